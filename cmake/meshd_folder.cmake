@@ -1,0 +1,33 @@
+# meshd_folder(NAME [LINKS ...] [PRIVATE_LINKS ...]): one static library from all .cpp files of the current folder.
+# The LINKS line of a folder is the dependency diagram: tests/unit/include_direction holds #include lines to it.
+add_library(meshd_options INTERFACE)
+target_compile_options(meshd_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align -Wimplicit-fallthrough -Werror
+  # Elementwise results must not depend on how a loop is cut, so no contraction outside kernels that ask for fma.
+  -ffp-contract=off)
+target_include_directories(meshd_options INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+target_link_libraries(meshd_options INTERFACE Threads::Threads)
+
+option(MESHD_ASAN "address and undefined-behaviour sanitizers" OFF)
+option(MESHD_TSAN "thread sanitizer" OFF)
+if(MESHD_ASAN)
+  target_compile_options(meshd_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(meshd_options INTERFACE -fsanitize=address,undefined)
+endif()
+if(MESHD_TSAN)
+  target_compile_options(meshd_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(meshd_options INTERFACE -fsanitize=thread)
+endif()
+
+function(meshd_folder name)
+  cmake_parse_arguments(FOLDER "" "" "LINKS;PRIVATE_LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(TRANSFORM FOLDER_LINKS PREPEND meshd_ REGEX "^[a-z]+$")
+  if(sources)
+    add_library(meshd_${name} STATIC ${sources})
+    target_link_libraries(meshd_${name} PUBLIC meshd_options ${FOLDER_LINKS} PRIVATE ${FOLDER_PRIVATE_LINKS})
+  else()
+    add_library(meshd_${name} INTERFACE)
+    target_link_libraries(meshd_${name} INTERFACE meshd_options ${FOLDER_LINKS} ${FOLDER_PRIVATE_LINKS})
+  endif()
+endfunction()

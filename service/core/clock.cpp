@@ -1,0 +1,31 @@
+#include "service/core/clock.h"
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+namespace meshd::core {
+
+WallTime SystemClock::wall() const {
+  return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+}
+
+SteadyTime SystemClock::steady() const { return std::chrono::steady_clock::now(); }
+
+std::string to_rfc3339(WallTime time) {
+  const auto micros = time.time_since_epoch().count();
+  auto seconds = static_cast<std::time_t>(micros / 1'000'000);
+  auto rest = static_cast<int>(micros % 1'000'000);
+  if (rest < 0) {
+    rest += 1'000'000;
+    --seconds;
+  }
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900, parts.tm_mon + 1,
+                parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, rest / 1000);
+  return text.data();
+}
+
+}  // namespace meshd::core

@@ -1,0 +1,30 @@
+// Time behind a seam, so that tests own it. Wall time is for people and documents, steady time for deadlines.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace meshd::core {
+
+using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+/// What the process takes for time. Any thread.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual WallTime wall() const = 0;
+  [[nodiscard]] virtual SteadyTime steady() const = 0;
+};
+
+/// The system's clocks.
+class SystemClock final : public Clock {
+ public:
+  [[nodiscard]] WallTime wall() const override;
+  [[nodiscard]] SteadyTime steady() const override;
+};
+
+/// RFC 3339 in UTC with milliseconds: 2026-03-01T12:30:00.125Z.
+std::string to_rfc3339(WallTime time);
+
+}  // namespace meshd::core

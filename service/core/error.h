@@ -1,0 +1,65 @@
+// The one exception type: what ends a request, a run or a job. It carries a code, text for the client, detail for the log
+// and any number of diagnostics. It is caught at three edges only: HTTP, the device task, the job runner.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "service/core/error_codes.h"
+
+namespace meshd::core {
+
+/// One thing that is wrong, and where. `pointer` is a JSON Pointer (RFC 6901) into the request's body, or empty;
+/// `line` and `column` are 1-based places in a program's text, or 0.
+struct Diagnostic {
+  std::string pointer;
+  std::string detail;
+  int line = 0;
+  int column = 0;
+};
+
+/// Thrown for what ends a request. Message style: what, rule, expected, got; lower case, no full stop.
+/// Immutable once thrown; any thread.
+class Error : public std::exception {
+ public:
+  Error(ErrorCode code, std::string detail);
+  Error(ErrorCode code, std::string detail, std::vector<Diagnostic> diagnostics);
+
+  [[nodiscard]] ErrorCode code() const { return code_; }
+  /// Text for the client: says what is wrong and how to mend it; never paths, pointers or SQL.
+  [[nodiscard]] const std::string& detail() const { return detail_; }
+  [[nodiscard]] const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
+  /// Text for the log only.
+  [[nodiscard]] const std::string& internal() const { return internal_; }
+  Error& with_internal(std::string text);
+  /// Seconds a client should wait before it tries again; 0 says nothing.
+  [[nodiscard]] int retry_after_seconds() const { return retry_after_seconds_; }
+  Error& with_retry_after(int seconds);
+
+  [[nodiscard]] const char* what() const noexcept override { return detail_.c_str(); }
+
+ private:
+  ErrorCode code_;
+  std::string detail_;
+  std::vector<Diagnostic> diagnostics_;
+  std::string internal_;
+  int retry_after_seconds_ = 0;
+};
+
+/// Collects field errors so that all of them reach the client at once. One thread.
+class Diagnostics {
+ public:
+  void add(std::string pointer, std::string detail) { list_.push_back({std::move(pointer), std::move(detail)}); }
+  void add_at(int line, int column, std::string detail) { list_.push_back({{}, std::move(detail), line, column}); }
+  [[nodiscard]] bool empty() const { return list_.empty(); }
+  [[nodiscard]] const std::vector<Diagnostic>& list() const { return list_; }
+  /// Throws one Error with all diagnostics if there are any; its detail is the first of them and a count of the others.
+  void throw_if_any(ErrorCode code) const;
+
+ private:
+  std::vector<Diagnostic> list_;
+};
+
+}  // namespace meshd::core
