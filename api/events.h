@@ -1,0 +1,87 @@
+// Server-sent events. A stream's socket stays in the reactor and costs no thread; what is sent waits in a bounded
+// backlog.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace meshd::api {
+
+/// One event: `id:`, `event:` and one `data:` line for each line of `data`. Empty id or event leave their line out.
+std::string format_event(std::string_view id, std::string_view event, std::string_view data);
+
+/// A client that listens. Made by a handler, handed to the server with events(stream). Any thread.
+///
+/// Two ways to use it. Push: send() from wherever events are made; a client that is slower than its backlog (1 MiB) is
+/// cut off and resumes with Last-Event-ID. Pull, for logs that can be long: set_refill() and wake():
+///
+///   auto stream = std::make_shared<EventStream>();
+///   stream->set_refill([cursor, &log](EventStream& out) mutable {
+///     while (out.has_room()) { auto batch = log.after(cursor, 256); if (batch.empty()) return; ... out.send(...); }
+///   });
+///   subscription = log.subscribe([weak = std::weak_ptr(stream)] { if (auto s = weak.lock()) s->wake(); });
+///   stream->on_close([subscription] { ... });
+///   return events(stream);
+///
+/// The reactor writes a comment every 15 s, and `event: shutdown` with `retry:` when the server drains.
+class EventStream : public std::enable_shared_from_this<EventStream> {
+ public:
+  static constexpr size_t kDefaultBacklogBytes = size_t{1} << 20;
+
+  explicit EventStream(size_t backlog_limit_bytes = kDefaultBacklogBytes);
+  ~EventStream();
+
+  /// Queues bytes as format_event made them. False if the stream is closed or its backlog is full, which closes it.
+  bool send(std::string event);
+  /// True while less than half of the backlog is used.
+  [[nodiscard]] bool has_room() const;
+  [[nodiscard]] bool closed() const;
+  /// Ends the stream after what is queued has gone out.
+  void finish();
+
+  /// `refill` runs on a worker thread, never twice at once: once when the stream opens, after each wake(), and when a
+  /// backlog that was over half full has drained. Set it before events(stream) is returned.
+  void set_refill(std::function<void(EventStream&)> refill);
+  /// There may be something new: have refill run soon. Cheap; many wakes become one run.
+  void wake();
+  /// `closed` runs once, on a worker or on the reactor, when the client is gone or the server has closed the stream; at
+  /// once if it already is. It must not block.
+  void on_close(std::function<void()> closed);
+
+  /// The server's side of the stream: how it is told that there is work. Not for handlers.
+  class Port {
+   public:
+    virtual ~Port() = default;
+    virtual void flush() = 0;            ///< there are bytes to write, or the stream is to end
+    virtual void schedule_refill() = 0;  ///< run run_refill() on a worker
+  };
+  /// Connects the stream with its socket. Not for handlers.
+  void attach(std::shared_ptr<Port> port);
+  /// Takes up to everything that waits. Not for handlers.
+  std::string take();
+  /// True once finish() was called and nothing waits any more. Not for handlers.
+  [[nodiscard]] bool finished() const;
+  void run_refill();
+  /// The socket is gone. Runs on_close. Not for handlers.
+  void close();
+
+ private:
+  mutable std::mutex mutex_;
+  const size_t backlog_limit_;
+  std::string backlog_;
+  bool closed_ = false;
+  bool finishing_ = false;
+  bool was_over_half_ = false;
+  bool refill_scheduled_ = false;  ///< a run is asked for and has not begun
+  bool refill_running_ = false;
+  std::shared_ptr<Port> port_;
+  std::function<void(EventStream&)> refill_;
+  std::function<void()> on_close_;
+};
+
+}  // namespace meshd::api
