@@ -1,0 +1,82 @@
+// The rows, for every folder of service/: reads from any thread, writes through the one writer thread, which gathers
+// what waits into one commit (one fsync for many transactions).
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "storage/database.h"
+#include "storage/reader.h"
+#include "storage/transaction.h"
+
+namespace meshd::storage {
+
+/// How the writer has been doing, for /metrics. Counters only grow.
+struct CatalogCounters {
+  int64_t transactions = 0;         ///< callables that became durable
+  int64_t failed_transactions = 0;  ///< callables that threw, or were in a commit that failed
+  int64_t commits = 0;              ///< groups that became durable
+  int64_t checkpoints = 0;
+  int64_t queued = 0;              ///< waiting now
+  int64_t wal_bytes = 0;           ///< now
+  int64_t reader_connections = 0;  ///< open now, all read-only
+  int64_t writer_connections = 0;  ///< always 1
+  /// Commit durations: count of those of at most kCommitBuckets[i] seconds (not cumulative), the last for longer ones.
+  std::vector<int64_t> commit_buckets;
+  double commit_seconds = 0;  ///< sum
+};
+
+/// Upper bounds in seconds of CatalogCounters::commit_buckets, but for the last.
+inline constexpr double kCommitBuckets[] = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
+                                            0.01,   0.025,   0.05,   0.1,   0.25,   1};
+
+/// Any thread. Must be destroyed before the Database it was made from.
+class Catalog {
+ public:
+  explicit Catalog(Database& database);
+  /// Finishes what is queued, then stops the writer thread.
+  ~Catalog();
+
+  /// Runs `f` on the writer thread and returns when what it did is durable. What `f` throws undoes its own part only
+  /// and is thrown here. Throws disk_full when the group could not be written (nothing of it happened; reads go on and
+  /// a later write may succeed), storage_failed after a fatal failure. `f` must not block, nor call write.
+  void write(const std::function<void(Transaction&)>& f);
+
+  /// The same without waiting: `done` is called on the writer thread, with nullptr when it is durable, else with what
+  /// went wrong. `done` must be short and must not throw nor wait: hand the work on.
+  void write_async(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done);
+
+  /// Runs `f(Reader&)` in one snapshot on the calling thread and returns what it returns. Sees everything that was
+  /// acknowledged before. `f` should be short: a snapshot that stays open keeps the log from being cut.
+  template <typename F>
+  std::invoke_result_t<F&, Reader&> read(F&& f) {
+    using Result = std::invoke_result_t<F&, Reader&>;
+    if constexpr (std::is_void_v<Result>) {
+      read_with([&](Reader& reader) { f(reader); });
+    } else {
+      std::optional<Result> result;
+      read_with([&](Reader& reader) { result.emplace(f(reader)); });
+      return std::move(*result);
+    }
+  }
+
+  /// Blobs that committed transactions stopped naming since the last call: the collector's work.
+  [[nodiscard]] std::vector<std::string> take_dropped_blobs();
+
+  /// False after a fatal failure, and while the last commit failed for want of space.
+  [[nodiscard]] bool writable() const;
+  [[nodiscard]] CatalogCounters counters() const;
+
+ private:
+  void read_with(const std::function<void(Reader&)>& f);
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace meshd::storage

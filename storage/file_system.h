@@ -1,0 +1,73 @@
+// The one seam between storage and the operating system: what blobs and the lock file need, no more. The real one is
+// made by `real_file_system`; tests put one in between that fails on purpose (tests/support/failing_file_system.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace meshd::storage {
+
+/// An open file. Reads and writes at disjoint ranges may come from any thread; destroying it closes it.
+/// Every function throws core::Error: `disk_full` when there is no space or quota left, else `storage_failed`.
+class File {
+ public:
+  virtual ~File() = default;
+
+  /// Writes all of `bytes` at `offset`.
+  virtual void write_at(int64_t offset, std::span<const std::byte> bytes) = 0;
+  /// Fills `out` from `offset`; returns how many bytes there were, fewer than asked only at the end of the file.
+  [[nodiscard]] virtual size_t read_at(int64_t offset, std::span<std::byte> out) const = 0;
+  /// Reserves `size` bytes on the disk, so that a full disk shows before the bytes arrive. May do nothing.
+  virtual void reserve(int64_t size) = 0;
+  /// fsync. When it throws the file's state is unknown: it must be thrown away, never synced again.
+  virtual void sync() = 0;
+  [[nodiscard]] virtual int64_t size() const = 0;
+};
+
+/// Held as long as it lives; the system drops it when the process dies, however it dies.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
+/// One name in a folder.
+struct FolderEntry {
+  std::string name;
+  bool is_folder = false;
+};
+
+/// The file system as storage sees it. Any thread. Paths are absolute or relative to the working folder.
+/// Every function throws core::Error: `disk_full` when there is no space or quota left, else `storage_failed`, with the
+/// path and the system's reason in the internal text only.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  /// Makes a new file for reading and writing; it must not exist.
+  [[nodiscard]] virtual std::unique_ptr<File> create(const std::string& path) = 0;
+  /// Opens for reading; nullptr when there is no such file.
+  [[nodiscard]] virtual std::unique_ptr<File> open(const std::string& path) = 0;
+  /// Replaces `to` if it is there. Durable only after `sync_folder` of the folder of `to`.
+  virtual void rename(const std::string& from, const std::string& to) = 0;
+  /// False when there was no such file.
+  virtual bool unlink(const std::string& path) = 0;
+  /// Makes the names in a folder durable.
+  virtual void sync_folder(const std::string& path) = 0;
+  /// All names except "." and "..", in no order.
+  [[nodiscard]] virtual std::vector<FolderEntry> list(const std::string& path) = 0;
+  /// Makes a folder (not its parents); one that is already there is right.
+  virtual void make_folder(const std::string& path) = 0;
+  /// Bytes that this process may still write on the disk of `path`.
+  [[nodiscard]] virtual int64_t free_bytes(const std::string& path) = 0;
+  /// Takes an exclusive flock on a file, which is made when missing; nullptr when somebody else holds it.
+  [[nodiscard]] virtual std::unique_ptr<FileLock> try_lock(const std::string& path) = 0;
+};
+
+/// The system's own files.
+std::unique_ptr<FileSystem> real_file_system();
+
+}  // namespace meshd::storage

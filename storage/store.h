@@ -1,0 +1,63 @@
+// A data folder, opened: what api/app builds once and passes on. Layout: `lock`, `meshd.db` (with -wal and -shm),
+// `blobs/`.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "service/core/clock.h"
+#include "storage/blob_store.h"
+#include "storage/catalog.h"
+#include "storage/database.h"
+#include "storage/fatal.h"
+#include "storage/file_system.h"
+#include "storage/recovery.h"
+
+namespace meshd::storage {
+
+struct StoreOptions {
+  std::string folder;  ///< made when missing; its parent must exist
+  std::string vfs;     ///< see DatabaseOptions
+  FatalHandler fatal;  ///< must be set
+};
+
+/// For /readyz and /metrics.
+struct StoreHealth {
+  bool writable = true;
+  int64_t disk_free_bytes = 0;
+  CatalogCounters catalog;
+};
+
+/// Owns lock, database, catalog and blobs. Any thread.
+class Store {
+ public:
+  /// Takes the lock, opens, recovers. Throws storage_failed with a clear line when another process uses the folder, the
+  /// schema is newer, or the database is damaged. `files` and `clock` must outlive the store.
+  Store(StoreOptions options, FileSystem& files, const core::Clock& clock);
+  /// Commits what is queued, checkpoints, marks the end as clean, gives the lock back.
+  ~Store();
+
+  [[nodiscard]] Catalog& catalog() { return *catalog_; }
+  [[nodiscard]] BlobStore& blobs() { return *blobs_; }
+  [[nodiscard]] const RecoveryReport& recovery() const { return recovery_; }
+  [[nodiscard]] StoreHealth health() const;
+
+  /// Removes files that rows stopped naming since the last call. Call it now and then from one background thread.
+  /// Returns how many files went.
+  int64_t collect_garbage();
+  /// A copy of everything that is committed now, into a new folder that a Store can open. Blobs are hard links where
+  /// the file system allows it, else copies. Work goes on meanwhile.
+  void backup_to(const std::string& folder);
+
+ private:
+  FileSystem& files_;
+  std::string folder_;
+  std::unique_ptr<FileLock> lock_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<Catalog> catalog_;
+  std::unique_ptr<BlobStore> blobs_;
+  RecoveryReport recovery_;
+};
+
+}  // namespace meshd::storage
