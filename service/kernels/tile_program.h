@@ -1,0 +1,75 @@
+// A straight-line program over tiles: each instruction passes over a tile of lanes that stays in L1. Fused chains, reducers,
+// comparators and scatter bodies are all this one form; a code generator may later take it as well.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "service/kernels/scalar_op.h"
+#include "service/tensor/dtype.h"
+
+namespace meshd::kernels {
+
+/// One instruction: registers are tiles of lanes.
+struct TileInstruction {
+  ScalarOp op = ScalarOp::kCopy;
+  ScalarKernel kernel = nullptr;
+  std::array<uint16_t, 3> operands{};
+  uint16_t result = 0;
+  /// reduce_precision needs two numbers; kernel is then null and these are used.
+  int exponent_bits = 0;
+  int mantissa_bits = 0;
+};
+
+/// A constant held by a register: one element, repeated over the lanes before the first instruction.
+struct TileConstant {
+  uint16_t reg = 0;
+  std::array<std::byte, 16> element{};
+};
+
+/// Registers 0..input_count-1 are inputs. Every register is written at most once. Immutable once built; any thread.
+struct TileProgram {
+  int input_count = 0;
+  std::vector<tensor::DType> registers;
+  std::vector<TileConstant> constants;
+  std::vector<TileInstruction> instructions;
+  std::vector<uint16_t> outputs;  ///< registers of the results, in order (an input or constant register is allowed)
+
+  /// Adds a register.
+  uint16_t add_register(tensor::DType dtype);
+  /// Adds an instruction, looking its kernel up; returns the result's register. Throws unsupported_dtype naming op and dtype.
+  uint16_t emit(ScalarOp op, std::initializer_list<uint16_t> operands, tensor::DType out);
+  uint16_t emit_reduce_precision(uint16_t operand, int exponent_bits, int mantissa_bits);
+  /// Adds a register that holds one element on all lanes.
+  uint16_t constant(tensor::DType dtype, const std::byte* element);
+};
+
+/// If the program is a single binary op of its two inputs (in either order for commutative ones), which op; kCopy otherwise.
+/// Reducers such as add, multiply, maximum, minimum, and, or go to direct loops.
+ScalarOp as_single_binary(const TileProgram& program);
+
+/// Lanes a tile should have so that the live registers of the program fill about half of L1: 64..1024, a multiple of 64.
+int64_t tile_lanes(const TileProgram& program);
+
+/// Memory for the registers of one executing tile. One thread.
+class TileScratch {
+ public:
+  TileScratch(const TileProgram& program, int64_t lanes);
+  /// Lanes of register `reg`.
+  [[nodiscard]] std::byte* reg(uint16_t reg) { return pointers_[reg]; }
+  /// Points an input register at memory of the caller instead (it must hold `count` lanes when run).
+  void bind(uint16_t reg, std::byte* memory) { pointers_[reg] = memory; }
+  [[nodiscard]] int64_t lanes() const { return lanes_; }
+
+ private:
+  int64_t lanes_;
+  std::vector<std::byte> storage_;
+  std::vector<std::byte*> pointers_;
+};
+
+/// Runs all instructions over `count` <= lanes lanes; inputs must be in their registers. Results stand in program.outputs' registers.
+void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count);
+
+}  // namespace meshd::kernels

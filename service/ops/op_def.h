@@ -1,0 +1,150 @@
+// The one place where an op is defined: a row says its name, what it takes, what it gives, how it may be cut and what runs it.
+// Everything else (parser, verifier, propagation, partition, plan, docs, property suites) reads rows and knows no op by name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "service/ir/program.h"
+#include "service/kernels/scalar_op.h"
+#include "service/kernels/tile_program.h"
+#include "service/sharding/factor_rule.h"
+
+namespace meshd::ops {
+
+/// What a row's functions are told about one op instance. Types are global or local, as the caller works.
+struct OpView {
+  std::span<const ir::Type> operands;
+  std::span<const ir::Type> results;        ///< declared results; empty when inferring
+  const ir::AttributeList* attributes = nullptr;
+  std::span<const ir::Region> regions;
+  const ir::Function* function = nullptr;   ///< whose value table the regions use
+  const ir::Location* location = nullptr;
+};
+
+/// Result types from operands and attributes. Throws invalid_program with the constraint's label, e.g.
+/// "dot_general C5: contracting dims differ in size (lhs dim 1 is 64, rhs dim 0 is 32)". Ops whose result type cannot be inferred
+/// (reshape, broadcast_in_dim, iota, convert, custom_call...) check `results` and return them.
+using InferFn = std::vector<ir::Type> (*)(const OpView&);
+
+/// The factor rule (Shardy's), over global types. Null rule function: nothing passes through (constants, iota, control flow...).
+using RuleFn = sharding::FactorRule (*)(const OpView&);
+
+/// One call of a local kernel on one shard.
+struct KernelCall {
+  const std::byte* const* operands = nullptr;
+  std::byte* const* results = nullptr;
+  int64_t begin = 0;  ///< range of units
+  int64_t end = 0;
+  std::byte* scratch = nullptr;             ///< PreparedKernel::scratch_bytes, of this call alone, aligned to 64
+  const int64_t* result_offsets = nullptr;  ///< where result 0's shard starts in the global result, by dimension; null: all zero
+};
+
+/// A kernel made ready for fixed local types and attributes. run() may be called by several threads on disjoint unit ranges.
+struct PreparedKernel {
+  std::function<void(const KernelCall&)> run;
+  int64_t unit_count = 1;                     ///< the output can be cut into this many units
+  double flops = 0;                           ///< work of all units
+  double bytes = 0;                           ///< traffic of all units
+  int64_t scratch_bytes = 0;                  ///< for each concurrent call
+  bool uses_offsets = false;                  ///< reads result_offsets
+  std::vector<std::pair<int, int>> in_place;  ///< (operand, result) pairs that may share memory
+};
+
+using PrepareFn = PreparedKernel (*)(const OpView& local);
+
+/// A pointwise op: one scalar operation, over any shape. `op_of` chooses by attributes (compare direction) when it is set.
+struct ScalarMath {
+  kernels::ScalarOp op = kernels::ScalarOp::kCopy;
+  kernels::ScalarOp (*op_of)(const OpView&) = nullptr;
+};
+
+/// An op that works on one shard alone, with local types.
+struct LocalKernel {
+  PrepareFn prepare = nullptr;
+};
+
+/// A collective: a pure function from the inputs of a group, in group order, to each member's output. No threads, no devices.
+struct GroupCall {
+  std::span<const std::byte* const* const> member_operands;  ///< [member][operand]
+  int64_t member = 0;                                        ///< whose output is wanted, index in the group
+  std::byte* const* results = nullptr;                       ///< that member's results
+};
+struct PreparedGroup {
+  std::function<void(const GroupCall&)> run;
+  bool same_for_all = false;  ///< every member gets the same bytes (all_reduce, all_gather): computed once
+  double bytes = 0;           ///< traffic of one member
+};
+using PrepareGroupFn = PreparedGroup (*)(const OpView& local, int64_t group_size);
+/// Groups of mesh positions (partition ids), or source-target pairs, from the attributes. Throws invalid_program on ids outside.
+using GroupsFn = std::vector<std::vector<int64_t>> (*)(const OpView&, int64_t position_count);
+struct GroupKernel {
+  PrepareGroupFn prepare = nullptr;
+  GroupsFn groups = nullptr;
+  bool is_permutation = false;  ///< groups are (source, target) pairs; positions that no pair targets get zeros
+};
+
+/// Ops that the stages themselves understand.
+enum class Structural : uint8_t {
+  kReturn, kCall, kWhile, kCase, kIf, kOptimizationBarrier, kManualComputation, kNamedComputation, kShardingConstraint, kReshard,
+  kShardingGroup, kPropagationBarrier, kPartitionId, kReplicaId, kAfterAll, kTuple, kGetTupleElement, kComposite, kEffect, kConstant,
+  kCustomCall,  ///< looked up by target when it runs; unknown targets register and explain
+};
+
+/// How an op is run. No silent default: a row without a way to run says so with Unsupported and is refused by name.
+struct Unsupported {};
+using Body = std::variant<Unsupported, ScalarMath, LocalKernel, GroupKernel, Structural>;
+
+/// What the verifier holds an op to before infer sees it.
+struct AttributeSpec {
+  std::string_view name;
+  bool required = false;
+  std::string_view doc;
+};
+struct Signature {
+  int operand_min = 0;
+  int operand_max = 0;       ///< -1: any number
+  int region_count = 0;      ///< -1: any number
+  std::vector<AttributeSpec> attributes;  ///< inherent attributes; others in <{...}> are refused by name
+};
+
+/// One row. Aggregates with designated initialisers; see families for the one-line constructors.
+struct OpDef {
+  std::string_view name;     ///< "stablehlo.add"
+  std::string_view summary;
+  std::string_view example;  ///< a small module; docs show it, tests run it
+  Signature signature;
+  InferFn infer = nullptr;
+  RuleFn rule = nullptr;
+  Body body = Unsupported{};
+  bool has_effect = false;       ///< never dropped as dead
+  bool result_is_operand = false;///< data-flow identity
+  /// Local attributes for a cut op, where the local kernel cannot tell them from its local types. Null: as they are.
+  ir::AttributeList (*localize)(const OpView& global, const OpView& local) = nullptr;
+};
+
+/// The row of this name, or null. Names are full ("stablehlo.add", "sdy.sharding_constraint", "func.call").
+const OpDef* find_op(std::string_view name);
+/// The row of a code; codes are row numbers.
+const OpDef& op(ir::OpCode code);
+ir::OpCode code_of(const OpDef& def);
+/// All rows in table order.
+std::span<const OpDef> all_ops();
+
+/// Rule of an op instance: sdy.sharding_rule on the op where it has one, else the row's; nothing when neither says.
+std::optional<sharding::FactorRule> rule_of(const OpDef& def, const OpView& view);
+
+/// Compiles a region of scalar ops (reducer, comparator, scatter body, map) into a tile program: inputs are the region's arguments in
+/// order, outputs its returned values. Throws unsupported_op naming the op and its line when the region holds something else.
+kernels::TileProgram compile_scalar_region(const ir::Function& function, const ir::Region& region);
+
+}  // namespace meshd::ops

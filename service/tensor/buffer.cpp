@@ -1,0 +1,102 @@
+#include "service/tensor/buffer.h"
+
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <vector>
+
+#include "service/core/checked_math.h"
+#include "service/core/error.h"
+#include "service/core/locked.h"
+
+namespace meshd::tensor {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+constexpr int64_t kHugePage = int64_t{2} << 20;
+
+// The next size of the form 2^k * {4,5,6,7}/4, so that at most a fifth of a buffer is waste.
+int64_t size_class(int64_t size) {
+  if (size <= 256) return 256;
+  const auto bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(size - 1)));
+  const int64_t step = int64_t{1} << (bits - 3);
+  return core::round_up(size, step);
+}
+
+}  // namespace
+
+struct BufferPool::State {
+  struct Inner {
+    std::map<int64_t, std::vector<std::byte*>> free;
+    Stats stats;
+  };
+  explicit State(int64_t keep) : keep_bytes(keep) {}
+  const int64_t keep_bytes;
+  core::Locked<Inner> inner;
+};
+
+Buffer::Buffer(std::byte* data, int64_t size, int64_t capacity, std::shared_ptr<BufferPool> pool)
+    : data_(data), size_(size), capacity_(capacity), pool_(std::move(pool)) {}
+
+Buffer::~Buffer() { pool_->release(data_, capacity_); }
+
+BufferPool::BufferPool(int64_t keep_bytes) : state_(std::make_unique<State>(keep_bytes)) {}
+
+std::shared_ptr<BufferPool> BufferPool::create(int64_t keep_bytes) {
+  return std::shared_ptr<BufferPool>(new BufferPool(keep_bytes));
+}
+
+BufferPool::~BufferPool() {
+  state_->inner.with([](State::Inner& inner) {
+    for (auto& [capacity, list] : inner.free) {
+      for (std::byte* data : list) std::free(data);
+    }
+  });
+}
+
+BufferRef BufferPool::allocate(int64_t size) {
+  const int64_t capacity = size_class(size);
+  std::byte* data = state_->inner.with([&](State::Inner& inner) -> std::byte* {
+    inner.stats.in_use_bytes += capacity;
+    const auto found = inner.free.find(capacity);
+    if (found == inner.free.end() || found->second.empty()) {
+      ++inner.stats.fresh_allocations;
+      return nullptr;
+    }
+    std::byte* recycled = found->second.back();
+    found->second.pop_back();
+    inner.stats.kept_bytes -= capacity;
+    ++inner.stats.reuses;
+    return recycled;
+  });
+  if (data == nullptr) {
+    const int64_t alignment = capacity >= kHugePage ? kHugePage : kAlignment;
+    void* fresh = nullptr;
+    if (posix_memalign(&fresh, static_cast<size_t>(alignment), static_cast<size_t>(capacity)) != 0) {
+      state_->inner.with([&](State::Inner& inner) { inner.stats.in_use_bytes -= capacity; });
+      throw core::Error("memory_exceeded", "the server has no memory for " + std::to_string(size) + " bytes");
+    }
+    if (capacity >= kHugePage) madvise(fresh, static_cast<size_t>(capacity), MADV_HUGEPAGE);
+    data = static_cast<std::byte*>(fresh);
+  }
+  return std::make_shared<Buffer>(data, size, capacity, shared_from_this());
+}
+
+void BufferPool::release(std::byte* data, int64_t capacity) {
+  const bool kept = state_->inner.with([&](State::Inner& inner) {
+    inner.stats.in_use_bytes -= capacity;
+    if (inner.stats.kept_bytes + capacity > state_->keep_bytes) return false;
+    inner.free[capacity].push_back(data);
+    inner.stats.kept_bytes += capacity;
+    return true;
+  });
+  if (!kept) std::free(data);
+}
+
+BufferPool::Stats BufferPool::stats() const {
+  return state_->inner.with([](const State::Inner& inner) { return inner.stats; });
+}
+
+}  // namespace meshd::tensor

@@ -1,0 +1,81 @@
+// Element types, one row each: every name a type has on any surface stands in this table and nowhere else.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace meshd::tensor {
+
+/// Element types in the order of kDTypeTable. 2 and 4 bit integers and bool take one byte an element, in memory and on the wire.
+enum class DType : uint8_t {
+  kBool, kInt2, kInt4, kInt8, kInt16, kInt32, kInt64, kUint2, kUint4, kUint8, kUint16, kUint32, kUint64,
+  kFloat8E3M4, kFloat8E4M3, kFloat8E4M3B11FNUZ, kFloat8E4M3FN, kFloat8E4M3FNUZ, kFloat8E5M2, kFloat8E5M2FNUZ, kFloat8E8M0FNU,
+  kFloat16, kBfloat16, kFloat32, kFloat64, kComplex64, kComplex128,
+};
+
+enum class DTypeClass : uint8_t { kBool, kSigned, kUnsigned, kFloat, kComplex };
+
+/// One row. Empty names mean that the surface has none.
+struct DTypeRow {
+  DType dtype;
+  std::string_view name;         ///< ours and NumPy's: "float32"
+  std::string_view stablehlo;    ///< in program text: "f32"
+  std::string_view npy;          ///< NumPy descr: "<f4"
+  std::string_view oip;          ///< Open Inference Protocol: "FP32"
+  std::string_view zarr3;        ///< Zarr v3 data_type
+  std::string_view safetensors;  ///< safetensors dtype
+  DTypeClass kind;
+  int bits;                      ///< meaningful bits of one element (both parts of a complex)
+  int bytes;                     ///< bytes one element takes in memory and on the wire
+};
+
+inline constexpr DTypeRow kDTypeTable[] = {
+    {DType::kBool, "bool", "i1", "|b1", "BOOL", "bool", "BOOL", DTypeClass::kBool, 1, 1},
+    {DType::kInt2, "int2", "i2", "", "", "", "", DTypeClass::kSigned, 2, 1},
+    {DType::kInt4, "int4", "i4", "", "", "", "", DTypeClass::kSigned, 4, 1},
+    {DType::kInt8, "int8", "i8", "|i1", "INT8", "int8", "I8", DTypeClass::kSigned, 8, 1},
+    {DType::kInt16, "int16", "i16", "<i2", "INT16", "int16", "I16", DTypeClass::kSigned, 16, 2},
+    {DType::kInt32, "int32", "i32", "<i4", "INT32", "int32", "I32", DTypeClass::kSigned, 32, 4},
+    {DType::kInt64, "int64", "i64", "<i8", "INT64", "int64", "I64", DTypeClass::kSigned, 64, 8},
+    {DType::kUint2, "uint2", "ui2", "", "", "", "", DTypeClass::kUnsigned, 2, 1},
+    {DType::kUint4, "uint4", "ui4", "", "", "", "", DTypeClass::kUnsigned, 4, 1},
+    {DType::kUint8, "uint8", "ui8", "|u1", "UINT8", "uint8", "U8", DTypeClass::kUnsigned, 8, 1},
+    {DType::kUint16, "uint16", "ui16", "<u2", "UINT16", "uint16", "U16", DTypeClass::kUnsigned, 16, 2},
+    {DType::kUint32, "uint32", "ui32", "<u4", "UINT32", "uint32", "U32", DTypeClass::kUnsigned, 32, 4},
+    {DType::kUint64, "uint64", "ui64", "<u8", "UINT64", "uint64", "U64", DTypeClass::kUnsigned, 64, 8},
+    {DType::kFloat8E3M4, "float8_e3m4", "f8E3M4", "", "", "", "", DTypeClass::kFloat, 8, 1},
+    {DType::kFloat8E4M3, "float8_e4m3", "f8E4M3", "", "", "", "", DTypeClass::kFloat, 8, 1},
+    {DType::kFloat8E4M3B11FNUZ, "float8_e4m3b11fnuz", "f8E4M3B11FNUZ", "", "", "", "", DTypeClass::kFloat, 8, 1},
+    {DType::kFloat8E4M3FN, "float8_e4m3fn", "f8E4M3FN", "", "", "", "F8_E4M3", DTypeClass::kFloat, 8, 1},
+    {DType::kFloat8E4M3FNUZ, "float8_e4m3fnuz", "f8E4M3FNUZ", "", "", "", "", DTypeClass::kFloat, 8, 1},
+    {DType::kFloat8E5M2, "float8_e5m2", "f8E5M2", "", "", "", "F8_E5M2", DTypeClass::kFloat, 8, 1},
+    {DType::kFloat8E5M2FNUZ, "float8_e5m2fnuz", "f8E5M2FNUZ", "", "", "", "", DTypeClass::kFloat, 8, 1},
+    {DType::kFloat8E8M0FNU, "float8_e8m0fnu", "f8E8M0FNU", "", "", "", "", DTypeClass::kFloat, 8, 1},
+    {DType::kFloat16, "float16", "f16", "<f2", "FP16", "float16", "F16", DTypeClass::kFloat, 16, 2},
+    {DType::kBfloat16, "bfloat16", "bf16", "", "BF16", "", "BF16", DTypeClass::kFloat, 16, 2},
+    {DType::kFloat32, "float32", "f32", "<f4", "FP32", "float32", "F32", DTypeClass::kFloat, 32, 4},
+    {DType::kFloat64, "float64", "f64", "<f8", "FP64", "float64", "F64", DTypeClass::kFloat, 64, 8},
+    {DType::kComplex64, "complex64", "complex<f32>", "<c8", "", "complex64", "C64", DTypeClass::kComplex, 64, 8},
+    {DType::kComplex128, "complex128", "complex<f64>", "<c16", "", "complex128", "", DTypeClass::kComplex, 128, 16},
+};
+
+/// The row of a type.
+constexpr const DTypeRow& row(DType dtype) { return kDTypeTable[static_cast<size_t>(dtype)]; }
+constexpr std::string_view name(DType dtype) { return row(dtype).name; }
+constexpr int64_t size_bytes(DType dtype) { return row(dtype).bytes; }
+constexpr bool is_complex(DType d) { return row(d).kind == DTypeClass::kComplex; }
+constexpr bool is_float(DType d) { return row(d).kind == DTypeClass::kFloat; }
+constexpr bool is_integer(DType d) { return row(d).kind == DTypeClass::kSigned || row(d).kind == DTypeClass::kUnsigned; }
+constexpr bool is_signed_integer(DType d) { return row(d).kind == DTypeClass::kSigned; }
+constexpr bool is_unsigned_integer(DType d) { return row(d).kind == DTypeClass::kUnsigned; }
+
+/// The type with this name of ours ("float32"), or nothing.
+std::optional<DType> dtype_from_name(std::string_view name);
+/// The type that program text calls so ("f32", "complex<f32>", "ui8"), or nothing.
+std::optional<DType> dtype_from_stablehlo(std::string_view text);
+/// The type with this NumPy descr ("<f4"), or nothing.
+std::optional<DType> dtype_from_npy(std::string_view descr);
+
+}  // namespace meshd::tensor
