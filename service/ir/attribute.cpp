@@ -1,0 +1,127 @@
+#include "service/ir/attribute.h"
+
+#include <cstring>
+
+#include "service/core/error.h"
+
+namespace meshd::ir {
+namespace {
+
+[[noreturn]] void wrong_kind(std::string_view name, std::string_view expected) {
+  throw core::Error("invalid_program", "attribute '" + std::string(name) + "' must be " + std::string(expected));
+}
+
+template <typename T>
+std::vector<int64_t> widen(const std::vector<std::byte>& bytes) {
+  std::vector<int64_t> out(bytes.size() / sizeof(T));
+  for (size_t i = 0; i < out.size(); ++i) {
+    T value;
+    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+    out[i] = static_cast<int64_t>(value);
+  }
+  return out;
+}
+
+std::vector<int64_t> stored_ints(const DenseAttr& dense) {
+  using tensor::DType;
+  switch (dense.type.dtype) {
+    case DType::kBool:
+    case DType::kUint2:
+    case DType::kUint4:
+    case DType::kUint8:
+      return widen<uint8_t>(*dense.bytes);
+    case DType::kInt2:
+    case DType::kInt4:
+    case DType::kInt8:
+      return widen<int8_t>(*dense.bytes);
+    case DType::kInt16:
+      return widen<int16_t>(*dense.bytes);
+    case DType::kUint16:
+      return widen<uint16_t>(*dense.bytes);
+    case DType::kInt32:
+      return widen<int32_t>(*dense.bytes);
+    case DType::kUint32:
+      return widen<uint32_t>(*dense.bytes);
+    case DType::kInt64:
+    case DType::kUint64:
+      return widen<int64_t>(*dense.bytes);
+    default:
+      throw core::Error("invalid_program", "expected a constant of integers, got one of " +
+                                               std::string(tensor::row(dense.type.dtype).stablehlo));
+  }
+}
+
+std::vector<int64_t> ints_of(const Attribute& attribute, std::string_view name) {
+  if (const auto* array = attribute.as<IntArrayAttr>()) return array->values;
+  if (const auto* dense = attribute.as<DenseAttr>()) return dense_ints(*dense);
+  if (const auto* list = attribute.as<ArrayAttr>()) {
+    std::vector<int64_t> out;
+    for (const Attribute& element : list->values) {
+      const auto* integer = element.as<IntegerAttr>();
+      if (integer == nullptr) wrong_kind(name, "a list of integers");
+      out.push_back(integer->value);
+    }
+    return out;
+  }
+  wrong_kind(name, "a list of integers");
+}
+
+}  // namespace
+
+const Attribute* find(const AttributeList& list, std::string_view name) {
+  for (const auto& [key, value] : list) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+int64_t int_or(const AttributeList& list, std::string_view name, int64_t otherwise) {
+  const Attribute* attribute = find(list, name);
+  if (attribute == nullptr) return otherwise;
+  if (const auto* integer = attribute->as<IntegerAttr>()) return integer->value;
+  wrong_kind(name, "an integer");
+}
+
+bool bool_or(const AttributeList& list, std::string_view name, bool otherwise) {
+  const Attribute* attribute = find(list, name);
+  if (attribute == nullptr) return otherwise;
+  if (attribute->as<Unit>() != nullptr) return true;
+  if (const auto* integer = attribute->as<IntegerAttr>()) return integer->value != 0;
+  wrong_kind(name, "true or false");
+}
+
+std::vector<int64_t> ints_or(const AttributeList& list, std::string_view name, std::vector<int64_t> otherwise) {
+  const Attribute* attribute = find(list, name);
+  return attribute == nullptr ? std::move(otherwise) : ints_of(*attribute, name);
+}
+
+std::vector<int64_t> ints(const AttributeList& list, std::string_view name) {
+  const Attribute* attribute = find(list, name);
+  if (attribute == nullptr) throw core::Error("invalid_program", "attribute '" + std::string(name) + "' is missing");
+  return ints_of(*attribute, name);
+}
+
+std::string string_or(const AttributeList& list, std::string_view name, std::string otherwise) {
+  const Attribute* attribute = find(list, name);
+  if (attribute == nullptr) return otherwise;
+  if (const auto* text = attribute->as<StringAttr>()) return text->value;
+  if (const auto* word = attribute->as<EnumAttr>()) return word->value;
+  if (const auto* symbol = attribute->as<SymbolAttr>()) return symbol->name;
+  wrong_kind(name, "a string");
+}
+
+const DictAttr& dict(const AttributeList& list, std::string_view name) {
+  const Attribute* attribute = find(list, name);
+  if (attribute == nullptr) throw core::Error("invalid_program", "attribute '" + std::string(name) + "' is missing");
+  const auto* entries = attribute->as<DictAttr>();
+  if (entries == nullptr) wrong_kind(name, "a dictionary");
+  return *entries;
+}
+
+std::vector<int64_t> dense_ints(const DenseAttr& dense) {
+  std::vector<int64_t> values = stored_ints(dense);
+  if (dense.splat && !values.empty()) values.assign(static_cast<size_t>(tensor::element_count(dense.type)), values[0]);
+  return values;
+}
+
+}  // namespace meshd::ir

@@ -1,0 +1,33 @@
+#include "service/ir/program.h"
+
+#include "service/core/error.h"
+
+namespace meshd::ir {
+
+const Function* Module::find_function(std::string_view function_name) const {
+  for (const Function& function : functions) {
+    if (function.name == function_name) return &function;
+  }
+  return nullptr;
+}
+
+const Function& Module::main() const {
+  const Function* entry = find_function("main");
+  if (entry == nullptr) throw core::Error("invalid_program", "the module has no function @main");
+  return *entry;
+}
+
+const NamedMesh* Module::find_mesh(std::string_view mesh_name) const {
+  for (const NamedMesh& mesh : meshes) {
+    if (mesh.name == mesh_name) return &mesh;
+  }
+  return nullptr;
+}
+
+void fail(core::ErrorCode code, const Location& location, const std::string& message) {
+  const std::string place =
+      "line " + std::to_string(location.line) + ", column " + std::to_string(location.column) + ": ";
+  throw core::Error(code, place + message, {{{}, message, location.line, location.column}});
+}
+
+}  // namespace meshd::ir

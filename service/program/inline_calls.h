@@ -1,0 +1,15 @@
+// Calls flattened: a copy of a module in which @main holds all work itself. What Shardy's import does before it
+// propagates.
+#pragma once
+
+#include "service/ir/program.h"
+
+namespace meshd::program {
+
+/// A module whose only function is @main, without func.call and stablehlo.composite: bodies are copied in with fresh
+/// values, and Location.calls of a copied op has the lines of the calls that led to it, outermost first. A call's
+/// result shardings (its own sdy.shardings, else the callee's annotated results) stay as sdy.sharding_constraint on the
+/// copied results. Throws invalid_program on recursion, unknown callees and more than `max_ops` ops.
+ir::Module inline_calls(const ir::Module& module, int64_t max_ops = 4'000'000);
+
+}  // namespace meshd::program
