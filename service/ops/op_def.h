@@ -128,6 +128,11 @@ struct OpDef {
   Body body = Unsupported{};
   bool has_effect = false;       ///< never dropped as dead
   bool result_is_operand = false;///< data-flow identity
+  /// How partial results combine when a reduction factor is cut (dot_general: kAdd; reduce: its body's op). Null, or nothing returned:
+  /// such factors are not cut. Partition then masks padding with the op's identity and reduces over shards.
+  std::optional<kernels::ScalarOp> (*combine)(const OpView&) = nullptr;
+  /// The result may be cut any way: each shard computes its own block from KernelCall::result_offsets (iota).
+  bool free_result_layout = false;
   /// Local attributes for a cut op, where the local kernel cannot tell them from its local types. Null: as they are.
   ir::AttributeList (*localize)(const OpView& global, const OpView& local) = nullptr;
 };
