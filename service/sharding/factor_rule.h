@@ -1,5 +1,6 @@
-// A sharding rule says, einsum-like, which dimensions of an op's operands and results go together: every dimension is a list
-// of factors. Propagation and partition read nothing else about an op. Shardy: transforms/propagation/op_sharding_rule_registry.cc.
+// A sharding rule says, einsum-like, which dimensions of an op's operands and results go together: every dimension is a
+// list of factors. Propagation and partition read nothing else about an op. Shardy:
+// transforms/propagation/op_sharding_rule_registry.cc.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ struct Factor {
   friend bool operator==(const Factor&, const Factor&) = default;
 };
 
-/// Factor indices of each dimension of one tensor, major first. Dimensions of size 1 may have none.
+/// Factor indices of each dimension of one tensor, major first; each has at least one, dimensions of size 1 too.
 /// Example: reshape 2x32 -> 64 has factors i=2, j=32: operand ([i], [j]), result ([i, j]).
 using TensorFactors = std::vector<std::vector<int>>;
 
@@ -53,10 +54,11 @@ class FactorRuleBuilder {
   FactorRuleBuilder& factor(std::vector<int> operand_dims, std::vector<int> result_dims, int64_t size,
                             FactorKind kind = FactorKind::kPassThrough, bool blocked = false);
   /// A factor with the same dimension `dim` in every operand and result.
-  FactorRuleBuilder& everywhere(int dim, int64_t size, FactorKind kind = FactorKind::kPassThrough, bool blocked = false);
+  FactorRuleBuilder& everywhere(int dim, int64_t size, FactorKind kind = FactorKind::kPassThrough,
+                                bool blocked = false);
   /// All operands and results have one shape: a factor for each dimension.
   FactorRuleBuilder& pointwise();
-  /// Dimensions without a factor get one of their own where their size is not 1 (Shardy does so when a rule is built).
+  /// Dimensions without a factor get one of size 1 of their own (Shardy does so when a rule is built).
   [[nodiscard]] FactorRule build();
 
  private:

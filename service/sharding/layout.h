@@ -19,20 +19,20 @@ struct IndexRange {
 
 /// What one position of the mesh holds.
 struct Placement {
-  int64_t position = 0;              ///< row-major place in the mesh
-  int64_t device = 0;                ///< device id
-  std::vector<IndexRange> index;     ///< a range for each dimension; short or empty at the end of an uneven dimension
-  int64_t replica_id = 0;            ///< running count of devices with the same shard, in mesh order (G7)
-  int64_t shard = 0;                 ///< which distinct shard, row-major over the parts of the dimensions
+  int64_t position = 0;           ///< row-major place in the mesh
+  int64_t device = 0;             ///< device id
+  std::vector<IndexRange> index;  ///< a range for each dimension; short or empty at the end of an uneven dimension
+  int64_t replica_id = 0;         ///< running count of devices with the same shard, in mesh order (G7)
+  int64_t shard = 0;              ///< which distinct shard, row-major over the parts of the dimensions
 };
 
 /// The index map of a global shape. Example: mesh x=4, y=2, shape (8,2), spec (x,y): position 7 -> [6:8, 1:2], shard 7.
 struct Layout {
   tensor::Dims global_dims;
-  tensor::Dims part_counts;          ///< ways each dimension is cut
-  tensor::Dims shard_dims;           ///< ceil(size / parts): the size of a full shard (local shape)
-  std::vector<Placement> placements; ///< one for each position of the mesh
-  int64_t shard_count = 1;           ///< distinct shards: product of part_counts
+  tensor::Dims part_counts;           ///< ways each dimension is cut
+  tensor::Dims shard_dims;            ///< ceil(size / parts): the size of a full shard (local shape)
+  std::vector<Placement> placements;  ///< one for each position of the mesh
+  int64_t shard_count = 1;            ///< distinct shards: product of part_counts
 
   /// Index ranges of a distinct shard.
   [[nodiscard]] std::vector<IndexRange> shard_index(int64_t shard) const;
@@ -40,7 +40,8 @@ struct Layout {
   [[nodiscard]] tensor::Dims shard_actual_dims(int64_t shard) const;
 };
 
-/// The layout of `global_dims` under `sharding` (verified). In a dimension of several axes the first is the major one (G5).
+/// The layout of `global_dims` under `sharding` (verified). In a dimension of several axes the first is the major one
+/// (G5).
 Layout make_layout(std::span<const int64_t> global_dims, const TensorSharding& sharding);
 
 /// One dense block to copy from one distinct shard of a layout to one of another. Offsets are within the shards.

@@ -1,5 +1,6 @@
 // How a tensor is cut over a mesh: the data model of Shardy (sdy.sharding) with names resolved to axis indices.
-// Plain values. What a partition spec says, and more: open dimensions, priorities, parts of axes, replicated, unreduced.
+// Plain values. What a partition spec says, and more: open dimensions, priorities, parts of axes, replicated,
+// unreduced.
 #pragma once
 
 #include <compare>
@@ -12,8 +13,8 @@
 
 namespace meshd::sharding {
 
-/// An axis of a mesh or a part of it. An axis of size n seen as [pre, size, n / (pre * size)], the middle taken, is the part
-/// "x":(pre)size; size 0 means the whole axis. Example: "x"=8, (2)2 -> the middle factor of [2, 2, 2].
+/// An axis of a mesh or a part of it. An axis of size n seen as [pre, size, n / (pre * size)], the middle taken, is the
+/// part "x":(pre)size; size 0 means the whole axis. Example: "x"=8, (2)2 -> the middle factor of [2, 2, 2].
 struct AxisRef {
   int axis = 0;
   int64_t pre = 1;
@@ -38,7 +39,8 @@ struct DimSharding {
 
 enum class ReductionKind : uint8_t { kSum, kMax, kMin };
 
-/// A tensor's sharding over `mesh`, which is never null. `mesh_name` is the symbol in the program, for printing and grouping.
+/// A tensor's sharding over `mesh`, which is never null. `mesh_name` is the symbol in the program, for printing and
+/// grouping.
 struct TensorSharding {
   std::string mesh_name;
   mesh::MeshRef mesh;
@@ -70,8 +72,10 @@ std::string to_sdy(const TensorSharding& sharding);
 /// Sorts out a list of axes: drops axes of size one, merges neighbours that are adjacent parts of one axis.
 std::vector<AxisRef> canonical_axes(std::vector<AxisRef> axes, const mesh::Mesh& mesh);
 
-/// Throws Error invalid_spec naming the axis, dimension and numbers when: rank differs from `rank`, an axis is unknown or used twice
-/// (`at most one positional dimension`, duplicates listed), a part of an axis does not divide, axes overlap with replicated or unreduced.
+/// Throws Error invalid_spec naming the axis, dimension and numbers when: rank differs from `rank`, an axis is unknown
+/// or used twice
+/// (`at most one positional dimension`, duplicates listed), a part of an axis does not divide, axes overlap with
+/// replicated or unreduced.
 void verify(const TensorSharding& sharding, int64_t rank);
 
 }  // namespace meshd::sharding
