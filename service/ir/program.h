@@ -21,18 +21,21 @@ inline constexpr ValueId kNoValue = -1;
 /// Row number in the op table (service/ops); ir itself does not know what it means.
 using OpCode = uint16_t;
 
-/// 1-based place in the program text where the op begins; `calls` are the lines of the calls that led here, outermost first,
-/// filled when calls are inlined. `name` is what loc("...") said, for messages.
+/// 1-based place in the program text where the op begins; `calls` are the lines of the calls that led here, outermost
+/// first, filled when calls are inlined, and `frame` is the innermost of them in Module::inlined_calls (-1: stands in
+/// @main itself). `name` is what loc("...") said, for messages.
 struct Location {
   int32_t line = 0;
   int32_t column = 0;
   std::vector<int32_t> calls;
+  int32_t frame = -1;
   std::string name;
 };
 
 struct Op;
 
-/// One block: arguments and ops in order; the last op is the terminator (return), whose operands are the region's results.
+/// One block: arguments and ops in order; the last op is the terminator (return), whose operands are the region's
+/// results.
 struct Region {
   std::vector<ValueId> arguments;
   std::vector<Op> ops;
@@ -59,11 +62,11 @@ struct Value {
 struct Parameter {
   Type type;
   std::optional<sharding::TensorSharding> sharding;  ///< sdy.sharding, or what mhlo.sharding came to
-  std::optional<int64_t> aliases_output;             ///< tf.aliasing_output, in result numbers of the text (tokens counted)
-  bool is_donor = false;                             ///< jax.buffer_donor
-  bool is_token = false;                             ///< !stablehlo.token, or i1[0] with jax.token
-  std::string result_info;                           ///< jax.result_info
-  AttributeList attributes;                          ///< all of them, as written
+  std::optional<int64_t> aliases_output;  ///< tf.aliasing_output, in result numbers of the text (tokens counted)
+  bool is_donor = false;                  ///< jax.buffer_donor
+  bool is_token = false;                  ///< !stablehlo.token, or i1[0] with jax.token
+  std::string result_info;                ///< jax.result_info
+  AttributeList attributes;               ///< all of them, as written
   Location location;
 };
 
@@ -92,12 +95,29 @@ struct NamedMesh {
   Location location;
 };
 
+/// A call whose body was copied into @main by inline_calls: what went in and out. Propagation treats the edge of a
+/// function as Shardy does (a value may be sharded otherwise inside), and :explain speaks of functions by it.
+struct InlinedCall {
+  std::string callee;
+  bool callee_is_public = false;
+  int32_t parent = -1;             ///< the call in whose copy this call stood; -1: @main
+  Location location;               ///< of the call itself; `calls` leads to it
+  std::vector<ValueId> arguments;  ///< what the call was given; inside the copy these same values are used
+  std::vector<ValueId> results;    ///< what stands for the call's results
+  std::vector<std::optional<sharding::TensorSharding>>
+      argument_shardings;  ///< as the callee's signature annotates them
+  std::vector<std::optional<sharding::TensorSharding>>
+      result_shardings;  ///< the call's own sdy.sharding, else the signature's
+};
+
 /// A module. `functions` in text order; @main is the entry.
 struct Module {
   std::string name;
   AttributeList attributes;
   std::vector<NamedMesh> meshes;
   std::vector<Function> functions;
+  /// Filled by inline_calls, outer calls before inner ones.
+  std::vector<InlinedCall> inlined_calls;
   /// mhlo.num_partitions; 1 says nothing.
   int64_t num_partitions = 1;
   int64_t num_replicas = 1;
@@ -109,7 +129,8 @@ struct Module {
 
 using ModuleRef = std::shared_ptr<const Module>;
 
-/// Throws core::Error with line and column of `location` in its diagnostics and "line L, column C: " before the message.
+/// Throws core::Error with line and column of `location` in its diagnostics and "line L, column C: " before the
+/// message.
 [[noreturn]] void fail(core::ErrorCode code, const Location& location, const std::string& message);
 
 }  // namespace meshd::ir
