@@ -1,0 +1,223 @@
+#include "service/kernels/movement_loops.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "service/kernels/movement.h"
+
+namespace meshd::kernels {
+namespace {
+
+constexpr int64_t kLine = 64;
+constexpr int64_t kStreamMinBytes = 1024;  // shorter runs gain nothing from going around the cache
+
+struct Wide16 {
+  uint64_t low, high;
+};
+
+template <typename T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+template <typename T>
+void store(std::byte* to, T value) {
+  std::memcpy(to, &value, sizeof(T));
+}
+
+template <typename T>
+void strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride, int64_t count) {
+  if (dst_stride == static_cast<int64_t>(sizeof(T))) {
+    for (int64_t i = 0; i < count; ++i) store(dst + i * static_cast<int64_t>(sizeof(T)), load<T>(src + i * src_stride));
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) store(dst + i * dst_stride, load<T>(src + i * src_stride));
+}
+
+template <typename T>
+void fill(std::byte* dst, const std::byte* element, int64_t count) {
+  const T value = load<T>(element);
+  for (int64_t i = 0; i < count; ++i) store(dst + i * static_cast<int64_t>(sizeof(T)), value);
+}
+
+// Interleaving rows i and i + N/2, log2(N) times, transposes an N x N tile of 16-byte rows.
+template <int kBytes>
+__m128i interleave_low(__m128i a, __m128i b) {
+  if constexpr (kBytes == 1) return _mm_unpacklo_epi8(a, b);
+  if constexpr (kBytes == 2) return _mm_unpacklo_epi16(a, b);
+  if constexpr (kBytes == 4) return _mm_unpacklo_epi32(a, b);
+  if constexpr (kBytes == 8) return _mm_unpacklo_epi64(a, b);
+}
+template <int kBytes>
+__m128i interleave_high(__m128i a, __m128i b) {
+  if constexpr (kBytes == 1) return _mm_unpackhi_epi8(a, b);
+  if constexpr (kBytes == 2) return _mm_unpackhi_epi16(a, b);
+  if constexpr (kBytes == 4) return _mm_unpackhi_epi32(a, b);
+  if constexpr (kBytes == 8) return _mm_unpackhi_epi64(a, b);
+}
+
+template <int kBytes, bool kStream>
+void transpose_tile(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride) {
+  constexpr int kN = 16 / kBytes;
+  __m128i tile[kN];
+  for (int i = 0; i < kN; ++i) tile[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + i * src_stride));
+#pragma GCC unroll 4
+  for (int width = 1; width < kN; width *= 2) {
+    __m128i next[kN];
+#pragma GCC unroll 8
+    for (int i = 0; i < kN / 2; ++i) {
+      next[2 * i] = interleave_low<kBytes>(tile[i], tile[i + kN / 2]);
+      next[2 * i + 1] = interleave_high<kBytes>(tile[i], tile[i + kN / 2]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kN; ++i) tile[i] = next[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kN; ++i) {
+    __m128i* to = reinterpret_cast<__m128i*>(dst + i * dst_stride);
+    if constexpr (kStream) {
+      _mm_stream_si128(to, tile[i]);
+    } else {
+      _mm_storeu_si128(to, tile[i]);
+    }
+  }
+}
+
+// Whole lines of dst at a time: for each group of kN rows of dst, the tiles that make up one line are done one after
+// another.
+template <int kBytes, bool kStream>
+void transpose_lines(Rows dst, ConstRows src, int64_t rows, int64_t lines) {
+  constexpr int64_t kN = 16 / kBytes;
+  constexpr int64_t kTiles = kLine / 16;
+  for (int64_t line = 0; line < lines; ++line) {
+    for (int64_t row = 0; row + kN <= rows; row += kN) {
+      for (int64_t tile = 0; tile < kTiles; ++tile) {
+        transpose_tile<kBytes, kStream>(dst.data + row * dst.row_stride + line * kLine + tile * 16, dst.row_stride,
+                                        src.data + (line * kTiles + tile) * kN * src.row_stride + row * kBytes,
+                                        src.row_stride);
+      }
+    }
+  }
+}
+
+template <typename T>
+void transpose_plain(Rows dst, ConstRows src, int64_t rows, int64_t columns) {
+  constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kBlock = kLine / kSize < 4 ? 4 : kLine / kSize;
+  for (int64_t column = 0; column < columns; column += kBlock) {
+    const int64_t stop = std::min(columns, column + kBlock);
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t c = column; c < stop; ++c) {
+        store(dst.data + row * dst.row_stride + c * kSize, load<T>(src.data + c * src.row_stride + row * kSize));
+      }
+    }
+  }
+}
+
+template <typename T>
+void transpose(Rows dst, ConstRows src, int64_t rows, int64_t columns, bool streaming) {
+  constexpr int kBytes = sizeof(T);
+  constexpr int64_t kN = 16 / kBytes;
+  constexpr int64_t kPerLine = kLine / kBytes;
+  const int64_t lines = columns / kPerLine;
+  const int64_t tiled_rows = rows / kN * kN;
+  const int64_t tiled_columns = lines * kPerLine;
+  const bool aligned = reinterpret_cast<uintptr_t>(dst.data) % 16 == 0 && dst.row_stride % 16 == 0;
+  if (streaming && aligned) {
+    transpose_lines<kBytes, true>(dst, src, tiled_rows, lines);
+  } else {
+    transpose_lines<kBytes, false>(dst, src, tiled_rows, lines);
+  }
+  if (tiled_columns < columns) {
+    transpose_plain<T>({dst.data + tiled_columns * kBytes, dst.row_stride},
+                       {src.data + tiled_columns * src.row_stride, src.row_stride}, tiled_rows,
+                       columns - tiled_columns);
+  }
+  if (tiled_rows < rows) {
+    transpose_plain<T>({dst.data + tiled_rows * dst.row_stride, dst.row_stride},
+                       {src.data + tiled_rows * kBytes, src.row_stride}, rows - tiled_rows, columns);
+  }
+}
+
+}  // namespace
+
+void store_fence() { _mm_sfence(); }
+
+void copy_run(std::byte* dst, const std::byte* src, int64_t bytes, bool streaming) {
+  if (!streaming || bytes < kStreamMinBytes) {
+    std::memcpy(dst, src, static_cast<size_t>(bytes));
+    return;
+  }
+  const int64_t head = (kLine - static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) % kLine)) % kLine;
+  std::memcpy(dst, src, static_cast<size_t>(head));
+  int64_t at = head;
+  for (; at + kLine <= bytes; at += kLine) {
+    __m128i line[4];
+    for (int i = 0; i < 4; ++i) line[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + at) + i);
+    for (int i = 0; i < 4; ++i) _mm_stream_si128(reinterpret_cast<__m128i*>(dst + at) + i, line[i]);
+  }
+  std::memcpy(dst + at, src + at, static_cast<size_t>(bytes - at));
+}
+
+void copy_strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride, int64_t count,
+                  int64_t elem_size) {
+  switch (elem_size) {
+    case 1:
+      return strided<uint8_t>(dst, dst_stride, src, src_stride, count);
+    case 2:
+      return strided<uint16_t>(dst, dst_stride, src, src_stride, count);
+    case 4:
+      return strided<uint32_t>(dst, dst_stride, src, src_stride, count);
+    case 8:
+      return strided<uint64_t>(dst, dst_stride, src, src_stride, count);
+    case 16:
+      return strided<Wide16>(dst, dst_stride, src, src_stride, count);
+    default:
+      for (int64_t i = 0; i < count; ++i) {
+        std::memcpy(dst + i * dst_stride, src + i * src_stride, static_cast<size_t>(elem_size));
+      }
+  }
+}
+
+void fill_elements(std::byte* dst, const std::byte* element, int64_t count, int64_t elem_size) {
+  switch (elem_size) {
+    case 1:
+      std::memset(dst, static_cast<int>(*element), static_cast<size_t>(count));
+      return;
+    case 2:
+      return fill<uint16_t>(dst, element, count);
+    case 4:
+      return fill<uint32_t>(dst, element, count);
+    case 8:
+      return fill<uint64_t>(dst, element, count);
+    case 16:
+      return fill<Wide16>(dst, element, count);
+    default:
+      for (int64_t i = 0; i < count; ++i) std::memcpy(dst + i * elem_size, element, static_cast<size_t>(elem_size));
+  }
+}
+
+void transpose_block(Rows dst, ConstRows src, int64_t rows, int64_t columns, int64_t elem_size, bool streaming) {
+  switch (elem_size) {
+    case 1:
+      return transpose<uint8_t>(dst, src, rows, columns, streaming);
+    case 2:
+      return transpose<uint16_t>(dst, src, rows, columns, streaming);
+    case 4:
+      return transpose<uint32_t>(dst, src, rows, columns, streaming);
+    case 8:
+      return transpose<uint64_t>(dst, src, rows, columns, streaming);
+    case 16:
+      return transpose_plain<Wide16>(dst, src, rows, columns);
+    default:
+      for (int64_t row = 0; row < rows; ++row) {
+        copy_strided(dst.data + row * dst.row_stride, elem_size, src.data + row * elem_size, src.row_stride, columns,
+                     elem_size);
+      }
+  }
+}
+
+}  // namespace meshd::kernels

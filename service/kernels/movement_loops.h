@@ -1,0 +1,34 @@
+// Inner loops of movement: runs, fills, strided runs and transposed blocks, for elements of any size. Private to
+// movement.cpp and kernels that move elements themselves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace meshd::kernels {
+
+/// memcpy of `bytes`; with `streaming` and enough bytes the stores go around the cache (call store_fence() when all is
+/// done).
+void copy_run(std::byte* dst, const std::byte* src, int64_t bytes, bool streaming);
+
+/// dst[i * dst_stride] = src[i * src_stride] for i < count; strides in bytes, elements of `elem_size` bytes.
+void copy_strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride, int64_t count,
+                  int64_t elem_size);
+
+/// A matrix whose rows are contiguous and `row_stride` bytes apart.
+struct Rows {
+  std::byte* data;
+  int64_t row_stride;
+};
+struct ConstRows {
+  const std::byte* data;
+  int64_t row_stride;
+};
+
+/// dst (rows x columns) = transpose of src (columns x rows), in elements of `elem_size` bytes.
+void transpose_block(Rows dst, ConstRows src, int64_t rows, int64_t columns, int64_t elem_size, bool streaming);
+
+/// Makes streamed stores visible to other threads.
+void store_fence();
+
+}  // namespace meshd::kernels
