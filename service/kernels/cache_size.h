@@ -6,7 +6,8 @@
 
 namespace meshd::kernels {
 
-/// Bytes of the last cache before memory; 32 MiB where the system does not say. Any thread.
-int64_t last_cache_bytes();
+/// Bytes of output from which on stores should go around the cache: the last cache before memory, but at most 32 MiB,
+/// because a virtual machine reports the cache of its whole host. Any thread.
+int64_t streaming_bytes();
 
 }  // namespace meshd::kernels

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kUnitBytes = 256 << 10;
 constexpr int64_t kMaxRank = 64;
-constexpr int64_t kTransposeRows = 64;      // rows of dst that one step of a transpose writes
-constexpr int64_t kTransposeMinExtent = 4;  // below this the strided loop is as good
+constexpr int64_t kTransposeRowBytes = 1024;  // what one step of a transpose reads of each row of src
+constexpr int64_t kTransposeMinExtent = 4;    // below this the strided loop is as good
 
 // A loop nest in byte strides, without memory of its own on the heap.
 struct Nest {
@@ -109,7 +109,7 @@ StridedCopy::StridedCopy(std::span<const int64_t> extent, std::span<const int64_
   elem_size_ = nest.elem;
   byte_count_ = nest.elem;
   for (int i = 0; i < nest.rank; ++i) byte_count_ *= nest.extent[i];
-  streaming_ = byte_count_ > last_cache_bytes();
+  streaming_ = byte_count_ >= streaming_bytes();
 
   int64_t outer_count = 1;
   int64_t inner_bytes = elem_size_;
@@ -142,7 +142,7 @@ StridedCopy::StridedCopy(std::span<const int64_t> extent, std::span<const int64_
   }
   int64_t step_bytes = inner_bytes;
   if (inner_ == Inner::kTranspose) {
-    chunk_ = std::min(kTransposeRows, cross_extent_);
+    chunk_ = std::min(kTransposeRowBytes / elem_size_, cross_extent_);
     chunk_count_ = core::ceil_div(cross_extent_, chunk_);
     step_bytes = inner_bytes * chunk_;
   } else {
@@ -235,7 +235,7 @@ void copy_block(std::byte* dst, std::span<const int64_t> dst_dims, std::span<con
   widen_element(nest);
   int64_t bytes = nest.elem;
   for (int i = 0; i < nest.rank; ++i) bytes *= nest.extent[i];
-  const bool streaming = bytes > last_cache_bytes();
+  const bool streaming = bytes >= streaming_bytes();
 
   // The innermost loop is a run when it is contiguous in both, which it is unless the last dims were cut to one
   // element.

@@ -50,6 +50,7 @@ __m128i interleave_low(__m128i a, __m128i b) {
   if constexpr (kBytes == 2) return _mm_unpacklo_epi16(a, b);
   if constexpr (kBytes == 4) return _mm_unpacklo_epi32(a, b);
   if constexpr (kBytes == 8) return _mm_unpacklo_epi64(a, b);
+  return a;
 }
 template <int kBytes>
 __m128i interleave_high(__m128i a, __m128i b) {
@@ -57,9 +58,10 @@ __m128i interleave_high(__m128i a, __m128i b) {
   if constexpr (kBytes == 2) return _mm_unpackhi_epi16(a, b);
   if constexpr (kBytes == 4) return _mm_unpackhi_epi32(a, b);
   if constexpr (kBytes == 8) return _mm_unpackhi_epi64(a, b);
+  return b;
 }
 
-template <int kBytes, bool kStream>
+template <int kBytes>
 void transpose_tile(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride) {
   constexpr int kN = 16 / kBytes;
   __m128i tile[kN];
@@ -76,29 +78,50 @@ void transpose_tile(std::byte* dst, int64_t dst_stride, const std::byte* src, in
     for (int i = 0; i < kN; ++i) tile[i] = next[i];
   }
 #pragma GCC unroll 16
-  for (int i = 0; i < kN; ++i) {
-    __m128i* to = reinterpret_cast<__m128i*>(dst + i * dst_stride);
-    if constexpr (kStream) {
-      _mm_stream_si128(to, tile[i]);
-    } else {
-      _mm_storeu_si128(to, tile[i]);
+  for (int i = 0; i < kN; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(dst + i * dst_stride), tile[i]);
+}
+
+// A square as wide as a cache line in both directions, by way of a buffer in L1: each line of src is read once and each
+// line of dst written once, even where the rows of a large power-of-two matrix all fall into one cache set.
+template <int kBytes, bool kStream>
+void transpose_square(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride) {
+  constexpr int kSide = kLine / kBytes;
+  constexpr int kN = 16 / kBytes;
+  if constexpr (!kStream) {
+    for (int j = 0; j < kSide; j += kN) {
+      for (int i = 0; i < kSide; i += kN) {
+        transpose_tile<kBytes>(dst + j * dst_stride + i * kBytes, dst_stride, src + i * src_stride + j * kBytes,
+                               src_stride);
+      }
+    }
+  } else {
+    alignas(64) std::byte buffer[kSide * kLine];
+    for (int i = 0; i < kSide; i += kN) {
+      for (int j = 0; j < kSide; j += kN) {
+        transpose_tile<kBytes>(buffer + j * kLine + i * kBytes, kLine, src + i * src_stride + j * kBytes, src_stride);
+      }
+    }
+    for (int i = 0; i < kSide; ++i) {
+      for (int part = 0; part < kLine; part += 16) {
+        _mm_stream_si128(reinterpret_cast<__m128i*>(dst + i * dst_stride + part),
+                         _mm_load_si128(reinterpret_cast<const __m128i*>(buffer + i * kLine + part)));
+      }
     }
   }
 }
 
-// Whole lines of dst at a time: for each group of kN rows of dst, the tiles that make up one line are done one after
-// another.
 template <int kBytes, bool kStream>
-void transpose_lines(Rows dst, ConstRows src, int64_t rows, int64_t lines) {
-  constexpr int64_t kN = 16 / kBytes;
-  constexpr int64_t kTiles = kLine / 16;
-  for (int64_t line = 0; line < lines; ++line) {
-    for (int64_t row = 0; row + kN <= rows; row += kN) {
-      for (int64_t tile = 0; tile < kTiles; ++tile) {
-        transpose_tile<kBytes, kStream>(dst.data + row * dst.row_stride + line * kLine + tile * 16, dst.row_stride,
-                                        src.data + (line * kTiles + tile) * kN * src.row_stride + row * kBytes,
-                                        src.row_stride);
+void transpose_squares(Rows dst, ConstRows src, int64_t row_squares, int64_t column_squares) {
+  constexpr int64_t kSide = kLine / kBytes;
+  for (int64_t column = 0; column < column_squares; ++column) {
+    const std::byte* from = src.data + column * kSide * src.row_stride;
+    const std::byte* ahead = column + 1 < column_squares ? from + kSide * src.row_stride : from;
+    for (int64_t row = 0; row < row_squares; ++row) {
+      for (int64_t i = 0; kStream && i < kSide; ++i) {
+        _mm_prefetch(reinterpret_cast<const char*>(ahead + i * src.row_stride + row * kLine), _MM_HINT_T1);
       }
+      transpose_square<kBytes, kStream>(dst.data + row * kSide * dst.row_stride + column * kLine, dst.row_stride,
+                                        from + row * kLine, src.row_stride);
     }
   }
 }
@@ -120,16 +143,14 @@ void transpose_plain(Rows dst, ConstRows src, int64_t rows, int64_t columns) {
 template <typename T>
 void transpose(Rows dst, ConstRows src, int64_t rows, int64_t columns, bool streaming) {
   constexpr int kBytes = sizeof(T);
-  constexpr int64_t kN = 16 / kBytes;
-  constexpr int64_t kPerLine = kLine / kBytes;
-  const int64_t lines = columns / kPerLine;
-  const int64_t tiled_rows = rows / kN * kN;
-  const int64_t tiled_columns = lines * kPerLine;
+  constexpr int64_t kSide = kLine / kBytes;
+  const int64_t tiled_rows = rows / kSide * kSide;
+  const int64_t tiled_columns = columns / kSide * kSide;
   const bool aligned = reinterpret_cast<uintptr_t>(dst.data) % 16 == 0 && dst.row_stride % 16 == 0;
   if (streaming && aligned) {
-    transpose_lines<kBytes, true>(dst, src, tiled_rows, lines);
+    transpose_squares<kBytes, true>(dst, src, tiled_rows / kSide, tiled_columns / kSide);
   } else {
-    transpose_lines<kBytes, false>(dst, src, tiled_rows, lines);
+    transpose_squares<kBytes, false>(dst, src, tiled_rows / kSide, tiled_columns / kSide);
   }
   if (tiled_columns < columns) {
     transpose_plain<T>({dst.data + tiled_columns * kBytes, dst.row_stride},
@@ -211,7 +232,7 @@ void transpose_block(Rows dst, ConstRows src, int64_t rows, int64_t columns, int
     case 8:
       return transpose<uint64_t>(dst, src, rows, columns, streaming);
     case 16:
-      return transpose_plain<Wide16>(dst, src, rows, columns);
+      return transpose<Wide16>(dst, src, rows, columns, streaming);
     default:
       for (int64_t row = 0; row < rows; ++row) {
         copy_strided(dst.data + row * dst.row_stride, elem_size, src.data + row * elem_size, src.row_stride, columns,
