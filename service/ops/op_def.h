@@ -29,6 +29,11 @@ struct OpView {
   std::span<const ir::Region> regions;
   const ir::Function* function = nullptr;   ///< whose value table the regions use
   const ir::Location* location = nullptr;
+  /// The instance in its function, and for each operand the op that defines it (null: an argument of a function or region). Only
+  /// rules look at them: a concatenation of slices and an update at constant places are cut in other ways. Who calls a rule fills
+  /// them; null and empty where only types are known.
+  const ir::Op* op = nullptr;
+  std::span<const ir::Op* const> definitions = {};
 };
 
 /// Result types from operands and attributes. Throws invalid_program with the constraint's label, e.g.
