@@ -122,6 +122,26 @@ struct Signature {
   std::vector<AttributeSpec> attributes;  ///< inherent attributes; others in <{...}> are refused by name
 };
 
+/// How an op reads its operand in another way without computing: operand index[j] = start + step * result index[result_dim].
+/// broadcast_in_dim of 3 into 2x3 along 1: {{result_dim 1}}; of 1x3 into 2x3: {{-1}, {1}}; slice [2:8:3]: {{0, 2, 3}}.
+struct ReadMap {
+  struct Dim {
+    int result_dim = -1;  ///< -1: always `start`
+    int64_t start = 0;
+    int64_t step = 1;
+  };
+  std::vector<Dim> dims;    ///< one for each operand dimension; empty when same_bytes
+  bool same_bytes = false;  ///< the row-major bytes are the operand's (reshape)
+};
+
+/// What lets an op be part of a fused chain, beside a ScalarMath body. At most one is set; all are asked with local types.
+struct Fuse {
+  ReadMap (*read)(const OpView&) = nullptr;                       ///< a way of reading operand 0
+  int64_t (*iota_dim)(const OpView&) = nullptr;                   ///< the result is the index of this dimension
+  std::pair<int, int> (*precision)(const OpView&) = nullptr;      ///< reduce_precision: exponent and mantissa bits
+  std::vector<int64_t> (*reduce_dims)(const OpView&) = nullptr;   ///< operands: inputs, then inits; regions[0] combines over these dims
+};
+
 /// One row. Aggregates with designated initialisers; see families for the one-line constructors.
 struct OpDef {
   std::string_view name;     ///< "stablehlo.add"
@@ -140,6 +160,8 @@ struct OpDef {
   bool free_result_layout = false;
   /// Local attributes for a cut op, where the local kernel cannot tell them from its local types. Null: as they are.
   ir::AttributeList (*localize)(const OpView& global, const OpView& local) = nullptr;
+  /// How the plan may fuse it with its neighbours; nothing set: only as ScalarMath, or not at all.
+  Fuse fuse = {};
 };
 
 /// The row of this name, or null. Names are full ("stablehlo.add", "sdy.sharding_constraint", "func.call").
