@@ -1,0 +1,228 @@
+// The execution plan: a local program made flat. Steps over planned storage, chains of pointwise work fused, donated
+// arguments aliased to results, lifetimes and peak bytes known before anything runs. A device's position is an input:
+// one plan serves every device.
+//
+// Words. A *shard* of a value is one of its distinct shards; all positions that differ only in atoms the value does not
+// vary over share it. A *table* says which device (number in the run's flat device list) holds which shard. A *slot* is
+// storage for one shard of each kind: it has as many places as its table has shards. Example: mesh x=4, y=2, value
+// varying over x: 4 shards, slot of 4 places, devices 0 and 1 (x=0) hold shard 0.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "service/ops/op_def.h"
+#include "service/partition/local_program.h"
+#include "service/tensor/shape.h"
+
+namespace meshd::compile {
+
+using TableId = int32_t;
+using SlotId = int32_t;
+using MapId = int32_t;
+using BlockId = int32_t;
+inline constexpr MapId kIdentity = -1;
+
+/// Who holds which shard of a value that varies over `mask`.
+struct ShardTable {
+  int view = 0;
+  sharding::AtomMask mask = 0;
+  std::vector<int32_t> shard_of_device;  ///< by flat device; -1 where the view does not reach
+  std::vector<int32_t> device_of_shard;  ///< the first position's flat device
+  [[nodiscard]] int64_t count() const { return static_cast<int64_t>(device_of_shard.size()); }
+};
+
+/// What a slot's bytes are.
+enum class Storage : uint8_t {
+  kArena,     ///< a range of the run's arena
+  kOwn,       ///< a buffer of its own for each shard, because it may leave as a result
+  kArgument,  ///< an argument's buffers; written only when the argument is donated
+  kConstant,  ///< bytes of the plan
+};
+
+struct Slot {
+  Storage storage = Storage::kArena;
+  TableId table = 0;
+  int64_t bytes = 0;   ///< of one shard
+  int64_t stride = 0;  ///< arena and constants: from shard to shard (0: all shards share the bytes), a multiple of 64
+  int64_t offset = 0;  ///< in the arena or in Plan::constants
+  int64_t argument = -1;     ///< kArgument: position
+  bool is_writable = false;  ///< kArgument: donated, and steps write into it
+  int64_t first_place = 0;   ///< index of shard 0 in a run's table of pointers
+};
+
+/// Where an operand or result of a step is, for each shard of the step: shard maps[map][i] of the slot.
+struct Place {
+  SlotId slot = -1;
+  MapId map = kIdentity;
+};
+
+/// A value that is stored (fused ones are not). `slot` is -1 for values that never reach memory.
+struct PlanValue {
+  tensor::TensorType type;  ///< local, padded
+  tensor::Dims logical_dims;
+  std::vector<std::vector<int>> dim_atoms;
+  sharding::AtomMask varies = 0;  ///< after widening under divergent control flow
+  int view = 0;
+  TableId table = 0;
+  Place place;  ///< by the value's own shards
+  std::string name;
+  [[nodiscard]] bool is_stored() const { return place.slot >= 0; }
+};
+
+/// A call that brings shards together: one output shard from source shards of several positions.
+struct MeetingCall {
+  int64_t shard = 0;                          ///< of the step
+  const std::byte* const* sources = nullptr;  ///< as Meeting::sources[shard]
+  const bool* packed = nullptr;               ///< source i came as a message and holds its block alone; null: none did
+  std::byte* const* results = nullptr;
+  int64_t begin = 0;  ///< range of units
+  int64_t end = 0;
+};
+
+/// One source of a meeting. `extent` empty: the whole shard; else the block that is read, which is what a message
+/// carries.
+struct MeetingSource {
+  int32_t operand = 0;
+  int32_t place = 0;   ///< shard of the operand's slot
+  int32_t device = 0;  ///< flat device that sends it when it is asked for from elsewhere
+  int32_t table = 0;   ///< who else has it
+  int32_t shard = 0;   ///< of that table
+  tensor::Dims start;
+  tensor::Dims extent;
+  int64_t bytes = 0;  ///< of the message
+};
+
+struct Meeting {
+  std::vector<std::vector<MeetingSource>> sources;  ///< by shard of the step
+  std::vector<int64_t> units;                       ///< by shard of the step
+  tensor::Dims source_dims;                         ///< of a source shard (reshard)
+  int64_t element_bytes = 1;
+  std::function<void(const MeetingCall&)> run;
+};
+
+/// How often a step's bytes go where; facts for explanations.
+enum class StepKind : uint8_t { kKernel, kMeeting, kWhile, kCase, kEffect };
+
+/// One step. Runs for each shard of `table` that an active device of this process holds.
+struct Step {
+  StepKind kind = StepKind::kKernel;
+  TableId table = 0;
+  std::vector<Place> operands;
+  std::vector<Place> results;
+  ops::PreparedKernel kernel;    ///< kKernel; cost is of one shard
+  std::vector<int64_t> offsets;  ///< kernel.uses_offsets: [shard][dim]
+  int64_t offset_rank = 0;
+  std::shared_ptr<const Meeting> meeting;  ///< kMeeting
+  BlockId blocks_first = -1;               ///< kWhile: condition, then body; kCase: branches
+  int64_t block_count = 0;
+  std::vector<std::pair<SlotId, SlotId>> exchanges;  ///< kWhile: after each turn the two slots change places
+  bool is_bool = false;                              ///< kCase: the operand is i1, true is block 0
+  int32_t effect = -1;                               ///< kEffect: index in Plan::effects
+  int32_t number = 0;                                ///< in plan order, over all blocks
+  double estimated_ns = 0;                           ///< all shards, one thread, control flow: one turn
+  std::string name;                                  ///< "stablehlo.dot_general", "fused add tanh (5 ops)"
+  ir::Location location;
+  std::vector<int32_t> lines;  ///< of every op in it
+  std::string reason;          ///< why partition asked for it
+};
+
+struct Block {
+  std::vector<Step> steps;
+};
+
+/// An argument or result as the job layer sees it.
+struct PlanParameter {
+  partition::LocalParameter parameter;
+  tensor::TensorType local_type;  ///< shape of every buffer, padded
+  int64_t shard_bytes = 0;
+  TableId table = 0;
+  Place place;
+  std::vector<tensor::Dims> shard_starts;  ///< where shard i's block begins in the global tensor
+  std::vector<tensor::Dims>
+      shard_dims;           ///< its real dims there: local_type's, less at uneven ends; the rest is padding
+  bool is_donated = false;  ///< argument: this plan may write its buffers
+  int64_t aliased = -1;     ///< argument: result that takes its buffers; result: argument whose buffers it takes
+};
+
+/// A callback of the program.
+struct PlanEffect {
+  partition::EffectPoint point;
+  std::string name;
+  ir::Location location;
+  std::vector<tensor::TensorType> operands;
+  std::vector<tensor::TensorType> results;
+};
+
+/// Bytes, known before the run and equal to what a run allocates or holds.
+struct PlanMemory {
+  int64_t arguments = 0;  ///< arguments that are not donated, all distinct shards
+  int64_t donated = 0;    ///< donated ones
+  int64_t constants = 0;  ///< kept by the plan, shared by its runs
+  int64_t arena = 0;
+  int64_t own = 0;      ///< buffers that may leave as results and take no argument's buffer
+  int64_t scratch = 0;  ///< for all threads of a step together
+  /// What a run allocates itself.
+  [[nodiscard]] int64_t run_bytes() const { return arena + own + scratch; }
+};
+
+struct PlanOptions {
+  /// Argument positions that may be overwritten. Absent entry in `donate` means no.
+  std::vector<int64_t> donate;
+  /// True: arguments that the text gives up (LocalParameter::is_donated or aliases) may be overwritten too.
+  bool donate_as_text_says = false;
+  /// How many calls of one kernel may run at once (scratch is planned for that many): EngineOptions::threads.
+  int threads = 1;
+  /// False: every op is a step of its own. For tests and explanations.
+  bool fuse = true;
+};
+
+/// Immutable; any thread; shared by any number of runs.
+struct Plan {
+  std::vector<sharding::MeshView> views;
+  std::vector<ShardTable> tables;
+  std::vector<std::vector<int32_t>> maps;
+  std::vector<PlanValue> values;  ///< by LocalId
+  std::vector<Slot> slots;
+  std::vector<Block> blocks;  ///< blocks[0] is the program
+  std::vector<PlanParameter> arguments;
+  std::vector<PlanParameter> results;
+  std::vector<PlanEffect> effects;
+  std::vector<std::byte> constant_bytes;
+  int64_t constant_start = 0;  ///< first byte of constant_bytes that is aligned to 64
+  int64_t place_count = 0;     ///< pointers that a run keeps
+  int64_t device_count = 1;
+  int64_t step_count = 0;   ///< static, over all blocks
+  bool has_loops = false;   ///< the number of steps run depends on data
+  double estimated_ns = 0;  ///< one thread, loops counted once
+  int threads = 1;
+  PlanMemory memory;
+  /// Arena, results, scratch, and arguments that stay: the most bytes that are alive because of a run.
+  int64_t peak_bytes = 0;
+  std::vector<std::string> warnings;  ///< donated arguments that no result can take, with dtype and shape
+
+  [[nodiscard]] const ShardTable& table(TableId id) const { return tables[static_cast<size_t>(id)]; }
+  [[nodiscard]] const Slot& slot(SlotId id) const { return slots[static_cast<size_t>(id)]; }
+  [[nodiscard]] const Block& block(BlockId id) const { return blocks[static_cast<size_t>(id)]; }
+  /// Shard of the slot that shard `shard` of a step or value is in.
+  [[nodiscard]] int64_t place_of(const Place& place, int64_t shard) const {
+    return place.map == kIdentity ? shard : maps[static_cast<size_t>(place.map)][static_cast<size_t>(shard)];
+  }
+  [[nodiscard]] const std::byte* constant_data() const { return constant_bytes.data() + constant_start; }
+};
+
+using PlanRef = std::shared_ptr<const Plan>;
+
+/// Drops what nobody reads, fuses, lays out storage, prepares kernels. Throws unsupported_dtype, unsupported_op with
+/// line and name where a kernel is missing.
+PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& options = {});
+
+/// One line a step, with storage and cost: for people and tests.
+std::string to_text(const Plan& plan);
+
+}  // namespace meshd::compile

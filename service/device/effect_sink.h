@@ -1,0 +1,64 @@
+// How effects leave the devices: the executor hands each one over, in order, and goes on, or stops until the answer is
+// there. `effects` implements it; tests do too.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "service/ir/program.h"
+#include "service/tensor/shape.h"
+
+namespace meshd::device {
+
+/// When an effect happens in the order in which one thread would run the program: the visit path, outermost first (turn
+/// of the loop, or number of the branch, and place in the block, alternating), then the shard.
+struct EffectKey {
+  std::vector<int64_t> path;
+  int64_t shard = 0;
+  friend auto operator<=>(const EffectKey&, const EffectKey&) = default;
+};
+
+/// A value that goes out, in memory that is valid only during emit().
+struct EffectValue {
+  tensor::TensorType type;
+  std::span<const std::byte> bytes;
+};
+
+struct EffectCall {
+  int32_t program_point = 0;
+  int64_t callback = 0;
+  bool ordered = false;
+  bool has_side_effect = true;
+  bool every_device = false;
+  int64_t shard = 0;   ///< 0 unless every_device: then the position in the flat device list
+  int64_t device = 0;  ///< device id on which it happens
+  int64_t visit = 0;   ///< how many effects of this run came before, shards counted apart
+  const EffectKey* key = nullptr;
+  const ir::Location* location = nullptr;
+  std::string_view name;
+  std::span<const EffectValue> operands;
+  std::span<const tensor::TensorType> results;  ///< what an answer has to be
+};
+
+/// Done: one byte string for each result, row-major. Not done: the run stops here and asks again, with the same call,
+/// when Run::resume() is called; it may be called before emit() returns.
+struct EffectResult {
+  bool is_done = true;
+  std::vector<std::vector<std::byte>> answers;
+  static EffectResult done(std::vector<std::vector<std::byte>> answers = {}) { return {true, std::move(answers)}; }
+  static EffectResult pending() { return {false, {}}; }
+};
+
+/// Calls of one run come one at a time, in order; those of one point by ascending shard. A thrown core::Error ends the
+/// run.
+class EffectSink {
+ public:
+  virtual ~EffectSink() = default;
+  virtual EffectResult emit(const EffectCall& call) = 0;
+};
+
+}  // namespace meshd::device

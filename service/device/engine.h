@@ -1,0 +1,150 @@
+// Runs plans on logical devices. Each device is a first-in-first-out queue; a run starts when it stands first in the
+// queues of all its devices and its planned bytes fit; it is executed on one hot thread, and others help only with
+// steps that are worth waking them. Nothing blocks a thread of the pool: a run that waits (for an answer, a message,
+// its turn) is data.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "service/compile/plan.h"
+#include "service/core/clock.h"
+#include "service/core/error.h"
+#include "service/device/effect_sink.h"
+#include "service/device/transport.h"
+#include "service/tensor/buffer.h"
+
+namespace meshd::device {
+
+struct EngineOptions {
+  int64_t device_count = 8;
+  int threads = 0;                 ///< 0: as many as cores
+  int64_t memory_limit_bytes = 0;  ///< for all running runs' planned bytes; 0: no limit
+  std::vector<int>
+      process_of_device;  ///< labels, by device id; empty: all 0. With a transport: the rank that owns the device
+  int rank = 0;           ///< which of them this process is
+  std::shared_ptr<Transport> transport;  ///< null: one process, every device is ours
+};
+
+/// An argument of a run: a buffer for each distinct shard, in the order of PlanParameter::table, each at least
+/// shard_bytes long (local type, padded). Buffers of shards that other ranks own may be null.
+struct RunArgument {
+  std::vector<tensor::BufferRef> shards;
+  /// The run may write these buffers and give them back as results: nobody else reads them. Only looked at where the
+  /// plan donates; when it is false there, the run copies the argument first.
+  bool may_overwrite = false;
+};
+
+struct RunRequest {
+  compile::PlanRef plan;
+  std::vector<int64_t> devices;        ///< device id of each entry of the flat device list; empty: 0, 1, 2, ...
+  std::vector<RunArgument> arguments;  ///< in the order of Plan::arguments
+  EffectSink* effects = nullptr;  ///< must outlive the run; null: an effect ends the run with effects_not_supported
+  std::optional<core::SteadyTime> deadline;
+  int64_t step_budget = 0;  ///< steps that may be executed; 0: any number
+  uint64_t ticket = 0;      ///< place in the device queues (lower first); 0: behind all that are there
+  uint64_t key = 0;         ///< names the run to other ranks: the same on every rank, never used twice
+  bool profile = false;     ///< RunStats::steps is filled
+  /// The caller lends its thread: a run that may start at once begins in submit() and goes on there until it stops, is
+  /// over, or has had its time slice. For small programs this saves two wake-ups.
+  bool on_callers_thread = false;
+  /// Asked before each step with the number of steps executed; true stops the run until Run::resume(). For tests and
+  /// debuggers.
+  std::function<bool(int64_t)> pause_before;
+};
+
+/// What a step took, all executions together.
+struct StepStats {
+  int32_t step = 0;  ///< Step::number
+  int64_t count = 0;
+  std::chrono::nanoseconds time{0};
+};
+
+struct RunStats {
+  int64_t steps = 0;  ///< executed
+  int64_t kernel_calls = 0;
+  int64_t handoffs = 0;         ///< times the run moved to, or asked for help of, another thread
+  int64_t peak_bytes = 0;       ///< measured: equals the plan's where every argument that it donates may be overwritten
+  int64_t allocated_bytes = 0;  ///< by the run itself
+  int64_t messages = 0;
+  std::chrono::nanoseconds queue_time{0};
+  std::chrono::nanoseconds run_time{0};   ///< from start to end, pauses included
+  std::chrono::nanoseconds busy_time{0};  ///< on threads
+  std::vector<std::chrono::nanoseconds>
+      device_busy;  ///< by flat device: its share of busy_time, by bytes and work of its shards
+  std::vector<StepStats> steps_profile;
+};
+
+struct RunOutcome {
+  std::optional<core::Error> error;
+  /// In the order of Plan::results, a buffer for each distinct shard (null for other ranks' shards). A result may be
+  /// the very buffer of an argument (passed through or donated), and two results may share one: who donates later must
+  /// know that nobody else has the buffer.
+  std::vector<std::vector<tensor::BufferRef>> outputs;
+  std::vector<int64_t>
+      overwritten;  ///< arguments whose buffers were written or given to a result, failed runs included
+  RunStats stats;
+  [[nodiscard]] bool ok() const { return !error.has_value(); }
+};
+
+enum class RunState : uint8_t { kQueued, kRunning, kWaiting, kDone };
+
+struct RunProgress {
+  RunState state = RunState::kQueued;
+  int64_t steps_done = 0;
+  int64_t steps_estimated = 0;  ///< static steps of the plan; loops may execute more
+  std::string op;               ///< current step
+  int32_t line = 0;
+};
+
+/// A submitted run. Any thread. Its outcome is delivered even when nobody holds it.
+class Run {
+ public:
+  virtual ~Run() = default;
+  /// Goes on after a pending effect or a pause. Called too early it is remembered; called without need it is harmless.
+  virtual void resume() = 0;
+  /// Ends the run with this error at its next step, or at once when it is queued or waiting.
+  virtual void cancel(core::Error reason) = 0;
+  [[nodiscard]] virtual RunProgress progress() const = 0;
+};
+
+struct EngineStats {
+  int64_t queued = 0;
+  int64_t running = 0;
+  int64_t planned_bytes = 0;  ///< of running runs
+  int64_t runs_done = 0;
+  int64_t runs_failed = 0;
+  std::vector<int64_t> device_queue;  ///< runs standing in each device's queue, the running one included
+  std::vector<std::chrono::nanoseconds> device_busy;
+};
+
+/// Owns the pool of threads. Its destructor cancels what is left and waits for it.
+class Engine {
+ public:
+  Engine(EngineOptions options, std::shared_ptr<tensor::BufferPool> pool);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Queues a run. `done` is called once, on a thread of the pool (or in submit() with on_callers_thread); it must not
+  /// block. Throws, and then never calls `done`: invalid_argument (counts, sizes), too_few_devices (a device id out of
+  /// range), memory_exceeded (planned bytes can never fit).
+  std::shared_ptr<Run> submit(RunRequest request, std::function<void(RunOutcome)> done);
+
+  [[nodiscard]] const EngineOptions& options() const;
+  [[nodiscard]] int threads() const;
+  [[nodiscard]] EngineStats stats() const;
+  [[nodiscard]] const std::shared_ptr<tensor::BufferPool>& pool() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace meshd::device
