@@ -13,7 +13,6 @@
 namespace meshd::storage {
 
 class Connection;
-class RecoveryRows;
 
 inline constexpr int64_t kMaxPageSize = 1000;
 
@@ -93,7 +92,6 @@ class Reader {
                                                           std::string_view key);
 
  protected:
-  friend class RecoveryRows;
   Connection* connection_;
 };
 

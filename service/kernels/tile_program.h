@@ -1,10 +1,12 @@
-// A straight-line program over tiles: each instruction passes over a tile of lanes that stays in L1. Fused chains, reducers,
-// comparators and scatter bodies are all this one form; a code generator may later take it as well.
+// A straight-line program over tiles: each instruction passes over a tile of lanes that stays in L1. Fused chains,
+// reducers, comparators and scatter bodies are all this one form; a code generator may later take it as well.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <vector>
 
 #include "service/kernels/scalar_op.h"
@@ -39,37 +41,57 @@ struct TileProgram {
 
   /// Adds a register.
   uint16_t add_register(tensor::DType dtype);
-  /// Adds an instruction, looking its kernel up; returns the result's register. Throws unsupported_dtype naming op and dtype.
+  /// Adds an instruction, looking its kernel up; returns the result's register. Throws unsupported_dtype naming op and
+  /// dtype.
   uint16_t emit(ScalarOp op, std::initializer_list<uint16_t> operands, tensor::DType out);
   uint16_t emit_reduce_precision(uint16_t operand, int exponent_bits, int mantissa_bits);
   /// Adds a register that holds one element on all lanes.
   uint16_t constant(tensor::DType dtype, const std::byte* element);
 };
 
-/// If the program is a single binary op of its two inputs (in either order for commutative ones), which op; kCopy otherwise.
-/// Reducers such as add, multiply, maximum, minimum, and, or go to direct loops.
+/// If the program is a single binary op of its two inputs (in either order for commutative ones), which op; kCopy
+/// otherwise. Reducers such as add, multiply, maximum, minimum, and, or go to direct loops.
 ScalarOp as_single_binary(const TileProgram& program);
 
-/// Lanes a tile should have so that the live registers of the program fill about half of L1: 64..1024, a multiple of 64.
+/// Lanes a tile should have so that the live registers of the program fill about half of L1: 64..1024, a multiple
+/// of 64.
 int64_t tile_lanes(const TileProgram& program);
+
+/// Where registers lie in memory, in bytes for each lane: registers whose lives do not meet share a place. Inputs,
+/// constants and outputs keep theirs to themselves. Immutable; any thread.
+class TileLayout {
+ public:
+  explicit TileLayout(const TileProgram& program);
+  /// Bytes before register `reg` in memory for one lane; times the lanes of a tile, that is its place.
+  [[nodiscard]] int64_t offset(uint16_t reg) const { return offsets_[reg]; }
+  /// Bytes of all places together, for one lane.
+  [[nodiscard]] int64_t lane_bytes() const { return lane_bytes_; }
+
+ private:
+  std::vector<int64_t> offsets_;
+  int64_t lane_bytes_ = 0;
+};
 
 /// Memory for the registers of one executing tile. One thread.
 class TileScratch {
  public:
   TileScratch(const TileProgram& program, int64_t lanes);
+  /// With a layout made before.
+  TileScratch(const TileProgram& program, const TileLayout& layout, int64_t lanes);
   /// Lanes of register `reg`.
   [[nodiscard]] std::byte* reg(uint16_t reg) { return pointers_[reg]; }
-  /// Points an input register at memory of the caller instead (it must hold `count` lanes when run).
+  /// Points an input or output register at memory of the caller instead (it must hold `count` lanes when run).
   void bind(uint16_t reg, std::byte* memory) { pointers_[reg] = memory; }
   [[nodiscard]] int64_t lanes() const { return lanes_; }
 
  private:
   int64_t lanes_;
-  std::vector<std::byte> storage_;
+  std::unique_ptr<std::byte[]> storage_;
   std::vector<std::byte*> pointers_;
 };
 
-/// Runs all instructions over `count` <= lanes lanes; inputs must be in their registers. Results stand in program.outputs' registers.
+/// Runs all instructions over `count` <= lanes lanes; inputs must be in their registers. Results stand in
+/// program.outputs' registers.
 void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count);
 
 }  // namespace meshd::kernels

@@ -1,0 +1,18 @@
+// What the processor under us can do: asked once, at run time, so that one binary is fast on old and new machines
+// alike.
+#pragma once
+
+#include <cstdint>
+
+namespace meshd::kernels {
+
+/// Instruction levels that loops are compiled for (x86-64 psABI levels; other processors have kBase only).
+enum class CpuLevel : uint8_t { kBase, kV3, kV4 };
+
+/// The best level this processor supports. Any thread.
+CpuLevel cpu_level();
+
+/// Bytes of one core's first level data cache (32 KiB when the system does not say).
+int64_t l1_data_bytes();
+
+}  // namespace meshd::kernels

@@ -1,0 +1,154 @@
+// Elementwise functions of integers (8 to 64 bits) and bool as types with a static apply. Arithmetic wraps; where
+// StableHLO leaves the answer open (division by zero, shifts beyond the width), XLA's answer counts.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace meshd::kernels {
+
+/// The unsigned type in which arithmetic on T neither overflows nor promotes to int.
+template <class T>
+using WrapType = std::conditional_t<sizeof(T) < 4, uint32_t, std::make_unsigned_t<T>>;
+
+template <class T>
+inline constexpr uint64_t kWidth = sizeof(T) * 8;
+
+template <class T>
+struct IntAdd {
+  static T apply(T a, T b) { return static_cast<T>(WrapType<T>(a) + WrapType<T>(b)); }
+};
+template <class T>
+struct IntSubtract {
+  static T apply(T a, T b) { return static_cast<T>(WrapType<T>(a) - WrapType<T>(b)); }
+};
+template <class T>
+struct IntMultiply {
+  static T apply(T a, T b) { return static_cast<T>(WrapType<T>(a) * WrapType<T>(b)); }
+};
+template <class T>
+struct IntSquare {
+  static T apply(T a) { return static_cast<T>(WrapType<T>(a) * WrapType<T>(a)); }
+};
+template <class T>
+struct IntNegate {
+  static T apply(T a) { return static_cast<T>(WrapType<T>(0) - WrapType<T>(a)); }
+};
+/// x / 0 is all ones, the smallest value / -1 is itself.
+template <class T>
+struct IntDivide {
+  static T apply(T a, T b) {
+    if (b == 0) return static_cast<T>(~T{0});
+    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return IntNegate<T>::apply(a);
+    return static_cast<T>(a / b);
+  }
+};
+/// x % 0 is x; the sign is the dividend's.
+template <class T>
+struct IntRemainder {
+  static T apply(T a, T b) {
+    if (b == 0) return a;
+    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return T{0};
+    return static_cast<T>(a % b);
+  }
+};
+/// Wraps; a negative exponent gives 0 but for bases 1 and -1.
+template <class T>
+struct IntPower {
+  static T apply(T base, T exponent) {
+    if constexpr (std::is_signed_v<T>) {
+      if (exponent < 0) {
+        if (base == 1) return T{1};
+        if (base == -1) return (exponent & 1) != 0 ? T{-1} : T{1};
+        return T{0};
+      }
+    }
+    WrapType<T> result = 1;
+    WrapType<T> factor = WrapType<T>(base);
+    for (auto left = WrapType<T>(exponent); left != 0; left >>= 1) {
+      if ((left & 1) != 0) result *= factor;
+      factor *= factor;
+    }
+    return static_cast<T>(result);
+  }
+};
+template <class T>
+struct IntAbsolute {
+  static T apply(T a) { return a < 0 ? IntNegate<T>::apply(a) : a; }
+};
+template <class T>
+struct IntSign {
+  static T apply(T a) { return static_cast<T>(static_cast<T>(a > 0) - static_cast<T>(a < 0)); }
+};
+template <class T>
+struct IntMaximum {
+  static T apply(T a, T b) { return a > b ? a : b; }
+};
+template <class T>
+struct IntMinimum {
+  static T apply(T a, T b) { return a < b ? a : b; }
+};
+template <class T>
+struct IntClamp {
+  static T apply(T low, T x, T high) { return IntMinimum<T>::apply(IntMaximum<T>::apply(low, x), high); }
+};
+template <class T>
+struct IntAnd {
+  static T apply(T a, T b) { return static_cast<T>(a & b); }
+};
+template <class T>
+struct IntOr {
+  static T apply(T a, T b) { return static_cast<T>(a | b); }
+};
+template <class T>
+struct IntXor {
+  static T apply(T a, T b) { return static_cast<T>(a ^ b); }
+};
+template <class T>
+struct IntNot {
+  static T apply(T a) { return static_cast<T>(~a); }
+};
+/// Shift amounts are read as unsigned; beyond the width the result is 0, or the sign for arithmetic shifts.
+template <class T>
+struct ShiftLeft {
+  static T apply(T a, T b) {
+    const auto amount = std::make_unsigned_t<T>(b);
+    const auto shifted = WrapType<T>(a) << (amount & (kWidth<WrapType<T>> - 1));
+    return static_cast<T>(amount < kWidth<T> ? shifted : 0);
+  }
+};
+template <class T>
+struct ShiftRightLogical {
+  static T apply(T a, T b) {
+    const auto amount = std::make_unsigned_t<T>(b);
+    const auto shifted = WrapType<T>(std::make_unsigned_t<T>(a)) >> (amount & (kWidth<WrapType<T>> - 1));
+    return static_cast<T>(amount < kWidth<T> ? shifted : 0);
+  }
+};
+template <class T>
+struct ShiftRightArithmetic {
+  static T apply(T a, T b) {
+    using Wide = std::make_signed_t<WrapType<T>>;
+    const auto amount = std::make_unsigned_t<T>(b);
+    const Wide value = static_cast<Wide>(std::make_signed_t<T>(a));
+    const auto within = static_cast<WrapType<T>>(amount < kWidth<T> ? amount : kWidth<T> - 1);
+    return static_cast<T>(value >> within);
+  }
+};
+template <class T>
+struct PopulationCount {
+  static T apply(T a) { return static_cast<T>(std::popcount(std::make_unsigned_t<T>(a))); }
+};
+template <class T>
+struct CountLeadingZeros {
+  static T apply(T a) { return static_cast<T>(std::countl_zero(std::make_unsigned_t<T>(a))); }
+};
+
+/// Bool is a byte, 0 or 1.
+struct BoolNot {
+  static uint8_t apply(uint8_t a) { return a ^ 1U; }
+};
+
+}  // namespace meshd::kernels

@@ -1,0 +1,27 @@
+// Types of fewer than 32 bits that are computed in a wider one, a run at a time: float8 and 16-bit floats as float,
+// integers of 2 and 4 bits as bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "service/tensor/dtype.h"
+
+namespace meshd::kernels {
+
+/// Whether the type is a float of 8 or 16 bits.
+bool is_narrow_float(tensor::DType dtype);
+/// Whether the type is an integer of 2 or 4 bits.
+bool is_narrow_integer(tensor::DType dtype);
+
+/// `count` elements of a narrow float type as floats; exact.
+void widen_to_float(tensor::DType dtype, const std::byte* from, float* to, int64_t count);
+/// Floats as a narrow float type, rounded to nearest even.
+void narrow_from_float(tensor::DType dtype, const float* from, std::byte* to, int64_t count);
+
+/// Integers of 2 and 4 bits as bytes with the value of the low bits, sign-extended or not; also what puts results back
+/// into range.
+void extend_signed(int bits, const std::byte* from, std::byte* to, int64_t count);
+void extend_unsigned(int bits, const std::byte* from, std::byte* to, int64_t count);
+
+}  // namespace meshd::kernels
