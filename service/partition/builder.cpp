@@ -1,0 +1,177 @@
+#include "service/partition/builder.h"
+
+#include <algorithm>
+
+namespace meshd::partition {
+
+Builder::Builder(const Views& views, ir::Function function)
+    : views_(views), function_(std::make_shared<ir::Function>(std::move(function))) {
+  program_.views = views.views();
+}
+
+LocalId Builder::add_value(const ir::Type& logical, const Placed& placed, sharding::AtomMask outer, std::string name) {
+  LocalValue made;
+  made.type = logical;
+  made.view = placed.view;
+  made.name = std::move(name);
+  made.varies = placed.mask() | outer;
+  if (logical.is_tensor()) {
+    made.logical_dims = logical.dims();
+    made.dim_atoms = placed.dims;
+    made.type.tensor.dims = local_dims(view(placed.view), logical.dims(), placed);
+  }
+  program_.values.push_back(std::move(made));
+  return static_cast<LocalId>(program_.values.size()) - 1;
+}
+
+Builder::Inside::Inside(Builder& builder, LocalBlock& block) : builder_(builder), before_(std::exchange(builder.block_, &block)) {}
+
+Builder::Inside::~Inside() {
+  builder_.brought_.erase(builder_.block_);
+  builder_.block_ = before_;
+}
+
+LocalOp& Builder::append(LocalOp op) {
+  block_->ops.push_back(std::move(op));
+  return block_->ops.back();
+}
+
+LocalId Builder::bring(LocalId id, const Placed& to, const ir::Location& location, const std::string& reason) {
+  const Placed from = placed(id);
+  if (from.dims == to.dims && (from.view == to.view || (from.mask() == 0 && outer(id) == 0))) return id;
+  Key key{id, to.dims};
+  key.second.push_back({to.view});
+  auto& known = brought_[block_];
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+
+  const ir::Type logical = ir::Type::of({value(id).type.dtype(), value(id).logical_dims});
+  const sharding::AtomMask kept = outer(id);
+  if (from.view != to.view && kept != 0) {
+    ir::fail("unsupported_partition", location, "a manual computation over two meshes whose axes do not line up");
+  }
+  LocalId made = 0;
+  if (const auto recipe = recipes_.find(id); recipe != recipes_.end() && kept == 0) {
+    made = add_value(logical, to, 0, value(id).name);
+    LocalOp again = recipe->second;
+    again.results = {made};
+    set_recipe(made, recipe->second);
+    append(std::move(again));
+  } else {
+    made = add_value(logical, to, kept, value(id).name);
+    LocalOp op;
+    op.kind = LocalKind::kReshard;
+    op.name = "reshard";
+    op.operands = {id};
+    op.results = {made};
+    op.location = location;
+    op.reason = reason;
+    append(std::move(op));
+  }
+  brought_[block_].emplace(std::move(key), made);
+  return made;
+}
+
+LocalId Builder::vary(LocalId id, sharding::AtomMask varies, const ir::Location& location, const std::string& reason) {
+  if (value(id).varies == varies) return id;
+  const ir::Type logical = value(id).type.is_tensor() ? ir::Type::of({value(id).type.dtype(), value(id).logical_dims}) : value(id).type;
+  const Placed lies = placed(id);
+  const LocalId made = add_value(logical, lies, varies & ~lies.mask(), value(id).name);
+  LocalOp op;
+  op.kind = LocalKind::kReshard;
+  op.name = "reshard";
+  op.operands = {id};
+  op.results = {made};
+  op.location = location;
+  op.reason = reason;
+  append(std::move(op));
+  return made;
+}
+
+const ir::DenseAttr* Builder::constant_of(LocalId id) const {
+  const auto recipe = recipes_.find(id);
+  if (recipe == recipes_.end() || recipe->second.kind != LocalKind::kConstant) return nullptr;
+  const ir::Attribute* found = ir::find(recipe->second.attributes, "value");
+  return found == nullptr ? nullptr : found->as<ir::DenseAttr>();
+}
+
+LocalId Builder::add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view_number, const ir::Location& location) {
+  ir::DenseAttr dense;
+  dense.type = {dtype, {}};
+  dense.splat = true;
+  dense.bytes = std::make_shared<const std::vector<std::byte>>(element);
+  LocalOp op;
+  op.kind = LocalKind::kConstant;
+  op.name = "stablehlo.constant";
+  op.attributes = {{"value", ir::Attribute{dense}}};
+  op.location = location;
+  const LocalId made = add_value(ir::Type::of(dense.type), whole(0, view_number), 0);
+  op.results = {made};
+  set_recipe(made, op);
+  append(std::move(op));
+  return made;
+}
+
+LocalId Builder::mask(LocalId id, const std::vector<std::byte>& element, const ir::Location& location, const std::string& reason) {
+  const LocalValue masked = value(id);
+  if (!masked.is_padded(view(masked.view))) return id;
+  const LocalId fill = add_scalar(masked.type.dtype(), element, masked.view, location);
+  const LocalId made = add_value(ir::Type::of({masked.type.dtype(), masked.logical_dims}), placed(id), outer(id), masked.name);
+  LocalOp op;
+  op.kind = LocalKind::kMask;
+  op.name = "mask";
+  op.operands = {id, fill};
+  op.results = {made};
+  op.location = location;
+  op.reason = reason;
+  append(std::move(op));
+  return made;
+}
+
+ir::Region Builder::reducer(kernels::ScalarOp op, tensor::DType dtype) {
+  // Rows of pointwise ops are found by what they compute, so that no name stands here.
+  const ops::OpDef* row = nullptr;
+  const ops::OpDef* back = nullptr;
+  for (const ops::OpDef& candidate : ops::all_ops()) {
+    const auto* math = std::get_if<ops::ScalarMath>(&candidate.body);
+    if (row == nullptr && math != nullptr && math->op == op && math->op_of == nullptr) row = &candidate;
+    const auto* structural = std::get_if<ops::Structural>(&candidate.body);
+    if (back == nullptr && structural != nullptr && *structural == ops::Structural::kReturn) back = &candidate;
+  }
+  if (row == nullptr || back == nullptr) throw core::Error("internal", "no row for a reducer");
+  const ir::Type scalar = ir::Type::of({dtype, {}});
+  const ir::ValueId left = function_->add_value(scalar);
+  const ir::ValueId right = function_->add_value(scalar);
+  const ir::ValueId out = function_->add_value(scalar);
+  ir::Region region;
+  region.arguments = {left, right};
+  ir::Op compute;
+  compute.code = ops::code_of(*row);
+  compute.name = std::string(row->name);
+  compute.operands = {left, right};
+  compute.results = {out};
+  ir::Op give;
+  give.code = ops::code_of(*back);
+  give.name = std::string(back->name);
+  give.operands = {out};
+  region.ops = {std::move(compute), std::move(give)};
+  return region;
+}
+
+void Builder::rewind(const Mark& mark) {
+  program_.values.resize(mark.value_count);
+  block_->ops.resize(mark.op_count);
+  program_.effect_count = mark.effect_count;
+  std::erase_if(recipes_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
+  for (auto& [block, known] : brought_) {
+    std::erase_if(known, [&](const auto& entry) {
+      return static_cast<size_t>(entry.second) >= mark.value_count || static_cast<size_t>(entry.first.first) >= mark.value_count;
+    });
+  }
+}
+
+LocalProgram Builder::finish() {
+  program_.function = function_;
+  return std::move(program_);
+}
+
+}  // namespace meshd::partition

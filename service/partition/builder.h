@@ -1,0 +1,86 @@
+// The local program under construction: adds values and ops to the block that is being written, and brings values from one
+// placement to another, once for each block and placement. One thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "service/partition/local_program.h"
+#include "service/partition/placement.h"
+#include "service/partition/views.h"
+
+namespace meshd::partition {
+
+class Builder {
+ public:
+  Builder(const Views& views, ir::Function function);
+
+  [[nodiscard]] const Views& views() const { return views_; }
+  [[nodiscard]] const sharding::MeshView& view(int number) const { return program_.views[static_cast<size_t>(number)]; }
+  [[nodiscard]] const LocalValue& value(LocalId id) const { return program_.values[static_cast<size_t>(id)]; }
+  [[nodiscard]] LocalValue& value(LocalId id) { return program_.values[static_cast<size_t>(id)]; }
+  [[nodiscard]] Placed placed(LocalId id) const { return {value(id).view, value(id).dim_atoms}; }
+  /// Atoms the value varies over without being cut by them: manual axes around it, or partial sums.
+  [[nodiscard]] sharding::AtomMask outer(LocalId id) const { return value(id).varies & ~placed(id).mask(); }
+  [[nodiscard]] LocalProgram& program() { return program_; }
+  [[nodiscard]] ir::Function& function() { return *function_; }
+
+  /// A value of the whole type `logical`, cut as `placed` says, which also varies over `outer`.
+  LocalId add_value(const ir::Type& logical, const Placed& placed, sharding::AtomMask outer, std::string name = {});
+
+  /// Ops go to `block` as long as this lives. Reshards are remembered per block.
+  class Inside {
+   public:
+    Inside(Builder& builder, LocalBlock& block);
+    ~Inside();
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Builder& builder_;
+    LocalBlock* before_;
+  };
+  LocalOp& append(LocalOp op);
+
+  /// The value lying as `to` says, in the current block: itself, a fresh copy of a constant, or a reshard.
+  LocalId bring(LocalId id, const Placed& to, const ir::Location& location, const std::string& reason);
+  /// Same dims, but varying exactly over `varies` (which contains its cuts): drops or adds atoms outside of dims.
+  LocalId vary(LocalId id, sharding::AtomMask varies, const ir::Location& location, const std::string& reason);
+  /// Marks the op that made `id` as one that can be made again anywhere for any placement (constant, iota, scalar broadcast).
+  void set_recipe(LocalId id, LocalOp op) { recipes_.insert_or_assign(id, std::move(op)); }
+  /// The same for the op appended last, which made `id`.
+  void remember_last(LocalId id) { set_recipe(id, block_->ops.back()); }
+  /// The constant that the value is, or null.
+  [[nodiscard]] const ir::DenseAttr* constant_of(LocalId id) const;
+  /// A scalar constant.
+  LocalId add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view, const ir::Location& location);
+  /// Replaces the rows of `id` that padding filled by `element`.
+  LocalId mask(LocalId id, const std::vector<std::byte>& element, const ir::Location& location, const std::string& reason);
+  /// Region of a reducer with one binary op, in function().
+  ir::Region reducer(kernels::ScalarOp op, tensor::DType dtype);
+
+  /// What is there now, to go back to when a region has to be written again.
+  struct Mark {
+    size_t value_count = 0;
+    size_t op_count = 0;
+    int64_t effect_count = 0;
+  };
+  [[nodiscard]] Mark mark() const { return {program_.values.size(), block_->ops.size(), program_.effect_count}; }
+  void rewind(const Mark& mark);
+
+  LocalProgram finish();
+
+ private:
+  const Views& views_;
+  LocalProgram program_;
+  std::shared_ptr<ir::Function> function_;
+  LocalBlock* block_ = nullptr;
+  std::map<LocalId, LocalOp> recipes_;
+  using Key = std::pair<LocalId, std::vector<std::vector<int>>>;
+  std::map<const LocalBlock*, std::map<Key, LocalId>> brought_;
+};
+
+}  // namespace meshd::partition

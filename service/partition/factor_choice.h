@@ -1,0 +1,33 @@
+// Which atoms each factor of an op's rule gets. Pure.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "service/partition/placement.h"
+#include "service/sharding/factor_rule.h"
+
+namespace meshd::partition {
+
+/// A tensor of the op: its dims and where it lies or should lie; its weight in the choice is its size.
+struct Seat {
+  tensor::Dims dims;
+  Placed placed;
+};
+
+/// Atoms of every factor, in the rule's order; all in one view.
+struct FactorAtoms {
+  int view = 0;
+  std::vector<std::vector<int>> atoms;
+};
+
+/// Greedy: the tensor and factor with the most bytes first; an atom serves one factor. Factors in `uncut` stay whole. A factor that
+/// shares a dimension with others is cut only where the cut divides, and a minor one only behind a major one cut to the end.
+/// Atoms in `taken` (manual axes around) are not used. Seats: operands then results, in the rule's order.
+FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<const Seat> seats, std::span<const sharding::MeshView> views,
+                                std::span<const bool> uncut, sharding::AtomMask taken);
+
+/// The placement that the chosen atoms mean for a tensor.
+Placed placement_of(const FactorAtoms& choice, const sharding::TensorFactors& factors);
+
+}  // namespace meshd::partition

@@ -1,0 +1,102 @@
+// Collectives of the text: where their groups are all positions that differ in some atoms they become reductions over shards, else
+// they stay groups of device numbers.
+#include <algorithm>
+#include <optional>
+
+#include "service/partition/lowering.h"
+
+namespace meshd::partition {
+namespace {
+
+// The atoms S such that every group is exactly the positions that agree outside of S; nothing when the groups are no such thing.
+std::optional<sharding::AtomMask> atoms_of_groups(const sharding::MeshView& view, const std::vector<std::vector<int64_t>>& groups) {
+  if (groups.empty()) return std::nullopt;
+  std::vector<int64_t> position_of(static_cast<size_t>(view.position_count()));
+  for (int64_t p = 0; p < view.position_count(); ++p) position_of[static_cast<size_t>(view.flat(p))] = p;
+  sharding::AtomMask atoms = 0;
+  int64_t covered = 0;
+  for (const auto& group : groups) {
+    const tensor::Dims first = view.coordinates(view.all(), position_of[static_cast<size_t>(group.front())]);
+    for (const int64_t member : group) {
+      const tensor::Dims coords = view.coordinates(view.all(), position_of[static_cast<size_t>(member)]);
+      for (size_t a = 0; a < coords.size(); ++a) {
+        if (coords[a] != first[a]) atoms |= sharding::AtomMask{1} << a;
+      }
+    }
+    covered += static_cast<int64_t>(group.size());
+  }
+  const int64_t size = view.distinct_count(atoms);
+  const bool exact = covered == view.position_count() &&
+                     std::all_of(groups.begin(), groups.end(), [&](const auto& g) { return static_cast<int64_t>(g.size()) == size; });
+  return exact ? std::optional(atoms) : std::nullopt;
+}
+
+}  // namespace
+
+void Lowering::lower_position(const ir::Op& op, const Scope& scope, bool partition) {
+  if (!partition) {
+    define(op.results.front(), builder_.add_scalar(tensor::DType::kUint32, std::vector<std::byte>(4), scope.view, op.location));
+    return;
+  }
+  LocalOp made;
+  made.kind = LocalKind::kPosition;
+  made.name = op.name;
+  made.location = op.location;
+  const LocalId value =
+      builder_.add_value(module_main_.type_of(op.results.front()), whole(0, scope.view), builder_.view(scope.view).all(), "partition_id");
+  made.results = {value};
+  builder_.append(std::move(made));
+  define(op.results.front(), value);
+}
+
+void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
+  const auto& kernel = std::get<ops::GroupKernel>(def.body);
+  const sharding::MeshView& view = builder_.view(scope.view);
+  const std::vector<ir::Type> operand_types = types_of(op.operands);
+  const std::vector<ir::Type> result_types = types_of(op.results);
+  const ops::OpView op_view{operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location};
+
+  LocalOp made;
+  made.def = &def;
+  made.name = op.name;
+  made.attributes = op.attributes;
+  made.regions = op.regions;
+  made.location = op.location;
+  made.groups = kernel.groups(op_view, view.position_count());
+  const auto atoms = kernel.is_permutation ? std::nullopt : atoms_of_groups(view, made.groups);
+  const ops::PreparedGroup prepared =
+      kernel.prepare(op_view, made.groups.empty() ? 1 : static_cast<int64_t>(made.groups.front().size()));
+
+  sharding::AtomMask operand_varies = 0;
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    LocalId operand = bring_whole(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name);
+    if (builder_.value(operand).view != scope.view) {
+      ir::fail("unsupported_partition", op.location, "'" + op.name + "' over another mesh than its operand's");
+    }
+    made.operands.push_back(operand);
+    operand_varies |= builder_.value(operand).varies;
+  }
+  // An all-reduce whose groups run along axes is computed once for each of its results.
+  const bool reduces = atoms.has_value() && prepared.same_for_all && op.regions.size() == 1 && operand_types == result_types;
+  if (reduces) {
+    made.kind = LocalKind::kReduceShards;
+    made.reduced = *atoms;
+    for (LocalId& operand : made.operands) {
+      operand = builder_.vary(operand, builder_.value(operand).varies | *atoms, op.location, "operand of " + op.name);
+    }
+  } else {
+    made.kind = LocalKind::kGroup;
+  }
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    sharding::AtomMask varies = view.all();
+    if (atoms) varies = prepared.same_for_all ? operand_varies & ~*atoms : operand_varies | *atoms;
+    if (reduces) varies = builder_.value(made.operands[i]).varies & ~*atoms;
+    const LocalId result = builder_.add_value(result_types[i], whole(result_types[i].rank(), scope.view), varies,
+                                              module_main_.values[static_cast<size_t>(op.results[i])].name);
+    made.results.push_back(result);
+    define(op.results[i], result);
+  }
+  builder_.append(std::move(made));
+}
+
+}  // namespace meshd::partition

@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <variant>
+
+#include "service/partition/factor_choice.h"
+#include "service/partition/identity.h"
+#include "service/partition/lowering.h"
+
+namespace meshd::partition {
+namespace {
+
+// Number of rows a factor stands for in a dimension it has alone, cut p ways, is uneven.
+bool is_uneven(const sharding::MeshView& view, const std::vector<int>& atoms, int64_t size) {
+  return size % sharding::part_count(view, atoms) != 0;
+}
+
+bool has_factor(const sharding::TensorFactors& tensor, int factor) {
+  return std::any_of(tensor.begin(), tensor.end(),
+                     [&](const std::vector<int>& dim) { return std::find(dim.begin(), dim.end(), factor) != dim.end(); });
+}
+
+}  // namespace
+
+void Lowering::lower_constant(const ir::Op& op, const Scope& scope) {
+  const ir::ValueId id = op.results.front();
+  LocalOp made;
+  made.kind = LocalKind::kConstant;
+  made.name = op.name;
+  made.attributes = op.attributes;
+  made.location = op.location;
+  const LocalId value = builder_.add_value(module_main_.type_of(id), wanted(id, scope), 0, module_main_.values[static_cast<size_t>(id)].name);
+  made.results = {value};
+  builder_.set_recipe(value, made);
+  builder_.append(std::move(made));
+  define(id, value);
+}
+
+void Lowering::lower_generator(const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
+  const ir::ValueId id = op.results.front();
+  LocalOp made;
+  made.def = &def;
+  made.name = op.name;
+  made.attributes = op.attributes;
+  made.location = op.location;
+  const LocalId value = builder_.add_value(module_main_.type_of(id), wanted(id, scope), 0, module_main_.values[static_cast<size_t>(id)].name);
+  made.results = {value};
+  builder_.set_recipe(value, made);
+  builder_.append(std::move(made));
+  define(id, value);
+}
+
+std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& def, const sharding::FactorRule& rule,
+                                          std::optional<kernels::ScalarOp> combine) const {
+  // A reduction is cut only where partial results can be put together: a known op whose start values are its identity.
+  bool may_reduce = combine.has_value() && def.combine != nullptr;
+  for (const ir::ValueId operand : op.operands) {
+    const ir::Type& type = module_main_.type_of(operand);
+    if (!may_reduce || !type.is_tensor()) continue;
+    if (!identity_element(*combine, type.dtype())) may_reduce = false;
+    if (type.rank() != 0) continue;
+    const ir::DenseAttr* start = builder_.constant_of(local(operand));
+    may_reduce = may_reduce && start != nullptr && is_identity(*start, *combine);
+  }
+  std::vector<bool> uncut(rule.factors.size());
+  for (size_t f = 0; f < uncut.size(); ++f) {
+    const sharding::FactorKind kind = rule.factors[f].kind;
+    uncut[f] = kind == sharding::FactorKind::kNeedReplication || kind == sharding::FactorKind::kPermutation ||
+               (kind == sharding::FactorKind::kReduction && !may_reduce);
+  }
+  return uncut;
+}
+
+void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
+  const std::vector<ir::Type> operand_types = types_of(op.operands);
+  const std::vector<ir::Type> result_types = types_of(op.results);
+  const ops::OpView view{operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location};
+  const auto rule = ops::rule_of(def, view);
+
+  std::vector<LocalId> operands;
+  if (!rule) {
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      operands.push_back(bring_whole(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name));
+    }
+    std::vector<Placed> places;
+    for (const ir::Type& type : result_types) places.push_back(whole(type.rank(), scope.view));
+    return emit(op, def, std::move(operands), places, 0, std::nullopt, scope);
+  }
+
+  const auto combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
+  const std::vector<bool> uncut = uncut_factors(op, def, *rule, combine);
+  std::vector<Seat> seats;
+  for (size_t i = 0; i < op.operands.size(); ++i) seats.push_back({operand_types[i].dims(), builder_.placed(local(op.operands[i]))});
+  for (size_t i = 0; i < op.results.size(); ++i) seats.push_back({result_types[i].dims(), wanted(op.results[i], scope)});
+  // Values inside a manual computation cannot change their view.
+  int view_number = scope.view;
+  for (const ir::ValueId operand : op.operands) {
+    if (builder_.outer(local(operand)) != 0) view_number = builder_.value(local(operand)).view;
+  }
+  const bool tied = std::any_of(op.operands.begin(), op.operands.end(), [&](ir::ValueId id) { return builder_.outer(local(id)) != 0; });
+  if (tied) {
+    for (Seat& seat : seats) {
+      if (seat.placed.view != view_number) seat.placed = whole(static_cast<int64_t>(seat.dims.size()), view_number);
+    }
+  }
+  const std::vector<char> uncut_bytes(uncut.begin(), uncut.end());
+  const auto uncut_span = std::span<const bool>(reinterpret_cast<const bool*>(uncut_bytes.data()), uncut_bytes.size());
+  FactorAtoms choice = choose_factor_atoms(*rule, seats, builder_.program().views, uncut_span, scope.manual);
+  if (tied) choice.view = view_number;
+  const sharding::MeshView& mesh_view = builder_.view(choice.view);
+
+  sharding::AtomMask partial = 0;
+  std::vector<int> to_mask;
+  for (size_t f = 0; f < rule->factors.size(); ++f) {
+    if (rule->factors[f].kind != sharding::FactorKind::kReduction) continue;
+    partial |= mask_of(choice.atoms[f]);
+    if (is_uneven(mesh_view, choice.atoms[f], rule->factors[f].size)) to_mask.push_back(static_cast<int>(f));
+  }
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
+    LocalId operand = builder_.bring(local(op.operands[i]), placement_of(choice, rule->operands[i]), op.location, reason);
+    const bool padded = std::any_of(to_mask.begin(), to_mask.end(), [&](int f) { return has_factor(rule->operands[i], f); });
+    if (padded) operand = builder_.mask(operand, *identity_element(*combine, operand_types[i].dtype()), op.location, reason);
+    operands.push_back(operand);
+  }
+  std::vector<Placed> places;
+  for (const sharding::TensorFactors& factors : rule->results) places.push_back(placement_of(choice, factors));
+  emit(op, def, std::move(operands), places, partial, combine, scope);
+
+  // A broadcast of a scalar can be made again wherever it is wanted otherwise.
+  const bool of_scalars = !op.operands.empty() && std::all_of(op.operands.begin(), op.operands.end(), [&](ir::ValueId id) {
+    return module_main_.type_of(id).rank() == 0 && builder_.value(local(id)).varies == 0;
+  });
+  if (of_scalars && op.results.size() == 1 && op.regions.empty() && result_types.front().rank() > 0 && partial == 0) {
+    builder_.remember_last(local(op.results.front()));
+  }
+}
+
+void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands, const std::vector<Placed>& result_places,
+                    sharding::AtomMask partial, std::optional<kernels::ScalarOp> combine, const Scope& scope) {
+  sharding::AtomMask outer = partial;
+  for (const LocalId operand : operands) outer |= builder_.value(operand).varies;
+  const int view_number = result_places.empty() ? scope.view : result_places.front().view;
+
+  LocalOp made;
+  made.def = &def;
+  made.name = op.name;
+  made.operands = operands;
+  made.attributes = op.attributes;
+  made.regions = op.regions;
+  made.location = op.location;
+  std::vector<ir::Type> local_operands;
+  for (const LocalId id : operands) local_operands.push_back(builder_.value(id).type);
+  std::vector<ir::Type> local_results;
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const LocalId id = builder_.add_value(module_main_.type_of(op.results[i]), result_places[i], outer,
+                                          module_main_.values[static_cast<size_t>(op.results[i])].name);
+    made.results.push_back(id);
+    local_results.push_back(builder_.value(id).type);
+    define(op.results[i], id);
+  }
+  if (def.localize != nullptr) {
+    const std::vector<ir::Type> operand_types = types_of(op.operands);
+    const std::vector<ir::Type> result_types = types_of(op.results);
+    made.attributes = def.localize({operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location},
+                                   {local_operands, local_results, &op.attributes, op.regions, &module_main_, &op.location});
+  }
+  builder_.append(std::move(made));
+
+  if (partial == 0) return;
+  LocalOp sum;
+  sum.kind = LocalKind::kReduceShards;
+  sum.name = "all_reduce";
+  sum.reduced = partial;
+  sum.location = op.location;
+  sum.reason = "cut reduction of " + op.name;
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const LocalId before = local(op.results[i]);
+    sum.operands.push_back(before);
+    const LocalId after = builder_.add_value(module_main_.type_of(op.results[i]), result_places[i], outer & ~partial,
+                                             module_main_.values[static_cast<size_t>(op.results[i])].name);
+    sum.results.push_back(after);
+    define(op.results[i], after);
+  }
+  sum.regions.push_back(builder_.reducer(*combine, module_main_.type_of(op.results.front()).dtype()));
+  static_cast<void>(view_number);
+  builder_.append(std::move(sum));
+}
+
+}  // namespace meshd::partition

@@ -1,0 +1,71 @@
+// Walks @main and writes each op as ops on local types. One object for one partition() call; one thread.
+#pragma once
+
+#include <vector>
+
+#include "service/partition/builder.h"
+#include "service/partition/partition.h"
+
+namespace meshd::partition {
+
+class Lowering {
+ public:
+  Lowering(const PartitionInput& input, const Views& views);
+  LocalProgram run();
+
+ private:
+  /// What is around the ops being lowered.
+  struct Scope {
+    sharding::AtomMask manual = 0;  ///< atoms of the manual computations around: values may vary over them, dims are not cut by them
+    int view = 0;
+    bool inside_manual = false;
+  };
+
+  // lowering.cpp
+  void lower_arguments(LocalBlock& body);
+  void lower_results(const std::vector<ir::ValueId>& returned, LocalBlock& body);
+  void lower_block(const ir::Region& region, const Scope& scope, std::vector<ir::ValueId>& returned);
+  void lower(const ir::Op& op, const Scope& scope);
+  void lower_structural(ops::Structural kind, const ir::Op& op, const Scope& scope);
+
+  // lower_ops.cpp
+  void lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
+  void lower_generator(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
+  void lower_constant(const ir::Op& op, const Scope& scope);
+  std::vector<bool> uncut_factors(const ir::Op& op, const ops::OpDef& def, const sharding::FactorRule& rule,
+                                  std::optional<kernels::ScalarOp> combine) const;
+  void emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands, const std::vector<Placed>& result_places,
+            sharding::AtomMask partial, std::optional<kernels::ScalarOp> combine, const Scope& scope);
+
+  // lower_regions.cpp
+  void lower_while(const ir::Op& op, const Scope& scope);
+  void define_arguments(const ir::Region& region, const std::vector<LocalId>& values);
+  void lower_case(const ir::Op& op, const Scope& scope);
+  void lower_manual(const ir::Op& op, const Scope& scope);
+  void lower_inline_region(const ir::Op& op, const Scope& scope);
+
+  // lower_collectives.cpp
+  void lower_collective(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
+  void lower_position(const ir::Op& op, const Scope& scope, bool partition);
+
+  // lower_effects.cpp
+  void lower_custom_call(const ir::Op& op, const Scope& scope);
+  void lower_effect(const ir::Op& op, const Scope& scope);
+
+  [[nodiscard]] LocalId local(ir::ValueId id) const { return env_[static_cast<size_t>(id)]; }
+  void define(ir::ValueId id, LocalId local) { env_[static_cast<size_t>(id)] = local; }
+  [[nodiscard]] bool is_token(ir::ValueId id) const { return module_main_.type_of(id).is_token(); }
+  /// What propagation found for a value, without the manual atoms; whole where it found nothing.
+  [[nodiscard]] Placed wanted(ir::ValueId id, const Scope& scope) const;
+  /// Names the value after the text and makes it whole.
+  LocalId bring_whole(ir::ValueId id, const Scope& scope, const ir::Location& location, const std::string& reason);
+  [[nodiscard]] std::vector<ir::Type> types_of(const std::vector<ir::ValueId>& ids) const;
+
+  const PartitionInput& input_;
+  const Views& views_;
+  const ir::Function& module_main_;
+  Builder builder_;
+  std::vector<LocalId> env_;
+};
+
+}  // namespace meshd::partition

@@ -1,0 +1,35 @@
+#include "service/partition/partition.h"
+
+#include "service/partition/lowering.h"
+#include "service/partition/views.h"
+
+namespace meshd::partition {
+namespace {
+
+// Manual computations may speak of meshes that no value's sharding names.
+void add_meshes_of(const ir::Region& region, Views& views) {
+  for (const ir::Op& op : region.ops) {
+    for (const auto& [name, attribute] : op.attributes) {
+      const auto* list = attribute.as<ir::ShardingAttr>();
+      if (list == nullptr) continue;
+      for (const sharding::TensorSharding& sharding : list->shardings) views.add(sharding);
+    }
+    for (const ir::Region& inner : op.regions) add_meshes_of(inner, views);
+  }
+}
+
+}  // namespace
+
+LocalProgram partition(const PartitionInput& input) {
+  Views views(input.device_count);
+  for (const auto* list : {&input.argument_shardings, &input.result_shardings, &input.value_shardings}) {
+    for (const auto& sharding : *list) {
+      if (sharding) views.add(*sharding);
+    }
+  }
+  add_meshes_of(input.module->main().body, views);
+  views.finish();
+  return Lowering(input, views).run();
+}
+
+}  // namespace meshd::partition

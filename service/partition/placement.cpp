@@ -1,0 +1,49 @@
+#include "service/partition/placement.h"
+
+#include <algorithm>
+
+namespace meshd::partition {
+
+sharding::AtomMask mask_of(std::span<const int> atoms) {
+  sharding::AtomMask mask = 0;
+  for (const int atom : atoms) mask |= sharding::AtomMask{1} << atom;
+  return mask;
+}
+
+sharding::AtomMask Placed::mask() const {
+  sharding::AtomMask all = 0;
+  for (const auto& dim : dims) all |= mask_of(dim);
+  return all;
+}
+
+Placed Placed::without(sharding::AtomMask drop) const {
+  Placed out{view, dims};
+  for (auto& dim : out.dims) std::erase_if(dim, [&](int atom) { return drop >> atom & 1; });
+  return out;
+}
+
+Placed whole(int64_t rank, int view) { return {view, std::vector<std::vector<int>>(static_cast<size_t>(rank))}; }
+
+Placed place(const Views& views, const sharding::TensorSharding& sharding) {
+  Placed out = whole(sharding.rank(), views.view_of(sharding.mesh));
+  if (sharding.mesh == nullptr || sharding.mesh->axes.empty()) return out;
+  sharding::AtomMask used = 0;
+  for (size_t d = 0; d < sharding.dims.size(); ++d) {
+    for (const sharding::AxisRef& axis : sharding.dims[d].axes) {
+      const std::vector<int> atoms = views.atoms_of(sharding.mesh, axis);
+      if (atoms.empty() && sharding::axis_size(axis, *sharding.mesh) > 1) break;  // what is behind would change its meaning
+      if (used & mask_of(atoms)) break;
+      used |= mask_of(atoms);
+      out.dims[d].insert(out.dims[d].end(), atoms.begin(), atoms.end());
+    }
+  }
+  return out;
+}
+
+tensor::Dims local_dims(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const Placed& placed) {
+  tensor::Dims out(logical_dims.begin(), logical_dims.end());
+  for (size_t d = 0; d < out.size(); ++d) out[d] = core::ceil_div(out[d], sharding::part_count(view, placed.dims[d]));
+  return out;
+}
+
+}  // namespace meshd::partition

@@ -1,0 +1,33 @@
+// Where a value lies, in atoms, and what a sharding comes to in them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "service/partition/local_program.h"
+#include "service/partition/views.h"
+
+namespace meshd::partition {
+
+/// Atoms for each dimension, major first, over a view.
+struct Placed {
+  int view = 0;
+  std::vector<std::vector<int>> dims;
+  friend bool operator==(const Placed&, const Placed&) = default;
+
+  [[nodiscard]] sharding::AtomMask mask() const;
+  /// Without the atoms in `drop`.
+  [[nodiscard]] Placed without(sharding::AtomMask drop) const;
+};
+
+/// Nothing cut.
+Placed whole(int64_t rank, int view = 0);
+/// What a sharding comes to; parts of axes that do not fit the view's cuts are left out.
+Placed place(const Views& views, const sharding::TensorSharding& sharding);
+/// Local dims: ceil(n / parts) in each dimension.
+tensor::Dims local_dims(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const Placed& placed);
+/// Mask of a list of atoms.
+sharding::AtomMask mask_of(std::span<const int> atoms);
+
+}  // namespace meshd::partition

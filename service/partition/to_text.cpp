@@ -1,0 +1,69 @@
+#include "service/partition/local_program.h"
+
+namespace meshd::partition {
+namespace {
+
+std::string_view kind_name(LocalKind kind) {
+  switch (kind) {
+    case LocalKind::kOp: return "op";
+    case LocalKind::kConstant: return "constant";
+    case LocalKind::kPosition: return "position";
+    case LocalKind::kMask: return "mask";
+    case LocalKind::kReshard: return "reshard";
+    case LocalKind::kView: return "view";
+    case LocalKind::kReduceShards: return "reduce_shards";
+    case LocalKind::kGroup: return "group";
+    case LocalKind::kWhile: return "while";
+    case LocalKind::kCase: return "case";
+    case LocalKind::kEffect: return "effect";
+  }
+  return "";
+}
+
+std::string value_text(const LocalProgram& program, LocalId id) {
+  const LocalValue& value = program.value(id);
+  std::string out = "%" + std::to_string(id) + ":" + ir::to_string(value.type) + "{";
+  for (size_t d = 0; d < value.dim_atoms.size(); ++d) {
+    out += d ? ";" : "";
+    for (size_t a = 0; a < value.dim_atoms[d].size(); ++a) out += (a ? "," : "") + std::to_string(value.dim_atoms[d][a]);
+  }
+  out += "}";
+  if (value.varies != 0) out += "~" + std::to_string(value.varies);
+  if (value.view != 0) out += "@" + std::to_string(value.view);
+  return out;
+}
+
+void block_text(const LocalProgram& program, const LocalBlock& block, const std::string& indent, std::string& out) {
+  for (const LocalOp& op : block.ops) {
+    out += indent;
+    for (size_t i = 0; i < op.results.size(); ++i) out += (i ? ", " : "") + value_text(program, op.results[i]);
+    out += (op.results.empty() ? "" : " = ") + std::string(kind_name(op.kind)) + " " + op.name + "(";
+    for (size_t i = 0; i < op.operands.size(); ++i) out += (i ? ", %" : "%") + std::to_string(op.operands[i]);
+    out += ")";
+    if (op.reduced != 0) out += " over ~" + std::to_string(op.reduced);
+    if (!op.reason.empty()) out += " for " + op.reason;
+    if (op.location.line > 0) out += " line " + std::to_string(op.location.line);
+    out += "\n";
+    for (const LocalBlock& inner : op.blocks) {
+      out += indent + "{\n";
+      block_text(program, inner, indent + "  ", out);
+      out += indent + "  gives";
+      for (const LocalId id : inner.results) out += " %" + std::to_string(id);
+      out += "\n" + indent + "}\n";
+    }
+  }
+}
+
+}  // namespace
+
+std::string to_text(const LocalProgram& program) {
+  std::string out = "local(";
+  for (size_t i = 0; i < program.body.arguments.size(); ++i) out += (i ? ", " : "") + value_text(program, program.body.arguments[i]);
+  out += ")\n";
+  block_text(program, program.body, "  ", out);
+  out += "gives";
+  for (const LocalId id : program.body.results) out += " %" + std::to_string(id);
+  return out + "\n";
+}
+
+}  // namespace meshd::partition

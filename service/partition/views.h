@@ -1,0 +1,46 @@
+// Meshes of a module as views of atoms: every axis is cut at the places where some sharding takes a part of it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "service/mesh/mesh.h"
+#include "service/sharding/mesh_view.h"
+#include "service/sharding/tensor_sharding.h"
+
+namespace meshd::partition {
+
+/// Views for all meshes met. Meshes with the same order of devices share a view when their cuts fit into one chain.
+class Views {
+ public:
+  explicit Views(int64_t device_count);
+
+  /// Tells of a sharding, before finish(): its mesh gets a view and its parts of axes become cuts.
+  void add(const sharding::TensorSharding& sharding);
+  void add(const mesh::MeshRef& mesh);
+  /// Makes the views. View 0 is the one of the mesh that was met first, or one atom over all devices.
+  void finish();
+
+  [[nodiscard]] const std::vector<sharding::MeshView>& views() const { return views_; }
+  /// View of a mesh; empty and maximal meshes, and none at all, have view 0.
+  [[nodiscard]] int view_of(const mesh::MeshRef& mesh) const;
+  /// Atoms of an axis (or part) in the mesh's view, major first; nothing for parts that do not fit the cuts.
+  [[nodiscard]] std::vector<int> atoms_of(const mesh::MeshRef& mesh, const sharding::AxisRef& axis) const;
+
+ private:
+  struct Entry {
+    mesh::MeshRef mesh;
+    std::vector<int64_t> cuts;  ///< strides (in positions, minor products) at which the mesh is cut
+    int view = 0;
+  };
+  [[nodiscard]] const Entry* find(const mesh::MeshRef& mesh) const;
+  Entry* find_or_add(const mesh::MeshRef& mesh);
+
+  int64_t device_count_;
+  std::vector<Entry> entries_;
+  std::vector<sharding::MeshView> views_;
+};
+
+}  // namespace meshd::partition
