@@ -1,0 +1,68 @@
+// Custom calls: callbacks become effects, markers of placement become what they mark; other targets are refused by name.
+#include <algorithm>
+
+#include "service/ops/custom_calls.h"
+#include "service/partition/lowering.h"
+
+namespace meshd::partition {
+
+void Lowering::lower_custom_call(const ir::Op& op, const Scope& scope) {
+  const std::vector<ir::Type> operand_types = types_of(op.operands);
+  const std::vector<ir::Type> result_types = types_of(op.results);
+  const ops::OpView view{operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location};
+  const std::string target = ops::target_of(view);
+  const ops::CustomCallDef* row = ops::find_custom_call(target);
+  if (row == nullptr) ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is not known here");
+  switch (row->kind) {
+    case ops::CustomCallKind::kCallback: return lower_effect(op, scope);
+    case ops::CustomCallKind::kShapeAssertion: return;  // dims were specialised, the assertion held then
+    case ops::CustomCallKind::kShardingMarker:
+    case ops::CustomCallKind::kIdentity:
+      for (size_t i = 0; i < op.results.size() && i < op.operands.size(); ++i) {
+        if (is_token(op.results[i])) continue;
+        LocalId value = local(op.operands[i]);
+        if (builder_.outer(value) == 0) value = builder_.bring(value, wanted(op.results[i], scope), op.location, "constraint");
+        define(op.results[i], value);
+      }
+      return;
+    case ops::CustomCallKind::kFullToShard:
+    case ops::CustomCallKind::kShardToFull:
+      ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is not run here yet");
+    case ops::CustomCallKind::kCompute: break;
+  }
+  if (std::holds_alternative<ops::Unsupported>(row->body)) {
+    ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is known, but not run here yet");
+  }
+  ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is not run here yet");
+}
+
+void Lowering::lower_effect(const ir::Op& op, const Scope& scope) {
+  const std::vector<ir::Type> operand_types = types_of(op.operands);
+  const std::vector<ir::Type> result_types = types_of(op.results);
+  const ops::EffectInfo info =
+      ops::effect_of({operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location});
+  LocalOp made;
+  made.kind = LocalKind::kEffect;
+  made.name = op.name;
+  made.attributes = op.attributes;
+  made.location = op.location;
+  made.effect.callback = info.index;
+  made.effect.ordered = info.ordered;
+  made.effect.has_side_effect = info.has_side_effect;
+  made.effect.every_device = info.per_device || scope.inside_manual;
+  made.effect.program_point = static_cast<int32_t>(builder_.program().effect_count++);
+  for (const int operand : info.value_operands) {
+    made.operands.push_back(bring_whole(op.operands[static_cast<size_t>(operand)], scope, op.location, "operand of a callback"));
+  }
+  const sharding::AtomMask varies = made.effect.every_device ? builder_.view(scope.view).all() : 0;
+  for (const int result : info.value_results) {
+    const ir::ValueId id = op.results[static_cast<size_t>(result)];
+    const LocalId value = builder_.add_value(module_main_.type_of(id), whole(module_main_.type_of(id).rank(), scope.view), varies,
+                                             module_main_.values[static_cast<size_t>(id)].name);
+    made.results.push_back(value);
+    define(id, value);
+  }
+  builder_.append(std::move(made));
+}
+
+}  // namespace meshd::partition
