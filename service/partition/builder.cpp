@@ -24,7 +24,8 @@ LocalId Builder::add_value(const ir::Type& logical, const Placed& placed, shardi
   return static_cast<LocalId>(program_.values.size()) - 1;
 }
 
-Builder::Inside::Inside(Builder& builder, LocalBlock& block) : builder_(builder), before_(std::exchange(builder.block_, &block)) {}
+Builder::Inside::Inside(Builder& builder, LocalBlock& block)
+    : builder_(builder), before_(std::exchange(builder.block_, &block)) {}
 
 Builder::Inside::~Inside() {
   builder_.brought_.erase(builder_.block_);
@@ -73,7 +74,8 @@ LocalId Builder::bring(LocalId id, const Placed& to, const ir::Location& locatio
 
 LocalId Builder::vary(LocalId id, sharding::AtomMask varies, const ir::Location& location, const std::string& reason) {
   if (value(id).varies == varies) return id;
-  const ir::Type logical = value(id).type.is_tensor() ? ir::Type::of({value(id).type.dtype(), value(id).logical_dims}) : value(id).type;
+  const ir::Type logical =
+      value(id).type.is_tensor() ? ir::Type::of({value(id).type.dtype(), value(id).logical_dims}) : value(id).type;
   const Placed lies = placed(id);
   const LocalId made = add_value(logical, lies, varies & ~lies.mask(), value(id).name);
   LocalOp op;
@@ -94,7 +96,8 @@ const ir::DenseAttr* Builder::constant_of(LocalId id) const {
   return found == nullptr ? nullptr : found->as<ir::DenseAttr>();
 }
 
-LocalId Builder::add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view_number, const ir::Location& location) {
+LocalId Builder::add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view_number,
+                            const ir::Location& location) {
   ir::DenseAttr dense;
   dense.type = {dtype, {}};
   dense.splat = true;
@@ -111,11 +114,13 @@ LocalId Builder::add_scalar(tensor::DType dtype, const std::vector<std::byte>& e
   return made;
 }
 
-LocalId Builder::mask(LocalId id, const std::vector<std::byte>& element, const ir::Location& location, const std::string& reason) {
+LocalId Builder::mask(LocalId id, const std::vector<std::byte>& element, const ir::Location& location,
+                      const std::string& reason) {
   const LocalValue masked = value(id);
   if (!masked.is_padded(view(masked.view))) return id;
   const LocalId fill = add_scalar(masked.type.dtype(), element, masked.view, location);
-  const LocalId made = add_value(ir::Type::of({masked.type.dtype(), masked.logical_dims}), placed(id), outer(id), masked.name);
+  const LocalId made =
+      add_value(ir::Type::of({masked.type.dtype(), masked.logical_dims}), placed(id), outer(id), masked.name);
   LocalOp op;
   op.kind = LocalKind::kMask;
   op.name = "mask";
@@ -164,7 +169,8 @@ void Builder::rewind(const Mark& mark) {
   std::erase_if(recipes_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
   for (auto& [block, known] : brought_) {
     std::erase_if(known, [&](const auto& entry) {
-      return static_cast<size_t>(entry.second) >= mark.value_count || static_cast<size_t>(entry.first.first) >= mark.value_count;
+      return static_cast<size_t>(entry.second) >= mark.value_count ||
+             static_cast<size_t>(entry.first.first) >= mark.value_count;
     });
   }
 }

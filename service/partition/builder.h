@@ -1,5 +1,5 @@
-// The local program under construction: adds values and ops to the block that is being written, and brings values from one
-// placement to another, once for each block and placement. One thread.
+// The local program under construction: adds values and ops to the block that is being written, and brings values from
+// one placement to another, once for each block and placement. One thread.
 #pragma once
 
 #include <map>
@@ -49,16 +49,19 @@ class Builder {
   LocalId bring(LocalId id, const Placed& to, const ir::Location& location, const std::string& reason);
   /// Same dims, but varying exactly over `varies` (which contains its cuts): drops or adds atoms outside of dims.
   LocalId vary(LocalId id, sharding::AtomMask varies, const ir::Location& location, const std::string& reason);
-  /// Marks the op that made `id` as one that can be made again anywhere for any placement (constant, iota, scalar broadcast).
+  /// Marks the op that made `id` as one that can be made again anywhere for any placement (constant, iota, scalar
+  /// broadcast).
   void set_recipe(LocalId id, LocalOp op) { recipes_.insert_or_assign(id, std::move(op)); }
   /// The same for the op appended last, which made `id`.
   void remember_last(LocalId id) { set_recipe(id, block_->ops.back()); }
   /// The constant that the value is, or null.
   [[nodiscard]] const ir::DenseAttr* constant_of(LocalId id) const;
   /// A scalar constant.
-  LocalId add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view, const ir::Location& location);
+  LocalId add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view,
+                     const ir::Location& location);
   /// Replaces the rows of `id` that padding filled by `element`.
-  LocalId mask(LocalId id, const std::vector<std::byte>& element, const ir::Location& location, const std::string& reason);
+  LocalId mask(LocalId id, const std::vector<std::byte>& element, const ir::Location& location,
+               const std::string& reason);
   /// Region of a reducer with one binary op, in function().
   ir::Region reducer(kernels::ScalarOp op, tensor::DType dtype);
 

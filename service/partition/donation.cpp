@@ -56,7 +56,9 @@ void plan_donation(LocalProgram& program, const ir::Function& main, const std::o
       }
     }
   };
-  match([&](const LocalParameter& a, const LocalParameter& r) { return a.global_type == r.global_type && same_bytes(program, a, r); });
+  match([&](const LocalParameter& a, const LocalParameter& r) {
+    return a.global_type == r.global_type && same_bytes(program, a, r);
+  });
   match([&](const LocalParameter& a, const LocalParameter& r) { return a.global_type == r.global_type; });
   match([&](const LocalParameter& a, const LocalParameter& r) {
     return tensor::element_count(a.global_type) == tensor::element_count(r.global_type) &&

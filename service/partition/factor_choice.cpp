@@ -46,8 +46,9 @@ void offer_dim(const sharding::FactorRule& rule, const sharding::MeshView& view,
 
 }  // namespace
 
-FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<const Seat> seats, std::span<const sharding::MeshView> views,
-                                std::span<const bool> uncut, sharding::AtomMask taken) {
+FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<const Seat> seats,
+                                std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                sharding::AtomMask taken) {
   FactorAtoms choice{0, std::vector<std::vector<int>>(rule.factors.size())};
   const size_t operand_count = rule.operands.size();
   const auto factors_of = [&](size_t seat) -> const sharding::TensorFactors& {
@@ -120,7 +121,8 @@ FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<cons
             atoms.clear();
             changed = true;
           }
-          open_before = open_before || sharding::part_count(view, atoms) != rule.factors[static_cast<size_t>(factor)].size;
+          open_before =
+              open_before || sharding::part_count(view, atoms) != rule.factors[static_cast<size_t>(factor)].size;
         }
       }
     }

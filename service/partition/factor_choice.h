@@ -21,11 +21,13 @@ struct FactorAtoms {
   std::vector<std::vector<int>> atoms;
 };
 
-/// Greedy: the tensor and factor with the most bytes first; an atom serves one factor. Factors in `uncut` stay whole. A factor that
-/// shares a dimension with others is cut only where the cut divides, and a minor one only behind a major one cut to the end.
-/// Atoms in `taken` (manual axes around) are not used. Seats: operands then results, in the rule's order.
-FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<const Seat> seats, std::span<const sharding::MeshView> views,
-                                std::span<const bool> uncut, sharding::AtomMask taken);
+/// Greedy: the tensor and factor with the most bytes first; an atom serves one factor. Factors in `uncut` stay whole. A
+/// factor that shares a dimension with others is cut only where the cut divides, and a minor one only behind a major
+/// one cut to the end. Atoms in `taken` (manual axes around) are not used. Seats: operands then results, in the rule's
+/// order.
+FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<const Seat> seats,
+                                std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                sharding::AtomMask taken);
 
 /// The placement that the chosen atoms mean for a tensor.
 Placed placement_of(const FactorAtoms& choice, const sharding::TensorFactors& factors);

@@ -24,11 +24,16 @@ struct FloatBits {
 
 std::optional<FloatBits> float_bits(DType dtype) {
   switch (dtype) {
-    case DType::kFloat16: return FloatBits{0x3C00, 0xFC00, 0x7C00};
-    case DType::kBfloat16: return FloatBits{0x3F80, 0xFF80, 0x7F80};
-    case DType::kFloat32: return FloatBits{0x3F800000, 0xFF800000, 0x7F800000};
-    case DType::kFloat64: return FloatBits{0x3FF0000000000000, 0xFFF0000000000000, 0x7FF0000000000000};
-    default: return std::nullopt;
+    case DType::kFloat16:
+      return FloatBits{0x3C00, 0xFC00, 0x7C00};
+    case DType::kBfloat16:
+      return FloatBits{0x3F80, 0xFF80, 0x7F80};
+    case DType::kFloat32:
+      return FloatBits{0x3F800000, 0xFF800000, 0x7F800000};
+    case DType::kFloat64:
+      return FloatBits{0x3FF0000000000000, 0xFFF0000000000000, 0x7FF0000000000000};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -43,12 +48,18 @@ std::optional<uint64_t> integer_bits(ScalarOp op, DType dtype) {
   switch (op) {
     case ScalarOp::kAdd:
     case ScalarOp::kOr:
-    case ScalarOp::kXor: return 0;
-    case ScalarOp::kMultiply: return 1;
-    case ScalarOp::kAnd: return widen(ones);
-    case ScalarOp::kMaximum: return is_signed ? widen(uint64_t{1} << (bits - 1)) : 0;
-    case ScalarOp::kMinimum: return is_signed ? ones >> 1 : ones;
-    default: return std::nullopt;
+    case ScalarOp::kXor:
+      return 0;
+    case ScalarOp::kMultiply:
+      return 1;
+    case ScalarOp::kAnd:
+      return widen(ones);
+    case ScalarOp::kMaximum:
+      return is_signed ? widen(uint64_t{1} << (bits - 1)) : 0;
+    case ScalarOp::kMinimum:
+      return is_signed ? ones >> 1 : ones;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -60,12 +71,15 @@ std::optional<std::vector<std::byte>> identity_element(ScalarOp op, DType dtype)
     switch (op) {
       case ScalarOp::kAnd:
       case ScalarOp::kMultiply:
-      case ScalarOp::kMinimum: return pattern(1, bytes);
+      case ScalarOp::kMinimum:
+        return pattern(1, bytes);
       case ScalarOp::kOr:
       case ScalarOp::kAdd:
       case ScalarOp::kXor:
-      case ScalarOp::kMaximum: return pattern(0, bytes);
-      default: return std::nullopt;
+      case ScalarOp::kMaximum:
+        return pattern(0, bytes);
+      default:
+        return std::nullopt;
     }
   }
   if (tensor::is_integer(dtype)) {
@@ -81,11 +95,16 @@ std::optional<std::vector<std::byte>> identity_element(ScalarOp op, DType dtype)
   const auto bits = float_bits(dtype);
   if (!bits) return std::nullopt;
   switch (op) {
-    case ScalarOp::kAdd: return pattern(0, bytes);
-    case ScalarOp::kMultiply: return pattern(bits->one, bytes);
-    case ScalarOp::kMaximum: return pattern(bits->lowest, bytes);
-    case ScalarOp::kMinimum: return pattern(bits->highest, bytes);
-    default: return std::nullopt;
+    case ScalarOp::kAdd:
+      return pattern(0, bytes);
+    case ScalarOp::kMultiply:
+      return pattern(bits->one, bytes);
+    case ScalarOp::kMaximum:
+      return pattern(bits->lowest, bytes);
+    case ScalarOp::kMinimum:
+      return pattern(bits->highest, bytes);
+    default:
+      return std::nullopt;
   }
 }
 

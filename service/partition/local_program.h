@@ -1,10 +1,11 @@
-// The program that every device runs: one SPMD program over local types in which a device's position is an input, and every
-// reshard, reduction over shards and mask is an op of its own with the source line that asked for it. Made by partition(), read by
-// compile (which fuses, plans buffers and prepares kernels). Plain data.
+// The program that every device runs: one SPMD program over local types in which a device's position is an input, and
+// every reshard, reduction over shards and mask is an op of its own with the source line that asked for it. Made by
+// partition(), read by compile (which fuses, plans buffers and prepares kernels). Plain data.
 //
-// Shards. A value that varies over a mask of atoms has distinct_count(mask) distinct shards; all other positions share them. Local
-// types are padded: a dimension of n cut p ways has ceil(n / p) rows in every shard; rows beyond n hold garbage until an op masks them.
-// Example: mesh x=4, y=2, tensor 8x6 cut [{"x"}, {}] -> dim_atoms [[0], []], varies {0}, local type 2x6, 4 distinct shards.
+// Shards. A value that varies over a mask of atoms has distinct_count(mask) distinct shards; all other positions share
+// them. Local types are padded: a dimension of n cut p ways has ceil(n / p) rows in every shard; rows beyond n hold
+// garbage until an op masks them. Example: mesh x=4, y=2, tensor 8x6 cut [{"x"}, {}] -> dim_atoms [[0], []], varies
+// {0}, local type 2x6, 4 distinct shards.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,13 @@ using LocalId = int32_t;
 
 /// One value of the local program.
 struct LocalValue {
-  ir::Type type;                             ///< local type (padded); tokens and tuples as they are
-  tensor::Dims logical_dims;                 ///< dims of the whole that it is a shard of (inside a manual computation: of the manual shard)
-  std::vector<std::vector<int>> dim_atoms;   ///< atoms that cut each dimension, major first
-  sharding::AtomMask varies = 0;             ///< atoms the value depends on; contains those of dim_atoms
-  int view = 0;                              ///< which MeshView
-  std::string name;                          ///< name in the text, for messages
+  ir::Type type;  ///< local type (padded); tokens and tuples as they are
+  tensor::Dims
+      logical_dims;  ///< dims of the whole that it is a shard of (inside a manual computation: of the manual shard)
+  std::vector<std::vector<int>> dim_atoms;  ///< atoms that cut each dimension, major first
+  sharding::AtomMask varies = 0;            ///< atoms the value depends on; contains those of dim_atoms
+  int view = 0;                             ///< which MeshView
+  std::string name;                         ///< name in the text, for messages
 
   /// Uneven somewhere: ceil(n / p) * p != n.
   [[nodiscard]] bool is_padded(const sharding::MeshView& mesh_view) const {
@@ -49,55 +51,61 @@ struct LocalBlock {
 };
 
 enum class LocalKind : uint8_t {
-  kOp,            ///< a row with ScalarMath or LocalKernel body, on local types. Runs once for each distinct shard of its results
-  kConstant,      ///< attributes "value": DenseAttr of the WHOLE tensor; each shard holds its block
-  kPosition,      ///< the position's number in the flat device list as a ui32 scalar (partition_id), or 0 (replica_id: `name`)
-  kMask,          ///< operand 0 with rows beyond logical_dims replaced by operand 1 (a scalar), along all cut dimensions
-  kReshard,       ///< operand's layout -> result's layout by block copies; atoms that vary outside of dims are kept or dropped (coordinate 0)
-  kView,          ///< result shares the operand's bytes: same local dims and varies, other interpretation (edges of manual computations)
-  kReduceShards,  ///< results[i] = reduction of operands[i] over the positions that differ in `reduced` atoms, with `regions[0]` as reducer
-                  ///< in ascending position order; results vary over operands' varies minus `reduced`
-  kGroup,         ///< a collective of the text: row with GroupKernel body, `groups` of flat device numbers
-  kWhile,         ///< operands: inits; blocks[0]: condition (one pred result), blocks[1]: body. A condition that varies diverges:
-                  ///< positions whose condition is false keep their values (results vary at least as the condition does)
-  kCase,          ///< operands[0]: i32 index or i1 (true is block 0); further operands none; blocks: branches without arguments
-  kEffect,        ///< a callback; `effect` says what is known of it
+  kOp,  ///< a row with ScalarMath or LocalKernel body, on local types. Runs once for each distinct shard of its results
+  kConstant,  ///< attributes "value": DenseAttr of the WHOLE tensor; each shard holds its block
+  kPosition,  ///< the position's number in the flat device list as a ui32 scalar (partition_id), or 0 (replica_id:
+              ///< `name`)
+  kMask,      ///< operand 0 with rows beyond logical_dims replaced by operand 1 (a scalar), along all cut dimensions
+  kReshard,   ///< operand's layout -> result's layout by block copies; atoms that vary outside of dims are kept or
+              ///< dropped (coordinate 0)
+  kView,      ///< result shares the operand's bytes: same local dims and varies, other interpretation (edges of manual
+              ///< computations)
+  kReduceShards,  ///< results[i] = reduction of operands[i] over the positions that differ in `reduced` atoms, with
+                  ///< `regions[0]` as reducer in ascending position order; results vary over operands' varies minus
+                  ///< `reduced`
+  kGroup,  ///< a collective of the text: row with GroupKernel body, `groups` of flat device numbers
+  kWhile,  ///< operands: inits; blocks[0]: condition (one pred result), blocks[1]: body. A condition that varies
+           ///< diverges: positions whose condition is false keep their values (results vary at least as the condition
+           ///< does)
+  kCase,  ///< operands[0]: i32 index or i1 (true is block 0); further operands none; blocks: branches without arguments
+  kEffect,  ///< a callback; `effect` says what is known of it
 };
 
 /// A side effect's facts, from ops::effect_of.
 struct EffectPoint {
-  int64_t callback = 0;        ///< index in the text
-  bool ordered = false;        ///< a token goes through
-  bool has_side_effect = true; ///< false: pure callback, no entry
-  bool every_device = false;   ///< once for each device (inside a manual computation, or a partitioned target); else once, on whole values
-  int32_t program_point = 0;   ///< number of the effect in program order
+  int64_t callback = 0;         ///< index in the text
+  bool ordered = false;         ///< a token goes through
+  bool has_side_effect = true;  ///< false: pure callback, no entry
+  bool every_device = false;    ///< once for each device (inside a manual computation, or a partitioned target); else
+                                ///< once, on whole values
+  int32_t program_point = 0;    ///< number of the effect in program order
 };
 
 /// One op of the local program.
 struct LocalOp {
   LocalKind kind = LocalKind::kOp;
-  const ops::OpDef* def = nullptr;       ///< for kOp and kGroup
-  std::string name;                      ///< what stands in the text ("stablehlo.add"), or what partition calls its own ("reshard")
+  const ops::OpDef* def = nullptr;  ///< for kOp and kGroup
+  std::string name;  ///< what stands in the text ("stablehlo.add"), or what partition calls its own ("reshard")
   std::vector<LocalId> operands;
   std::vector<LocalId> results;
-  ir::AttributeList attributes;          ///< localized
-  std::vector<ir::Region> regions;       ///< scalar regions (reducers, comparators), in terms of LocalProgram::function
+  ir::AttributeList attributes;     ///< localized
+  std::vector<ir::Region> regions;  ///< scalar regions (reducers, comparators), in terms of LocalProgram::function
   std::vector<LocalBlock> blocks;
-  sharding::AtomMask reduced = 0;        ///< kReduceShards
+  sharding::AtomMask reduced = 0;            ///< kReduceShards
   std::vector<std::vector<int64_t>> groups;  ///< kGroup
-  EffectPoint effect;                    ///< kEffect
+  EffectPoint effect;                        ///< kEffect
   ir::Location location;
-  std::string reason;                    ///< why partition put it in: "operand 1 of dot_general", "result", "constraint"
+  std::string reason;  ///< why partition put it in: "operand 1 of dot_general", "result", "constraint"
 };
 
 /// An argument or result of the program as a client sees it. Tokens do not appear.
 struct LocalParameter {
   LocalId value = 0;
-  int64_t position = 0;                   ///< among @main's arguments / results, tokens left out
+  int64_t position = 0;  ///< among @main's arguments / results, tokens left out
   tensor::TensorType global_type;
-  sharding::TensorSharding sharding;      ///< closed
-  int64_t aliases = -1;                   ///< argument: result (token-free number) that takes its buffer; -1: none
-  bool is_donated = false;                ///< argument: the text gives it up (aliasing or donor)
+  sharding::TensorSharding sharding;  ///< closed
+  int64_t aliases = -1;               ///< argument: result (token-free number) that takes its buffer; -1: none
+  bool is_donated = false;            ///< argument: the text gives it up (aliasing or donor)
   std::string result_info;
 };
 
@@ -105,7 +113,7 @@ struct LocalParameter {
 struct LocalProgram {
   std::vector<sharding::MeshView> views;
   std::vector<LocalValue> values;
-  LocalBlock body;                         ///< arguments and results in the order of `arguments`, `results`
+  LocalBlock body;  ///< arguments and results in the order of `arguments`, `results`
   std::vector<LocalParameter> arguments;
   std::vector<LocalParameter> results;
   int64_t effect_count = 0;

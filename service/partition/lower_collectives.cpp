@@ -1,5 +1,5 @@
-// Collectives of the text: where their groups are all positions that differ in some atoms they become reductions over shards, else
-// they stay groups of device numbers.
+// Collectives of the text: where their groups are all positions that differ in some atoms they become reductions over
+// shards, else they stay groups of device numbers.
 #include <algorithm>
 #include <optional>
 
@@ -8,8 +8,10 @@
 namespace meshd::partition {
 namespace {
 
-// The atoms S such that every group is exactly the positions that agree outside of S; nothing when the groups are no such thing.
-std::optional<sharding::AtomMask> atoms_of_groups(const sharding::MeshView& view, const std::vector<std::vector<int64_t>>& groups) {
+// The atoms S such that every group is exactly the positions that agree outside of S; nothing when the groups are no
+// such thing.
+std::optional<sharding::AtomMask> atoms_of_groups(const sharding::MeshView& view,
+                                                  const std::vector<std::vector<int64_t>>& groups) {
   if (groups.empty()) return std::nullopt;
   std::vector<int64_t> position_of(static_cast<size_t>(view.position_count()));
   for (int64_t p = 0; p < view.position_count(); ++p) position_of[static_cast<size_t>(view.flat(p))] = p;
@@ -26,8 +28,9 @@ std::optional<sharding::AtomMask> atoms_of_groups(const sharding::MeshView& view
     covered += static_cast<int64_t>(group.size());
   }
   const int64_t size = view.distinct_count(atoms);
-  const bool exact = covered == view.position_count() &&
-                     std::all_of(groups.begin(), groups.end(), [&](const auto& g) { return static_cast<int64_t>(g.size()) == size; });
+  const bool exact = covered == view.position_count() && std::all_of(groups.begin(), groups.end(), [&](const auto& g) {
+                       return static_cast<int64_t>(g.size()) == size;
+                     });
   return exact ? std::optional(atoms) : std::nullopt;
 }
 
@@ -35,15 +38,16 @@ std::optional<sharding::AtomMask> atoms_of_groups(const sharding::MeshView& view
 
 void Lowering::lower_position(const ir::Op& op, const Scope& scope, bool partition) {
   if (!partition) {
-    define(op.results.front(), builder_.add_scalar(tensor::DType::kUint32, std::vector<std::byte>(4), scope.view, op.location));
+    define(op.results.front(),
+           builder_.add_scalar(tensor::DType::kUint32, std::vector<std::byte>(4), scope.view, op.location));
     return;
   }
   LocalOp made;
   made.kind = LocalKind::kPosition;
   made.name = op.name;
   made.location = op.location;
-  const LocalId value =
-      builder_.add_value(module_main_.type_of(op.results.front()), whole(0, scope.view), builder_.view(scope.view).all(), "partition_id");
+  const LocalId value = builder_.add_value(module_main_.type_of(op.results.front()), whole(0, scope.view),
+                                           builder_.view(scope.view).all(), "partition_id");
   made.results = {value};
   builder_.append(std::move(made));
   define(op.results.front(), value);
@@ -69,7 +73,8 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
 
   sharding::AtomMask operand_varies = 0;
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    LocalId operand = bring_whole(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name);
+    LocalId operand =
+        bring_whole(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name);
     if (builder_.value(operand).view != scope.view) {
       ir::fail("unsupported_partition", op.location, "'" + op.name + "' over another mesh than its operand's");
     }
@@ -77,20 +82,22 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
     operand_varies |= builder_.value(operand).varies;
   }
   // An all-reduce whose groups run along axes is computed once for each of its results.
-  const bool reduces = atoms.has_value() && prepared.same_for_all && op.regions.size() == 1 && operand_types == result_types;
+  const sharding::AtomMask along = atoms.value_or(0);
+  const bool reduces =
+      atoms.has_value() && prepared.same_for_all && op.regions.size() == 1 && operand_types == result_types;
   if (reduces) {
     made.kind = LocalKind::kReduceShards;
-    made.reduced = *atoms;
+    made.reduced = along;
     for (LocalId& operand : made.operands) {
-      operand = builder_.vary(operand, builder_.value(operand).varies | *atoms, op.location, "operand of " + op.name);
+      operand = builder_.vary(operand, builder_.value(operand).varies | along, op.location, "operand of " + op.name);
     }
   } else {
     made.kind = LocalKind::kGroup;
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
     sharding::AtomMask varies = view.all();
-    if (atoms) varies = prepared.same_for_all ? operand_varies & ~*atoms : operand_varies | *atoms;
-    if (reduces) varies = builder_.value(made.operands[i]).varies & ~*atoms;
+    if (atoms.has_value()) varies = prepared.same_for_all ? operand_varies & ~along : operand_varies | along;
+    if (reduces) varies = builder_.value(made.operands[i]).varies & ~along;
     const LocalId result = builder_.add_value(result_types[i], whole(result_types[i].rank(), scope.view), varies,
                                               module_main_.values[static_cast<size_t>(op.results[i])].name);
     made.results.push_back(result);

@@ -1,4 +1,5 @@
-// Custom calls: callbacks become effects, markers of placement become what they mark; other targets are refused by name.
+// Custom calls: callbacks become effects, markers of placement become what they mark; other targets are refused by
+// name.
 #include <algorithm>
 
 #include "service/ops/custom_calls.h"
@@ -12,23 +13,28 @@ void Lowering::lower_custom_call(const ir::Op& op, const Scope& scope) {
   const ops::OpView view{operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location};
   const std::string target = ops::target_of(view);
   const ops::CustomCallDef* row = ops::find_custom_call(target);
-  if (row == nullptr) ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is not known here");
+  if (row == nullptr)
+    ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is not known here");
   switch (row->kind) {
-    case ops::CustomCallKind::kCallback: return lower_effect(op, scope);
-    case ops::CustomCallKind::kShapeAssertion: return;  // dims were specialised, the assertion held then
+    case ops::CustomCallKind::kCallback:
+      return lower_effect(op, scope);
+    case ops::CustomCallKind::kShapeAssertion:
+      return;  // dims were specialised, the assertion held then
     case ops::CustomCallKind::kShardingMarker:
     case ops::CustomCallKind::kIdentity:
       for (size_t i = 0; i < op.results.size() && i < op.operands.size(); ++i) {
         if (is_token(op.results[i])) continue;
         LocalId value = local(op.operands[i]);
-        if (builder_.outer(value) == 0) value = builder_.bring(value, wanted(op.results[i], scope), op.location, "constraint");
+        if (builder_.outer(value) == 0)
+          value = builder_.bring(value, wanted(op.results[i], scope), op.location, "constraint");
         define(op.results[i], value);
       }
       return;
     case ops::CustomCallKind::kFullToShard:
     case ops::CustomCallKind::kShardToFull:
       ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is not run here yet");
-    case ops::CustomCallKind::kCompute: break;
+    case ops::CustomCallKind::kCompute:
+      break;
   }
   if (std::holds_alternative<ops::Unsupported>(row->body)) {
     ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is known, but not run here yet");
@@ -52,13 +58,15 @@ void Lowering::lower_effect(const ir::Op& op, const Scope& scope) {
   made.effect.every_device = info.per_device || scope.inside_manual;
   made.effect.program_point = static_cast<int32_t>(builder_.program().effect_count++);
   for (const int operand : info.value_operands) {
-    made.operands.push_back(bring_whole(op.operands[static_cast<size_t>(operand)], scope, op.location, "operand of a callback"));
+    made.operands.push_back(
+        bring_whole(op.operands[static_cast<size_t>(operand)], scope, op.location, "operand of a callback"));
   }
   const sharding::AtomMask varies = made.effect.every_device ? builder_.view(scope.view).all() : 0;
   for (const int result : info.value_results) {
     const ir::ValueId id = op.results[static_cast<size_t>(result)];
-    const LocalId value = builder_.add_value(module_main_.type_of(id), whole(module_main_.type_of(id).rank(), scope.view), varies,
-                                             module_main_.values[static_cast<size_t>(id)].name);
+    const LocalId value =
+        builder_.add_value(module_main_.type_of(id), whole(module_main_.type_of(id).rank(), scope.view), varies,
+                           module_main_.values[static_cast<size_t>(id)].name);
     made.results.push_back(value);
     define(id, value);
   }

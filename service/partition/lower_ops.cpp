@@ -14,8 +14,9 @@ bool is_uneven(const sharding::MeshView& view, const std::vector<int>& atoms, in
 }
 
 bool has_factor(const sharding::TensorFactors& tensor, int factor) {
-  return std::any_of(tensor.begin(), tensor.end(),
-                     [&](const std::vector<int>& dim) { return std::find(dim.begin(), dim.end(), factor) != dim.end(); });
+  return std::any_of(tensor.begin(), tensor.end(), [&](const std::vector<int>& dim) {
+    return std::find(dim.begin(), dim.end(), factor) != dim.end();
+  });
 }
 
 }  // namespace
@@ -27,7 +28,8 @@ void Lowering::lower_constant(const ir::Op& op, const Scope& scope) {
   made.name = op.name;
   made.attributes = op.attributes;
   made.location = op.location;
-  const LocalId value = builder_.add_value(module_main_.type_of(id), wanted(id, scope), 0, module_main_.values[static_cast<size_t>(id)].name);
+  const LocalId value = builder_.add_value(module_main_.type_of(id), wanted(id, scope), 0,
+                                           module_main_.values[static_cast<size_t>(id)].name);
   made.results = {value};
   builder_.set_recipe(value, made);
   builder_.append(std::move(made));
@@ -41,7 +43,8 @@ void Lowering::lower_generator(const ir::Op& op, const ops::OpDef& def, const Sc
   made.name = op.name;
   made.attributes = op.attributes;
   made.location = op.location;
-  const LocalId value = builder_.add_value(module_main_.type_of(id), wanted(id, scope), 0, module_main_.values[static_cast<size_t>(id)].name);
+  const LocalId value = builder_.add_value(module_main_.type_of(id), wanted(id, scope), 0,
+                                           module_main_.values[static_cast<size_t>(id)].name);
   made.results = {value};
   builder_.set_recipe(value, made);
   builder_.append(std::move(made));
@@ -78,7 +81,8 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   std::vector<LocalId> operands;
   if (!rule) {
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      operands.push_back(bring_whole(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name));
+      operands.push_back(
+          bring_whole(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name));
     }
     std::vector<Placed> places;
     for (const ir::Type& type : result_types) places.push_back(whole(type.rank(), scope.view));
@@ -88,14 +92,17 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   const auto combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
   const std::vector<bool> uncut = uncut_factors(op, def, *rule, combine);
   std::vector<Seat> seats;
-  for (size_t i = 0; i < op.operands.size(); ++i) seats.push_back({operand_types[i].dims(), builder_.placed(local(op.operands[i]))});
-  for (size_t i = 0; i < op.results.size(); ++i) seats.push_back({result_types[i].dims(), wanted(op.results[i], scope)});
+  for (size_t i = 0; i < op.operands.size(); ++i)
+    seats.push_back({operand_types[i].dims(), builder_.placed(local(op.operands[i]))});
+  for (size_t i = 0; i < op.results.size(); ++i)
+    seats.push_back({result_types[i].dims(), wanted(op.results[i], scope)});
   // Values inside a manual computation cannot change their view.
   int view_number = scope.view;
   for (const ir::ValueId operand : op.operands) {
     if (builder_.outer(local(operand)) != 0) view_number = builder_.value(local(operand)).view;
   }
-  const bool tied = std::any_of(op.operands.begin(), op.operands.end(), [&](ir::ValueId id) { return builder_.outer(local(id)) != 0; });
+  const bool tied = std::any_of(op.operands.begin(), op.operands.end(),
+                                [&](ir::ValueId id) { return builder_.outer(local(id)) != 0; });
   if (tied) {
     for (Seat& seat : seats) {
       if (seat.placed.view != view_number) seat.placed = whole(static_cast<int64_t>(seat.dims.size()), view_number);
@@ -116,9 +123,12 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   }
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
-    LocalId operand = builder_.bring(local(op.operands[i]), placement_of(choice, rule->operands[i]), op.location, reason);
-    const bool padded = std::any_of(to_mask.begin(), to_mask.end(), [&](int f) { return has_factor(rule->operands[i], f); });
-    if (padded) operand = builder_.mask(operand, *identity_element(*combine, operand_types[i].dtype()), op.location, reason);
+    LocalId operand =
+        builder_.bring(local(op.operands[i]), placement_of(choice, rule->operands[i]), op.location, reason);
+    const bool padded =
+        std::any_of(to_mask.begin(), to_mask.end(), [&](int f) { return has_factor(rule->operands[i], f); });
+    if (padded)
+      operand = builder_.mask(operand, *identity_element(*combine, operand_types[i].dtype()), op.location, reason);
     operands.push_back(operand);
   }
   std::vector<Placed> places;
@@ -126,16 +136,18 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   emit(op, def, std::move(operands), places, partial, combine, scope);
 
   // A broadcast of a scalar can be made again wherever it is wanted otherwise.
-  const bool of_scalars = !op.operands.empty() && std::all_of(op.operands.begin(), op.operands.end(), [&](ir::ValueId id) {
-    return module_main_.type_of(id).rank() == 0 && builder_.value(local(id)).varies == 0;
-  });
+  const bool of_scalars =
+      !op.operands.empty() && std::all_of(op.operands.begin(), op.operands.end(), [&](ir::ValueId id) {
+        return module_main_.type_of(id).rank() == 0 && builder_.value(local(id)).varies == 0;
+      });
   if (of_scalars && op.results.size() == 1 && op.regions.empty() && result_types.front().rank() > 0 && partial == 0) {
     builder_.remember_last(local(op.results.front()));
   }
 }
 
-void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands, const std::vector<Placed>& result_places,
-                    sharding::AtomMask partial, std::optional<kernels::ScalarOp> combine, const Scope& scope) {
+void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
+                    const std::vector<Placed>& result_places, sharding::AtomMask partial,
+                    std::optional<kernels::ScalarOp> combine, const Scope& scope) {
   sharding::AtomMask outer = partial;
   for (const LocalId operand : operands) outer |= builder_.value(operand).varies;
   const int view_number = result_places.empty() ? scope.view : result_places.front().view;
@@ -160,8 +172,9 @@ void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId
   if (def.localize != nullptr) {
     const std::vector<ir::Type> operand_types = types_of(op.operands);
     const std::vector<ir::Type> result_types = types_of(op.results);
-    made.attributes = def.localize({operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location},
-                                   {local_operands, local_results, &op.attributes, op.regions, &module_main_, &op.location});
+    made.attributes =
+        def.localize({operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location},
+                     {local_operands, local_results, &op.attributes, op.regions, &module_main_, &op.location});
   }
   builder_.append(std::move(made));
 

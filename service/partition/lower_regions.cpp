@@ -1,5 +1,5 @@
-// Ops with regions: loops and branches keep their carried values in one placement all the way round; manual computations are a
-// change of view at their edges, and their bodies run as they stand.
+// Ops with regions: loops and branches keep their carried values in one placement all the way round; manual
+// computations are a change of view at their edges, and their bodies run as they stand.
 #include <algorithm>
 
 #include "service/partition/lowering.h"
@@ -70,7 +70,8 @@ void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
       }
     };
     for (size_t c = 0; c < carried.size(); ++c) {
-      const LocalId init = builder_.bring(local(op.operands[carried[c]]), places[c], op.location, "carried value of " + op.name);
+      const LocalId init =
+          builder_.bring(local(op.operands[carried[c]]), places[c], op.location, "carried value of " + op.name);
       loop.operands.push_back(builder_.vary(init, varies[c], op.location, "carried value of " + op.name));
     }
     sharding::AtomMask condition_varies = 0;
@@ -91,7 +92,8 @@ void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
       std::vector<ir::ValueId> returned;
       lower_block(op.regions[1], scope, returned);
       for (size_t c = 0; c < carried.size(); ++c) {
-        LocalId next = builder_.bring(local(returned[carried[c]]), places[c], op.location, "carried value of " + op.name);
+        LocalId next =
+            builder_.bring(local(returned[carried[c]]), places[c], op.location, "carried value of " + op.name);
         wider[c] |= builder_.value(next).varies | condition_varies;
         if (wider[c] == varies[c]) next = builder_.vary(next, varies[c], op.location, "carried value of " + op.name);
         loop.blocks[1].results.push_back(next);
@@ -182,11 +184,13 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
   if (mesh != nullptr) {
     inner.view = views_.view_of(mesh);
     if (scope.manual != 0 && inner.view != scope.view) {
-      ir::fail("unsupported_partition", op.location, "nested manual computations over meshes whose axes do not line up");
+      ir::fail("unsupported_partition", op.location,
+               "nested manual computations over meshes whose axes do not line up");
     }
     for (const std::string& name : axis_names) {
       const auto axis = mesh->axis_index(name);
-      if (!axis) ir::fail("invalid_program", op.location, "manual axis '" + name + "' is not an axis of " + mesh::to_sdy(*mesh));
+      if (!axis)
+        ir::fail("invalid_program", op.location, "manual axis '" + name + "' is not an axis of " + mesh::to_sdy(*mesh));
       inner.manual |= mask_of(views_.atoms_of(mesh, {*axis, 1, 0}));
     }
   }
@@ -198,7 +202,8 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
     Placed placed = wanted(inside_value, inner);
     const tensor::Dims& dims = module_main_.type_of(inside_value).dims();
     for (size_t d = 0; d < dims.size(); ++d) {
-      if (placed.view != inner.view || dims[d] % sharding::part_count(view, placed.dims[d]) != 0) placed.dims[d].clear();
+      if (placed.view != inner.view || dims[d] % sharding::part_count(view, placed.dims[d]) != 0)
+        placed.dims[d].clear();
     }
     placed.view = inner.view;
     return placed;
@@ -232,13 +237,15 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
     const ir::Type& inside_type = module_main_.type_of(body.arguments[i]);
     const Placed free = free_places(body.arguments[i]);
     const Placed outside = outside_places(in[i], free, inside_type.rank());
-    const LocalId operand = builder_.bring(local(op.operands[i]), outside, op.location, "operand " + std::to_string(i) + " of " + op.name);
-    const LocalId inside =
-        builder_.add_value(inside_type, free, builder_.value(operand).varies, module_main_.values[static_cast<size_t>(body.arguments[i])].name);
+    const LocalId operand =
+        builder_.bring(local(op.operands[i]), outside, op.location, "operand " + std::to_string(i) + " of " + op.name);
+    const LocalId inside = builder_.add_value(inside_type, free, builder_.value(operand).varies,
+                                              module_main_.values[static_cast<size_t>(body.arguments[i])].name);
     if (builder_.value(inside).type != builder_.value(operand).type) {
       ir::fail("invalid_program", op.location,
-               "manual computation: operand " + std::to_string(i) + " has local type " + ir::to_string(builder_.value(operand).type) +
-                   ", its body expects " + ir::to_string(builder_.value(inside).type));
+               "manual computation: operand " + std::to_string(i) + " has local type " +
+                   ir::to_string(builder_.value(operand).type) + ", its body expects " +
+                   ir::to_string(builder_.value(inside).type));
     }
     as_view(operand, inside);
     define(body.arguments[i], inside);
@@ -252,7 +259,8 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
     const ir::Type& type = module_main_.type_of(op.results[i]);
     const Placed free = free_places(returned[i]);
     const Placed outside = outside_places(out[i], free, type.rank());
-    LocalId value = builder_.bring(local(returned[i]), free, op.location, "result " + std::to_string(i) + " of " + op.name);
+    LocalId value =
+        builder_.bring(local(returned[i]), free, op.location, "result " + std::to_string(i) + " of " + op.name);
     sharding::AtomMask summed = 0;
     for (const sharding::AxisRef& axis : out[i].unreduced) summed |= mask_of(views_.atoms_of(out[i].mesh, axis));
     summed &= fresh;
@@ -265,9 +273,10 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
       sum.operands = {value};
       sum.location = op.location;
       sum.reason = "unreduced result " + std::to_string(i) + " of " + op.name;
-      const kernels::ScalarOp reducer = out[i].unreduced_kind == sharding::ReductionKind::kSum   ? kernels::ScalarOp::kAdd
-                                        : out[i].unreduced_kind == sharding::ReductionKind::kMax ? kernels::ScalarOp::kMaximum
-                                                                                                 : kernels::ScalarOp::kMinimum;
+      const kernels::ScalarOp reducer = out[i].unreduced_kind == sharding::ReductionKind::kSum ? kernels::ScalarOp::kAdd
+                                        : out[i].unreduced_kind == sharding::ReductionKind::kMax
+                                            ? kernels::ScalarOp::kMaximum
+                                            : kernels::ScalarOp::kMinimum;
       sum.regions.push_back(builder_.reducer(reducer, type.dtype()));
       const ir::Type inside_type = module_main_.type_of(returned[i]);
       const LocalId reduced = builder_.add_value(inside_type, free, builder_.outer(value) & ~summed);
@@ -277,12 +286,13 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
     }
     const sharding::AtomMask varies = outside.mask() | (builder_.value(value).varies & ~fresh);
     value = builder_.vary(value, varies, op.location, "result " + std::to_string(i) + " of " + op.name);
-    const LocalId whole_value =
-        builder_.add_value(type, outside, varies & ~outside.mask(), module_main_.values[static_cast<size_t>(op.results[i])].name);
+    const LocalId whole_value = builder_.add_value(type, outside, varies & ~outside.mask(),
+                                                   module_main_.values[static_cast<size_t>(op.results[i])].name);
     if (builder_.value(whole_value).type != builder_.value(value).type) {
       ir::fail("invalid_program", op.location,
-               "manual computation: result " + std::to_string(i) + " has local type " + ir::to_string(builder_.value(value).type) +
-                   " inside, " + ir::to_string(builder_.value(whole_value).type) + " outside");
+               "manual computation: result " + std::to_string(i) + " has local type " +
+                   ir::to_string(builder_.value(value).type) + " inside, " +
+                   ir::to_string(builder_.value(whole_value).type) + " outside");
     }
     as_view(value, whole_value);
     define(op.results[i], whole_value);

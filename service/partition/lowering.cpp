@@ -28,7 +28,8 @@ std::vector<ir::Type> Lowering::types_of(const std::vector<ir::ValueId>& ids) co
   return types;
 }
 
-LocalId Lowering::bring_whole(ir::ValueId id, const Scope& scope, const ir::Location& location, const std::string& reason) {
+LocalId Lowering::bring_whole(ir::ValueId id, const Scope& scope, const ir::Location& location,
+                              const std::string& reason) {
   const LocalId source = local(id);
   const auto rank = static_cast<int64_t>(builder_.value(source).dim_atoms.size());
   const int view = builder_.outer(source) != 0 ? builder_.value(source).view : scope.view;
@@ -64,7 +65,8 @@ void Lowering::lower_results(const std::vector<ir::ValueId>& returned, LocalBloc
     const auto& annotated = input_.result_shardings[i];
     const Placed placed = annotated ? place(views_, *annotated) : whole(parameter.type.rank());
     LocalParameter made;
-    made.value = builder_.bring(local(returned[i]), placed, module_main_.location, "result " + std::to_string(position));
+    made.value =
+        builder_.bring(local(returned[i]), placed, module_main_.location, "result " + std::to_string(position));
     made.value = builder_.vary(made.value, builder_.placed(made.value).mask(), module_main_.location, "result");
     made.position = position++;
     made.global_type = parameter.type.tensor;
@@ -119,19 +121,30 @@ void Lowering::lower(const ir::Op& op, const Scope& scope) {
 void Lowering::lower_structural(ops::Structural kind, const ir::Op& op, const Scope& scope) {
   using ops::Structural;
   switch (kind) {
-    case Structural::kConstant: return lower_constant(op, scope);
-    case Structural::kWhile: return lower_while(op, scope);
+    case Structural::kConstant:
+      return lower_constant(op, scope);
+    case Structural::kWhile:
+      return lower_while(op, scope);
     case Structural::kCase:
-    case Structural::kIf: return lower_case(op, scope);
-    case Structural::kManualComputation: return lower_manual(op, scope);
+    case Structural::kIf:
+      return lower_case(op, scope);
+    case Structural::kManualComputation:
+      return lower_manual(op, scope);
     case Structural::kNamedComputation:
-    case Structural::kComposite: return lower_inline_region(op, scope);
-    case Structural::kPartitionId: return lower_position(op, scope, true);
-    case Structural::kReplicaId: return lower_position(op, scope, false);
-    case Structural::kCustomCall: return lower_custom_call(op, scope);
-    case Structural::kEffect: return lower_effect(op, scope);
-    case Structural::kShardingGroup: break;
-    case Structural::kAfterAll: break;  // tokens: the order of ops is the order of effects
+    case Structural::kComposite:
+      return lower_inline_region(op, scope);
+    case Structural::kPartitionId:
+      return lower_position(op, scope, true);
+    case Structural::kReplicaId:
+      return lower_position(op, scope, false);
+    case Structural::kCustomCall:
+      return lower_custom_call(op, scope);
+    case Structural::kEffect:
+      return lower_effect(op, scope);
+    case Structural::kShardingGroup:
+      break;
+    case Structural::kAfterAll:
+      break;  // tokens: the order of ops is the order of effects
     case Structural::kOptimizationBarrier:
     case Structural::kShardingConstraint:
     case Structural::kReshard:

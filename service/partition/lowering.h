@@ -16,7 +16,8 @@ class Lowering {
  private:
   /// What is around the ops being lowered.
   struct Scope {
-    sharding::AtomMask manual = 0;  ///< atoms of the manual computations around: values may vary over them, dims are not cut by them
+    sharding::AtomMask manual =
+        0;  ///< atoms of the manual computations around: values may vary over them, dims are not cut by them
     int view = 0;
     bool inside_manual = false;
   };
@@ -34,8 +35,9 @@ class Lowering {
   void lower_constant(const ir::Op& op, const Scope& scope);
   std::vector<bool> uncut_factors(const ir::Op& op, const ops::OpDef& def, const sharding::FactorRule& rule,
                                   std::optional<kernels::ScalarOp> combine) const;
-  void emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands, const std::vector<Placed>& result_places,
-            sharding::AtomMask partial, std::optional<kernels::ScalarOp> combine, const Scope& scope);
+  void emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
+            const std::vector<Placed>& result_places, sharding::AtomMask partial,
+            std::optional<kernels::ScalarOp> combine, const Scope& scope);
 
   // lower_regions.cpp
   void lower_while(const ir::Op& op, const Scope& scope);

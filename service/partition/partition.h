@@ -1,8 +1,10 @@
-// From the global program and a sharding for every value to the program that every device runs. Pure: no data, no devices.
+// From the global program and a sharding for every value to the program that every device runs. Pure: no data, no
+// devices.
 //
-// How an op is cut: its factor rule says which dimensions go together; each factor gets the atoms that most of the op's bytes already
-// have; operands whose layout differs are resharded; factors that the op needs whole are not cut; a cut reduction factor ends in
-// a reduction over shards, with padding masked by the identity. Ops without a rule run on whole values.
+// How an op is cut: its factor rule says which dimensions go together; each factor gets the atoms that most of the op's
+// bytes already have; operands whose layout differs are resharded; factors that the op needs whole are not cut; a cut
+// reduction factor ends in a reduction over shards, with padding masked by the identity. Ops without a rule run on
+// whole values.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +32,8 @@ struct PartitionInput {
   std::optional<std::vector<int64_t>> donate;
 };
 
-/// Throws invalid_program with the op's line where a rule is broken, unsupported_op / unsupported_partition by name where we do not
-/// have it.
+/// Throws invalid_program with the op's line where a rule is broken, unsupported_op / unsupported_partition by name
+/// where we do not have it.
 LocalProgram partition(const PartitionInput& input);
 
 }  // namespace meshd::partition

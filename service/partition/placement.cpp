@@ -31,7 +31,8 @@ Placed place(const Views& views, const sharding::TensorSharding& sharding) {
   for (size_t d = 0; d < sharding.dims.size(); ++d) {
     for (const sharding::AxisRef& axis : sharding.dims[d].axes) {
       const std::vector<int> atoms = views.atoms_of(sharding.mesh, axis);
-      if (atoms.empty() && sharding::axis_size(axis, *sharding.mesh) > 1) break;  // what is behind would change its meaning
+      if (atoms.empty() && sharding::axis_size(axis, *sharding.mesh) > 1)
+        break;  // what is behind would change its meaning
       if (used & mask_of(atoms)) break;
       used |= mask_of(atoms);
       out.dims[d].insert(out.dims[d].end(), atoms.begin(), atoms.end());

@@ -5,17 +5,28 @@ namespace {
 
 std::string_view kind_name(LocalKind kind) {
   switch (kind) {
-    case LocalKind::kOp: return "op";
-    case LocalKind::kConstant: return "constant";
-    case LocalKind::kPosition: return "position";
-    case LocalKind::kMask: return "mask";
-    case LocalKind::kReshard: return "reshard";
-    case LocalKind::kView: return "view";
-    case LocalKind::kReduceShards: return "reduce_shards";
-    case LocalKind::kGroup: return "group";
-    case LocalKind::kWhile: return "while";
-    case LocalKind::kCase: return "case";
-    case LocalKind::kEffect: return "effect";
+    case LocalKind::kOp:
+      return "op";
+    case LocalKind::kConstant:
+      return "constant";
+    case LocalKind::kPosition:
+      return "position";
+    case LocalKind::kMask:
+      return "mask";
+    case LocalKind::kReshard:
+      return "reshard";
+    case LocalKind::kView:
+      return "view";
+    case LocalKind::kReduceShards:
+      return "reduce_shards";
+    case LocalKind::kGroup:
+      return "group";
+    case LocalKind::kWhile:
+      return "while";
+    case LocalKind::kCase:
+      return "case";
+    case LocalKind::kEffect:
+      return "effect";
   }
   return "";
 }
@@ -25,7 +36,8 @@ std::string value_text(const LocalProgram& program, LocalId id) {
   std::string out = "%" + std::to_string(id) + ":" + ir::to_string(value.type) + "{";
   for (size_t d = 0; d < value.dim_atoms.size(); ++d) {
     out += d ? ";" : "";
-    for (size_t a = 0; a < value.dim_atoms[d].size(); ++a) out += (a ? "," : "") + std::to_string(value.dim_atoms[d][a]);
+    for (size_t a = 0; a < value.dim_atoms[d].size(); ++a)
+      out += (a ? "," : "") + std::to_string(value.dim_atoms[d][a]);
   }
   out += "}";
   if (value.varies != 0) out += "~" + std::to_string(value.varies);
@@ -58,7 +70,8 @@ void block_text(const LocalProgram& program, const LocalBlock& block, const std:
 
 std::string to_text(const LocalProgram& program) {
   std::string out = "local(";
-  for (size_t i = 0; i < program.body.arguments.size(); ++i) out += (i ? ", " : "") + value_text(program, program.body.arguments[i]);
+  for (size_t i = 0; i < program.body.arguments.size(); ++i)
+    out += (i ? ", " : "") + value_text(program, program.body.arguments[i]);
   out += ")\n";
   block_text(program, program.body, "  ", out);
   out += "gives";

@@ -60,7 +60,8 @@ Views::Views(int64_t device_count) : device_count_(device_count) {}
 
 const Views::Entry* Views::find(const mesh::MeshRef& mesh) const {
   for (const Entry& entry : entries_) {
-    if (entry.mesh == mesh || (entry.mesh->axes == mesh->axes && entry.mesh->device_ids == mesh->device_ids)) return &entry;
+    if (entry.mesh == mesh || (entry.mesh->axes == mesh->axes && entry.mesh->device_ids == mesh->device_ids))
+      return &entry;
   }
   return nullptr;
 }
@@ -129,7 +130,8 @@ void Views::finish() {
   for (size_t v = 0; v < views_.size(); ++v) {
     const std::vector<int64_t>& cuts = cuts_of_view[v];
     for (size_t i = cuts.size(); i-- > 1;) views_[v].atom_sizes.push_back(cuts[i] / cuts[i - 1]);
-    if (views_[v].atom_sizes.size() > 60) throw core::Error("unsupported_partition", "the mesh has more than 60 axes and parts of axes");
+    if (views_[v].atom_sizes.size() > 60)
+      throw core::Error("unsupported_partition", "the mesh has more than 60 axes and parts of axes");
   }
 }
 
