@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "api/http.h"
+#include "service/core/error.h"
 
 namespace meshd::api {
 
@@ -20,6 +21,9 @@ struct ByteRange {
 /// which must be strong to match). Throws range_not_satisfiable for one range that lies outside; answer that with
 /// unsatisfiable(). Example: size 10, "bytes=7-": {7, 3}; "bytes=-4": {6, 4}; "bytes=12-19": throws.
 std::optional<ByteRange> requested_range(const Request& request, int64_t size, std::string_view etag);
+
+/// 416 with Content-Range: bytes */size, for what requested_range threw.
+Response unsatisfiable(const core::Error& error, const Request& request, int64_t size);
 
 /// 200 with all bytes, 206 with the one range that the request asks for, or 416 with Content-Range: bytes */size. Sets
 /// Accept-Ranges, ETag (if not empty) and Content-Range. `pieces` hold `size` bytes in all.

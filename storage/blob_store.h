@@ -71,10 +71,15 @@ class BlobWriter {
 
  private:
   friend class BlobStore;
+  friend std::vector<CommittedBlob> commit_blobs(std::vector<BlobWriter> writers);
   struct Impl;
   explicit BlobWriter(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Commits many blobs of one store, with one sync for each folder. When it throws, those that have their name already
+/// are left to the collector. Errors as BlobWriter::commit.
+[[nodiscard]] std::vector<CommittedBlob> commit_blobs(std::vector<BlobWriter> writers);
 
 /// An open blob whose tail has been checked: for streams that read one range after another. Stays readable when the
 /// blob is removed meanwhile. Any thread.
@@ -114,10 +119,6 @@ class BlobStore {
   /// Starts a blob of `length` bytes. Throws storage_failed when a blob of this name exists or is being written (names
   /// carry a version, they are never used twice), disk_full when the space cannot be reserved.
   [[nodiscard]] BlobWriter begin(std::string name, int64_t length);
-  /// Commits many with one folder sync a folder. All or none: when it throws, those already renamed are left to the
-  /// collector.
-  [[nodiscard]] std::vector<CommittedBlob> commit_all(std::vector<BlobWriter> writers);
-
   /// Opens and checks the tail. Throws storage_failed when the file is missing, has another length, or a tail with
   /// another checksum than `ref` says.
   [[nodiscard]] BlobReader open(const BlobRef& ref) const;
@@ -132,9 +133,12 @@ class BlobStore {
   [[nodiscard]] std::vector<StoredBlob> list() const;
   /// Removes unfinished writes of an earlier process; only before the first `begin`. Returns how many.
   int64_t remove_temporary_files();
-  /// For the collector: unlinks each of `names` that is not pinned and of which `is_named(name)` says false, asked
-  /// while no pin can be taken away in between. Returns how many files went.
+  /// For the collector: unlinks each of `names` that is not pinned and of which `is_named(name)` then says false. In
+  /// this order a blob whose row is just being committed cannot be missed. Returns how many files went.
   int64_t remove_unnamed(std::span<const std::string> names, const std::function<bool(const std::string&)>& is_named);
+  /// For backups: gives every committed blob of `source` a place here too, by hard link where that works. Nothing may
+  /// be removed from `source` meanwhile.
+  void copy_from(const BlobStore& source);
   [[nodiscard]] int64_t free_bytes() const;
 
  private:

@@ -38,6 +38,7 @@ class FileLock {
 struct FolderEntry {
   std::string name;
   bool is_folder = false;
+  int64_t bytes = 0;  ///< size of a file
 };
 
 /// The file system as storage sees it. Any thread. Paths are absolute or relative to the working folder.
@@ -61,6 +62,8 @@ class FileSystem {
   [[nodiscard]] virtual std::vector<FolderEntry> list(const std::string& path) = 0;
   /// Makes a folder (not its parents); one that is already there is right.
   virtual void make_folder(const std::string& path) = 0;
+  /// Gives a file a second name, which must not exist; false when this file system (or two of them) cannot.
+  [[nodiscard]] virtual bool link(const std::string& from, const std::string& to) = 0;
   /// Bytes that this process may still write on the disk of `path`.
   [[nodiscard]] virtual int64_t free_bytes(const std::string& path) = 0;
   /// Takes an exclusive flock on a file, which is made when missing; nullptr when somebody else holds it.

@@ -13,6 +13,7 @@
 namespace meshd::storage {
 
 class Connection;
+class RecoveryRows;
 
 inline constexpr int64_t kMaxPageSize = 1000;
 
@@ -92,6 +93,7 @@ class Reader {
                                                           std::string_view key);
 
  protected:
+  friend class RecoveryRows;
   Connection* connection_;
 };
 

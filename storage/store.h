@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "service/core/clock.h"
@@ -52,6 +53,7 @@ class Store {
 
  private:
   FileSystem& files_;
+  std::mutex removal_;  ///< held while files are removed or must not be; taken before any other lock
   std::string folder_;
   std::unique_ptr<FileLock> lock_;
   std::unique_ptr<Database> database_;

@@ -62,8 +62,8 @@ class Transaction : public Reader {
   /// when its content differs. Throws not_found for an unknown session.
   void append_effects(std::string_view session, std::span<EffectRow> rows);
 
-  /// Gives `row.number` and stores the question; one with the same (job, call) is not stored again. Returns the row as
-  /// it stands, with the answer it may have.
+  /// Gives `row.number` and stores the question; one with the same (job, call) is not stored again, and throws
+  /// nondeterministic_job when the question differs. Returns the row as it stands, with the answer it may have.
   CallbackRow insert_callback(const CallbackRow& row);
   /// Throws not_found; conflict when it has another answer already.
   void answer_callback(std::string_view session, int64_t number, std::string_view answer);
@@ -81,6 +81,8 @@ class Transaction : public Reader {
 
  private:
   void drop_shards(std::string_view array);
+  void collect_mesh(std::string_view id);
+  void collect_program(std::string_view id);
   std::vector<std::string> dropped_blobs_;
 };
 

@@ -109,6 +109,7 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"overloaded", ErrorKind::kUnavailable, "The server is busy"},
     {"http_version", ErrorKind::kVersion, "This version of HTTP is not spoken"},
     {"disk_full", ErrorKind::kDiskFull, "The disk is full"},
+    {"crashed", ErrorKind::kInternal, "The server ended too often while the job ran"},
     {"storage_failed", ErrorKind::kInternal, "Storage failed"},
     {"internal", ErrorKind::kInternal, "Something went wrong on our side"},
 };

@@ -1,5 +1,6 @@
-// The one place where an op is defined: a row says its name, what it takes, what it gives, how it may be cut and what runs it.
-// Everything else (parser, verifier, propagation, partition, plan, docs, property suites) reads rows and knows no op by name.
+// The one place where an op is defined: a row says its name, what it takes, what it gives, how it may be cut and what
+// runs it. Everything else (parser, verifier, propagation, partition, plan, docs, property suites) reads rows and knows
+// no op by name.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +25,10 @@ namespace meshd::ops {
 /// What a row's functions are told about one op instance. Types are global or local, as the caller works.
 struct OpView {
   std::span<const ir::Type> operands;
-  std::span<const ir::Type> results;        ///< declared results; empty when inferring
+  std::span<const ir::Type> results;  ///< declared results; empty when inferring
   const ir::AttributeList* attributes = nullptr;
   std::span<const ir::Region> regions;
-  const ir::Function* function = nullptr;   ///< whose value table the regions use
+  const ir::Function* function = nullptr;  ///< whose value table the regions use
   const ir::Location* location = nullptr;
   /// The instance in its function, and for each operand the op that defines it (null: an argument of a function or region). Only
   /// rules look at them: a concatenation of slices and an update at constant places are cut in other ways. Who calls a rule fills
@@ -37,11 +38,12 @@ struct OpView {
 };
 
 /// Result types from operands and attributes. Throws invalid_program with the constraint's label, e.g.
-/// "dot_general C5: contracting dims differ in size (lhs dim 1 is 64, rhs dim 0 is 32)". Ops whose result type cannot be inferred
-/// (reshape, broadcast_in_dim, iota, convert, custom_call...) check `results` and return them.
+/// "dot_general C5: contracting dims differ in size (lhs dim 1 is 64, rhs dim 0 is 32)". Ops whose result type cannot
+/// be inferred (reshape, broadcast_in_dim, iota, convert, custom_call...) check `results` and return them.
 using InferFn = std::vector<ir::Type> (*)(const OpView&);
 
-/// The factor rule (Shardy's), over global types. Null rule function: nothing passes through (constants, iota, control flow...).
+/// The factor rule (Shardy's), over global types. Null rule function: nothing passes through (constants, iota, control
+/// flow...).
 using RuleFn = sharding::FactorRule (*)(const OpView&);
 
 /// One call of a local kernel on one shard.
@@ -50,11 +52,13 @@ struct KernelCall {
   std::byte* const* results = nullptr;
   int64_t begin = 0;  ///< range of units
   int64_t end = 0;
-  std::byte* scratch = nullptr;             ///< PreparedKernel::scratch_bytes, of this call alone, aligned to 64
-  const int64_t* result_offsets = nullptr;  ///< where result 0's shard starts in the global result, by dimension; null: all zero
+  std::byte* scratch = nullptr;  ///< PreparedKernel::scratch_bytes, of this call alone, aligned to 64
+  const int64_t* result_offsets =
+      nullptr;  ///< where result 0's shard starts in the global result, by dimension; null: all zero
 };
 
-/// A kernel made ready for fixed local types and attributes. run() may be called by several threads on disjoint unit ranges.
+/// A kernel made ready for fixed local types and attributes. run() may be called by several threads on disjoint unit
+/// ranges.
 struct PreparedKernel {
   std::function<void(const KernelCall&)> run;
   int64_t unit_count = 1;                     ///< the output can be cut into this many units
@@ -67,18 +71,30 @@ struct PreparedKernel {
 
 using PrepareFn = PreparedKernel (*)(const OpView& local);
 
-/// A pointwise op: one scalar operation, over any shape. `op_of` chooses by attributes (compare direction) when it is set.
+/// A pointwise op: one scalar operation, over any shape; scalar operands beside larger ones are broadcast (select,
+/// clamp).
 struct ScalarMath {
   kernels::ScalarOp op = kernels::ScalarOp::kCopy;
+  /// Chooses the operation by attributes or types (compare's direction) when it is set.
   kernels::ScalarOp (*op_of)(const OpView&) = nullptr;
+  /// Writes instructions of its own where one operation cannot say it (reduce_precision, chlo.square) and returns the
+  /// result's register; `op` and `op_of` are then not looked at. Registers of `operands` have the operands' dtypes.
+  uint16_t (*emit)(const OpView&, kernels::TileProgram&, std::span<const uint16_t> operands) = nullptr;
 };
+
+/// Appends a pointwise op to a tile program, whichever of the three ways its row says, and returns the result's
+/// register. `view` has the declared result. Throws unsupported_dtype naming the operation and the type when there is
+/// no kernel.
+uint16_t emit_scalar(const ScalarMath& math, const OpView& view, kernels::TileProgram& program,
+                     std::span<const uint16_t> operands);
 
 /// An op that works on one shard alone, with local types.
 struct LocalKernel {
   PrepareFn prepare = nullptr;
 };
 
-/// A collective: a pure function from the inputs of a group, in group order, to each member's output. No threads, no devices.
+/// A collective: a pure function from the inputs of a group, in group order, to each member's output. No threads, no
+/// devices.
 struct GroupCall {
   std::span<const std::byte* const* const> member_operands;  ///< [member][operand]
   int64_t member = 0;                                        ///< whose output is wanted, index in the group
@@ -90,7 +106,8 @@ struct PreparedGroup {
   double bytes = 0;           ///< traffic of one member
 };
 using PrepareGroupFn = PreparedGroup (*)(const OpView& local, int64_t group_size);
-/// Groups of mesh positions (partition ids), or source-target pairs, from the attributes. Throws invalid_program on ids outside.
+/// Groups of mesh positions (partition ids), or source-target pairs, from the attributes. Throws invalid_program on ids
+/// outside.
 using GroupsFn = std::vector<std::vector<int64_t>> (*)(const OpView&, int64_t position_count);
 struct GroupKernel {
   PrepareGroupFn prepare = nullptr;
@@ -100,8 +117,26 @@ struct GroupKernel {
 
 /// Ops that the stages themselves understand.
 enum class Structural : uint8_t {
-  kReturn, kCall, kWhile, kCase, kIf, kOptimizationBarrier, kManualComputation, kNamedComputation, kShardingConstraint, kReshard,
-  kShardingGroup, kPropagationBarrier, kPartitionId, kReplicaId, kAfterAll, kTuple, kGetTupleElement, kComposite, kEffect, kConstant,
+  kReturn,
+  kCall,
+  kWhile,
+  kCase,
+  kIf,
+  kOptimizationBarrier,
+  kManualComputation,
+  kNamedComputation,
+  kShardingConstraint,
+  kReshard,
+  kShardingGroup,
+  kPropagationBarrier,
+  kPartitionId,
+  kReplicaId,
+  kAfterAll,
+  kTuple,
+  kGetTupleElement,
+  kComposite,
+  kEffect,
+  kConstant,
   kCustomCall,  ///< looked up by target when it runs; unknown targets register and explain
 };
 
@@ -117,9 +152,9 @@ struct AttributeSpec {
 };
 struct Signature {
   int operand_min = 0;
-  int operand_max = 0;       ///< -1: any number
-  int region_count = 0;      ///< -1: any number
-  std::vector<AttributeSpec> attributes;  ///< inherent attributes; others in <{...}> are refused by name
+  int operand_max = 0;                         ///< -1: any number
+  int region_count = 0;                        ///< -1: any number
+  std::vector<AttributeSpec> attributes = {};  ///< inherent attributes; others in <{...}> are refused by name
 };
 
 /// How an op reads its operand in another way without computing: operand index[j] = start + step * result index[result_dim].
@@ -144,17 +179,21 @@ struct Fuse {
 
 /// One row. Aggregates with designated initialisers; see families for the one-line constructors.
 struct OpDef {
-  std::string_view name;     ///< "stablehlo.add"
+  std::string_view name;  ///< "stablehlo.add"
   std::string_view summary;
   std::string_view example;  ///< a small module; docs show it, tests run it
-  Signature signature;
+  Signature signature = {};
   InferFn infer = nullptr;
   RuleFn rule = nullptr;
   Body body = Unsupported{};
-  bool has_effect = false;       ///< never dropped as dead
-  bool result_is_operand = false;///< data-flow identity
-  /// How partial results combine when a reduction factor is cut (dot_general: kAdd; reduce: its body's op). Null, or nothing returned:
-  /// such factors are not cut. Partition then masks padding with the op's identity and reduces over shards.
+  /// Where attributes or types decide how the op is run (a custom call's target, a bitcast that changes the shape).
+  /// Null: `body`.
+  Body (*choose_body)(const OpView&) = nullptr;
+  bool has_effect = false;         ///< never dropped as dead; ask has_effect(), which knows instances
+  bool result_is_operand = false;  ///< data-flow identity
+  /// How partial results combine when a reduction factor is cut (dot_general: kAdd; reduce: its body's op). Null, or
+  /// nothing returned: such factors are not cut. Partition then masks padding with the op's identity and reduces over
+  /// shards.
   std::optional<kernels::ScalarOp> (*combine)(const OpView&) = nullptr;
   /// The result may be cut any way: each shard computes its own block from KernelCall::result_offsets (iota).
   bool free_result_layout = false;
@@ -172,11 +211,20 @@ ir::OpCode code_of(const OpDef& def);
 /// All rows in table order.
 std::span<const OpDef> all_ops();
 
+/// How this instance of an op is run: what the row chooses by attributes and types, else the row's body. A custom call
+/// of an unknown target is Unsupported here; custom_calls.h says more about targets.
+Body body_of(const OpDef& def, const OpView& view);
+
+/// True when this op must happen though nobody uses its results: the row says so, or the op does (`has_side_effect` of
+/// a custom call). Ops in its regions are not looked at.
+bool has_effect(const OpDef& def, const OpView& view);
+
 /// Rule of an op instance: sdy.sharding_rule on the op where it has one, else the row's; nothing when neither says.
 std::optional<sharding::FactorRule> rule_of(const OpDef& def, const OpView& view);
 
-/// Compiles a region of scalar ops (reducer, comparator, scatter body, map) into a tile program: inputs are the region's arguments in
-/// order, outputs its returned values. Throws unsupported_op naming the op and its line when the region holds something else.
+/// Compiles a region of scalar ops (reducer, comparator, scatter body, map) into a tile program: inputs are the
+/// region's arguments in order, outputs its returned values. Throws unsupported_op naming the op and its line when the
+/// region holds something else.
 kernels::TileProgram compile_scalar_region(const ir::Function& function, const ir::Region& region);
 
 }  // namespace meshd::ops

@@ -1,0 +1,131 @@
+// One client's connection: reads heads and small bodies, hands requests on, sends answers. It belongs to the reactor's
+// thread but for the time a worker has it (state kWorking); in that time the reactor does no more than shut its socket
+// down.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include "api/exchange.h"
+#include "api/head.h"
+#include "api/input_buffer.h"
+#include "api/outgoing.h"
+#include "api/rate_guard.h"
+
+namespace meshd::api {
+
+class EventStream;
+class Reactor;
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  Connection(Reactor& reactor, boost::asio::ip::tcp::socket socket, Peer peer);
+  ~Connection();
+
+  // All of these on the reactor's thread.
+  void start();
+  /// Looks at deadlines and heartbeats. May close.
+  void sweep(Time now);
+  /// The listener is closed: idle connections end now, streams get their last event.
+  void drain();
+  /// Ends it whatever it does.
+  void abort();
+  [[nodiscard]] const Peer& peer() const { return peer_; }
+
+ private:
+  /// What happens next, and on which thread.
+  enum class State {
+    kIdle,       ///< between requests
+    kHead,       ///< part of a head is there
+    kTakeBody,   ///< a body is taken in before its handler runs
+    kAwaitBody,  ///< the first bytes of a body that a handler will read
+    kWorking,    ///< a worker has the connection
+    kWriting,    ///< the client has to read before more can be sent
+    kSkipBody,   ///< what nobody read of a body is thrown away
+    kEvents,     ///< an event stream
+    kLinger,     ///< answered and half closed; what still comes is thrown away so that the answer is not lost
+    kClosed,
+  };
+
+  void set_state(State state);
+  void read(size_t at_least);
+  void on_read(size_t count, bool failed);
+  /// Does what can be done with the input, until it has to wait.
+  void advance();
+  /// One step of advance(); false when it has to wait.
+  bool step();
+  bool step_head();
+  bool begin_request(size_t head_size);
+  bool take_body();
+  bool skip_body();
+  bool go_on(Exchange::Plan plan);
+  bool hand_to_worker(bool streams_body);
+  bool refuse_head(const core::Error& error);
+
+  bool run_here();
+  void run_on_worker(bool streams_body);
+  bool start_answer();
+  /// Writes as much as goes; false when it has to wait.
+  bool write_more();
+  void wait_writable();
+  void worker_pull();
+  void back_from_worker(Outgoing::Progress progress);
+  bool on_progress(Outgoing::Progress progress);
+  bool finish_answer();
+  void send_continue();
+  [[nodiscard]] bool body_can_be_left() const;
+
+  bool start_events(std::shared_ptr<EventStream> stream);
+  void flush_events();
+  void queue_event_bytes(const std::string& bytes);
+  void end_events();
+
+  void linger();
+  void close();
+  void release_body();
+  [[nodiscard]] int fd();
+  /// Bytes that the kernel holds for us.
+  [[nodiscard]] int bytes_waiting();
+
+  class StreamPort;
+
+  Reactor& reactor_;
+  boost::asio::ip::tcp::socket socket_;
+  Peer peer_;
+  State state_ = State::kClosed;
+  InputBuffer input_;
+  HeadScanner scanner_;
+  Time deadline_ = Time::max();
+  RateGuard guard_;
+  bool reading_ = false;
+  bool advancing_ = false;
+  std::atomic<bool> aborted_{false};
+
+  std::unique_ptr<Exchange> exchange_;
+  Outgoing outgoing_;
+  int64_t guarded_bytes_ = 0;  ///< of outgoing_ that the guard knows of
+  std::optional<BodyPipeline> left_body_;
+  int64_t skipped_ = 0;  ///< bytes of kSkipBody and kLinger
+  bool continue_sent_ = false;
+
+  std::string taken_;  ///< a body that is taken in
+  size_t taken_size_ = 0;
+  int64_t buffered_ = 0;  ///< counted against the reactor's budget
+
+  std::shared_ptr<EventStream> stream_;
+  std::string event_bytes_;
+  bool event_blocked_ = false;
+  bool event_chunked_ = false;
+  bool event_ending_ = false;
+  Time last_event_{};
+};
+
+}  // namespace meshd::api

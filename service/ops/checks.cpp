@@ -1,0 +1,105 @@
+#include "service/ops/checks.h"
+
+#include <utility>
+
+#include "service/core/error.h"
+
+namespace meshd::ops {
+namespace {
+
+bool compatible_dims(int64_t a, int64_t b) { return a == b || a == tensor::kDynamicDim || b == tensor::kDynamicDim; }
+
+}  // namespace
+
+void reject(const OpView& view, core::ErrorCode code, const std::string& message) {
+  if (view.location != nullptr) ir::fail(code, *view.location, message);
+  throw core::Error(code, message);
+}
+
+void reject(const OpView& view, const std::string& message) { reject(view, "invalid_program", message); }
+
+const ir::AttributeList& attributes_of(const OpView& view) {
+  static const ir::AttributeList kNone;
+  return view.attributes != nullptr ? *view.attributes : kNone;
+}
+
+std::string operand_text(const OpView& view, size_t index) {
+  return index < view.operands.size() ? ir::to_string(view.operands[index]) : "nothing";
+}
+
+bool compatible_shapes(const tensor::Dims& a, const tensor::Dims& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!compatible_dims(a[i], b[i])) return false;
+  }
+  return true;
+}
+
+bool compatible(const ir::Type& a, const ir::Type& b) {
+  if (!a.is_tensor() || !b.is_tensor()) return a == b;
+  return a.dtype() == b.dtype() && compatible_shapes(a.dims(), b.dims());
+}
+
+tensor::Dims merged(const tensor::Dims& a, const tensor::Dims& b) {
+  tensor::Dims out = a;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i] == tensor::kDynamicDim) out[i] = b[i];
+  }
+  return out;
+}
+
+void expect_operand_count(const OpView& view, std::string_view op, size_t count) {
+  if (view.operands.size() == count) return;
+  reject(view, std::string(op) + ": expects " + std::to_string(count) + (count == 1 ? " operand" : " operands") +
+                   ", got " + std::to_string(view.operands.size()));
+}
+
+void expect_tensor(const OpView& view, std::string_view op, size_t operand) {
+  if (operand < view.operands.size() && view.operands[operand].is_tensor()) return;
+  reject(view, std::string(op) + " I" + std::to_string(operand + 1) + ": operand " + std::to_string(operand) +
+                   " must be a tensor, got " + operand_text(view, operand));
+}
+
+std::vector<ir::Type> agree(const OpView& view, std::string_view constraint, std::vector<ir::Type> inferred) {
+  if (view.results.empty()) return inferred;
+  if (view.results.size() != inferred.size()) {
+    reject(view, std::string(constraint) + ": gives " + std::to_string(inferred.size()) +
+                     " results, the text declares " + std::to_string(view.results.size()));
+  }
+  for (size_t i = 0; i < inferred.size(); ++i) {
+    if (compatible(inferred[i], view.results[i])) continue;
+    reject(view, std::string(constraint) + ": result " + std::to_string(i) + " is " + ir::to_string(inferred[i]) +
+                     ", the text declares " + ir::to_string(view.results[i]));
+  }
+  return {view.results.begin(), view.results.end()};
+}
+
+std::vector<ir::Type> declared(const OpView& view, std::string_view op, size_t count) {
+  if (view.results.size() != count) {
+    reject(view, std::string(op) + ": has " + std::to_string(count) + (count == 1 ? " result" : " results") +
+                     ", the text declares " + std::to_string(view.results.size()));
+  }
+  return {view.results.begin(), view.results.end()};
+}
+
+std::vector<ir::Type> argument_types(const OpView& view, const ir::Region& region) {
+  std::vector<ir::Type> types;
+  types.reserve(region.arguments.size());
+  for (const ir::ValueId id : region.arguments) types.push_back(view.function->type_of(id));
+  return types;
+}
+
+std::vector<ir::Type> returned_types(const OpView& view, const ir::Region& region) {
+  std::vector<ir::Type> types;
+  if (region.ops.empty()) return types;
+  for (const ir::ValueId id : region.ops.back().operands) types.push_back(view.function->type_of(id));
+  return types;
+}
+
+std::string types_text(const std::vector<ir::Type>& types) {
+  std::string out = "(";
+  for (size_t i = 0; i < types.size(); ++i) out += (i == 0 ? "" : ", ") + ir::to_string(types[i]);
+  return out + ")";
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,49 @@
+// What infer functions check, in words they share, so that messages of all families read alike. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/ops/op_def.h"
+
+namespace meshd::ops {
+
+/// Throws with the op's line and column where they are known.
+[[noreturn]] void reject(const OpView& view, const std::string& message);
+[[noreturn]] void reject(const OpView& view, core::ErrorCode code, const std::string& message);
+
+/// The op's attributes; an empty list where it has none.
+const ir::AttributeList& attributes_of(const OpView& view);
+
+/// "tensor<2x3xf32>" of operand `index`; "nothing" when there is no such operand. For messages.
+std::string operand_text(const OpView& view, size_t index);
+
+/// Same dtype, same rank, and each dimension equal or dynamic on one side.
+bool compatible(const ir::Type& a, const ir::Type& b);
+/// Same rank, and each dimension equal or dynamic on one side.
+bool compatible_shapes(const tensor::Dims& a, const tensor::Dims& b);
+/// Dimensions of two compatible shapes with dynamic ones filled in from the other.
+tensor::Dims merged(const tensor::Dims& a, const tensor::Dims& b);
+
+/// Throws "NAME: expects MIN operands, got N" unless the count fits; `op` is the mnemonic.
+void expect_operand_count(const OpView& view, std::string_view op, size_t count);
+/// Throws "NAME I1: operand K must be a tensor, got TYPE".
+void expect_tensor(const OpView& view, std::string_view op, size_t operand);
+
+/// The declared results, after checking that there are as many as inferred and that each is compatible; what was
+/// inferred when nothing is declared. `constraint` is the label of the specification: "add C1".
+std::vector<ir::Type> agree(const OpView& view, std::string_view constraint, std::vector<ir::Type> inferred);
+/// The declared results of an op whose result type cannot be inferred; throws when there are not `count`.
+std::vector<ir::Type> declared(const OpView& view, std::string_view op, size_t count);
+
+/// Types of a region's arguments.
+std::vector<ir::Type> argument_types(const OpView& view, const ir::Region& region);
+/// Types of what a region returns; empty when it has no terminator.
+std::vector<ir::Type> returned_types(const OpView& view, const ir::Region& region);
+
+/// "(tensor<f32>, tensor<2xi32>)". For messages.
+std::string types_text(const std::vector<ir::Type>& types);
+
+}  // namespace meshd::ops

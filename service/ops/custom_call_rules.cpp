@@ -1,0 +1,100 @@
+#include "service/ops/custom_call_rules.h"
+
+#include <string>
+
+#include "service/ops/checks.h"
+
+namespace meshd::ops {
+namespace {
+
+using sharding::FactorKind;
+using sharding::FactorRuleBuilder;
+
+FactorRuleBuilder builder_of(const OpView& view) {
+  std::vector<tensor::Dims> operands;
+  std::vector<tensor::Dims> results;
+  for (const ir::Type& type : view.operands) operands.push_back(type.dims());
+  for (const ir::Type& type : view.results) results.push_back(type.dims());
+  return {std::move(operands), std::move(results)};
+}
+
+void expect_counts(const OpView& view, std::string_view target, size_t operands, size_t results) {
+  if (view.operands.size() == operands && view.results.size() == results) return;
+  reject(view, "custom_call @" + std::string(target) + ": has " + std::to_string(operands) + " operands and " +
+                   std::to_string(results) + " results, got " + std::to_string(view.operands.size()) + " and " +
+                   std::to_string(view.results.size()));
+}
+
+void expect_matrices(const OpView& view, std::string_view target) {
+  if (view.operands[0].is_tensor() && view.operands[0].rank() >= 2) return;
+  reject(view, "custom_call @" + std::string(target) + ": operand 0 must be a matrix or a batch of them, got " +
+                   operand_text(view, 0));
+}
+
+/// -1 for tensors without dimension `dim`.
+std::vector<int> where_present(std::span<const ir::Type> types, int dim) {
+  std::vector<int> out;
+  for (const ir::Type& type : types) out.push_back(dim < type.rank() ? dim : -1);
+  return out;
+}
+
+}  // namespace
+
+sharding::FactorRule top_k_rule(const OpView& view) {
+  if (view.operands.empty() || view.results.empty() || view.operands[0].rank() != view.results[0].rank()) {
+    reject(view, "custom_call @" + std::string(ir::string_or(attributes_of(view), "call_target_name", "")) +
+                     ": operand 0 and result 0 must have one rank");
+  }
+  FactorRuleBuilder builder = builder_of(view);
+  const tensor::Dims& in = view.operands[0].dims();
+  const tensor::Dims& out = view.results[0].dims();
+  for (int dim = 0; dim < static_cast<int>(in.size()); ++dim) {
+    const auto at = static_cast<size_t>(dim);
+    const bool kept = in[at] == out[at];
+    builder.factor(where_present(view.operands, dim), where_present(view.results, dim), in[at],
+                   kept ? FactorKind::kPassThrough : FactorKind::kNeedReplication, !kept);
+  }
+  return builder.build();
+}
+
+sharding::FactorRule eigh_rule(const OpView& view) {
+  expect_counts(view, "Eigh", 1, 2);
+  expect_matrices(view, "Eigh");
+  const tensor::Dims& dims = view.operands[0].dims();
+  const int rows = static_cast<int>(dims.size()) - 2;
+  FactorRuleBuilder builder = builder_of(view);
+  for (int dim = 0; dim < rows; ++dim) builder.factor({dim}, {dim, dim}, dims[static_cast<size_t>(dim)]);
+  builder.factor({rows}, {rows, -1}, dims[static_cast<size_t>(rows)]);
+  builder.factor({rows + 1}, {rows + 1, rows}, dims[static_cast<size_t>(rows) + 1]);
+  return builder.build();
+}
+
+sharding::FactorRule qr_rule(const OpView& view) {
+  expect_counts(view, "Qr", 1, 2);
+  expect_matrices(view, "Qr");
+  const tensor::Dims& dims = view.operands[0].dims();
+  const int rows = static_cast<int>(dims.size()) - 2;
+  FactorRuleBuilder builder = builder_of(view);
+  for (int dim = 0; dim < rows; ++dim) builder.factor({dim}, {dim, dim}, dims[static_cast<size_t>(dim)]);
+  for (int dim = rows; dim < rows + 2; ++dim) {
+    builder.factor({dim}, {dim, -1}, dims[static_cast<size_t>(dim)], FactorKind::kNeedReplication);
+  }
+  builder.factor({-1}, {-1, rows}, view.results[1].dims().back(), FactorKind::kNeedReplication);
+  return builder.build();
+}
+
+sharding::FactorRule householder_rule(const OpView& view) {
+  expect_counts(view, "ProductOfElementaryHouseholderReflectors", 2, 1);
+  expect_matrices(view, "ProductOfElementaryHouseholderReflectors");
+  const tensor::Dims& dims = view.operands[0].dims();
+  const int rows = static_cast<int>(dims.size()) - 2;
+  FactorRuleBuilder builder = builder_of(view);
+  for (int dim = 0; dim < rows; ++dim) builder.factor({dim, dim}, {dim}, dims[static_cast<size_t>(dim)]);
+  for (int dim = rows; dim < rows + 2; ++dim) {
+    builder.factor({dim, -1}, {dim}, dims[static_cast<size_t>(dim)], FactorKind::kNeedReplication);
+  }
+  builder.factor({-1, rows}, {-1}, view.operands[1].dims().back(), FactorKind::kNeedReplication);
+  return builder.build();
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,68 @@
+// What stands behind the target of a custom call. The op has one row; its targets have this table, looked up when a
+// program is propagated, partitioned or run. An unknown target registers and explains (nothing passes through it);
+// running it is refused by name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/ops/op_def.h"
+
+namespace meshd::ops {
+
+/// What the stages do with a target.
+enum class CustomCallKind : uint8_t {
+  kCallback,        ///< leaves the program: values go out, answers may come in; effect_of() says the rest
+  kShardingMarker,  ///< @Sharding of older texts: its operand, with a sharding
+  kFullToShard,     ///< @SPMDFullToShardShape: a manual region begins; the result has the local shape
+  kShardToFull,     ///< @SPMDShardToFullShape: it ends; the result has the global shape
+  kIdentity,        ///< its operand: placements, layouts, inspections that change no number
+  kShapeAssertion,  ///< a condition on shapes that must hold before the program runs
+  kCompute,         ///< a function of its operands; `body` runs it
+};
+
+/// One row.
+struct CustomCallDef {
+  std::string_view target;
+  CustomCallKind kind = CustomCallKind::kCompute;
+  std::string_view summary;
+  RuleFn rule = nullptr;      ///< null: nothing passes through
+  Body body = Unsupported{};  ///< how kCompute is run
+  bool per_device = false;    ///< a callback that every device makes with its own part, whatever its sharding says
+};
+
+/// The row of a target, or null. Any thread.
+const CustomCallDef* find_custom_call(std::string_view target);
+/// All rows, sorted by target.
+std::span<const CustomCallDef> all_custom_calls();
+
+/// The target of a stablehlo.custom_call; throws invalid_program when it has none.
+std::string target_of(const OpView& view);
+/// The factor rule of a custom call by its target; nothing where nothing passes through.
+std::optional<sharding::FactorRule> custom_call_rule(const OpView& view);
+
+/// What a callback is, as its op says it. Example, from a program that JAX printed:
+///   %0:2 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%token, %x) {has_side_effect = true, mhlo.backend_config
+///   = {index = 3 : ui64},
+///          sdy.sharding = #sdy.sharding_per_value<[<@maximal_mesh_0, []>, <@maximal_mesh_0, []>]>}
+///   -> index 3, ordered, has_side_effect, maximal, value_operands {1}, value_results {1}
+struct EffectInfo {
+  int64_t index = 0;     ///< which callback of the program
+  bool ordered = false;  ///< takes a token
+  bool has_side_effect =
+      false;                ///< neither: a pure callback, which may run any number of times and is dropped when unused
+  bool per_device = false;  ///< `partitioned` target: every device calls with its own part
+  bool maximal = false;     ///< annotated with a mesh of one device
+  std::optional<int64_t> device;    ///< that device
+  std::vector<int> value_operands;  ///< operands that are values: neither tokens nor a descriptor
+  std::vector<int> value_results;   ///< results that are not tokens
+};
+
+/// Throws invalid_program when `view` is no callback, or one without an index.
+EffectInfo effect_of(const OpView& view);
+
+}  // namespace meshd::ops

@@ -1,0 +1,27 @@
+// The families of op rows. Each family is one .cpp file (two for the large ones) that holds its rows in a static table;
+// table.cpp strings them together. A new family is a line here and a line there; a new op is a row in its family and
+// nothing else.
+#pragma once
+
+#include <span>
+
+#include "service/ops/op_def.h"
+
+namespace meshd::ops {
+
+/// add, compare, select, convert, ...: one scalar operation over any shape.
+std::span<const OpDef> pointwise_rows();
+/// chlo.*: the pointwise ops that StableHLO leaves to its extension dialect.
+std::span<const OpDef> chlo_pointwise_rows();
+/// Constants, tokens, tuples, ids, barriers: ops that move nothing and compute nothing.
+std::span<const OpDef> structural_rows();
+/// while, case, if, calls, returns, composites.
+std::span<const OpDef> control_rows();
+/// sdy.*: what a program says about shardings.
+std::span<const OpDef> sharding_rows();
+/// all_reduce, all_gather, ...: functions of a group of devices.
+std::span<const OpDef> collective_rows();
+/// stablehlo.custom_call; what stands behind its targets is in custom_calls.h.
+std::span<const OpDef> custom_call_rows();
+
+}  // namespace meshd::ops

@@ -1,0 +1,19 @@
+// Rows of the pointwise ops that need more than a line: attributes, operands of different types, bodies that depend on
+// types.
+#pragma once
+
+#include "service/ops/op_def.h"
+
+namespace meshd::ops {
+
+OpDef bitcast_convert_row();
+OpDef clamp_row();
+OpDef compare_row();
+OpDef complex_row();
+OpDef convert_row();
+OpDef imag_row();
+OpDef real_row();
+OpDef reduce_precision_row();
+OpDef select_row();
+
+}  // namespace meshd::ops

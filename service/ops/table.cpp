@@ -1,0 +1,94 @@
+// The table: all families strung together once, with an index by name. Codes are row numbers.
+#include <string>
+#include <unordered_map>
+
+#include "service/core/error.h"
+#include "service/ops/checks.h"
+#include "service/ops/custom_calls.h"
+#include "service/ops/families.h"
+
+namespace meshd::ops {
+namespace {
+
+struct Table {
+  std::vector<OpDef> rows;
+  std::unordered_map<std::string_view, const OpDef*> by_name;
+};
+
+Table make_table() {
+  Table table;
+  for (const std::span<const OpDef> family : {pointwise_rows(), chlo_pointwise_rows(), structural_rows(),
+                                              control_rows(), sharding_rows(), collective_rows(), custom_call_rows()}) {
+    table.rows.insert(table.rows.end(), family.begin(), family.end());
+  }
+  for (const OpDef& def : table.rows) {
+    if (!table.by_name.emplace(def.name, &def).second) {
+      throw core::Error("internal", "two rows are called '" + std::string(def.name) + "'");
+    }
+  }
+  return table;
+}
+
+const Table& the_table() {
+  static const Table kTable = make_table();
+  return kTable;
+}
+
+/// A rule written on the op must have a mapping for each operand and result, with as many dimensions as these have.
+void expect_fits(const OpView& view, const sharding::FactorRule& rule) {
+  if (rule.operands.size() != view.operands.size() || rule.results.size() != view.results.size()) {
+    reject(view, "sdy.sharding_rule maps " + std::to_string(rule.operands.size()) + " operands and " +
+                     std::to_string(rule.results.size()) + " results, the op has " +
+                     std::to_string(view.operands.size()) + " and " + std::to_string(view.results.size()));
+  }
+  const auto check = [&](std::span<const ir::Type> types, const std::vector<sharding::TensorFactors>& mappings,
+                         std::string_view what) {
+    for (size_t i = 0; i < types.size(); ++i) {
+      const size_t rank = types[i].is_tensor() ? types[i].dims().size() : 0;
+      if (mappings[i].size() == rank) continue;
+      reject(view, "sdy.sharding_rule maps " + std::to_string(mappings[i].size()) + " dimensions of " +
+                       std::string(what) + " " + std::to_string(i) + ", which is " + ir::to_string(types[i]));
+    }
+  };
+  check(view.operands, rule.operands, "operand");
+  check(view.results, rule.results, "result");
+}
+
+}  // namespace
+
+const OpDef* find_op(std::string_view name) {
+  const auto& by_name = the_table().by_name;
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : found->second;
+}
+
+const OpDef& op(ir::OpCode code) { return the_table().rows.at(code); }
+
+ir::OpCode code_of(const OpDef& def) { return static_cast<ir::OpCode>(&def - the_table().rows.data()); }
+
+std::span<const OpDef> all_ops() { return the_table().rows; }
+
+Body body_of(const OpDef& def, const OpView& view) {
+  return def.choose_body != nullptr ? def.choose_body(view) : def.body;
+}
+
+bool has_effect(const OpDef& def, const OpView& view) {
+  return def.has_effect || ir::bool_or(attributes_of(view), "has_side_effect", false);
+}
+
+std::optional<sharding::FactorRule> rule_of(const OpDef& def, const OpView& view) {
+  if (const ir::Attribute* written = ir::find(attributes_of(view), "sdy.sharding_rule")) {
+    const auto* rule = written->as<ir::ShardingRuleAttr>();
+    if (rule == nullptr) reject(view, "attribute 'sdy.sharding_rule' must be #sdy.op_sharding_rule<...>");
+    expect_fits(view, rule->rule);
+    return rule->rule;
+  }
+  if (def.rule != nullptr) return def.rule(view);
+  if (const auto* structural = std::get_if<Structural>(&def.body);
+      structural != nullptr && *structural == Structural::kCustomCall) {
+    return custom_call_rule(view);
+  }
+  return std::nullopt;
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,125 @@
+// One SQLite connection and its prepared statements: the only place, with database.cpp, that calls SQLite. Inside
+// storage only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "service/core/clock.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace meshd::storage {
+
+class Connection;
+
+/// The empty string is stored as NULL: for columns that refer to a row that may not be there.
+struct OrNull {
+  std::string_view text;
+};
+/// Stored as a blob: any bytes.
+struct Bytes {
+  std::string_view bytes;
+};
+
+/// A prepared statement, borrowed from its connection's cache and given back when destroyed. One thread. Bound text
+/// must live until the statement is destroyed or bound again.
+class Statement {
+ public:
+  Statement(Connection& connection, const char* sql, sqlite3_stmt* statement)
+      : connection_(&connection), sql_(sql), statement_(statement) {}
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+  ~Statement();
+
+  /// Binds ?1, ?2, ... and starts over.
+  template <typename... Values>
+  Statement& bind(const Values&... values) {
+    reset();
+    int place = 0;
+    (bind_one(++place, values), ...);
+    return *this;
+  }
+  /// Goes to the next row; false when there is none. Throws as Connection says.
+  bool step();
+  /// For statements without rows: runs to the end.
+  void run();
+
+  [[nodiscard]] int64_t integer(int column) const;
+  [[nodiscard]] bool is_null(int column) const;
+  [[nodiscard]] std::string text(int column) const;
+  /// Without a copy: until the next step.
+  [[nodiscard]] std::string_view view(int column) const;
+  [[nodiscard]] core::WallTime time(int column) const;
+  [[nodiscard]] std::optional<core::WallTime> optional_time(int column) const;
+
+ private:
+  void reset();
+  void bind_one(int place, int64_t value);
+  void bind_one(int place, int value) { bind_one(place, static_cast<int64_t>(value)); }
+  void bind_one(int place, bool value) { bind_one(place, static_cast<int64_t>(value)); }
+  void bind_one(int place, std::string_view value);
+  void bind_one(int place, const std::string& value) { bind_one(place, std::string_view(value)); }
+  void bind_one(int place, const char* value) { bind_one(place, std::string_view(value)); }
+  void bind_one(int place, OrNull value);
+  void bind_one(int place, Bytes value);
+  void bind_one(int place, core::WallTime value);
+  void bind_one(int place, const std::optional<core::WallTime>& value);
+  void bind_null(int place);
+
+  Connection* connection_;
+  const char* sql_;
+  sqlite3_stmt* statement_;
+};
+
+/// How bad the worst failure on a connection was.
+enum class Damage {
+  kNone,       ///< no failure, or one that concerns the statement alone
+  kNoSpace,    ///< disk full
+  kIo,         ///< a read failed, memory ran out, or the like: the transaction is lost, the files are as they were
+  kLostWrite,  ///< a write or sync failed: nobody knows what is on the disk
+};
+
+/// One thread at a time. SQLite's failures are thrown as core::Error: disk_full, overloaded (busy, no memory), conflict
+/// (a row of this key exists), storage_failed (the rest; SQLite's words are in the internal text).
+class Connection {
+ public:
+  enum class Mode { kReadWrite, kReadOnly };
+  Connection(const std::string& path, Mode mode, const std::string& vfs);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  /// `sql` must be a literal: its address is the key of the cache.
+  [[nodiscard]] Statement statement(const char* sql);
+  /// Runs SQL that is not worth keeping, any number of statements.
+  void execute(const std::string& sql);
+  /// Rows that the last statement changed.
+  [[nodiscard]] int64_t changes() const;
+  /// False also after SQLite has undone the whole transaction by itself.
+  [[nodiscard]] bool in_transaction() const;
+  [[nodiscard]] sqlite3* handle() const { return handle_; }
+
+  [[nodiscard]] Damage damage() const { return damage_; }
+  void forget_damage() { damage_ = Damage::kNone; }
+  /// Notes the failure and throws what it means.
+  [[noreturn]] void fail(int code, std::string_view what);
+
+ private:
+  friend class Statement;
+  void give_back(const char* sql, sqlite3_stmt* statement);
+  void close();
+
+  sqlite3* handle_ = nullptr;
+  std::map<const void*, sqlite3_stmt*> idle_;
+  Damage damage_ = Damage::kNone;
+};
+
+/// What an extended result code of SQLite says about the files.
+Damage classify(int code);
+
+}  // namespace meshd::storage

@@ -1,0 +1,85 @@
+// The log of each session: dense, in order, never changed.
+#include "storage/row_words.h"
+#include "storage/transaction.h"
+
+namespace meshd::storage {
+namespace {
+
+EffectRow read_effect(const Statement& row) {
+  EffectRow effect;
+  effect.session = row.text(0);
+  effect.sequence = row.integer(1);
+  effect.job = row.text(2);
+  effect.step = row.is_null(3) ? -1 : row.integer(3);
+  effect.kind = row.text(4);
+  effect.name = row.text(5);
+  effect.ordered = row.integer(6) != 0;
+  effect.shard_index = row.integer(7);
+  effect.values = row.text(8);
+  return effect;
+}
+
+std::vector<EffectRow> read_effects(Statement& rows) {
+  std::vector<EffectRow> effects;
+  while (rows.step()) effects.push_back(read_effect(rows));
+  return effects;
+}
+
+bool same_content(const EffectRow& a, const EffectRow& b) {
+  return a.session == b.session && a.kind == b.kind && a.name == b.name && a.ordered == b.ordered &&
+         a.shard_index == b.shard_index && a.values == b.values;
+}
+
+}  // namespace
+
+std::vector<EffectRow> Reader::effects(std::string_view session, int64_t after, int64_t limit) {
+  check_limit(limit);
+  Statement rows = connection_->statement(
+      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data FROM effects "
+      "WHERE session = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3");
+  return read_effects(rows.bind(session, after, limit));
+}
+
+std::vector<EffectRow> Reader::effects_of_job(std::string_view session, std::string_view job, int64_t after,
+                                              int64_t limit) {
+  check_limit(limit);
+  Statement rows = connection_->statement(
+      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data FROM effects "
+      "WHERE session = ?1 AND sequence > ?2 AND job = ?3 ORDER BY sequence LIMIT ?4");
+  return read_effects(rows.bind(session, after, job, limit));
+}
+
+void Transaction::append_effects(std::string_view session, std::span<EffectRow> rows) {
+  Statement counter = connection_->statement("SELECT last_sequence FROM sessions WHERE id = ?1");
+  if (!counter.bind(session).step()) {
+    throw core::Error("not_found", "there is no session '" + std::string(session) + "'");
+  }
+  const int64_t before = counter.integer(0);
+  int64_t last = before;
+  Statement known = connection_->statement(
+      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data FROM effects "
+      "WHERE job = ?1 AND step = ?2");
+  Statement keyed = connection_->statement(
+      "INSERT INTO effects(session, sequence, job, step, kind, name, ordered, shard_index, data) "
+      "VALUES(?1, ?2, ?3, nullif(?4, -1), ?5, ?6, ?7, ?8, ?9)");
+  for (EffectRow& row : rows) {
+    row.session = session;
+    if (row.step >= 0 && known.bind(row.job, row.step).step()) {
+      const EffectRow found = read_effect(known);
+      if (!same_content(found, row)) {
+        throw core::Error("nondeterministic_job", "effect " + std::to_string(row.step) + " of job '" + row.job +
+                                                      "' differs from the one its run before has logged");
+      }
+      row.sequence = found.sequence;
+      continue;
+    }
+    row.sequence = ++last;
+    keyed.bind(row.session, row.sequence, row.job, row.step, row.kind, row.name, row.ordered, row.shard_index,
+               row.values);
+    keyed.run();
+  }
+  if (last == before) return;
+  connection_->statement("UPDATE sessions SET last_sequence = ?2 WHERE id = ?1").bind(session, last).run();
+}
+
+}  // namespace meshd::storage

@@ -1,0 +1,159 @@
+#include "storage/migrations.h"
+
+namespace meshd::storage {
+namespace {
+
+// 0 -> 1. Times are microseconds since 1970, documents are JSON text, checksums are the 64 bits as a signed number.
+constexpr const char* kFirst = R"sql(
+CREATE TABLE meta(
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE mesh_contents(
+  id TEXT PRIMARY KEY,
+  document TEXT NOT NULL
+) STRICT;
+CREATE TABLE meshes(
+  principal TEXT NOT NULL,
+  id TEXT NOT NULL REFERENCES mesh_contents(id),
+  created INTEGER NOT NULL,
+  PRIMARY KEY(principal, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX meshes_by_id ON meshes(id);
+
+CREATE TABLE program_contents(
+  id TEXT PRIMARY KEY,
+  format TEXT NOT NULL,
+  document TEXT NOT NULL,
+  text TEXT NOT NULL
+) STRICT;
+CREATE TABLE programs(
+  principal TEXT NOT NULL,
+  id TEXT NOT NULL REFERENCES program_contents(id),
+  created INTEGER NOT NULL,
+  PRIMARY KEY(principal, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX programs_by_id ON programs(id);
+
+CREATE TABLE arrays(
+  id TEXT PRIMARY KEY,
+  principal TEXT NOT NULL,
+  session TEXT NOT NULL,
+  name TEXT NOT NULL,
+  dtype TEXT NOT NULL,
+  shape TEXT NOT NULL,
+  mesh TEXT NOT NULL,
+  sharding TEXT NOT NULL,
+  durability TEXT NOT NULL CHECK(durability IN ('durable', 'memory')),
+  state TEXT NOT NULL CHECK(state IN ('pending', 'ready', 'donated', 'lost')),
+  version INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  committed INTEGER NOT NULL,
+  reserved_by TEXT,
+  reason TEXT NOT NULL,
+  document TEXT NOT NULL,
+  created INTEGER NOT NULL
+) STRICT;
+CREATE INDEX arrays_by_principal ON arrays(principal, id);
+CREATE INDEX arrays_by_mesh ON arrays(mesh);
+CREATE INDEX arrays_by_reservation ON arrays(reserved_by) WHERE reserved_by IS NOT NULL;
+
+CREATE TABLE shards(
+  array TEXT NOT NULL REFERENCES arrays(id),
+  shard_index INTEGER NOT NULL,
+  process INTEGER NOT NULL,
+  devices TEXT NOT NULL,
+  blob TEXT NOT NULL,
+  length INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(array, shard_index)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX shards_by_blob ON shards(blob);
+
+CREATE TABLE sessions(
+  id TEXT PRIMARY KEY,
+  principal TEXT NOT NULL,
+  name TEXT NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('open', 'halted', 'closed')),
+  on_error TEXT NOT NULL CHECK(on_error IN ('continue', 'halt')),
+  created INTEGER NOT NULL,
+  closed INTEGER,
+  next_job_number INTEGER NOT NULL,
+  last_sequence INTEGER NOT NULL,
+  document TEXT NOT NULL
+) STRICT;
+CREATE INDEX sessions_by_principal ON sessions(principal, id);
+
+CREATE TABLE jobs(
+  id TEXT PRIMARY KEY,
+  session TEXT REFERENCES sessions(id),
+  principal TEXT NOT NULL,
+  program TEXT,
+  number INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('queued', 'running', 'done', 'failed', 'cancelled')),
+  attempt INTEGER NOT NULL,
+  error_code TEXT NOT NULL,
+  error_detail TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  started INTEGER,
+  finished INTEGER,
+  deadline INTEGER,
+  request BLOB NOT NULL,
+  answer BLOB NOT NULL
+) STRICT;
+CREATE INDEX jobs_by_principal ON jobs(principal, id);
+CREATE UNIQUE INDEX jobs_by_number ON jobs(session, number) WHERE session IS NOT NULL;
+CREATE INDEX jobs_queued ON jobs(coalesce(session, ''), number, id) WHERE state = 'queued';
+CREATE INDEX jobs_by_program ON jobs(program) WHERE program IS NOT NULL;
+CREATE INDEX jobs_running ON jobs(id) WHERE state = 'running';
+
+CREATE TABLE effects(
+  session TEXT NOT NULL,
+  sequence INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  step INTEGER,
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL,
+  ordered INTEGER NOT NULL,
+  shard_index INTEGER NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY(session, sequence)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX effects_by_step ON effects(job, step) WHERE step IS NOT NULL;
+
+CREATE TABLE callbacks(
+  session TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  call INTEGER NOT NULL,
+  question TEXT NOT NULL,
+  answer TEXT,
+  created INTEGER NOT NULL,
+  PRIMARY KEY(session, number)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX callbacks_by_call ON callbacks(job, call);
+
+CREATE TABLE idempotency(
+  principal TEXT NOT NULL,
+  route TEXT NOT NULL,
+  key TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('running', 'done')),
+  status INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  headers TEXT NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY(principal, route, key)
+) STRICT;
+CREATE INDEX idempotency_by_age ON idempotency(created);
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst};
+
+}  // namespace
+
+std::span<const char* const> migrations() { return kMigrations; }
+
+}  // namespace meshd::storage

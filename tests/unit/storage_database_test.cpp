@@ -1,0 +1,179 @@
+// Opening: who may, what is refused, and what a clean or unclean end means.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "storage/migrations.h"
+#include "tests/support/failing_vfs.h"
+#include "tests/support/storage_fixture.h"
+
+namespace meshd::testing {
+namespace {
+
+using namespace storage;
+
+void execute(const std::string& path, const std::string& sql) {
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(handle);
+  sqlite3_close(handle);
+}
+
+std::string detail_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const core::Error& error) {
+    return error.detail();
+  }
+  return {};
+}
+
+// Copies the files of an open store, as a crash would leave them.
+void copy_as_crashed(const std::string& from, const std::string& to) {
+  std::filesystem::copy(from, to,
+                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+}
+
+TEST(StorageDatabase, second_instance_is_refused_with_a_clear_line) {
+  const TempFolder folder;
+  const OpenStore first(folder.path());
+  EXPECT_NE(detail_of([&] { const OpenStore second(folder.path()); }).find("in use by another meshd"),
+            std::string::npos);
+}
+
+TEST(StorageDatabase, folder_is_free_again_after_the_store_is_closed) {
+  const TempFolder folder;
+  { const OpenStore first(folder.path()); }
+  OpenStore second(folder.path());
+  EXPECT_TRUE(second->recovery().was_clean);
+}
+
+TEST(StorageDatabase, newer_schema_is_refused_and_left_alone) {
+  const TempFolder folder;
+  { const OpenStore store(folder.path()); }
+  const std::string path = folder.path() + "/meshd.db";
+  execute(path, "PRAGMA user_version = 9999");
+  const std::string detail = detail_of([&] { const OpenStore store(folder.path()); });
+  EXPECT_NE(detail.find("schema is version 9999"), std::string::npos) << detail;
+  EXPECT_NE(detail.find("knows up to " + std::to_string(migrations().size())), std::string::npos) << detail;
+  execute(path, "PRAGMA user_version = " + std::to_string(migrations().size()));
+  const OpenStore store(folder.path());
+}
+
+TEST(StorageDatabase, database_of_another_program_is_refused) {
+  const TempFolder folder;
+  execute(folder.path() + "/meshd.db", "CREATE TABLE t(x); PRAGMA user_version = 1");
+  EXPECT_NE(detail_of([&] { const OpenStore store(folder.path()); }).find("not a database of meshd"),
+            std::string::npos);
+}
+
+TEST(StorageDatabase, file_that_is_no_database_is_refused) {
+  const TempFolder folder;
+  std::ofstream(folder.path() + "/meshd.db") << std::string(5000, 'x');
+  EXPECT_NE(detail_of([&] { const OpenStore store(folder.path()); }).find("damaged"), std::string::npos);
+}
+
+TEST(StorageDatabase, unclean_end_is_noticed_and_checked) {
+  const TempFolder folder;
+  const TempFolder crashed;
+  {
+    OpenStore store(folder.path());
+    store->catalog().write([](Transaction& t) { t.insert_session(session_row("ses_1")); });
+    copy_as_crashed(folder.path(), crashed.path());
+  }
+  OpenStore store(crashed.path());
+  EXPECT_FALSE(store->recovery().was_clean);
+  EXPECT_TRUE(store->catalog().read([](Reader& r) { return r.session("ses_1"); }));
+}
+
+TEST(StorageDatabase, damage_found_after_an_unclean_end_refuses_the_start) {
+  const TempFolder folder;
+  const TempFolder crashed;
+  {
+    OpenStore store(folder.path());
+    store->catalog().write([](Transaction& t) {
+      for (int i = 0; i < 2000; ++i) t.insert_array(array_row("arr_" + std::to_string(10000 + i)));
+    });
+  }
+  {
+    const OpenStore store(folder.path());
+    copy_as_crashed(folder.path(), crashed.path());
+  }
+  const std::string path = crashed.path() + "/meshd.db";
+  // The middle of the file is a page of a table or an index; its header is made senseless.
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  const auto pages = static_cast<int64_t>(std::filesystem::file_size(path) / 4096);
+  for (int64_t page = pages / 2; page < pages / 2 + 10; ++page) {
+    file.seekp(page * 4096);
+    file << std::string(64, '\x55');
+  }
+  file.close();
+  EXPECT_NE(detail_of([&] { const OpenStore store(crashed.path()); }).find("damaged"), std::string::npos);
+}
+
+TEST(StorageDatabase, migration_cut_off_leaves_no_half_schema) {
+  FaultPlan plan;
+  const FailingVfs vfs(plan);
+  int64_t nth = 1;
+  for (;; ++nth) {
+    const TempFolder folder;
+    const DatabaseOptions options{folder.path() + "/meshd.db", vfs.name(), [](const std::string&) {}};
+    plan.arm(nth, FaultReach::kSticky, FaultKind::kIo);
+    const std::string word = error_word([&] { const Database database(options); });
+    const bool fired = plan.fired();
+    plan.disarm();
+    const Database database(options);
+    EXPECT_EQ(database.schema_version(), static_cast<int64_t>(migrations().size()));
+    if (!fired) break;
+  }
+  EXPECT_GT(nth, 10);
+}
+
+TEST(StorageDatabase, settings_are_the_safe_ones) {
+  const TempFolder folder;
+  { const OpenStore store(folder.path()); }
+  sqlite3* handle = nullptr;
+  ASSERT_EQ(sqlite3_open((folder.path() + "/meshd.db").c_str(), &handle), SQLITE_OK);
+  sqlite3_stmt* statement = nullptr;
+  ASSERT_EQ(sqlite3_prepare_v2(handle,
+                               "SELECT count(*) FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "
+                               "AND strict = 0 AND name NOT LIKE 'sqlite_%'",
+                               -1, &statement, nullptr),
+            SQLITE_OK);
+  ASSERT_EQ(sqlite3_step(statement), SQLITE_ROW);
+  EXPECT_EQ(sqlite3_column_int(statement, 0), 0);
+  sqlite3_finalize(statement);
+  ASSERT_EQ(sqlite3_prepare_v2(handle, "PRAGMA journal_mode", -1, &statement, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_step(statement), SQLITE_ROW);
+  EXPECT_STREQ(reinterpret_cast<const char*>(sqlite3_column_text(statement, 0)), "wal");
+  sqlite3_finalize(statement);
+  sqlite3_close(handle);
+}
+
+TEST(StorageDatabase, backup_opens_as_a_store_with_the_same_rows_and_blobs) {
+  const TempFolder folder;
+  const TempFolder other;
+  const std::string target = other.path() + "/backup";
+  BlobRef ref;
+  {
+    OpenStore store(folder.path());
+    const CommittedBlob blob = put_blob(store->blobs(), "arr_1.v1.s0", "abcdef");
+    ref = blob.ref;
+    store->catalog().write([&](Transaction& t) {
+      t.insert_array(array_row("arr_1"));
+      t.put_shard({"arr_1", 0, 0, "0", ref});
+    });
+    store->backup_to(target);
+    store->catalog().write([](Transaction& t) { t.delete_array("arr_1"); });
+    EXPECT_EQ(store->collect_garbage(), 0);  // `blob` still holds its pin
+  }
+  OpenStore copy(target);
+  EXPECT_EQ(copy->recovery().damaged_arrays.size(), 0U);
+  EXPECT_TRUE(copy->catalog().read([](Reader& r) { return r.array("arr_1"); }));
+  EXPECT_EQ(read_blob(copy->blobs(), ref), "abcdef");
+}
+
+}  // namespace
+}  // namespace meshd::testing

@@ -1,0 +1,206 @@
+// What a start makes of what it finds.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/storage_fixture.h"
+
+namespace meshd::testing {
+namespace {
+
+using namespace storage;
+
+class StorageRecovery : public ::testing::Test {
+ protected:
+  // Opens, lets `f` write, closes; what runs then is found by the next start as after a crash.
+  void prepare(const std::function<void(Transaction&)>& f) {
+    OpenStore store(folder_.path());
+    store->catalog().write(f);
+  }
+  void prepare_array(const std::string& id) {
+    OpenStore store(folder_.path());
+    const CommittedBlob blob = put_blob(store->blobs(), id + ".v1.s0", "abcdef");
+    store->catalog().write([&](Transaction& t) {
+      t.insert_array(array_row(id));
+      t.put_shard({id, 0, 0, "0", blob.ref});
+    });
+  }
+  [[nodiscard]] std::string path_of(const std::string& name) const {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
+      if (entry.path().filename() == name) return entry.path().string();
+    }
+    return {};
+  }
+  TempFolder folder_;
+};
+
+JobRow running(std::string id, std::string session, int64_t number, int64_t attempt) {
+  JobRow row = job_row(std::move(id), std::move(session), number);
+  row.state = JobState::kRunning;
+  row.attempt = attempt;
+  row.started = at(7);
+  return row;
+}
+
+TEST_F(StorageRecovery, running_jobs_are_queued_again_and_the_third_crash_fails_them) {
+  prepare([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    t.insert_job(running("job_1", "ses_1", 1, 1));
+    t.insert_job(running("job_2", "ses_1", 2, 3));
+    t.insert_array(array_row("arr_1"));
+    t.insert_array(array_row("arr_2"));
+    t.reserve_array("arr_1", "job_1");
+    t.reserve_array("arr_2", "job_2");
+  });
+  OpenStore store(folder_.path());
+  EXPECT_EQ(store->recovery().requeued_jobs, 1);
+  EXPECT_EQ(store->recovery().crashed_jobs, std::vector<std::string>{"job_2"});
+  store->catalog().read([](Reader& r) {
+    EXPECT_EQ(r.job("job_1")->state, JobState::kQueued);
+    EXPECT_EQ(r.job("job_1")->attempt, 2);
+    EXPECT_EQ(r.job("job_1")->started, std::nullopt);
+    EXPECT_EQ(r.job("job_2")->state, JobState::kFailed);
+    EXPECT_EQ(r.job("job_2")->error_code, "crashed");
+    EXPECT_TRUE(r.job("job_2")->finished);
+    EXPECT_EQ(r.array("arr_1")->reserved_by, "job_1");
+    EXPECT_EQ(r.array("arr_2")->reserved_by, "");
+    EXPECT_EQ(r.session("ses_1")->state, SessionState::kOpen);
+  });
+}
+
+TEST_F(StorageRecovery, crashed_job_halts_a_session_that_halts_on_errors) {
+  prepare([](Transaction& t) {
+    SessionRow session = session_row("ses_1");
+    session.on_error = OnError::kHalt;
+    t.insert_session(session);
+    t.insert_job(running("job_1", "ses_1", 1, 3));
+    t.insert_job(job_row("job_2", "ses_1", 2));
+  });
+  OpenStore store(folder_.path());
+  store->catalog().read([](Reader& r) {
+    EXPECT_EQ(r.session("ses_1")->state, SessionState::kHalted);
+    EXPECT_EQ(r.job("job_2")->state, JobState::kQueued);
+  });
+}
+
+TEST_F(StorageRecovery, memory_arrays_are_lost_visibly_and_once) {
+  prepare([](Transaction& t) {
+    for (const char* id : {"arr_1", "arr_2"}) {
+      ArrayRow row = array_row(id);
+      row.durability = Durability::kMemory;
+      t.insert_array(row);
+    }
+    t.consume_array("arr_2", "job_1");
+    t.insert_array(array_row("arr_3", ArrayState::kPending));
+  });
+  {
+    OpenStore store(folder_.path());
+    EXPECT_EQ(store->recovery().lost_memory_arrays, 1);
+    store->catalog().read([](Reader& r) {
+      EXPECT_EQ(r.array("arr_1")->state, ArrayState::kLost);
+      EXPECT_EQ(r.array("arr_1")->version, 2);
+      EXPECT_NE(r.array("arr_1")->reason.find("memory"), std::string::npos);
+      EXPECT_EQ(r.array("arr_2")->state, ArrayState::kDonated);
+      EXPECT_EQ(r.array("arr_3")->state, ArrayState::kPending);
+    });
+  }
+  OpenStore again(folder_.path());
+  EXPECT_EQ(again->recovery().lost_memory_arrays, 0);
+}
+
+TEST_F(StorageRecovery, temporary_files_and_orphans_go_and_named_blobs_stay) {
+  prepare_array("arr_1");
+  {
+    OpenStore store(folder_.path());
+    const CommittedBlob orphan = put_blob(store->blobs(), "arr_2.v1.s0", "abcdef");
+  }
+  std::ofstream(folder_.path() + "/blobs/tmp/arr_3.v1.s0") << "half";
+  OpenStore store(folder_.path());
+  EXPECT_EQ(store->recovery().temporary_files, 1);
+  EXPECT_EQ(store->recovery().orphans, 1);
+  EXPECT_EQ(path_of("arr_2.v1.s0"), "");
+  const auto shards = store->catalog().read([](Reader& r) { return r.shards("arr_1"); });
+  EXPECT_EQ(read_blob(store->blobs(), shards.at(0).blob), "abcdef");
+}
+
+TEST_F(StorageRecovery, array_whose_file_is_torn_or_missing_is_lost_with_a_reason) {
+  for (const char* id : {"arr_1", "arr_2", "arr_3"}) prepare_array(id);
+  std::filesystem::resize_file(path_of("arr_1.v1.s0"), 3);
+  std::filesystem::remove(path_of("arr_2.v1.s0"));
+  OpenStore store(folder_.path());
+  EXPECT_EQ(store->recovery().damaged_arrays, (std::vector<std::string>{"arr_1", "arr_2"}));
+  store->catalog().read([](Reader& r) {
+    EXPECT_EQ(r.array("arr_1")->state, ArrayState::kLost);
+    EXPECT_NE(r.array("arr_2")->reason, "");
+    EXPECT_EQ(r.array("arr_3")->state, ArrayState::kReady);
+  });
+}
+
+TEST_F(StorageRecovery, blobs_dropped_before_the_crash_are_collected_at_the_start) {
+  prepare_array("arr_1");
+  prepare([](Transaction& t) { t.consume_array("arr_1", "job_1"); });
+  OpenStore store(folder_.path());
+  EXPECT_EQ(store->recovery().orphans, 1);
+  EXPECT_EQ(path_of("arr_1.v1.s0"), "");
+}
+
+TEST_F(StorageRecovery, blobs_dropped_are_collected_while_running) {
+  prepare_array("arr_1");
+  OpenStore store(folder_.path());
+  store->catalog().write([](Transaction& t) { t.delete_array("arr_1"); });
+  EXPECT_NE(path_of("arr_1.v1.s0"), "");
+  EXPECT_EQ(store->collect_garbage(), 1);
+  EXPECT_EQ(path_of("arr_1.v1.s0"), "");
+}
+
+TEST_F(StorageRecovery, reservation_of_a_job_that_is_over_is_released) {
+  prepare([](Transaction& t) {
+    t.insert_array(array_row("arr_1"));
+    t.reserve_array("arr_1", "job_9");
+  });
+  OpenStore store(folder_.path());
+  EXPECT_EQ(store->catalog().read([](Reader& r) { return r.array("arr_1"); })->reserved_by, "");
+}
+
+TEST_F(StorageRecovery, idempotency_record_without_job_or_answer_is_dropped) {
+  prepare([](Transaction& t) {
+    IdempotencyRow row{"ann", "route", "cut-off", "f", IdempotencyState::kRunning, 0, "{}", "", "", at(1)};
+    t.insert_idempotency(row);
+    row.key = "with-job";
+    row.job = "job_1";
+    t.insert_idempotency(row);
+    row.key = "done";
+    row.job = "";
+    row.state = IdempotencyState::kDone;
+    t.insert_idempotency(row);
+  });
+  OpenStore store(folder_.path());
+  EXPECT_EQ(store->recovery().dropped_keys, 1);
+  store->catalog().read([](Reader& r) {
+    EXPECT_FALSE(r.idempotency("ann", "route", "cut-off"));
+    EXPECT_TRUE(r.idempotency("ann", "route", "with-job"));
+    EXPECT_TRUE(r.idempotency("ann", "route", "done"));
+  });
+}
+
+TEST_F(StorageRecovery, contents_that_nobody_sees_go) {
+  prepare([](Transaction& t) {
+    t.put_program({"prog_1", "ann", "stablehlo", "text", "{}", at(1)});
+    JobRow job = running("job_1", "", 0, 3);
+    job.program = "prog_1";
+    t.insert_job(job);
+    t.delete_program("prog_1", "ann");
+    t.keep_mesh("mesh_1", "{}");
+    t.put_mesh({"mesh_2", "ann", "{}", at(1)});
+  });
+  OpenStore store(folder_.path());
+  store->catalog().read([](Reader& r) {
+    EXPECT_FALSE(r.program_content("prog_1"));
+    EXPECT_FALSE(r.mesh_document("mesh_1"));
+    EXPECT_TRUE(r.mesh_document("mesh_2"));
+  });
+}
+
+}  // namespace
+}  // namespace meshd::testing

@@ -1,0 +1,422 @@
+// Each kind of row: what goes in comes out, and the rules that rows keep by themselves.
+#include <gtest/gtest.h>
+
+#include "tests/support/storage_fixture.h"
+
+namespace meshd::testing {
+namespace {
+
+using namespace storage;
+
+class StorageRows : public ::testing::Test {
+ protected:
+  void write(const std::function<void(Transaction&)>& f) { store_->catalog().write(f); }
+  template <typename F>
+  auto read(F&& f) {
+    return store_->catalog().read(std::forward<F>(f));
+  }
+  TempFolder folder_;
+  OpenStore store_{folder_.path()};
+};
+
+TEST_F(StorageRows, mesh_seen_by_two_principals_is_interned_once) {
+  const MeshRow ann{"mesh_1", "ann", "{\"axes\":[]}", at(5)};
+  const MeshRow bob{"mesh_1", "bob", "{\"axes\":[]}", at(6)};
+  write([&](Transaction& t) {
+    EXPECT_TRUE(t.put_mesh(ann));
+    EXPECT_FALSE(t.put_mesh(ann));
+    EXPECT_TRUE(t.put_mesh(bob));
+  });
+  const auto found = read([](Reader& r) { return r.mesh("mesh_1", "bob"); });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->document, ann.document);
+  EXPECT_EQ(found->created, at(6));
+  EXPECT_FALSE(read([](Reader& r) { return r.mesh("mesh_1", "eve"); }));
+}
+
+TEST_F(StorageRows, mesh_deleted_by_one_stays_for_the_other) {
+  write([](Transaction& t) {
+    t.put_mesh({"mesh_1", "ann", "{}", at(1)});
+    t.put_mesh({"mesh_1", "bob", "{}", at(1)});
+    EXPECT_TRUE(t.delete_mesh("mesh_1", "ann"));
+    EXPECT_FALSE(t.delete_mesh("mesh_1", "ann"));
+    EXPECT_FALSE(t.mesh("mesh_1", "ann"));
+    EXPECT_TRUE(t.mesh("mesh_1", "bob"));
+  });
+}
+
+TEST_F(StorageRows, mesh_content_stays_while_an_array_names_it) {
+  write([](Transaction& t) {
+    t.put_mesh({"mesh_1", "ann", "{}", at(1)});
+    ArrayRow row = array_row("arr_1");
+    row.mesh = "mesh_1";
+    t.insert_array(row);
+    t.delete_mesh("mesh_1", "ann");
+    EXPECT_TRUE(t.mesh_document("mesh_1"));
+    t.delete_array("arr_1");
+    EXPECT_FALSE(t.mesh_document("mesh_1"));
+  });
+}
+
+TEST_F(StorageRows, program_read_back_has_its_text_but_lists_leave_it_out) {
+  const std::string text("module { \0 }", 12);
+  write([&](Transaction& t) { EXPECT_TRUE(t.put_program({"prog_1", "ann", "stablehlo", text, "{}", at(1)})); });
+  EXPECT_EQ(read([](Reader& r) { return r.program("prog_1", "ann"); })->text, text);
+  EXPECT_EQ(read([](Reader& r) { return r.program_content("prog_1"); })->format, "stablehlo");
+  const auto page = read([](Reader& r) { return r.programs("ann", {}); });
+  ASSERT_EQ(page.items.size(), 1U);
+  EXPECT_EQ(page.items[0].text, "");
+}
+
+TEST_F(StorageRows, program_content_stays_while_a_queued_job_names_it) {
+  write([](Transaction& t) {
+    t.put_program({"prog_1", "ann", "stablehlo", "text", "{}", at(1)});
+    JobRow job = job_row("job_1");
+    job.program = "prog_1";
+    t.insert_job(job);
+    t.delete_program("prog_1", "ann");
+    EXPECT_FALSE(t.program("prog_1", "ann"));
+    EXPECT_TRUE(t.program_content("prog_1"));
+  });
+}
+
+TEST_F(StorageRows, array_read_back_is_what_was_written) {
+  ArrayRow row = array_row("arr_1");
+  row.session = "ses_1";
+  row.name = "weights";
+  row.shape = {4, 0, 9223372036854775807};
+  row.mesh = "mesh_1";
+  row.sharding = "x,,y.z";
+  row.durability = Durability::kMemory;
+  row.state = ArrayState::kLost;
+  row.version = 7;
+  row.committed = true;
+  row.reserved_by = "job_1";
+  row.reason = "why";
+  row.document = "{\"a\":1}";
+  write([&](Transaction& t) { t.insert_array(row); });
+  const auto found = read([](Reader& r) { return r.array("arr_1", "ann"); });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->shape, row.shape);
+  EXPECT_EQ(found->durability, row.durability);
+  EXPECT_EQ(found->state, row.state);
+  EXPECT_EQ(found->version, 7);
+  EXPECT_TRUE(found->committed);
+  EXPECT_EQ(found->session + found->name + found->mesh + found->sharding + found->reserved_by + found->reason +
+                found->document,
+            row.session + row.name + row.mesh + row.sharding + row.reserved_by + row.reason + row.document);
+  EXPECT_EQ(found->created, row.created);
+  EXPECT_FALSE(read([](Reader& r) { return r.array("arr_1", "bob"); }));
+}
+
+TEST_F(StorageRows, array_of_rank_0_has_an_empty_shape) {
+  ArrayRow row = array_row("arr_1");
+  row.shape = {};
+  write([&](Transaction& t) { t.insert_array(row); });
+  EXPECT_TRUE(read([](Reader& r) { return r.array("arr_1"); })->shape.empty());
+}
+
+TEST_F(StorageRows, array_inserted_twice_is_a_conflict) {
+  write([](Transaction& t) { t.insert_array(array_row("arr_1")); });
+  EXPECT_EQ(error_word([&] { write([](Transaction& t) { t.insert_array(array_row("arr_1")); }); }), "conflict");
+}
+
+TEST_F(StorageRows, shard_replaced_or_deleted_hands_its_blob_to_the_collector) {
+  write([](Transaction& t) {
+    t.insert_array(array_row("arr_1"));
+    t.put_shard({"arr_1", 0, 0, "0,1", {"arr_1.v1.s0", 10, 0xffffffffffffffffULL}});
+    t.put_shard({"arr_1", 1, 0, "2,3", {"arr_1.v1.s1", 10, 2}});
+    EXPECT_EQ(t.shards("arr_1")[0].blob.checksum, 0xffffffffffffffffULL);
+    t.put_shard({"arr_1", 0, 0, "0,1", {"arr_1.v2.s0", 10, 3}});
+  });
+  EXPECT_EQ(store_->catalog().take_dropped_blobs(), std::vector<std::string>{"arr_1.v1.s0"});
+  write([](Transaction& t) { t.delete_array("arr_1"); });
+  EXPECT_EQ(store_->catalog().take_dropped_blobs(), (std::vector<std::string>{"arr_1.v2.s0", "arr_1.v1.s1"}));
+}
+
+TEST_F(StorageRows, donation_is_taken_by_one_job_only) {
+  write([](Transaction& t) {
+    t.insert_array(array_row("arr_1"));
+    t.reserve_array("arr_1", "job_1");
+    t.reserve_array("arr_1", "job_1");
+    EXPECT_EQ(error_word([&] { t.reserve_array("arr_1", "job_2"); }), "array_in_use");
+    EXPECT_EQ(error_word([&] { t.consume_array("arr_1", "job_2"); }), "array_in_use");
+    EXPECT_EQ(error_word([&] { t.delete_array("arr_1"); }), "array_in_use");
+    t.consume_array("arr_1", "job_1");
+    EXPECT_EQ(error_word([&] { t.reserve_array("arr_1", "job_1"); }), "array_donated");
+    EXPECT_EQ(t.array("arr_1")->state, ArrayState::kDonated);
+    EXPECT_EQ(t.array("arr_1")->version, 2);
+    EXPECT_EQ(error_word([&] { t.reserve_array("arr_2", "job_1"); }), "not_found");
+  });
+}
+
+TEST_F(StorageRows, donation_of_a_failed_job_is_released) {
+  write([](Transaction& t) {
+    t.insert_array(array_row("arr_1"));
+    t.insert_array(array_row("arr_2"));
+    t.reserve_array("arr_1", "job_1");
+    t.reserve_array("arr_2", "job_1");
+    EXPECT_EQ(t.release_arrays("job_1"), 2);
+    t.reserve_array("arr_1", "job_2");
+  });
+}
+
+TEST_F(StorageRows, donation_of_pending_or_lost_arrays_is_refused) {
+  write([](Transaction& t) {
+    t.insert_array(array_row("arr_1", ArrayState::kPending));
+    t.insert_array(array_row("arr_2", ArrayState::kLost));
+    EXPECT_EQ(error_word([&] { t.reserve_array("arr_1", "job_1"); }), "conflict");
+    EXPECT_EQ(error_word([&] { t.reserve_array("arr_2", "job_1"); }), "array_lost");
+  });
+}
+
+TEST_F(StorageRows, stored_bytes_count_what_is_durable_and_not_consumed) {
+  write([](Transaction& t) {
+    t.insert_array(array_row("arr_1"));
+    t.insert_array(array_row("arr_2"));
+    t.consume_array("arr_2", "job_1");
+    ArrayRow memory = array_row("arr_3");
+    memory.durability = Durability::kMemory;
+    t.insert_array(memory);
+  });
+  EXPECT_EQ(read([](Reader& r) { return r.stored_bytes("ann"); }), 24);
+}
+
+TEST_F(StorageRows, session_update_leaves_the_counters_alone) {
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    SessionRow stale = *t.session("ses_1");
+    EXPECT_EQ(t.next_job_number("ses_1"), 1);
+    EXPECT_EQ(t.next_job_number("ses_1"), 2);
+    stale.state = SessionState::kClosed;
+    stale.closed = at(9);
+    t.update_session(stale);
+    EXPECT_EQ(t.session("ses_1")->next_job_number, 3);
+    EXPECT_EQ(t.session("ses_1")->closed, at(9));
+    EXPECT_EQ(error_word([&] { (void)t.next_job_number("ses_1"); }), "session_closed");
+    EXPECT_EQ(error_word([&] { (void)t.next_job_number("ses_2"); }), "not_found");
+  });
+}
+
+TEST_F(StorageRows, session_deleted_takes_jobs_effects_and_reservations_along) {
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    t.insert_job(job_row("job_1", "ses_1", t.next_job_number("ses_1")));
+    t.insert_array(array_row("arr_1"));
+    t.reserve_array("arr_1", "job_1");
+    std::vector<EffectRow> rows = {effect_row("job_1", 0, "[1]")};
+    t.append_effects("ses_1", rows);
+    EXPECT_TRUE(t.delete_session("ses_1"));
+    EXPECT_FALSE(t.delete_session("ses_1"));
+    EXPECT_FALSE(t.job("job_1"));
+    EXPECT_TRUE(t.effects("ses_1", 0, 10).empty());
+    EXPECT_EQ(t.array("arr_1")->reserved_by, "");
+  });
+}
+
+TEST_F(StorageRows, job_read_back_is_what_was_written) {
+  JobRow row = job_row("job_1");
+  row.program = "prog_1";
+  row.state = JobState::kFailed;
+  row.attempt = 2;
+  row.request = std::string("\0\xff", 2);
+  row.answer = "answer";
+  row.error_code = "crashed";
+  row.error_detail = "detail";
+  row.started = at(10);
+  row.deadline = at(30);
+  write([&](Transaction& t) { t.insert_job(row); });
+  const auto found = read([](Reader& r) { return r.job("job_1", "ann"); });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->state, JobState::kFailed);
+  EXPECT_EQ(found->attempt, 2);
+  EXPECT_EQ(found->request, row.request);
+  EXPECT_EQ(found->program + found->answer + found->error_code + found->error_detail,
+            row.program + row.answer + row.error_code + row.error_detail);
+  EXPECT_EQ(found->started, row.started);
+  EXPECT_EQ(found->finished, std::nullopt);
+  EXPECT_EQ(found->deadline, row.deadline);
+}
+
+TEST_F(StorageRows, job_in_an_unknown_session_is_refused) {
+  EXPECT_EQ(error_word([&] { write([](Transaction& t) { t.insert_job(job_row("job_1", "ses_9", 1)); }); }),
+            "storage_failed");
+}
+
+TEST_F(StorageRows, queued_jobs_come_in_session_order) {
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    t.insert_session(session_row("ses_2"));
+    t.insert_job(job_row("job_9", "ses_1", 1));
+    t.insert_job(job_row("job_1", "ses_1", 10));
+    t.insert_job(job_row("job_2", "ses_1", 2));
+    t.insert_job(job_row("job_3", "ses_2", 1));
+    t.insert_job(job_row("job_4"));
+    JobRow done = job_row("job_5");
+    done.state = JobState::kDone;
+    t.insert_job(done);
+  });
+  std::vector<std::string> ids;
+  PageRequest page{.limit = 2, .cursor = {}};
+  do {
+    const auto got = read([&](Reader& r) { return r.queued_jobs(page); });
+    for (const JobRow& job : got.items) ids.push_back(job.id);
+    page.cursor = got.next;
+  } while (!page.cursor.empty());
+  EXPECT_EQ(ids, (std::vector<std::string>{"job_4", "job_9", "job_2", "job_1", "job_3"}));
+}
+
+TEST_F(StorageRows, jobs_of_a_session_are_filtered_and_paged_by_number) {
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    for (int i = 1; i <= 12; ++i) {
+      JobRow job = job_row("job_" + std::to_string(100 - i), "ses_1", i);
+      job.state = i % 2 == 0 ? JobState::kDone : JobState::kQueued;
+      t.insert_job(job);
+    }
+  });
+  const JobFilter done{.session = "ses_1", .state = JobState::kDone};
+  const auto first = read([&](Reader& r) { return r.jobs("ann", done, {.limit = 4, .cursor = {}}); });
+  ASSERT_EQ(first.items.size(), 4U);
+  EXPECT_EQ(first.items[3].number, 8);
+  EXPECT_EQ(first.items[0].request, "");
+  const auto second = read([&](Reader& r) { return r.jobs("ann", done, {.limit = 4, .cursor = first.next}); });
+  ASSERT_EQ(second.items.size(), 2U);
+  EXPECT_EQ(second.items[1].number, 12);
+  EXPECT_EQ(second.next, "");
+  EXPECT_TRUE(read([&](Reader& r) { return r.jobs("bob", done, {}); }).items.empty());
+}
+
+TEST_F(StorageRows, list_limit_and_cursor_are_checked) {
+  EXPECT_EQ(error_word([&] { read([](Reader& r) { return r.arrays("ann", {}, {.limit = 0, .cursor = {}}); }); }),
+            "invalid_query");
+  EXPECT_EQ(error_word([&] { read([](Reader& r) { return r.meshes("ann", {.limit = 1001, .cursor = {}}); }); }),
+            "invalid_query");
+  const JobFilter filter{.session = "ses_1", .state = {}};
+  EXPECT_EQ(error_word([&] { read([&](Reader& r) { return r.jobs("ann", filter, {.limit = 1, .cursor = "x"}); }); }),
+            "invalid_query");
+}
+
+TEST_F(StorageRows, arrays_paged_one_by_one_are_all_seen_once) {
+  write([](Transaction& t) {
+    for (int i = 0; i < 5; ++i) t.insert_array(array_row("arr_" + std::to_string(i)));
+    ArrayRow named = array_row("arr_9");
+    named.name = "bias";
+    t.insert_array(named);
+  });
+  std::string seen;
+  PageRequest page{.limit = 1, .cursor = {}};
+  do {
+    const auto got = read([&](Reader& r) { return r.arrays("ann", {}, page); });
+    for (const ArrayRow& row : got.items) seen += row.id.back();
+    page.cursor = got.next;
+  } while (!page.cursor.empty());
+  EXPECT_EQ(seen, "012349");
+  const ArrayFilter filter{.session = {}, .name = "bias"};
+  EXPECT_EQ(read([&](Reader& r) { return r.arrays("ann", filter, {}); }).items.size(), 1U);
+}
+
+TEST_F(StorageRows, effects_are_numbered_densely_and_a_rerun_adds_nothing) {
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    std::vector<EffectRow> first = {effect_row("job_1", 0, "[1]"), effect_row("job_1", -1, "[2]")};
+    t.append_effects("ses_1", first);
+    EXPECT_EQ(first[0].sequence, 1);
+    EXPECT_EQ(first[1].sequence, 2);
+    std::vector<EffectRow> rerun = {effect_row("job_1", 0, "[1]"), effect_row("job_1", 1, "[3]")};
+    t.append_effects("ses_1", rerun);
+    EXPECT_EQ(rerun[0].sequence, 1);
+    EXPECT_EQ(rerun[1].sequence, 3);
+    EXPECT_EQ(t.session("ses_1")->last_sequence, 3);
+  });
+  const auto log = read([](Reader& r) { return r.effects("ses_1", 1, 10); });
+  ASSERT_EQ(log.size(), 2U);
+  EXPECT_EQ(log[0].step, -1);
+  EXPECT_EQ(log[1].values, "[3]");
+}
+
+TEST_F(StorageRows, effects_of_a_rerun_that_differ_are_refused) {
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    std::vector<EffectRow> first = {effect_row("job_1", 0, "[1]")};
+    t.append_effects("ses_1", first);
+  });
+  EXPECT_EQ(error_word([&] {
+              write([](Transaction& t) {
+                std::vector<EffectRow> rerun = {effect_row("job_1", 1, "[9]"), effect_row("job_1", 0, "[2]")};
+                t.append_effects("ses_1", rerun);
+              });
+            }),
+            "nondeterministic_job");
+  EXPECT_EQ(read([](Reader& r) { return r.effects("ses_1", 0, 10); }).size(), 1U);
+}
+
+TEST_F(StorageRows, effects_of_one_job_are_picked_from_the_log) {
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    std::vector<EffectRow> rows = {effect_row("job_1", 0, "[1]"), effect_row("job_2", 0, "[2]"),
+                                   effect_row("job_1", 1, "[3]")};
+    t.append_effects("ses_1", rows);
+  });
+  const auto log = read([](Reader& r) { return r.effects_of_job("ses_1", "job_1", 0, 10); });
+  ASSERT_EQ(log.size(), 2U);
+  EXPECT_EQ(log[1].sequence, 3);
+}
+
+TEST_F(StorageRows, callback_is_asked_once_and_answered_once) {
+  write([](Transaction& t) {
+    CallbackRow question;
+    question.session = "ses_1";
+    question.job = "job_1";
+    question.question = "{\"q\":1}";
+    EXPECT_EQ(t.insert_callback(question).number, 1);
+    question.call = 1;
+    EXPECT_EQ(t.insert_callback(question).number, 2);
+    t.answer_callback("ses_1", 2, "yes");
+    t.answer_callback("ses_1", 2, "yes");
+    EXPECT_EQ(error_word([&] { t.answer_callback("ses_1", 2, "no"); }), "conflict");
+    EXPECT_EQ(error_word([&] { t.answer_callback("ses_1", 3, "no"); }), "not_found");
+    EXPECT_EQ(t.insert_callback(question).answer, "yes");
+    EXPECT_EQ(t.open_callbacks("ses_1").size(), 1U);
+    EXPECT_EQ(t.callbacks_of_job("job_1").size(), 2U);
+    question.question = "{\"q\":2}";
+    EXPECT_EQ(error_word([&] { t.insert_callback(question); }), "nondeterministic_job");
+  });
+}
+
+TEST_F(StorageRows, idempotency_key_is_taken_once_for_each_principal_and_route) {
+  IdempotencyRow row{"ann", "POST /v1/run", "k", "f", IdempotencyState::kRunning, 0, "{}", "", "job_1", at(5)};
+  write([&](Transaction& t) {
+    EXPECT_TRUE(t.insert_idempotency(row));
+    EXPECT_FALSE(t.insert_idempotency(row));
+    IdempotencyRow other = row;
+    other.principal = "bob";
+    EXPECT_TRUE(t.insert_idempotency(other));
+    row.state = IdempotencyState::kDone;
+    row.status = 201;
+    row.body = std::string("\0", 1);
+    t.update_idempotency(row);
+    EXPECT_EQ(t.expire_idempotency(at(5), 10), 0);
+  });
+  const auto found = read([](Reader& r) { return r.idempotency("ann", "POST /v1/run", "k"); });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->status, 201);
+  EXPECT_EQ(found->body, row.body);
+  EXPECT_EQ(found->fingerprint, "f");
+  write([](Transaction& t) {
+    EXPECT_EQ(t.expire_idempotency(at(6), 10), 1);
+    EXPECT_TRUE(t.delete_idempotency("bob", "POST /v1/run", "k"));
+  });
+}
+
+TEST_F(StorageRows, update_of_a_missing_row_is_not_found) {
+  write([](Transaction& t) {
+    EXPECT_EQ(error_word([&] { t.update_array(array_row("arr_1")); }), "not_found");
+    EXPECT_EQ(error_word([&] { t.update_session(session_row("ses_1")); }), "not_found");
+    EXPECT_EQ(error_word([&] { t.update_job(job_row("job_1")); }), "not_found");
+    EXPECT_EQ(error_word([&] { t.update_idempotency({}); }), "not_found");
+  });
+}
+
+}  // namespace
+}  // namespace meshd::testing
