@@ -1,0 +1,154 @@
+// Pretty forms of ops with regions, and of Shardy's ops.
+#include "service/program/parser.h"
+
+namespace meshd::program {
+
+void Parser::pretty_while(OpDraft& draft) {
+  std::vector<BlockArgument> arguments;
+  list('(', ')', "around the values of a loop", [&] {
+    BlockArgument argument;
+    argument.name = expect(TokenKind::kValue, "the name of a loop value");
+    expect('=', "behind the name of a loop value");
+    draft.op.operands.push_back(value_use());
+    arguments.push_back(std::move(argument));
+  });
+  if (accept(':')) {
+    size_t i = 0;
+    do {
+      const Token where = token_;
+      if (i == arguments.size()) fail("invalid_program", where, "the loop has more types than values");
+      arguments[i++].type = type();
+    } while (accept(','));
+    if (i != arguments.size()) fail("invalid_program", token_, "the loop has fewer types than values");
+  } else if (!arguments.empty()) {
+    expected("':' before the types of a loop's values");
+  }
+  for (const BlockArgument& argument : arguments) draft.result_types.push_back(argument.type);
+  check_operands(draft, draft.result_types);
+  if (accept("attributes")) draft.op.attributes = attribute_dict();
+  expect_word("cond", "before the condition of a loop");
+  draft.op.regions.push_back(region(arguments));
+  expect_word("do", "before the body of a loop");
+  draft.op.regions.push_back(region(arguments));
+}
+
+ir::Region Parser::applied_region(const OpDraft& draft, const Token& where, const std::string& op_name,
+                                  const ir::Type& type) {
+  OpDraft inner;
+  set_op(inner, where, op_name);
+  ir::Region out;
+  for (int i = 0; i < 2; ++i) out.arguments.push_back(function_->add_value(type));
+  inner.op.location = draft.op.location;
+  inner.op.operands = out.arguments;
+  inner.op.results = {function_->add_value(type)};
+  OpDraft terminator;
+  set_op(terminator, where, "stablehlo.return");
+  terminator.op.location = draft.op.location;
+  terminator.op.operands = inner.op.results;
+  out.ops.push_back(std::move(inner.op));
+  out.ops.push_back(std::move(terminator.op));
+  return out;
+}
+
+void Parser::pretty_reduce(OpDraft& draft) {
+  ir::Op& op = draft.op;
+  std::vector<ir::ValueId> initial;
+  do {
+    expect('(', "around an operand and its initial value");
+    op.operands.push_back(value_use());
+    expect_word("init", "behind an operand of 'stablehlo.reduce'");
+    expect(':', "behind 'init'");
+    initial.push_back(value_use());
+    expect(')', "around an operand and its initial value");
+  } while (accept(','));
+  const size_t count = op.operands.size();
+  op.operands.insert(op.operands.end(), initial.begin(), initial.end());
+  Token applied;
+  if (accept("applies")) applied = expect(TokenKind::kWord, "the op that is applied");
+  expect_word("across", "before the dimensions of 'stablehlo.reduce'");
+  expect_key("dimensions");
+  op.attributes.emplace_back("dimensions", ir::Attribute{ir::IntArrayAttr{integer_list("around dimensions"), "i64"}});
+  for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
+  types_behind_colon(draft);
+  if (applied.is(TokenKind::kWord)) {
+    const ir::Type& operand = function_->type_of(op.operands[0]);
+    if (count != 1 || !operand.is_tensor()) fail("program_syntax", applied, "'applies' takes one operand");
+    op.regions.push_back(
+        applied_region(draft, applied, std::string(applied.text), ir::Type::of({operand.dtype(), {}})));
+    return;
+  }
+  // reducer(%lhs0, %rhs0) (%lhs1, %rhs1): the region's arguments are all left sides, then all right sides.
+  expect_word("reducer", "before the arguments of a reducer");
+  std::vector<BlockArgument> left;
+  std::vector<BlockArgument> right;
+  for (size_t i = 0; i < count; ++i) {
+    const Token where = token_;
+    std::vector<BlockArgument> pair = block_arguments();
+    if (pair.size() != 2) fail("program_syntax", where, "expected a pair of arguments for each operand");
+    left.push_back(std::move(pair[0]));
+    right.push_back(std::move(pair[1]));
+  }
+  left.insert(left.end(), right.begin(), right.end());
+  op.regions.push_back(region(left));
+}
+
+void Parser::pretty_sharding_constraint(OpDraft& draft) {
+  draft.op.operands.push_back(value_use());
+  draft.op.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, false}});
+  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
+  types_behind_colon(draft);
+}
+
+void Parser::pretty_sharding_group(OpDraft& draft) {
+  draft.op.operands.push_back(value_use());
+  expect_key("group_id");
+  draft.op.attributes.emplace_back("group_id",
+                                   ir::Attribute{ir::IntegerAttr{signed_integer("the number of a group"), "i64"}});
+  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
+  expect(':', "before the type of an op");
+  check_operands(draft, {type()});
+}
+
+void Parser::pretty_propagation_barrier(OpDraft& draft) {
+  draft.op.operands.push_back(value_use());
+  expect_key("allowed_direction");
+  const Token direction = expect(TokenKind::kWord, "a direction: NONE, FORWARD, BACKWARD or BOTH");
+  draft.op.attributes.emplace_back(
+      "allowed_direction", ir::Attribute{ir::EnumAttr{"sdy.propagation_direction", std::string(direction.text)}});
+  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
+  types_behind_colon(draft);
+}
+
+void Parser::pretty_manual_computation(OpDraft& draft) {
+  ir::Op& op = draft.op;
+  op.operands = operands_in_parentheses();
+  for (const char* name : {"in_shardings", "out_shardings"}) {
+    expect_key(name);
+    op.attributes.emplace_back(name, ir::Attribute{ir::ShardingAttr{sharding_list(), true}});
+  }
+  expect_key("manual_axes");
+  op.attributes.emplace_back("manual_axes", manual_axes());
+  const std::vector<BlockArgument> arguments = block_arguments();
+  op.regions.push_back(region(arguments));
+  for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
+  types_behind_colon(draft);
+}
+
+void Parser::pretty_named_computation(OpDraft& draft) {
+  ir::Op& op = draft.op;
+  expect('<', "before the name of a computation");
+  op.attributes.emplace_back("name", ir::Attribute{ir::StringAttr{unescape(expect(TokenKind::kString, "a name"))}});
+  expect('>', "behind the name of a computation");
+  op.operands = operands_in_parentheses();
+  for (const char* name : {"in_shardings", "out_shardings"}) {
+    if (!at(name)) continue;
+    expect_key(name);
+    op.attributes.emplace_back(name, ir::Attribute{ir::ShardingAttr{sharding_list(), true}});
+  }
+  const std::vector<BlockArgument> arguments = block_arguments();
+  op.regions.push_back(region(arguments));
+  for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
+  types_behind_colon(draft);
+}
+
+}  // namespace meshd::program

@@ -1,0 +1,18 @@
+// The rules that a program must keep before any stage sees it. Names and dominance are the parser's; what is left is
+// here.
+#pragma once
+
+#include "service/ir/program.h"
+
+namespace meshd::program {
+
+/// Throws core::Error (invalid_program with line and column) at the first broken rule: @main exists; functions are
+/// named once, call each other with the right types and not in circles; ops keep the signature of their row and have
+/// the types that the row infers; regions end in a return; shardings fit ranks and results; manual computations have
+/// local types in their bodies. Pure; any thread.
+void verify(const ir::Module& module);
+
+/// The part of it that is about shardings of one function (verify_shardings.cpp).
+void verify_shardings(const ir::Function& function);
+
+}  // namespace meshd::program
