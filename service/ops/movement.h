@@ -1,0 +1,45 @@
+// The movement family, split by what its functions do: shapes (movement_infer.cpp), factor rules (movement_rules.cpp),
+// kernels (movement_prepare.cpp); the rows are in movement.cpp. Private to the family.
+#pragma once
+
+#include <vector>
+
+#include "service/ops/op_def.h"
+
+namespace meshd::ops {
+
+std::vector<ir::Type> infer_reshape(const OpView& view);
+std::vector<ir::Type> infer_transpose(const OpView& view);
+std::vector<ir::Type> infer_broadcast_in_dim(const OpView& view);
+std::vector<ir::Type> infer_slice(const OpView& view);
+std::vector<ir::Type> infer_dynamic_slice(const OpView& view);
+std::vector<ir::Type> infer_dynamic_update_slice(const OpView& view);
+std::vector<ir::Type> infer_concatenate(const OpView& view);
+std::vector<ir::Type> infer_pad(const OpView& view);
+std::vector<ir::Type> infer_reverse(const OpView& view);
+
+sharding::FactorRule reshape_rule(const OpView& view);
+sharding::FactorRule transpose_rule(const OpView& view);
+sharding::FactorRule broadcast_in_dim_rule(const OpView& view);
+sharding::FactorRule slice_rule(const OpView& view);  ///< pad too
+sharding::FactorRule dynamic_slice_rule(const OpView& view);
+sharding::FactorRule dynamic_update_slice_rule(const OpView& view);
+sharding::FactorRule concatenate_rule(const OpView& view);
+sharding::FactorRule reverse_rule(const OpView& view);
+
+PreparedKernel prepare_reshape(const OpView& local);
+PreparedKernel prepare_transpose(const OpView& local);
+PreparedKernel prepare_broadcast_in_dim(const OpView& local);
+PreparedKernel prepare_slice(const OpView& local);
+PreparedKernel prepare_dynamic_slice(const OpView& local);
+PreparedKernel prepare_dynamic_update_slice(const OpView& local);
+PreparedKernel prepare_concatenate(const OpView& local);
+PreparedKernel prepare_pad(const OpView& local);
+PreparedKernel prepare_reverse(const OpView& local);
+
+/// Whole dimensions of a cut operand end where the shard ends.
+ir::AttributeList localize_slice(const OpView& global, const OpView& local);
+/// slice_sizes of the local result.
+ir::AttributeList localize_dynamic_slice(const OpView& global, const OpView& local);
+
+}  // namespace meshd::ops
