@@ -17,10 +17,11 @@ std::vector<OpDef> make_rows() {
   }
 }
 )",
-                  .signature = {.operand_min = 1, .operand_max = 1, .attributes = {}},
+                  .signature = {.operand_min = 1, .operand_max = 1, .region_count = 0},
                   .infer = infer_reshape,
                   .rule = reshape_rule,
-                  .body = LocalKernel{prepare_reshape}});
+                  .body = LocalKernel{prepare_reshape},
+                  .fuse = {.read = read_reshape}});
   rows.push_back({.name = "stablehlo.transpose",
                   .summary = "dimensions in another order",
                   .example = R"(module @jit_f {
@@ -50,7 +51,8 @@ std::vector<OpDef> make_rows() {
                                 .attributes = {{"broadcast_dimensions", true, "result dim of each operand dim"}}},
                   .infer = infer_broadcast_in_dim,
                   .rule = broadcast_in_dim_rule,
-                  .body = LocalKernel{prepare_broadcast_in_dim}});
+                  .body = LocalKernel{prepare_broadcast_in_dim},
+                  .fuse = {.read = read_broadcast_in_dim}});
   rows.push_back({.name = "stablehlo.slice",
                   .summary = "a part with constant bounds and strides",
                   .example = R"(module @jit_f {
@@ -68,7 +70,8 @@ std::vector<OpDef> make_rows() {
                   .infer = infer_slice,
                   .rule = slice_rule,
                   .body = LocalKernel{prepare_slice},
-                  .localize = localize_slice});
+                  .localize = localize_slice,
+                  .fuse = {.read = read_slice}});
   rows.push_back(
       {.name = "stablehlo.dynamic_slice",
        .summary = "a window at computed start indices, which are clamped so that it lies inside",
@@ -97,7 +100,7 @@ std::vector<OpDef> make_rows() {
   }
 }
 )",
-       .signature = {.operand_min = 2, .operand_max = -1, .attributes = {}},
+       .signature = {.operand_min = 2, .operand_max = -1, .region_count = 0},
        .infer = infer_dynamic_update_slice,
        .rule = dynamic_update_slice_rule,
        .body = LocalKernel{prepare_dynamic_update_slice}});
@@ -146,7 +149,22 @@ std::vector<OpDef> make_rows() {
        .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"dimensions", true, "which are reversed"}}},
        .infer = infer_reverse,
        .rule = reverse_rule,
-       .body = LocalKernel{prepare_reverse}});
+       .body = LocalKernel{prepare_reverse},
+       .fuse = {.read = read_reverse}});
+  rows.push_back({.name = "stablehlo.iota",
+                  .summary = "each element is its index along a dimension",
+                  .example = R"(module @jit_f {
+  func.func public @main() -> tensor<2x4xi32> {
+    %0 = stablehlo.iota dim = 1 : tensor<2x4xi32>
+    return %0 : tensor<2x4xi32>
+  }
+}
+)",
+                  .signature = {.attributes = {{"iota_dimension", true, "whose index is given"}}},
+                  .infer = infer_iota,
+                  .body = LocalKernel{prepare_iota},
+                  .free_result_layout = true,
+                  .fuse = {.iota_dim = iota_dim}});
   return rows;
 }
 

@@ -1,5 +1,5 @@
 // The movement family, split by what its functions do: shapes (movement_infer.cpp), factor rules (movement_rules.cpp),
-// kernels (movement_prepare.cpp); the rows are in movement.cpp. Private to the family.
+// kernels (movement_prepare.cpp), reading (movement_reads.cpp); the rows are in movement.cpp. Private to the family.
 #pragma once
 
 #include <vector>
@@ -17,6 +17,7 @@ std::vector<ir::Type> infer_dynamic_update_slice(const OpView& view);
 std::vector<ir::Type> infer_concatenate(const OpView& view);
 std::vector<ir::Type> infer_pad(const OpView& view);
 std::vector<ir::Type> infer_reverse(const OpView& view);
+std::vector<ir::Type> infer_iota(const OpView& view);
 
 sharding::FactorRule reshape_rule(const OpView& view);
 sharding::FactorRule transpose_rule(const OpView& view);
@@ -36,6 +37,14 @@ PreparedKernel prepare_dynamic_update_slice(const OpView& local);
 PreparedKernel prepare_concatenate(const OpView& local);
 PreparedKernel prepare_pad(const OpView& local);
 PreparedKernel prepare_reverse(const OpView& local);
+PreparedKernel prepare_iota(const OpView& local);
+
+/// How fused chains read through an op instead of running it.
+ReadMap read_reshape(const OpView& local);
+ReadMap read_broadcast_in_dim(const OpView& local);
+ReadMap read_slice(const OpView& local);
+ReadMap read_reverse(const OpView& local);
+int64_t iota_dim(const OpView& local);
 
 /// Whole dimensions of a cut operand end where the shard ends.
 ir::AttributeList localize_slice(const OpView& global, const OpView& local);

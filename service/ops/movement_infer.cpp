@@ -250,4 +250,19 @@ std::vector<ir::Type> infer_reverse(const OpView& view) {
   return agree(view, "reverse C1", {from});
 }
 
+std::vector<ir::Type> infer_iota(const OpView& view) {
+  expect_operand_count(view, "iota", 0);
+  std::vector<ir::Type> results = declared(view, "iota", 1);
+  const ir::Type& to = results[0];
+  if (!to.is_tensor() || to.dtype() == tensor::DType::kBool) {
+    reject(view, "iota: output must be a tensor of numbers, got " + ir::to_string(to));
+  }
+  const int64_t dim = ir::int_or(attributes_of(view), "iota_dimension", -1);
+  if (dim < 0 || dim >= to.rank()) {
+    reject(view, "iota C1: iota_dimension must be below the output's rank " + std::to_string(to.rank()) + ", got " +
+                     std::to_string(dim));
+  }
+  return results;
+}
+
 }  // namespace meshd::ops
