@@ -233,6 +233,18 @@ TEST(dynamic_update_slice, replaces_a_clamped_window_in_place_or_not) {
   }
 }
 
+TEST(iota, counts_along_its_dimension_from_the_shard_on) {
+  Instance iota = movement("iota", {{"iota_dimension", int_attribute(1)}});
+  iota.declared = {f32_type({3, 700, 50})};
+  for (const Cut cut : {Cut::kOneCall, Cut::kBackwards}) {
+    const std::vector<float> values = iota.run({}, cut, false, {5, 70, 9})[0].values<float>();
+    int64_t at = 0;
+    for_each_index({3, 700, 50}, [&](const Dims& index) {
+      ASSERT_EQ(values[static_cast<size_t>(at++)], static_cast<float>(index[1] + 70)) << tensor::to_string(index);
+    });
+  }
+}
+
 TEST(movement, messages_name_the_constraint) {
   EXPECT_EQ(message_of(movement("transpose", {{"permutation", ints_attribute({0, 0})}}), {f32_type({2, 3})}),
             "transpose C2: permutation must be distinct, got 0 twice");
