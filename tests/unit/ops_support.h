@@ -66,11 +66,11 @@ ir::Attribute scalar(tensor::DType dtype, T value) {
 
 /// One op, owning what its view points to.
 struct Instance {
-  std::vector<ir::Type> operands;
-  std::vector<ir::Type> results;
-  ir::AttributeList attributes;
-  std::vector<ir::Region> regions;
-  ir::Function function;
+  std::vector<ir::Type> operands = {};
+  std::vector<ir::Type> results = {};
+  ir::AttributeList attributes = {};
+  std::vector<ir::Region> regions = {};
+  ir::Function function = {};
   ir::Location location{.line = 7, .column = 3, .calls = {}, .name = {}};
 
   [[nodiscard]] ops::OpView view() const { return {operands, results, &attributes, regions, &function, &location}; }

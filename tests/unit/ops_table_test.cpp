@@ -34,7 +34,7 @@ TEST(OpTable, every_row_says_what_it_is) {
 TEST(OpTable, signatures_are_consistent) {
   for (const OpDef& def : all_ops()) {
     EXPECT_GE(def.signature.operand_min, 0) << def.name;
-    if (def.signature.operand_max >= 0) EXPECT_GE(def.signature.operand_max, def.signature.operand_min) << def.name;
+    EXPECT_TRUE(def.signature.operand_max == -1 || def.signature.operand_max >= def.signature.operand_min) << def.name;
     std::set<std::string_view> names;
     for (const AttributeSpec& attribute : def.signature.attributes) {
       EXPECT_TRUE(names.insert(attribute.name).second) << def.name << " " << attribute.name;
@@ -45,7 +45,9 @@ TEST(OpTable, signatures_are_consistent) {
 
 TEST(OpTable, bodies_have_what_runs_them) {
   for (const OpDef& def : all_ops()) {
-    if (const auto* kernel = std::get_if<LocalKernel>(&def.body)) EXPECT_NE(kernel->prepare, nullptr) << def.name;
+    if (const auto* kernel = std::get_if<LocalKernel>(&def.body)) {
+      EXPECT_NE(kernel->prepare, nullptr) << def.name;
+    }
     if (const auto* group = std::get_if<GroupKernel>(&def.body)) {
       EXPECT_NE(group->prepare, nullptr) << def.name;
       EXPECT_NE(group->groups, nullptr) << def.name;
