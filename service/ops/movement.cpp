@@ -52,6 +52,7 @@ std::vector<OpDef> make_rows() {
                   .infer = infer_broadcast_in_dim,
                   .rule = broadcast_in_dim_rule,
                   .body = LocalKernel{prepare_broadcast_in_dim},
+                  .new_dims_may_be_cut = true,
                   .fuse = {.read = read_broadcast_in_dim}});
   rows.push_back({.name = "stablehlo.slice",
                   .summary = "a part with constant bounds and strides",
@@ -103,7 +104,8 @@ std::vector<OpDef> make_rows() {
        .signature = {.operand_min = 2, .operand_max = -1, .region_count = 0},
        .infer = infer_dynamic_update_slice,
        .rule = dynamic_update_slice_rule,
-       .body = LocalKernel{prepare_dynamic_update_slice}});
+       .body = LocalKernel{prepare_dynamic_update_slice},
+       .localize = localize_dynamic_update_slice});
   rows.push_back(
       {.name = "stablehlo.concatenate",
        .summary = "operands one after another along a dimension",

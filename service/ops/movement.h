@@ -50,5 +50,7 @@ int64_t iota_dim(const OpView& local);
 ir::AttributeList localize_slice(const OpView& global, const OpView& local);
 /// slice_sizes of the local result.
 ir::AttributeList localize_dynamic_slice(const OpView& global, const OpView& local);
+/// Adds the dims of the whole, which start indices are clamped to.
+ir::AttributeList localize_dynamic_update_slice(const OpView& global, const OpView& local);
 
 }  // namespace meshd::ops

@@ -1,6 +1,9 @@
 // Kernels of the movement family: each is one or a few strided copies, prepared from local types and attributes.
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <memory>
+#include <string_view>
 
 #include "service/kernels/index_value.h"
 #include "service/kernels/movement.h"
@@ -12,6 +15,11 @@ namespace {
 
 using kernels::StridedCopy;
 using tensor::Dims;
+
+constexpr size_t kMaxRank = 64;
+// What localize_dynamic_update_slice adds where shapes are cut.
+constexpr std::string_view kGlobalDims = "meshd.global_dims";
+constexpr std::string_view kGlobalUpdateDims = "meshd.global_update_dims";
 
 int64_t elem_bytes(const ir::Type& type) { return tensor::size_bytes(type.dtype()); }
 int64_t element_count(const ir::Type& type) { return tensor::element_count(type.dims()); }
@@ -153,24 +161,23 @@ PreparedKernel prepare_dynamic_slice(const OpView& local) {
 PreparedKernel prepare_dynamic_update_slice(const OpView& local) {
   const Dims dims = local.operands[0].dims();
   const Dims window = local.operands[1].dims();
+  // A cut operand: starts count from the whole's beginning and are clamped to the whole, each shard takes what falls
+  // into it.
+  const Dims global_dims = ir::ints_or(attributes_of(local), kGlobalDims, dims);
+  const Dims global_window = ir::ints_or(attributes_of(local), kGlobalUpdateDims, window);
+  const size_t rank = dims.size();
+  if (rank > kMaxRank)
+    reject(local, "unsupported_op", "dynamic_update_slice of more than 64 dimensions is not supported");
   const int64_t elem = elem_bytes(local.operands[0]);
   const tensor::DType dtype = start_dtype(local, 2);
   const int64_t rows = first_or_one(dims);
-  const int64_t update_rows = first_or_one(window);
-  const Dims row_dims = without_first(dims);
-  const Dims row_window = without_first(window);
-  const int64_t row_bytes = tensor::element_count(row_dims) * elem;
-  const int64_t update_row_bytes = tensor::element_count(row_window) * elem;
+  const int64_t row_bytes = tensor::element_count(without_first(dims)) * elem;
   const RowUnits units(rows, row_bytes);
-  auto row_copy = std::make_shared<const StridedCopy>(row_window, tensor::row_major_strides(row_dims),
-                                                      tensor::row_major_strides(row_window), elem);
-  // All rows of the update in one go, for a call that has all units: rows may be tiny.
-  auto whole_copy = std::make_shared<const StridedCopy>(window, tensor::row_major_strides(dims),
-                                                        tensor::row_major_strides(window), elem);
   PreparedKernel kernel;
   kernel.unit_count = units.unit_count;
-  kernel.bytes = 2.0 * static_cast<double>(update_rows * update_row_bytes);
+  kernel.bytes = 2.0 * static_cast<double>(element_count(local.operands[1]) * elem);
   kernel.in_place = {{0, 0}};
+  kernel.uses_offsets = true;
   kernel.run = [=](const KernelCall& call) {
     const int64_t begin = call.begin * units.rows_per_unit;
     const int64_t end = std::min(rows, call.end * units.rows_per_unit);
@@ -179,16 +186,23 @@ PreparedKernel prepare_dynamic_update_slice(const OpView& local) {
       std::memcpy(call.results[0] + begin * row_bytes, call.operands[0] + begin * row_bytes,
                   static_cast<size_t>((end - begin) * row_bytes));
     }
-    const int64_t offset = window_offset(call, 2, dtype, dims, window);
-    if (begin == 0 && end == rows) {
-      whole_copy->run(call.results[0] + offset * elem, call.operands[1]);
-      return;
+    std::array<int64_t, kMaxRank> to;
+    std::array<int64_t, kMaxRank> from;
+    std::array<int64_t, kMaxRank> extent;
+    for (size_t d = 0; d < rank; ++d) {
+      int64_t start = 0;
+      if (global_window[d] != global_dims[d]) {
+        start =
+            kernels::clamp_start(kernels::read_index(call.operands[2 + d], dtype), global_window[d], global_dims[d]);
+        if (call.result_offsets != nullptr) start -= call.result_offsets[d];
+      }
+      to[d] = std::max(start, d == 0 ? begin : int64_t{0});
+      from[d] = to[d] - start;
+      extent[d] = std::min(start + window[d], d == 0 ? end : dims[d]) - to[d];
+      if (extent[d] <= 0) return;
     }
-    const int64_t first = row_bytes == 0 ? 0 : offset * elem / row_bytes;
-    const int64_t within = offset * elem - first * row_bytes;
-    for (int64_t row = std::max(begin, first); row < std::min(end, first + update_rows); ++row) {
-      row_copy->run(call.results[0] + row * row_bytes + within, call.operands[1] + (row - first) * update_row_bytes);
-    }
+    kernels::copy_block(call.results[0], dims, {to.data(), rank}, call.operands[1], window, {from.data(), rank},
+                        {extent.data(), rank}, elem);
   };
   return kernel;
 }
@@ -310,6 +324,14 @@ ir::AttributeList localize_slice(const OpView& global, const OpView& local) {
 
 ir::AttributeList localize_dynamic_slice(const OpView& global, const OpView& local) {
   return replaced(global, "slice_sizes", local.results[0].dims());
+}
+
+ir::AttributeList localize_dynamic_update_slice(const OpView& global, const OpView& local) {
+  ir::AttributeList list = attributes_of(global);
+  if (global.operands[0].dims() == local.operands[0].dims()) return list;
+  list.emplace_back(std::string(kGlobalDims), ir::Attribute{ir::IntArrayAttr{global.operands[0].dims(), "i64"}});
+  list.emplace_back(std::string(kGlobalUpdateDims), ir::Attribute{ir::IntArrayAttr{global.operands[1].dims(), "i64"}});
+  return list;
 }
 
 }  // namespace meshd::ops

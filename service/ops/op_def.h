@@ -197,6 +197,10 @@ struct OpDef {
   std::optional<kernels::ScalarOp> (*combine)(const OpView&) = nullptr;
   /// The result may be cut any way: each shard computes its own block from KernelCall::result_offsets (iota).
   bool free_result_layout = false;
+  /// Factors that only results have may be cut (broadcast_in_dim: every shard repeats what it has). Elsewhere a
+  /// pass-through factor is cut only where both an operand and a result have it: the two sides of a reshape that part,
+  /// the update of a dynamic_update_slice and the window of a gather stay whole.
+  bool new_dims_may_be_cut = false;
   /// Local attributes for a cut op, where the local kernel cannot tell them from its local types. Null: as they are.
   ir::AttributeList (*localize)(const OpView& global, const OpView& local) = nullptr;
   /// How the plan may fuse it with its neighbours; nothing set: only as ScalarMath, or not at all.

@@ -66,8 +66,13 @@ std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& de
   std::vector<bool> uncut(rule.factors.size());
   for (size_t f = 0; f < uncut.size(); ++f) {
     const sharding::FactorKind kind = rule.factors[f].kind;
+    const auto has = [f](const sharding::TensorFactors& tensor) { return has_factor(tensor, static_cast<int>(f)); };
+    const bool in_operands = std::any_of(rule.operands.begin(), rule.operands.end(), has);
+    const bool in_results = std::any_of(rule.results.begin(), rule.results.end(), has);
+    const bool one_sided = in_operands ? !in_results : !def.new_dims_may_be_cut;
     uncut[f] = kind == sharding::FactorKind::kNeedReplication || kind == sharding::FactorKind::kPermutation ||
-               (kind == sharding::FactorKind::kReduction && !may_reduce);
+               (kind == sharding::FactorKind::kReduction && !may_reduce) ||
+               (kind == sharding::FactorKind::kPassThrough && one_sided);
   }
   return uncut;
 }

@@ -63,13 +63,14 @@ struct Instance {
   std::vector<ir::Region> regions = {};
   const ir::Function* function = nullptr;
   std::vector<ir::Type> declared = {};  ///< result types that the text writes; empty: inferred
+  bool skip_infer = false;              ///< `declared` are local types, which infer need not agree with
 
   [[nodiscard]] ops::OpView view(const std::vector<ir::Type>& operands, const std::vector<ir::Type>& results) const {
     return {
         .operands = operands, .results = results, .attributes = &attributes, .regions = regions, .function = function};
   }
   [[nodiscard]] std::vector<ir::Type> infer(const std::vector<ir::Type>& operands) const {
-    return def->infer(view(operands, declared));
+    return skip_infer ? declared : def->infer(view(operands, declared));
   }
   [[nodiscard]] std::string rule(const std::vector<ir::Type>& operands) const {
     const std::vector<ir::Type> results = infer(operands);

@@ -233,6 +233,43 @@ TEST(dynamic_update_slice, replaces_a_clamped_window_in_place_or_not) {
   }
 }
 
+TEST(dynamic_update_slice, shards_of_a_cut_operand_make_up_the_whole) {
+  // 10x6 updated by 4x6 at a computed row, cut into shards of 3 rows (the last one padded) and 3 columns.
+  const Instance update = movement("dynamic_update_slice", {});
+  std::vector<float> values(4 * 6);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = -1.0F - static_cast<float>(i);
+  for (const int32_t row : {-3, 0, 1, 2, 5, 6, 99}) {
+    const std::vector<Array> operands = {counting({10, 6}), f32({4, 6}, values), i32({}, {row}), i32({}, {7})};
+    const std::vector<float> whole = update.run(operands)[0].values<float>();
+    for (int64_t r = 0; r < 4; ++r) {
+      for (int64_t c = 0; c < 2; ++c) {
+        std::vector<float> part(9, 0);
+        std::vector<float> update_part;
+        for (int64_t i = 0; i < 9; ++i) {
+          if (r * 3 + i / 3 < 10)
+            part[static_cast<size_t>(i)] = static_cast<float>((r * 3 + i / 3) * 6 + c * 3 + i % 3);
+        }
+        for (int64_t i = 0; i < 12; ++i) update_part.push_back(values[static_cast<size_t>(i / 3 * 6 + c * 3 + i % 3)]);
+        Instance local = update;
+        const std::vector<ir::Type> global_types = {f32_type({10, 6}), f32_type({4, 6})};
+        const std::vector<ir::Type> local_types = {f32_type({3, 3}), f32_type({4, 3})};
+        local.attributes = update.def->localize(update.view(global_types, {}), update.view(local_types, {}));
+        local.skip_infer = true;
+        local.declared = {f32_type({3, 3})};
+        const std::vector<float> got = local
+                                           .run({f32({3, 3}, part), f32({4, 3}, update_part), operands[2], operands[3]},
+                                                Cut::kOneCall, false, {r * 3, c * 3})[0]
+                                           .values<float>();
+        for (int64_t i = 0; i < 9; ++i) {
+          if (r * 3 + i / 3 >= 10) continue;
+          EXPECT_EQ(got[static_cast<size_t>(i)], whole[static_cast<size_t>((r * 3 + i / 3) * 6 + c * 3 + i % 3)])
+              << row << " " << r;
+        }
+      }
+    }
+  }
+}
+
 TEST(iota, counts_along_its_dimension_from_the_shard_on) {
   Instance iota = movement("iota", {{"iota_dimension", int_attribute(1)}});
   iota.declared = {f32_type({3, 700, 50})};
