@@ -35,7 +35,8 @@ template <FixedString kName>
 std::vector<ir::Type> infer_annotation(const OpView& view) {
   std::vector<ir::Type> results = infer_identity<kName>(view);
   const auto& list = shardings_of(view, std::string(kName.view()), "sharding", 1);
-  if (list[0].rank() != results[0].rank()) {
+  const bool any_rank = list[0].mesh->is_maximal() && list[0].dims.empty();
+  if (list[0].rank() != results[0].rank() && !any_rank) {
     reject(view, "invalid_spec",
            std::string(kName.view()) + ": the sharding has " + std::to_string(list[0].rank()) + " dimensions, " +
                ir::to_string(results[0]) + " has " + std::to_string(results[0].rank()));
