@@ -1,6 +1,7 @@
 #include "service/program/inline_calls.h"
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <unordered_map>
 
@@ -76,10 +77,9 @@ class Inliner {
     ops(entry, entry.body.ops, map, main_.body, {});
     out_.functions.push_back(std::move(main_));
     // Functions that custom calls name (called_computations) stay beside @main as they are.
-    for (size_t next = 0; next < referenced_.size(); ++next) {
-      const auto found = functions_.find(referenced_[next]);
-      if (found == functions_.end() || out_.find_function(referenced_[next]) != nullptr) continue;
-      out_.functions.push_back(*found->second);
+    for (const std::string& name : referenced_) {
+      const auto found = functions_.find(name);
+      if (found != functions_.end() && found->second != &entry) out_.functions.push_back(*found->second);
     }
     return std::move(out_);
   }
@@ -126,7 +126,7 @@ class Inliner {
     const auto* list = called == nullptr ? nullptr : called->as<ir::ArrayAttr>();
     if (list == nullptr) return;
     for (const ir::Attribute& each : list->values) {
-      if (const auto* symbol = each.as<ir::SymbolAttr>()) referenced_.push_back(symbol->name);
+      if (const auto* symbol = each.as<ir::SymbolAttr>()) referenced_.insert(symbol->name);
     }
   }
 
@@ -167,7 +167,7 @@ class Inliner {
   std::unordered_map<std::string_view, const ir::Function*> functions_;
   ir::Module out_;
   ir::Function main_;
-  std::vector<std::string> referenced_;
+  std::set<std::string> referenced_;
 };
 
 }  // namespace
