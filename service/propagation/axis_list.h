@@ -1,0 +1,37 @@
+// Lists of axes, major first, compared as Shardy compares them: which is a prefix of which, what two of them can agree
+// on.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "service/sharding/tensor_sharding.h"
+
+namespace meshd::propagation {
+
+using sharding::AxisRef;
+using AxisList = std::vector<AxisRef>;
+
+/// `outer` covers all of `inner`: "x" contains "x":(2)2, "x":(1)4 contains "x":(1)2.
+bool contains(const AxisRef& outer, const AxisRef& inner, const mesh::Mesh& mesh);
+/// Both begin at the same place and `shorter` is no longer: "x":(2)2 is a prefix of "x":(2)4, and every axis of itself.
+bool is_prefix(const AxisRef& shorter, const AxisRef& longer, const mesh::Mesh& mesh);
+/// The longest prefix of `axis` that shares nothing with any of `others`: "x" against "x":(2)2 leaves "x":(1)2.
+std::optional<AxisRef> prefix_beside(const AxisRef& axis, const AxisList& others, const mesh::Mesh& mesh);
+
+/// Appends an axis, merged with the last where they are adjacent parts of one.
+void append(AxisList& list, const AxisRef& axis, const mesh::Mesh& mesh);
+/// Product of sizes.
+int64_t size_of(const AxisList& list, const mesh::Mesh& mesh);
+
+enum class PrefixStatus : uint8_t { kNone, kEqual, kStrict };
+/// Is `first` a prefix of `second`? Only its last axis may be a part of its counterpart.
+PrefixStatus prefix_status(const AxisList& first, const AxisList& second, const mesh::Mesh& mesh);
+
+enum class Growth : bool { kForbidden, kAllowed };
+/// What two lists have in common, and longer as long as they do not contradict each other. {"a"} and {"a","b"} give
+/// {"a","b"}, and may grow on; {"a","b"} and {"a","c"} give {"a"}, and may not. Without growth `known` is the most.
+/// `growth` says afterwards whether a third list may still add to it.
+AxisList agree(const AxisList& known, const AxisList& next, Growth& growth, const mesh::Mesh& mesh);
+
+}  // namespace meshd::propagation

@@ -1,0 +1,150 @@
+// The program as propagation sees it: tensors, nodes and blocks, with uses in the order that MLIR would walk them
+// (which decides ties). Built from the IR, rearranged by the import steps, read by the driver, written back as IR by
+// emit().
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "service/ir/program.h"
+#include "service/ops/op_def.h"
+#include "service/propagation/placement.h"
+#include "service/propagation/propagate.h"
+
+namespace meshd::propagation {
+
+/// Operand `operand` of node `node`.
+struct Use {
+  int node = 0;
+  int operand = 0;
+  friend bool operator==(const Use&, const Use&) = default;
+};
+
+/// A value. Targets of a data-flow edge (loop results and carried values, a computation's results) share the placement
+/// of the edge's result, their `holder`.
+struct Tensor {
+  const ir::Type* type = nullptr;
+  int holder = -1;  ///< tensor whose `placement` this one's is; itself for most
+  int node = -1;    ///< that gives it; -1: argument of `block`
+  int block = -1;
+  ir::ValueId value = ir::kNoValue;  ///< in the program that the graph was built from
+  std::vector<Use> uses;             ///< oldest first
+  std::optional<Placement> placement;
+  Origin origin;
+
+  [[nodiscard]] bool is_tensor() const { return type->is_tensor(); }
+  [[nodiscard]] bool is_scalar() const { return is_tensor() && type->rank() == 0; }
+};
+
+enum class NodeKind : uint8_t {
+  kOp,          ///< an op without regions of interest; has a rule or none
+  kRegions,     ///< while, case, if, optimization_barrier, manual_computation
+  kFrame,       ///< a call whose body stands in its block
+  kEdge,        ///< Shardy's data_flow_edge: sources and targets are one value
+  kConstraint,  ///< sharding_constraint or reshard; the placement it asks for is its result's
+  kBarrier,     ///< propagation_barrier
+  kGroup,       ///< sharding_group
+  kTerminator,
+};
+
+/// What an edge does at the border of a manual computation.
+enum class Border : uint8_t { kNone, kInto, kOutOf };
+
+struct Node {
+  NodeKind kind = NodeKind::kOp;
+  const ir::Op* op = nullptr;  ///< null for frames, edges and constraints that import put in
+  const ops::OpDef* def = nullptr;
+  int block = -1;
+  std::vector<int> operands;  ///< tensors
+  std::vector<int> results;
+  std::vector<int> blocks;
+  std::vector<int> edges;  ///< by operand: the edge it is a source of, -1 for none; empty for none at all
+  std::shared_ptr<const sharding::FactorRule> rule;
+  bool rule_known = false;
+  bool is_copy = false;  ///< of a constant, for one use
+  bool erased = false;
+  bool queued = false;
+  int32_t frame = -1;  ///< kFrame: in Module::inlined_calls
+  int32_t line = 0;
+  int64_t group = -1;  ///< kGroup
+  // kEdge:
+  std::vector<Use> sources;
+  std::vector<int> other_targets;  ///< besides the operand: carried values inside of a loop
+  Border border = Border::kNone;
+  std::optional<Placement> outer;  ///< of the manual computation's operand or result as written: has the manual axes
+  std::vector<int> manual_axes;
+  // kRegions of a manual computation:
+  std::vector<Placement> in_placements;
+  std::vector<Placement> out_placements;
+};
+
+struct Block {
+  int node = -1;  ///< that it belongs to; -1: the function
+  std::vector<int> arguments;
+  std::vector<int> nodes;
+};
+
+struct FunctionResult {
+  std::optional<Placement> placement;
+  Origin origin;
+};
+
+/// One program. Block 0 is @main's. One thread.
+class Graph {
+ public:
+  std::vector<Tensor> tensors;
+  std::vector<Node> nodes;
+  std::vector<Block> blocks;
+  std::vector<FunctionResult> results;
+  MeshTable meshes;
+  const ir::Module* module = nullptr;
+  const ir::Function* function = nullptr;
+
+  Tensor& tensor(int id) { return tensors[static_cast<size_t>(id)]; }
+  [[nodiscard]] const Tensor& tensor(int id) const { return tensors[static_cast<size_t>(id)]; }
+  Node& node(int id) { return nodes[static_cast<size_t>(id)]; }
+  [[nodiscard]] const Node& node(int id) const { return nodes[static_cast<size_t>(id)]; }
+  Block& block(int id) { return blocks[static_cast<size_t>(id)]; }
+  [[nodiscard]] const Block& block(int id) const { return blocks[static_cast<size_t>(id)]; }
+
+  int add_tensor(const ir::Type& type, ir::ValueId value, int node_id, int block_id);
+  int add_node(Node node);
+  int add_block(int node_id);
+
+  std::optional<Placement>& placement(int tensor_id) { return tensor(tensor(tensor_id).holder).placement; }
+  [[nodiscard]] const std::optional<Placement>& placement(int tensor_id) const {
+    return tensor(tensor(tensor_id).holder).placement;
+  }
+  void set_placement(int tensor_id, Placement placement, Origin origin);
+
+  /// Adds a node's uses of its operands.
+  void add_uses(int node_id);
+  void set_operand(int node_id, int operand, int tensor_id);
+  /// Lets all users of `from` use `to` instead, except `except`; newest first, as MLIR does.
+  void replace_uses(int from, int to, int except);
+  /// Takes a node out of its block and its uses away. Its results must be unused.
+  void erase(int node_id);
+  /// Places a node into the block where `tensor_id` is born, right behind that place.
+  void place_behind(int node_id, int tensor_id);
+  /// Drops erased nodes out of the lists of all blocks.
+  void sweep();
+
+  /// True when another op defines it or it is the same placement as before.
+  [[nodiscard]] bool is_edge_target(int tensor_id) const {
+    const Tensor& t = tensor(tensor_id);
+    return t.holder != tensor_id || (t.node >= 0 && node(t.node).kind == NodeKind::kEdge);
+  }
+};
+
+/// The role of a node's row where it is structural, or nothing.
+std::optional<ops::Structural> role_of(const Node& node);
+/// Nothing happens but its results: may be dropped when they are not used.
+bool is_pure(const Graph& graph, int node_id);
+bool is_constraint(const Graph& graph, int node_id);
+bool is_manual(const Graph& graph, int node_id);
+
+/// The graph of a program's @main: all annotations of the text and the seeds set, no edges yet.
+Graph build_graph(const ir::Module& module, const Options& options);
+
+}  // namespace meshd::propagation

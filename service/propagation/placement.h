@@ -1,0 +1,51 @@
+// A sharding while it is worked out: like sharding::TensorSharding, with the mesh as a number of a table.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "service/ir/program.h"
+#include "service/propagation/axis_list.h"
+#include "service/sharding/tensor_sharding.h"
+
+namespace meshd::propagation {
+
+/// A sharding; `mesh` is a row of MeshTable. Value.
+struct Placement {
+  int mesh = 0;
+  std::vector<sharding::DimSharding> dims;
+  AxisList replicated;
+  AxisList unreduced;
+  sharding::ReductionKind unreduced_kind = sharding::ReductionKind::kSum;
+
+  friend bool operator==(const Placement&, const Placement&) = default;
+  [[nodiscard]] bool is_closed() const;
+  /// Every dimension open, no axis anywhere.
+  [[nodiscard]] bool is_blank() const;
+  /// No axes in dimensions, replicated or unreduced.
+  [[nodiscard]] bool has_no_axes() const;
+};
+
+/// Meshes of a program by name and content. Built once, then read.
+class MeshTable {
+ public:
+  /// Row of this mesh under this name; an unknown pair gets a new one.
+  int intern(const std::string& name, const mesh::MeshRef& mesh);
+  [[nodiscard]] const mesh::Mesh& mesh(int row) const { return *rows_[static_cast<size_t>(row)].mesh; }
+  /// Rows of one content have one number: shardings propagate between them.
+  [[nodiscard]] int content(int row) const { return rows_[static_cast<size_t>(row)].content; }
+  /// The sharding with axes of size one left out.
+  Placement read(const sharding::TensorSharding& sharding);
+  /// Closed, without priorities and replicated axes.
+  [[nodiscard]] sharding::TensorSharding write(const Placement& placement) const;
+
+ private:
+  struct Row {
+    std::string name;
+    mesh::MeshRef mesh;
+    int content;
+  };
+  std::vector<Row> rows_;
+};
+
+}  // namespace meshd::propagation

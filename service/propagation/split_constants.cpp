@@ -1,0 +1,206 @@
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "service/propagation/import_steps.h"
+#include "service/propagation/op_class.h"
+
+namespace meshd::propagation {
+namespace {
+
+/// Splits one function: a body with the regions in it, but without the bodies of calls, which are functions of their
+/// own.
+class Splitter {
+ public:
+  explicit Splitter(Graph& graph) : graph_(graph) {}
+
+  /// True when the body holds nothing but what keeps constants constant.
+  bool split(int block) {
+    walk(block);
+    remove_unused();
+    place_clones();
+    return only_constant_work_;
+  }
+
+ private:
+  void walk(int block) {
+    const std::vector<int> nodes = graph_.block(block).nodes;
+    for (const int id : nodes) {
+      if (graph_.node(id).kind == NodeKind::kFrame) {
+        frame_keeps_[id] = Splitter(graph_).split(graph_.node(id).blocks[0]);
+      }
+      visit(id);
+      if (graph_.node(id).kind != NodeKind::kRegions) continue;
+      const std::vector<int> inner = graph_.node(id).blocks;
+      for (const int each : inner) walk(each);
+    }
+  }
+
+  [[nodiscard]] bool keeps(int id) const {
+    const Node& node = graph_.node(id);
+    return node.kind == NodeKind::kFrame ? frame_keeps_.at(id) : keeps_constants(node);
+  }
+
+  [[nodiscard]] bool is_split(int tensor) const {
+    const int node = graph_.tensor(tensor).node;
+    return node >= 0 && kind_.count(node) != 0;
+  }
+
+  void visit(int id) {
+    const Node& node = graph_.node(id);
+    if (node.kind == NodeKind::kGroup) return;
+    bool constant = is_constant(node);
+    if (!constant && keeps(id)) {
+      constant = true;
+      for (const int operand : node.operands) {
+        const int def = graph_.tensor(operand).node;
+        const auto found = def >= 0 ? kind_.find(def) : kind_.end();
+        if (found == kind_.end() || !found->second) constant = false;
+      }
+    }
+    if (constant) {
+      kind_[id] = true;
+      constants_.push_back(id);
+      return;
+    }
+    if (!keeps(id) && node.kind != NodeKind::kTerminator) only_constant_work_ = false;
+    if (is_broadcast(node) && graph_.tensor(node.operands[0]).is_scalar()) {
+      kind_[id] = false;
+      scalar_broadcasts_.push_back(id);
+      return;
+    }
+    for (size_t i = 0; i < graph_.node(id).operands.size(); ++i) {
+      const int operand = graph_.node(id).operands[i];
+      if (!is_split(operand) || graph_.tensor(operand).is_scalar()) continue;
+      std::unordered_map<int, int> copies;
+      graph_.set_operand(id, static_cast<int>(i), copy(operand, copies));
+    }
+  }
+
+  /// A copy of `tensor` with all of the computation that leads to it, scalars left out: they are never cut.
+  int copy(int tensor, std::unordered_map<int, int>& copies) {
+    if (graph_.tensor(tensor).is_scalar() || graph_.tensor(tensor).node < 0) return tensor;
+    if (const auto found = copies.find(tensor); found != copies.end()) return found->second;
+    const int original = graph_.tensor(tensor).node;
+    std::vector<int> operands;
+    const std::vector<int> old_operands = graph_.node(original).operands;
+    for (const int operand : old_operands) operands.push_back(copy(operand, copies));
+    const int made = clone(original, operands, copies, graph_.node(original).block);
+    before_[original].push_back(made);
+    copy_groups(original, tensor, copies);
+    return copies.at(tensor);
+  }
+
+  void copy_groups(int original, int tensor, std::unordered_map<int, int>& copies) {
+    const std::vector<Use> uses = graph_.tensor(tensor).uses;
+    for (const Use& use : uses) {
+      if (graph_.node(use.node).kind != NodeKind::kGroup) continue;
+      before_[original].push_back(clone(use.node, {copies.at(tensor)}, copies, graph_.node(original).block));
+    }
+  }
+
+  /// A copy of a node (with what is in it) that stands in no list yet; its results go into `copies`.
+  int clone(int original, std::vector<int> operands, std::unordered_map<int, int>& copies, int block) {
+    Node node = graph_.node(original);
+    node.is_copy = true;
+    node.block = block;
+    node.operands = std::move(operands);
+    node.results.clear();
+    node.blocks.clear();
+    const int id = graph_.add_node(std::move(node));
+    const std::vector<int> results = graph_.node(original).results;
+    for (const int result : results) {
+      const int made = clone_tensor(result, id, -1);
+      graph_.node(id).results.push_back(made);
+      copies[result] = made;
+    }
+    const std::vector<int> inner = graph_.node(original).blocks;
+    for (const int each : inner) {
+      const int body = clone_block(each, id, copies);
+      graph_.node(id).blocks.push_back(body);
+    }
+    graph_.add_uses(id);
+    return id;
+  }
+
+  int clone_tensor(int original, int node, int block) {
+    const Tensor from = graph_.tensor(original);
+    const int made = graph_.add_tensor(*from.type, from.value, node, block);
+    graph_.tensor(made).placement = from.placement;
+    graph_.tensor(made).origin = from.origin;
+    return made;
+  }
+
+  int clone_block(int original, int node, std::unordered_map<int, int>& copies) {
+    const int body = graph_.add_block(node);
+    const Block from = graph_.block(original);
+    for (const int argument : from.arguments) {
+      const int made = clone_tensor(argument, -1, body);
+      graph_.block(body).arguments.push_back(made);
+      copies[argument] = made;
+    }
+    for (const int inner : from.nodes) {
+      if (graph_.node(inner).erased) continue;
+      std::vector<int> operands;
+      const std::vector<int> old_operands = graph_.node(inner).operands;
+      for (const int operand : old_operands) {
+        const auto found = copies.find(operand);
+        operands.push_back(found == copies.end() ? operand : found->second);
+      }
+      const int made = clone(inner, std::move(operands), copies, body);
+      graph_.block(body).nodes.push_back(made);
+    }
+    return body;
+  }
+
+  void remove_unused() {
+    for (const int id : scalar_broadcasts_) remove_if_unused(id);
+    for (size_t i = constants_.size(); i-- > 0;) remove_if_unused(constants_[i]);
+  }
+
+  void remove_if_unused(int id) {
+    for (const int result : graph_.node(id).results) {
+      for (const Use& use : graph_.tensor(result).uses) {
+        if (graph_.node(use.node).kind != NodeKind::kGroup) return;
+      }
+    }
+    for (const int result : graph_.node(id).results) {
+      const std::vector<Use> uses = graph_.tensor(result).uses;
+      for (const Use& use : uses) graph_.erase(use.node);
+    }
+    graph_.erase(id);
+  }
+
+  /// Clones stand in front of what they are copies of.
+  void place_clones() {
+    std::set<int> touched;
+    for (const auto& [original, clones] : before_) touched.insert(graph_.node(original).block);
+    for (const int block : touched) {
+      std::vector<int> nodes;
+      for (const int id : graph_.block(block).nodes) {
+        if (const auto found = before_.find(id); found != before_.end()) {
+          nodes.insert(nodes.end(), found->second.begin(), found->second.end());
+        }
+        nodes.push_back(id);
+      }
+      graph_.block(block).nodes = std::move(nodes);
+    }
+  }
+
+  Graph& graph_;
+  std::unordered_map<int, bool> kind_;  ///< node -> constant (true) or scalar broadcast (false)
+  std::vector<int> constants_;          ///< in the order of the text
+  std::vector<int> scalar_broadcasts_;
+  std::map<int, bool> frame_keeps_;
+  std::unordered_map<int, std::vector<int>> before_;  ///< clones that stand in front of a node
+  bool only_constant_work_ = true;
+};
+
+}  // namespace
+
+void split_constants(Graph& graph) {
+  Splitter(graph).split(0);
+  graph.sweep();
+}
+
+}  // namespace meshd::propagation

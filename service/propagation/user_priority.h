@@ -1,0 +1,29 @@
+// Priorities that users write: dimensions of a later priority are empty and closed, their axes reserved, until it is
+// their turn.
+#pragma once
+
+#include <vector>
+
+#include "service/propagation/graph.h"
+
+namespace meshd::propagation {
+
+/// One annotated value (or result of @main) and what was written.
+struct PrioritizedPlacement {
+  int tensor = -1;
+  int result = -1;
+  Placement written;
+};
+
+/// The dimensions that join in one round.
+struct PriorityRound {
+  int priority = 0;
+  std::vector<PrioritizedPlacement> placements;
+};
+
+/// Takes priorities out of the graph: what is left is round 0; the other rounds are returned, first to last.
+std::vector<PriorityRound> take_priorities(Graph& graph);
+/// Puts the dimensions of a round into the graph as they were written.
+void enter_round(Graph& graph, const PriorityRound& round);
+
+}  // namespace meshd::propagation
