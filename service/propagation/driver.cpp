@@ -255,7 +255,7 @@ class Driver {
         const int row = each.placement->mesh;
         if (graph_.meshes.mesh(row).is_empty()) continue;
         if (common < 0) common = row;
-        if (graph_.meshes.content(common) != graph_.meshes.content(row)) return -1;
+        if (common != row) return -1;
       }
     }
     return common >= 0 && graph_.meshes.mesh(common).is_maximal() ? -1 : common;

@@ -26,6 +26,9 @@ class Emitter {
     module_.name = from.name;
     module_.attributes = from.attributes;
     module_.meshes = from.meshes;
+    for (ir::NamedMesh& mesh : graph.meshes.named()) {
+      if (from.find_mesh(mesh.name) == nullptr) module_.meshes.push_back(std::move(mesh));
+    }
     module_.num_partitions = from.num_partitions;
     module_.num_replicas = from.num_replicas;
     const ir::Function& main = *graph.function;
@@ -44,6 +47,9 @@ class Emitter {
       out_.result_origins.push_back(result.origin);
     }
     module_.functions.push_back(std::move(function_));
+    for (const ir::Function& other : graph_.module->functions) {
+      if (&other != graph_.function) module_.functions.push_back(other);
+    }
     out_.module = std::make_shared<const ir::Module>(std::move(module_));
     return std::move(out_);
   }

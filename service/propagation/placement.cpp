@@ -17,16 +17,46 @@ bool Placement::has_no_axes() const {
          std::all_of(dims.begin(), dims.end(), [](const auto& dim) { return dim.axes.empty(); });
 }
 
+namespace {
+
+/// Written or not, devices in their natural order are the same.
+bool same_devices(const mesh::Mesh& a, const mesh::Mesh& b) {
+  if (a.device_ids == b.device_ids) return true;
+  if (a.axes.empty()) return false;
+  for (int64_t i = 0; i < a.position_count(); ++i) {
+    if (a.device_at(i) != b.device_at(i)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string MeshTable::free_name(const mesh::Mesh& mesh) const {
+  const auto taken = [&](const std::string& name) {
+    return std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return row.name == name; });
+  };
+  std::string stem = "mesh";
+  if (mesh.is_maximal()) stem = "maximal_mesh_" + std::to_string(mesh.device_ids[0]);
+  if (mesh.is_empty()) stem = "empty_mesh";
+  std::string name = stem;
+  for (int i = 0; taken(name); ++i) name = stem + "_" + std::to_string(i);
+  return name;
+}
+
 int MeshTable::intern(const std::string& name, const mesh::MeshRef& mesh) {
-  int content = static_cast<int>(rows_.size());
   for (size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
-    if (row.mesh != mesh && (row.mesh->axes != mesh->axes || row.mesh->device_ids != mesh->device_ids)) continue;
-    if (row.name == name) return static_cast<int>(i);
-    content = row.content;
+    if (row.mesh == mesh || (row.mesh->axes == mesh->axes && same_devices(*row.mesh, *mesh)))
+      return static_cast<int>(i);
   }
-  rows_.push_back({name, mesh, content});
+  rows_.push_back({name.empty() ? free_name(*mesh) : name, mesh});
   return static_cast<int>(rows_.size()) - 1;
+}
+
+std::vector<ir::NamedMesh> MeshTable::named() const {
+  std::vector<ir::NamedMesh> out;
+  for (const Row& row : rows_) out.push_back({row.name, row.mesh, {}});
+  return out;
 }
 
 Placement MeshTable::read(const sharding::TensorSharding& sharding) {

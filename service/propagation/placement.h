@@ -26,25 +26,26 @@ struct Placement {
   [[nodiscard]] bool has_no_axes() const;
 };
 
-/// Meshes of a program by name and content. Built once, then read.
+/// Meshes of a program, one row for each content: shardings propagate within a row. Built once, then read.
 class MeshTable {
  public:
-  /// Row of this mesh under this name; an unknown pair gets a new one.
+  /// Row of this mesh; of several names for one mesh the first counts. A mesh without name is given one, as Shardy
+  /// does.
   int intern(const std::string& name, const mesh::MeshRef& mesh);
   [[nodiscard]] const mesh::Mesh& mesh(int row) const { return *rows_[static_cast<size_t>(row)].mesh; }
-  /// Rows of one content have one number: shardings propagate between them.
-  [[nodiscard]] int content(int row) const { return rows_[static_cast<size_t>(row)].content; }
   /// The sharding with axes of size one left out.
   Placement read(const sharding::TensorSharding& sharding);
   /// Closed, without priorities and replicated axes.
   [[nodiscard]] sharding::TensorSharding write(const Placement& placement) const;
+  /// All meshes under the names that write() uses.
+  [[nodiscard]] std::vector<ir::NamedMesh> named() const;
 
  private:
   struct Row {
     std::string name;
     mesh::MeshRef mesh;
-    int content;
   };
+  std::string free_name(const mesh::Mesh& mesh) const;
   std::vector<Row> rows_;
 };
 

@@ -1,0 +1,5 @@
+meshd_test(propagation_conformance_test SOURCES propagation_conformance_test.cpp propagation_cases.cpp
+  LINKS meshd_propagation meshd_program nlohmann_json::nlohmann_json TIMEOUT 300)
+add_executable(propagation_cases_tool propagation_cases_tool.cpp propagation_cases.cpp)
+target_link_libraries(propagation_cases_tool PRIVATE meshd_propagation meshd_program nlohmann_json::nlohmann_json meshd_options)
+target_compile_definitions(propagation_cases_tool PRIVATE MESHD_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
