@@ -59,7 +59,9 @@ TEST(StorageCatalog, waiting_transactions_share_one_commit_and_one_sync) {
   const CatalogCounters after = catalog.counters();
   EXPECT_EQ(after.transactions - before.transactions, kTransactions + 1);
   EXPECT_EQ(after.commits - before.commits, 2);  // the held one, and all others
-  EXPECT_LE(plan.calls("sql_sync") - syncs_before, 3);
+  const int64_t syncs = plan.calls("sql_sync") - syncs_before;
+  EXPECT_GE(syncs, 2);  // each commit is synced
+  EXPECT_LE(syncs, 3);
   EXPECT_EQ(catalog.read([](Reader& r) { return r.arrays("ann", {}, {.limit = 1000, .cursor = {}}); }).items.size(),
             static_cast<size_t>(kTransactions));
 }
