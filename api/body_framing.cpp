@@ -37,6 +37,14 @@ void BodyFraming::step(char c) {
     case State::kSize:
       step_size(c);
       return;
+    case State::kSizeSpace:
+      // RFC 9112 7.1.1: bad whitespace, to be taken before ';' only.
+      if (c == ';') {
+        state_ = State::kExtension;
+      } else if ((c != ' ' && c != '\t') || ++extra_bytes_ > kExtraBytes) {
+        refuse("a chunk size must be hex digits");
+      }
+      return;
     case State::kExtension:
       if (c == '\r') {
         state_ = State::kSizeLf;
@@ -86,9 +94,10 @@ void BodyFraming::step_size(char c) {
   if (size_digits_ == 0) refuse("a chunk size must be hex digits");
   if (c == '\r') {
     state_ = State::kSizeLf;
-  } else if (c == ';' || c == ' ' || c == '\t') {
-    // RFC 9112 7.1.1: extensions nobody knows are ignored. A space before ';' is old but allowed.
-    state_ = State::kExtension;
+  } else if (c == ';') {
+    state_ = State::kExtension;  // extensions nobody knows are ignored
+  } else if (c == ' ' || c == '\t') {
+    state_ = State::kSizeSpace;
   } else {
     refuse("a chunk size must be hex digits");
   }

@@ -27,7 +27,7 @@ class BodyFraming {
   [[nodiscard]] bool chunked() const { return chunked_; }
 
  private:
-  enum class State { kSize, kExtension, kSizeLf, kData, kDataCr, kDataLf, kTrailer, kTrailerLf, kEnded };
+  enum class State { kSize, kSizeSpace, kExtension, kSizeLf, kData, kDataCr, kDataLf, kTrailer, kTrailerLf, kEnded };
   void step(char c);
   void step_size(char c);
   void step_trailer(char c);

@@ -18,6 +18,8 @@ namespace meshd::api {
 
 namespace {
 
+constexpr size_t kTargetBytes = 8 * 1024;
+constexpr size_t kKnownBytes = 1024;
 constexpr size_t kIdleRead = 4 * 1024;
 constexpr size_t kBodyRead = 64 * 1024;
 constexpr int kTurnRequests = 16;
@@ -34,8 +36,8 @@ Connection::Connection(Reactor& reactor, boost::asio::ip::tcp::socket socket, Pe
     : reactor_(reactor),
       socket_(std::move(socket)),
       peer_(std::move(peer)),
-      scanner_(
-          {static_cast<size_t>(reactor.context().options.head_bytes), 8 * 1024, reactor.context().options.head_fields}),
+      scanner_({static_cast<size_t>(reactor.context().options.head_bytes), kTargetBytes,
+                reactor.context().options.head_fields}),
       guard_(reactor.context().options.minimum_bytes_per_second, reactor.context().options.rate_grace) {}
 
 Connection::~Connection() = default;
@@ -113,12 +115,16 @@ void Connection::advance() {
   if (advancing_) return;
   advancing_ = true;
   int turns = 0;
-  while (step()) {
-    // A client that sends request after request must not keep the others waiting.
-    if (state_ == State::kIdle && ++turns >= kTurnRequests && !input_.empty()) {
-      boost::asio::post(*reactor_.io(), [self = shared_from_this()] { self->advance(); });
-      break;
+  try {
+    while (step()) {
+      // A client that sends request after request must not keep the others waiting.
+      if (state_ == State::kIdle && ++turns >= kTurnRequests && !input_.empty()) {
+        boost::asio::post(*reactor_.io(), [self = shared_from_this()] { self->advance(); });
+        break;
+      }
     }
+  } catch (...) {
+    close();  // no memory for this request: it ends alone
   }
   advancing_ = false;
 }
@@ -165,19 +171,36 @@ bool Connection::step_head() {
     return false;
   }
   if (state_ == State::kIdle) {
+    if (!known_.bytes.empty() && input_.view().starts_with(known_.bytes)) {
+      input_.consume(known_.bytes.size());
+      return begin_request(known_.head);
+    }
     set_state(State::kHead);
     scanner_.reset();
     deadline_ = std::chrono::steady_clock::now() + reactor_.context().options.head_deadline;
   }
-  std::optional<size_t> end;
+  Head head;
   try {
-    end = scanner_.find_end(input_.view());
+    const std::optional<size_t> end = scanner_.find_end(input_.view());
+    if (!end) {
+      read(kIdleRead);
+      return false;
+    }
+    head = take_head(*end);
   } catch (const core::Error& error) {
     return refuse_head(error);
   }
-  if (end) return begin_request(*end);
-  read(kIdleRead);
-  return false;
+  return begin_request(std::move(head));
+}
+
+Head Connection::take_head(size_t head_size) {
+  const ServerOptions& options = reactor_.context().options;
+  const std::string_view bytes = input_.view().substr(0, head_size);
+  Head head = parse_head(bytes, {static_cast<size_t>(options.head_bytes), kTargetBytes, options.head_fields});
+  reactor_.context().bridge.understand(head);
+  if (head_size <= kKnownBytes) known_ = {std::string(bytes), head};
+  input_.consume(head_size);
+  return head;
 }
 
 bool Connection::refuse_head(const core::Error& error) {
@@ -187,23 +210,13 @@ bool Connection::refuse_head(const core::Error& error) {
   return run_here();
 }
 
-bool Connection::begin_request(size_t head_size) {
-  const ServerOptions& options = reactor_.context().options;
+bool Connection::begin_request(Head head) {
   deadline_ = Time::max();
   continue_sent_ = false;
-  Exchange::Plan plan = Exchange::Plan::kRunHere;
-  try {
-    Head head = parse_head(input_.view().substr(0, head_size),
-                           {static_cast<size_t>(options.head_bytes), 8 * 1024, options.head_fields});
-    exchange_ = std::make_unique<Exchange>(reactor_.context(), std::move(head), peer_);
-    exchange_->count_in(static_cast<int64_t>(input_.view().size()));
-    exchange_->set_client_gone([fd = fd()] { return is_peer_gone(fd); });
-    input_.consume(head_size);
-    plan = exchange_->plan();
-  } catch (const core::Error& error) {
-    return refuse_head(error);
-  }
-  return go_on(plan);
+  exchange_ = std::make_unique<Exchange>(reactor_.context(), std::move(head), peer_);
+  exchange_->count_in(static_cast<int64_t>(input_.view().size()));
+  exchange_->set_client_gone([fd = fd()] { return is_peer_gone(fd); });
+  return go_on(exchange_->plan());
 }
 
 bool Connection::go_on(Exchange::Plan plan) {

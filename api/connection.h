@@ -63,7 +63,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// One step of advance(); false when it has to wait.
   bool step();
   bool step_head();
-  bool begin_request(size_t head_size);
+  bool begin_request(Head head);
+  /// Reads and takes the head at the front of the input. Throws core::Error.
+  Head take_head(size_t head_size);
   bool take_body();
   bool skip_body();
   bool go_on(Exchange::Plan plan);
@@ -72,6 +74,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   bool run_here();
   void run_on_worker(bool streams_body);
+  void answer_on_worker(bool streams_body);
   bool start_answer();
   /// Writes as much as goes; false when it has to wait.
   bool write_more();
@@ -108,6 +111,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool reading_ = false;
   bool advancing_ = false;
   std::atomic<bool> aborted_{false};
+
+  /// The last head that was understood: clients repeat themselves, and the same bytes mean the same.
+  struct Known {
+    std::string bytes;
+    Head head;
+  };
+  Known known_;
 
   std::unique_ptr<Exchange> exchange_;
   Outgoing outgoing_;

@@ -33,35 +33,42 @@ bool Connection::hand_to_worker(bool streams_body) {
 }
 
 void Connection::run_on_worker(bool streams_body) {
-  Outgoing::Progress progress = Outgoing::Progress::kBroken;
-  if (!aborted_.load()) {
-    std::shared_ptr<SocketBody> reader;
-    if (streams_body) {
-      RateGuard guard(reactor_.context().options.minimum_bytes_per_second, reactor_.context().options.rate_grace);
-      guard.start(std::chrono::steady_clock::now());
-      reader = std::make_shared<SocketBody>(
-          fd(), input_, *exchange_->pipeline(), guard,
-          [this] {
-            if (exchange_->head().expect_continue && input_.empty()) send_continue();
-          },
-          reactor_.context().metrics.bytes_in);
-      exchange_->give_reader(reader);
-    }
-    exchange_->run([&] { return (!reader || !reader->failed()) && body_can_be_left(); });
-    if (std::holds_alternative<std::shared_ptr<EventStream>>(exchange_->response().body)) {
-      boost::asio::post(*reactor_.io(), [self = shared_from_this()] {
-        if (self->start_answer()) self->advance();
-      });
+  try {
+    if (!aborted_.load()) {
+      answer_on_worker(streams_body);
+      if (std::holds_alternative<std::shared_ptr<EventStream>>(exchange_->response().body)) {
+        boost::asio::post(*reactor_.io(), [self = shared_from_this()] {
+          if (self->start_answer()) self->advance();
+        });
+        return;
+      }
+      outgoing_ = Outgoing(exchange_->take_head(), std::move(exchange_->response()), exchange_->chunked_answer());
+      worker_pull();
       return;
     }
-    outgoing_ = Outgoing(exchange_->take_head(), std::move(exchange_->response()), exchange_->chunked_answer());
-    progress = Outgoing::Progress::kNeedsPull;
+  } catch (...) {
+    // No memory for the answer: the connection ends.
   }
-  if (progress == Outgoing::Progress::kNeedsPull) {
-    worker_pull();
+  boost::asio::post(*reactor_.io(),
+                    [self = shared_from_this()] { self->back_from_worker(Outgoing::Progress::kBroken); });
+}
+
+void Connection::answer_on_worker(bool streams_body) {
+  if (!streams_body) {
+    exchange_->run([this] { return body_can_be_left(); });
     return;
   }
-  boost::asio::post(*reactor_.io(), [self = shared_from_this(), progress] { self->back_from_worker(progress); });
+  RateGuard guard(reactor_.context().options.minimum_bytes_per_second, reactor_.context().options.rate_grace);
+  guard.start(std::chrono::steady_clock::now());
+  const auto reader = std::make_shared<SocketBody>(
+      fd(), input_, *exchange_->pipeline(), guard,
+      [this] {
+        if (exchange_->head().expect_continue && input_.empty()) send_continue();
+      },
+      reactor_.context().metrics.bytes_in);
+  exchange_->give_reader(reader);
+  exchange_->run([&] { return !reader->failed() && body_can_be_left(); });
+  exchange_->count_in(reader->bytes_read());
 }
 
 void Connection::worker_pull() {

@@ -118,7 +118,11 @@ void Connection::flush_events() {
     return;
   }
   if (!event_ending_) return;
-  // All is said. Half closed first, so that the last bytes are not lost to a reset.
+  if (input_.empty() && bytes_waiting() == 0) {
+    close();
+    return;
+  }
+  // Half closed first, so that the last bytes are not lost to a reset.
   auto stream = std::exchange(stream_, nullptr);
   reactor_.context().metrics.close_stream();
   linger();

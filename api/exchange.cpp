@@ -1,8 +1,8 @@
 #include "api/exchange.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <ctime>
 #include <exception>
 #include <utility>
 
@@ -33,25 +33,40 @@ int64_t limit_of(const ServerOptions& options, BodyPolicy policy) {
   return body_limit(policy);
 }
 
-/// IMF-fixdate of RFC 9110 5.6.7: "Sun, 06 Nov 1994 08:49:37 GMT".
-std::string http_date() {
+constexpr std::string_view kNosniff = "X-Content-Type-Options";
+
+/// Fields that only the front may say, whatever a handler sets.
+bool is_ours(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kOurs = {"Content-Length", "Transfer-Encoding", "Connection", "Date",
+                                                     "X-Request-Id"};
+  return std::any_of(kOurs.begin(), kOurs.end(),
+                     [&](std::string_view ours) { return equal_ignoring_case(ours, name); });
+}
+
+/// "Date: Sun, 06 Nov 1994 08:49:37 GMT", RFC 9110 5.6.7. By calendar arithmetic: gmtime takes a lock.
+void append_date(std::string& out) {
   constexpr std::string_view kDays = "SunMonTueWedThuFriSat";
   constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  std::string out = "Www, DD Mmm YYYY hh:mm:ss GMT";
-  const auto digits = [&](size_t at, int value, size_t count) {
-    for (size_t i = count; i-- > 0; value /= 10) out[at + i] = static_cast<char>('0' + value % 10);
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto day = std::chrono::floor<std::chrono::days>(now);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss time(now - day);
+  const auto digits = [&](long value, int count) {
+    std::array<char, 4> text{};
+    for (int i = count; i-- > 0; value /= 10) text[static_cast<size_t>(i)] = static_cast<char>('0' + value % 10);
+    out.append(text.data(), static_cast<size_t>(count));
   };
-  out.replace(0, 3, kDays.substr(static_cast<size_t>(parts.tm_wday) * 3, 3));
-  digits(5, parts.tm_mday, 2);
-  out.replace(8, 3, kMonths.substr(static_cast<size_t>(parts.tm_mon) * 3, 3));
-  digits(12, parts.tm_year + 1900, 4);
-  digits(17, parts.tm_hour, 2);
-  digits(20, parts.tm_min, 2);
-  digits(23, parts.tm_sec, 2);
-  return out;
+  out.append("Date: ").append(kDays.substr(std::chrono::weekday(day).c_encoding() * 3, 3)).append(", ");
+  digits(static_cast<long>(static_cast<unsigned>(date.day())), 2);
+  out.append(" ").append(kMonths.substr((static_cast<unsigned>(date.month()) - 1) * 3, 3)).append(" ");
+  digits(static_cast<int>(date.year()), 4);
+  out.append(" ");
+  digits(time.hours().count(), 2);
+  out.append(":");
+  digits(time.minutes().count(), 2);
+  out.append(":");
+  digits(time.seconds().count(), 2);
+  out.append(" GMT\r\n");
 }
 
 bool is_request_id(std::string_view text) {
@@ -241,7 +256,7 @@ Response Exchange::make_answer() {
   return problem(core::Error("internal", "something went wrong on our side"), request_.request_id, request_.path);
 }
 
-HttplibBridge::Answer Exchange::finish_answer(bool can_keep) {
+void Exchange::finish_answer(bool can_keep) {
   if (auto* stream = std::get_if<std::shared_ptr<EventStream>>(&response_.body)) {
     if (head_only_) {
       (*stream)->close();
@@ -261,52 +276,53 @@ HttplibBridge::Answer Exchange::finish_answer(bool can_keep) {
       error_internal_ = "the finish hook threw";
     }
   }
-  Headers& headers = response_.headers;
   const std::optional<int64_t> size = body_size(response_);
   keep_alive_ = can_keep && head_.keep_alive && !close_ && !context_.draining.load(std::memory_order_relaxed);
   if (has_no_body(response_.status)) {
     response_.body = std::string();
-  } else if (size) {
-    headers.set("Content-Length", std::to_string(*size));
-  } else if (head_.minor_version > 0) {
-    if (!head_only_) headers.set("Transfer-Encoding", "chunked");
-    chunked_answer_ = true;
-  } else {
+  } else if (!size && head_.minor_version == 0) {
     keep_alive_ = false;  // the end of the connection is the end of the body
   }
+  chunked_answer_ = !size && head_.minor_version > 0 && !has_no_body(response_.status);
+  write_head(size);
   if (head_only_) response_.body = std::string();
-  headers.set("Date", http_date());
-  headers.set("X-Request-Id", request_.request_id);
-  if (!headers.has("X-Content-Type-Options")) headers.add("X-Content-Type-Options", "nosniff");
-  if (!keep_alive_) {
-    headers.set("Connection", "close");
-  } else if (head_.minor_version == 0) {
-    headers.set("Connection", "keep-alive");
+}
+
+void Exchange::write_head(std::optional<int64_t> size) {
+  std::string& out = answer_head_;
+  out.reserve(512);
+  out = context_.bridge.status_line(response_.status);
+  bool has_nosniff = false;
+  for (const auto& [name, value] : response_.headers.fields()) {
+    if (is_ours(name)) continue;
+    has_nosniff = has_nosniff || equal_ignoring_case(name, kNosniff);
+    out.append(name).append(": ").append(value).append("\r\n");
   }
-  return {response_.status, headers};
+  if (chunked_answer_) {
+    if (!head_only_) out.append("Transfer-Encoding: chunked\r\n");
+  } else if (size && !has_no_body(response_.status)) {
+    out.append("Content-Length: ").append(std::to_string(*size)).append("\r\n");
+  }
+  append_date(out);
+  out.append("X-Request-Id: ").append(request_.request_id).append("\r\n");
+  if (!has_nosniff) out.append(kNosniff).append(": nosniff\r\n");
+  if (!keep_alive_) {
+    out.append("Connection: close\r\n");
+  } else if (head_.minor_version == 0) {
+    out.append("Connection: keep-alive\r\n");
+  }
+  out.append("\r\n");
 }
 
 void Exchange::run(const std::function<bool()>& can_keep) {
-  const auto answer = [&] {
-    response_ = make_answer();
-    try {
-      return finish_answer(can_keep());
-    } catch (...) {
-      response_ = Response{500, {}, std::string()};
-      return HttplibBridge::Answer{500, {}};
-    }
-  };
+  response_ = make_answer();
   try {
-    if (head_.target.empty()) {
-      const HttplibBridge::Answer refused = answer();
-      answer_head_ = context_.bridge.render(refused);
-    } else {
-      answer_head_ = context_.bridge.exchange(head_, request_.peer_address, request_.peer_port, answer);
-    }
-  } catch (const core::Error& error) {
-    // The library reads the head in another way than we did: nobody acts upon it.
-    refuse(error);
-    answer_head_ = context_.bridge.render(answer());
+    finish_answer(can_keep());
+  } catch (...) {
+    // Memory is gone: the shortest answer there is.
+    keep_alive_ = false;
+    response_ = Response{500, {}, std::string()};
+    answer_head_ = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
   }
 }
 

@@ -92,7 +92,8 @@ class Exchange {
   Plan plan_body(const Route& route);
   Response options_answer(std::string allow) const;
   Response make_answer();
-  HttplibBridge::Answer finish_answer(bool can_keep);
+  void finish_answer(bool can_keep);
+  void write_head(std::optional<int64_t> size);
   void choose_request_id();
 
   FrontContext& context_;

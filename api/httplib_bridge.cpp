@@ -11,7 +11,7 @@
 #include "service/core/error.h"
 
 // What stands below was held against this version: process_request is protected, asks pre_routing_handler before it
-// reads a body, and calls post_routing_handler before it writes. Another version has other internals: read them before
+// reads a body, and may be called by several threads at once. Another version has other internals: read them before
 // you change this line.
 static_assert(std::string_view(CPPHTTPLIB_VERSION) == "0.11.4",
               "api/httplib_bridge.cpp is written for cpp-httplib 0.11.4");
@@ -19,6 +19,10 @@ static_assert(std::string_view(CPPHTTPLIB_VERSION) == "0.11.4",
 namespace meshd::api {
 
 namespace {
+
+constexpr int kFirstStatus = 200;
+constexpr int kLastStatus = 599;
+constexpr size_t kLongField = 4096;  // the library refuses lines of more than 8 KiB
 
 /// Methods the library's reader takes; others are answered (405) without it.
 constexpr std::array<std::string_view, 8> kKnownMethods = {"GET",    "HEAD",    "POST",  "PUT",
@@ -32,8 +36,7 @@ constexpr std::array<std::string_view, 10> kWithheld = {
 /// Memory that looks like a connection: the rewritten head is read from it, the answer's head is written to it.
 class MemoryStream final : public httplib::Stream {
  public:
-  MemoryStream(std::string input, const std::string& address, int port)
-      : input_(std::move(input)), address_(address), port_(port) {}
+  explicit MemoryStream(std::string input) : input_(std::move(input)) {}
 
   [[nodiscard]] bool is_readable() const override { return position_ < input_.size(); }
   [[nodiscard]] bool is_writable() const override { return true; }
@@ -48,8 +51,8 @@ class MemoryStream final : public httplib::Stream {
     return static_cast<ssize_t>(size);
   }
   void get_remote_ip_and_port(std::string& ip, int& port) const override {
-    ip = address_;
-    port = port_;
+    ip.clear();
+    port = 0;
   }
   void get_local_ip_and_port(std::string& ip, int& port) const override {
     ip.clear();
@@ -62,17 +65,24 @@ class MemoryStream final : public httplib::Stream {
  private:
   std::string input_;
   std::string output_;
-  const std::string& address_;
-  int port_;
   size_t position_ = 0;
 };
 
-std::string rewrite(const Head& head) {
+/// The target with every '?' after the first one escaped: the library takes one only, RFC 3986 3.4 more.
+std::string one_question_mark(std::string_view target) {
+  std::string out(target);
+  const size_t first = out.find('?');
+  for (size_t at = out.rfind('?'); at != first; at = out.rfind('?')) out.replace(at, 1, "%3F");
+  return out;
+}
+
+std::string rewrite(const Head& head, const std::string& target) {
   std::string text;
   text.reserve(512);
-  text.append(head.method).append(" ").append(head.target).append(" HTTP/1.1\r\n");
+  text.append(head.method).append(" ").append(target).append(" HTTP/1.1\r\n");
   for (const auto& [name, value] : head.headers.fields()) {
-    const bool withheld = std::any_of(kWithheld.begin(), kWithheld.end(),
+    const bool withheld = value.size() > kLongField ||
+                          std::any_of(kWithheld.begin(), kWithheld.end(),
                                       [&](std::string_view known) { return equal_ignoring_case(known, name); });
     if (!withheld) text.append(name).append(": ").append(value).append("\r\n");
   }
@@ -81,70 +91,59 @@ std::string rewrite(const Head& head) {
 
 }  // namespace
 
-/// The library's server with its routing replaced: whatever it reads goes to the one call that is under way.
+/// The library's server with its routing replaced: what it reads goes to the one call that is under way.
 class HttplibBridge::Library final : public httplib::Server {
  public:
   Library() {
-    // Both hooks are shared by all threads, so what belongs to one call travels inside its request, in a callback that
-    // the library keeps for clients and does not look at in servers.
+    // The hook belongs to the server, so what belongs to one call travels inside its request, in a callback that the
+    // library keeps for clients and does not look at in servers.
     set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
       request.response_handler(response);
       return HandlerResponse::Handled;
     });
-    set_post_routing_handler(
-        [](const httplib::Request& request, httplib::Response& response) { request.response_handler(response); });
   }
 
-  /// `call(request, response)` runs twice: to handle, and just before the head is written.
+  /// Reads one head from `stream` and writes an answer's head to it. `call(request, response)` runs in between, once,
+  /// if the library takes the request.
   template <typename Call>
-  bool process(MemoryStream& stream, Call&& call) {
+  void process(MemoryStream& stream, Call&& call) {
     bool closed = false;
-    return process_request(stream, true, closed, [&call](httplib::Request& request) {
+    process_request(stream, true, closed, [&call](httplib::Request& request) {
       request.response_handler = [&call, &request](const httplib::Response& response) {
         // The library's object is not const, only its view of it in this callback is.
-        return call(request, const_cast<httplib::Response&>(response));
+        call(request, const_cast<httplib::Response&>(response));
+        return true;
       };
     });
   }
 };
 
-HttplibBridge::HttplibBridge() : library_(std::make_unique<Library>()) {}
 HttplibBridge::~HttplibBridge() = default;
 
-std::string HttplibBridge::exchange(const Head& head, const std::string& peer_address, int peer_port,
-                                    const std::function<Answer()>& answer) const {
-  if (std::find(kKnownMethods.begin(), kKnownMethods.end(), head.method) == kKnownMethods.end())
-    return render(answer());
-  MemoryStream stream(rewrite(head), peer_address, peer_port);
-  enum class Phase { kHandle, kWrite, kDone } phase = Phase::kHandle;
-  bool agreed = false;
-  Answer made;
-  library_->process(stream, [&](const httplib::Request& request, httplib::Response& response) {
-    if (phase == Phase::kHandle) {
-      phase = Phase::kWrite;
-      agreed = request.method == head.method && request.target == head.target;
-      if (agreed) made = answer();
-      response.status = made.status;
-    } else if (phase == Phase::kWrite) {
-      // Here the library has added fields of its own (Keep-Alive, Accept-Ranges, Content-Length: 0): ours replace them
-      // all.
-      phase = Phase::kDone;
-      response.headers.clear();
-      for (const auto& [name, value] : made.headers.fields()) response.headers.emplace(name, value);
-    }
-    return true;
-  });
-  if (!agreed || phase != Phase::kDone) {
-    throw core::Error("malformed_request", "the request's head can be read in two ways");
+HttplibBridge::HttplibBridge() : library_(std::make_unique<Library>()) {
+  for (int status = kFirstStatus; status <= kLastStatus; ++status) {
+    MemoryStream stream("GET / HTTP/1.1\r\n\r\n");
+    library_->process(stream,
+                      [status](const httplib::Request&, httplib::Response& response) { response.status = status; });
+    const std::string head = stream.take_output();
+    status_lines_.push_back(head.substr(0, head.find('\n') + 1));
   }
-  return stream.take_output();
 }
 
-std::string HttplibBridge::render(const Answer& answer) const {
-  Head head;
-  head.method = "GET";
-  head.target = "/";
-  return exchange(head, {}, 0, [&] { return answer; });
+std::string_view HttplibBridge::status_line(int status) const {
+  return status_lines_.at(static_cast<size_t>(status - kFirstStatus));
+}
+
+void HttplibBridge::understand(const Head& head) const {
+  if (std::find(kKnownMethods.begin(), kKnownMethods.end(), head.method) == kKnownMethods.end()) return;
+  const std::string target = one_question_mark(head.target);
+  MemoryStream stream(rewrite(head, target));
+  bool agreed = false;
+  library_->process(stream, [&](const httplib::Request& request, httplib::Response& response) {
+    agreed = request.method == head.method && request.target == target;
+    response.status = kFirstStatus;
+  });
+  if (!agreed) throw core::Error("malformed_request", "the request's head can be read in two ways");
 }
 
 }  // namespace meshd::api

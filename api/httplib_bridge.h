@@ -1,43 +1,35 @@
 // The only place that knows cpp-httplib. The library reads request heads (rewritten from heads that already passed
-// api/head.h) and writes the heads of answers; it never sees a socket, a body, a Range or a field that its version gets
-// wrong (see README.md).
+// api/head.h) and says how an answer starts; it never sees a socket, a body, a Range or a field that its version gets
+// wrong (see README.md). What both readers do not read alike is refused.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "api/head.h"
-#include "api/http.h"
 
 namespace meshd::api {
 
 /// Immutable after construction: any thread.
 class HttplibBridge {
  public:
-  /// Status and fields of an answer, complete: Content-Length and Connection included.
-  struct Answer {
-    int status = 500;
-    Headers headers;
-  };
-
   HttplibBridge();
   ~HttplibBridge();
   HttplibBridge(const HttplibBridge&) = delete;
   HttplibBridge& operator=(const HttplibBridge&) = delete;
 
-  /// Lets the library understand `head`, calls `answer` once from inside of it, and returns the bytes of the answer's
-  /// head. Throws malformed_request, without calling `answer`, if the library reads another method or target than we
-  /// did. `answer` must not throw.
-  [[nodiscard]] std::string exchange(const Head& head, const std::string& peer_address, int peer_port,
-                                     const std::function<Answer()>& answer) const;
+  /// Lets the library read `head`. Throws malformed_request if it reads another method or target than we did.
+  void understand(const Head& head) const;
 
-  /// The bytes of an answer's head where there is no request the library could read.
-  [[nodiscard]] std::string render(const Answer& answer) const;
+  /// "HTTP/1.1 200 OK\r\n", as the library writes it for 200..599; asked of it once, at construction.
+  [[nodiscard]] std::string_view status_line(int status) const;
 
  private:
   class Library;
   std::unique_ptr<Library> library_;
+  std::vector<std::string> status_lines_;
 };
 
 }  // namespace meshd::api

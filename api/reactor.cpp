@@ -33,11 +33,12 @@ core::Error cannot_listen(const ServerOptions& options, const std::string& why) 
 
 /// A whole answer for a connection that is not taken.
 std::string whole_answer(const HttplibBridge& bridge, const core::Error& error) {
-  Response response = problem(error, {});
-  const std::string body = std::get<std::string>(response.body);
-  response.headers.set("Content-Length", std::to_string(body.size()));
-  response.headers.set("Connection", "close");
-  return bridge.render({response.status, response.headers}) + body;
+  const Response response = problem(error, {});
+  const std::string& body = std::get<std::string>(response.body);
+  std::string out(bridge.status_line(response.status));
+  for (const auto& [name, value] : response.headers.fields())
+    out.append(name).append(": ").append(value).append("\r\n");
+  return out + "Content-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body;
 }
 
 }  // namespace
@@ -68,7 +69,17 @@ void Reactor::start() {
   accepting_.store(true);
   accept_next();
   sweep_later();
-  thread_ = std::thread([this] { io_->run(); });
+  thread_ = std::thread([this] { run(); });
+}
+
+void Reactor::run() {
+  while (!io_->stopped()) {
+    try {
+      io_->run();
+    } catch (...) {
+      // What threw has lost its turn (no memory, as a rule); the others go on.
+    }
+  }
 }
 
 void Reactor::listen() {

@@ -57,6 +57,7 @@ class Reactor {
 
  private:
   void listen();
+  void run();
   void accept_next();
   void accept_all();
   /// One of what waits in the backlog; false when there is none or accepting has to pause.

@@ -26,8 +26,8 @@ bool WorkerPool::enqueue(std::function<void()> task, bool bounded) {
   {
     std::lock_guard held(mutex_);
     if (stopped_) return false;
-    const bool all_busy = static_cast<size_t>(idle_) <= queue_.size();
-    if (all_busy && running_ < most_) {
+    // Threads that are free or about to be take one waiting task each; the others wait.
+    if (queue_.size() >= static_cast<size_t>(running_ - busy_) && running_ < most_) {
       join_left();
       try {
         threads_.emplace_back([this] { run(); });
@@ -37,7 +37,7 @@ bool WorkerPool::enqueue(std::function<void()> task, bool bounded) {
         if (running_ == 0) return false;
       }
     }
-    if (bounded && all_busy && queue_.size() >= queue_limit_) return false;
+    if (bounded && queue_.size() >= queue_limit_ + static_cast<size_t>(running_ - busy_)) return false;
     queue_.push_back(std::move(task));
   }
   work_.notify_one();
@@ -47,16 +47,16 @@ bool WorkerPool::enqueue(std::function<void()> task, bool bounded) {
 void WorkerPool::run() {
   std::unique_lock held(mutex_);
   while (true) {
-    ++idle_;
     const bool woken = work_.wait_for(held, kIdle, [this] { return stopped_ || !queue_.empty(); });
-    --idle_;
     if (!queue_.empty()) {
       std::function<void()> task = std::move(queue_.front());
       queue_.pop_front();
+      ++busy_;
       held.unlock();
       task();
       task = nullptr;  // what it holds goes without the lock
       held.lock();
+      --busy_;
     } else if (stopped_ || (!woken && running_ > kept_)) {
       break;
     }

@@ -46,7 +46,7 @@ class WorkerPool {
   std::vector<std::thread> threads_;
   std::vector<std::thread::id> left_;  ///< threads that ended and are to be joined
   int running_ = 0;
-  int idle_ = 0;
+  int busy_ = 0;
   bool stopped_ = false;
 };
 

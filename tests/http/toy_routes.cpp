@@ -109,9 +109,10 @@ api::Router toy_router(const std::shared_ptr<ToyState>& state, size_t large_byte
               [](Request&) { return api::text(200, "read nothing"); }});
   router.add({"PUT", "/refuse", "putRefuse", BodyPolicy::kBulk, RunOn::kWorker, Access::kOpen,
               [](Request&) -> Response { throw core::Error("quota_exceeded", "no room"); }});
-  router.add({"GET", "/large", "getLarge", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, [state](Request& request) {
-                return api::ranged(request, "application/octet-stream", pieces_of(state->large), "\"v1\"");
-              }});
+  router.add(
+      {"GET", "/large", "getLarge", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, [state](Request& request) {
+         return api::ranged(request, "application/octet-stream", pieces_of(state->large), "\"v1\"");
+       }});
   router.add({"GET", "/small", "getSmall", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, [](Request& request) {
                 auto ten = std::make_shared<std::string>("0123456789");
                 return api::ranged(request, "text/plain", {{std::as_bytes(std::span(*ten))}, ten}, "\"ten\"");

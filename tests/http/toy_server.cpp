@@ -1,4 +1,5 @@
-// toy_server [PORT [LARGE_MIB]]: the toy routes on a port, for wrk and curl. Not a test; tests/http/README.md says how it is used.
+// toy_server [PORT [LARGE_MIB]]: the toy routes on a port, for wrk and curl. Not a test; tests/http/README.md says how
+// it is used.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

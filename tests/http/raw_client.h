@@ -1,0 +1,60 @@
+// A client that sends any bytes at all, and reads answers strictly. One thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace meshd::http_test {
+
+struct Answer {
+  int status = 0;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+
+  /// The value of the first field of that name (any case), or "".
+  [[nodiscard]] std::string header(std::string_view name) const;
+};
+
+class RawClient {
+ public:
+  using Milliseconds = std::chrono::milliseconds;
+  static constexpr Milliseconds kPatience{5000};
+
+  /// Connects; throws std::runtime_error if that fails.
+  explicit RawClient(uint16_t port, const std::string& address = "127.0.0.1");
+  ~RawClient();
+  RawClient(RawClient&& other) noexcept : fd_(std::exchange(other.fd_, -1)), pending_(std::move(other.pending_)) {}
+  RawClient& operator=(RawClient&&) = delete;
+
+  /// Sends everything; false if the server closed before all was sent.
+  bool send(std::string_view bytes);
+  void finish_sending();
+  /// One answer; `to_head` answers have no body. Nothing when the connection ends or `patience` is over before it is
+  /// whole.
+  std::optional<Answer> receive(bool to_head = false, Milliseconds patience = kPatience);
+  /// True if the server closes within `patience`, with no more bytes before.
+  bool closed(Milliseconds patience = kPatience);
+  /// Bytes as they come, until `enough` are there, the end or the end of patience.
+  std::string receive_bytes(size_t enough, Milliseconds patience = kPatience);
+  /// Waits until `text` has come, and returns everything up to its end; "" if it does not come.
+  std::string receive_until(std::string_view text, Milliseconds patience = kPatience);
+  [[nodiscard]] int fd() const { return fd_; }
+  /// How many times recv() returned bytes.
+  [[nodiscard]] int receives() const { return receives_; }
+
+ private:
+  enum class More { kBytes, kEnd, kTimeout };
+  More read_more(std::chrono::steady_clock::time_point deadline);
+
+  int fd_ = -1;
+  std::string pending_;
+  int receives_ = 0;
+};
+
+}  // namespace meshd::http_test
