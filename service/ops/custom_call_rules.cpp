@@ -57,6 +57,29 @@ sharding::FactorRule top_k_rule(const OpView& view) {
   return builder.build();
 }
 
+sharding::FactorRule approx_top_k_rule(const OpView& view) {
+  if (view.operands.empty() || view.results.empty() || view.operands[0].rank() != view.results[0].rank()) {
+    return top_k_rule(view);
+  }
+  FactorRuleBuilder builder = builder_of(view);
+  const tensor::Dims& in = view.operands[0].dims();
+  const tensor::Dims& out = view.results[0].dims();
+  const std::vector<int> no_operand(view.operands.size(), -1);
+  const std::vector<int> no_result(view.results.size(), -1);
+  for (int dim = 0; dim < static_cast<int>(in.size()); ++dim) {
+    const auto at = static_cast<size_t>(dim);
+    const std::vector<int> operands = where_present(view.operands, dim);
+    const std::vector<int> results = where_present(view.results, dim);
+    if (in[at] == out[at]) {
+      builder.factor(operands, results, in[at]);
+      continue;
+    }
+    builder.factor(operands, no_result, in[at]);
+    builder.factor(no_operand, results, out[at], FactorKind::kNeedReplication, true);
+  }
+  return builder.build();
+}
+
 sharding::FactorRule eigh_rule(const OpView& view) {
   expect_counts(view, "Eigh", 1, 2);
   expect_matrices(view, "Eigh");

@@ -7,6 +7,8 @@ namespace meshd::ops {
 
 /// ApproxTopK, mhlo.topk: dimensions that keep their size pass through, the others are whole and blocked.
 sharding::FactorRule top_k_rule(const OpView& view);
+/// The same, but the dimension that shrinks goes together among operands, and among results not at all.
+sharding::FactorRule approx_top_k_rule(const OpView& view);
 /// Eigh: batch dimensions, and both matrix dimensions to the vectors, the last one also to the values.
 sharding::FactorRule eigh_rule(const OpView& view);
 /// Qr: batch dimensions, and both matrix dimensions to the first result.

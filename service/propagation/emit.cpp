@@ -42,6 +42,7 @@ class Emitter {
 
   Propagated run() {
     function_.body = region(0);
+    note_empty_calls();
     for (const FunctionResult& result : graph_.results) {
       out_.results.push_back(written(result.placement));
       out_.result_origins.push_back(result.origin);
@@ -256,6 +257,7 @@ class Emitter {
     made.parent = frame_;
     made.location.frame = frame_;
     module_.inlined_calls.push_back(made);
+    frame_of_.emplace(node.frame, number);
     const int body = node.blocks[0];
     const std::vector<int>& arguments = graph_.block(body).arguments;
     made.arguments.clear();
@@ -283,6 +285,37 @@ class Emitter {
     module_.inlined_calls[static_cast<size_t>(number)] = std::move(made);
   }
 
+  /// Calls of functions without ops left no trace in the graph.
+  void note_empty_calls() {
+    for (size_t i = 0; i < graph_.module->inlined_calls.size(); ++i) {
+      const ir::InlinedCall& call = graph_.module->inlined_calls[i];
+      if (frame_of_.count(static_cast<int32_t>(i)) != 0) continue;
+      ir::InlinedCall made = call;
+      if (call.parent >= 0) {
+        const auto parent = frame_of_.find(call.parent);
+        if (parent == frame_of_.end()) continue;
+        made.parent = parent->second;
+      }
+      made.location.frame = made.parent;
+      const auto translate = [&](const std::vector<ir::ValueId>& from, std::vector<ir::ValueId>& to,
+                                 std::vector<std::optional<sharding::TensorSharding>>& shardings) {
+        to.clear();
+        shardings.clear();
+        for (const ir::ValueId value : from) {
+          const auto found = any_id_of_.find(value);
+          if (found == any_id_of_.end()) return false;
+          to.push_back(found->second);
+          shardings.push_back(out_.of(found->second));
+        }
+        return true;
+      };
+      if (!translate(call.arguments, made.arguments, made.argument_shardings)) continue;
+      if (!translate(call.results, made.results, made.result_shardings)) continue;
+      frame_of_[static_cast<int32_t>(i)] = static_cast<int32_t>(module_.inlined_calls.size());
+      module_.inlined_calls.push_back(std::move(made));
+    }
+  }
+
   const Graph& graph_;
   ir::Module module_;
   ir::Function function_;
@@ -290,6 +323,7 @@ class Emitter {
   std::vector<ir::ValueId> id_of_;                          ///< by tensor
   std::unordered_map<ir::ValueId, ir::ValueId> any_id_of_;  ///< by old value: the first (or scalar) that stands for it
   std::unordered_map<const ir::Op*, std::vector<std::pair<std::vector<ir::ValueId>, int>>> copies_;
+  std::unordered_map<int32_t, int32_t> frame_of_;  ///< by call of the input: its first copy
   int32_t frame_ = -1;
   std::vector<int32_t> calls_;
 };

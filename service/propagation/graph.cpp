@@ -112,7 +112,10 @@ bool is_pure(const Graph& graph, int node_id) {
     return true;
   }
   if (node.kind != NodeKind::kOp) return false;
-  return !node.def->has_effect && !ir::bool_or(node.op->attributes, "has_side_effect", false);
+  ops::OpView view;
+  view.attributes = &node.op->attributes;
+  view.location = &node.op->location;
+  return !ops::has_effect(*node.def, view);
 }
 
 bool is_constraint(const Graph& graph, int node_id) {

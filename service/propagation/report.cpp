@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 namespace meshd::propagation {
 namespace {
@@ -67,12 +68,42 @@ class Reporter {
     for (size_t i = 0; i < module_.inlined_calls.size(); ++i) {
       const ir::InlinedCall& call = module_.inlined_calls[i];
       if (call.parent != frame) continue;
-      std::vector<MaybeSharding> shardings = call.result_shardings;
+      std::vector<MaybeSharding> shardings = rounded(call);
       add(call.location.line, "func.call", call.results, std::move(shardings), {});
     }
     std::vector<ValueReport> out;
     for (auto& [line, entries] : found_) {
       for (ValueReport& entry : entries) out.push_back(std::move(entry));
+    }
+    return out;
+  }
+
+  /// What a call gives is cut back to what divides, as Shardy cuts results of functions; other values stay as they are.
+  [[nodiscard]] std::vector<MaybeSharding> rounded(const ir::InlinedCall& call) const {
+    std::vector<MaybeSharding> out = call.result_shardings;
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (!out[i]) continue;
+      const mesh::Mesh& mesh = *out[i]->mesh;
+      const tensor::Dims& dims = module_.main().type_of(call.results[i]).dims();
+      for (size_t dim = 0; dim < out[i]->dims.size(); ++dim) {
+        out[i]->dims[dim].axes = dividing_prefix(out[i]->dims[dim].axes, dims[dim], mesh);
+      }
+    }
+    return out;
+  }
+
+  /// The longest prefix of axes, the last perhaps in part, that cuts `size` evenly.
+  static std::vector<sharding::AxisRef> dividing_prefix(const std::vector<sharding::AxisRef>& axes, int64_t size,
+                                                        const mesh::Mesh& mesh) {
+    std::vector<sharding::AxisRef> out;
+    for (sharding::AxisRef axis : axes) {
+      const int64_t ways = sharding::axis_size(axis, mesh);
+      const int64_t common = std::gcd(size, ways);
+      if (common == 1 && ways != 1) break;
+      if (common != ways) axis.size = common;
+      out.push_back(axis);
+      if (common != ways) break;
+      size /= ways;
     }
     return out;
   }
