@@ -1,0 +1,71 @@
+// A global array: dtype, shape, where its shards lie, and their bytes. What JAX calls jax.Array, with a name that lasts.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "service/core/clock.h"
+#include "service/core/locked.h"
+#include "service/sharding/layout.h"
+#include "service/sharding/tensor_sharding.h"
+#include "service/tensor/buffer.h"
+#include "service/tensor/shape.h"
+#include "storage/rows.h"
+
+namespace meshd::arrays {
+
+/// What never changes about an array.
+struct ArrayInfo {
+  std::string id;
+  std::string principal;
+  std::string session;
+  std::string name;
+  tensor::TensorType type;              ///< global
+  std::string mesh_id;                  ///< empty: uncommitted, whole on device 0
+  sharding::TensorSharding sharding;    ///< over its mesh; uncommitted: over a maximal mesh of device 0
+  bool committed = false;               ///< placed by the user: a program may not move it silently
+  storage::Durability durability = storage::Durability::kDurable;
+  core::WallTime created;
+};
+
+/// Shards of an array in memory: one buffer for each distinct shard (Layout::shard order), each padded to Layout::shard_dims; what
+/// lies beyond the end of an uneven dimension is unspecified.
+using ShardBuffers = std::vector<tensor::BufferRef>;
+
+/// One array, shared by everyone who uses it. Info and layout are immutable; the rest is behind its lock. Any thread.
+class Array {
+ public:
+  Array(ArrayInfo info, sharding::Layout layout);
+
+  [[nodiscard]] const ArrayInfo& info() const { return info_; }
+  [[nodiscard]] const sharding::Layout& layout() const { return layout_; }
+  /// Bytes of all elements once.
+  [[nodiscard]] int64_t byte_count() const { return tensor::byte_count(info_.type); }
+  /// Bytes of the distinct shards in memory, padding included.
+  [[nodiscard]] int64_t shard_bytes() const;
+
+  /// What changes.
+  struct State {
+    storage::ArrayState state = storage::ArrayState::kPending;
+    int64_t version = 1;
+    std::string reason;           ///< why it is lost or who took it
+    std::string reserved_by;      ///< job that was accepted with it donated
+    ShardBuffers shards;          ///< empty when only on disk
+    std::vector<storage::BlobRef> blobs;  ///< by shard; empty for memory arrays
+    uint64_t last_use = 0;
+    bool deleted = false;
+  };
+  core::Locked<State>& state() { return state_; }
+
+ private:
+  ArrayInfo info_;
+  sharding::Layout layout_;
+  core::Locked<State> state_;
+};
+
+using ArrayRef = std::shared_ptr<Array>;
+
+}  // namespace meshd::arrays

@@ -1,0 +1,377 @@
+#include "service/arrays/array_store.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "service/arrays/array_text.h"
+#include "service/core/error.h"
+#include "service/core/ids.h"
+#include "service/mesh/mesh_document.h"
+
+namespace meshd::arrays {
+namespace {
+
+using storage::ArrayState;
+using storage::Durability;
+
+// Uncommitted arrays lie whole on device 0.
+sharding::TensorSharding on_first_device(int64_t rank) {
+  static const auto first = std::make_shared<const mesh::Mesh>(mesh::Mesh{{}, {0}, {}});
+  return sharding::fully_replicated("", first, rank);
+}
+
+[[noreturn]] void throw_unusable(const std::string& id, const Array::State& state, bool reading) {
+  if (state.deleted) throw core::Error("not_found", "there is no array '" + id + "'");
+  switch (state.state) {
+    case ArrayState::kDonated:
+      if (reading) throw core::Error("deleted_or_donated", "array '" + id + "' is deleted or donated: " + state.reason);
+      throw core::Error("array_donated", "array '" + id + "' is deleted or donated: " + state.reason);
+    case ArrayState::kLost: throw core::Error("array_lost", "array '" + id + "' is lost: " + state.reason);
+    case ArrayState::kPending: throw core::Error("conflict", "array '" + id + "' is not complete yet");
+    case ArrayState::kReady: break;
+  }
+  throw core::Error("internal", "array state");
+}
+
+std::string blob_name(const Array& array, int64_t version, size_t shard) {
+  return array.info().id + ".v" + std::to_string(version) + ".s" + std::to_string(shard);
+}
+
+// Devices that hold a shard, as text, for the row.
+std::string devices_of(const sharding::Layout& layout, int64_t shard) {
+  std::string out;
+  for (const sharding::Placement& placement : layout.placements) {
+    if (placement.shard == shard) out += (out.empty() ? "" : ",") + std::to_string(placement.device);
+  }
+  return out;
+}
+
+}  // namespace
+
+ArrayStore::ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock, int64_t memory_budget,
+                       int64_t quota_bytes)
+    : store_(store), pool_(std::move(pool)), clock_(clock), memory_budget_(memory_budget), quota_bytes_(quota_bytes) {}
+
+ArrayRef ArrayStore::begin(const NewArray& wanted) {
+  const int64_t bytes = tensor::byte_count(wanted.type);
+  if (bytes > quota_bytes_) {
+    throw core::Error("quota_exceeded", "an array of " + std::to_string(bytes) + " bytes is over the limit of " +
+                                            std::to_string(quota_bytes_) + " bytes");
+  }
+  ArrayInfo info;
+  info.id = core::new_id("arr", clock_);
+  info.principal = wanted.principal;
+  info.session = wanted.session;
+  info.name = wanted.name;
+  info.type = wanted.type;
+  info.mesh_id = wanted.mesh_id;
+  info.sharding = wanted.sharding ? *wanted.sharding : on_first_device(wanted.type.rank());
+  info.committed = wanted.sharding.has_value();
+  info.durability = wanted.durability;
+  info.created = clock_.wall();
+  sharding::Layout layout = sharding::make_layout(info.type.dims, info.sharding);
+  return std::make_shared<Array>(std::move(info), std::move(layout));
+}
+
+ShardBuffers ArrayStore::allocate(const Array& array) {
+  ShardBuffers shards;
+  const int64_t bytes = tensor::byte_count({array.info().type.dtype, array.layout().shard_dims});
+  for (int64_t s = 0; s < array.layout().shard_count; ++s) {
+    shards.push_back(pool_->allocate(bytes));
+    const bool padded = tensor::element_count(array.layout().shard_actual_dims(s)) != tensor::element_count(array.layout().shard_dims);
+    if (padded) std::memset(shards.back()->data(), 0, static_cast<size_t>(bytes));
+  }
+  return shards;
+}
+
+storage::ArrayRow ArrayStore::row_of(const Array& array, const Array::State& state) const {
+  const ArrayInfo& info = array.info();
+  storage::ArrayRow row;
+  row.id = info.id;
+  row.principal = info.principal;
+  row.session = info.session;
+  row.name = info.name;
+  row.dtype = std::string(tensor::name(info.type.dtype));
+  row.shape = info.type.dims;
+  row.mesh = info.mesh_id;
+  row.sharding = sharding_to_text(info.sharding);
+  row.durability = info.durability;
+  row.state = state.state;
+  row.version = state.version;
+  row.bytes = array.byte_count();
+  row.committed = info.committed;
+  row.reason = state.reason;
+  row.created = info.created;
+  return row;
+}
+
+ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, ShardBuffers>> arrays) {
+  Prepared out;
+  std::vector<storage::BlobWriter> writers;
+  for (const auto& [array, shards] : arrays) {
+    if (array->info().durability != Durability::kDurable) continue;
+    for (size_t s = 0; s < shards.size(); ++s) {
+      writers.push_back(store_.blobs().begin(blob_name(*array, 1, s), shards[s]->size()));
+      writers.back().write(0, shards[s]->bytes());
+    }
+  }
+  out.blobs = store_.blobs().commit_all(std::move(writers));
+  size_t next = 0;
+  std::vector<storage::ArrayRow> rows;
+  std::vector<storage::ShardRow> shard_rows;
+  std::vector<std::pair<std::string, std::string>> meshes;
+  for (auto& [array, shards] : arrays) {
+    auto state = array->state().lock();
+    state->state = ArrayState::kReady;
+    state->shards = shards;
+    if (array->info().durability == Durability::kDurable) {
+      for (size_t s = 0; s < shards.size(); ++s) {
+        const storage::BlobRef& blob = out.blobs[next++].ref;
+        state->blobs.push_back(blob);
+        shard_rows.push_back({array->info().id, static_cast<int64_t>(s), 0, devices_of(array->layout(), static_cast<int64_t>(s)), blob});
+      }
+    }
+    if (!array->info().mesh_id.empty()) meshes.emplace_back(array->info().mesh_id, mesh::to_document(*array->info().sharding.mesh));
+    rows.push_back(row_of(*array, *state));
+  }
+  out.rows = [rows = std::move(rows), shard_rows = std::move(shard_rows), meshes = std::move(meshes)](storage::Transaction& transaction) {
+    for (const auto& [id, document] : meshes) transaction.keep_mesh(id, document);
+    for (const storage::ArrayRow& row : rows) transaction.insert_array(row);
+    for (const storage::ShardRow& row : shard_rows) transaction.put_shard(row);
+  };
+  out.visible = [this, arrays = std::move(arrays)] {
+    table_.with([&](Table& table) {
+      for (const auto& [array, shards] : arrays) {
+        array->state().with([&](Array::State& state) { state.last_use = ++table.clock; });
+        table.by_id[array->info().id] = array;
+      }
+    });
+    make_room();
+  };
+  return out;
+}
+
+void ArrayStore::publish(const ArrayRef& array, ShardBuffers shards) {
+  Prepared prepared = prepare({{array, std::move(shards)}});
+  if (array->info().durability == Durability::kDurable) {
+    store_.catalog().write(prepared.rows);
+    prepared.visible();
+    return;
+  }
+  // A memory array's row only makes its loss visible after a restart: nobody waits for it.
+  prepared.visible();
+  store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
+}
+
+ArrayRef ArrayStore::load_row(const storage::ArrayRow& row) {
+  ArrayInfo info;
+  info.id = row.id;
+  info.principal = row.principal;
+  info.session = row.session;
+  info.name = row.name;
+  const auto dtype = tensor::dtype_from_name(row.dtype);
+  if (!dtype) throw core::Error("internal", "a stored array has an unknown dtype");
+  info.type = {*dtype, row.shape};
+  info.mesh_id = row.mesh;
+  info.committed = row.committed;
+  info.durability = row.durability;
+  info.created = row.created;
+  std::vector<storage::ShardRow> shards;
+  std::optional<std::string> document;
+  store_.catalog().read([&](storage::Reader& reader) {
+    shards = reader.shards(row.id);
+    if (!row.mesh.empty()) document = reader.mesh_document(row.mesh);
+  });
+  if (row.mesh.empty()) {
+    info.sharding = on_first_device(info.type.rank());
+  } else {
+    if (!document) throw core::Error("internal", "a stored array's mesh is gone");
+    info.sharding = sharding_from_text(row.sharding, std::make_shared<const mesh::Mesh>(mesh::from_document(*document)));
+  }
+  sharding::Layout layout = sharding::make_layout(info.type.dims, info.sharding);
+  auto array = std::make_shared<Array>(std::move(info), std::move(layout));
+  array->state().with([&](Array::State& state) {
+    state.state = row.state;
+    state.version = row.version;
+    state.reason = row.reason;
+    state.reserved_by = row.reserved_by;
+    for (const storage::ShardRow& shard : shards) state.blobs.push_back(shard.blob);
+  });
+  return table_.with([&](Table& table) { return table.by_id.try_emplace(row.id, array).first->second; });
+}
+
+ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
+  ArrayRef array = table_.with([&](Table& table) -> ArrayRef {
+    const auto found = table.by_id.find(id);
+    return found == table.by_id.end() ? nullptr : found->second;
+  });
+  if (array == nullptr) {
+    const auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.array(id); });
+    if (row) array = load_row(*row);
+  }
+  const bool visible = array != nullptr && array->info().principal == principal &&
+                       !array->state().with([](const Array::State& state) { return state.deleted; });
+  if (!visible) throw core::Error("not_found", "there is no array '" + std::string(id) + "'");
+  return array;
+}
+
+ShardBuffers ArrayStore::shards(const ArrayRef& array) {
+  std::vector<storage::BlobRef> blobs;
+  const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
+  {
+    auto state = array->state().lock();
+    if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
+    state->last_use = now;
+    if (!state->shards.empty()) return state->shards;
+    blobs = state->blobs;
+  }
+  ShardBuffers loaded = allocate(*array);
+  for (size_t s = 0; s < loaded.size(); ++s) store_.blobs().read(blobs.at(s), 0, loaded[s]->bytes());
+  {
+    auto state = array->state().lock();
+    if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
+    if (state->shards.empty()) state->shards = loaded;
+    loaded = state->shards;
+  }
+  make_room();
+  return loaded;
+}
+
+void ArrayStore::make_room() {
+  struct Candidate {
+    uint64_t last_use;
+    ArrayRef array;
+  };
+  std::vector<Candidate> candidates;
+  int64_t held = 0;
+  table_.with([&](Table& table) {
+    for (const auto& [id, array] : table.by_id) {
+      auto state = array->state().lock();
+      if (state->shards.empty()) continue;
+      held += array->shard_bytes();
+      if (!state->blobs.empty()) candidates.push_back({state->last_use, array});
+    }
+  });
+  if (held <= memory_budget_) return;
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.last_use < b.last_use; });
+  for (const Candidate& candidate : candidates) {
+    if (held <= memory_budget_) return;
+    candidate.array->state().with([](Array::State& state) { state.shards.clear(); });
+    held -= candidate.array->shard_bytes();
+  }
+}
+
+ArrayStore::Page ArrayStore::list(std::string_view principal, const storage::ArrayFilter& filter, const storage::PageRequest& page) {
+  auto rows = store_.catalog().read([&](storage::Reader& reader) { return reader.arrays(principal, filter, page); });
+  Page out;
+  out.next = rows.next;
+  for (const storage::ArrayRow& row : rows.items) {
+    ArrayRef array = table_.with([&](Table& table) -> ArrayRef {
+      const auto found = table.by_id.find(row.id);
+      return found == table.by_id.end() ? nullptr : found->second;
+    });
+    if (array == nullptr) array = load_row(row);
+    if (!array->state().with([](const Array::State& state) { return state.deleted; })) out.items.push_back(std::move(array));
+  }
+  return out;
+}
+
+void ArrayStore::remove(const ArrayRef& array) {
+  {
+    auto state = array->state().lock();
+    if (state->deleted) throw core::Error("not_found", "there is no array '" + array->info().id + "'");
+    if (!state->reserved_by.empty()) {
+      throw core::Error("array_in_use", "array '" + array->info().id + "' is reserved by job " + state->reserved_by);
+    }
+    state->deleted = true;
+  }
+  const std::string id = array->info().id;
+  try {
+    store_.catalog().write([&](storage::Transaction& transaction) { transaction.delete_array(id); });
+  } catch (...) {
+    array->state().with([](Array::State& state) { state.deleted = false; });
+    throw;
+  }
+  array->state().with([](Array::State& state) { state.shards.clear(); });
+  table_.with([&](Table& table) { table.by_id.erase(id); });
+}
+
+void ArrayStore::reserve(const std::vector<ArrayRef>& donated, const std::string& job) {
+  for (size_t i = 0; i < donated.size(); ++i) {
+    try {
+      auto state = donated[i]->state().lock();
+      if (state->deleted || state->state != ArrayState::kReady) throw_unusable(donated[i]->info().id, *state, false);
+      if (!state->reserved_by.empty()) {
+        throw core::Error("array_in_use", "array '" + donated[i]->info().id + "' is donated to " +
+                                              (state->reserved_by == job ? "this job twice" : "job " + state->reserved_by + " already"));
+      }
+      state->reserved_by = job;
+    } catch (...) {
+      release({donated.begin(), donated.begin() + static_cast<std::ptrdiff_t>(i)}, job);
+      throw;
+    }
+  }
+}
+
+void ArrayStore::release(const std::vector<ArrayRef>& donated, const std::string& job) {
+  for (const ArrayRef& array : donated) {
+    array->state().with([&](Array::State& state) {
+      if (state.reserved_by == job) state.reserved_by.clear();
+    });
+  }
+}
+
+std::function<void(storage::Transaction&)> ArrayStore::consume_rows(const std::vector<ArrayRef>& donated, const std::string& job) {
+  std::vector<std::string> ids;
+  for (const ArrayRef& array : donated) ids.push_back(array->info().id);
+  return [ids = std::move(ids), job](storage::Transaction& transaction) {
+    for (const std::string& id : ids) transaction.consume_array(id, job);
+  };
+}
+
+void ArrayStore::consume(const std::vector<ArrayRef>& donated, const std::string& job) {
+  for (const ArrayRef& array : donated) {
+    array->state().with([&](Array::State& state) {
+      state.state = ArrayState::kDonated;
+      state.reason = "taken by job " + job;
+      state.reserved_by.clear();
+      state.shards.clear();
+      state.blobs.clear();
+      ++state.version;
+    });
+  }
+}
+
+void ArrayStore::spoil(const std::vector<ArrayRef>& donated, const std::string& job) {
+  for (const ArrayRef& array : donated) {
+    array->state().with([&](Array::State& state) {
+      if (state.state != ArrayState::kReady) return;
+      state.shards.clear();
+      state.reserved_by.clear();
+      if (array->info().durability == Durability::kDurable) return;
+      state.state = ArrayState::kLost;
+      state.reason = "job " + job + " failed after it had overwritten the memory";
+      ++state.version;
+    });
+    if (array->info().durability == Durability::kDurable) continue;
+    const storage::ArrayRow row = array->state().with([&](const Array::State& state) { return row_of(*array, state); });
+    store_.catalog().write_async([row](storage::Transaction& transaction) { transaction.update_array(row); },
+                                 [](const std::exception_ptr&) {});
+  }
+}
+
+ArrayUsage ArrayStore::usage() const {
+  ArrayUsage usage;
+  table_.with([&](const Table& table) {
+    for (const auto& [id, array] : table.by_id) {
+      ++usage.count;
+      array->state().with([&](const Array::State& state) {
+        if (!state.shards.empty()) usage.memory_bytes += array->shard_bytes();
+        if (!state.blobs.empty()) usage.disk_bytes += array->shard_bytes();
+      });
+    }
+  });
+  return usage;
+}
+
+}  // namespace meshd::arrays

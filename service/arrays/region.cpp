@@ -1,0 +1,204 @@
+#include "service/arrays/region.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "service/core/error.h"
+
+namespace meshd::arrays {
+namespace {
+
+// Where a global index lies: which shard, which element of it, and how many elements follow there without a gap.
+struct Place {
+  int64_t shard = 0;
+  int64_t element = 0;
+  int64_t run = 1;
+};
+
+Place locate_index(const sharding::Layout& layout, std::span<const int64_t> index) {
+  Place place;
+  for (size_t d = 0; d < index.size(); ++d) {
+    const int64_t part = index[d] / layout.shard_dims[d];
+    const int64_t inside = index[d] - part * layout.shard_dims[d];
+    place.shard = place.shard * layout.part_counts[d] + part;
+    place.element = place.element * layout.shard_dims[d] + inside;
+  }
+  return place;
+}
+
+// Elements of a region that lie together in one shard from `index` (of the array) on: to the end of the shard's part of the last
+// dimension, and on through dimensions that both region and shard hold whole. `region_index` is the same place within the region.
+int64_t run_length(const sharding::Layout& layout, std::span<const Slice> slices, std::span<const int64_t> index,
+                   std::span<const int64_t> region_index) {
+  int64_t run = 1;
+  for (size_t d = index.size(); d-- > 0;) {
+    if (slices[d].step != 1 && slices[d].count() > 1) break;
+    const int64_t part = index[d] / layout.shard_dims[d];
+    const int64_t end = std::min({(part + 1) * layout.shard_dims[d], layout.global_dims[d], slices[d].stop});
+    run *= end - index[d];
+    const bool whole = slices[d].start == 0 && slices[d].stop == layout.global_dims[d] && layout.part_counts[d] == 1;
+    if (!whole || region_index[d] != 0) break;
+  }
+  return run;
+}
+
+tensor::Dims unravel(int64_t element, std::span<const int64_t> dims) {
+  tensor::Dims index(dims.size());
+  for (size_t d = dims.size(); d-- > 0;) {
+    index[d] = element % dims[d];
+    element /= dims[d];
+  }
+  return index;
+}
+
+int64_t parse_number(std::string_view text, std::string_view whole) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    throw core::Error("invalid_query", "slice: '" + std::string(whole) + "' is not start:stop:step with whole numbers");
+  }
+  return value;
+}
+
+Slice parse_field(std::string_view field, int64_t size) {
+  std::vector<std::string_view> parts;
+  std::string_view rest = field;
+  for (;;) {
+    const size_t colon = rest.find(':');
+    parts.push_back(rest.substr(0, colon));
+    if (colon == std::string_view::npos) break;
+    rest.remove_prefix(colon + 1);
+  }
+  if (parts.size() > 3) throw core::Error("invalid_query", "slice: '" + std::string(field) + "' has more than two colons");
+  const auto from_end = [&](int64_t value) { return value < 0 ? value + size : value; };
+  if (parts.size() == 1) {
+    const int64_t at = from_end(parse_number(parts[0], field));
+    if (at < 0 || at >= size) {
+      throw core::Error("invalid_query", "slice: index " + std::string(field) + " is outside of a dimension of " + std::to_string(size));
+    }
+    return {at, at + 1, 1};
+  }
+  Slice slice{0, size, 1};
+  if (!parts[0].empty()) slice.start = std::clamp<int64_t>(from_end(parse_number(parts[0], field)), 0, size);
+  if (!parts[1].empty()) slice.stop = std::clamp<int64_t>(from_end(parse_number(parts[1], field)), 0, size);
+  if (parts.size() == 3 && !parts[2].empty()) slice.step = parse_number(parts[2], field);
+  if (slice.step < 1) throw core::Error("invalid_query", "slice: '" + std::string(field) + "' needs a step of at least 1");
+  return slice;
+}
+
+}  // namespace
+
+std::vector<Slice> whole_slices(std::span<const int64_t> dims) {
+  std::vector<Slice> out;
+  for (const int64_t dim : dims) out.push_back({0, dim, 1});
+  return out;
+}
+
+std::vector<Slice> parse_slices(std::string_view text, std::span<const int64_t> dims) {
+  std::vector<Slice> out = whole_slices(dims);
+  if (text.empty()) return out;
+  size_t d = 0;
+  for (;; ++d) {
+    const size_t comma = text.find(',');
+    if (d >= dims.size()) {
+      throw core::Error("invalid_query", "slice: more fields than the array's " + std::to_string(dims.size()) + " dimensions");
+    }
+    out[d] = parse_field(text.substr(0, comma), dims[d]);
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  return out;
+}
+
+tensor::Dims slice_dims(std::span<const Slice> slices) {
+  tensor::Dims dims;
+  for (const Slice& slice : slices) dims.push_back(slice.count());
+  return dims;
+}
+
+ScatterWriter::ScatterWriter(const sharding::Layout& layout, int64_t element_bytes, ShardBuffers shards)
+    : layout_(layout),
+      element_bytes_(element_bytes),
+      shards_(std::move(shards)),
+      slices_(whole_slices(layout.global_dims)),
+      total_(core::checked_mul(tensor::element_count(layout.global_dims), element_bytes)) {}
+
+void ScatterWriter::locate() {
+  const tensor::Dims index = unravel(done_ / element_bytes_, layout_.global_dims);
+  const Place place = locate_index(layout_, index);
+  run_ = shards_[static_cast<size_t>(place.shard)]->data() + place.element * element_bytes_;
+  run_left_ = run_length(layout_, slices_, index, index) * element_bytes_;
+}
+
+std::span<std::byte> ScatterWriter::destination() {
+  if (done_ == total_) return {};
+  if (run_left_ == 0) locate();
+  return {run_, static_cast<size_t>(run_left_)};
+}
+
+void ScatterWriter::advance(size_t bytes) {
+  const auto count = static_cast<int64_t>(bytes);
+  done_ += count;
+  run_ += count;
+  run_left_ -= count;
+}
+
+void ScatterWriter::write(std::span<const std::byte> bytes) {
+  if (static_cast<int64_t>(bytes.size()) > remaining()) {
+    throw core::Error("malformed_body", "the body has more than the array's " + std::to_string(total_) + " bytes");
+  }
+  while (!bytes.empty()) {
+    const std::span<std::byte> to = destination();
+    const size_t count = std::min(to.size(), bytes.size());
+    std::memcpy(to.data(), bytes.data(), count);
+    advance(count);
+    bytes = bytes.subspan(count);
+  }
+}
+
+GatherReader::GatherReader(std::shared_ptr<const sharding::Layout> layout, int64_t element_bytes, ShardBuffers shards,
+                           std::vector<Slice> slices)
+    : layout_(std::move(layout)),
+      element_bytes_(element_bytes),
+      shards_(std::move(shards)),
+      slices_(std::move(slices)),
+      dims_(slice_dims(slices_)),
+      total_(core::checked_mul(tensor::element_count(dims_), element_bytes)) {}
+
+std::span<const std::byte> GatherReader::run_at(int64_t element) const {
+  tensor::Dims region_index = unravel(element, dims_);
+  tensor::Dims index(region_index.size());
+  for (size_t d = 0; d < index.size(); ++d) index[d] = slices_[d].start + region_index[d] * slices_[d].step;
+  const Place place = locate_index(*layout_, index);
+  const int64_t run = run_length(*layout_, slices_, index, region_index);
+  const tensor::Buffer& shard = *shards_[static_cast<size_t>(place.shard)];
+  return {shard.data() + place.element * element_bytes_, static_cast<size_t>(run * element_bytes_)};
+}
+
+std::optional<std::vector<std::span<const std::byte>>> GatherReader::pieces(size_t limit) const {
+  std::vector<std::span<const std::byte>> out;
+  for (int64_t done = 0; done < total_;) {
+    if (out.size() == limit) return std::nullopt;
+    out.push_back(run_at(done / element_bytes_));
+    done += static_cast<int64_t>(out.back().size());
+  }
+  return out;
+}
+
+size_t GatherReader::read(std::span<std::byte> out) {
+  size_t filled = 0;
+  while (filled < out.size() && done_ < total_) {
+    std::span<const std::byte> run = run_at(done_ / element_bytes_);
+    run = run.subspan(static_cast<size_t>(done_ % element_bytes_));
+    const size_t count = std::min(run.size(), out.size() - filled);
+    std::memcpy(out.data() + filled, run.data(), count);
+    filled += count;
+    done_ += static_cast<int64_t>(count);
+  }
+  return filled;
+}
+
+void GatherReader::seek(int64_t byte) { done_ = std::clamp<int64_t>(byte, 0, total_); }
+
+}  // namespace meshd::arrays

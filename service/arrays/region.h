@@ -1,0 +1,82 @@
+// Row-major streams in and out of shards: what uploads and downloads are made of. Nothing is copied that the layout does not force.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "service/arrays/array.h"
+
+namespace meshd::arrays {
+
+/// A slice of one dimension: start, start + step, ... below stop; step > 0.
+struct Slice {
+  int64_t start = 0;
+  int64_t stop = 0;
+  int64_t step = 1;
+  [[nodiscard]] int64_t count() const { return stop > start ? (stop - start + step - 1) / step : 0; }
+};
+
+/// Parses "0:10,::2,3" against dims, as NumPy does (negative numbers count from the end, a single number keeps its dimension with one
+/// element, missing dimensions are whole). Throws invalid_query naming the field. Empty text is everything.
+std::vector<Slice> parse_slices(std::string_view text, std::span<const int64_t> dims);
+/// Everything.
+std::vector<Slice> whole_slices(std::span<const int64_t> dims);
+/// Sizes of what the slices leave.
+tensor::Dims slice_dims(std::span<const Slice> slices);
+
+/// Takes the bytes of a global array in row-major order and puts them into its shards as they come. One thread.
+class ScatterWriter {
+ public:
+  /// `shards` as in ShardBuffers, sized by the layout.
+  ScatterWriter(const sharding::Layout& layout, int64_t element_bytes, ShardBuffers shards);
+
+  /// Where the next bytes belong: a stretch of one shard. A caller may fill it directly (a socket read into the array) and then
+  /// advance(). Empty when everything is there.
+  [[nodiscard]] std::span<std::byte> destination();
+  void advance(size_t bytes);
+  /// Copies; throws malformed_body when there is more than the array holds.
+  void write(std::span<const std::byte> bytes);
+  [[nodiscard]] int64_t remaining() const { return total_ - done_; }
+
+ private:
+  void locate();
+  const sharding::Layout& layout_;
+  int64_t element_bytes_;
+  ShardBuffers shards_;
+  std::vector<Slice> slices_;
+  int64_t total_;
+  int64_t done_ = 0;
+  std::byte* run_ = nullptr;
+  int64_t run_left_ = 0;
+};
+
+/// Gives the bytes of a region of a global array in row-major order. One thread.
+class GatherReader {
+ public:
+  GatherReader(std::shared_ptr<const sharding::Layout> layout, int64_t element_bytes, ShardBuffers shards, std::vector<Slice> slices);
+
+  [[nodiscard]] int64_t total_bytes() const { return total_; }
+  /// The whole region as stretches of shard memory, when it needs no more than `limit` of them: then nothing has to be copied.
+  [[nodiscard]] std::optional<std::vector<std::span<const std::byte>>> pieces(size_t limit) const;
+  /// Fills as much of `out` as there is; 0 at the end.
+  size_t read(std::span<std::byte> out);
+  /// Skips to a byte of the region.
+  void seek(int64_t byte);
+
+ private:
+  [[nodiscard]] std::span<const std::byte> run_at(int64_t element) const;
+  std::shared_ptr<const sharding::Layout> layout_;
+  int64_t element_bytes_;
+  ShardBuffers shards_;
+  std::vector<Slice> slices_;
+  tensor::Dims dims_;
+  int64_t total_;
+  int64_t done_ = 0;
+};
+
+}  // namespace meshd::arrays

@@ -1,0 +1,19 @@
+// A mesh as the text that names it: the canonical document is what a stored mesh is interned by (M4, M5, M8).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "service/mesh/mesh.h"
+
+namespace meshd::mesh {
+
+/// One line of JSON with everything that belongs to the mesh's identity: axes in order, device ids (absent: abstract), axis types
+/// when one is not auto. Equal meshes have equal documents.
+std::string to_document(const Mesh& mesh);
+/// The mesh of a canonical document. Throws Error internal when it is none: it comes from storage only.
+Mesh from_document(std::string_view document);
+/// mesh_<digest of the canonical document>.
+std::string mesh_id(const Mesh& mesh);
+
+}  // namespace meshd::mesh
