@@ -1,0 +1,113 @@
+// From program text to a plan, in stages with a cache each: parse (text), lower (+ abstract mesh, shardings, donation), bind
+// (+ concrete devices). Counters say what was really done (behaviour A11: two device sets of one abstract mesh cost 1, 1 and 2).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "service/compile/plan.h"
+#include "service/core/locked.h"
+#include "service/ir/program.h"
+#include "service/mesh/mesh.h"
+#include "service/sharding/tensor_sharding.h"
+
+namespace meshd::compile {
+
+/// A program that was read and verified. Immutable.
+struct ParsedProgram {
+  std::string id;             ///< prog_<digest of format and text>
+  std::string format;         ///< "stablehlo"
+  std::string text;
+  ir::ModuleRef module;       ///< as written
+  ir::ModuleRef flat;         ///< calls inlined
+  /// Token-free arguments and results of @main: indices into its parameter lists.
+  std::vector<size_t> arguments;
+  std::vector<size_t> results;
+
+  [[nodiscard]] const ir::Parameter& argument(size_t i) const { return module->main().arguments[arguments[i]]; }
+  [[nodiscard]] const ir::Parameter& result(size_t i) const { return module->main().results[results[i]]; }
+};
+using ParsedRef = std::shared_ptr<const ParsedProgram>;
+
+/// What a lowering depends on beside the program.
+struct LowerRequest {
+  /// Abstract form of the request's mesh; nothing: none was given.
+  std::optional<mesh::Mesh> mesh;
+  /// Devices that the run has; the mesh's positions where there is one.
+  int64_t device_count = 1;
+  /// Token-free; over `mesh` or a mesh of the module. Nothing: left to the text or to propagation.
+  std::vector<std::optional<sharding::TensorSharding>> in_shardings;
+  std::vector<std::optional<sharding::TensorSharding>> out_shardings;
+  /// Token-free positions that the caller gives up; nothing: as the text says.
+  std::optional<std::vector<int64_t>> donate;
+};
+
+/// A program made ready for any devices of one abstract mesh. Immutable.
+struct LoweredProgram {
+  std::string key;            ///< what it was made from: program, mesh, shardings, donation
+  ParsedRef parsed;
+  PlanRef plan;
+  /// Final shardings by token-free position, closed; mesh may be null where nothing cuts.
+  std::vector<sharding::TensorSharding> argument_shardings;
+  std::vector<sharding::TensorSharding> result_shardings;
+  std::vector<int64_t> donated;           ///< token-free argument positions that a run gives up
+  std::vector<std::string> warnings;
+};
+using LoweredRef = std::shared_ptr<const LoweredProgram>;
+
+struct CompileCounters {
+  int64_t parse_count = 0, parse_hits = 0;
+  int64_t lower_count = 0, lower_hits = 0;
+  int64_t bind_count = 0, bind_hits = 0;
+};
+
+/// Owns the caches. Any thread; work on a miss is done outside of the lock, so two threads may do it twice and one result is kept.
+class Compiler {
+ public:
+  /// `threads`: EngineOptions::threads, which plans scratch memory. Caches keep that many entries each, least used go first.
+  Compiler(int threads, size_t cache_entries);
+
+  /// Reads and verifies. Throws what program::parse_stablehlo throws; unsupported_format for other formats.
+  ParsedRef parse(const std::string& format, const std::string& text);
+  /// The parsed program with this id if the cache still has it.
+  ParsedRef find(const std::string& id);
+  /// Propagates, partitions, plans. Throws invalid_spec, sharding_mismatch, too_few_devices, unsupported_*.
+  LoweredRef lower(const ParsedRef& parsed, const LowerRequest& request);
+  /// Notes that a lowering is run on these devices: true when it was bound to them before.
+  bool bind(const LoweredRef& lowered, const std::vector<int64_t>& devices);
+  [[nodiscard]] CompileCounters counters() const;
+
+ private:
+  template <typename V>
+  struct Cache {
+    struct Entry {
+      V value;
+      uint64_t used = 0;
+    };
+    std::map<std::string, Entry> entries;
+  };
+  struct State {
+    Cache<ParsedRef> parsed;
+    Cache<LoweredRef> lowered;
+    Cache<bool> bound;
+    CompileCounters counters;
+    uint64_t clock = 0;
+  };
+  template <typename V>
+  static std::optional<V> look(State& state, Cache<V>& cache, const std::string& key);
+  template <typename V>
+  void keep(State& state, Cache<V>& cache, const std::string& key, V value) const;
+
+  const int threads_;
+  const size_t cache_entries_;
+  mutable core::Locked<State> state_;
+};
+
+/// Meshes of a module that devices are laid over: neither empty nor maximal.
+std::vector<const ir::NamedMesh*> real_meshes(const ir::Module& module);
+
+}  // namespace meshd::compile
