@@ -1,0 +1,78 @@
+// What clients have stored to name later: meshes and programs. Content is interned by digest; who sees it is each principal's own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/compile/pipeline.h"
+#include "service/core/clock.h"
+#include "service/mesh/mesh.h"
+#include "storage/catalog.h"
+
+namespace meshd::registry {
+
+/// A stored mesh as a principal sees it.
+struct StoredMesh {
+  std::string id;
+  mesh::Mesh mesh;
+  core::WallTime created;
+};
+
+/// Throws invalid_mesh with JSON Pointers: duplicate or empty axis names, sizes below 1 (0 allowed only for an empty mesh), count of
+/// devices not the product of the sizes, duplicate devices (M33), devices that the server does not have (concrete meshes).
+void verify_mesh(const mesh::Mesh& mesh, int64_t server_devices);
+
+/// Any thread.
+class MeshRegistry {
+ public:
+  MeshRegistry(storage::Catalog& catalog, const core::Clock& clock) : catalog_(catalog), clock_(clock) {}
+  /// Stores a verified mesh. True: the principal did not see it before (201).
+  std::pair<StoredMesh, bool> put(const mesh::Mesh& mesh, const std::string& principal);
+  /// Throws not_found.
+  StoredMesh get(std::string_view id, std::string_view principal);
+  struct Page {
+    std::vector<StoredMesh> items;
+    std::string next;
+  };
+  Page list(std::string_view principal, const storage::PageRequest& page);
+  void remove(std::string_view id, std::string_view principal);
+
+ private:
+  storage::Catalog& catalog_;
+  const core::Clock& clock_;
+};
+
+/// A stored program.
+struct StoredProgram {
+  std::string id;
+  std::string name;  ///< as the client named it, else the module's
+  core::WallTime created;
+  compile::ParsedRef parsed;  ///< null in lists
+};
+
+/// Any thread.
+class ProgramRegistry {
+ public:
+  ProgramRegistry(storage::Catalog& catalog, compile::Compiler& compiler, const core::Clock& clock)
+      : catalog_(catalog), compiler_(compiler), clock_(clock) {}
+  /// Reads, verifies and stores. Throws what Compiler::parse throws.
+  std::pair<StoredProgram, bool> put(const std::string& format, const std::string& text, const std::string& name,
+                                     const std::string& principal);
+  /// Throws not_found.
+  StoredProgram get(const std::string& id, std::string_view principal);
+  struct Page {
+    std::vector<StoredProgram> items;
+    std::string next;
+  };
+  Page list(std::string_view principal, const storage::PageRequest& page);
+  void remove(std::string_view id, std::string_view principal);
+
+ private:
+  storage::Catalog& catalog_;
+  compile::Compiler& compiler_;
+  const core::Clock& clock_;
+};
+
+}  // namespace meshd::registry

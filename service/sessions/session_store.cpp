@@ -1,0 +1,84 @@
+#include "service/sessions/session_store.h"
+
+#include "service/core/error.h"
+#include "service/core/ids.h"
+
+namespace meshd::sessions {
+
+void Line::enter(int64_t number, bool ordered) {
+  const std::lock_guard held(mutex_);
+  open_.insert(number);
+  if (ordered) ordered_.insert(number);
+}
+
+void Line::wait_turn(int64_t number) {
+  std::unique_lock held(mutex_);
+  changed_.wait(held, [&] { return ordered_.empty() || *ordered_.begin() >= number; });
+}
+
+void Line::leave(int64_t number) {
+  {
+    const std::lock_guard held(mutex_);
+    open_.erase(number);
+    ordered_.erase(number);
+  }
+  changed_.notify_all();
+}
+
+void Line::wait_idle() {
+  std::unique_lock held(mutex_);
+  if (open_.empty()) return;
+  const int64_t last = *open_.rbegin();
+  changed_.wait(held, [&] { return open_.empty() || *open_.begin() > last; });
+}
+
+int64_t Line::open_count() const {
+  const std::lock_guard held(mutex_);
+  return static_cast<int64_t>(open_.size());
+}
+
+storage::SessionRow SessionStore::create(const std::string& principal, const std::string& name) {
+  storage::SessionRow row;
+  row.id = core::new_id("ses", clock_);
+  row.principal = principal;
+  row.name = name;
+  row.created = clock_.wall();
+  row.document = "{}";
+  catalog_.write([&](storage::Transaction& transaction) { transaction.insert_session(row); });
+  return row;
+}
+
+storage::SessionRow SessionStore::get(std::string_view id, std::string_view principal) {
+  auto row = catalog_.read([&](storage::Reader& reader) { return reader.session(id, principal); });
+  if (!row) throw core::Error("not_found", "there is no session '" + std::string(id) + "'");
+  return *row;
+}
+
+storage::Page<storage::SessionRow> SessionStore::list(std::string_view principal, const storage::PageRequest& page) {
+  return catalog_.read([&](storage::Reader& reader) { return reader.sessions(principal, page); });
+}
+
+void SessionStore::remove(const std::string& id, std::string_view principal) {
+  storage::SessionRow row = get(id, principal);
+  row.state = storage::SessionState::kClosed;
+  row.closed = clock_.wall();
+  catalog_.write([&](storage::Transaction& transaction) { transaction.update_session(row); });
+  line(id)->wait_idle();
+  catalog_.write([&](storage::Transaction& transaction) { transaction.delete_session(id); });
+  const std::lock_guard held(mutex_);
+  lines_.erase(id);
+}
+
+std::shared_ptr<Line> SessionStore::line(const std::string& id) {
+  const std::lock_guard held(mutex_);
+  auto& line = lines_[id];
+  if (line == nullptr) line = std::make_shared<Line>();
+  return line;
+}
+
+int64_t SessionStore::open_count() const {
+  const std::lock_guard held(mutex_);
+  return static_cast<int64_t>(lines_.size());
+}
+
+}  // namespace meshd::sessions

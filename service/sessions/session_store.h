@@ -1,0 +1,61 @@
+// Sessions: one client's line. A session numbers its jobs in the order they were accepted, lets those with ordered effects commit in
+// that order only, and knows when nothing accepted so far is left.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "service/core/clock.h"
+#include "storage/catalog.h"
+
+namespace meshd::sessions {
+
+/// The order of one session's jobs. Any thread. It waits in wait_turn and wait_idle only.
+class Line {
+ public:
+  /// A job was accepted with this number. `ordered`: it has ordered effects and commits in turn.
+  void enter(int64_t number, bool ordered);
+  /// Waits until no ordered job with a lower number is left. Jobs that are not ordered need not ask.
+  void wait_turn(int64_t number);
+  /// The job is over, committed or not.
+  void leave(int64_t number);
+  /// Waits until all jobs accepted before the call are over.
+  void wait_idle();
+  [[nodiscard]] int64_t open_count() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::set<int64_t> open_;
+  std::set<int64_t> ordered_;
+};
+
+/// Any thread.
+class SessionStore {
+ public:
+  SessionStore(storage::Catalog& catalog, const core::Clock& clock) : catalog_(catalog), clock_(clock) {}
+
+  storage::SessionRow create(const std::string& principal, const std::string& name);
+  /// Throws not_found for unknown sessions and those of other principals.
+  storage::SessionRow get(std::string_view id, std::string_view principal);
+  storage::Page<storage::SessionRow> list(std::string_view principal, const storage::PageRequest& page);
+  /// Closes: waits for its jobs, then takes no more. Its log stays readable until remove().
+  void remove(const std::string& id, std::string_view principal);
+  /// The session's line, made when first asked for.
+  std::shared_ptr<Line> line(const std::string& id);
+  [[nodiscard]] int64_t open_count() const;
+
+ private:
+  storage::Catalog& catalog_;
+  const core::Clock& clock_;
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Line>> lines_;
+};
+
+}  // namespace meshd::sessions
