@@ -223,6 +223,9 @@ ShardBuffers ArrayStore::shards(const ArrayRef& array) {
     if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
     state->last_use = now;
     if (!state->shards.empty()) return state->shards;
+    if (state->blobs.empty()) {
+      throw core::Error("array_in_use", "array '" + array->info().id + "' is donated to job " + state->reserved_by + ", which is running");
+    }
     blobs = state->blobs;
   }
   ShardBuffers loaded = allocate(*array);
@@ -230,8 +233,9 @@ ShardBuffers ArrayStore::shards(const ArrayRef& array) {
   {
     auto state = array->state().lock();
     if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
-    if (state->shards.empty()) state->shards = loaded;
-    loaded = state->shards;
+    // While a job has the shards out, what was read stays the reader's own.
+    if (state->shards.empty() && state->reserved_by.empty()) state->shards = loaded;
+    if (!state->shards.empty()) loaded = state->shards;
   }
   make_room();
   return loaded;
@@ -319,6 +323,20 @@ void ArrayStore::release(const std::vector<ArrayRef>& donated, const std::string
       if (state.reserved_by == job) state.reserved_by.clear();
     });
   }
+}
+
+ShardBuffers ArrayStore::take(const ArrayRef& array, const std::string& job) {
+  ShardBuffers loaded = shards(array);
+  array->state().with([&](Array::State& state) {
+    if (state.reserved_by == job) state.shards.clear();
+  });
+  return loaded;
+}
+
+void ArrayStore::give_back(const ArrayRef& array, ShardBuffers shards) {
+  array->state().with([&](Array::State& state) {
+    if (state.state == ArrayState::kReady && state.shards.empty()) state.shards = std::move(shards);
+  });
 }
 
 std::function<void(storage::Transaction&)> ArrayStore::consume_rows(const std::vector<ArrayRef>& donated, const std::string& job) {

@@ -75,6 +75,11 @@ class ArrayStore {
   /// The job is done: they are donated now. `rows` for durable ones belongs into the job's transaction.
   std::function<void(storage::Transaction&)> consume_rows(const std::vector<ArrayRef>& donated, const std::string& job);
   void consume(const std::vector<ArrayRef>& donated, const std::string& job);
+  /// The shards of an array that this job has reserved, taken out of it: while they are out, a durable array is read from disk and a
+  /// memory array not at all (array_in_use), so that the job may write them once nobody else holds them.
+  ShardBuffers take(const ArrayRef& array, const std::string& job);
+  /// Puts them back unharmed.
+  void give_back(const ArrayRef& array, ShardBuffers shards);
   /// A failed job overwrote their memory: memory arrays are lost, durable ones will be read from disk again.
   void spoil(const std::vector<ArrayRef>& donated, const std::string& job);
 

@@ -1,0 +1,86 @@
+#include "service/jobs/binding.h"
+
+#include <algorithm>
+
+#include "service/core/error.h"
+#include "service/kernels/movement.h"
+
+namespace meshd::jobs {
+namespace {
+
+// Which shard of the layout begins at `start`.
+int64_t shard_at(const sharding::Layout& layout, const tensor::Dims& start) {
+  int64_t shard = 0;
+  for (size_t d = 0; d < start.size(); ++d) {
+    const int64_t part = layout.shard_dims[d] == 0 ? 0 : start[d] / layout.shard_dims[d];
+    shard = shard * layout.part_counts[d] + std::min(part, layout.part_counts[d] - 1);
+  }
+  return shard;
+}
+
+}  // namespace
+
+bool same_cut(const sharding::Layout& layout, const compile::PlanParameter& wanted) {
+  return layout.shard_dims == wanted.local_type.dims;
+}
+
+std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted, tensor::BufferPool& pool) {
+  std::vector<tensor::BufferRef> out;
+  const sharding::Layout& layout = *source.layout;
+  if (same_cut(layout, wanted)) {
+    for (size_t s = 0; s < wanted.shard_starts.size(); ++s) {
+      // A shard beyond the end of an uneven dimension is padding alone: its place may be written, so it is nobody else's.
+      const bool empty = std::any_of(wanted.shard_dims[s].begin(), wanted.shard_dims[s].end(), [](int64_t n) { return n == 0; });
+      out.push_back(empty ? pool.allocate(wanted.shard_bytes)
+                          : (*source.shards)[static_cast<size_t>(shard_at(layout, wanted.shard_starts[s]))]);
+    }
+    return out;
+  }
+  const int64_t element_bytes = tensor::size_bytes(wanted.local_type.dtype);
+  const size_t rank = wanted.local_type.dims.size();
+  for (size_t s = 0; s < wanted.shard_starts.size(); ++s) {
+    tensor::BufferRef buffer = pool.allocate(wanted.shard_bytes);
+    const tensor::Dims& start = wanted.shard_starts[s];
+    const tensor::Dims& dims = wanted.shard_dims[s];
+    for (int64_t from = 0; from < layout.shard_count; ++from) {
+      const std::vector<sharding::IndexRange> index = layout.shard_index(from);
+      tensor::Dims to_start(rank), from_start(rank), extent(rank);
+      bool meets = true;
+      for (size_t d = 0; d < rank; ++d) {
+        const int64_t low = std::max(start[d], index[d].start);
+        const int64_t high = std::min(start[d] + dims[d], index[d].stop);
+        meets = meets && low < high;
+        to_start[d] = low - start[d];
+        from_start[d] = low - index[d].start;
+        extent[d] = high - low;
+      }
+      if (!meets) continue;
+      kernels::copy_block(buffer->data(), wanted.local_type.dims, to_start, (*source.shards)[static_cast<size_t>(from)]->data(),
+                          layout.shard_dims, from_start, extent, element_bytes);
+    }
+    out.push_back(std::move(buffer));
+  }
+  return out;
+}
+
+arrays::ShardBuffers unbind_result(const std::vector<tensor::BufferRef>& outputs, const compile::PlanParameter& given,
+                                   const sharding::Layout& layout) {
+  if (!same_cut(layout, given)) {
+    throw core::Error("internal", "a result's plan and its sharding disagree: " + tensor::to_string(given.local_type) + " against shards of " +
+                                      tensor::to_string(std::span<const int64_t>(layout.shard_dims)));
+  }
+  arrays::ShardBuffers shards(static_cast<size_t>(layout.shard_count));
+  for (size_t s = 0; s < outputs.size(); ++s) {
+    auto& place = shards[static_cast<size_t>(shard_at(layout, given.shard_starts[s]))];
+    // Positions beyond the end of an uneven dimension hold empty shards; the first one that has rows wins.
+    if (place == nullptr || !std::any_of(given.shard_dims[s].begin(), given.shard_dims[s].end(), [](int64_t n) { return n == 0; })) {
+      place = outputs[s];
+    }
+  }
+  for (tensor::BufferRef& shard : shards) {
+    if (shard == nullptr) shard = outputs.back();
+  }
+  return shards;
+}
+
+}  // namespace meshd::jobs

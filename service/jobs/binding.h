@@ -1,0 +1,30 @@
+// Between stored layouts and plan layouts: which buffer a run gets for each of its shards, and which shard of an array each result
+// buffer is. Buffers are shared where the two agree, blocks are copied where they do not.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "service/arrays/array.h"
+#include "service/compile/plan.h"
+#include "service/tensor/buffer.h"
+
+namespace meshd::jobs {
+
+/// What a value lies as before a run: shards of a layout.
+struct Source {
+  const sharding::Layout* layout = nullptr;
+  const arrays::ShardBuffers* shards = nullptr;
+};
+
+/// True when each shard that the plan wants is a shard of the layout as it stands.
+bool same_cut(const sharding::Layout& layout, const compile::PlanParameter& wanted);
+
+/// Buffers in plan order. Shares those of `source` where the cuts agree; else new ones from the pool, filled block by block.
+std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted, tensor::BufferPool& pool);
+
+/// Result buffers (plan order) as shards of the layout, in its order. The layout is that of the result's own sharding, so cuts agree.
+arrays::ShardBuffers unbind_result(const std::vector<tensor::BufferRef>& outputs, const compile::PlanParameter& given,
+                                   const sharding::Layout& layout);
+
+}  // namespace meshd::jobs

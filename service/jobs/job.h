@@ -1,0 +1,37 @@
+// One job while this process knows it. Private to service/jobs.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "service/jobs/job_runner.h"
+#include "service/jobs/placement.h"
+
+namespace meshd::jobs {
+
+struct JobRunner::Job {
+  JobRequest request;
+  JobPlacement placement;
+  compile::LoweredRef lowered;
+  effects::Bindings bindings;
+  storage::JobRow row;             ///< row.id is always set; written only when has_row
+  bool has_row = false;
+  bool is_ordered = false;         ///< has ordered effects
+  std::shared_ptr<sessions::Line> line;
+  std::vector<arrays::ArrayRef> donated;
+  std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> taken;  ///< donated arrays' shards while it runs
+  JobTimings timings;
+  core::SteadyTime accepted;
+
+  std::mutex mutex;                ///< for what follows
+  std::shared_ptr<device::Run> run;
+  std::shared_ptr<effects::Recorder> recorder;
+  bool cancelled = false;
+  bool over = false;
+};
+
+}  // namespace meshd::jobs

@@ -1,0 +1,106 @@
+// A job as the service takes it: decoded, names resolved to arrays and programs, nothing of HTTP or JSON left.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "service/arrays/array_store.h"
+#include "service/arrays/region.h"
+#include "service/compile/pipeline.h"
+#include "service/device/engine.h"
+#include "service/effects/recorder.h"
+#include "service/mesh/mesh.h"
+#include "service/tensor/buffer.h"
+
+namespace meshd::jobs {
+
+/// A value that came with the request: dense, row-major, ours alone.
+struct InlineArgument {
+  tensor::TensorType type;
+  tensor::BufferRef bytes;
+};
+
+/// A stored array, or a slice of one.
+struct ArrayArgument {
+  arrays::ArrayRef array;
+  std::optional<std::vector<arrays::Slice>> slices;
+};
+
+using Argument = std::variant<InlineArgument, ArrayArgument>;
+
+/// A partition spec by names: axes of each dimension, major first. `mesh_name` chooses among several meshes of the module.
+struct NamedSpec {
+  std::vector<std::vector<std::string>> dims;
+  std::string mesh_name;
+};
+
+enum class ResultMode : uint8_t { kInline, kArray, kNone };
+
+/// What POST /v1/run and POST /v1/sessions/{id}/jobs ask for.
+struct JobRequest {
+  std::string principal;
+  std::string session;                  ///< empty: none
+  compile::ParsedRef program;
+  std::vector<Argument> arguments;      ///< token-free
+  std::optional<mesh::Mesh> mesh;       ///< its device_ids say on which devices, in order; none: 0, 1, 2, ...
+  std::map<std::string, mesh::Mesh> meshes;  ///< by symbol of the module
+  std::vector<std::optional<NamedSpec>> in_specs;
+  std::vector<std::optional<NamedSpec>> out_specs;
+  std::optional<std::vector<int64_t>> donate;
+  bool strict_donation = false;
+  bool reshard = false;                 ///< move arguments that lie otherwise than the program wants
+  effects::Bindings callbacks;
+  ResultMode results = ResultMode::kInline;
+  storage::Durability durability = storage::Durability::kDurable;
+  std::optional<std::chrono::milliseconds> deadline;
+  bool profile = false;
+  /// What is kept to run it again after a crash, and to show: JSON of the API.
+  std::string document;
+  /// With an idempotency key: keeps the record beside the job. Empty key: none.
+  std::string idempotency_route;
+  std::string idempotency_key;
+  std::string idempotency_fingerprint;
+  double parse_ms = 0;
+};
+
+/// One result. Shards are in the order of `layout`.
+struct JobValue {
+  tensor::TensorType type;                       ///< global
+  std::optional<sharding::TensorSharding> sharding;  ///< over the run's mesh; nothing: one device, nothing cut
+  std::shared_ptr<const sharding::Layout> layout;
+  arrays::ShardBuffers shards;                   ///< empty when dropped
+  arrays::ArrayRef array;                        ///< set when stored
+  std::string result_info;
+};
+
+/// An effect with the number it has in the log (or in the answer, without a session).
+struct JobEffect {
+  int64_t sequence = 0;
+  effects::RecordedEffect effect;
+};
+
+struct JobTimings {
+  double parse_ms = 0, lower_ms = 0, bind_ms = 0, queue_ms = 0, run_ms = 0, commit_ms = 0;
+};
+
+/// What a job gave.
+struct JobResult {
+  std::string job;                               ///< empty when no row was written
+  std::vector<JobValue> results;
+  std::vector<JobEffect> effects;
+  std::vector<std::optional<sharding::TensorSharding>> argument_shardings;
+  std::vector<std::string> warnings;
+  JobTimings timings;
+  int64_t planned_peak_bytes = 0;
+  device::RunStats stats;
+};
+
+/// Makes the document that a job's row keeps of its result.
+using ResultEncoder = std::function<std::string(const JobResult&)>;
+
+}  // namespace meshd::jobs

@@ -1,0 +1,280 @@
+#include "service/jobs/job_runner.h"
+
+#include <algorithm>
+
+#include "service/core/error.h"
+#include "service/core/ids.h"
+#include "service/jobs/job.h"
+
+namespace meshd::jobs {
+namespace {
+
+using storage::JobState;
+
+double milliseconds_since(core::SteadyTime start, core::SteadyTime now) {
+  return std::chrono::duration<double, std::milli>(now - start).count();
+}
+
+bool has_ordered_effects(const compile::Plan& plan) {
+  return std::any_of(plan.effects.begin(), plan.effects.end(), [](const compile::PlanEffect& effect) { return effect.point.ordered; });
+}
+
+}  // namespace
+
+JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Engine& engine,
+                     sessions::SessionStore& sessions, effects::EffectLog& log, const core::Clock& clock, RunnerOptions options)
+    : store_(store), arrays_(arrays), compiler_(compiler), engine_(engine), sessions_(sessions), log_(log), clock_(clock), options_(options) {
+  for (int i = 0; i < options_.background_threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+JobRunner::~JobRunner() {
+  {
+    const std::lock_guard held(mutex_);
+    stopping_ = true;
+    for (const auto& [id, job] : live_) {
+      const std::lock_guard inner(job->mutex);
+      if (job->run != nullptr) job->run->cancel(core::Error("draining", "the server is shutting down"));
+    }
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+JobRunner::JobRef JobRunner::prepare(JobRequest request) {
+  auto job = std::make_shared<Job>();
+  job->request = std::move(request);
+  const JobRequest& wanted = job->request;
+  job->timings.parse_ms = wanted.parse_ms;
+  const size_t expected = wanted.program->arguments.size();
+  if (wanted.arguments.size() != expected) {
+    throw core::Error("invalid_argument", "the program takes " + std::to_string(expected) + " arguments, the request brings " +
+                                              std::to_string(wanted.arguments.size()),
+                      {{"/arguments", "expected " + std::to_string(expected) + " entries"}});
+  }
+  core::Diagnostics wrong;
+  for (size_t i = 0; i < expected; ++i) {
+    const tensor::TensorType& type = wanted.program->argument(i).type.tensor;
+    tensor::TensorType given;
+    if (const auto* value = std::get_if<InlineArgument>(&wanted.arguments[i])) {
+      given = value->type;
+    } else {
+      const auto& argument = std::get<ArrayArgument>(wanted.arguments[i]);
+      given = argument.array->info().type;
+      if (argument.slices) given.dims = arrays::slice_dims(*argument.slices);
+    }
+    if (given != type) {
+      wrong.add("/arguments/" + std::to_string(i), "expected tensor<" + tensor::to_string(type) + ">, got tensor<" + tensor::to_string(given) + ">");
+    }
+  }
+  wrong.throw_if_any("invalid_argument");
+
+  core::SteadyTime start = clock_.steady();
+  job->placement = place_job(wanted, engine_.options().device_count);
+  job->lowered = compiler_.lower(wanted.program, job->placement.lower);
+  job->timings.lower_ms = milliseconds_since(start, clock_.steady());
+  start = clock_.steady();
+  compiler_.bind(job->lowered, job->placement.devices);
+  job->timings.bind_ms = milliseconds_since(start, clock_.steady());
+  if (wanted.strict_donation && !job->lowered->warnings.empty()) {
+    throw core::Error("donation_unusable", job->lowered->warnings.front());
+  }
+  job->bindings = effects::check_bindings(wanted.callbacks, *job->lowered->plan);
+  job->is_ordered = has_ordered_effects(*job->lowered->plan);
+  for (const int64_t position : job->lowered->donated) {
+    const auto* argument = std::get_if<ArrayArgument>(&wanted.arguments[static_cast<size_t>(position)]);
+    if (argument != nullptr && !argument->slices) job->donated.push_back(argument->array);
+  }
+  // The same array donated and used again cannot be (behaviour P20).
+  for (const arrays::ArrayRef& array : job->donated) {
+    const auto uses = std::count_if(wanted.arguments.begin(), wanted.arguments.end(), [&](const Argument& argument) {
+      const auto* stored = std::get_if<ArrayArgument>(&argument);
+      return stored != nullptr && stored->array == array;
+    });
+    if (uses > 1) throw core::Error("invalid_argument", "array '" + array->info().id + "' is donated and used by another argument of the same job");
+  }
+  return job;
+}
+
+void JobRunner::accept(Job& job, bool background) {
+  const JobRequest& request = job.request;
+  job.accepted = clock_.steady();
+  job.row.id = core::new_id("job", clock_);
+  job.row.session = request.session;
+  job.row.principal = request.principal;
+  job.row.state = background ? JobState::kQueued : JobState::kRunning;
+  job.row.created = clock_.wall();
+  if (!background) job.row.started = job.row.created;
+  job.has_row = background || !request.session.empty() || !request.idempotency_key.empty();
+  arrays_.reserve(job.donated, job.row.id);
+  if (!job.has_row) return;
+  job.row.request = request.document;
+  if (request.deadline) job.row.deadline = job.row.created + *request.deadline;
+  if (!request.session.empty()) job.line = sessions_.line(request.session);
+  bool entered = false;
+  try {
+    store_.catalog().write([&](storage::Transaction& transaction) {
+      if (!request.session.empty()) job.row.number = transaction.next_job_number(request.session);
+      transaction.insert_job(job.row);
+      for (const arrays::ArrayRef& array : job.donated) {
+        if (array->info().durability == storage::Durability::kDurable) transaction.reserve_array(array->info().id, job.row.id);
+      }
+      if (!request.idempotency_key.empty()) {
+        storage::IdempotencyRow key;
+        key.principal = request.principal;
+        key.route = request.idempotency_route;
+        key.key = request.idempotency_key;
+        key.fingerprint = request.idempotency_fingerprint;
+        key.job = job.row.id;
+        key.created = job.row.created;
+        if (!transaction.insert_idempotency(key)) {
+          throw core::Error("idempotency_in_progress", "another request with this Idempotency-Key came first");
+        }
+      }
+      // The writer's thread sees jobs in the order of their numbers: so does the line.
+      if (job.line != nullptr) {
+        job.line->enter(job.row.number, job.is_ordered);
+        entered = true;
+      }
+    });
+  } catch (...) {
+    if (entered) job.line->leave(job.row.number);
+    arrays_.release(job.donated, job.row.id);
+    throw;
+  }
+}
+
+void JobRunner::leave(Job& job) {
+  if (job.line != nullptr) job.line->leave(job.row.number);
+  {
+    const std::lock_guard held(mutex_);
+    live_.erase(job.row.id);
+  }
+  {
+    const std::lock_guard held(job.mutex);
+    job.over = true;
+  }
+  changed_.notify_all();
+}
+
+JobResult JobRunner::run(JobRequest request, const ResultEncoder& encode, const std::function<bool()>& gone) {
+  {
+    const std::lock_guard held(mutex_);
+    if (stopping_) throw core::Error("draining", "the server is shutting down").with_retry_after(2);
+  }
+  JobRef job = prepare(std::move(request));
+  accept(*job, false);
+  return finish(job, encode, gone);
+}
+
+JobResult JobRunner::finish(const JobRef& job, const ResultEncoder& encode, const std::function<bool()>& gone) {
+  {
+    const std::lock_guard held(mutex_);
+    live_.emplace(job->row.id, job);
+    ++counters_.running;
+  }
+  try {
+    JobResult result = execute(job, gone);
+    if (encode != nullptr && job->has_row) result.job = job->row.id;
+    const std::lock_guard held(mutex_);
+    --counters_.running;
+    ++counters_.done;
+    counters_.run_seconds += result.timings.run_ms / 1000;
+    counters_.queue_seconds += result.timings.queue_ms / 1000;
+    counters_.commit_seconds += result.timings.commit_ms / 1000;
+    counters_.effects_appended += static_cast<int64_t>(result.effects.size());
+    return result;
+  } catch (const core::Error& error) {
+    fail(*job, error);
+    throw;
+  } catch (const std::exception& error) {
+    fail(*job, core::Error("internal", "the job failed on our side").with_internal(error.what()));
+    throw;
+  }
+}
+
+std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
+  const std::string session = request.session;
+  {
+    const std::lock_guard held(mutex_);
+    if (stopping_) throw core::Error("draining", "the server is shutting down").with_retry_after(2);
+    if (static_cast<int64_t>(waiting_.size()) >= options_.queue_limit) {
+      throw core::Error("queue_full", "too many jobs are waiting").with_retry_after(1);
+    }
+    if (!session.empty() && waiting_of_session_[session] >= options_.session_queue_limit) {
+      throw core::Error("queue_full", "too many jobs of this session are waiting").with_retry_after(1);
+    }
+  }
+  JobRef job = prepare(std::move(request));
+  accept(*job, true);
+  {
+    const std::lock_guard held(mutex_);
+    live_.emplace(job->row.id, job);
+    ++waiting_of_session_[session];
+    ++counters_.waiting;
+    waiting_.emplace_back(job, std::move(encode));
+    // Jobs of one session start in the order of their numbers, whatever order their threads came here in.
+    std::stable_sort(waiting_.begin(), waiting_.end(), [](const auto& a, const auto& b) {
+      return a.first->row.session == b.first->row.session && !a.first->row.session.empty() && a.first->row.number < b.first->row.number;
+    });
+  }
+  changed_.notify_all();
+  return job->row.id;
+}
+
+void JobRunner::work() {
+  for (;;) {
+    std::pair<JobRef, ResultEncoder> next;
+    {
+      std::unique_lock held(mutex_);
+      changed_.wait(held, [&] { return stopping_ || !waiting_.empty(); });
+      if (stopping_) return;
+      next = std::move(waiting_.front());
+      waiting_.pop_front();
+      --waiting_of_session_[next.first->row.session];
+      --counters_.waiting;
+    }
+    Job& job = *next.first;
+    try {
+      {
+        const std::lock_guard held(job.mutex);
+        if (job.cancelled) throw core::Error("cancelled", "the job was cancelled");
+      }
+      job.row.state = JobState::kRunning;
+      job.row.started = clock_.wall();
+      store_.catalog().write_async([row = job.row](storage::Transaction& transaction) { transaction.update_job(row); },
+                                   [](const std::exception_ptr&) {});
+      job.request.document.clear();
+      finish(next.first, next.second, nullptr);
+    } catch (const core::Error& error) {
+      const bool counted = [&] {
+        const std::lock_guard held(job.mutex);
+        return job.over;
+      }();
+      if (!counted) {
+        {
+          const std::lock_guard held(mutex_);
+          ++counters_.running;
+        }
+        fail(job, error);
+      }
+    } catch (const std::exception&) {
+      // fail() has noted it
+    }
+  }
+}
+
+void JobRunner::barrier(const std::string& session) { sessions_.line(session)->wait_idle(); }
+
+void JobRunner::drain(std::chrono::milliseconds time) {
+  std::unique_lock held(mutex_);
+  stopping_ = true;
+  changed_.notify_all();
+  changed_.wait_for(held, time, [&] { return counters_.running == 0; });
+}
+
+JobCounters JobRunner::counters() const {
+  const std::lock_guard held(mutex_);
+  return counters_;
+}
+
+}  // namespace meshd::jobs

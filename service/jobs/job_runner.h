@@ -1,0 +1,116 @@
+// A job from accepted to done. Accepting: number in its session, reservation of what it donates, its row, in one transaction.
+// Running: on the engine. Committing: result bytes first, then arrays, effects, donation and the job's end in one transaction; only
+// then is anything shown. A job without session, key, stored result and donated durable array writes no row.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "service/arrays/array_store.h"
+#include "service/compile/pipeline.h"
+#include "service/core/clock.h"
+#include "service/device/engine.h"
+#include "service/effects/effect_log.h"
+#include "service/jobs/job_request.h"
+#include "service/sessions/session_store.h"
+#include "storage/store.h"
+
+namespace meshd::jobs {
+
+struct RunnerOptions {
+  int background_threads = 4;      ///< asynchronous jobs that run at once
+  int64_t queue_limit = 1024;      ///< asynchronous jobs that wait, all together
+  int64_t session_queue_limit = 64;
+  int64_t step_budget = 0;         ///< steps a job may execute; 0: any number
+  std::chrono::milliseconds longest{std::chrono::hours(1)};  ///< a job without a deadline of its own ends here
+};
+
+/// A job as GET shows it.
+struct JobView {
+  storage::JobRow row;
+  std::optional<device::RunProgress> progress;  ///< while it is queued or running in this process
+  int64_t effect_count = 0;                     ///< so far, committed or not
+};
+
+/// Jobs that ended, by how, and how long they took: for metrics.
+struct JobCounters {
+  int64_t done = 0, failed = 0, cancelled = 0;
+  int64_t running = 0, waiting = 0;
+  double run_seconds = 0, queue_seconds = 0, commit_seconds = 0;
+  int64_t effects_appended = 0;
+};
+
+/// Any thread. run() waits on the caller's thread, which must not be one of the engine's.
+class JobRunner {
+ public:
+  JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Engine& engine,
+            sessions::SessionStore& sessions, effects::EffectLog& log, const core::Clock& clock, RunnerOptions options);
+  /// Stops: jobs that wait stay queued for the next start, running ones are cancelled after their commit is impossible.
+  ~JobRunner();
+
+  /// Runs a job and returns what it gave. `encode` makes the document that the row keeps (with a session or key). `gone`, asked now and
+  /// then, cancels a job that nobody can ask about later. Throws what went wrong; an accepted job is then failed.
+  JobResult run(JobRequest request, const ResultEncoder& encode, const std::function<bool()>& gone);
+  /// Accepts a job and returns its id; it runs in the background.
+  std::string start(JobRequest request, ResultEncoder encode);
+
+  /// Throws not_found.
+  JobView view(const std::string& id, std::string_view principal);
+  /// Waits until the job is over or the time is up.
+  JobView wait(const std::string& id, std::string_view principal, std::chrono::milliseconds time);
+  /// Ends a job that is not over; throws job_finished (409) when it is.
+  void cancel(const std::string& id, std::string_view principal);
+  /// Waits until everything accepted in the session so far is committed (behaviour E10).
+  void barrier(const std::string& session);
+
+  /// Jobs that a crash or a stop left queued: decoded by `decode`, they run again in the order of their sessions. Once, at start.
+  using Decoder = std::function<std::pair<JobRequest, ResultEncoder>(const storage::JobRow&)>;
+  void recover(const Decoder& decode);
+  /// No new jobs from now on (503); waits until running ones are over or the time is up. Waiting ones stay queued.
+  void drain(std::chrono::milliseconds time);
+
+  [[nodiscard]] JobCounters counters() const;
+
+ private:
+  struct Job;
+  using JobRef = std::shared_ptr<Job>;
+
+  JobRef prepare(JobRequest request);
+  void accept(Job& job, bool background);
+  JobResult execute(const JobRef& job, const std::function<bool()>& gone);
+  void commit(Job& job, device::RunOutcome& outcome, JobResult& result, const ResultEncoder& encode);
+  JobResult finish(const JobRef& job, const ResultEncoder& encode, const std::function<bool()>& gone);
+  void fail(Job& job, const core::Error& error);
+  void leave(Job& job);
+  void work();
+
+  storage::Store& store_;
+  arrays::ArrayStore& arrays_;
+  compile::Compiler& compiler_;
+  device::Engine& engine_;
+  sessions::SessionStore& sessions_;
+  effects::EffectLog& log_;
+  const core::Clock& clock_;
+  const RunnerOptions options_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, JobRef, std::less<>> live_;
+  std::deque<std::pair<JobRef, ResultEncoder>> waiting_;
+  std::map<std::string, int64_t> waiting_of_session_;
+  bool stopping_ = false;
+  JobCounters counters_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace meshd::jobs

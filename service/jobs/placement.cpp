@@ -1,0 +1,220 @@
+#include "service/jobs/placement.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "service/core/error.h"
+
+namespace meshd::jobs {
+namespace {
+
+std::string list_of(const std::vector<int64_t>& devices) { return tensor::to_string(std::span<const int64_t>(devices)); }
+
+mesh::Mesh without_devices(const mesh::Mesh& mesh) { return {mesh.axes, {}, {}}; }
+
+std::vector<int64_t> devices_of(const mesh::Mesh& mesh) {
+  std::vector<int64_t> devices = mesh.device_ids;
+  if (devices.empty()) {
+    devices.resize(static_cast<size_t>(mesh.position_count()));
+    std::iota(devices.begin(), devices.end(), int64_t{0});
+  }
+  return devices;
+}
+
+// Meshes that specs may name: those of the module, or the request's where the module has none.
+struct Meshes {
+  std::vector<std::pair<std::string, mesh::MeshRef>> named;
+
+  [[nodiscard]] const std::pair<std::string, mesh::MeshRef>* find(const NamedSpec& spec) const {
+    std::string_view wanted = spec.mesh_name;
+    if (wanted.starts_with("@")) wanted.remove_prefix(1);
+    for (const auto& entry : named) {
+      if (!wanted.empty() ? entry.first == wanted : has_axes(*entry.second, spec)) return &entry;
+    }
+    return named.empty() ? nullptr : &named.front();
+  }
+
+ private:
+  static bool has_axes(const mesh::Mesh& mesh, const NamedSpec& spec) {
+    for (const auto& dim : spec.dims) {
+      for (const std::string& axis : dim) {
+        if (!mesh.axis_index(axis)) return false;
+      }
+    }
+    return true;
+  }
+};
+
+std::optional<sharding::TensorSharding> resolve(const NamedSpec& spec, const Meshes& meshes, const tensor::TensorType& type,
+                                                const std::string& pointer, core::Diagnostics& wrong) {
+  const auto* entry = meshes.find(spec);
+  if (entry == nullptr) {
+    if (std::all_of(spec.dims.begin(), spec.dims.end(), [](const auto& dim) { return dim.empty(); })) return std::nullopt;
+    wrong.add(pointer, "there is no mesh: neither the request nor the program brings one");
+    return std::nullopt;
+  }
+  if (static_cast<int64_t>(spec.dims.size()) > type.rank()) {
+    wrong.add(pointer + "/spec", "a spec of " + std::to_string(spec.dims.size()) + " dimensions is only valid for values of rank at least " +
+                                     std::to_string(spec.dims.size()) + ", this one has rank " + std::to_string(type.rank()));
+    return std::nullopt;
+  }
+  sharding::TensorSharding out = sharding::fully_replicated(entry->first, entry->second, type.rank());
+  for (size_t d = 0; d < spec.dims.size(); ++d) {
+    for (const std::string& name : spec.dims[d]) {
+      const auto axis = entry->second->axis_index(name);
+      if (!axis) {
+        wrong.add(pointer + "/spec/" + std::to_string(d), "axis '" + name + "' is not an axis of " + mesh::to_text(*entry->second));
+        return std::nullopt;
+      }
+      out.dims[d].axes.push_back({*axis, 1, 0});
+    }
+  }
+  try {
+    sharding::verify(out, type.rank());
+  } catch (const core::Error& error) {
+    wrong.add(pointer + "/spec", error.detail());
+    return std::nullopt;
+  }
+  return out;
+}
+
+// A committed array's own sharding over the run's mesh, when every axis it uses is there with its size.
+std::optional<sharding::TensorSharding> carry_over(const sharding::TensorSharding& sharding, const Meshes& meshes) {
+  for (const auto& [name, mesh] : meshes.named) {
+    sharding::TensorSharding out = sharding::fully_replicated(name, mesh, sharding.rank());
+    bool fits = true;
+    for (size_t d = 0; d < sharding.dims.size(); ++d) {
+      for (const sharding::AxisRef& axis : sharding.dims[d].axes) {
+        const mesh::Axis& from = sharding.mesh->axes[static_cast<size_t>(axis.axis)];
+        const auto to = mesh->axis_index(from.name);
+        fits = fits && to && mesh->axes[static_cast<size_t>(*to)].size == from.size;
+        if (fits) out.dims[d].axes.push_back({*to, axis.pre, axis.size});
+      }
+    }
+    if (fits) return out;
+  }
+  return std::nullopt;
+}
+
+void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh*>& real) {
+  core::Diagnostics wrong;
+  if (request.mesh && !real.empty()) {
+    const bool fits = std::any_of(real.begin(), real.end(), [&](const ir::NamedMesh* m) { return m->mesh->axes == request.mesh->axes; });
+    if (!fits) {
+      wrong.add("/mesh", "the program's mesh @" + real.front()->name + " is " + mesh::to_text(*real.front()->mesh) + ", the request's is " +
+                             mesh::to_text(*request.mesh) + "; a mesh beside a program with meshes must have the same axes");
+    }
+  }
+  for (const auto& [name, mesh] : request.meshes) {
+    const auto found = std::find_if(real.begin(), real.end(), [&](const ir::NamedMesh* m) { return m->name == name; });
+    if (found == real.end()) {
+      wrong.add("/meshes/" + name, "the program has no mesh @" + name);
+    } else if ((*found)->mesh->axes != mesh.axes) {
+      wrong.add("/meshes/" + name, "the program's mesh @" + name + " is " + mesh::to_text(*(*found)->mesh) + ", the request's is " + mesh::to_text(mesh));
+    }
+  }
+  wrong.throw_if_any("invalid_mesh");
+  for (size_t i = 1; i < real.size(); ++i) {
+    if (real[i]->mesh->position_count() != real[0]->mesh->position_count()) {
+      throw core::Error("invalid_program", "all meshes of a program must have the same number of devices: @" + real[0]->name + " has " +
+                                               std::to_string(real[0]->mesh->position_count()) + ", @" + real[i]->name + " has " +
+                                               std::to_string(real[i]->mesh->position_count()));
+    }
+  }
+}
+
+}  // namespace
+
+mesh::Mesh concrete_mesh(const mesh::Mesh& mesh, const std::vector<int64_t>& devices) {
+  mesh::Mesh out = without_devices(mesh);
+  for (int64_t position = 0; position < out.position_count(); ++position) {
+    out.device_ids.push_back(devices[static_cast<size_t>(mesh.device_at(position))]);
+  }
+  return out;
+}
+
+JobPlacement place_job(const JobRequest& request, int64_t server_devices) {
+  const ir::Module& module = *request.program->module;
+  const auto real = compile::real_meshes(module);
+  check_mesh(request, real);
+
+  JobPlacement out;
+  std::optional<mesh::Mesh> chosen = request.mesh;
+  if (!chosen && !request.meshes.empty()) chosen = request.meshes.begin()->second;
+  // Devices of committed arrays, when the request names none.
+  if (!chosen) {
+    for (size_t i = 0; i < request.arguments.size(); ++i) {
+      const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
+      if (argument == nullptr || !argument->array->info().committed) continue;
+      const mesh::Mesh& mesh = *argument->array->info().sharding.mesh;
+      if (chosen && devices_of(*chosen) != devices_of(mesh)) {
+        throw core::Error("device_mismatch", "arguments lie on different devices: " + list_of(devices_of(*chosen)) + " and, argument " +
+                                                 std::to_string(i) + ", " + list_of(devices_of(mesh)) + "; name a mesh, or move one of them");
+      }
+      if (!chosen) chosen = mesh;
+    }
+    if (chosen && !real.empty()) {
+      const int64_t positions = real.front()->mesh->position_count();
+      if (static_cast<int64_t>(devices_of(*chosen).size()) != positions) {
+        throw core::Error("device_mismatch", "the program's mesh has " + std::to_string(positions) + " positions, its arguments lie on devices " +
+                                                 list_of(devices_of(*chosen)));
+      }
+    }
+  }
+  Meshes meshes;
+  for (const ir::NamedMesh* named : real) meshes.named.emplace_back(named->name, named->mesh);
+  int64_t count = 1;
+  if (chosen) {
+    out.devices = devices_of(*chosen);
+    count = static_cast<int64_t>(out.devices.size());
+    if (real.empty()) {
+      auto abstract = std::make_shared<const mesh::Mesh>(without_devices(*chosen));
+      if (!abstract->axes.empty()) meshes.named.emplace_back("mesh", abstract);
+      out.lower.mesh = *abstract;
+    }
+  } else {
+    count = !real.empty() ? real.front()->mesh->position_count() : std::max<int64_t>(module.num_partitions, 1);
+    out.devices.resize(static_cast<size_t>(count));
+    std::iota(out.devices.begin(), out.devices.end(), int64_t{0});
+  }
+  if (module.num_partitions > 1 && count != module.num_partitions) {
+    throw core::Error("invalid_mesh", "the program is for " + std::to_string(module.num_partitions) + " partitions, the mesh has " +
+                                          std::to_string(count) + " devices");
+  }
+  for (const int64_t device : out.devices) {
+    if (count > server_devices || device >= server_devices) {
+      throw core::Error("too_few_devices", "the program requires " + std::to_string(std::max(count, device + 1)) + " devices, only " +
+                                               std::to_string(server_devices) + " devices are available");
+    }
+  }
+  out.lower.device_count = count;
+  out.lower.donate = request.donate;
+
+  core::Diagnostics wrong;
+  const auto take = [&](const std::vector<std::optional<NamedSpec>>& specs, size_t total, const char* field, auto&& type_of) {
+    std::vector<std::optional<sharding::TensorSharding>> list(total);
+    if (specs.size() > total) {
+      wrong.add(std::string("/") + field, std::to_string(specs.size()) + " entries for " + std::to_string(total) + " values");
+      return list;
+    }
+    for (size_t i = 0; i < specs.size(); ++i) {
+      if (specs[i]) list[i] = resolve(*specs[i], meshes, type_of(i), "/" + std::string(field) + "/" + std::to_string(i), wrong);
+    }
+    return list;
+  };
+  const compile::ParsedProgram& program = *request.program;
+  out.lower.in_shardings =
+      take(request.in_specs, program.arguments.size(), "in_shardings", [&](size_t i) { return program.argument(i).type.tensor; });
+  out.lower.out_shardings =
+      take(request.out_specs, program.results.size(), "out_shardings", [&](size_t i) { return program.result(i).type.tensor; });
+  wrong.throw_if_any("invalid_spec");
+  for (size_t i = 0; i < request.arguments.size() && i < program.arguments.size(); ++i) {
+    const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
+    if (argument == nullptr || argument->slices || !argument->array->info().committed) continue;
+    if (out.lower.in_shardings[i] || program.argument(i).sharding) continue;
+    out.lower.in_shardings[i] = carry_over(argument->array->info().sharding, meshes);
+  }
+  return out;
+}
+
+}  // namespace meshd::jobs
