@@ -1,4 +1,5 @@
-// A global array: dtype, shape, where its shards lie, and their bytes. What JAX calls jax.Array, with a name that lasts.
+// A global array: dtype, shape, where its shards lie, and their bytes. What JAX calls jax.Array, with a name that
+// lasts.
 #pragma once
 
 #include <memory>
@@ -23,16 +24,16 @@ struct ArrayInfo {
   std::string principal;
   std::string session;
   std::string name;
-  tensor::TensorType type;              ///< global
-  std::string mesh_id;                  ///< empty: uncommitted, whole on device 0
-  sharding::TensorSharding sharding;    ///< over its mesh; uncommitted: over a maximal mesh of device 0
-  bool committed = false;               ///< placed by the user: a program may not move it silently
+  tensor::TensorType type;            ///< global
+  std::string mesh_id;                ///< empty: uncommitted, whole on device 0
+  sharding::TensorSharding sharding;  ///< over its mesh; uncommitted: over a maximal mesh of device 0
+  bool committed = false;             ///< placed by the user: a program may not move it silently
   storage::Durability durability = storage::Durability::kDurable;
   core::WallTime created;
 };
 
-/// Shards of an array in memory: one buffer for each distinct shard (Layout::shard order), each padded to Layout::shard_dims; what
-/// lies beyond the end of an uneven dimension is unspecified.
+/// Shards of an array in memory: one buffer for each distinct shard (Layout::shard order), each padded to
+/// Layout::shard_dims; what lies beyond the end of an uneven dimension is unspecified.
 using ShardBuffers = std::vector<tensor::BufferRef>;
 
 /// One array, shared by everyone who uses it. Info and layout are immutable; the rest is behind its lock. Any thread.
@@ -51,9 +52,9 @@ class Array {
   struct State {
     storage::ArrayState state = storage::ArrayState::kPending;
     int64_t version = 1;
-    std::string reason;           ///< why it is lost or who took it
-    std::string reserved_by;      ///< job that was accepted with it donated
-    ShardBuffers shards;          ///< empty when only on disk
+    std::string reason;                   ///< why it is lost or who took it
+    std::string reserved_by;              ///< job that was accepted with it donated
+    ShardBuffers shards;                  ///< empty when only on disk
     std::vector<storage::BlobRef> blobs;  ///< by shard; empty for memory arrays
     uint64_t last_use = 0;
     bool deleted = false;

@@ -26,9 +26,12 @@ sharding::TensorSharding on_first_device(int64_t rank) {
     case ArrayState::kDonated:
       if (reading) throw core::Error("deleted_or_donated", "array '" + id + "' is deleted or donated: " + state.reason);
       throw core::Error("array_donated", "array '" + id + "' is deleted or donated: " + state.reason);
-    case ArrayState::kLost: throw core::Error("array_lost", "array '" + id + "' is lost: " + state.reason);
-    case ArrayState::kPending: throw core::Error("conflict", "array '" + id + "' is not complete yet");
-    case ArrayState::kReady: break;
+    case ArrayState::kLost:
+      throw core::Error("array_lost", "array '" + id + "' is lost: " + state.reason);
+    case ArrayState::kPending:
+      throw core::Error("conflict", "array '" + id + "' is not complete yet");
+    case ArrayState::kReady:
+      break;
   }
   throw core::Error("internal", "array state");
 }
@@ -48,8 +51,8 @@ std::string devices_of(const sharding::Layout& layout, int64_t shard) {
 
 }  // namespace
 
-ArrayStore::ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock, int64_t memory_budget,
-                       int64_t quota_bytes)
+ArrayStore::ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock,
+                       int64_t memory_budget, int64_t quota_bytes)
     : store_(store), pool_(std::move(pool)), clock_(clock), memory_budget_(memory_budget), quota_bytes_(quota_bytes) {}
 
 ArrayRef ArrayStore::begin(const NewArray& wanted) {
@@ -78,7 +81,8 @@ ShardBuffers ArrayStore::allocate(const Array& array) {
   const int64_t bytes = tensor::byte_count({array.info().type.dtype, array.layout().shard_dims});
   for (int64_t s = 0; s < array.layout().shard_count; ++s) {
     shards.push_back(pool_->allocate(bytes));
-    const bool padded = tensor::element_count(array.layout().shard_actual_dims(s)) != tensor::element_count(array.layout().shard_dims);
+    const bool padded =
+        tensor::element_count(array.layout().shard_actual_dims(s)) != tensor::element_count(array.layout().shard_dims);
     if (padded) std::memset(shards.back()->data(), 0, static_cast<size_t>(bytes));
   }
   return shards;
@@ -115,7 +119,7 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, ShardBu
       writers.back().write(0, shards[s]->bytes());
     }
   }
-  out.blobs = store_.blobs().commit_all(std::move(writers));
+  out.blobs = storage::commit_blobs(std::move(writers));
   size_t next = 0;
   std::vector<storage::ArrayRow> rows;
   std::vector<storage::ShardRow> shard_rows;
@@ -128,13 +132,16 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, ShardBu
       for (size_t s = 0; s < shards.size(); ++s) {
         const storage::BlobRef& blob = out.blobs[next++].ref;
         state->blobs.push_back(blob);
-        shard_rows.push_back({array->info().id, static_cast<int64_t>(s), 0, devices_of(array->layout(), static_cast<int64_t>(s)), blob});
+        shard_rows.push_back(
+            {array->info().id, static_cast<int64_t>(s), 0, devices_of(array->layout(), static_cast<int64_t>(s)), blob});
       }
     }
-    if (!array->info().mesh_id.empty()) meshes.emplace_back(array->info().mesh_id, mesh::to_document(*array->info().sharding.mesh));
+    if (!array->info().mesh_id.empty())
+      meshes.emplace_back(array->info().mesh_id, mesh::to_document(*array->info().sharding.mesh));
     rows.push_back(row_of(*array, *state));
   }
-  out.rows = [rows = std::move(rows), shard_rows = std::move(shard_rows), meshes = std::move(meshes)](storage::Transaction& transaction) {
+  out.rows = [rows = std::move(rows), shard_rows = std::move(shard_rows),
+              meshes = std::move(meshes)](storage::Transaction& transaction) {
     for (const auto& [id, document] : meshes) transaction.keep_mesh(id, document);
     for (const storage::ArrayRow& row : rows) transaction.insert_array(row);
     for (const storage::ShardRow& row : shard_rows) transaction.put_shard(row);
@@ -186,7 +193,8 @@ ArrayRef ArrayStore::load_row(const storage::ArrayRow& row) {
     info.sharding = on_first_device(info.type.rank());
   } else {
     if (!document) throw core::Error("internal", "a stored array's mesh is gone");
-    info.sharding = sharding_from_text(row.sharding, std::make_shared<const mesh::Mesh>(mesh::from_document(*document)));
+    info.sharding =
+        sharding_from_text(row.sharding, std::make_shared<const mesh::Mesh>(mesh::from_document(*document)));
   }
   sharding::Layout layout = sharding::make_layout(info.type.dims, info.sharding);
   auto array = std::make_shared<Array>(std::move(info), std::move(layout));
@@ -224,7 +232,8 @@ ShardBuffers ArrayStore::shards(const ArrayRef& array) {
     state->last_use = now;
     if (!state->shards.empty()) return state->shards;
     if (state->blobs.empty()) {
-      throw core::Error("array_in_use", "array '" + array->info().id + "' is donated to job " + state->reserved_by + ", which is running");
+      throw core::Error("array_in_use", "array '" + array->info().id + "' is donated to job " + state->reserved_by +
+                                            ", which is running");
     }
     blobs = state->blobs;
   }
@@ -257,7 +266,8 @@ void ArrayStore::make_room() {
     }
   });
   if (held <= memory_budget_) return;
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.last_use < b.last_use; });
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate& a, const Candidate& b) { return a.last_use < b.last_use; });
   for (const Candidate& candidate : candidates) {
     if (held <= memory_budget_) return;
     candidate.array->state().with([](Array::State& state) { state.shards.clear(); });
@@ -265,7 +275,8 @@ void ArrayStore::make_room() {
   }
 }
 
-ArrayStore::Page ArrayStore::list(std::string_view principal, const storage::ArrayFilter& filter, const storage::PageRequest& page) {
+ArrayStore::Page ArrayStore::list(std::string_view principal, const storage::ArrayFilter& filter,
+                                  const storage::PageRequest& page) {
   auto rows = store_.catalog().read([&](storage::Reader& reader) { return reader.arrays(principal, filter, page); });
   Page out;
   out.next = rows.next;
@@ -275,7 +286,8 @@ ArrayStore::Page ArrayStore::list(std::string_view principal, const storage::Arr
       return found == table.by_id.end() ? nullptr : found->second;
     });
     if (array == nullptr) array = load_row(row);
-    if (!array->state().with([](const Array::State& state) { return state.deleted; })) out.items.push_back(std::move(array));
+    if (!array->state().with([](const Array::State& state) { return state.deleted; }))
+      out.items.push_back(std::move(array));
   }
   return out;
 }
@@ -307,7 +319,8 @@ void ArrayStore::reserve(const std::vector<ArrayRef>& donated, const std::string
       if (state->deleted || state->state != ArrayState::kReady) throw_unusable(donated[i]->info().id, *state, false);
       if (!state->reserved_by.empty()) {
         throw core::Error("array_in_use", "array '" + donated[i]->info().id + "' is donated to " +
-                                              (state->reserved_by == job ? "this job twice" : "job " + state->reserved_by + " already"));
+                                              (state->reserved_by == job ? "this job twice"
+                                                                         : "job " + state->reserved_by + " already"));
       }
       state->reserved_by = job;
     } catch (...) {
@@ -339,7 +352,8 @@ void ArrayStore::give_back(const ArrayRef& array, ShardBuffers shards) {
   });
 }
 
-std::function<void(storage::Transaction&)> ArrayStore::consume_rows(const std::vector<ArrayRef>& donated, const std::string& job) {
+std::function<void(storage::Transaction&)> ArrayStore::consume_rows(const std::vector<ArrayRef>& donated,
+                                                                    const std::string& job) {
   std::vector<std::string> ids;
   for (const ArrayRef& array : donated) ids.push_back(array->info().id);
   return [ids = std::move(ids), job](storage::Transaction& transaction) {

@@ -21,34 +21,35 @@ struct NewArray {
   std::string session;
   std::string name;
   tensor::TensorType type;
-  std::string mesh_id;                                 ///< empty: uncommitted on device 0
-  std::optional<sharding::TensorSharding> sharding;    ///< verified; needed with mesh_id
+  std::string mesh_id;                               ///< empty: uncommitted on device 0
+  std::optional<sharding::TensorSharding> sharding;  ///< verified; needed with mesh_id
   storage::Durability durability = storage::Durability::kDurable;
 };
 
 /// Bytes by where they are, for metrics and admission.
 struct ArrayUsage {
   int64_t count = 0;
-  int64_t memory_bytes = 0;   ///< shards in memory
-  int64_t disk_bytes = 0;     ///< durable arrays
+  int64_t memory_bytes = 0;  ///< shards in memory
+  int64_t disk_bytes = 0;    ///< durable arrays
 };
 
 /// Any thread. Lock order: the table's lock, then one array's state; storage is called with neither held.
 class ArrayStore {
  public:
   /// `memory_budget` bytes of durable arrays are kept in memory; beyond, those used longest ago are dropped there.
-  ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock, int64_t memory_budget,
-             int64_t quota_bytes);
+  ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock,
+             int64_t memory_budget, int64_t quota_bytes);
 
   /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish().
   /// Throws invalid_array (size), quota_exceeded.
   ArrayRef begin(const NewArray& wanted);
   /// Buffers for all distinct shards of an array that begin() gave; padding is zero.
   ShardBuffers allocate(const Array& array);
-  /// Makes the filled array visible and, when it is durable, safe: blobs first, then its rows in one transaction. Returns when that is
-  /// durable (memory arrays: at once).
+  /// Makes the filled array visible and, when it is durable, safe: blobs first, then its rows in one transaction.
+  /// Returns when that is durable (memory arrays: at once).
   void publish(const ArrayRef& array, ShardBuffers shards);
-  /// For jobs: blobs of several durable arrays written now; `rows` then belongs into the job's own transaction, and visible() afterwards.
+  /// For jobs: blobs of several durable arrays written now; `rows` then belongs into the job's own transaction, and
+  /// visible() afterwards.
   struct Prepared {
     std::vector<storage::CommittedBlob> blobs;
     std::function<void(storage::Transaction&)> rows;
@@ -58,7 +59,8 @@ class ArrayStore {
 
   /// The principal's array; throws not_found for unknown, deleted and other principals' ones.
   ArrayRef find(std::string_view id, std::string_view principal);
-  /// Its shards in memory, loaded from disk where they are not. Throws deleted_or_donated, array_lost (410 as data), conflict (pending).
+  /// Its shards in memory, loaded from disk where they are not. Throws deleted_or_donated, array_lost (410 as data),
+  /// conflict (pending).
   ShardBuffers shards(const ArrayRef& array);
   /// One page of the principal's arrays, by id.
   struct Page {
@@ -69,14 +71,16 @@ class ArrayStore {
   /// Deletes; throws array_in_use when a job has it reserved.
   void remove(const ArrayRef& array);
 
-  /// Reserves arrays that a job donates: all or none. Throws array_donated, array_in_use, array_lost (as 409 and 410), naming the array.
+  /// Reserves arrays that a job donates: all or none. Throws array_donated, array_in_use, array_lost (as 409 and 410),
+  /// naming the array.
   void reserve(const std::vector<ArrayRef>& donated, const std::string& job);
   void release(const std::vector<ArrayRef>& donated, const std::string& job);
   /// The job is done: they are donated now. `rows` for durable ones belongs into the job's transaction.
   std::function<void(storage::Transaction&)> consume_rows(const std::vector<ArrayRef>& donated, const std::string& job);
   void consume(const std::vector<ArrayRef>& donated, const std::string& job);
-  /// The shards of an array that this job has reserved, taken out of it: while they are out, a durable array is read from disk and a
-  /// memory array not at all (array_in_use), so that the job may write them once nobody else holds them.
+  /// The shards of an array that this job has reserved, taken out of it: while they are out, a durable array is read
+  /// from disk and a memory array not at all (array_in_use), so that the job may write them once nobody else holds
+  /// them.
   ShardBuffers take(const ArrayRef& array, const std::string& job);
   /// Puts them back unharmed.
   void give_back(const ArrayRef& array, ShardBuffers shards);

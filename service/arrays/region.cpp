@@ -27,8 +27,9 @@ Place locate_index(const sharding::Layout& layout, std::span<const int64_t> inde
   return place;
 }
 
-// Elements of a region that lie together in one shard from `index` (of the array) on: to the end of the shard's part of the last
-// dimension, and on through dimensions that both region and shard hold whole. `region_index` is the same place within the region.
+// Elements of a region that lie together in one shard from `index` (of the array) on: to the end of the shard's part of
+// the last dimension, and on through dimensions that both region and shard hold whole. `region_index` is the same place
+// within the region.
 int64_t run_length(const sharding::Layout& layout, std::span<const Slice> slices, std::span<const int64_t> index,
                    std::span<const int64_t> region_index) {
   int64_t run = 1;
@@ -70,12 +71,14 @@ Slice parse_field(std::string_view field, int64_t size) {
     if (colon == std::string_view::npos) break;
     rest.remove_prefix(colon + 1);
   }
-  if (parts.size() > 3) throw core::Error("invalid_query", "slice: '" + std::string(field) + "' has more than two colons");
+  if (parts.size() > 3)
+    throw core::Error("invalid_query", "slice: '" + std::string(field) + "' has more than two colons");
   const auto from_end = [&](int64_t value) { return value < 0 ? value + size : value; };
   if (parts.size() == 1) {
     const int64_t at = from_end(parse_number(parts[0], field));
     if (at < 0 || at >= size) {
-      throw core::Error("invalid_query", "slice: index " + std::string(field) + " is outside of a dimension of " + std::to_string(size));
+      throw core::Error("invalid_query",
+                        "slice: index " + std::string(field) + " is outside of a dimension of " + std::to_string(size));
     }
     return {at, at + 1, 1};
   }
@@ -83,7 +86,8 @@ Slice parse_field(std::string_view field, int64_t size) {
   if (!parts[0].empty()) slice.start = std::clamp<int64_t>(from_end(parse_number(parts[0], field)), 0, size);
   if (!parts[1].empty()) slice.stop = std::clamp<int64_t>(from_end(parse_number(parts[1], field)), 0, size);
   if (parts.size() == 3 && !parts[2].empty()) slice.step = parse_number(parts[2], field);
-  if (slice.step < 1) throw core::Error("invalid_query", "slice: '" + std::string(field) + "' needs a step of at least 1");
+  if (slice.step < 1)
+    throw core::Error("invalid_query", "slice: '" + std::string(field) + "' needs a step of at least 1");
   return slice;
 }
 
@@ -102,7 +106,8 @@ std::vector<Slice> parse_slices(std::string_view text, std::span<const int64_t> 
   for (;; ++d) {
     const size_t comma = text.find(',');
     if (d >= dims.size()) {
-      throw core::Error("invalid_query", "slice: more fields than the array's " + std::to_string(dims.size()) + " dimensions");
+      throw core::Error("invalid_query",
+                        "slice: more fields than the array's " + std::to_string(dims.size()) + " dimensions");
     }
     out[d] = parse_field(text.substr(0, comma), dims[d]);
     if (comma == std::string_view::npos) break;

@@ -1,4 +1,5 @@
-// Row-major streams in and out of shards: what uploads and downloads are made of. Nothing is copied that the layout does not force.
+// Row-major streams in and out of shards: what uploads and downloads are made of. Nothing is copied that the layout
+// does not force.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +22,9 @@ struct Slice {
   [[nodiscard]] int64_t count() const { return stop > start ? (stop - start + step - 1) / step : 0; }
 };
 
-/// Parses "0:10,::2,3" against dims, as NumPy does (negative numbers count from the end, a single number keeps its dimension with one
-/// element, missing dimensions are whole). Throws invalid_query naming the field. Empty text is everything.
+/// Parses "0:10,::2,3" against dims, as NumPy does (negative numbers count from the end, a single number keeps its
+/// dimension with one element, missing dimensions are whole). Throws invalid_query naming the field. Empty text is
+/// everything.
 std::vector<Slice> parse_slices(std::string_view text, std::span<const int64_t> dims);
 /// Everything.
 std::vector<Slice> whole_slices(std::span<const int64_t> dims);
@@ -35,8 +37,8 @@ class ScatterWriter {
   /// `shards` as in ShardBuffers, sized by the layout.
   ScatterWriter(const sharding::Layout& layout, int64_t element_bytes, ShardBuffers shards);
 
-  /// Where the next bytes belong: a stretch of one shard. A caller may fill it directly (a socket read into the array) and then
-  /// advance(). Empty when everything is there.
+  /// Where the next bytes belong: a stretch of one shard. A caller may fill it directly (a socket read into the array)
+  /// and then advance(). Empty when everything is there.
   [[nodiscard]] std::span<std::byte> destination();
   void advance(size_t bytes);
   /// Copies; throws malformed_body when there is more than the array holds.
@@ -58,10 +60,12 @@ class ScatterWriter {
 /// Gives the bytes of a region of a global array in row-major order. One thread.
 class GatherReader {
  public:
-  GatherReader(std::shared_ptr<const sharding::Layout> layout, int64_t element_bytes, ShardBuffers shards, std::vector<Slice> slices);
+  GatherReader(std::shared_ptr<const sharding::Layout> layout, int64_t element_bytes, ShardBuffers shards,
+               std::vector<Slice> slices);
 
   [[nodiscard]] int64_t total_bytes() const { return total_; }
-  /// The whole region as stretches of shard memory, when it needs no more than `limit` of them: then nothing has to be copied.
+  /// The whole region as stretches of shard memory, when it needs no more than `limit` of them: then nothing has to be
+  /// copied.
   [[nodiscard]] std::optional<std::vector<std::span<const std::byte>>> pieces(size_t limit) const;
   /// Fills as much of `out` as there is; 0 at the end.
   size_t read(std::span<std::byte> out);

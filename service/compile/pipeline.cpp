@@ -17,7 +17,8 @@ std::string key_of(const std::optional<sharding::TensorSharding>& sharding) {
 }
 
 std::string key_of(const ParsedProgram& parsed, const LowerRequest& request) {
-  std::string key = parsed.id + "|" + (request.mesh ? mesh::to_sdy(*request.mesh) : "") + "|" + std::to_string(request.device_count) + "|";
+  std::string key = parsed.id + "|" + (request.mesh ? mesh::to_sdy(*request.mesh) : "") + "|" +
+                    std::to_string(request.device_count) + "|";
   for (const auto* list : {&request.in_shardings, &request.out_shardings}) {
     for (const auto& sharding : *list) key += key_of(sharding) + ";";
     key += "|";
@@ -31,8 +32,9 @@ std::string key_of(const ParsedProgram& parsed, const LowerRequest& request) {
 }
 
 // Options of a request by position in the text, tokens counted.
-std::vector<std::optional<sharding::TensorSharding>> with_tokens(const std::vector<std::optional<sharding::TensorSharding>>& given,
-                                                                const std::vector<size_t>& positions, size_t total) {
+std::vector<std::optional<sharding::TensorSharding>> with_tokens(
+    const std::vector<std::optional<sharding::TensorSharding>>& given, const std::vector<size_t>& positions,
+    size_t total) {
   std::vector<std::optional<sharding::TensorSharding>> out(total);
   for (size_t i = 0; i < given.size() && i < positions.size(); ++i) out[positions[i]] = given[i];
   return out;
@@ -48,12 +50,13 @@ sharding::TensorSharding closed(sharding::TensorSharding sharding) {
   return sharding;
 }
 
-void check_against_text(const ir::Parameter& parameter, const std::optional<sharding::TensorSharding>& asked, const char* what,
-                        size_t position) {
+void check_against_text(const ir::Parameter& parameter, const std::optional<sharding::TensorSharding>& asked,
+                        const char* what, size_t position) {
   if (!asked || !parameter.sharding) return;
   if (sharding::same_placement(closed(*asked), closed(*parameter.sharding))) return;
   throw core::Error("invalid_spec", std::string(what) + " " + std::to_string(position) + ": the program annotates it " +
-                                        sharding::to_sdy(*parameter.sharding) + ", the request says " + sharding::to_sdy(*asked));
+                                        sharding::to_sdy(*parameter.sharding) + ", the request says " +
+                                        sharding::to_sdy(*asked));
 }
 
 }  // namespace
@@ -144,7 +147,8 @@ LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request)
   input.module = propagated.module.get();
   input.value_shardings = propagated.values;
   const ir::Function& flat_main = propagated.module->main();
-  for (const ir::ValueId argument : flat_main.body.arguments) input.argument_shardings.push_back(propagated.of(argument));
+  for (const ir::ValueId argument : flat_main.body.arguments)
+    input.argument_shardings.push_back(propagated.of(argument));
   input.result_shardings = propagated.results;
   input.device_count = request.device_count;
   input.donate = request.donate;

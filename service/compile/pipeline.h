@@ -1,5 +1,7 @@
-// From program text to a plan, in stages with a cache each: parse (text), lower (+ abstract mesh, shardings, donation), bind
-// (+ concrete devices). Counters say what was really done (behaviour A11: two device sets of one abstract mesh cost 1, 1 and 2).
+// From program text to a plan, in stages with a cache each: parse (text), lower (+ abstract mesh, shardings, donation),
+// bind
+// (+ concrete devices). Counters say what was really done (behaviour A11: two device sets of one abstract mesh cost 1,
+// 1 and 2).
 #pragma once
 
 #include <cstdint>
@@ -19,11 +21,11 @@ namespace meshd::compile {
 
 /// A program that was read and verified. Immutable.
 struct ParsedProgram {
-  std::string id;             ///< prog_<digest of format and text>
-  std::string format;         ///< "stablehlo"
+  std::string id;      ///< prog_<digest of format and text>
+  std::string format;  ///< "stablehlo"
   std::string text;
-  ir::ModuleRef module;       ///< as written
-  ir::ModuleRef flat;         ///< calls inlined
+  ir::ModuleRef module;  ///< as written
+  ir::ModuleRef flat;    ///< calls inlined
   /// Token-free arguments and results of @main: indices into its parameter lists.
   std::vector<size_t> arguments;
   std::vector<size_t> results;
@@ -48,13 +50,13 @@ struct LowerRequest {
 
 /// A program made ready for any devices of one abstract mesh. Immutable.
 struct LoweredProgram {
-  std::string key;            ///< what it was made from: program, mesh, shardings, donation
+  std::string key;  ///< what it was made from: program, mesh, shardings, donation
   ParsedRef parsed;
   PlanRef plan;
   /// Final shardings by token-free position, closed; mesh may be null where nothing cuts.
   std::vector<sharding::TensorSharding> argument_shardings;
   std::vector<sharding::TensorSharding> result_shardings;
-  std::vector<int64_t> donated;           ///< token-free argument positions that a run gives up
+  std::vector<int64_t> donated;  ///< token-free argument positions that a run gives up
   std::vector<std::string> warnings;
 };
 using LoweredRef = std::shared_ptr<const LoweredProgram>;
@@ -65,10 +67,12 @@ struct CompileCounters {
   int64_t bind_count = 0, bind_hits = 0;
 };
 
-/// Owns the caches. Any thread; work on a miss is done outside of the lock, so two threads may do it twice and one result is kept.
+/// Owns the caches. Any thread; work on a miss is done outside of the lock, so two threads may do it twice and one
+/// result is kept.
 class Compiler {
  public:
-  /// `threads`: EngineOptions::threads, which plans scratch memory. Caches keep that many entries each, least used go first.
+  /// `threads`: EngineOptions::threads, which plans scratch memory. Caches keep that many entries each, least used go
+  /// first.
   Compiler(int threads, size_t cache_entries);
 
   /// Reads and verifies. Throws what program::parse_stablehlo throws; unsupported_format for other formats.

@@ -27,8 +27,8 @@ class EffectLog {
   /// Committed entries with sequence > after, at most limit (1..1000).
   std::vector<storage::EffectRow> after(const std::string& session, int64_t after, int64_t limit);
 
-  /// `wake` runs after entries of the session were committed, on the thread that committed them; it must not block. Dropping the
-  /// returned handle ends it.
+  /// `wake` runs after entries of the session were committed, on the thread that committed them; it must not block.
+  /// Dropping the returned handle ends it.
   using Subscription = std::shared_ptr<void>;
   Subscription subscribe(const std::string& session, std::function<void()> wake);
   /// Tells the session's readers. After the commit, never before.

@@ -9,28 +9,37 @@ namespace meshd::effects {
 Bindings check_bindings(Bindings given, const compile::Plan& plan) {
   core::Diagnostics wrong;
   for (const auto& [index, binding] : given) {
-    const bool known = std::any_of(plan.effects.begin(), plan.effects.end(),
-                                   [&, n = index](const compile::PlanEffect& effect) { return effect.point.callback == n; });
-    if (!known) wrong.add("/callbacks/" + std::to_string(index), "the program has no callback with index " + std::to_string(index));
+    const bool known =
+        std::any_of(plan.effects.begin(), plan.effects.end(),
+                    [&, n = index](const compile::PlanEffect& effect) { return effect.point.callback == n; });
+    if (!known)
+      wrong.add("/callbacks/" + std::to_string(index),
+                "the program has no callback with index " + std::to_string(index));
   }
   for (const compile::PlanEffect& effect : plan.effects) {
     const std::string pointer = "/callbacks/" + std::to_string(effect.point.callback);
     auto found = given.find(effect.point.callback);
     if (found == given.end()) {
       if (!effect.results.empty()) {
-        wrong.add(pointer, "callback " + std::to_string(effect.point.callback) + " gives values back and needs an entry of effect \"callback\" with answers");
+        wrong.add(pointer, "callback " + std::to_string(effect.point.callback) +
+                               " gives values back and needs an entry of effect \"callback\" with answers");
         continue;
       }
-      found = given.emplace(effect.point.callback, Binding{find_effect_kind("log"), "callback_" + std::to_string(effect.point.callback), {}}).first;
+      found = given
+                  .emplace(effect.point.callback,
+                           Binding{find_effect_kind("log"), "callback_" + std::to_string(effect.point.callback), {}})
+                  .first;
     }
     const Binding& binding = found->second;
     if (!effect.results.empty() && !binding.kind->answers) {
-      wrong.add(pointer, "callback " + std::to_string(effect.point.callback) + " gives values back, effect \"" + std::string(binding.kind->name) + "\" does not");
+      wrong.add(pointer, "callback " + std::to_string(effect.point.callback) + " gives values back, effect \"" +
+                             std::string(binding.kind->name) + "\" does not");
     }
     if (effect.results.empty()) continue;
     if (binding.kind->answers && binding.answers.empty()) {
-      throw core::Error("unsupported_effect", "callback " + std::to_string(effect.point.callback) +
-                                                  ": answers that come while the program runs are not supported yet; give \"answers\"");
+      throw core::Error("unsupported_effect",
+                        "callback " + std::to_string(effect.point.callback) +
+                            ": answers that come while the program runs are not supported yet; give \"answers\"");
     }
     for (size_t call = 0; call < binding.answers.size(); ++call) {
       const auto& answer = binding.answers[call];
@@ -38,7 +47,8 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan) {
       for (size_t r = 0; fits && r < answer.size(); ++r) fits = answer[r].type == effect.results[r];
       if (!fits) {
         std::string expected;
-        for (const tensor::TensorType& type : effect.results) expected += (expected.empty() ? "" : ", ") + tensor::to_string(type);
+        for (const tensor::TensorType& type : effect.results)
+          expected += (expected.empty() ? "" : ", ") + tensor::to_string(type);
         wrong.add(pointer + "/answers/" + std::to_string(call), "expected values of types " + expected);
       }
     }
@@ -67,7 +77,8 @@ device::EffectResult Recorder::emit(const device::EffectCall& call) {
   if (call.results.empty()) return device::EffectResult::done();
   const size_t number = calls_[call.callback]++;
   std::vector<std::vector<std::byte>> answers;
-  for (const OwnedValue& value : binding.answers[std::min(number, binding.answers.size() - 1)]) answers.push_back(value.bytes);
+  for (const OwnedValue& value : binding.answers[std::min(number, binding.answers.size() - 1)])
+    answers.push_back(value.bytes);
   return device::EffectResult::done(std::move(answers));
 }
 

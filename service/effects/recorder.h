@@ -1,5 +1,5 @@
-// What stands behind the callbacks of one run: takes each effect as it leaves the devices, in order, and keeps it until the job
-// commits. Nothing is shown from here: the log shows what is durable.
+// What stands behind the callbacks of one run: takes each effect as it leaves the devices, in order, and keeps it until
+// the job commits. Nothing is shown from here: the log shows what is durable.
 #pragma once
 
 #include <cstddef>
@@ -40,9 +40,10 @@ struct RecordedEffect {
   std::vector<OwnedValue> values;
 };
 
-/// Fills in what is not bound (a callback that returns nothing is a `log` named callback_<n>) and checks the rest against the plan:
-/// throws invalid_request with pointers into the body for bindings without a callback, callbacks that need answers and have none,
-/// answers of another type; effects_not_supported for ordered effects of kinds that are not shardable on several devices.
+/// Fills in what is not bound (a callback that returns nothing is a `log` named callback_<n>) and checks the rest
+/// against the plan: throws invalid_request with pointers into the body for bindings without a callback, callbacks that
+/// need answers and have none, answers of another type; effects_not_supported for ordered effects of kinds that are not
+/// shardable on several devices.
 Bindings check_bindings(Bindings given, const compile::Plan& plan);
 
 /// The sink of one run. emit() comes from one thread at a time; the rest after the run is over, but for count().

@@ -24,13 +24,16 @@ bool same_cut(const sharding::Layout& layout, const compile::PlanParameter& want
   return layout.shard_dims == wanted.local_type.dims;
 }
 
-std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted, tensor::BufferPool& pool) {
+std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted,
+                                             tensor::BufferPool& pool) {
   std::vector<tensor::BufferRef> out;
   const sharding::Layout& layout = *source.layout;
   if (same_cut(layout, wanted)) {
     for (size_t s = 0; s < wanted.shard_starts.size(); ++s) {
-      // A shard beyond the end of an uneven dimension is padding alone: its place may be written, so it is nobody else's.
-      const bool empty = std::any_of(wanted.shard_dims[s].begin(), wanted.shard_dims[s].end(), [](int64_t n) { return n == 0; });
+      // A shard beyond the end of an uneven dimension is padding alone: its place may be written, so it is nobody
+      // else's.
+      const bool empty =
+          std::any_of(wanted.shard_dims[s].begin(), wanted.shard_dims[s].end(), [](int64_t n) { return n == 0; });
       out.push_back(empty ? pool.allocate(wanted.shard_bytes)
                           : (*source.shards)[static_cast<size_t>(shard_at(layout, wanted.shard_starts[s]))]);
     }
@@ -55,8 +58,9 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
         extent[d] = high - low;
       }
       if (!meets) continue;
-      kernels::copy_block(buffer->data(), wanted.local_type.dims, to_start, (*source.shards)[static_cast<size_t>(from)]->data(),
-                          layout.shard_dims, from_start, extent, element_bytes);
+      kernels::copy_block(buffer->data(), wanted.local_type.dims, to_start,
+                          (*source.shards)[static_cast<size_t>(from)]->data(), layout.shard_dims, from_start, extent,
+                          element_bytes);
     }
     out.push_back(std::move(buffer));
   }
@@ -66,14 +70,16 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
 arrays::ShardBuffers unbind_result(const std::vector<tensor::BufferRef>& outputs, const compile::PlanParameter& given,
                                    const sharding::Layout& layout) {
   if (!same_cut(layout, given)) {
-    throw core::Error("internal", "a result's plan and its sharding disagree: " + tensor::to_string(given.local_type) + " against shards of " +
+    throw core::Error("internal", "a result's plan and its sharding disagree: " + tensor::to_string(given.local_type) +
+                                      " against shards of " +
                                       tensor::to_string(std::span<const int64_t>(layout.shard_dims)));
   }
   arrays::ShardBuffers shards(static_cast<size_t>(layout.shard_count));
   for (size_t s = 0; s < outputs.size(); ++s) {
     auto& place = shards[static_cast<size_t>(shard_at(layout, given.shard_starts[s]))];
     // Positions beyond the end of an uneven dimension hold empty shards; the first one that has rows wins.
-    if (place == nullptr || !std::any_of(given.shard_dims[s].begin(), given.shard_dims[s].end(), [](int64_t n) { return n == 0; })) {
+    if (place == nullptr ||
+        !std::any_of(given.shard_dims[s].begin(), given.shard_dims[s].end(), [](int64_t n) { return n == 0; })) {
       place = outputs[s];
     }
   }

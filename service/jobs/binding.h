@@ -1,5 +1,5 @@
-// Between stored layouts and plan layouts: which buffer a run gets for each of its shards, and which shard of an array each result
-// buffer is. Buffers are shared where the two agree, blocks are copied where they do not.
+// Between stored layouts and plan layouts: which buffer a run gets for each of its shards, and which shard of an array
+// each result buffer is. Buffers are shared where the two agree, blocks are copied where they do not.
 #pragma once
 
 #include <memory>
@@ -20,10 +20,13 @@ struct Source {
 /// True when each shard that the plan wants is a shard of the layout as it stands.
 bool same_cut(const sharding::Layout& layout, const compile::PlanParameter& wanted);
 
-/// Buffers in plan order. Shares those of `source` where the cuts agree; else new ones from the pool, filled block by block.
-std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted, tensor::BufferPool& pool);
+/// Buffers in plan order. Shares those of `source` where the cuts agree; else new ones from the pool, filled block by
+/// block.
+std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted,
+                                             tensor::BufferPool& pool);
 
-/// Result buffers (plan order) as shards of the layout, in its order. The layout is that of the result's own sharding, so cuts agree.
+/// Result buffers (plan order) as shards of the layout, in its order. The layout is that of the result's own sharding,
+/// so cuts agree.
 arrays::ShardBuffers unbind_result(const std::vector<tensor::BufferRef>& outputs, const compile::PlanParameter& given,
                                    const sharding::Layout& layout);
 

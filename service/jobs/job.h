@@ -18,16 +18,18 @@ struct JobRunner::Job {
   JobPlacement placement;
   compile::LoweredRef lowered;
   effects::Bindings bindings;
-  storage::JobRow row;             ///< row.id is always set; written only when has_row
+  storage::JobRow row;  ///< row.id is always set; written only when has_row
   bool has_row = false;
-  bool is_ordered = false;         ///< has ordered effects
+  bool is_ordered = false;  ///< has ordered effects
   std::shared_ptr<sessions::Line> line;
   std::vector<arrays::ArrayRef> donated;
   std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> taken;  ///< donated arrays' shards while it runs
+  storage::IdempotencyRow key;                                           ///< empty key: none
+  ResultEncoder encode;                                                  ///< makes the document that the row keeps
   JobTimings timings;
   core::SteadyTime accepted;
 
-  std::mutex mutex;                ///< for what follows
+  std::mutex mutex;  ///< for what follows
   std::shared_ptr<device::Run> run;
   std::shared_ptr<effects::Recorder> recorder;
   bool cancelled = false;

@@ -33,7 +33,8 @@ struct ArrayArgument {
 
 using Argument = std::variant<InlineArgument, ArrayArgument>;
 
-/// A partition spec by names: axes of each dimension, major first. `mesh_name` chooses among several meshes of the module.
+/// A partition spec by names: axes of each dimension, major first. `mesh_name` chooses among several meshes of the
+/// module.
 struct NamedSpec {
   std::vector<std::vector<std::string>> dims;
   std::string mesh_name;
@@ -44,16 +45,16 @@ enum class ResultMode : uint8_t { kInline, kArray, kNone };
 /// What POST /v1/run and POST /v1/sessions/{id}/jobs ask for.
 struct JobRequest {
   std::string principal;
-  std::string session;                  ///< empty: none
+  std::string session;  ///< empty: none
   compile::ParsedRef program;
-  std::vector<Argument> arguments;      ///< token-free
-  std::optional<mesh::Mesh> mesh;       ///< its device_ids say on which devices, in order; none: 0, 1, 2, ...
+  std::vector<Argument> arguments;           ///< token-free
+  std::optional<mesh::Mesh> mesh;            ///< its device_ids say on which devices, in order; none: 0, 1, 2, ...
   std::map<std::string, mesh::Mesh> meshes;  ///< by symbol of the module
   std::vector<std::optional<NamedSpec>> in_specs;
   std::vector<std::optional<NamedSpec>> out_specs;
   std::optional<std::vector<int64_t>> donate;
   bool strict_donation = false;
-  bool reshard = false;                 ///< move arguments that lie otherwise than the program wants
+  bool reshard = false;  ///< move arguments that lie otherwise than the program wants
   effects::Bindings callbacks;
   ResultMode results = ResultMode::kInline;
   storage::Durability durability = storage::Durability::kDurable;
@@ -70,11 +71,11 @@ struct JobRequest {
 
 /// One result. Shards are in the order of `layout`.
 struct JobValue {
-  tensor::TensorType type;                       ///< global
+  tensor::TensorType type;                           ///< global
   std::optional<sharding::TensorSharding> sharding;  ///< over the run's mesh; nothing: one device, nothing cut
   std::shared_ptr<const sharding::Layout> layout;
-  arrays::ShardBuffers shards;                   ///< empty when dropped
-  arrays::ArrayRef array;                        ///< set when stored
+  arrays::ShardBuffers shards;  ///< empty when dropped
+  arrays::ArrayRef array;       ///< set when stored
   std::string result_info;
 };
 
@@ -90,7 +91,7 @@ struct JobTimings {
 
 /// What a job gave.
 struct JobResult {
-  std::string job;                               ///< empty when no row was written
+  std::string job;  ///< empty when no row was written
   std::vector<JobValue> results;
   std::vector<JobEffect> effects;
   std::vector<std::optional<sharding::TensorSharding>> argument_shardings;

@@ -16,14 +16,23 @@ double milliseconds_since(core::SteadyTime start, core::SteadyTime now) {
 }
 
 bool has_ordered_effects(const compile::Plan& plan) {
-  return std::any_of(plan.effects.begin(), plan.effects.end(), [](const compile::PlanEffect& effect) { return effect.point.ordered; });
+  return std::any_of(plan.effects.begin(), plan.effects.end(),
+                     [](const compile::PlanEffect& effect) { return effect.point.ordered; });
 }
 
 }  // namespace
 
-JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Engine& engine,
-                     sessions::SessionStore& sessions, effects::EffectLog& log, const core::Clock& clock, RunnerOptions options)
-    : store_(store), arrays_(arrays), compiler_(compiler), engine_(engine), sessions_(sessions), log_(log), clock_(clock), options_(options) {
+JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler,
+                     device::Engine& engine, sessions::SessionStore& sessions, effects::EffectLog& log,
+                     const core::Clock& clock, RunnerOptions options)
+    : store_(store),
+      arrays_(arrays),
+      compiler_(compiler),
+      engine_(engine),
+      sessions_(sessions),
+      log_(log),
+      clock_(clock),
+      options_(options) {
   for (int i = 0; i < options_.background_threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -47,8 +56,9 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   job->timings.parse_ms = wanted.parse_ms;
   const size_t expected = wanted.program->arguments.size();
   if (wanted.arguments.size() != expected) {
-    throw core::Error("invalid_argument", "the program takes " + std::to_string(expected) + " arguments, the request brings " +
-                                              std::to_string(wanted.arguments.size()),
+    throw core::Error("invalid_argument",
+                      "the program takes " + std::to_string(expected) + " arguments, the request brings " +
+                          std::to_string(wanted.arguments.size()),
                       {{"/arguments", "expected " + std::to_string(expected) + " entries"}});
   }
   core::Diagnostics wrong;
@@ -63,7 +73,8 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
       if (argument.slices) given.dims = arrays::slice_dims(*argument.slices);
     }
     if (given != type) {
-      wrong.add("/arguments/" + std::to_string(i), "expected tensor<" + tensor::to_string(type) + ">, got tensor<" + tensor::to_string(given) + ">");
+      wrong.add("/arguments/" + std::to_string(i),
+                "expected tensor<" + tensor::to_string(type) + ">, got tensor<" + tensor::to_string(given) + ">");
     }
   }
   wrong.throw_if_any("invalid_argument");
@@ -90,7 +101,9 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
       const auto* stored = std::get_if<ArrayArgument>(&argument);
       return stored != nullptr && stored->array == array;
     });
-    if (uses > 1) throw core::Error("invalid_argument", "array '" + array->info().id + "' is donated and used by another argument of the same job");
+    if (uses > 1)
+      throw core::Error("invalid_argument",
+                        "array '" + array->info().id + "' is donated and used by another argument of the same job");
   }
   return job;
 }
@@ -116,17 +129,17 @@ void JobRunner::accept(Job& job, bool background) {
       if (!request.session.empty()) job.row.number = transaction.next_job_number(request.session);
       transaction.insert_job(job.row);
       for (const arrays::ArrayRef& array : job.donated) {
-        if (array->info().durability == storage::Durability::kDurable) transaction.reserve_array(array->info().id, job.row.id);
+        if (array->info().durability == storage::Durability::kDurable)
+          transaction.reserve_array(array->info().id, job.row.id);
       }
       if (!request.idempotency_key.empty()) {
-        storage::IdempotencyRow key;
-        key.principal = request.principal;
-        key.route = request.idempotency_route;
-        key.key = request.idempotency_key;
-        key.fingerprint = request.idempotency_fingerprint;
-        key.job = job.row.id;
-        key.created = job.row.created;
-        if (!transaction.insert_idempotency(key)) {
+        job.key.principal = request.principal;
+        job.key.route = request.idempotency_route;
+        job.key.key = request.idempotency_key;
+        job.key.fingerprint = request.idempotency_fingerprint;
+        job.key.job = job.row.id;
+        job.key.created = job.row.created;
+        if (!transaction.insert_idempotency(job.key)) {
           throw core::Error("idempotency_in_progress", "another request with this Idempotency-Key came first");
         }
       }
@@ -162,11 +175,12 @@ JobResult JobRunner::run(JobRequest request, const ResultEncoder& encode, const 
     if (stopping_) throw core::Error("draining", "the server is shutting down").with_retry_after(2);
   }
   JobRef job = prepare(std::move(request));
+  job->encode = encode;
   accept(*job, false);
-  return finish(job, encode, gone);
+  return finish(job, gone);
 }
 
-JobResult JobRunner::finish(const JobRef& job, const ResultEncoder& encode, const std::function<bool()>& gone) {
+JobResult JobRunner::finish(const JobRef& job, const std::function<bool()>& gone) {
   {
     const std::lock_guard held(mutex_);
     live_.emplace(job->row.id, job);
@@ -174,7 +188,6 @@ JobResult JobRunner::finish(const JobRef& job, const ResultEncoder& encode, cons
   }
   try {
     JobResult result = execute(job, gone);
-    if (encode != nullptr && job->has_row) result.job = job->row.id;
     const std::lock_guard held(mutex_);
     --counters_.running;
     ++counters_.done;
@@ -205,60 +218,47 @@ std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
     }
   }
   JobRef job = prepare(std::move(request));
+  job->encode = std::move(encode);
   accept(*job, true);
+  enqueue(job);
+  return job->row.id;
+}
+
+void JobRunner::enqueue(const JobRef& job) {
   {
     const std::lock_guard held(mutex_);
     live_.emplace(job->row.id, job);
-    ++waiting_of_session_[session];
+    ++waiting_of_session_[job->row.session];
     ++counters_.waiting;
-    waiting_.emplace_back(job, std::move(encode));
     // Jobs of one session start in the order of their numbers, whatever order their threads came here in.
-    std::stable_sort(waiting_.begin(), waiting_.end(), [](const auto& a, const auto& b) {
-      return a.first->row.session == b.first->row.session && !a.first->row.session.empty() && a.first->row.number < b.first->row.number;
+    const auto behind = std::find_if(waiting_.begin(), waiting_.end(), [&](const JobRef& other) {
+      return !job->row.session.empty() && other->row.session == job->row.session && other->row.number > job->row.number;
     });
+    waiting_.insert(behind, job);
   }
   changed_.notify_all();
-  return job->row.id;
 }
 
 void JobRunner::work() {
   for (;;) {
-    std::pair<JobRef, ResultEncoder> next;
+    JobRef job;
     {
       std::unique_lock held(mutex_);
       changed_.wait(held, [&] { return stopping_ || !waiting_.empty(); });
       if (stopping_) return;
-      next = std::move(waiting_.front());
+      job = std::move(waiting_.front());
       waiting_.pop_front();
-      --waiting_of_session_[next.first->row.session];
+      if (--waiting_of_session_[job->row.session] == 0) waiting_of_session_.erase(job->row.session);
       --counters_.waiting;
     }
-    Job& job = *next.first;
+    job->row.state = JobState::kRunning;
+    job->row.started = clock_.wall();
+    store_.catalog().write_async([row = job->row](storage::Transaction& transaction) { transaction.update_job(row); },
+                                 [](const std::exception_ptr&) {});
     try {
-      {
-        const std::lock_guard held(job.mutex);
-        if (job.cancelled) throw core::Error("cancelled", "the job was cancelled");
-      }
-      job.row.state = JobState::kRunning;
-      job.row.started = clock_.wall();
-      store_.catalog().write_async([row = job.row](storage::Transaction& transaction) { transaction.update_job(row); },
-                                   [](const std::exception_ptr&) {});
-      job.request.document.clear();
-      finish(next.first, next.second, nullptr);
-    } catch (const core::Error& error) {
-      const bool counted = [&] {
-        const std::lock_guard held(job.mutex);
-        return job.over;
-      }();
-      if (!counted) {
-        {
-          const std::lock_guard held(mutex_);
-          ++counters_.running;
-        }
-        fail(job, error);
-      }
+      finish(job, nullptr);
     } catch (const std::exception&) {
-      // fail() has noted it
+      // fail() has put it into the job's row
     }
   }
 }

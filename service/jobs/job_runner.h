@@ -1,6 +1,7 @@
-// A job from accepted to done. Accepting: number in its session, reservation of what it donates, its row, in one transaction.
-// Running: on the engine. Committing: result bytes first, then arrays, effects, donation and the job's end in one transaction; only
-// then is anything shown. A job without session, key, stored result and donated durable array writes no row.
+// A job from accepted to done. Accepting: number in its session, reservation of what it donates, its row, in one
+// transaction. Running: on the engine. Committing: result bytes first, then arrays, effects, donation and the job's end
+// in one transaction; only then is anything shown. A job without session, key, stored result and donated durable array
+// writes no row.
 #pragma once
 
 #include <chrono>
@@ -28,10 +29,10 @@
 namespace meshd::jobs {
 
 struct RunnerOptions {
-  int background_threads = 4;      ///< asynchronous jobs that run at once
-  int64_t queue_limit = 1024;      ///< asynchronous jobs that wait, all together
+  int background_threads = 4;  ///< asynchronous jobs that run at once
+  int64_t queue_limit = 1024;  ///< asynchronous jobs that wait, all together
   int64_t session_queue_limit = 64;
-  int64_t step_budget = 0;         ///< steps a job may execute; 0: any number
+  int64_t step_budget = 0;                                   ///< steps a job may execute; 0: any number
   std::chrono::milliseconds longest{std::chrono::hours(1)};  ///< a job without a deadline of its own ends here
 };
 
@@ -58,8 +59,9 @@ class JobRunner {
   /// Stops: jobs that wait stay queued for the next start, running ones are cancelled after their commit is impossible.
   ~JobRunner();
 
-  /// Runs a job and returns what it gave. `encode` makes the document that the row keeps (with a session or key). `gone`, asked now and
-  /// then, cancels a job that nobody can ask about later. Throws what went wrong; an accepted job is then failed.
+  /// Runs a job and returns what it gave. `encode` makes the document that the row keeps (with a session or key).
+  /// `gone`, asked now and then, cancels a job that nobody can ask about later. Throws what went wrong; an accepted job
+  /// is then failed.
   JobResult run(JobRequest request, const ResultEncoder& encode, const std::function<bool()>& gone);
   /// Accepts a job and returns its id; it runs in the background.
   std::string start(JobRequest request, ResultEncoder encode);
@@ -73,7 +75,8 @@ class JobRunner {
   /// Waits until everything accepted in the session so far is committed (behaviour E10).
   void barrier(const std::string& session);
 
-  /// Jobs that a crash or a stop left queued: decoded by `decode`, they run again in the order of their sessions. Once, at start.
+  /// Jobs that a crash or a stop left queued: decoded by `decode`, they run again in the order of their sessions. Once,
+  /// at start.
   using Decoder = std::function<std::pair<JobRequest, ResultEncoder>(const storage::JobRow&)>;
   void recover(const Decoder& decode);
   /// No new jobs from now on (503); waits until running ones are over or the time is up. Waiting ones stay queued.
@@ -86,10 +89,11 @@ class JobRunner {
   using JobRef = std::shared_ptr<Job>;
 
   JobRef prepare(JobRequest request);
+  void enqueue(const JobRef& job);
   void accept(Job& job, bool background);
   JobResult execute(const JobRef& job, const std::function<bool()>& gone);
-  void commit(Job& job, device::RunOutcome& outcome, JobResult& result, const ResultEncoder& encode);
-  JobResult finish(const JobRef& job, const ResultEncoder& encode, const std::function<bool()>& gone);
+  void commit(Job& job, device::RunOutcome& outcome, JobResult& result);
+  JobResult finish(const JobRef& job, const std::function<bool()>& gone);
   void fail(Job& job, const core::Error& error);
   void leave(Job& job);
   void work();
@@ -106,7 +110,7 @@ class JobRunner {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, JobRef, std::less<>> live_;
-  std::deque<std::pair<JobRef, ResultEncoder>> waiting_;
+  std::deque<JobRef> waiting_;
   std::map<std::string, int64_t> waiting_of_session_;
   bool stopping_ = false;
   JobCounters counters_;

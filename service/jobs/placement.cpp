@@ -8,7 +8,9 @@
 namespace meshd::jobs {
 namespace {
 
-std::string list_of(const std::vector<int64_t>& devices) { return tensor::to_string(std::span<const int64_t>(devices)); }
+std::string list_of(const std::vector<int64_t>& devices) {
+  return tensor::to_string(std::span<const int64_t>(devices));
+}
 
 mesh::Mesh without_devices(const mesh::Mesh& mesh) { return {mesh.axes, {}, {}}; }
 
@@ -45,17 +47,21 @@ struct Meshes {
   }
 };
 
-std::optional<sharding::TensorSharding> resolve(const NamedSpec& spec, const Meshes& meshes, const tensor::TensorType& type,
-                                                const std::string& pointer, core::Diagnostics& wrong) {
+std::optional<sharding::TensorSharding> resolve(const NamedSpec& spec, const Meshes& meshes,
+                                                const tensor::TensorType& type, const std::string& pointer,
+                                                core::Diagnostics& wrong) {
   const auto* entry = meshes.find(spec);
   if (entry == nullptr) {
-    if (std::all_of(spec.dims.begin(), spec.dims.end(), [](const auto& dim) { return dim.empty(); })) return std::nullopt;
+    if (std::all_of(spec.dims.begin(), spec.dims.end(), [](const auto& dim) { return dim.empty(); }))
+      return std::nullopt;
     wrong.add(pointer, "there is no mesh: neither the request nor the program brings one");
     return std::nullopt;
   }
   if (static_cast<int64_t>(spec.dims.size()) > type.rank()) {
-    wrong.add(pointer + "/spec", "a spec of " + std::to_string(spec.dims.size()) + " dimensions is only valid for values of rank at least " +
-                                     std::to_string(spec.dims.size()) + ", this one has rank " + std::to_string(type.rank()));
+    wrong.add(pointer + "/spec", "a spec of " + std::to_string(spec.dims.size()) +
+                                     " dimensions is only valid for values of rank at least " +
+                                     std::to_string(spec.dims.size()) + ", this one has rank " +
+                                     std::to_string(type.rank()));
     return std::nullopt;
   }
   sharding::TensorSharding out = sharding::fully_replicated(entry->first, entry->second, type.rank());
@@ -63,7 +69,8 @@ std::optional<sharding::TensorSharding> resolve(const NamedSpec& spec, const Mes
     for (const std::string& name : spec.dims[d]) {
       const auto axis = entry->second->axis_index(name);
       if (!axis) {
-        wrong.add(pointer + "/spec/" + std::to_string(d), "axis '" + name + "' is not an axis of " + mesh::to_text(*entry->second));
+        wrong.add(pointer + "/spec/" + std::to_string(d),
+                  "axis '" + name + "' is not an axis of " + mesh::to_text(*entry->second));
         return std::nullopt;
       }
       out.dims[d].axes.push_back({*axis, 1, 0});
@@ -99,10 +106,12 @@ std::optional<sharding::TensorSharding> carry_over(const sharding::TensorShardin
 void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh*>& real) {
   core::Diagnostics wrong;
   if (request.mesh && !real.empty()) {
-    const bool fits = std::any_of(real.begin(), real.end(), [&](const ir::NamedMesh* m) { return m->mesh->axes == request.mesh->axes; });
+    const bool fits = std::any_of(real.begin(), real.end(),
+                                  [&](const ir::NamedMesh* m) { return m->mesh->axes == request.mesh->axes; });
     if (!fits) {
-      wrong.add("/mesh", "the program's mesh @" + real.front()->name + " is " + mesh::to_text(*real.front()->mesh) + ", the request's is " +
-                             mesh::to_text(*request.mesh) + "; a mesh beside a program with meshes must have the same axes");
+      wrong.add("/mesh", "the program's mesh @" + real.front()->name + " is " + mesh::to_text(*real.front()->mesh) +
+                             ", the request's is " + mesh::to_text(*request.mesh) +
+                             "; a mesh beside a program with meshes must have the same axes");
     }
   }
   for (const auto& [name, mesh] : request.meshes) {
@@ -110,15 +119,17 @@ void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh
     if (found == real.end()) {
       wrong.add("/meshes/" + name, "the program has no mesh @" + name);
     } else if ((*found)->mesh->axes != mesh.axes) {
-      wrong.add("/meshes/" + name, "the program's mesh @" + name + " is " + mesh::to_text(*(*found)->mesh) + ", the request's is " + mesh::to_text(mesh));
+      wrong.add("/meshes/" + name, "the program's mesh @" + name + " is " + mesh::to_text(*(*found)->mesh) +
+                                       ", the request's is " + mesh::to_text(mesh));
     }
   }
   wrong.throw_if_any("invalid_mesh");
   for (size_t i = 1; i < real.size(); ++i) {
     if (real[i]->mesh->position_count() != real[0]->mesh->position_count()) {
-      throw core::Error("invalid_program", "all meshes of a program must have the same number of devices: @" + real[0]->name + " has " +
-                                               std::to_string(real[0]->mesh->position_count()) + ", @" + real[i]->name + " has " +
-                                               std::to_string(real[i]->mesh->position_count()));
+      throw core::Error("invalid_program", "all meshes of a program must have the same number of devices: @" +
+                                               real[0]->name + " has " +
+                                               std::to_string(real[0]->mesh->position_count()) + ", @" + real[i]->name +
+                                               " has " + std::to_string(real[i]->mesh->position_count()));
     }
   }
 }
@@ -148,15 +159,17 @@ JobPlacement place_job(const JobRequest& request, int64_t server_devices) {
       if (argument == nullptr || !argument->array->info().committed) continue;
       const mesh::Mesh& mesh = *argument->array->info().sharding.mesh;
       if (chosen && devices_of(*chosen) != devices_of(mesh)) {
-        throw core::Error("device_mismatch", "arguments lie on different devices: " + list_of(devices_of(*chosen)) + " and, argument " +
-                                                 std::to_string(i) + ", " + list_of(devices_of(mesh)) + "; name a mesh, or move one of them");
+        throw core::Error("device_mismatch", "arguments lie on different devices: " + list_of(devices_of(*chosen)) +
+                                                 " and, argument " + std::to_string(i) + ", " +
+                                                 list_of(devices_of(mesh)) + "; name a mesh, or move one of them");
       }
       if (!chosen) chosen = mesh;
     }
     if (chosen && !real.empty()) {
       const int64_t positions = real.front()->mesh->position_count();
       if (static_cast<int64_t>(devices_of(*chosen).size()) != positions) {
-        throw core::Error("device_mismatch", "the program's mesh has " + std::to_string(positions) + " positions, its arguments lie on devices " +
+        throw core::Error("device_mismatch", "the program's mesh has " + std::to_string(positions) +
+                                                 " positions, its arguments lie on devices " +
                                                  list_of(devices_of(*chosen)));
       }
     }
@@ -178,35 +191,39 @@ JobPlacement place_job(const JobRequest& request, int64_t server_devices) {
     std::iota(out.devices.begin(), out.devices.end(), int64_t{0});
   }
   if (module.num_partitions > 1 && count != module.num_partitions) {
-    throw core::Error("invalid_mesh", "the program is for " + std::to_string(module.num_partitions) + " partitions, the mesh has " +
-                                          std::to_string(count) + " devices");
+    throw core::Error("invalid_mesh", "the program is for " + std::to_string(module.num_partitions) +
+                                          " partitions, the mesh has " + std::to_string(count) + " devices");
   }
   for (const int64_t device : out.devices) {
     if (count > server_devices || device >= server_devices) {
-      throw core::Error("too_few_devices", "the program requires " + std::to_string(std::max(count, device + 1)) + " devices, only " +
-                                               std::to_string(server_devices) + " devices are available");
+      throw core::Error("too_few_devices", "the program requires " + std::to_string(std::max(count, device + 1)) +
+                                               " devices, only " + std::to_string(server_devices) +
+                                               " devices are available");
     }
   }
   out.lower.device_count = count;
   out.lower.donate = request.donate;
 
   core::Diagnostics wrong;
-  const auto take = [&](const std::vector<std::optional<NamedSpec>>& specs, size_t total, const char* field, auto&& type_of) {
+  const auto take = [&](const std::vector<std::optional<NamedSpec>>& specs, size_t total, const char* field,
+                        auto&& type_of) {
     std::vector<std::optional<sharding::TensorSharding>> list(total);
     if (specs.size() > total) {
-      wrong.add(std::string("/") + field, std::to_string(specs.size()) + " entries for " + std::to_string(total) + " values");
+      wrong.add(std::string("/") + field,
+                std::to_string(specs.size()) + " entries for " + std::to_string(total) + " values");
       return list;
     }
     for (size_t i = 0; i < specs.size(); ++i) {
-      if (specs[i]) list[i] = resolve(*specs[i], meshes, type_of(i), "/" + std::string(field) + "/" + std::to_string(i), wrong);
+      if (specs[i])
+        list[i] = resolve(*specs[i], meshes, type_of(i), "/" + std::string(field) + "/" + std::to_string(i), wrong);
     }
     return list;
   };
   const compile::ParsedProgram& program = *request.program;
-  out.lower.in_shardings =
-      take(request.in_specs, program.arguments.size(), "in_shardings", [&](size_t i) { return program.argument(i).type.tensor; });
-  out.lower.out_shardings =
-      take(request.out_specs, program.results.size(), "out_shardings", [&](size_t i) { return program.result(i).type.tensor; });
+  out.lower.in_shardings = take(request.in_specs, program.arguments.size(), "in_shardings",
+                                [&](size_t i) { return program.argument(i).type.tensor; });
+  out.lower.out_shardings = take(request.out_specs, program.results.size(), "out_shardings",
+                                 [&](size_t i) { return program.result(i).type.tensor; });
   wrong.throw_if_any("invalid_spec");
   for (size_t i = 0; i < request.arguments.size() && i < program.arguments.size(); ++i) {
     const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);

@@ -14,9 +14,9 @@ struct JobPlacement {
   std::vector<int64_t> devices;  ///< device id by flat position
 };
 
-/// The request's mesh; else the devices of committed arguments (device_mismatch with both lists when they differ); else 0, 1, 2, ...
-/// Throws invalid_mesh where the mesh does not fit the module's, too_few_devices with both numbers, invalid_spec and invalid_request
-/// with pointers for wrong specs and counts.
+/// The request's mesh; else the devices of committed arguments (device_mismatch with both lists when they differ); else
+/// 0, 1, 2, ... Throws invalid_mesh where the mesh does not fit the module's, too_few_devices with both numbers,
+/// invalid_spec and invalid_request with pointers for wrong specs and counts.
 JobPlacement place_job(const JobRequest& request, int64_t server_devices);
 
 /// The mesh that a sharding lies over, with the devices of the run.

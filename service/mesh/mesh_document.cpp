@@ -18,7 +18,8 @@ std::string to_document(const Mesh& mesh) {
   out["axes"] = nlohmann::ordered_json::array();
   for (const Axis& axis : mesh.axes) out["axes"].push_back({{"name", axis.name}, {"size", axis.size}});
   if (!mesh.device_ids.empty()) out["device_ids"] = mesh.device_ids;
-  if (std::any_of(mesh.axis_types.begin(), mesh.axis_types.end(), [](AxisType type) { return type != AxisType::kAuto; })) {
+  if (std::any_of(mesh.axis_types.begin(), mesh.axis_types.end(),
+                  [](AxisType type) { return type != AxisType::kAuto; })) {
     for (const AxisType type : mesh.axis_types) out["axis_types"].push_back(kTypeNames[static_cast<size_t>(type)]);
   }
   return out.dump();
@@ -28,7 +29,8 @@ Mesh from_document(std::string_view document) {
   const auto in = nlohmann::json::parse(document, nullptr, false);
   if (!in.is_object()) throw core::Error("internal", "a stored mesh cannot be read");
   Mesh mesh;
-  for (const auto& axis : in.at("axes")) mesh.axes.push_back({axis.at("name").get<std::string>(), axis.at("size").get<int64_t>()});
+  for (const auto& axis : in.at("axes"))
+    mesh.axes.push_back({axis.at("name").get<std::string>(), axis.at("size").get<int64_t>()});
   if (in.contains("device_ids")) mesh.device_ids = in.at("device_ids").get<std::vector<int64_t>>();
   if (in.contains("axis_types")) {
     for (const auto& type : in.at("axis_types")) {

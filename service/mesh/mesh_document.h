@@ -8,8 +8,8 @@
 
 namespace meshd::mesh {
 
-/// One line of JSON with everything that belongs to the mesh's identity: axes in order, device ids (absent: abstract), axis types
-/// when one is not auto. Equal meshes have equal documents.
+/// One line of JSON with everything that belongs to the mesh's identity: axes in order, device ids (absent: abstract),
+/// axis types when one is not auto. Equal meshes have equal documents.
 std::string to_document(const Mesh& mesh);
 /// The mesh of a canonical document. Throws Error internal when it is none: it comes from storage only.
 Mesh from_document(std::string_view document);

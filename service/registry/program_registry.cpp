@@ -3,8 +3,8 @@
 
 namespace meshd::registry {
 
-std::pair<StoredProgram, bool> ProgramRegistry::put(const std::string& format, const std::string& text, const std::string& name,
-                                                    const std::string& principal) {
+std::pair<StoredProgram, bool> ProgramRegistry::put(const std::string& format, const std::string& text,
+                                                    const std::string& name, const std::string& principal) {
   StoredProgram out;
   out.parsed = compiler_.parse(format, text);
   out.id = out.parsed->id;

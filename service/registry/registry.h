@@ -1,4 +1,5 @@
-// What clients have stored to name later: meshes and programs. Content is interned by digest; who sees it is each principal's own.
+// What clients have stored to name later: meshes and programs. Content is interned by digest; who sees it is each
+// principal's own.
 #pragma once
 
 #include <optional>
@@ -20,8 +21,9 @@ struct StoredMesh {
   core::WallTime created;
 };
 
-/// Throws invalid_mesh with JSON Pointers: duplicate or empty axis names, sizes below 1 (0 allowed only for an empty mesh), count of
-/// devices not the product of the sizes, duplicate devices (M33), devices that the server does not have (concrete meshes).
+/// Throws invalid_mesh with JSON Pointers: duplicate or empty axis names, sizes below 1 (0 allowed only for an empty
+/// mesh), count of devices not the product of the sizes, duplicate devices (M33), devices that the server does not have
+/// (concrete meshes).
 void verify_mesh(const mesh::Mesh& mesh, int64_t server_devices);
 
 /// Any thread.

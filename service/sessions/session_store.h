@@ -1,5 +1,5 @@
-// Sessions: one client's line. A session numbers its jobs in the order they were accepted, lets those with ordered effects commit in
-// that order only, and knows when nothing accepted so far is left.
+// Sessions: one client's line. A session numbers its jobs in the order they were accepted, lets those with ordered
+// effects commit in that order only, and knows when nothing accepted so far is left.
 #pragma once
 
 #include <condition_variable>

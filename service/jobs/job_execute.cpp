@@ -1,0 +1,309 @@
+// Running a job and committing what it gave. Steps:
+//  1. bind arguments: buffers in plan order; donated arrays give theirs up for the time being
+//  2. run on the engine; effects are recorded, not shown
+//  3. wait for the session's turn when there are ordered effects
+//  4. write result bytes (temp, sync, rename, sync folder)
+//  5. one transaction: array rows, effects, donation, the job's end
+//  6. only now: results visible, readers of the log told, the answer given
+#include <algorithm>
+#include <condition_variable>
+
+#include "service/core/error.h"
+#include "service/jobs/binding.h"
+#include "service/jobs/job.h"
+#include "service/mesh/mesh_document.h"
+
+namespace meshd::jobs {
+namespace {
+
+using storage::Durability;
+using storage::JobState;
+
+double milliseconds_since(core::SteadyTime start, core::SteadyTime now) {
+  return std::chrono::duration<double, std::milli>(now - start).count();
+}
+
+// How often a waiting request looks whether its client is still there.
+constexpr std::chrono::milliseconds kLook{200};
+
+// The outcome of a run, handed from the engine's thread to the one that waits.
+struct Waiter {
+  std::mutex mutex;
+  std::condition_variable there;
+  std::optional<device::RunOutcome> outcome;
+};
+
+sharding::Layout whole_layout(const tensor::Dims& dims) {
+  static const auto one = std::make_shared<const mesh::Mesh>(mesh::Mesh{{}, {0}, {}});
+  return sharding::make_layout(dims, sharding::fully_replicated("", one, static_cast<int64_t>(dims.size())));
+}
+
+std::string place_text(const sharding::TensorSharding& sharding) {
+  return mesh::to_text(*sharding.mesh) + " " + sharding::to_sdy(sharding);
+}
+
+// The answer to a key stands in the job's row from now on.
+void close_key(storage::IdempotencyRow& key, storage::Transaction& transaction) {
+  if (key.key.empty()) return;
+  key.state = storage::IdempotencyState::kDone;
+  transaction.update_idempotency(key);
+}
+
+// A slice of an array as one dense value.
+tensor::BufferRef gather_slice(const ArrayArgument& argument, const arrays::ShardBuffers& shards,
+                               tensor::BufferPool& pool) {
+  const arrays::Array& array = *argument.array;
+  arrays::GatherReader reader({argument.array, &array.layout()}, tensor::size_bytes(array.info().type.dtype), shards,
+                              *argument.slices);
+  tensor::BufferRef buffer = pool.allocate(reader.total_bytes());
+  reader.read(buffer->bytes());
+  return buffer;
+}
+
+}  // namespace
+
+JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gone) {
+  const JobRequest& request = job->request;
+  const compile::Plan& plan = *job->lowered->plan;
+  tensor::BufferPool& pool = *engine_.pool();
+  {
+    const std::lock_guard held(job->mutex);
+    if (job->cancelled) throw core::Error("cancelled", "the job was cancelled");
+  }
+
+  device::RunRequest run;
+  run.plan = job->lowered->plan;
+  run.devices = job->placement.devices;
+  for (size_t i = 0; i < request.arguments.size(); ++i) {
+    const compile::PlanParameter& wanted = plan.arguments[i];
+    device::RunArgument bound;
+    if (const auto* value = std::get_if<InlineArgument>(&request.arguments[i])) {
+      const sharding::Layout layout = whole_layout(value->type.dims);
+      const arrays::ShardBuffers shards{value->bytes};
+      bound.shards = bind_argument({&layout, &shards}, wanted, pool);
+      bound.may_overwrite = true;  // came with this request, nobody else has it
+    } else {
+      const auto& argument = std::get<ArrayArgument>(request.arguments[i]);
+      if (argument.slices) {
+        tensor::Dims dims = arrays::slice_dims(*argument.slices);
+        const sharding::Layout layout = whole_layout(dims);
+        const arrays::ShardBuffers shards{gather_slice(argument, arrays_.shards(argument.array), pool)};
+        bound.shards = bind_argument({&layout, &shards}, wanted, pool);
+        bound.may_overwrite = true;
+      } else {
+        const bool is_donated =
+            std::find(job->donated.begin(), job->donated.end(), argument.array) != job->donated.end();
+        const arrays::ShardBuffers shards =
+            is_donated ? arrays_.take(argument.array, job->row.id) : arrays_.shards(argument.array);
+        const arrays::ArrayInfo& info = argument.array->info();
+        if (!same_cut(argument.array->layout(), wanted) && info.committed && !request.reshard) {
+          if (is_donated) arrays_.give_back(argument.array, shards);
+          throw core::Error("sharding_mismatch", "argument " + std::to_string(i) + ": array '" + info.id +
+                                                     "' lies as " + place_text(info.sharding) + ", the program wants " +
+                                                     sharding::to_sdy(job->lowered->argument_shardings[i]) +
+                                                     "; send \"reshard\": true to have it moved");
+        }
+        if (is_donated) job->taken.emplace_back(argument.array, shards);
+        bound.shards = bind_argument({&argument.array->layout(), &shards}, wanted, pool);
+      }
+    }
+    run.arguments.push_back(std::move(bound));
+  }
+  // Buffers of donated arrays may be written when only this job holds them: in `taken` and, where cuts agree, in the
+  // argument.
+  for (size_t i = 0; i < request.arguments.size(); ++i) {
+    const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
+    const bool is_taken = argument != nullptr && !argument->slices &&
+                          std::any_of(job->taken.begin(), job->taken.end(),
+                                      [&](const auto& entry) { return entry.first == argument->array; });
+    if (!is_taken) continue;
+    run.arguments[i].may_overwrite =
+        std::all_of(run.arguments[i].shards.begin(), run.arguments[i].shards.end(),
+                    [](const tensor::BufferRef& buffer) { return buffer.use_count() <= 2; });
+  }
+
+  auto recorder = std::make_shared<effects::Recorder>(job->bindings);
+  run.effects = recorder.get();
+  run.step_budget = options_.step_budget;
+  run.deadline = job->accepted + request.deadline.value_or(options_.longest);
+  run.profile = request.profile;
+  run.on_callers_thread = true;
+
+  auto waiter = std::make_shared<Waiter>();
+  auto handle = engine_.submit(std::move(run), [waiter, recorder](device::RunOutcome outcome) {
+    {
+      const std::lock_guard held(waiter->mutex);
+      waiter->outcome = std::move(outcome);
+    }
+    waiter->there.notify_all();
+  });
+  {
+    const std::lock_guard held(job->mutex);
+    job->run = handle;
+    job->recorder = recorder;
+    if (job->cancelled) handle->cancel(core::Error("cancelled", "the job was cancelled"));
+  }
+  device::RunOutcome outcome;
+  {
+    std::unique_lock held(waiter->mutex);
+    bool told = false;
+    while (!waiter->there.wait_for(held, kLook, [&] { return waiter->outcome.has_value(); })) {
+      if (told || job->has_row || gone == nullptr || !gone()) continue;
+      told = true;
+      handle->cancel(core::Error("cancelled", "the client went away"));
+    }
+    outcome = std::move(*waiter->outcome);
+  }
+  job->timings.queue_ms = std::chrono::duration<double, std::milli>(outcome.stats.queue_time).count();
+  job->timings.run_ms = std::chrono::duration<double, std::milli>(outcome.stats.run_time).count();
+
+  // What a failed run did not touch goes back to its arrays; what it overwrote is spoilt.
+  if (!outcome.ok()) {
+    std::vector<arrays::ArrayRef> spoilt;
+    for (auto& [array, shards] : job->taken) {
+      const bool overwritten =
+          std::any_of(outcome.overwritten.begin(), outcome.overwritten.end(), [&, a = array](int64_t position) {
+            const auto* argument = std::get_if<ArrayArgument>(&request.arguments[static_cast<size_t>(position)]);
+            return argument != nullptr && !argument->slices && argument->array == a;
+          });
+      if (overwritten) {
+        spoilt.push_back(array);
+      } else {
+        arrays_.give_back(array, std::move(shards));
+      }
+    }
+    job->taken.clear();
+    arrays_.spoil(spoilt, job->row.id);
+    throw *outcome.error;
+  }
+
+  JobResult result;
+  result.stats = outcome.stats;
+  result.planned_peak_bytes = plan.peak_bytes;
+  result.warnings = job->lowered->warnings;
+  int64_t number = 0;
+  for (effects::RecordedEffect& effect : recorder->take()) result.effects.push_back({++number, std::move(effect)});
+  for (const sharding::TensorSharding& sharding : job->lowered->argument_shardings) {
+    result.argument_shardings.push_back(sharding.mesh == nullptr ? std::nullopt : std::optional(sharding));
+  }
+  commit(*job, outcome, result);
+  return result;
+}
+
+void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result) {
+  const JobRequest& request = job.request;
+  const compile::Plan& plan = *job.lowered->plan;
+  const core::SteadyTime start = clock_.steady();
+
+  std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> stored;
+  for (size_t i = 0; i < plan.results.size(); ++i) {
+    const compile::PlanParameter& given = plan.results[i];
+    const sharding::TensorSharding& sharding = job.lowered->result_shardings[i];
+    JobValue value;
+    value.type = given.parameter.global_type;
+    value.result_info = given.parameter.result_info;
+    sharding::Layout layout;
+    const bool has_mesh = sharding.mesh != nullptr && !sharding.mesh->axes.empty();
+    if (has_mesh) {
+      sharding::TensorSharding concrete = sharding;
+      concrete.mesh = std::make_shared<const mesh::Mesh>(concrete_mesh(*sharding.mesh, job.placement.devices));
+      value.sharding = std::move(concrete);
+      layout = sharding::make_layout(value.type.dims, *value.sharding);
+    } else {
+      layout = whole_layout(value.type.dims);
+    }
+    if (request.results != ResultMode::kNone) value.shards = unbind_result(outcome.outputs[i], given, layout);
+    if (request.results == ResultMode::kArray) {
+      arrays::NewArray wanted;
+      wanted.principal = request.principal;
+      wanted.session = request.session;
+      wanted.type = value.type;
+      if (value.sharding) {
+        wanted.mesh_id = mesh::mesh_id(*value.sharding->mesh);
+        wanted.sharding = value.sharding;
+      }
+      wanted.durability = request.durability;
+      value.array = arrays_.begin(wanted);
+      stored.emplace_back(value.array, value.shards);
+    }
+    value.layout = std::make_shared<const sharding::Layout>(std::move(layout));
+    result.results.push_back(std::move(value));
+  }
+  // Donated memory that no result took is free from here on.
+  outcome.outputs.clear();
+  job.taken.clear();
+
+  arrays::ArrayStore::Prepared prepared;
+  const bool stores_durable = !stored.empty() && request.durability == Durability::kDurable;
+  if (!stored.empty()) prepared = arrays_.prepare(std::move(stored));
+
+  std::vector<arrays::ArrayRef> durable_donated;
+  std::vector<arrays::ArrayRef> memory_donated;
+  for (const arrays::ArrayRef& array : job.donated) {
+    (array->info().durability == Durability::kDurable ? durable_donated : memory_donated).push_back(array);
+  }
+  if (job.is_ordered && job.line != nullptr) job.line->wait_turn(job.row.number);
+
+  const bool must_wait = job.has_row || stores_durable || !durable_donated.empty();
+  if (must_wait) {
+    std::vector<storage::EffectRow> rows;
+    if (!request.session.empty()) {
+      for (size_t i = 0; i < result.effects.size(); ++i)
+        rows.push_back(effects::to_row(result.effects[i].effect, job.row.id, static_cast<int64_t>(i)));
+    }
+    job.row.state = JobState::kDone;
+    job.row.finished = clock_.wall();
+    if (job.has_row) result.job = job.row.id;
+    const auto consume = arrays_.consume_rows(durable_donated, job.row.id);
+    store_.catalog().write([&](storage::Transaction& transaction) {
+      if (prepared.rows != nullptr) prepared.rows(transaction);
+      consume(transaction);
+      if (!rows.empty()) transaction.append_effects(request.session, rows);
+      for (size_t i = 0; i < rows.size(); ++i) result.effects[i].sequence = rows[i].sequence;
+      if (job.has_row) {
+        if (job.encode != nullptr) job.row.answer = job.encode(result);
+        transaction.update_job(job.row);
+      }
+      close_key(job.key, transaction);
+    });
+  } else if (prepared.rows != nullptr) {
+    store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
+  }
+  if (prepared.visible != nullptr) prepared.visible();
+  arrays_.consume(job.donated, job.row.id);
+  if (!memory_donated.empty()) {
+    store_.catalog().write_async(arrays_.consume_rows(memory_donated, job.row.id), [](const std::exception_ptr&) {});
+  }
+  leave(job);
+  if (!request.session.empty() && !result.effects.empty()) log_.notify(request.session);
+  job.timings.commit_ms = milliseconds_since(start, clock_.steady());
+  result.timings = job.timings;
+}
+
+void JobRunner::fail(Job& job, const core::Error& error) {
+  for (auto& [array, shards] : job.taken) arrays_.give_back(array, std::move(shards));
+  job.taken.clear();
+  arrays_.release(job.donated, job.row.id);
+  const bool cancelled = error.code() == core::ErrorCode("cancelled");
+  if (job.has_row) {
+    job.row.state = cancelled ? JobState::kCancelled : JobState::kFailed;
+    job.row.error_code = std::string(error.code().word());
+    job.row.error_detail = error.detail();
+    job.row.finished = clock_.wall();
+    try {
+      store_.catalog().write([&](storage::Transaction& transaction) {
+        transaction.release_arrays(job.row.id);
+        transaction.update_job(job.row);
+        close_key(job.key, transaction);
+      });
+    } catch (const core::Error&) {
+      // The disk took nothing: after a restart the job is queued again, which is what its row still says.
+    }
+  }
+  leave(job);
+  const std::lock_guard held(mutex_);
+  --counters_.running;
+  ++(cancelled ? counters_.cancelled : counters_.failed);
+}
+
+}  // namespace meshd::jobs
