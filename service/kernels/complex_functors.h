@@ -73,7 +73,7 @@ struct ComplexNe {
   static uint8_t apply(ComplexPair<T> a, ComplexPair<T> b) { return (a.re != b.re) | (a.im != b.im) ? 1 : 0; }
 };
 
-/// XLA's formula, which conformance holds to the bit: max * sqrt(1 + (min / max)^2).
+/// XLA's formula, which conformance holds to the bit: max * sqrt(1 + (min / max)^2), the sum rounded once.
 template <class T>
 struct ComplexAbs {
   static T apply(ComplexPair<T> z) {
@@ -84,7 +84,7 @@ struct ComplexAbs {
     const T larger = std::max(re, im);
     if (larger == 0) return T{0};
     const T ratio = std::min(re, im) / larger;
-    return larger * std::sqrt(1 + ratio * ratio);
+    return larger * std::sqrt(std::fma(ratio, ratio, T{1}));
   }
 };
 template <class T>

@@ -1,5 +1,6 @@
-// A fused step: a chain of pointwise work over one iteration space, tile by tile, reading its inputs once and writing its outputs
-// once; broadcasts, iotas and strided slices are ways of reading, never materialised; a reduction may stand at the end.
+// A fused step: a chain of pointwise work over one iteration space, tile by tile, reading its inputs once and writing
+// its outputs once; broadcasts, iotas and strided slices are ways of reading, never materialised; a reduction may stand
+// at the end.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +21,14 @@ struct FusedInput {
     kIota,    ///< the index of dimension `iota_dim` plus the call's offset of that dimension, in the register's dtype
   };
   Kind kind = Kind::kTensor;
-  int operand = 0;          ///< which operand pointer of the call
-  int64_t offset = 0;       ///< in elements
-  tensor::Dims strides;     ///< one for each iteration dimension, in elements; may be negative (reverse)
+  int operand = 0;       ///< which operand pointer of the call
+  int64_t offset = 0;    ///< in elements
+  tensor::Dims strides;  ///< one for each iteration dimension, in elements; may be negative (reverse)
   int iota_dim = 0;
 };
 
-/// A reduction behind the chain: output register k of the program is combined along `dims` of the iteration space with `reducer`
-/// (inputs: accumulators then values; outputs: new accumulators). Results have the remaining dims.
+/// A reduction behind the chain: output register k of the program is combined along `dims` of the iteration space with
+/// `reducer` (inputs: accumulators then values; outputs: new accumulators). Results have the remaining dims.
 struct FusedReduce {
   std::vector<int> dims;
   TileProgram reducer;
@@ -44,13 +45,15 @@ struct FusedLoop {
 
 struct FusedCall {
   const std::byte* const* operands = nullptr;
-  std::byte* const* results = nullptr;       ///< one for each output; dense row-major over dims (or the dims left by reduce)
-  int64_t begin = 0;                         ///< range of units
+  std::byte* const* results = nullptr;  ///< one for each output; dense row-major over dims (or the dims left by reduce)
+  int64_t begin = 0;                    ///< range of units
   int64_t end = 0;
-  const int64_t* dim_offsets = nullptr;      ///< global start of this shard in each iteration dimension (iota), or null for zeros
+  const int64_t* dim_offsets =
+      nullptr;  ///< global start of this shard in each iteration dimension (iota), or null for zeros
 };
 
-/// Prepared form: strides collapsed, tile size chosen. run() is const and may be called by several threads on disjoint ranges.
+/// Prepared form: strides collapsed, tile size chosen. run() is const and may be called by several threads on disjoint
+/// ranges.
 class FusedKernel {
  public:
   explicit FusedKernel(FusedLoop loop);

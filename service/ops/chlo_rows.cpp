@@ -1,4 +1,4 @@
-// The rows of CHLO's pointwise ops, as far as there is a scalar operation for them.
+// The rows of CHLO's pointwise ops.
 #include <array>
 #include <cstring>
 #include <limits>
@@ -7,6 +7,7 @@
 #include "service/ops/builders.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/special_emit.h"
 
 namespace meshd::ops {
 namespace {
@@ -60,12 +61,6 @@ uint16_t emit_is_signed_inf(const OpView& view, kernels::TileProgram& program, s
   return program.emit(ScalarOp::kCompareEq, {operands[0], infinity(view, program, dtype, kNegative)}, DType::kBool);
 }
 
-/// A row whose rule is known, so that programs with it can be explained, but which nothing runs.
-OpDef not_run(OpDef def) {
-  def.body = Unsupported{};
-  return def;
-}
-
 std::vector<OpDef> make_rows() {
   return {
       chlo_unary<"chlo.acos", kFloatsOrComplexes>("inverse cosine, in radians", {.op = ScalarOp::kAcos}),
@@ -95,8 +90,9 @@ std::vector<OpDef> make_rows() {
       chlo_unary<"chlo.tan", kFloatsOrComplexes>("tangent, of radians", {.op = ScalarOp::kTan}),
       chlo_binary<"chlo.next_after">("the next number after the first towards the second",
                                      {.op = ScalarOp::kNextAfter}),
-      not_run(chlo_binary<"chlo.polygamma">("polygamma function of order and argument", {})),
-      not_run(chlo_binary<"chlo.zeta">("Hurwitz zeta function", {})),
+      chlo_binary<"chlo.polygamma">("derivative of digamma, of the order that the first operand says",
+                                    {.emit = emit_polygamma}),
+      chlo_binary<"chlo.zeta">("Hurwitz zeta function", {.emit = emit_zeta}),
   };
 }
 

@@ -182,13 +182,14 @@ std::vector<OpDef> make_rows() {
                   .infer = infer_as_declared,
                   .body = Structural::kComposite});
   rows.push_back(return_row("stablehlo.return", "ends a region and names its results", R"(module @jit_f {
-  func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<f32>) -> tensor<f32> {
-    %0 = "stablehlo.reduce"(%arg0, %arg1) <{dimensions = array<i64: 0>}> ({
-    ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
-      %1 = stablehlo.add %arg2, %arg3 : tensor<f32>
-      stablehlo.return %1 : tensor<f32>
-    }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-    return %0 : tensor<f32>
+  func.func public @main(%arg0: tensor<i1>, %arg1: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = "stablehlo.if"(%arg0) ({
+      stablehlo.return %arg1 : tensor<4xf32>
+    }, {
+      %1 = stablehlo.negate %arg1 : tensor<4xf32>
+      stablehlo.return %1 : tensor<4xf32>
+    }) : (tensor<i1>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
   }
 }
 )"));

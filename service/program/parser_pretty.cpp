@@ -133,8 +133,8 @@ void Parser::pretty_op(OpDraft& draft) {
 
 void Parser::fields_op(OpDraft& draft, const PrettyForm* form) {
   ir::Op& op = draft.op;
-  // optimization_barrier prints its attributes first.
-  op.attributes = optional_attribute_dict();
+  // optimization_barrier prints its attributes first; a composite's name is among them already.
+  for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
   if (accept('(')) expect(')', "in an op without operands");
   while (!at(':') && !at('{') && !token_.is(TokenKind::kEnd)) {
     if (token_.is(TokenKind::kValue)) {

@@ -21,16 +21,17 @@ std::string Answer::header(std::string_view name) const {
   return {};
 }
 
-RawClient::RawClient(uint16_t port, const std::string& address)
-    : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+RawClient::RawClient() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  if (fd_ < 0) throw std::runtime_error("no socket");
+}
+
+void RawClient::connect(uint16_t port, const std::string& address) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(port);
   ::inet_pton(AF_INET, address.c_str(), &to.sin_addr);
-  if (fd_ < 0 || ::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) {
-    if (fd_ >= 0) ::close(fd_);
+  if (::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0)
     throw std::runtime_error("cannot connect");
-  }
 }
 
 RawClient::~RawClient() {

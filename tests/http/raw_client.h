@@ -26,12 +26,15 @@ class RawClient {
   using Milliseconds = std::chrono::milliseconds;
   static constexpr Milliseconds kPatience{5000};
 
+  /// A socket that is not connected yet.
+  RawClient();
   /// Connects; throws std::runtime_error if that fails.
-  explicit RawClient(uint16_t port, const std::string& address = "127.0.0.1");
+  explicit RawClient(uint16_t port, const std::string& address = "127.0.0.1") : RawClient() { connect(port, address); }
   ~RawClient();
   RawClient(RawClient&& other) noexcept : fd_(std::exchange(other.fd_, -1)), pending_(std::move(other.pending_)) {}
   RawClient& operator=(RawClient&&) = delete;
 
+  void connect(uint16_t port, const std::string& address = "127.0.0.1");
   /// Sends everything; false if the server closed before all was sent.
   bool send(std::string_view bytes);
   void finish_sending();

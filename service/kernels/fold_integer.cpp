@@ -1,0 +1,72 @@
+#include "service/kernels/fold_loops.h"
+#include "service/kernels/integer_functors.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::DType;
+
+template <class T>
+FoldKernels find_integer(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kAdd:
+      return fold_loops<IntAdd<T>, T, T>();
+    case ScalarOp::kMultiply:
+      return fold_loops<IntMultiply<T>, T, T>();
+    case ScalarOp::kMaximum:
+      return fold_loops<IntMaximum<T>, T, T>();
+    case ScalarOp::kMinimum:
+      return fold_loops<IntMinimum<T>, T, T>();
+    case ScalarOp::kAnd:
+      return fold_loops<IntAnd<T>, T, T>();
+    case ScalarOp::kOr:
+      return fold_loops<IntOr<T>, T, T>();
+    case ScalarOp::kXor:
+      return fold_loops<IntXor<T>, T, T>();
+    default:
+      return {};
+  }
+}
+
+/// Bytes that are 0 or 1: sums are or, products are and.
+FoldKernels find_bool(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kAdd:
+    case ScalarOp::kMaximum:
+      return find_integer<uint8_t>(ScalarOp::kOr);
+    case ScalarOp::kMultiply:
+    case ScalarOp::kMinimum:
+      return find_integer<uint8_t>(ScalarOp::kAnd);
+    default:
+      return find_integer<uint8_t>(op);
+  }
+}
+
+}  // namespace
+
+FoldKernels find_integer_fold(ScalarOp op, DType value) {
+  switch (value) {
+    case DType::kBool:
+      return find_bool(op);
+    case DType::kInt8:
+      return find_integer<int8_t>(op);
+    case DType::kInt16:
+      return find_integer<int16_t>(op);
+    case DType::kInt32:
+      return find_integer<int32_t>(op);
+    case DType::kInt64:
+      return find_integer<int64_t>(op);
+    case DType::kUint8:
+      return find_integer<uint8_t>(op);
+    case DType::kUint16:
+      return find_integer<uint16_t>(op);
+    case DType::kUint32:
+      return find_integer<uint32_t>(op);
+    case DType::kUint64:
+      return find_integer<uint64_t>(op);
+    default:
+      return {};
+  }
+}
+
+}  // namespace meshd::kernels

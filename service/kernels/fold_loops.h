@@ -1,0 +1,129 @@
+// The loops behind find_fold, instantiated by its source files. Private to this folder.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "service/kernels/fold_kernels.h"
+#include "service/kernels/lane_loop.h"
+
+namespace meshd::kernels {
+
+/// Op on accumulators where the second operand is a value that still has to be widened.
+template <class Op, class Acc, class Value>
+struct FoldInto {
+  static Acc apply(Acc accumulator, Value value) { return Op::apply(accumulator, static_cast<Acc>(value)); }
+};
+template <class Acc, class Value>
+struct FoldStart {
+  static Acc apply(Value value) { return static_cast<Acc>(value); }
+};
+
+template <class Acc>
+using FoldLanes = std::array<Acc, static_cast<size_t>(kBlockLanes)>;
+
+/// One segment of one lane: a short one from left to right, a long one in 64 lanes that are folded in a tree at the
+/// end.
+template <class Op, class Acc, class Value>
+[[gnu::always_inline]] inline Acc fold_one(const Value* from, int64_t count) {
+  constexpr int64_t kLanes = kBlockLanes;
+  if (count < kLanes) {
+    Acc sum = static_cast<Acc>(from[0]);
+    for (int64_t i = 1; i < count; ++i) sum = Op::apply(sum, static_cast<Acc>(from[i]));
+    return sum;
+  }
+  alignas(64) FoldLanes<Acc> lanes;
+  for (int64_t j = 0; j < kLanes; ++j) lanes[static_cast<size_t>(j)] = static_cast<Acc>(from[j]);
+  int64_t i = kLanes;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int64_t j = 0; j < kLanes; ++j) {
+      Acc& lane = lanes[static_cast<size_t>(j)];
+      lane = Op::apply(lane, static_cast<Acc>(from[i + j]));
+    }
+  }
+  for (int64_t j = 0; i + j < count; ++j) {
+    Acc& lane = lanes[static_cast<size_t>(j)];
+    lane = Op::apply(lane, static_cast<Acc>(from[i + j]));
+  }
+  for (size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (size_t j = 0; j < half; ++j) lanes[j] = Op::apply(lanes[j], lanes[j + half]);
+  }
+  return lanes[0];
+}
+
+/// One segment of a few lanes: several items side by side, so that vectors are full, folded together at the end.
+template <class Op, class Acc, class Value>
+[[gnu::always_inline]] inline void fold_few(const Value* from, int64_t count, int64_t lanes, Acc* to) {
+  const int64_t side_by_side = std::min(count, kBlockLanes / lanes);
+  const int64_t wide = side_by_side * lanes;
+  alignas(64) FoldLanes<Acc> sums;
+  for (int64_t j = 0; j < wide; ++j) sums[static_cast<size_t>(j)] = static_cast<Acc>(from[j]);
+  const int64_t total = count * lanes;
+  for (int64_t i = wide; i < total; i += wide) {
+    const int64_t some = std::min(wide, total - i);
+    for (int64_t j = 0; j < some; ++j) {
+      Acc& sum = sums[static_cast<size_t>(j)];
+      sum = Op::apply(sum, static_cast<Acc>(from[i + j]));
+    }
+  }
+  for (int64_t item = 1; item < side_by_side; ++item) {
+    for (int64_t j = 0; j < lanes; ++j) {
+      Acc& sum = sums[static_cast<size_t>(j)];
+      sum = Op::apply(sum, sums[static_cast<size_t>(item * lanes + j)]);
+    }
+  }
+  std::copy_n(sums.begin(), lanes, to);
+}
+
+template <class Op, class Acc, class Value>
+[[gnu::always_inline]] inline void fold_segments(const std::byte* values, int64_t groups, int64_t count, int64_t lanes,
+                                                 std::byte* accumulators) {
+  const Value* from = reinterpret_cast<const Value*>(values);
+  Acc* to = reinterpret_cast<Acc*>(accumulators);
+  for (int64_t group = 0; group < groups; ++group, from += count * lanes, to += lanes) {
+    if (lanes == 1)
+      *to = fold_one<Op, Acc, Value>(from, count);
+    else
+      fold_few<Op, Acc, Value>(from, count, lanes, to);
+  }
+}
+
+template <class Op, class Acc, class Value>
+void fold_segments_base(const std::byte* values, int64_t groups, int64_t count, int64_t lanes,
+                        std::byte* accumulators) {
+  fold_segments<Op, Acc, Value>(values, groups, count, lanes, accumulators);
+}
+#if defined(__x86_64__)
+template <class Op, class Acc, class Value>
+[[gnu::target("arch=x86-64-v3")]] void fold_segments_v3(const std::byte* values, int64_t groups, int64_t count,
+                                                        int64_t lanes, std::byte* accumulators) {
+  fold_segments<Op, Acc, Value>(values, groups, count, lanes, accumulators);
+}
+template <class Op, class Acc, class Value>
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void fold_segments_v4(const std::byte* values, int64_t groups,
+                                                                                int64_t count, int64_t lanes,
+                                                                                std::byte* accumulators) {
+  fold_segments<Op, Acc, Value>(values, groups, count, lanes, accumulators);
+}
+#endif
+
+/// Loops of Op in Acc over values of type Value; the conversions of whole elements are the caller's.
+template <class Op, class Acc, class Value>
+FoldKernels fold_loops() {
+  FoldKernels kernels;
+  kernels.start = vector_kernel<FoldStart<Acc, Value>, Acc, Value>();
+  kernels.fold = vector_kernel<FoldInto<Op, Acc, Value>, Acc, Acc, Value>();
+  kernels.combine = vector_kernel<Op, Acc, Acc, Acc>();
+  kernels.segments = fold_segments_base<Op, Acc, Value>;
+#if defined(__x86_64__)
+  if (cpu_level() == CpuLevel::kV3) kernels.segments = fold_segments_v3<Op, Acc, Value>;
+  if (cpu_level() == CpuLevel::kV4) kernels.segments = fold_segments_v4<Op, Acc, Value>;
+#endif
+  return kernels;
+}
+
+/// By kind of value type; `start` null when the op has no such fold.
+FoldKernels find_float_fold(ScalarOp op, tensor::DType value);
+FoldKernels find_integer_fold(ScalarOp op, tensor::DType value);
+
+}  // namespace meshd::kernels

@@ -1,0 +1,16 @@
+// Stores past the caches, for outputs that are too large to be read from a cache afterwards: they save the read of
+// every line before it is written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace meshd::kernels {
+
+/// memcpy with stores past the caches for whole cache lines of the target. Call stream_fence before others may look.
+void stream_copy(std::byte* to, const std::byte* from, int64_t bytes);
+
+/// Orders the stores of stream_copy before what follows.
+void stream_fence();
+
+}  // namespace meshd::kernels

@@ -1,0 +1,1 @@
+meshd_test(layout_property_test SOURCES layout_property_test.cpp LINKS meshd_sharding)
