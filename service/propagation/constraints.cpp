@@ -131,8 +131,7 @@ int add_constraint(Graph& graph, int tensor, Placement placement, Origin origin)
   node.line = origin.line;
   node.operands = {tensor};
   const int id = graph.add_node(std::move(node));
-  const Tensor from = graph.tensor(tensor);
-  const int result = graph.add_tensor(*from.type, from.value, id, -1);
+  const int result = graph.add_tensor(*graph.tensor(tensor).type, graph.tensor(tensor).value, id, -1);
   graph.node(id).results = {result};
   graph.add_uses(id);
   graph.place_behind(id, tensor);

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "service/core/error.h"
 #include "service/propagation/manual.h"
 #include "service/propagation/op_class.h"
 #include "service/propagation/op_priority.h"
@@ -15,8 +16,10 @@ namespace {
 
 /// Shardy's rewriter stops after so many passes over the program.
 constexpr int kMaxPasses = 10;
-/// Visits for each node and round beyond which shardings are taken to go round in circles.
-constexpr int64_t kVisitsPerNode = 200;
+/// Visits for each node and pass beyond which shardings are taken to go round in circles.
+constexpr int64_t kVisitsPerNode = 64;
+/// Every priority is a round over the whole program.
+constexpr size_t kMaxPriorities = 64;
 
 using RuleRef = std::shared_ptr<const sharding::FactorRule>;
 
@@ -34,7 +37,7 @@ class Driver {
     for (int step = 0; step < kStepCount; ++step) {
       step_ = step;
       function_results();
-      for (int pass = 0; pass < kMaxPasses && one_pass(); ++pass) {
+      for (int pass = 0; pass < kMaxPasses && !in_circles_ && one_pass(); ++pass) {
       }
       function_results();
     }
@@ -70,7 +73,8 @@ class Driver {
       worklist_.pop_back();
       graph_.node(id).queued = false;
       if (graph_.node(id).erased) continue;
-      if (--left < 0) continue;  // drains the list
+      if (--left < 0) in_circles_ = true;
+      if (in_circles_) continue;  // drains the list
       if (is_dead(id)) {
         drop(id);
         changed = true;
@@ -78,7 +82,7 @@ class Driver {
       }
       changed |= visit(id);
     }
-    return changed && left >= 0;
+    return changed;
   }
 
   void push(int id) {
@@ -355,12 +359,18 @@ class Driver {
   std::vector<int> worklist_;
   std::unordered_map<std::string, RuleRef> rules_;
   int step_ = 0;
+  bool in_circles_ = false;  ///< nothing more is tried
 };
 
 }  // namespace
 
 void run_rounds(Graph& graph, const Groups& groups) {
   const std::vector<PriorityRound> rounds = take_priorities(graph);
+  if (rounds.size() > kMaxPriorities) {
+    throw core::Error("unsupported_attribute", "shardings have " + std::to_string(rounds.size()) +
+                                                   " different priorities, at most " + std::to_string(kMaxPriorities) +
+                                                   " are supported");
+  }
   Driver driver(graph, groups);
   driver.all_steps();
   for (const PriorityRound& round : rounds) {

@@ -45,13 +45,12 @@ class EdgeAdder {
     node.line = line;
     node.operands = {owner};
     const int id = graph_.add_node(std::move(node));
-    const Tensor from = graph_.tensor(owner);
-    const int result = graph_.add_tensor(*from.type, from.value, id, -1);
+    const int result = graph_.add_tensor(*graph_.tensor(owner).type, graph_.tensor(owner).value, id, -1);
     graph_.node(id).results = {result};
     graph_.replace_uses(owner, result, -1);
     graph_.add_uses(id);
-    graph_.tensor(result).placement = from.placement;
-    graph_.tensor(result).origin = from.origin;
+    graph_.tensor(result).placement = graph_.tensor(owner).placement;
+    graph_.tensor(result).origin = graph_.tensor(owner).origin;
     graph_.tensor(owner).holder = result;
     return id;
   }

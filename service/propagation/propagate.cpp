@@ -1,5 +1,7 @@
 #include "service/propagation/propagate.h"
 
+#include <algorithm>
+
 #include "service/propagation/driver.h"
 #include "service/propagation/emit.h"
 #include "service/propagation/graph.h"
@@ -7,8 +9,32 @@
 
 namespace meshd::propagation {
 
+namespace {
+
+/// No annotation and no seed anywhere: nothing to find out.
+bool says_nothing(const Graph& graph) {
+  const auto is_free = [](const auto& each) { return !each.placement; };
+  return std::all_of(graph.tensors.begin(), graph.tensors.end(), is_free) &&
+         std::all_of(graph.results.begin(), graph.results.end(), is_free) &&
+         std::all_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return node.in_placements.empty() && node.out_placements.empty(); });
+}
+
+Propagated unchanged(const ir::Module& module) {
+  Propagated out;
+  out.module = std::make_shared<const ir::Module>(module);
+  out.values.resize(module.main().values.size());
+  out.origins.resize(module.main().values.size());
+  out.results.resize(module.main().results.size());
+  out.result_origins.resize(module.main().results.size());
+  return out;
+}
+
+}  // namespace
+
 Propagated propagate(const ir::Module& inlined, const Options& options) {
   Graph graph = build_graph(inlined, options);
+  if (says_nothing(graph)) return unchanged(inlined);
   split_constants(graph);
   add_edges(graph);
   apply_constraints(graph);

@@ -52,7 +52,8 @@ struct Propagated {
 };
 
 /// Propagates through `inlined`, a verified module out of inline_calls (only @main). Throws invalid_program for a
-/// sharding group across the edge of a manual computation or over values of different shapes. Any thread.
+/// sharding group across the edge of a manual computation or over values of different shapes, unsupported_attribute for
+/// more than 64 different priorities. Any thread.
 Propagated propagate(const ir::Module& inlined, const Options& options = {});
 
 }  // namespace meshd::propagation

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -73,7 +74,10 @@ class Splitter {
       const int operand = graph_.node(id).operands[i];
       if (!is_split(operand) || graph_.tensor(operand).is_scalar()) continue;
       std::unordered_map<int, int> copies;
-      graph_.set_operand(id, static_cast<int>(i), copy(operand, copies));
+      const int made = copy(operand, copies);
+      // The original's own list is put right once, at the end: it may be long.
+      graph_.node(id).operands[i] = made;
+      graph_.tensor(made).uses.push_back({id, static_cast<int>(i)});
     }
   }
 
@@ -92,11 +96,19 @@ class Splitter {
   }
 
   void copy_groups(int original, int tensor, std::unordered_map<int, int>& copies) {
-    const std::vector<Use> uses = graph_.tensor(tensor).uses;
-    for (const Use& use : uses) {
-      if (graph_.node(use.node).kind != NodeKind::kGroup) continue;
-      before_[original].push_back(clone(use.node, {copies.at(tensor)}, copies, graph_.node(original).block));
+    for (const int group : groups_on(tensor)) {
+      before_[original].push_back(clone(group, {copies.at(tensor)}, copies, graph_.node(original).block));
     }
+  }
+
+  const std::vector<int>& groups_on(int tensor) {
+    const auto [found, is_new] = groups_.try_emplace(tensor);
+    if (is_new) {
+      for (const Use& use : graph_.tensor(tensor).uses) {
+        if (graph_.node(use.node).kind == NodeKind::kGroup) found->second.push_back(use.node);
+      }
+    }
+    return found->second;
   }
 
   /// A copy of a node (with what is in it) that stands in no list yet; its results go into `copies`.
@@ -124,10 +136,9 @@ class Splitter {
   }
 
   int clone_tensor(int original, int node, int block) {
-    const Tensor from = graph_.tensor(original);
-    const int made = graph_.add_tensor(*from.type, from.value, node, block);
-    graph_.tensor(made).placement = from.placement;
-    graph_.tensor(made).origin = from.origin;
+    const int made = graph_.add_tensor(*graph_.tensor(original).type, graph_.tensor(original).value, node, block);
+    graph_.tensor(made).placement = graph_.tensor(original).placement;
+    graph_.tensor(made).origin = graph_.tensor(original).origin;
     return made;
   }
 
@@ -154,6 +165,15 @@ class Splitter {
   }
 
   void remove_unused() {
+    for (const auto& [id, unused] : kind_) {
+      for (const int result : graph_.node(id).results) {
+        std::vector<Use>& uses = graph_.tensor(result).uses;
+        const auto is_stale = [&](const Use& use) {
+          return graph_.node(use.node).operands[static_cast<size_t>(use.operand)] != result;
+        };
+        uses.erase(std::remove_if(uses.begin(), uses.end(), is_stale), uses.end());
+      }
+    }
     for (const int id : scalar_broadcasts_) remove_if_unused(id);
     for (size_t i = constants_.size(); i-- > 0;) remove_if_unused(constants_[i]);
   }
@@ -192,6 +212,7 @@ class Splitter {
   std::vector<int> constants_;          ///< in the order of the text
   std::vector<int> scalar_broadcasts_;
   std::map<int, bool> frame_keeps_;
+  std::unordered_map<int, std::vector<int>> groups_;  ///< by tensor: the sharding_group ops that name it
   std::unordered_map<int, std::vector<int>> before_;  ///< clones that stand in front of a node
   bool only_constant_work_ = true;
 };

@@ -117,13 +117,36 @@ TEST(Propagate, a_copied_constant_is_reported_on_its_line_with_who_takes_it) {
 
 TEST(Propagate, ops_that_nobody_uses_are_dropped) {
   const Propagated out = propagate(parsed(R"(
-  func.func @main(%arg0: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  func.func @main(%arg0: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x16xf32> {
     %0 = stablehlo.tanh %arg0 : tensor<8x16xf32>
     %1 = stablehlo.negate %0 : tensor<8x16xf32>
     return %arg0 : tensor<8x16xf32>
   }
 )"));
   EXPECT_EQ(out.module->main().body.ops.size(), 1U);
+}
+
+TEST(Propagate, a_program_without_shardings_stays_as_it_is) {
+  const ir::Module module = parsed(R"(
+  func.func @main(%arg0: tensor<8x16xf32>) -> tensor<8x16xf32> {
+    %0 = stablehlo.tanh %arg0 : tensor<8x16xf32>
+    return %0 : tensor<8x16xf32>
+  }
+)");
+  const Propagated out = propagate(module);
+  EXPECT_EQ(program::print_generic(*out.module), program::print_generic(module));
+  EXPECT_EQ(out.values.size(), module.main().values.size());
+  EXPECT_EQ(text(out.results.at(0)), "none");
+}
+
+TEST(Propagate, too_many_priorities_are_refused) {
+  std::string body = "  func.func @main(";
+  for (int i = 0; i < 70; ++i) {
+    body += (i ? ", %arg" : "%arg") + std::to_string(i) +
+            ": tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}p" + std::to_string(i) + "]>}";
+  }
+  const ir::Module module = parsed(body + ") -> tensor<8xf32> {\n    return %arg0 : tensor<8xf32>\n  }\n");
+  EXPECT_THROW(propagate(module), core::Error);
 }
 
 TEST(Propagate, a_closed_constraint_decides_the_op_before_it) {
