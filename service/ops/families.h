@@ -17,6 +17,8 @@ std::span<const OpDef> chlo_pointwise_rows();
 std::span<const OpDef> map_rows();
 /// Constants, tokens, tuples, ids, barriers: ops that move nothing and compute nothing.
 std::span<const OpDef> structural_rows();
+/// infeed, outfeed.
+std::span<const OpDef> feed_rows();
 /// while, case, if, calls, returns, composites.
 std::span<const OpDef> control_rows();
 /// sdy.*: what a program says about shardings.
