@@ -161,8 +161,8 @@ struct PlanEffect {
 
 /// Bytes, known before the run and equal to what a run allocates or holds.
 struct PlanMemory {
-  int64_t arguments = 0;  ///< arguments that are not donated, all distinct shards
-  int64_t donated = 0;    ///< donated ones
+  int64_t arguments = 0;  ///< all arguments, all distinct shards
+  int64_t donated = 0;    ///< of these, donated ones
   int64_t constants = 0;  ///< kept by the plan, shared by its runs
   int64_t arena = 0;
   int64_t own = 0;      ///< buffers that may leave as results and take no argument's buffer
@@ -172,9 +172,9 @@ struct PlanMemory {
 };
 
 struct PlanOptions {
-  /// Argument positions that may be overwritten. Absent entry in `donate` means no.
+  /// Positions of arguments that may be overwritten.
   std::vector<int64_t> donate;
-  /// True: arguments that the text gives up (LocalParameter::is_donated or aliases) may be overwritten too.
+  /// True: those that the program's parameters say (LocalParameter::is_donated), too.
   bool donate_as_text_says = false;
   /// How many calls of one kernel may run at once (scratch is planned for that many): EngineOptions::threads.
   int threads = 1;
@@ -201,8 +201,9 @@ struct Plan {
   bool has_loops = false;   ///< the number of steps run depends on data
   double estimated_ns = 0;  ///< one thread, loops counted once
   int threads = 1;
+  int64_t scratch_bytes = 0;  ///< of one kernel call, a multiple of 64
   PlanMemory memory;
-  /// Arena, results, scratch, and arguments that stay: the most bytes that are alive because of a run.
+  /// Arguments, arena, results that take no argument's buffer, scratch: the most bytes that are alive because of a run.
   int64_t peak_bytes = 0;
   std::vector<std::string> warnings;  ///< donated arguments that no result can take, with dtype and shape
 
