@@ -148,7 +148,7 @@ struct ReshardCopies {
       const int64_t begin = std::max(call.begin - piece.first_unit, int64_t{0});
       const int64_t end = std::min(call.end - piece.first_unit, shape.unit_count());
       if (begin >= end) continue;
-      if (call.packed != nullptr && call.packed[i]) {
+      if (call.packed != nullptr && call.packed[i] != 0) {
         if (begin != 0) continue;
         const tensor::Dims zeros(piece.extent.size(), 0);
         kernels::copy_block(call.results[0], to_dims, piece.to_start, call.sources[i], piece.extent, zeros,

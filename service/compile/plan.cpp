@@ -35,6 +35,7 @@ class PlanMaker {
     plan_->threads = std::max(options_.threads, 1);
     plan_->device_count = program_.device_count();
     plan_->warnings = program_.warnings;
+    plan_->device_share.assign(static_cast<size_t>(plan_->device_count), 0);
     plan_->blocks.emplace_back();
     make_block(draft_.body, 0);
     for (size_t i = 0; i < program_.arguments.size(); ++i)
@@ -51,7 +52,7 @@ class PlanMaker {
  private:
   Place place(LocalId id) {
     const auto [root, map] = draft_.root(id);
-    return {storage_.slot_of[static_cast<size_t>(root)], map};
+    return {storage_.slot_of[static_cast<size_t>(root)], map, 0};
   }
 
   // Where shards of a step over `table` find the value.
@@ -109,6 +110,9 @@ class PlanMaker {
     if (from.meeting != nullptr) step.meeting = finish_meeting(*from.meeting, from);
     const auto count = static_cast<double>(draft_.tables[from.table].count());
     step.estimated_ns = kStepNs + count * (from.kernel.flops / kOperationsPerNs + from.kernel.bytes / kBytesPerNs);
+    for (const int32_t device : draft_.tables[from.table].device_of_shard) {
+      plan_->device_share[static_cast<size_t>(device)] += step.estimated_ns / count;
+    }
     step.kernel = std::move(from.kernel);
     scratch_ = std::max(scratch_, step.kernel.scratch_bytes);
     if (step.kernel.uses_offsets) set_offsets(from, step);
@@ -216,6 +220,19 @@ class PlanMaker {
       plan_->place_count += count;
       if (slot.storage == Storage::kOwn) plan_->memory.own += slot.bytes * count;
     }
+    const auto settle = [&](Place& at) {
+      if (at.slot >= 0) at.first = plan_->slots[static_cast<size_t>(at.slot)].first_place;
+    };
+    for (Block& block : plan_->blocks) {
+      for (Step& step : block.steps) {
+        for (Place& at : step.operands) settle(at);
+        for (Place& at : step.results) settle(at);
+      }
+    }
+    for (PlanValue& value : plan_->values) settle(value.place);
+    for (PlanParameter& argument : plan_->arguments) settle(argument.place);
+    for (PlanParameter& result : plan_->results) settle(result.place);
+    for (double& share : plan_->device_share) share /= std::max(plan_->estimated_ns, 1.0);
     // Constants begin at an address that is a multiple of the alignment, wherever the vector's memory lies.
     const size_t size = storage_.constants.size();
     plan_->constant_bytes.resize(size == 0 ? 0 : size + static_cast<size_t>(kAlignment));
@@ -275,7 +292,7 @@ void block_text(const Plan& plan, BlockId id, int depth, std::string& out) {
     out += ") x" + std::to_string(plan.table(step.table).count()) + "\n";
     for (const auto& [a, b] : step.exchanges) {
       out.append(static_cast<size_t>(depth) * 2 + 2, ' ');
-      out += "exchange " + place_text(plan, {a, kIdentity}) + " " + place_text(plan, {b, kIdentity}) + "\n";
+      out += "exchange " + place_text(plan, {a, kIdentity, 0}) + " " + place_text(plan, {b, kIdentity, 0}) + "\n";
     }
     for (int64_t b = 0; b < step.block_count; ++b) {
       out.append(static_cast<size_t>(depth) * 2 + 1, ' ');

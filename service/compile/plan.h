@@ -60,6 +60,7 @@ struct Slot {
 struct Place {
   SlotId slot = -1;
   MapId map = kIdentity;
+  int64_t first = 0;  ///< the slot's first_place
 };
 
 /// A value that is stored (fused ones are not). `slot` is -1 for values that never reach memory.
@@ -79,7 +80,7 @@ struct PlanValue {
 struct MeetingCall {
   int64_t shard = 0;                          ///< of the step
   const std::byte* const* sources = nullptr;  ///< as Meeting::sources[shard]
-  const bool* packed = nullptr;               ///< source i came as a message and holds its block alone; null: none did
+  const char* packed = nullptr;               ///< source i came as a message and holds its block alone; null: none did
   std::byte* const* results = nullptr;
   int64_t begin = 0;  ///< range of units
   int64_t end = 0;
@@ -200,6 +201,8 @@ struct Plan {
   int64_t step_count = 0;   ///< static, over all blocks
   bool has_loops = false;   ///< the number of steps run depends on data
   double estimated_ns = 0;  ///< one thread, loops counted once
+  std::vector<double>
+      device_share;  ///< by flat device: its part of the estimated work; a shared shard is its first device's
   int threads = 1;
   int64_t scratch_bytes = 0;  ///< of one kernel call, a multiple of 64
   PlanMemory memory;
