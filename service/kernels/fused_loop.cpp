@@ -49,7 +49,7 @@ void run_pointwise(const FusedLoop& loop, const FusedPlan& plan, const FusedCall
   const TileProgram& program = loop.program;
   TileScratch scratch(program, plan.layout, std::min(plan.tile, end - at));
   TileReader reader(plan.region, scratch);
-  set_bases(reader, loop, call, tensor::Dims(loop.inputs.size(), 0));
+  set_bases(reader, loop, call, {});
   const std::vector<OutputWay> ways = ways_of(loop, plan, call);
   const auto element_bytes = [&](size_t k) { return tensor::size_bytes(program.registers[program.outputs[k]]); };
   const int64_t inner = plan.region.dims.empty() ? 1 : plan.region.dims.back();

@@ -54,7 +54,7 @@ class TileReader {
     // What the register's own memory holds now.
     const std::byte* filled_memory = nullptr;
     int64_t filled_value = 0;
-    int64_t filled_phase = -1;
+    int64_t filled_phase = 0;
     int64_t filled_count = 0;
     ScalarKernel from_int64 = nullptr;
   };
