@@ -219,6 +219,21 @@ TileScratch::TileScratch(const TileProgram& program, const TileLayout& layout, i
   }
 }
 
+void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count, std::span<const MemoryRange> soon) {
+  constexpr int64_t kLineBytes = 64;
+  const auto parts = static_cast<int64_t>(program.instructions.size());
+  if (count % kBlockLanes != 0 || parts == 0) return run_tile(program, scratch, count);
+  for (int64_t part = 0; part < parts; ++part) {
+    for (const MemoryRange& range : soon) {
+      const int64_t lines = (range.bytes + kLineBytes - 1) / kLineBytes;
+      for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line) {
+        __builtin_prefetch(range.begin + line * kLineBytes);
+      }
+    }
+    run_instruction(program, program.instructions[static_cast<size_t>(part)], scratch, count);
+  }
+}
+
 void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count) {
   if (count % kBlockLanes != 0) return run_ragged_tile(program, scratch, count);
   for (const TileInstruction& instruction : program.instructions) {

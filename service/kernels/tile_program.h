@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "service/kernels/scalar_op.h"
@@ -100,5 +101,14 @@ class TileScratch {
 /// Runs all instructions over `count` <= lanes lanes; inputs must be in their registers. Results stand in
 /// program.outputs' registers.
 void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count);
+
+/// Memory that is about to be read.
+struct MemoryRange {
+  const std::byte* begin = nullptr;
+  int64_t bytes = 0;
+};
+
+/// The same; between instructions it asks for memory that the next tile will read, so that neither waits for the other.
+void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count, std::span<const MemoryRange> soon);
 
 }  // namespace meshd::kernels

@@ -132,6 +132,16 @@ void TileReader::read(int64_t start, int64_t count) {
   for (size_t i = 0; i < states_.size(); ++i) read_input(region_.inputs[i], states_[i], start, count);
 }
 
+std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
+  ranges_.clear();
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (!states_[i].is_dense) continue;
+    const int64_t element_bytes = tensor::size_bytes(region_.inputs[i].dtype);
+    ranges_.push_back({states_[i].memory + start * element_bytes, count * element_bytes});
+  }
+  return ranges_;
+}
+
 void TileReader::read_input(const RegionInput& input, State& state, int64_t start, int64_t count) {
   const int64_t element_bytes = tensor::size_bytes(input.dtype);
   // A tile that ends within a block overwrites what lies behind its lanes in the registers' own memory (run_tile).
