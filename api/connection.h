@@ -78,6 +78,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool start_answer();
   /// Writes as much as goes; false when it has to wait.
   bool write_more();
+  /// Tells the guard how far the answer is; the first time it starts it.
+  void note_written();
   void wait_writable();
   void worker_pull();
   void back_from_worker(Outgoing::Progress progress);

@@ -114,9 +114,11 @@ bool Connection::on_progress(Outgoing::Progress progress) {
     case Outgoing::Progress::kDone:
       return finish_answer();
     case Outgoing::Progress::kBlocked:
+      note_written();
       wait_writable();
       return false;
     case Outgoing::Progress::kYield:
+      note_written();
       boost::asio::post(*reactor_.io(), [self = shared_from_this()] {
         if (self->state_ != State::kWriting) return;
         if (self->write_more()) self->advance();
@@ -133,11 +135,14 @@ bool Connection::on_progress(Outgoing::Progress progress) {
   return false;
 }
 
-void Connection::wait_writable() {
+void Connection::note_written() {
   const auto now = std::chrono::steady_clock::now();
   if (guarded_bytes_ == 0) guard_.start(now);
   guard_.progress(now, outgoing_.written() - guarded_bytes_);
   guarded_bytes_ = std::max<int64_t>(outgoing_.written(), 1);
+}
+
+void Connection::wait_writable() {
   socket_.async_wait(boost::asio::ip::tcp::socket::wait_write,
                      [self = shared_from_this()](const boost::system::error_code& error) {
                        if (self->state_ != State::kWriting) return;

@@ -1,7 +1,6 @@
 #include "storage/catalog.h"
 
 #include <condition_variable>
-#include <future>
 #include <mutex>
 #include <utility>
 
@@ -13,6 +12,30 @@ namespace meshd::storage {
 namespace {
 
 constexpr int64_t kMaxReaders = 16;
+
+// Where a caller waits for its transaction. Owned by both sides, so that neither has to outlive the other.
+class Outcome {
+ public:
+  void set(std::exception_ptr error) {
+    {
+      const std::lock_guard<std::mutex> held(mutex_);
+      error_ = std::move(error);
+      known_ = true;
+    }
+    changed_.notify_one();
+  }
+  [[nodiscard]] std::exception_ptr wait() {
+    std::unique_lock<std::mutex> held(mutex_);
+    changed_.wait(held, [&] { return known_; });
+    return std::move(error_);
+  }
+
+ private:
+  std::mutex mutex_;  ///< a leaf
+  std::condition_variable changed_;
+  std::exception_ptr error_;
+  bool known_ = false;
+};
 
 }  // namespace
 
@@ -66,17 +89,10 @@ Catalog::~Catalog() = default;
 
 void Catalog::write(const std::function<void(Transaction&)>& f) {
   if (impl_->writer.is_own_thread()) throw core::Error("internal", "a transaction cannot wait for another one");
-  const auto outcome = std::make_shared<std::promise<void>>();
-  std::future<void> future = outcome->get_future();
+  const auto outcome = std::make_shared<Outcome>();
   impl_->writer.submit([&f](Transaction& transaction) { f(transaction); },
-                       [outcome](const std::exception_ptr& error) {
-                         if (error) {
-                           outcome->set_exception(error);
-                         } else {
-                           outcome->set_value();
-                         }
-                       });
-  future.get();
+                       [outcome](std::exception_ptr error) { outcome->set(std::move(error)); });
+  if (const std::exception_ptr error = outcome->wait()) std::rethrow_exception(error);
 }
 
 void Catalog::write_async(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done) {

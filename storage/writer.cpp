@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <new>
 #include <utility>
 
 #include "service/core/error.h"
@@ -28,6 +29,19 @@ int note_wal_pages(void* wal_pages, sqlite3*, const char*, int pages) {
 std::exception_ptr stopped_error() {
   return std::make_exception_ptr(
       core::Error("storage_failed", "storage has failed before and takes no more changes; the server has to restart"));
+}
+
+// An exception object of its own for each member: they are read and released on different threads.
+std::exception_ptr copy_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const core::Error& e) {
+    return std::make_exception_ptr(core::Error(e));
+  } catch (const std::bad_alloc&) {
+    return std::make_exception_ptr(std::bad_alloc());
+  } catch (...) {
+    return std::make_exception_ptr(core::Error("storage_failed", "the transaction was lost with its group"));
+  }
 }
 
 std::string internal_text(const std::exception_ptr& error) {
@@ -111,7 +125,7 @@ void Writer::loop() {
     }
     for (Member& member : group) {
       member.f = nullptr;  // what it holds goes before its caller is told
-      member.done(member.error);
+      member.done(std::move(member.error));
     }
     // The log starts over by itself once all of it is copied and nobody reads it.
     if (wal_pages_ < checkpointed_pages_) checkpointed_pages_ = 0;
@@ -186,7 +200,7 @@ void Writer::abandon(std::span<Member> group, const std::exception_ptr& error) {
   }
   for (Member& member : group) {
     // Also those that had failed by themselves: what they saw of the others has not happened.
-    member.error = error;
+    member.error = copy_of(error);
     member.dropped_blobs.clear();
   }
   if (connection_.damage() != Damage::kNoSpace) return;

@@ -184,6 +184,7 @@ JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gon
   int64_t number = 0;
   for (effects::RecordedEffect& effect : recorder->take()) result.effects.push_back({++number, std::move(effect)});
   for (const sharding::TensorSharding& sharding : job->lowered->argument_shardings) {
+    result.argument_ranks.push_back(sharding.rank());
     result.argument_shardings.push_back(sharding.mesh == nullptr ? std::nullopt : std::optional(sharding));
   }
   commit(*job, outcome, result);

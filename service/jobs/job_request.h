@@ -95,6 +95,7 @@ struct JobResult {
   std::vector<JobValue> results;
   std::vector<JobEffect> effects;
   std::vector<std::optional<sharding::TensorSharding>> argument_shardings;
+  std::vector<int64_t> argument_ranks;
   std::vector<std::string> warnings;
   JobTimings timings;
   int64_t planned_peak_bytes = 0;

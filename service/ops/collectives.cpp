@@ -1,4 +1,6 @@
 // The rows of collectives, as they stand inside manual computations: types there are those of one device.
+#include <initializer_list>
+#include <set>
 #include <string>
 
 #include "service/ops/checks.h"
@@ -6,7 +8,7 @@
 #include "service/ops/collectives.h"
 #include "service/ops/families.h"
 #include "service/ops/fixed_string.h"
-#include "service/ops/pointwise.h"
+#include "service/ops/rule_views.h"
 
 namespace meshd::ops {
 namespace {
@@ -33,20 +35,18 @@ std::vector<std::vector<int64_t>> permute_pairs(const OpView& view, int64_t posi
   return pairs;
 }
 
-std::vector<tensor::Dims> dims_of(std::span<const ir::Type> types) {
-  std::vector<tensor::Dims> out;
-  for (const ir::Type& type : types) out.push_back(type.dims());
-  return out;
-}
-
-/// Operands are independent of each other; dimension d of operand k goes with dimension d of result k. Where sizes
-/// differ the whole dimension is needed on both sides, and the two have nothing to do with each other.
-sharding::FactorRule operand_by_operand_rule(const OpView& view) {
+/// Operands are independent of each other; dimension d of operand k goes with dimension d of result k. The dimensions
+/// that `moved` names (attributes) change hands: they are needed whole on both sides, and the two sides have nothing to
+/// do with each other.
+sharding::FactorRule collective_rule(const OpView& view, std::initializer_list<std::string_view> moved) {
+  std::set<size_t> moved_dims;
+  for (const std::string_view name : moved)
+    moved_dims.insert(static_cast<size_t>(ir::int_or(attributes_of(view), name, 0)));
   const size_t count = view.operands.size();
-  sharding::FactorRuleBuilder builder(dims_of(view.operands), dims_of(view.results));
-  const auto only = [count](size_t which, int dim) {
+  sharding::FactorRuleBuilder builder = rule_builder(view);
+  const auto only = [count](size_t which, size_t dim) {
     std::vector<int> dims(count, -1);
-    dims[which] = dim;
+    dims[which] = static_cast<int>(dim);
     return dims;
   };
   const std::vector<int> none(count, -1);
@@ -54,18 +54,21 @@ sharding::FactorRule operand_by_operand_rule(const OpView& view) {
     const tensor::Dims& in = view.operands[k].dims();
     const tensor::Dims& out = view.results[k].dims();
     for (size_t d = 0; d < in.size(); ++d) {
-      if (in[d] == out[d]) builder.factor(only(k, static_cast<int>(d)), only(k, static_cast<int>(d)), in[d]);
+      if (!moved_dims.contains(d)) builder.factor(only(k, d), only(k, d), in[d]);
     }
-    for (size_t d = 0; d < in.size(); ++d) {
-      if (in[d] == out[d]) continue;
-      builder.factor(only(k, static_cast<int>(d)), none, in[d], sharding::FactorKind::kNeedReplication);
-    }
-    for (size_t d = 0; d < in.size(); ++d) {
-      if (in[d] == out[d]) continue;
-      builder.factor(none, only(k, static_cast<int>(d)), out[d], sharding::FactorKind::kNeedReplication);
+    for (const size_t d : moved_dims) {
+      builder.factor(only(k, d), none, in[d], sharding::FactorKind::kNeedReplication);
+      builder.factor(none, only(k, d), out[d], sharding::FactorKind::kNeedReplication);
     }
   }
   return builder.build();
+}
+
+sharding::FactorRule elementwise_rule(const OpView& view) { return collective_rule(view, {}); }
+sharding::FactorRule gather_rule(const OpView& view) { return collective_rule(view, {"all_gather_dim"}); }
+sharding::FactorRule scatter_rule(const OpView& view) { return collective_rule(view, {"scatter_dimension"}); }
+sharding::FactorRule all_to_all_rule(const OpView& view) {
+  return collective_rule(view, {"split_dimension", "concat_dimension"});
 }
 
 const AttributeSpec kGroups{"replica_groups", true,
@@ -97,7 +100,7 @@ std::vector<OpDef> make_rows() {
                                                kChannelId,
                                                kGlobalIds}},
                   .infer = infer_all_gather,
-                  .rule = operand_by_operand_rule,
+                  .rule = gather_rule,
                   .body = GroupKernel{prepare_all_gather, by_replica<"all_gather">}});
   rows.push_back({.name = "stablehlo.all_reduce",
                   .summary = "the operands of all members of a group, combined element by element",
@@ -121,7 +124,7 @@ std::vector<OpDef> make_rows() {
                                 .region_count = 1,
                                 .attributes = {kGroups, kChannel, kChannelId, kGlobalIds}},
                   .infer = infer_all_reduce,
-                  .rule = operand_by_operand_rule,
+                  .rule = elementwise_rule,
                   .body = GroupKernel{prepare_all_reduce, by_replica<"all_reduce">}});
   rows.push_back({.name = "stablehlo.all_to_all",
                   .summary = "each member gives every other a block of its operand",
@@ -145,7 +148,7 @@ std::vector<OpDef> make_rows() {
                                                kChannel,
                                                kChannelId}},
                   .infer = infer_all_to_all,
-                  .rule = operand_by_operand_rule,
+                  .rule = all_to_all_rule,
                   .body = GroupKernel{prepare_all_to_all, by_partition<"all_to_all">}});
   rows.push_back({.name = "stablehlo.reduce_scatter",
                   .summary = "one block each of the operands of a group, combined element by element",
@@ -173,7 +176,7 @@ std::vector<OpDef> make_rows() {
                                                kChannelId,
                                                kGlobalIds}},
                   .infer = infer_reduce_scatter,
-                  .rule = operand_by_operand_rule,
+                  .rule = scatter_rule,
                   .body = GroupKernel{prepare_reduce_scatter, by_replica<"reduce_scatter">}});
   rows.push_back(
       {.name = "stablehlo.collective_permute",
@@ -193,7 +196,7 @@ std::vector<OpDef> make_rows() {
                      .operand_max = -1,
                      .attributes = {{"source_target_pairs", true, "rows of (source, target)"}, kChannel, kChannelId}},
        .infer = infer_collective_permute,
-       .rule = operand_by_operand_rule,
+       .rule = elementwise_rule,
        .body = GroupKernel{prepare_collective_permute, permute_pairs, true}});
   rows.push_back({.name = "stablehlo.collective_broadcast",
                   .summary = "each member of a group gets the operand of the first",
@@ -210,7 +213,7 @@ std::vector<OpDef> make_rows() {
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = {kGroups, kChannel, kChannelId}},
                   .infer = infer_collective_broadcast,
-                  .rule = operand_by_operand_rule,
+                  .rule = elementwise_rule,
                   .body = GroupKernel{prepare_collective_broadcast, by_partition<"collective_broadcast">}});
   return rows;
 }

@@ -3,20 +3,13 @@
 #include <string>
 
 #include "service/ops/checks.h"
+#include "service/ops/rule_views.h"
 
 namespace meshd::ops {
 namespace {
 
 using sharding::FactorKind;
 using sharding::FactorRuleBuilder;
-
-FactorRuleBuilder builder_of(const OpView& view) {
-  std::vector<tensor::Dims> operands;
-  std::vector<tensor::Dims> results;
-  for (const ir::Type& type : view.operands) operands.push_back(type.dims());
-  for (const ir::Type& type : view.results) results.push_back(type.dims());
-  return {std::move(operands), std::move(results)};
-}
 
 void expect_counts(const OpView& view, std::string_view target, size_t operands, size_t results) {
   if (view.operands.size() == operands && view.results.size() == results) return;
@@ -45,7 +38,7 @@ sharding::FactorRule top_k_rule(const OpView& view) {
     reject(view, "custom_call @" + std::string(ir::string_or(attributes_of(view), "call_target_name", "")) +
                      ": operand 0 and result 0 must have one rank");
   }
-  FactorRuleBuilder builder = builder_of(view);
+  FactorRuleBuilder builder = rule_builder(view);
   const tensor::Dims& in = view.operands[0].dims();
   const tensor::Dims& out = view.results[0].dims();
   for (int dim = 0; dim < static_cast<int>(in.size()); ++dim) {
@@ -61,7 +54,7 @@ sharding::FactorRule approx_top_k_rule(const OpView& view) {
   if (view.operands.empty() || view.results.empty() || view.operands[0].rank() != view.results[0].rank()) {
     return top_k_rule(view);
   }
-  FactorRuleBuilder builder = builder_of(view);
+  FactorRuleBuilder builder = rule_builder(view);
   const tensor::Dims& in = view.operands[0].dims();
   const tensor::Dims& out = view.results[0].dims();
   const std::vector<int> no_operand(view.operands.size(), -1);
@@ -85,7 +78,7 @@ sharding::FactorRule eigh_rule(const OpView& view) {
   expect_matrices(view, "Eigh");
   const tensor::Dims& dims = view.operands[0].dims();
   const int rows = static_cast<int>(dims.size()) - 2;
-  FactorRuleBuilder builder = builder_of(view);
+  FactorRuleBuilder builder = rule_builder(view);
   for (int dim = 0; dim < rows; ++dim) builder.factor({dim}, {dim, dim}, dims[static_cast<size_t>(dim)]);
   builder.factor({rows}, {rows, -1}, dims[static_cast<size_t>(rows)]);
   builder.factor({rows + 1}, {rows + 1, rows}, dims[static_cast<size_t>(rows) + 1]);
@@ -97,7 +90,7 @@ sharding::FactorRule qr_rule(const OpView& view) {
   expect_matrices(view, "Qr");
   const tensor::Dims& dims = view.operands[0].dims();
   const int rows = static_cast<int>(dims.size()) - 2;
-  FactorRuleBuilder builder = builder_of(view);
+  FactorRuleBuilder builder = rule_builder(view);
   for (int dim = 0; dim < rows; ++dim) builder.factor({dim}, {dim, dim}, dims[static_cast<size_t>(dim)]);
   for (int dim = rows; dim < rows + 2; ++dim) {
     builder.factor({dim}, {dim, -1}, dims[static_cast<size_t>(dim)], FactorKind::kNeedReplication);
@@ -111,7 +104,7 @@ sharding::FactorRule householder_rule(const OpView& view) {
   expect_matrices(view, "ProductOfElementaryHouseholderReflectors");
   const tensor::Dims& dims = view.operands[0].dims();
   const int rows = static_cast<int>(dims.size()) - 2;
-  FactorRuleBuilder builder = builder_of(view);
+  FactorRuleBuilder builder = rule_builder(view);
   for (int dim = 0; dim < rows; ++dim) builder.factor({dim, dim}, {dim}, dims[static_cast<size_t>(dim)]);
   for (int dim = rows; dim < rows + 2; ++dim) {
     builder.factor({dim, -1}, {dim}, dims[static_cast<size_t>(dim)], FactorKind::kNeedReplication);

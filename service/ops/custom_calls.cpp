@@ -8,6 +8,7 @@
 #include "service/ops/custom_call_rules.h"
 #include "service/ops/families.h"
 #include "service/ops/pointwise.h"
+#include "service/ops/shape_assertion.h"
 
 namespace meshd::ops {
 namespace {
@@ -77,7 +78,8 @@ std::vector<CustomCallDef> make_table() {
       {.target = "SPMDShardToFullShape", .kind = CustomCallKind::kShardToFull, .summary = "ends a manual region"},
       {.target = "shape_assertion",
        .kind = CustomCallKind::kShapeAssertion,
-       .summary = "what the shapes of a polymorphic program must satisfy"},
+       .summary = "what the shapes of a polymorphic program must satisfy",
+       .body = LocalKernel{prepare_shape_assertion}},
       identity("InspectSharding", "its operand; asks how it is cut"),
       identity("LayoutConstraint", "its operand; layouts are row-major here"),
       identity("MoveToDevice", "its operand; there is one kind of memory here"),

@@ -21,7 +21,7 @@ enum class CustomCallKind : uint8_t {
   kFullToShard,     ///< @SPMDFullToShardShape: a manual region begins; the result has the local shape
   kShardToFull,     ///< @SPMDShardToFullShape: it ends; the result has the global shape
   kIdentity,        ///< its operand: placements, layouts, inspections that change no number
-  kShapeAssertion,  ///< a condition on shapes that must hold before the program runs
+  kShapeAssertion,  ///< a condition on shapes; its kernel has no results and throws where it does not hold
   kCompute,         ///< a function of its operands; `body` runs it
 };
 
@@ -31,7 +31,7 @@ struct CustomCallDef {
   CustomCallKind kind = CustomCallKind::kCompute;
   std::string_view summary;
   RuleFn rule = nullptr;      ///< null: nothing passes through
-  Body body = Unsupported{};  ///< how kCompute is run
+  Body body = Unsupported{};  ///< how kCompute, kIdentity and kShapeAssertion are run
   bool per_device = false;    ///< a callback that every device makes with its own part, whatever its sharding says
 };
 

@@ -13,8 +13,12 @@ namespace meshd::ops {
 std::span<const OpDef> pointwise_rows();
 /// chlo.*: the pointwise ops that StableHLO leaves to its extension dialect.
 std::span<const OpDef> chlo_pointwise_rows();
+/// map: a region of scalar ops over any shape.
+std::span<const OpDef> map_rows();
 /// Constants, tokens, tuples, ids, barriers: ops that move nothing and compute nothing.
 std::span<const OpDef> structural_rows();
+/// infeed, outfeed.
+std::span<const OpDef> feed_rows();
 /// while, case, if, calls, returns, composites.
 std::span<const OpDef> control_rows();
 /// sdy.*: what a program says about shardings.
@@ -23,6 +27,10 @@ std::span<const OpDef> sharding_rows();
 std::span<const OpDef> collective_rows();
 /// transpose, slice, pad, concatenate, iota, ...: elements moved, not computed.
 std::span<const OpDef> movement_rows();
+/// dot_general, dot.
+std::span<const OpDef> dot_rows();
+/// reduce.
+std::span<const OpDef> reduce_rows();
 /// stablehlo.custom_call; what stands behind its targets is in custom_calls.h.
 std::span<const OpDef> custom_call_rows();
 

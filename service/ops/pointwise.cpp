@@ -3,6 +3,7 @@
 #include <string>
 
 #include "service/ops/checks.h"
+#include "service/ops/rule_views.h"
 
 namespace meshd::ops {
 namespace {
@@ -92,12 +93,6 @@ std::vector<ir::Type> infer_pointwise(const OpView& view, std::string_view op, s
                {ir::Type::of({result_of(gives, view.operands[0].dtype()), std::move(dims)})});
 }
 
-sharding::FactorRule pointwise_rule(const OpView& view) {
-  std::vector<tensor::Dims> operands;
-  std::vector<tensor::Dims> results;
-  for (const ir::Type& type : view.operands) operands.push_back(type.dims());
-  for (const ir::Type& type : view.results) results.push_back(type.dims());
-  return sharding::FactorRuleBuilder(std::move(operands), std::move(results)).pointwise().build();
-}
+sharding::FactorRule pointwise_rule(const OpView& view) { return rule_builder(view).pointwise().build(); }
 
 }  // namespace meshd::ops

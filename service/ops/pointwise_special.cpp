@@ -37,25 +37,36 @@ std::string_view natural_compare_type(DType dtype) {
   return tensor::is_signed_integer(dtype) ? "SIGNED" : "UNSIGNED";
 }
 
-uint16_t emit_compare(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
-  const Comparison& row = comparison_of(view);
-  const DType dtype = view.operands[0].dtype();
-  const uint16_t lhs = operands[0];
-  const uint16_t rhs = operands[1];
-  const bool total = ir::string_or(attributes_of(view), "compare_type", "") == "TOTALORDER" && tensor::is_float(dtype);
-  const bool needs_order = row.partial != ScalarOp::kCompareEq && row.partial != ScalarOp::kCompareNe;
-  if (!tensor::is_complex(dtype) || !needs_order)
-    return program.emit(total ? row.total : row.partial, {lhs, rhs}, DType::kBool);
-  // Complex numbers in lexicographic order: the real parts decide, the imaginary parts where those are equal.
+/// Complex numbers in lexicographic order: the real parts decide, the imaginary parts where those are equal.
+uint16_t emit_complex_order(kernels::TileProgram& program, ScalarOp order, DType dtype, uint16_t lhs, uint16_t rhs) {
   const DType part = part_of(dtype);
   const uint16_t lhs_real = program.emit(ScalarOp::kReal, {lhs}, part);
   const uint16_t rhs_real = program.emit(ScalarOp::kReal, {rhs}, part);
   const uint16_t same = program.emit(ScalarOp::kCompareEq, {lhs_real, rhs_real}, DType::kBool);
-  const uint16_t by_real = program.emit(row.partial, {lhs_real, rhs_real}, DType::kBool);
-  const uint16_t by_imag = program.emit(
-      row.partial, {program.emit(ScalarOp::kImag, {lhs}, part), program.emit(ScalarOp::kImag, {rhs}, part)},
-      DType::kBool);
+  const uint16_t by_real = program.emit(order, {lhs_real, rhs_real}, DType::kBool);
+  const uint16_t lhs_imag = program.emit(ScalarOp::kImag, {lhs}, part);
+  const uint16_t rhs_imag = program.emit(ScalarOp::kImag, {rhs}, part);
+  const uint16_t by_imag = program.emit(order, {lhs_imag, rhs_imag}, DType::kBool);
   return program.emit(ScalarOp::kSelect, {same, by_imag, by_real}, DType::kBool);
+}
+
+uint16_t emit_compare(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
+  const Comparison& row = comparison_of(view);
+  const DType dtype = view.operands[0].dtype();
+  const bool total = ir::string_or(attributes_of(view), "compare_type", "") == "TOTALORDER" && tensor::is_float(dtype);
+  const bool needs_order = row.partial != ScalarOp::kCompareEq && row.partial != ScalarOp::kCompareNe;
+  if (tensor::is_complex(dtype) && needs_order) {
+    return emit_complex_order(program, row.partial, dtype, operands[0], operands[1]);
+  }
+  return program.emit(total ? row.total : row.partial, {operands[0], operands[1]}, DType::kBool);
+}
+
+template <ScalarOp kExtreme, ScalarOp kOrder>
+uint16_t emit_extreme(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
+  const DType dtype = view.operands[0].dtype();
+  if (!tensor::is_complex(dtype)) return program.emit(kExtreme, {operands[0], operands[1]}, dtype);
+  const uint16_t first = emit_complex_order(program, kOrder, dtype, operands[0], operands[1]);
+  return program.emit(ScalarOp::kSelect, {first, operands[0], operands[1]}, dtype);
 }
 
 std::vector<ir::Type> infer_compare(const OpView& view) {
@@ -166,6 +177,20 @@ uint16_t emit_reduce_precision(const OpView& view, kernels::TileProgram& program
 }
 
 }  // namespace
+
+OpDef maximum_row() {
+  OpDef def = pointwise_binary<"stablehlo.maximum", kAnyDType>(
+      "the larger of two; complex numbers by their real parts first", ScalarOp::kMaximum);
+  def.body = ScalarMath{.op = ScalarOp::kMaximum, .emit = emit_extreme<ScalarOp::kMaximum, ScalarOp::kCompareGt>};
+  return def;
+}
+
+OpDef minimum_row() {
+  OpDef def = pointwise_binary<"stablehlo.minimum", kAnyDType>(
+      "the smaller of two; complex numbers by their real parts first", ScalarOp::kMinimum);
+  def.body = ScalarMath{.op = ScalarOp::kMinimum, .emit = emit_extreme<ScalarOp::kMinimum, ScalarOp::kCompareLt>};
+  return def;
+}
 
 OpDef compare_row() {
   OpDef def = pointwise<"stablehlo.compare", 2, kAnyDType, Gives::kBool>("compares elements: EQ, NE, LT, LE, GT or GE",

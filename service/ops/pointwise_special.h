@@ -12,6 +12,8 @@ OpDef compare_row();
 OpDef complex_row();
 OpDef convert_row();
 OpDef imag_row();
+OpDef maximum_row();
+OpDef minimum_row();
 OpDef real_row();
 OpDef reduce_precision_row();
 OpDef select_row();

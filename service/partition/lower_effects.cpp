@@ -39,7 +39,7 @@ void Lowering::lower_custom_call(const ir::Op& op, const Scope& scope) {
   if (std::holds_alternative<ops::Unsupported>(row->body)) {
     ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is known, but not run here yet");
   }
-  ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is not run here yet");
+  lower_ruled(op, ops::op(op.code), scope);
 }
 
 void Lowering::lower_effect(const ir::Op& op, const Scope& scope) {

@@ -104,12 +104,19 @@ void Lowering::lower_block(const ir::Region& region, const Scope& scope, std::ve
 
 void Lowering::lower(const ir::Op& op, const Scope& scope) {
   const ops::OpDef& def = ops::op(op.code);
-  if (std::holds_alternative<ops::Unsupported>(def.body)) {
-    ir::fail("unsupported_op", op.location, "'" + op.name + "' is known, but not run here yet");
-  }
-  if (const auto* kind = std::get_if<ops::Structural>(&def.body)) {
+  const std::vector<ir::Type> operand_types = types_of(op.operands);
+  const std::vector<ir::Type> result_types = types_of(op.results);
+  // How an instance runs may depend on its types or its custom-call target.
+  const ops::Body body =
+      ops::body_of(def, {operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location});
+  if (const auto* kind = std::get_if<ops::Structural>(&body)) {
     lower_structural(*kind, op, scope);
-  } else if (std::holds_alternative<ops::GroupKernel>(def.body)) {
+  } else if (std::holds_alternative<ops::Structural>(def.body)) {
+    // A custom call whose target is a function of its operands, or one that nobody runs.
+    lower_custom_call(op, scope);
+  } else if (std::holds_alternative<ops::Unsupported>(body)) {
+    ir::fail("unsupported_op", op.location, "'" + op.name + "' is known, but not run here yet");
+  } else if (std::holds_alternative<ops::GroupKernel>(body)) {
     lower_collective(op, def, scope);
   } else if (def.free_result_layout && op.operands.empty()) {
     lower_generator(op, def, scope);

@@ -160,12 +160,12 @@ TEST_F(FrontBodies, bodies_taken_in_are_limited_in_all) {
 TEST_F(FrontBodies, memory_leaves_whole_and_in_ranges) {
   start();
   const std::string all = pattern_text(kLargeBytes);
-  EXPECT_EQ(all, ask(get("/large")).body);
+  EXPECT_TRUE(all == ask(get("/large")).body);
   const Answer part = ask(get("/large", "Range: bytes=1048570-1048590\r\nIf-Range: \"v1\"\r\n"));
   EXPECT_EQ(206, part.status);
   EXPECT_EQ("bytes 1048570-1048590/3145728", part.header("Content-Range"));
-  EXPECT_EQ(all.substr(1'048'570, 21), part.body);
-  EXPECT_EQ(all.substr(kLargeBytes - 7), ask(get("/large", "Range: bytes=-7\r\n")).body);
+  EXPECT_TRUE(all.substr(1'048'570, 21) == part.body);
+  EXPECT_TRUE(all.substr(kLargeBytes - 7) == ask(get("/large", "Range: bytes=-7\r\n")).body);
   EXPECT_EQ(200, ask(get("/large", "Range: bytes=0-1\r\nIf-Range: \"v0\"\r\n")).status);
 }
 
@@ -176,15 +176,15 @@ TEST_F(FrontBodies, generated_body_leaves_whole_in_every_framing) {
     const std::string query = std::string(target) + "?size=700001";
     RawClient client = connect();
     client.send(get(query));
-    EXPECT_EQ(all, client.receive().value_or(Answer()).body);
+    EXPECT_TRUE(all == client.receive().value_or(Answer()).body);
     client.send(get(query + "&chunked"));
     const Answer chunked = client.receive().value_or(Answer());
     EXPECT_EQ("chunked", chunked.header("Transfer-Encoding"));
-    EXPECT_EQ(all, chunked.body);
+    EXPECT_TRUE(all == chunked.body);
     client.send("GET " + query + "&chunked HTTP/1.0\r\n\r\n");
     const Answer old = client.receive().value_or(Answer());
     EXPECT_EQ("", old.header("Transfer-Encoding"));
-    EXPECT_EQ(all, old.body);
+    EXPECT_TRUE(all == old.body);
   }
   EXPECT_EQ("", ask(get("/generated?size=0&chunked")).body);
   EXPECT_EQ(200, ask(get("/generated?size=0")).status);

@@ -53,8 +53,9 @@ RawClient::More RawClient::read_more(std::chrono::steady_clock::time_point deadl
   const auto left = std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now()).count();
   pollfd wait{fd_, POLLIN, 0};
   if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) <= 0) return More::kTimeout;
+  pending_.erase(0, std::exchange(begin_, 0));
   const size_t before = pending_.size();
-  constexpr size_t kStep = 1 << 20;
+  constexpr size_t kStep = 256 * 1024;
   pending_.resize(before + kStep);
   const ssize_t count = ::recv(fd_, pending_.data() + before, kStep, 0);
   pending_.resize(before + static_cast<size_t>(std::max<ssize_t>(count, 0)));
@@ -66,23 +67,22 @@ RawClient::More RawClient::read_more(std::chrono::steady_clock::time_point deadl
 std::string RawClient::receive_until(std::string_view text, Milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (true) {
-    const size_t found = pending_.find(text);
-    if (found != std::string::npos) {
-      std::string out = pending_.substr(0, found + text.size());
-      pending_.erase(0, out.size());
-      return out;
-    }
+    const size_t found = pending_.find(text, begin_);
+    if (found != std::string::npos) return take(found + text.size() - begin_);
     if (read_more(deadline) != More::kBytes) return {};
   }
 }
 
 std::string RawClient::receive_bytes(size_t enough, Milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (pending_.size() < enough && read_more(deadline) == More::kBytes) {
+  while (pending_.size() - begin_ < enough && read_more(deadline) == More::kBytes) {
   }
-  std::string out = pending_.substr(0, enough);
-  pending_.erase(0, out.size());
-  return out;
+  return take(std::min(enough, pending_.size() - begin_));
+}
+
+std::string RawClient::take(size_t size) {
+  begin_ += size;
+  return pending_.substr(begin_ - size, size);
 }
 
 std::optional<Answer> RawClient::receive(bool to_head, Milliseconds patience) {
@@ -119,7 +119,7 @@ std::optional<Answer> RawClient::receive(bool to_head, Milliseconds patience) {
   if (length.empty()) {
     while (read_more(deadline) == More::kBytes) {
     }
-    answer.body = std::exchange(pending_, {});
+    answer.body = take(pending_.size() - begin_);
     return answer;
   }
   const size_t size = std::strtoull(length.c_str(), nullptr, 10);
@@ -128,8 +128,7 @@ std::optional<Answer> RawClient::receive(bool to_head, Milliseconds patience) {
 }
 
 bool RawClient::closed(Milliseconds patience) {
-  if (!pending_.empty()) return false;
-  return read_more(std::chrono::steady_clock::now() + patience) == More::kEnd && pending_.empty();
+  return begin_ == pending_.size() && read_more(std::chrono::steady_clock::now() + patience) == More::kEnd;
 }
 
 }  // namespace meshd::http_test

@@ -31,7 +31,8 @@ class RawClient {
   /// Connects; throws std::runtime_error if that fails.
   explicit RawClient(uint16_t port, const std::string& address = "127.0.0.1") : RawClient() { connect(port, address); }
   ~RawClient();
-  RawClient(RawClient&& other) noexcept : fd_(std::exchange(other.fd_, -1)), pending_(std::move(other.pending_)) {}
+  RawClient(RawClient&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), pending_(std::move(other.pending_)), begin_(other.begin_) {}
   RawClient& operator=(RawClient&&) = delete;
 
   void connect(uint16_t port, const std::string& address = "127.0.0.1");
@@ -55,8 +56,12 @@ class RawClient {
   enum class More { kBytes, kEnd, kTimeout };
   More read_more(std::chrono::steady_clock::time_point deadline);
 
+  /// Takes the next `size` bytes of what is pending.
+  std::string take(size_t size);
+
   int fd_ = -1;
   std::string pending_;
+  size_t begin_ = 0;  ///< of what is pending and not taken
   int receives_ = 0;
 };
 

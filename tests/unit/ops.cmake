@@ -3,5 +3,5 @@ meshd_test(ops_test
           ops_scalar_region_test.cpp
   LINKS meshd_ops)
 meshd_test(ops_interpreted_test
-  SOURCES ops_cases_test.cpp ops_conformance_test.cpp ../support/interpreter.cpp ../support/case_values.cpp
+  SOURCES ops_cases_test.cpp ops_conformance_test.cpp ops_rules_test.cpp ../support/interpreter.cpp ../support/case_values.cpp
   LINKS meshd_program meshd_ops nlohmann_json::nlohmann_json)

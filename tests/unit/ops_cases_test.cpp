@@ -46,7 +46,14 @@ TEST_P(OpCase, results_are_as_written) {
     text << line << '\n';
   }
   const ir::ModuleRef module = program::parse_stablehlo(text.str());
-  const std::vector<test::Value> results = test::interpret(*module, std::move(arguments));
+  std::vector<test::Value> results;
+  try {
+    results = test::interpret(*module, std::move(arguments));
+  } catch (const core::Error& error) {
+    // Collectives and manual computations need the engine, which runs all cases again.
+    if (error.code() != core::ErrorCode("unsupported_op")) throw;
+    GTEST_SKIP() << error.detail();
+  }
   ASSERT_EQ(results.size(), expected.size());
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_EQ(test::difference(results[i], test::value_of(expected[i].at("value")), expected[i].at("compare")), "")

@@ -63,7 +63,8 @@ TEST(Collectives, all_gather_puts_members_behind_each_other) {
 }
 
 TEST(Collectives, all_gather_rule_needs_the_grown_dimension_whole) {
-  const Instance gather = with_groups(types({"4x16x32xf32"}), types({"8x16x32xf32"}), {{0, 1}});
+  Instance gather = with_groups(types({"4x16x32xf32"}), types({"8x16x32xf32"}), {{0, 1}});
+  gather.attributes.emplace_back("all_gather_dim", number(0));
   EXPECT_EQ(sharding::to_sdy(*rule_of(row("stablehlo.all_gather"), gather.view())),
             "([k, i, j])->([l, i, j]) {i=16, j=32, k=4, l=8} need_replication={k, l}");
 }

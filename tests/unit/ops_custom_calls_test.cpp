@@ -4,6 +4,7 @@
 #include <string>
 
 #include "service/ops/custom_calls.h"
+#include "service/ops/shape_assertion.h"
 #include "tests/unit/ops_support.h"
 
 namespace meshd::ops {
@@ -63,6 +64,26 @@ TEST(CustomCalls, rules_are_shardys) {
   EXPECT_EQ(
       rule_text("ProductOfElementaryHouseholderReflectors", types({"4x16x8xf32", "4x8xf32"}), types({"4x16x8xf32"})),
       "([i, j, k], [i, l])->([i, j, k]) {i=4, j=16, k=8, l=8} need_replication={j, k, l}");
+}
+
+TEST(ShapeAssertion, values_stand_where_the_message_says) {
+  const std::vector<int64_t> values = {3, 40};
+  EXPECT_EQ(with_values("'b' = {0}, not {1}; {2} {x} {", values), "'b' = 3, not 40; {2} {x} {");
+  EXPECT_EQ(with_values("", values), "");
+}
+
+TEST(ShapeAssertion, throws_only_where_the_condition_fails) {
+  Instance call{.operands = types({"i1", "i32"}), .results = {}, .attributes = target("shape_assertion")};
+  call.attributes.emplace_back("error_message", test::attribute(ir::StringAttr{"expected >= 1, got {0}"}));
+  const PreparedKernel kernel = std::get<LocalKernel>(body_of(row(), call.view())).prepare(call.view());
+  const auto run = [&](bool holds) {
+    const int32_t value = -2;
+    const std::byte* operands[] = {reinterpret_cast<const std::byte*>(&holds),
+                                   reinterpret_cast<const std::byte*>(&value)};
+    return error_of([&] { kernel.run({.operands = operands}); });
+  };
+  EXPECT_EQ(run(true), "");
+  EXPECT_EQ(run(false), "invalid_argument: expected >= 1, got -2");
 }
 
 TEST(Effects, callback_of_todays_texts) {

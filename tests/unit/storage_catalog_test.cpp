@@ -60,8 +60,8 @@ TEST(StorageCatalog, waiting_transactions_share_one_commit_and_one_sync) {
   EXPECT_EQ(after.transactions - before.transactions, kTransactions + 1);
   EXPECT_EQ(after.commits - before.commits, 2);  // the held one, and all others
   const int64_t syncs = plan.calls("sql_sync") - syncs_before;
-  EXPECT_GE(syncs, 2);  // each commit is synced
-  EXPECT_LE(syncs, 3);
+  EXPECT_GE(syncs, 1);  // the held one has changed nothing and needs none
+  EXPECT_LE(syncs, 2);
   EXPECT_EQ(catalog.read([](Reader& r) { return r.arrays("ann", {}, {.limit = 1000, .cursor = {}}); }).items.size(),
             static_cast<size_t>(kTransactions));
 }

@@ -1,0 +1,217 @@
+#include "api/app/app.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "api/app/auth.h"
+#include "api/codecs/job_codec.h"
+#include "api/codecs/json.h"
+#include "api/routes/routes.h"
+#include "api/server.h"
+
+namespace meshd::api {
+namespace {
+
+constexpr std::chrono::milliseconds kJobDrain{15'000};
+constexpr std::chrono::seconds kCollectEvery{10};
+constexpr size_t kCacheEntries = 512;
+
+int64_t machine_memory() { return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
+
+int64_t or_share(int64_t given, int64_t share) { return given > 0 ? given : machine_memory() / share; }
+
+ServerOptions server_options(const std::string& listen) {
+  ServerOptions options;
+  const size_t colon = listen.rfind(':');
+  if (colon == std::string::npos)
+    throw core::Error("internal", "--listen: expected ADDRESS:PORT, got '" + listen + "'");
+  options.address = listen.substr(0, colon);
+  if (options.address.size() > 2 && options.address.front() == '[')
+    options.address = options.address.substr(1, options.address.size() - 2);
+  const char* end = listen.data() + listen.size();
+  const auto parsed = std::from_chars(listen.data() + colon + 1, end, options.port);
+  if (parsed.ec != std::errc{} || parsed.ptr != end)
+    throw core::Error("internal", "--listen: the port is no number from 0 to 65535");
+  return options;
+}
+
+device::EngineOptions engine_options(const AppOptions& options) {
+  device::EngineOptions out;
+  out.device_count = options.devices;
+  out.threads =
+      options.threads > 0 ? options.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  out.memory_limit_bytes = or_share(options.memory_limit_bytes, 2);
+  return out;
+}
+
+storage::StoreOptions store_options(const AppOptions& options, Log& log) {
+  storage::StoreOptions out;
+  out.folder = options.data;
+  out.fatal = [&log](const std::string& reason) {
+    // What the kernel still holds is unknown: nothing more may be acknowledged.
+    log.error("storage_failed", {{"reason", reason}});
+    log.flush();
+    _exit(3);
+  };
+  return out;
+}
+
+jobs::RunnerOptions runner_options(const AppOptions& options) {
+  jobs::RunnerOptions out;
+  out.step_budget = options.step_budget;
+  return out;
+}
+
+// Removes files that rows stopped naming, now and then.
+class Collector {
+ public:
+  explicit Collector(storage::Store& store)
+      : thread_([this, &store] {
+          std::unique_lock held(mutex_);
+          while (!stopping_) {
+            wake_.wait_for(held, kCollectEvery);
+            if (!stopping_) store.collect_garbage();
+          }
+        }) {}
+  ~Collector() {
+    {
+      const std::lock_guard held(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::string version() { return MESHD_VERSION; }
+
+struct App::Parts {
+  Parts(const AppOptions& given, Log& log_lines)
+      : log(log_lines),
+        files(storage::real_file_system()),
+        store(store_options(given, log_lines), *files, clock),
+        pool(tensor::BufferPool::create(machine_memory() / 8)),
+        engine(engine_options(given), pool),
+        compiler(engine.threads(), kCacheEntries),
+        arrays(store, pool, clock, or_share(given.array_memory_bytes, 4), given.quota_bytes),
+        meshes(store.catalog(), clock),
+        programs(store.catalog(), compiler, clock),
+        sessions(store.catalog(), clock),
+        effect_log(store.catalog()),
+        runner(store, arrays, compiler, engine, sessions, effect_log, clock, runner_options(given)),
+        services{clock, store, *pool, compiler, engine, arrays, meshes, programs, sessions, effect_log, runner},
+        collector(store),
+        authenticate(given.tokens_file) {
+    ProcessFacts facts;
+    facts.version = version();
+    facts.started = clock.steady();
+    facts.is_draining = [this] { return server != nullptr && server->draining(); };
+    facts.metrics = [this] { return server != nullptr ? server->metrics() : ServerMetrics{}; };
+    facts.dropped_log_lines = [this] { return log.dropped(); };
+    Router router;
+    for (auto&& rows :
+         {mesh_routes(services), array_routes(services), program_routes(services), session_routes(services),
+          job_routes(services), health_routes(services, facts), document_routes(services, facts)}) {
+      router.add(rows);
+    }
+    ServerHooks hooks;
+    hooks.authenticate = [this](Request& request) { authenticate(request); };
+    hooks.finish = [](const Request& request, Response& response) {
+      if (request.path.starts_with("/v1/") && !response.headers.has("Cache-Control"))
+        response.headers.set("Cache-Control", "no-store");
+    };
+    hooks.access = [this](const AccessRecord& record) { note(record); };
+    server = std::make_unique<Server>(server_options(given.listen), std::move(router), std::move(hooks));
+  }
+
+  void note(const AccessRecord& record) {
+    const auto milliseconds = std::to_string(static_cast<double>(record.duration.count()) / 1000.0);
+    const bool ours = record.status >= 500 && record.status != 503;
+    if (ours) {
+      log.error("request", {{"request_id", record.request_id},
+                            {"method", record.method},
+                            {"target", record.target},
+                            {"status", std::to_string(record.status)},
+                            {"ms", milliseconds},
+                            {"code", record.error_code},
+                            {"detail", record.error_internal}});
+    } else {
+      log.info("request", {{"request_id", record.request_id},
+                           {"method", record.method},
+                           {"target", record.target},
+                           {"status", std::to_string(record.status)},
+                           {"ms", milliseconds},
+                           {"bytes_in", std::to_string(record.bytes_in)},
+                           {"bytes_out", std::to_string(record.bytes_out)},
+                           {"principal", record.principal},
+                           {"code", record.error_code}});
+    }
+  }
+
+  Log& log;
+  core::SystemClock clock;
+  std::unique_ptr<storage::FileSystem> files;
+  storage::Store store;
+  std::shared_ptr<tensor::BufferPool> pool;
+  device::Engine engine;
+  compile::Compiler compiler;
+  arrays::ArrayStore arrays;
+  registry::MeshRegistry meshes;
+  registry::ProgramRegistry programs;
+  sessions::SessionStore sessions;
+  effects::EffectLog effect_log;
+  jobs::JobRunner runner;
+  Services services;
+  Collector collector;
+  Authenticator authenticate;
+  std::unique_ptr<Server> server;
+};
+
+App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(options, log)) {
+  const storage::RecoveryReport& report = parts_->store.recovery();
+  log.info("recovered", {{"clean", report.was_clean ? "true" : "false"},
+                         {"requeued_jobs", std::to_string(report.requeued_jobs)},
+                         {"lost_memory_arrays", std::to_string(report.lost_memory_arrays)},
+                         {"orphans", std::to_string(report.orphans)}});
+  Parts& parts = *parts_;
+  parts.runner.recover([&parts](const storage::JobRow& row) -> std::pair<jobs::JobRequest, jobs::ResultEncoder> {
+    const JobContext context{parts.arrays, parts.programs, parts.compiler, *parts.pool};
+    auto [request, form] = decode_job(Json::parse(row.request, {64, 64'000'000}), row.principal, row.session, context);
+    return {std::move(request), [form = form](const jobs::JobResult& result) { return encode_result(result, form); }};
+  });
+}
+
+App::~App() = default;
+
+uint16_t App::start() {
+  parts_->server->start();
+  parts_->log.info("listening", {{"port", std::to_string(parts_->server->port())},
+                                 {"version", version()},
+                                 {"devices", std::to_string(parts_->engine.options().device_count)},
+                                 {"threads", std::to_string(parts_->engine.threads())}});
+  return parts_->server->port();
+}
+
+bool App::stop() {
+  parts_->log.info("draining", {});
+  parts_->server->begin_drain();
+  std::thread jobs([this] { parts_->runner.drain(kJobDrain); });
+  const bool clean = parts_->server->stop();
+  jobs.join();
+  parts_->log.info("stopped", {{"clean", clean ? "true" : "false"}});
+  return clean;
+}
+
+}  // namespace meshd::api

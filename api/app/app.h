@@ -1,0 +1,31 @@
+// The whole server, built in order and taken down in reverse: storage, devices, services, routes, front.
+#pragma once
+
+#include <memory>
+
+#include "api/app/options.h"
+
+namespace meshd::api {
+
+/// One server. start() and stop() from one thread.
+class App {
+ public:
+  /// Opens the data folder, recovers, builds the services. Throws core::Error with a line fit for a terminal.
+  App(const AppOptions& options, Log& log);
+  ~App();
+
+  /// Listens. The bound port.
+  uint16_t start();
+  /// Readiness falls now; requests in hand are answered, jobs end or stay queued, then everything stops. True when
+  /// nothing was cut off.
+  bool stop();
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// Version of the build: "0.1.0".
+std::string version();
+
+}  // namespace meshd::api

@@ -1,0 +1,25 @@
+// What can be set when the server starts, with its defaults.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "api/app/log.h"
+
+namespace meshd::api {
+
+struct AppOptions {
+  std::string listen = "127.0.0.1:8080";
+  std::string data = "data";
+  int64_t devices = 8;
+  int threads = 0;                         ///< of the device pool; 0: as many as cores
+  int64_t memory_limit_bytes = 0;          ///< of running jobs together; 0: half of the machine's memory
+  int64_t array_memory_bytes = 0;          ///< durable arrays kept in memory; 0: a quarter of the machine's memory
+  int64_t quota_bytes = int64_t{4} << 30;  ///< of one array
+  std::string tokens_file;                 ///< one bearer token a line; empty: no token needed
+  LogFormat log_format = LogFormat::kText;
+  std::string log_level = "info";
+  int64_t step_budget = 1'000'000'000;  ///< steps that a job may execute
+};
+
+}  // namespace meshd::api

@@ -1,0 +1,59 @@
+#include "api/codecs/array_document.h"
+
+#include "api/codecs/json.h"
+#include "api/codecs/mesh_codec.h"
+
+namespace meshd::api {
+
+std::string array_document(arrays::Array& array) {
+  const arrays::ArrayInfo& info = array.info();
+  std::string state, reason;
+  int64_t version = 0;
+  array.state().with([&](const arrays::Array::State& current) {
+    state = std::string(storage::to_string(current.state));
+    reason = current.reason;
+    version = current.version;
+  });
+  std::string out = "{\"id\":" + quote(info.id) + ",\"name\":" + quote(info.name) + ",\"dtype\":\"" +
+                    std::string(tensor::name(info.type.dtype)) + "\",\"shape\":" + integer_list(info.type.dims) +
+                    ",\"ndim\":" + std::to_string(info.type.rank()) +
+                    ",\"size\":" + std::to_string(tensor::element_count(info.type)) +
+                    ",\"bytes\":" + std::to_string(array.byte_count()) +
+                    ",\"mesh\":" + (info.mesh_id.empty() ? "null" : quote(info.mesh_id)) +
+                    ",\"sharding\":" + sharding_document(info.sharding, info.type.rank(), false) +
+                    ",\"shard_shape\":" + integer_list(array.layout().shard_dims) +
+                    ",\"shard_count\":" + std::to_string(array.layout().shard_count) +
+                    ",\"is_fully_replicated\":" + (info.sharding.is_fully_replicated() ? "true" : "false") +
+                    ",\"committed\":" + (info.committed ? "true" : "false") +
+                    ",\"durability\":" + quote(storage::to_string(info.durability)) + ",\"state\":" + quote(state) +
+                    ",\"version\":" + std::to_string(version) +
+                    ",\"session\":" + (info.session.empty() ? "null" : quote(info.session)) +
+                    ",\"created\":" + quote(core::to_rfc3339(info.created));
+  if (!reason.empty()) out += ",\"reason\":" + quote(reason);
+  return out + "}";
+}
+
+std::vector<std::string> shard_documents(const arrays::Array& array) {
+  std::vector<std::string> out;
+  for (const sharding::Placement& placement : array.layout().placements) {
+    std::string index = "[";
+    std::vector<int64_t> dims;
+    for (size_t d = 0; d < placement.index.size(); ++d) {
+      index += (d ? ",[" : "[") + std::to_string(placement.index[d].start) + "," +
+               std::to_string(placement.index[d].stop) + "]";
+      dims.push_back(placement.index[d].stop - placement.index[d].start);
+    }
+    out.push_back("{\"position\":" + std::to_string(placement.position) +
+                  ",\"device\":" + std::to_string(placement.device) + ",\"process\":0,\"index\":" + index +
+                  "],\"replica_id\":" + std::to_string(placement.replica_id) +
+                  ",\"shard\":" + std::to_string(placement.shard) + ",\"shape\":" + integer_list(dims) + "}");
+  }
+  return out;
+}
+
+std::string array_etag(arrays::Array& array) {
+  return "\"" + array.info().id + "." +
+         std::to_string(array.state().with([](const arrays::Array::State& s) { return s.version; })) + "\"";
+}
+
+}  // namespace meshd::api

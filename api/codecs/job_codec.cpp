@@ -1,0 +1,344 @@
+#include "api/codecs/job_codec.h"
+
+#include <cstring>
+
+#include "api/codecs/mesh_codec.h"
+#include "api/codecs/value.h"
+#include "service/effects/effect_log.h"
+
+namespace meshd::api {
+namespace {
+
+// A day is the longest deadline that can be asked for.
+constexpr double kLongestDeadlineSeconds = 86'400;
+
+tensor::BufferRef to_buffer(const std::vector<std::byte>& bytes, tensor::BufferPool& pool) {
+  tensor::BufferRef buffer = pool.allocate(static_cast<int64_t>(bytes.size()));
+  if (!bytes.empty()) std::memcpy(buffer->data(), bytes.data(), bytes.size());
+  return buffer;
+}
+
+void read_program(ObjectReader& reader, const JobContext& context, jobs::JobRequest& out, core::Diagnostics& wrong) {
+  const Json* program = reader.field("program");
+  if (program == nullptr) return reader.missing("program");
+  ObjectReader fields(*program, reader.pointer("program"), wrong);
+  const auto id = fields.string("id");
+  const auto format = fields.string("format");
+  const auto text = fields.string("text");
+  fields.finish();
+  if (id) {
+    if (format || text) wrong.add(fields.pointer("id"), "stands beside format or text; give one or the other");
+    out.program = context.programs.get(*id, out.principal).parsed;
+  } else if (text) {
+    out.program = context.compiler.parse(format.value_or("stablehlo"), *text);
+  } else {
+    fields.missing("text");
+  }
+}
+
+void read_argument(const Json& json, size_t number, const JobContext& context, jobs::JobRequest& out,
+                   core::Diagnostics& wrong) {
+  const std::string pointer = "/arguments/" + std::to_string(number);
+  const auto* object = json.as<JsonObject>();
+  bool is_array = false;
+  if (object != nullptr) {
+    for (const auto& [key, value] : *object) is_array = is_array || key == "array";
+  }
+  if (is_array) {
+    ObjectReader reader(json, pointer, wrong);
+    const auto id = reader.string("array");
+    const auto slice = reader.string("slice");
+    reader.finish();
+    if (!id) return;
+    jobs::ArrayArgument argument{context.arrays.find(*id, out.principal), std::nullopt};
+    if (slice) {
+      try {
+        argument.slices = arrays::parse_slices(*slice, argument.array->info().type.dims);
+      } catch (const core::Error& error) {
+        wrong.add(reader.pointer("slice"), error.detail());
+        return;
+      }
+    }
+    out.arguments.emplace_back(std::move(argument));
+    return;
+  }
+  const tensor::TensorType* expected = nullptr;
+  if (out.program != nullptr && number < out.program->arguments.size())
+    expected = &out.program->argument(number).type.tensor;
+  if (auto value = read_value(json, expected, pointer, wrong)) {
+    out.arguments.emplace_back(jobs::InlineArgument{value->type, to_buffer(value->bytes, context.pool)});
+  }
+}
+
+std::vector<std::optional<jobs::NamedSpec>> read_specs(ObjectReader& reader, std::string_view name,
+                                                       core::Diagnostics& wrong) {
+  std::vector<std::optional<jobs::NamedSpec>> out;
+  const Json* list = reader.field(name);
+  if (list == nullptr) return out;
+  if (!list->is_array()) wrong.add(reader.pointer(name), "expected a list, got " + std::string(list->kind_name()));
+  for (size_t i = 0; i < list->size(); ++i) {
+    const Json item = list->at(i);
+    out.push_back(item.is_null() ? std::nullopt
+                                 : read_spec(item, reader.pointer(name) + "/" + std::to_string(i), wrong));
+  }
+  return out;
+}
+
+void read_callbacks(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong) {
+  const Json* callbacks = reader.field("callbacks");
+  if (callbacks == nullptr) return;
+  const auto* object = callbacks->as<JsonObject>();
+  if (object == nullptr) {
+    wrong.add(reader.pointer("callbacks"), "expected an object, got " + std::string(callbacks->kind_name()));
+    return;
+  }
+  for (const auto& [key, value] : *object) {
+    const std::string pointer = reader.pointer("callbacks") + "/" + pointer_token(key);
+    int64_t index = -1;
+    try {
+      size_t used = 0;
+      index = std::stoll(key, &used);
+      if (used != key.size() || index < 0) index = -1;
+    } catch (const std::exception&) {
+      index = -1;
+    }
+    if (index < 0) wrong.add(pointer, "names of callbacks are their numbers in the program: \"0\", \"1\", ...");
+    ObjectReader fields(value, pointer, wrong);
+    effects::Binding binding;
+    binding.name = fields.string("name").value_or("callback_" + key);
+    if (const auto effect = fields.string("effect")) {
+      binding.kind = effects::find_effect_kind(*effect);
+      if (binding.kind == nullptr) {
+        throw core::Error("unsupported_effect", pointer + "/effect: " + quote(*effect) +
+                                                    " is no effect that is known here; known: log, callback");
+      }
+    } else if (fields.field("effect") == nullptr) {
+      fields.missing("effect");
+    }
+    if (const Json* answers = fields.field("answers")) {
+      for (size_t call = 0; call < answers->size(); ++call) {
+        const Json list = answers->at(call);
+        std::vector<effects::OwnedValue> values;
+        for (size_t v = 0; v < list.size(); ++v) {
+          const std::string place = pointer + "/answers/" + std::to_string(call) + "/" + std::to_string(v);
+          if (auto read = read_value(list.at(v), nullptr, place, wrong))
+            values.push_back({read->type, std::move(read->bytes)});
+        }
+        binding.answers.push_back(std::move(values));
+      }
+    }
+    fields.finish();
+    if (index >= 0 && binding.kind != nullptr) out.callbacks.emplace(index, std::move(binding));
+  }
+}
+
+void read_results(ObjectReader& reader, jobs::JobRequest& out, ResultForm& form, core::Diagnostics& wrong) {
+  const Json* results = reader.field("results");
+  if (results == nullptr) return;
+  ObjectReader fields(*results, reader.pointer("results"), wrong);
+  const auto encoding = fields.word("encoding", {"json", "base64", "array", "none"});
+  const auto durability = fields.word("durability", {"durable", "memory"});
+  fields.finish();
+  if (encoding) {
+    form.base64 = *encoding == "base64";
+    if (*encoding == "array") out.results = jobs::ResultMode::kArray;
+    if (*encoding == "none") out.results = jobs::ResultMode::kNone;
+  }
+  if (durability && *durability == "memory") out.durability = storage::Durability::kMemory;
+}
+
+void append_dense(std::string& out, const jobs::JobValue& value, bool base64) {
+  arrays::GatherReader reader(value.layout, tensor::size_bytes(value.type.dtype), value.shards,
+                              arrays::whole_slices(value.type.dims));
+  const auto pieces = reader.pieces(1);
+  const ValueEncoding encoding = base64 ? ValueEncoding::kBase64 : ValueEncoding::kJson;
+  if (pieces && pieces->size() == 1) return append_value_fields(out, value.type, pieces->front(), encoding);
+  std::vector<std::byte> bytes(static_cast<size_t>(reader.total_bytes()));
+  reader.read(bytes);
+  append_value_fields(out, value.type, bytes, encoding);
+}
+
+void append_number(std::string& out, std::string_view name, double value) {
+  out += ",\"" + std::string(name) + "\":";
+  append_double(out, value);
+}
+
+void append_values(std::string& out, const std::vector<effects::OwnedValue>& values, bool base64) {
+  out += "[";
+  for (size_t i = 0; i < values.size(); ++i) {
+    out += i ? ",{" : "{";
+    append_value_fields(out, values[i].type, values[i].bytes, base64 ? ValueEncoding::kBase64 : ValueEncoding::kJson);
+    out += "}";
+  }
+  out += "]";
+}
+
+}  // namespace
+
+std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::string& principal,
+                                                   const std::string& session, const JobContext& context) {
+  core::Diagnostics wrong;
+  jobs::JobRequest out;
+  ResultForm form;
+  out.principal = principal;
+  ObjectReader reader(body, "", wrong);
+  read_program(reader, context, out, wrong);
+  const Json* arguments = reader.field("arguments");
+  if (arguments == nullptr) {
+    reader.missing("arguments");
+  } else if (!arguments->is_array()) {
+    wrong.add("/arguments", "expected a list, got " + std::string(arguments->kind_name()));
+  } else {
+    for (size_t i = 0; i < arguments->size(); ++i) {
+      if (const auto* items = arguments->as<JsonArray>()) {
+        read_argument((*items)[i], i, context, out, wrong);
+      } else {
+        read_argument(arguments->at(i), i, context, out, wrong);
+      }
+    }
+  }
+  if (const Json* mesh = reader.field("mesh"); mesh != nullptr && !mesh->is_null())
+    out.mesh = read_mesh(*mesh, "/mesh", wrong);
+  if (const Json* meshes = reader.field("meshes")) {
+    if (const auto* object = meshes->as<JsonObject>()) {
+      for (const auto& [name, value] : *object) {
+        const std::string symbol = name.starts_with("@") ? name.substr(1) : name;
+        if (auto mesh = read_mesh(value, "/meshes/" + pointer_token(name), wrong))
+          out.meshes.emplace(symbol, std::move(*mesh));
+      }
+    } else {
+      wrong.add("/meshes", "expected an object, got " + std::string(meshes->kind_name()));
+    }
+  }
+  out.in_specs = read_specs(reader, "in_shardings", wrong);
+  out.out_specs = read_specs(reader, "out_shardings", wrong);
+  if (const Json* donate = reader.field("donate")) {
+    // A number is as good as a list of one (behaviour P13).
+    if (donate->as<JsonNumber>() != nullptr) {
+      if (const auto one = reader.integer("donate", 0, INT32_MAX)) out.donate = std::vector<int64_t>{*one};
+    } else {
+      out.donate = reader.integers("donate");
+    }
+    for (const int64_t position : out.donate.value_or(std::vector<int64_t>{})) {
+      if (arguments != nullptr && (position < 0 || position >= static_cast<int64_t>(arguments->size()))) {
+        wrong.add("/donate", "position " + std::to_string(position) + " is not one of " +
+                                 std::to_string(arguments->size()) + " arguments");
+      }
+    }
+  }
+  if (const auto donation = reader.word("donation", {"strict", "warn"})) out.strict_donation = *donation == "strict";
+  out.reshard = reader.boolean("reshard").value_or(false);
+  read_callbacks(reader, out, wrong);
+  read_results(reader, out, form, wrong);
+  const auto named_session = reader.string("session");
+  out.session = !session.empty() ? session : named_session.value_or("");
+  if (!session.empty() && named_session && *named_session != session)
+    wrong.add("/session", "is another session than the path's");
+  if (const auto deadline = reader.number("deadline", 0.001, kLongestDeadlineSeconds)) {
+    out.deadline = std::chrono::milliseconds(static_cast<int64_t>(*deadline * 1000));
+  }
+  out.profile = reader.boolean("profile").value_or(false);
+  for (const std::string_view later : {"static", "as_process", "num_partitions", "kept", "in_tree"}) {
+    if (reader.field(later) != nullptr)
+      throw core::Error("unsupported_field", "/" + std::string(later) + " is not supported yet");
+  }
+  reader.finish();
+  wrong.throw_if_any("invalid_request");
+  return {std::move(out), form};
+}
+
+std::string encode_result(const jobs::JobResult& result, const ResultForm& form) {
+  std::string out = "{";
+  if (!result.job.empty()) out += "\"job\":" + quote(result.job) + ",";
+  out += "\"results\":[";
+  for (size_t i = 0; i < result.results.size(); ++i) {
+    const jobs::JobValue& value = result.results[i];
+    out += i ? ",{" : "{";
+    if (value.array != nullptr || value.shards.empty()) {
+      out += "\"dtype\":\"" + std::string(tensor::name(value.type.dtype)) +
+             "\",\"shape\":" + integer_list(value.type.dims);
+      if (value.array != nullptr) out += ",\"array\":" + quote(value.array->info().id);
+    } else {
+      append_dense(out, value, form.base64);
+    }
+    if (!value.result_info.empty()) out += ",\"name\":" + quote(value.result_info);
+    out += "}";
+  }
+  out += "],\"effects\":[";
+  for (size_t i = 0; i < result.effects.size(); ++i) {
+    const jobs::JobEffect& effect = result.effects[i];
+    out += (i ? "," : "") + std::string("{\"sequence\":") + std::to_string(effect.sequence) +
+           ",\"effect\":" + quote(effect.effect.kind->name) + ",\"name\":" + quote(effect.effect.name) +
+           ",\"ordered\":" + (effect.effect.ordered ? "true" : "false");
+    if (!result.job.empty()) out += ",\"job\":" + quote(result.job);
+    out += ",\"shard\":" + std::to_string(effect.effect.shard_index) + ",\"values\":";
+    append_values(out, effect.effect.values, form.base64);
+    out += "}";
+  }
+  std::string meshes_seen;
+  bool several = false;
+  const auto look = [&](const std::optional<sharding::TensorSharding>& sharding) {
+    if (!sharding) return;
+    if (!meshes_seen.empty() && meshes_seen != sharding->mesh_name) several = true;
+    meshes_seen = sharding->mesh_name;
+  };
+  for (const auto& sharding : result.argument_shardings) look(sharding);
+  for (const auto& value : result.results) look(value.sharding);
+  out += "],\"shardings\":{\"arguments\":[";
+  for (size_t i = 0; i < result.argument_shardings.size(); ++i) {
+    const auto& sharding = result.argument_shardings[i];
+    out +=
+        (i ? "," : "") + sharding_document(sharding, sharding ? sharding->rank() : result.argument_ranks[i], several);
+  }
+  out += "],\"results\":[";
+  for (size_t i = 0; i < result.results.size(); ++i) {
+    out += (i ? "," : "") + sharding_document(result.results[i].sharding, result.results[i].type.rank(), several);
+  }
+  out += "]}";
+  if (!result.warnings.empty()) {
+    out += ",\"warnings\":[";
+    for (size_t i = 0; i < result.warnings.size(); ++i) out += (i ? "," : "") + quote(result.warnings[i]);
+    out += "]";
+  }
+  out += ",\"statistics\":{\"steps\":" + std::to_string(result.stats.steps) +
+         ",\"planned_peak_bytes\":" + std::to_string(result.planned_peak_bytes) +
+         ",\"peak_bytes\":" + std::to_string(result.stats.peak_bytes);
+  append_number(out, "queue_ms", result.timings.queue_ms);
+  append_number(out, "run_ms", result.timings.run_ms);
+  return out + "}}";
+}
+
+std::string effect_document(const storage::EffectRow& row, bool base64) {
+  std::string out = "{\"sequence\":" + std::to_string(row.sequence) + ",\"effect\":" + quote(row.kind) +
+                    ",\"name\":" + quote(row.name) + ",\"ordered\":" + (row.ordered ? "true" : "false") +
+                    ",\"job\":" + quote(row.job) + ",\"shard\":" + std::to_string(row.shard_index) + ",\"values\":";
+  append_values(out, effects::values_from_text(row.values), base64);
+  return out + "}";
+}
+
+std::string job_document(const jobs::JobView& view, bool with_answer) {
+  const storage::JobRow& row = view.row;
+  std::string out = "{\"id\":" + quote(row.id) + ",\"session\":" + (row.session.empty() ? "null" : quote(row.session)) +
+                    ",\"number\":" + std::to_string(row.number) + ",\"state\":" + quote(storage::to_string(row.state)) +
+                    ",\"attempt\":" + std::to_string(row.attempt) +
+                    ",\"created\":" + quote(core::to_rfc3339(row.created));
+  const auto time = [&](std::string_view name, const std::optional<core::WallTime>& value) {
+    if (value) out += ",\"" + std::string(name) + "\":" + quote(core::to_rfc3339(*value));
+  };
+  time("started", row.started);
+  time("finished", row.finished);
+  time("deadline", row.deadline);
+  if (view.progress) {
+    out += ",\"progress\":{\"steps_done\":" + std::to_string(view.progress->steps_done) +
+           ",\"steps_estimated\":" + std::to_string(view.progress->steps_estimated) +
+           ",\"op\":" + quote(view.progress->op) + ",\"line\":" + std::to_string(view.progress->line) +
+           ",\"effects\":" + std::to_string(view.effect_count) + "}";
+  }
+  if (!row.error_code.empty()) {
+    out += ",\"error\":{\"code\":" + quote(row.error_code) + ",\"detail\":" + quote(row.error_detail) + "}";
+  }
+  if (with_answer && !row.answer.empty()) out += ",\"answer\":" + row.answer;
+  return out + "}";
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,44 @@
+// Bodies of POST /v1/run and POST /v1/sessions/{id}/jobs, and their answers.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "api/codecs/json.h"
+#include "service/arrays/array_store.h"
+#include "service/compile/pipeline.h"
+#include "service/jobs/job_runner.h"
+#include "service/registry/registry.h"
+#include "service/tensor/buffer.h"
+#include "storage/rows.h"
+
+namespace meshd::api {
+
+/// What decoding a job looks things up in.
+struct JobContext {
+  arrays::ArrayStore& arrays;
+  registry::ProgramRegistry& programs;
+  compile::Compiler& compiler;
+  tensor::BufferPool& pool;
+};
+
+/// How the answer is to be encoded.
+struct ResultForm {
+  bool base64 = false;
+};
+
+/// Decodes a body; every mistake at once (invalid_request with JSON Pointers). `session` from the path, or the body's
+/// field where `session` is empty. Throws not_found for ids the principal does not see.
+std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::string& principal,
+                                                   const std::string& session, const JobContext& context);
+
+/// The answer of a run: results, effects, shardings, warnings, statistics.
+std::string encode_result(const jobs::JobResult& result, const ResultForm& form);
+
+/// {"sequence", "effect", "name", "ordered", "job", "values"} of a log entry.
+std::string effect_document(const storage::EffectRow& row, bool base64);
+
+/// A job as GET shows it; `answer` (a JSON document or empty) goes in as "answer".
+std::string job_document(const jobs::JobView& view, bool with_answer);
+
+}  // namespace meshd::api

@@ -1,0 +1,102 @@
+#include "api/codecs/npy.h"
+
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "service/core/error.h"
+
+namespace meshd::api {
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr size_t kLongestHead = 64 * 1024;
+
+[[noreturn]] void fail(const std::string& what) { throw core::Error("malformed_body", "npy: " + what); }
+
+// Text behind 'name': in the head's dictionary.
+std::string_view entry(std::string_view head, std::string_view name) {
+  const std::string key = "'" + std::string(name) + "'";
+  const size_t at = head.find(key);
+  if (at == std::string_view::npos) fail("the head has no " + std::string(name));
+  std::string_view rest = head.substr(at + key.size());
+  const size_t start = rest.find_first_not_of(": ");
+  if (start == std::string_view::npos) fail("the head ends behind " + std::string(name));
+  return rest.substr(start);
+}
+
+tensor::Dims parse_shape(std::string_view text) {
+  tensor::Dims dims;
+  if (text.empty() || text.front() != '(') fail("shape is no tuple");
+  text.remove_prefix(1);
+  for (;;) {
+    const size_t start = text.find_first_not_of(" ,");
+    if (start == std::string_view::npos) fail("shape does not end");
+    text.remove_prefix(start);
+    if (text.front() == ')') return dims;
+    int64_t dim = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), dim);
+    if (error != std::errc{} || dim < 0) fail("shape holds something else than sizes");
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    if (!text.empty() && text.front() == 'L') text.remove_prefix(1);
+    dims.push_back(dim);
+  }
+}
+
+}  // namespace
+
+NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly) {
+  std::array<char, 8> start{};
+  read_exactly(std::as_writable_bytes(std::span(start)));
+  if (std::string_view(start.data(), 6) != kMagic) fail("the body does not begin with \\x93NUMPY");
+  const auto version = static_cast<unsigned char>(start[6]);
+  if (version < 1 || version > 3) fail("version " + std::to_string(version) + " is not known");
+  size_t length = 0;
+  std::array<unsigned char, 4> size{};
+  const size_t size_bytes = version == 1 ? 2 : 4;
+  read_exactly(std::as_writable_bytes(std::span(size).first(size_bytes)));
+  for (size_t i = 0; i < size_bytes; ++i) length |= static_cast<size_t>(size[i]) << (8 * i);
+  if (length > kLongestHead) fail("a head of " + std::to_string(length) + " bytes");
+  std::string head(length, '\0');
+  read_exactly(std::as_writable_bytes(std::span(head)));
+
+  std::string_view descr = entry(head, "descr");
+  if (descr.empty() || (descr.front() != '\'' && descr.front() != '"')) {
+    throw core::Error("unsupported_dtype", "npy: structured dtypes are not read");
+  }
+  descr = descr.substr(1, descr.find(descr.front(), 1) - 1);
+  std::string canonical(descr);
+  if (canonical.size() == 3 && canonical[0] == '=') canonical[0] = '<';
+  if (canonical.size() == 3 && canonical[2] == '1' && (canonical[0] == '<' || canonical[0] == '>')) canonical[0] = '|';
+  if (!canonical.empty() && canonical[0] == '>')
+    throw core::Error("unsupported_format", "npy: big-endian data is not read; use .astype(a.dtype.newbyteorder('<'))");
+  const auto dtype = tensor::dtype_from_npy(canonical);
+  if (!dtype) throw core::Error("unsupported_dtype", "npy: dtype '" + std::string(descr) + "' is not known here");
+  NpyHead out{{*dtype, parse_shape(entry(head, "shape"))}};
+  if (entry(head, "fortran_order").starts_with("True") && out.type.dims.size() > 1) {
+    throw core::Error("unsupported_format", "npy: Fortran order is not read; save numpy.ascontiguousarray(a)");
+  }
+  return out;
+}
+
+std::string write_npy_head(const tensor::TensorType& type) {
+  const std::string_view descr = tensor::row(type.dtype).npy;
+  if (descr.empty()) {
+    throw core::Error("not_acceptable",
+                      "NumPy has no name for " + std::string(tensor::name(type.dtype)) + "; ask for raw bytes or JSON");
+  }
+  std::string dict = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (";
+  for (const int64_t dim : type.dims) dict += std::to_string(dim) + ",";
+  if (type.dims.size() > 1) dict.pop_back();
+  dict += "), }";
+  while ((10 + dict.size() + 1) % 64 != 0) dict += ' ';
+  dict += '\n';
+  std::string out(kMagic);
+  out += '\x01';
+  out += '\0';
+  out += static_cast<char>(dict.size() & 0xFF);
+  out += static_cast<char>(dict.size() >> 8);
+  return out + dict;
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,26 @@
+// NumPy's .npy format, versions 1 to 3: heads only, the bytes behind are the array's (C order, little endian).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "service/tensor/shape.h"
+
+namespace meshd::api {
+
+/// What a head says.
+struct NpyHead {
+  tensor::TensorType type;
+};
+
+/// Reads a head through `read_exactly`, which fills a span or throws. Throws malformed_body when it is no .npy head,
+/// unsupported_format for Fortran order (of more than one dimension) and big endian, unsupported_dtype for dtypes that
+/// we do not have.
+NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly);
+
+/// A version 1 head for this type, padded to 64 bytes. Throws not_acceptable for dtypes that NumPy has no name for.
+std::string write_npy_head(const tensor::TensorType& type);
+
+}  // namespace meshd::api

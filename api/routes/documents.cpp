@@ -1,0 +1,104 @@
+// What the server says of itself: the contract, its page, devices, ops, effects.
+#include "api/codecs/json.h"
+#include "api/embedded.h"
+#include "api/routes/routes.h"
+#include "service/core/error_codes.h"
+#include "service/effects/effect_kinds.h"
+#include "service/ops/op_def.h"
+
+namespace meshd::api {
+namespace {
+
+Response html(std::string_view page) {
+  return content(200, "text/html; charset=utf-8", std::string(page))
+      .with("Content-Security-Policy",
+            "default-src 'self'; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'");
+}
+
+std::string info_document(Services& services, const ProcessFacts& facts) {
+  const compile::CompileCounters counters = services.compiler.counters();
+  const auto pair = [](int64_t made, int64_t hits) {
+    return "{\"count\":" + std::to_string(made) + ",\"hits\":" + std::to_string(hits) + "}";
+  };
+  return "{\"name\":\"meshd\",\"version\":" + quote(facts.version) +
+         ",\"devices\":" + std::to_string(services.engine.options().device_count) +
+         ",\"threads\":" + std::to_string(services.engine.threads()) +
+         ",\"compile\":{\"parse\":" + pair(counters.parse_count, counters.parse_hits) +
+         ",\"lower\":" + pair(counters.lower_count, counters.lower_hits) +
+         ",\"bind\":" + pair(counters.bind_count, counters.bind_hits) + "}}";
+}
+
+std::string devices_document(Services& services) {
+  const device::EngineStats stats = services.engine.stats();
+  std::string out = "{\"items\":[";
+  for (int64_t d = 0; d < services.engine.options().device_count; ++d) {
+    const auto n = static_cast<size_t>(d);
+    const int64_t queue = n < stats.device_queue.size() ? stats.device_queue[n] : 0;
+    out += (d ? "," : "") + std::string("{\"id\":") + std::to_string(d) +
+           ",\"process_index\":0,\"kind\":\"cpu\",\"queue\":" + std::to_string(queue) + "}";
+  }
+  return out + "],\"next\":null}";
+}
+
+std::string ops_document() {
+  std::string out = "{\"items\":[";
+  bool first = true;
+  for (const ops::OpDef& def : ops::all_ops()) {
+    const bool runs = !std::holds_alternative<ops::Unsupported>(def.body);
+    out += (first ? "" : ",") + std::string("{\"name\":") + quote(def.name) + ",\"summary\":" + quote(def.summary) +
+           ",\"supported\":" + (runs ? "true" : "false") + "}";
+    first = false;
+  }
+  return out + "],\"next\":null}";
+}
+
+std::string effects_document() {
+  std::string out = "{\"items\":[";
+  bool first = true;
+  for (const effects::EffectKind& kind : effects::all_effect_kinds()) {
+    const auto flag = [](bool value) { return value ? "true" : "false"; };
+    out += (first ? "" : ",") + std::string("{\"name\":") + quote(kind.name) + ",\"summary\":" + quote(kind.summary) +
+           ",\"shardable\":" + flag(kind.shardable) + ",\"answers\":" + flag(kind.answers) +
+           ",\"control_flow\":" + flag(kind.control_flow) + "}";
+    first = false;
+  }
+  return out + "],\"next\":null}";
+}
+
+}  // namespace
+
+std::vector<Route> document_routes(Services& services, const ProcessFacts& facts) {
+  const auto open = [](std::string path, std::string operation, std::function<Response(Request&)> handler) {
+    return Route{"GET",           std::move(path), std::move(operation), BodyPolicy::kNone,
+                 RunOn::kReactor, Access::kOpen,   std::move(handler)};
+  };
+  return {
+      open("/", "getHome", [](Request&) { return html(embedded::docs_html()); }),
+      open("/docs", "getDocs", [](Request&) { return html(embedded::docs_html()); }),
+      open("/docs/errors", "getErrorCodes",
+           [](Request&) {
+             std::string out = "{\"items\":[";
+             bool first = true;
+             for (const core::ErrorRow& row : core::kErrorTable) {
+               out += (first ? "" : ",") + std::string("{\"code\":") + quote(row.word) +
+                      ",\"title\":" + quote(row.title) + "}";
+               first = false;
+             }
+             return json(200, out + "],\"next\":null}");
+           }),
+      open("/openapi.yaml", "getOpenapiYaml",
+           [](Request&) { return content(200, "application/yaml", std::string(embedded::openapi_yaml())); }),
+      open("/openapi.json", "getOpenapiJson",
+           [](Request&) { return json(200, std::string(embedded::openapi_json())); }),
+      {"GET", "/v1/info", "getInfo", BodyPolicy::kNone, RunOn::kReactor, Access::kPrincipal,
+       [&services, facts](Request&) { return json(200, info_document(services, facts)); }},
+      {"GET", "/v1/devices", "listDevices", BodyPolicy::kNone, RunOn::kReactor, Access::kPrincipal,
+       [&services](Request&) { return json(200, devices_document(services)); }},
+      {"GET", "/v1/ops", "listOps", BodyPolicy::kNone, RunOn::kReactor, Access::kPrincipal,
+       [](Request&) { return json(200, ops_document()); }},
+      {"GET", "/v1/effects", "listEffectKinds", BodyPolicy::kNone, RunOn::kReactor, Access::kPrincipal,
+       [](Request&) { return json(200, effects_document()); }},
+  };
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,27 @@
+#include "api/codecs/json.h"
+#include "api/routes/routes.h"
+
+namespace meshd::api {
+
+storage::PageRequest page_of(const Request& request) {
+  storage::PageRequest page;
+  page.limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
+  page.cursor = std::string(request.query.get("cursor").value_or(""));
+  return page;
+}
+
+Response list_response(const Request& request, const std::vector<std::string>& items, const std::string& next) {
+  std::string out = "{\"items\":[";
+  for (size_t i = 0; i < items.size(); ++i) out += (i ? "," : "") + items[i];
+  out += "],\"next\":" + (next.empty() ? "null" : quote(next)) + "}";
+  Response response = json(200, std::move(out));
+  if (next.empty()) return response;
+  std::string link = "<" + request.path + "?cursor=" + percent_encode(next);
+  for (const auto& [name, value] : request.query.parameters()) {
+    if (name != "cursor") link += "&" + percent_encode(name) + "=" + percent_encode(value);
+  }
+  response.headers.set("Link", link + ">; rel=\"next\"");
+  return response;
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,69 @@
+// /v1/meshes: meshes by content; the same mesh has the same id.
+#include "api/codecs/json.h"
+#include "api/codecs/mesh_codec.h"
+#include "api/routes/routes.h"
+#include "service/mesh/mesh_document.h"
+
+namespace meshd::api {
+namespace {
+
+mesh::Mesh read_posted(Request& request, const Services& services) {
+  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
+  core::Diagnostics wrong;
+  auto mesh = read_mesh(body, "", wrong);
+  wrong.throw_if_any("invalid_mesh");
+  registry::verify_mesh(*mesh, services.engine.options().device_count);
+  return *mesh;
+}
+
+Response with_etag(Response response, const std::string& id) {
+  response.headers.set("ETag", "\"" + id + "\"");
+  return response;
+}
+
+}  // namespace
+
+std::vector<Route> mesh_routes(Services& services) {
+  return {
+      {"POST", "/v1/meshes", "createMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         const mesh::Mesh mesh = read_posted(request, services);
+         const auto [stored, fresh] = services.meshes.put(mesh, request.principal);
+         return with_etag(json(fresh ? 201 : 200, mesh_document(stored)).with("Location", "/v1/meshes/" + stored.id),
+                          stored.id);
+       }},
+      {"GET", "/v1/meshes", "listMeshes", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         const auto page = services.meshes.list(request.principal, page_of(request));
+         std::vector<std::string> items;
+         for (const auto& stored : page.items) items.push_back(mesh_document(stored));
+         return list_response(request, items, page.next);
+       }},
+      {"GET", "/v1/meshes/{id}", "getMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         static constexpr std::string_view kKnown[] = {"view"};
+         request.query.require_known(kKnown);
+         const auto stored = services.meshes.get(request.capture("id"), request.principal);
+         const auto view = request.query.get("view");
+         if (view && *view == "text") return text(200, mesh::to_text(stored.mesh));
+         if (view && *view != "json") throw core::Error("invalid_query", "view: expected json or text");
+         return with_etag(json(200, mesh_document(stored)), stored.id);
+       }},
+      {"PATCH", "/v1/meshes/{id}", "patchMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         // A mesh never changes: the same content is taken, any other is refused (behaviour M6).
+         const auto stored = services.meshes.get(request.capture("id"), request.principal);
+         const mesh::Mesh asked = read_posted(request, services);
+         if (mesh::mesh_id(asked) != stored.id)
+           throw core::Error("mesh_immutable", "Cannot reassign attributes of a mesh; post another one");
+         return with_etag(json(200, mesh_document(stored)), stored.id);
+       }},
+      {"DELETE", "/v1/meshes/{id}", "deleteMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         services.meshes.remove(request.capture("id"), request.principal);
+         return no_content();
+       }},
+  };
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,113 @@
+// /v1/programs: program texts, read and verified when they are stored.
+#include "api/codecs/json.h"
+#include "api/codecs/mesh_codec.h"
+#include "api/routes/routes.h"
+#include "service/ops/custom_calls.h"
+#include "service/ops/op_def.h"
+
+namespace meshd::api {
+namespace {
+
+std::string parameter_json(const ir::Parameter& parameter) {
+  std::string out = "{\"dtype\":\"" + std::string(tensor::name(parameter.type.dtype())) +
+                    "\",\"shape\":" + integer_list(parameter.type.dims());
+  if (parameter.sharding) out += ",\"sharding\":" + sharding_document(parameter.sharding, parameter.type.rank(), true);
+  if (!parameter.result_info.empty()) out += ",\"name\":" + quote(parameter.result_info);
+  if (parameter.aliases_output || parameter.is_donor) out += ",\"donated\":true";
+  return out + "}";
+}
+
+// Callbacks of the program: what a request may bind.
+void effects_json(const ir::Function& main, const ir::Region& region, std::string& out) {
+  for (const ir::Op& op : region.ops) {
+    for (const ir::Region& inner : op.regions) effects_json(main, inner, out);
+    const auto* structural = std::get_if<ops::Structural>(&ops::op(op.code).body);
+    if (structural == nullptr || *structural != ops::Structural::kCustomCall) continue;
+    std::vector<ir::Type> operands, results;
+    for (const ir::ValueId id : op.operands) operands.push_back(main.type_of(id));
+    for (const ir::ValueId id : op.results) results.push_back(main.type_of(id));
+    const ops::OpView view{operands, results, &op.attributes, op.regions, &main, &op.location};
+    const auto* row = ops::find_custom_call(ops::target_of(view));
+    if (row == nullptr || row->kind != ops::CustomCallKind::kCallback) continue;
+    const ops::EffectInfo info = ops::effect_of(view);
+    out += (out.empty() ? "" : ",") + std::string("{\"callback\":") + std::to_string(info.index) +
+           ",\"ordered\":" + (info.ordered ? "true" : "false") +
+           ",\"side_effect\":" + (info.has_side_effect ? "true" : "false") +
+           ",\"answers\":" + (info.value_results.empty() ? "false" : "true") +
+           ",\"line\":" + std::to_string(op.location.line) + "}";
+  }
+}
+
+std::string program_document(const registry::StoredProgram& stored, bool with_text) {
+  std::string out = "{\"id\":" + quote(stored.id) + ",\"name\":" + quote(stored.name) +
+                    ",\"format\":\"stablehlo\",\"created\":" + quote(core::to_rfc3339(stored.created));
+  if (stored.parsed != nullptr) {
+    const compile::ParsedProgram& parsed = *stored.parsed;
+    out += ",\"arguments\":[";
+    for (size_t i = 0; i < parsed.arguments.size(); ++i) out += (i ? "," : "") + parameter_json(parsed.argument(i));
+    out += "],\"results\":[";
+    for (size_t i = 0; i < parsed.results.size(); ++i) out += (i ? "," : "") + parameter_json(parsed.result(i));
+    out += "],\"meshes\":[";
+    const auto real = compile::real_meshes(*parsed.module);
+    for (size_t i = 0; i < real.size(); ++i) {
+      out += (i ? "," : "") + std::string("{\"name\":") + quote("@" + real[i]->name) +
+             ",\"mesh\":" + quote(mesh::to_sdy(*real[i]->mesh)) + "}";
+    }
+    std::string effects;
+    effects_json(parsed.flat->main(), parsed.flat->main().body, effects);
+    out += "],\"effects\":[" + effects + "]";
+    if (with_text) out += ",\"text\":" + quote(parsed.text);
+  }
+  return out + "}";
+}
+
+}  // namespace
+
+std::vector<Route> program_routes(Services& services) {
+  return {
+      {"POST", "/v1/programs", "createProgram", BodyPolicy::kProgram, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         const std::string body = request.body().read_all(body_limit(BodyPolicy::kProgram));
+         const std::string type(request.headers.get("Content-Type").value_or("application/json"));
+         std::string format = "stablehlo", program_text, name(request.query.get("name").value_or(""));
+         if (type.starts_with("text/plain")) {
+           program_text = body;
+         } else if (type.starts_with("application/json")) {
+           core::Diagnostics wrong;
+           const Json document = Json::parse(body);
+           ObjectReader reader(document, "", wrong);
+           format = reader.string("format").value_or(format);
+           name = reader.string("name").value_or(name);
+           const auto given = reader.string("text");
+           if (!given && reader.field("text") == nullptr) reader.missing("text");
+           reader.finish();
+           wrong.throw_if_any("invalid_request");
+           program_text = *given;
+         } else {
+           throw core::Error("unsupported_media_type",
+                             "send -H 'Content-Type: application/json' with {\"format\", \"text\"}, or text/plain with "
+                             "the text itself");
+         }
+         const auto [stored, fresh] = services.programs.put(format, program_text, name, request.principal);
+         return json(fresh ? 201 : 200, program_document(stored, false)).with("Location", "/v1/programs/" + stored.id);
+       }},
+      {"GET", "/v1/programs", "listPrograms", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         const auto page = services.programs.list(request.principal, page_of(request));
+         std::vector<std::string> items;
+         for (const auto& stored : page.items) items.push_back(program_document(stored, false));
+         return list_response(request, items, page.next);
+       }},
+      {"GET", "/v1/programs/{id}", "getProgram", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         return json(200, program_document(services.programs.get(request.capture("id"), request.principal), true));
+       }},
+      {"DELETE", "/v1/programs/{id}", "deleteProgram", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         services.programs.remove(request.capture("id"), request.principal);
+         return no_content();
+       }},
+  };
+}
+
+}  // namespace meshd::api

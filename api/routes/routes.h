@@ -1,0 +1,37 @@
+// The route table, by resource: each function gives the rows of one. A handler decodes, calls one service function,
+// encodes.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "api/router.h"
+#include "api/routes/services.h"
+#include "api/server.h"
+
+namespace meshd::api {
+
+/// What the open routes tell of the process itself.
+struct ProcessFacts {
+  std::string version;
+  core::SteadyTime started;
+  std::function<bool()> is_draining;
+  std::function<ServerMetrics()> metrics;
+  std::function<int64_t()> dropped_log_lines;
+};
+
+std::vector<Route> mesh_routes(Services& services);
+std::vector<Route> array_routes(Services& services);
+std::vector<Route> program_routes(Services& services);
+std::vector<Route> session_routes(Services& services);
+std::vector<Route> job_routes(Services& services);
+std::vector<Route> health_routes(Services& services, const ProcessFacts& facts);
+std::vector<Route> document_routes(Services& services, const ProcessFacts& facts);
+
+/// The page that a list request asks for: ?limit= and ?cursor=.
+storage::PageRequest page_of(const Request& request);
+/// {"items": [...], "next": cursor or null}, with Link: rel="next".
+Response list_response(const Request& request, const std::vector<std::string>& items, const std::string& next);
+
+}  // namespace meshd::api

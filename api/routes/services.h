@@ -1,0 +1,32 @@
+// What handlers call: one reference for each service, built once in api/app.
+#pragma once
+
+#include <string>
+
+#include "service/arrays/array_store.h"
+#include "service/compile/pipeline.h"
+#include "service/core/clock.h"
+#include "service/device/engine.h"
+#include "service/effects/effect_log.h"
+#include "service/jobs/job_runner.h"
+#include "service/registry/registry.h"
+#include "service/sessions/session_store.h"
+#include "storage/store.h"
+
+namespace meshd::api {
+
+struct Services {
+  const core::Clock& clock;
+  storage::Store& store;
+  tensor::BufferPool& pool;
+  compile::Compiler& compiler;
+  device::Engine& engine;
+  arrays::ArrayStore& arrays;
+  registry::MeshRegistry& meshes;
+  registry::ProgramRegistry& programs;
+  sessions::SessionStore& sessions;
+  effects::EffectLog& log;
+  jobs::JobRunner& jobs;
+};
+
+}  // namespace meshd::api

@@ -1,0 +1,126 @@
+// /v1/sessions: a client's line, its log by page and as server-sent events, its barrier.
+#include <charconv>
+
+#include "api/codecs/job_codec.h"
+#include "api/codecs/json.h"
+#include "api/events.h"
+#include "api/routes/routes.h"
+
+namespace meshd::api {
+namespace {
+
+constexpr int64_t kEventBatch = 256;
+
+std::string session_document(const storage::SessionRow& row) {
+  std::string out = "{\"id\":" + quote(row.id) + ",\"name\":" + quote(row.name) +
+                    ",\"state\":" + quote(storage::to_string(row.state)) +
+                    ",\"jobs\":" + std::to_string(row.next_job_number - 1) +
+                    ",\"last_sequence\":" + std::to_string(row.last_sequence) +
+                    ",\"tokens\":{\"log\":" + std::to_string(row.last_sequence) +
+                    "},\"created\":" + quote(core::to_rfc3339(row.created));
+  if (row.closed) out += ",\"closed\":" + quote(core::to_rfc3339(*row.closed));
+  return out + "}";
+}
+
+bool wants_base64(const Request& request) {
+  const auto encoding = request.query.get("encoding");
+  if (encoding && *encoding != "json" && *encoding != "base64")
+    throw core::Error("invalid_query", "encoding: expected json or base64");
+  return encoding && *encoding == "base64";
+}
+
+// Where a stream goes on: Last-Event-ID of the client, else ?after=.
+int64_t cursor_of(const Request& request) {
+  const auto last = request.headers.get("Last-Event-ID");
+  if (!last || last->empty()) return request.query.integer("after", 0, 0, INT64_MAX);
+  int64_t cursor = 0;
+  const auto [end, error] = std::from_chars(last->data(), last->data() + last->size(), cursor);
+  if (error != std::errc{} || end != last->data() + last->size() || cursor < 0) {
+    throw core::Error("invalid_request", "Last-Event-ID: expected the id of an event of this stream, a whole number");
+  }
+  return cursor;
+}
+
+Response stream_events(Request& request, Services& services) {
+  const storage::SessionRow session = services.sessions.get(request.capture("id"), request.principal);
+  const bool base64 = wants_base64(request);
+  auto stream = std::make_shared<EventStream>();
+  stream->set_refill(
+      [&log = services.log, id = session.id, cursor = cursor_of(request), base64](EventStream& out) mutable {
+        while (out.has_room()) {
+          const auto batch = log.after(id, cursor, kEventBatch);
+          if (batch.empty()) return;
+          for (const storage::EffectRow& row : batch) {
+            if (!out.send(format_event(std::to_string(row.sequence), "effect", effect_document(row, base64)))) return;
+            cursor = row.sequence;
+          }
+        }
+      });
+  auto subscription = services.log.subscribe(session.id, [weak = std::weak_ptr(stream)] {
+    if (const auto alive = weak.lock()) alive->wake();
+  });
+  stream->on_close([subscription = std::move(subscription)]() mutable { subscription.reset(); });
+  return events(stream);
+}
+
+}  // namespace
+
+std::vector<Route> session_routes(Services& services) {
+  return {
+      {"POST", "/v1/sessions", "createSession", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         const std::string body = request.body().read_all(body_limit(BodyPolicy::kJson));
+         std::string name;
+         if (!body.empty()) {
+           core::Diagnostics wrong;
+           const Json document = Json::parse(body);
+           ObjectReader reader(document, "", wrong);
+           name = reader.string("name").value_or("");
+           reader.finish();
+           wrong.throw_if_any("invalid_request");
+         }
+         const storage::SessionRow row = services.sessions.create(request.principal, name);
+         return json(201, session_document(row)).with("Location", "/v1/sessions/" + row.id);
+       }},
+      {"GET", "/v1/sessions", "listSessions", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         const auto page = services.sessions.list(request.principal, page_of(request));
+         std::vector<std::string> items;
+         for (const auto& row : page.items) items.push_back(session_document(row));
+         return list_response(request, items, page.next);
+       }},
+      {"GET", "/v1/sessions/{id}", "getSession", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         return json(200, session_document(services.sessions.get(request.capture("id"), request.principal)));
+       }},
+      {"DELETE", "/v1/sessions/{id}", "deleteSession", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         services.sessions.remove(request.capture("id"), request.principal);
+         return no_content();
+       }},
+      {"GET", "/v1/sessions/{id}/effects", "listEffects", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         static constexpr std::string_view kKnown[] = {"after", "limit", "encoding"};
+         request.query.require_known(kKnown);
+         const storage::SessionRow session = services.sessions.get(request.capture("id"), request.principal);
+         const int64_t after = request.query.integer("after", 0, 0, INT64_MAX);
+         const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
+         const bool base64 = wants_base64(request);
+         const auto rows = services.log.after(session.id, after, limit);
+         std::string out = "{\"items\":[";
+         for (size_t i = 0; i < rows.size(); ++i) out += (i ? "," : "") + effect_document(rows[i], base64);
+         const bool more = static_cast<int64_t>(rows.size()) == limit;
+         return json(200, out + "],\"next\":" + (more ? quote(std::to_string(rows.back().sequence)) : "null") + "}");
+       }},
+      {"GET", "/v1/sessions/{id}/events", "streamEvents", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) { return stream_events(request, services); }},
+      {"POST", "/v1/sessions/{id}/barrier", "sessionBarrier", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         const std::string id = services.sessions.get(request.capture("id"), request.principal).id;
+         services.jobs.barrier(id);
+         return json(200, session_document(services.sessions.get(id, request.principal)));
+       }},
+  };
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,76 @@
+// infeed and outfeed: values that arrive and leave while a program runs. They are read, checked and explained; nothing
+// runs them yet.
+#include <string>
+
+#include "service/ops/checks.h"
+#include "service/ops/families.h"
+
+namespace meshd::ops {
+namespace {
+
+std::vector<ir::Type> infer_infeed(const OpView& view) {
+  expect_operand_count(view, "infeed", 1);
+  if (!view.operands[0].is_token()) reject(view, "infeed I1: operand must be a token, got " + operand_text(view, 0));
+  if (view.results.empty()) reject(view, "infeed C1: needs at least one result");
+  if (!view.results.back().is_token()) {
+    reject(view, "infeed C3: the last result must be a token, got " + ir::to_string(view.results.back()));
+  }
+  for (size_t i = 0; i + 1 < view.results.size(); ++i) {
+    if (view.results[i].is_tensor()) continue;
+    reject(view, "infeed C2: result " + std::to_string(i) + " must be a tensor, got " + ir::to_string(view.results[i]));
+  }
+  return {view.results.begin(), view.results.end()};
+}
+
+std::vector<ir::Type> infer_outfeed(const OpView& view) {
+  if (view.operands.empty() || !view.operands.back().is_token()) {
+    reject(view, "outfeed I2: the last operand must be a token, got " +
+                     operand_text(view, view.operands.empty() ? 0 : view.operands.size() - 1));
+  }
+  return agree(view, "outfeed", {ir::Type::token()});
+}
+
+std::vector<OpDef> make_rows() {
+  std::vector<OpDef> rows;
+  rows.push_back({.name = "stablehlo.infeed",
+                  .summary = "takes what the client feeds; not run yet",
+                  .example = R"(module @jit_f {
+  func.func public @main() -> tensor<4xf32> {
+    %0 = stablehlo.create_token : !stablehlo.token
+    %1:2 = "stablehlo.infeed"(%0) <{infeed_config = ""}> : (!stablehlo.token) -> (tensor<4xf32>, !stablehlo.token)
+    return %1#0 : tensor<4xf32>
+  }
+}
+)",
+                  .signature = {.operand_min = 1,
+                                .operand_max = 1,
+                                .attributes = {{"infeed_config", false, "what the feeder wants to know"},
+                                               {"layout", false, "of the results"}}},
+                  .infer = infer_infeed,
+                  .has_effect = true});
+  rows.push_back({.name = "stablehlo.outfeed",
+                  .summary = "gives values to the client; not run yet",
+                  .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.create_token : !stablehlo.token
+    %1 = "stablehlo.outfeed"(%arg0, %0) <{outfeed_config = ""}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token
+    return %arg0 : tensor<4xf32>
+  }
+}
+)",
+                  .signature = {.operand_min = 1,
+                                .operand_max = -1,
+                                .attributes = {{"outfeed_config", false, "what the taker wants to know"}}},
+                  .infer = infer_outfeed,
+                  .has_effect = true});
+  return rows;
+}
+
+}  // namespace
+
+std::span<const OpDef> feed_rows() {
+  static const std::vector<OpDef> kRows = make_rows();
+  return kRows;
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,2 @@
+add_executable(storage_bench storage_bench.cpp)
+target_link_libraries(storage_bench PRIVATE meshd_storage meshd_options)

@@ -1,0 +1,233 @@
+// storage_bench [FOLDER]: how storage does against what the disk itself can, a ratio where there is a peer. FOLDER
+// (default a temporary one) must be on the disk that is to be judged. It is held to limits L4, Q3 and
+// "metadata commit at most 2 fsyncs, lookups at least 134,000 /s, blobs at least 0.7 of a raw file".
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/storage_fixture.h"
+
+namespace meshd::testing {
+namespace {
+
+using namespace storage;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Processor time of all threads: what a rate would be with a core of our own, on a machine that others use too.
+double cpu_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+double percentile(std::vector<double>& values, double part) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[std::min(values.size() - 1, static_cast<size_t>(part * static_cast<double>(values.size())))];
+}
+
+// What the disk gives: append 4 KiB and fsync, again and again.
+double raw_fsyncs(const std::string& folder) {
+  const std::string path = folder + "/raw";
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  const std::string page(4096, 'x');
+  constexpr int kCount = 500;
+  const auto start = Clock::now();
+  for (int i = 0; i < kCount; ++i) {
+    if (::pwrite(file, page.data(), page.size(), i * 4096) < 0 || ::fsync(file) != 0) return 0;
+  }
+  const double seconds = seconds_since(start);
+  ::close(file);
+  ::unlink(path.c_str());
+  return kCount / seconds;
+}
+
+// One caller that waits for each commit.
+void single_commits(Catalog& catalog, double raw) {
+  constexpr int kCount = 1000;
+  std::vector<double> latencies;
+  const auto start = Clock::now();
+  for (int i = 0; i < kCount; ++i) {
+    const auto before = Clock::now();
+    catalog.write([&](Transaction& t) { t.insert_array(array_row("arr_single_" + std::to_string(i))); });
+    latencies.push_back(seconds_since(before));
+  }
+  const double rate = kCount / seconds_since(start);
+  std::printf("one caller: %.0f commits/s (%.2f of raw fsyncs), p50 %.0f us, p99 %.0f us\n", rate, rate / raw,
+              percentile(latencies, 0.5) * 1e6, percentile(latencies, 0.99) * 1e6);
+}
+
+// `sessions` sessions, each with `depth` appends of `rows` effects under way.
+void grouped_effects(Catalog& catalog, int sessions, int depth, int rows, double duration) {
+  for (int s = 0; s < sessions; ++s) {
+    catalog.write([&](Transaction& t) {
+      const std::string id = "ses_" + std::to_string(depth) + "_" + std::to_string(rows) + "_" + std::to_string(s);
+      t.insert_session(session_row(id));
+    });
+  }
+  const CatalogCounters before = catalog.counters();
+  std::mutex mutex;
+  std::condition_variable idle;
+  int64_t open = 0;
+  std::vector<double> latencies;
+  const double cpu = cpu_seconds();
+  const auto start = Clock::now();
+  std::function<void(int)> submit = [&](int s) {
+    const auto sent = Clock::now();
+    catalog.write_async(
+        [s, depth, rows](Transaction& t) {
+          std::vector<EffectRow> effects(static_cast<size_t>(rows),
+                                         effect_row("job_01890000-0000-7000-8000-000000000000", -1,
+                                                    "[{\"dtype\":\"float32\",\"shape\":[],\"data\":0.125}]"));
+          t.append_effects("ses_" + std::to_string(depth) + "_" + std::to_string(rows) + "_" + std::to_string(s),
+                           effects);
+        },
+        [&, s, sent](const std::exception_ptr&) {
+          const bool more = seconds_since(start) < duration;
+          {
+            const std::lock_guard<std::mutex> held(mutex);
+            latencies.push_back(seconds_since(sent));
+            if (!more) --open;
+          }
+          if (more) {
+            submit(s);
+          } else {
+            idle.notify_one();
+          }
+        });
+  };
+  for (int i = 0; i < sessions * depth; ++i) {
+    {
+      const std::lock_guard<std::mutex> held(mutex);
+      ++open;
+    }
+    submit(i % sessions);
+  }
+  std::unique_lock<std::mutex> held(mutex);
+  idle.wait(held, [&] { return open == 0; });
+  const double seconds = seconds_since(start);
+  const CatalogCounters after = catalog.counters();
+  const double transactions = static_cast<double>(after.transactions - before.transactions);
+  std::printf(
+      "%d sessions x %d under way, %d effects each: %.0f effects/s (%.0f a cpu second), %.0f transactions/s, %.1f a "
+      "commit, "
+      "ack p50 %.2f ms p99 %.2f ms, log %.1f MiB, %ld checkpoints\n",
+      sessions, depth, rows, transactions * rows / seconds, transactions * rows / (cpu_seconds() - cpu),
+      transactions / seconds, transactions / static_cast<double>(after.commits - before.commits),
+      percentile(latencies, 0.5) * 1e3, percentile(latencies, 0.99) * 1e3,
+      static_cast<double>(after.wal_bytes) / (1 << 20), static_cast<long>(after.checkpoints - before.checkpoints));
+}
+
+void lookups(Catalog& catalog) {
+  constexpr int kCount = 200'000;
+  const double cpu = cpu_seconds();
+  const auto start = Clock::now();
+  int64_t found = 0;
+  for (int i = 0; i < kCount; ++i) {
+    const std::string id = "arr_single_" + std::to_string(i % 1000);
+    found += catalog.read([&](Reader& reader) { return reader.array(id).has_value(); }) ? 1 : 0;
+  }
+  std::printf("lookups of whole array rows, one thread: %.0f /s, %.0f a cpu second (%ld found)\n",
+              kCount / seconds_since(start), kCount / (cpu_seconds() - cpu), static_cast<long>(found));
+}
+
+void blobs(Store& store, const std::string& folder) {
+  constexpr int64_t kBytes = 256 << 20;
+  const std::string piece(1 << 20, 'p');
+  for (int round = 0; round < 3; ++round) {
+    const std::string path = folder + "/raw";
+    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    auto start = Clock::now();
+    for (int64_t offset = 0; offset < kBytes; offset += 1 << 20) {
+      if (::pwrite(file, piece.data(), piece.size(), offset) < 0) return;
+    }
+    if (::fsync(file) != 0) return;
+    const double raw = seconds_since(start);
+    ::close(file);
+    ::unlink(path.c_str());
+    start = Clock::now();
+    BlobWriter writer = store.blobs().begin("bench" + std::to_string(round), kBytes);
+    for (int64_t offset = 0; offset < kBytes; offset += 1 << 20) writer.write(offset, as_bytes(piece));
+    const CommittedBlob blob = writer.commit();
+    const double ours = seconds_since(start);
+    start = Clock::now();
+    store.blobs().verify(blob.ref);
+    std::printf("blob of 256 MiB: written %.2f GB/s, raw file %.2f GB/s (ratio %.2f), read and checked %.2f GB/s\n",
+                kBytes / ours / 1e9, kBytes / raw / 1e9, raw / ours, kBytes / seconds_since(start) / 1e9);
+  }
+}
+
+void restart(const std::string& folder) {
+  {
+    OpenStore store(folder);
+    for (int batch = 0; batch < 100; ++batch) {
+      std::vector<BlobWriter> writers;
+      for (int i = 0; i < 100; ++i) {
+        writers.push_back(store->blobs().begin("arr_restart_" + std::to_string(batch * 100 + i) + ".s0", 100));
+      }
+      const std::vector<CommittedBlob> blobs = commit_blobs(std::move(writers));
+      store->catalog().write([&](Transaction& t) {
+        for (const CommittedBlob& blob : blobs) {
+          const std::string id = blob.ref.name.substr(0, blob.ref.name.find('.'));
+          t.insert_array(array_row(id));
+          t.put_shard({id, 0, 0, "0", blob.ref});
+        }
+        if (batch == 0) t.insert_session(session_row("ses_restart"));
+        for (int i = 0; i < 1000; ++i) {
+          const int64_t number = t.next_job_number("ses_restart");
+          JobRow row = job_row("job_restart_" + std::to_string(number), "ses_restart", number);
+          row.request = std::string(500, 'r');
+          row.state = number % 100 == 0 ? JobState::kRunning : number % 10 == 0 ? JobState::kQueued : JobState::kDone;
+          t.insert_job(row);
+        }
+      });
+    }
+  }
+  const auto start = Clock::now();
+  OpenStore store(folder);
+  const double opened = seconds_since(start);
+  PageRequest page{.limit = kMaxPageSize, .cursor = {}};
+  int64_t queued = 0;
+  do {
+    const auto got = store->catalog().read([&](Reader& reader) { return reader.queued_jobs(page); });
+    queued += static_cast<int64_t>(got.items.size());
+    page.cursor = got.next;
+  } while (!page.cursor.empty());
+  std::printf("restart with 10,000 arrays and 100,000 jobs: open %.3f s, list of %ld queued jobs %.3f s\n", opened,
+              static_cast<long>(queued), seconds_since(start) - opened);
+}
+
+}  // namespace
+}  // namespace meshd::testing
+
+int main(int argc, char** argv) {
+  using namespace meshd::testing;
+  const TempFolder temporary;
+  const std::string folder = argc > 1 ? argv[1] : temporary.path();
+  const double raw = raw_fsyncs(folder);
+  std::printf("raw: %.0f appends of 4 KiB with fsync /s\n", raw);
+  {
+    OpenStore store(folder + "/data");
+    single_commits(store->catalog(), raw);
+    grouped_effects(store->catalog(), 16, 1, 1, 3);
+    grouped_effects(store->catalog(), 16, 8, 1, 3);
+    grouped_effects(store->catalog(), 16, 8, 8, 3);
+    lookups(store->catalog());
+    blobs(*store, folder);
+  }
+  restart(folder + "/restart");
+  return 0;
+}
