@@ -119,6 +119,11 @@ const DictAttr& dict(const AttributeList& list, std::string_view name) {
 }
 
 std::vector<int64_t> dense_ints(const DenseAttr& dense) {
+  // Attributes that are read this way are small; a splat of a huge type is a mistake or an attack.
+  constexpr int64_t kMaxElements = int64_t{1} << 24;
+  if (dense.splat && tensor::element_count(dense.type) > kMaxElements) {
+    throw core::Error("invalid_program", "a constant of integers that is an attribute has too many elements");
+  }
   std::vector<int64_t> values = stored_ints(dense);
   if (dense.splat && !values.empty()) values.assign(static_cast<size_t>(tensor::element_count(dense.type)), values[0]);
   return values;

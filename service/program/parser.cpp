@@ -62,6 +62,7 @@ void Parser::fail(core::ErrorCode code, const Token& where, const std::string& m
 std::string_view Parser::skip_balanced() {
   const char* begin = token_.text.data();
   const Token start = token_;
+  if (!at('<') && !at('(') && !at('[') && !at('{')) expected("an opening bracket");
   std::vector<char> open;
   do {
     if (token_.is(TokenKind::kEnd)) fail("program_syntax", start, "the bracket that opens here is not closed");

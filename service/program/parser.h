@@ -150,6 +150,7 @@ class Parser {
   void pretty_while(OpDraft& draft);
   void pretty_reduce(OpDraft& draft);
   void pretty_sharding_constraint(OpDraft& draft);
+  void pretty_sdy_collective(OpDraft& draft);
   void pretty_sharding_group(OpDraft& draft);
   void pretty_propagation_barrier(OpDraft& draft);
   void pretty_manual_computation(OpDraft& draft);

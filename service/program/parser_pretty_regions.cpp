@@ -99,6 +99,16 @@ void Parser::pretty_sharding_constraint(OpDraft& draft) {
   types_behind_colon(draft);
 }
 
+void Parser::pretty_sdy_collective(OpDraft& draft) {
+  // What is moved follows from the operand's sharding and the result's; the axes in front say the same once more.
+  if (at('[')) skip_balanced();
+  draft.op.operands.push_back(value_use());
+  expect_key("out_sharding");
+  draft.op.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, false}});
+  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
+  types_behind_colon(draft);
+}
+
 void Parser::pretty_sharding_group(OpDraft& draft) {
   draft.op.operands.push_back(value_use());
   expect_key("group_id");

@@ -119,6 +119,8 @@ sharding::AxisRef Parser::axis_ref(const mesh::Mesh& mesh) {
     out.pre = signed_integer("the pre-size of a part of an axis");
     expect(')', "behind the pre-size of a part of an axis");
     out.size = signed_integer("the size of a part of an axis");
+    if (out.pre > kMaxAxisSize || out.size > kMaxAxisSize)
+      fail("invalid_program", size, "the part of an axis is too large");
     if (out.pre < 1 || out.size < 2) {
       fail("invalid_program", size, "parts of axes have pre-sizes of at least 1 and sizes of at least 2");
     }

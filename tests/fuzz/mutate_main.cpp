@@ -1,0 +1,42 @@
+// Runs a libFuzzer target without libFuzzer: mutates seed files for so many seconds. For compilers that have no
+// -fsanitize=fuzzer.
+//   parser_fuzz SECONDS SEED FILE...        a failing input is left in fuzz_last_input
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "tests/support/mutate.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    std::cerr << "usage: " << argv[0] << " SECONDS SEED FILE...\n";
+    return 2;
+  }
+  std::vector<std::string> seeds;
+  for (int i = 3; i < argc; ++i) {
+    std::stringstream content;
+    content << std::ifstream(argv[i], std::ios::binary).rdbuf();
+    seeds.push_back(content.str());
+  }
+  const uint64_t seed = std::strtoull(argv[2], nullptr, 10);
+  meshd::testing::Mutator mutator(seed, meshd::testing::stablehlo_words());
+  std::mt19937_64 choose(seed);
+  const auto stop = std::chrono::steady_clock::now() + std::chrono::seconds(std::atoi(argv[1]));
+  int64_t runs = 0;
+  for (; std::chrono::steady_clock::now() < stop; ++runs) {
+    const std::string input = mutator.mutate(seeds[choose() % seeds.size()], seeds[choose() % seeds.size()]);
+    std::ofstream("fuzz_last_input", std::ios::binary) << input;
+    const auto begin = std::chrono::steady_clock::now();
+    LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
+    if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(5)) {
+      std::cerr << "an input took more than 5 seconds\n";
+      return 1;
+    }
+  }
+  std::cout << runs << " runs\n";
+  return 0;
+}
