@@ -7,14 +7,14 @@
 #include <string>
 
 #include "service/core/locked.h"
+#include "tests/support/system_watcher.h"
 
 namespace meshd::testing {
 
-enum class FaultKind { kIo, kNoSpace };
 enum class FaultReach { kOnce, kSticky };
 
 /// Any thread.
-class FaultPlan {
+class FaultPlan final : public SystemWatcher {
  public:
   /// From now on the `nth` call (1 is the next) fails; `only` limits the count to one operation ("sync", "write", ...).
   void arm(int64_t nth, FaultReach reach, FaultKind kind, std::string only = {}) {
@@ -35,7 +35,7 @@ class FaultPlan {
   [[nodiscard]] bool fired() const {
     return state_.with([](const State& state) { return state.fired; });
   }
-  [[nodiscard]] FaultKind kind() const {
+  [[nodiscard]] FaultKind kind() const override {
     return state_.with([](const State& state) { return state.kind; });
   }
   /// How often an operation was called so far.
@@ -47,7 +47,7 @@ class FaultPlan {
   }
 
   /// Called by the layers: counts and says whether this call has to fail.
-  [[nodiscard]] bool fails(const std::string& operation) {
+  [[nodiscard]] bool fails(const std::string& operation) override {
     return state_.with([&](State& state) {
       ++state.calls[operation];
       if (!state.armed || (!state.only.empty() && state.only != operation)) return false;

@@ -7,8 +7,9 @@
 #include <numeric>
 #include <random>
 
-#include "tests/support/failing_file_system.h"
+#include "tests/support/fault_plan.h"
 #include "tests/support/storage_fixture.h"
+#include "tests/support/watched_file_system.h"
 
 namespace meshd::testing {
 namespace {
@@ -28,7 +29,7 @@ class StorageBlob : public ::testing::Test {
   }
   TempFolder folder_;
   FaultPlan plan_;
-  FailingFileSystem files_{plan_};
+  WatchedFileSystem files_{plan_};
   std::string fatal_;
   BlobStore blobs_{files_, folder_.path() + "/blobs", [this](const std::string& reason) { fatal_ = reason; }};
 };

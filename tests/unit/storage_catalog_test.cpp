@@ -6,8 +6,9 @@
 #include <latch>
 #include <thread>
 
-#include "tests/support/failing_vfs.h"
+#include "tests/support/fault_plan.h"
 #include "tests/support/storage_fixture.h"
+#include "tests/support/watched_vfs.h"
 
 namespace meshd::testing {
 namespace {
@@ -36,7 +37,7 @@ class HeldWriter {
 TEST(StorageCatalog, waiting_transactions_share_one_commit_and_one_sync) {
   const TempFolder folder;
   FaultPlan plan;
-  const FailingVfs vfs(plan);
+  const WatchedVfs vfs(plan);
   Database database({folder.path() + "/meshd.db", vfs.name(), [](const std::string&) {}});
   Catalog catalog(database);
   constexpr int kTransactions = 200;

@@ -6,8 +6,9 @@
 #include <fstream>
 
 #include "storage/migrations.h"
-#include "tests/support/failing_vfs.h"
+#include "tests/support/fault_plan.h"
 #include "tests/support/storage_fixture.h"
+#include "tests/support/watched_vfs.h"
 
 namespace meshd::testing {
 namespace {
@@ -115,7 +116,7 @@ TEST(StorageDatabase, damage_found_after_an_unclean_end_refuses_the_start) {
 
 TEST(StorageDatabase, migration_cut_off_leaves_no_half_schema) {
   FaultPlan plan;
-  const FailingVfs vfs(plan);
+  const WatchedVfs vfs(plan);
   int64_t nth = 1;
   for (;; ++nth) {
     const TempFolder folder;

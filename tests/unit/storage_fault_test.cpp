@@ -6,9 +6,10 @@
 #include <filesystem>
 #include <set>
 
-#include "tests/support/failing_file_system.h"
-#include "tests/support/failing_vfs.h"
+#include "tests/support/fault_plan.h"
 #include "tests/support/storage_fixture.h"
+#include "tests/support/watched_file_system.h"
+#include "tests/support/watched_vfs.h"
 
 namespace meshd::testing {
 namespace {
@@ -106,8 +107,8 @@ class StorageFaults : public ::testing::TestWithParam<std::tuple<FaultReach, Fau
 TEST_P(StorageFaults, nth_call_failing_loses_nothing_that_was_acknowledged) {
   const auto [reach, kind] = GetParam();
   FaultPlan plan;
-  FailingFileSystem files(plan);
-  const FailingVfs vfs(plan);
+  WatchedFileSystem files(plan);
+  const WatchedVfs vfs(plan);
   const core::SystemClock clock;
   int64_t nth = 1;
   int fatal_runs = 0;
@@ -152,8 +153,8 @@ INSTANTIATE_TEST_SUITE_P(All, StorageFaults,
 
 TEST(StorageFault, opening_with_the_nth_call_failing_is_clean) {
   FaultPlan plan;
-  FailingFileSystem files(plan);
-  const FailingVfs vfs(plan);
+  WatchedFileSystem files(plan);
+  const WatchedVfs vfs(plan);
   const core::SystemClock clock;
   const TempFolder folder(TempFolder::Where::kMemory);
   {
@@ -178,7 +179,7 @@ TEST(StorageFault, opening_with_the_nth_call_failing_is_clean) {
 
 TEST(StorageFault, full_disk_is_an_error_of_its_own_and_reads_go_on) {
   FaultPlan plan;
-  const FailingVfs vfs(plan);
+  const WatchedVfs vfs(plan);
   const TempFolder folder;
   std::string fatal;
   Database database({folder.path() + "/meshd.db", vfs.name(), [&](const std::string& reason) { fatal = reason; }});
@@ -198,7 +199,7 @@ TEST(StorageFault, full_disk_is_an_error_of_its_own_and_reads_go_on) {
 
 TEST(StorageFault, sync_that_fails_while_committing_is_fatal_and_never_repeated) {
   FaultPlan plan;
-  const FailingVfs vfs(plan);
+  const WatchedVfs vfs(plan);
   const TempFolder folder;
   int fatal = 0;
   {
@@ -218,7 +219,7 @@ TEST(StorageFault, sync_that_fails_while_committing_is_fatal_and_never_repeated)
 
 TEST(StorageFault, checkpoint_that_cannot_sync_is_fatal) {
   FaultPlan plan;
-  const FailingVfs vfs(plan);
+  const WatchedVfs vfs(plan);
   const TempFolder folder;
   int fatal = 0;
   Database database({folder.path() + "/meshd.db", vfs.name(), [&](const std::string&) { ++fatal; }});
