@@ -60,6 +60,7 @@ struct Slot {
 struct Place {
   SlotId slot = -1;
   MapId map = kIdentity;
+  int64_t first = 0;  ///< the slot's first_place
 };
 
 /// A value that is stored (fused ones are not). `slot` is -1 for values that never reach memory.
@@ -79,7 +80,7 @@ struct PlanValue {
 struct MeetingCall {
   int64_t shard = 0;                          ///< of the step
   const std::byte* const* sources = nullptr;  ///< as Meeting::sources[shard]
-  const bool* packed = nullptr;               ///< source i came as a message and holds its block alone; null: none did
+  const char* packed = nullptr;               ///< source i came as a message and holds its block alone; null: none did
   std::byte* const* results = nullptr;
   int64_t begin = 0;  ///< range of units
   int64_t end = 0;
@@ -161,8 +162,8 @@ struct PlanEffect {
 
 /// Bytes, known before the run and equal to what a run allocates or holds.
 struct PlanMemory {
-  int64_t arguments = 0;  ///< arguments that are not donated, all distinct shards
-  int64_t donated = 0;    ///< donated ones
+  int64_t arguments = 0;  ///< all arguments, all distinct shards
+  int64_t donated = 0;    ///< of these, donated ones
   int64_t constants = 0;  ///< kept by the plan, shared by its runs
   int64_t arena = 0;
   int64_t own = 0;      ///< buffers that may leave as results and take no argument's buffer
@@ -172,9 +173,9 @@ struct PlanMemory {
 };
 
 struct PlanOptions {
-  /// Argument positions that may be overwritten. Absent entry in `donate` means no.
+  /// Positions of arguments that may be overwritten.
   std::vector<int64_t> donate;
-  /// True: arguments that the text gives up (LocalParameter::is_donated or aliases) may be overwritten too.
+  /// True: those that the program's parameters say (LocalParameter::is_donated), too.
   bool donate_as_text_says = false;
   /// How many calls of one kernel may run at once (scratch is planned for that many): EngineOptions::threads.
   int threads = 1;
@@ -200,9 +201,12 @@ struct Plan {
   int64_t step_count = 0;   ///< static, over all blocks
   bool has_loops = false;   ///< the number of steps run depends on data
   double estimated_ns = 0;  ///< one thread, loops counted once
+  std::vector<double>
+      device_share;  ///< by flat device: its part of the estimated work; a shared shard is its first device's
   int threads = 1;
+  int64_t scratch_bytes = 0;  ///< of one kernel call, a multiple of 64
   PlanMemory memory;
-  /// Arena, results, scratch, and arguments that stay: the most bytes that are alive because of a run.
+  /// Arguments, arena, results that take no argument's buffer, scratch: the most bytes that are alive because of a run.
   int64_t peak_bytes = 0;
   std::vector<std::string> warnings;  ///< donated arguments that no result can take, with dtype and shape
 

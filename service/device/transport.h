@@ -29,10 +29,10 @@ class Transport {
   /// Sends bytes to rank `peer`; they are copied or sent before it returns.
   virtual void post(int peer, const MessageKey& key, std::span<const std::byte> bytes) = 0;
   /// Calls `completion` (on any thread, perhaps at once) when the message of that key from `peer` stands in `buffer`.
-  /// The buffer must live until then, or until forget().
+  /// The buffer must live as long as `completion` does: let that own it.
   virtual void expect(int peer, const MessageKey& key, std::span<std::byte> buffer,
                       std::function<void()> completion) = 0;
-  /// Drops what came or is expected for a run that is over; returns when no completion of it is being called.
+  /// Drops what came or is expected for a run that is over.
   virtual void forget(uint64_t run) = 0;
 };
 

@@ -13,6 +13,8 @@ using Bytes = std::vector<std::byte>;
 
 /// Steps that are added one after another before they become a leaf of the tree.
 constexpr int64_t kLeafSteps = 64;
+/// Fewer lanes than these are not worth a padded vector.
+constexpr int64_t kFewLanes = 16;
 /// Values that are widened at once.
 constexpr int64_t kWidenLanes = 1024;
 
@@ -78,9 +80,7 @@ class FoldAccumulator final : public Accumulator {
     alignas(16) std::array<std::byte, 16> first{};
     fold_.start_init(init.data(), first.data(), 1);
     partial_.resize(static_cast<size_t>(lanes_ * sum_bytes_));
-    for (int64_t i = 0; i < lanes_; ++i) {
-      std::memcpy(partial_.data() + i * sum_bytes_, first.data(), static_cast<size_t>(sum_bytes_));
-    }
+    repeat_element(first.data(), sum_bytes_, partial_.data(), lanes_);
     if (has_any) combine(partial_.data(), sums_.data(), partial_.data(), lanes_);
     const std::byte* const from = partial_.data();
     fold_.finish(&from, results[0] + start * element_bytes_, lanes_);
@@ -118,7 +118,7 @@ class FoldAccumulator final : public Accumulator {
 
   void combine(const std::byte* a, const std::byte* b, std::byte* to, int64_t count) const {
     const std::array<const std::byte*, 2> operands = {a, b};
-    fold_.combine(operands.data(), to, count);
+    (count < kFewLanes ? fold_.combine_few : fold_.combine)(operands.data(), to, count);
   }
 
   /// Brings everything into sums_; says whether there is anything.

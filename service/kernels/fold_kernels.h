@@ -16,13 +16,14 @@ namespace meshd::kernels {
 struct FoldKernels {
   tensor::DType value = tensor::DType::kFloat32;  ///< the type values are folded from (narrow types are widened first)
   tensor::DType accumulator = tensor::DType::kFloat32;  ///< the type they are folded in
-  bool rounds = false;                ///< each step rounds in the accumulator's type: long runs need a tree
-  ScalarKernel widen = nullptr;       ///< element type -> value; null when they are the same
-  ScalarKernel start = nullptr;       ///< (values) -> accumulators
-  ScalarKernel fold = nullptr;        ///< (accumulators, values) -> accumulators, lane by lane
-  ScalarKernel combine = nullptr;     ///< (accumulators, accumulators) -> accumulators, lane by lane
-  ScalarKernel finish = nullptr;      ///< accumulators -> elements
-  ScalarKernel start_init = nullptr;  ///< elements -> accumulators
+  bool rounds = false;                 ///< each step rounds in the accumulator's type: long runs need a tree
+  ScalarKernel widen = nullptr;        ///< element type -> value; null when they are the same
+  ScalarKernel start = nullptr;        ///< (values) -> accumulators
+  ScalarKernel fold = nullptr;         ///< (accumulators, values) -> accumulators, lane by lane
+  ScalarKernel combine = nullptr;      ///< (accumulators, accumulators) -> accumulators, lane by lane
+  ScalarKernel combine_few = nullptr;  ///< the same, element by element
+  ScalarKernel finish = nullptr;       ///< accumulators -> elements
+  ScalarKernel start_init = nullptr;   ///< elements -> accumulators
   /// Values (groups, count, lanes) folded over count, which is at least 1: accumulators (groups, lanes). At most 64
   /// lanes.
   void (*segments)(const std::byte* values, int64_t groups, int64_t count, int64_t lanes,

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
+#include "service/kernels/float_functors.h"
 #include "service/kernels/fold_kernels.h"
 #include "service/kernels/lane_loop.h"
 
@@ -22,6 +24,10 @@ struct FoldStart {
 template <class Acc>
 using FoldLanes = std::array<Acc, static_cast<size_t>(kBlockLanes)>;
 
+template <class Op, class Acc, class Value>
+inline constexpr bool kSumsFloatsInDouble =
+    std::is_same_v<Op, Add<double>>&& std::is_same_v<Acc, double>&& std::is_same_v<Value, float>;
+
 /// One segment of one lane: a short one from left to right, a long one in 64 lanes that are folded in a tree at the
 /// end.
 template <class Op, class Acc, class Value>
@@ -35,6 +41,16 @@ template <class Op, class Acc, class Value>
   alignas(64) FoldLanes<Acc> lanes;
   for (int64_t j = 0; j < kLanes; ++j) lanes[static_cast<size_t>(j)] = static_cast<Acc>(from[j]);
   int64_t i = kLanes;
+  if constexpr (kSumsFloatsInDouble<Op, Acc, Value>) {
+    // Four values become one before they are widened: two roundings of floats, and a quarter of the conversions.
+    for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+      for (int64_t j = 0; j < kLanes; ++j) {
+        const Value* const four = from + i + j;
+        const Value sum = (four[0] + four[kLanes]) + (four[2 * kLanes] + four[3 * kLanes]);
+        lanes[static_cast<size_t>(j)] += static_cast<Acc>(sum);
+      }
+    }
+  }
   for (; i + kLanes <= count; i += kLanes) {
     for (int64_t j = 0; j < kLanes; ++j) {
       Acc& lane = lanes[static_cast<size_t>(j)];
@@ -114,6 +130,7 @@ FoldKernels fold_loops() {
   kernels.start = vector_kernel<FoldStart<Acc, Value>, Acc, Value>();
   kernels.fold = vector_kernel<FoldInto<Op, Acc, Value>, Acc, Acc, Value>();
   kernels.combine = vector_kernel<Op, Acc, Acc, Acc>();
+  kernels.combine_few = call_kernel<Op, Acc, Acc, Acc>();
   kernels.segments = fold_segments_base<Op, Acc, Value>;
 #if defined(__x86_64__)
   if (cpu_level() == CpuLevel::kV3) kernels.segments = fold_segments_v3<Op, Acc, Value>;

@@ -49,11 +49,12 @@ void run_pointwise(const FusedLoop& loop, const FusedPlan& plan, const FusedCall
   const TileProgram& program = loop.program;
   TileScratch scratch(program, plan.layout, std::min(plan.tile, end - at));
   TileReader reader(plan.region, scratch);
-  set_bases(reader, loop, call, tensor::Dims(loop.inputs.size(), 0));
+  set_bases(reader, loop, call, {});
   const std::vector<OutputWay> ways = ways_of(loop, plan, call);
   const auto element_bytes = [&](size_t k) { return tensor::size_bytes(program.registers[program.outputs[k]]); };
   const int64_t inner = plan.region.dims.empty() ? 1 : plan.region.dims.back();
   const bool by_rows = plan.region.dims.size() > 1 && inner >= plan.tile;
+  const bool prefetches = plan.streams && !by_rows;
   while (at < end) {
     int64_t count = std::min(plan.tile, end - at);
     if (by_rows) count = std::min(count, inner - at % inner);
@@ -61,7 +62,10 @@ void run_pointwise(const FusedLoop& loop, const FusedPlan& plan, const FusedCall
     for (size_t k = 0; k < ways.size(); ++k) {
       if (ways[k] == OutputWay::kDirect) scratch.bind(program.outputs[k], call.results[k] + at * element_bytes(k));
     }
-    run_tile(program, scratch, count);
+    if (prefetches)
+      run_tile(program, scratch, count, reader.ranges(at + count, std::min(plan.tile, end - at - count)));
+    else
+      run_tile(program, scratch, count);
     for (size_t k = 0; k < ways.size(); ++k) {
       if (ways[k] == OutputWay::kDirect) continue;
       const std::byte* const from = scratch.reg(program.outputs[k]);

@@ -144,13 +144,14 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
 void set_bases(TileReader& reader, const FusedLoop& loop, const FusedCall& call, const tensor::Dims& places) {
   for (size_t i = 0; i < loop.inputs.size(); ++i) {
     const FusedInput& input = loop.inputs[i];
+    const int64_t place = places.empty() ? 0 : places[i];
     if (input.kind == FusedInput::Kind::kIota) {
       const int64_t first = call.dim_offsets == nullptr ? 0 : call.dim_offsets[input.iota_dim];
-      reader.set_base(i, first + places[i]);
+      reader.set_base(i, first + place);
       continue;
     }
     const int64_t bytes = tensor::size_bytes(loop.program.registers[i]);
-    reader.set_base(i, call.operands[input.operand] + (input.offset + places[i]) * bytes);
+    reader.set_base(i, call.operands[input.operand] + (input.offset + place) * bytes);
   }
 }
 

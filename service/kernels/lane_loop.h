@@ -28,6 +28,9 @@ template <class Op, class R, class... A, size_t... I>
   }
 }
 
+/// Writes `count` copies of an element of 1, 2, 4, 8 or 16 bytes; the element may lie right before them.
+void repeat_element(const std::byte* element, int64_t element_bytes, std::byte* to, int64_t count);
+
 /// Runs `kernel` on lanes [begin, begin + rest) by way of a block of memory padded with copies of the last lane, rest <
 /// kBlockLanes. The bytes of one element of each operand and of the result are given.
 void run_padded_block(ScalarKernel kernel, std::initializer_list<size_t> operand_bytes, size_t result_bytes,

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "service/kernels/accumulator.h"
+#include "service/kernels/lane_loop.h"
 
 namespace meshd::kernels {
 namespace {
@@ -56,9 +57,7 @@ class ReducerAccumulator final : public Accumulator {
   void finish(const ValueRows& init, std::byte* const* results, int64_t start) override {
     for (size_t k = 0; k < bytes_.size(); ++k) {
       partial_[k].resize(std::max(partial_[k].size(), static_cast<size_t>(lanes_ * bytes_[k])));
-      for (int64_t i = 0; i < lanes_; ++i) {
-        std::memcpy(partial_[k].data() + i * bytes_[k], init[k], static_cast<size_t>(bytes_[k]));
-      }
+      repeat_element(init[k], bytes_[k], partial_[k].data(), lanes_);
     }
     if (!is_empty_) combine(rows_of(partial_, 0), rows_of(sums_, 0), 0, lanes_);
     const std::vector<Bytes>& from = is_empty_ ? partial_ : sums_;

@@ -158,6 +158,25 @@ int operand_count(ScalarOp op) { return row_of(op).operands; }
 
 std::string_view name(ScalarOp op) { return row_of(op).name; }
 
+bool is_lane_by_lane(ScalarOp op, DType in) {
+  switch (op) {
+    case ScalarOp::kRemainder:
+    case ScalarOp::kErfInv:
+    case ScalarOp::kLgamma:
+    case ScalarOp::kDigamma:
+    case ScalarOp::kBesselI0e:
+    case ScalarOp::kBesselI1e:
+    case ScalarOp::kZeta:
+    case ScalarOp::kPolygamma:
+      return true;
+    case ScalarOp::kDivide:
+    case ScalarOp::kPower:
+      return !tensor::is_float(in);
+    default:
+      return tensor::is_complex(in) && (op < ScalarOp::kReal || op > ScalarOp::kConj);
+  }
+}
+
 DType result_dtype(ScalarOp op, DType in) {
   if ((op >= ScalarOp::kCompareEq && op <= ScalarOp::kTotalGe) || op == ScalarOp::kIsFinite) return DType::kBool;
   if (op == ScalarOp::kComplex) return in == DType::kFloat64 ? DType::kComplex128 : DType::kComplex64;

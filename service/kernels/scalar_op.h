@@ -110,6 +110,9 @@ using ScalarKernel = void (*)(const std::byte* const* operands, std::byte* resul
 /// `out`; null when there is none (the caller answers unsupported_dtype). Pure; any thread.
 ScalarKernel find_scalar_kernel(ScalarOp op, tensor::DType in, tensor::DType out);
 
+/// Whether that kernel calls a function for each element, so that an element more costs a call more.
+bool is_lane_by_lane(ScalarOp op, tensor::DType in);
+
 /// Result dtype of `op` on operands of dtype `in` (kConvert, kBitcast: not defined here).
 tensor::DType result_dtype(ScalarOp op, tensor::DType in);
 

@@ -72,6 +72,7 @@ uint16_t TileProgram::emit(ScalarOp op, std::initializer_list<uint16_t> operands
   TileInstruction instruction;
   instruction.op = op;
   instruction.kernel = find_scalar_kernel(op, in, out);
+  instruction.is_lane_by_lane = is_lane_by_lane(op, in);
   if (instruction.kernel == nullptr) throw unsupported(name(op), in, out);
   std::copy(operands.begin(), operands.end(), instruction.operands.begin());
   instruction.result = add_register(out);
@@ -151,38 +152,92 @@ TileLayout::TileLayout(const TileProgram& program) : offsets_(program.registers.
 TileScratch::TileScratch(const TileProgram& program, int64_t lanes)
     : TileScratch(program, TileLayout(program), lanes) {}
 
+namespace {
+
+/// Lanes [count, padded) become copies of the last one.
+void pad_lanes(std::byte* lanes, int64_t element_bytes, int64_t count, int64_t padded) {
+  std::byte* const end = lanes + count * element_bytes;
+  repeat_element(end - element_bytes, element_bytes, end, padded - count);
+}
+
+void run_instruction(const TileProgram& program, const TileInstruction& instruction, TileScratch& scratch,
+                     int64_t count) {
+  const std::array<const std::byte*, 3> operands = {
+      scratch.reg(instruction.operands[0]), scratch.reg(instruction.operands[1]), scratch.reg(instruction.operands[2])};
+  std::byte* const result = scratch.reg(instruction.result);
+  if (instruction.kernel != nullptr) {
+    instruction.kernel(operands.data(), result, count);
+  } else {
+    reduce_precision(program.registers[instruction.result], instruction.exponent_bits, instruction.mantissa_bits,
+                     operands[0], result, count);
+  }
+}
+
+/// A tile that ends within a block of lanes: everything happens in the registers' own memory, where there is room for
+/// the block.
+void run_ragged_tile(const TileProgram& program, TileScratch& scratch, int64_t count) {
+  const int64_t padded = (count + kBlockLanes - 1) / kBlockLanes * kBlockLanes;
+  const auto bytes_of = [&](uint16_t reg) { return tensor::size_bytes(program.registers[reg]); };
+  for (uint16_t reg = 0; reg < program.input_count; ++reg) {
+    std::byte* const home = scratch.home(reg);
+    if (scratch.reg(reg) != home) std::memcpy(home, scratch.reg(reg), static_cast<size_t>(count * bytes_of(reg)));
+    scratch.bind(reg, home);
+    pad_lanes(home, bytes_of(reg), count, padded);
+  }
+  for (const TileInstruction& instruction : program.instructions) {
+    std::byte* const bound = scratch.reg(instruction.result);
+    std::byte* const home = scratch.home(instruction.result);
+    scratch.bind(instruction.result, home);
+    const int64_t element_bytes = bytes_of(instruction.result);
+    run_instruction(program, instruction, scratch, instruction.is_lane_by_lane ? count : padded);
+    if (instruction.is_lane_by_lane) pad_lanes(home, element_bytes, count, padded);
+    if (bound == home) continue;
+    // An output of the caller's: it gets its lanes, and later instructions read the register.
+    std::memcpy(bound, home, static_cast<size_t>(count * element_bytes));
+  }
+}
+
+}  // namespace
+
 TileScratch::TileScratch(const TileProgram& program, const TileLayout& layout, int64_t lanes)
-    : lanes_((lanes + kBlockLanes - 1) / kBlockLanes * kBlockLanes), pointers_(program.registers.size()) {
+    : lanes_((lanes + kBlockLanes - 1) / kBlockLanes * kBlockLanes),
+      registers_(program.registers.size()),
+      pointers_(2 * program.registers.size()) {
   constexpr uintptr_t kAlignment = 64;
   storage_ =
       std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(layout.lane_bytes() * lanes_) + kAlignment);
   const auto address = reinterpret_cast<uintptr_t>(storage_.get());
   std::byte* const base = storage_.get() + (kAlignment - address % kAlignment) % kAlignment;
-  for (size_t reg = 0; reg < pointers_.size(); ++reg) {
+  for (size_t reg = 0; reg < registers_; ++reg) {
     const int64_t offset = layout.offset(static_cast<uint16_t>(reg));
     pointers_[reg] = offset < 0 ? nullptr : base + offset * lanes_;
+    pointers_[registers_ + reg] = pointers_[reg];
   }
   for (const TileConstant& constant : program.constants) {
-    const auto bytes = static_cast<size_t>(tensor::size_bytes(program.registers[constant.reg]));
-    std::byte* const lane = pointers_[constant.reg];
-    for (int64_t i = 0; i < lanes_; ++i) {
-      std::memcpy(lane + static_cast<size_t>(i) * bytes, constant.element.data(), bytes);
+    repeat_element(constant.element.data(), tensor::size_bytes(program.registers[constant.reg]),
+                   pointers_[constant.reg], lanes_);
+  }
+}
+
+void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count, std::span<const MemoryRange> soon) {
+  constexpr int64_t kLineBytes = 64;
+  const auto parts = static_cast<int64_t>(program.instructions.size());
+  if (count % kBlockLanes != 0 || parts == 0) return run_tile(program, scratch, count);
+  for (int64_t part = 0; part < parts; ++part) {
+    for (const MemoryRange& range : soon) {
+      const int64_t lines = (range.bytes + kLineBytes - 1) / kLineBytes;
+      for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line) {
+        __builtin_prefetch(range.begin + line * kLineBytes);
+      }
     }
+    run_instruction(program, program.instructions[static_cast<size_t>(part)], scratch, count);
   }
 }
 
 void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count) {
+  if (count % kBlockLanes != 0) return run_ragged_tile(program, scratch, count);
   for (const TileInstruction& instruction : program.instructions) {
-    const std::array<const std::byte*, 3> operands = {scratch.reg(instruction.operands[0]),
-                                                      scratch.reg(instruction.operands[1]),
-                                                      scratch.reg(instruction.operands[2])};
-    std::byte* const result = scratch.reg(instruction.result);
-    if (instruction.kernel != nullptr) {
-      instruction.kernel(operands.data(), result, count);
-    } else {
-      reduce_precision(program.registers[instruction.result], instruction.exponent_bits, instruction.mantissa_bits,
-                       operands[0], result, count);
-    }
+    run_instruction(program, instruction, scratch, count);
   }
 }
 

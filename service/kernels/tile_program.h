@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "service/kernels/scalar_op.h"
@@ -20,6 +21,8 @@ struct TileInstruction {
   ScalarKernel kernel = nullptr;
   std::array<uint16_t, 3> operands{};
   uint16_t result = 0;
+  /// Whether lanes that nobody needs should be left out, because the kernel calls a function for each.
+  bool is_lane_by_lane = false;
   /// reduce_precision needs two numbers; kernel is then null and these are used.
   int exponent_bits = 0;
   int mantissa_bits = 0;
@@ -28,7 +31,7 @@ struct TileInstruction {
 /// A constant held by a register: one element, repeated over the lanes before the first instruction.
 struct TileConstant {
   uint16_t reg = 0;
-  std::array<std::byte, 16> element{};
+  alignas(16) std::array<std::byte, 16> element{};
 };
 
 /// Registers 0..input_count-1 are inputs. Every register is written at most once. Immutable once built; any thread.
@@ -73,6 +76,8 @@ class TileLayout {
 };
 
 /// Memory for the registers of one executing tile. One thread.
+/// Lanes are rounded up to whole blocks of vectors, and what lies behind the last lane of a tile is computed along with
+/// it: no instruction has a tail of its own.
 class TileScratch {
  public:
   TileScratch(const TileProgram& program, int64_t lanes);
@@ -80,6 +85,8 @@ class TileScratch {
   TileScratch(const TileProgram& program, const TileLayout& layout, int64_t lanes);
   /// Lanes of register `reg`.
   [[nodiscard]] std::byte* reg(uint16_t reg) { return pointers_[reg]; }
+  /// The register's own memory, whatever it is bound to.
+  [[nodiscard]] std::byte* home(uint16_t reg) { return pointers_[registers_ + reg]; }
   /// Points an input or output register at memory of the caller instead (it must hold `count` lanes when run).
   void bind(uint16_t reg, std::byte* memory) { pointers_[reg] = memory; }
   [[nodiscard]] int64_t lanes() const { return lanes_; }
@@ -87,11 +94,21 @@ class TileScratch {
  private:
   int64_t lanes_;
   std::unique_ptr<std::byte[]> storage_;
-  std::vector<std::byte*> pointers_;
+  size_t registers_;
+  std::vector<std::byte*> pointers_;  ///< where registers are, then where their own memory is
 };
 
 /// Runs all instructions over `count` <= lanes lanes; inputs must be in their registers. Results stand in
 /// program.outputs' registers.
 void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count);
+
+/// Memory that is about to be read.
+struct MemoryRange {
+  const std::byte* begin = nullptr;
+  int64_t bytes = 0;
+};
+
+/// The same; between instructions it asks for memory that the next tile will read, so that neither waits for the other.
+void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count, std::span<const MemoryRange> soon);
 
 }  // namespace meshd::kernels

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "service/kernels/lane_loop.h"
+
 namespace meshd::kernels {
 namespace {
 
@@ -16,9 +18,7 @@ template <class T>
 void copy_strided(const std::byte* from, int64_t stride, std::byte* to, int64_t count) {
   const T* const source = reinterpret_cast<const T*>(from);
   T* const target = reinterpret_cast<T*>(to);
-  if (stride == 0) {
-    std::fill_n(target, count, *source);
-  } else if (stride == 1) {
+  if (stride == 1) {
     std::memcpy(target, source, static_cast<size_t>(count) * sizeof(T));
   } else {
     for (int64_t i = 0; i < count; ++i) target[i] = source[i * stride];
@@ -132,8 +132,20 @@ void TileReader::read(int64_t start, int64_t count) {
   for (size_t i = 0; i < states_.size(); ++i) read_input(region_.inputs[i], states_[i], start, count);
 }
 
+std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
+  ranges_.clear();
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (!states_[i].is_dense) continue;
+    const int64_t element_bytes = tensor::size_bytes(region_.inputs[i].dtype);
+    ranges_.push_back({states_[i].memory + start * element_bytes, count * element_bytes});
+  }
+  return ranges_;
+}
+
 void TileReader::read_input(const RegionInput& input, State& state, int64_t start, int64_t count) {
   const int64_t element_bytes = tensor::size_bytes(input.dtype);
+  // A tile that ends within a block overwrites what lies behind its lanes in the registers' own memory (run_tile).
+  const bool is_ragged = count % kBlockLanes != 0;
   if (state.is_dense) {
     // Registers are only read, so lending them memory that must not change is safe.
     scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + start * element_bytes);
@@ -145,11 +157,12 @@ void TileReader::read_input(const RegionInput& input, State& state, int64_t star
       for_each_row(region_.dims, input.strides, start, count, [&](int64_t place, int64_t, int64_t, int64_t) {
         scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + place * element_bytes);
       });
+      if (is_ragged) state.filled_count = 0;
       return;
     }
   }
   scratch_.bind(input.reg, state.home);
-  // A splat of one lane serves any number of lanes if it has been filled that far.
+  constexpr int64_t kOneElement = -1;
   int64_t phase = start % state.period;
   const std::byte* memory = state.memory;
   int64_t first_value = state.first_value;
@@ -162,17 +175,18 @@ void TileReader::read_input(const RegionInput& input, State& state, int64_t star
       else
         memory += place * element_bytes;
     });
-    phase = -2;
+    phase = kOneElement;
   }
-  if (state.filled_memory == memory && state.filled_value == first_value && state.filled_phase == phase &&
-      state.filled_count >= count) {
-    return;
+  const bool is_filled = state.filled_memory == memory && state.filled_value == first_value &&
+                         state.filled_phase == phase && state.filled_count >= count;
+  if (!is_filled) {
+    gather(input, state, start, count);
+    state.filled_memory = memory;
+    state.filled_value = first_value;
+    state.filled_phase = phase;
+    state.filled_count = count;
   }
-  gather(input, state, start, count);
-  state.filled_memory = memory;
-  state.filled_value = first_value;
-  state.filled_phase = phase;
-  state.filled_count = count;
+  if (is_ragged && phase != kOneElement) state.filled_count = count;
 }
 
 void TileReader::gather(const RegionInput& input, const State& state, int64_t start, int64_t count) {
@@ -180,6 +194,10 @@ void TileReader::gather(const RegionInput& input, const State& state, int64_t st
     const int64_t element_bytes = tensor::size_bytes(input.dtype);
     for_each_row(region_.dims, input.strides, start, count,
                  [&](int64_t place, int64_t stride, int64_t lane, int64_t piece) {
+                   if (stride == 0) {
+                     return repeat_element(state.memory + place * element_bytes, element_bytes,
+                                           state.home + lane * element_bytes, piece);
+                   }
                    copy_strided(element_bytes, state.memory + place * element_bytes, stride,
                                 state.home + lane * element_bytes, piece);
                  });

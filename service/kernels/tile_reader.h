@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "service/kernels/tile_program.h"
@@ -44,6 +45,10 @@ class TileReader {
   /// Makes the registers of all inputs hold lanes [start, start + count) of the region in row-major order.
   void read(int64_t start, int64_t count);
 
+  /// The memory of lanes [start, start + count) of dense inputs, to be asked for while another tile is computed. Valid
+  /// until the next call.
+  std::span<const MemoryRange> ranges(int64_t start, int64_t count);
+
  private:
   struct State {
     const std::byte* memory = nullptr;
@@ -54,7 +59,7 @@ class TileReader {
     // What the register's own memory holds now.
     const std::byte* filled_memory = nullptr;
     int64_t filled_value = 0;
-    int64_t filled_phase = -1;
+    int64_t filled_phase = 0;
     int64_t filled_count = 0;
     ScalarKernel from_int64 = nullptr;
   };
@@ -65,6 +70,7 @@ class TileReader {
   const Region& region_;
   TileScratch& scratch_;
   std::vector<State> states_;
+  std::vector<MemoryRange> ranges_;
   std::vector<int64_t> counted_;  ///< lanes of an iota before conversion
 };
 

@@ -27,6 +27,10 @@ std::span<const OpDef> sharding_rows();
 std::span<const OpDef> collective_rows();
 /// transpose, slice, pad, concatenate, iota, ...: elements moved, not computed.
 std::span<const OpDef> movement_rows();
+/// dot_general, dot.
+std::span<const OpDef> dot_rows();
+/// reduce.
+std::span<const OpDef> reduce_rows();
 /// stablehlo.custom_call; what stands behind its targets is in custom_calls.h.
 std::span<const OpDef> custom_call_rows();
 

@@ -1,0 +1,141 @@
+// A plan while it is being made: steps in order with values instead of places. The stages, each a file:
+//   widen      values assigned under divergent control flow vary at least as the condition does
+//   draft      what nobody reads is dropped; control flow becomes blocks with carried variables and copies
+//   fusion     pointwise chains of a block become one step each
+//   storage    lifetimes, sharing of memory (copies vanish, steps write in place, donated arguments become results),
+//   arena offsets plan       steps with places, kernels and costs
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "service/compile/plan.h"
+#include "service/compile/tables.h"
+
+namespace meshd::compile {
+
+using partition::LocalId;
+using partition::LocalOp;
+
+/// A value of the local program, or a variable that draft added (what a loop carries, what branches write).
+struct DraftValue {
+  tensor::TensorType type;
+  bool is_tensor = true;
+  tensor::Dims logical_dims;
+  std::vector<std::vector<int>> dim_atoms;
+  sharding::AtomMask varies = 0;
+  int view = 0;
+  TableId table = 0;
+  int64_t bytes = 0;
+  std::string name;
+  LocalId alias_of = -1;              ///< shares the bytes of that value ...
+  MapId alias_map = kIdentity;        ///< ... shard i is that one's shard alias_map[i]
+  const LocalOp* constant = nullptr;  ///< kConstant or kPosition: bytes of the plan
+  int64_t argument = -1;              ///< a program argument
+};
+
+struct DraftBlock;
+
+/// One step. Operands and results are tensor values only.
+struct DraftStep {
+  StepKind kind = StepKind::kKernel;
+  const LocalOp* op = nullptr;  ///< null for copies
+  TableId table = 0;
+  std::vector<LocalId> operands;
+  std::vector<LocalId> results;
+  ops::PreparedKernel kernel;
+  /// Values of the kernel's dims, for offsets: atoms and local size of each iteration dimension.
+  std::vector<std::vector<int>> offset_atoms;
+  tensor::Dims offset_sizes;
+  int offset_view = 0;
+  std::shared_ptr<Meeting> meeting;
+  std::vector<DraftBlock> blocks;
+  /// kWhile: per carried tensor. `variable` holds it; the body's result reaches `back`, and the two are exchanged after
+  /// each turn.
+  struct Carry {
+    LocalId variable = -1;
+    LocalId body_argument = -1;
+    LocalId body_result = -1;
+    LocalId back = -1;
+    bool in_place = false;  ///< storage: body_result is written into `variable`, no exchange
+  };
+  std::vector<Carry> carries;
+  bool is_copy = false;  ///< result 0 = operand 0; vanishes where both share memory
+  bool is_bool = false;
+  std::string name;
+  ir::Location location;
+  std::vector<int32_t> lines;
+  std::string reason;
+  int64_t begin = 0;  ///< times, by storage
+  int64_t end = 0;
+};
+
+struct DraftBlock {
+  std::vector<DraftStep> steps;
+  std::vector<LocalId> results;  ///< tensors that must stand at the end: predicate, nothing else
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+struct Draft {
+  const partition::LocalProgram* program = nullptr;
+  TableSet tables;
+  std::vector<DraftValue> values;
+  DraftBlock body;
+  std::vector<LocalId> results;  ///< of the program
+
+  Draft(const partition::LocalProgram& local, int64_t device_count)
+      : program(&local), tables(local.views, device_count) {}
+  [[nodiscard]] DraftValue& value(LocalId id) { return values[static_cast<size_t>(id)]; }
+  [[nodiscard]] const DraftValue& value(LocalId id) const { return values[static_cast<size_t>(id)]; }
+  /// A new variable like `like`.
+  LocalId add_like(LocalId like, const std::string& name);
+  /// The value whose memory `id` is, and the map from id's shards to its shards.
+  [[nodiscard]] std::pair<LocalId, MapId> root(LocalId id);
+};
+
+/// Masks of all values after widening: where a condition or index varies, so does what its blocks assign.
+std::vector<sharding::AtomMask> widen(const partition::LocalProgram& program);
+
+/// Program -> draft: dead ops dropped, blocks fused.
+Draft make_draft(const partition::LocalProgram& program, bool fuse);
+
+/// Fuses and orders the ops of one block. `ops` are those that are needed; `live_out`: what must stand in memory for
+/// the block's results and the blocks inside it. Steps of control flow and effects come back empty, to be filled by
+/// draft.
+std::vector<DraftStep> fuse_block(Draft& draft, const std::vector<const LocalOp*>& ops,
+                                  const std::vector<LocalId>& live_out, bool fuse);
+
+/// A step for an op that is not fused (kOp with a kernel, meetings); control flow and effects are draft's own.
+DraftStep make_step(Draft& draft, const LocalOp& op);
+/// The constant's element if all its elements are equal; null for other constants and for what is no constant.
+const ir::DenseAttr* splat_of(const Draft& draft, LocalId id);
+/// Writes a splat constant into a value's memory.
+DraftStep make_fill(Draft& draft, LocalId splat, LocalId to);
+/// Copies one value's bytes into another of the same local size; runs for each shard of `to`.
+DraftStep make_copy(Draft& draft, LocalId from, LocalId to);
+/// Offsets of value `id`'s shards are what the step's kernel is told.
+void set_offsets(Draft& draft, DraftStep& step, LocalId id);
+
+/// Meetings. Sources name operand shards; storage turns them into places.
+std::shared_ptr<Meeting> make_reshard(Draft& draft, const LocalOp& op);
+std::shared_ptr<Meeting> make_reduce_shards(Draft& draft, const LocalOp& op);
+std::shared_ptr<Meeting> make_group(Draft& draft, const LocalOp& op);
+/// If the reshard moves no byte: the map from result shards to operand shards.
+bool reshard_is_rename(Draft& draft, const LocalOp& op, std::vector<int32_t>& map);
+
+/// Types of an op's operands and results, for row functions.
+struct LocalView {
+  std::vector<ir::Type> operands;
+  std::vector<ir::Type> results;
+  ops::OpView view;
+  LocalView(const Draft& draft, const LocalOp& op);
+  LocalView(const LocalView&) = delete;
+  LocalView& operator=(const LocalView&) = delete;
+};
+
+}  // namespace meshd::compile

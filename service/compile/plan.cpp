@@ -1,0 +1,319 @@
+#include "service/compile/plan.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "service/compile/draft.h"
+#include "service/compile/storage.h"
+#include "service/core/error.h"
+
+namespace meshd::compile {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+// Rates of one core, for estimates only: simple operations and bytes in a nanosecond, and what a step costs besides.
+constexpr double kOperationsPerNs = 30;
+constexpr double kBytesPerNs = 20;
+constexpr double kStepNs = 60;
+
+class PlanMaker {
+ public:
+  PlanMaker(const partition::LocalProgram& program, const PlanOptions& options)
+      : program_(program),
+        options_(options),
+        draft_(make_draft(program, options.fuse)),
+        plan_(std::make_shared<Plan>()) {}
+
+  PlanRef run() {
+    std::vector<bool> donated;
+    for (const partition::LocalParameter& argument : program_.arguments) {
+      const bool is_asked =
+          std::find(options_.donate.begin(), options_.donate.end(), argument.position) != options_.donate.end();
+      donated.push_back(is_asked || (options_.donate_as_text_says && argument.is_donated));
+    }
+    storage_ = plan_storage(draft_, donated);
+    plan_->threads = std::max(options_.threads, 1);
+    plan_->device_count = program_.device_count();
+    plan_->warnings = program_.warnings;
+    plan_->device_share.assign(static_cast<size_t>(plan_->device_count), 0);
+    plan_->blocks.emplace_back();
+    make_block(draft_.body, 0);
+    for (size_t i = 0; i < program_.arguments.size(); ++i)
+      plan_->arguments.push_back(parameter(program_.arguments[i], program_.arguments[i].value));
+    for (size_t i = 0; i < program_.results.size(); ++i)
+      plan_->results.push_back(parameter(program_.results[i], draft_.results[i]));
+    mark_donation(donated);
+    make_values();
+    finish_storage();
+    draft_.tables.move_into(*plan_);
+    return plan_;
+  }
+
+ private:
+  Place place(LocalId id) {
+    const auto [root, map] = draft_.root(id);
+    return {storage_.slot_of[static_cast<size_t>(root)], map, 0};
+  }
+
+  // Where shards of a step over `table` find the value.
+  Place place_for(TableId table, LocalId id) {
+    Place out = place(id);
+    out.map = draft_.tables.compose(draft_.tables.projection(table, draft_.value(id).table), out.map, table);
+    return out;
+  }
+
+  void make_block(DraftBlock& from, BlockId to) {
+    for (DraftStep& draft_step : from.steps) {
+      if (draft_step.is_copy && is_needless(draft_step)) continue;
+      Step step = make_step_of(draft_step);
+      plan_->estimated_ns += step.estimated_ns;
+      if (!draft_step.blocks.empty()) {
+        step.blocks_first = static_cast<BlockId>(plan_->blocks.size());
+        step.block_count = static_cast<int64_t>(draft_step.blocks.size());
+        plan_->blocks.resize(plan_->blocks.size() + draft_step.blocks.size());
+        plan_->has_loops = plan_->has_loops || draft_step.kind == StepKind::kWhile;
+        step.number = static_cast<int32_t>(plan_->step_count++);
+        for (size_t b = 0; b < draft_step.blocks.size(); ++b)
+          make_block(draft_step.blocks[b], step.blocks_first + static_cast<BlockId>(b));
+      } else {
+        step.number = static_cast<int32_t>(plan_->step_count++);
+      }
+      plan_->blocks[static_cast<size_t>(to)].steps.push_back(std::move(step));
+    }
+  }
+
+  // Both sides of the copy are one slot, or nobody has the target.
+  bool is_needless(const DraftStep& step) {
+    const Place to = place_for(step.table, step.results[0]);
+    const Place from = place_for(step.table, step.operands[0]);
+    return to.slot < 0 || (to.slot == from.slot && to.map == from.map);
+  }
+
+  Step make_step_of(DraftStep& from) {
+    Step step;
+    step.kind = from.kind;
+    step.table = from.table;
+    step.name = std::move(from.name);
+    step.location = from.location;
+    step.lines = std::move(from.lines);
+    step.reason = std::move(from.reason);
+    step.is_bool = from.is_bool;
+    for (const LocalId id : from.operands) step.operands.push_back(place_for(from.table, id));
+    if (from.kind == StepKind::kWhile) {
+      for (const DraftStep::Carry& carry : from.carries) {
+        if (!carry.in_place) step.exchanges.emplace_back(place(carry.variable).slot, place(carry.back).slot);
+      }
+    } else if (from.kind != StepKind::kCase) {
+      for (const LocalId id : from.results) step.results.push_back(place_for(from.table, id));
+    }
+    if (from.kind == StepKind::kEffect) step.effect = add_effect(from);
+    if (from.meeting != nullptr) step.meeting = finish_meeting(*from.meeting, from);
+    const auto count = static_cast<double>(draft_.tables[from.table].count());
+    step.estimated_ns = kStepNs + count * (from.kernel.flops / kOperationsPerNs + from.kernel.bytes / kBytesPerNs);
+    for (const int32_t device : draft_.tables[from.table].device_of_shard) {
+      plan_->device_share[static_cast<size_t>(device)] += step.estimated_ns / count;
+    }
+    step.kernel = std::move(from.kernel);
+    scratch_ = std::max(scratch_, step.kernel.scratch_bytes);
+    if (step.kernel.uses_offsets) set_offsets(from, step);
+    return step;
+  }
+
+  void set_offsets(const DraftStep& from, Step& step) {
+    const sharding::MeshView& view = draft_.tables.view(from.offset_view);
+    step.offset_rank = static_cast<int64_t>(from.offset_sizes.size());
+    const ShardTable& table = draft_.tables[from.table];
+    for (int64_t shard = 0; shard < table.count(); ++shard) {
+      const tensor::Dims coords = table.view == from.offset_view ? draft_.tables.coordinates(from.table, shard)
+                                                                 : tensor::Dims(view.atom_sizes.size(), 0);
+      for (size_t d = 0; d < from.offset_sizes.size(); ++d) {
+        step.offsets.push_back(sharding::part_index(view, from.offset_atoms[d], coords) * from.offset_sizes[d]);
+      }
+    }
+  }
+
+  // Sources name shards of values; steps need places in slots.
+  std::shared_ptr<const Meeting> finish_meeting(Meeting& from, const DraftStep& step) {
+    for (auto& sources : from.sources) {
+      for (MeetingSource& source : sources) {
+        const Place at = place(step.operands[static_cast<size_t>(source.operand)]);
+        source.place = static_cast<int32_t>(draft_.tables.at(at.map, source.shard));
+      }
+    }
+    return std::make_shared<const Meeting>(std::move(from));
+  }
+
+  int32_t add_effect(const DraftStep& from) {
+    PlanEffect made;
+    made.point = from.op->effect;
+    made.name = from.op->name;
+    made.location = from.op->location;
+    for (const LocalId id : from.operands) made.operands.push_back(draft_.value(id).type);
+    for (const LocalId id : from.results) made.results.push_back(draft_.value(id).type);
+    plan_->effects.push_back(std::move(made));
+    return static_cast<int32_t>(plan_->effects.size() - 1);
+  }
+
+  PlanParameter parameter(const partition::LocalParameter& local, LocalId id) {
+    const DraftValue& value = draft_.value(id);
+    PlanParameter out;
+    out.parameter = local;
+    out.local_type = value.type;
+    out.shard_bytes = value.bytes;
+    out.table = value.table;
+    out.place = place(id);
+    const sharding::MeshView& view = draft_.tables.view(value.view);
+    for (int64_t shard = 0; shard < draft_.tables[value.table].count(); ++shard) {
+      const tensor::Dims coords = draft_.tables.coordinates(value.table, shard);
+      tensor::Dims start;
+      tensor::Dims dims;
+      for (size_t d = 0; d < value.type.dims.size(); ++d) {
+        const int64_t size = value.type.dims[d];
+        start.push_back(std::min(sharding::part_index(view, value.dim_atoms[d], coords) * size, value.logical_dims[d]));
+        dims.push_back(std::min(size, value.logical_dims[d] - start[d]));
+      }
+      out.shard_starts.push_back(std::move(start));
+      out.shard_dims.push_back(std::move(dims));
+    }
+    return out;
+  }
+
+  void mark_donation(const std::vector<bool>& donated) {
+    for (size_t i = 0; i < plan_->arguments.size(); ++i) {
+      PlanParameter& argument = plan_->arguments[i];
+      argument.is_donated = donated[i];
+      const int64_t bytes = argument.shard_bytes * draft_.tables[argument.table].count();
+      plan_->memory.arguments += bytes;
+      if (!donated[i]) continue;
+      plan_->memory.donated += bytes;
+      for (size_t r = 0; r < plan_->results.size(); ++r) {
+        PlanParameter& result = plan_->results[r];
+        if (result.aliased >= 0 || result.place.slot != argument.place.slot || argument.place.slot < 0) continue;
+        argument.aliased = static_cast<int64_t>(r);
+        result.aliased = static_cast<int64_t>(i);
+        break;
+      }
+    }
+  }
+
+  void make_values() {
+    for (LocalId id = 0; id < static_cast<LocalId>(program_.values.size()); ++id) {
+      const DraftValue& value = draft_.value(id);
+      PlanValue made;
+      made.type = value.type;
+      made.logical_dims = value.logical_dims;
+      made.dim_atoms = value.dim_atoms;
+      made.varies = value.varies;
+      made.view = value.view;
+      made.table = value.table;
+      made.place = place(id);
+      made.name = value.name;
+      plan_->values.push_back(std::move(made));
+    }
+  }
+
+  void finish_storage() {
+    plan_->slots = std::move(storage_.slots);
+    for (Slot& slot : plan_->slots) {
+      const int64_t count = draft_.tables[slot.table].count();
+      slot.first_place = plan_->place_count;
+      plan_->place_count += count;
+      if (slot.storage == Storage::kOwn) plan_->memory.own += slot.bytes * count;
+    }
+    const auto settle = [&](Place& at) {
+      if (at.slot >= 0) at.first = plan_->slots[static_cast<size_t>(at.slot)].first_place;
+    };
+    for (Block& block : plan_->blocks) {
+      for (Step& step : block.steps) {
+        for (Place& at : step.operands) settle(at);
+        for (Place& at : step.results) settle(at);
+      }
+    }
+    for (PlanValue& value : plan_->values) settle(value.place);
+    for (PlanParameter& argument : plan_->arguments) settle(argument.place);
+    for (PlanParameter& result : plan_->results) settle(result.place);
+    for (double& share : plan_->device_share) share /= std::max(plan_->estimated_ns, 1.0);
+    // Constants begin at an address that is a multiple of the alignment, wherever the vector's memory lies.
+    const size_t size = storage_.constants.size();
+    plan_->constant_bytes.resize(size == 0 ? 0 : size + static_cast<size_t>(kAlignment));
+    if (size != 0) {
+      const auto address = reinterpret_cast<uintptr_t>(plan_->constant_bytes.data());
+      plan_->constant_start = static_cast<int64_t>((kAlignment - address % kAlignment) % kAlignment);
+      std::memcpy(plan_->constant_bytes.data() + plan_->constant_start, storage_.constants.data(), size);
+    }
+    plan_->memory.constants = static_cast<int64_t>(size);
+    plan_->memory.arena = storage_.arena_bytes;
+    plan_->memory.scratch = core::round_up(scratch_, kAlignment) * plan_->threads;
+    plan_->scratch_bytes = core::round_up(scratch_, kAlignment);
+    plan_->peak_bytes = plan_->memory.arguments + plan_->memory.run_bytes();
+  }
+
+  const partition::LocalProgram& program_;
+  const PlanOptions& options_;
+  Draft draft_;
+  StoragePlan storage_;
+  std::shared_ptr<Plan> plan_;
+  int64_t scratch_ = 0;
+};
+
+const char* storage_name(Storage storage) {
+  switch (storage) {
+    case Storage::kArena:
+      return "arena";
+    case Storage::kOwn:
+      return "own";
+    case Storage::kArgument:
+      return "argument";
+    case Storage::kConstant:
+      return "constant";
+  }
+  return "";
+}
+
+std::string place_text(const Plan& plan, const Place& place) {
+  const Slot& slot = plan.slot(place.slot);
+  std::string out = storage_name(slot.storage);
+  if (slot.storage == Storage::kArgument) {
+    out += std::to_string(slot.argument);
+  } else if (slot.storage == Storage::kArena) {
+    out += "+" + std::to_string(slot.offset);
+  } else {
+    out += "#" + std::to_string(place.slot);
+  }
+  return place.map == kIdentity ? out : out + "[map]";
+}
+
+void block_text(const Plan& plan, BlockId id, int depth, std::string& out) {
+  for (const Step& step : plan.block(id).steps) {
+    out.append(static_cast<size_t>(depth) * 2, ' ');
+    for (size_t i = 0; i < step.results.size(); ++i) out += (i == 0 ? "" : ", ") + place_text(plan, step.results[i]);
+    out += (step.results.empty() ? "" : " = ") + step.name + "(";
+    for (size_t i = 0; i < step.operands.size(); ++i) out += (i == 0 ? "" : ", ") + place_text(plan, step.operands[i]);
+    out += ") x" + std::to_string(plan.table(step.table).count()) + "\n";
+    for (const auto& [a, b] : step.exchanges) {
+      out.append(static_cast<size_t>(depth) * 2 + 2, ' ');
+      out += "exchange " + place_text(plan, {a, kIdentity, 0}) + " " + place_text(plan, {b, kIdentity, 0}) + "\n";
+    }
+    for (int64_t b = 0; b < step.block_count; ++b) {
+      out.append(static_cast<size_t>(depth) * 2 + 1, ' ');
+      out += "block " + std::to_string(b) + "\n";
+      block_text(plan, step.blocks_first + static_cast<BlockId>(b), depth + 1, out);
+    }
+  }
+}
+
+}  // namespace
+
+PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& options) {
+  return PlanMaker(program, options).run();
+}
+
+std::string to_text(const Plan& plan) {
+  std::string out;
+  block_text(plan, 0, 0, out);
+  out += "arena " + std::to_string(plan.memory.arena) + ", own " + std::to_string(plan.memory.own) + ", scratch " +
+         std::to_string(plan.memory.scratch) + ", peak " + std::to_string(plan.peak_bytes) + "\n";
+  return out;
+}
+
+}  // namespace meshd::compile

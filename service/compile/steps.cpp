@@ -1,0 +1,86 @@
+// One step for one op: what is not part of a chain.
+#include "service/compile/draft.h"
+#include "service/core/error.h"
+
+namespace meshd::compile {
+namespace {
+
+using partition::LocalKind;
+
+void prepare_kernel(const Draft& draft, const LocalOp& op, DraftStep& step) {
+  if (op.def == nullptr) throw core::Error("internal", "an op without a row");
+  const LocalView local(draft, op);
+  const ops::Body body = ops::body_of(*op.def, local.view);
+  const auto* kernel = std::get_if<ops::LocalKernel>(&body);
+  if (kernel == nullptr || kernel->prepare == nullptr) {
+    ir::fail("unsupported_op", op.location, "'" + op.name + "' is known, but not run here yet");
+  }
+  step.kernel = kernel->prepare(local.view);
+}
+
+StepKind kind_of(LocalKind kind) {
+  switch (kind) {
+    case LocalKind::kReshard:
+    case LocalKind::kReduceShards:
+    case LocalKind::kGroup:
+      return StepKind::kMeeting;
+    case LocalKind::kWhile:
+      return StepKind::kWhile;
+    case LocalKind::kCase:
+      return StepKind::kCase;
+    case LocalKind::kEffect:
+      return StepKind::kEffect;
+    case LocalKind::kOp:
+    case LocalKind::kConstant:
+    case LocalKind::kPosition:
+    case LocalKind::kMask:
+    case LocalKind::kView:
+      break;
+  }
+  return StepKind::kKernel;
+}
+
+}  // namespace
+
+DraftStep make_step(Draft& draft, const LocalOp& op) {
+  DraftStep step;
+  step.kind = kind_of(op.kind);
+  step.op = &op;
+  step.name = op.name;
+  step.location = op.location;
+  if (op.location.line > 0) step.lines.push_back(op.location.line);
+  step.reason = op.reason;
+  for (const LocalId id : op.operands) {
+    if (draft.value(id).is_tensor) step.operands.push_back(id);
+  }
+  if (step.kind != StepKind::kKernel && step.kind != StepKind::kMeeting) return step;
+  for (const LocalId id : op.results) {
+    if (draft.value(id).is_tensor) step.results.push_back(id);
+  }
+  if (!step.results.empty()) step.table = draft.value(step.results[0]).table;
+  switch (op.kind) {
+    case LocalKind::kReshard:
+      step.meeting = make_reshard(draft, op);
+      break;
+    case LocalKind::kReduceShards:
+      step.meeting = make_reduce_shards(draft, op);
+      break;
+    case LocalKind::kGroup:
+      step.meeting = make_group(draft, op);
+      break;
+    default:
+      prepare_kernel(draft, op, step);
+      if (step.kernel.uses_offsets && !step.results.empty()) set_offsets(draft, step, step.results[0]);
+  }
+  if (step.meeting != nullptr) {
+    for (const LocalId id : step.results) step.kernel.bytes += static_cast<double>(draft.value(id).bytes);
+    // What comes in is read once, too.
+    if (!step.meeting->sources.empty()) {
+      for (const MeetingSource& source : step.meeting->sources[0])
+        step.kernel.bytes += static_cast<double>(source.bytes);
+    }
+  }
+  return step;
+}
+
+}  // namespace meshd::compile

@@ -1,0 +1,384 @@
+#include "service/compile/storage.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "service/compile/lifetimes.h"
+#include "service/core/error.h"
+#include "service/kernels/movement.h"
+
+namespace meshd::compile {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+// Values that share one slot.
+struct Shared {
+  std::vector<Lifetime> lives;
+  int64_t reserved_from = kForever;
+  int64_t reserved_to = -kForever;
+  TableId table = 0;
+  int64_t bytes = 0;
+  int64_t argument = -1;
+  bool is_writable = true;
+  bool leaves = false;             // is a result
+  std::vector<LocalId> exchanged;  // values whose slots change places with this one
+};
+
+class Planner {
+ public:
+  Planner(Draft& draft, const std::vector<bool>& donated)
+      : draft_(draft),
+        donated_(donated),
+        lives_(find_lifetimes(draft)),
+        parent_(draft.values.size(), -1),
+        sets_(draft.values.size()) {}
+
+  StoragePlan run() {
+    make_sets();
+    each_loop(draft_.body, [&](DraftStep& step) { share_initial(step); });
+    share_donated();
+    each_loop(draft_.body, [&](DraftStep& step) { share_carried(step); });
+    share_copies(draft_.body);
+    for (const Lifetimes::Pair& pair : lives_.in_place) unite(pair.from, pair.to);
+    mark_exchanges();
+    give_donated();
+    return emit();
+  }
+
+ private:
+  // ---- sets
+
+  void make_sets() {
+    for (LocalId id = 0; id < static_cast<LocalId>(draft_.values.size()); ++id) {
+      const auto& lives = lives_.of[static_cast<size_t>(id)];
+      if (lives.empty()) continue;
+      const DraftValue& value = draft_.value(id);
+      parent_[static_cast<size_t>(id)] = id;
+      Shared& made = sets_[static_cast<size_t>(id)];
+      made.lives = lives;
+      made.table = value.table;
+      made.bytes = value.bytes;
+      made.argument = value.argument;
+      made.is_writable = value.argument < 0 || donated_[static_cast<size_t>(value.argument)];
+      const auto [from, to] = lives_.reserved[static_cast<size_t>(id)];
+      if (to >= from) {
+        made.reserved_from = from;
+        made.reserved_to = to;
+      }
+    }
+    for (const LocalId id : draft_.results) {
+      if (const LocalId root = draft_.root(id).first; is_stored(root)) set(root).leaves = true;
+    }
+  }
+
+  [[nodiscard]] bool is_stored(LocalId id) const { return parent_[static_cast<size_t>(id)] >= 0; }
+
+  LocalId find(LocalId id) {
+    while (parent_[static_cast<size_t>(id)] != id) {
+      auto& up = parent_[static_cast<size_t>(id)];
+      up = parent_[static_cast<size_t>(up)];
+      id = up;
+    }
+    return id;
+  }
+  Shared& set(LocalId id) { return sets_[static_cast<size_t>(find(id))]; }
+
+  bool same_shards(TableId a, TableId b) {
+    return a == b || draft_.tables[a].shard_of_device == draft_.tables[b].shard_of_device;
+  }
+
+  [[nodiscard]] bool meet(const Lifetime& a, const Lifetime& b) const {
+    if (a.start > b.end || b.start > a.end) return false;
+    const bool a_first = a.end == b.start && lives_.may_touch.contains({a.value, b.value, b.start});
+    const bool b_first = b.end == a.start && lives_.may_touch.contains({b.value, a.value, a.start});
+    return !a_first && !b_first;
+  }
+
+  // Puts two values into one slot if nothing of the two sets is alive at once.
+  bool unite(LocalId a, LocalId b) {
+    if (!is_stored(a) || !is_stored(b)) return false;
+    const LocalId left = find(a);
+    const LocalId right = find(b);
+    if (left == right) return true;
+    Shared& to = sets_[static_cast<size_t>(left)];
+    Shared& from = sets_[static_cast<size_t>(right)];
+    if (to.bytes != from.bytes || !to.is_writable || !from.is_writable || !same_shards(to.table, from.table))
+      return false;
+    if (to.argument >= 0 && from.argument >= 0) return false;
+    for (const LocalId partner : to.exchanged) {
+      if (find(partner) == right) return false;
+    }
+    for (const Lifetime& x : to.lives) {
+      for (const Lifetime& y : from.lives) {
+        if (meet(x, y)) return false;
+      }
+    }
+    parent_[static_cast<size_t>(right)] = left;
+    to.lives.insert(to.lives.end(), from.lives.begin(), from.lives.end());
+    to.exchanged.insert(to.exchanged.end(), from.exchanged.begin(), from.exchanged.end());
+    to.reserved_from = std::min(to.reserved_from, from.reserved_from);
+    to.reserved_to = std::max(to.reserved_to, from.reserved_to);
+    to.argument = std::max(to.argument, from.argument);
+    to.leaves = to.leaves || from.leaves;
+    from = {};
+    return true;
+  }
+
+  // ---- sharing
+
+  template <typename F>
+  void each_loop(DraftBlock& block, const F& f) {
+    for (DraftStep& step : block.steps) {
+      for (DraftBlock& inner : step.blocks) each_loop(inner, f);
+      if (step.kind == StepKind::kWhile) f(step);
+    }
+  }
+
+  void share_initial(DraftStep& step) {
+    for (const DraftStep::Carry& carry : step.carries) {
+      for (const Lifetimes::Pair& pair : pairs_into(carry.variable)) unite(pair.from, pair.to);
+    }
+  }
+
+  std::vector<Lifetimes::Pair> pairs_into(LocalId value) {
+    if (into_.empty()) {
+      for (const Lifetimes::Pair& pair : lives_.in_place) into_[pair.to].push_back(pair);
+    }
+    const auto found = into_.find(value);
+    return found == into_.end() ? std::vector<Lifetimes::Pair>{} : found->second;
+  }
+
+  void share_donated() {
+    for (const partition::LocalParameter& argument : draft_.program->arguments) {
+      const auto number = static_cast<size_t>(draft_.value(argument.value).argument);
+      if (!donated_[number] || argument.aliases < 0) continue;
+      const auto [root, map] = draft_.root(draft_.results[static_cast<size_t>(argument.aliases)]);
+      if (map == kIdentity) unite(argument.value, root);
+    }
+  }
+
+  void share_carried(DraftStep& step) {
+    for (DraftStep::Carry& carry : step.carries) {
+      const auto [result, map] = draft_.root(carry.body_result);
+      const bool lies_alike = map == kIdentity && is_stored(result) &&
+                              same_shards(draft_.value(result).table, draft_.value(carry.variable).table);
+      if (lies_alike && unite(result, carry.variable)) {
+        carry.in_place = true;
+        drop(carry.back);
+        continue;
+      }
+      set(carry.variable).exchanged.push_back(carry.back);
+      set(carry.back).exchanged.push_back(carry.variable);
+      if (lies_alike) unite(result, carry.back);
+    }
+  }
+
+  void share_copies(DraftBlock& block) {
+    for (DraftStep& step : block.steps) {
+      for (DraftBlock& inner : step.blocks) {
+        if (step.kind == StepKind::kCase) {
+          for (const DraftStep& copy : inner.steps) {
+            if (copy.is_copy && may_touch(copy)) unite(draft_.root(copy.operands[0]).first, copy.results[0]);
+          }
+        }
+        share_copies(inner);
+      }
+    }
+  }
+
+  bool may_touch(const DraftStep& copy) {
+    return lives_.may_touch.contains({draft_.root(copy.operands[0]).first, copy.results[0], copy.begin});
+  }
+
+  void drop(LocalId id) {
+    parent_[static_cast<size_t>(id)] = -1;
+    sets_[static_cast<size_t>(id)] = {};
+  }
+
+  // Slots that change places must live equally long, and if one may leave the run, each may.
+  void mark_exchanges() {
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (LocalId id = 0; id < static_cast<LocalId>(parent_.size()); ++id) {
+        if (!is_stored(id) || find(id) != id) continue;
+        Shared& mine = sets_[static_cast<size_t>(id)];
+        for (const LocalId partner : mine.exchanged) {
+          Shared& other = set(partner);
+          const auto [from, to] = hull(mine);
+          const bool leaves = mine.leaves || mine.argument >= 0;
+          if (from >= other.reserved_from && to <= other.reserved_to && (!leaves || other.leaves)) continue;
+          other.reserved_from = std::min(from, other.reserved_from);
+          other.reserved_to = std::max(to, other.reserved_to);
+          other.leaves = other.leaves || leaves;
+          changed = true;
+        }
+      }
+    }
+  }
+
+  static std::pair<int64_t, int64_t> hull(const Shared& shared) {
+    std::pair<int64_t, int64_t> out{shared.reserved_from, shared.reserved_to};
+    for (const Lifetime& life : shared.lives) {
+      out.first = std::min(out.first, life.start);
+      out.second = std::max(out.second, life.end);
+    }
+    return out;
+  }
+
+  // A result that found no memory of its size may take any donated argument's that is read no more.
+  void give_donated() {
+    for (const partition::LocalParameter& argument : draft_.program->arguments) {
+      const LocalId id = argument.value;
+      if (!is_stored(id) || !donated_[static_cast<size_t>(draft_.value(id).argument)]) continue;
+      if (set(id).lives.size() != 1) continue;
+      for (const LocalId result : draft_.results) {
+        const auto [root, map] = draft_.root(result);
+        if (!is_stored(root) || map != kIdentity || set(root).argument >= 0) continue;
+        const auto [from, to] = hull(set(root));
+        if (from <= hull(set(id)).second || !set(root).exchanged.empty()) continue;
+        if (unite(id, root)) break;
+      }
+    }
+  }
+
+  // ---- slots
+
+  StoragePlan emit() {
+    out_.slot_of.assign(draft_.values.size(), -1);
+    std::vector<SlotId> slot_of_set(draft_.values.size(), -1);
+    std::vector<std::pair<int64_t, int64_t>> hulls;
+    for (LocalId id = 0; id < static_cast<LocalId>(draft_.values.size()); ++id) {
+      if (!is_stored(id)) continue;
+      const LocalId top = find(id);
+      SlotId& slot = slot_of_set[static_cast<size_t>(top)];
+      if (slot < 0) {
+        slot = static_cast<SlotId>(out_.slots.size());
+        out_.slots.push_back(slot_of_shared(sets_[static_cast<size_t>(top)]));
+        hulls.push_back(hull(sets_[static_cast<size_t>(top)]));
+      }
+      out_.slot_of[static_cast<size_t>(id)] = slot;
+    }
+    pack(hulls);
+    for (const LocalId id : lives_.constants) add_constant(id);
+    return std::move(out_);
+  }
+
+  Slot slot_of_shared(const Shared& shared) {
+    Slot slot;
+    slot.table = shared.table;
+    slot.bytes = shared.bytes;
+    slot.stride = core::round_up(shared.bytes, kAlignment);
+    slot.argument = shared.argument;
+    if (shared.argument >= 0) {
+      slot.storage = Storage::kArgument;
+      // More lives than the argument's own: something is written there; exchanged: the other's bytes come here.
+      slot.is_writable = shared.is_writable && (shared.lives.size() > 1 || !shared.exchanged.empty());
+      if (slot.is_writable) out_.written_arguments.push_back(shared.argument);
+    } else if (shared.leaves) {
+      slot.storage = Storage::kOwn;
+    }
+    return slot;
+  }
+
+  // Greedy by size: large slots first, each at the lowest offset at which nothing of its time lies; among gaps the
+  // tightest.
+  void pack(const std::vector<std::pair<int64_t, int64_t>>& hulls) {
+    std::vector<size_t> order;
+    std::vector<int64_t> sizes(out_.slots.size(), 0);
+    for (size_t i = 0; i < out_.slots.size(); ++i) {
+      const Slot& slot = out_.slots[i];
+      if (slot.storage != Storage::kArena) continue;
+      sizes[i] = core::checked_mul(slot.stride, draft_.tables[slot.table].count());
+      order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
+    std::vector<size_t> placed;  // by offset
+    for (const size_t i : order) {
+      int64_t best = -1;
+      int64_t best_gap = kForever;
+      int64_t at = 0;
+      for (const size_t other : placed) {
+        if (hulls[other].first > hulls[i].second || hulls[other].second < hulls[i].first) continue;
+        const int64_t gap = out_.slots[other].offset - at;
+        if (gap >= sizes[i] && gap < best_gap) {
+          best = at;
+          best_gap = gap;
+        }
+        at = std::max(at, out_.slots[other].offset + sizes[other]);
+      }
+      out_.slots[i].offset = best >= 0 ? best : at;
+      out_.arena_bytes = std::max(out_.arena_bytes, core::checked_add(out_.slots[i].offset, sizes[i]));
+      const auto behind =
+          std::upper_bound(placed.begin(), placed.end(), out_.slots[i].offset,
+                           [&](int64_t offset, size_t other) { return offset < out_.slots[other].offset; });
+      placed.insert(behind, i);
+    }
+  }
+
+  void add_constant(LocalId id) {
+    const DraftValue& value = draft_.value(id);
+    Slot slot;
+    slot.storage = Storage::kConstant;
+    slot.table = value.table;
+    slot.bytes = value.bytes;
+    slot.offset = core::round_up(static_cast<int64_t>(out_.constants.size()), kAlignment);
+    const int64_t count = draft_.tables[value.table].count();
+    bool same = true;
+    for (const auto& atoms : value.dim_atoms)
+      same = same && sharding::part_count(draft_.tables.view(value.view), atoms) == 1;
+    const bool shared =
+        value.constant->kind == partition::LocalKind::kConstant && (splat_of(draft_, id) != nullptr || same);
+    slot.stride = shared ? 0 : core::round_up(value.bytes, kAlignment);
+    out_.constants.resize(
+        static_cast<size_t>(slot.offset + (shared ? core::round_up(value.bytes, kAlignment) : slot.stride * count)));
+    for (int64_t shard = 0; shard < (shared ? 1 : count); ++shard) {
+      write_constant(id, shard, out_.constants.data() + slot.offset + shard * slot.stride);
+    }
+    out_.slot_of[static_cast<size_t>(id)] = static_cast<SlotId>(out_.slots.size());
+    out_.slots.push_back(slot);
+  }
+
+  void write_constant(LocalId id, int64_t shard, std::byte* to) {
+    const DraftValue& value = draft_.value(id);
+    const LocalOp& op = *value.constant;
+    if (op.kind == partition::LocalKind::kPosition) {
+      const bool replica = op.name.find("replica") != std::string::npos;
+      const auto number =
+          static_cast<uint32_t>(replica ? 0 : draft_.tables[value.table].device_of_shard[static_cast<size_t>(shard)]);
+      std::memcpy(to, &number, sizeof(number));
+      return;
+    }
+    const int64_t size = tensor::size_bytes(value.type.dtype);
+    if (const ir::DenseAttr* splat = splat_of(draft_, id)) {
+      return kernels::fill_elements(to, splat->bytes->data(), tensor::element_count(value.type), size);
+    }
+    const auto& dense = *ir::find(op.attributes, "value")->as<ir::DenseAttr>();
+    const tensor::Dims coords = draft_.tables.coordinates(value.table, shard);
+    tensor::Dims start;
+    tensor::Dims extent;
+    for (size_t d = 0; d < value.type.dims.size(); ++d) {
+      const int64_t local = value.type.dims[d];
+      start.push_back(sharding::part_index(draft_.tables.view(value.view), value.dim_atoms[d], coords) * local);
+      extent.push_back(std::clamp(dense.type.dims[d] - start[d], int64_t{0}, local));
+      if (extent[d] == 0) return;
+    }
+    const tensor::Dims zeros(extent.size(), 0);
+    kernels::copy_block(to, value.type.dims, zeros, dense.bytes->data(), dense.type.dims, start, extent, size);
+  }
+
+  Draft& draft_;
+  const std::vector<bool>& donated_;
+  Lifetimes lives_;
+  std::vector<LocalId> parent_;
+  std::vector<Shared> sets_;
+  std::map<LocalId, std::vector<Lifetimes::Pair>> into_;
+  StoragePlan out_;
+};
+
+}  // namespace
+
+StoragePlan plan_storage(Draft& draft, const std::vector<bool>& donated) { return Planner(draft, donated).run(); }
+
+}  // namespace meshd::compile

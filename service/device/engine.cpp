@@ -1,0 +1,130 @@
+#include "service/device/engine.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "service/device/run_impl.h"
+
+namespace meshd::device {
+namespace {
+
+int thread_count(const EngineOptions& options) {
+  return options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+// Fills in the devices and refuses what cannot run.
+void check(const EngineOptions& options, RunRequest& request) {
+  if (request.plan == nullptr) throw core::Error("internal", "a run without a plan");
+  const compile::Plan& plan = *request.plan;
+  if (request.devices.empty()) {
+    for (int64_t i = 0; i < plan.device_count; ++i) request.devices.push_back(i);
+  }
+  if (static_cast<int64_t>(request.devices.size()) != plan.device_count) {
+    throw core::Error("invalid_argument", "the program runs on " + std::to_string(plan.device_count) + " devices, " +
+                                              std::to_string(request.devices.size()) + " are given");
+  }
+  for (const int64_t device : request.devices) {
+    if (device < 0 || device >= options.device_count) {
+      throw core::Error("too_few_devices", "device " + std::to_string(device) + " is asked for, the server has " +
+                                               std::to_string(options.device_count) + " devices");
+    }
+  }
+  if (request.arguments.size() != plan.arguments.size()) {
+    throw core::Error("invalid_argument", "the program takes " + std::to_string(plan.arguments.size()) +
+                                              " arguments, got " + std::to_string(request.arguments.size()));
+  }
+  for (size_t i = 0; i < plan.arguments.size(); ++i) {
+    const compile::PlanParameter& wanted = plan.arguments[i];
+    const auto& shards = request.arguments[i].shards;
+    const int64_t count = plan.table(wanted.table).count();
+    if (static_cast<int64_t>(shards.size()) != count) {
+      throw core::Error("invalid_argument", "argument " + std::to_string(i) + " has " + std::to_string(count) +
+                                                " shards, got " + std::to_string(shards.size()));
+    }
+    for (const tensor::BufferRef& shard : shards) {
+      if (shard == nullptr && options.transport == nullptr) {
+        throw core::Error("invalid_argument", "argument " + std::to_string(i) + " lacks a shard");
+      }
+      if (shard != nullptr && shard->size() < wanted.shard_bytes) {
+        throw core::Error("invalid_argument", "shards of argument " + std::to_string(i) + " have " +
+                                                  std::to_string(wanted.shard_bytes) + " bytes, got " +
+                                                  std::to_string(shard->size()));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+struct Engine::Impl {
+  Impl(EngineOptions options, std::shared_ptr<tensor::BufferPool> buffers, int threads)
+      : shared(std::move(options), std::move(buffers), threads) {
+    shared.counters.with(
+        [&](EngineShared::Counters& counters) { counters.device_busy.resize(static_cast<size_t>(shared.options.device_count)); });
+  }
+  EngineShared shared;
+};
+
+Engine::Engine(EngineOptions options, std::shared_ptr<tensor::BufferPool> pool) {
+  const int threads = thread_count(options);
+  impl_ = std::make_unique<Impl>(std::move(options), std::move(pool), threads);
+}
+
+Engine::~Engine() {
+  EngineShared& shared = impl_->shared;
+  for (const SeatRef& seat : shared.scheduler.everybody()) {
+    std::static_pointer_cast<RunImpl>(seat)->cancel(core::Error("draining", "the server is shutting down"));
+  }
+  std::unique_lock held(shared.live_mutex);
+  shared.is_quiet.wait(held, [&] { return shared.live.load(std::memory_order_acquire) == 0; });
+}
+
+std::shared_ptr<Run> Engine::submit(RunRequest request, std::function<void(RunOutcome)> done) {
+  EngineShared& shared = impl_->shared;
+  check(shared.options, request);
+  const auto deadline = request.deadline;
+  const uint64_t ticket = request.ticket;
+  const bool is_lent = request.on_callers_thread;
+  const std::vector<int64_t> devices = request.devices;
+  auto run = std::make_shared<RunImpl>(shared, std::move(request), std::move(done));
+  const int64_t limit = shared.options.memory_limit_bytes;
+  if (limit > 0 && run->planned_bytes() > limit) {
+    throw core::Error("memory_exceeded", "the run needs " + std::to_string(run->planned_bytes()) +
+                                             " bytes at its peak, the server gives " + std::to_string(limit) +
+                                             " bytes to all runs together");
+  }
+  shared.live.fetch_add(1, std::memory_order_relaxed);
+  if (deadline) {
+    run->set_timer(shared.workers.at(*deadline, [weak = std::weak_ptr<RunImpl>(run)] {
+      if (const auto self = weak.lock()) self->cancel(core::Error("deadline_exceeded", "the run's time was up"));
+    }));
+  }
+  const std::vector<SeatRef> starting = shared.scheduler.add(run, ticket, devices, run->planned_bytes());
+  for (const SeatRef& seat : starting) {
+    if (is_lent && seat == run) continue;
+    shared.workers.post(std::static_pointer_cast<RunImpl>(seat));
+  }
+  if (is_lent && std::find(starting.begin(), starting.end(), run) != starting.end()) run->lend();
+  return run;
+}
+
+const EngineOptions& Engine::options() const { return impl_->shared.options; }
+int Engine::threads() const { return impl_->shared.workers.threads(); }
+const std::shared_ptr<tensor::BufferPool>& Engine::pool() const { return impl_->shared.buffers; }
+
+EngineStats Engine::stats() const {
+  EngineStats out;
+  Scheduler::Stats scheduled = impl_->shared.scheduler.stats();
+  out.queued = scheduled.queued;
+  out.running = scheduled.running;
+  out.planned_bytes = scheduled.planned_bytes;
+  out.device_queue = std::move(scheduled.device_queue);
+  impl_->shared.counters.with([&](const EngineShared::Counters& counters) {
+    out.runs_done = counters.runs_done;
+    out.runs_failed = counters.runs_failed;
+    out.device_busy = counters.device_busy;
+  });
+  return out;
+}
+
+}  // namespace meshd::device

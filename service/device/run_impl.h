@@ -1,0 +1,234 @@
+// One run: its state is data, so that it can stop anywhere and go on on another thread.
+//
+// Protocol of a run's life. (1) submit() queues it; (2) the scheduler lets it start: begin() allocates what was
+// planned; (3) drive() executes steps until the run is over, has had its time, waits, or left a step to several
+// threads; (4) exactly one thread drives at a time: `phase_` passes it on; (5) finish() gives outputs, frees, lets
+// others start, tells `done`.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "service/core/locked.h"
+#include "service/device/active_set.h"
+#include "service/device/engine.h"
+#include "service/device/scheduler.h"
+#include "service/device/worker_pool.h"
+
+namespace meshd::device {
+
+class RunImpl;
+class SharedStep;
+
+/// What runs need of their engine.
+struct EngineShared {
+  EngineShared(EngineOptions engine_options, std::shared_ptr<tensor::BufferPool> pool, int thread_count)
+      : options(std::move(engine_options)),
+        buffers(std::move(pool)),
+        scheduler(options.device_count, options.memory_limit_bytes),
+        workers(thread_count) {}
+
+  const EngineOptions options;
+  const std::shared_ptr<tensor::BufferPool> buffers;
+  Scheduler scheduler;
+  struct Counters {
+    int64_t runs_done = 0;
+    int64_t runs_failed = 0;
+    std::vector<std::chrono::nanoseconds> device_busy;
+  };
+  core::Locked<Counters> counters;
+  /// Runs that have been submitted and whose `done` has not returned; the engine's end waits for none.
+  std::atomic<int64_t> live{0};
+  void leave() {
+    // notify before the last look at `live` could end the engine: under the lock that its end takes.
+    const std::lock_guard held(live_mutex);
+    live.fetch_sub(1, std::memory_order_acq_rel);
+    is_quiet.notify_all();
+  }
+  std::mutex live_mutex;
+  std::condition_variable is_quiet;
+  WorkerPool workers;  // last: its threads use the rest
+};
+
+/// Queues those that may start.
+void start_all(EngineShared& engine, const std::vector<SeatRef>& seats);
+
+class RunImpl final : public Run, public Work, public Seat, public std::enable_shared_from_this<RunImpl> {
+ public:
+  RunImpl(EngineShared& engine, RunRequest request, std::function<void(RunOutcome)> done);
+
+  void resume() override;
+  void cancel(core::Error reason) override;
+  [[nodiscard]] RunProgress progress() const override;
+
+  /// On a thread of the pool: begins, or goes on.
+  void work() override;
+  /// In submit(), when the run may start at once and the caller lends its thread.
+  void lend();
+  /// Bytes that admission counts.
+  [[nodiscard]] int64_t planned_bytes() const { return planned_bytes_; }
+  void set_timer(std::unique_ptr<Timer> timer) { timer_ = std::move(timer); }
+
+ private:
+  friend class SharedStep;
+
+  enum class Phase : uint8_t { kQueued, kRunning, kResumed, kWaiting, kDone };
+  enum class Next : uint8_t { kGoOn, kFinished, kSuspended, kYield, kHandedOff };
+
+  // A block being executed.
+  struct Frame {
+    compile::BlockId block = 0;
+    size_t index = 0;
+    const compile::Step* control = nullptr;  // the loop or branch it belongs to; null: the program
+    bool is_condition = false;
+    int64_t turn = 0;                       // loop
+    int64_t branch = 0;                     // case
+    std::vector<int64_t> branch_of_device;  // case, where devices differ
+    std::shared_ptr<ActiveSet> active;
+    std::shared_ptr<ActiveSet> outer;  // case: of whom the branches are
+  };
+
+  // Messages of one meeting on their way.
+  struct Exchange {
+    int64_t visit = 0;
+    std::atomic<int64_t> missing{1};                                    // one is ours until all are asked for
+    std::map<std::pair<int64_t, int64_t>, tensor::BufferRef> received;  // by shard of the step and source
+  };
+
+  // ---- life (run_life.cpp)
+  void work_here();
+  void close_segment();
+  void begin();
+  void allocate();
+  void bind_argument(size_t number, const compile::Slot& slot);
+  void drive();
+  void finish(std::optional<core::Error> error);
+  std::vector<std::vector<tensor::BufferRef>> take_outputs();
+  [[nodiscard]] std::vector<int64_t> overwritten() const;
+
+  // ---- control flow (run_control.cpp)
+  Next advance();
+  Next execute(const compile::Step& step);
+  Next end_of_block();
+  Next end_of_condition();
+  Next end_of_body();
+  Next enter_case(const compile::Step& step);
+  bool next_branch(Frame& frame, int64_t from);
+  void exchange_slots(const compile::Step& step, ActiveSet& active);
+  Next step_done(const compile::Step& step);
+  /// A whole number held by each active shard of `table`; nothing while messages are missing.
+  std::optional<std::vector<int64_t>> read_control(const compile::Step& step, bool is_bool);
+  [[noreturn]] void fail_at(const compile::Step& step, core::ErrorCode code, const std::string& message) const;
+
+  // ---- kernels and meetings (run_steps.cpp)
+  Next execute_kernel(const compile::Step& step);
+  Next execute_meeting(const compile::Step& step);
+  Next execute_shards(const compile::Step& step, std::span<const int32_t> shards);
+  void run_units(const compile::Step& step, int64_t shard, int64_t begin, int64_t end, int64_t lane);
+  [[nodiscard]] int64_t units_of(const compile::Step& step, int64_t shard) const;
+  /// On the thread that finished the last part of a shared step.
+  void go_on_after(const SharedStep& shared, const compile::Step& step);
+  void check_members(const compile::Step& step, std::span<const int32_t> shards) const;
+
+  // ---- other ranks (run_messages.cpp)
+  bool exchange_sources(const compile::Step& step);
+  bool exchange_bytes(compile::TableId table, const compile::Place& place, int64_t bytes,
+                      std::vector<std::vector<std::byte>>& out);
+  void expect(int peer, const MessageKey& key, const tensor::BufferRef& buffer);
+  bool all_arrived();
+  [[nodiscard]] std::vector<int> other_ranks() const;
+  [[nodiscard]] int rank_of(int64_t device) const { return owners_.rank_of_device[static_cast<size_t>(device)]; }
+
+  // ---- effects (run_effects.cpp)
+  Next execute_effect(const compile::Step& step);
+  bool emit(const compile::Step& step, int64_t shard);
+  EffectKey effect_key(int64_t shard) const;
+  bool exchange_results(const compile::Step& step, int64_t holder);
+
+  [[nodiscard]] const compile::Plan& plan() const { return *request_.plan; }
+  [[nodiscard]] std::byte*& pointer(const compile::Place& place, int64_t shard) {
+    return pointers_[static_cast<size_t>(place.first + plan().place_of(place, shard))];
+  }
+  [[nodiscard]] std::span<const int32_t> active_shards(ActiveSet& active, compile::TableId table);
+  [[nodiscard]] bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
+
+  EngineShared& engine_;
+  RunRequest request_;
+  std::function<void(RunOutcome)> done_;
+  Ownership owners_;
+  int64_t planned_bytes_ = 0;
+  std::unique_ptr<Timer> timer_;
+
+  std::atomic<Phase> phase_{Phase::kQueued};
+  std::atomic<bool> is_cancelled_{false};
+  core::Locked<std::optional<core::Error>> cancel_reason_;
+  std::atomic<int64_t> steps_done_{0};
+  std::atomic<const compile::Step*> current_{nullptr};
+
+  // Touched only by the thread that drives.
+  bool has_begun_ = false;
+  std::vector<Frame> frames_;
+  std::vector<std::byte*> pointers_;     // by place
+  std::vector<int32_t> owner_of_place_;  // which buffer of `held_` the place points into; -1: arena or constant
+  std::vector<tensor::BufferRef> held_;  // arguments and own buffers
+  tensor::BufferRef arena_;
+  std::byte* scratch_ = nullptr;
+  std::vector<int32_t> counting_;  // 0, 1, 2, ...: all shards of any table
+  std::shared_ptr<Exchange> exchange_;
+  int64_t visit_ = 0;  // meetings so far: names messages
+  int64_t effect_visit_ = 0;
+  size_t effect_cursor_ = 0;  // shards of the current effect that are done
+  int64_t paused_at_ = -1;
+  core::SteadyTime submitted_;
+  core::SteadyTime started_;
+  core::SteadyTime slice_end_;
+  core::SteadyTime step_started_;
+  core::SteadyTime segment_start_;  // time on a thread is counted from here
+  bool is_lent_ = false;            // on the thread of submit()'s caller
+  RunStats stats_;
+  std::atomic<int64_t> helper_ns_{0};
+};
+
+/// A step that several threads execute. The last to finish a part goes on with the run.
+class SharedStep final : public Work {
+ public:
+  SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, std::span<const int32_t> shards, int lanes,
+             double estimated_ns);
+  /// On a helping thread.
+  void work() override;
+  /// Takes parts until none is left; true when this call finished the last one. Nothing of the run may be touched after
+  /// false.
+  bool take_parts();
+  [[nodiscard]] int64_t part_count() const { return static_cast<int64_t>(parts_.size()); }
+  /// The first error of any part. Only after the last part is done.
+  [[nodiscard]] const std::optional<core::Error>& error() const { return error_; }
+
+ private:
+  struct Part {
+    int32_t shard;
+    int64_t begin;
+    int64_t end;
+  };
+  const std::shared_ptr<RunImpl> run_;
+  const compile::Step& step_;
+  const int lanes_;
+  std::vector<Part> parts_;
+  std::atomic<int> next_lane_{0};
+  std::atomic<size_t> next_part_{0};
+  std::atomic<size_t> done_parts_{0};
+  std::mutex error_mutex_;
+  std::optional<core::Error> error_;
+};
+
+/// What an exception in a step comes to.
+core::Error error_of(const std::exception_ptr& exception);
+
+}  // namespace meshd::device

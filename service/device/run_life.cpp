@@ -1,0 +1,317 @@
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "service/device/run_impl.h"
+
+namespace meshd::device {
+namespace {
+
+constexpr auto kSlice = std::chrono::milliseconds(2);
+
+}  // namespace
+
+core::Error error_of(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const core::Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return core::Error("memory_exceeded", "the server has no memory for this run");
+  } catch (const std::exception& other) {
+    return core::Error("internal", "the run failed").with_internal(other.what());
+  }
+}
+
+void start_all(EngineShared& engine, const std::vector<SeatRef>& seats) {
+  for (const SeatRef& seat : seats) engine.workers.post(std::static_pointer_cast<RunImpl>(seat));
+}
+
+RunImpl::RunImpl(EngineShared& engine, RunRequest request, std::function<void(RunOutcome)> done)
+    : engine_(engine),
+      request_(std::move(request)),
+      done_(std::move(done)),
+      submitted_(std::chrono::steady_clock::now()) {
+  const EngineOptions& options = engine.options;
+  owners_.rank = options.rank;
+  owners_.rank_of_device.assign(static_cast<size_t>(plan().device_count), options.rank);
+  if (options.transport != nullptr) {
+    for (size_t i = 0; i < owners_.rank_of_device.size(); ++i) {
+      const auto device = static_cast<size_t>(request_.devices[i]);
+      owners_.rank_of_device[i] = options.process_of_device.empty() ? 0 : options.process_of_device[device];
+      owners_.is_alone = owners_.is_alone && owners_.rank_of_device[i] == options.rank;
+    }
+  }
+  planned_bytes_ = plan().peak_bytes;
+  for (const compile::Slot& slot : plan().slots) {
+    if (slot.storage != compile::Storage::kArgument || !slot.is_writable) continue;
+    if (!request_.arguments[static_cast<size_t>(slot.argument)].may_overwrite)
+      planned_bytes_ += slot.bytes * plan().table(slot.table).count();
+  }
+}
+
+void RunImpl::work() {
+  if (phase_.load(std::memory_order_acquire) == Phase::kQueued) return work_here();
+  drive();
+}
+
+void RunImpl::work_here() {
+  Phase expected = Phase::kQueued;
+  if (!phase_.compare_exchange_strong(expected, Phase::kRunning, std::memory_order_acq_rel)) return;
+  drive();
+}
+
+void RunImpl::lend() {
+  is_lent_ = true;
+  work_here();
+}
+
+// ---- beginning
+
+void RunImpl::begin() {
+  has_begun_ = true;
+  started_ = std::chrono::steady_clock::now();
+  stats_.queue_time = started_ - submitted_;
+  Frame program;
+  program.active = std::make_shared<ActiveSet>(plan(), owners_);
+  frames_.push_back(std::move(program));
+  allocate();
+  if (request_.profile) stats_.steps_profile.resize(static_cast<size_t>(plan().step_count));
+  for (size_t i = 0; i < stats_.steps_profile.size(); ++i) stats_.steps_profile[i].step = static_cast<int32_t>(i);
+}
+
+void RunImpl::allocate() {
+  const compile::Plan& made = plan();
+  pointers_.assign(static_cast<size_t>(made.place_count), nullptr);
+  owner_of_place_.assign(static_cast<size_t>(made.place_count), -1);
+  const int64_t shared_bytes = made.memory.arena + made.memory.scratch;
+  if (shared_bytes > 0) {
+    arena_ = engine_.buffers->allocate(shared_bytes);
+    stats_.allocated_bytes += shared_bytes;
+    scratch_ = arena_->data() + made.memory.arena;
+  }
+  int64_t most_shards = 1;
+  for (const compile::ShardTable& table : made.tables) most_shards = std::max(most_shards, table.count());
+  if (owners_.is_alone) {
+    counting_.resize(static_cast<size_t>(most_shards));
+    for (size_t i = 0; i < counting_.size(); ++i) counting_[i] = static_cast<int32_t>(i);
+  }
+  for (const RunArgument& argument : request_.arguments) {
+    for (const tensor::BufferRef& shard : argument.shards) {
+      if (shard != nullptr)
+        stats_.peak_bytes += made.arguments[static_cast<size_t>(&argument - request_.arguments.data())].shard_bytes;
+    }
+  }
+  for (const compile::Slot& slot : made.slots) {
+    const int64_t count = made.table(slot.table).count();
+    std::byte** const places = pointers_.data() + slot.first_place;
+    switch (slot.storage) {
+      case compile::Storage::kArena:
+        for (int64_t i = 0; i < count; ++i)
+          places[i] = arena_ == nullptr ? nullptr : arena_->data() + slot.offset + i * slot.stride;
+        break;
+      case compile::Storage::kConstant:
+        // Never written: slots of constants are no step's result.
+        for (int64_t i = 0; i < count; ++i)
+          places[i] = const_cast<std::byte*>(made.constant_data()) + slot.offset + i * slot.stride;
+        break;
+      case compile::Storage::kOwn: {
+        for (const int32_t i : active_shards(*frames_.back().active, slot.table)) {
+          owner_of_place_[static_cast<size_t>(slot.first_place + i)] = static_cast<int32_t>(held_.size());
+          held_.push_back(engine_.buffers->allocate(slot.bytes));
+          stats_.allocated_bytes += slot.bytes;
+          places[i] = held_.back()->data();
+        }
+        break;
+      }
+      case compile::Storage::kArgument:
+        bind_argument(static_cast<size_t>(slot.argument), slot);
+        break;
+    }
+  }
+  stats_.peak_bytes += stats_.allocated_bytes;
+}
+
+void RunImpl::bind_argument(size_t number, const compile::Slot& slot) {
+  RunArgument& argument = request_.arguments[number];
+  for (size_t shard = 0; shard < argument.shards.size(); ++shard) {
+    tensor::BufferRef buffer = argument.shards[shard];
+    if (buffer == nullptr) continue;
+    if (slot.is_writable && !argument.may_overwrite) {
+      // The plan writes here, but somebody else may be reading: the run works on a copy.
+      tensor::BufferRef copy = engine_.buffers->allocate(slot.bytes);
+      stats_.allocated_bytes += slot.bytes;
+      if (slot.bytes > 0) std::memcpy(copy->data(), buffer->data(), static_cast<size_t>(slot.bytes));
+      buffer = std::move(copy);
+    }
+    const auto place = static_cast<size_t>(slot.first_place) + shard;
+    owner_of_place_[place] = static_cast<int32_t>(held_.size());
+    pointers_[place] = buffer->data();
+    held_.push_back(std::move(buffer));
+  }
+}
+
+// ---- driving
+
+void RunImpl::close_segment() {
+  const core::SteadyTime now = std::chrono::steady_clock::now();
+  stats_.busy_time += now - segment_start_;
+  segment_start_ = now;
+}
+
+void RunImpl::drive() {
+  const auto self = shared_from_this();
+  segment_start_ = std::chrono::steady_clock::now();
+  slice_end_ = segment_start_ + kSlice;
+  while (true) {
+    std::optional<core::Error> error;
+    Next next = Next::kFinished;
+    try {
+      if (is_cancelled()) {
+        error = cancel_reason_.with([](const auto& reason) { return *reason; });
+      } else {
+        if (!has_begun_) begin();
+        next = advance();
+      }
+    } catch (...) {
+      error = error_of(std::current_exception());
+    }
+    // A step left to others: one of them has the run now.
+    if (!error && next == Next::kHandedOff) return;
+    close_segment();
+    if (error || next == Next::kFinished) return finish(std::move(error));
+    if (next == Next::kYield) {
+      is_lent_ = false;
+      ++stats_.handoffs;
+      return engine_.workers.post(self);
+    }
+    Phase expected = Phase::kRunning;
+    if (phase_.compare_exchange_strong(expected, Phase::kWaiting, std::memory_order_acq_rel)) return;
+    // Resumed before it had stopped.
+    phase_.store(Phase::kRunning, std::memory_order_release);
+  }
+}
+
+void RunImpl::resume() {
+  while (true) {
+    Phase seen = phase_.load(std::memory_order_acquire);
+    if (seen == Phase::kWaiting) {
+      if (!phase_.compare_exchange_weak(seen, Phase::kRunning, std::memory_order_acq_rel)) continue;
+      return engine_.workers.post(shared_from_this());
+    }
+    if (seen != Phase::kRunning) return;
+    if (phase_.compare_exchange_weak(seen, Phase::kResumed, std::memory_order_acq_rel)) return;
+  }
+}
+
+void RunImpl::cancel(core::Error reason) {
+  if (phase_.load(std::memory_order_acquire) == Phase::kDone) return;
+  const bool is_first = cancel_reason_.with([&](auto& kept) {
+    if (kept) return false;
+    kept = std::move(reason);
+    return true;
+  });
+  if (!is_first) return;
+  is_cancelled_.store(true, std::memory_order_release);
+  std::vector<SeatRef> starting;
+  if (engine_.scheduler.withdraw(shared_from_this(), starting)) {
+    start_all(engine_, starting);
+    return engine_.workers.post(shared_from_this());  // ends it there: it has not begun
+  }
+  resume();
+}
+
+RunProgress RunImpl::progress() const {
+  RunProgress out;
+  switch (phase_.load(std::memory_order_acquire)) {
+    case Phase::kQueued:
+      out.state = RunState::kQueued;
+      break;
+    case Phase::kRunning:
+    case Phase::kResumed:
+      out.state = RunState::kRunning;
+      break;
+    case Phase::kWaiting:
+      out.state = RunState::kWaiting;
+      break;
+    case Phase::kDone:
+      out.state = RunState::kDone;
+      break;
+  }
+  out.steps_done = steps_done_.load(std::memory_order_relaxed);
+  out.steps_estimated = plan().step_count;
+  if (const compile::Step* step = current_.load(std::memory_order_acquire)) {
+    out.op = step->name;
+    out.line = step->location.line;
+  }
+  return out;
+}
+
+// ---- ending
+
+std::vector<std::vector<tensor::BufferRef>> RunImpl::take_outputs() {
+  std::vector<std::vector<tensor::BufferRef>> out;
+  for (const compile::PlanParameter& result : plan().results) {
+    std::vector<tensor::BufferRef> shards(static_cast<size_t>(plan().table(result.table).count()));
+    for (size_t shard = 0; shard < shards.size(); ++shard) {
+      const int64_t place = result.place.first + plan().place_of(result.place, static_cast<int64_t>(shard));
+      const int32_t owner = owner_of_place_[static_cast<size_t>(place)];
+      if (owner >= 0) shards[shard] = held_[static_cast<size_t>(owner)];
+    }
+    out.push_back(std::move(shards));
+  }
+  return out;
+}
+
+std::vector<int64_t> RunImpl::overwritten() const {
+  std::vector<int64_t> out;
+  if (!has_begun_) return out;
+  for (const compile::Slot& slot : plan().slots) {
+    const bool written = slot.storage == compile::Storage::kArgument && slot.is_writable;
+    if (written && request_.arguments[static_cast<size_t>(slot.argument)].may_overwrite) out.push_back(slot.argument);
+  }
+  return out;
+}
+
+void RunImpl::finish(std::optional<core::Error> error) {
+  const auto self = shared_from_this();
+  RunOutcome outcome;
+  timer_.reset();
+  const core::SteadyTime now = std::chrono::steady_clock::now();
+  if (!has_begun_) {
+    stats_.queue_time = now - submitted_;
+  } else {
+    stats_.run_time = now - started_;
+  }
+  stats_.steps = steps_done_.load(std::memory_order_relaxed);
+  stats_.busy_time += std::chrono::nanoseconds(helper_ns_.load(std::memory_order_relaxed));
+  stats_.device_busy.reserve(plan().device_share.size());
+  for (const double share : plan().device_share) {
+    stats_.device_busy.emplace_back(static_cast<int64_t>(share * static_cast<double>(stats_.busy_time.count())));
+  }
+  outcome.overwritten = overwritten();
+  if (!error) outcome.outputs = take_outputs();
+  if (!owners_.is_alone) engine_.options.transport->forget(request_.key);
+  // Memory first, so that whoever starts now finds it free.
+  frames_.clear();
+  exchange_.reset();
+  held_.clear();
+  arena_.reset();
+  request_.arguments.clear();
+  current_.store(nullptr, std::memory_order_release);
+  engine_.counters.with([&](EngineShared::Counters& counters) {
+    ++(error ? counters.runs_failed : counters.runs_done);
+    for (size_t i = 0; i < stats_.device_busy.size(); ++i) {
+      counters.device_busy[static_cast<size_t>(request_.devices[i])] += stats_.device_busy[i];
+    }
+  });
+  outcome.error = std::move(error);
+  outcome.stats = std::move(stats_);
+  const auto done = std::move(done_);
+  phase_.store(Phase::kDone, std::memory_order_release);
+  start_all(engine_, engine_.scheduler.remove(self));
+  done(std::move(outcome));
+  engine_.leave();  // the engine may be gone after this
+}
+
+}  // namespace meshd::device

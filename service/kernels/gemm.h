@@ -1,0 +1,69 @@
+// One matrix product: row-major c (m x n) = a (m x k) times b (k x n), by the best library for the element type: oneDNN
+// for f32, bf16 and int8, OpenBLAS for f64, complex numbers and matrix times vector, loops of our own for integers;
+// small products by whichever is faster. A product runs on the calling thread alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "service/tensor/dtype.h"
+
+namespace meshd::kernels {
+
+/// Tells the libraries to use the calling thread only. Device threads call it before anything else; products call it
+/// again, because OpenMP keeps its thread count for each thread. Cheap; any thread.
+void prepare_thread();
+
+/// Layout of a matrix whose element (i, j) stands at i * row_stride + j * column_stride. Libraries take matrices with
+/// one stride of 1 and the other at least as large as the dimension it jumps over.
+struct MatrixLayout {
+  int64_t row_stride = 1;
+  int64_t column_stride = 1;
+};
+
+/// What is multiplied. Strides and sizes in elements.
+struct GemmSpec {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  tensor::DType in = tensor::DType::kFloat32;   ///< of a and b
+  tensor::DType out = tensor::DType::kFloat32;  ///< of c: equal to `in`, or f32 for bf16, or i32 for i8
+  MatrixLayout a;
+  MatrixLayout b;
+};
+
+/// True when products of these types are made without converting operands: f32, f64, complex, integers of 8 to 64 bits
+/// into the same type; bf16 into bf16 or f32 and i8 into i32 where the processor has instructions for them.
+bool gemm_takes(tensor::DType in, tensor::DType out);
+
+/// True when a product of this type can read a rows x columns matrix in this layout. Integers want b's columns next to
+/// each other.
+bool gemm_takes_a(tensor::DType in, int64_t rows, int64_t columns, MatrixLayout layout);
+bool gemm_takes_b(tensor::DType in, int64_t rows, int64_t columns, MatrixLayout layout);
+
+/// A product made ready. Immutable; any thread. The same spec gives the same bits on the same processor, whoever calls.
+class Gemm {
+ public:
+  /// Throws unsupported_dtype when gemm_takes() is false.
+  explicit Gemm(const GemmSpec& spec);
+
+  /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
+  [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
+  /// c is overwritten; it has n columns and no gaps. Sums are made in f32 for bf16, and wrap around for integers.
+  void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch) const;
+
+  /// A prepared product in its library's form.
+  struct Plan {
+    virtual ~Plan() = default;
+    virtual void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch) const = 0;
+  };
+
+ private:
+  std::shared_ptr<const Plan> plan_;
+  int64_t scratch_bytes_ = 0;
+  int64_t result_bytes_ = 0;
+  bool is_empty_sum_ = false;
+};
+
+}  // namespace meshd::kernels

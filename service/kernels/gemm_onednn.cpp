@@ -1,0 +1,134 @@
+// Products by oneDNN: dnnl_sgemm for f32 (nothing to create), the matmul primitive for bf16 and int8.
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "service/core/error.h"
+#include "service/kernels/gemm_plans.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::DType;
+
+struct DnnlMatrix {
+  char transpose = 'N';
+  dnnl_dim_t leading = 1;
+};
+
+DnnlMatrix dnnl_matrix(int64_t rows, int64_t columns, MatrixLayout layout) {
+  const bool plain = (layout.column_stride == 1 || columns == 1) && (layout.row_stride >= columns || rows == 1);
+  if (plain) return {'N', std::max<int64_t>(rows == 1 ? columns : layout.row_stride, 1)};
+  return {'T', std::max<int64_t>(columns == 1 ? rows : layout.column_stride, 1)};
+}
+
+struct SgemmByDnnl : Gemm::Plan {
+  dnnl_dim_t m = 0;
+  dnnl_dim_t n = 0;
+  dnnl_dim_t k = 0;
+  DnnlMatrix a;
+  DnnlMatrix b;
+
+  void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte*) const override {
+    const dnnl_status_t status =
+        dnnl_sgemm(a.transpose, b.transpose, m, n, k, 1, reinterpret_cast<const float*>(a_data), a.leading,
+                   reinterpret_cast<const float*>(b_data), b.leading, 0, reinterpret_cast<float*>(c_data), n);
+    if (status != dnnl_success) throw core::Error("internal", "dnnl_sgemm failed with " + std::to_string(status));
+  }
+};
+
+dnnl::engine& cpu_engine() {
+  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+dnnl::memory::data_type dnnl_type(DType dtype) {
+  switch (dtype) {
+    case DType::kBfloat16:
+      return dnnl::memory::data_type::bf16;
+    case DType::kInt8:
+      return dnnl::memory::data_type::s8;
+    case DType::kInt32:
+      return dnnl::memory::data_type::s32;
+    default:
+      return dnnl::memory::data_type::f32;
+  }
+}
+
+// oneDNN wants the stride of a dimension of size one to be one it could have.
+dnnl::memory::desc matrix_desc(int64_t rows, int64_t columns, MatrixLayout layout, DType dtype) {
+  const DnnlMatrix matrix = dnnl_matrix(rows, columns, layout);
+  const dnnl::memory::dims strides =
+      matrix.transpose == 'N' ? dnnl::memory::dims{matrix.leading, 1} : dnnl::memory::dims{1, matrix.leading};
+  return {{rows, columns}, dnnl_type(dtype), strides};
+}
+
+struct MatmulByDnnl : Gemm::Plan {
+  dnnl::memory::desc a;
+  dnnl::memory::desc b;
+  dnnl::memory::desc c;
+  dnnl::memory::desc scratchpad;
+  dnnl::primitive primitive;
+
+  void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* scratch) const override {
+    try {
+      const auto memory = [](const dnnl::memory::desc& desc, const std::byte* data) {
+        return dnnl::memory(desc, cpu_engine(), const_cast<std::byte*>(data));
+      };
+      dnnl::stream stream(cpu_engine());
+      primitive.execute(stream, {{DNNL_ARG_SRC, memory(a, a_data)},
+                                 {DNNL_ARG_WEIGHTS, memory(b, b_data)},
+                                 {DNNL_ARG_DST, memory(c, c_data)},
+                                 {DNNL_ARG_SCRATCHPAD, memory(scratchpad, scratch)}});
+    } catch (const dnnl::error& error) {
+      throw core::Error("internal", "a matrix product failed").with_internal(error.what());
+    }
+  }
+};
+
+std::shared_ptr<MatmulByDnnl> make_matmul(const GemmSpec& spec) {
+  auto plan = std::make_shared<MatmulByDnnl>();
+  plan->a = matrix_desc(spec.m, spec.k, spec.a, spec.in);
+  plan->b = matrix_desc(spec.k, spec.n, spec.b, spec.in);
+  plan->c = matrix_desc(spec.m, spec.n, {spec.n, 1}, spec.out);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::matmul::primitive_desc desc({plan->a, plan->b, plan->c}, attributes, cpu_engine());
+  plan->scratchpad = desc.scratchpad_desc();
+  plan->primitive = dnnl::matmul(desc);
+  return plan;
+}
+
+}  // namespace
+
+GemmPlan plan_sgemm(const GemmSpec& spec) {
+  auto plan = std::make_shared<SgemmByDnnl>();
+  plan->m = spec.m;
+  plan->n = spec.n;
+  plan->k = spec.k;
+  plan->a = dnnl_matrix(spec.m, spec.k, spec.a);
+  plan->b = dnnl_matrix(spec.k, spec.n, spec.b);
+  return {plan, 0};
+}
+
+GemmPlan plan_matmul_primitive(const GemmSpec& spec) {
+  try {
+    auto plan = make_matmul(spec);
+    const auto bytes = static_cast<int64_t>(plan->scratchpad.get_size());
+    return {std::move(plan), bytes};
+  } catch (const dnnl::error& error) {
+    throw core::Error("unsupported_op", "this matrix product is not supported here").with_internal(error.what());
+  }
+}
+
+bool has_matmul_primitive(DType in, DType out) {
+  const bool is_bf16 = in == DType::kBfloat16 && (out == DType::kBfloat16 || out == DType::kFloat32);
+  const bool is_int8 = in == DType::kInt8 && out == DType::kInt32;
+  if (is_bf16) return __builtin_cpu_supports("avx512bf16") != 0;
+  // Without VNNI, sums of pairs of int8 products saturate at 16 bits.
+  return is_int8 && __builtin_cpu_supports("avx512vnni") != 0;
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,34 @@
+// The dot family: dot_general and dot are one kernel. Private to dot*.cpp.
+#pragma once
+
+#include <vector>
+
+#include "service/ops/op_def.h"
+
+namespace meshd::ops {
+
+/// Which dimensions of both operands go together. The result has batch dims, then the free dims of lhs, then those of
+/// rhs.
+struct DotDims {
+  std::vector<int64_t> lhs_batch;
+  std::vector<int64_t> rhs_batch;
+  std::vector<int64_t> lhs_contract;
+  std::vector<int64_t> rhs_contract;
+};
+
+/// dot_dimension_numbers of a dot_general.
+DotDims dot_general_dims(const OpView& view);
+/// What dot means for these ranks: the last dim of lhs with the first of rhs.
+DotDims dot_dims(const OpView& view);
+
+/// Dims of an operand of this rank that are neither batch nor contracted, ascending.
+std::vector<int64_t> free_dims(int64_t rank, const std::vector<int64_t>& batch, const std::vector<int64_t>& contract);
+
+std::vector<ir::Type> infer_dot_general(const OpView& view);
+std::vector<ir::Type> infer_dot(const OpView& view);
+sharding::FactorRule dot_general_rule(const OpView& view);
+sharding::FactorRule dot_rule(const OpView& view);
+PreparedKernel prepare_dot_general(const OpView& local);
+PreparedKernel prepare_dot(const OpView& local);
+
+}  // namespace meshd::ops

@@ -1,0 +1,125 @@
+// Bodies on bytes alone: framing, limits, readers in memory.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "api/body_pipeline.h"
+#include "api/rate_guard.h"
+#include "service/core/error.h"
+
+namespace meshd::api {
+namespace {
+
+Head head_of(Framing framing, int64_t length = 0) {
+  Head head;
+  head.framing = framing;
+  head.content_length = length;
+  return head;
+}
+
+/// Feeds `raw` in pieces of `step` into destinations of `room` bytes; what is not the body's is left in `rest`.
+std::string decode(BodyPipeline& body, const std::string& raw, size_t step, size_t room, std::string* rest = nullptr) {
+  std::string out;
+  std::string buffer;
+  size_t given = 0;
+  while (!body.done()) {
+    std::string destination(room, '\0');
+    const BodyPipeline::Step moved = body.pump(buffer, std::as_writable_bytes(std::span(destination)));
+    buffer.erase(0, moved.consumed);
+    out.append(destination, 0, moved.produced);
+    if (moved.produced != 0 || body.done()) continue;
+    if (given == raw.size()) break;
+    buffer.append(raw, given, step);
+    given = std::min(given + step, raw.size());
+  }
+  if (rest != nullptr) *rest = buffer + raw.substr(given);
+  return out;
+}
+
+TEST(BodyPipeline, chunks_are_joined_however_they_are_cut) {
+  const std::string raw =
+      "5;ext=\"a\"\r\nhello\r\n1 \t;x\r\n \r\nA\r\n0123456789\r\n000\r\nTrailer: x\r\n\r\nGET /next";
+  for (size_t step = 1; step < 30; ++step) {
+    for (const size_t room : {1, 2, 7, 100}) {
+      BodyPipeline body(head_of(Framing::kChunked), nullptr, 1000);
+      std::string rest;
+      EXPECT_EQ("hello 0123456789", decode(body, raw, step, room, &rest));
+      EXPECT_TRUE(body.done());
+      EXPECT_EQ("GET /next", rest);
+    }
+  }
+}
+
+TEST(BodyPipeline, length_ends_the_body) {
+  BodyPipeline body(head_of(Framing::kLength, 5), nullptr, 5);
+  std::string rest;
+  EXPECT_EQ("hello", decode(body, "helloGET", 3, 2, &rest));
+  EXPECT_EQ("GET", rest);
+  EXPECT_EQ(5, body.announced());
+}
+
+TEST(BodyPipeline, limit_is_reached_but_not_passed) {
+  BodyPipeline enough(head_of(Framing::kChunked), nullptr, 5);
+  EXPECT_EQ("hello", decode(enough, "5\r\nhello\r\n0\r\n\r\n", 100, 100));
+  BodyPipeline over(head_of(Framing::kChunked), nullptr, 4);
+  EXPECT_THROW(decode(over, "5\r\nhello\r\n0\r\n\r\n", 100, 100), core::Error);
+  BodyPipeline announced(head_of(Framing::kLength, 10), nullptr, 100);
+  EXPECT_THROW(announced.lower_limit(9), core::Error);
+}
+
+TEST(BodyPipeline, skipping_finds_the_same_end) {
+  const std::string raw = "5\r\nhello\r\n0\r\n\r\nGET";
+  for (size_t step = 1; step < raw.size(); ++step) {
+    BodyPipeline body(head_of(Framing::kChunked), nullptr, INT64_MAX);
+    size_t at = 0;
+    while (!body.done()) at += body.skip(std::string_view(raw).substr(at, step));
+    EXPECT_EQ("GET", raw.substr(at));
+  }
+}
+
+TEST(BodyPipeline, direct_room_is_what_is_left_of_a_piece) {
+  BodyPipeline body(head_of(Framing::kChunked), nullptr, 100);
+  std::string none;
+  EXPECT_EQ(3U, body.pump("5\r\n", std::as_writable_bytes(std::span(none))).consumed);
+  EXPECT_EQ(5, body.direct_room());
+  body.took(2);
+  EXPECT_EQ(3, body.direct_room());
+  body.took(3);
+  EXPECT_EQ(0, body.direct_room());
+  EXPECT_FALSE(body.done());
+  EXPECT_EQ(7U, body.pump("\r\n0\r\n\r\n", std::as_writable_bytes(std::span(none))).consumed);
+  EXPECT_TRUE(body.done());
+}
+
+TEST(MemoryBody, reads_exactly_all_and_the_end) {
+  MemoryBody body("hello world");
+  std::string five(5, '\0');
+  body.read_exactly(std::as_writable_bytes(std::span(five)));
+  EXPECT_EQ("hello", five);
+  EXPECT_EQ(" world", body.read_all(6));
+  EXPECT_NO_THROW(body.expect_end());
+  EXPECT_EQ(11, body.bytes_read());
+  EXPECT_THROW(body.read_exactly(std::as_writable_bytes(std::span(five))), core::Error);
+  MemoryBody longer("hello");
+  EXPECT_THROW(longer.read_all(4), core::Error);
+  MemoryBody rest("ab");
+  EXPECT_THROW(rest.expect_end(), core::Error);
+}
+
+TEST(RateGuard, slowness_is_silence_or_a_low_rate) {
+  using std::chrono::milliseconds;
+  const RateGuard::Time start{};
+  RateGuard guard(1000, milliseconds(1000));
+  guard.start(start);
+  EXPECT_FALSE(guard.too_slow(start + milliseconds(1000)));
+  EXPECT_TRUE(guard.too_slow(start + milliseconds(1001)));
+  guard.progress(start + milliseconds(900), 500);
+  EXPECT_FALSE(guard.too_slow(start + milliseconds(1500)));  // 500 bytes asked for, 500 there
+  EXPECT_TRUE(guard.too_slow(start + milliseconds(1501 + 1)));
+  guard.progress(start + milliseconds(1600), 1'000'000);
+  EXPECT_FALSE(guard.too_slow(start + milliseconds(2600)));
+  EXPECT_TRUE(guard.too_slow(start + milliseconds(2601)));
+}
+
+}  // namespace
+}  // namespace meshd::api

@@ -1,0 +1,90 @@
+// The route table: precedence, captures, and what follows from it.
+#include <gtest/gtest.h>
+
+#include "api/router.h"
+#include "service/core/error.h"
+
+namespace meshd::api {
+namespace {
+
+Route row(const std::string& method, const std::string& path) {
+  return {method,
+          path,
+          method + path,
+          BodyPolicy::kNone,
+          RunOn::kReactor,
+          Access::kOpen,
+          [](Request&) { return no_content(); }};
+}
+
+Router table() {
+  Router router;
+  for (const char* path : {"/", "/v1/arrays", "/v1/arrays/{id}", "/v1/arrays/{id}:move", "/v1/arrays/{id}/data",
+                           "/v1/arrays/{id}/{what}", "/v1/arrays/{id}/v{n}/zarr/{path...}", "/v1/arrays/local"}) {
+    router.add(row("GET", path));
+  }
+  router.add(row("DELETE", "/v1/arrays/{id}"));
+  router.add(row("POST", "/v1/arrays"));
+  return router;
+}
+
+std::string found(const Router& router, const std::string& path) {
+  const RouteMatch match = router.match("GET", path);
+  std::string out(match.path_template);
+  for (const auto& [name, value] : match.captures) out += " " + name + "=" + value;
+  return out;
+}
+
+TEST(Router, most_literal_template_wins) {
+  const Router router = table();
+  EXPECT_EQ("/", found(router, "/"));
+  EXPECT_EQ("/v1/arrays/local", found(router, "/v1/arrays/local"));
+  EXPECT_EQ("/v1/arrays/{id} id=lokal", found(router, "/v1/arrays/lokal"));
+  EXPECT_EQ("/v1/arrays/{id}:move id=a", found(router, "/v1/arrays/a:move"));
+  EXPECT_EQ("/v1/arrays/{id}/data id=a", found(router, "/v1/arrays/a/data"));
+  EXPECT_EQ("/v1/arrays/{id}/{what} id=a what=x", found(router, "/v1/arrays/a/x"));
+  EXPECT_EQ("/v1/arrays/{id}/v{n}/zarr/{path...} id=a n=3 path=c/0.0", found(router, "/v1/arrays/a/v3/zarr/c/0.0"));
+}
+
+TEST(Router, escapes_are_decoded_after_the_path_is_cut) {
+  const Router router = table();
+  EXPECT_EQ("/v1/arrays/{id} id=\xc3\xa9", found(router, "/v1/arrays/%C3%A9"));
+  EXPECT_EQ("/v1/arrays/local", found(router, "/v1/%61rrays/local"));
+  EXPECT_EQ("", found(router, "/v1/arrays/a%2Fdata"));
+  EXPECT_THROW(found(router, "/v1/arrays/%2e%2E"), core::Error);
+}
+
+TEST(Router, unknown_paths_match_nothing) {
+  const Router router = table();
+  for (const char* path : {"/v1", "/v1/arrays/", "/v1/arrays/a/", "/v1//a", "/v1/arrays/:move", "/v1/arrays/a:fly",
+                           "/v1/arrays/a/v/zarr/x", "/v1/arrays/a/v3/zarr", "/v1/arrays/a/v3/zarr/"}) {
+    EXPECT_EQ("", found(router, path)) << path;
+    EXPECT_EQ("", router.match("GET", path).allow) << path;
+  }
+}
+
+TEST(Router, allow_lists_the_methods_of_the_path) {
+  const Router router = table();
+  EXPECT_EQ("GET, HEAD, DELETE, OPTIONS", router.match("PUT", "/v1/arrays/a").allow);
+  EXPECT_EQ("GET, HEAD, POST, OPTIONS", router.match("OPTIONS", "/v1/arrays").allow);
+  EXPECT_EQ("GET", router.match("HEAD", "/v1/arrays").route->method);
+  EXPECT_EQ(nullptr, router.match("get", "/v1/arrays").route);
+}
+
+TEST(Router, broken_rows_are_refused) {
+  Router router = table();
+  EXPECT_THROW(router.add(row("GET", "/v1/arrays")), core::Error);
+  EXPECT_THROW(router.add(row("HEAD", "/x")), core::Error);
+  EXPECT_THROW(router.add(row("GET", "x")), core::Error);
+  EXPECT_THROW(router.add(row("GET", "/{a}{b}")), core::Error);
+  EXPECT_THROW(router.add(row("GET", "/{a...}/b")), core::Error);
+  EXPECT_THROW(router.add(row("GET", "/{}")), core::Error);
+  EXPECT_THROW(router.add(row("GET", "/a//b")), core::Error);
+}
+
+TEST(Router, long_paths_are_refused_before_they_are_read) {
+  EXPECT_THROW((void)table().match("GET", "/" + std::string(2048, 'a')), core::Error);
+}
+
+}  // namespace
+}  // namespace meshd::api

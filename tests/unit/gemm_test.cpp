@@ -1,0 +1,334 @@
+// Products against their definition: kernels by shape and layout, dot_general by dimension numbers and element types.
+#include "service/kernels/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <thread>
+
+#include "service/core/error.h"
+#include "service/kernels/scalar_op.h"
+#include "service/ops/families.h"
+#include "tests/support/row_runner.h"
+
+namespace meshd::test {
+namespace {
+
+using tensor::Dims;
+using tensor::DType;
+using Cut = Instance::Cut;
+
+Array converted(const Array& from, DType dtype) {
+  if (from.type.dtype == dtype) return from;
+  Array out = Array::zeros({dtype, from.type.dims});
+  const kernels::ScalarKernel kernel = kernels::find_scalar_kernel(kernels::ScalarOp::kConvert, from.type.dtype, dtype);
+  EXPECT_NE(kernel, nullptr) << tensor::name(from.type.dtype) << " to " << tensor::name(dtype);
+  const std::byte* data = from.bytes.data();
+  if (kernel != nullptr) kernel(&data, out.bytes.data(), tensor::element_count(out.type));
+  return out;
+}
+
+/// Small integers, so that every sum is exact in every type with 8 bits of mantissa: what is compared is indexing.
+Array small_integers(const Dims& dims, DType dtype, std::mt19937& random) {
+  std::vector<double> values(static_cast<size_t>(tensor::element_count(dims)));
+  const bool is_unsigned = tensor::is_unsigned_integer(dtype) || dtype == DType::kBool;
+  for (double& value : values)
+    value = is_unsigned ? static_cast<double>(random() % 2) : static_cast<double>(random() % 3) - 1;
+  return converted(Array::of(DType::kFloat64, dims, values), dtype);
+}
+
+struct Numbers {
+  std::vector<int64_t> lhs_batch, rhs_batch, lhs_contract, rhs_contract;
+};
+
+Instance dot_general(const Numbers& numbers) {
+  const ir::DictAttr dict{"stablehlo.dot",
+                          {{"lhs_batching_dimensions", ints_attribute(numbers.lhs_batch)},
+                           {"rhs_batching_dimensions", ints_attribute(numbers.rhs_batch)},
+                           {"lhs_contracting_dimensions", ints_attribute(numbers.lhs_contract)},
+                           {"rhs_contracting_dimensions", ints_attribute(numbers.rhs_contract)}}};
+  return {.def = row_of(ops::dot_rows(), "stablehlo.dot_general"), .attributes = {{"dot_dimension_numbers", {dict}}}};
+}
+
+/// The definition, in double.
+Array dot_by_definition(const Array& lhs, const Array& rhs, const Numbers& numbers, const Dims& result_dims) {
+  const std::vector<double> left = converted(lhs, DType::kFloat64).values<double>();
+  const std::vector<double> right = converted(rhs, DType::kFloat64).values<double>();
+  const auto free = [](const Dims& dims, const std::vector<int64_t>& batch, const std::vector<int64_t>& contract) {
+    std::vector<size_t> out;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      const auto in = [d](const std::vector<int64_t>& list) {
+        return std::find(list.begin(), list.end(), static_cast<int64_t>(d)) != list.end();
+      };
+      if (!in(batch) && !in(contract)) out.push_back(d);
+    }
+    return out;
+  };
+  const std::vector<size_t> lhs_free = free(lhs.type.dims, numbers.lhs_batch, numbers.lhs_contract);
+  const std::vector<size_t> rhs_free = free(rhs.type.dims, numbers.rhs_batch, numbers.rhs_contract);
+  Dims sum_dims;
+  for (const int64_t d : numbers.lhs_contract) sum_dims.push_back(lhs.type.dims[static_cast<size_t>(d)]);
+  std::vector<double> out;
+  for_each_index(result_dims, [&](const Dims& index) {
+    Dims at_left(lhs.type.dims.size());
+    Dims at_right(rhs.type.dims.size());
+    size_t next = 0;
+    for (size_t i = 0; i < numbers.lhs_batch.size(); ++i, ++next) {
+      at_left[static_cast<size_t>(numbers.lhs_batch[i])] = index[next];
+      at_right[static_cast<size_t>(numbers.rhs_batch[i])] = index[next];
+    }
+    for (const size_t d : lhs_free) at_left[d] = index[next++];
+    for (const size_t d : rhs_free) at_right[d] = index[next++];
+    double sum = 0;
+    for_each_index(sum_dims, [&](const Dims& step) {
+      for (size_t i = 0; i < step.size(); ++i) {
+        at_left[static_cast<size_t>(numbers.lhs_contract[i])] = step[i];
+        at_right[static_cast<size_t>(numbers.rhs_contract[i])] = step[i];
+      }
+      sum += left[static_cast<size_t>(position(lhs.type.dims, at_left))] *
+             right[static_cast<size_t>(position(rhs.type.dims, at_right))];
+    });
+    out.push_back(sum);
+  });
+  return Array::of(DType::kFloat64, result_dims, out);
+}
+
+void expect_dot(const Numbers& numbers, const Array& lhs, const Array& rhs, DType result) {
+  Instance dot = dot_general(numbers);
+  const std::vector<ir::Type> types = {ir::Type::of(lhs.type), ir::Type::of(rhs.type)};
+  const Dims result_dims = dot.infer(types)[0].dims();
+  dot.declared = {ir::Type::of({result, result_dims})};
+  const Array got = dot.run({lhs, rhs})[0];
+  const Array expected = converted(dot_by_definition(lhs, rhs, numbers, result_dims), result);
+  EXPECT_EQ(converted(got, DType::kFloat64).values<double>(), converted(expected, DType::kFloat64).values<double>())
+      << tensor::to_string(lhs.type) << " . " << tensor::to_string(rhs.type) << " -> " << tensor::name(result);
+  EXPECT_EQ(dot.run({lhs, rhs}, Cut::kBackwards)[0].bytes, got.bytes) << "cut into units";
+}
+
+/// Random roles for dims in random order.
+struct RandomDot {
+  Numbers numbers;
+  Dims lhs, rhs;
+
+  explicit RandomDot(std::mt19937& random) {
+    const auto some = [&](size_t most) { return random() % (most + 1); };
+    const size_t batch = some(2);
+    const size_t contract = some(2);
+    const auto place = [&](std::vector<std::pair<int, int64_t>> roles, Dims& dims, std::vector<int64_t>& batches,
+                           std::vector<int64_t>& contracts) {
+      std::shuffle(roles.begin(), roles.end(), random);
+      batches.resize(batch);
+      contracts.resize(contract);
+      for (const auto& [role, size] : roles) {
+        const auto at = static_cast<int64_t>(dims.size());
+        if (role >= 0 && role < 10) batches[static_cast<size_t>(role)] = at;
+        if (role >= 10) contracts[static_cast<size_t>(role - 10)] = at;
+        dims.push_back(size);
+      }
+    };
+    std::vector<std::pair<int, int64_t>> shared;
+    for (size_t i = 0; i < batch; ++i) shared.emplace_back(static_cast<int>(i), static_cast<int64_t>(random() % 4) + 1);
+    for (size_t i = 0; i < contract; ++i)
+      shared.emplace_back(static_cast<int>(10 + i), static_cast<int64_t>(random() % 6) + (random() % 9 != 0 ? 1 : 0));
+    const auto with_free = [&] {
+      std::vector<std::pair<int, int64_t>> roles = shared;
+      for (size_t i = some(2); i > 0; --i) roles.emplace_back(-1, static_cast<int64_t>(random() % 6) + 1);
+      return roles;
+    };
+    place(with_free(), lhs, numbers.lhs_batch, numbers.lhs_contract);
+    place(with_free(), rhs, numbers.rhs_batch, numbers.rhs_contract);
+  }
+};
+
+TEST(dot_general, random_dimension_numbers_of_every_type_match_the_definition) {
+  const std::vector<std::array<DType, 3>> types = {{DType::kFloat32, DType::kFloat32, DType::kFloat32},
+                                                   {DType::kFloat64, DType::kFloat64, DType::kFloat64},
+                                                   {DType::kBfloat16, DType::kBfloat16, DType::kBfloat16},
+                                                   {DType::kBfloat16, DType::kBfloat16, DType::kFloat32},
+                                                   {DType::kFloat16, DType::kFloat16, DType::kFloat16},
+                                                   {DType::kFloat16, DType::kFloat16, DType::kFloat32},
+                                                   {DType::kInt8, DType::kInt8, DType::kInt32},
+                                                   {DType::kInt8, DType::kInt8, DType::kInt8},
+                                                   {DType::kUint8, DType::kUint8, DType::kUint16},
+                                                   {DType::kInt16, DType::kInt16, DType::kInt16},
+                                                   {DType::kInt32, DType::kInt32, DType::kInt32},
+                                                   {DType::kInt64, DType::kInt64, DType::kInt64},
+                                                   {DType::kUint64, DType::kUint64, DType::kUint64},
+                                                   {DType::kBool, DType::kBool, DType::kBool},
+                                                   {DType::kFloat8E4M3FN, DType::kFloat8E5M2, DType::kFloat32},
+                                                   {DType::kFloat32, DType::kBfloat16, DType::kFloat32}};
+  for (const auto& [lhs, rhs, result] : types) {
+    std::mt19937 random(17);
+    for (int round = 0; round < 40; ++round) {
+      const RandomDot dot(random);
+      expect_dot(dot.numbers, small_integers(dot.lhs, lhs, random), small_integers(dot.rhs, rhs, random), result);
+    }
+  }
+}
+
+TEST(dot_general, matrices_of_all_layouts_and_sizes_match_the_definition) {
+  std::mt19937 random(5);
+  for (const auto& [m, n, k] : std::vector<std::array<int64_t, 3>>{
+           {1, 1, 7}, {1, 65, 33}, {65, 1, 33}, {7, 5, 3}, {64, 64, 64}, {33, 129, 70}}) {
+    for (const bool lhs_transposed : {false, true}) {
+      for (const bool rhs_transposed : {false, true}) {
+        for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBfloat16, DType::kInt8, DType::kInt32}) {
+          const Numbers numbers{{}, {}, {lhs_transposed ? 0 : 1}, {rhs_transposed ? 1 : 0}};
+          const Array lhs = small_integers(lhs_transposed ? Dims{k, m} : Dims{m, k}, dtype, random);
+          const Array rhs = small_integers(rhs_transposed ? Dims{n, k} : Dims{k, n}, dtype, random);
+          const DType result = dtype == DType::kBfloat16 ? DType::kFloat32
+                               : dtype == DType::kInt8   ? DType::kInt32
+                                                         : dtype;
+          expect_dot(numbers, lhs, rhs, result);
+        }
+      }
+    }
+  }
+}
+
+TEST(dot_general, a_large_product_in_row_blocks_has_the_same_bits_however_it_is_cut) {
+  std::mt19937 random(6);
+  std::normal_distribution<float> normal;
+  const auto matrix = [&](int64_t rows, int64_t columns) {
+    std::vector<float> values(static_cast<size_t>(rows * columns));
+    for (float& value : values) value = normal(random);
+    return f32({rows, columns}, values);
+  };
+  const Array lhs = matrix(1300, 300);
+  const Array rhs = matrix(300, 260);
+  const Instance dot = dot_general({{}, {}, {1}, {0}});
+  const Array once = dot.run({lhs, rhs})[0];
+  EXPECT_EQ(dot.run({lhs, rhs}, Cut::kBackwards)[0].bytes, once.bytes);
+  const std::vector<double> expected = dot_by_definition(lhs, rhs, {{}, {}, {1}, {0}}, {1300, 260}).values<double>();
+  const std::vector<float> got = once.values<float>();
+  double worst = 0;
+  for (size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::abs(got[i] - expected[i]));
+  EXPECT_LT(worst, 300 * 1e-6);  // k rounding errors of values about one
+}
+
+TEST(dot_general, integer_sums_wrap_around) {
+  const Instance dot = dot_general({{}, {}, {0}, {0}});
+  const Array lhs = i32({3}, {INT32_MAX, INT32_MAX, 7});
+  const Array rhs = i32({3}, {2, 2, 1});
+  EXPECT_EQ(dot.run({lhs, rhs})[0].values<int32_t>(), (std::vector<int32_t>{3}));
+  const Array bytes = Array::of<int8_t>(DType::kInt8, {2}, {100, 100});
+  EXPECT_EQ(dot.run({bytes, bytes})[0].values<int8_t>(), (std::vector<int8_t>{static_cast<int8_t>(20000)}));
+}
+
+TEST(dot_general, int8_pairs_do_not_saturate) {
+  const int64_t k = 512;
+  const std::vector<int8_t> least(static_cast<size_t>(k * 20), -128);
+  Instance dot = dot_general({{}, {}, {1}, {0}});
+  dot.declared = {ir::Type::of({DType::kInt32, {20, 20}})};
+  const Array result =
+      dot.run({Array::of<int8_t>(DType::kInt8, {20, k}, least), Array::of<int8_t>(DType::kInt8, {k, 20}, least)})[0];
+  for (const int32_t value : result.values<int32_t>()) ASSERT_EQ(value, 128 * 128 * k);
+}
+
+TEST(dot_general, complex_product_matches_the_definition) {
+  std::mt19937 random(8);
+  const auto complex_matrix = [&](int64_t rows, int64_t columns) {
+    std::vector<double> values(static_cast<size_t>(rows * columns * 2));
+    for (double& value : values) value = static_cast<double>(random() % 7) - 3;
+    return Array::of(DType::kComplex128, {rows, columns}, values);
+  };
+  for (const int64_t n : {1, 9}) {
+    const Array lhs = complex_matrix(5, 8);
+    const Array rhs = complex_matrix(n, 8);
+    const std::vector<double> a = lhs.values<double>();
+    const std::vector<double> b = rhs.values<double>();
+    const std::vector<double> got = dot_general({{}, {}, {1}, {1}}).run({lhs, rhs})[0].values<double>();
+    for (int64_t i = 0; i < 5; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        double real = 0;
+        double imag = 0;
+        for (int64_t p = 0; p < 8; ++p) {
+          const auto x = static_cast<size_t>((i * 8 + p) * 2);
+          const auto y = static_cast<size_t>((j * 8 + p) * 2);
+          real += a[x] * b[y] - a[x + 1] * b[y + 1];
+          imag += a[x] * b[y + 1] + a[x + 1] * b[y];
+        }
+        EXPECT_EQ(got[static_cast<size_t>((i * n + j) * 2)], real);
+        EXPECT_EQ(got[static_cast<size_t>((i * n + j) * 2 + 1)], imag);
+      }
+    }
+  }
+}
+
+TEST(dot_general, garbage_in_the_result_is_not_read) {
+  const Array ones = f32({4, 4}, std::vector<float>(16, 1));
+  for (const auto& [lhs, rhs] :
+       std::vector<std::pair<Dims, Dims>>{{{4, 4}, {4, 1}}, {{1, 4}, {4, 4}}, {{70, 70}, {70, 70}}}) {
+    const Array a = f32(lhs, std::vector<float>(static_cast<size_t>(tensor::element_count(lhs)), 1));
+    const Array b = f32(rhs, std::vector<float>(static_cast<size_t>(tensor::element_count(rhs)), 1));
+    Instance dot = dot_general({{}, {}, {1}, {0}});
+    for (const float value : dot.run({a, b})[0].values<float>()) EXPECT_EQ(value, static_cast<float>(lhs[1]));
+  }
+}
+
+TEST(dot_general, nothing_to_sum_gives_zeros) {
+  const Array got = dot_general({{}, {}, {1}, {0}}).run({f32({2, 0}, {}), f32({0, 3}, {})})[0];
+  EXPECT_EQ(got.values<float>(), std::vector<float>(6, 0));
+}
+
+TEST(dot_general, messages_name_the_constraint) {
+  const auto message = [](const Numbers& numbers, Dims lhs, Dims rhs) -> std::string {
+    try {
+      (void)dot_general(numbers).infer(
+          {ir::Type::of({DType::kFloat32, std::move(lhs)}), ir::Type::of({DType::kFloat32, std::move(rhs)})});
+    } catch (const core::Error& error) {
+      return error.detail();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message({{}, {}, {1}, {0}}, {2, 64}, {32, 3}),
+            "dot_general C10: contracting dims differ in size (lhs dim 1 is 64, rhs dim 0 is 32)");
+  EXPECT_EQ(message({{0}, {}, {1}, {0}}, {2, 64}, {32, 3}),
+            "dot_general C1: both sides must have as many batching dims, got 1 and 0");
+  EXPECT_EQ(message({{1}, {0}, {1}, {0}}, {2, 64}, {64, 3}),
+            "dot_general C3: batching and contracting dims of lhs must be distinct, got 1 twice");
+  EXPECT_EQ(message({{}, {}, {2}, {0}}, {2, 64}, {64, 3}), "dot_general C5: lhs has 2 dims, got dim 2");
+}
+
+TEST(dot, vectors_and_matrices) {
+  const Instance dot{.def = row_of(ops::dot_rows(), "stablehlo.dot")};
+  const Array matrix = counting({2, 3});
+  EXPECT_EQ(dot.run({matrix, f32({3}, {1, 2, 3})})[0].values<float>(), (std::vector<float>{8, 26}));
+  EXPECT_EQ(dot.run({f32({2}, {1, 2}), matrix})[0].values<float>(), (std::vector<float>{6, 9, 12}));
+  EXPECT_EQ(dot.run({f32({2}, {1, 2}), f32({2}, {3, 4})})[0].values<float>(), (std::vector<float>{11}));
+}
+
+TEST(gemm, many_threads_at_once_get_the_same_bits) {
+  const kernels::GemmSpec spec{96, 96, 96, DType::kFloat32, DType::kFloat32, {96, 1}, {96, 1}};
+  const kernels::GemmSpec wide{96, 96, 96, DType::kFloat64, DType::kFloat64, {96, 1}, {96, 1}};
+  std::mt19937 random(9);
+  std::vector<float> a(96 * 96);
+  for (float& value : a) value = static_cast<float>(random() % 1000) / 999.0F;
+  const std::vector<double> b(a.begin(), a.end());
+  const auto product = [&](const kernels::GemmSpec& of, const void* matrix) {
+    const kernels::Gemm gemm(of);
+    std::vector<std::byte> out(static_cast<size_t>(96 * 96 * tensor::size_bytes(of.out)));
+    std::vector<std::byte> scratch(static_cast<size_t>(gemm.scratch_bytes()));
+    gemm.run(static_cast<const std::byte*>(matrix), static_cast<const std::byte*>(matrix), out.data(), scratch.data());
+    return out;
+  };
+  const auto expected = product(spec, a.data());
+  const auto expected_wide = product(wide, b.data());
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      kernels::prepare_thread();
+      for (int round = 0; round < 50; ++round) {
+        if (product(spec, a.data()) != expected) ++wrong;
+        if (product(wide, b.data()) != expected_wide) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace meshd::test
