@@ -44,6 +44,15 @@ class BodyReader {
   void expect_end();
 };
 
+/// No body. Without state: any number of requests may share one.
+class EmptyBody final : public BodyReader {
+ public:
+  [[nodiscard]] std::optional<int64_t> content_length() const override { return 0; }
+  size_t read_some(std::span<std::byte>) override { return 0; }
+  void set_limit(int64_t) override {}
+  [[nodiscard]] int64_t bytes_read() const override { return 0; }
+};
+
 /// A body that lies in memory: bodies that the server took in before the handler ran, and tests.
 class MemoryBody final : public BodyReader {
  public:

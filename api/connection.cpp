@@ -75,8 +75,12 @@ void Connection::set_state(State state) {
   std::atomic<int64_t>* after = gauge(state);
   state_ = state;
   if (before == after) return;
-  if (before != nullptr) before->fetch_sub(1, std::memory_order_relaxed);
-  if (after != nullptr) after->fetch_add(1, std::memory_order_relaxed);
+  // Only this thread writes these, so that no locked instruction is needed.
+  const auto add = [](std::atomic<int64_t>* to, int64_t count) {
+    if (to != nullptr) to->store(to->load(std::memory_order_relaxed) + count, std::memory_order_relaxed);
+  };
+  add(before, -1);
+  add(after, 1);
 }
 
 void Connection::start() {
@@ -376,7 +380,7 @@ void Connection::close() {
     stream->close();
   }
   exchange_.reset();
-  outgoing_ = Outgoing();
+  outgoing_.clear();
   taken_ = {};
   release_body();
   boost::system::error_code ignored;

@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kLinger{2};
 }  // namespace
 
 bool Connection::run_here() {
-  exchange_->run([this] { return body_can_be_left(); });
+  exchange_->run([this] { return body_can_be_left(); }, outgoing_.head());
   return start_answer();
 }
 
@@ -42,7 +42,7 @@ void Connection::run_on_worker(bool streams_body) {
         });
         return;
       }
-      outgoing_ = Outgoing(exchange_->take_head(), std::move(exchange_->response()), exchange_->chunked_answer());
+      outgoing_.start(std::move(exchange_->response()), exchange_->chunked_answer());
       worker_pull();
       return;
     }
@@ -55,7 +55,7 @@ void Connection::run_on_worker(bool streams_body) {
 
 void Connection::answer_on_worker(bool streams_body) {
   if (!streams_body) {
-    exchange_->run([this] { return body_can_be_left(); });
+    exchange_->run([this] { return body_can_be_left(); }, outgoing_.head());
     return;
   }
   RateGuard guard(reactor_.context().options.minimum_bytes_per_second, reactor_.context().options.rate_grace);
@@ -67,7 +67,7 @@ void Connection::answer_on_worker(bool streams_body) {
       },
       reactor_.context().metrics.bytes_in);
   exchange_->give_reader(reader);
-  exchange_->run([&] { return !reader->failed() && body_can_be_left(); });
+  exchange_->run([&] { return !reader->failed() && body_can_be_left(); }, outgoing_.head());
   exchange_->count_in(reader->bytes_read());
 }
 
@@ -101,7 +101,7 @@ bool Connection::start_answer() {
   if (auto* stream = std::get_if<std::shared_ptr<EventStream>>(&exchange_->response().body)) {
     return start_events(std::move(*stream));
   }
-  outgoing_ = Outgoing(exchange_->take_head(), std::move(exchange_->response()), exchange_->chunked_answer());
+  outgoing_.start(std::move(exchange_->response()), exchange_->chunked_answer());
   guarded_bytes_ = 0;
   set_state(State::kWriting);
   return write_more();
@@ -157,11 +157,12 @@ void Connection::wait_writable() {
 bool Connection::finish_answer() {
   const bool keep = exchange_->keep_alive();
   const bool whole = !exchange_->pipeline() || exchange_->pipeline()->done();
-  exchange_->sent(outgoing_.written());
+  const auto now = std::chrono::steady_clock::now();
+  exchange_->sent(outgoing_.written(), now);
   if (keep && !whole) left_body_ = std::move(exchange_->pipeline());
   const bool understood = !exchange_->head().target.empty();
   exchange_.reset();
-  outgoing_ = Outgoing();
+  outgoing_.clear();
   release_body();
   skipped_ = 0;
   if (!keep) {
@@ -173,9 +174,9 @@ bool Connection::finish_answer() {
     linger();
     return true;
   }
-  guard_.start(std::chrono::steady_clock::now());
+  guard_.start(now);
   set_state(whole ? State::kIdle : State::kSkipBody);
-  deadline_ = std::chrono::steady_clock::now() + reactor_.context().options.idle_deadline;
+  deadline_ = now + reactor_.context().options.idle_deadline;
   return true;
 }
 

@@ -46,15 +46,16 @@ class Connection::StreamPort final : public EventStream::Port {
 
 bool Connection::start_events(std::shared_ptr<EventStream> stream) {
   stream_ = std::move(stream);
-  event_bytes_ = exchange_->take_head();
+  event_bytes_ = outgoing_.head();
+  outgoing_.clear();
   event_chunked_ = exchange_->chunked_answer();
   event_blocked_ = false;
   event_ending_ = false;
-  exchange_->sent(static_cast<int64_t>(event_bytes_.size()));
+  last_event_ = std::chrono::steady_clock::now();
+  exchange_->sent(static_cast<int64_t>(event_bytes_.size()), last_event_);
   exchange_.reset();
   release_body();
   skipped_ = 0;
-  last_event_ = std::chrono::steady_clock::now();
   set_state(State::kEvents);
   if (aborted_.load()) {
     close();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ctime>
 #include <exception>
 #include <utility>
 
@@ -47,7 +48,9 @@ bool is_ours(std::string_view name) {
 void append_date(std::string& out) {
   constexpr std::string_view kDays = "SunMonTueWedThuFriSat";
   constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  timespec coarse{};  // a tick old at most, which seconds do not show, and cheap
+  clock_gettime(CLOCK_REALTIME_COARSE, &coarse);
+  const std::chrono::sys_seconds now{std::chrono::seconds(coarse.tv_sec)};
   const auto day = std::chrono::floor<std::chrono::days>(now);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss time(now - day);
@@ -101,7 +104,7 @@ Exchange::Exchange(FrontContext& context, const core::Error& refusal, const Peer
 
 Exchange::~Exchange() {
   context_.metrics.in_flight.fetch_sub(1);
-  const auto took = std::chrono::steady_clock::now() - request_.received;
+  const auto took = sent_.value_or(std::chrono::steady_clock::now()) - request_.received;
   const int status = sent_ ? response_.status : 0;
   const Route* route = path_template_.empty() ? nullptr : request_.route;
   context_.metrics.finished(head_.method, route, status, took);
@@ -112,7 +115,7 @@ Exchange::~Exchange() {
   record.principal = std::move(request_.principal);
   record.method = std::move(head_.method);
   record.target = std::move(head_.target);
-  record.route = std::move(path_template_);
+  record.route = path_template_;
   if (route != nullptr) record.operation_id = route->operation_id;
   record.status = status;
   record.bytes_in = bytes_in_;
@@ -200,7 +203,7 @@ Exchange::Plan Exchange::plan_route() {
 
 Exchange::Plan Exchange::plan_body(const Route& route) {
   if (head_.framing == Framing::kNone) {
-    request_.body_reader = std::make_shared<MemoryBody>();
+    request_.body_reader = context_.no_body;
     return after_body();
   }
   std::unique_ptr<ContentDecoder> decoder;
@@ -256,7 +259,7 @@ Response Exchange::make_answer() {
   return problem(core::Error("internal", "something went wrong on our side"), request_.request_id, request_.path);
 }
 
-void Exchange::finish_answer(bool can_keep) {
+void Exchange::finish_answer(bool can_keep, std::string& head) {
   if (auto* stream = std::get_if<std::shared_ptr<EventStream>>(&response_.body)) {
     if (head_only_) {
       (*stream)->close();
@@ -284,13 +287,11 @@ void Exchange::finish_answer(bool can_keep) {
     keep_alive_ = false;  // the end of the connection is the end of the body
   }
   chunked_answer_ = !size && head_.minor_version > 0 && !has_no_body(response_.status);
-  write_head(size);
+  write_head(size, head);
   if (head_only_) response_.body = std::string();
 }
 
-void Exchange::write_head(std::optional<int64_t> size) {
-  std::string& out = answer_head_;
-  out.reserve(512);
+void Exchange::write_head(std::optional<int64_t> size, std::string& out) const {
   out = context_.bridge.status_line(response_.status);
   bool has_nosniff = false;
   for (const auto& [name, value] : response_.headers.fields()) {
@@ -314,20 +315,20 @@ void Exchange::write_head(std::optional<int64_t> size) {
   out.append("\r\n");
 }
 
-void Exchange::run(const std::function<bool()>& can_keep) {
+void Exchange::run(const std::function<bool()>& can_keep, std::string& head) {
   response_ = make_answer();
   try {
-    finish_answer(can_keep());
+    finish_answer(can_keep(), head);
   } catch (...) {
     // Memory is gone: the shortest answer there is.
     keep_alive_ = false;
     response_ = Response{500, {}, std::string()};
-    answer_head_ = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    head = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
   }
 }
 
-void Exchange::sent(int64_t bytes_out) {
-  sent_ = true;
+void Exchange::sent(int64_t bytes_out, std::chrono::steady_clock::time_point now) {
+  sent_ = now;
   bytes_out_ = bytes_out;
 }
 

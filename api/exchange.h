@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "api/body_pipeline.h"
 #include "api/front_metrics.h"
@@ -30,6 +31,7 @@ struct FrontContext {
   std::atomic<bool> draining{false};
   std::string id_prefix;  ///< of request ids made here
   std::atomic<uint64_t> next_id{0};
+  std::shared_ptr<BodyReader> no_body;  ///< of all requests without one; it has no state
 };
 
 /// Where a request comes from.
@@ -76,15 +78,15 @@ class Exchange {
 
   /// Runs the handler (or takes the refusal) and makes the answer's head. `can_keep` is asked after the handler: may
   /// the connection carry another request, given what is left of the body? Never throws.
-  void run(const std::function<bool()>& can_keep);
+  /// `head` is emptied and filled: its memory serves one request after the other.
+  void run(const std::function<bool()>& can_keep, std::string& head);
 
   [[nodiscard]] const Head& head() const { return head_; }
-  [[nodiscard]] std::string take_head() { return std::move(answer_head_); }
   [[nodiscard]] Response& response() { return response_; }
   [[nodiscard]] bool keep_alive() const { return keep_alive_; }
   [[nodiscard]] bool chunked_answer() const { return chunked_answer_; }
   /// The answer's last byte is out, `bytes_out` in all; without this call the request counts as broken off.
-  void sent(int64_t bytes_out);
+  void sent(int64_t bytes_out, std::chrono::steady_clock::time_point now);
   void count_in(int64_t bytes) { bytes_in_ += bytes; }
 
  private:
@@ -92,18 +94,17 @@ class Exchange {
   Plan plan_body(const Route& route);
   Response options_answer(std::string allow) const;
   Response make_answer();
-  void finish_answer(bool can_keep);
-  void write_head(std::optional<int64_t> size);
+  void finish_answer(bool can_keep, std::string& head);
+  void write_head(std::optional<int64_t> size, std::string& out) const;
   void choose_request_id();
 
   FrontContext& context_;
   Head head_;
   Request request_;
-  std::string path_template_;
+  std::string_view path_template_;  ///< of the router, which lives longer
   std::optional<Response> refusal_;
   std::optional<BodyPipeline> pipeline_;
   Response response_;
-  std::string answer_head_;
   std::string error_code_;
   std::string error_internal_;
   bool close_ = false;
@@ -112,7 +113,7 @@ class Exchange {
   bool head_only_ = false;
   int64_t bytes_in_ = 0;
   int64_t bytes_out_ = 0;
-  bool sent_ = false;
+  std::optional<std::chrono::steady_clock::time_point> sent_;
 };
 
 }  // namespace meshd::api

@@ -21,7 +21,25 @@ constexpr size_t kChunkTail = 7;   // CRLF and, at the end, 0 CRLF CRLF
 
 }  // namespace
 
-Outgoing::Outgoing(std::string head, Response&& response, bool chunk) : head_(std::move(head)), chunk_(chunk) {
+void Outgoing::clear() {
+  head_.clear();
+  body_ = {};
+  if (pieces_.keep || !pieces_.pieces.empty()) pieces_ = {};
+  if (buffer_) {
+    source_ = {};
+    buffer_.reset();
+    buffer_begin_ = buffer_end_ = 0;
+    source_ended_ = true;
+    short_ = false;
+  }
+  piece_ = 0;
+  offset_ = 0;
+  total_ = 0;
+  written_ = 0;
+}
+
+void Outgoing::start(Response&& response, bool chunk) {
+  chunk_ = chunk;
   total_ = static_cast<int64_t>(head_.size());
   if (auto* bytes = std::get_if<std::string>(&response.body)) {
     body_ = std::move(*bytes);

@@ -25,9 +25,13 @@ class Outgoing {
     kBroken,     ///< the connection is gone, or the source did not keep its word
   };
 
-  Outgoing() = default;
-  /// `body` must not be an event stream. `chunk` puts a source without length into chunks.
-  Outgoing(std::string head, Response&& response, bool chunk);
+  /// Where the next answer's head is to be written before start().
+  [[nodiscard]] std::string& head() { return head_; }
+  /// The answer is `head()` and the body of `response`, which must not be an event stream. `chunk` puts a source
+  /// without length into chunks.
+  void start(Response&& response, bool chunk);
+  /// Lets go of everything but the head's memory.
+  void clear();
 
   /// Writes up to `budget` bytes, without waiting.
   Progress write(int socket, int64_t budget, FrontMetrics& metrics);

@@ -27,7 +27,8 @@ struct Server::State {
                 {},
                 false,
                 "req-" + core::random_hex(kIdPrefixBytes) + "-",
-                1},
+                1,
+                std::make_shared<EmptyBody>()},
         reactor(context) {}
 };
 
