@@ -14,8 +14,6 @@
 namespace meshd::propagation {
 namespace {
 
-/// Shardy's rewriter stops after so many passes over the program.
-constexpr int kMaxPasses = 10;
 /// Visits for each node and pass beyond which shardings are taken to go round in circles.
 constexpr int64_t kVisitsPerNode = 64;
 /// Every priority is a round over the whole program.
@@ -37,8 +35,7 @@ class Driver {
     for (int step = 0; step < kStepCount; ++step) {
       step_ = step;
       function_results();
-      for (int pass = 0; pass < kMaxPasses && !in_circles_ && one_pass(); ++pass) {
-      }
+      if (!in_circles_) one_pass();
       function_results();
     }
   }
@@ -61,13 +58,14 @@ class Driver {
     }
   }
 
-  bool one_pass() {
+  /// Every node once, top down, and again whatever a change may concern. Shardy makes one pass in each step, so what
+  /// its notifications miss (see notify_users) waits for the next step, or stays.
+  void one_pass() {
     graph_.sweep();
     std::vector<int> order;
     queue_all(0, order);
     for (size_t i = order.size(); i-- > 0;) push(order[i]);
     int64_t left = static_cast<int64_t>(order.size() + 16) * kVisitsPerNode;
-    bool changed = false;
     while (!worklist_.empty()) {
       const int id = worklist_.back();
       worklist_.pop_back();
@@ -77,12 +75,10 @@ class Driver {
       if (in_circles_) continue;  // drains the list
       if (is_dead(id)) {
         drop(id);
-        changed = true;
-        continue;
+      } else {
+        visit(id);
       }
-      changed |= visit(id);
     }
-    return changed;
   }
 
   void push(int id) {
@@ -117,7 +113,7 @@ class Driver {
 
   // What one node does.
 
-  bool visit(int id) {
+  void visit(int id) {
     switch (graph_.node(id).kind) {
       case NodeKind::kEdge:
         return visit_edge(id);
@@ -126,7 +122,7 @@ class Driver {
       case NodeKind::kBarrier:
         return visit_op(id);
       default:
-        return false;
+        return;
     }
   }
 
@@ -142,10 +138,10 @@ class Driver {
     return out;
   }
 
-  bool visit_op(int id) {
+  void visit_op(int id) {
     Node& node = graph_.node(id);
     if (!node.rule_known) find_rule(id);
-    if (!node.rule || (!any_known(node.operands) && !any_known(node.results))) return false;
+    if (!node.rule || (!any_known(node.operands) && !any_known(node.results))) return;
     std::vector<Direction> directions;
     if (node.kind == NodeKind::kBarrier) {
       const std::string allowed = ir::string_or(node.op->attributes, "allowed_direction", "NONE");
@@ -162,10 +158,10 @@ class Driver {
     for (const int tensor : node.operands) operands.push_back(side(tensor));
     for (const int tensor : node.results) results.push_back(side(tensor));
     const RuleRef rule = node.rule;
-    return propagate(id, *rule, directions, is_elementwise(node), operands, results);
+    propagate(id, *rule, directions, is_elementwise(node), operands, results);
   }
 
-  bool visit_edge(int id) {
+  void visit_edge(int id) {
     const Node& node = graph_.node(id);
     const int result = node.results[0];
     std::vector<Side> operands;
@@ -183,7 +179,7 @@ class Driver {
       graph_.node(id).rule = interned(identity_rule(graph_.tensor(result).type->dims(), node.sources.size()));
     }
     const RuleRef rule = graph_.node(id).rule;
-    return propagate(id, *rule, directions_in_step(graph_, node, step_), false, operands, results);
+    propagate(id, *rule, directions_in_step(graph_, node, step_), false, operands, results);
   }
 
   void function_results() {
@@ -216,6 +212,7 @@ class Driver {
     Node& node = graph_.node(id);
     node.rule_known = true;
     if (node.kind != NodeKind::kOp) {
+      if (node.kind == NodeKind::kConstraint && !is_constraint(graph_, id)) return;  // nothing passes an sdy.reshard
       if (graph_.tensor(node.operands[0]).is_tensor()) {
         node.rule = interned(identity_rule(graph_.tensor(node.operands[0]).type->dims(), 1));
       }
@@ -265,20 +262,20 @@ class Driver {
     return common >= 0 && graph_.meshes.mesh(common).is_maximal() ? -1 : common;
   }
 
-  bool propagate(int id, const sharding::FactorRule& rule, const std::vector<Direction>& directions, bool elementwise,
+  void propagate(int id, const sharding::FactorRule& rule, const std::vector<Direction>& directions, bool elementwise,
                  std::vector<Side>& operands, std::vector<Side>& results) {
     const auto is_none = [](Direction d) { return d == Direction::kNone; };
-    if (std::all_of(directions.begin(), directions.end(), is_none)) return false;
+    if (std::all_of(directions.begin(), directions.end(), is_none)) return;
     const int row = common_mesh(operands, results);
-    if (row < 0) return false;
+    if (row < 0) return;
     const mesh::Mesh& mesh = graph_.meshes.mesh(row);
     Projection projection;
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (!fits(operands[i], rule.operands[i])) return false;
+      if (!fits(operands[i], rule.operands[i])) return;
       projection.operands.push_back(project(rule.operands[i], operands[i].placement, rule, mesh));
     }
     for (size_t i = 0; i < results.size(); ++i) {
-      if (!fits(results[i], rule.results[i])) return false;
+      if (!fits(results[i], rule.results[i])) return;
       projection.results.push_back(project(rule.results[i], results[i].placement, rule, mesh));
     }
     const Grown grown = grow(projection, rule, directions, elementwise, mesh);
@@ -296,7 +293,6 @@ class Driver {
       if (grown.results[i]) note(results[i], projection.results[i], rule.results[i]);
     }
     for (auto& [each, made] : updates) update(id, *each, std::move(made));
-    return !updates.empty();
   }
 
   static bool fits(const Side& each, const sharding::TensorFactors& factors) {
@@ -345,6 +341,8 @@ class Driver {
     const std::vector<Use>& uses = graph_.tensor(tensor).uses;
     for (size_t i = uses.size(); i-- > 0;) {
       const Node& user = graph_.node(uses[i].node);
+      // Of a call or a manual computation Shardy finds the op itself here, not the edge of its operand.
+      if (user.kind == NodeKind::kFrame || is_manual(graph_, uses[i].node)) continue;
       const int edge = user.edges.empty() ? -1 : user.edges[static_cast<size_t>(uses[i].operand)];
       notify_node(edge >= 0 ? edge : uses[i].node, self);
     }

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "service/core/error.h"
+#include "service/ops/op_def.h"
 #include "service/program/inline_calls.h"
 #include "service/program/parse.h"
 #include "service/propagation/propagate.h"
@@ -116,7 +117,16 @@ std::string compare(const json& expected, const std::vector<FunctionReport>& rep
       std::sort(own.begin(), own.end());
       if (report.name == name && (own == calls || (have == nullptr && names[name] == 1))) have = &report;
     }
-    if (have == nullptr) return "no function " + name + " called as expected";
+    if (have == nullptr) {
+      problems += "no function " + name + " called as expected, but:";
+      for (const FunctionReport& report : reports) {
+        if (report.name != name) continue;
+        problems += "\n  calls";
+        for (const auto& call : report.calls) problems += " " + json(call).dump();
+        problems += " arguments " + shown(all(report.arguments)) + " results " + shown(all(report.results));
+      }
+      return problems;
+    }
     const auto note = [&](const std::string& problem) {
       if (!problem.empty()) problems += (problems.empty() ? "" : "\n  ") + name + ": " + problem;
     };
@@ -126,7 +136,76 @@ std::string compare(const json& expected, const std::vector<FunctionReport>& rep
   return problems;
 }
 
+/// Rules of all ops of a function, by line.
+class RuleReader {
+ public:
+  RuleReader(const ir::Function& function, std::map<std::pair<int32_t, std::string>, std::string>& rules)
+      : function_(function), rules_(rules), definitions_(function.values.size(), nullptr) {
+    visit(function.body);
+  }
+
+ private:
+  void visit(const ir::Region& region) {
+    for (const ir::Op& op : region.ops) {
+      for (const ir::ValueId id : op.results) definitions_[static_cast<size_t>(id)] = &op;
+      rules_.emplace(std::pair(op.location.line, op.name), rule_text(op));
+      for (const ir::Region& inner : op.regions) visit(inner);
+    }
+  }
+
+  std::string rule_text(const ir::Op& op) const {
+    std::vector<ir::Type> operands;
+    std::vector<ir::Type> results;
+    std::vector<const ir::Op*> definitions;
+    for (const ir::ValueId id : op.operands) {
+      operands.push_back(function_.type_of(id));
+      definitions.push_back(definitions_[static_cast<size_t>(id)]);
+    }
+    for (const ir::ValueId id : op.results) results.push_back(function_.type_of(id));
+    ops::OpView view;
+    view.operands = operands;
+    view.results = results;
+    view.attributes = &op.attributes;
+    view.regions = op.regions;
+    view.function = &function_;
+    view.location = &op.location;
+    view.op = &op;
+    view.definitions = definitions;
+    const std::optional<sharding::FactorRule> rule = ops::rule_of(ops::op(op.code), view);
+    return rule ? sharding::to_sdy(*rule) : "none";
+  }
+
+  const ir::Function& function_;
+  std::map<std::pair<int32_t, std::string>, std::string>& rules_;
+  std::vector<const ir::Op*> definitions_;
+};
+
 }  // namespace
+
+std::string differing_rules(const std::string& name) {
+  const std::filesystem::path base = conformance_folder() / "propagation" / name;
+  const json expected = json::parse(text_of(base.string() + ".json"));
+  if (expected.contains("refused")) return "";
+  std::map<std::pair<int32_t, std::string>, std::string> rules;
+  ir::ModuleRef module;
+  try {
+    module = program::parse_stablehlo(text_of(base.string() + ".mlir"));
+  } catch (const core::Error&) {
+    return "";
+  }
+  for (const ir::Function& function : module->functions) RuleReader(function, rules);
+  std::string problems;
+  for (const json& function : expected["functions"]) {
+    for (const json& value : function["values"]) {
+      if (!value.contains("rule")) continue;
+      const std::string& got = rules[{value["line"].get<int32_t>(), value["op"].get<std::string>()}];
+      if (got == value["rule"].get<std::string>()) continue;
+      problems += "\n  line " + value["line"].dump() + " " + value["op"].get<std::string>() + " has " + got +
+                  ", Shardy " + value["rule"].get<std::string>();
+    }
+  }
+  return problems;
+}
 
 std::filesystem::path conformance_folder() { return std::filesystem::path(MESHD_SOURCE_DIR) / "tests/conformance"; }
 

@@ -11,6 +11,9 @@ namespace meshd::propagation {
 std::vector<std::string> case_names();
 /// What is wrong with a case, or empty text when every sharding is Shardy's (or the text is refused where it must be).
 std::string judge(const std::string& name);
+/// Where an op's factor rule is not the one that Shardy prints; no case demands it, but the order of factors decides
+/// ties.
+std::string differing_rules(const std::string& name);
 /// Lines of tests/conformance/passing/propagation.txt.
 std::vector<std::string> passing_names();
 std::filesystem::path conformance_folder();

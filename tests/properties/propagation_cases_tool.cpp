@@ -1,4 +1,5 @@
 // For developers: judges cases of tests/conformance/propagation and says what differs.
+//   propagation_cases_tool --rules    factor rules that are not Shardy's
 //   propagation_cases_tool [WORD]     those with WORD in their name; names alone of those that pass on standard output
 #include <chrono>
 #include <exception>
@@ -9,6 +10,13 @@
 int main(int argc, char** argv) {
   using meshd::propagation::case_names;
   const std::string word = argc > 1 ? argv[1] : "";
+  if (word == "--rules") {
+    for (const std::string& name : case_names()) {
+      const std::string problems = meshd::propagation::differing_rules(name);
+      if (!problems.empty()) std::cout << name << problems << "\n";
+    }
+    return 0;
+  }
   int passed = 0;
   int failed = 0;
   for (const std::string& name : case_names()) {
