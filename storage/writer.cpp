@@ -18,7 +18,7 @@ constexpr size_t kMaxGroup = 512;
 // are waited for, so that the log can start over.
 constexpr int kCheckpointPages = 2000;
 constexpr int kRestartPages = 8000;
-constexpr int kRestartWaitMilliseconds = 100;
+constexpr int kRestartWaitMilliseconds = 20;
 constexpr int kBusyMilliseconds = 5000;
 
 int note_wal_pages(void* wal_pages, sqlite3*, const char*, int pages) {
@@ -175,9 +175,31 @@ void Writer::commit(std::span<Member> group) {
     const std::exception_ptr error = std::current_exception();
     // While committing, any failure but want of space may have left half a commit behind.
     if (connection_.damage() != Damage::kNoSpace) database_.fail("commit failed: " + internal_text(error));
-    return abandon(group, error);
+    abandon(group, error);
+    if (!database_.failed()) overwrite_refused_commit();
+    return;
   }
   note_commit(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
+}
+
+// A commit can fail for want of space after all of it stands in the log: when the index beside the log cannot grow. A
+// crash now would bring it back, though its callers are told that it has not happened. A small commit in its place in
+// the log, which needs no new space, makes sure; when that one fails too, it has still spoilt what stood there.
+void Writer::overwrite_refused_commit() {
+  try {
+    connection_.statement("BEGIN IMMEDIATE").bind().run();
+    connection_
+        .statement(
+            "INSERT INTO meta(key, value) VALUES('refusals', 1) "
+            "ON CONFLICT DO UPDATE SET value = value + 1")
+        .bind()
+        .run();
+    connection_.statement("COMMIT").bind().run();
+  } catch (const core::Error&) {
+    const std::exception_ptr error = std::current_exception();
+    if (connection_.damage() != Damage::kNoSpace) database_.fail("commit failed: " + internal_text(error));
+    abandon({}, error);
+  }
 }
 
 void Writer::note_commit(double seconds) {

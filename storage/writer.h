@@ -51,6 +51,7 @@ class Writer {
   void run_group(std::span<Member> group);
   void run_member(Member& member);
   void commit(std::span<Member> group);
+  void overwrite_refused_commit();
   void note_commit(double seconds);
   /// Ends the transaction after a failure that concerns the whole group.
   void abandon(std::span<Member> group, const std::exception_ptr& error);

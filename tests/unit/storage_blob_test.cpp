@@ -27,7 +27,7 @@ class StorageBlob : public ::testing::Test {
   [[nodiscard]] int64_t count_temporary() const {
     return std::distance(std::filesystem::directory_iterator(folder_.path() + "/blobs/tmp"), {});
   }
-  TempFolder folder_;
+  TempFolder folder_{TempFolder::Where::kMemory};
   FaultPlan plan_;
   WatchedFileSystem files_{plan_};
   std::string fatal_;

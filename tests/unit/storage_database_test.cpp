@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "storage/migrations.h"
 #include "tests/support/fault_plan.h"
@@ -38,21 +39,21 @@ void copy_as_crashed(const std::string& from, const std::string& to) {
 }
 
 TEST(StorageDatabase, second_instance_is_refused_with_a_clear_line) {
-  const TempFolder folder;
+  const TempFolder folder(TempFolder::Where::kMemory);
   const OpenStore first(folder.path());
   EXPECT_NE(detail_of([&] { const OpenStore second(folder.path()); }).find("in use by another meshd"),
             std::string::npos);
 }
 
 TEST(StorageDatabase, folder_is_free_again_after_the_store_is_closed) {
-  const TempFolder folder;
+  const TempFolder folder(TempFolder::Where::kMemory);
   { const OpenStore first(folder.path()); }
   OpenStore second(folder.path());
   EXPECT_TRUE(second->recovery().was_clean);
 }
 
 TEST(StorageDatabase, newer_schema_is_refused_and_left_alone) {
-  const TempFolder folder;
+  const TempFolder folder(TempFolder::Where::kMemory);
   { const OpenStore store(folder.path()); }
   const std::string path = folder.path() + "/meshd.db";
   execute(path, "PRAGMA user_version = 9999");
@@ -64,21 +65,21 @@ TEST(StorageDatabase, newer_schema_is_refused_and_left_alone) {
 }
 
 TEST(StorageDatabase, database_of_another_program_is_refused) {
-  const TempFolder folder;
+  const TempFolder folder(TempFolder::Where::kMemory);
   execute(folder.path() + "/meshd.db", "CREATE TABLE t(x); PRAGMA user_version = 1");
   EXPECT_NE(detail_of([&] { const OpenStore store(folder.path()); }).find("not a database of meshd"),
             std::string::npos);
 }
 
 TEST(StorageDatabase, file_that_is_no_database_is_refused) {
-  const TempFolder folder;
+  const TempFolder folder(TempFolder::Where::kMemory);
   std::ofstream(folder.path() + "/meshd.db") << std::string(5000, 'x');
   EXPECT_NE(detail_of([&] { const OpenStore store(folder.path()); }).find("damaged"), std::string::npos);
 }
 
 TEST(StorageDatabase, unclean_end_is_noticed_and_checked) {
-  const TempFolder folder;
-  const TempFolder crashed;
+  const TempFolder folder(TempFolder::Where::kMemory);
+  const TempFolder crashed(TempFolder::Where::kMemory);
   {
     OpenStore store(folder.path());
     store->catalog().write([](Transaction& t) { t.insert_session(session_row("ses_1")); });
@@ -90,8 +91,8 @@ TEST(StorageDatabase, unclean_end_is_noticed_and_checked) {
 }
 
 TEST(StorageDatabase, damage_found_after_an_unclean_end_refuses_the_start) {
-  const TempFolder folder;
-  const TempFolder crashed;
+  const TempFolder folder(TempFolder::Where::kMemory);
+  const TempFolder crashed(TempFolder::Where::kMemory);
   {
     OpenStore store(folder.path());
     store->catalog().write([](Transaction& t) {
@@ -119,7 +120,7 @@ TEST(StorageDatabase, migration_cut_off_leaves_no_half_schema) {
   const WatchedVfs vfs(plan);
   int64_t nth = 1;
   for (;; ++nth) {
-    const TempFolder folder;
+    const TempFolder folder(TempFolder::Where::kMemory);
     const DatabaseOptions options{folder.path() + "/meshd.db", vfs.name(), [](const std::string&) {}};
     plan.arm(nth, FaultReach::kSticky, FaultKind::kIo);
     const std::string word = error_word([&] { const Database database(options); });
@@ -133,7 +134,7 @@ TEST(StorageDatabase, migration_cut_off_leaves_no_half_schema) {
 }
 
 TEST(StorageDatabase, settings_are_the_safe_ones) {
-  const TempFolder folder;
+  const TempFolder folder(TempFolder::Where::kMemory);
   { const OpenStore store(folder.path()); }
   sqlite3* handle = nullptr;
   ASSERT_EQ(sqlite3_open((folder.path() + "/meshd.db").c_str(), &handle), SQLITE_OK);
@@ -154,8 +155,8 @@ TEST(StorageDatabase, settings_are_the_safe_ones) {
 }
 
 TEST(StorageDatabase, backup_opens_as_a_store_with_the_same_rows_and_blobs) {
-  const TempFolder folder;
-  const TempFolder other;
+  const TempFolder folder(TempFolder::Where::kMemory);
+  const TempFolder other(TempFolder::Where::kMemory);
   const std::string target = other.path() + "/backup";
   BlobRef ref;
   {
@@ -174,6 +175,43 @@ TEST(StorageDatabase, backup_opens_as_a_store_with_the_same_rows_and_blobs) {
   EXPECT_EQ(copy->recovery().damaged_arrays.size(), 0U);
   EXPECT_TRUE(copy->catalog().read([](Reader& r) { return r.array("arr_1"); }));
   EXPECT_EQ(read_blob(copy->blobs(), ref), "abcdef");
+}
+
+TEST(StorageDatabase, backup_taken_under_load_is_one_moment) {
+  const TempFolder folder(TempFolder::Where::kMemory);
+  const TempFolder other(TempFolder::Where::kMemory);
+  OpenStore store(folder.path());
+  store->catalog().write([](Transaction& t) { t.insert_session(session_row("ses_1")); });
+  const auto add_array = [&](int number) {
+    const std::string id = "arr_" + std::to_string(number);
+    const CommittedBlob blob = put_blob(store->blobs(), id + ".s0", id);
+    store->catalog().write([&](Transaction& t) {
+      t.insert_array(array_row(id));
+      t.put_shard({id, 0, 0, "0", blob.ref});
+      std::vector<EffectRow> rows = {effect_row("job", number, id)};
+      t.append_effects("ses_1", rows);
+      if (number > 0) t.delete_array("arr_" + std::to_string(number - 1));
+    });
+    (void)store->collect_garbage();
+  };
+  add_array(0);
+  {
+    const std::jthread load([&](const std::stop_token& stop) {
+      for (int number = 1; !stop.stop_requested(); ++number) add_array(number);
+    });
+    for (int round = 0; round < 5; ++round) store->backup_to(other.path() + "/" + std::to_string(round));
+  }
+  for (int round = 0; round < 5; ++round) {
+    OpenStore copy(other.path() + "/" + std::to_string(round));
+    EXPECT_TRUE(copy->recovery().damaged_arrays.empty());
+    copy->catalog().read([&](Reader& r) {
+      const int64_t last = r.session("ses_1")->last_sequence;
+      const auto arrays = r.arrays("ann", {}, {}).items;
+      ASSERT_EQ(arrays.size(), 1U);
+      EXPECT_EQ(arrays[0].id, "arr_" + std::to_string(last - 1));
+      EXPECT_EQ(read_blob(copy->blobs(), r.shards(arrays[0].id).at(0).blob), arrays[0].id);
+    });
+  }
 }
 
 }  // namespace

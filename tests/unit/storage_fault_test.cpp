@@ -197,6 +197,33 @@ TEST(StorageFault, full_disk_is_an_error_of_its_own_and_reads_go_on) {
   EXPECT_EQ(fatal, "");
 }
 
+TEST(StorageFault, commit_refused_for_want_of_space_does_not_come_back_after_a_crash) {
+  FaultPlan plan;
+  const WatchedVfs vfs(plan);
+  const TempFolder folder;
+  const TempFolder crashed;
+  {
+    Database database({folder.path() + "/meshd.db", vfs.name(), [](const std::string&) {}});
+    Catalog catalog(database);
+    catalog.write([](Transaction& t) { t.insert_session(session_row("ses_1")); });
+    // More pages than one piece of the shared index has: it must grow after the log was written and synced.
+    plan.arm(1, FaultReach::kSticky, FaultKind::kNoSpace, "sql_shm");
+    EXPECT_EQ(error_word([&] {
+                catalog.write([](Transaction& t) {
+                  std::vector<EffectRow> rows = {effect_row("job", 0, std::string(20 << 20, 'x'))};
+                  t.append_effects("ses_1", rows);
+                });
+              }),
+              "disk_full");
+    EXPECT_TRUE(plan.fired());
+    std::filesystem::copy(folder.path(), crashed.path(), std::filesystem::copy_options::recursive);
+    plan.disarm();
+  }
+  Database database({crashed.path() + "/meshd.db", {}, [](const std::string&) {}});
+  Catalog catalog(database);
+  EXPECT_EQ(catalog.read([](Reader& r) { return r.session("ses_1"); })->last_sequence, 0);
+}
+
 TEST(StorageFault, sync_that_fails_while_committing_is_fatal_and_never_repeated) {
   FaultPlan plan;
   const WatchedVfs vfs(plan);

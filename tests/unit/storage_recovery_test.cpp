@@ -32,7 +32,7 @@ class StorageRecovery : public ::testing::Test {
     }
     return {};
   }
-  TempFolder folder_;
+  TempFolder folder_{TempFolder::Where::kMemory};
 };
 
 JobRow running(std::string id, std::string session, int64_t number, int64_t attempt) {

@@ -15,7 +15,7 @@ class StorageRows : public ::testing::Test {
   auto read(F&& f) {
     return store_->catalog().read(std::forward<F>(f));
   }
-  TempFolder folder_;
+  TempFolder folder_{TempFolder::Where::kMemory};
   OpenStore store_{folder_.path()};
 };
 

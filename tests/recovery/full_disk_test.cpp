@@ -1,0 +1,79 @@
+// A real small disk that fills up under work: refusals say disk_full, reads go on, work goes on without a restart once
+// there is space, and nothing acknowledged is lost. Needs the right to mount; is skipped without it.
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+
+#include <fstream>
+#include <string>
+
+#include "service/core/error.h"
+#include "service/core/ids.h"
+#include "tests/recovery/kill_history.h"
+#include "tests/recovery/kill_protocol.h"
+#include "tests/recovery/store_worker.h"
+#include "tests/support/storage_fixture.h"
+
+namespace meshd::testing {
+namespace {
+
+using namespace storage;
+
+constexpr int kRounds = 5;
+constexpr int kSteps = 4000;
+
+class SmallDisk {
+ public:
+  explicit SmallDisk(const std::string& folder)
+      : folder_(folder), mounted_(::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=24m") == 0) {}
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  ~SmallDisk() {
+    if (mounted_) ::umount(folder_.c_str());
+  }
+  [[nodiscard]] bool mounted() const { return mounted_; }
+
+ private:
+  std::string folder_;
+  bool mounted_;
+};
+
+TEST(FullDisk, refusals_are_clean_and_work_goes_on_when_there_is_space) {
+  const TempFolder parent;
+  const SmallDisk disk(parent.path());
+  if (!disk.mounted()) GTEST_SKIP() << "mounting is not allowed here";
+  const std::string ballast = parent.path() + "/ballast";
+  const std::string data = parent.path() + "/data";
+  KillHistory history;
+  int refusals = 0;
+  {
+    OpenStore store(data);
+    open_kill_session(*store);
+    for (int round = 0; round < kRounds; ++round) {
+      // What is left for this round differs, so that the disk fills up at other places.
+      std::ofstream(ballast, std::ios::binary) << std::string(static_cast<size_t>((4 + round * 2) << 20), 'b');
+      StoreWorker worker(*store, std::to_string(round), [&](const std::string& line) { history.note(line); });
+      int refused_here = 0;
+      for (int step = 0; step < kSteps && refused_here < 10; ++step) {
+        const std::string word = error_word([&] { worker.step(); });
+        if (word.empty()) continue;
+        ASSERT_EQ(word, "disk_full");
+        ++refused_here;
+        const auto session = store->catalog().read([](Reader& reader) { return reader.session(kKillSession); });
+        ASSERT_TRUE(session) << "reads stopped";
+      }
+      refusals += refused_here;
+      std::filesystem::remove(ballast);
+      store->catalog().write([](Transaction& t) { t.insert_session(session_row(core::random_hex(8))); });
+      EXPECT_TRUE(store->health().writable);
+      ASSERT_EQ(store.fatal(), "");
+    }
+  }
+  EXPECT_GE(refusals, 10);
+  OpenStore store(data);
+  EXPECT_TRUE(store->recovery().was_clean);
+  const std::vector<std::string> wrong = history.check(*store);
+  EXPECT_TRUE(wrong.empty()) << wrong.size() << " rules broken, first: " << wrong.front();
+}
+
+}  // namespace
+}  // namespace meshd::testing
