@@ -167,6 +167,7 @@ class Drafter {
       carry.back = draft_.add_like(carry.variable, "next " + op.name);
       step.blocks.back().steps.push_back(make_copy(draft_, carry.body_result, carry.back));
       step.blocks.back().steps.back().location = op.location;
+      step.blocks.back().steps.back().is_together = true;
       step.carries.push_back(carry);
       step.results.push_back(op.results[i]);
     }

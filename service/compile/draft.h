@@ -64,7 +64,8 @@ struct DraftStep {
     bool in_place = false;  ///< storage: body_result is written into `variable`, no exchange
   };
   std::vector<Carry> carries;
-  bool is_copy = false;  ///< result 0 = operand 0; vanishes where both share memory
+  bool is_copy = false;      ///< result 0 = operand 0; vanishes where both share memory
+  bool is_together = false;  ///< one of a body's last copies, which count as made at once
   bool is_bool = false;
   std::string name;
   ir::Location location;

@@ -65,11 +65,14 @@ class Walker {
       }
     }
     body.end = ++clock_;
+    together_ = false;
     for (const LocalId id : body.results) use(id, body.end);
   }
 
   void leaf(DraftStep& step) {
-    step.begin = step.end = ++clock_;
+    if (!step.is_together || !together_) ++clock_;
+    together_ = step.is_together;
+    step.begin = step.end = clock_;
     for (const LocalId id : step.operands) use(id, step.begin);
     for (const LocalId id : step.results) define(id, step.begin);
     if (step.is_copy) {
@@ -173,6 +176,7 @@ class Walker {
   std::vector<Loop> loops_;
   Lifetimes out_;
   int64_t clock_ = 0;
+  bool together_ = false;  // the last step was one of copies that are made at once
 };
 
 }  // namespace

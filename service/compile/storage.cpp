@@ -21,8 +21,9 @@ struct Shared {
   int64_t bytes = 0;
   int64_t argument = -1;
   bool is_writable = true;
-  bool leaves = false;             // is a result
-  std::vector<LocalId> exchanged;  // values whose slots change places with this one
+  bool leaves = false;                  // is a result
+  std::vector<LocalId> exchanged;       // values whose slots change places with this one
+  std::vector<const DraftStep*> loops;  // that carry it: no two variables of a loop may share a slot
 };
 
 class Planner {
@@ -36,6 +37,11 @@ class Planner {
 
   StoragePlan run() {
     make_sets();
+    each_loop(draft_.body, [&](const DraftStep& step) {
+      for (const DraftStep::Carry& carry : step.carries) {
+        for (const LocalId id : {carry.variable, carry.back}) set(id).loops.push_back(&step);
+      }
+    });
     each_loop(draft_.body, [&](DraftStep& step) { share_initial(step); });
     share_donated();
     each_loop(draft_.body, [&](DraftStep& step) { share_carried(step); });
@@ -106,8 +112,8 @@ class Planner {
     if (to.bytes != from.bytes || !to.is_writable || !from.is_writable || !same_shards(to.table, from.table))
       return false;
     if (to.argument >= 0 && from.argument >= 0) return false;
-    for (const LocalId partner : to.exchanged) {
-      if (find(partner) == right) return false;
+    for (const DraftStep* loop : to.loops) {
+      if (std::find(from.loops.begin(), from.loops.end(), loop) != from.loops.end()) return false;
     }
     for (const Lifetime& x : to.lives) {
       for (const Lifetime& y : from.lives) {
@@ -117,6 +123,7 @@ class Planner {
     parent_[static_cast<size_t>(right)] = left;
     to.lives.insert(to.lives.end(), from.lives.begin(), from.lives.end());
     to.exchanged.insert(to.exchanged.end(), from.exchanged.begin(), from.exchanged.end());
+    to.loops.insert(to.loops.end(), from.loops.begin(), from.loops.end());
     to.reserved_from = std::min(to.reserved_from, from.reserved_from);
     to.reserved_to = std::max(to.reserved_to, from.reserved_to);
     to.argument = std::max(to.argument, from.argument);

@@ -59,8 +59,9 @@ void check(const EngineOptions& options, RunRequest& request) {
 struct Engine::Impl {
   Impl(EngineOptions options, std::shared_ptr<tensor::BufferPool> buffers, int threads)
       : shared(std::move(options), std::move(buffers), threads) {
-    shared.counters.with(
-        [&](EngineShared::Counters& counters) { counters.device_busy.resize(static_cast<size_t>(shared.options.device_count)); });
+    shared.counters.with([&](EngineShared::Counters& counters) {
+      counters.device_busy.resize(static_cast<size_t>(shared.options.device_count));
+    });
   }
   EngineShared shared;
 };

@@ -26,10 +26,10 @@ struct EngineOptions {
   int64_t device_count = 8;
   int threads = 0;                 ///< 0: as many as cores
   int64_t memory_limit_bytes = 0;  ///< for all running runs' planned bytes; 0: no limit
-  std::vector<int>
-      process_of_device;  ///< labels, by device id; empty: all 0. With a transport: the rank that owns the device
-  int rank = 0;           ///< which of them this process is
-  std::shared_ptr<Transport> transport;  ///< null: one process, every device is ours
+  /// Labels, by device id; empty: all 0. With a transport: the rank that owns the device.
+  std::vector<int> process_of_device = {};
+  int rank = 0;                                    ///< which of them this process is
+  std::shared_ptr<Transport> transport = nullptr;  ///< null: one process, every device is ours
 };
 
 /// An argument of a run: a buffer for each distinct shard, in the order of PlanParameter::table, each at least
