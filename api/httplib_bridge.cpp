@@ -70,21 +70,30 @@ class MemoryStream final : public httplib::Stream {
 
 /// The target with every '?' after the first one escaped: the library takes one only, RFC 3986 3.4 more.
 std::string one_question_mark(std::string_view target) {
-  std::string out(target);
-  const size_t first = out.find('?');
-  for (size_t at = out.rfind('?'); at != first; at = out.rfind('?')) out.replace(at, 1, "%3F");
+  const size_t query = std::min(target.find('?'), target.size() - 1) + 1;
+  std::string out(target.substr(0, query));
+  for (const char c : target.substr(query)) {
+    if (c == '?') {
+      out += "%3F";
+    } else {
+      out += c;
+    }
+  }
   return out;
+}
+
+bool is_withheld(const Headers::Field& field) {
+  return field.second.size() > kLongField ||
+         std::any_of(kWithheld.begin(), kWithheld.end(),
+                     [&](std::string_view known) { return equal_ignoring_case(known, field.first); });
 }
 
 std::string rewrite(const Head& head, const std::string& target) {
   std::string text;
   text.reserve(512);
   text.append(head.method).append(" ").append(target).append(" HTTP/1.1\r\n");
-  for (const auto& [name, value] : head.headers.fields()) {
-    const bool withheld = value.size() > kLongField ||
-                          std::any_of(kWithheld.begin(), kWithheld.end(),
-                                      [&](std::string_view known) { return equal_ignoring_case(known, name); });
-    if (!withheld) text.append(name).append(": ").append(value).append("\r\n");
+  for (const Headers::Field& field : head.headers.fields()) {
+    if (!is_withheld(field)) text.append(field.first).append(": ").append(field.second).append("\r\n");
   }
   return text.append("\r\n");
 }

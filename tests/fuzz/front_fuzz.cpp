@@ -1,0 +1,71 @@
+// libFuzzer target: any bytes as what a client sends. The head is read or refused with core::Error, both readers agree
+// on it, and its body, path, query and range are walked within their bounds. Seeds: any request;
+// tests/http/attack_cases.cpp shows some.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "api/body_pipeline.h"
+#include "api/head.h"
+#include "api/httplib_bridge.h"
+#include "api/ranges.h"
+#include "api/router.h"
+#include "service/core/error.h"
+
+namespace {
+
+using namespace meshd::api;
+
+constexpr int64_t kBodyLimit = 1 << 20;
+constexpr int64_t kRangeSize = 10;
+
+struct Front {
+  HttplibBridge bridge;
+  Router router;
+  Front() {
+    for (const char* path : {"/", "/a/{id}", "/a/{id}:verb", "/a/v{n}/{rest...}"}) {
+      router.add({"GET", path, path, BodyPolicy::kNone, RunOn::kReactor, Access::kOpen,
+                  [](Request&) { return no_content(); }});
+    }
+  }
+};
+
+void walk(const Front& front, std::string_view bytes) {
+  HeadScanner scanner{HeadLimits()};
+  const std::optional<size_t> end = scanner.find_end(bytes);
+  if (!end) return;
+  const Head head = parse_head(bytes.substr(0, *end), {});
+  if (head.content_length < 0 || head.path.empty()) std::abort();
+  front.bridge.understand(head);
+  (void)front.router.match(head.method, head.path);
+  (void)Query::parse(head.raw_query);
+  Request request;
+  request.method = "GET";
+  request.headers = head.headers;
+  try {
+    const auto range = requested_range(request, kRangeSize, "\"e\"");
+    if (range && (range->first < 0 || range->count < 1 || range->first + range->count > kRangeSize)) std::abort();
+  } catch (const meshd::core::Error&) {
+  }
+  BodyPipeline body(head, make_content_decoder(head.headers.joined("Content-Encoding")), kBodyLimit);
+  std::string_view raw = bytes.substr(*end);
+  std::string room(1000, '\0');
+  while (!body.done()) {
+    const BodyPipeline::Step step = body.pump(raw, std::as_writable_bytes(std::span(room)));
+    if (step.consumed > raw.size() || step.produced > room.size()) std::abort();
+    raw.remove_prefix(step.consumed);
+    if (step.produced == 0 && !body.done()) return;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const Front front;  // built once: it does not change
+  try {
+    walk(front, {reinterpret_cast<const char*>(data), size});
+  } catch (const meshd::core::Error&) {
+  }
+  return 0;
+}
