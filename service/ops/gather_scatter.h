@@ -1,0 +1,44 @@
+// The gather and scatter family: both read index tuples that say where windows of an operand lie. Private to
+// gather_scatter*.cpp.
+#pragma once
+
+#include <vector>
+
+#include "service/ops/op_def.h"
+
+namespace meshd::ops {
+
+/// Dimension numbers in one vocabulary. "Slices" is the gather's result or the scatter's updates.
+struct WindowDims {
+  std::vector<int64_t> offset;            ///< dims of slices that lie within a window
+  std::vector<int64_t> collapsed;         ///< operand dims that windows have no dim for
+  std::vector<int64_t> operand_batching;  ///< operand dims that go with ...
+  std::vector<int64_t> indices_batching;  ///< ... these of the indices
+  std::vector<int64_t> index_map;         ///< operand dim of each number of a tuple
+  int64_t index_vector_dim = 0;  ///< dim of the indices that a tuple lies along; their rank: tuples of one number
+};
+
+WindowDims gather_dims(const OpView& view);
+WindowDims scatter_dims(const OpView& view);
+
+/// Dims of the operand that windows have a dim for, ascending: the i-th goes with offset[i].
+std::vector<int64_t> window_dims(const WindowDims& dims, int64_t operand_rank);
+/// Dims of slices that tuples stand in, ascending.
+std::vector<int64_t> batch_dims(const WindowDims& dims, int64_t slices_rank);
+/// Dims of the indices that tuples stand in, ascending: the i-th goes with batch_dims[i].
+std::vector<int64_t> tuple_dims(const WindowDims& dims, int64_t indices_rank);
+
+/// A scatter's operands are N inputs, the indices, N updates.
+size_t scatter_count(const OpView& view);
+
+std::vector<ir::Type> infer_gather(const OpView& view);
+std::vector<ir::Type> infer_scatter(const OpView& view);
+sharding::FactorRule gather_rule(const OpView& view);
+sharding::FactorRule scatter_rule(const OpView& view);
+PreparedKernel prepare_gather(const OpView& local);
+PreparedKernel prepare_scatter(const OpView& local);
+ir::AttributeList localize_gather(const OpView& global, const OpView& local);
+/// Adds which operand dims windows have one index of: a shard counts those from where it begins.
+ir::AttributeList localize_scatter(const OpView& global, const OpView& local);
+
+}  // namespace meshd::ops
