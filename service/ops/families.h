@@ -31,6 +31,8 @@ std::span<const OpDef> movement_rows();
 std::span<const OpDef> dot_rows();
 /// reduce.
 std::span<const OpDef> reduce_rows();
+/// gather, scatter.
+std::span<const OpDef> gather_scatter_rows();
 /// stablehlo.custom_call; what stands behind its targets is in custom_calls.h.
 std::span<const OpDef> custom_call_rows();
 
