@@ -133,6 +133,8 @@ inline std::complex<double> complex_log1p(const std::complex<double>& z) {
     error += (sum - (next - part)) + (term - part);
     sum = next;
   }
+  // Near -1 the difference from 1 has the digits, and 1 + x is exact.
+  if (sum < -0.5) return {std::log(std::hypot(1 + x, y)), angle};
   return {0.5 * std::log1p(sum + error), angle};
 }
 inline std::complex<double> complex_power(const std::complex<double>& a, const std::complex<double>& b) {
