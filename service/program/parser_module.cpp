@@ -2,6 +2,7 @@
 // resources are looked up last, because JAX prints their definitions behind the module.
 #include "service/core/error.h"
 #include "service/program/hex.h"
+#include "service/program/import_gspmd.h"
 #include "service/program/parse.h"
 #include "service/program/parser.h"
 #include "service/program/verify.h"
@@ -246,6 +247,7 @@ ir::Module parse_unverified(std::string_view text) { return Parser(text).parse()
 
 ir::ModuleRef parse_stablehlo(std::string_view text) {
   auto module = std::make_shared<ir::Module>(parse_unverified(text));
+  if (uses_gspmd(*module)) *module = import_gspmd(std::move(*module));
   verify(*module);
   return module;
 }

@@ -49,6 +49,24 @@ void verify_size(const ir::Type& type, const ir::Location& where) {
   }
 }
 
+/// Walks a region with the set of values that are defined so far.
+const ir::Op* undefined_use(const ir::Region& region, std::vector<bool>& defined) {
+  std::vector<ir::ValueId> own = region.arguments;
+  for (const ir::ValueId id : region.arguments) defined[static_cast<size_t>(id)] = true;
+  for (const ir::Op& op : region.ops) {
+    for (const ir::ValueId id : op.operands) {
+      if (!defined[static_cast<size_t>(id)]) return &op;
+    }
+    for (const ir::Region& nested : op.regions) {
+      if (const ir::Op* found = undefined_use(nested, defined)) return found;
+    }
+    for (const ir::ValueId id : op.results) defined[static_cast<size_t>(id)] = true;
+    own.insert(own.end(), op.results.begin(), op.results.end());
+  }
+  for (const ir::ValueId id : own) defined[static_cast<size_t>(id)] = false;
+  return nullptr;
+}
+
 class FunctionVerifier {
  public:
   FunctionVerifier(const ir::Function& function, const FunctionIndex& functions)
@@ -198,12 +216,20 @@ class FunctionVerifier {
 
 }  // namespace
 
+const ir::Op* first_undefined_use(const ir::Function& function) {
+  std::vector<bool> defined(function.values.size());
+  return undefined_use(function.body, defined);
+}
+
 void verify(const ir::Module& module) {
   static_cast<void>(module.main());
   callees_first(module);
   FunctionIndex functions;
   for (const ir::Function& function : module.functions) functions.emplace(function.name, &function);
   for (const ir::Function& function : module.functions) {
+    if (const ir::Op* op = first_undefined_use(function)) {
+      ir::fail("invalid_program", op->location, "'" + op->name + "' uses a value that is not defined above it");
+    }
     FunctionVerifier(function, functions).run();
     verify_shardings(function);
   }

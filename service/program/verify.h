@@ -12,6 +12,10 @@ namespace meshd::program {
 /// local types in their bodies. Pure; any thread.
 void verify(const ir::Module& module);
 
+/// The first op (in text order) that uses a value which is not defined above it in its region or in one around; null
+/// when all are.
+const ir::Op* first_undefined_use(const ir::Function& function);
+
 /// The part of it that is about shardings of one function (verify_shardings.cpp).
 void verify_shardings(const ir::Function& function);
 

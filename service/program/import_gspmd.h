@@ -1,0 +1,18 @@
+// Programs in the older notation of GSPMD said in Shardy's, so that no later stage knows the difference: mhlo.sharding
+// strings become sdy.sharding, @Sharding calls constraints or groups, @SPMDFullToShardShape ... @SPMDShardToFullShape
+// around a call a manual computation.
+#pragma once
+
+#include "service/ir/program.h"
+
+namespace meshd::program {
+
+/// True when a function's argument or result or an op carries an mhlo.sharding string.
+bool uses_gspmd(const ir::Module& module);
+
+/// The same program with Shardy's annotations, over one made-up mesh @mesh (axes _axis_0, ...), in place of the
+/// strings. Throws core::Error at the line of what cannot be said: invalid_program for strings that are wrong,
+/// unsupported_attribute for lists of devices or manual regions of other shapes than JAX prints.
+ir::Module import_gspmd(ir::Module module);
+
+}  // namespace meshd::program
