@@ -1,0 +1,255 @@
+"""The server against openapi.yaml, from outside: contract_test.py BINARY SOURCE_FOLDER.
+
+Both ways: what the document says is served, and what is served is in the document."""
+
+import json
+import pathlib
+import re
+import sys
+import unittest
+
+import yaml
+
+from contract_schema import Contract
+from contract_server import Server
+
+BINARY, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
+METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
+DOCUMENT = (SOURCE / "openapi/openapi.yaml").read_bytes()
+CONTRACT = Contract(yaml.safe_load(DOCUMENT))
+
+
+def concrete(path, operation):
+    """The path with the examples of its parameters, which name nothing that exists."""
+    for parameter in map(CONTRACT.resolve, operation.get("parameters", [])):
+        if parameter["in"] == "path":
+            path = path.replace("{" + parameter["name"] + "}", str(parameter["example"]))
+    return path
+
+
+def documented_allow(path):
+    methods = {method.upper() for method in CONTRACT.document["paths"][path]}
+    return methods | {"OPTIONS"} | ({"HEAD"} if "GET" in methods else set())
+
+
+def words(header):
+    return {word.strip() for word in (header or "").split(",")}
+
+
+class Document(unittest.TestCase):
+    """What can be seen without a server."""
+
+    def test_routes_of_the_sources_are_those_of_the_document(self):
+        sources = set()
+        for file in (SOURCE / "api/routes").glob("*.cpp"):
+            text = file.read_text(encoding="utf-8")
+            sources |= set(re.findall(r'\{"(GET|POST|PUT|PATCH|DELETE)",\s*"([^"]+)",\s*"([^"]+)"', text))
+            # documents.cpp writes its open routes with a helper.
+            sources |= {("GET", *row) for row in re.findall(r'\bopen\("([^"]+)",\s*"([^"]+)"', text)}
+        document = {(method, path, operation["operationId"]) for method, path, operation in CONTRACT.operations()}
+        self.assertEqual(sources - document, set(), "not in openapi.yaml")
+        self.assertEqual(document - sources, set(), "not in api/routes")
+
+    def test_dtypes_are_those_of_the_table(self):
+        table = (SOURCE / "service/tensor/dtype.h").read_text(encoding="utf-8")
+        names = re.findall(r'\{DType::k\w+, "([^"]+)"', table)
+        self.assertEqual(CONTRACT.document["components"]["schemas"]["DType"]["enum"], names)
+
+    def test_objects_are_named_and_closed_or_open_by_word(self):
+        for name, schema in CONTRACT.document["components"]["schemas"].items():
+            if schema.get("type") == "object":
+                self.assertIn("additionalProperties", schema, name)
+            for field, inner in schema.get("properties", {}).items():
+                while "items" in inner:
+                    inner = inner["items"]
+                self.assertNotIn("properties", inner, f"{name}.{field}: give the object a name")
+
+    def test_examples_fit_their_schemas(self):
+        for name, schema in CONTRACT.document["components"]["schemas"].items():
+            if "example" in schema:
+                self.assertEqual(CONTRACT.mistakes(schema["example"], schema), [], name)
+
+    def test_checker_finds_mistakes(self):
+        wrong = {"dtype": "float31", "shape": [-1], "more": 1}
+        found = "\n".join(CONTRACT.mistakes(wrong, {"$ref": "#/components/schemas/Value"}))
+        for place in ("/dtype", "/shape/0", "more is not in the contract"):
+            self.assertIn(place, found)
+
+
+class Served(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(BINARY)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def check(self, operation_id, answer):
+        """Status, headers and body of the answer are as the document says."""
+        responses = CONTRACT.operation(operation_id)["responses"]
+        shown = f"{operation_id} answered {answer.status}: {answer.body[:400]!r}"
+        self.assertIn(str(answer.status), responses, shown)
+        response = CONTRACT.resolve(responses[str(answer.status)])
+        for name, header in response.get("headers", {}).items():
+            header = CONTRACT.resolve(header)
+            value = answer.headers.get(name)
+            self.assertTrue(value is not None or not header.get("required"), f"{shown} without {name}")
+            if value is not None:
+                schema = CONTRACT.resolve(header["schema"])
+                value = int(value) if schema["type"] == "integer" else value
+                self.assertEqual(CONTRACT.mistakes(value, schema), [], f"{shown}: {name}")
+        content = response.get("content", {})
+        if not content:
+            self.assertEqual(answer.body, b"", shown)
+            return answer
+        self.assertIn(answer.media, content, shown)
+        if answer.media.endswith("json") and operation_id != "getOpenapiJson":
+            self.assertEqual(CONTRACT.mistakes(answer.json(), content[answer.media]["schema"]), [], shown)
+        return answer
+
+    def call(self, operation_id, target, body=None, headers=None, status=200):
+        method = next(m for m, _, o in CONTRACT.operations() if o["operationId"] == operation_id)
+        answer = self.check(operation_id, self.server.request(method, target, body, headers))
+        self.assertEqual(answer.status, status, f"{operation_id}: {answer.body[:400]!r}")
+        return answer
+
+    def test_documents_are_the_repositorys(self):
+        self.assertEqual(self.call("getOpenapiYaml", "/openapi.yaml").body, DOCUMENT)
+        self.assertEqual(self.call("getOpenapiJson", "/openapi.json").json(), CONTRACT.document)
+        page = (SOURCE / "api/console/docs.html").read_bytes()
+        self.assertEqual(self.call("getDocs", "/docs").body, page)
+        self.assertEqual(self.call("getHome", "/").body, page)
+
+    def test_options_answers_the_methods_of_the_document(self):
+        for path, item in CONTRACT.document["paths"].items():
+            with self.subTest(path=path):
+                answer = self.server.request("OPTIONS", concrete(path, next(iter(item.values()))))
+                self.assertEqual(answer.status, 204)
+                self.assertEqual(words(answer.headers.get("Allow")), documented_allow(path))
+
+    def test_other_methods_are_405_with_allow(self):
+        for path, item in CONTRACT.document["paths"].items():
+            for method in sorted((METHODS | {"TRACE", "BREW"}) - documented_allow(path)):
+                with self.subTest(path=path, method=method):
+                    operation = next(iter(item.values()))
+                    answer = self.server.request(method, concrete(path, operation))
+                    self.assertEqual(answer.status, 405, answer.body)
+                    self.assertEqual(words(answer.headers.get("Allow")), documented_allow(path))
+                    self.check(operation["operationId"], answer)
+
+    def test_ids_that_name_nothing_are_404(self):
+        for method, path, operation in CONTRACT.operations():
+            if "{id}" not in path:
+                continue
+            with self.subTest(operation=operation["operationId"]):
+                body = None
+                if "requestBody" in operation:
+                    media = CONTRACT.resolve(operation["requestBody"])["content"]["application/json"]
+                    body = CONTRACT.resolve(media["schema"]).get("example", {"mesh": "mesh_" + "0" * 32, "spec": []})
+                answer = self.server.request(method, concrete(path, operation), body)
+                self.assertEqual(answer.status, 404, answer.body)
+                self.check(operation["operationId"], answer)
+
+    def test_path_that_is_none_is_404(self):
+        answer = self.server.request("GET", "/v1/nothing")
+        self.assertEqual((answer.status, answer.media, answer.json()["code"]), (404, "application/problem+json", "not_found"))
+
+    def test_documents_of_the_server(self):
+        for operation_id, target in (("getInfo", "/v1/info"), ("listDevices", "/v1/devices"), ("listOps", "/v1/ops"),
+                                     ("listEffectKinds", "/v1/effects"), ("getErrorCodes", "/docs/errors"),
+                                     ("getHealth", "/health"), ("getLivez", "/livez"), ("getReadyz", "/readyz?verbose"),
+                                     ("getStartupz", "/startupz"), ("getMetrics", "/metrics")):
+            with self.subTest(operation=operation_id):
+                self.call(operation_id, target)
+
+    def test_meshes(self):
+        example = CONTRACT.document["components"]["schemas"]["MeshInput"]["example"]
+        mesh = self.call("createMesh", "/v1/meshes", example, status=201).json()
+        self.assertEqual(self.call("createMesh", "/v1/meshes", mesh).json(), mesh)
+        at = "/v1/meshes/" + mesh["id"]
+        self.assertEqual(self.call("getMesh", at).json(), mesh)
+        self.call("patchMesh", at, mesh)
+        self.call("patchMesh", at, {"axis_names": ["x"], "shape": [4], "devices": [0, 1, 2, 3]}, status=409)
+        self.assertIn(mesh, self.call("listMeshes", "/v1/meshes").json()["items"])
+        abstract = self.call("createMesh", "/v1/meshes", {"axes": [{"name": "x", "size": 64}]}, status=201).json()
+        self.assertTrue(abstract["is_abstract"])
+        self.call("deleteMesh", "/v1/meshes/" + abstract["id"], status=204)
+        self.call("createMesh", "/v1/meshes", {"axis_names": ["x", "x"], "shape": [2, 2], "devices": [0, 1, 2, 9]}, status=422)
+
+    def test_arrays(self):
+        mesh = self.call("createMesh", "/v1/meshes", {"axes": [{"name": "x", "size": 2}], "devices": [0, 1]}, status=201).json()["id"]
+        bytes_ = bytes(range(32))
+        raw = self.call("createArray", f"/v1/arrays?dtype=float32&shape=4,2&mesh={mesh}&spec=x&name=a", bytes_,
+                        {"Content-Type": "application/octet-stream"}, 201)
+        array = raw.json()
+        at = raw.headers["Location"]
+        self.assertEqual(self.call("getArray", at).json(), array)
+        whole = self.call("getArrayData", at + "/data")
+        self.assertEqual(whole.body, bytes_)
+        self.assertEqual((whole.headers["Array-Shape"], whole.headers["Array-Dtype"]), ("4,2", "float32"))
+        self.call("getArrayData", at + "/data", headers={"If-None-Match": whole.headers["ETag"]}, status=304)
+        part = self.call("getArrayData", at + "/data", headers={"Range": "bytes=4-7"}, status=206)
+        self.assertEqual(part.body, bytes_[4:8])
+        self.call("getArrayData", at + "/data", headers={"Range": "bytes=99-"}, status=416)
+        self.call("getArrayData", at + "/data", headers={"Accept": "image/png"}, status=406)
+        self.assertEqual(self.call("getArrayData", at + "/data?slice=1:2").body, bytes_[8:16])
+        self.call("getArrayData", at + "/data?slice=hello", status=422)
+        self.assertEqual(len(self.call("listShards", at + "/shards").json()["items"]), 2)
+        self.assertEqual(self.call("getShardData", at + "/shards/1").body, bytes_[16:])
+        copy = self.call("reshardArray", at + ":reshard", {"mesh": mesh, "spec": [[], ["x"]]}, status=201)
+        self.assertEqual(self.call("getArrayData", copy.headers["Location"] + "/data").body, bytes_)
+        form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + bytes_ + b"\r\n--b--\r\n"
+        self.call("createArray", "/v1/arrays?dtype=uint8&shape=32", form, {"Content-Type": "multipart/form-data; boundary=b"}, 201)
+        value = {"dtype": "bfloat16", "shape": [2], "data": [1.5, "NaN"]}
+        self.call("createArray", "/v1/arrays?durability=memory", value, status=201)
+        self.call("createArray", "/v1/arrays", {**value, "more": 1}, status=422)
+        self.call("createArray", "/v1/arrays", b"x", {"Content-Type": "image/png"}, 415)
+        page = self.call("listArrays", "/v1/arrays?limit=1")
+        self.assertIn('rel="next"', page.headers["Link"])
+        self.assertEqual(len(page.json()["items"]), 1)
+        self.call("listArrays", "/v1/arrays?limit=0", status=422)
+        self.call("deleteArray", at, headers={"If-Match": '"other"'}, status=412)
+        self.call("deleteArray", at, headers={"If-Match": raw.headers["ETag"]}, status=204)
+        self.call("deleteArrayByPost", copy.headers["Location"] + ":delete", status=204)
+        self.call("getArrayData", at + "/data", status=404)
+
+    def test_programs(self):
+        example = CONTRACT.document["components"]["schemas"]["ProgramInput"]["example"]
+        program = self.call("createProgram", "/v1/programs", example, status=201).json()
+        self.call("createProgram", "/v1/programs", example["text"], {"Content-Type": "text/plain"})
+        at = "/v1/programs/" + program["id"]
+        self.assertEqual(self.call("getProgram", at).json()["text"], example["text"])
+        self.call("listPrograms", "/v1/programs")
+        refused = self.call("createProgram", "/v1/programs", {"text": "func.func @main() {\n  nonsense\n}"}, status=422).json()
+        self.assertEqual(refused["errors"][0]["line"], 2)
+        self.call("deleteProgram", at, status=204)
+
+    def test_runs_and_sessions(self):
+        example = CONTRACT.document["components"]["schemas"]["RunInput"]["example"]
+        run = self.call("run", "/v1/run", example)
+        self.assertEqual(run.json()["results"][0]["data"], [3, -4])
+        self.assertIn("run;dur=", run.headers["Server-Timing"])
+        stored = self.call("run", "/v1/run", {**example, "results": {"encoding": "array"}}).json()["results"][0]
+        self.call("run", "/v1/run", {**example, "arguments": [{"array": stored["array"], "slice": "0:2"}]})
+        self.call("run", "/v1/run", {**example, "nonsense": 1}, status=422)
+        self.call("run", "/v1/run", b"{", {"Content-Type": "application/json"}, 400)
+        session = self.call("createSession", "/v1/sessions", {"name": "contract"}, status=201)
+        at = session.headers["Location"]
+        accepted = self.call("createJob", at + "/jobs", example, {"Prefer": "respond-async"}, 202)
+        job = self.call("getJob", accepted.headers["Location"] + "?wait=60").json()
+        self.assertEqual((job["state"], job["answer"]["results"][0]["data"]), ("done", [3, -4]))
+        first = self.call("createJob", at + "/jobs", example, {"Idempotency-Key": "one"})
+        again = self.call("createJob", at + "/jobs", example, {"Idempotency-Key": "one"})
+        self.assertEqual((again.headers["Idempotency-Replayed"], again.body), ("true", first.body))
+        self.call("sessionBarrier", at + "/barrier")
+        self.call("listSessionJobs", at + "/jobs")
+        self.call("listJobs", "/v1/jobs")
+        self.call("listEffects", at + "/effects")
+        self.call("listSessions", "/v1/sessions")
+        self.assertEqual(self.call("getSession", at).json()["jobs"], 2)
+        self.call("deleteSession", at, status=204)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=1)
