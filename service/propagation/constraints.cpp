@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "service/propagation/import_steps.h"
 
@@ -7,11 +10,22 @@ namespace {
 
 class ConstraintApplier {
  public:
-  explicit ConstraintApplier(Graph& graph) : graph_(graph) {}
+  explicit ConstraintApplier(Graph& graph) : graph_(graph), order_(graph.nodes.size()) {
+    for (const Block& block : graph.blocks) {
+      for (size_t i = 0; i < block.nodes.size(); ++i) {
+        order_[static_cast<size_t>(block.nodes[i])] = {static_cast<int64_t>(i), 0};
+      }
+    }
+  }
 
+  void run() {
+    visit(0);
+    for (const int block : changed_) rebuild(block);
+  }
+
+ private:
   void visit(int block) {
-    const std::vector<int> nodes = graph_.block(block).nodes;
-    for (const int id : nodes) {
+    for (const int id : graph_.block(block).nodes) {
       const std::vector<int> inner = graph_.node(id).blocks;
       for (const int each : inner) visit(each);
       if (is_constraint(graph_, id)) {
@@ -22,7 +36,6 @@ class ConstraintApplier {
     }
   }
 
- private:
   [[nodiscard]] const Placement& asked(int constraint) const {
     return *graph_.placement(graph_.node(constraint).results[0]);
   }
@@ -31,12 +44,10 @@ class ConstraintApplier {
 
   [[nodiscard]] bool should_apply(int input, const Placement& placement) const {
     if (!graph_.tensor(input).is_tensor() || graph_.placement(input) || !placement.is_closed()) return false;
-    const std::vector<Use>& uses = graph_.tensor(input).uses;
-    return std::none_of(uses.begin(), uses.end(), [&](const Use& use) {
+    return !graph_.any_use(input, [&](const Use& use) {
       if (is_constraint(graph_, use.node)) return asked(use.node) != placement;
-      if (is_manual(graph_, use.node))
-        return graph_.node(use.node).in_placements[static_cast<size_t>(use.operand)] != placement;
-      return false;
+      if (!is_manual(graph_, use.node)) return false;
+      return graph_.node(use.node).in_placements[static_cast<size_t>(use.operand)] != placement;
     });
   }
 
@@ -49,7 +60,7 @@ class ConstraintApplier {
       graph_.set_placement(input, placement, {OriginKind::kConstraint, graph_.node(id).line, 0});
       return;
     }
-    graph_.place_behind(id, input);
+    move_behind(id, input);
     take_users(id, input, placement);
   }
 
@@ -60,11 +71,13 @@ class ConstraintApplier {
       const Placement placement = graph_.node(id).in_placements[i];
       if (!should_apply(input, placement)) continue;
       const Origin origin{OriginKind::kManual, graph_.node(id).line, 0};
-      if (graph_.is_edge_target(input)) {
-        take_users(add_constraint(graph_, input, placement, origin), input, placement);
-      } else {
+      if (!graph_.is_edge_target(input)) {
         graph_.set_placement(input, placement, origin);
+        continue;
       }
+      const int made = make_constraint(graph_, input, placement, origin);
+      move_behind(made, input);
+      take_users(made, input, placement);
     }
   }
 
@@ -83,9 +96,19 @@ class ConstraintApplier {
   }
 
   [[nodiscard]] bool has_asker(int tensor, int except) const {
-    const std::vector<Use>& uses = graph_.tensor(tensor).uses;
-    return std::any_of(uses.begin(), uses.end(),
-                       [&](const Use& use) { return use.node != except && is_asker(use.node); });
+    return graph_.any_use(tensor, [&](const Use& use) { return use.node != except && is_asker(use.node); });
+  }
+
+  /// The only user of a constraint's result where that is a constraint itself, or -1.
+  [[nodiscard]] int next_in_chain(int constraint) const {
+    const int result = graph_.node(constraint).results[0];
+    int next = -1;
+    if (graph_.tensor(result).use_count != 1) return next;
+    graph_.each_use(result, [&](const Use& use) {
+      if (is_constraint(graph_, use.node)) next = use.node;
+      return true;
+    });
+    return next;
   }
 
   /// The last of two or more constraints in a row that nothing else looks at, or -1.
@@ -94,38 +117,68 @@ class ConstraintApplier {
     const int def = graph_.tensor(input).node;
     if ((def >= 0 && is_constraint(graph_, def)) || graph_.placement(input) || has_asker(input, head)) return -1;
     int tail = head;
-    while (true) {
-      const std::vector<Use>& uses = graph_.tensor(graph_.node(tail).results[0]).uses;
-      if (uses.size() != 1 || !is_constraint(graph_, uses[0].node)) break;
-      tail = uses[0].node;
-    }
+    for (int next = next_in_chain(tail); next >= 0; next = next_in_chain(tail)) tail = next;
     return tail == head || has_asker(graph_.node(tail).results[0], -1) ? -1 : tail;
   }
 
   void redirect_behind_chain(int head) {
     const int tail = tail_of_chain(head);
     if (tail < 0) return;
-    const int input = graph_.node(head).operands[0];
-    const int result = graph_.node(tail).results[0];
     const int block = graph_.node(tail).block;
-    const std::vector<int>& order = graph_.block(block).nodes;
-    const auto tail_at = std::find(order.begin(), order.end(), tail);
-    std::vector<Use> uses = graph_.tensor(input).uses;
-    std::reverse(uses.begin(), uses.end());
-    for (const Use& use : uses) {
+    graph_.each_use(graph_.node(head).operands[0], [&](const Use& use) {
       const Node& user = graph_.node(use.node);
-      if (use.node == head || user.block != block || std::find(tail_at, order.end(), use.node) == order.end()) continue;
-      if (user.kind == NodeKind::kTerminator && graph_.block(block).node < 0) continue;  // what @main returns stays
-      graph_.set_operand(use.node, use.operand, result);
-    }
+      const bool behind =
+          user.block == block && order_[static_cast<size_t>(use.node)] > order_[static_cast<size_t>(tail)];
+      // What @main returns stays.
+      const bool returned = user.kind == NodeKind::kTerminator && graph_.block(block).node < 0;
+      if (use.node != head && behind && !returned) {
+        graph_.set_operand(use.node, use.operand, graph_.node(tail).results[0]);
+      }
+      return true;
+    });
   }
 
+  /// Places a constraint right behind the birth of an edge's target, in front of those that came there before.
+  void move_behind(int id, int tensor) {
+    const Tensor& born = graph_.tensor(tensor);
+    Node& node = graph_.node(id);
+    if (node.block >= 0) changed_.insert(node.block);
+    node.block = born.node >= 0 ? graph_.node(born.node).block : born.block;
+    changed_.insert(node.block);
+    const int64_t base = born.node >= 0 ? order_[static_cast<size_t>(born.node)].first : -1;
+    order_.resize(graph_.nodes.size());
+    order_[static_cast<size_t>(id)] = {base, kBehind - ++moved_count_};
+    moved_[node.block].push_back(id);
+  }
+
+  /// Sorts a block whose nodes moved.
+  void rebuild(int block) {
+    std::vector<int> nodes;
+    for (const int id : graph_.block(block).nodes) {
+      if (graph_.node(id).block == block && order_[static_cast<size_t>(id)].second == 0) nodes.push_back(id);
+    }
+    for (const int id : moved_[block]) {
+      if (graph_.node(id).block == block) nodes.push_back(id);
+    }
+    std::sort(nodes.begin(), nodes.end(),
+              [&](int a, int b) { return order_[static_cast<size_t>(a)] < order_[static_cast<size_t>(b)]; });
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    graph_.block(block).nodes = std::move(nodes);
+  }
+
+  static constexpr int64_t kBehind = int64_t{1} << 40;
+
   Graph& graph_;
+  /// Place of a node in its block; what moved behind a place is told apart by the second number.
+  std::vector<std::pair<int64_t, int64_t>> order_;
+  std::map<int, std::vector<int>> moved_;  ///< by block
+  std::set<int> changed_;
+  int64_t moved_count_ = 0;
 };
 
 }  // namespace
 
-int add_constraint(Graph& graph, int tensor, Placement placement, Origin origin) {
+int make_constraint(Graph& graph, int tensor, Placement placement, Origin origin) {
   Node node;
   node.kind = NodeKind::kConstraint;
   node.line = origin.line;
@@ -134,11 +187,10 @@ int add_constraint(Graph& graph, int tensor, Placement placement, Origin origin)
   const int result = graph.add_tensor(*graph.tensor(tensor).type, graph.tensor(tensor).value, id, -1);
   graph.node(id).results = {result};
   graph.add_uses(id);
-  graph.place_behind(id, tensor);
   graph.set_placement(result, std::move(placement), origin);
   return id;
 }
 
-void apply_constraints(Graph& graph) { ConstraintApplier(graph).visit(0); }
+void apply_constraints(Graph& graph) { ConstraintApplier(graph).run(); }
 
 }  // namespace meshd::propagation

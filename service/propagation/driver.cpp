@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "service/core/error.h"
 #include "service/propagation/manual.h"
@@ -91,7 +92,7 @@ class Driver {
   [[nodiscard]] bool is_dead(int id) const {
     const std::vector<int>& results = graph_.node(id).results;
     return !results.empty() &&
-           std::all_of(results.begin(), results.end(), [&](int t) { return graph_.tensor(t).uses.empty(); }) &&
+           std::all_of(results.begin(), results.end(), [&](int t) { return graph_.tensor(t).use_count == 0; }) &&
            is_pure(graph_, id);
   }
 
@@ -101,12 +102,12 @@ class Driver {
       const int def = graph_.tensor(operand).node;
       if (def < 0) continue;
       // MLIR looks again at what gives an operand, unless two other ops use it.
-      std::vector<int> others;
-      for (const Use& use : graph_.tensor(operand).uses) {
-        if (use.node != id && std::find(others.begin(), others.end(), use.node) == others.end())
-          others.push_back(use.node);
-      }
-      if (others.size() < 2) push(def);
+      int other = -1;
+      const bool has_two = graph_.any_use(operand, [&](const Use& use) {
+        if (use.node == id || use.node == other) return false;
+        return std::exchange(other, use.node) >= 0;
+      });
+      if (!has_two) push(def);
     }
     graph_.erase(id);
   }
@@ -338,14 +339,14 @@ class Driver {
   }
 
   void notify_users(int tensor, int self) {
-    const std::vector<Use>& uses = graph_.tensor(tensor).uses;
-    for (size_t i = uses.size(); i-- > 0;) {
-      const Node& user = graph_.node(uses[i].node);
+    graph_.each_use(tensor, [&](const Use& use) {
+      const Node& user = graph_.node(use.node);
       // Of a call or a manual computation Shardy finds the op itself here, not the edge of its operand.
-      if (user.kind == NodeKind::kFrame || is_manual(graph_, uses[i].node)) continue;
-      const int edge = user.edges.empty() ? -1 : user.edges[static_cast<size_t>(uses[i].operand)];
-      notify_node(edge >= 0 ? edge : uses[i].node, self);
-    }
+      if (user.kind == NodeKind::kFrame || is_manual(graph_, use.node)) return true;
+      const int edge = user.edges.empty() ? -1 : user.edges[static_cast<size_t>(use.operand)];
+      notify_node(edge >= 0 ? edge : use.node, self);
+      return true;
+    });
   }
 
   void notify_node(int id, int self) {

@@ -31,38 +31,52 @@ void Graph::set_placement(int tensor_id, Placement made, Origin origin) {
   holder.origin = origin;
 }
 
+void Graph::link(int node_id, int operand) {
+  const int place = node(node_id).uses[static_cast<size_t>(operand)];
+  Tensor& used = tensor(node(node_id).operands[static_cast<size_t>(operand)]);
+  Link& made = links_[static_cast<size_t>(place)];
+  made = {{node_id, operand}, used.newest_use, -1};
+  if (used.newest_use >= 0) links_[static_cast<size_t>(used.newest_use)].newer = place;
+  if (used.oldest_use < 0) used.oldest_use = place;
+  used.newest_use = place;
+  ++used.use_count;
+}
+
+void Graph::unlink(int node_id, int operand) {
+  const Link gone = links_[static_cast<size_t>(node(node_id).uses[static_cast<size_t>(operand)])];
+  Tensor& used = tensor(node(node_id).operands[static_cast<size_t>(operand)]);
+  (gone.newer >= 0 ? links_[static_cast<size_t>(gone.newer)].older : used.newest_use) = gone.older;
+  (gone.older >= 0 ? links_[static_cast<size_t>(gone.older)].newer : used.oldest_use) = gone.newer;
+  --used.use_count;
+}
+
 void Graph::add_uses(int node_id) {
-  const std::vector<int>& operands = node(node_id).operands;
-  for (size_t i = 0; i < operands.size(); ++i) tensor(operands[i]).uses.push_back({node_id, static_cast<int>(i)});
+  const size_t count = node(node_id).operands.size();
+  for (size_t i = 0; i < count; ++i) {
+    node(node_id).uses.push_back(static_cast<int>(links_.size()));
+    links_.emplace_back();
+    link(node_id, static_cast<int>(i));
+  }
 }
 
 void Graph::set_operand(int node_id, int operand, int tensor_id) {
-  int& slot = node(node_id).operands[static_cast<size_t>(operand)];
-  std::vector<Use>& old = tensor(slot).uses;
-  old.erase(std::find(old.begin(), old.end(), Use{node_id, operand}));
-  slot = tensor_id;
-  tensor(tensor_id).uses.push_back({node_id, operand});
+  unlink(node_id, operand);
+  node(node_id).operands[static_cast<size_t>(operand)] = tensor_id;
+  link(node_id, operand);
 }
 
 void Graph::replace_uses(int from, int to, int except) {
-  std::vector<Use> kept;
-  std::vector<Use> moved;
-  for (const Use& use : tensor(from).uses) (use.node == except ? kept : moved).push_back(use);
-  for (size_t i = moved.size(); i-- > 0;) {
-    node(moved[i].node).operands[static_cast<size_t>(moved[i].operand)] = to;
-    tensor(to).uses.push_back(moved[i]);
-  }
-  tensor(from).uses = std::move(kept);
+  each_use(from, [&](const Use& use) {
+    if (use.node != except) set_operand(use.node, use.operand, to);
+    return true;
+  });
 }
 
 void Graph::erase(int node_id) {
   Node& gone = node(node_id);
   gone.erased = true;
-  for (size_t i = 0; i < gone.operands.size(); ++i) {
-    std::vector<Use>& uses = tensor(gone.operands[i]).uses;
-    const auto it = std::find(uses.begin(), uses.end(), Use{node_id, static_cast<int>(i)});
-    if (it != uses.end()) uses.erase(it);
-  }
+  for (size_t i = 0; i < gone.uses.size(); ++i) unlink(node_id, static_cast<int>(i));
+  gone.uses.clear();
   // What stands inside goes with it.
   for (const int block_id : gone.blocks) {
     for (const int inner : block(block_id).nodes) {

@@ -29,7 +29,9 @@ struct Tensor {
   int node = -1;    ///< that gives it; -1: argument of `block`
   int block = -1;
   ir::ValueId value = ir::kNoValue;  ///< in the program that the graph was built from
-  std::vector<Use> uses;             ///< oldest first
+  int newest_use = -1;               ///< in Graph's list of uses
+  int oldest_use = -1;
+  int use_count = 0;
   std::optional<Placement> placement;
   Origin origin;
 
@@ -57,6 +59,7 @@ struct Node {
   const ops::OpDef* def = nullptr;
   int block = -1;
   std::vector<int> operands;  ///< tensors
+  std::vector<int> uses;      ///< by operand: its place in Graph's list of uses
   std::vector<int> results;
   std::vector<int> blocks;
   std::vector<int> edges;  ///< by operand: the edge it is a source of, -1 for none; empty for none at all
@@ -118,6 +121,23 @@ class Graph {
   }
   void set_placement(int tensor_id, Placement placement, Origin origin);
 
+  /// Calls `visit(Use)` for all uses of a tensor, the newest first as MLIR keeps them, until it returns false. The
+  /// list may change meanwhile, but for the use that comes next.
+  template <typename Visit>
+  void each_use(int tensor_id, Visit&& visit) const {
+    for (int at = tensor(tensor_id).newest_use; at >= 0;) {
+      const Link link = links_[static_cast<size_t>(at)];
+      if (!visit(link.use)) return;
+      at = link.older;
+    }
+  }
+  template <typename Predicate>
+  [[nodiscard]] bool any_use(int tensor_id, Predicate&& predicate) const {
+    bool found = false;
+    each_use(tensor_id, [&](const Use& use) { return !(found = predicate(use)); });
+    return found;
+  }
+
   /// Adds a node's uses of its operands.
   void add_uses(int node_id);
   void set_operand(int node_id, int operand, int tensor_id);
@@ -130,11 +150,21 @@ class Graph {
   /// Drops erased nodes out of the lists of all blocks.
   void sweep();
 
-  /// True when another op defines it or it is the same placement as before.
+  /// Result of an edge, or another target of one.
   [[nodiscard]] bool is_edge_target(int tensor_id) const {
     const Tensor& t = tensor(tensor_id);
     return t.holder != tensor_id || (t.node >= 0 && node(t.node).kind == NodeKind::kEdge);
   }
+
+ private:
+  struct Link {
+    Use use;
+    int older = -1;
+    int newer = -1;
+  };
+  void link(int node_id, int operand);
+  void unlink(int node_id, int operand);
+  std::vector<Link> links_;
 };
 
 /// The role of a node's row where it is structural, or nothing.

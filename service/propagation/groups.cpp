@@ -108,7 +108,8 @@ void Groups::sync(Graph& graph) {
     for (sharding::DimSharding& dim : open.dims) dim.open = true;
     for (int& member : members) {
       const int line = graph.tensor(member).node >= 0 ? graph.node(graph.tensor(member).node).line : 0;
-      const int constraint = add_constraint(graph, member, open, {OriginKind::kGroup, line, 0});
+      const int constraint = make_constraint(graph, member, open, {OriginKind::kGroup, line, 0});
+      graph.place_behind(constraint, member);
       const int result = graph.node(constraint).results[0];
       graph.replace_uses(member, result, constraint);
       group_of_.erase(member);

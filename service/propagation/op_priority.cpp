@@ -9,7 +9,7 @@ namespace {
 
 bool any_operand_is_shared(const Graph& graph, const Node& node) {
   return std::any_of(node.operands.begin(), node.operands.end(), [&](int operand) {
-    return graph.tensor(operand).uses.size() != 1 && !graph.tensor(operand).is_scalar();
+    return graph.tensor(operand).use_count != 1 && !graph.tensor(operand).is_scalar();
   });
 }
 

@@ -74,10 +74,7 @@ class Splitter {
       const int operand = graph_.node(id).operands[i];
       if (!is_split(operand) || graph_.tensor(operand).is_scalar()) continue;
       std::unordered_map<int, int> copies;
-      const int made = copy(operand, copies);
-      // The original's own list is put right once, at the end: it may be long.
-      graph_.node(id).operands[i] = made;
-      graph_.tensor(made).uses.push_back({id, static_cast<int>(i)});
+      graph_.set_operand(id, static_cast<int>(i), copy(operand, copies));
     }
   }
 
@@ -104,9 +101,10 @@ class Splitter {
   const std::vector<int>& groups_on(int tensor) {
     const auto [found, is_new] = groups_.try_emplace(tensor);
     if (is_new) {
-      for (const Use& use : graph_.tensor(tensor).uses) {
+      graph_.each_use(tensor, [&](const Use& use) {
         if (graph_.node(use.node).kind == NodeKind::kGroup) found->second.push_back(use.node);
-      }
+        return true;
+      });
     }
     return found->second;
   }
@@ -117,6 +115,7 @@ class Splitter {
     node.is_copy = true;
     node.block = block;
     node.operands = std::move(operands);
+    node.uses.clear();
     node.results.clear();
     node.blocks.clear();
     const int id = graph_.add_node(std::move(node));
@@ -165,28 +164,21 @@ class Splitter {
   }
 
   void remove_unused() {
-    for (const auto& [id, unused] : kind_) {
-      for (const int result : graph_.node(id).results) {
-        std::vector<Use>& uses = graph_.tensor(result).uses;
-        const auto is_stale = [&](const Use& use) {
-          return graph_.node(use.node).operands[static_cast<size_t>(use.operand)] != result;
-        };
-        uses.erase(std::remove_if(uses.begin(), uses.end(), is_stale), uses.end());
-      }
-    }
     for (const int id : scalar_broadcasts_) remove_if_unused(id);
     for (size_t i = constants_.size(); i-- > 0;) remove_if_unused(constants_[i]);
   }
 
   void remove_if_unused(int id) {
-    for (const int result : graph_.node(id).results) {
-      for (const Use& use : graph_.tensor(result).uses) {
-        if (graph_.node(use.node).kind != NodeKind::kGroup) return;
-      }
+    const std::vector<int> results = graph_.node(id).results;
+    for (const int result : results) {
+      if (graph_.any_use(result, [&](const Use& use) { return graph_.node(use.node).kind != NodeKind::kGroup; }))
+        return;
     }
-    for (const int result : graph_.node(id).results) {
-      const std::vector<Use> uses = graph_.tensor(result).uses;
-      for (const Use& use : uses) graph_.erase(use.node);
+    for (const int result : results) {
+      graph_.each_use(result, [&](const Use& use) {
+        graph_.erase(use.node);
+        return true;
+      });
     }
     graph_.erase(id);
   }
