@@ -28,9 +28,15 @@ void collect(const ir::Region& region, const std::unordered_map<std::string_view
 }  // namespace
 
 std::string callee_of(const ir::Op& op) {
-  if (op.name == "func.call") return ir::string_or(op.attributes, "callee", {});
-  if (op.name == "stablehlo.composite") return ir::string_or(op.attributes, "decomposition", {});
-  return {};
+  const std::string_view name = op.name == "func.call"             ? "callee"
+                                : op.name == "stablehlo.composite" ? "decomposition"
+                                                                   : std::string_view();
+  const ir::Attribute* attribute = name.empty() ? nullptr : ir::find(op.attributes, name);
+  if (attribute == nullptr) return {};
+  const auto* symbol = attribute->as<ir::SymbolAttr>();
+  if (symbol == nullptr)
+    ir::fail("invalid_program", op.location, "'" + std::string(name) + "' must be a function's name");
+  return symbol->name;
 }
 
 std::vector<size_t> callees_first(const ir::Module& module) {

@@ -67,8 +67,10 @@ class Reader {
   std::vector<int64_t> numbers(std::string_view open, std::string_view close) {
     std::vector<int64_t> out;
     expect(open);
-    do out.push_back(number());
-    while (accept(","));
+    do {
+      if (static_cast<int64_t>(out.size()) == kMaxRank) wrong("fewer dimensions");
+      out.push_back(number());
+    } while (accept(","));
     expect(close);
     return out;
   }

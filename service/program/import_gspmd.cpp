@@ -8,6 +8,7 @@
 #include "service/core/error.h"
 #include "service/ops/op_def.h"
 #include "service/program/gspmd_sharding.h"
+#include "service/program/limits.h"
 #include "service/program/verify.h"
 
 namespace meshd::program {
@@ -113,6 +114,7 @@ class FunctionImporter {
   sharding::TensorSharding maximal(int64_t device, const ir::Location& where) {
     const std::string name = "maximal_mesh_" + std::to_string(device);
     if (module_.find_mesh(name) == nullptr) {
+      if (module_.meshes.size() >= kMaxMeshes) ir::fail("invalid_program", where, "there are too many meshes");
       mesh::Mesh mesh;
       mesh.device_ids = {device};
       module_.meshes.push_back({name, std::make_shared<const mesh::Mesh>(std::move(mesh)), where});

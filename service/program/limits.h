@@ -9,12 +9,15 @@ namespace meshd::program {
 
 inline constexpr int kMaxAttributeDepth = 64;
 inline constexpr int kMaxRegionDepth = 256;
-inline constexpr int64_t kMaxAliasUses = 1'000'000;
+/// An alias costs what it stands for each time it is used.
+inline constexpr int64_t kMaxAliasBytes = int64_t{32} << 20;
+/// An attribute takes some hundred bytes and may be two characters of text.
+inline constexpr int64_t kMaxAttributes = 4'000'000;
 inline constexpr int64_t kMaxRank = 64;
 inline constexpr int64_t kMaxAxisSize = int64_t{1} << 30;
 /// Of a mesh, and of all axes that one sharding names.
 inline constexpr size_t kMaxAxes = 256;
-inline constexpr size_t kMaxMeshes = 4096;
+inline constexpr size_t kMaxMeshes = 512;
 inline constexpr int64_t kMaxTextBytes = int64_t{256} << 20;
 
 }  // namespace meshd::program

@@ -159,6 +159,7 @@ class Parser {
   ir::Region applied_region(const OpDraft& draft, const Token& where, const std::string& op_name, const ir::Type& type);
 
   // Functions and the module (parser_functions.cpp, parser_module.cpp).
+  ir::Module file();
   void alias_definition();
   void module_op();
   void module_body();
@@ -195,7 +196,8 @@ class Parser {
   std::vector<std::string_view> defined_;  ///< names in order of definition; a region's end takes its own out again
   int attribute_depth_ = 0;
   int region_depth_ = 0;
-  int64_t alias_uses_ = 0;
+  int64_t alias_bytes_ = 0;
+  int64_t attribute_count_ = 0;
   std::unordered_map<std::string_view, std::pair<Lexer, Token>> attribute_aliases_;
   std::unordered_map<std::string_view, std::string> location_aliases_;
   std::vector<Resource> resources_;

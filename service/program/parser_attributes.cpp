@@ -22,6 +22,7 @@ double float_from_bits(uint64_t bits, std::string_view type) {
 
 ir::Attribute Parser::attribute() {
   if (++attribute_depth_ > kMaxAttributeDepth) fail("program_syntax", token_, "attributes nest too deeply");
+  if (++attribute_count_ > kMaxAttributes) fail("program_syntax", token_, "the program has too many attributes");
   ir::Attribute out = attribute_inner();
   --attribute_depth_;
   return out;

@@ -35,11 +35,13 @@ ir::Attribute Parser::expand_alias(const Token& use) {
   if (found == attribute_aliases_.end()) {
     fail("program_syntax", use, "attribute alias " + describe(use) + " is not defined above its use");
   }
-  if (++alias_uses_ > kMaxAliasUses) fail("program_syntax", use, "aliases are used too often");
   const auto saved = std::pair(lexer_, token_);
   std::tie(lexer_, token_) = found->second;
+  const char* begin = token_.text.data();
   ir::Attribute out = attribute();
+  alias_bytes_ += lexer_.cursor() - begin;
   std::tie(lexer_, token_) = saved;
+  if (alias_bytes_ > kMaxAliasBytes) fail("program_syntax", use, "aliases stand for too much text");
   return out;
 }
 

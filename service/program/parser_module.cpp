@@ -10,6 +10,16 @@
 namespace meshd::program {
 
 ir::Module Parser::parse() {
+  try {
+    return file();
+  } catch (const core::Error& error) {
+    // Accessors of attributes know no place; the current token is near.
+    if (error.diagnostics().empty()) fail(error.code(), token_, error.detail());
+    throw;
+  }
+}
+
+ir::Module Parser::file() {
   bool seen_module = false;
   while (!token_.is(TokenKind::kEnd)) {
     if (token_.is(TokenKind::kHash) || token_.is(TokenKind::kBang)) {

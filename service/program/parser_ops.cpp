@@ -7,6 +7,26 @@
 namespace meshd::program {
 namespace {
 
+/// Attributes that are no row's: what they ask for holds anyway, or repeats what the types say.
+bool is_dropped(std::string_view name) {
+  return name == "operandSegmentSizes" || name == "resultSegmentSizes" || name == "result_accuracy";
+}
+
+/// Takes out an accuracy that vector math keeps; refuses one that it may not.
+void drop_accuracy(ir::Op& op) {
+  const ir::Attribute* attribute = ir::find(op.attributes, "result_accuracy");
+  if (attribute == nullptr) return;
+  constexpr int64_t kUlps = 4;
+  const auto* accuracy = attribute->as<ir::DictAttr>();
+  const bool has_tolerance = accuracy == nullptr || ir::string_or(accuracy->entries, "mode", "DEFAULT") == "TOLERANCE";
+  if (has_tolerance && (accuracy == nullptr || ir::int_or(accuracy->entries, "ulps", 0) < kUlps)) {
+    ir::fail("unsupported_attribute", op.location,
+             "'result_accuracy' of '" + op.name + "': results are within " + std::to_string(kUlps) +
+                 " units in the last place");
+  }
+  std::erase_if(op.attributes, [](const auto& entry) { return entry.first == "result_accuracy"; });
+}
+
 /// Words that stand for ops of the function dialect without their prefix.
 std::string full_name(std::string_view name) {
   if (name == "call" || name == "return" || name == "constant") return "func." + std::string(name);
@@ -63,6 +83,7 @@ void Parser::op() {
 
 void Parser::finish_op(OpDraft& draft) {
   draft.op.location.name = optional_location();
+  drop_accuracy(draft.op);
   const auto first = static_cast<ir::ValueId>(function_->values.size());
   for (size_t i = 0; i < draft.result_types.size(); ++i) {
     draft.op.results.push_back(function_->add_value(std::move(draft.result_types[i])));
@@ -142,14 +163,11 @@ void Parser::generic_op(OpDraft& draft) {
       const auto& known = draft.def->signature.attributes;
       const bool found =
           std::any_of(known.begin(), known.end(), [&](const ops::AttributeSpec& spec) { return spec.name == name; });
-      // Segment sizes repeat what the types say.
-      const bool is_segments = name == "operandSegmentSizes" || name == "resultSegmentSizes";
-      if (!found && !is_segments)
+      if (!found && !is_dropped(name))
         fail("unsupported_attribute", where, "op '" + op.name + "' has no attribute '" + name + "'");
     }
-    std::erase_if(op.attributes, [](const auto& entry) {
-      return entry.first == "operandSegmentSizes" || entry.first == "resultSegmentSizes";
-    });
+    std::erase_if(op.attributes,
+                  [](const auto& entry) { return entry.first != "result_accuracy" && is_dropped(entry.first); });
   }
   if (at('(')) {
     list('(', ')', "around regions", [&] { op.regions.push_back(region({})); });

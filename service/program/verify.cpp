@@ -230,8 +230,13 @@ void verify(const ir::Module& module) {
     if (const ir::Op* op = first_undefined_use(function)) {
       ir::fail("invalid_program", op->location, "'" + op->name + "' uses a value that is not defined above it");
     }
-    FunctionVerifier(function, functions).run();
-    verify_shardings(function);
+    try {
+      FunctionVerifier(function, functions).run();
+      verify_shardings(function);
+    } catch (const core::Error& error) {
+      if (error.diagnostics().empty()) ir::fail(error.code(), function.location, error.detail());
+      throw;
+    }
   }
 }
 

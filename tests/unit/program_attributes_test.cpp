@@ -106,6 +106,11 @@ TEST(Attributes, aliases_that_multiply_are_stopped) {
     text += "#a" + std::to_string(i) + " = [" + last + ", " + last + "]\n";
   }
   EXPECT_NE(refusal(text + "module attributes {a = #a59} {}").find("program_syntax"), std::string::npos);
+  std::string uses;
+  for (int i = 0; i < 1000; ++i) uses += "a" + std::to_string(i) + " = #big, ";
+  EXPECT_NE(refusal("#big = \"" + std::string(100'000, 'x') + "\"\nmodule attributes {" + uses + "z} {}")
+                .find("aliases stand for too much"),
+            std::string::npos);
 }
 
 TEST(Attributes, wrong_ones_are_refused) {

@@ -68,6 +68,18 @@ TEST(Refused, operands_regions_and_attributes_are_counted) {
       << "attributes of others are kept and ignored";
 }
 
+TEST(Refused, accuracies_beyond_ours) {
+  const auto with = [](const std::string& accuracy) {
+    return body("  %0 = stablehlo.exponential %a {result_accuracy = #stablehlo.result_accuracy<" + accuracy +
+                ">} : tensor<2xf32>\n  return %0 : tensor<2xf32>");
+  };
+  EXPECT_EQ(with("mode = #stablehlo.result_accuracy_mode<DEFAULT>"), "none");
+  EXPECT_EQ(with("ulps = 10, mode = #stablehlo.result_accuracy_mode<TOLERANCE>"), "none");
+  EXPECT_EQ(with("ulps = 1, mode = #stablehlo.result_accuracy_mode<TOLERANCE>"),
+            "unsupported_attribute: line 2, column 3: 'result_accuracy' of 'stablehlo.exponential': results are within "
+            "4 units in the last place");
+}
+
 TEST(Refused, functions_end_in_a_return) {
   EXPECT_EQ(
       body("  %0 = stablehlo.negate %a : tensor<2xf32>"),
