@@ -245,6 +245,7 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result)
   }
   if (job.is_ordered && job.line != nullptr) job.line->wait_turn(job.row.number);
 
+  result.timings = job.timings;
   const bool must_wait = job.has_row || stores_durable || !durable_donated.empty();
   if (must_wait) {
     std::vector<storage::EffectRow> rows;

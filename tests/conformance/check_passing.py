@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Holds a built meshd to the list of conformance cases that pass: check_passing.py BINARY [--update] [--seeds 1 2 3].
+
+passing/cases.txt has the cases that pass as they are, passing/sharded.txt those that also pass under every seed of random
+shardings. Both only grow: a listed case that fails is an error; a case that passes and is not listed is named, and --update adds it.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "system"))
+from server import Meshd  # noqa: E402
+
+
+def report(server, seed):
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        command = [sys.executable, str(HERE / "run.py"), "--url", server.url, "--json", file.name, "-q", "-j", "4", "--timeout", "120"]
+        if seed is not None:
+            command += ["--shard", str(seed)]
+        subprocess.run(command + ["ops", "programs"], cwd=HERE, stdout=subprocess.DEVNULL, check=False)
+        return json.load(open(file.name))
+
+
+def hold(name, passed, known, outcome, update):
+    """True when nothing that is listed fails."""
+    path = HERE / "passing" / name
+    listed = set(path.read_text().split()) if path.exists() else set()
+    lost = sorted(case for case in listed if case in known and case not in passed)
+    gained = sorted(passed - listed)
+    for case in lost:
+        print(f"LOST {name}: {case}: {outcome.get(case)}")
+    if gained:
+        print(f"{name}: {len(gained)} more cases pass" + ("" if update else " (run with --update to list them)"))
+    if update:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(f"{case}\n" for case in sorted(listed | passed)))
+    return not lost
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("binary")
+    parser.add_argument("--update", action="store_true")
+    parser.add_argument("--seeds", nargs="*", default=["1", "2", "3"])
+    options = parser.parse_args()
+    with Meshd(options.binary) as server:
+        plain = report(server, None)
+        passed = {case for case, problem in plain.items() if problem is None}
+        good = hold("cases.txt", passed, set(plain), plain, options.update)
+        sharded, problems = set(plain), {}
+        for seed in options.seeds:
+            outcome = report(server, seed)
+            problems.update({case: f"seed {seed}: {problem}" for case, problem in outcome.items() if problem and problem != "skipped"})
+            sharded &= {case for case, problem in outcome.items() if problem is None}
+        good = hold("sharded.txt", sharded, set(plain), problems, options.update) and good
+        if server.process.poll() is not None:
+            print(f"the server ended with {server.process.returncode}")
+            good = False
+    print(f"{len(passed)} of {len(plain)} cases pass, {len(sharded)} under seeds {' '.join(options.seeds)} too")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""A meshd of its own for a test: started on a free port with an empty data folder, stopped at the end."""
+import http.client
+import json
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Meshd:
+    """`with Meshd(binary) as server: server.ask(...)`. The data folder stays over restart() and goes with the object."""
+
+    def __init__(self, binary, *arguments, data=None):
+        self.binary, self.arguments = str(binary), list(arguments)
+        self.folder = data or tempfile.mkdtemp(prefix="meshd-test-")
+        self.owns_folder = data is None
+        self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        if self.owns_folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process = subprocess.Popen([self.binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", self.folder + "/data",
+                                         "--log-level", "warn", *self.arguments])
+        deadline = time.time() + 60
+        while time.time() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"meshd ended with {self.process.returncode} before it was ready")
+            try:
+                if self.ask("GET", "/readyz")[0] == 200:
+                    return
+            except OSError:
+                time.sleep(0.02)
+        raise RuntimeError("meshd did not get ready")
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(how)
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        return self.process.returncode if self.process else None
+
+    def ask(self, method, path, body=None, headers=None):
+        """(status, headers, JSON document or bytes)"""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            headers = dict(headers or {})
+            if body is not None and not isinstance(body, (bytes, str)):
+                body = json.dumps(body)
+                headers.setdefault("Content-Type", "application/json")
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            data = answer.read()
+            kind = answer.getheader("Content-Type") or ""
+            return answer.status, answer.headers, json.loads(data) if "json" in kind and data else data
+        finally:
+            connection.close()

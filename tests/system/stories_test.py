@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""Stories over HTTP against the built binary: what users do with meshes, arrays, programs, sessions and jobs, and what they get wrong."""
+import http.client
+import json
+import struct
+import sys
+import threading
+import time
+import traceback
+
+from server import Meshd
+
+TEXT = {"Content-Type": "text/plain"}
+RAW = {"Content-Type": "application/octet-stream"}
+ADD = "func.func @main(%a: tensor<8x2xf32>, %b: tensor<8x2xf32>) -> tensor<8x2xf32> { %0 = stablehlo.add %a, %b : tensor<8x2xf32> return %0 : tensor<8x2xf32> }"
+DOUBLE_DONATED = "func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> { %0 = stablehlo.add %a, %a : tensor<4xf32> return %0 : tensor<4xf32> }"
+SPIN = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %0 = stablehlo.while(%i = %c) : tensor<i32> cond {
+    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j : tensor<i32>
+  }
+  return %0 : tensor<i32>
+}"""
+LOG = """func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}, tensor<i32>) {
+  %u = stablehlo.custom_call @xla_ffi_python_cpu_callback(%t, %n) {backend_config = "", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}, operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<> : tensor<0xindex>]} : (!stablehlo.token, tensor<i32>) -> !stablehlo.token
+  return %u, %n : !stablehlo.token, tensor<i32>
+}"""
+MESH = {"axis_names": ["x", "y"], "devices": [[0, 1], [2, 3], [4, 5], [6, 7]]}
+
+
+def ok(got, status):
+    assert got[0] == status, f"expected {status}, got {got[0]}: {got[2]}"
+    return got[2]
+
+
+def floats(values):
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+def meshes_are_interned(s):
+    first = ok(s.ask("POST", "/v1/meshes", MESH), 201)
+    assert ok(s.ask("POST", "/v1/meshes", MESH), 200)["id"] == first["id"]
+    assert first["axes"] == [{"name": "x", "size": 4}, {"name": "y", "size": 2}] and first["device_ids"] == list(range(8))
+    assert ok(s.ask("POST", "/v1/meshes", first), 200)["id"] == first["id"], "a document can be posted back"
+    assert ok(s.ask("POST", "/v1/meshes", {"axes": [{"name": "x", "size": 4096}]}), 201)["is_abstract"]
+    swapped = ok(s.ask("POST", "/v1/meshes", {"axis_names": ["x"], "devices": [1, 0]}), 201)
+    assert swapped["id"] != ok(s.ask("POST", "/v1/meshes", {"axis_names": ["x"], "devices": [0, 1]}), 201)["id"]
+    assert s.ask("GET", f"/v1/meshes/{first['id']}?view=text")[2].strip() == b"Mesh('x': 4, 'y': 2)"
+
+
+def wrong_meshes_say_everything_at_once(s):
+    for body, words in (({"axis_names": ["x"], "devices": [[0, 1]]}, "devices.ndim == 2"), ({"axis_names": ["x"], "devices": [[0, 1], [2]]}, "nested"),
+                        ({"axis_names": ["x", "x"], "devices": [[0]]}, "`x`"), ({"axis_names": ["x"], "devices": [99]}, "no device 99"),
+                        ({"axis_names": ["x"], "devices": [0, 0]}, "named twice"), ({"axis_name": ["x"], "devices": [0]}, "did you mean")):
+        problem = ok(s.ask("POST", "/v1/meshes", body), 422)
+        assert problem["code"] == "invalid_mesh" and words in json.dumps(problem), problem
+
+
+def arrays_lie_as_their_spec_says(s):
+    mesh = ok(s.ask("POST", "/v1/meshes", MESH), 200)["id"]
+    data = floats(range(16))
+    array = ok(s.ask("POST", f"/v1/arrays?dtype=float32&shape=8,2&mesh={mesh}&spec=x,y", data, RAW), 201)
+    assert array["shard_shape"] == [2, 1] and array["sharding"] == {"spec": [["x"], ["y"]]} and array["committed"]
+    shards = ok(s.ask("GET", f"/v1/arrays/{array['id']}/shards"), 200)["items"]
+    assert [shard["index"] for shard in shards][1] == [[0, 2], [1, 2]] and shards[7]["index"] == [[6, 8], [1, 2]]
+    assert ok(s.ask("GET", f"/v1/arrays/{array['id']}/data"), 200) == data
+    assert ok(s.ask("GET", f"/v1/arrays/{array['id']}/shards/7"), 200) == floats([13, 15])
+    assert ok(s.ask("GET", f"/v1/arrays/{array['id']}/data?format=json&slice=6:,1"), 200)["data"] == [[13.0], [15.0]]
+    status, headers, part = s.ask("GET", f"/v1/arrays/{array['id']}/data", headers={"Range": "bytes=4-11"})
+    assert status == 206 and part == data[4:12] and headers["Content-Range"] == "bytes 4-11/64"
+    assert s.ask("GET", f"/v1/arrays/{array['id']}/data", headers={"Range": "bytes=64-"})[0] == 416
+    npy = ok(s.ask("GET", f"/v1/arrays/{array['id']}/data?format=npy"), 200)
+    again = ok(s.ask("POST", f"/v1/arrays?mesh={mesh}&spec=y,x", npy, {"Content-Type": "application/x-npy"}), 201)
+    assert ok(s.ask("GET", f"/v1/arrays/{again['id']}/data"), 200) == data
+    moved = ok(s.ask("POST", f"/v1/arrays/{again['id']}:reshard", {"mesh": mesh, "spec": [["y", "x"], []]}), 201)
+    assert ok(s.ask("GET", f"/v1/arrays/{moved['id']}/shards"), 200)["items"][1]["index"] == [[4, 5], [0, 2]]
+    assert ok(s.ask("GET", f"/v1/arrays/{moved['id']}/data"), 200) == data
+    ok(s.ask("DELETE", f"/v1/arrays/{array['id']}"), 204)
+    assert s.ask("GET", f"/v1/arrays/{array['id']}")[0] == 404 and s.ask("GET", f"/v1/arrays/{array['id']}/data")[0] == 404
+
+
+def uneven_and_empty_arrays(s):
+    mesh = ok(s.ask("POST", "/v1/meshes", MESH), 200)["id"]
+    array = ok(s.ask("POST", f"/v1/arrays?dtype=int32&shape=7,2&mesh={mesh}&spec=x,", struct.pack("<14i", *range(14)), RAW), 201)
+    assert [shard["shape"][0] for shard in ok(s.ask("GET", f"/v1/arrays/{array['id']}/shards"), 200)["items"]] == [2, 2, 2, 2, 2, 2, 1, 1]
+    assert struct.unpack("<14i", ok(s.ask("GET", f"/v1/arrays/{array['id']}/data"), 200)) == tuple(range(14))
+    refused = ok(s.ask("POST", f"/v1/arrays?dtype=int32&shape=7,2&mesh={mesh}&spec=x,&uneven=refuse", b"\0" * 56, RAW), 422)
+    assert "7" in refused["detail"] and "4" in refused["detail"]
+    scalar = ok(s.ask("POST", "/v1/arrays?dtype=float32&shape=", floats([2.5]), RAW), 201)
+    assert ok(s.ask("GET", f"/v1/arrays/{scalar['id']}/data?format=json"), 200)["data"] == 2.5
+    empty = ok(s.ask("POST", "/v1/arrays?dtype=float32&shape=0,3", b"", RAW), 201)
+    assert ok(s.ask("GET", f"/v1/arrays/{empty['id']}/data?format=json"), 200)["data"] == []
+    special = ok(s.ask("POST", "/v1/arrays", {"dtype": "float32", "shape": [3], "data": ["NaN", "Infinity", -0.5]}), 201)
+    assert ok(s.ask("GET", f"/v1/arrays/{special['id']}/data?format=json"), 200)["data"] == ["NaN", "Infinity", -0.5]
+    big = ok(s.ask("POST", "/v1/arrays", {"dtype": "int64", "shape": [2], "data": ["9007199254740993", -1]}), 201)
+    assert ok(s.ask("GET", f"/v1/arrays/{big['id']}/data?format=json"), 200)["data"] == ["9007199254740993", -1]
+
+
+def wrong_uploads_are_named(s):
+    mesh = ok(s.ask("POST", "/v1/meshes", MESH), 200)["id"]
+    for query, words in (("dtype=float32&shape=3", "bytes"), ("shape=2", "dtype"), (f"dtype=float32&shape=2&mesh={mesh}&spec=q", "'q'"),
+                         (f"dtype=float32&shape=2&mesh={mesh}&spec=x,y", "rank"), ("dtype=float99&shape=2", "float99"),
+                         (f"dtype=float32&shape=2,1&mesh={mesh}&spec=x,x", "at most one positional dimension"), ("dtyp=float32", "dtyp")):
+        status, _, problem = s.ask("POST", f"/v1/arrays?{query}", floats([1, 2]), RAW)
+        assert 400 <= status < 500 and words in json.dumps(problem), (query, status, problem)
+    assert s.ask("POST", "/v1/arrays", b"x", {"Content-Type": "image/png"})[0] == 415
+
+
+def runs_are_sharded_and_right(s):
+    mesh = ok(s.ask("POST", "/v1/meshes", MESH), 200)["id"]
+    array = ok(s.ask("POST", f"/v1/arrays?dtype=float32&shape=8,2&mesh={mesh}&spec=x,", floats(range(16)), RAW), 201)["id"]
+    answer = ok(s.ask("POST", "/v1/run", {"program": {"text": ADD}, "arguments": [{"array": array}, [[1, 1]] * 8]}), 200)
+    assert answer["results"][0]["data"] == [[2.0 * i + 1, 2.0 * i + 2] for i in range(8)]
+    assert answer["shardings"] == {"arguments": [{"spec": [["x"], []]}] * 2, "results": [{"spec": [["x"], []]}]}, answer["shardings"]
+    cut = ok(s.ask("POST", "/v1/run", {"program": {"text": ADD}, "arguments": [[[1, 2]] * 8, [[3, 4]] * 8], "mesh": MESH,
+                                       "in_shardings": [{"spec": [["x"], ["y"]]}, None], "out_shardings": [{"spec": [[], ["x"]]}]}), 200)
+    assert cut["results"][0]["data"] == [[4.0, 6.0]] * 8 and cut["shardings"]["results"] == [{"spec": [[], ["x"]]}]
+    stored = ok(s.ask("POST", "/v1/run", {"program": {"text": ADD}, "arguments": [{"array": array}, {"array": array}], "results": {"encoding": "array"}}), 200)
+    result = stored["results"][0]["array"]
+    assert ok(s.ask("GET", f"/v1/arrays/{result}"), 200)["mesh"] == mesh
+    assert ok(s.ask("GET", f"/v1/arrays/{result}/data"), 200) == floats([2 * v for v in range(16)])
+    nothing = ok(s.ask("POST", "/v1/run", {"program": {"text": ADD}, "arguments": [{"array": array}, {"array": array}], "results": {"encoding": "none"}}), 200)
+    assert nothing["results"][0]["shape"] == [8, 2] and "data" not in nothing["results"][0]
+
+
+def donation_is_once(s):
+    def upload():
+        return ok(s.ask("POST", "/v1/arrays?dtype=float32&shape=4", floats([1, 2, 3, 4]), RAW), 201)["id"]
+
+    array = upload()
+    run = {"program": {"text": DOUBLE_DONATED}, "arguments": [{"array": array}]}
+    assert ok(s.ask("POST", "/v1/run", run), 200)["results"][0]["data"] == [2.0, 4.0, 6.0, 8.0]
+    gone = ok(s.ask("GET", f"/v1/arrays/{array}/data"), 410)
+    assert "deleted or donated" in gone["detail"]
+    assert ok(s.ask("GET", f"/v1/arrays/{array}"), 200)["state"] == "donated"
+    assert ok(s.ask("POST", "/v1/run", run), 409 if s.ask("POST", "/v1/run", run)[0] == 409 else 410)["code"] in ("array_donated", "deleted_or_donated")
+    kept = upload()
+    ok(s.ask("POST", "/v1/run", {**run, "arguments": [{"array": kept}], "donate": []}), 200)
+    assert ok(s.ask("GET", f"/v1/arrays/{kept}/data"), 200) == floats([1, 2, 3, 4])
+    outcomes = []
+    threads = [threading.Thread(target=lambda: outcomes.append(s.ask("POST", "/v1/run", {**run, "arguments": [{"array": kept}]})[0])) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes.count(200) == 1 and all(status in (200, 409, 410) for status in outcomes), outcomes
+
+
+def programs_are_read_when_stored(s):
+    program = ok(s.ask("POST", "/v1/programs", ADD, TEXT), 201)
+    assert ok(s.ask("POST", "/v1/programs", ADD, TEXT), 200)["id"] == program["id"]
+    assert program["arguments"][0] == {"dtype": "float32", "shape": [8, 2]} and program["effects"] == []
+    problem = ok(s.ask("POST", "/v1/programs", "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.frobnicate %a : tensor<2xf32>\n return %0 : tensor<2xf32> }", TEXT), 422)
+    assert problem["code"] == "unsupported_op" and "frobnicate" in problem["detail"] and problem["errors"][0]["line"] == 2, problem
+    problem = ok(s.ask("POST", "/v1/programs", "func.func @main(%a tensor<2xf32>) {", TEXT), 422)
+    assert problem["code"] == "program_syntax" and problem["errors"][0]["line"] == 1, problem
+    unknown = ok(s.ask("POST", "/v1/programs", "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { %0 = stablehlo.custom_call @nobody(%a) : (tensor<2xf32>) -> tensor<2xf32> return %0 : tensor<2xf32> }", TEXT), 201)
+    refused = ok(s.ask("POST", "/v1/run", {"program": {"id": unknown["id"]}, "arguments": [[1, 2]]}), 422)
+    assert refused["code"] == "unsupported_custom_call" and "nobody" in refused["detail"]
+
+
+def requests_name_every_mistake(s):
+    problem = ok(s.ask("POST", "/v1/run", {"program": {"text": ADD}, "arguments": [[[1, 2]] * 7, "x"], "mash": 1, "results": {"encoding": "yaml"}}), 422)
+    pointers = {error["pointer"] for error in problem["errors"]}
+    assert {"/arguments/0", "/arguments/1", "/mash", "/results/encoding"} <= pointers, problem
+    assert ok(s.ask("POST", "/v1/run", {"program": {"text": ADD}, "arguments": []}), 422)["code"] == "invalid_argument"
+    too_many = ok(s.ask("POST", "/v1/run", {"program": {"text": ADD}, "arguments": [[[1, 2]] * 8] * 2, "mesh": {"axes": [{"name": "x", "size": 9}]}}), 422)
+    assert "9" in too_many["detail"] and "8" in too_many["detail"]
+    assert ok(s.ask("POST", "/v1/run", b"{\"a\":1,\"a\":2}", {"Content-Type": "application/json"}), 400)["code"] == "malformed_json"
+    assert ok(s.ask("POST", "/v1/run", b"[" * 100000, {"Content-Type": "application/json"}), 400)["code"] == "malformed_json"
+
+
+def sessions_keep_their_order(s):
+    session = ok(s.ask("POST", "/v1/sessions", {"name": "log"}), 201)["id"]
+    body = lambda n: {"program": {"text": LOG}, "arguments": [n], "callbacks": {"0": {"effect": "log", "name": "n"}}, "results": {"encoding": "none"}}
+    events = []
+
+    def listen():
+        connection = http.client.HTTPConnection("127.0.0.1", s.port, timeout=20)
+        connection.request("GET", f"/v1/sessions/{session}/events")
+        answer = connection.getresponse()
+        for line in answer:
+            if line.startswith(b"data:"):
+                events.append(json.loads(line[5:]))
+                if len(events) == 10:
+                    break
+        connection.close()
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    for n in range(5):
+        answer = ok(s.ask("POST", f"/v1/sessions/{session}/jobs", body(n)), 200)
+        assert answer["effects"][0]["sequence"] == n + 1 and answer["effects"][0]["values"][0]["data"] == n
+    for n in range(5, 10):
+        accepted = ok(s.ask("POST", f"/v1/sessions/{session}/jobs", body(n), {"Prefer": "respond-async"}), 202)
+        assert accepted["number"] == n + 1
+    ok(s.ask("POST", f"/v1/sessions/{session}/barrier"), 200)
+    log = ok(s.ask("GET", f"/v1/sessions/{session}/effects?limit=1000"), 200)["items"]
+    assert [entry["values"][0]["data"] for entry in log] == list(range(10)) and [entry["sequence"] for entry in log] == list(range(1, 11))
+    listener.join(20)
+    assert [event["sequence"] for event in events] == list(range(1, 11)), events
+    rest = ok(s.ask("GET", f"/v1/sessions/{session}/effects?after=7&limit=2"), 200)
+    assert [entry["sequence"] for entry in rest["items"]] == [8, 9] and rest["next"] == "9"
+    alone = ok(s.ask("POST", "/v1/run", body(3)), 200)
+    assert alone["effects"][0]["name"] == "n" and "job" not in alone, "a run without session writes no row"
+
+
+def jobs_can_be_watched_cancelled_and_timed_out(s):
+    session = ok(s.ask("POST", "/v1/sessions"), 201)["id"]
+    job = ok(s.ask("POST", f"/v1/sessions/{session}/jobs", {"program": {"text": SPIN}, "arguments": [2000000000]}, {"Prefer": "respond-async"}), 202)
+    deadline = time.time() + 20
+    while time.time() < deadline and not ok(s.ask("GET", f"/v1/jobs/{job['id']}"), 200).get("progress", {}).get("steps_done"):
+        time.sleep(0.05)
+    assert ok(s.ask("GET", f"/v1/jobs/{job['id']}"), 200)["state"] == "running"
+    assert s.ask("GET", "/livez")[0] == 200
+    ok(s.ask("DELETE", f"/v1/jobs/{job['id']}"), 202)
+    assert ok(s.ask("GET", f"/v1/jobs/{job['id']}?wait=20"), 200)["state"] == "cancelled"
+    assert ok(s.ask("DELETE", f"/v1/jobs/{job['id']}"), 409)["code"] == "job_finished"
+    late = ok(s.ask("POST", "/v1/run", {"program": {"text": SPIN}, "arguments": [2000000000], "deadline": 0.2}), 422)
+    assert late["code"] == "deadline_exceeded", late
+    quick = ok(s.ask("POST", f"/v1/sessions/{session}/jobs", {"program": {"text": SPIN}, "arguments": [1000]}, {"Prefer": "wait=20"}), 200)
+    assert quick["results"][0]["data"] == 1000
+
+
+def keys_make_requests_happen_once(s):
+    session = ok(s.ask("POST", "/v1/sessions"), 201)["id"]
+    body = {"program": {"text": LOG}, "arguments": [7], "results": {"encoding": "json"}}
+    first = s.ask("POST", f"/v1/sessions/{session}/jobs", body, {"Idempotency-Key": "k1"})
+    again = s.ask("POST", f"/v1/sessions/{session}/jobs", body, {"Idempotency-Key": "k1"})
+    assert ok(first, 200) == ok(again, 200) and again[1]["Idempotency-Replayed"] == "true"
+    assert len(ok(s.ask("GET", f"/v1/sessions/{session}/effects"), 200)["items"]) == 1
+    assert ok(s.ask("POST", f"/v1/sessions/{session}/jobs", {**body, "arguments": [8]}, {"Idempotency-Key": "k1"}), 422)["code"] == "idempotency_key_reused"
+
+
+def principals_do_not_see_each_other(s):
+    mine, yours = {"Authorization": "Bearer mine"}, {"Authorization": "Bearer yours"}
+    array = ok(s.ask("POST", "/v1/arrays?dtype=float32&shape=1", floats([1]), {**RAW, **mine}), 201)["id"]
+    session = ok(s.ask("POST", "/v1/sessions", headers=mine), 201)["id"]
+    for path in (f"/v1/arrays/{array}", f"/v1/arrays/{array}/data", f"/v1/arrays/{array}/shards", f"/v1/sessions/{session}", f"/v1/sessions/{session}/effects"):
+        assert s.ask("GET", path, headers=yours)[0] == 404 and s.ask("GET", path)[0] == 404 and s.ask("GET", path, headers=mine)[0] == 200, path
+    assert s.ask("DELETE", f"/v1/arrays/{array}", headers=yours)[0] == 404
+
+
+def health_is_told(s):
+    assert s.ask("GET", "/livez")[2].strip() == b"ok" and s.ask("GET", "/readyz")[0] == 200
+    assert ok(s.ask("GET", "/health"), 200)["status"] == "ok"
+    metrics = s.ask("GET", "/metrics")[2].decode()
+    assert "meshd_jobs_total{state=\"done\"}" in metrics and "meshd_http_requests_total" in metrics
+    status, headers, _ = s.ask("DELETE", "/v1/run")
+    assert status == 405 and "POST" in headers["Allow"]
+
+
+def restart_keeps_what_was_acknowledged(s):
+    durable = ok(s.ask("POST", "/v1/arrays?dtype=float32&shape=2", floats([5, 6]), RAW), 201)["id"]
+    memory = ok(s.ask("POST", "/v1/arrays?dtype=float32&shape=2&durability=memory", floats([5, 6]), RAW), 201)["id"]
+    mesh = ok(s.ask("POST", "/v1/meshes", MESH), 200)["id"]
+    assert s.stop() == 0, "SIGTERM ends with 0"
+    s.start()
+    assert ok(s.ask("GET", f"/v1/arrays/{durable}/data"), 200) == floats([5, 6])
+    assert ok(s.ask("GET", f"/v1/arrays/{memory}/data"), 410)["code"] == "array_lost"
+    assert ok(s.ask("POST", "/v1/meshes", MESH), 200)["id"] == mesh
+
+
+STORIES = [meshes_are_interned, wrong_meshes_say_everything_at_once, arrays_lie_as_their_spec_says, uneven_and_empty_arrays, wrong_uploads_are_named,
+           runs_are_sharded_and_right, donation_is_once, programs_are_read_when_stored, requests_name_every_mistake, sessions_keep_their_order,
+           jobs_can_be_watched_cancelled_and_timed_out, keys_make_requests_happen_once, principals_do_not_see_each_other, health_is_told,
+           restart_keeps_what_was_acknowledged]
+
+
+def main():
+    failed = 0
+    chosen = sys.argv[2:]
+    with Meshd(sys.argv[1], "--devices", "8") as server:
+        for story in STORIES:
+            if chosen and story.__name__ not in chosen and story is not STORIES[0]:
+                continue
+            try:
+                story(server)
+            except Exception:
+                failed += 1
+                print(f"FAILED {story.__name__}")
+                traceback.print_exc()
+    print(f"{len(STORIES) - failed} stories passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())
