@@ -42,6 +42,8 @@ Form form_of(const Request& request) {
   look("application/octet-stream", Form::kRaw);
   look("application/x-npy", Form::kNpy);
   look("application/json", Form::kJson);
+  // Generated clients prefer JSON, and the document's only JSON type here is that of refusals: they take what comes.
+  look("application/problem+json", Form::kRaw);
   if (best == std::string::npos) {
     throw core::Error("not_acceptable",
                       "data is there as application/octet-stream, application/x-npy and application/json");

@@ -193,6 +193,8 @@ class Served(unittest.TestCase):
         self.assertEqual(part.body, bytes_[4:8])
         self.call("getArrayData", at + "/data", headers={"Range": "bytes=99-"}, status=416)
         self.call("getArrayData", at + "/data", headers={"Accept": "image/png"}, status=406)
+        # What generated clients say.
+        self.call("getArrayData", at + "/data", headers={"Accept": "application/problem+json"})
         self.assertEqual(self.call("getArrayData", at + "/data?slice=1:2").body, bytes_[8:16])
         self.call("getArrayData", at + "/data?slice=hello", status=422)
         self.assertEqual(len(self.call("listShards", at + "/shards").json()["items"]), 2)
