@@ -33,6 +33,8 @@ std::span<const OpDef> dot_rows();
 std::span<const OpDef> reduce_rows();
 /// gather, scatter.
 std::span<const OpDef> gather_scatter_rows();
+/// sort.
+std::span<const OpDef> sort_rows();
 /// stablehlo.custom_call; what stands behind its targets is in custom_calls.h.
 std::span<const OpDef> custom_call_rows();
 

@@ -20,7 +20,7 @@ Table make_table() {
   for (const std::span<const OpDef> family :
        {pointwise_rows(), chlo_pointwise_rows(), map_rows(), structural_rows(), feed_rows(), control_rows(),
         sharding_rows(), collective_rows(), custom_call_rows(), movement_rows(), dot_rows(), reduce_rows(),
-        gather_scatter_rows()}) {
+        gather_scatter_rows(), sort_rows()}) {
     table.rows.insert(table.rows.end(), family.begin(), family.end());
   }
   for (const OpDef& def : table.rows) {

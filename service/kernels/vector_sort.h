@@ -1,0 +1,20 @@
+// Highway's vector sort behind plain functions. Unsigned integers only: on floats its version 1.0.3 loses elements
+// where there is a NaN.
+#pragma once
+
+#include <cstdint>
+
+namespace meshd::kernels {
+
+/// An unsigned integer of 128 bits in two halves.
+struct alignas(16) Wide128 {
+  uint64_t low = 0;
+  uint64_t high = 0;
+};
+
+/// Sorts `count` keys in ascending order. Any thread.
+void vector_sort(uint32_t* keys, int64_t count);
+void vector_sort(uint64_t* keys, int64_t count);
+void vector_sort(Wide128* keys, int64_t count);
+
+}  // namespace meshd::kernels
