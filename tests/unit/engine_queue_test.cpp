@@ -1,0 +1,184 @@
+// Who runs when: a queue for each device, tickets, memory.
+#include "tests/unit/engine_programs.h"
+
+namespace meshd::test {
+namespace {
+
+// Stops at its first step until it is resumed; notes that it began.
+class QueueTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<Bench::Pending> held(Bench& bench, std::vector<int64_t> devices, const std::string& name,
+                                       uint64_t ticket = 0) {
+    device::RunRequest request;
+    request.plan = plan_for(devices.size());
+    request.arguments = {
+        bench.shards<float>(std::vector<std::vector<float>>(devices.size(), std::vector<float>(1, 1)))};
+    request.devices = std::move(devices);
+    request.ticket = ticket;
+    request.pause_before = [this, name](int64_t executed) {
+      if (executed != 0) return false;
+      const std::lock_guard lock(mutex_);
+      begun_.push_back(name);
+      return true;
+    };
+    return bench.start(std::move(request));
+  }
+
+  static compile::PlanRef plan_for(size_t devices) {
+    LocalBuilder b({static_cast<int64_t>(devices)});
+    b.result(b.point("stablehlo.negate", {b.argument(std::to_string(devices) + "xf32", {{0}})}));
+    return plan_of(b);
+  }
+
+  std::vector<std::string> begun() {
+    const std::lock_guard lock(mutex_);
+    return begun_;
+  }
+  void wait_for(size_t count) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (begun().size() < count && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    ASSERT_EQ(begun().size(), count);
+  }
+  static void let_go(const std::shared_ptr<Bench::Pending>& pending) {
+    while (pending->run->progress().state != device::RunState::kWaiting) std::this_thread::yield();
+    pending->run->resume();
+    EXPECT_TRUE(pending->wait().ok());
+  }
+
+  std::mutex mutex_;
+  std::vector<std::string> begun_;
+};
+
+TEST_F(QueueTest, runs_of_one_device_come_in_order) {
+  Bench bench({.device_count = 4, .threads = 2});
+  const auto a = held(bench, {0}, "a");
+  const auto b = held(bench, {0, 1}, "b");
+  const auto c = held(bench, {1}, "c");
+  const auto d = held(bench, {2}, "d");
+  wait_for(2);
+  EXPECT_EQ(bench.engine.stats().queued, 2);
+  EXPECT_EQ(bench.engine.stats().device_queue, (std::vector<int64_t>{2, 2, 1, 0}));
+  let_go(d);
+  let_go(a);
+  wait_for(3);
+  EXPECT_EQ(begun().back(), "b");
+  EXPECT_EQ(c->run->progress().state, device::RunState::kQueued);
+  let_go(b);
+  wait_for(4);
+  EXPECT_EQ(begun().back(), "c");
+  let_go(c);
+}
+
+TEST_F(QueueTest, crossing_device_sets_do_not_lock_each_other_out) {
+  Bench bench({.device_count = 3, .threads = 2});
+  std::vector<std::shared_ptr<Bench::Pending>> all;
+  for (int i = 0; i < 60; ++i) {
+    device::RunRequest request;
+    request.devices = i % 3 == 0   ? std::vector<int64_t>{0, 1}
+                      : i % 3 == 1 ? std::vector<int64_t>{1, 2}
+                                   : std::vector<int64_t>{2, 0};
+    request.plan = plan_for(2);
+    request.arguments = {bench.shards<float>({{1}, {2}})};
+    all.push_back(bench.start(std::move(request)));
+  }
+  for (const auto& pending : all) EXPECT_TRUE(pending->wait().ok());
+}
+
+TEST_F(QueueTest, lower_ticket_goes_first) {
+  Bench bench({.device_count = 2, .threads = 2});
+  const auto a = held(bench, {0}, "a", 10);
+  wait_for(1);
+  const auto b = held(bench, {0}, "b", 30);
+  const auto c = held(bench, {0}, "c", 20);
+  let_go(a);
+  wait_for(2);
+  EXPECT_EQ(begun().back(), "c");
+  let_go(c);
+  wait_for(3);
+  let_go(b);
+}
+
+TEST_F(QueueTest, cancelled_in_the_queue_makes_room) {
+  Bench bench({.device_count = 2, .threads = 2});
+  const auto a = held(bench, {0}, "a");
+  const auto b = held(bench, {0, 1}, "b");
+  wait_for(1);
+  b->run->cancel(core::Error("cancelled", "enough"));
+  const auto out = b->wait();
+  ASSERT_TRUE(out.error.has_value());
+  EXPECT_EQ(out.error->code().word(), "cancelled");
+  EXPECT_TRUE(out.overwritten.empty());
+  const auto c = held(bench, {1}, "c");
+  wait_for(2);
+  let_go(a);
+  let_go(c);
+}
+
+TEST_F(QueueTest, run_that_can_never_fit_is_refused) {
+  Bench bench({.device_count = 2, .threads = 1, .memory_limit_bytes = 15});
+  LocalBuilder b({1});
+  b.result(b.point("stablehlo.negate", {b.argument("2xf32")}));
+  device::RunRequest request;
+  request.plan = plan_of(b);
+  request.arguments = {bench.shards<float>({{1, 2}})};
+  const std::string error = error_of([&] { bench.start(std::move(request)); });
+  EXPECT_NE(error.find("memory_exceeded"), std::string::npos);
+  EXPECT_NE(error.find("16 bytes"), std::string::npos) << error;
+}
+
+TEST_F(QueueTest, run_that_fits_later_waits_and_is_not_overtaken) {
+  Bench bench({.device_count = 4, .threads = 2, .memory_limit_bytes = 24});
+  const auto a = held(bench, {0}, "a");     // 8 bytes
+  const auto b = held(bench, {1, 2}, "b");  // 16 bytes
+  wait_for(2);
+  const auto c = held(bench, {0, 3}, "c");  // 16 bytes, behind a
+  const auto d = held(bench, {3}, "d");     // behind c on device 3
+  EXPECT_EQ(bench.engine.stats().planned_bytes, 24);
+  let_go(a);
+  // c stands first now, but only 8 bytes are free.
+  EXPECT_EQ(c->run->progress().state, device::RunState::kQueued);
+  let_go(b);
+  wait_for(3);
+  EXPECT_EQ(begun().back(), "c");
+  let_go(c);
+  wait_for(4);
+  let_go(d);
+}
+
+TEST_F(QueueTest, engine_that_ends_ends_its_runs) {
+  std::shared_ptr<Bench::Pending> a;
+  std::shared_ptr<Bench::Pending> b;
+  {
+    Bench bench({.device_count = 2, .threads = 2});
+    a = held(bench, {0}, "a");
+    b = held(bench, {0}, "b");
+    wait_for(1);
+  }
+  EXPECT_EQ(a->wait().error->code().word(), "draining");
+  EXPECT_EQ(b->wait().error->code().word(), "draining");
+  a->run->resume();
+  a->run->cancel(core::Error("cancelled", "late"));
+}
+
+TEST_F(QueueTest, many_runs_from_many_threads) {
+  Bench bench({.device_count = 8, .threads = 2});
+  std::vector<std::thread> clients;
+  std::atomic<int> good{0};
+  for (int c = 0; c < 4; ++c) {
+    clients.emplace_back([&, c] {
+      for (int i = 0; i < 50; ++i) {
+        device::RunRequest request;
+        request.plan = plan_for(2);
+        request.devices = {(c + i) % 8, (c * 3 + i + 1) % 8 == (c + i) % 8 ? (c + i + 1) % 8 : (c * 3 + i + 1) % 8};
+        request.arguments = {bench.shards<float>({{static_cast<float>(i)}, {2}})};
+        request.on_callers_thread = i % 2 == 0;
+        if (output<float>(bench.start(std::move(request))->wait())[0][0] == static_cast<float>(-i)) good.fetch_add(1);
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(good.load(), 200);
+}
+
+}  // namespace
+}  // namespace meshd::test
