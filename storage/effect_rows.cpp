@@ -75,7 +75,7 @@ void Transaction::append_effects(std::string_view session, std::span<EffectRow> 
     }
     row.sequence = ++last;
     keyed.bind(row.session, row.sequence, row.job, row.step, row.kind, row.name, row.ordered, row.shard_index,
-               row.values);
+               Bytes{row.values});
     keyed.run();
   }
   if (last == before) return;

@@ -117,7 +117,7 @@ CREATE TABLE effects(
   name TEXT NOT NULL,
   ordered INTEGER NOT NULL,
   shard_index INTEGER NOT NULL,
-  data TEXT NOT NULL,
+  data BLOB NOT NULL,
   PRIMARY KEY(session, sequence)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX effects_by_step ON effects(job, step) WHERE step IS NOT NULL;

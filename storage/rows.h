@@ -115,7 +115,7 @@ struct EffectRow {
   std::string name;
   bool ordered = true;
   int64_t shard_index = 0;
-  std::string values;  ///< document
+  std::string values;  ///< any bytes
 };
 
 /// A question that a program asks the client, durable before it is shown; its answer is durable before it is used.
