@@ -43,7 +43,6 @@ struct FusedPlan {
   std::optional<ReducePlan> reduce;
 };
 
-/// The plan of a loop. Throws unsupported_dtype when an input or a result has a type that it cannot have.
 FusedPlan make_fused_plan(const FusedLoop& loop);
 
 /// Units [begin, end) of a loop that ends in a reduction.

@@ -293,6 +293,98 @@ TEST(FusedLoop, random_float_sums_are_near_the_true_sum_and_do_not_depend_on_cut
   }
 }
 
+/// One input of a type, read as it lies in memory, reduced with one op over the dims given.
+FusedLoop plain_reduction(DType dtype, ScalarOp op, Dims dims, std::vector<int> reduced) {
+  FusedLoop loop;
+  loop.program.input_count = 1;
+  loop.program.outputs = {loop.program.add_register(dtype)};
+  FusedInput input;
+  input.strides = tensor::row_major_strides(dims);
+  loop.inputs = {input};
+  loop.dims = std::move(dims);
+  loop.reduce = FusedReduce{std::move(reduced), binary_reducer(op, dtype), {1}};
+  return loop;
+}
+
+/// Every type and op with a direct loop, over rows, columns, both and few columns: near one element after another in
+/// double, and exactly so where nothing rounds.
+TEST(FusedLoop, direct_loops_of_every_type_agree_with_one_after_another) {
+  const std::vector<std::pair<Dims, std::vector<int>>> shapes = {
+      {{3, 300}, {1}}, {{300, 3}, {0}}, {{20, 70}, {0}}, {{4, 50, 3}, {1}}, {{20, 21}, {0, 1}}, {{3, 4, 70}, {0, 2}}};
+  LoopMaker maker(1);
+  for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
+    if (row.dtype == DType::kFloat8E8M0FNU) continue;  // has no zero to start a sum from
+    for (const ScalarOp op :
+         {ScalarOp::kAdd, ScalarOp::kMultiply, ScalarOp::kMaximum, ScalarOp::kMinimum, ScalarOp::kOr}) {
+      if (find_scalar_kernel(op, row.dtype, row.dtype) == nullptr) continue;
+      const bool rounds = (tensor::is_float(row.dtype) || tensor::is_complex(row.dtype)) &&
+                          (op == ScalarOp::kAdd || op == ScalarOp::kMultiply);
+      if (rounds && row.bits < 32) continue;  // one after another rounds too coarsely to compare with
+      for (const auto& [dims, reduced] : shapes) {
+        const FusedLoop loop = plain_reduction(row.dtype, op, dims, reduced);
+        std::vector<Bytes> operands = {maker.values(row.dtype, tensor::element_count(dims)),
+                                       maker.values(row.dtype, 1)};
+        if (op == ScalarOp::kMultiply && rounds) {
+          // Factors around 1, or products leave the range.
+          const FusedLoop to_one = [&] {
+            FusedLoop made;
+            made.dims = {tensor::element_count(dims)};
+            made.program.input_count = 1;
+            made.program.add_register(row.dtype);
+            made.inputs = {FusedInput{
+                .kind = FusedInput::Kind::kTensor, .operand = 0, .offset = 0, .strides = {1}, .iota_dim = 0}};
+            made.program.outputs = {made.program.emit(ScalarOp::kCos, {0}, row.dtype)};
+            for (const ScalarOp step : {ScalarOp::kExp, ScalarOp::kSqrt, ScalarOp::kSqrt, ScalarOp::kSqrt}) {
+              made.program.outputs = {made.program.emit(step, {made.program.outputs[0]}, row.dtype)};
+            }
+            return made;
+          }();
+          operands[0] = run_kernel(FusedKernel(to_one), {operands[0]}, {}, {0})[0];
+        }
+        const Dims offsets(dims.size(), 0);
+        const Bytes got = run_kernel(FusedKernel(loop), operands, {}, offsets)[0];
+        const Bytes expected = run_naively(loop, operands, offsets)[0];
+        if (!rounds) {
+          ASSERT_EQ(got, expected) << name(op) << " of " << row.name << " over " << tensor::to_string(dims);
+          continue;
+        }
+        const int64_t count = static_cast<int64_t>(got.size()) / row.bytes;
+        std::vector<double> a(static_cast<size_t>(count));
+        std::vector<double> b(static_cast<size_t>(count));
+        const std::byte* from = got.data();
+        const ScalarKernel widen = find_scalar_kernel(ScalarOp::kConvert, row.dtype, DType::kFloat64);
+        widen(&from, reinterpret_cast<std::byte*>(a.data()), count);
+        from = expected.data();
+        widen(&from, reinterpret_cast<std::byte*>(b.data()), count);
+        const bool narrow = row.dtype == DType::kFloat32 || row.dtype == DType::kComplex64;
+        const double relative = narrow ? 1e-4 : 1e-12;
+        for (size_t i = 0; i < a.size(); ++i) {
+          ASSERT_NEAR(a[i], b[i], relative * std::abs(b[i]) + relative * 100) << name(op) << " of " << row.name;
+        }
+      }
+    }
+  }
+}
+
+TEST(FusedLoop, sums_of_16_bit_floats_do_not_stop_growing) {
+  const FusedLoop loop = plain_reduction(DType::kBfloat16, ScalarOp::kAdd, {100'000}, {0});
+  const std::vector<Bytes> operands = {bytes_of(std::vector<uint16_t>(100'000, 0x3F80)), Bytes(2)};
+  const Bytes got = run_kernel(FusedKernel(loop), operands, {}, {0})[0];
+  EXPECT_EQ(values_of<uint16_t>(got)[0], 0x47C3);  // 99,840: the bfloat16 nearest to 100,000
+}
+
+TEST(FusedLoop, long_sums_of_doubles_lose_no_more_than_pairs_would) {
+  const int64_t count = 3'000'000;
+  std::vector<double> x(static_cast<size_t>(count), 0.1);
+  for (const auto& dims : {Dims{count}, Dims{count / 100, 100}, Dims{count / 2, 2}}) {
+    std::vector<int> reduced = {0};
+    const FusedLoop loop = plain_reduction(DType::kFloat64, ScalarOp::kAdd, dims, reduced);
+    const auto sums = values_of<double>(run_kernel(FusedKernel(loop), {bytes_of(x), Bytes(8)}, {}, {0, 0})[0]);
+    const double exact = static_cast<double>(static_cast<long double>(0.1) * static_cast<long double>(dims[0]));
+    for (const double sum : sums) EXPECT_NEAR(sum, exact, 22 * 1.2e-16 * exact);
+  }
+}
+
 TEST(FusedLoop, sum_of_many_ones_and_tenths_does_not_saturate) {
   const int64_t count = 40'000'000;
   FusedLoop loop;
