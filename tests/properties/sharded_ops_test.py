@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Sharded equals unsharded: every case of tests/cases/ops and one conformance case of every JAX operation, every dimension of every
+argument and of every result, cut over meshes of 2, 4, 2x2 and 8, whether it divides or not. The unsharded answer of the same server
+is the measure: the same bits, but for floating sums that are split.
+
+sharded_ops_test.py BINARY
+"""
+import base64
+import http.client
+import json
+import pathlib
+import sys
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "system"))
+sys.path.insert(0, str(HERE.parent / "conformance"))
+from run import difference  # noqa: E402
+from server import Meshd  # noqa: E402
+
+MESHES = {"2": [2], "4": [4], "2x2": [2, 2], "8": [8]}
+SUMS = ("dot_general", "reduce", "add", "all_reduce", "psum", "cumsum", "scatter")
+
+
+def programs():
+    for path in sorted((HERE.parent / "cases/ops").glob("*.mlir")):
+        text = path.read_text()
+        arguments = [json.loads(line.split(" ", 2)[2]) for line in text.splitlines() if line.startswith("// argument ")]
+        yield path.stem, text, arguments
+    passing = set((HERE.parent / "conformance/passing/cases.txt").read_text().split())
+    for folder in sorted((HERE.parent / "conformance/ops").iterdir()):
+        for path in sorted(folder.glob("*.json")):
+            name = f"ops/{folder.name}/{path.stem}"
+            if name in passing:
+                yield name, path.with_suffix(".mlir").read_text(), json.loads(path.read_text())["arguments"]
+                break
+
+
+def cuts(axes):
+    """Ways to cut one dimension with a mesh: each axis alone, all of them together."""
+    yield from ([axis] for axis in axes)
+    if len(axes) > 1:
+        yield axes
+        yield axes[::-1]
+
+
+def main():
+    tried, wrong = 0, []
+    with Meshd(sys.argv[1], "--devices", "8") as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+
+        def run(request):
+            connection.request("POST", "/v1/run", json.dumps(request), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+
+        for name, text, arguments in programs():
+            request = {"program": {"text": text}, "arguments": arguments, "results": {"encoding": "base64"}}
+            if "sdy.mesh" in text:
+                continue  # brings its own mesh
+            status, whole = run(request)
+            if status != 200:
+                if not whole.get("code", "").startswith("unsupported"):
+                    wrong.append(f"{name}: {whole.get('detail')}")
+                continue
+            rule = {"rtol": 1e-4, "atol": 1e-5} if any(word in name for word in SUMS) else {"exact": True}
+            places = [("in_shardings", i, len(a["shape"])) for i, a in enumerate(arguments)]
+            places += [("out_shardings", i, len(r["shape"])) for i, r in enumerate(whole["results"])]
+            for mesh_name, sizes in MESHES.items():
+                axes = ["x", "y"][:len(sizes)]
+                for field, position, rank in places:
+                    for dim in range(rank):
+                        for cut in cuts(axes):
+                            spec = [[] for _ in range(rank)]
+                            spec[dim] = cut
+                            status, got = run({**request, "mesh": {"axes": [{"name": a, "size": s} for a, s in zip(axes, sizes)]},
+                                               field: [None] * position + [{"spec": spec}]})
+                            tried += 1
+                            where = f"{name}: {field}[{position}] dimension {dim} over {cut} of {mesh_name}"
+                            if status != 200:
+                                wrong.append(f"{where}: HTTP {status}: {got.get('detail')}")
+                                continue
+                            for number, (expected, have) in enumerate(zip(whole["results"], got["results"])):
+                                floating = expected["dtype"].startswith(("float", "bfloat", "complex"))
+                                problem = difference(expected, have, rule if floating else {"exact": True})
+                                if problem:
+                                    wrong.append(f"{where}: result {number}: {problem}")
+    for line in wrong[:20]:
+        print("WRONG", line)
+    print(f"{tried} sharded runs, {len(wrong)} differ from the unsharded ones")
+    return 1 if wrong or tried < 1000 else 0
+
+
+sys.exit(main())
