@@ -4,12 +4,13 @@
 # download against a server of BINARY. Needs Node 20 (or npx), Java 17, Maven and the networks of npm, Maven and PyPI.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-binary=${1:-$here/../build/release/meshd}
+binary=$(realpath "${1:-$here/../build/release/meshd}")
 work=${CHECK_CLIENTS_DIR:-$(mktemp -d)}
 port=${CHECK_CLIENTS_PORT:-$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')}
 contract=$here/openapi.yaml
 generator=7.14.0
 jar=$work/openapi-generator-cli-$generator.jar
+[ -x "$binary" ] || { echo "check_clients.sh: there is no $binary; build it first" >&2; exit 1; }
 say() { printf '\n== %s\n' "$*"; }
 
 say "lint"
@@ -40,7 +41,7 @@ npx tsc "${strict[@]}" --types node client.ts
 npx tsc "${strict[@]}" --noEmit "$work/typescript-fetch/index.ts"
 if command -v go >/dev/null; then (cd "$work/go" && GOFLAGS=-mod=mod go build ./...); fi
 [ -d "$work/venv" ] || python3 -m venv "$work/venv"
-"$work/venv/bin/pip" install -q "$work/python"
+"$work/venv/bin/pip" install -q -r "$work/python/requirements.txt"
 
 say "run"
 data=$(mktemp -d)
@@ -49,6 +50,6 @@ server=$!
 trap 'kill $server; wait $server || true; rm -rf "$data"' EXIT
 for _ in $(seq 100); do "$binary" health "127.0.0.1:$port" && break || sleep 0.2; done
 node client.js "http://127.0.0.1:$port"
-"$work/venv/bin/python" "$here/clients/client.py" "http://127.0.0.1:$port"
+PYTHONPATH=$work/python "$work/venv/bin/python" "$here/clients/client.py" "http://127.0.0.1:$port"
 for file in openapi.yaml openapi.json; do curl -sSf "http://127.0.0.1:$port/$file" -o "$work/$file"; done
 cmp "$contract" "$work/openapi.yaml"
