@@ -24,8 +24,10 @@ int64_t machine_memory() { return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) 
 
 int64_t or_share(int64_t given, int64_t share) { return given > 0 ? given : machine_memory() / share; }
 
-ServerOptions server_options(const std::string& listen) {
+ServerOptions server_options(const AppOptions& app) {
+  const std::string& listen = app.listen;
   ServerOptions options;
+  options.idle_deadline = std::chrono::seconds(app.idle_seconds);
   const size_t colon = listen.rfind(':');
   if (colon == std::string::npos)
     throw core::Error("internal", "--listen: expected ADDRESS:PORT, got '" + listen + "'");
@@ -133,7 +135,7 @@ struct App::Parts {
         response.headers.set("Cache-Control", "no-store");
     };
     hooks.access = [this](const AccessRecord& record) { note(record); };
-    server = std::make_unique<Server>(server_options(given.listen), std::move(router), std::move(hooks));
+    server = std::make_unique<Server>(server_options(given), std::move(router), std::move(hooks));
   }
 
   void note(const AccessRecord& record) {

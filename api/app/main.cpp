@@ -72,6 +72,10 @@ int main(int argc, char** argv) {
   server
       ->add_option("--tokens", options.tokens_file, "file with one bearer token a line; without it no token is needed")
       ->envname("MESHD_TOKENS");
+  server->add_option("--idle-timeout", options.idle_seconds, "seconds a kept connection may wait for its next request")
+      ->envname("MESHD_IDLE_TIMEOUT")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
   server->add_option("--log-format", format, "text or json")
       ->envname("MESHD_LOG_FORMAT")
       ->check(CLI::IsMember({"text", "json"}))

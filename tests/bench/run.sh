@@ -10,7 +10,7 @@ for bench in "${benches[@]}"; do
 done
 echo "== jobs over HTTP"
 data=$(mktemp -d)
-build/release/meshd serve --listen 127.0.0.1:8471 --data "$data" --log-level warn &
+build/release/meshd serve --listen 127.0.0.1:8471 --data "$data" --log-level warn --idle-timeout 600 &
 server=$!
 trap 'kill $server; wait $server 2>/dev/null; rm -rf "$data"' EXIT
 for _ in $(seq 100); do build/release/meshd health 127.0.0.1:8471 >/dev/null && break; sleep 0.1; done
