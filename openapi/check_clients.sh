@@ -28,7 +28,7 @@ java -jar "$jar" validate -i "$contract" --recommend
 # Without skipFormModel=false typescript-fetch names a model that it does not write.
 for language in python typescript-fetch cpp-restsdk go java csharp rust; do
   rm -rf "${work:?}/$language"
-  java -jar "$jar" generate -i "$contract" -g "$language" -o "$work/$language" --global-property skipFormModel=false \
+  timeout 240 java -jar "$jar" generate -i "$contract" -g "$language" -o "$work/$language" --global-property skipFormModel=false \
     >"$work/$language.log" 2>&1 || { cat "$work/$language.log"; exit 1; }
   echo "$language"
 done
