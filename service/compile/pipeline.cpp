@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "service/compile/reciprocals.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
 #include "service/partition/partition.h"
@@ -144,8 +145,10 @@ LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request)
   const propagation::Propagated propagated = propagation::propagate(*parsed->flat, options);
 
   partition::PartitionInput input;
-  input.module = propagated.module.get();
+  ir::Module module = *propagated.module;
   input.value_shardings = propagated.values;
+  multiply_by_reciprocals(module, input.value_shardings);
+  input.module = &module;
   const ir::Function& flat_main = propagated.module->main();
   for (const ir::ValueId argument : flat_main.body.arguments)
     input.argument_shardings.push_back(propagated.of(argument));
