@@ -111,7 +111,7 @@ std::vector<Route> array_routes(Services& services) {
          storage::ArrayFilter filter;
          filter.session = std::string(request.query.get("session").value_or(""));
          filter.name = std::string(request.query.get("name").value_or(""));
-         const auto page = services.arrays.list(request.principal, filter, page_of(request));
+         const auto page = services.arrays.list(request.principal, filter, page_of(request, {"session", "name"}));
          std::vector<std::string> items;
          for (const auto& array : page.items) items.push_back(array_document(*array));
          return list_response(request, items, page.next);

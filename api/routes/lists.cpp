@@ -3,7 +3,10 @@
 
 namespace meshd::api {
 
-storage::PageRequest page_of(const Request& request) {
+storage::PageRequest page_of(const Request& request, std::initializer_list<std::string_view> others) {
+  std::vector<std::string_view> known{"limit", "cursor"};
+  known.insert(known.end(), others);
+  request.query.require_known(known);
   storage::PageRequest page;
   page.limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
   page.cursor = std::string(request.query.get("cursor").value_or(""));

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/router.h"
@@ -29,8 +31,8 @@ std::vector<Route> job_routes(Services& services);
 std::vector<Route> health_routes(Services& services, const ProcessFacts& facts);
 std::vector<Route> document_routes(Services& services, const ProcessFacts& facts);
 
-/// The page that a list request asks for: ?limit= and ?cursor=.
-storage::PageRequest page_of(const Request& request);
+/// The page that a list request asks for: ?limit= and ?cursor=. Parameters that are neither these nor in `others` are refused.
+storage::PageRequest page_of(const Request& request, std::initializer_list<std::string_view> others = {});
 /// {"items": [...], "next": cursor or null}, with Link: rel="next".
 Response list_response(const Request& request, const std::vector<std::string>& items, const std::string& next);
 

@@ -42,6 +42,8 @@ int64_t cursor_of(const Request& request) {
 }
 
 Response stream_events(Request& request, Services& services) {
+  static constexpr std::string_view kKnown[] = {"after", "encoding"};
+  request.query.require_known(kKnown);
   const storage::SessionRow session = services.sessions.get(request.capture("id"), request.principal);
   const bool base64 = wants_base64(request);
   auto stream = std::make_shared<EventStream>();
