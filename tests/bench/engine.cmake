@@ -1,0 +1,2 @@
+add_executable(engine_bench EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/engine_bench.cpp)
+target_link_libraries(engine_bench PRIVATE meshd_device meshd_compile meshd_program meshd_options)
