@@ -1,2 +1,2 @@
-add_executable(storage_bench storage_bench.cpp)
+add_executable(storage_bench EXCLUDE_FROM_ALL storage_bench.cpp)
 target_link_libraries(storage_bench PRIVATE meshd_storage meshd_options)
