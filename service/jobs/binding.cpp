@@ -18,6 +18,24 @@ int64_t shard_at(const sharding::Layout& layout, const tensor::Dims& start) {
   return shard;
 }
 
+// Kernels read vectors: a stretch begins where a buffer might.
+constexpr int64_t kAlignment = 64;
+
+// The plan's shard as rows of a source that is one whole shard, or null when they do not lie together there.
+tensor::BufferRef stretch_of(const Source& source, const compile::PlanParameter& wanted, size_t shard) {
+  const sharding::Layout& layout = *source.layout;
+  const tensor::Dims& dims = wanted.shard_dims[shard];
+  if (layout.shard_count != 1 || dims.empty() || dims != wanted.local_type.dims) return nullptr;
+  int64_t row_bytes = tensor::size_bytes(wanted.local_type.dtype);
+  for (size_t d = 1; d < dims.size(); ++d) {
+    if (dims[d] != layout.global_dims[d]) return nullptr;
+    row_bytes *= dims[d];
+  }
+  const int64_t offset = wanted.shard_starts[shard][0] * row_bytes;
+  if (offset % kAlignment != 0 || wanted.shard_bytes == 0) return nullptr;
+  return std::make_shared<tensor::Buffer>(source.shards->front(), offset, wanted.shard_bytes);
+}
+
 }  // namespace
 
 bool same_cut(const sharding::Layout& layout, const compile::PlanParameter& wanted) {
@@ -25,7 +43,7 @@ bool same_cut(const sharding::Layout& layout, const compile::PlanParameter& want
 }
 
 std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted,
-                                             tensor::BufferPool& pool) {
+                                             tensor::BufferPool& pool, Stretches stretches) {
   std::vector<tensor::BufferRef> out;
   const sharding::Layout& layout = *source.layout;
   if (same_cut(layout, wanted)) {
@@ -42,6 +60,12 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
   const int64_t element_bytes = tensor::size_bytes(wanted.local_type.dtype);
   const size_t rank = wanted.local_type.dims.size();
   for (size_t s = 0; s < wanted.shard_starts.size(); ++s) {
+    if (stretches == Stretches::kYes) {
+      if (tensor::BufferRef stretch = stretch_of(source, wanted, s)) {
+        out.push_back(std::move(stretch));
+        continue;
+      }
+    }
     tensor::BufferRef buffer = pool.allocate(wanted.shard_bytes);
     const tensor::Dims& start = wanted.shard_starts[s];
     const tensor::Dims& dims = wanted.shard_dims[s];

@@ -20,10 +20,14 @@ struct Source {
 /// True when each shard that the plan wants is a shard of the layout as it stands.
 bool same_cut(const sharding::Layout& layout, const compile::PlanParameter& wanted);
 
-/// Buffers in plan order. Shares those of `source` where the cuts agree; else new ones from the pool, filled block by
-/// block.
+/// May a run's shards be stretches of the source's buffers? Not when the source is donated: who holds a stretch cannot
+/// be told then.
+enum class Stretches : bool { kNo, kYes };
+
+/// Buffers in plan order. Shares those of `source` where the cuts agree, or stretches of them where rows of one shard
+/// become rows of several; else new ones from the pool, filled block by block.
 std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted,
-                                             tensor::BufferPool& pool);
+                                             tensor::BufferPool& pool, Stretches stretches);
 
 /// Result buffers (plan order) as shards of the layout, in its order. The layout is that of the result's own sharding,
 /// so cuts agree.

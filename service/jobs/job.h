@@ -33,6 +33,7 @@ struct JobRunner::Job {
   std::shared_ptr<device::Run> run;
   std::shared_ptr<effects::Recorder> recorder;
   bool cancelled = false;
+  bool stopped = false;  ///< the server is going down: its row stays as it is
   bool over = false;
 };
 

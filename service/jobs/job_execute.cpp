@@ -80,7 +80,7 @@ JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gon
     if (const auto* value = std::get_if<InlineArgument>(&request.arguments[i])) {
       const sharding::Layout layout = whole_layout(value->type.dims);
       const arrays::ShardBuffers shards{value->bytes};
-      bound.shards = bind_argument({&layout, &shards}, wanted, pool);
+      bound.shards = bind_argument({&layout, &shards}, wanted, pool, Stretches::kYes);
       bound.may_overwrite = true;  // came with this request, nobody else has it
     } else {
       const auto& argument = std::get<ArrayArgument>(request.arguments[i]);
@@ -88,7 +88,7 @@ JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gon
         tensor::Dims dims = arrays::slice_dims(*argument.slices);
         const sharding::Layout layout = whole_layout(dims);
         const arrays::ShardBuffers shards{gather_slice(argument, arrays_.shards(argument.array), pool)};
-        bound.shards = bind_argument({&layout, &shards}, wanted, pool);
+        bound.shards = bind_argument({&layout, &shards}, wanted, pool, Stretches::kYes);
         bound.may_overwrite = true;
       } else {
         const bool is_donated =
@@ -104,7 +104,8 @@ JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gon
                                                      "; send \"reshard\": true to have it moved");
         }
         if (is_donated) job->taken.emplace_back(argument.array, shards);
-        bound.shards = bind_argument({&argument.array->layout(), &shards}, wanted, pool);
+        bound.shards = bind_argument({&argument.array->layout(), &shards}, wanted, pool,
+                                     is_donated ? Stretches::kNo : Stretches::kYes);
       }
     }
     run.arguments.push_back(std::move(bound));
@@ -142,6 +143,7 @@ JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gon
     job->run = handle;
     job->recorder = recorder;
     if (job->cancelled) handle->cancel(core::Error("cancelled", "the job was cancelled"));
+    if (job->stopped) handle->cancel(core::Error("draining", "the server is shutting down"));
   }
   device::RunOutcome outcome;
   {
@@ -287,7 +289,9 @@ void JobRunner::fail(Job& job, const core::Error& error) {
   job.taken.clear();
   arrays_.release(job.donated, job.row.id);
   const bool cancelled = error.code() == core::ErrorCode("cancelled");
-  if (job.has_row) {
+  // A job that a shutdown ended is not over: its row still says that it runs, and the next start runs it again.
+  const bool goes_on = error.code() == core::ErrorCode("draining");
+  if (job.has_row && !goes_on) {
     job.row.state = cancelled ? JobState::kCancelled : JobState::kFailed;
     job.row.error_code = std::string(error.code().word());
     job.row.error_detail = error.detail();

@@ -40,11 +40,8 @@ JobRunner::~JobRunner() {
   {
     const std::lock_guard held(mutex_);
     stopping_ = true;
-    for (const auto& [id, job] : live_) {
-      const std::lock_guard inner(job->mutex);
-      if (job->run != nullptr) job->run->cancel(core::Error("draining", "the server is shutting down"));
-    }
   }
+  stop_running();
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
@@ -266,10 +263,26 @@ void JobRunner::work() {
 void JobRunner::barrier(const std::string& session) { sessions_.line(session)->wait_idle(); }
 
 void JobRunner::drain(std::chrono::milliseconds time) {
-  std::unique_lock held(mutex_);
-  stopping_ = true;
-  changed_.notify_all();
-  changed_.wait_for(held, time, [&] { return counters_.running == 0; });
+  {
+    std::unique_lock held(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+    changed_.wait_for(held, time, [&] { return counters_.running == 0; });
+  }
+  stop_running();
+}
+
+void JobRunner::stop_running() {
+  std::vector<JobRef> left;
+  {
+    const std::lock_guard held(mutex_);
+    for (const auto& [id, job] : live_) left.push_back(job);
+  }
+  for (const JobRef& job : left) {
+    const std::lock_guard held(job->mutex);
+    job->stopped = true;
+    if (job->run != nullptr) job->run->cancel(core::Error("draining", "the server is shutting down"));
+  }
 }
 
 JobCounters JobRunner::counters() const {

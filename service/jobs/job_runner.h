@@ -79,7 +79,8 @@ class JobRunner {
   /// at start.
   using Decoder = std::function<std::pair<JobRequest, ResultEncoder>(const storage::JobRow&)>;
   void recover(const Decoder& decode);
-  /// No new jobs from now on (503); waits until running ones are over or the time is up. Waiting ones stay queued.
+  /// No new jobs from now on (503); waits until running ones are over or the time is up, and ends those
+  /// that are left. What was accepted and is not over runs again after the next start.
   void drain(std::chrono::milliseconds time);
 
   [[nodiscard]] JobCounters counters() const;
@@ -97,6 +98,7 @@ class JobRunner {
   void fail(Job& job, const core::Error& error);
   void leave(Job& job);
   void work();
+  void stop_running();
 
   storage::Store& store_;
   arrays::ArrayStore& arrays_;

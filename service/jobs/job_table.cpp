@@ -19,7 +19,10 @@ JobView JobRunner::view(const std::string& id, std::string_view principal) {
   view.row = std::move(*row);
   if (job == nullptr) return view;
   const std::lock_guard held(job->mutex);
-  if (job->run != nullptr && !job->over) view.progress = job->run->progress();
+  if (job->run != nullptr && !job->over) {
+    view.progress = job->run->progress();
+    view.row.state = storage::JobState::kRunning;  // its row may not have been told yet
+  }
   if (job->recorder != nullptr) view.effect_count = job->recorder->count();
   return view;
 }

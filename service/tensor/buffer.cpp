@@ -40,7 +40,12 @@ struct BufferPool::State {
 Buffer::Buffer(std::byte* data, int64_t size, int64_t capacity, std::shared_ptr<BufferPool> pool)
     : data_(data), size_(size), capacity_(capacity), pool_(std::move(pool)) {}
 
-Buffer::~Buffer() { pool_->release(data_, capacity_); }
+Buffer::Buffer(std::shared_ptr<Buffer> whole, int64_t offset, int64_t size)
+    : data_(whole->data() + offset), size_(size), capacity_(size), whole_(std::move(whole)) {}
+
+Buffer::~Buffer() {
+  if (pool_ != nullptr) pool_->release(data_, capacity_);
+}
 
 BufferPool::BufferPool(int64_t keep_bytes) : state_(std::make_unique<State>(keep_bytes)) {}
 

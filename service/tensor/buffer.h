@@ -16,6 +16,8 @@ class BufferPool;
 class Buffer {
  public:
   Buffer(std::byte* data, int64_t size, int64_t capacity, std::shared_ptr<BufferPool> pool);
+  /// A stretch of another buffer, which it keeps alive. Who may write the stretch is who may write the whole.
+  Buffer(std::shared_ptr<Buffer> whole, int64_t offset, int64_t size);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -31,7 +33,8 @@ class Buffer {
   std::byte* data_;
   int64_t size_;
   int64_t capacity_;
-  std::shared_ptr<BufferPool> pool_;
+  std::shared_ptr<BufferPool> pool_;  ///< null for a stretch
+  std::shared_ptr<Buffer> whole_;
 };
 
 using BufferRef = std::shared_ptr<Buffer>;

@@ -255,6 +255,24 @@ def health_is_told(s):
     assert status == 405 and "POST" in headers["Allow"]
 
 
+def shutdown_ends_with_a_job_that_does_not(s):
+    session = ok(s.ask("POST", "/v1/sessions"), 201)["id"]
+    spin = {"program": {"text": SPIN}, "arguments": [2000000000]}
+    job = ok(s.ask("POST", f"/v1/sessions/{session}/jobs", spin, {"Prefer": "respond-async"}), 202)["id"]
+    behind = []
+    waiting = threading.Thread(target=lambda: behind.append(s.ask("POST", "/v1/run", {"program": {"text": SPIN}, "arguments": [10]})[0]))
+    waiting.start()
+    time.sleep(0.3)
+    started = time.time()
+    assert s.stop() == 0 and time.time() - started < 40, "drains within its time"
+    waiting.join(10)
+    assert behind == [503], behind
+    s.start()
+    assert ok(s.ask("GET", f"/v1/jobs/{job}"), 200)["state"] in ("queued", "running"), "what was accepted runs again"
+    ok(s.ask("DELETE", f"/v1/jobs/{job}"), 202)
+    assert ok(s.ask("GET", f"/v1/jobs/{job}?wait=20"), 200)["state"] == "cancelled"
+
+
 def restart_keeps_what_was_acknowledged(s):
     durable = ok(s.ask("POST", "/v1/arrays?dtype=float32&shape=2", floats([5, 6]), RAW), 201)["id"]
     memory = ok(s.ask("POST", "/v1/arrays?dtype=float32&shape=2&durability=memory", floats([5, 6]), RAW), 201)["id"]
@@ -269,7 +287,7 @@ def restart_keeps_what_was_acknowledged(s):
 STORIES = [meshes_are_interned, wrong_meshes_say_everything_at_once, arrays_lie_as_their_spec_says, uneven_and_empty_arrays, wrong_uploads_are_named,
            runs_are_sharded_and_right, donation_is_once, programs_are_read_when_stored, requests_name_every_mistake, sessions_keep_their_order,
            jobs_can_be_watched_cancelled_and_timed_out, keys_make_requests_happen_once, principals_do_not_see_each_other, health_is_told,
-           restart_keeps_what_was_acknowledged]
+           shutdown_ends_with_a_job_that_does_not, restart_keeps_what_was_acknowledged]
 
 
 def main():
