@@ -18,6 +18,15 @@ double float_from_bits(uint64_t bits, std::string_view type) {
   return std::bit_cast<double>(bits);
 }
 
+/// False when `value` does not fit in an integer type of this name, read as signed or unsigned. Other names hold
+/// anything.
+bool fits(int64_t value, std::string_view type) {
+  const auto dtype = tensor::dtype_from_stablehlo(type);
+  if (!dtype || tensor::row(*dtype).bits >= 64) return true;
+  const int bits = tensor::row(*dtype).bits;
+  return value >= -(int64_t{1} << (bits - 1)) && value < int64_t{1} << bits;
+}
+
 }  // namespace
 
 ir::Attribute Parser::attribute() {
@@ -112,8 +121,12 @@ ir::Attribute Parser::number_attribute() {
     }
     return {ir::FloatAttr{float_from_bits(value, type_name), type_name}};
   }
-  const auto as_signed = static_cast<int64_t>(value);
-  return {ir::IntegerAttr{negative ? static_cast<int64_t>(-value) : as_signed, type_name.empty() ? "i64" : type_name}};
+  const int64_t signed_value = static_cast<int64_t>(negative ? ~value + 1 : value);
+  if (type_name.empty()) type_name = "i64";
+  if (!fits(signed_value, type_name)) {
+    fail("program_syntax", start, "the number " + describe(number) + " does not fit in " + type_name);
+  }
+  return {ir::IntegerAttr{signed_value, std::move(type_name)}};
 }
 
 ir::Attribute Parser::array_attribute() {
@@ -127,10 +140,14 @@ ir::Attribute Parser::array_attribute() {
   out.element_type = std::string(element.text);
   if (accept(':')) {
     do {
+      const Token value = token_;
       if (at("true") || at("false")) {
         out.values.push_back(take().text == "true" ? 1 : 0);
       } else {
         out.values.push_back(signed_integer("an integer"));
+      }
+      if (!fits(out.values.back(), out.element_type)) {
+        fail("program_syntax", value, "the number " + describe(value) + " does not fit in " + out.element_type);
       }
     } while (accept(','));
   }

@@ -3,6 +3,7 @@
 //   parser_fuzz SECONDS SEED FILE...        a failing input is left in fuzz_last_input
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -30,9 +31,10 @@ int main(int argc, char** argv) {
   for (; std::chrono::steady_clock::now() < stop; ++runs) {
     const std::string input = mutator.mutate(seeds[choose() % seeds.size()], seeds[choose() % seeds.size()]);
     std::ofstream("fuzz_last_input", std::ios::binary) << input;
-    const auto begin = std::chrono::steady_clock::now();
+    // Processor time: a busy machine is no hang.
+    const std::clock_t begin = std::clock();
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
-    if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(5)) {
+    if ((std::clock() - begin) / CLOCKS_PER_SEC >= 5) {
       std::cerr << "an input took more than 5 seconds\n";
       return 1;
     }

@@ -121,6 +121,9 @@ TEST(Attributes, wrong_ones_are_refused) {
   EXPECT_EQ(message("[1"), "program_syntax: line 1, column 26: expected ']' around a list of attributes, got '}'");
   EXPECT_EQ(message("99999999999999999999"),
             "program_syntax: line 1, column 24: the number '99999999999999999999' does not fit in 64 bits");
+  EXPECT_EQ(message("array<i1: 1, 16>"), "program_syntax: line 1, column 37: the number '16' does not fit in i1");
+  EXPECT_EQ(message("300 : i8"), "program_syntax: line 1, column 24: the number '300' does not fit in i8");
+  EXPECT_EQ(message("255 : i8"), "invalid_program: the module has no function @main");
   std::string deep(100, '[');
   EXPECT_EQ(message(deep), "program_syntax: line 1, column 88: attributes nest too deeply");
 }
