@@ -27,6 +27,18 @@ void drop_accuracy(ir::Op& op) {
   std::erase_if(op.attributes, [](const auto& entry) { return entry.first == "result_accuracy"; });
 }
 
+/// A field of a pretty form and the dictionary behind it may say the same twice.
+void refuse_doubles(const ir::Op& op) {
+  std::vector<std::string_view> names;
+  names.reserve(op.attributes.size());
+  for (const auto& [name, value] : op.attributes) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end()) return;
+  ir::fail("program_syntax", op.location,
+           "attribute '" + std::string(*twice) + "' of '" + op.name + "' is given twice");
+}
+
 /// Words that stand for ops of the function dialect without their prefix.
 std::string full_name(std::string_view name) {
   if (name == "call" || name == "return" || name == "constant") return "func." + std::string(name);
@@ -83,6 +95,7 @@ void Parser::op() {
 
 void Parser::finish_op(OpDraft& draft) {
   draft.op.location.name = optional_location();
+  refuse_doubles(draft.op);
   drop_accuracy(draft.op);
   const auto first = static_cast<ir::ValueId>(function_->values.size());
   for (size_t i = 0; i < draft.result_types.size(); ++i) {

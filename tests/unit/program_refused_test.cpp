@@ -68,6 +68,12 @@ TEST(Refused, operands_regions_and_attributes_are_counted) {
       << "attributes of others are kept and ignored";
 }
 
+TEST(Refused, a_field_and_its_attribute_together) {
+  EXPECT_EQ(body("  %0 = stablehlo.concatenate %a, %a, dim = 0 {dimension = 0 : i64} : (tensor<2xf32>, tensor<2xf32>) "
+                 "-> tensor<4xf32>"),
+            "program_syntax: line 2, column 3: attribute 'dimension' of 'stablehlo.concatenate' is given twice");
+}
+
 TEST(Refused, accuracies_beyond_ours) {
   const auto with = [](const std::string& accuracy) {
     return body("  %0 = stablehlo.exponential %a {result_accuracy = #stablehlo.result_accuracy<" + accuracy +
