@@ -31,11 +31,14 @@ struct IndexTable {
   std::vector<IndexComponent> components;
 
   [[nodiscard]] int64_t count() const { return tensor::element_count(batch); }
+  /// Makes one of neighbouring batch dims that all arrays walk through alike. Tuples in one row are read without
+  /// looking for each.
+  void merge_batch();
 };
 
 /// Offsets of one run of tuples. One thread; keeps its memory between runs.
 struct IndexRun {
-  std::vector<int64_t> positions;  ///< of the tuple's first number in the indices
+  std::vector<int64_t> positions;  ///< of the tuple's first number in the indices, where tuples are in no row
   std::vector<int64_t> operand;    ///< of the window in the operand; negative: out of bounds, to be skipped
   std::vector<int64_t> slice;      ///< of the window in the gathered result, or in the updates
 
@@ -48,6 +51,12 @@ struct IndexRun {
 
  private:
   void place(const IndexTable& table, int64_t first, int64_t count);
+  template <typename Visit>
+  void visit_component(const IndexTable& table, const std::byte* indices, size_t component, Visit&& visit) const;
+
+  bool is_row_ = false;  ///< positions are row_start_ + i * row_stride_, and not written down
+  int64_t row_start_ = 0;
+  int64_t row_stride_ = 0;
 };
 
 }  // namespace meshd::kernels

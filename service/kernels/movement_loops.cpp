@@ -11,6 +11,8 @@ namespace meshd::kernels {
 namespace {
 
 constexpr int64_t kLine = 64;
+constexpr int64_t kPage = 4096;
+constexpr int64_t kPages = 4;
 constexpr int64_t kStreamMinBytes = 1024;  // shorter runs gain nothing from going around the cache
 
 struct Wide16 {
@@ -163,6 +165,12 @@ void transpose(Rows dst, ConstRows src, int64_t rows, int64_t columns, bool stre
   }
 }
 
+void stream_line(std::byte* dst, const std::byte* src) {
+  __m128i line[4];
+  for (int i = 0; i < 4; ++i) line[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src) + i);
+  for (int i = 0; i < 4; ++i) _mm_stream_si128(reinterpret_cast<__m128i*>(dst) + i, line[i]);
+}
+
 }  // namespace
 
 void store_fence() { _mm_sfence(); }
@@ -175,11 +183,13 @@ void copy_run(std::byte* dst, const std::byte* src, int64_t bytes, bool streamin
   const int64_t head = (kLine - static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) % kLine)) % kLine;
   std::memcpy(dst, src, static_cast<size_t>(head));
   int64_t at = head;
-  for (; at + kLine <= bytes; at += kLine) {
-    __m128i line[4];
-    for (int i = 0; i < 4; ++i) line[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + at) + i);
-    for (int i = 0; i < 4; ++i) _mm_stream_si128(reinterpret_cast<__m128i*>(dst + at) + i, line[i]);
+  // Four pages side by side: reads of one page wait for memory while those of the others arrive.
+  for (; at + kPages * kPage <= bytes; at += kPages * kPage) {
+    for (int64_t line = at; line < at + kPage; line += kLine) {
+      for (int64_t page = 0; page < kPages; ++page) stream_line(dst + line + page * kPage, src + line + page * kPage);
+    }
   }
+  for (; at + kLine <= bytes; at += kLine) stream_line(dst + at, src + at);
   std::memcpy(dst + at, src + at, static_cast<size_t>(bytes - at));
 }
 

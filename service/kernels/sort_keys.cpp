@@ -1,7 +1,10 @@
 #include "service/kernels/sort_keys.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
+
+#include "service/kernels/cpu.h"
 
 namespace meshd::kernels {
 namespace {
@@ -179,7 +182,8 @@ T to_key(T bits) {
   constexpr T kSign = static_cast<T>(T{1} << (sizeof(T) * 8 - 1));
   if constexpr (kBits == Bits::kUnsigned) return bits;
   if constexpr (kBits == Bits::kSigned) return static_cast<T>(bits ^ kSign);
-  return static_cast<T>((bits & kSign) != 0 ? ~bits : bits | kSign);
+  const T negative = static_cast<T>(T{0} - static_cast<T>(bits >> (sizeof(T) * 8 - 1)));  // all ones or none
+  return static_cast<T>(bits ^ (negative | kSign));
 }
 
 template <typename T, Bits kBits>
@@ -187,41 +191,92 @@ T from_key(T key) {
   constexpr T kSign = static_cast<T>(T{1} << (sizeof(T) * 8 - 1));
   if constexpr (kBits == Bits::kUnsigned) return key;
   if constexpr (kBits == Bits::kSigned) return static_cast<T>(key ^ kSign);
-  return static_cast<T>((key & kSign) != 0 ? key & static_cast<T>(~kSign) : ~key);
+  const T positive = static_cast<T>(T{0} - static_cast<T>(key >> (sizeof(T) * 8 - 1)));
+  return static_cast<T>(key ^ (static_cast<T>(~positive) | kSign));
 }
 
-// Elements of type E, keys of type T.
+// What build() is told, in numbers that a vector loop can keep in registers.
+template <typename E>
+struct KeyMasks {
+  E flip;       // all ones: larger keys first
+  E infinity;   // NaNs are above, sign left out
+  E nan;        // what merged NaNs become
+  E merge_nan;  // all ones or none
+  E merge_zero;
+};
+
+// Elements of type E, keys of type T. No branches: the loop is a vector loop.
+template <typename T, typename E, Bits kBits>
+[[gnu::always_inline]] inline KeyFacts build_loop(const KeyMasks<E>& masks, const std::byte* elements, int64_t count,
+                                                  T* keys) {
+  constexpr E kSign = static_cast<E>(E{1} << (sizeof(E) * 8 - 1));
+  constexpr E kOnes = static_cast<E>(~E{0});
+  const E* in = reinterpret_cast<const E*>(elements);
+  E nans = 0;
+  E others = 0;  // bits that the key does not keep
+  for (int64_t i = 0; i < count; ++i) {
+    E bits = in[i];
+    if constexpr (kBits == Bits::kFloat) {
+      const E is_nan = static_cast<E>(bits & static_cast<E>(~kSign)) > masks.infinity ? kOnes : E{0};
+      const E merged_nan = static_cast<E>(is_nan & masks.merge_nan);
+      const E merged_zero = static_cast<E>((bits == kSign ? kOnes : E{0}) & masks.merge_zero);
+      const E kept = static_cast<E>((bits & static_cast<E>(~(merged_nan | merged_zero))) | (merged_nan & masks.nan));
+      nans = static_cast<E>(nans | is_nan);
+      others = static_cast<E>(others | (bits ^ kept));
+      bits = kept;
+    }
+    keys[i] = static_cast<T>(static_cast<E>(to_key<E, kBits>(bits) ^ masks.flip));
+  }
+  return {others == 0, nans != 0};
+}
+
+template <typename T, typename E, Bits kBits>
+[[gnu::always_inline]] inline void restore_loop(E flip, const T* keys, int64_t count, std::byte* elements) {
+  E* out = reinterpret_cast<E*>(elements);
+  for (int64_t i = 0; i < count; ++i) out[i] = from_key<E, kBits>(static_cast<E>(static_cast<E>(keys[i]) ^ flip));
+}
+
+template <typename T, typename E, Bits kBits>
+KeyFacts build_base(const KeyMasks<E>& masks, const std::byte* elements, int64_t count, T* keys) {
+  return build_loop<T, E, kBits>(masks, elements, count, keys);
+}
+template <typename T, typename E, Bits kBits>
+void restore_base(E flip, const T* keys, int64_t count, std::byte* elements) {
+  restore_loop<T, E, kBits>(flip, keys, count, elements);
+}
+#if defined(__x86_64__)
+template <typename T, typename E, Bits kBits>
+[[gnu::target("arch=x86-64-v3")]] KeyFacts build_v3(const KeyMasks<E>& masks, const std::byte* elements, int64_t count,
+                                                    T* keys) {
+  return build_loop<T, E, kBits>(masks, elements, count, keys);
+}
+template <typename T, typename E, Bits kBits>
+[[gnu::target("arch=x86-64-v3")]] void restore_v3(E flip, const T* keys, int64_t count, std::byte* elements) {
+  restore_loop<T, E, kBits>(flip, keys, count, elements);
+}
+#endif
+
 template <typename T, typename E, Bits kBits>
 KeyFacts build(const SortKey& key, const std::byte* elements, int64_t count, T* keys) {
-  constexpr E kSign = static_cast<E>(E{1} << (sizeof(E) * 8 - 1));
-  const E flip = key.descending ? static_cast<E>(~E{0}) : E{0};
-  const E infinity = static_cast<E>(infinity_bits(key.dtype));
-  const E nan = static_cast<E>(key.nan_bits);
-  bool has_nan = false;
-  bool has_other = false;  // bits that the key does not keep
-  for (int64_t i = 0; i < count; ++i) {
-    E bits;
-    std::memcpy(&bits, elements + i * static_cast<int64_t>(sizeof(E)), sizeof(E));
-    if constexpr (kBits == Bits::kFloat) {
-      const bool is_nan = static_cast<E>(bits & static_cast<E>(~kSign)) > infinity;
-      const bool is_merged_nan = is_nan && key.nans_alike;
-      const bool is_merged_zero = bits == kSign && key.zeros_alike;
-      has_nan |= is_nan;
-      has_other |= (is_merged_nan && bits != nan) || is_merged_zero;
-      bits = is_merged_nan ? nan : is_merged_zero ? E{0} : bits;
-    }
-    keys[i] = static_cast<T>(static_cast<E>(to_key<E, kBits>(bits) ^ flip));
-  }
-  return {!has_other, has_nan};
+  constexpr E kOnes = static_cast<E>(~E{0});
+  const KeyMasks<E> masks{.flip = key.descending ? kOnes : E{0},
+                          .infinity = static_cast<E>(infinity_bits(key.dtype)),
+                          .nan = static_cast<E>(key.nan_bits),
+                          .merge_nan = key.nans_alike ? kOnes : E{0},
+                          .merge_zero = key.zeros_alike ? kOnes : E{0}};
+#if defined(__x86_64__)
+  if (cpu_level() != CpuLevel::kBase) return build_v3<T, E, kBits>(masks, elements, count, keys);
+#endif
+  return build_base<T, E, kBits>(masks, elements, count, keys);
 }
 
 template <typename T, typename E, Bits kBits>
 void restore(const SortKey& key, const T* keys, int64_t count, std::byte* elements) {
   const E flip = key.descending ? static_cast<E>(~E{0}) : E{0};
-  for (int64_t i = 0; i < count; ++i) {
-    const E bits = from_key<E, kBits>(static_cast<E>(static_cast<E>(keys[i]) ^ flip));
-    std::memcpy(elements + i * static_cast<int64_t>(sizeof(E)), &bits, sizeof(E));
-  }
+#if defined(__x86_64__)
+  if (cpu_level() != CpuLevel::kBase) return restore_v3<T, E, kBits>(flip, keys, count, elements);
+#endif
+  restore_base<T, E, kBits>(flip, keys, count, elements);
 }
 
 // Calls visit(E{}, kind) with the dtype's unsigned type and its order of bits as compile-time constants.

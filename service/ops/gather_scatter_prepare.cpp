@@ -60,6 +60,7 @@ kernels::IndexTable index_table(const WindowDims& dims, const ir::Type& operand,
     const auto at = static_cast<size_t>(d);
     table.components.push_back({operand.dims()[at] - window[at], operand_strides[at]});
   }
+  table.merge_batch();
   return table;
 }
 
