@@ -1,6 +1,9 @@
 // Products by oneDNN: dnnl_sgemm for f32 (nothing to create), the matmul primitive for bf16 and int8.
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -88,6 +91,25 @@ struct MatmulByDnnl : Gemm::Plan {
   }
 };
 
+// Where products of bf16 pairs are faster than converting to f32. Intel's processors that are meant to use their tile
+// unit for it (they have AVX512-FP16) take four times as long for the vector instruction, so that without tiles, which
+// a virtual machine may hide, f32 is the faster way.
+bool has_fast_bf16() {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx512bf16")) return false;
+  constexpr unsigned kAmxBf16 = 1U << 22;
+  constexpr unsigned kAvx512Fp16 = 1U << 23;
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) == 0) return true;
+  return (edx & kAmxBf16) != 0 || (edx & kAvx512Fp16) == 0;
+#else
+  return false;
+#endif
+}
+
 std::shared_ptr<MatmulByDnnl> make_matmul(const GemmSpec& spec) {
   auto plan = std::make_shared<MatmulByDnnl>();
   plan->a = matrix_desc(spec.m, spec.k, spec.a, spec.in);
@@ -126,9 +148,13 @@ GemmPlan plan_matmul_primitive(const GemmSpec& spec) {
 bool has_matmul_primitive(DType in, DType out) {
   const bool is_bf16 = in == DType::kBfloat16 && (out == DType::kBfloat16 || out == DType::kFloat32);
   const bool is_int8 = in == DType::kInt8 && out == DType::kInt32;
-  if (is_bf16) return __builtin_cpu_supports("avx512bf16") != 0;
+  if (is_bf16) return has_fast_bf16();
+#if defined(__x86_64__)
   // Without VNNI, sums of pairs of int8 products saturate at 16 bits.
   return is_int8 && __builtin_cpu_supports("avx512vnni") != 0;
+#else
+  return false;
+#endif
 }
 
 }  // namespace meshd::kernels

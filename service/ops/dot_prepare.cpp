@@ -23,6 +23,7 @@ using kernels::StridedCopy;
 using tensor::Dims;
 using tensor::DType;
 
+constexpr double kNarrowFlops = 2.0 * 64 * 64 * 64;
 constexpr double kUnitFlops = 2e6;   // less is not worth handing to another thread
 constexpr double kBlockFlops = 5e7;  // a product is cut into row blocks of at least this much
 constexpr int64_t kBlockRows = 512;  // and at least so many rows: each block packs rhs again
@@ -163,12 +164,15 @@ struct Types {
 };
 
 // Types a product is made in: those of the text where a product takes them, else the next wider ones that lose nothing.
-Types product_types(const OpView& view) {
+Types product_types(const OpView& view, double flops) {
   const DType lhs = view.operands[0].dtype();
   const DType rhs = view.operands[1].dtype();
   const DType result = view.results[0].dtype();
   if (accumulates_f64(view) && tensor::is_float(result)) return {DType::kFloat64, DType::kFloat64};
-  if (lhs == rhs && kernels::gemm_takes(lhs, result)) return {lhs, result};
+  // A narrow product that is small is over before a library has begun it.
+  const bool is_narrow = tensor::size_bytes(lhs) < 4 && lhs != result;
+  const bool is_worth_it = flops >= kNarrowFlops || !(is_narrow || lhs == DType::kBfloat16);
+  if (lhs == rhs && is_worth_it && kernels::gemm_takes(lhs, result)) return {lhs, result};
   if (tensor::is_complex(result) || tensor::is_complex(lhs) || tensor::is_complex(rhs)) {
     const bool wide = lhs == DType::kComplex128 || rhs == DType::kComplex128 || result == DType::kComplex128;
     return wide ? Types{DType::kComplex128, DType::kComplex128} : Types{DType::kComplex64, DType::kComplex64};
@@ -243,7 +247,9 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
   const Loops rhs_sum = loops_of(rhs, dims.rhs_contract);
   const Loops columns = loops_of(rhs, free_dims(rhs.rank(), dims.rhs_batch, dims.rhs_contract));
 
-  const Types types = product_types(view);
+  const double multiplications =
+      static_cast<double>(rows.count()) * static_cast<double>(columns.count()) * static_cast<double>(lhs_sum.count());
+  const Types types = product_types(view, 2 * multiplications);
   auto product = std::make_shared<Product>();
   product->lhs = make_side(view, 0, lhs_batch, rows, lhs_sum, types.in);
   product->rhs = make_side(view, 1, rhs_batch, rhs_sum, columns, types.in);
@@ -257,8 +263,7 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
   if (types.out != result.dtype()) product->convert_result = conversion(view, types.out, result.dtype());
 
   PreparedKernel kernel;
-  const double flops_of_one = (tensor::is_complex(types.in) ? 8.0 : 2.0) * static_cast<double>(product->m) *
-                              static_cast<double>(product->n) * static_cast<double>(k);
+  const double flops_of_one = (tensor::is_complex(types.in) ? 8 : 2) * multiplications;
   kernel.flops = flops_of_one * static_cast<double>(product->batch_count);
   kernel.bytes = static_cast<double>(tensor::byte_count(lhs.tensor)) +
                  static_cast<double>(tensor::byte_count(rhs.tensor)) +
