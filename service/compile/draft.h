@@ -52,7 +52,7 @@ struct DraftStep {
   std::vector<std::vector<int>> offset_atoms;
   tensor::Dims offset_sizes;
   int offset_view = 0;
-  std::shared_ptr<Meeting> meeting;
+  MeetingMaker meeting;  ///< kMeeting
   std::vector<DraftBlock> blocks;
   /// kWhile: per carried tensor. `variable` holds it; the body's result reaches `back`, and the two are exchanged after
   /// each turn.
@@ -121,13 +121,6 @@ DraftStep make_fill(Draft& draft, LocalId splat, LocalId to);
 DraftStep make_copy(Draft& draft, LocalId from, LocalId to);
 /// Offsets of value `id`'s shards are what the step's kernel is told.
 void set_offsets(Draft& draft, DraftStep& step, LocalId id);
-
-/// Meetings. Sources name operand shards; storage turns them into places.
-std::shared_ptr<Meeting> make_reshard(Draft& draft, const LocalOp& op);
-std::shared_ptr<Meeting> make_reduce_shards(Draft& draft, const LocalOp& op);
-std::shared_ptr<Meeting> make_group(Draft& draft, const LocalOp& op);
-/// If the reshard moves no byte: the map from result shards to operand shards.
-bool reshard_is_rename(Draft& draft, const LocalOp& op, std::vector<int32_t>& map);
 
 /// Types of an op's operands and results, for row functions.
 struct LocalView {

@@ -349,7 +349,7 @@ class BlockFuser {
 
   // A large constant of one element is written where it is needed, not kept with the plan.
   void fill_large_splats(DraftStep& step) {
-    if (step.kind != StepKind::kKernel && step.kind != StepKind::kMeeting) return;
+    if (step.kind != StepKind::kKernel) return;
     for (LocalId& id : step.operands) {
       if (splat_of(draft_, id) == nullptr || draft_.value(id).bytes <= kMostSplatBytes) continue;
       const LocalId filled = draft_.add_like(id, draft_.value(id).name);

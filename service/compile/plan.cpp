@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "service/compile/draft.h"
 #include "service/compile/storage.h"
@@ -107,12 +108,10 @@ class PlanMaker {
       for (const LocalId id : from.results) step.results.push_back(place_for(from.table, id));
     }
     if (from.kind == StepKind::kEffect) step.effect = add_effect(from);
-    if (from.meeting != nullptr) step.meeting = finish_meeting(*from.meeting, from);
+    if (from.meeting != nullptr) step.meeting = std::make_shared<const LazyMeeting>(std::move(from.meeting));
     const auto count = static_cast<double>(draft_.tables[from.table].count());
     step.estimated_ns = kStepNs + count * (from.kernel.flops / kOperationsPerNs + from.kernel.bytes / kBytesPerNs);
-    for (const int32_t device : draft_.tables[from.table].device_of_shard) {
-      plan_->device_share[static_cast<size_t>(device)] += step.estimated_ns / count;
-    }
+    ns_of_table_[from.table] += step.estimated_ns / count;
     step.kernel = std::move(from.kernel);
     scratch_ = std::max(scratch_, step.kernel.scratch_bytes);
     if (step.kernel.uses_offsets) set_offsets(from, step);
@@ -130,17 +129,6 @@ class PlanMaker {
         step.offsets.push_back(sharding::part_index(view, from.offset_atoms[d], coords) * from.offset_sizes[d]);
       }
     }
-  }
-
-  // Sources name shards of values; steps need places in slots.
-  std::shared_ptr<const Meeting> finish_meeting(Meeting& from, const DraftStep& step) {
-    for (auto& sources : from.sources) {
-      for (MeetingSource& source : sources) {
-        const Place at = place(step.operands[static_cast<size_t>(source.operand)]);
-        source.place = static_cast<int32_t>(draft_.tables.at(at.map, source.shard));
-      }
-    }
-    return std::make_shared<const Meeting>(std::move(from));
   }
 
   int32_t add_effect(const DraftStep& from) {
@@ -162,19 +150,12 @@ class PlanMaker {
     out.shard_bytes = value.bytes;
     out.table = value.table;
     out.place = place(id);
-    const sharding::MeshView& view = draft_.tables.view(value.view);
-    for (int64_t shard = 0; shard < draft_.tables[value.table].count(); ++shard) {
-      const tensor::Dims coords = draft_.tables.coordinates(value.table, shard);
-      tensor::Dims start;
-      tensor::Dims dims;
-      for (size_t d = 0; d < value.type.dims.size(); ++d) {
-        const int64_t size = value.type.dims[d];
-        start.push_back(std::min(sharding::part_index(view, value.dim_atoms[d], coords) * size, value.logical_dims[d]));
-        dims.push_back(std::min(size, value.logical_dims[d] - start[d]));
-      }
-      out.shard_starts.push_back(std::move(start));
-      out.shard_dims.push_back(std::move(dims));
-    }
+    out.logical_dims = value.logical_dims;
+    out.dim_atoms = value.dim_atoms;
+    out.varies = value.varies & draft_.tables.view(value.view).all();
+    std::shared_ptr<const sharding::MeshView>& view = shared_views_[value.view];
+    if (view == nullptr) view = std::make_shared<const sharding::MeshView>(draft_.tables.view(value.view));
+    out.view = view;
     return out;
   }
 
@@ -197,7 +178,7 @@ class PlanMaker {
   }
 
   void make_values() {
-    for (LocalId id = 0; id < static_cast<LocalId>(program_.values.size()); ++id) {
+    for (LocalId id = 0; id < static_cast<LocalId>(draft_.values.size()); ++id) {
       const DraftValue& value = draft_.value(id);
       PlanValue made;
       made.type = value.type;
@@ -232,7 +213,11 @@ class PlanMaker {
     for (PlanValue& value : plan_->values) settle(value.place);
     for (PlanParameter& argument : plan_->arguments) settle(argument.place);
     for (PlanParameter& result : plan_->results) settle(result.place);
-    for (double& share : plan_->device_share) share /= std::max(plan_->estimated_ns, 1.0);
+    for (const auto& [table, ns] : ns_of_table_) {
+      for (const int32_t device : draft_.tables[table].device_of_shard) {
+        plan_->device_share[static_cast<size_t>(device)] += ns / std::max(plan_->estimated_ns, 1.0);
+      }
+    }
     // Constants begin at an address that is a multiple of the alignment, wherever the vector's memory lies.
     const size_t size = storage_.constants.size();
     plan_->constant_bytes.resize(size == 0 ? 0 : size + static_cast<size_t>(kAlignment));
@@ -253,10 +238,28 @@ class PlanMaker {
   Draft draft_;
   StoragePlan storage_;
   std::shared_ptr<Plan> plan_;
+  std::map<int, std::shared_ptr<const sharding::MeshView>> shared_views_;
+  std::map<TableId, double> ns_of_table_;  // of one shard
   int64_t scratch_ = 0;
 };
 
 }  // namespace
+
+tensor::Dims PlanParameter::shard_start(int64_t shard) const {
+  const tensor::Dims coords = view->coordinates(varies, shard);
+  tensor::Dims out;
+  for (size_t d = 0; d < local_type.dims.size(); ++d) {
+    out.push_back(std::min(sharding::part_index(*view, dim_atoms[d], coords) * local_type.dims[d], logical_dims[d]));
+  }
+  return out;
+}
+
+tensor::Dims PlanParameter::shard_dims(int64_t shard) const {
+  const tensor::Dims start = shard_start(shard);
+  tensor::Dims out;
+  for (size_t d = 0; d < start.size(); ++d) out.push_back(std::min(local_type.dims[d], logical_dims[d] - start[d]));
+  return out;
+}
 
 PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& options) {
   return PlanMaker(program, options).run();

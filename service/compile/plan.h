@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -107,7 +108,25 @@ struct Meeting {
   std::function<void(const MeetingCall&)> run;
 };
 
-/// How often a step's bytes go where; facts for explanations.
+struct Plan;
+using MeetingMaker = std::function<Meeting(const Plan&)>;
+
+/// A meeting that is made when it is first asked for. Any thread.
+class LazyMeeting {
+ public:
+  explicit LazyMeeting(MeetingMaker make) : make_(std::move(make)) {}
+  /// `plan`: the plan that it belongs to, always the same.
+  [[nodiscard]] const Meeting& get(const Plan& plan) const {
+    std::call_once(once_, [&] { made_ = make_(plan); });
+    return made_;
+  }
+
+ private:
+  MeetingMaker make_;
+  mutable std::once_flag once_;
+  mutable Meeting made_;
+};
+
 enum class StepKind : uint8_t { kKernel, kMeeting, kWhile, kCase, kEffect };
 
 /// One step. Runs for each shard of `table` that an active device of this process holds.
@@ -119,8 +138,8 @@ struct Step {
   ops::PreparedKernel kernel;    ///< kKernel; cost is of one shard
   std::vector<int64_t> offsets;  ///< kernel.uses_offsets: [shard][dim]
   int64_t offset_rank = 0;
-  std::shared_ptr<const Meeting> meeting;  ///< kMeeting
-  BlockId blocks_first = -1;               ///< kWhile: condition, then body; kCase: branches
+  std::shared_ptr<const LazyMeeting> meeting;  ///< kMeeting
+  BlockId blocks_first = -1;                   ///< kWhile: condition, then body; kCase: branches
   int64_t block_count = 0;
   std::vector<std::pair<SlotId, SlotId>> exchanges;  ///< kWhile: after each turn the two slots change places
   bool is_bool = false;                              ///< kCase: the operand is i1, true is block 0
@@ -144,11 +163,19 @@ struct PlanParameter {
   int64_t shard_bytes = 0;
   TableId table = 0;
   Place place;
-  std::vector<tensor::Dims> shard_starts;  ///< where shard i's block begins in the global tensor
-  std::vector<tensor::Dims>
-      shard_dims;           ///< its real dims there: local_type's, less at uneven ends; the rest is padding
+  tensor::Dims logical_dims;  ///< of the whole
+  std::vector<std::vector<int>> dim_atoms;
+  sharding::AtomMask varies = 0;
+  std::shared_ptr<const sharding::MeshView> view;
   bool is_donated = false;  ///< argument: this plan may write its buffers
   int64_t aliased = -1;     ///< argument: result that takes its buffers; result: argument whose buffers it takes
+
+  /// Distinct shards: as many buffers as it has.
+  [[nodiscard]] int64_t shard_count() const { return view->distinct_count(varies); }
+  /// Where shard `shard`'s block begins in the global tensor; its end where the shard is beyond it.
+  [[nodiscard]] tensor::Dims shard_start(int64_t shard) const;
+  /// The block's real dims: local_type's, less at uneven ends (0: the shard is padding alone); the rest is padding.
+  [[nodiscard]] tensor::Dims shard_dims(int64_t shard) const;
 };
 
 /// A callback of the program.

@@ -1,5 +1,6 @@
 // One step for one op: what is not part of a chain.
 #include "service/compile/draft.h"
+#include "service/compile/meetings.h"
 #include "service/core/error.h"
 
 namespace meshd::compile {
@@ -16,6 +17,19 @@ void prepare_kernel(const Draft& draft, const LocalOp& op, DraftStep& step) {
     ir::fail("unsupported_op", op.location, "'" + op.name + "' is known, but not run here yet");
   }
   step.kernel = kernel->prepare(local.view);
+}
+
+// Bytes that one shard of a meeting reads and writes.
+double meeting_bytes(const Draft& draft, const LocalOp& op) {
+  double members = 1;
+  if (op.kind == LocalKind::kReduceShards) {
+    members = static_cast<double>(draft.tables.view(draft.value(op.results[0]).view).distinct_count(op.reduced));
+  } else if (op.kind == LocalKind::kGroup && !op.groups.empty()) {
+    members = static_cast<double>(op.groups[0].size());
+  }
+  double bytes = 0;
+  for (const LocalId id : op.results) bytes += static_cast<double>(draft.value(id).bytes) * (1 + members);
+  return bytes;
 }
 
 StepKind kind_of(LocalKind kind) {
@@ -60,26 +74,19 @@ DraftStep make_step(Draft& draft, const LocalOp& op) {
   if (!step.results.empty()) step.table = draft.value(step.results[0]).table;
   switch (op.kind) {
     case LocalKind::kReshard:
-      step.meeting = make_reshard(draft, op);
+      step.meeting = reshard_maker(step.operands[0], step.results[0]);
       break;
     case LocalKind::kReduceShards:
-      step.meeting = make_reduce_shards(draft, op);
+      step.meeting = reduce_shards_maker(draft, op);
       break;
     case LocalKind::kGroup:
-      step.meeting = make_group(draft, op);
+      step.meeting = group_maker(draft, op);
       break;
     default:
       prepare_kernel(draft, op, step);
       if (step.kernel.uses_offsets && !step.results.empty()) set_offsets(draft, step, step.results[0]);
   }
-  if (step.meeting != nullptr) {
-    for (const LocalId id : step.results) step.kernel.bytes += static_cast<double>(draft.value(id).bytes);
-    // What comes in is read once, too.
-    if (!step.meeting->sources.empty()) {
-      for (const MeetingSource& source : step.meeting->sources[0])
-        step.kernel.bytes += static_cast<double>(source.bytes);
-    }
-  }
+  if (step.kind == StepKind::kMeeting) step.kernel.bytes = meeting_bytes(draft, op);
   return step;
 }
 

@@ -39,7 +39,7 @@ bool RunImpl::exchange_sources(const compile::Step& step) {
   exchange_ = std::make_shared<Exchange>();
   exchange_->visit = visit_++;
   ActiveSet& active = *frames_.back().active;
-  const compile::Meeting& meeting = *step.meeting;
+  const compile::Meeting& meeting = step.meeting->get(plan());
   const std::vector<int> others = other_ranks();
   Transport& transport = *engine_.options.transport;
   std::vector<std::byte> packed;

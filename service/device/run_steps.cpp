@@ -28,14 +28,14 @@ class Pointers {
 }  // namespace
 
 int64_t RunImpl::units_of(const compile::Step& step, int64_t shard) const {
-  return step.meeting == nullptr ? step.kernel.unit_count : step.meeting->units[static_cast<size_t>(shard)];
+  return step.meeting == nullptr ? step.kernel.unit_count : step.meeting->get(plan()).units[static_cast<size_t>(shard)];
 }
 
 void RunImpl::run_units(const compile::Step& step, int64_t shard, int64_t begin, int64_t end, int64_t lane) {
   Pointers results(step.results.size());
   for (size_t i = 0; i < step.results.size(); ++i) results.data()[i] = pointer(step.results[i], shard);
   if (step.meeting != nullptr) {
-    const compile::Meeting& meeting = *step.meeting;
+    const compile::Meeting& meeting = step.meeting->get(plan());
     const auto& sources = meeting.sources[static_cast<size_t>(shard)];
     Pointers from(sources.size());
     std::vector<char> packed;
@@ -86,7 +86,7 @@ RunImpl::Next RunImpl::execute_meeting(const compile::Step& step) {
 void RunImpl::check_members(const compile::Step& step, std::span<const int32_t> shards) const {
   const ActiveSet& active = *frames_.back().active;
   for (const int32_t shard : shards) {
-    for (const compile::MeetingSource& source : step.meeting->sources[static_cast<size_t>(shard)]) {
+    for (const compile::MeetingSource& source : step.meeting->get(plan()).sources[static_cast<size_t>(shard)]) {
       if (active.holder(source.table, source.shard) >= 0) continue;
       fail_at(step, "program_failed",
               "only some members of its group reach it: device " + std::to_string(source.device) +

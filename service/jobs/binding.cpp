@@ -22,18 +22,22 @@ int64_t shard_at(const sharding::Layout& layout, const tensor::Dims& start) {
 constexpr int64_t kAlignment = 64;
 
 // The plan's shard as rows of a source that is one whole shard, or null when they do not lie together there.
-tensor::BufferRef stretch_of(const Source& source, const compile::PlanParameter& wanted, size_t shard) {
+tensor::BufferRef stretch_of(const Source& source, const compile::PlanParameter& wanted, int64_t shard) {
   const sharding::Layout& layout = *source.layout;
-  const tensor::Dims& dims = wanted.shard_dims[shard];
+  const tensor::Dims dims = wanted.shard_dims(shard);
   if (layout.shard_count != 1 || dims.empty() || dims != wanted.local_type.dims) return nullptr;
   int64_t row_bytes = tensor::size_bytes(wanted.local_type.dtype);
   for (size_t d = 1; d < dims.size(); ++d) {
     if (dims[d] != layout.global_dims[d]) return nullptr;
     row_bytes *= dims[d];
   }
-  const int64_t offset = wanted.shard_starts[shard][0] * row_bytes;
+  const int64_t offset = wanted.shard_start(shard)[0] * row_bytes;
   if (offset % kAlignment != 0 || wanted.shard_bytes == 0) return nullptr;
   return std::make_shared<tensor::Buffer>(source.shards->front(), offset, wanted.shard_bytes);
+}
+
+bool is_empty(const tensor::Dims& dims) {
+  return std::any_of(dims.begin(), dims.end(), [](int64_t size) { return size == 0; });
 }
 
 }  // namespace
@@ -47,19 +51,18 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
   std::vector<tensor::BufferRef> out;
   const sharding::Layout& layout = *source.layout;
   if (same_cut(layout, wanted)) {
-    for (size_t s = 0; s < wanted.shard_starts.size(); ++s) {
+    for (int64_t s = 0; s < wanted.shard_count(); ++s) {
       // A shard beyond the end of an uneven dimension is padding alone: its place may be written, so it is nobody
       // else's.
-      const bool empty =
-          std::any_of(wanted.shard_dims[s].begin(), wanted.shard_dims[s].end(), [](int64_t n) { return n == 0; });
+      const bool empty = is_empty(wanted.shard_dims(s));
       out.push_back(empty ? pool.allocate(wanted.shard_bytes)
-                          : (*source.shards)[static_cast<size_t>(shard_at(layout, wanted.shard_starts[s]))]);
+                          : (*source.shards)[static_cast<size_t>(shard_at(layout, wanted.shard_start(s)))]);
     }
     return out;
   }
   const int64_t element_bytes = tensor::size_bytes(wanted.local_type.dtype);
   const size_t rank = wanted.local_type.dims.size();
-  for (size_t s = 0; s < wanted.shard_starts.size(); ++s) {
+  for (int64_t s = 0; s < wanted.shard_count(); ++s) {
     if (stretches == Stretches::kYes) {
       if (tensor::BufferRef stretch = stretch_of(source, wanted, s)) {
         out.push_back(std::move(stretch));
@@ -67,8 +70,8 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
       }
     }
     tensor::BufferRef buffer = pool.allocate(wanted.shard_bytes);
-    const tensor::Dims& start = wanted.shard_starts[s];
-    const tensor::Dims& dims = wanted.shard_dims[s];
+    const tensor::Dims start = wanted.shard_start(s);
+    const tensor::Dims dims = wanted.shard_dims(s);
     for (int64_t from = 0; from < layout.shard_count; ++from) {
       const std::vector<sharding::IndexRange> index = layout.shard_index(from);
       tensor::Dims to_start(rank), from_start(rank), extent(rank);
@@ -100,10 +103,9 @@ arrays::ShardBuffers unbind_result(const std::vector<tensor::BufferRef>& outputs
   }
   arrays::ShardBuffers shards(static_cast<size_t>(layout.shard_count));
   for (size_t s = 0; s < outputs.size(); ++s) {
-    auto& place = shards[static_cast<size_t>(shard_at(layout, given.shard_starts[s]))];
+    auto& place = shards[static_cast<size_t>(shard_at(layout, given.shard_start(static_cast<int64_t>(s))))];
     // Positions beyond the end of an uneven dimension hold empty shards; the first one that has rows wins.
-    if (place == nullptr ||
-        !std::any_of(given.shard_dims[s].begin(), given.shard_dims[s].end(), [](int64_t n) { return n == 0; })) {
+    if (place == nullptr || !is_empty(given.shard_dims(static_cast<int64_t>(s)))) {
       place = outputs[s];
     }
   }

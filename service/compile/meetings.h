@@ -1,0 +1,26 @@
+// What brings shards of several positions together, made when a plan is first run: on a mesh of 4,096 devices a list of
+// all block copies is longer than the rest of the plan, and most such plans are only asked about.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "service/compile/draft.h"
+
+namespace meshd::compile {
+
+/// Block copies from one layout to another. `operand` and `result` are values of the plan.
+MeetingMaker reshard_maker(LocalId operand, LocalId result);
+/// Reduction over the positions that differ in op.reduced, in ascending order. Throws when the reducer cannot be
+/// compiled.
+MeetingMaker reduce_shards_maker(const Draft& draft, const LocalOp& op);
+/// A collective of the text over groups of device numbers.
+MeetingMaker group_maker(const Draft& draft, const LocalOp& op);
+
+/// If the reshard moves no byte: true, and the map from result shards to operand shards.
+bool reshard_is_rename(const Draft& draft, const LocalOp& op, std::vector<int32_t>& map);
+
+/// Shard `shard` of a value as a meeting's source; the whole of it.
+MeetingSource source_of(const Plan& plan, int32_t operand, LocalId id, int64_t shard);
+
+}  // namespace meshd::compile

@@ -1,0 +1,243 @@
+// Reshards as block copies between two layouts, computed from what each shard of either side is of the whole.
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "service/compile/meetings.h"
+#include "service/kernels/movement.h"
+
+namespace meshd::compile {
+namespace {
+
+using sharding::AtomMask;
+using sharding::MeshView;
+
+constexpr int64_t kMostEnumerated = 512;  // shards up to which layouts over two meshes are compared one by one
+
+// One value's layout: which block of the whole each shard is.
+struct BlockLayout {
+  const MeshView* view = nullptr;
+  int view_number = 0;
+  AtomMask varies = 0;
+  const tensor::Dims* local_dims = nullptr;
+  const tensor::Dims* logical_dims = nullptr;
+  const std::vector<std::vector<int>>* dim_atoms = nullptr;
+
+  [[nodiscard]] int64_t parts(size_t dim) const { return sharding::part_count(*view, (*dim_atoms)[dim]); }
+  [[nodiscard]] int64_t shard_count() const { return view->distinct_count(varies); }
+  [[nodiscard]] AtomMask cut() const {
+    AtomMask out = 0;
+    for (const auto& atoms : *dim_atoms) {
+      for (const int atom : atoms) out |= AtomMask{1} << atom;
+    }
+    return out;
+  }
+  // Writes the coordinates that part `part` of `dim` has.
+  void set_part(size_t dim, int64_t part, tensor::Dims& coords) const {
+    const auto& atoms = (*dim_atoms)[dim];
+    for (size_t i = atoms.size(); i-- > 0;) {
+      const int64_t size = view->atom_sizes[static_cast<size_t>(atoms[i])];
+      coords[static_cast<size_t>(atoms[i])] = part % size;
+      part /= size;
+    }
+  }
+};
+
+template <typename Value>
+BlockLayout layout_of(const MeshView& view, const Value& value) {
+  return {&view, value.view, value.varies & view.all(), &value.type.dims, &value.logical_dims, &value.dim_atoms};
+}
+
+struct Copy {
+  int64_t from_shard = 0;
+  tensor::Dims from_start;
+  tensor::Dims to_start;
+  tensor::Dims extent;
+};
+
+// All blocks of `from` that shard `to_shard` of `to` is made of. Atoms that `from` varies over outside of its dims keep
+// the target's coordinate where the target varies over them, else take 0.
+std::vector<Copy> copies_into(const BlockLayout& from, const BlockLayout& to, int64_t to_shard) {
+  const tensor::Dims& from_dims = *from.local_dims;
+  const tensor::Dims& to_dims = *to.local_dims;
+  const size_t rank = to_dims.size();
+  const tensor::Dims to_coords = to.view->coordinates(to.varies, to_shard);
+  tensor::Dims coords(from.view->atom_sizes.size(), 0);
+  if (from.view_number == to.view_number) {
+    const AtomMask kept = from.varies & ~from.cut() & to.varies;
+    for (size_t i = 0; i < coords.size(); ++i) {
+      if (kept >> i & 1) coords[i] = to_coords[i];
+    }
+  }
+  // Ranges of parts of `from` that overlap, for each dimension.
+  tensor::Dims start(rank);
+  tensor::Dims stop(rank);
+  tensor::Dims first(rank);
+  tensor::Dims last(rank);
+  for (size_t d = 0; d < rank; ++d) {
+    start[d] = sharding::part_index(*to.view, (*to.dim_atoms)[d], to_coords) * to_dims[d];
+    stop[d] = std::min(start[d] + to_dims[d], (*to.logical_dims)[d]);
+    if (stop[d] <= start[d]) return {};
+    first[d] = start[d] / from_dims[d];
+    last[d] = (stop[d] - 1) / from_dims[d];
+  }
+  std::vector<Copy> out;
+  tensor::Dims part = first;
+  while (true) {
+    Copy copy;
+    for (size_t d = 0; d < rank; ++d) {
+      from.set_part(d, part[d], coords);
+      const int64_t begin = part[d] * from_dims[d];
+      const int64_t low = std::max(begin, start[d]);
+      copy.from_start.push_back(low - begin);
+      copy.to_start.push_back(low - start[d]);
+      copy.extent.push_back(std::min(begin + from_dims[d], stop[d]) - low);
+    }
+    copy.from_shard = from.view->distinct_index(from.varies, coords);
+    out.push_back(std::move(copy));
+    size_t d = rank;
+    while (d > 0 && part[d - 1] == last[d - 1]) {
+      part[d - 1] = first[d - 1];
+      --d;
+    }
+    if (d == 0) return out;
+    ++part[d - 1];
+  }
+}
+
+int64_t linear(const tensor::Dims& dims, const tensor::Dims& index) {
+  int64_t out = 0;
+  for (size_t d = 0; d < dims.size(); ++d) out = out * dims[d] + index[d];
+  return out;
+}
+
+// Atoms of a dimension that cut, without those of size one.
+std::vector<int> cutting(const MeshView& view, const std::vector<int>& atoms) {
+  std::vector<int> out;
+  for (const int atom : atoms) {
+    if (view.atom_sizes[static_cast<size_t>(atom)] != 1) out.push_back(atom);
+  }
+  return out;
+}
+
+// Everything that moves one shard of a reshard, with distinct block shapes prepared once.
+struct ReshardCopies {
+  struct Piece {
+    size_t shape = 0;
+    int64_t to_offset = 0;    // bytes
+    int64_t from_offset = 0;  // bytes
+    int64_t first_unit = 0;
+    tensor::Dims to_start;
+    tensor::Dims extent;
+  };
+  std::vector<kernels::StridedCopy> shapes;
+  std::vector<std::vector<Piece>> pieces;  // by shard
+  tensor::Dims to_dims;
+  int64_t element = 1;
+
+  void run(const MeetingCall& call) const {
+    const auto& list = pieces[static_cast<size_t>(call.shard)];
+    for (size_t i = 0; i < list.size(); ++i) {
+      const Piece& piece = list[i];
+      const kernels::StridedCopy& shape = shapes[piece.shape];
+      const int64_t begin = std::max(call.begin - piece.first_unit, int64_t{0});
+      const int64_t end = std::min(call.end - piece.first_unit, shape.unit_count());
+      if (begin >= end) continue;
+      if (call.packed != nullptr && call.packed[i] != 0) {
+        if (begin != 0) continue;
+        const tensor::Dims zeros(piece.extent.size(), 0);
+        kernels::copy_block(call.results[0], to_dims, piece.to_start, call.sources[i], piece.extent, zeros,
+                            piece.extent, element);
+        continue;
+      }
+      shape.run(call.results[0] + piece.to_offset, call.sources[i] + piece.from_offset, begin, end);
+    }
+  }
+};
+
+Meeting make_reshard(const Plan& plan, LocalId operand, LocalId result) {
+  const PlanValue& source_value = plan.values[static_cast<size_t>(operand)];
+  const PlanValue& target_value = plan.values[static_cast<size_t>(result)];
+  const BlockLayout from = layout_of(plan.views[static_cast<size_t>(source_value.view)], source_value);
+  const BlockLayout to = layout_of(plan.views[static_cast<size_t>(target_value.view)], target_value);
+  const int64_t element = tensor::size_bytes(target_value.type.dtype);
+  Meeting meeting;
+  auto copies = std::make_shared<ReshardCopies>();
+  copies->to_dims = target_value.type.dims;
+  copies->element = element;
+  meeting.source_dims = source_value.type.dims;
+  meeting.element_bytes = element;
+  const tensor::Dims to_strides = tensor::row_major_strides(target_value.type.dims);
+  const tensor::Dims from_strides = tensor::row_major_strides(source_value.type.dims);
+  const bool is_empty = tensor::element_count(target_value.type) == 0;
+  std::map<tensor::Dims, size_t> shapes;
+  for (int64_t shard = 0; shard < to.shard_count(); ++shard) {
+    std::vector<MeetingSource> sources;
+    std::vector<ReshardCopies::Piece> pieces;
+    int64_t units = 0;
+    for (Copy& copy : is_empty ? std::vector<Copy>{} : copies_into(from, to, shard)) {
+      const auto [found, is_new] = shapes.try_emplace(copy.extent, copies->shapes.size());
+      if (is_new) copies->shapes.emplace_back(copy.extent, to_strides, from_strides, element);
+      ReshardCopies::Piece piece;
+      piece.shape = found->second;
+      piece.to_offset = linear(target_value.type.dims, copy.to_start) * element;
+      piece.from_offset = linear(source_value.type.dims, copy.from_start) * element;
+      piece.first_unit = units;
+      units += copies->shapes[found->second].unit_count();
+      MeetingSource source = source_of(plan, 0, operand, copy.from_shard);
+      source.bytes = tensor::element_count(copy.extent) * element;
+      source.start = copy.from_start;
+      source.extent = copy.extent;
+      piece.to_start = std::move(copy.to_start);
+      piece.extent = std::move(copy.extent);
+      sources.push_back(std::move(source));
+      pieces.push_back(std::move(piece));
+    }
+    meeting.sources.push_back(std::move(sources));
+    meeting.units.push_back(units);
+    copies->pieces.push_back(std::move(pieces));
+  }
+  meeting.run = [copies](const MeetingCall& call) { copies->run(call); };
+  return meeting;
+}
+
+}  // namespace
+
+bool reshard_is_rename(const Draft& draft, const LocalOp& op, std::vector<int32_t>& map) {
+  const DraftValue& source = draft.value(op.operands[0]);
+  const DraftValue& target = draft.value(op.results[0]);
+  const BlockLayout from = layout_of(draft.tables.view(source.view), source);
+  const BlockLayout to = layout_of(draft.tables.view(target.view), target);
+  if (source.type != target.type) return false;
+  const bool same_view = source.view == target.view;
+  bool same = same_view;
+  bool whole = true;
+  for (size_t d = 0; d < target.type.dims.size(); ++d) {
+    same = same && cutting(*from.view, source.dim_atoms[d]) == cutting(*to.view, target.dim_atoms[d]);
+    whole = whole && from.parts(d) == 1 && to.parts(d) == 1;
+  }
+  if (same) {
+    for (int64_t shard = 0; shard < to.shard_count(); ++shard) {
+      map.push_back(static_cast<int32_t>(from.view->project(to.varies, shard, from.varies)));
+    }
+    return true;
+  }
+  if (whole && !same_view) {
+    map.assign(static_cast<size_t>(to.shard_count()), 0);
+    return true;
+  }
+  if (same_view || to.shard_count() > kMostEnumerated || tensor::element_count(target.type) == 0) return false;
+  for (int64_t shard = 0; shard < to.shard_count(); ++shard) {
+    const std::vector<Copy> copies = copies_into(from, to, shard);
+    if (copies.size() > 1) return false;
+    if (copies.size() == 1 && copies[0].from_start != copies[0].to_start) return false;
+    map.push_back(copies.empty() ? 0 : static_cast<int32_t>(copies[0].from_shard));
+  }
+  return true;
+}
+
+MeetingMaker reshard_maker(LocalId operand, LocalId result) {
+  return [operand, result](const Plan& plan) { return make_reshard(plan, operand, result); };
+}
+
+}  // namespace meshd::compile
