@@ -400,6 +400,7 @@ void FusedBuilder::set_kernel(DraftStep& step, size_t output_count) {
   step.kernel.flops = work * static_cast<double>(core::checked_product(loop_.dims));
   step.kernel.bytes = bytes;
   step.kernel.uses_offsets = uses_offsets_;
+  loop_.copies = draft_.tables[step.table].count();
   auto kernel = std::make_shared<const kernels::FusedKernel>(std::move(loop_));
   step.kernel.unit_count = kernel->unit_count();
   step.kernel.run = [kernel](const ops::KernelCall& call) {

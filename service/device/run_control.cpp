@@ -104,6 +104,15 @@ RunImpl::Next RunImpl::end_of_block() {
 
 RunImpl::Next RunImpl::end_of_condition() {
   const compile::Step& step = *frames_.back().control;
+  // One condition for all, and nobody to ask: the common loop, turn after turn.
+  if (owners_.is_alone && plan().table(step.table).count() == 1 && frames_.back().active->is_everybody()) {
+    if (*pointer(step.operands[0], 0) == std::byte{0}) {
+      frames_.pop_back();
+      return step_done(step);
+    }
+    start_body(frames_.back(), step);
+    return Next::kGoOn;
+  }
   const auto values = read_control(step, true);
   if (!values) return Next::kSuspended;
   const bool any = std::any_of(values->begin(), values->end(), [](int64_t value) { return value > 0; });
@@ -122,10 +131,14 @@ RunImpl::Next RunImpl::end_of_condition() {
     }
     frame.active = std::make_shared<ActiveSet>(*frame.active, is_in);
   }
+  start_body(frame, step);
+  return Next::kGoOn;
+}
+
+void RunImpl::start_body(Frame& frame, const compile::Step& step) {
   frame.block = step.blocks_first + 1;
   frame.is_condition = false;
   frame.index = 0;
-  return Next::kGoOn;
 }
 
 RunImpl::Next RunImpl::end_of_body() {

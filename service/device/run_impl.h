@@ -119,6 +119,7 @@ class RunImpl final : public Run, public Work, public Seat, public std::enable_s
   Next execute(const compile::Step& step);
   Next end_of_block();
   Next end_of_condition();
+  static void start_body(Frame& frame, const compile::Step& step);
   Next end_of_body();
   Next enter_case(const compile::Step& step);
   bool next_branch(Frame& frame, int64_t from);

@@ -30,6 +30,9 @@ class Accumulator {
   virtual void add_values(const ValueRows& values, int64_t lane, int64_t count) = 0;
   /// The same with values (groups, items, lanes) that are first folded over their items, into groups * lanes lanes.
   virtual void add_segments(const ValueRows& values, int64_t groups, int64_t items, int64_t lanes, int64_t lane) = 0;
+  /// One step of 1 to kFoldRows rows of the one value, `row_bytes` apart, from lane 0 on. Only where adds_rows().
+  virtual void add_rows(const std::byte* values, int64_t row_bytes, int64_t rows, int64_t count) = 0;
+  [[nodiscard]] virtual bool adds_rows() const = 0;
   /// The same with the lanes of another accumulator of this kind, which is empty afterwards.
   virtual void add_all_of(Accumulator& other, int64_t lane) = 0;
   virtual void end_step() = 0;

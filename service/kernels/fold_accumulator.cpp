@@ -12,7 +12,7 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 /// Steps that are added one after another before they become a leaf of the tree.
-constexpr int64_t kLeafSteps = 64;
+constexpr int64_t kLeafSteps = 16;
 /// Fewer lanes than these are not worth a padded vector.
 constexpr int64_t kFewLanes = 16;
 /// Values that are widened at once.
@@ -52,6 +52,11 @@ class FoldAccumulator final : public Accumulator {
     fold_.segments(from, groups, items, lanes, partial_.data());
     add_sums(partial_.data(), lane, groups * lanes);
   }
+
+  void add_rows(const std::byte* values, int64_t row_bytes, int64_t rows, int64_t count) override {
+    fold_.rows(values, row_bytes, rows, steps_ == 0, count, sums_.data());
+  }
+  [[nodiscard]] bool adds_rows() const override { return fold_.widen == nullptr; }
 
   void add_all_of(Accumulator& other, int64_t lane) override {
     auto& rest = static_cast<FoldAccumulator&>(other);

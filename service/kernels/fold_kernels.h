@@ -28,7 +28,14 @@ struct FoldKernels {
   /// lanes.
   void (*segments)(const std::byte* values, int64_t groups, int64_t count, int64_t lanes,
                    std::byte* accumulators) = nullptr;
+  /// 1 to kFoldRows rows of values, `row_bytes` apart, folded lane by lane into accumulators, or into what they become
+  /// when `starts`.
+  void (*rows)(const std::byte* values, int64_t row_bytes, int64_t rows, bool starts, int64_t lanes,
+               std::byte* accumulators) = nullptr;
 };
+
+/// Rows that are folded in one pass over the accumulators.
+inline constexpr int64_t kFoldRows = 8;
 
 /// The fold of `op` over elements of a type, or nothing when there is no direct loop for it.
 std::optional<FoldKernels> find_fold(ScalarOp op, tensor::DType element);

@@ -104,6 +104,76 @@ template <class Op, class Acc, class Value>
   }
 }
 
+/// Lanes [begin, end) of some rows, in a tree; floats that are added in double are added in fours before they are
+/// widened.
+template <class Op, class Acc, class Value, bool kWhole>
+[[gnu::always_inline]] inline void fold_row_lanes(const std::byte* values, int64_t row_bytes, int64_t rows, bool starts,
+                                                  Acc* to, int64_t begin, int64_t end) {
+  const auto row = [&](int64_t r) { return reinterpret_cast<const Value*>(values + r * row_bytes) + begin; };
+  const int64_t count = kWhole ? kBlockLanes : end - begin;
+  to += begin;
+  const auto four = [](const Value* const* from, int64_t j) {
+    if constexpr (kSumsFloatsInDouble<Op, Acc, Value>) {
+      return static_cast<Acc>((from[0][j] + from[1][j]) + (from[2][j] + from[3][j]));
+    } else {
+      return Op::apply(Op::apply(static_cast<Acc>(from[0][j]), static_cast<Acc>(from[1][j])),
+                       Op::apply(static_cast<Acc>(from[2][j]), static_cast<Acc>(from[3][j])));
+    }
+  };
+  if (rows == kFoldRows) {
+    const std::array<const Value*, kFoldRows> from = {row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)};
+    for (int64_t j = 0; j < count; ++j) {
+      const Acc sum = Op::apply(four(from.data(), j), four(from.data() + 4, j));
+      to[j] = starts ? sum : Op::apply(to[j], sum);
+    }
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    const Value* const from = row(r);
+    for (int64_t j = 0; j < count; ++j) {
+      const Acc value = static_cast<Acc>(from[j]);
+      to[j] = starts && r == 0 ? value : Op::apply(to[j], value);
+    }
+  }
+}
+
+template <class Op, class Acc, class Value>
+[[gnu::always_inline]] inline void fold_rows(const std::byte* values, int64_t row_bytes, int64_t rows, bool starts,
+                                             int64_t lanes, std::byte* accumulators) {
+  constexpr int64_t kLineBytes = 64;
+  constexpr auto kBlockBytes = static_cast<int64_t>(sizeof(Value)) * kBlockLanes;
+  Acc* const to = reinterpret_cast<Acc*>(accumulators);
+  int64_t begin = 0;
+  for (; begin + kBlockLanes <= lanes; begin += kBlockLanes) {
+    // The rows that come after these.
+    const std::byte* const soon = values + kFoldRows * row_bytes + begin * static_cast<int64_t>(sizeof(Value));
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t line = 0; line < kBlockBytes; line += kLineBytes) __builtin_prefetch(soon + r * row_bytes + line);
+    }
+    fold_row_lanes<Op, Acc, Value, true>(values, row_bytes, rows, starts, to, begin, begin + kBlockLanes);
+  }
+  if (begin < lanes) fold_row_lanes<Op, Acc, Value, false>(values, row_bytes, rows, starts, to, begin, lanes);
+}
+
+template <class Op, class Acc, class Value>
+void fold_rows_base(const std::byte* values, int64_t row_bytes, int64_t rows, bool starts, int64_t lanes,
+                    std::byte* accumulators) {
+  fold_rows<Op, Acc, Value>(values, row_bytes, rows, starts, lanes, accumulators);
+}
+#if defined(__x86_64__)
+template <class Op, class Acc, class Value>
+[[gnu::target("arch=x86-64-v3")]] void fold_rows_v3(const std::byte* values, int64_t row_bytes, int64_t rows,
+                                                    bool starts, int64_t lanes, std::byte* accumulators) {
+  fold_rows<Op, Acc, Value>(values, row_bytes, rows, starts, lanes, accumulators);
+}
+template <class Op, class Acc, class Value>
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void fold_rows_v4(const std::byte* values, int64_t row_bytes,
+                                                                            int64_t rows, bool starts, int64_t lanes,
+                                                                            std::byte* accumulators) {
+  fold_rows<Op, Acc, Value>(values, row_bytes, rows, starts, lanes, accumulators);
+}
+#endif
+
 template <class Op, class Acc, class Value>
 void fold_segments_base(const std::byte* values, int64_t groups, int64_t count, int64_t lanes,
                         std::byte* accumulators) {
@@ -132,9 +202,16 @@ FoldKernels fold_loops() {
   kernels.combine = vector_kernel<Op, Acc, Acc, Acc>();
   kernels.combine_few = call_kernel<Op, Acc, Acc, Acc>();
   kernels.segments = fold_segments_base<Op, Acc, Value>;
+  kernels.rows = fold_rows_base<Op, Acc, Value>;
 #if defined(__x86_64__)
-  if (cpu_level() == CpuLevel::kV3) kernels.segments = fold_segments_v3<Op, Acc, Value>;
-  if (cpu_level() == CpuLevel::kV4) kernels.segments = fold_segments_v4<Op, Acc, Value>;
+  if (cpu_level() == CpuLevel::kV3) {
+    kernels.segments = fold_segments_v3<Op, Acc, Value>;
+    kernels.rows = fold_rows_v3<Op, Acc, Value>;
+  }
+  if (cpu_level() == CpuLevel::kV4) {
+    kernels.segments = fold_segments_v4<Op, Acc, Value>;
+    kernels.rows = fold_rows_v4<Op, Acc, Value>;
+  }
 #endif
   return kernels;
 }

@@ -1,13 +1,17 @@
 #include "service/kernels/fused_loop.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <memory_resource>
 
 #include "service/kernels/fused_plan.h"
 #include "service/kernels/stream_store.h"
 
 namespace meshd::kernels {
 namespace {
+
+constexpr size_t kStackBytes = 6 * 1024;
 
 /// How one output leaves its register.
 enum class OutputWay : uint8_t {
@@ -22,16 +26,17 @@ bool is_computed(const TileProgram& program, uint16_t reg) {
                      [&](const TileInstruction& instruction) { return instruction.result == reg; });
 }
 
-std::vector<OutputWay> ways_of(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call) {
+std::pmr::vector<OutputWay> ways_of(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call,
+                                    std::pmr::memory_resource* memory) {
   const std::vector<uint16_t>& outputs = loop.program.outputs;
-  std::vector<OutputWay> ways(outputs.size(), OutputWay::kDirect);
+  std::pmr::vector<OutputWay> ways(outputs.size(), OutputWay::kDirect, memory);
   // A result that takes over an operand's memory may only be written when nothing reads the tile any more.
   bool takes_over = false;
   for (const FusedInput& input : loop.inputs) {
     if (input.kind == FusedInput::Kind::kIota) continue;
-    const std::byte* const memory = call.operands[input.operand];
+    const std::byte* const from = call.operands[input.operand];
     takes_over =
-        takes_over || std::find(call.results, call.results + outputs.size(), memory) != call.results + outputs.size();
+        takes_over || std::find(call.results, call.results + outputs.size(), from) != call.results + outputs.size();
   }
   for (size_t k = 0; k < outputs.size(); ++k) {
     const bool is_first = std::find(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(k), outputs[k]) ==
@@ -47,14 +52,17 @@ void run_pointwise(const FusedLoop& loop, const FusedPlan& plan, const FusedCall
   int64_t at = call.begin * plan.unit_elements;
   if (at >= end) return;
   const TileProgram& program = loop.program;
-  TileScratch scratch(program, plan.layout, std::min(plan.tile, end - at));
-  TileReader reader(plan.region, scratch);
+  // Small calls take no memory from the heap.
+  alignas(64) std::array<std::byte, kStackBytes> stack;
+  std::pmr::monotonic_buffer_resource memory(stack.data(), stack.size(), std::pmr::new_delete_resource());
+  TileScratch scratch(program, plan.layout, std::min(plan.tile, end - at), &memory);
+  TileReader reader(plan.region, scratch, &memory);
   set_bases(reader, loop, call, {});
-  const std::vector<OutputWay> ways = ways_of(loop, plan, call);
+  const std::pmr::vector<OutputWay> ways = ways_of(loop, plan, call, &memory);
   const auto element_bytes = [&](size_t k) { return tensor::size_bytes(program.registers[program.outputs[k]]); };
   const int64_t inner = plan.region.dims.empty() ? 1 : plan.region.dims.back();
   const bool by_rows = plan.region.dims.size() > 1 && inner >= plan.tile;
-  const bool prefetches = plan.streams && !by_rows;
+  const bool prefetches = plan.prefetches && !by_rows;
   while (at < end) {
     int64_t count = std::min(plan.tile, end - at);
     if (by_rows) count = std::min(count, inner - at % inner);

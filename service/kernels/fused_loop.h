@@ -41,6 +41,8 @@ struct FusedLoop {
   std::vector<FusedInput> inputs;
   TileProgram program;
   std::optional<FusedReduce> reduce;
+  /// How many pieces of this size one step works on: together they pass through the caches.
+  int64_t copies = 1;
 };
 
 struct FusedCall {

@@ -1,7 +1,9 @@
 #include "service/kernels/fused_plan.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "service/core/checked_math.h"
 #include "service/kernels/cache_size.h"
 #include "service/kernels/lane_loop.h"
 
@@ -11,9 +13,12 @@ namespace {
 /// Elements that are worth a unit of their own: some microseconds of work, a whole number of cache lines of any type.
 constexpr int64_t kUnitElements = 16 * 1024;
 /// Results of a column reduction that one unit keeps at hand.
-constexpr int64_t kMaxChunkLanes = 4096;
+constexpr int64_t kMinChunkLanes = 512;
+constexpr int64_t kMaxChunkLanes = 2048;
+constexpr int64_t kColumnUnits = 8;
 /// A chain without instructions only reads: tiles need no room for registers.
 constexpr int64_t kReadingTile = 8192;
+constexpr int64_t kRoundingTile = 1024;
 /// Fewer lanes than these are folded within tiles.
 constexpr int64_t kFewLanes = kBlockLanes;
 
@@ -54,8 +59,7 @@ int64_t fit_tile(int64_t tile, const Region& region) {
     const int64_t even = (inner + pieces - 1) / pieces;
     return (even + kBlockLanes - 1) / kBlockLanes * kBlockLanes;
   }
-  const int64_t rows = tile / inner;
-  return std::max(int64_t{1}, rows) * inner;
+  return std::max<int64_t>(1, groups_of_tile(tile, inner)) * inner;
 }
 
 /// Splits the innermost dims off as a region; the rest become outer dims.
@@ -90,9 +94,21 @@ ReducePlan split_reduction(Region& region, std::vector<bool>& reduced) {
   return plan;
 }
 
+/// Of the inputs whose lanes lie in memory one after the other.
+int64_t input_bytes(const Region& region) {
+  int64_t bytes = 0;
+  for (const RegionInput& input : region.inputs) {
+    if (input.is_dense) bytes += region.size * tensor::size_bytes(input.dtype);
+  }
+  return bytes;
+}
+
 void cut_into_units(ReducePlan& plan, int64_t tile) {
   if (plan.items == 1) {
-    plan.chunk = std::min(plan.groups * plan.lanes, kMaxChunkLanes);
+    const int64_t results = plan.groups * plan.lanes;
+    // Several units where there is work for them; rows of some kilobytes are still read in one go.
+    const int64_t cut = core::round_up((results + kColumnUnits - 1) / kColumnUnits, kMinChunkLanes);
+    plan.chunk = std::min({results, cut, kMaxChunkLanes});
     plan.lanes *= plan.groups;
     plan.groups = 1;
     plan.chunks = plan.chunk == 0 ? 0 : (plan.lanes + plan.chunk - 1) / plan.chunk;
@@ -100,12 +116,19 @@ void cut_into_units(ReducePlan& plan, int64_t tile) {
   }
   const int64_t behind_group = std::max<int64_t>(1, plan.reduced_size * plan.lanes);
   plan.chunk = std::clamp(kUnitElements / behind_group, int64_t{1}, std::max<int64_t>(1, plan.groups));
-  const int64_t groups_in_tile = plan.items == 0 ? 1 : tile / std::max<int64_t>(1, plan.items * plan.lanes);
+  const int64_t groups_in_tile =
+      plan.items == 0 ? 1 : groups_of_tile(tile, std::max<int64_t>(1, plan.items * plan.lanes));
   if (groups_in_tile > 1 && plan.chunk > groups_in_tile) plan.chunk -= plan.chunk % groups_in_tile;
   plan.chunks = (plan.groups + plan.chunk - 1) / plan.chunk;
 }
 
 }  // namespace
+
+int64_t groups_of_tile(int64_t tile, int64_t group_size) {
+  const int64_t groups = tile / group_size;
+  const int64_t block = kBlockLanes / std::gcd(group_size, kBlockLanes);
+  return groups > block ? groups - groups % block : groups;
+}
 
 FusedPlan make_fused_plan(const FusedLoop& loop) {
   FusedPlan plan{.region = whole_region(loop), .layout = TileLayout(loop.program), .reduce = std::nullopt};
@@ -121,7 +144,8 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
     for (const uint16_t reg : loop.program.outputs) {
       output_bytes += plan.region.size * tensor::size_bytes(loop.program.registers[reg]);
     }
-    plan.streams = output_bytes >= streaming_bytes();
+    plan.streams = output_bytes * loop.copies >= streaming_bytes();
+    plan.prefetches = plan.streams || (output_bytes + input_bytes(plan.region)) * loop.copies >= streaming_bytes();
     return plan;
   }
   std::vector<bool> reduced(loop.dims.size(), false);
@@ -129,11 +153,12 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
   int64_t results = 1;
   for (size_t d = 0; d < loop.dims.size(); ++d) results *= reduced[d] ? 1 : loop.dims[d];
   ReducePlan reduce = split_reduction(plan.region, reduced);
-  if (only_reads) plan.tile = kReadingTile;
-  cut_into_units(reduce, plan.tile);
   if (loop.program.outputs.size() == 1) {
     reduce.fold = find_fold(as_single_binary(loop.reduce->reducer), loop.program.registers[loop.program.outputs[0]]);
   }
+  // What rounds at each step keeps its runs short.
+  if (only_reads) plan.tile = reduce.fold && reduce.fold->rounds ? kRoundingTile : kReadingTile;
+  cut_into_units(reduce, plan.tile);
   if (!reduce.fold) reduce.reducer_layout.emplace(loop.reduce->reducer);
   plan.unit_count = results == 0 ? 0 : reduce.chunks;
   for (const OuterDim& dim : reduce.kept) plan.unit_count *= dim.size;

@@ -40,8 +40,12 @@ struct FusedPlan {
   int64_t unit_count = 0;
   int64_t unit_elements = 1;  ///< pointwise: elements of a unit
   bool streams = false;       ///< outputs leave past the caches
+  bool prefetches = false;    ///< inputs come from memory: the next tile's are asked for early
   std::optional<ReducePlan> reduce;
 };
+
+/// How many groups of so many elements a tile takes: whole blocks of lanes where it can be.
+int64_t groups_of_tile(int64_t tile, int64_t group_size);
 
 FusedPlan make_fused_plan(const FusedLoop& loop);
 

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <numeric>
 
+#include "service/core/checked_math.h"
 #include "service/kernels/accumulator.h"
 #include "service/kernels/fused_plan.h"
+#include "service/kernels/lane_loop.h"
 
 namespace meshd::kernels {
 namespace {
@@ -23,6 +26,7 @@ class ReduceRun {
         results_(make_accumulator(unit_lanes(reduce_))),
         rows_(loop.program.outputs.size()) {
     for (const int operand : loop.reduce->init_operands) init_.push_back(call.operands[operand]);
+    adds_rows_ = reduce_.items == 1 && !reduce_.reduced.empty() && results_->adds_rows() && only_reads();
     if (tile_holds_one_group()) return;
     group_ = make_accumulator(reduce_.lanes);
   }
@@ -55,6 +59,13 @@ class ReduceRun {
     return reduce_.items == 1 || reduce_.items * reduce_.lanes <= tile_;
   }
 
+  /// Whether values are what lies in memory, lane for lane.
+  [[nodiscard]] bool only_reads() const {
+    return loop_.program.instructions.empty() && loop_.inputs.size() == 1 && loop_.program.outputs.size() == 1 &&
+           loop_.program.outputs[0] == 0 && loop_.inputs[0].kind == FusedInput::Kind::kTensor &&
+           plan_.region.inputs[0].is_dense;
+  }
+
   static void move(tensor::Dims& places, const OuterDim& dim, int64_t steps) {
     for (size_t i = 0; i < places.size(); ++i) places[i] += dim.strides[i] * steps;
   }
@@ -63,6 +74,7 @@ class ReduceRun {
   void reduce_outer(tensor::Dims& places, size_t depth, int64_t first, int64_t size) {
     if (depth < reduce_.reduced.size()) {
       const OuterDim& dim = reduce_.reduced[depth];
+      if (adds_rows_ && depth + 1 == reduce_.reduced.size()) return add_rows(places[0], dim, first, size);
       for (int64_t i = 0; i < dim.size; ++i) {
         reduce_outer(places, depth + 1, first, size);
         move(places, dim, 1);
@@ -87,6 +99,17 @@ class ReduceRun {
     return rows_;
   }
 
+  void add_rows(int64_t place, const OuterDim& dim, int64_t first, int64_t size) {
+    const FusedInput& input = loop_.inputs[0];
+    const int64_t bytes = tensor::size_bytes(loop_.program.registers[0]);
+    for (int64_t row = 0; row < dim.size; row += kFoldRows) {
+      const int64_t at = input.offset + place + row * dim.strides[0] + first;
+      results_->add_rows(call_.operands[input.operand] + at * bytes, dim.strides[0] * bytes,
+                         std::min(kFoldRows, dim.size - row), size);
+      results_->end_step();
+    }
+  }
+
   void add_lanes(int64_t first, int64_t size) {
     for (int64_t lane = 0; lane < size; lane += tile_) {
       const int64_t count = std::min(tile_, size - lane);
@@ -96,7 +119,7 @@ class ReduceRun {
 
   void add_groups(int64_t first, int64_t size) {
     const int64_t group_size = reduce_.items * reduce_.lanes;
-    const int64_t at_once = tile_ / group_size;
+    const int64_t at_once = groups_of_tile(tile_, group_size);
     for (int64_t group = 0; group < size; group += at_once) {
       const int64_t count = std::min(at_once, size - group);
       const ValueRows& values = compute((first + group) * group_size, count * group_size);
@@ -108,7 +131,10 @@ class ReduceRun {
   void add_long_groups(int64_t first, int64_t size) {
     const int64_t most = std::max<int64_t>(1, tile_ / reduce_.lanes);
     const int64_t tiles = (reduce_.items + most - 1) / most;
-    const int64_t at_once = (reduce_.items + tiles - 1) / tiles;
+    int64_t at_once = (reduce_.items + tiles - 1) / tiles;
+    // Whole blocks of lanes.
+    const int64_t block = kBlockLanes / std::gcd(reduce_.lanes, kBlockLanes);
+    if (most >= block) at_once = std::min(core::round_up(at_once, block), most - most % block);
     for (int64_t group = 0; group < size; ++group) {
       group_->reset(reduce_.lanes);
       for (int64_t item = 0; item < reduce_.items; item += at_once) {
@@ -130,6 +156,7 @@ class ReduceRun {
   TileReader reader_;
   std::unique_ptr<Accumulator> results_;
   std::unique_ptr<Accumulator> group_;  ///< of one group that takes several tiles
+  bool adds_rows_ = false;
   ValueRows init_;
   ValueRows rows_;
 };

@@ -199,18 +199,18 @@ void run_ragged_tile(const TileProgram& program, TileScratch& scratch, int64_t c
 
 }  // namespace
 
-TileScratch::TileScratch(const TileProgram& program, const TileLayout& layout, int64_t lanes)
+constexpr size_t kStorageAlignment = 64;
+
+TileScratch::TileScratch(const TileProgram& program, const TileLayout& layout, int64_t lanes,
+                         std::pmr::memory_resource* memory)
     : lanes_((lanes + kBlockLanes - 1) / kBlockLanes * kBlockLanes),
+      bytes_(static_cast<size_t>(layout.lane_bytes() * lanes_)),
+      storage_(static_cast<std::byte*>(memory->allocate(bytes_, kStorageAlignment))),
       registers_(program.registers.size()),
-      pointers_(2 * program.registers.size()) {
-  constexpr uintptr_t kAlignment = 64;
-  storage_ =
-      std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(layout.lane_bytes() * lanes_) + kAlignment);
-  const auto address = reinterpret_cast<uintptr_t>(storage_.get());
-  std::byte* const base = storage_.get() + (kAlignment - address % kAlignment) % kAlignment;
+      pointers_(2 * program.registers.size(), memory) {
   for (size_t reg = 0; reg < registers_; ++reg) {
     const int64_t offset = layout.offset(static_cast<uint16_t>(reg));
-    pointers_[reg] = offset < 0 ? nullptr : base + offset * lanes_;
+    pointers_[reg] = offset < 0 ? nullptr : storage_ + offset * lanes_;
     pointers_[registers_ + reg] = pointers_[reg];
   }
   for (const TileConstant& constant : program.constants) {
@@ -218,6 +218,8 @@ TileScratch::TileScratch(const TileProgram& program, const TileLayout& layout, i
                    pointers_[constant.reg], lanes_);
   }
 }
+
+TileScratch::~TileScratch() { pointers_.get_allocator().resource()->deallocate(storage_, bytes_, kStorageAlignment); }
 
 void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count, std::span<const MemoryRange> soon) {
   constexpr int64_t kLineBytes = 64;

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -81,8 +81,12 @@ class TileLayout {
 class TileScratch {
  public:
   TileScratch(const TileProgram& program, int64_t lanes);
-  /// With a layout made before.
-  TileScratch(const TileProgram& program, const TileLayout& layout, int64_t lanes);
+  /// With a layout made before, in memory of `memory`, which must outlive it.
+  TileScratch(const TileProgram& program, const TileLayout& layout, int64_t lanes,
+              std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
+  ~TileScratch();
+  TileScratch(const TileScratch&) = delete;
+  TileScratch& operator=(const TileScratch&) = delete;
   /// Lanes of register `reg`.
   [[nodiscard]] std::byte* reg(uint16_t reg) { return pointers_[reg]; }
   /// The register's own memory, whatever it is bound to.
@@ -93,9 +97,10 @@ class TileScratch {
 
  private:
   int64_t lanes_;
-  std::unique_ptr<std::byte[]> storage_;
+  size_t bytes_;
+  std::byte* storage_;
   size_t registers_;
-  std::vector<std::byte*> pointers_;  ///< where registers are, then where their own memory is
+  std::pmr::vector<std::byte*> pointers_;  ///< where registers are, then where their own memory is
 };
 
 /// Runs all instructions over `count` <= lanes lanes; inputs must be in their registers. Results stand in

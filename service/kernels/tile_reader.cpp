@@ -14,29 +14,59 @@ struct Element16 {
   uint64_t high;
 };
 
+/// Shorter rows are not worth a call.
+constexpr int64_t kShortRow = 16;
+
 template <class T>
 void copy_strided(const std::byte* from, int64_t stride, std::byte* to, int64_t count) {
   const T* const source = reinterpret_cast<const T*>(from);
   T* const target = reinterpret_cast<T*>(to);
-  if (stride == 1) {
+  if (stride == 1 && count >= kShortRow) {
     std::memcpy(target, source, static_cast<size_t>(count) * sizeof(T));
   } else {
     for (int64_t i = 0; i < count; ++i) target[i] = source[i * stride];
   }
 }
 
-void copy_strided(int64_t element_bytes, const std::byte* from, int64_t stride, std::byte* to, int64_t count) {
+/// Elements that follow each other, each `repeat` times; the first lane is the `skip`th of its element.
+template <class T>
+void copy_each(const std::byte* from, int64_t repeat, int64_t skip, std::byte* to, int64_t count) {
+  const T* source = reinterpret_cast<const T*>(from);
+  T* target = reinterpret_cast<T*>(to);
+  T* const end = target + count;
+  if (skip > 0) {
+    for (int64_t i = skip; i < repeat && target < end; ++i) *target++ = *source;
+    ++source;
+  }
+  for (; end - target >= repeat; ++source) {
+    for (int64_t i = 0; i < repeat; ++i) *target++ = *source;
+  }
+  while (target < end) *target++ = *source;
+}
+
+/// Calls run with a value of the unsigned type that has so many bytes.
+template <class Run>
+void with_element(int64_t element_bytes, const Run& run) {
   switch (element_bytes) {
     case 1:
-      return copy_strided<uint8_t>(from, stride, to, count);
+      return run(uint8_t{});
     case 2:
-      return copy_strided<uint16_t>(from, stride, to, count);
+      return run(uint16_t{});
     case 4:
-      return copy_strided<uint32_t>(from, stride, to, count);
+      return run(uint32_t{});
     case 8:
-      return copy_strided<uint64_t>(from, stride, to, count);
+      return run(uint64_t{});
     default:
-      return copy_strided<Element16>(from, stride, to, count);
+      return run(Element16{});
+  }
+}
+
+/// Lanes [done, count) become what lies `done` lanes before them, again and again.
+void repeat_lanes(std::byte* lanes, int64_t element_bytes, int64_t done, int64_t count) {
+  while (done < count) {
+    const int64_t some = std::min(done, count - done);
+    std::memcpy(lanes + done * element_bytes, lanes, static_cast<size_t>(some * element_bytes));
+    done += some;
   }
 }
 
@@ -71,22 +101,39 @@ void for_each_row(const tensor::Dims& dims, const tensor::Dims& strides, int64_t
   }
 }
 
-/// Whether the input walks through the region in steps of one element.
-bool is_dense(const Region& region, const RegionInput& input) {
-  int64_t expected = 1;
-  for (size_t d = region.dims.size(); d-- > 0;) {
-    if (input.strides[d] != expected) return false;
-    expected *= region.dims[d];
+/// Where lane `start` is, in elements.
+int64_t place_of(const tensor::Dims& dims, const tensor::Dims& strides, int64_t start) {
+  int64_t place = 0;
+  for (size_t d = dims.size(); d-- > 0;) {
+    place += start % dims[d] * strides[d];
+    start /= dims[d];
   }
-  return true;
+  return place;
 }
 
-/// Lanes after which the input repeats itself: what lies outside of its outermost moving dim does not change it.
-int64_t period_of(const Region& region, const RegionInput& input) {
-  int64_t period = region.size;
-  for (size_t d = 0; d < region.dims.size() && input.strides[d] == 0; ++d)
-    period /= std::max<int64_t>(1, region.dims[d]);
-  return std::max<int64_t>(1, period);
+/// What follows from the region's dims for one input.
+void set_walk(const tensor::Dims& dims, int64_t size, RegionInput& input) {
+  input.walk_dims.clear();
+  input.walk_strides.clear();
+  int64_t expected = 1;
+  input.is_dense = !input.is_iota;
+  for (size_t d = dims.size(); d-- > 0;) {
+    input.is_dense = input.is_dense && input.strides[d] == expected;
+    expected *= dims[d];
+  }
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!input.walk_dims.empty() && input.walk_strides.back() == input.strides[d] * dims[d]) {
+      input.walk_dims.back() *= dims[d];
+      input.walk_strides.back() = input.strides[d];
+      continue;
+    }
+    input.walk_dims.push_back(dims[d]);
+    input.walk_strides.push_back(input.strides[d]);
+  }
+  // What lies outside of the outermost moving dim does not change it.
+  input.period = size;
+  if (!input.walk_dims.empty() && input.walk_strides[0] == 0) input.period /= std::max<int64_t>(1, input.walk_dims[0]);
+  input.period = std::max<int64_t>(1, input.period);
 }
 
 }  // namespace
@@ -112,16 +159,15 @@ void Region::collapse(std::vector<bool>& labels) {
     dims[d] *= dims[d - 1];
     drop(d - 1);
   }
+  for (RegionInput& input : inputs) set_walk(dims, size, input);
 }
 
-TileReader::TileReader(const Region& region, TileScratch& scratch)
-    : region_(region), scratch_(scratch), states_(region.inputs.size()) {
+TileReader::TileReader(const Region& region, TileScratch& scratch, std::pmr::memory_resource* memory)
+    : region_(region), scratch_(scratch), states_(region.inputs.size(), memory), ranges_(memory), counted_(memory) {
   for (size_t i = 0; i < states_.size(); ++i) {
     const RegionInput& input = region.inputs[i];
     State& state = states_[i];
     state.home = scratch.reg(input.reg);
-    state.is_dense = !input.is_iota && is_dense(region, input);
-    state.period = period_of(region, input);
     if (!input.is_iota) continue;
     state.from_int64 = find_scalar_kernel(ScalarOp::kConvert, tensor::DType::kInt64, input.dtype);
     counted_.resize(static_cast<size_t>(scratch.lanes()));
@@ -135,7 +181,7 @@ void TileReader::read(int64_t start, int64_t count) {
 std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
   ranges_.clear();
   for (size_t i = 0; i < states_.size(); ++i) {
-    if (!states_[i].is_dense) continue;
+    if (!region_.inputs[i].is_dense) continue;
     const int64_t element_bytes = tensor::size_bytes(region_.inputs[i].dtype);
     ranges_.push_back({states_[i].memory + start * element_bytes, count * element_bytes});
   }
@@ -146,37 +192,39 @@ void TileReader::read_input(const RegionInput& input, State& state, int64_t star
   const int64_t element_bytes = tensor::size_bytes(input.dtype);
   // A tile that ends within a block overwrites what lies behind its lanes in the registers' own memory (run_tile).
   const bool is_ragged = count % kBlockLanes != 0;
-  if (state.is_dense) {
+  if (input.is_dense) {
     // Registers are only read, so lending them memory that must not change is safe.
     scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + start * element_bytes);
     return;
   }
-  if (!input.is_iota && !region_.dims.empty() && input.strides.back() == 1) {
-    const int64_t inner = region_.dims.back();
-    if (start % inner + count <= inner) {
-      for_each_row(region_.dims, input.strides, start, count, [&](int64_t place, int64_t, int64_t, int64_t) {
-        scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + place * element_bytes);
-      });
-      if (is_ragged) state.filled_count = 0;
-      return;
-    }
+  const tensor::Dims& dims = input.walk_dims;
+  const tensor::Dims& strides = input.walk_strides;
+  const int64_t inner = dims.empty() ? 1 : dims.back();
+  const int64_t stride = dims.empty() ? 0 : strides.back();
+  const bool in_row = start % inner + count <= inner;
+  if (!input.is_iota && stride == 1 && in_row) {
+    scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + place_of(dims, strides, start) * element_bytes);
+    if (is_ragged) state.filled_count = 0;
+    return;
   }
   scratch_.bind(input.reg, state.home);
+  // What the lanes hold depends on where they begin: on the element or row (a row again and again is one), and on the
+  // lane within it.
   constexpr int64_t kOneElement = -1;
-  int64_t phase = start % state.period;
-  const std::byte* memory = state.memory;
-  int64_t first_value = state.first_value;
-  if (!region_.dims.empty() && input.strides.back() == 0 &&
-      start % region_.dims.back() + count <= region_.dims.back()) {
-    // All lanes are one element: what matters is which.
-    for_each_row(region_.dims, input.strides, start, 1, [&](int64_t place, int64_t, int64_t, int64_t) {
-      if (input.is_iota)
-        first_value += place;
-      else
-        memory += place * element_bytes;
-    });
+  int64_t phase = start % input.period;
+  int64_t place = 0;
+  if (stride == 0 && in_row) {
+    place = place_of(dims, strides, start);
     phase = kOneElement;
+  } else if (dims.size() > 1 && strides[dims.size() - 2] == 0) {
+    const int64_t block = inner * dims[dims.size() - 2];
+    if (start % block + count <= block) {
+      place = place_of(dims, strides, start - start % block);
+      phase = start % inner;
+    }
   }
+  const std::byte* const memory = input.is_iota ? nullptr : state.memory + place * element_bytes;
+  const int64_t first_value = input.is_iota ? state.first_value + place : 0;
   const bool is_filled = state.filled_memory == memory && state.filled_value == first_value &&
                          state.filled_phase == phase && state.filled_count >= count;
   if (!is_filled) {
@@ -190,20 +238,8 @@ void TileReader::read_input(const RegionInput& input, State& state, int64_t star
 }
 
 void TileReader::gather(const RegionInput& input, const State& state, int64_t start, int64_t count) {
-  if (!input.is_iota) {
-    const int64_t element_bytes = tensor::size_bytes(input.dtype);
-    for_each_row(region_.dims, input.strides, start, count,
-                 [&](int64_t place, int64_t stride, int64_t lane, int64_t piece) {
-                   if (stride == 0) {
-                     return repeat_element(state.memory + place * element_bytes, element_bytes,
-                                           state.home + lane * element_bytes, piece);
-                   }
-                   copy_strided(element_bytes, state.memory + place * element_bytes, stride,
-                                state.home + lane * element_bytes, piece);
-                 });
-    return;
-  }
-  for_each_row(region_.dims, input.strides, start, count,
+  if (!input.is_iota) return gather_tensor(input, state, start, count);
+  for_each_row(input.walk_dims, input.walk_strides, start, count,
                [&](int64_t place, int64_t stride, int64_t lane, int64_t piece) {
                  for (int64_t i = 0; i < piece; ++i) {
                    counted_[static_cast<size_t>(lane + i)] = state.first_value + place + i * stride;
@@ -211,6 +247,42 @@ void TileReader::gather(const RegionInput& input, const State& state, int64_t st
                });
   const auto* const counted = reinterpret_cast<const std::byte*>(counted_.data());
   state.from_int64(&counted, state.home, count);
+}
+
+void TileReader::gather_tensor(const RegionInput& input, const State& state, int64_t start, int64_t count) {
+  const tensor::Dims& dims = input.walk_dims;
+  const tensor::Dims& strides = input.walk_strides;
+  const int64_t element_bytes = tensor::size_bytes(input.dtype);
+  const size_t rank = dims.size();
+  if (rank > 1 && strides[rank - 1] == 0 && dims[rank - 1] < kShortRow && strides[rank - 2] == 1) {
+    // Each element a few times: rows of elements, not one call for each.
+    const int64_t repeat = dims[rank - 1];
+    const int64_t row = repeat * dims[rank - 2];
+    for (int64_t lane = 0; lane < count;) {
+      const int64_t at = start + lane;
+      const int64_t piece = std::min(count - lane, row - at % row);
+      const std::byte* const from = state.memory + place_of(dims, strides, at) * element_bytes;
+      std::byte* const to = state.home + lane * element_bytes;
+      with_element(element_bytes,
+                   [&](auto sample) { copy_each<decltype(sample)>(from, repeat, at % repeat, to, piece); });
+      lane += piece;
+    }
+    return;
+  }
+  // A row again and again is read once.
+  int64_t distinct = count;
+  if (rank > 1 && strides[rank - 2] == 0 &&
+      start % (dims[rank - 1] * dims[rank - 2]) + count <= dims[rank - 1] * dims[rank - 2]) {
+    distinct = std::min(distinct, dims[rank - 1]);
+  }
+  distinct = std::min(distinct, input.period);
+  for_each_row(dims, strides, start, distinct, [&](int64_t place, int64_t stride, int64_t lane, int64_t piece) {
+    const std::byte* const from = state.memory + place * element_bytes;
+    std::byte* const to = state.home + lane * element_bytes;
+    if (stride == 0) return repeat_element(from, element_bytes, to, piece);
+    with_element(element_bytes, [&](auto sample) { copy_strided<decltype(sample)>(from, stride, to, piece); });
+  });
+  repeat_lanes(state.home, element_bytes, distinct, count);
 }
 
 }  // namespace meshd::kernels

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct RegionInput {
   tensor::DType dtype = tensor::DType::kFloat32;
   bool is_iota = false;
   tensor::Dims strides;  ///< one for each dim of the region, in elements
+  // The same walk in as few dims as this input alone needs; Region::collapse sets them.
+  tensor::Dims walk_dims;
+  tensor::Dims walk_strides;
+  bool is_dense = false;  ///< lanes follow each other in memory over the whole region
+  int64_t period = 1;     ///< lanes after which the input repeats itself
 };
 
 /// A dense row-major region of some dims, and the inputs over it. Immutable; any thread.
@@ -29,14 +35,15 @@ struct Region {
   int64_t size = 1;  ///< product of dims
 
   /// Joins neighbouring dims of one label over which every input walks as over one, and drops dims of size 1; sets the
-  /// size. Labels, one for each dim, follow the dims.
+  /// size and each input's own walk. Labels, one for each dim, follow the dims.
   void collapse(std::vector<bool>& labels);
 };
 
 /// Fills registers for tiles of a region. One thread; the region and scratch must outlive it.
 class TileReader {
  public:
-  TileReader(const Region& region, TileScratch& scratch);
+  TileReader(const Region& region, TileScratch& scratch,
+             std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
   /// Where input i stands at index 0 of the region: memory of a tensor (element at the base), first value of an iota.
   void set_base(size_t input, const std::byte* memory) { states_[input].memory = memory; }
@@ -54,8 +61,6 @@ class TileReader {
     const std::byte* memory = nullptr;
     int64_t first_value = 0;
     std::byte* home = nullptr;  ///< the register's own memory
-    bool is_dense = false;      ///< lanes follow each other in memory over the whole region
-    int64_t period = 1;         ///< lanes after which the input repeats itself; 0: never
     // What the register's own memory holds now.
     const std::byte* filled_memory = nullptr;
     int64_t filled_value = 0;
@@ -66,12 +71,13 @@ class TileReader {
 
   void read_input(const RegionInput& input, State& state, int64_t start, int64_t count);
   void gather(const RegionInput& input, const State& state, int64_t start, int64_t count);
+  void gather_tensor(const RegionInput& input, const State& state, int64_t start, int64_t count);
 
   const Region& region_;
   TileScratch& scratch_;
-  std::vector<State> states_;
-  std::vector<MemoryRange> ranges_;
-  std::vector<int64_t> counted_;  ///< lanes of an iota before conversion
+  std::pmr::vector<State> states_;
+  std::pmr::vector<MemoryRange> ranges_;
+  std::pmr::vector<int64_t> counted_;  ///< lanes of an iota before conversion
 };
 
 }  // namespace meshd::kernels
