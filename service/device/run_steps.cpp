@@ -21,7 +21,7 @@ class Pointers {
   std::byte** data() { return many_.empty() ? few_.data() : many_.data(); }
 
  private:
-  std::array<std::byte*, kInlinePointers> few_{};
+  std::array<std::byte*, kInlinePointers> few_;  // written before they are read
   std::vector<std::byte*> many_;
 };
 

@@ -6,6 +6,7 @@
 #include <memory_resource>
 
 #include "service/kernels/fused_plan.h"
+#include "service/kernels/small_loop.h"
 #include "service/kernels/stream_store.h"
 
 namespace meshd::kernels {
@@ -92,14 +93,18 @@ void run_pointwise(const FusedLoop& loop, const FusedPlan& plan, const FusedCall
 
 struct FusedKernel::Prepared {
   FusedPlan plan;
+  std::optional<SmallLoop> small;
 };
 
-FusedKernel::FusedKernel(FusedLoop loop)
-    : loop_(std::move(loop)), prepared_(std::make_shared<const Prepared>(Prepared{make_fused_plan(loop_)})) {
+FusedKernel::FusedKernel(FusedLoop loop) : loop_(std::move(loop)) {
+  FusedPlan plan = make_fused_plan(loop_);
+  std::optional<SmallLoop> small = SmallLoop::make(loop_, plan);
+  prepared_ = std::make_shared<const Prepared>(Prepared{std::move(plan), std::move(small)});
   unit_count_ = prepared_->plan.unit_count;
 }
 
 void FusedKernel::run(const FusedCall& call) const {
+  if (prepared_->small) return prepared_->small->run(call);
   if (loop_.reduce) return run_reduce(loop_, prepared_->plan, call);
   run_pointwise(loop_, prepared_->plan, call);
 }
