@@ -1,5 +1,6 @@
 #include "service/program/lexer.h"
 
+#include <array>
 #include <cstring>
 
 namespace meshd::program {
@@ -10,6 +11,13 @@ constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' &&
 constexpr bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 constexpr bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == '$'; }
 constexpr bool is_suffix(char c) { return is_word(c) || c == '-'; }
+
+constexpr std::array<bool, 256> make_of_numbers() {
+  std::array<bool, 256> out{};
+  for (const char c : std::string_view("0123456789.eE+-,[]() \n")) out[static_cast<unsigned char>(c)] = true;
+  return out;
+}
+constexpr std::array<bool, 256> kOfNumbers = make_of_numbers();
 
 constexpr int hex_value(char c) {
   if (is_digit(c)) return c - '0';
@@ -41,6 +49,22 @@ void Lexer::skip_space() {
       return;
     }
   }
+}
+
+bool Lexer::skip_numbers() {
+  const char* p = cursor_;
+  int32_t lines = 0;
+  const char* line_start = line_start_;
+  for (; p < end_ && kOfNumbers[static_cast<unsigned char>(*p)]; ++p) {
+    if (*p != '\n') continue;
+    ++lines;
+    line_start = p + 1;
+  }
+  if (p == end_ || *p != '>') return false;
+  cursor_ = p;
+  line_ += lines;
+  line_start_ = line_start;
+  return true;
 }
 
 Token Lexer::number(Token token) {

@@ -57,6 +57,9 @@ class Lexer {
   /// Goes on at `cursor`, which lies ahead on the same line.
   void skip_to(const char* cursor) { cursor_ = cursor; }
   [[nodiscard]] const char* end() const { return end_; }
+  /// Goes on at the next '>' when only numbers, their brackets and space lie before it; else stays and says false.
+  /// Large constants are read once then, not twice.
+  bool skip_numbers();
 
  private:
   void skip_space();

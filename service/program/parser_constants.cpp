@@ -36,6 +36,9 @@ class ElementReader {
       end();
       return true;
     }
+    // Each element takes a character of text at least, whatever the type says.
+    const int64_t count = tensor::element_count(type_);
+    if (count <= lexer_.end() - lexer_.cursor()) out.reserve(static_cast<size_t>(tensor::byte_count(type_)));
     nested(out, 0);
     end();
     return false;
@@ -65,6 +68,11 @@ class ElementReader {
         if (!token_.is(',')) fail("expected ',' or ']' in a constant, got " + describe(token_));
         next();
       }
+      if (depth + 1 == type_.dims.size()) {
+        const int64_t some = plain_numbers(out);
+        count += some;
+        if (some > 0) continue;
+      }
       nested(out, depth + 1);
       ++count;
     }
@@ -74,6 +82,61 @@ class ElementReader {
                "a list of a constant has " + std::to_string(count) + " elements, but its type is tensor<" +
                    to_string(type_) + ">");
     }
+  }
+
+  /// As many elements as stand on this line written in the usual way, without tokens; what follows them is the current
+  /// token then. None: the current token stays, and the usual way says what is wrong with it.
+  int64_t plain_numbers(std::vector<std::byte>& out) {
+    const bool is_float = type_.dtype == DType::kFloat32 || type_.dtype == DType::kFloat64;
+    const bool is_integer = type_.dtype == DType::kInt32 || type_.dtype == DType::kInt64;
+    if (!is_float && !is_integer) return 0;
+    const char* at = token_.text.data();
+    const char* const end = lexer_.end();
+    const char* read_to = nullptr;
+    int64_t count = 0;
+    while (at < end) {
+      const char* digits = at + (*at == '-' ? 1 : 0);
+      if (digits == end || *digits < '0' || *digits > '9') break;
+      const char* stop = is_float ? plain_float(digits, end, *at == '-', out) : plain_integer(at, end, out);
+      if (stop == nullptr) break;
+      ++count;
+      read_to = stop;
+      if (end - stop < 2 || stop[0] != ',' || stop[1] != ' ') break;
+      at = stop + 2;
+    }
+    if (count == 0) return 0;
+    lexer_.skip_to(read_to);
+    next();
+    return count;
+  }
+
+  const char* plain_float(const char* from, const char* end, bool negative, std::vector<std::byte>& out) const {
+    double value = 0;
+    const auto [stop, error] = std::from_chars(from, end, value);
+    const auto length = static_cast<size_t>(stop - from);
+    const bool is_plain = error == std::errc{} && stop < end && (*stop == ',' || *stop == ']') &&
+                          std::memchr(from, '.', length) != nullptr;
+    if (!is_plain) return nullptr;
+    if (negative) value = -value;
+    type_.dtype == DType::kFloat64 ? put(out, value) : put(out, static_cast<float>(value));
+    return stop;
+  }
+
+  const char* plain_integer(const char* from, const char* end, std::vector<std::byte>& out) const {
+    int64_t value = 0;
+    const auto [stop, error] = std::from_chars(from, end, value);
+    const bool fits = type_.dtype == DType::kInt64 || (value >= INT32_MIN && value <= INT32_MAX);
+    const bool is_plain = error == std::errc{} && fits && stop < end && (*stop == ',' || *stop == ']');
+    if (!is_plain) return nullptr;
+    type_.dtype == DType::kInt64 ? put(out, value) : put(out, static_cast<int32_t>(value));
+    return stop;
+  }
+
+  template <class T>
+  static void put(std::vector<std::byte>& out, T value) {
+    const size_t size = out.size();
+    out.resize(size + sizeof(T));
+    std::memcpy(out.data() + size, &value, sizeof(T));
   }
 
   void element(std::vector<std::byte>& out, DType dtype) {
@@ -176,7 +239,12 @@ ir::DenseAttr Parser::dense_attribute() {
   const Token start = take();
   const Lexer elements = lexer_;
   const Token content = at('<') ? Lexer(lexer_).next() : token_;
-  skip_balanced();
+  if (at('<') && lexer_.skip_numbers()) {
+    advance();
+    advance();
+  } else {
+    skip_balanced();
+  }
   ir::DenseAttr out = dense_type_of(start);
   const int64_t count = tensor::element_count(out.type);
   std::vector<std::byte> bytes;

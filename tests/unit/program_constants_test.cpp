@@ -34,6 +34,13 @@ TEST(Constants, lists_are_row_major) {
   EXPECT_EQ(values<int32_t>(dense), (std::vector<int32_t>{1, -2, 3, 4, 5, 16}));
 }
 
+TEST(Constants, lists_may_be_spread_over_lines_and_written_in_odd_ways) {
+  const ir::DenseAttr lines = constant("dense<[[1.0, -2.5,\n 0x40400000], [4.0 ,5.0, \n6.25e-1]\n]> : tensor<2x3xf32>");
+  EXPECT_EQ(values<float>(lines), (std::vector<float>{1, -2.5F, 3, 4, 5, 0.625F}));
+  const ir::DenseAttr spaced = constant("dense<[1,2, // one and two\n -3, - 4, 0xF]> : tensor<5xi64>");
+  EXPECT_EQ(values<int64_t>(spaced), (std::vector<int64_t>{1, 2, -3, -4, 15}));
+}
+
 TEST(Constants, one_element_is_a_splat_however_written) {
   const ir::DenseAttr list = constant("dense<[5]> : tensor<1xi8>");
   const ir::DenseAttr plain = constant("dense<5> : tensor<1xi8>");
@@ -122,6 +129,13 @@ TEST(Constants, wrong_ones_are_refused) {
   };
   EXPECT_EQ(message("dense<[1, 2]> : tensor<3xi32>"),
             "program_syntax: line 2, column 33: a list of a constant has 2 elements, but its type is tensor<3xi32>");
+  EXPECT_EQ(message("dense<[1, 2, 3000000000000]> : tensor<3xi32>"),
+            "program_syntax: line 2, column 40: the number 3000000000000 does not fit in i32");
+  EXPECT_EQ(
+      message("dense<[1.0,\n2.0, 3]> : tensor<3xf32>"),
+      "program_syntax: line 3, column 6: expected a number with a point, such as 1.0, or its bits in hex, got '3'");
+  EXPECT_EQ(message("dense<[1, 2]]> : tensor<2xi32>"),
+            "program_syntax: line 2, column 39: expected '>' at the end of a constant, got ']'");
   EXPECT_EQ(message("dense<256> : tensor<ui8>"),
             "program_syntax: line 2, column 33: the number 256 does not fit in ui8");
   EXPECT_EQ(message("dense<-1> : tensor<ui8>"), "program_syntax: line 2, column 34: the number -1 does not fit in ui8");
