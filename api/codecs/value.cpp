@@ -253,6 +253,20 @@ void append_level(std::string& out, const tensor::Dims& dims, size_t dim, Writer
 
 }  // namespace
 
+namespace {
+
+// A dynamic dimension has as many elements as the first list of its depth.
+tensor::TensorType sized_by(const Json& json, tensor::TensorType type, size_t depth) {
+  if (depth == type.dims.size()) return type;
+  const auto size = json.is_array() ? static_cast<int64_t>(json.size()) : 0;
+  if (type.dims[depth] == tensor::kDynamicDim) type.dims[depth] = size;
+  if (size > 0) return sized_by(json.at(0), std::move(type), depth + 1);
+  for (int64_t& dim : type.dims) dim = dim == tensor::kDynamicDim ? 0 : dim;
+  return type;
+}
+
+}  // namespace
+
 std::optional<std::vector<std::byte>> read_nested(const Json& json, const tensor::TensorType& type,
                                                   const std::string& pointer, core::Diagnostics& wrong) {
   Collector collector{type, {}, {}};
@@ -267,9 +281,10 @@ std::optional<DenseValue> read_value(const Json& json, const tensor::TensorType*
       wrong.add(pointer, "expected an object with dtype, shape and data, got " + std::string(json.kind_name()));
       return std::nullopt;
     }
-    auto bytes = read_nested(json, *expected, pointer, wrong);
+    const tensor::TensorType type = sized_by(json, *expected, 0);
+    auto bytes = read_nested(json, type, pointer, wrong);
     if (!bytes) return std::nullopt;
-    return DenseValue{*expected, std::move(*bytes)};
+    return DenseValue{type, std::move(*bytes)};
   }
   ObjectReader reader(json, pointer, wrong);
   const auto dtype_name = reader.string("dtype");

@@ -1,10 +1,10 @@
 // What the server says of itself: the contract, its page, devices, ops, effects.
 #include "api/codecs/json.h"
 #include "api/embedded.h"
+#include "api/routes/ops_document.h"
 #include "api/routes/routes.h"
 #include "service/core/error_codes.h"
 #include "service/effects/effect_kinds.h"
-#include "service/ops/op_def.h"
 
 namespace meshd::api {
 namespace {
@@ -36,18 +36,6 @@ std::string devices_document(Services& services) {
     const int64_t queue = n < stats.device_queue.size() ? stats.device_queue[n] : 0;
     out += (d ? "," : "") + std::string("{\"id\":") + std::to_string(d) +
            ",\"process_index\":0,\"kind\":\"cpu\",\"queue\":" + std::to_string(queue) + "}";
-  }
-  return out + "],\"next\":null}";
-}
-
-std::string ops_document() {
-  std::string out = "{\"items\":[";
-  bool first = true;
-  for (const ops::OpDef& def : ops::all_ops()) {
-    const bool runs = !std::holds_alternative<ops::Unsupported>(def.body);
-    out += (first ? "" : ",") + std::string("{\"name\":") + quote(def.name) + ",\"summary\":" + quote(def.summary) +
-           ",\"supported\":" + (runs ? "true" : "false") + "}";
-    first = false;
   }
   return out + "],\"next\":null}";
 }
@@ -86,6 +74,8 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
              }
              return json(200, out + "],\"next\":null}");
            }),
+      {"GET", "/docs/ops", "getOpsPage", BodyPolicy::kNone, RunOn::kWorker, Access::kOpen,
+       [](Request&) { return html(ops_page()); }},
       open("/openapi.yaml", "getOpenapiYaml",
            [](Request&) { return content(200, "application/yaml", std::string(embedded::openapi_yaml())); }),
       open("/openapi.json", "getOpenapiJson",
@@ -94,7 +84,7 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
        [&services, facts](Request&) { return json(200, info_document(services, facts)); }},
       {"GET", "/v1/devices", "listDevices", BodyPolicy::kNone, RunOn::kReactor, Access::kPrincipal,
        [&services](Request&) { return json(200, devices_document(services)); }},
-      {"GET", "/v1/ops", "listOps", BodyPolicy::kNone, RunOn::kReactor, Access::kPrincipal,
+      {"GET", "/v1/ops", "listOps", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
        [](Request&) { return json(200, ops_document()); }},
       {"GET", "/v1/effects", "listEffectKinds", BodyPolicy::kNone, RunOn::kReactor, Access::kPrincipal,
        [](Request&) { return json(200, effects_document()); }},

@@ -8,6 +8,7 @@
 #include "service/partition/partition.h"
 #include "service/program/inline_calls.h"
 #include "service/program/parse.h"
+#include "service/program/specialise.h"
 #include "service/propagation/propagate.h"
 
 namespace meshd::compile {
@@ -104,8 +105,14 @@ ParsedRef Compiler::parse(const std::string& format, const std::string& text) {
   parsed->format = format;
   parsed->text = text;
   parsed->module = program::parse_stablehlo(parsed->text);
-  parsed->flat = std::make_shared<const ir::Module>(program::inline_calls(*parsed->module));
   const ir::Function& main = parsed->module->main();
+  ir::Module flat = program::inline_calls(*parsed->module);
+  // Where arguments have dynamic dimensions, a run specialises for what it brings.
+  if (program::has_static_arguments(flat) &&
+      (program::has_more_than_plain_ops(flat) || program::has_dynamic_shapes(flat))) {
+    flat = program::specialise(flat);
+  }
+  parsed->flat = std::make_shared<const ir::Module>(std::move(flat));
   for (size_t i = 0; i < main.arguments.size(); ++i) {
     if (!main.arguments[i].is_token) parsed->arguments.push_back(i);
   }

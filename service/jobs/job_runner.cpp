@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "service/compile/specialised.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
 #include "service/jobs/job.h"
@@ -59,6 +60,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
                       {{"/arguments", "expected " + std::to_string(expected) + " entries"}});
   }
   core::Diagnostics wrong;
+  std::vector<tensor::TensorType> types;
   for (size_t i = 0; i < expected; ++i) {
     const tensor::TensorType& type = wanted.program->argument(i).type.tensor;
     tensor::TensorType given;
@@ -69,7 +71,8 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
       given = argument.array->info().type;
       if (argument.slices) given.dims = arrays::slice_dims(*argument.slices);
     }
-    if (given != type) {
+    types.push_back(given);
+    if (!compile::fits(given, type)) {
       wrong.add("/arguments/" + std::to_string(i),
                 "expected tensor<" + tensor::to_string(type) + ">, got tensor<" + tensor::to_string(given) + ">");
     }
@@ -78,7 +81,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
 
   core::SteadyTime start = clock_.steady();
   job->placement = place_job(wanted, engine_.options().device_count);
-  job->lowered = compiler_.lower(wanted.program, job->placement.lower);
+  job->lowered = compiler_.lower(compile::specialised(wanted.program, types), job->placement.lower);
   job->timings.lower_ms = milliseconds_since(start, clock_.steady());
   start = clock_.steady();
   compiler_.bind(job->lowered, job->placement.devices);

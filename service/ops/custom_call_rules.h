@@ -9,6 +9,9 @@ namespace meshd::ops {
 sharding::FactorRule top_k_rule(const OpView& view);
 /// The same, but the dimension that shrinks goes together among operands, and among results not at all.
 sharding::FactorRule approx_top_k_rule(const OpView& view);
+/// The dimension that an approximate top k reduces: written in the configuration, else the one that the results have
+/// less of, else the last.
+size_t approx_reduced_dim(const OpView& view);
 /// Eigh: batch dimensions, and both matrix dimensions to the vectors, the last one also to the values.
 sharding::FactorRule eigh_rule(const OpView& view);
 /// Qr: batch dimensions, and both matrix dimensions to the first result.

@@ -9,6 +9,7 @@
 #include "service/ops/families.h"
 #include "service/ops/pointwise.h"
 #include "service/ops/shape_assertion.h"
+#include "service/ops/top_k.h"
 
 namespace meshd::ops {
 namespace {
@@ -89,18 +90,27 @@ std::vector<CustomCallDef> make_table() {
       scalar("X64SplitHigh", "high halves of 64-bit integers", {.emit = emit_high_half}),
       scalar("X64SplitLow", "low halves of 64-bit integers", {.emit = emit_low_half}),
       scalar("mhlo.erf", "error function", {.op = ScalarOp::kErf}),
-      explained("ApproxTopK", approx_top_k_rule),
+      {.target = "ApproxTopK",
+       .summary = "the first elements in the order of a comparator, always exact here",
+       .rule = approx_top_k_rule,
+       .body = LocalKernel{prepare_approx_top_k}},
       explained("Cholesky", pointwise_rule),
       explained("CompactWyHelper", pointwise_rule),
       explained("Eigh", eigh_rule),
       explained("InvertDiagBlocksLowerTriangular", pointwise_rule),
       explained("InvertDiagBlocksUpperTriangular", pointwise_rule),
-      explained("PartialReduce", approx_top_k_rule),
+      {.target = "PartialReduce",
+       .summary = "the first elements in the order of a comparator, always exact here",
+       .rule = approx_top_k_rule,
+       .body = LocalKernel{prepare_approx_top_k}},
       explained("ProductOfElementaryHouseholderReflectors", householder_rule),
       explained("Qr", qr_rule),
       explained("QrDecompositionBlock", qr_rule),
       explained("_SPMDInternalOp_RotateRight", pointwise_rule),
-      explained("mhlo.topk", top_k_rule),
+      {.target = "mhlo.topk",
+       .summary = "the largest or smallest elements of the last dimension and their indices",
+       .rule = top_k_rule,
+       .body = LocalKernel{prepare_mhlo_top_k}},
   };
   std::sort(table.begin(), table.end(),
             [](const CustomCallDef& a, const CustomCallDef& b) { return a.target < b.target; });

@@ -5,6 +5,7 @@
 #include "service/core/error.h"
 #include "service/ops/checks.h"
 #include "service/ops/custom_calls.h"
+#include "service/ops/expansions.h"
 #include "service/ops/families.h"
 
 namespace meshd::ops {
@@ -17,10 +18,27 @@ struct Table {
 
 Table make_table() {
   Table table;
-  for (const std::span<const OpDef> family :
-       {pointwise_rows(), chlo_pointwise_rows(), map_rows(), structural_rows(), feed_rows(), control_rows(),
-        sharding_rows(), collective_rows(), custom_call_rows(), movement_rows(), dot_rows(), reduce_rows(),
-        gather_scatter_rows(), sort_rows()}) {
+  for (const std::span<const OpDef> family : {pointwise_rows(),
+                                              chlo_pointwise_rows(),
+                                              map_rows(),
+                                              structural_rows(),
+                                              feed_rows(),
+                                              control_rows(),
+                                              sharding_rows(),
+                                              collective_rows(),
+                                              custom_call_rows(),
+                                              movement_rows(),
+                                              dot_rows(),
+                                              reduce_rows(),
+                                              gather_scatter_rows(),
+                                              sort_rows(),
+                                              top_k_rows(),
+                                              random_rows(),
+                                              composed_rows(),
+                                              dynamic_rows(),
+                                              chlo_broadcast_rows(),
+                                              chlo_other_rows(),
+                                              channel_rows()}) {
     table.rows.insert(table.rows.end(), family.begin(), family.end());
   }
   for (const OpDef& def : table.rows) {

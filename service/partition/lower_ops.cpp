@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "service/ops/expansions.h"
 #include "service/partition/factor_choice.h"
 #include "service/partition/identity.h"
 #include "service/partition/lowering.h"
@@ -180,6 +181,16 @@ void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId
     made.attributes =
         def.localize({operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location},
                      {local_operands, local_results, &op.attributes, op.regions, &module_main_, &op.location});
+  }
+  if (ir::find(made.attributes, ops::kResultsApart) != nullptr) {
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      LocalOp one = made;
+      one.results = {made.results[i]};
+      one.attributes.emplace_back(std::string(ops::kOnlyResult),
+                                  ir::Attribute{ir::IntegerAttr{static_cast<int64_t>(i), "i64"}});
+      builder_.append(std::move(one));
+    }
+    return;
   }
   builder_.append(std::move(made));
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "service/core/error.h"
+#include "service/ops/top_k.h"
 #include "service/program/call_graph.h"
 #include "service/program/limits.h"
 
@@ -47,6 +48,15 @@ class Measure {
   int64_t max_ops_;
   std::unordered_map<std::string_view, Extent> extents_;
 };
+
+/// A function of a few ops without regions and calls: what may be copied to every op that names it.
+bool is_short(const ir::Function& function) {
+  constexpr size_t kMostOps = 64;
+  const std::vector<ir::Op>& ops = function.body.ops;
+  return ops.size() <= kMostOps && std::all_of(ops.begin(), ops.end(), [](const ir::Op& op) {
+           return op.regions.empty() && callee_of(op).empty() && op.name != "stablehlo.custom_call";
+         });
+}
 
 /// Where a copy stands: the calls that lead to it.
 struct Frame {
@@ -116,8 +126,28 @@ class Inliner {
         arguments(source, region, map, nested);
         ops(source, region.ops, map, nested, frame);
       }
+      attach_called(op, copy, frame);
       for (const ir::ValueId id : op.results) copy.results.push_back(fresh(source, id, map));
       to.ops.push_back(std::move(copy));
+    }
+  }
+
+  /// A comparator that a custom call names becomes its region, so that the op is whole by itself.
+  void attach_called(const ir::Op& op, ir::Op& copy, const Frame& frame) {
+    if (!ops::takes_comparator(ir::string_or(op.attributes, "call_target_name", ""))) return;
+    const ir::Attribute* called = ir::find(op.attributes, "called_computations");
+    const auto* list = called == nullptr ? nullptr : called->as<ir::ArrayAttr>();
+    if (list == nullptr) return;
+    for (const ir::Attribute& each : list->values) {
+      const auto* symbol = each.as<ir::SymbolAttr>();
+      const auto found = symbol == nullptr ? functions_.end() : functions_.find(symbol->name);
+      if (found == functions_.end()) continue;
+      const ir::Function& callee = *found->second;
+      if (!is_short(callee)) continue;
+      std::vector<ir::ValueId> inner(callee.values.size(), ir::kNoValue);
+      ir::Region& region = copy.regions.emplace_back();
+      arguments(callee, callee.body, inner, region);
+      ops(callee, callee.body.ops, inner, region, frame);
     }
   }
 

@@ -149,6 +149,7 @@ class Parser {
   void pretty_composite(OpDraft& draft);
   void pretty_while(OpDraft& draft);
   void pretty_reduce(OpDraft& draft);
+  void pretty_scan(OpDraft& draft);
   void pretty_sharding_constraint(OpDraft& draft);
   void pretty_sdy_collective(OpDraft& draft);
   void pretty_sharding_group(OpDraft& draft);

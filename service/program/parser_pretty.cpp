@@ -112,6 +112,8 @@ void Parser::pretty_op(OpDraft& draft) {
       {"stablehlo.slice", &Parser::pretty_slice},
       {"stablehlo.get_tuple_element", &Parser::pretty_get_tuple_element},
       {"stablehlo.convolution", &Parser::pretty_convolution},
+      {"stablehlo.dynamic_conv", &Parser::pretty_convolution},
+      {"chlo.scan", &Parser::pretty_scan},
       {"chlo.top_k", &Parser::pretty_top_k},
       {"stablehlo.composite", &Parser::pretty_composite},
       {"stablehlo.while", &Parser::pretty_while},

@@ -92,6 +92,22 @@ void Parser::pretty_reduce(OpDraft& draft) {
   op.regions.push_back(region(left));
 }
 
+void Parser::pretty_scan(OpDraft& draft) {
+  // chlo.scan(%inputs) inits(%starts) dimension=0 attributes {...} { ^bb0(...): ... } : types
+  ir::Op& op = draft.op;
+  op.operands = operands_in_parentheses();
+  expect_word("inits", "before the start values of 'chlo.scan'");
+  const std::vector<ir::ValueId> starts = operands_in_parentheses();
+  op.operands.insert(op.operands.end(), starts.begin(), starts.end());
+  expect_key("dimension");
+  op.attributes.emplace_back("dimension", ir::Attribute{ir::IntegerAttr{signed_integer("a dimension"), "i64"}});
+  if (accept("attributes")) {
+    for (auto& entry : attribute_dict()) op.attributes.push_back(std::move(entry));
+  }
+  op.regions.push_back(region({}));
+  types_behind_colon(draft);
+}
+
 void Parser::pretty_sharding_constraint(OpDraft& draft) {
   draft.op.operands.push_back(value_use());
   draft.op.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, false}});

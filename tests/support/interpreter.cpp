@@ -9,6 +9,8 @@
 
 #include "service/core/error.h"
 #include "service/ops/op_def.h"
+#include "service/program/inline_calls.h"
+#include "service/program/specialise.h"
 
 namespace meshd::test {
 namespace {
@@ -180,6 +182,12 @@ class Interpreter {
 }  // namespace
 
 std::vector<Value> interpret(const ir::Module& module, std::vector<Value> arguments) {
+  // Ops that other ops say are interpreted as those.
+  const ir::Module flat = program::inline_calls(module);
+  if (program::has_more_than_plain_ops(flat)) {
+    const ir::Module plain = program::specialise(flat);
+    return Interpreter(plain).call(plain.main(), std::move(arguments));
+  }
   return Interpreter(module).call(module.main(), std::move(arguments));
 }
 

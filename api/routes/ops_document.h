@@ -1,0 +1,13 @@
+// The list of ops as JSON and as a page, both made from the table.
+#pragma once
+
+#include <string>
+
+namespace meshd::api {
+
+/// {"items": [...], "next": null}. The first call makes it, which takes some hundred milliseconds; later ones have it.
+const std::string& ops_document();
+/// The same for readers.
+const std::string& ops_page();
+
+}  // namespace meshd::api

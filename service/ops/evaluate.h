@@ -1,0 +1,33 @@
+// Running one op on small values before the program runs: what sizes are computed from (exported programs with dynamic
+// dimensions). The same rows that run later run here, so there is no second arithmetic.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "service/ops/op_def.h"
+
+namespace meshd::ops {
+
+/// Row-major bytes of a whole tensor.
+using SmallValue = std::shared_ptr<const std::vector<std::byte>>;
+
+/// Values of more elements are not followed.
+inline constexpr int64_t kMostSmallElements = 256;
+
+/// True for an op that looks at its operands' shapes alone: it can be evaluated though their values are not known.
+bool reads_shapes_only(const OpDef& def);
+
+/// Results of an op on known operands: pointwise ops, kernels of one shard without regions, constants. Types in `view`
+/// are static. Nothing where the op is of another kind or a tensor is too large. A shape assertion that does not hold
+/// throws invalid_argument.
+std::optional<std::vector<SmallValue>> evaluate_small(const OpDef& def, const OpView& view,
+                                                      std::span<const SmallValue> operands);
+
+/// Elements of an integer or boolean tensor as int64.
+std::vector<int64_t> integers_of(const ir::Type& type, const std::vector<std::byte>& bytes);
+
+}  // namespace meshd::ops

@@ -1,0 +1,18 @@
+// The largest elements of a dimension: chlo.top_k, and the custom calls that say the same.
+#pragma once
+
+#include "service/ops/op_def.h"
+
+namespace meshd::ops {
+
+/// @mhlo.topk: as chlo.top_k, but `k` and `largest` stand in the dictionary mhlo.attributes.
+PreparedKernel prepare_mhlo_top_k(const OpView& local);
+
+/// @ApproxTopK and @PartialReduce where they are exact, which they always may be: inputs sorted by the called
+/// comparator along the reduced dimension, then as many of the first as the results have. The comparator is region 0.
+PreparedKernel prepare_approx_top_k(const OpView& local);
+
+/// Targets of custom calls whose called computation becomes region 0 when calls are inlined.
+bool takes_comparator(std::string_view target);
+
+}  // namespace meshd::ops

@@ -1,0 +1,10 @@
+// rng_bit_generator_bytes: the low bits of 32, scalar shapes too
+// argument {"dtype": "uint64", "shape": [2], "data": ["81985529216486895", "18446744073709551613"]}
+// result {"value": {"dtype": "uint64", "shape": [2], "data": ["81985529216486895", "18446744073709551614"]}, "compare": {"exact": true}}
+// result {"value": {"dtype": "uint8", "shape": [], "data": 95}, "compare": {"exact": true}}
+module @jit_bits {
+  func.func public @main(%arg0: tensor<2xui64>) -> (tensor<2xui64>, tensor<ui8>) {
+    %output_state, %output = stablehlo.rng_bit_generator %arg0, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<ui8>)
+    return %output_state, %output : tensor<2xui64>, tensor<ui8>
+  }
+}
