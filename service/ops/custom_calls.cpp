@@ -145,6 +145,7 @@ std::vector<OpDef> make_rows() {
 }
 )",
        .signature = {.operand_max = -1,
+                     .region_count = -1,
                      .attributes = {{"call_target_name", true, "what is called"},
                                     {"has_side_effect", false, "whether it must happen though nobody uses its results"},
                                     {"backend_config", false, "what the target wants to know"},

@@ -1,9 +1,12 @@
 #include "service/ops/top_k.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <string>
 
+#include "service/core/checked_math.h"
 #include "service/kernels/sort.h"
 #include "service/kernels/top_k.h"
 #include "service/ops/checks.h"
@@ -61,6 +64,89 @@ PreparedKernel prepare_chlo_top_k(const OpView& local) {
   return prepare(local, ir::int_or(attributes_of(local), "k", 0), true);
 }
 
+/// The first elements of lines in the order of a comparator. XLA does not sort these stably but with std::sort, which
+/// decides the order of equal elements; so does this. Lines with elements that have no order (NaN beside numbers) are
+/// sorted stably, for which every comparator will do.
+class FirstOfLines {
+ public:
+  FirstOfLines(kernels::SortSpec line, int64_t outer, int64_t inner, int64_t wanted)
+      : outer_(outer), inner_(inner), length_(line.length), wanted_(wanted) {
+    for (const tensor::DType dtype : line.dtypes) sizes_.push_back(tensor::size_bytes(dtype));
+    const auto keys = kernels::recognise_comparator(line.comparator);
+    if (keys && keys->size() == 1) key_ = keys->front();
+    for (const int64_t size : sizes_) line_bytes_ += 2 * core::round_up(length_ * size, 64);
+    stable_ = std::make_shared<const kernels::Sort>(std::move(line));
+  }
+
+  [[nodiscard]] int64_t unit_count() const { return length_ == 0 ? 0 : core::ceil_div(outer_ * inner_, per_unit()); }
+  /// Each operand's line as it comes and as it goes, then what sorting it takes.
+  [[nodiscard]] int64_t scratch_bytes() const { return line_bytes_ + stable_->scratch_bytes(); }
+
+  void run(const KernelCall& call) const {
+    std::vector<uint64_t> keys(static_cast<size_t>(length_));
+    std::vector<int64_t> order(static_cast<size_t>(length_));
+    const int64_t stop = std::min(outer_ * inner_, call.end * per_unit());
+    for (int64_t line = call.begin * per_unit(); line < stop; ++line) {
+      std::vector<const std::byte*> from;
+      std::vector<std::byte*> to;
+      std::byte* scratch = call.scratch;
+      for (size_t k = 0; k < sizes_.size(); ++k) {
+        const int64_t bytes = core::round_up(length_ * sizes_[k], 64);
+        copy(scratch, sizes_[k], call.operands[k] + first(line, length_) * sizes_[k], inner_ * sizes_[k], length_,
+             sizes_[k]);
+        from.push_back(scratch);
+        to.push_back(scratch + bytes);
+        scratch += 2 * bytes;
+      }
+      if (by_keys(from, keys, order)) {
+        for (size_t k = 0; k < sizes_.size(); ++k) {
+          for (int64_t i = 0; i < wanted_; ++i) {
+            std::memcpy(to[k] + i * sizes_[k], from[k] + order[static_cast<size_t>(i)] * sizes_[k],
+                        static_cast<size_t>(sizes_[k]));
+          }
+        }
+      } else {
+        stable_->run(from.data(), to.data(), scratch, 0, stable_->unit_count());
+      }
+      for (size_t k = 0; k < sizes_.size(); ++k) {
+        copy(call.results[k] + first(line, wanted_) * sizes_[k], inner_ * sizes_[k], to[k], sizes_[k], wanted_,
+             sizes_[k]);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] int64_t per_unit() const { return std::max<int64_t>(1, (16 << 10) / length_); }
+  /// Number of a line's first element where lines are `length` long.
+  [[nodiscard]] int64_t first(int64_t line, int64_t length) const {
+    return line / inner_ * length * inner_ + line % inner_;
+  }
+  static void copy(std::byte* to, int64_t to_step, const std::byte* from, int64_t from_step, int64_t count,
+                   int64_t size) {
+    for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, static_cast<size_t>(size));
+  }
+  bool by_keys(const std::vector<const std::byte*>& from, std::vector<uint64_t>& keys,
+               std::vector<int64_t>& order) const {
+    if (!key_) return false;
+    const kernels::KeyFacts facts =
+        kernels::build_keys(*key_, from[static_cast<size_t>(key_->operand)], length_, keys.data());
+    if (facts.has_nan && key_->nan_has_no_place) return false;
+    std::iota(order.begin(), order.end(), int64_t{0});
+    std::sort(order.begin(), order.end(),
+              [&keys](int64_t a, int64_t b) { return keys[static_cast<size_t>(a)] < keys[static_cast<size_t>(b)]; });
+    return true;
+  }
+
+  int64_t outer_;
+  int64_t inner_;
+  int64_t length_;
+  int64_t wanted_;
+  std::vector<int64_t> sizes_;
+  int64_t line_bytes_ = 0;
+  std::optional<kernels::SortKey> key_;
+  std::shared_ptr<const kernels::Sort> stable_;
+};
+
 std::vector<OpDef> make_rows() {
   std::vector<OpDef> rows;
   rows.push_back(
@@ -101,46 +187,25 @@ PreparedKernel prepare_approx_top_k(const OpView& local) {
     reject(local, "approximate top k: result " + ir::to_string(local.results[0]) + " is not a part of " +
                       operand_text(local, 0));
   }
-  kernels::SortSpec spec;
-  spec.length = in[dim];
+  kernels::SortSpec line;
+  line.length = in[dim];
+  int64_t outer = 1;
+  int64_t inner = 1;
   for (size_t d = 0; d < in.size(); ++d) {
-    if (d < dim) spec.outer *= in[d];
-    if (d > dim) spec.inner *= in[d];
+    if (d < dim) outer *= in[d];
+    if (d > dim) inner *= in[d];
   }
   PreparedKernel kernel;
-  struct Part {
-    int64_t from_row = 0;  ///< bytes from one index of the outer dimensions to the next, sorted
-    int64_t to_row = 0;    ///< the same, of the result
-  };
-  std::vector<Part> parts;
-  std::vector<int64_t> sorted_at;  // where each sorted operand lies in scratch
-  int64_t sorted_bytes = 0;
   for (size_t i = 0; i < count; ++i) {
-    const tensor::DType dtype = local.operands[i].dtype();
-    spec.dtypes.push_back(dtype);
-    const int64_t line = spec.inner * tensor::size_bytes(dtype);
-    parts.push_back({in[dim] * line, out[dim] * line});
-    sorted_at.push_back(sorted_bytes);
-    sorted_bytes += core::round_up(tensor::byte_count(local.operands[i].tensor), 64);
+    line.dtypes.push_back(local.operands[i].dtype());
     kernel.bytes += 2.0 * static_cast<double>(tensor::byte_count(local.operands[i].tensor));
   }
-  spec.comparator = compile_scalar_region(*local.function, local.regions[0]);
+  line.comparator = compile_scalar_region(*local.function, local.regions[0]);
+  auto lines = std::make_shared<const FirstOfLines>(std::move(line), outer, inner, out[dim]);
   kernel.flops = static_cast<double>(tensor::element_count(in)) * 20;
-  const int64_t outer = spec.outer;
-  auto sort = std::make_shared<const kernels::Sort>(std::move(spec));
-  kernel.scratch_bytes = sorted_bytes + sort->scratch_bytes();
-  // One unit: a line is sorted into scratch, which belongs to a call.
-  kernel.run = [=](const KernelCall& call) {
-    std::vector<std::byte*> sorted;
-    for (const int64_t at : sorted_at) sorted.push_back(call.scratch + at);
-    sort->run(call.operands, sorted.data(), call.scratch + sorted_bytes, 0, sort->unit_count());
-    for (size_t i = 0; i < parts.size(); ++i) {
-      for (int64_t row = 0; row < outer; ++row) {
-        std::memcpy(call.results[i] + row * parts[i].to_row, sorted[i] + row * parts[i].from_row,
-                    static_cast<size_t>(parts[i].to_row));
-      }
-    }
-  };
+  kernel.unit_count = lines->unit_count();
+  kernel.scratch_bytes = lines->scratch_bytes();
+  kernel.run = [lines](const KernelCall& call) { lines->run(call); };
   return kernel;
 }
 

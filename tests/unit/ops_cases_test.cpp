@@ -94,7 +94,8 @@ TEST_P(OpExample, is_a_program_that_runs) {
 
 INSTANTIATE_TEST_SUITE_P(Ops, OpExample, testing::ValuesIn(row_names()), [](const auto& row) {
   std::string name = row.param;
-  std::replace(name.begin(), name.end(), '.', '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '.' || c == '-'; }, '_');
   return name;
 });
 
