@@ -31,6 +31,14 @@ std::span<const OpDef> movement_rows();
 std::span<const OpDef> dot_rows();
 /// reduce.
 std::span<const OpDef> reduce_rows();
+/// reduce_window.
+std::span<const OpDef> reduce_window_rows();
+/// select_and_scatter.
+std::span<const OpDef> select_and_scatter_rows();
+/// convolution.
+std::span<const OpDef> convolution_rows();
+/// batch_norm_training, batch_norm_inference, batch_norm_grad.
+std::span<const OpDef> batch_norm_rows();
 /// gather, scatter.
 std::span<const OpDef> gather_scatter_rows();
 /// sort.

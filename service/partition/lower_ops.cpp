@@ -2,6 +2,7 @@
 #include <variant>
 
 #include "service/ops/expansions.h"
+#include "service/ops/whole_factors.h"
 #include "service/partition/factor_choice.h"
 #include "service/partition/identity.h"
 #include "service/partition/lowering.h"
@@ -52,7 +53,8 @@ void Lowering::lower_generator(const ir::Op& op, const ops::OpDef& def, const Sc
   define(id, value);
 }
 
-std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& def, const sharding::FactorRule& rule,
+std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
+                                          const sharding::FactorRule& rule,
                                           std::optional<kernels::ScalarOp> combine) const {
   // A reduction is cut only where partial results can be put together: a known op whose start values are its identity.
   bool may_reduce = combine.has_value() && def.combine != nullptr;
@@ -73,7 +75,7 @@ std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& de
     const bool one_sided = in_operands ? !in_results : !def.new_dims_may_be_cut;
     uncut[f] = kind == sharding::FactorKind::kNeedReplication || kind == sharding::FactorKind::kPermutation ||
                (kind == sharding::FactorKind::kReduction && !may_reduce) ||
-               (kind == sharding::FactorKind::kPassThrough && one_sided);
+               (kind == sharding::FactorKind::kPassThrough && one_sided) || ops::keeps_whole(def, view, rule, f);
   }
   return uncut;
 }
@@ -96,7 +98,7 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   }
 
   const auto combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
-  const std::vector<bool> uncut = uncut_factors(op, def, *rule, combine);
+  const std::vector<bool> uncut = uncut_factors(op, def, view, *rule, combine);
   std::vector<Seat> seats;
   for (size_t i = 0; i < op.operands.size(); ++i)
     seats.push_back({operand_types[i].dims(), builder_.placed(local(op.operands[i]))});

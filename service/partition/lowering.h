@@ -33,8 +33,8 @@ class Lowering {
   void lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
   void lower_generator(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
   void lower_constant(const ir::Op& op, const Scope& scope);
-  std::vector<bool> uncut_factors(const ir::Op& op, const ops::OpDef& def, const sharding::FactorRule& rule,
-                                  std::optional<kernels::ScalarOp> combine) const;
+  std::vector<bool> uncut_factors(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
+                                  const sharding::FactorRule& rule, std::optional<kernels::ScalarOp> combine) const;
   void emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
             const std::vector<Placed>& result_places, sharding::AtomMask partial,
             std::optional<kernels::ScalarOp> combine, const Scope& scope);

@@ -1,0 +1,47 @@
+// Normalisation of features: by given mean and variance, by those of the batch, and its gradient. Everything is worked
+// out in double and rounded once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "service/kernels/scalar_op.h"
+#include "service/tensor/dtype.h"
+
+namespace meshd::kernels {
+
+enum class BatchNormKind : uint8_t { kTraining, kInference, kGrad };
+
+/// Arrays are (outer, features, inner), row-major; the others have an element for each feature. Immutable; run() may be
+/// called by several threads on disjoint ranges of units.
+class BatchNorm {
+ public:
+  struct Sizes {
+    int64_t outer = 1;
+    int64_t features = 1;
+    int64_t inner = 1;
+  };
+  /// Throws unsupported_dtype where `dtype` is no float.
+  BatchNorm(BatchNormKind kind, const Sizes& sizes, double epsilon, tensor::DType dtype);
+
+  [[nodiscard]] int64_t unit_count() const;
+  [[nodiscard]] int64_t scratch_bytes() const;
+  /// kTraining: operand, scale, offset -> output, mean, variance. kInference: operand, scale, offset, mean, variance ->
+  /// output. kGrad: operand, scale, mean, variance, gradient -> gradients of operand, scale, offset.
+  void run(const std::byte* const* operands, std::byte* const* results, int64_t begin, int64_t end,
+           std::byte* scratch) const;
+
+ private:
+  class Unit;
+
+  BatchNormKind kind_;
+  Sizes sizes_;
+  double epsilon_;
+  int64_t elem_;
+  int64_t block_ = 1;  ///< features in a unit
+  int64_t tile_ = 1;   ///< elements of a row at once
+  ScalarKernel widen_;
+  ScalarKernel narrow_;
+};
+
+}  // namespace meshd::kernels

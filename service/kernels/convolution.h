@@ -1,0 +1,91 @@
+// Convolutions of any rank, layout and element type. What oneDNN has (f32 forward, by data and by weights, up to three
+// spatial dimensions) goes there, one thread a call; the rest becomes columns of patches times the kernel, a product of
+// matrices. Layouts are strides: nothing is transposed that the chosen way can read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "service/tensor/dtype.h"
+#include "service/tensor/shape.h"
+
+namespace meshd::kernels {
+
+/// One spatial dimension: out[y] = sum over k of lhs[(y * stride + k * rhs_dilation - pad_low) / lhs_dilation] *
+/// rhs[k], where the division has no rest and the place exists. With is_reversed, rhs[kernel - 1 - k].
+struct ConvolutionDim {
+  int64_t in = 1;
+  int64_t kernel = 1;
+  int64_t out = 1;
+  int64_t stride = 1;
+  int64_t pad_low = 0;  ///< may be negative
+  int64_t lhs_dilation = 1;
+  int64_t rhs_dilation = 1;
+  bool is_reversed = false;
+};
+
+/// Where elements of an operand stand, in elements.
+struct ConvolutionStrides {
+  int64_t group = 0;
+  int64_t major = 0;  ///< batch; of rhs the output feature
+  int64_t minor = 0;  ///< feature; of rhs the input feature
+  tensor::Dims spatial;
+};
+
+struct ConvolutionSpec {
+  int64_t groups = 1;  ///< feature groups or batch groups; the sizes below are those of one
+  int64_t batch = 1;
+  int64_t in_features = 1;
+  int64_t out_features = 1;
+  std::vector<ConvolutionDim> dims;
+  ConvolutionStrides lhs;
+  ConvolutionStrides rhs;
+  ConvolutionStrides out;
+  tensor::DType lhs_dtype = tensor::DType::kFloat32;
+  tensor::DType rhs_dtype = tensor::DType::kFloat32;
+  tensor::DType out_dtype = tensor::DType::kFloat32;
+};
+
+/// A convolution made ready. Immutable; run() may be called by several threads on disjoint ranges of units. Floats of
+/// up to 32 bits are multiplied and summed in f32, integers wrap around, sums of booleans are "or".
+class Convolution {
+ public:
+  /// Throws unsupported_dtype when the types cannot be multiplied.
+  explicit Convolution(const ConvolutionSpec& spec);
+
+  [[nodiscard]] int64_t unit_count() const { return unit_count_; }
+  [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
+  [[nodiscard]] double flops() const { return flops_; }
+  /// Whose loops run: "oneDNN forward", "oneDNN by data", "oneDNN by weights", "columns". For tests and benchmarks.
+  [[nodiscard]] const char* way() const;
+  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end,
+           std::byte* scratch) const;
+
+  /// One way of doing it.
+  struct Plan {
+    int64_t unit_count = 1;
+    int64_t scratch_bytes = 0;
+    const char* way = "";
+    virtual ~Plan() = default;
+    virtual void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end,
+                     std::byte* scratch) const = 0;
+  };
+
+ private:
+  std::shared_ptr<const Plan> plan_;
+  int64_t unit_count_ = 0;
+  int64_t scratch_bytes_ = 0;
+  double flops_ = 0;
+};
+
+/// The type that operands of these types are multiplied in.
+tensor::DType convolution_type(tensor::DType lhs, tensor::DType rhs, tensor::DType out);
+
+/// Null where oneDNN has nothing for this, or is slower than columns.
+std::shared_ptr<const Convolution::Plan> plan_convolution_onednn(const ConvolutionSpec& spec);
+/// Takes everything.
+std::shared_ptr<const Convolution::Plan> plan_convolution_columns(const ConvolutionSpec& spec);
+
+}  // namespace meshd::kernels

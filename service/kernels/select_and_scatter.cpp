@@ -1,0 +1,252 @@
+#include "service/kernels/select_and_scatter.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "service/core/checked_math.h"
+#include "service/core/error.h"
+#include "service/kernels/lane_loop.h"
+#include "service/kernels/movement.h"
+#include "service/tensor/shape.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::Dims;
+
+constexpr int64_t kLanes = 256;     ///< lanes side by side, at most
+constexpr int64_t kFewLanes = 128;  ///< wanted where the dimensions before the windows must give them
+constexpr int64_t kNobody = -1;     ///< offset that no lane of a window has chosen
+
+/// Lanes whose choice is `wanted`, packed: their numbers.
+int64_t lanes_that_chose(const int32_t* choices, int64_t count, int32_t wanted, int32_t* lanes) {
+  int64_t found = 0;
+  for (int64_t lane = 0; lane < count; ++lane) {
+    lanes[found] = static_cast<int32_t>(lane);
+    found += choices[lane] == wanted ? 1 : 0;
+  }
+  return found;
+}
+
+template <typename Word>
+void choose_words(const bool* keeps, const std::byte* next, std::byte* kept, int32_t* choices, int32_t offset,
+                  int64_t count) {
+  for (int64_t lane = 0; lane < count; ++lane) {
+    if (keeps[lane]) continue;
+    std::memcpy(kept + lane * static_cast<int64_t>(sizeof(Word)), next + lane * static_cast<int64_t>(sizeof(Word)),
+                sizeof(Word));
+    choices[lane] = offset;
+  }
+}
+struct Word16 {
+  std::byte bytes[16];
+};
+
+void choose(const bool* keeps, const std::byte* next, std::byte* kept, int32_t* choices, int32_t offset, int64_t count,
+            int64_t elem) {
+  const auto run = elem == 1   ? choose_words<uint8_t>
+                   : elem == 2 ? choose_words<uint16_t>
+                   : elem == 4 ? choose_words<uint32_t>
+                   : elem == 8 ? choose_words<uint64_t>
+                               : choose_words<Word16>;
+  run(keeps, next, kept, choices, offset, count);
+}
+
+}  // namespace
+
+SelectAndScatter::SelectAndScatter(TileProgram select, std::shared_ptr<const Monoid> scatter, tensor::DType dtype,
+                                   const std::vector<WindowDim>& dims)
+    : select_(std::move(select)), layout_(select_), scatter_(std::move(scatter)), elem_(tensor::size_bytes(dtype)) {
+  size_t first = 0;
+  while (first < dims.size() && dims[first].is_trivial()) lead_ *= dims[first++].size;
+  size_t last = dims.size();
+  while (last > first && dims[last - 1].is_trivial()) inner_ *= dims[--last].size;
+  dims_.assign(dims.begin() + static_cast<int64_t>(first), dims.begin() + static_cast<int64_t>(last));
+  for (const WindowDim& dim : dims_) {
+    window_sizes_.push_back(dim.window);
+    counts_.push_back(dim.output_size());
+    row_count_ *= dim.size;
+    window_count_ *= counts_.back();
+    offset_count_ = core::checked_mul(offset_count_, dim.window);
+  }
+  if (offset_count_ > INT32_MAX)
+    throw core::Error("unsupported_op", "a window of more than 2^31 elements is not supported");
+  if (lead_ * inner_ * row_count_ == 0) return;
+  const bool has_wide_rows = inner_ >= 64;
+  inner_block_ = has_wide_rows ? std::min(inner_, kLanes) : inner_;
+  lead_block_ = has_wide_rows ? 1 : std::clamp<int64_t>(kFewLanes / inner_, 1, lead_);
+  lanes_ = core::round_up(lead_block_ * inner_block_, 64);
+  unit_count_ = core::ceil_div(lead_, lead_block_) * core::ceil_div(inner_, inner_block_);
+  // Operand and result of a block, its sums and which of them have any; source, and what the windows have chosen.
+  scratch_bytes_ =
+      core::checked_mul(lanes_ * row_count_, elem_ + scatter_->result_bytes(0) + scatter_->sum_bytes(0) + 1);
+  scratch_bytes_ =
+      core::checked_add(scratch_bytes_, core::checked_mul(lanes_ * std::max<int64_t>(window_count_, 1), elem_ + 4));
+  flops_ = static_cast<double>(lead_) * static_cast<double>(inner_) * static_cast<double>(window_count_) *
+           static_cast<double>(offset_count_ * static_cast<int64_t>(select_.instructions.size() + 1));
+}
+
+/// One block of lanes, through all windows. One thread.
+class SelectAndScatter::Unit {
+ public:
+  Unit(const SelectAndScatter& op, const SelectAndScatterCall& call)
+      : op_(op), call_(call), scratch_(op.select_, op.layout_, kLanes), worker_(*op.scatter_) {
+    std::byte* place = call.scratch;
+    const auto array = [&place](int64_t bytes) { return std::exchange(place, place + bytes); };
+    operand_ = array(op.lanes_ * op.row_count_ * op.elem_);
+    result_ = array(op.lanes_ * op.row_count_ * op.scatter_->result_bytes(0));
+    sums_ = array(op.lanes_ * op.row_count_ * op.scatter_->sum_bytes(0));
+    source_ = array(op.lanes_ * op.window_count_ * op.elem_);
+    choices_ = reinterpret_cast<int32_t*>(array(op.lanes_ * op.window_count_ * 4));
+    has_sum_ = reinterpret_cast<bool*>(array(op.lanes_ * op.row_count_));
+    kept_.resize(static_cast<size_t>(kLanes * op.elem_));
+    keeps_ = std::make_unique<bool[]>(static_cast<size_t>(kLanes));
+    chosen_.resize(static_cast<size_t>(kLanes) + 1);
+    const auto sum_bytes = static_cast<size_t>(kLanes * op.scatter_->sum_bytes(0));
+    packed_source_.resize(static_cast<size_t>(kLanes * op.elem_));
+    packed_sums_.resize(sum_bytes);
+    packed_loaded_.resize(sum_bytes);
+  }
+
+  void run(int64_t lead, int64_t lead_count, int64_t inner, int64_t inner_count) {
+    lanes_ = lead_count * inner_count;
+    const Dims dense = {lanes_, inner_count, 1};
+    const auto strides = [&](int64_t rows) { return Dims{op_.inner_, rows * op_.inner_, 1}; };
+    const auto extent = [&](int64_t rows) { return Dims{rows, lead_count, inner_count}; };
+    const auto start = [&](int64_t rows) { return lead * rows * op_.inner_ + inner; };
+    const int64_t rows = op_.row_count_;
+    const int64_t windows = op_.window_count_;
+    StridedCopy(extent(rows), dense, strides(rows), op_.elem_).run(operand_, call_.operand + start(rows) * op_.elem_);
+    StridedCopy(extent(windows), dense, strides(windows), op_.elem_)
+        .run(source_, call_.source + start(windows) * op_.elem_);
+    std::memset(has_sum_, 0, static_cast<size_t>(rows * lanes_));
+    std::memset(sums_, 0, static_cast<size_t>(rows * lanes_ * op_.scatter_->sum_bytes(0)));
+    for_each(op_.counts_, [&](const Dims& window, int64_t number) { select(window, number); });
+    for_each(op_.counts_, [&](const Dims& window, int64_t number) { scatter(window, number); });
+    worker_.finish({call_.init}, {sums_}, {result_}, rows * lanes_);
+    const int64_t bytes = op_.scatter_->result_bytes(0);
+    restore_untouched(rows * lanes_, bytes);
+    StridedCopy(extent(rows), strides(rows), dense, bytes).run(call_.result + start(rows) * bytes, result_);
+  }
+
+ private:
+  template <typename Visit>
+  static void for_each(const std::vector<int64_t>& sizes, Visit&& visit) {
+    if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return;
+    Dims index(sizes.size(), 0);
+    for (int64_t number = 0;; ++number) {
+      visit(index, number);
+      size_t d = sizes.size();
+      while (d > 0 && ++index[d - 1] == sizes[d - 1]) index[--d] = 0;
+      if (d == 0) return;
+    }
+  }
+
+  /// Row of a window's element, or -1 where that is padding.
+  [[nodiscard]] int64_t row_of(const Dims& window, const Dims& offset) const {
+    int64_t row = 0;
+    for (size_t d = 0; d < op_.dims_.size(); ++d) {
+      const WindowDim& dim = op_.dims_[d];
+      const int64_t at = dim.row_at(window[d] * dim.stride + offset[d] - dim.pad_low);
+      if (at < 0) return -1;
+      row = row * dim.size + at;
+    }
+    return row;
+  }
+
+  void select(const Dims& window, int64_t number) {
+    int32_t* const choices = choices_ + number * lanes_;
+    std::fill_n(choices, lanes_, static_cast<int32_t>(kNobody));
+    bool has_any = false;
+    for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
+      const int64_t row = row_of(window, offset);
+      if (row < 0) return;
+      const std::byte* const next = operand_ + row * lanes_ * op_.elem_;
+      if (!has_any) {
+        has_any = true;
+        std::memcpy(kept_.data(), next, static_cast<size_t>(lanes_ * op_.elem_));
+        std::fill_n(choices, lanes_, static_cast<int32_t>(offset_number));
+        return;
+      }
+      scratch_.bind(0, kept_.data());
+      scratch_.bind(1, const_cast<std::byte*>(next));
+      run_tile(op_.select_, scratch_, lanes_);
+      // An argument or a constant that is returned stands in its own register.
+      std::memcpy(keeps_.get(), scratch_.reg(op_.select_.outputs[0]), static_cast<size_t>(lanes_));
+      choose(keeps_.get(), next, kept_.data(), choices, static_cast<int32_t>(offset_number), lanes_, op_.elem_);
+    });
+  }
+
+  void scatter(const Dims& window, int64_t number) {
+    const int32_t* const choices = choices_ + number * lanes_;
+    const std::byte* const source = source_ + number * lanes_ * op_.elem_;
+    for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
+      const int64_t row = row_of(window, offset);
+      if (row < 0) return;
+      const int64_t found = lanes_that_chose(choices, lanes_, static_cast<int32_t>(offset_number), chosen_.data());
+      if (found > 0) add(source, row, found);
+    });
+  }
+
+  /// Adds the chosen lanes of a window's source to the sums of a row.
+  void add(const std::byte* source, int64_t row, int64_t found) {
+    const int64_t bytes = op_.scatter_->sum_bytes(0);
+    std::byte* const sums = sums_ + row * lanes_ * bytes;
+    bool* const has_sum = has_sum_ + row * lanes_;
+    for (int64_t i = 0; i < found; ++i) {
+      const int64_t lane = chosen_[static_cast<size_t>(i)];
+      std::memcpy(packed_source_.data() + i * op_.elem_, source + lane * op_.elem_, static_cast<size_t>(op_.elem_));
+      std::memcpy(packed_sums_.data() + i * bytes, sums + lane * bytes, static_cast<size_t>(bytes));
+    }
+    worker_.load({packed_source_.data()}, {packed_loaded_.data()}, found);
+    worker_.combine({packed_sums_.data()}, {packed_loaded_.data()}, {packed_sums_.data()}, found);
+    for (int64_t i = 0; i < found; ++i) {
+      const int64_t lane = chosen_[static_cast<size_t>(i)];
+      const std::byte* const from = has_sum[lane] ? packed_sums_.data() : packed_loaded_.data();
+      std::memcpy(sums + lane * bytes, from + i * bytes, static_cast<size_t>(bytes));
+      has_sum[lane] = true;
+    }
+  }
+
+  /// Places that nothing came to are the initial value, whatever the body makes of it.
+  void restore_untouched(int64_t count, int64_t bytes) {
+    kept_.resize(std::max<size_t>(kept_.size(), 16));
+    worker_.fill({call_.init}, {kept_.data()}, 1);
+    for (int64_t i = 0; i < count; ++i) {
+      if (!has_sum_[i]) std::memcpy(result_ + i * bytes, kept_.data(), static_cast<size_t>(bytes));
+    }
+  }
+
+  const SelectAndScatter& op_;
+  const SelectAndScatterCall& call_;
+  TileScratch scratch_;
+  Monoid::Worker worker_;
+  int64_t lanes_ = 0;
+  std::byte* operand_ = nullptr;  ///< (rows, lanes)
+  std::byte* result_ = nullptr;
+  std::byte* sums_ = nullptr;
+  std::byte* source_ = nullptr;  ///< (windows, lanes)
+  int32_t* choices_ = nullptr;
+  bool* has_sum_ = nullptr;
+  std::vector<std::byte> kept_;
+  std::unique_ptr<bool[]> keeps_;
+  std::vector<int32_t> chosen_;
+  std::vector<std::byte> packed_source_;
+  std::vector<std::byte> packed_sums_;
+  std::vector<std::byte> packed_loaded_;
+};
+
+void SelectAndScatter::run(const SelectAndScatterCall& call) const {
+  Unit unit(*this, call);
+  const int64_t inners = core::ceil_div(inner_, inner_block_);
+  for (int64_t number = call.begin; number < call.end; ++number) {
+    const int64_t inner = number % inners * inner_block_;
+    const int64_t lead = number / inners * lead_block_;
+    unit.run(lead, std::min(lead_block_, lead_ - lead), inner, std::min(inner_block_, inner_ - inner));
+  }
+}
+
+}  // namespace meshd::kernels

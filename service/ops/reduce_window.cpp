@@ -1,0 +1,151 @@
+// The row of reduce_window: windows of a few arrays combined by any body.
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "service/kernels/window_reduce.h"
+#include "service/ops/checks.h"
+#include "service/ops/families.h"
+#include "service/ops/rule_views.h"
+#include "service/ops/windows.h"
+
+namespace meshd::ops {
+namespace {
+
+using sharding::FactorKind;
+using sharding::FactorRule;
+using sharding::FactorRuleBuilder;
+using tensor::Dims;
+
+/// Operands are N inputs, then N init values.
+size_t input_count(const OpView& view) { return view.operands.size() / 2; }
+
+void expect_operands(const OpView& view) {
+  const size_t count = input_count(view);
+  if (count == 0 || view.operands.size() % 2 != 0) {
+    reject(view, "reduce_window C1: expects as many init values as inputs, and one at least, got " +
+                     std::to_string(view.operands.size()) + " operands");
+  }
+  for (size_t i = 0; i < view.operands.size(); ++i) expect_tensor(view, "reduce_window", i);
+  for (size_t i = 0; i < count; ++i) {
+    if (!compatible_shapes(view.operands[i].dims(), view.operands[0].dims())) {
+      reject(view, "reduce_window C2: inputs must have one shape (input 0 is " + operand_text(view, 0) + ", input " +
+                       std::to_string(i) + " is " + operand_text(view, i) + ")");
+    }
+    const ir::Type& init = view.operands[count + i];
+    if (init.dtype() != view.operands[i].dtype() || init.rank() != 0) {
+      reject(view, "reduce_window C3: init value " + std::to_string(i) +
+                       " must be a scalar of its input's type (input " + operand_text(view, i) + ", init value " +
+                       operand_text(view, count + i) + ")");
+    }
+  }
+}
+
+/// The body takes accumulators, then values, all scalars, and gives the new accumulators.
+std::vector<ir::Type> body_types(const OpView& view) {
+  const size_t count = input_count(view);
+  if (view.regions.size() != 1 || view.function == nullptr) {
+    return {view.operands.begin(), view.operands.begin() + static_cast<int64_t>(count)};
+  }
+  const std::vector<ir::Type> arguments = argument_types(view, view.regions[0]);
+  std::vector<ir::Type> returned = returned_types(view, view.regions[0]);
+  const auto is_scalar = [](const ir::Type& type) { return type.is_tensor() && type.rank() == 0; };
+  bool fits = arguments.size() == 2 * count && returned.size() == count &&
+              std::all_of(arguments.begin(), arguments.end(), is_scalar) &&
+              std::all_of(returned.begin(), returned.end(), is_scalar);
+  for (size_t i = 0; fits && i < count; ++i) {
+    fits = arguments[i].dtype() == returned[i].dtype() && arguments[count + i].dtype() == returned[i].dtype();
+  }
+  if (!fits) {
+    reject(view, "reduce_window C13: the body must take " + std::to_string(count) +
+                     " accumulators and as many values " + "of the types it returns, all scalars, got " +
+                     types_text(arguments) + " -> " + types_text(returned));
+  }
+  return returned;
+}
+
+std::vector<ir::Type> infer_reduce_window(const OpView& view) {
+  expect_operands(view);
+  const std::vector<ir::Type> element_types = body_types(view);
+  const Dims counts = window_counts(view, reduce_window_dims(view));
+  std::vector<ir::Type> results;
+  for (const ir::Type& type : element_types) results.push_back(ir::Type::of({type.dtype(), counts}));
+  return agree(view, "reduce_window C15", std::move(results));
+}
+
+/// A dimension with windows needs its neighbours, even where it keeps its size.
+FactorRule reduce_window_rule(const OpView& view) {
+  const Dims& out = view.results[0].dims();
+  const std::vector<int64_t> window = ir::ints(attributes_of(view), "window_dimensions");
+  FactorRuleBuilder builder = rule_builder(view);
+  for (size_t d = 0; d < out.size(); ++d) {
+    const bool alone = window.at(d) == 1 && out[d] == view.operands[0].dims()[d];
+    builder.everywhere(static_cast<int>(d), out[d], alone ? FactorKind::kPassThrough : FactorKind::kPermutation);
+  }
+  return builder.build();
+}
+
+PreparedKernel prepare_reduce_window(const OpView& local) {
+  const size_t count = input_count(local);
+  std::vector<tensor::DType> elements;
+  PreparedKernel kernel;
+  for (size_t i = 0; i < count; ++i) {
+    elements.push_back(local.operands[i].dtype());
+    kernel.bytes += static_cast<double>(tensor::byte_count(local.operands[i].tensor)) +
+                    static_cast<double>(tensor::byte_count(local.results[i].tensor));
+  }
+  const auto monoid =
+      std::make_shared<const kernels::Monoid>(compile_scalar_region(*local.function, local.regions[0]), elements);
+  const auto windows = std::make_shared<const kernels::WindowReduce>(monoid, reduce_window_dims(local));
+  kernel.unit_count = windows->unit_count();
+  kernel.scratch_bytes = windows->scratch_bytes();
+  kernel.flops = windows->combine_count() * monoid->flops();
+  kernel.run = [windows, count](const KernelCall& call) {
+    windows->run({.inputs = call.operands,
+                  .init = call.operands + count,
+                  .results = call.results,
+                  .begin = call.begin,
+                  .end = call.end,
+                  .scratch = call.scratch});
+  };
+  return kernel;
+}
+
+std::vector<OpDef> make_rows() {
+  std::vector<OpDef> rows;
+  rows.push_back({.name = "stablehlo.reduce_window",
+                  .summary = "elements of windows combined by the body, beginning with the init values",
+                  .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4x6xf32>) -> tensor<2x3xf32> {
+    %cst = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %0 = "stablehlo.reduce_window"(%arg0, %cst) <{window_dimensions = array<i64: 2, 2>, window_strides = array<i64: 2, 2>}> ({
+    ^bb0(%arg1: tensor<f32>, %arg2: tensor<f32>):
+      %1 = stablehlo.maximum %arg1, %arg2 : tensor<f32>
+      stablehlo.return %1 : tensor<f32>
+    }) : (tensor<4x6xf32>, tensor<f32>) -> tensor<2x3xf32>
+    return %0 : tensor<2x3xf32>
+  }
+}
+)",
+                  .signature = {.operand_min = 2,
+                                .operand_max = -1,
+                                .region_count = 1,
+                                .attributes = {{"window_dimensions", true, "size of a window"},
+                                               {"window_strides", false, "from one window to the next"},
+                                               {"base_dilations", false, "elements of the inputs stand so far apart"},
+                                               {"window_dilations", false, "elements of a window stand so far apart"},
+                                               {"padding", false, "places before and behind the inputs"}}},
+                  .infer = infer_reduce_window,
+                  .rule = reduce_window_rule,
+                  .body = LocalKernel{prepare_reduce_window}});
+  return rows;
+}
+
+}  // namespace
+
+std::span<const OpDef> reduce_window_rows() {
+  static const std::vector<OpDef> kRows = make_rows();
+  return kRows;
+}
+
+}  // namespace meshd::ops

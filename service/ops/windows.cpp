@@ -1,0 +1,99 @@
+#include "service/ops/windows.h"
+
+#include <algorithm>
+#include <string>
+
+#include "service/ops/checks.h"
+
+namespace meshd::ops {
+namespace {
+
+using kernels::WindowDim;
+
+std::string labelled(std::string_view op, std::string_view label) { return std::string(op) + " " + std::string(label); }
+
+}  // namespace
+
+std::vector<int64_t> positive_ints(const OpView& view, std::string_view op, std::string_view name, size_t count,
+                                   std::string_view size_label, std::string_view positive_label) {
+  const std::vector<int64_t> values = ir::ints_or(attributes_of(view), name, std::vector<int64_t>(count, 1));
+  if (values.size() != count) {
+    reject(view, labelled(op, size_label) + ": '" + std::string(name) + "' must have " + std::to_string(count) +
+                     " entries, got " + std::to_string(values.size()));
+  }
+  for (const int64_t value : values) {
+    if (value >= 1) continue;
+    reject(view, labelled(op, positive_label) + ": '" + std::string(name) + "' must be positive, got " +
+                     std::to_string(value));
+  }
+  return values;
+}
+
+std::vector<int64_t> padding_pairs(const OpView& view, std::string_view op, size_t count, std::string_view label) {
+  const ir::Attribute* attribute = ir::find(attributes_of(view), "padding");
+  if (attribute == nullptr) return std::vector<int64_t>(2 * count, 0);
+  const auto* dense = attribute->as<ir::DenseAttr>();
+  const tensor::Dims expected = {static_cast<int64_t>(count), 2};
+  const std::vector<int64_t> values = ir::ints(attributes_of(view), "padding");
+  const bool fits = dense != nullptr ? dense->type.dims == expected : values.size() == 2 * count;
+  if (!fits) {
+    reject(view, labelled(op, label) + ": 'padding' must be a low and a high one for each of " + std::to_string(count) +
+                     " dims, got " + std::to_string(values.size()) + " numbers");
+  }
+  return values;
+}
+
+std::vector<WindowDim> window_dims(const OpView& view, const WindowLabels& labels) {
+  const tensor::Dims& shape = view.operands[0].dims();
+  const size_t rank = shape.size();
+  const auto ints_of = [&](std::string_view name, std::string_view size, std::string_view positive) {
+    if (size.empty()) return std::vector<int64_t>(rank, 1);
+    return positive_ints(view, labels.op, name, rank, size, positive);
+  };
+  const std::vector<int64_t> windows = ints_of("window_dimensions", labels.dimensions_size, labels.dimensions_positive);
+  const std::vector<int64_t> strides = ints_of("window_strides", labels.strides_size, labels.strides_positive);
+  const std::vector<int64_t> bases = ints_of("base_dilations", labels.base_size, labels.base_positive);
+  const std::vector<int64_t> dilations = ints_of("window_dilations", labels.dilations_size, labels.dilations_positive);
+  const std::vector<int64_t> padding = padding_pairs(view, labels.op, rank, labels.padding);
+  std::vector<WindowDim> dims;
+  for (size_t d = 0; d < rank; ++d) {
+    dims.push_back({shape[d], windows[d], strides[d], dilations[d], bases[d], padding[2 * d], padding[2 * d + 1]});
+  }
+  return dims;
+}
+
+std::vector<WindowDim> reduce_window_dims(const OpView& view) {
+  return window_dims(view, {.op = "reduce_window",
+                            .dimensions_size = "C4",
+                            .dimensions_positive = "C5",
+                            .strides_size = "C6",
+                            .strides_positive = "C7",
+                            .base_size = "C8",
+                            .base_positive = "C9",
+                            .dilations_size = "C10",
+                            .dilations_positive = "C11",
+                            .padding = "C12"});
+}
+
+std::vector<WindowDim> select_and_scatter_dims(const OpView& view) {
+  return window_dims(view, {.op = "select_and_scatter",
+                            .dimensions_size = "C4",
+                            .dimensions_positive = "C5",
+                            .strides_size = "C6",
+                            .strides_positive = "C7",
+                            .padding = "C8"});
+}
+
+tensor::Dims window_counts(const OpView& view, const std::vector<WindowDim>& dims) {
+  tensor::Dims counts;
+  for (const WindowDim& dim : dims) {
+    try {
+      counts.push_back(dim.size == tensor::kDynamicDim ? tensor::kDynamicDim : dim.output_size());
+    } catch (const core::Error&) {
+      reject(view, "a window's size, dilation or padding does not fit in 63 bits");
+    }
+  }
+  return counts;
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,2 @@
+add_executable(windows_bench EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/windows_bench.cpp)
+target_link_libraries(windows_bench PRIVATE meshd_kernels meshd_options dnnl)

@@ -1,0 +1,269 @@
+// Convolution against its definition, product by product, with random dimension numbers, windows and groups. Values are
+// small integers, so that floats give the same numbers in any order.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <complex>
+#include <map>
+#include <random>
+#include <set>
+
+#include "service/core/error.h"
+#include "service/kernels/convolution.h"
+#include "tests/support/parsed_instance.h"
+#include "tests/support/window_text.h"
+
+namespace meshd::test {
+namespace {
+
+using tensor::Dims;
+using tensor::DType;
+using Cut = Instance::Cut;
+
+struct Spatial {
+  int64_t in = 1, kernel = 1, stride = 1, low = 0, high = 0, lhs_dilation = 1, rhs_dilation = 1;
+  bool is_reversed = false;
+
+  [[nodiscard]] int64_t count() const {
+    const int64_t padded = low + (in == 0 ? 0 : (in - 1) * lhs_dilation + 1) + high;
+    const int64_t span = (kernel - 1) * rhs_dilation + 1;
+    return padded < span ? 0 : (padded - span) / stride + 1;
+  }
+};
+
+/// Letters and numbers of the dimensions of one operand, in a random order: 'b', 'f', 0, 1, ...
+struct Order {
+  std::vector<std::string> names;
+
+  Order(std::mt19937& random, const char* first, const char* second, size_t spatial) {
+    names = {first, second};
+    for (size_t d = 0; d < spatial; ++d) names.push_back(std::to_string(d));
+    std::shuffle(names.begin(), names.end(), random);
+  }
+  [[nodiscard]] std::string text() const {
+    std::string out;
+    for (const std::string& name : names) out += (out.empty() ? "[" : ", ") + name;
+    return out + "]";
+  }
+  /// Sizes or indices by name, in this order.
+  [[nodiscard]] Dims arranged(const std::map<std::string, int64_t>& by_name) const {
+    Dims out;
+    for (const std::string& name : names) out.push_back(by_name.at(name));
+    return out;
+  }
+};
+
+struct Case {
+  std::vector<Spatial> dims;
+  int64_t batch = 1, in_features = 1, out_features = 1, feature_groups = 1, batch_groups = 1;
+  Order lhs, rhs, out;
+
+  explicit Case(std::mt19937& random, size_t spatial)
+      : lhs(random, "b", "f", spatial), rhs(random, "i", "o", spatial), out(random, "b", "f", spatial) {
+    const auto below = [&](uint32_t end) { return static_cast<int64_t>(random() % end); };
+    for (size_t d = 0; d < spatial; ++d) {
+      Spatial dim;
+      dim.in = below(8) + 1;
+      dim.kernel = below(3) == 0 ? below(6) + 1 : below(3) + 1;
+      if (below(2) == 0) dim.stride = below(3) + 1;
+      if (below(2) == 0) dim.low = below(5) - 1;
+      if (below(2) == 0) dim.high = below(5) - 1;
+      if (below(4) == 0) dim.lhs_dilation = below(3) + 1;
+      if (below(3) == 0) dim.rhs_dilation = below(3) + 1;
+      dim.is_reversed = below(4) == 0;
+      if (dim.lhs_dilation > 1 && below(3) != 0) dim.stride = 1;  // as gradients are
+      dims.push_back(dim);
+    }
+    if (below(3) == 0) feature_groups = below(3) + 1;
+    if (feature_groups == 1 && below(3) == 0) batch_groups = below(3) + 1;
+    batch = (below(3) + 1) * batch_groups;
+    in_features = (below(4) == 0 ? below(20) + 1 : below(3) + 1) * feature_groups;
+    out_features = (below(4) == 0 ? below(20) + 1 : below(3) + 1) * feature_groups * batch_groups;
+  }
+
+  [[nodiscard]] Dims lhs_shape() const { return lhs.arranged(named({{"b", batch}, {"f", in_features}}, &Spatial::in)); }
+  [[nodiscard]] Dims rhs_shape() const {
+    return rhs.arranged(named({{"i", in_features / feature_groups}, {"o", out_features}}, &Spatial::kernel));
+  }
+  [[nodiscard]] Dims out_shape() const {
+    std::map<std::string, int64_t> sizes = {{"b", batch / batch_groups}, {"f", out_features}};
+    for (size_t d = 0; d < dims.size(); ++d) sizes[std::to_string(d)] = dims[d].count();
+    return out.arranged(sizes);
+  }
+  [[nodiscard]] std::map<std::string, int64_t> named(std::map<std::string, int64_t> sizes,
+                                                     int64_t Spatial::*field) const {
+    for (size_t d = 0; d < dims.size(); ++d) sizes[std::to_string(d)] = dims[d].*field;
+    return sizes;
+  }
+
+  [[nodiscard]] std::string text(const std::string& in, const std::string& result) const {
+    const auto list = [&](auto value) {
+      std::string text;
+      for (const Spatial& dim : dims) text += (text.empty() ? "" : ", ") + std::string(value(dim));
+      return "[" + text + "]";
+    };
+    const std::string a = tensor_text(lhs_shape(), in);
+    const std::string b = tensor_text(rhs_shape(), in);
+    const std::string c = tensor_text(out_shape(), result);
+    return "module @m {\n  func.func public @main(%arg0: " + a + ", %arg1: " + b + ") -> " + c +
+           " {\n    %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = " + lhs.text() + "x" + rhs.text() + "->" +
+           out.text() + ", window = {stride = " + list([](const Spatial& d) { return std::to_string(d.stride); }) +
+           ", pad = " +
+           list([](const Spatial& d) { return "[" + std::to_string(d.low) + ", " + std::to_string(d.high) + "]"; }) +
+           ", lhs_dilate = " + list([](const Spatial& d) { return std::to_string(d.lhs_dilation); }) +
+           ", rhs_dilate = " + list([](const Spatial& d) { return std::to_string(d.rhs_dilation); }) +
+           ", reverse = " + list([](const Spatial& d) { return d.is_reversed ? "true" : "false"; }) +
+           "} {batch_group_count = " + std::to_string(batch_groups) +
+           " : i64, feature_group_count = " + std::to_string(feature_groups) + " : i64} : (" + a + ", " + b + ") -> " +
+           c + "\n    return %0 : " + c + "\n  }\n}\n";
+  }
+
+  /// The definition.
+  template <typename T>
+  std::vector<T> naive(const std::vector<T>& a, const std::vector<T>& b) const {
+    const Dims shape = out_shape();
+    std::vector<T> result(static_cast<size_t>(tensor::element_count(shape)));
+    Dims taps = {in_features / feature_groups};
+    for (const Spatial& dim : dims) taps.push_back(dim.kernel);
+    for_each_index(shape, [&](const Dims& at) {
+      std::map<std::string, int64_t> to;
+      for (size_t d = 0; d < at.size(); ++d) to[out.names[d]] = at[d];
+      const int64_t group = to["f"] / (out_features / (feature_groups * batch_groups));
+      T sum{};
+      for_each_index(taps, [&](const Dims& tap) {
+        std::map<std::string, int64_t> from = {{"b", to["b"]}, {"f", tap[0]}};
+        std::map<std::string, int64_t> kernel = {{"i", tap[0]}, {"o", to["f"]}};
+        if (feature_groups > 1) from["f"] += group * (in_features / feature_groups);
+        if (batch_groups > 1) from["b"] += group * (batch / batch_groups);
+        for (size_t d = 0; d < dims.size(); ++d) {
+          const std::string name = std::to_string(d);
+          const int64_t place = to[name] * dims[d].stride + tap[d + 1] * dims[d].rhs_dilation - dims[d].low;
+          if (place < 0 || place % dims[d].lhs_dilation != 0 || place / dims[d].lhs_dilation >= dims[d].in) return;
+          from[name] = place / dims[d].lhs_dilation;
+          kernel[name] = dims[d].is_reversed ? dims[d].kernel - 1 - tap[d + 1] : tap[d + 1];
+        }
+        sum += a[static_cast<size_t>(position(lhs_shape(), lhs.arranged(from)))] *
+               b[static_cast<size_t>(position(rhs_shape(), rhs.arranged(kernel)))];
+      });
+      result[static_cast<size_t>(position(shape, at))] = sum;
+    });
+    return result;
+  }
+};
+
+template <typename T>
+std::vector<T> small_values(std::mt19937& random, const Dims& shape) {
+  std::vector<T> out(static_cast<size_t>(tensor::element_count(shape)));
+  for (T& value : out) value = static_cast<T>(static_cast<int>(random() % 9) - 4);
+  return out;
+}
+
+template <typename T>
+void compare(uint32_t seed, DType dtype, const std::string& element, int rounds) {
+  std::mt19937 random(seed);
+  for (int round = 0; round < rounds; ++round) {
+    const Case test(random, static_cast<size_t>(round % 5 == 4 ? random() % 5 : random() % 2 + 1));
+    const std::vector<T> a = small_values<T>(random, test.lhs_shape());
+    const std::vector<T> b = small_values<T>(random, test.rhs_shape());
+    const std::string text = test.text(element, element);
+    const ParsedInstance parsed(text, "stablehlo.convolution");
+    const std::vector<Array> operands = {Array::of(dtype, test.lhs_shape(), a), Array::of(dtype, test.rhs_shape(), b)};
+    const Cut cut = round % 2 == 0 ? Cut::kOneCall : Cut::kBackwards;
+    ASSERT_EQ(parsed.instance.run(operands, cut)[0].template values<T>(), test.naive(a, b)) << text;
+  }
+}
+
+TEST(Convolution, integers_are_the_definitions) { compare<int32_t>(1, DType::kInt32, "i32", 400); }
+TEST(Convolution, floats_are_the_definitions) { compare<float>(2, DType::kFloat32, "f32", 600); }
+TEST(Convolution, doubles_are_the_definitions) { compare<double>(3, DType::kFloat64, "f64", 200); }
+TEST(Convolution, complex_numbers_are_the_definitions) {
+  compare<std::complex<float>>(4, DType::kComplex64, "complex<f32>", 100);
+}
+
+TEST(Convolution, narrow_floats_are_multiplied_in_float) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 60; ++round) {
+    const Case test(random, random() % 2 + 1);
+    const std::vector<float> a = small_values<float>(random, test.lhs_shape());
+    const std::vector<float> b = small_values<float>(random, test.rhs_shape());
+    const auto narrow = [](const std::vector<float>& values) {
+      std::vector<uint16_t> out;
+      for (const float value : values) {
+        uint32_t bits = 0;
+        std::memcpy(&bits, &value, sizeof bits);
+        out.push_back(static_cast<uint16_t>(bits >> 16));  // exact: few digits
+      }
+      return out;
+    };
+    const ParsedInstance parsed(test.text("bf16", "f32"), "stablehlo.convolution");
+    const std::vector<Array> got = parsed.instance.run({Array::of(DType::kBfloat16, test.lhs_shape(), narrow(a)),
+                                                        Array::of(DType::kBfloat16, test.rhs_shape(), narrow(b))});
+    ASSERT_EQ(got[0].values<float>(), test.naive(a, b)) << test.text("bf16", "f32");
+  }
+}
+
+TEST(Convolution, bytes_wrap_in_the_type_of_the_result) {
+  std::mt19937 random(6);
+  for (int round = 0; round < 60; ++round) {
+    const Case test(random, random() % 2 + 1);
+    const std::vector<int8_t> a = small_values<int8_t>(random, test.lhs_shape());
+    const std::vector<int8_t> b = small_values<int8_t>(random, test.rhs_shape());
+    const ParsedInstance parsed(test.text("i8", "i32"), "stablehlo.convolution");
+    const std::vector<Array> got = parsed.instance.run(
+        {Array::of(DType::kInt8, test.lhs_shape(), a), Array::of(DType::kInt8, test.rhs_shape(), b)});
+    const std::vector<int32_t> expected =
+        test.naive(std::vector<int32_t>(a.begin(), a.end()), std::vector<int32_t>(b.begin(), b.end()));
+    ASSERT_EQ(got[0].values<int32_t>(), expected) << test.text("i8", "i32");
+  }
+}
+
+/// Channels last, one group.
+kernels::ConvolutionSpec images(int64_t batch, int64_t in, int64_t out, kernels::ConvolutionDim dim) {
+  kernels::ConvolutionSpec spec;
+  spec.batch = batch;
+  spec.in_features = in;
+  spec.out_features = out;
+  spec.dims = {dim, dim};
+  spec.lhs = {0, dim.in * dim.in * in, 1, {dim.in * in, in}};
+  spec.rhs = {0, 1, out, {dim.kernel * in * out, in * out}};
+  spec.out = {0, dim.out * dim.out * out, 1, {dim.out * out, out}};
+  return spec;
+}
+
+// What JAX makes of a convolution and of its gradients must reach the library's own loops for them.
+TEST(Convolution, gradients_find_their_loops) {
+  const auto way = [](const kernels::ConvolutionSpec& spec) { return std::string(kernels::Convolution(spec).way()); };
+  EXPECT_EQ(way(images(8, 16, 32, {.in = 14, .kernel = 3, .out = 14, .pad_low = 1})), "oneDNN forward");
+  EXPECT_EQ(way(images(8, 32, 16, {.in = 7, .kernel = 3, .out = 14, .pad_low = 2, .lhs_dilation = 2})),
+            "oneDNN by data");
+  EXPECT_EQ(way(images(16, 8, 32, {.in = 14, .kernel = 14, .out = 3, .pad_low = 1})), "oneDNN by weights");
+  EXPECT_EQ(way(images(16, 8, 32, {.in = 14, .kernel = 7, .out = 3, .rhs_dilation = 2})), "oneDNN by weights");
+}
+
+TEST(Convolution, wrong_numbers_are_refused_with_the_rule) {
+  std::mt19937 random(7);
+  const auto refused = [](const std::string& text, const std::string& expected) {
+    try {
+      const ParsedInstance parsed(text, "stablehlo.convolution");
+      ADD_FAILURE() << "accepted " << text;
+    } catch (const core::Error& error) {
+      EXPECT_NE(std::string(error.detail()).find(expected), std::string::npos) << error.detail();
+    }
+  };
+  const auto text = [](const std::string& dims, const std::string& attributes) {
+    return "module @m {\n  func.func public @main(%arg0: tensor<2x6x4xf32>, %arg1: tensor<3x4x6xf32>) -> "
+           "tensor<2x4x6xf32> {\n    %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = " +
+           dims + ", window = {stride = [1]} {" + attributes +
+           "} : (tensor<2x6x4xf32>, tensor<3x4x6xf32>) -> tensor<2x4x6xf32>\n    return %0 : tensor<2x4x6xf32>\n  "
+           "}\n}\n";
+  };
+  const std::string right = "[b, 0, f]x[0, i, o]->[b, 0, f]";
+  refused(text(right, "batch_group_count = 1 : i64, feature_group_count = 3 : i64"), "convolution C11");
+  refused(text(right, "batch_group_count = 4 : i64, feature_group_count = 1 : i64"), "convolution C10");
+  refused(text(right, "batch_group_count = 2 : i64, feature_group_count = 2 : i64"), "convolution C23");
+  refused(text("[b, 0, f]x[i, 0, o]->[b, 0, f]", "batch_group_count = 1 : i64, feature_group_count = 1 : i64"),
+          "convolution C14");
+}
+
+}  // namespace
+}  // namespace meshd::test
