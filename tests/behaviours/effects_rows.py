@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Effects: what a program tells the outside, in which order, and where it may."""
+import signal
+import threading
+import time
+
+from harness import ASYNC, DEVICES, floats, grid, main, mesh, ok, own_server, refused, run, upload
+from programs import LOG, MAXIMAL, SLOW_LOG, call, sum_log, two_on_every_device
+
+A_WHILE = 50000
+PURE = "func.func @main(%a: tensor<i32>) -> tensor<i32> { return %a : tensor<i32> }"
+TWO = ("func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}) {\n"
+       f"  %u = {call([('n', 'tensor<i32>')], token='t', index=0)}\n  {call([('n', 'tensor<i32>')], index=1)}\n"
+       "  return %u : !stablehlo.token\n}")
+
+
+def session(s):
+    return ok(s.ask("POST", "/v1/sessions"), 201)["id"]
+
+
+def job(s, at, program, arguments, name="log", devices=None, headers=None, status=200, kind="log", **more):
+    body = {"program": {"text": program}, "arguments": arguments, "callbacks": {"0": {"effect": kind, "name": name}},
+            "results": {"encoding": "none"}, **more}
+    if devices is not None:
+        body["mesh"] = {"axis_names": ["x"], "devices": devices}
+    return ok(s.ask("POST", f"/v1/sessions/{at}/jobs", body, headers), status)
+
+
+def log(s, at):
+    return ok(s.ask("GET", f"/v1/sessions/{at}/effects?limit=1000"))["items"]
+
+
+def barrier(s, at):
+    return ok(s.ask("POST", f"/v1/sessions/{at}/barrier"))
+
+
+def behaviour_E1_a_program_lists_its_effects(s):
+    store = lambda text: s.ask("POST", "/v1/programs", {"format": "stablehlo", "text": text})[2]
+    assert store(PURE)["effects"] == []
+    listed = ok(s.ask("GET", "/v1/programs/" + store(TWO)["id"]))["effects"]
+    assert [(effect["callback"], effect["ordered"]) for effect in listed] == [(0, True), (1, False)], listed
+    assert [effect["line"] for effect in listed] == [2, 3], "an effect is an instance of an op"
+
+
+def behaviour_E2_effects_fire_though_nobody_uses_their_results(s):
+    text = ("func.func @main(%n: tensor<i32>) -> tensor<i32> {\n"
+            f"  %unused = {call([('n', 'tensor<i32>')], results=['tensor<i32>'])}\n  return %n : tensor<i32>\n}}")
+    answer = run(s, text, [5], callbacks={"0": {"effect": "callback", "name": "ask", "answers": [[{"dtype": "int32", "shape": [], "data": 1}]]}})
+    assert [effect["values"][0]["data"] for effect in answer["effects"]] == [5]
+
+
+def behaviour_E4_tokens_are_hidden_from_callers(s):
+    stored = s.ask("POST", "/v1/programs", {"format": "stablehlo", "text": LOG})[2]
+    assert len(stored["arguments"]) == 1 and len(stored["results"]) == 1
+    answer = run(s, LOG, [3])
+    assert answer["results"][0]["data"] == 3 and len(answer["results"]) == 1 and answer["effects"][0]["values"][0]["data"] == 3
+    bare = LOG.replace(" {jax.token = true}", "")
+    assert run(s, bare, [4])["effects"][0]["values"][0]["data"] == 4, "without the mark, too"
+
+
+def behaviour_E5_tokens_keep_effects_in_program_order(s):
+    lines = [f"  %t{i + 1} = {call([('n', 'tensor<i32>')], token=f't{i}', index=i)}" for i in range(12)]
+    text = ("func.func @main(%t0: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}) {\n"
+            + "\n".join(lines) + "\n  return %t12 : !stablehlo.token\n}")
+    for _ in range(5):
+        assert [effect["name"] for effect in run(s, text, [1])["effects"]] == [f"callback_{i}" for i in range(12)]
+
+
+def behaviour_E6_sessions_have_tokens_of_their_own(s):
+    one, two = session(s), session(s)
+    for n in range(3):
+        job(s, one, LOG, [n])
+    job(s, two, LOG, [9])
+    assert [entry["sequence"] for entry in log(s, one)] == [1, 2, 3] and [entry["sequence"] for entry in log(s, two)] == [1]
+    tokens = lambda at: ok(s.ask("GET", f"/v1/sessions/{at}"))["tokens"]["log"]
+    assert (tokens(one), tokens(two)) == (3, 1)
+
+
+def behaviour_E7_order_holds_over_changing_devices(s):
+    at = session(s)
+    for n in range(8):
+        devices = [n % 7, n % 7 + 1]
+        job(s, at, two_on_every_device(2), [[10 * n, 10 * n + 1]], devices=devices, headers=ASYNC, status=202,
+            callbacks={"0": {"effect": "log", "name": "a"}, "1": {"effect": "log", "name": "b"}})
+    barrier(s, at)
+    entries = log(s, at)
+    assert len(entries) == 32
+    for n in range(8):
+        four = entries[4 * n:4 * n + 4]
+        assert [entry["values"][0]["data"][0] for entry in four] == [10 * n, 10 * n + 1, 20 * n, 20 * n + 2], (n, four)
+
+
+def behaviour_E8_a_slow_effect_does_not_hold_up_another_job(s):
+    """Shown in the order of the session, executed as soon as the devices are free."""
+    at = session(s)
+    slow = job(s, at, SLOW_LOG, [2000000000], devices=[0], headers=ASYNC, status=202, name="slow")["id"]
+    fast = job(s, at, LOG, [1], devices=[1], headers=ASYNC, status=202, name="fast")["id"]
+    deadline = time.time() + 20
+    while time.time() < deadline and ok(s.ask("GET", f"/v1/jobs/{fast}")).get("progress", {}).get("steps_done", 0) < 1:
+        time.sleep(0.02)
+    seen = ok(s.ask("GET", f"/v1/jobs/{fast}"))
+    assert seen["progress"]["steps_done"] >= 1 and ok(s.ask("GET", f"/v1/jobs/{slow}"))["state"] == "running", seen
+    assert log(s, at) == [], "but nothing is visible before its turn"
+    ok(s.ask("DELETE", f"/v1/jobs/{slow}"), 202)
+    barrier(s, at)
+    assert [entry["name"] for entry in log(s, at)] == ["fast"]
+
+
+def behaviour_E9_slow_and_fast_jobs_log_in_the_order_of_submission(s):
+    at = session(s)
+    for _ in range(3):
+        job(s, at, SLOW_LOG, [A_WHILE], devices=[0], headers=ASYNC, status=202, name="f")
+        job(s, at, LOG, [0], devices=[1], headers=ASYNC, status=202, name="g")
+    barrier(s, at)
+    assert [entry["name"] for entry in log(s, at)] == ["f", "g"] * 3
+
+
+def behaviour_E10_a_barrier_returns_when_all_is_visible(s):
+    at = session(s)
+    for n in range(4):
+        job(s, at, SLOW_LOG, [A_WHILE], headers=ASYNC, status=202)
+    barrier(s, at)
+    assert len(log(s, at)) == 4
+
+
+def behaviour_E11_a_barrier_waits_for_unordered_effects_too(s):
+    text = f"func.func @main(%n: tensor<i32>) -> tensor<i32> {{\n  {call([('n', 'tensor<i32>')])}\n  return %n : tensor<i32>\n}}"
+    at = session(s)
+    for n in range(6):
+        job(s, at, text, [n], devices=[n % 2], headers=ASYNC, status=202)
+    barrier(s, at)
+    assert sorted(entry["values"][0]["data"] for entry in log(s, at)) == list(range(6))
+    assert all(entry["ordered"] is False for entry in log(s, at))
+
+
+def behaviour_E12_a_second_barrier_returns_at_once(s):
+    at = session(s)
+    job(s, at, SLOW_LOG, [A_WHILE], headers=ASYNC, status=202)
+    barrier(s, at)
+    started = time.time()
+    document = barrier(s, at)
+    assert time.time() - started < 2 and document["last_sequence"] == 1
+
+
+@own_server()
+def behaviour_E13_shutdown_waits_for_effects_that_are_under_way(s):
+    at = session(s)
+    accepted = job(s, at, SLOW_LOG, [A_WHILE], headers=ASYNC, status=202)["id"]
+    deadline = time.time() + 10
+    while time.time() < deadline and ok(s.ask("GET", f"/v1/jobs/{accepted}"))["state"] == "queued":
+        time.sleep(0.005)
+    assert s.stop(signal.SIGTERM) == 0
+    s.start()
+    entries = log(s, at)
+    assert [entry["job"] for entry in entries] == [accepted], entries
+    assert ok(s.ask("GET", f"/v1/jobs/{accepted}"))["state"] == "done"
+
+
+def behaviour_E16_a_maximal_effect_happens_once(s):
+    answer = run(s, sum_log(8, MAXIMAL), [list(range(8))])
+    assert [effect["values"][0]["data"] for effect in answer["effects"]] == [28]
+
+
+def behaviour_E21_without_effects_the_set_is_empty(s):
+    assert s.ask("POST", "/v1/programs", {"format": "stablehlo", "text": PURE})[2]["effects"] == []
+    assert run(s, PURE, [1])["effects"] == []
+
+
+def behaviour_E23_a_barrier_is_its_sessions_own(s):
+    busy, idle = session(s), session(s)
+    running = job(s, busy, SLOW_LOG, [2000000000], headers=ASYNC, status=202)["id"]
+    started = time.time()
+    barrier(s, idle)
+    assert time.time() - started < 5 and ok(s.ask("GET", f"/v1/jobs/{running}"))["state"] in ("queued", "running")
+    ok(s.ask("DELETE", f"/v1/jobs/{running}"), 202)
+    barrier(s, busy)
+
+
+main(globals())
