@@ -13,7 +13,8 @@ constexpr int64_t kLargestExact = int64_t{1} << 53;
 // Builds Json values and stops at the limits.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit Builder(const JsonLimits& limits) : limits_(limits) {}
+  /// `lists` were taken out of the text, whose arrays they are.
+  Builder(const JsonLimits& limits, LeanJson& lean) : limits_(limits), lists_(lean.lists) {}
 
   bool null() override { return add({}); }
   bool boolean(bool value) override {
@@ -65,7 +66,13 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     names_.pop_back();
     return close();
   }
-  bool start_array(std::size_t /*elements*/) override { return open(JsonNumbers{}); }
+  bool start_array(std::size_t /*elements*/) override {
+    const size_t array = arrays_++;
+    if (next_list_ == lists_.size() || lists_[next_list_].array != array) return open(JsonNumbers{});
+    JsonNumbers numbers = std::move(lists_[next_list_++].numbers);
+    nodes_ += static_cast<int64_t>(numbers.size());
+    return open(std::move(numbers));
+  }
   bool end_array() override { return close(); }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::json::exception& error) override {
@@ -126,7 +133,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     }
     if (auto* numbers = std::get_if<JsonNumbers>(&top)) {
       JsonArray items;
-      for (const JsonNumber& number : *numbers) items.emplace_back().value = number;
+      for (size_t i = 0; i < numbers->size(); ++i) items.emplace_back().value = (*numbers)[i];
       top = std::move(items);
     }
     std::get<JsonArray>(top).push_back(std::move(json));
@@ -134,6 +141,9 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const JsonLimits limits_;
+  std::vector<LeanJson::List>& lists_;
+  size_t next_list_ = 0;
+  size_t arrays_ = 0;
   int64_t nodes_ = 0;
   std::vector<Json> stack_;
   std::vector<std::map<std::string, bool, std::less<>>> names_;
@@ -178,28 +188,15 @@ void append_real(std::string& out, T value) {
 
 }  // namespace
 
-double JsonNumber::as_double() const {
-  switch (kind) {
-    case Kind::kSigned:
-      return static_cast<double>(i);
-    case Kind::kUnsigned:
-      return static_cast<double>(u);
-    case Kind::kFloat:
-      return f;
-  }
-  return 0;
-}
-
 Json Json::parse(std::string_view text, const JsonLimits& limits) {
-  Builder builder(limits);
-  const bool ok = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
-  if (!ok) {
-    const size_t position = std::min(builder.failed_at, text.size());
-    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(position), '\n');
-    throw core::Error("malformed_json", builder.problem.empty() ? "the body is no JSON" : builder.problem,
-                      {{"", builder.problem, static_cast<int>(line), 0}});
-  }
-  return std::move(builder.root);
+  LeanJson lean = take_numbers_out(text, limits.nodes);
+  Builder builder(limits, lean);
+  const std::string_view rest = lean.lists.empty() ? text : std::string_view(lean.text);
+  if (nlohmann::json::sax_parse(rest.begin(), rest.end(), &builder)) return std::move(builder.root);
+  const std::string_view before = text.substr(0, std::min(lean.original(builder.failed_at), text.size()));
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  throw core::Error("malformed_json", builder.problem.empty() ? "the body is no JSON" : builder.problem,
+                    {{"", builder.problem, static_cast<int>(line), 0}});
 }
 
 size_t Json::size() const {

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "api/codecs/json_numbers.h"
 #include "service/core/error.h"
 
 namespace meshd::api {
@@ -22,23 +23,9 @@ struct JsonLimits {
   int64_t nodes = 200'000;
 };
 
-/// A number as it was written: whole numbers that fit are whole.
-struct JsonNumber {
-  enum class Kind : uint8_t { kSigned, kUnsigned, kFloat };
-  Kind kind = Kind::kSigned;
-  union {
-    int64_t i = 0;
-    uint64_t u;
-    double f;
-  };
-  [[nodiscard]] double as_double() const;
-};
-
 class Json;
 using JsonObject = std::vector<std::pair<std::string, Json>>;
 using JsonArray = std::vector<Json>;
-/// An array that holds numbers only.
-using JsonNumbers = std::vector<JsonNumber>;
 
 /// One value. Movable; reading is const. Numbers-only arrays are JsonNumbers, others JsonArray.
 class Json {

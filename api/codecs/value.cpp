@@ -1,5 +1,6 @@
 #include "api/codecs/value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -125,7 +126,11 @@ bool collect(const Json& json, size_t dim, Collector& out, const std::string& po
   if (const auto* numbers = json.as<JsonNumbers>();
       numbers != nullptr && is_last && !tensor::is_complex(out.type.dtype)) {
     if (tensor::is_float(out.type.dtype)) {
-      for (const JsonNumber& number : *numbers) out.reals.push_back(number.as_double());
+      if (const std::vector<double>* reals = numbers->reals()) {
+        out.reals.insert(out.reals.end(), reals->begin(), reals->end());
+        return true;
+      }
+      for (size_t i = 0; i < numbers->size(); ++i) out.reals.push_back((*numbers)[i].as_double());
       return true;
     }
     if (tensor::is_integer(out.type.dtype)) {
@@ -236,17 +241,53 @@ Writer writer_of(DType dtype) {
   }
 }
 
-void append_level(std::string& out, const tensor::Dims& dims, size_t dim, Writer write, const std::byte*& at,
+// A row of finite floats goes straight into the text's memory: the shortest digits that read back, a point in each.
+template <typename T>
+void append_reals(std::string& out, const std::byte* at, int64_t count) {
+  constexpr int64_t kPiece = 256;
+  constexpr size_t kLongest = 26;  // -2.2250738585072014e-308 and a comma, or "-Infinity"
+  for (int64_t begin = 0; begin < count; begin += kPiece) {
+    const int64_t end = std::min(count, begin + kPiece);
+    const size_t size = out.size();
+    out.resize(size + static_cast<size_t>(end - begin) * kLongest);
+    char* to = out.data() + size;
+    for (int64_t i = begin; i < end; ++i) {
+      if (i > 0) *to++ = ',';
+      const T value = load<T>(at + i * static_cast<int64_t>(sizeof(T)));
+      if (!std::isfinite(value)) {
+        std::string word;
+        std::is_same_v<T, float> ? append_float(word, static_cast<float>(value)) : append_double(word, value);
+        to = std::copy(word.begin(), word.end(), to);
+        continue;
+      }
+      char* const stop = std::to_chars(to, to + kLongest, value).ptr;
+      // 1 is a float here: say so, that a reader keeps it one.
+      const bool is_whole = std::none_of(to, stop, [](char c) { return c == '.' || c == 'e'; });
+      to = stop;
+      if (is_whole) to = std::copy_n(".0", 2, to);
+    }
+    out.resize(static_cast<size_t>(to - out.data()));
+  }
+}
+
+void append_level(std::string& out, const tensor::TensorType& type, size_t dim, Writer write, const std::byte*& at,
                   size_t width) {
+  const tensor::Dims& dims = type.dims;
   if (dim == dims.size()) {
     write(out, at);
     at += width;
     return;
   }
   out += '[';
-  for (int64_t i = 0; i < dims[dim]; ++i) {
-    if (i > 0) out += ',';
-    append_level(out, dims, dim + 1, write, at, width);
+  const bool is_row = dim + 1 == dims.size();
+  if (is_row && (type.dtype == DType::kFloat32 || type.dtype == DType::kFloat64)) {
+    (type.dtype == DType::kFloat32 ? append_reals<float> : append_reals<double>)(out, at, dims[dim]);
+    at += static_cast<size_t>(dims[dim]) * width;
+  } else {
+    for (int64_t i = 0; i < dims[dim]; ++i) {
+      if (i > 0) out += ',';
+      append_level(out, type, dim + 1, write, at, width);
+    }
   }
   out += ']';
 }
@@ -344,8 +385,10 @@ std::optional<DenseValue> read_value(const Json& json, const tensor::TensorType*
 void append_nested(std::string& out, const tensor::TensorType& type, std::span<const std::byte> bytes) {
   const Writer write = writer_of(type.dtype);
   if (write != nullptr) {
+    // About as long as it gets: a text that grows is copied again and again.
+    out.reserve(out.size() + static_cast<size_t>(tensor::byte_count(type)) * 3);
     const std::byte* at = bytes.data();
-    append_level(out, type.dims, 0, write, at, static_cast<size_t>(tensor::size_bytes(type.dtype)));
+    append_level(out, type, 0, write, at, static_cast<size_t>(tensor::size_bytes(type.dtype)));
     return;
   }
   // Narrow floats are written as the float32 that equals them.

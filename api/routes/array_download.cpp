@@ -68,7 +68,8 @@ Response send(Request& request, const std::shared_ptr<const sharding::Layout>& l
   if (form == Form::kJson || form == Form::kBase64) {
     std::string out = "{";
     append_value_fields(out, type, *bytes_of(), form == Form::kJson ? ValueEncoding::kJson : ValueEncoding::kBase64);
-    response = json(200, out + "}");
+    out += '}';
+    response = json(200, std::move(out));
     if (!etag.empty()) response.headers.set("ETag", etag);
   } else {
     MemoryPieces pieces;

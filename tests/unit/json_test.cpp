@@ -1,0 +1,99 @@
+// JSON as it comes from outside: lists of numbers read in bulk mean what they mean value by value.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "api/codecs/json.h"
+
+namespace meshd::api {
+namespace {
+
+std::string written(const Json& json) {
+  if (json.as<std::nullptr_t>() != nullptr) return "null";
+  if (const auto* yes = json.as<bool>()) return *yes ? "true" : "false";
+  if (const auto* text = json.as<std::string>()) return quote(*text);
+  std::string out;
+  if (const auto* number = json.as<JsonNumber>()) {
+    if (number->kind == JsonNumber::Kind::kSigned) append_integer(out, number->i);
+    if (number->kind == JsonNumber::Kind::kUnsigned) append_unsigned(out, number->u);
+    if (number->kind == JsonNumber::Kind::kFloat) append_double(out, number->f);
+    return out;
+  }
+  if (const auto* object = json.as<JsonObject>()) {
+    for (const auto& [name, value] : *object) out += (out.empty() ? "" : ",") + quote(name) + ":" + written(value);
+    return "{" + out + "}";
+  }
+  for (size_t i = 0; i < json.size(); ++i) out += (i == 0 ? "" : ",") + written(json.at(i));
+  return "[" + out + "]";
+}
+
+std::string error_of(const std::string& text, const JsonLimits& limits = {}) {
+  try {
+    Json::parse(text, limits);
+  } catch (const core::Error& error) {
+    return std::to_string(error.diagnostics().at(0).line) + ": " + error.detail();
+  }
+  return "none";
+}
+
+TEST(Json, long_lists_are_what_short_ones_are) {
+  for (const std::string text :
+       {"[1,2,3,4,5,6,7,8,9]", "[1.5,-2.0,3e3,-0.0,1e-300,0.1,7.25,8.0,9.0]",
+        "{\"a\":[[1,2,3,4,5,6,7,8],[9]],\"b\":[]}", "[1,2.5,3,4,5,6,7,8,-9]",
+        "{\"[\":\"[1,2,3,4,5,6,7,8]\",\"c\":[0,0,0,0,0,0,0,0]}", "[1,2,3,4,5,6,7,8,18446744073709551615]",
+        "[1,2,3,4,5,6,7,8,null]", "[[],[1,2,3,4,5,6,7,8],[[]]]"}) {
+    std::string expected = text;
+    for (const auto& [from, to] : {std::pair{"3e3", "3000.0"}, {"18446744073709551615", "\"18446744073709551615\""}}) {
+      if (const size_t at = expected.find(from); at != std::string::npos)
+        expected.replace(at, std::string(from).size(), to);
+    }
+    EXPECT_EQ(written(Json::parse(text)), expected);
+  }
+}
+
+TEST(Json, space_between_numbers_is_passed_over) {
+  EXPECT_EQ(written(Json::parse(" [ 1 ,\n 2 , 3,\t4,\r5, 6, 7, 8 ] ")), "[1,2,3,4,5,6,7,8]");
+}
+
+TEST(Json, random_lists_keep_every_number) {
+  std::mt19937_64 random(7);
+  for (int turn = 0; turn < 200; ++turn) {
+    std::string text;
+    const auto count = static_cast<int>(random() % 40);
+    for (int i = 0; i < count; ++i) {
+      if (i > 0) text += ',';
+      if (random() % 2 == 0) {
+        append_double(text, std::ldexp(static_cast<double>(random()), static_cast<int>(random() % 200) - 100));
+      } else {
+        text += std::to_string(static_cast<int64_t>(random() % 1000) - 500);
+      }
+    }
+    text = "[" + text + "]";
+    EXPECT_EQ(written(Json::parse(text)), text);
+  }
+}
+
+TEST(Json, what_is_no_number_is_refused_in_long_lists_too) {
+  for (const std::string bad : {"01", "1.", ".5", "+1", "0x10", "NaN", "1e", "--1", "1 2", ""}) {
+    EXPECT_NE(error_of("[1,2,3,4,5,6,7,8," + bad + "]"), "none") << bad;
+  }
+  EXPECT_NE(error_of("[1,2,3,4,5,6,7,8"), "none");
+  EXPECT_NE(error_of("[1,2,3,4,5,6,7,8}"), "none");
+  EXPECT_NE(error_of("[1,2,3,4,5,6,7,8]]"), "none");
+}
+
+TEST(Json, errors_behind_long_lists_name_their_line) {
+  EXPECT_THAT(error_of("{\"a\": [1,\n2,\n3,4,5,6,7,8,9],\n\"b\": nul}"), testing::StartsWith("4: "));
+  EXPECT_THAT(error_of("{\"a\": [1,2,3,4,5,6,7,8,9],\n\"a\": 1}"), testing::HasSubstr("stands twice"));
+}
+
+TEST(Json, limits_count_the_numbers_of_lists) {
+  EXPECT_EQ(error_of("[1,2,3,4,5,6,7,8,9]", {64, 20}), "none");
+  EXPECT_THAT(error_of("[[1,2,3,4,5,6,7,8,9],[1,2,3,4,5,6,7,8,9],[1,2,3,4,5,6,7,8,9]]", {64, 20}),
+              testing::HasSubstr("more than 20 values"));
+}
+
+}  // namespace
+}  // namespace meshd::api
