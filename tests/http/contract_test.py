@@ -119,6 +119,7 @@ class Served(unittest.TestCase):
         self.assertEqual(self.call("getOpenapiJson", "/openapi.json").json(), CONTRACT.document)
         page = (SOURCE / "api/console/docs.html").read_bytes()
         self.assertEqual(self.call("getDocs", "/docs").body, page)
+        self.assertIn('id="stablehlo.add"', str(self.call("getOpsPage", "/docs/ops").body))
         self.assertEqual(self.call("getHome", "/").body, page)
 
     def test_options_answers_the_methods_of_the_document(self):
