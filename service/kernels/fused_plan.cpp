@@ -52,7 +52,7 @@ int64_t product(const tensor::Dims& dims, size_t begin, size_t end) {
 
 /// Lanes so that rows fall into equal tiles, or tiles into whole rows, and broadcasts along rows stay where they are.
 int64_t fit_tile(int64_t tile, const Region& region) {
-  if (region.dims.size() < 2) return tile;
+  if (region.dims.size() < 2 || region.dims.back() == 0) return tile;
   const int64_t inner = region.dims.back();
   if (inner > tile) {
     const int64_t pieces = (inner + tile - 1) / tile;

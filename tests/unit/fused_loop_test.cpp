@@ -460,6 +460,9 @@ TEST(FusedLoop, empty_dims_give_the_initial_value_or_nothing) {
   loop.inputs = {input};
   const std::vector<Bytes> operands = {Bytes(4), bytes_of(std::vector<float>{2.5F})};
   EXPECT_EQ(FusedKernel(loop).unit_count(), 0);
+  loop.inputs[0].strides = {1, 0};  // rows do not join: the innermost dim stays empty
+  EXPECT_EQ(FusedKernel(loop).unit_count(), 0);
+  loop.inputs[0].strides = {0, 1};
   for (const auto& reducer :
        {binary_reducer(ScalarOp::kAdd, DType::kFloat32), binary_reducer(ScalarOp::kPower, DType::kFloat32)}) {
     loop.reduce = FusedReduce{{1}, reducer, {1}};
