@@ -7,6 +7,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/custom_call_rules.h"
 #include "service/ops/families.h"
+#include "service/ops/lapack_calls.h"
 #include "service/ops/pointwise.h"
 #include "service/ops/shape_assertion.h"
 #include "service/ops/top_k.h"
@@ -120,6 +121,14 @@ std::vector<CustomCallDef> make_table() {
        .rule = top_k_rule,
        .body = LocalKernel{prepare_mhlo_top_k}},
   };
+  for (const LapackTarget& target : lapack_targets()) {
+    table.push_back({.target = target.target,
+                     .kind = CustomCallKind::kCompute,
+                     .summary = target.summary,
+                     .rule = lapack_call_rule,
+                     .body = LocalKernel{prepare_lapack_call},
+                     .check = check_lapack_call});
+  }
   std::sort(table.begin(), table.end(),
             [](const CustomCallDef& a, const CustomCallDef& b) { return a.target < b.target; });
   return table;
@@ -136,7 +145,8 @@ Body choose_body(const OpView& view) {
 }
 
 std::vector<ir::Type> infer(const OpView& view) {
-  target_of(view);
+  const CustomCallDef* def = find_custom_call(target_of(view));
+  if (def != nullptr && def->check != nullptr) def->check(view);
   return {view.results.begin(), view.results.end()};
 }
 

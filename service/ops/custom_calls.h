@@ -32,7 +32,9 @@ struct CustomCallDef {
   std::string_view summary;
   RuleFn rule = nullptr;      ///< null: nothing passes through
   Body body = Unsupported{};  ///< how kCompute, kIdentity and kShapeAssertion are run
-  bool per_device = false;    ///< a callback that every device makes with its own part, whatever its sharding says
+  /// Throws where the call is not one that the target takes; null: nothing is checked before it runs.
+  void (*check)(const OpView&) = nullptr;
+  bool per_device = false;  ///< a callback that every device makes with its own part, whatever its sharding says
 };
 
 /// The row of a target, or null. Any thread.

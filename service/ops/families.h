@@ -43,6 +43,10 @@ std::span<const OpDef> batch_norm_rows();
 std::span<const OpDef> gather_scatter_rows();
 /// sort.
 std::span<const OpDef> sort_rows();
+/// fft.
+std::span<const OpDef> fft_rows();
+/// cholesky, triangular_solve.
+std::span<const OpDef> linalg_rows();
 /// stablehlo.custom_call; what stands behind its targets is in custom_calls.h.
 std::span<const OpDef> custom_call_rows();
 

@@ -36,6 +36,8 @@ Table make_table() {
                                               batch_norm_rows(),
                                               gather_scatter_rows(),
                                               sort_rows(),
+                                              fft_rows(),
+                                              linalg_rows(),
                                               top_k_rows(),
                                               random_rows(),
                                               composed_rows(),

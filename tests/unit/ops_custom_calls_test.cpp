@@ -1,7 +1,11 @@
 // The table of custom-call targets, and how callbacks are read.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "service/ops/custom_calls.h"
 #include "service/ops/shape_assertion.h"
@@ -133,6 +137,174 @@ TEST(Effects, what_is_no_callback_is_refused) {
   EXPECT_NE(error_of([&] { effect_of(call.view()); }).find("@Sharding is not a callback"), std::string::npos);
   call.attributes = target("xla_ffi_python_cpu_callback");
   EXPECT_NE(error_of([&] { effect_of(call.view()); }).find("says no index"), std::string::npos);
+}
+
+/// A layout: minor dimensions first.
+ir::Attribute layouts(const std::vector<std::vector<int64_t>>& lists) {
+  ir::ArrayAttr out;
+  for (const auto& list : lists) {
+    auto bytes = std::make_shared<std::vector<std::byte>>(list.size() * sizeof(int64_t));
+    if (!list.empty()) std::memcpy(bytes->data(), list.data(), bytes->size());
+    out.values.push_back(test::attribute(
+        ir::DenseAttr{{tensor::DType::kInt64, {static_cast<int64_t>(list.size())}}, false, std::move(bytes), true}));
+  }
+  return test::attribute(std::move(out));
+}
+
+/// A call of LAPACK as JAX prints it.
+struct LapackCall {
+  std::string name = "lapack_sgetrf_ffi";
+  std::vector<ir::Type> operands = types({"2x5x3xf32"});
+  std::vector<ir::Type> results = types({"2x5x3xf32", "2x3xi32", "2xi32"});
+  std::vector<std::pair<std::string, int64_t>> config = {};
+  std::vector<std::vector<int64_t>> operand_layouts = {{1, 2, 0}};
+  std::vector<std::vector<int64_t>> result_layouts = {{1, 2, 0}, {1, 0}, {0}};
+
+  [[nodiscard]] Instance instance() const {
+    ir::DictAttr entries;
+    for (const auto& [key, value] : config) {
+      entries.entries.emplace_back(key, test::attribute(ir::IntegerAttr{value, "ui8"}));
+    }
+    Instance call{.operands = operands, .results = results, .attributes = target(name)};
+    call.attributes.emplace_back("mhlo.backend_config", test::attribute(entries));
+    call.attributes.emplace_back("operand_layouts", layouts(operand_layouts));
+    call.attributes.emplace_back("result_layouts", layouts(result_layouts));
+    return call;
+  }
+  [[nodiscard]] std::string error() const {
+    const Instance call = instance();
+    return error_of([&] { row().infer(call.view()); });
+  }
+};
+
+TEST(LapackCalls, all_sixty_are_there) {
+  int count = 0;
+  for (const CustomCallDef& def : all_custom_calls()) count += def.target.starts_with("lapack_") ? 1 : 0;
+  EXPECT_EQ(count, 60);
+  for (const char* name :
+       {"lapack_spotrf_ffi", "lapack_zgetrf_ffi", "lapack_dorgqr_ffi", "lapack_cungqr_ffi", "lapack_cheevd_ffi",
+        "lapack_zhetrd_ffi", "lapack_sormqr_ffi", "lapack_zunmqr_ffi", "tridiagonal_solve_perturbed_ffi"}) {
+    EXPECT_NE(find_custom_call(name), nullptr) << name;
+  }
+  for (const char* name : {"lapack_corgqr_ffi", "lapack_ssysv_ffi", "lapack_sungqr_ffi"}) {
+    EXPECT_EQ(find_custom_call(name), nullptr) << name;
+  }
+}
+
+TEST(LapackCalls, what_jax_prints_is_taken) {
+  EXPECT_EQ(LapackCall().error(), "");
+  LapackCall dynamic;
+  dynamic.operands = types({"?x5x3xf32"});
+  EXPECT_EQ(dynamic.error(), "");
+  LapackCall call = {.name = "lapack_cgesdd_ffi",
+                     .operands = types({"4x6xcomplex<f32>"}),
+                     .results = types({"4x6xcomplex<f32>", "4xf32", "4x4xcomplex<f32>", "6x6xcomplex<f32>", "i32"}),
+                     .config = {{"mode", 'A'}},
+                     .operand_layouts = {{0, 1}},
+                     .result_layouts = {{0, 1}, {0}, {0, 1}, {0, 1}, {}}};
+  EXPECT_EQ(call.error(), "");
+  call.config = {{"mode", 'N'}};
+  EXPECT_EQ(call.error(), "");
+  call.config = {{"mode", 'S'}};
+  EXPECT_EQ(
+      call.error(),
+      "invalid_program: line 7, column 3: custom_call @lapack_cgesdd_ffi: results must be (tensor<4x6xcomplex<f32>>, "
+      "tensor<4xf32>, "
+      "tensor<4x4xcomplex<f32>>, tensor<4x6xcomplex<f32>>, tensor<i32>), got (tensor<4x6xcomplex<f32>>, tensor<4xf32>, "
+      "tensor<4x4xcomplex<f32>>, tensor<6x6xcomplex<f32>>, tensor<i32>)");
+}
+
+TEST(LapackCalls, others_are_refused_by_what_is_wrong) {
+  LapackCall call;
+  call.operands = types({"2x5x3xf64"});
+  EXPECT_EQ(call.error(),
+            "invalid_program: line 7, column 3: custom_call @lapack_sgetrf_ffi: operand 0 must be of f32, got "
+            "tensor<2x5x3xf64>");
+  call = {};
+  call.operands.push_back(call.operands[0]);
+  EXPECT_EQ(call.error(), "invalid_program: line 7, column 3: custom_call @lapack_sgetrf_ffi: has 1 operand, got 2");
+  call = {};
+  call.operand_layouts = {{2, 1, 0}};
+  EXPECT_EQ(call.error(),
+            "invalid_program: line 7, column 3: custom_call @lapack_sgetrf_ffi: operand_layouts must say that matrices "
+            "are column-major, "
+            "as JAX "
+            "prints it: layout 0 must be [1, 2, 0]");
+  call = {};
+  call.result_layouts.pop_back();
+  EXPECT_EQ(call.error(),
+            "invalid_program: line 7, column 3: custom_call @lapack_sgetrf_ffi: result_layouts must say that matrices "
+            "are column-major, as JAX "
+            "prints it: a list of 3 layouts");
+  const LapackCall square = {.name = "lapack_dpotrf_ffi",
+                             .operands = types({"4x4xf64"}),
+                             .results = types({"4x4xf64", "i32"}),
+                             .config = {{"uplo", 'L'}},
+                             .operand_layouts = {{0, 1}},
+                             .result_layouts = {{0, 1}, {}}};
+  EXPECT_EQ(square.error(), "");
+  call = square;
+  call.operands = types({"4x5xf64"});
+  EXPECT_EQ(call.error(),
+            "invalid_program: line 7, column 3: custom_call @lapack_dpotrf_ffi: the matrices of operand 0 must be "
+            "square, got tensor<4x5xf64>");
+  call = square;
+  call.config = {{"uplo", 'X'}};
+  EXPECT_EQ(call.error(),
+            "invalid_program: line 7, column 3: custom_call @lapack_dpotrf_ffi: uplo of mhlo.backend_config must be "
+            "one of 76 ('L'), 85 "
+            "('U'), got 88");
+  call.config = {};
+  EXPECT_EQ(call.error(),
+            "invalid_program: line 7, column 3: custom_call @lapack_dpotrf_ffi: mhlo.backend_config must have an "
+            "integer uplo");
+  call = {.name = "lapack_sgehrd_ffi",
+          .operands = types({"4x4xf32"}),
+          .results = types({"4x4xf32", "3xf32", "i32"}),
+          .config = {{"low", 1}, {"high", 5}},
+          .operand_layouts = {{0, 1}},
+          .result_layouts = {{0, 1}, {0}, {}}};
+  EXPECT_EQ(call.error(),
+            "invalid_program: line 7, column 3: custom_call @lapack_sgehrd_ffi: low and high must be 1 <= low <= high "
+            "<= 4, got 1 and 5");
+  call = {.name = "lapack_sorgqr_ffi",
+          .operands = types({"4x5xf32", "4xf32"}),
+          .results = types({"4x5xf32"}),
+          .operand_layouts = {{0, 1}, {0}},
+          .result_layouts = {{0, 1}}};
+  EXPECT_EQ(call.error(),
+            "invalid_program: line 7, column 3: custom_call @lapack_sorgqr_ffi: must have at least as many rows as "
+            "columns, and as many "
+            "columns as "
+            "reflectors, got tensor<4x5xf32> and tensor<4xf32>");
+}
+
+TEST(LapackCalls, aliases_must_be_possible) {
+  Instance call = LapackCall().instance();
+  const auto alias = [&](int64_t result, int64_t operand) {
+    ir::DictAttr entries{"stablehlo.output_operand_alias",
+                         {{"output_tuple_indices", test::attribute(ir::IntArrayAttr{{result}, "i64"})},
+                          {"operand_index", test::attribute(ir::IntegerAttr{operand, "i64"})}}};
+    Instance out = call;
+    out.attributes.emplace_back("output_operand_aliases",
+                                test::attribute(ir::ArrayAttr{{test::attribute(std::move(entries))}}));
+    return error_of([&] { row().infer(out.view()); });
+  };
+  EXPECT_EQ(alias(0, 0), "");
+  EXPECT_EQ(alias(1, 0),
+            "invalid_program: line 7, column 3: custom_call @lapack_sgetrf_ffi: output_operand_aliases: result 1 "
+            "cannot be operand 0: "
+            "their types differ");
+  EXPECT_EQ(alias(0, 1),
+            "invalid_program: line 7, column 3: custom_call @lapack_sgetrf_ffi: output_operand_aliases: result 0 "
+            "cannot be operand 1: "
+            "there is no such pair");
+}
+
+TEST(LapackCalls, batch_dims_pass_through_and_matrices_are_whole) {
+  EXPECT_EQ(rule_text("lapack_sgetrf_ffi", types({"8x5x3xf32"}), types({"8x5x3xf32", "8x3xi32", "8xi32"})),
+            "([i, j, k])->([i, l, m], [i, n], [i]) {i=8, j=5, k=3, l=5, m=3, n=3} need_replication={j, k, l, m, n} "
+            "blocked_propagation={j, k, l, m, n}");
 }
 
 }  // namespace

@@ -1,0 +1,57 @@
+// Discrete Fourier transforms of one to three dimensions, of any length: Stockham passes of mixed radix where the prime
+// factors are small, Bluestein's convolution where they are not, so no length costs more than n log n. Lines, not
+// elements, are vectorised: a short length takes many lines at once, a long line is cut into a matrix whose columns are
+// the lines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace meshd::kernels {
+
+enum class FftKind : uint8_t {
+  kForward,      ///< complex to complex, e^(-2 pi i jk/n)
+  kInverse,      ///< complex to complex, e^(+2 pi i jk/n) / n
+  kRealForward,  ///< real of length n to the first n/2 + 1 complex values
+  kRealInverse,  ///< back; the imaginary parts of the first value, and of the last where n is even, are not looked at
+};
+
+/// What is transformed: `batch` arrays of shape `lengths` (1 to 3 of them, those of the real side), row-major, with
+/// nothing between. Real kinds halve the last length on their complex side.
+struct FftSpec {
+  FftKind kind = FftKind::kForward;
+  bool is_double = false;  ///< f64 and complex128 instead of f32 and complex64
+  int64_t batch = 0;
+  std::vector<int64_t> lengths;
+};
+
+/// A transform made ready: factors, twiddles. Immutable; any thread. Bits of an array depend on its own values and on
+/// `lengths` alone.
+class Fft {
+ public:
+  explicit Fft(FftSpec spec);
+
+  /// Arrays, or small groups of them, that can be computed apart.
+  [[nodiscard]] int64_t unit_count() const;
+  /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
+  [[nodiscard]] int64_t scratch_bytes() const;
+  /// Floating operations of all units, as they are counted for transforms: 5 n log2 n, half of it for real ones.
+  [[nodiscard]] double flops() const;
+  /// Units [begin, end). Input and output do not overlap.
+  void run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end) const;
+
+  struct Impl {
+    virtual ~Impl() = default;
+    virtual void run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end) const = 0;
+    int64_t unit_count = 0;
+    int64_t scratch_bytes = 0;
+    double flops = 0;
+  };
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace meshd::kernels

@@ -1,0 +1,78 @@
+// Factorisations, eigenvalues and solutions of small dense matrices, many at a time, by the LAPACK inside Debian's
+// pthread build of OpenBLAS with one thread a call. Matrices are row-major here as everywhere; LAPACK's columns stay
+// inside.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "service/tensor/dtype.h"
+
+namespace meshd::kernels {
+
+/// What is computed of each matrix; operands and results in order. `info` is LAPACK's, an int32: 0, or what went wrong.
+enum class LapackRoutine : uint8_t {
+  kPotrf,  ///< a -> factor in the triangle `uplo`, the rest as it was; info
+  kGetrf,  ///< a -> L and U; pivots (int32, from 1); info
+  kGeqrf,  ///< a -> R and reflectors; tau
+  kOrgqr,  ///< reflectors (rows x columns), tau (inner) -> columns of Q
+  kOrmqr,  ///< reflectors (rows x inner), tau (inner), c (other_rows x other_columns) -> Q c or c Q
+  kGeqp3,  ///< a, pivots -> R and reflectors; pivots; tau
+  kSyevd,  ///< a -> vectors; values; info
+  kGesdd,  ///< a -> what is left of a; values; u (rows x left_columns); vt (right_rows x columns); info
+  kGesvd,  ///< the same by another algorithm
+  kGeev,   ///< a -> values (real: real parts; imaginary parts); left vectors; right vectors, complex; info
+  kGees,   ///< a -> Schur form; vectors; values as of geev; selected (int32, 0); info
+  kGehrd,  ///< a -> Hessenberg form and reflectors; tau; info
+  kSytrd,  ///< a -> tridiagonal form and reflectors; diagonal; off-diagonal; tau; info
+  kGtsv,   ///< lower (its first element is not looked at), diagonal, upper, b -> the same, overwritten; info
+  kTrsm,   ///< a, b -> x with op(a) x = b or x op(a) = b
+  kTridiagonalPerturbed,  ///< lower, diagonal, upper, b -> x, finite where the matrix is singular too
+};
+
+/// A batch of equal problems. Sizes without batch dimensions; letters are LAPACK's.
+struct LapackSpec {
+  LapackRoutine routine = LapackRoutine::kPotrf;
+  tensor::DType dtype = tensor::DType::kFloat32;  ///< float32, float64, complex64 or complex128
+  int64_t batch = 0;
+  int64_t rows = 0;  ///< of a; the order of a square one
+  int64_t columns = 0;
+  int64_t inner = 0;       ///< reflectors
+  int64_t other_rows = 0;  ///< of b or c
+  int64_t other_columns = 0;
+  int64_t left_columns = 0;  ///< of u
+  int64_t right_rows = 0;    ///< of vt
+  char uplo = 'L';
+  char side = 'L';
+  char transpose = 'N';
+  char diagonal = 'N';
+  char mode = 'V';  ///< job of syevd and gees; of gesdd and gesvd: A, S, N
+  char left = 'V';  ///< jobs of geev
+  char right = 'V';
+  int64_t low = 1;  ///< of gehrd
+  int64_t high = 0;
+};
+
+/// A batch made ready. Immutable; any thread. A problem's bits depend on its own values and on the sizes alone.
+/// Iterations are not begun with values that are not finite: results are then NaN and info is -4.
+class Lapack {
+ public:
+  /// Throws unsupported_dtype for other types, and unsupported_op for sizes beyond 32 bits.
+  explicit Lapack(const LapackSpec& spec);
+
+  [[nodiscard]] int64_t unit_count() const { return batch_; }  ///< problems
+  /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
+  [[nodiscard]] int64_t scratch_bytes() const;
+  /// Problems [begin, end). A result may be an operand's memory where both have the same type.
+  void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin,
+           int64_t end) const;
+
+  struct Plan;
+
+ private:
+  std::shared_ptr<const Plan> plan_;
+  int64_t batch_ = 0;
+};
+
+}  // namespace meshd::kernels

@@ -1,0 +1,28 @@
+// The custom calls that JAX makes of LAPACK on CPU: lapack_spotrf_ffi and its kin, 15 routines for four element types,
+// and the tridiagonal solution that perturbs singular matrices.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "service/ops/op_def.h"
+
+namespace meshd::ops {
+
+/// One target and what it computes.
+struct LapackTarget {
+  std::string_view target;
+  std::string_view summary;
+};
+
+/// All targets. Any thread.
+std::span<const LapackTarget> lapack_targets();
+
+/// Throws invalid_program unless configuration, operands, results, layouts and aliases are what the target takes. Types
+/// may have dynamic dimensions.
+void check_lapack_call(const OpView& view);
+/// Batch dimensions pass through; matrices are whole. The rule that JAX writes on the op.
+sharding::FactorRule lapack_call_rule(const OpView& view);
+PreparedKernel prepare_lapack_call(const OpView& local);
+
+}  // namespace meshd::ops

@@ -1,0 +1,12 @@
+// tridiagonal_solve_perturbed: tridiagonal systems, the second singular
+// argument {"dtype": "float64", "shape": [3, 5], "base64": "AAAAAAAAAACJEnwJrnKhPysIgYVa9ee/FmIcWytO378t4hnG56nlvwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACQqhYxzEQDAVmatorBppL+nb+aiT/LwP/O+ucJyuuQ/"}
+// argument {"dtype": "float64", "shape": [3, 5], "base64": "nH3C/R+CD0DtoQQUbmIQQIDPQOM4XRlAOINNswwxCUBMXEGGkwYPQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAD6/NIc098CQM+WxhgilwhAT/sCv1AlEkDCKB8Zvi4QQCQNRSRk4AdA"}
+// argument {"dtype": "float64", "shape": [3, 5], "base64": "MIqzQMRm9b/lNTEwZWTov4c+LXBIdfw/uK36rH1i1D8AAAAAAAAAAIazLduh5fA/0DY6vTafA0D+KAGfw770P3PN5utb2ME/AAAAAAAAAABlQjkeHr/jPyI4muA5m+O/OFtv1IPw8L9ZiZU0m9qqPwAAAAAAAAAA"}
+// argument {"dtype": "float64", "shape": [3, 5, 2], "base64": "nDdh5NBm6j+DnqqZSN31v5DLbC6Szso/9/3+2Vb64L/ypSRkPZrXvzbG80A+3fu/pwqixVZ/7L8xrSNTXPyUv11N2Fk1buw/JrL1PUyu7z9EQxyfRpC0v0zv59OZOsi/XH+2hOyU6r/4HvZ2NcDZPxDJscuisM+/DoEZ+Wdj4z9p5Ai+6Ab8P/g6TE1zk6C/94wR9yn197/YynE6Fozrv/CWVGmSVPe/WzFcfVwn87/TvdyNY+L0P9ksqk8uA80/GVW9bKJS+L8F0RYBjurkPxbnDdh+KvQ/OV62Sy8I17/6oU+Kt6Hlv95qYbCYl9W/"}
+// result {"value": {"dtype": "float64", "shape": [3, 5, 2], "base64": "cipR/As1zT/sq6REJg/av/x7smAPMaw/NdWD4pyxxr8pDhH7aAugP2Fk6xvhl9G/l7GS/c3v0r+YDx0B4d+yv9pY4UpHtsY/+5hCi0EHzz/x7hjjzSzAzxBAn/82mbLPv0B6RJTIkkwJX0mfCpmFTL9AekSUyFLJCV9JnwqZRclwVBo1OMQhRtPwrC6sbRRGZOOHsBGJI8OoHi81X3YWw+yBKAggk+O/sIp9kH0d3b9gdilD4s2Yv+cUHimHrsm/yydJRcqQz79hgfykQmS9P3gmb5CpU9g/ae96pjctvr9MnUVkiMbTv90ExFaWY7a/"}, "compare": {"rtol": 1e-09, "atol": 1e-10}}
+module @jit__lambda attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<3x5xf64>, %arg1: tensor<3x5xf64>, %arg2: tensor<3x5xf64>, %arg3: tensor<3x5x2xf64>) -> (tensor<3x5x2xf64> {jax.result_info = "result"}) {
+    %0 = stablehlo.custom_call @tridiagonal_solve_perturbed_ffi(%arg0, %arg1, %arg2, %arg3) {backend_config = "", mhlo.backend_config = {}, mhlo.frontend_attributes = {num_batch_dims = "1"}, operand_layouts = [dense<[1, 0]> : tensor<2xindex>, dense<[1, 0]> : tensor<2xindex>, dense<[1, 0]> : tensor<2xindex>, dense<[1, 2, 0]> : tensor<3xindex>], result_layouts = [dense<[1, 2, 0]> : tensor<3xindex>], sdy.sharding_rule = #sdy.op_sharding_rule<([i, j], [i, k], [i, l], [i, m, n])->([i, o, p]) {i=3, j=5, k=5, l=5, m=5, n=2, o=5, p=2}, custom>} : (tensor<3x5xf64>, tensor<3x5xf64>, tensor<3x5xf64>, tensor<3x5x2xf64>) -> tensor<3x5x2xf64>
+    return %0 : tensor<3x5x2xf64>
+  }
+}
