@@ -2,7 +2,7 @@
 # All benchmarks, one after another; each prints ratios against a limit or a peer measured in the same run. Asserts nothing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-benches=(fused_loop_bench gemm_bench heavy_bench windows_bench parse_bench front_bench storage_bench)
+benches=(fused_loop_bench gemm_bench heavy_bench linalg_bench windows_bench parse_bench front_bench storage_bench)
 cmake --build --preset release -j "$(nproc)" --target "${benches[@]}" >/dev/null
 for bench in "${benches[@]}"; do
   echo "== $bench"
