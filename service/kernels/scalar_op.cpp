@@ -156,6 +156,21 @@ ScalarKernel find_family_kernel(ScalarOp op, DType in) {
 
 int operand_count(ScalarOp op) { return row_of(op).operands; }
 
+bool is_associative(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kAdd:
+    case ScalarOp::kMultiply:
+    case ScalarOp::kMaximum:
+    case ScalarOp::kMinimum:
+    case ScalarOp::kAnd:
+    case ScalarOp::kOr:
+    case ScalarOp::kXor:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string_view name(ScalarOp op) { return row_of(op).name; }
 
 bool is_lane_by_lane(ScalarOp op, DType in) {

@@ -99,6 +99,8 @@ enum class ScalarOp : uint8_t {
 
 /// Number of operands.
 int operand_count(ScalarOp op);
+/// Whether operands may come in any order and grouping: what reducers are made of, rounding aside.
+bool is_associative(ScalarOp op);
 /// Name for messages: "add".
 std::string_view name(ScalarOp op);
 

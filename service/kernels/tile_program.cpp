@@ -22,21 +22,6 @@ core::Error unsupported(std::string_view what, tensor::DType in, tensor::DType o
                                               std::string(tensor::name(out)) + "'");
 }
 
-bool is_commutative(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kAdd:
-    case ScalarOp::kMultiply:
-    case ScalarOp::kMaximum:
-    case ScalarOp::kMinimum:
-    case ScalarOp::kAnd:
-    case ScalarOp::kOr:
-    case ScalarOp::kXor:
-      return true;
-    default:
-      return false;
-  }
-}
-
 int used_operands(const TileInstruction& instruction) {
   return instruction.kernel == nullptr ? 1 : operand_count(instruction.op);
 }
@@ -108,7 +93,7 @@ ScalarOp as_single_binary(const TileProgram& program) {
   if (program.outputs.front() != instruction.result) return ScalarOp::kCopy;
   const bool straight = instruction.operands[0] == 0 && instruction.operands[1] == 1;
   const bool swapped = instruction.operands[0] == 1 && instruction.operands[1] == 0;
-  return straight || (swapped && is_commutative(instruction.op)) ? instruction.op : ScalarOp::kCopy;
+  return straight || (swapped && is_associative(instruction.op)) ? instruction.op : ScalarOp::kCopy;
 }
 
 int64_t tile_lanes(const TileProgram& program) {

@@ -118,18 +118,7 @@ FactorRule reduce_rule(const OpView& view) {
 std::optional<ScalarOp> combine_reduce(const OpView& view) {
   if (input_count(view) != 1 || view.regions.size() != 1 || view.function == nullptr) return std::nullopt;
   const ScalarOp op = kernels::as_single_binary(compile_scalar_region(*view.function, view.regions[0]));
-  switch (op) {
-    case ScalarOp::kAdd:
-    case ScalarOp::kMultiply:
-    case ScalarOp::kMaximum:
-    case ScalarOp::kMinimum:
-    case ScalarOp::kAnd:
-    case ScalarOp::kOr:
-    case ScalarOp::kXor:
-      return op;
-    default:
-      return std::nullopt;
-  }
+  return kernels::is_associative(op) ? std::optional(op) : std::nullopt;
 }
 
 PreparedKernel prepare_reduce(const OpView& local) {

@@ -59,17 +59,21 @@ LocalId Builder::bring(LocalId id, const Placed& to, const ir::Location& locatio
     append(std::move(again));
   } else {
     made = add_value(logical, to, kept, value(id).name);
-    LocalOp op;
-    op.kind = LocalKind::kReshard;
-    op.name = "reshard";
-    op.operands = {id};
-    op.results = {made};
-    op.location = location;
-    op.reason = reason;
-    append(std::move(op));
+    append_reshard(id, made, location, reason);
   }
   brought_[block_].emplace(std::move(key), made);
   return made;
+}
+
+void Builder::append_reshard(LocalId from, LocalId to, const ir::Location& location, const std::string& reason) {
+  LocalOp op;
+  op.kind = LocalKind::kReshard;
+  op.name = "reshard";
+  op.operands = {from};
+  op.results = {to};
+  op.location = location;
+  op.reason = reason;
+  append(std::move(op));
 }
 
 LocalId Builder::vary(LocalId id, sharding::AtomMask varies, const ir::Location& location, const std::string& reason) {
@@ -78,14 +82,7 @@ LocalId Builder::vary(LocalId id, sharding::AtomMask varies, const ir::Location&
       value(id).type.is_tensor() ? ir::Type::of({value(id).type.dtype(), value(id).logical_dims}) : value(id).type;
   const Placed lies = placed(id);
   const LocalId made = add_value(logical, lies, varies & ~lies.mask(), value(id).name);
-  LocalOp op;
-  op.kind = LocalKind::kReshard;
-  op.name = "reshard";
-  op.operands = {id};
-  op.results = {made};
-  op.location = location;
-  op.reason = reason;
-  append(std::move(op));
+  append_reshard(id, made, location, reason);
   return made;
 }
 

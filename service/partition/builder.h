@@ -77,6 +77,8 @@ class Builder {
   LocalProgram finish();
 
  private:
+  void append_reshard(LocalId from, LocalId to, const ir::Location& location, const std::string& reason);
+
   const Views& views_;
   LocalProgram program_;
   std::shared_ptr<ir::Function> function_;

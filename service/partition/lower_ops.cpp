@@ -23,25 +23,11 @@ bool has_factor(const sharding::TensorFactors& tensor, int factor) {
 
 }  // namespace
 
-void Lowering::lower_constant(const ir::Op& op, const Scope& scope) {
+void Lowering::lower_made(const ir::Op& op, const ops::OpDef* def, const Scope& scope) {
   const ir::ValueId id = op.results.front();
   LocalOp made;
-  made.kind = LocalKind::kConstant;
-  made.name = op.name;
-  made.attributes = op.attributes;
-  made.location = op.location;
-  const LocalId value = builder_.add_value(module_main_.type_of(id), wanted(id, scope), 0,
-                                           module_main_.values[static_cast<size_t>(id)].name);
-  made.results = {value};
-  builder_.set_recipe(value, made);
-  builder_.append(std::move(made));
-  define(id, value);
-}
-
-void Lowering::lower_generator(const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
-  const ir::ValueId id = op.results.front();
-  LocalOp made;
-  made.def = &def;
+  if (def == nullptr) made.kind = LocalKind::kConstant;
+  made.def = def;
   made.name = op.name;
   made.attributes = op.attributes;
   made.location = op.location;

@@ -119,7 +119,7 @@ void Lowering::lower(const ir::Op& op, const Scope& scope) {
   } else if (std::holds_alternative<ops::GroupKernel>(body)) {
     lower_collective(op, def, scope);
   } else if (def.free_result_layout && op.operands.empty()) {
-    lower_generator(op, def, scope);
+    lower_made(op, &def, scope);
   } else {
     lower_ruled(op, def, scope);
   }
@@ -129,7 +129,7 @@ void Lowering::lower_structural(ops::Structural kind, const ir::Op& op, const Sc
   using ops::Structural;
   switch (kind) {
     case Structural::kConstant:
-      return lower_constant(op, scope);
+      return lower_made(op, nullptr, scope);
     case Structural::kWhile:
       return lower_while(op, scope);
     case Structural::kCase:

@@ -31,8 +31,8 @@ class Lowering {
 
   // lower_ops.cpp
   void lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
-  void lower_generator(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
-  void lower_constant(const ir::Op& op, const Scope& scope);
+  /// An op without operands, made anew wherever it is wanted: one that generates (iota), or a constant (`def` null).
+  void lower_made(const ir::Op& op, const ops::OpDef* def, const Scope& scope);
   std::vector<bool> uncut_factors(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                                   const sharding::FactorRule& rule, std::optional<kernels::ScalarOp> combine) const;
   void emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,

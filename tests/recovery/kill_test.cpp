@@ -16,6 +16,7 @@
 
 #include "tests/recovery/kill_history.h"
 #include "tests/recovery/kill_protocol.h"
+#include "tests/support/effort.h"
 #include "tests/support/storage_fixture.h"
 
 namespace meshd::testing {
@@ -23,8 +24,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kDefaultKills = 30;
-constexpr int kLongKills = 2000;
 constexpr std::chrono::seconds kPatience{60};
 
 /// When to kill: after so many lines, or after so much time, whichever its plan says.
@@ -113,7 +112,7 @@ TEST(Kill, nothing_acknowledged_is_lost_or_torn_by_kill_9) {
   RecordProperty("seed", std::to_string(seed));
   std::mt19937_64 random(seed);
   KillHistory history;
-  const int kills = std::getenv("LONG") != nullptr ? kLongKills : kDefaultKills;
+  const int kills = by_effort(30, 200, 2000);
   for (int kill = 0; kill < kills; ++kill) {
     Child child(data, std::to_string(seed) + "-" + std::to_string(kill));
     Moment moment;

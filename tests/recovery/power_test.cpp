@@ -15,6 +15,7 @@
 #include "service/core/error.h"
 #include "tests/recovery/kill_history.h"
 #include "tests/recovery/store_worker.h"
+#include "tests/support/effort.h"
 #include "tests/support/power_disk.h"
 #include "tests/support/storage_fixture.h"
 #include "tests/support/watched_file_system.h"
@@ -25,8 +26,6 @@ namespace {
 
 using namespace storage;
 
-constexpr int kDefaultCuts = 150;
-constexpr int kLongCuts = 20'000;
 constexpr int kCutsOfOneFolder = 10;  // then a fresh one, so that looking at all of it stays quick
 constexpr int kWorkers = 3;
 
@@ -81,7 +80,7 @@ TEST(Power, nothing_acknowledged_is_lost_or_torn_by_a_power_cut) {
   const uint64_t seed = choose_seed();
   SCOPED_TRACE("SEED=" + std::to_string(seed));
   std::mt19937_64 random(seed);
-  const int cuts = std::getenv("LONG") != nullptr ? kLongCuts : kDefaultCuts;
+  const int cuts = by_effort(150, 500, 20'000);
   int64_t acknowledged = 0;
   for (int first = 0; first < cuts; first += kCutsOfOneFolder) {
     const TempFolder parent(TempFolder::Where::kMemory);

@@ -14,7 +14,7 @@ PROGRAM = """func.func @main(%t: !stablehlo.token {jax.token = true}, %x: tensor
   %y = stablehlo.add %x, %x : tensor<4xf32>
   return %u, %y : !stablehlo.token, tensor<4xf32>
 }"""
-KILLS = 12 if os.environ.get("MESHD_LONG") is None else 200
+KILLS = 2000 if os.environ.get("LONG") == "1" else 200 if "MESHD_LONG" in os.environ else 12
 
 
 def main():
