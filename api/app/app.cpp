@@ -50,6 +50,14 @@ device::EngineOptions engine_options(const AppOptions& options) {
   return out;
 }
 
+mesh::Processes processes_of(const AppOptions& options) {
+  if (options.devices % options.processes != 0) {
+    throw core::Error("internal", "--processes: " + std::to_string(options.devices) + " devices do not divide by " +
+                                      std::to_string(options.processes));
+  }
+  return {options.devices, options.processes};
+}
+
 storage::StoreOptions store_options(const AppOptions& options, Log& log) {
   storage::StoreOptions out;
   out.folder = options.data;
@@ -110,10 +118,11 @@ struct App::Parts {
         arrays(store, pool, clock, or_share(given.array_memory_bytes, 4), given.quota_bytes),
         meshes(store.catalog(), clock),
         programs(store.catalog(), compiler, clock),
-        sessions(store.catalog(), clock),
+        sessions(store.catalog(), clock, given.mesh_stack),
         effect_log(store.catalog()),
         runner(store, arrays, compiler, engine, sessions, effect_log, clock, runner_options(given)),
-        services{clock, store, *pool, compiler, engine, arrays, meshes, programs, sessions, effect_log, runner},
+        services{clock,  store,    *pool,    compiler,   engine, arrays,
+                 meshes, programs, sessions, effect_log, runner, processes_of(given)},
         collector(store),
         authenticate(given.tokens_file) {
     ProcessFacts facts;
@@ -123,9 +132,9 @@ struct App::Parts {
     facts.metrics = [this] { return server != nullptr ? server->metrics() : ServerMetrics{}; };
     facts.dropped_log_lines = [this] { return log.dropped(); };
     Router router;
-    for (auto&& rows :
-         {mesh_routes(services), array_routes(services), program_routes(services), session_routes(services),
-          job_routes(services), health_routes(services, facts), document_routes(services, facts)}) {
+    for (auto&& rows : {mesh_routes(services), array_routes(services), program_routes(services),
+                        session_routes(services), session_mesh_routes(services), job_routes(services),
+                        health_routes(services, facts), document_routes(services, facts)}) {
       router.add(rows);
     }
     ServerHooks hooks;
@@ -189,8 +198,10 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(o
                          {"orphans", std::to_string(report.orphans)}});
   Parts& parts = *parts_;
   parts.runner.recover([&parts](const storage::JobRow& row) -> std::pair<jobs::JobRequest, jobs::ResultEncoder> {
-    const JobContext context{parts.arrays, parts.programs, parts.compiler, *parts.pool};
-    auto [request, form] = decode_job(Json::parse(row.request, {64, 64'000'000}), row.principal, row.session, context);
+    const auto [body, session_mesh] = open_kept_document(row.request);
+    const JobContext context{parts.arrays, parts.programs, parts.compiler, *parts.pool,
+                             session_mesh ? &*session_mesh : nullptr};
+    auto [request, form] = decode_job(body, row.principal, row.session, context);
     return {std::move(request), [form = form](const jobs::JobResult& result) { return encode_result(result, form); }};
   });
 }

@@ -54,6 +54,13 @@ int main(int argc, char** argv) {
       ->envname("MESHD_DEVICES")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+  server->add_option("--processes", options.processes, "processes that the devices are labelled with, in equal runs")
+      ->envname("MESHD_PROCESSES")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  server->add_flag("--mesh-stack,!--no-mesh-stack", options.mesh_stack, "sessions may have a current mesh")
+      ->envname("MESHD_MESH_STACK")
+      ->capture_default_str();
   server->add_option("--threads", options.threads, "threads of the device pool (0: as many as cores)")
       ->envname("MESHD_THREADS")
       ->check(CLI::Range(0, 1024))

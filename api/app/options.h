@@ -12,6 +12,8 @@ struct AppOptions {
   std::string listen = "127.0.0.1:8080";
   std::string data = "data";
   int64_t devices = 8;
+  int64_t processes = 1;                   ///< labels over the devices, in equal runs; divides them
+  bool mesh_stack = true;                  ///< sessions may have a current mesh (behaviour M27)
   int threads = 0;                         ///< of the device pool; 0: as many as cores
   int64_t memory_limit_bytes = 0;          ///< of running jobs together; 0: half of the machine's memory
   int64_t array_memory_bytes = 0;          ///< durable arrays kept in memory; 0: a quarter of the machine's memory

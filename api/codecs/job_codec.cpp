@@ -5,8 +5,12 @@
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/value.h"
 #include "service/effects/effect_log.h"
+#include "service/mesh/mesh_document.h"
 
 namespace meshd::api {
+
+const JsonLimits kJobLimits{64, 64'000'000};
+
 namespace {
 
 // A day is the longest deadline that can be asked for.
@@ -173,7 +177,33 @@ void append_values(std::string& out, const std::vector<effects::OwnedValue>& val
   out += "]";
 }
 
+// The session's mesh where the program can run on it: it has none of its own, or one of the same axes.
+std::optional<mesh::Mesh> fitting_mesh(const compile::ParsedProgram& program, const mesh::Mesh& mesh) {
+  if (mesh.is_empty()) return std::nullopt;
+  const auto own = compile::real_meshes(*program.module);
+  for (const ir::NamedMesh* named : own) {
+    if (named->mesh->axes == mesh.axes) return mesh;
+  }
+  return own.empty() ? std::optional(mesh) : std::nullopt;
+}
+
 }  // namespace
+
+std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh) {
+  if (session_mesh == nullptr || session_mesh->is_empty()) return body;
+  return "{\"session_mesh\":" + mesh::to_document(*session_mesh) + ",\"body\":" + body + "}";
+}
+
+std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string& document) {
+  Json json = Json::parse(document, kJobLimits);
+  const auto* object = json.as<JsonObject>();
+  // No body has a field of this name: it would have been refused.
+  if (object == nullptr || object->size() != 2 || object->front().first != "session_mesh") return {std::move(json), {}};
+  core::Diagnostics wrong;
+  auto mesh = read_mesh(object->front().second, "/session_mesh", wrong);
+  wrong.throw_if_any("internal");
+  return {object->back().second, std::move(mesh)};
+}
 
 std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::string& principal,
                                                    const std::string& session, const JobContext& context) {
@@ -199,6 +229,9 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   }
   if (const Json* mesh = reader.field("mesh"); mesh != nullptr && !mesh->is_null())
     out.mesh = read_mesh(*mesh, "/mesh", wrong);
+  if (!out.mesh && context.session_mesh != nullptr && out.program != nullptr && reader.field("meshes") == nullptr &&
+      wrong.empty())
+    out.mesh = fitting_mesh(*out.program, *context.session_mesh);
   if (const Json* meshes = reader.field("meshes")) {
     if (const auto* object = meshes->as<JsonObject>()) {
       for (const auto& [name, value] : *object) {

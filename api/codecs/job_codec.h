@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "api/codecs/json.h"
 #include "service/arrays/array_store.h"
@@ -14,13 +16,23 @@
 
 namespace meshd::api {
 
+/// Inline arrays have many values; the body limit keeps them in bounds.
+extern const JsonLimits kJobLimits;
+
 /// What decoding a job looks things up in.
 struct JobContext {
   arrays::ArrayStore& arrays;
   registry::ProgramRegistry& programs;
   compile::Compiler& compiler;
   tensor::BufferPool& pool;
+  /// The mesh that the session was inside of; used where the body names none. Null: none.
+  const mesh::Mesh* session_mesh = nullptr;
 };
+
+/// What a job's row keeps to decode it again: the body, with the session's mesh where there is one.
+std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh);
+/// Body and session's mesh of a kept document.
+std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string& document);
 
 /// How the answer is to be encoded.
 struct ResultForm {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "service/mesh/mesh_document.h"
+
 namespace meshd::api {
 namespace {
 
@@ -142,6 +144,7 @@ std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer
   }
   // Read-only fields of a document that is posted back.
   static_cast<void>(reader.field("id"));
+  static_cast<void>(reader.field("abstract"));
   static_cast<void>(reader.field("created"));
   if (const auto size = reader.integer("size", 0, INT64_MAX); size && *size != size_of(mesh))
     wrong.add(reader.pointer("size"), "disagrees with axes");
@@ -155,13 +158,25 @@ std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer
   return mesh;
 }
 
+std::string mesh_document(const registry::StoredMesh& stored, const mesh::Processes& processes, int64_t as_process) {
+  std::string out = mesh_document(stored);
+  out.pop_back();
+  return out + ",\"process\":" + std::to_string(as_process) +
+         ",\"local_devices\":" + integer_list(mesh::local_devices(stored.mesh, processes, as_process)) +
+         ",\"is_multi_process\":" + (mesh::is_multi_process(stored.mesh, processes, as_process) ? "true" : "false") +
+         "}";
+}
+
 std::string mesh_document(const registry::StoredMesh& stored) {
   const mesh::Mesh& mesh = stored.mesh;
   std::string out = "{\"id\":" + quote(stored.id) + ",\"axes\":" + axes_json(mesh) + ",\"shape\":[";
   for (size_t i = 0; i < mesh.axes.size(); ++i) out += (i ? "," : "") + std::to_string(mesh.axes[i].size);
   out += "],\"size\":" + std::to_string(size_of(mesh)) + ",\"empty\":" + (size_of(mesh) == 0 ? "true" : "false");
   out += std::string(",\"is_abstract\":") + (mesh.device_ids.empty() ? "true" : "false");
-  if (!mesh.device_ids.empty()) out += ",\"device_ids\":" + integer_list(mesh.device_ids);
+  if (!mesh.device_ids.empty()) {
+    out += ",\"device_ids\":" + integer_list(mesh.device_ids) +
+           ",\"abstract\":" + quote(mesh::mesh_id(mesh::abstract_form(mesh)));
+  }
   if (!mesh.axis_types.empty()) {
     out += ",\"axis_types\":[";
     for (size_t i = 0; i < mesh.axis_types.size(); ++i) {

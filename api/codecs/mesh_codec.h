@@ -8,6 +8,7 @@
 #include "api/codecs/json.h"
 #include "service/jobs/job_request.h"
 #include "service/mesh/mesh.h"
+#include "service/mesh/processes.h"
 #include "service/registry/registry.h"
 #include "service/sharding/tensor_sharding.h"
 
@@ -20,6 +21,8 @@ std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer
 
 /// The document of a stored mesh: id, axes, shape, size, empty, and for concrete ones device_ids.
 std::string mesh_document(const registry::StoredMesh& stored);
+/// With what a process sees of it: local_devices and is_multi_process.
+std::string mesh_document(const registry::StoredMesh& stored, const mesh::Processes& processes, int64_t as_process);
 
 /// Reads {"spec": [["x"], []][, "mesh": "@name"]}; "x" and null are taken for entries.
 std::optional<jobs::NamedSpec> read_spec(const Json& json, const std::string& pointer, core::Diagnostics& wrong);

@@ -58,9 +58,19 @@ Response reshard(Request& request, Services& services) {
   wrong.throw_if_any("invalid_request");
 
   const registry::StoredMesh stored = services.meshes.get(*mesh_id, request.principal);
-  if (stored.mesh.device_ids.empty())
-    throw core::Error("invalid_array", "an abstract mesh has no devices to put an array on");
-  auto mesh = std::make_shared<const mesh::Mesh>(stored.mesh);
+  mesh::Mesh target = stored.mesh;
+  std::string target_id = stored.id;
+  // An abstract mesh takes its devices from the operand, which must lie on a mesh of the same axes (behaviour A10).
+  if (target.device_ids.empty()) {
+    const mesh::Mesh& own = *from->info().sharding.mesh;
+    if (!from->info().committed || own.axes != target.axes) {
+      throw core::Error("invalid_array", "the array lies on " + mesh::to_text(own) + ", the abstract mesh is " +
+                                             mesh::to_text(target) + "; they must have the same axes");
+    }
+    target = own;
+    target_id = from->info().mesh_id;
+  }
+  auto mesh = std::make_shared<const mesh::Mesh>(target);
   const tensor::TensorType& type = from->info().type;
   if (static_cast<int64_t>(spec->dims.size()) > type.rank()) {
     throw core::Error("invalid_spec", "a spec of " + std::to_string(spec->dims.size()) +
@@ -83,7 +93,7 @@ Response reshard(Request& request, Services& services) {
   wanted.session = from->info().session;
   wanted.name = name.value_or(from->info().name);
   wanted.type = type;
-  wanted.mesh_id = stored.id;
+  wanted.mesh_id = target_id;
   wanted.sharding = sharding;
   wanted.durability = durability
                           ? (*durability == "memory" ? storage::Durability::kMemory : storage::Durability::kDurable)

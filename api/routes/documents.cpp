@@ -35,7 +35,8 @@ std::string devices_document(Services& services) {
     const auto n = static_cast<size_t>(d);
     const int64_t queue = n < stats.device_queue.size() ? stats.device_queue[n] : 0;
     out += (d ? "," : "") + std::string("{\"id\":") + std::to_string(d) +
-           ",\"process_index\":0,\"kind\":\"cpu\",\"queue\":" + std::to_string(queue) + "}";
+           ",\"process_index\":" + std::to_string(services.processes.of(d)) +
+           ",\"kind\":\"cpu\",\"queue\":" + std::to_string(queue) + "}";
   }
   return out + "],\"next\":null}";
 }

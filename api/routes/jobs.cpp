@@ -13,12 +13,10 @@ namespace {
 
 using storage::JobState;
 
-// Inline arrays have many values; the body limit keeps them in bounds.
-constexpr JsonLimits kJobLimits{64, 64'000'000};
 constexpr int64_t kLongestWaitSeconds = 60;
 
 JobContext context_of(Services& services) {
-  return {services.arrays, services.programs, services.compiler, services.pool};
+  return {services.arrays, services.programs, services.compiler, services.pool, nullptr};
 }
 
 std::string server_timing(const jobs::JobTimings& timings) {
@@ -96,6 +94,16 @@ Response accepted(const jobs::JobView& view) {
       .with("Preference-Applied", "respond-async");
 }
 
+// The session that a body names, if it does.
+std::string session_in(const Json& document) {
+  if (const auto* object = document.as<JsonObject>()) {
+    for (const auto& [name, value] : *object) {
+      if (const auto* id = value.as<std::string>(); name == "session" && id != nullptr) return *id;
+    }
+  }
+  return {};
+}
+
 Response submit(Request& request, Services& services, const std::string& path_session) {
   const auto start = services.clock.steady();
   const std::string body = request.body().read_all(body_limit(BodyPolicy::kInline));
@@ -107,11 +115,18 @@ Response submit(Request& request, Services& services, const std::string& path_se
   }
   std::string session = path_session;
   if (!session.empty()) session = services.sessions.get(session, request.principal).id;
-  auto [job, form] = decode_job(Json::parse(body, kJobLimits), request.principal, session, context_of(services));
+  const Json document = Json::parse(body, kJobLimits);
+  JobContext context = context_of(services);
+  mesh::Mesh session_mesh;
+  if (const std::string inside = session.empty() ? session_in(document) : session; !inside.empty()) {
+    session_mesh = services.sessions.mesh_stack(inside, request.principal).current();
+    context.session_mesh = &session_mesh;
+  }
+  auto [job, form] = decode_job(document, request.principal, session, context);
   if (!job.session.empty()) static_cast<void>(services.sessions.get(job.session, request.principal));
   const Preference preference = preference_of(request);
   const bool background = preference.async || preference.wait_seconds.has_value();
-  if (background || !job.session.empty() || !key.empty()) job.document = body;
+  if (background || !job.session.empty() || !key.empty()) job.document = kept_document(body, context.session_mesh);
   job.idempotency_route = request.route->operation_id;
   job.idempotency_key = key;
   job.idempotency_fingerprint = fingerprint;

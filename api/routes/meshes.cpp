@@ -21,6 +21,13 @@ Response with_etag(Response response, const std::string& id) {
   return response;
 }
 
+// A mesh names its abstract form, which is a mesh as well.
+std::pair<registry::StoredMesh, bool> put_with_abstract(Services& services, const mesh::Mesh& mesh,
+                                                        const std::string& principal) {
+  if (!mesh.device_ids.empty()) services.meshes.put(mesh::abstract_form(mesh), principal);
+  return services.meshes.put(mesh, principal);
+}
+
 }  // namespace
 
 std::vector<Route> mesh_routes(Services& services) {
@@ -28,7 +35,7 @@ std::vector<Route> mesh_routes(Services& services) {
       {"POST", "/v1/meshes", "createMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
        [&services](Request& request) {
          const mesh::Mesh mesh = read_posted(request, services);
-         const auto [stored, fresh] = services.meshes.put(mesh, request.principal);
+         const auto [stored, fresh] = put_with_abstract(services, mesh, request.principal);
          return with_etag(json(fresh ? 201 : 200, mesh_document(stored)).with("Location", "/v1/meshes/" + stored.id),
                           stored.id);
        }},
@@ -41,13 +48,29 @@ std::vector<Route> mesh_routes(Services& services) {
        }},
       {"GET", "/v1/meshes/{id}", "getMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
        [&services](Request& request) {
-         static constexpr std::string_view kKnown[] = {"view"};
+         static constexpr std::string_view kKnown[] = {"view", "as_process"};
          request.query.require_known(kKnown);
          const auto stored = services.meshes.get(request.capture("id"), request.principal);
          const auto view = request.query.get("view");
          if (view && *view == "text") return text(200, mesh::to_text(stored.mesh));
-         if (view && *view != "json") throw core::Error("invalid_query", "view: expected json or text");
+         if (view && *view == "repr") return text(200, mesh::to_repr(stored.mesh));
+         if (view && *view != "json") throw core::Error("invalid_query", "view: expected json, text or repr");
+         if (request.query.has("as_process")) {
+           const int64_t process = request.query.integer("as_process", 0, 0, INT32_MAX);
+           return with_etag(json(200, mesh_document(stored, services.processes, process)), stored.id);
+         }
          return with_etag(json(200, mesh_document(stored)), stored.id);
+       }},
+      {"GET", "/v1/meshes/{id}/local", "getLocalMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         static constexpr std::string_view kKnown[] = {"process"};
+         request.query.require_known(kKnown);
+         const auto stored = services.meshes.get(request.capture("id"), request.principal);
+         const int64_t process = request.query.integer("process", 0, 0, INT32_MAX);
+         const auto [local, fresh] =
+             put_with_abstract(services, mesh::local_mesh(stored.mesh, services.processes, process), request.principal);
+         static_cast<void>(fresh);
+         return with_etag(json(200, mesh_document(local)), local.id);
        }},
       {"PATCH", "/v1/meshes/{id}", "patchMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
        [&services](Request& request) {

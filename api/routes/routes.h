@@ -27,6 +27,7 @@ std::vector<Route> mesh_routes(Services& services);
 std::vector<Route> array_routes(Services& services);
 std::vector<Route> program_routes(Services& services);
 std::vector<Route> session_routes(Services& services);
+std::vector<Route> session_mesh_routes(Services& services);
 std::vector<Route> job_routes(Services& services);
 std::vector<Route> health_routes(Services& services, const ProcessFacts& facts);
 std::vector<Route> document_routes(Services& services, const ProcessFacts& facts);

@@ -9,6 +9,7 @@
 #include "service/device/engine.h"
 #include "service/effects/effect_log.h"
 #include "service/jobs/job_runner.h"
+#include "service/mesh/processes.h"
 #include "service/registry/registry.h"
 #include "service/sessions/session_store.h"
 #include "storage/store.h"
@@ -27,6 +28,7 @@ struct Services {
   sessions::SessionStore& sessions;
   effects::EffectLog& log;
   jobs::JobRunner& jobs;
+  mesh::Processes processes;  ///< labels of the devices
 };
 
 }  // namespace meshd::api

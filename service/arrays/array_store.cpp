@@ -250,6 +250,12 @@ ShardBuffers ArrayStore::shards(const ArrayRef& array) {
   return loaded;
 }
 
+void ArrayStore::require_usable(const ArrayRef& array) {
+  array->state().with([&](const Array::State& state) {
+    if (state.deleted || state.state != ArrayState::kReady) throw_unusable(array->info().id, state, false);
+  });
+}
+
 void ArrayStore::make_room() {
   struct Candidate {
     uint64_t last_use;

@@ -62,6 +62,8 @@ class ArrayStore {
   /// Its shards in memory, loaded from disk where they are not. Throws deleted_or_donated, array_lost (410 as data),
   /// conflict (pending).
   ShardBuffers shards(const ArrayRef& array);
+  /// Throws what stands against using it in a job: array_donated (409), array_lost, conflict (pending).
+  void require_usable(const ArrayRef& array);
   /// One page of the principal's arrays, by id.
   struct Page {
     std::vector<ArrayRef> items;

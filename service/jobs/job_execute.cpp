@@ -42,6 +42,11 @@ std::string place_text(const sharding::TensorSharding& sharding) {
   return mesh::to_text(*sharding.mesh) + " " + sharding::to_sdy(sharding);
 }
 
+// What nothing cuts has no mesh.
+std::string wanted_text(const sharding::TensorSharding& sharding) {
+  return sharding.mesh == nullptr ? "it whole" : sharding::to_sdy(sharding);
+}
+
 // The answer to a key stands in the job's row from now on.
 void close_key(storage::IdempotencyRow& key, storage::Transaction& transaction) {
   if (key.key.empty()) return;
@@ -100,7 +105,7 @@ JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gon
           if (is_donated) arrays_.give_back(argument.array, shards);
           throw core::Error("sharding_mismatch", "argument " + std::to_string(i) + ": array '" + info.id +
                                                      "' lies as " + place_text(info.sharding) + ", the program wants " +
-                                                     sharding::to_sdy(job->lowered->argument_shardings[i]) +
+                                                     wanted_text(job->lowered->argument_shardings[i]) +
                                                      "; send \"reshard\": true to have it moved");
         }
         if (is_donated) job->taken.emplace_back(argument.array, shards);

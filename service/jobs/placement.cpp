@@ -152,6 +152,18 @@ JobPlacement place_job(const JobRequest& request, int64_t server_devices) {
   JobPlacement out;
   std::optional<mesh::Mesh> chosen = request.mesh;
   if (!chosen && !request.meshes.empty()) chosen = request.meshes.begin()->second;
+  // Devices that the request names bind arrays that lie elsewhere, unless they may be moved (behaviours A9, G38).
+  if (request.mesh && !request.mesh->device_ids.empty() && !request.reshard) {
+    for (size_t i = 0; i < request.arguments.size(); ++i) {
+      const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
+      if (argument == nullptr || argument->slices || !argument->array->info().committed) continue;
+      const mesh::Mesh& mesh = *argument->array->info().sharding.mesh;
+      if (devices_of(mesh) == request.mesh->device_ids) continue;
+      throw core::Error("device_mismatch", "the request runs on devices " + list_of(request.mesh->device_ids) +
+                                               ", argument " + std::to_string(i) + " lies on " +
+                                               list_of(devices_of(mesh)) + "; send \"reshard\": true to have it moved");
+    }
+  }
   // Devices of committed arrays, when the request names none.
   if (!chosen) {
     for (size_t i = 0; i < request.arguments.size(); ++i) {

@@ -41,6 +41,25 @@ Mesh from_document(std::string_view document) {
   return mesh;
 }
 
+std::string to_repr(const Mesh& mesh) {
+  if (mesh.device_ids.empty() && !mesh.axes.empty()) return "Abstract" + to_text(mesh);
+  // A bracket opens before every position that begins a run of some axis, and closes after the last of it.
+  std::string out = "Mesh(device_ids=";
+  std::vector<int64_t> runs;
+  int64_t run = 1;
+  for (size_t d = mesh.axes.size(); d-- > 0;) runs.push_back(run *= mesh.axes[d].size);
+  if (mesh.device_ids.empty()) out += "[]";
+  for (size_t i = 0; i < mesh.device_ids.size(); ++i) {
+    if (i > 0) out += ", ";
+    for (const int64_t length : runs) out += static_cast<int64_t>(i) % length == 0 ? "[" : "";
+    out += std::to_string(mesh.device_ids[i]);
+    for (const int64_t length : runs) out += (static_cast<int64_t>(i) + 1) % length == 0 ? "]" : "";
+  }
+  out += ", axis_names=(";
+  for (size_t i = 0; i < mesh.axes.size(); ++i) out += (i ? ", '" : "'") + mesh.axes[i].name + "'";
+  return out + (mesh.axes.size() == 1 ? ",))" : "))");
+}
+
 std::string mesh_id(const Mesh& mesh) { return core::digest_id("mesh", to_document(mesh)); }
 
 }  // namespace meshd::mesh

@@ -13,6 +13,9 @@ namespace meshd::mesh {
 std::string to_document(const Mesh& mesh);
 /// The mesh of a canonical document. Throws Error internal when it is none: it comes from storage only.
 Mesh from_document(std::string_view document);
+/// For people: Mesh(device_ids=[[0, 1], [2, 3]], axis_names=('x', 'y')); for abstract ones AbstractMesh('x': 4, 'y':
+/// 2).
+std::string to_repr(const Mesh& mesh);
 /// mesh_<digest of the canonical document>.
 std::string mesh_id(const Mesh& mesh);
 

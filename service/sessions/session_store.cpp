@@ -4,6 +4,11 @@
 #include "service/core/ids.h"
 
 namespace meshd::sessions {
+namespace {
+
+constexpr size_t kDeepestStack = 64;
+
+}  // namespace
 
 void Line::enter(int64_t number, bool ordered) {
   const std::lock_guard held(mutex_);
@@ -67,6 +72,37 @@ void SessionStore::remove(const std::string& id, std::string_view principal) {
   catalog_.write([&](storage::Transaction& transaction) { transaction.delete_session(id); });
   const std::lock_guard held(mutex_);
   lines_.erase(id);
+}
+
+MeshStack SessionStore::mesh_stack(std::string_view id, std::string_view principal) {
+  return mesh_stack_from(get(id, principal).document);
+}
+
+MeshStack SessionStore::push_mesh(std::string_view id, std::string_view principal, const mesh::Mesh& mesh) {
+  if (!has_mesh_stack_) throw core::Error("conflict", "Mesh context manager is disabled on this server");
+  if (mesh.device_ids.empty() && !mesh.axes.empty())
+    throw core::Error("conflict", "AbstractMesh cannot be entered; enter a mesh with devices");
+  const std::lock_guard held(stack_mutex_);
+  storage::SessionRow row = get(id, principal);
+  MeshStack stack = mesh_stack_from(row.document);
+  if (stack.meshes.size() >= kDeepestStack) {
+    throw core::Error("conflict", "a session is inside of " + std::to_string(kDeepestStack) + " meshes at most");
+  }
+  stack.meshes.push_back(mesh);
+  row.document = mesh_stack_document(stack);
+  catalog_.write([&](storage::Transaction& transaction) { transaction.update_session(row); });
+  return stack;
+}
+
+MeshStack SessionStore::pop_mesh(std::string_view id, std::string_view principal) {
+  const std::lock_guard held(stack_mutex_);
+  storage::SessionRow row = get(id, principal);
+  MeshStack stack = mesh_stack_from(row.document);
+  if (stack.meshes.empty()) throw core::Error("conflict", "the session is inside of no mesh");
+  stack.meshes.pop_back();
+  row.document = mesh_stack_document(stack);
+  catalog_.write([&](storage::Transaction& transaction) { transaction.update_session(row); });
+  return stack;
 }
 
 std::shared_ptr<Line> SessionStore::line(const std::string& id) {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "service/core/clock.h"
+#include "service/sessions/mesh_stack.h"
 #include "storage/catalog.h"
 
 namespace meshd::sessions {
@@ -39,7 +40,9 @@ class Line {
 /// Any thread.
 class SessionStore {
  public:
-  SessionStore(storage::Catalog& catalog, const core::Clock& clock) : catalog_(catalog), clock_(clock) {}
+  /// `has_mesh_stack`: false forbids to enter meshes (behaviour M27).
+  SessionStore(storage::Catalog& catalog, const core::Clock& clock, bool has_mesh_stack = true)
+      : catalog_(catalog), clock_(clock), has_mesh_stack_(has_mesh_stack) {}
 
   storage::SessionRow create(const std::string& principal, const std::string& name);
   /// Throws not_found for unknown sessions and those of other principals.
@@ -47,6 +50,12 @@ class SessionStore {
   storage::Page<storage::SessionRow> list(std::string_view principal, const storage::PageRequest& page);
   /// Closes: waits for its jobs, then takes no more. Its log stays readable until remove().
   void remove(const std::string& id, std::string_view principal);
+  /// The meshes that the session is inside of. Throws not_found.
+  MeshStack mesh_stack(std::string_view id, std::string_view principal);
+  /// Enters a mesh with devices. Throws conflict: abstract meshes, meshes forbidden, too many.
+  MeshStack push_mesh(std::string_view id, std::string_view principal, const mesh::Mesh& mesh);
+  /// Leaves the mesh entered last. Throws conflict at the base.
+  MeshStack pop_mesh(std::string_view id, std::string_view principal);
   /// The session's line, made when first asked for.
   std::shared_ptr<Line> line(const std::string& id);
   [[nodiscard]] int64_t open_count() const;
@@ -54,6 +63,8 @@ class SessionStore {
  private:
   storage::Catalog& catalog_;
   const core::Clock& clock_;
+  const bool has_mesh_stack_;
+  std::mutex stack_mutex_;  ///< one change of a stack at a time; taken with no other lock held
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Line>> lines_;
 };

@@ -83,8 +83,11 @@ int64_t TensorSharding::part_count(int64_t dim) const {
 }
 
 bool TensorSharding::is_fully_replicated() const {
-  return unreduced.empty() &&
-         std::all_of(dims.begin(), dims.end(), [](const DimSharding& dim) { return dim.axes.empty(); });
+  if (!unreduced.empty()) return false;
+  for (int64_t dim = 0; dim < rank(); ++dim) {
+    if (part_count(dim) != 1) return false;
+  }
+  return true;
 }
 
 bool same_placement(const TensorSharding& a, const TensorSharding& b) {

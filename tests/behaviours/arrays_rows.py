@@ -154,7 +154,7 @@ def behaviour_G23_metadata(s):
     assert array["mesh"] == mesh(s, ["x", "y"], grid(4, 2)) and array["sharding"] == {"spec": [["x"], ["y"]]}
 
 
-def later_behaviour_G24_fully_replicated(s):
+def behaviour_G24_fully_replicated(s):
     assert fixture(s, "")["is_fully_replicated"] is True and fixture(s, "x")["is_fully_replicated"] is False
     assert upload(s, range(16), [8, 2], mesh(s, ["x", "y"], [[0]]), "x,y")["is_fully_replicated"] is True
 
@@ -172,7 +172,7 @@ def behaviour_G37_results_lie_on_the_mesh_of_the_job(s):
     assert made["mesh"] == array["mesh"] and made["sharding"] == array["sharding"]
 
 
-def later_behaviour_G38_arguments_must_lie_as_the_job_says(s):
+def behaviour_G38_arguments_must_lie_as_the_job_says(s):
     body = {"program": {"text": ADD}, "arguments": [{"array": fixture(s, "x,y")["id"]}, [[0, 0]] * 8]}
     same_mesh = {"axis_names": ["x", "y"], "devices": grid(4, 2)}
     other_spec = {**body, "mesh": same_mesh, "in_shardings": [{"spec": [["y"], ["x"]]}, None]}

@@ -18,7 +18,7 @@ def behaviour_P13_a_number_is_as_good_as_a_list(s):
         assert ok(s.ask("GET", "/v1/arrays/" + array))["state"] == "donated"
 
 
-def later_behaviour_P14_a_donated_array_cannot_be_read_or_used(s):
+def behaviour_P14_a_donated_array_cannot_be_read_or_used(s):
     array = upload(s, range(4), [4])["id"]
     assert run(s, DOUBLE, [{"array": array}], donate=[0])["results"][0]["data"] == [0, 2, 4, 6]
     refused(s.ask("GET", f"/v1/arrays/{array}/data"), 410, "deleted or donated")
