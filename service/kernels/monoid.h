@@ -3,8 +3,10 @@
 // run in the fold's own loops and types (sums of floats in double), any other body through its tile program.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -13,9 +15,46 @@
 
 namespace meshd::kernels {
 
-/// One place in memory for each value that is combined.
-using Rows = std::vector<std::byte*>;
-using ConstRows = std::vector<const std::byte*>;
+/// One place in memory for each value that is combined. A few need no heap: windows make one of these for every row.
+template <typename Pointer>
+class Places {
+ public:
+  Places() = default;
+  Places(std::initializer_list<Pointer> places) { append(places.begin(), places.end()); }
+  template <typename Iterator>
+  Places(Iterator begin, Iterator end) {
+    append(begin, end);
+  }
+
+  void push_back(Pointer place) {
+    if (size_ < few_.size()) {
+      few_[size_] = place;
+    } else {
+      if (size_ == few_.size()) many_.assign(few_.begin(), few_.end());
+      many_.push_back(place);
+    }
+    ++size_;
+  }
+  [[nodiscard]] size_t size() const { return size_; }
+  [[nodiscard]] Pointer* begin() { return many_.empty() ? few_.data() : many_.data(); }
+  [[nodiscard]] const Pointer* begin() const { return many_.empty() ? few_.data() : many_.data(); }
+  [[nodiscard]] Pointer* end() { return begin() + size_; }
+  [[nodiscard]] const Pointer* end() const { return begin() + size_; }
+  Pointer& operator[](size_t value) { return begin()[value]; }
+  const Pointer& operator[](size_t value) const { return begin()[value]; }
+
+ private:
+  template <typename Iterator>
+  void append(Iterator begin, Iterator end) {
+    for (; begin != end; ++begin) push_back(*begin);
+  }
+
+  size_t size_ = 0;
+  std::array<Pointer, 4> few_{};
+  std::vector<Pointer> many_;  ///< all of them, when they are more
+};
+using Rows = Places<std::byte*>;
+using ConstRows = Places<const std::byte*>;
 
 /// Immutable; any thread.
 class Monoid {
@@ -33,7 +72,7 @@ class Monoid {
   /// Elements in memory are accumulators already.
   [[nodiscard]] bool elements_are_sums() const { return elements_are_sums_; }
   /// Fewer lanes than these cost as much as so many.
-  [[nodiscard]] int64_t cheap_lanes() const { return fold_ ? 16 : 64; }
+  static constexpr int64_t kCheapLanes = 64;
   /// Work of one combination, for estimates.
   [[nodiscard]] double flops() const { return static_cast<double>(body_.instructions.size()); }
 

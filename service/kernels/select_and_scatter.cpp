@@ -8,7 +8,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
-#include "service/kernels/lane_loop.h"
+#include "service/kernels/choose_lanes.h"
 #include "service/kernels/movement.h"
 #include "service/tensor/shape.h"
 
@@ -20,40 +20,6 @@ using tensor::Dims;
 constexpr int64_t kLanes = 256;     ///< lanes side by side, at most
 constexpr int64_t kFewLanes = 128;  ///< wanted where the dimensions before the windows must give them
 constexpr int64_t kNobody = -1;     ///< offset that no lane of a window has chosen
-
-/// Lanes whose choice is `wanted`, packed: their numbers.
-int64_t lanes_that_chose(const int32_t* choices, int64_t count, int32_t wanted, int32_t* lanes) {
-  int64_t found = 0;
-  for (int64_t lane = 0; lane < count; ++lane) {
-    lanes[found] = static_cast<int32_t>(lane);
-    found += choices[lane] == wanted ? 1 : 0;
-  }
-  return found;
-}
-
-template <typename Word>
-void choose_words(const bool* keeps, const std::byte* next, std::byte* kept, int32_t* choices, int32_t offset,
-                  int64_t count) {
-  for (int64_t lane = 0; lane < count; ++lane) {
-    if (keeps[lane]) continue;
-    std::memcpy(kept + lane * static_cast<int64_t>(sizeof(Word)), next + lane * static_cast<int64_t>(sizeof(Word)),
-                sizeof(Word));
-    choices[lane] = offset;
-  }
-}
-struct Word16 {
-  std::byte bytes[16];
-};
-
-void choose(const bool* keeps, const std::byte* next, std::byte* kept, int32_t* choices, int32_t offset, int64_t count,
-            int64_t elem) {
-  const auto run = elem == 1   ? choose_words<uint8_t>
-                   : elem == 2 ? choose_words<uint16_t>
-                   : elem == 4 ? choose_words<uint32_t>
-                   : elem == 8 ? choose_words<uint64_t>
-                               : choose_words<Word16>;
-  run(keeps, next, kept, choices, offset, count);
-}
 
 }  // namespace
 
@@ -104,11 +70,9 @@ class SelectAndScatter::Unit {
     has_sum_ = reinterpret_cast<bool*>(array(op.lanes_ * op.row_count_));
     kept_.resize(static_cast<size_t>(kLanes * op.elem_));
     keeps_ = std::make_unique<bool[]>(static_cast<size_t>(kLanes));
-    chosen_.resize(static_cast<size_t>(kLanes) + 1);
     const auto sum_bytes = static_cast<size_t>(kLanes * op.scatter_->sum_bytes(0));
-    packed_source_.resize(static_cast<size_t>(kLanes * op.elem_));
-    packed_sums_.resize(sum_bytes);
-    packed_loaded_.resize(sum_bytes);
+    loaded_.resize(sum_bytes);
+    combined_.resize(sum_bytes);
   }
 
   void run(int64_t lead, int64_t lead_count, int64_t inner, int64_t inner_count) {
@@ -176,39 +140,22 @@ class SelectAndScatter::Unit {
       run_tile(op_.select_, scratch_, lanes_);
       // An argument or a constant that is returned stands in its own register.
       std::memcpy(keeps_.get(), scratch_.reg(op_.select_.outputs[0]), static_cast<size_t>(lanes_));
-      choose(keeps_.get(), next, kept_.data(), choices, static_cast<int32_t>(offset_number), lanes_, op_.elem_);
+      choose_lanes(keeps_.get(), next, kept_.data(), op_.elem_, choices, static_cast<int32_t>(offset_number), lanes_);
     });
   }
 
   void scatter(const Dims& window, int64_t number) {
     const int32_t* const choices = choices_ + number * lanes_;
-    const std::byte* const source = source_ + number * lanes_ * op_.elem_;
+    worker_.load({source_ + number * lanes_ * op_.elem_}, {loaded_.data()}, lanes_);
     for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
       const int64_t row = row_of(window, offset);
-      if (row < 0) return;
-      const int64_t found = lanes_that_chose(choices, lanes_, static_cast<int32_t>(offset_number), chosen_.data());
-      if (found > 0) add(source, row, found);
+      if (row < 0 || !lanes_equal(choices, static_cast<int32_t>(offset_number), keeps_.get(), lanes_)) return;
+      // All lanes are combined; those that chose another place keep what they had.
+      const int64_t bytes = op_.scatter_->sum_bytes(0);
+      std::byte* const sums = sums_ + row * lanes_ * bytes;
+      worker_.combine({sums}, {loaded_.data()}, {combined_.data()}, lanes_);
+      put_lanes(keeps_.get(), combined_.data(), loaded_.data(), sums, has_sum_ + row * lanes_, bytes, lanes_);
     });
-  }
-
-  /// Adds the chosen lanes of a window's source to the sums of a row.
-  void add(const std::byte* source, int64_t row, int64_t found) {
-    const int64_t bytes = op_.scatter_->sum_bytes(0);
-    std::byte* const sums = sums_ + row * lanes_ * bytes;
-    bool* const has_sum = has_sum_ + row * lanes_;
-    for (int64_t i = 0; i < found; ++i) {
-      const int64_t lane = chosen_[static_cast<size_t>(i)];
-      std::memcpy(packed_source_.data() + i * op_.elem_, source + lane * op_.elem_, static_cast<size_t>(op_.elem_));
-      std::memcpy(packed_sums_.data() + i * bytes, sums + lane * bytes, static_cast<size_t>(bytes));
-    }
-    worker_.load({packed_source_.data()}, {packed_loaded_.data()}, found);
-    worker_.combine({packed_sums_.data()}, {packed_loaded_.data()}, {packed_sums_.data()}, found);
-    for (int64_t i = 0; i < found; ++i) {
-      const int64_t lane = chosen_[static_cast<size_t>(i)];
-      const std::byte* const from = has_sum[lane] ? packed_sums_.data() : packed_loaded_.data();
-      std::memcpy(sums + lane * bytes, from + i * bytes, static_cast<size_t>(bytes));
-      has_sum[lane] = true;
-    }
   }
 
   /// Places that nothing came to are the initial value, whatever the body makes of it.
@@ -233,10 +180,8 @@ class SelectAndScatter::Unit {
   bool* has_sum_ = nullptr;
   std::vector<std::byte> kept_;
   std::unique_ptr<bool[]> keeps_;
-  std::vector<int32_t> chosen_;
-  std::vector<std::byte> packed_source_;
-  std::vector<std::byte> packed_sums_;
-  std::vector<std::byte> packed_loaded_;
+  std::vector<std::byte> loaded_;    ///< a window's source, as accumulators
+  std::vector<std::byte> combined_;  ///< with what is there already
 };
 
 void SelectAndScatter::run(const SelectAndScatterCall& call) const {

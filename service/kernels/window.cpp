@@ -56,7 +56,40 @@ WindowPass::WindowPass(const WindowDim& dim, int64_t count) : dim_(dim), count_(
   }
 }
 
+bool WindowPass::plan_ranges() {
+  if (dim_.stride % dim_.base_dilation != 0) return false;
+  int64_t filled_begin = 0;
+  int64_t filled_end = 0;
+  for (int64_t offset = 0; offset < dim_.window; ++offset) {
+    const int64_t first = offset * dim_.window_dilation - dim_.pad_low;
+    if (first % dim_.base_dilation != 0) continue;
+    const int64_t behind = (dim_.size - 1) * dim_.base_dilation - first;  // places left to the last row
+    const int64_t begin = std::min(count_, first < 0 ? core::ceil_div(-first, dim_.stride) : 0);
+    const int64_t end = behind < 0 ? 0 : std::min(count_, behind / dim_.stride + 1);
+    if (begin >= end) continue;
+    const bool has_any = filled_end > filled_begin;
+    if (has_any && end < filled_begin) return false;
+    const auto add = [&](int64_t from, int64_t to, bool is_first) {
+      if (from >= to) return;
+      steps_.push_back({from, 1, (first + from * dim_.stride) / dim_.base_dilation, dim_.stride / dim_.base_dilation,
+                        to - from, is_first});
+    };
+    // Later offsets begin earlier: what they are first in lies before what is filled.
+    const int64_t border = has_any ? std::min(filled_begin, end) : end;
+    add(begin, border, true);
+    add(std::max(begin, border), end, false);
+    filled_begin = has_any ? std::min(filled_begin, begin) : begin;
+    filled_end = std::max(filled_end, end);
+  }
+  for (int64_t window = 0; window < filled_begin; ++window) empty_.push_back(window);
+  for (int64_t window = filled_end; window < count_; ++window) empty_.push_back(window);
+  return true;
+}
+
 void WindowPass::plan_steps() {
+  if (dim_.window <= kFewElements && plan_ranges()) return;
+  steps_.clear();
+  empty_.clear();
   std::vector<char> is_filled(static_cast<size_t>(count_), 0);
   const int64_t period = dim_.base_dilation / std::gcd(dim_.stride, dim_.base_dilation);
   // Elements of the window that meet any row at all.
@@ -111,6 +144,12 @@ void WindowPass::plan_blocks() {
     const int64_t row_block = row / step / block_;
     const int64_t last_block = last / step / block_;
     Piece piece{window, row, last, 1};
+    if (dim_.stride == 1 && step == 1 && base == 1 && end < dim_.size) {
+      // Up to the next border of a block, or to where windows are cut off, all are alike.
+      const int64_t rest = std::min(count_ - window, dim_.size - end);
+      if (begin <= 0) piece.count = std::min(rest, 1 - begin);
+      if (begin > 0 && begin % block_ != 0) piece.count = std::min(rest, block_ - begin % block_);
+    }
     // Within one block a window begins where the block does, or ends where it does: what is cut off lies outside.
     if (row_block == last_block && row / step % block_ == 0) {
       piece.row = -1;
@@ -126,11 +165,13 @@ void WindowPass::plan_blocks() {
                            (piece.row < 0 || before.row + before.count == piece.row) &&
                            (piece.last < 0 || before.last + before.count == piece.last);
       if (goes_on) {
-        ++before.count;
+        before.count += piece.count;
+        window += piece.count - 1;
         continue;
       }
     }
     pieces_.push_back(piece);
+    window += piece.count - 1;
   }
 }
 
@@ -164,13 +205,14 @@ void WindowPass::run_steps(const Monoid& monoid, Monoid::Worker& worker, const R
     if (side_by_side && (step.row_step == 1 || step.count == 1)) {
       put(step.is_first, advanced(monoid, rows, step.row * lanes), advanced_to(monoid, windows, step.window * lanes),
           step.count * lanes);
-    } else if (side_by_side && lanes < monoid.cheap_lanes()) {
+    } else if (side_by_side && (step.is_first || lanes < Monoid::kCheapLanes)) {
+      const Rows to = advanced_to(monoid, windows, step.window * lanes);
+      const Rows& gathered = step.is_first ? to : spare;
       for (size_t k = 0; k < rows.size(); ++k) {
         const int64_t bytes = lanes * monoid.sum_bytes(k);
-        move_rows(rows[k] + step.row * bytes, step.row_step * bytes, spare[k], bytes, step.count, bytes);
+        move_rows(rows[k] + step.row * bytes, step.row_step * bytes, gathered[k], bytes, step.count, bytes);
       }
-      put(step.is_first, advanced(monoid, spare, 0), advanced_to(monoid, windows, step.window * lanes),
-          step.count * lanes);
+      if (!step.is_first) put(false, advanced(monoid, spare, 0), to, step.count * lanes);
     } else {
       for (int64_t i = 0; i < step.count; ++i) {
         put(step.is_first, advanced(monoid, rows, (step.row + i * step.row_step) * lanes),

@@ -80,6 +80,8 @@ class WindowPass {
     int64_t count = 0;
   };
 
+  /// plan_steps() where windows that have an element stand next to each other; false where they do not.
+  bool plan_ranges();
   void plan_steps();
   void plan_blocks();
   void run_steps(const Monoid& monoid, Monoid::Worker& worker, const Rows& rows, const Rows& windows, const Rows& spare,

@@ -186,7 +186,7 @@ void WindowReduce::run_block(const WindowReduceCall& call, Monoid::Worker& worke
     empty[d] = pass.empty_windows();
     sizes[d] = windows[d];
     before = after;
-    after = after == other ? one : other;
+    after = after[0] == other[0] ? one : other;
   }
   store(call, worker, block, before, lies_dense, empty, elements);
 }

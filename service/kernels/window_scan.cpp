@@ -118,7 +118,7 @@ void WindowScan::run(const Monoid& monoid, Monoid::Worker& worker, const ConstRo
     tile_sums.before.push_back(scratch + kTileRows * bytes);
     tile_sums.carry.push_back(scratch + (kTileRows + 1) * bytes);
     elements.push_back(scratch + (kTileRows + 2) * bytes);
-    scratch = elements.back() + row_lanes * kTileRows * std::max(monoid.element_bytes(k), monoid.result_bytes(k));
+    scratch = elements[k] + row_lanes * kTileRows * std::max(monoid.element_bytes(k), monoid.result_bytes(k));
   }
 
   for (int64_t done = 0; done < rows;) {
