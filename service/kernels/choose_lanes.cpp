@@ -21,6 +21,13 @@ void choose_words(const bool* keeps, const std::byte* next, std::byte* kept, int
 }
 
 template <typename Word>
+void keep_words(const bool* keeps, const std::byte* otherwise, std::byte* values, int64_t count) {
+  const auto* from = reinterpret_cast<const Word*>(otherwise);
+  auto* to = reinterpret_cast<Word*>(values);
+  for (int64_t lane = 0; lane < count; ++lane) to[lane] = keeps[lane] ? to[lane] : from[lane];
+}
+
+template <typename Word>
 void put_words(const bool* chosen, const std::byte* combined, const std::byte* first, std::byte* sums, bool* has_sum,
                int64_t count) {
   const auto* both = reinterpret_cast<const Word*>(combined);
@@ -43,6 +50,16 @@ void choose_lanes(const bool* keeps, const std::byte* next, std::byte* kept, int
                    : element_bytes == 8 ? choose_words<uint64_t>
                                         : choose_words<Word16>;
   run(keeps, next, kept, choices, offset, count);
+}
+
+void keep_lanes(const bool* keeps, const std::byte* otherwise, std::byte* values, int64_t element_bytes,
+                int64_t count) {
+  const auto run = element_bytes == 1   ? keep_words<uint8_t>
+                   : element_bytes == 2 ? keep_words<uint16_t>
+                   : element_bytes == 4 ? keep_words<uint32_t>
+                   : element_bytes == 8 ? keep_words<uint64_t>
+                                        : keep_words<Word16>;
+  run(keeps, otherwise, values, count);
 }
 
 bool lanes_equal(const int32_t* choices, int32_t wanted, bool* equal, int64_t count) {

@@ -10,6 +10,9 @@ namespace meshd::kernels {
 void choose_lanes(const bool* keeps, const std::byte* next, std::byte* kept, int64_t element_bytes, int32_t* choices,
                   int32_t offset, int64_t count);
 
+/// Where keeps is false, `values` become `otherwise`.
+void keep_lanes(const bool* keeps, const std::byte* otherwise, std::byte* values, int64_t element_bytes, int64_t count);
+
 /// equal = choices are `wanted`, lane by lane; true when any is.
 bool lanes_equal(const int32_t* choices, int32_t wanted, bool* equal, int64_t count);
 

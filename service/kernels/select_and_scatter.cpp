@@ -17,9 +17,9 @@ namespace {
 
 using tensor::Dims;
 
-constexpr int64_t kLanes = 256;     ///< lanes side by side, at most
-constexpr int64_t kFewLanes = 128;  ///< wanted where the dimensions before the windows must give them
-constexpr int64_t kNobody = -1;     ///< offset that no lane of a window has chosen
+constexpr int64_t kLanes = 256;    ///< lanes side by side, at most
+constexpr int64_t kFewLanes = 64;  ///< wanted where the dimensions before the windows must give them
+constexpr int64_t kNobody = -1;    ///< offset that no lane of a window has chosen
 
 }  // namespace
 
@@ -92,7 +92,7 @@ class SelectAndScatter::Unit {
     for_each(op_.counts_, [&](const Dims& window, int64_t number) { scatter(window, number); });
     worker_.finish({call_.init}, {sums_}, {result_}, rows * lanes_);
     const int64_t bytes = op_.scatter_->result_bytes(0);
-    restore_untouched(rows * lanes_, bytes);
+    restore_untouched(rows, bytes);
     StridedCopy(extent(rows), strides(rows), dense, bytes).run(call_.result + start(rows) * bytes, result_);
   }
 
@@ -159,11 +159,11 @@ class SelectAndScatter::Unit {
   }
 
   /// Places that nothing came to are the initial value, whatever the body makes of it.
-  void restore_untouched(int64_t count, int64_t bytes) {
-    kept_.resize(std::max<size_t>(kept_.size(), 16));
-    worker_.fill({call_.init}, {kept_.data()}, 1);
-    for (int64_t i = 0; i < count; ++i) {
-      if (!has_sum_[i]) std::memcpy(result_ + i * bytes, kept_.data(), static_cast<size_t>(bytes));
+  void restore_untouched(int64_t rows, int64_t bytes) {
+    combined_.resize(std::max(combined_.size(), static_cast<size_t>(lanes_ * bytes)));
+    worker_.fill({call_.init}, {combined_.data()}, lanes_);
+    for (int64_t row = 0; row < rows; ++row) {
+      keep_lanes(has_sum_ + row * lanes_, combined_.data(), result_ + row * lanes_ * bytes, bytes, lanes_);
     }
   }
 
