@@ -37,6 +37,9 @@ SelectAndScatter::SelectAndScatter(TileProgram select, std::shared_ptr<const Mon
     row_count_ *= dim.size;
     window_count_ *= counts_.back();
     offset_count_ = core::checked_mul(offset_count_, dim.window);
+    is_apart_ = is_apart_ && dim.base_dilation == 1 && dim.stride >= dim.span();
+    covers_all_ = covers_all_ && dim.window_dilation == 1 && dim.stride == dim.window && dim.pad_low >= 0 &&
+                  counts_.back() * dim.window - dim.pad_low >= dim.size;
   }
   if (offset_count_ > INT32_MAX)
     throw core::Error("unsupported_op", "a window of more than 2^31 elements is not supported");
@@ -86,17 +89,47 @@ class SelectAndScatter::Unit {
     StridedCopy(extent(rows), dense, strides(rows), op_.elem_).run(operand_, call_.operand + start(rows) * op_.elem_);
     StridedCopy(extent(windows), dense, strides(windows), op_.elem_)
         .run(source_, call_.source + start(windows) * op_.elem_);
-    std::memset(has_sum_, 0, static_cast<size_t>(rows * lanes_));
-    std::memset(sums_, 0, static_cast<size_t>(rows * lanes_ * op_.scatter_->sum_bytes(0)));
-    for_each(op_.counts_, [&](const Dims& window, int64_t number) { select(window, number); });
-    for_each(op_.counts_, [&](const Dims& window, int64_t number) { scatter(window, number); });
-    worker_.finish({call_.init}, {sums_}, {result_}, rows * lanes_);
     const int64_t bytes = op_.scatter_->result_bytes(0);
-    restore_untouched(rows, bytes);
+    combined_.resize(std::max(combined_.size(), static_cast<size_t>(lanes_ * bytes)));
+    if (op_.is_apart_)
+      run_apart(rows, bytes);
+    else
+      run_overlapping(rows, bytes);
     StridedCopy(extent(rows), strides(rows), dense, bytes).run(call_.result + start(rows) * bytes, result_);
   }
 
  private:
+  void run_overlapping(int64_t rows, int64_t bytes) {
+    std::memset(has_sum_, 0, static_cast<size_t>(rows * lanes_));
+    std::memset(sums_, 0, static_cast<size_t>(rows * lanes_ * op_.scatter_->sum_bytes(0)));
+    for_each(op_.counts_, [&](const Dims& window, int64_t number) { select(window, choices_ + number * lanes_); });
+    for_each(op_.counts_, [&](const Dims& window, int64_t number) { scatter(window, number); });
+    worker_.finish({call_.init}, {sums_}, {result_}, rows * lanes_);
+    restore_untouched(rows, bytes);
+  }
+
+  // What comes to a place is all that ever does: window by window, without sums.
+  void run_apart(int64_t rows, int64_t bytes) {
+    const auto row_bytes = static_cast<size_t>(lanes_ * bytes);
+    worker_.fill({call_.init}, {combined_.data()}, lanes_);
+    for (int64_t row = 0; !op_.covers_all_ && row < rows; ++row)
+      std::memcpy(result_ + row * lanes_ * bytes, combined_.data(), row_bytes);
+    arrived_.resize(row_bytes);
+    for_each(op_.counts_, [&](const Dims& window, int64_t number) {
+      select(window, choices_);
+      worker_.load({source_ + number * lanes_ * op_.elem_}, {loaded_.data()}, lanes_);
+      worker_.finish({call_.init}, {loaded_.data()}, {arrived_.data()}, lanes_);
+      for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
+        const int64_t row = row_of(window, offset);
+        if (row < 0) return;
+        std::byte* const result = result_ + row * lanes_ * bytes;
+        const bool any = lanes_equal(choices_, static_cast<int32_t>(offset_number), keeps_.get(), lanes_);
+        std::memcpy(result, any ? arrived_.data() : combined_.data(), row_bytes);
+        if (any) keep_lanes(keeps_.get(), combined_.data(), result, bytes, lanes_);
+      });
+    });
+  }
+
   template <typename Visit>
   static void for_each(const std::vector<int64_t>& sizes, Visit&& visit) {
     if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) return;
@@ -121,8 +154,7 @@ class SelectAndScatter::Unit {
     return row;
   }
 
-  void select(const Dims& window, int64_t number) {
-    int32_t* const choices = choices_ + number * lanes_;
+  void select(const Dims& window, int32_t* choices) {
     std::fill_n(choices, lanes_, static_cast<int32_t>(kNobody));
     bool has_any = false;
     for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
@@ -160,7 +192,6 @@ class SelectAndScatter::Unit {
 
   /// Places that nothing came to are the initial value, whatever the body makes of it.
   void restore_untouched(int64_t rows, int64_t bytes) {
-    combined_.resize(std::max(combined_.size(), static_cast<size_t>(lanes_ * bytes)));
     worker_.fill({call_.init}, {combined_.data()}, lanes_);
     for (int64_t row = 0; row < rows; ++row) {
       keep_lanes(has_sum_ + row * lanes_, combined_.data(), result_ + row * lanes_ * bytes, bytes, lanes_);
@@ -181,7 +212,8 @@ class SelectAndScatter::Unit {
   std::vector<std::byte> kept_;
   std::unique_ptr<bool[]> keeps_;
   std::vector<std::byte> loaded_;    ///< a window's source, as accumulators
-  std::vector<std::byte> combined_;  ///< with what is there already
+  std::vector<std::byte> combined_;  ///< with what is there already; the initial value, where windows are apart
+  std::vector<std::byte> arrived_;   ///< a window's source as it leaves
 };
 
 void SelectAndScatter::run(const SelectAndScatterCall& call) const {

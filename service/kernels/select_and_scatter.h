@@ -56,6 +56,8 @@ class SelectAndScatter {
   int64_t lanes_ = 1;  ///< of a block, rounded up
   int64_t scratch_bytes_ = 0;
   double flops_ = 0;
+  bool is_apart_ = true;    ///< no two windows share a place: at most one element comes to each
+  bool covers_all_ = true;  ///< each place is in a window
 };
 
 }  // namespace meshd::kernels

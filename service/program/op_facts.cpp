@@ -1,7 +1,6 @@
 #include "service/program/op_facts.h"
 
 #include <algorithm>
-#include <regex>
 
 #include "service/core/error.h"
 #include "service/ops/expansions.h"
@@ -116,6 +115,21 @@ tensor::DType part_of(tensor::DType dtype) {
   return dtype == tensor::DType::kComplex64 ? tensor::DType::kFloat32 : tensor::DType::kFloat64;
 }
 
+/// 1.000000e+00 as 1, everywhere.
+std::string without_points(std::string text) {
+  constexpr std::string_view kExponent = "e+00";
+  for (size_t end = text.find(kExponent); end != std::string::npos; end = text.find(kExponent, end)) {
+    const size_t point = text.find_last_not_of("0123456789", end - 1);
+    if (point == std::string::npos || text[point] != '.') {
+      end += kExponent.size();
+      continue;
+    }
+    text.erase(point, end + kExponent.size() - point);
+    end = point;
+  }
+  return text;
+}
+
 /// An example as it would be written for elements of `to` in place of `from`: types, the parts of complex ones, numbers
 /// and kinds of comparison.
 std::vector<std::string> variants(std::string text, tensor::DType from, tensor::DType to) {
@@ -124,11 +138,13 @@ std::vector<std::string> variants(std::string text, tensor::DType from, tensor::
   text = replaced(text, word(from), kMark);
   if (tensor::is_complex(from)) text = replaced(text, word(part_of(from)), word(part_of(to)));
   text = replaced(text, kMark, word(to));
-  static const std::regex kNumber(R"((\d+)\.\d+e\+00)");
-  static const std::regex kComparison(R"(, (SIGNED|FLOAT))");
   const char* kind = tensor::is_float(to) ? ", FLOAT" : tensor::is_signed_integer(to) ? ", SIGNED" : ", UNSIGNED";
-  const std::string compared = std::regex_replace(text, kComparison, kind);
-  return {text, std::regex_replace(text, kNumber, "$1"), compared};
+  std::string compared = text;
+  for (const std::string_view other : {", SIGNED", ", FLOAT"}) {
+    const size_t at = compared.find(other);
+    if (at != std::string::npos) compared.replace(at, other.size(), kind);
+  }
+  return {text, without_points(text), compared};
 }
 
 std::vector<std::string_view> dtypes_of(const ops::OpDef& def, const Instance& example) {
