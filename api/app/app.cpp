@@ -133,7 +133,8 @@ struct App::Parts {
     facts.dropped_log_lines = [this] { return log.dropped(); };
     Router router;
     for (auto&& rows : {mesh_routes(services), array_routes(services), program_routes(services),
-                        session_routes(services), session_mesh_routes(services), job_routes(services),
+                        explain_routes(services), session_routes(services), session_mesh_routes(services),
+                        job_routes(services),
                         health_routes(services, facts), document_routes(services, facts)}) {
       router.add(rows);
     }

@@ -205,6 +205,24 @@ std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string&
   return {object->back().second, std::move(mesh)};
 }
 
+void read_placement(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong) {
+  if (const Json* mesh = reader.field("mesh"); mesh != nullptr && !mesh->is_null())
+    out.mesh = read_mesh(*mesh, "/mesh", wrong);
+  if (const Json* meshes = reader.field("meshes")) {
+    if (const auto* object = meshes->as<JsonObject>()) {
+      for (const auto& [name, value] : *object) {
+        const std::string symbol = name.starts_with("@") ? name.substr(1) : name;
+        if (auto mesh = read_mesh(value, "/meshes/" + pointer_token(name), wrong))
+          out.meshes.emplace(symbol, std::move(*mesh));
+      }
+    } else {
+      wrong.add("/meshes", "expected an object, got " + std::string(meshes->kind_name()));
+    }
+  }
+  out.in_specs = read_specs(reader, "in_shardings", wrong);
+  out.out_specs = read_specs(reader, "out_shardings", wrong);
+}
+
 std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::string& principal,
                                                    const std::string& session, const JobContext& context) {
   core::Diagnostics wrong;
@@ -227,24 +245,10 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
       }
     }
   }
-  if (const Json* mesh = reader.field("mesh"); mesh != nullptr && !mesh->is_null())
-    out.mesh = read_mesh(*mesh, "/mesh", wrong);
+  read_placement(reader, out, wrong);
   if (!out.mesh && context.session_mesh != nullptr && out.program != nullptr && reader.field("meshes") == nullptr &&
       wrong.empty())
     out.mesh = fitting_mesh(*out.program, *context.session_mesh);
-  if (const Json* meshes = reader.field("meshes")) {
-    if (const auto* object = meshes->as<JsonObject>()) {
-      for (const auto& [name, value] : *object) {
-        const std::string symbol = name.starts_with("@") ? name.substr(1) : name;
-        if (auto mesh = read_mesh(value, "/meshes/" + pointer_token(name), wrong))
-          out.meshes.emplace(symbol, std::move(*mesh));
-      }
-    } else {
-      wrong.add("/meshes", "expected an object, got " + std::string(meshes->kind_name()));
-    }
-  }
-  out.in_specs = read_specs(reader, "in_shardings", wrong);
-  out.out_specs = read_specs(reader, "out_shardings", wrong);
   if (const Json* donate = reader.field("donate")) {
     // A number is as good as a list of one (behaviour P13).
     if (donate->as<JsonNumber>() != nullptr) {

@@ -44,6 +44,9 @@ struct ResultForm {
 std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::string& principal,
                                                    const std::string& session, const JobContext& context);
 
+/// Reads `mesh`, `meshes`, `in_shardings` and `out_shardings` of a body, which mean the same wherever they stand.
+void read_placement(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong);
+
 /// The answer of a run: results, effects, shardings, warnings, statistics.
 std::string encode_result(const jobs::JobResult& result, const ResultForm& form);
 

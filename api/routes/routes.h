@@ -26,13 +26,15 @@ struct ProcessFacts {
 std::vector<Route> mesh_routes(Services& services);
 std::vector<Route> array_routes(Services& services);
 std::vector<Route> program_routes(Services& services);
+std::vector<Route> explain_routes(Services& services);
 std::vector<Route> session_routes(Services& services);
 std::vector<Route> session_mesh_routes(Services& services);
 std::vector<Route> job_routes(Services& services);
 std::vector<Route> health_routes(Services& services, const ProcessFacts& facts);
 std::vector<Route> document_routes(Services& services, const ProcessFacts& facts);
 
-/// The page that a list request asks for: ?limit= and ?cursor=. Parameters that are neither these nor in `others` are refused.
+/// The page that a list request asks for: ?limit= and ?cursor=. Parameters that are neither these nor in `others` are
+/// refused.
 storage::PageRequest page_of(const Request& request, std::initializer_list<std::string_view> others = {});
 /// {"items": [...], "next": cursor or null}, with Link: rel="next".
 Response list_response(const Request& request, const std::vector<std::string>& items, const std::string& next);

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
-#include "service/compile/reciprocals.h"
+#include "service/compile/stages.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
-#include "service/partition/partition.h"
 #include "service/program/inline_calls.h"
 #include "service/program/parse.h"
 #include "service/program/specialise.h"
-#include "service/propagation/propagate.h"
 
 namespace meshd::compile {
 namespace {
@@ -31,34 +29,6 @@ std::string key_of(const ParsedProgram& parsed, const LowerRequest& request) {
     key += "text";
   }
   return key;
-}
-
-// Options of a request by position in the text, tokens counted.
-std::vector<std::optional<sharding::TensorSharding>> with_tokens(
-    const std::vector<std::optional<sharding::TensorSharding>>& given, const std::vector<size_t>& positions,
-    size_t total) {
-  std::vector<std::optional<sharding::TensorSharding>> out(total);
-  for (size_t i = 0; i < given.size() && i < positions.size(); ++i) out[positions[i]] = given[i];
-  return out;
-}
-
-// A sharding as the plan uses it: closed, nothing reserved.
-sharding::TensorSharding closed(sharding::TensorSharding sharding) {
-  for (sharding::DimSharding& dim : sharding.dims) {
-    dim.open = false;
-    dim.priority.reset();
-  }
-  sharding.replicated.clear();
-  return sharding;
-}
-
-void check_against_text(const ir::Parameter& parameter, const std::optional<sharding::TensorSharding>& asked,
-                        const char* what, size_t position) {
-  if (!asked || !parameter.sharding) return;
-  if (sharding::same_placement(closed(*asked), closed(*parameter.sharding))) return;
-  throw core::Error("invalid_spec", std::string(what) + " " + std::to_string(position) + ": the program annotates it " +
-                                        sharding::to_sdy(*parameter.sharding) + ", the request says " +
-                                        sharding::to_sdy(*asked));
 }
 
 }  // namespace
@@ -139,45 +109,15 @@ LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request)
       })) {
     return *known;
   }
-  const ir::Function& main = parsed->flat->main();
-  for (size_t i = 0; i < request.in_shardings.size() && i < parsed->arguments.size(); ++i) {
-    check_against_text(parsed->argument(i), request.in_shardings[i], "argument", i);
-  }
-  for (size_t i = 0; i < request.out_shardings.size() && i < parsed->results.size(); ++i) {
-    check_against_text(parsed->result(i), request.out_shardings[i], "result", i);
-  }
-  propagation::Options options;
-  options.argument_seeds = with_tokens(request.in_shardings, parsed->arguments, main.arguments.size());
-  options.result_seeds = with_tokens(request.out_shardings, parsed->results, main.results.size());
-  const propagation::Propagated propagated = propagation::propagate(*parsed->flat, options);
-
-  partition::PartitionInput input;
-  ir::Module module = *propagated.module;
-  input.value_shardings = propagated.values;
-  multiply_by_reciprocals(module, input.value_shardings);
-  input.module = &module;
-  const ir::Function& flat_main = propagated.module->main();
-  for (const ir::ValueId argument : flat_main.body.arguments)
-    input.argument_shardings.push_back(propagated.of(argument));
-  input.result_shardings = propagated.results;
-  input.device_count = request.device_count;
-  input.donate = request.donate;
-  const partition::LocalProgram local = partition::partition(input);
-
+  const partition::LocalProgram local = partition_for(propagate_for(*parsed, request), request);
   auto lowered = std::make_shared<LoweredProgram>();
   lowered->key = key;
   lowered->parsed = parsed;
-  PlanOptions plan_options;
-  plan_options.threads = threads_;
-  for (const partition::LocalParameter& argument : local.arguments) {
+  for (const partition::LocalParameter& argument : local.arguments)
     lowered->argument_shardings.push_back(argument.sharding);
-    if (argument.is_donated) {
-      lowered->donated.push_back(argument.position);
-      plan_options.donate.push_back(argument.position);
-    }
-  }
   for (const partition::LocalParameter& result : local.results) lowered->result_shardings.push_back(result.sharding);
-  lowered->plan = make_plan(local, plan_options);
+  lowered->donated = donated_of(local);
+  lowered->plan = plan_for(local, threads_);
   lowered->warnings = local.warnings;
   return state_.with([&](State& state) -> LoweredRef {
     ++state.counters.lower_count;

@@ -84,6 +84,8 @@ class Compiler {
   /// Notes that a lowering is run on these devices: true when it was bound to them before.
   bool bind(const LoweredRef& lowered, const std::vector<int64_t>& devices);
   [[nodiscard]] CompileCounters counters() const;
+  /// How many threads plans are made for.
+  [[nodiscard]] int threads() const { return threads_; }
 
  private:
   template <typename V>

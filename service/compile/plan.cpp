@@ -165,6 +165,7 @@ class PlanMaker {
       argument.is_donated = donated[i];
       const int64_t bytes = argument.shard_bytes * draft_.tables[argument.table].count();
       plan_->memory.arguments += bytes;
+      plan_->memory.device_arguments += argument.shard_bytes;
       if (!donated[i]) continue;
       plan_->memory.donated += bytes;
       for (size_t r = 0; r < plan_->results.size(); ++r) {
@@ -199,7 +200,11 @@ class PlanMaker {
       const int64_t count = draft_.tables[slot.table].count();
       slot.first_place = plan_->place_count;
       plan_->place_count += count;
-      if (slot.storage == Storage::kOwn) plan_->memory.own += slot.bytes * count;
+      if (slot.storage == Storage::kOwn) {
+        plan_->memory.own += slot.bytes * count;
+        plan_->memory.device_own += slot.bytes;
+      }
+      if (slot.storage == Storage::kConstant) plan_->memory.device_constants += slot.bytes;
     }
     const auto settle = [&](Place& at) {
       if (at.slot >= 0) at.first = plan_->slots[static_cast<size_t>(at.slot)].first_place;
@@ -228,6 +233,7 @@ class PlanMaker {
     }
     plan_->memory.constants = static_cast<int64_t>(size);
     plan_->memory.arena = storage_.arena_bytes;
+    plan_->memory.device_arena = storage_.device_arena_bytes;
     plan_->memory.scratch = core::round_up(scratch_, kAlignment) * plan_->threads;
     plan_->scratch_bytes = core::round_up(scratch_, kAlignment);
     plan_->peak_bytes = plan_->memory.arguments + plan_->memory.run_bytes();

@@ -195,6 +195,11 @@ struct PlanMemory {
   int64_t arena = 0;
   int64_t own = 0;      ///< buffers that may leave as results and take no argument's buffer
   int64_t scratch = 0;  ///< for all threads of a step together
+  /// The same for one device that holds one shard of everything: arguments, arena, own buffers, constants.
+  int64_t device_arguments = 0;
+  int64_t device_arena = 0;
+  int64_t device_own = 0;
+  int64_t device_constants = 0;
   /// What a run allocates itself.
   [[nodiscard]] int64_t run_bytes() const { return arena + own + scratch; }
 };
@@ -235,6 +240,10 @@ struct Plan {
   PlanMemory memory;
   /// Arguments, arena, results that take no argument's buffer, scratch: the most bytes that are alive because of a run.
   int64_t peak_bytes = 0;
+  /// What one device needs that holds one shard of everything, with scratch for one thread.
+  [[nodiscard]] int64_t device_peak_bytes() const {
+    return memory.device_arguments + memory.device_arena + memory.device_own + memory.device_constants + scratch_bytes;
+  }
   std::vector<std::string> warnings;  ///< donated arguments that no result can take, with dtype and shape
 
   [[nodiscard]] const ShardTable& table(TableId id) const { return tables[static_cast<size_t>(id)]; }

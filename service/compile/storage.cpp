@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "service/compile/lifetimes.h"
 #include "service/core/error.h"
@@ -268,6 +269,7 @@ class Planner {
       out_.slot_of[static_cast<size_t>(id)] = slot;
     }
     pack(hulls);
+    out_.device_arena_bytes = alive_at_once(hulls);
     for (const LocalId id : lives_.constants) add_constant(id);
     return std::move(out_);
   }
@@ -322,6 +324,20 @@ class Planner {
                            [&](int64_t offset, size_t other) { return offset < out_.slots[other].offset; });
       placed.insert(behind, i);
     }
+  }
+
+  // What one device would need: one shard of each slot, at the busiest time.
+  [[nodiscard]] int64_t alive_at_once(const std::vector<std::pair<int64_t, int64_t>>& hulls) const {
+    std::map<int64_t, int64_t> changes;
+    for (size_t i = 0; i < out_.slots.size(); ++i) {
+      if (out_.slots[i].storage != Storage::kArena) continue;
+      changes[hulls[i].first] += out_.slots[i].stride;
+      changes[hulls[i].second + 1] -= out_.slots[i].stride;
+    }
+    int64_t alive = 0;
+    int64_t most = 0;
+    for (const auto& [time, change] : changes) most = std::max(most, alive += change);
+    return most;
   }
 
   void add_constant(LocalId id) {

@@ -103,6 +103,28 @@ std::optional<sharding::TensorSharding> carry_over(const sharding::TensorShardin
   return std::nullopt;
 }
 
+void check_sizes(const std::vector<const ir::NamedMesh*>& real) {
+  for (size_t i = 1; i < real.size(); ++i) {
+    if (real[i]->mesh->position_count() != real[0]->mesh->position_count()) {
+      throw core::Error("invalid_program", "all meshes of a program must have the same number of devices: @" +
+                                               real[0]->name + " has " +
+                                               std::to_string(real[0]->mesh->position_count()) + ", @" + real[i]->name +
+                                               " has " + std::to_string(real[i]->mesh->position_count()));
+    }
+  }
+}
+
+void check_devices(const std::vector<int64_t>& devices, int64_t server_devices) {
+  const auto count = static_cast<int64_t>(devices.size());
+  for (const int64_t device : devices) {
+    if (count > server_devices || device >= server_devices) {
+      throw core::Error("too_few_devices", "the program requires " + std::to_string(std::max(count, device + 1)) +
+                                               " devices, only " + std::to_string(server_devices) +
+                                               " devices are available");
+    }
+  }
+}
+
 void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh*>& real) {
   core::Diagnostics wrong;
   if (request.mesh && !real.empty()) {
@@ -124,15 +146,9 @@ void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh
     }
   }
   wrong.throw_if_any("invalid_mesh");
-  for (size_t i = 1; i < real.size(); ++i) {
-    if (real[i]->mesh->position_count() != real[0]->mesh->position_count()) {
-      throw core::Error("invalid_program", "all meshes of a program must have the same number of devices: @" +
-                                               real[0]->name + " has " +
-                                               std::to_string(real[0]->mesh->position_count()) + ", @" + real[i]->name +
-                                               " has " + std::to_string(real[i]->mesh->position_count()));
-    }
-  }
 }
+
+JobPlacement place(const JobRequest& request);
 
 }  // namespace
 
@@ -145,6 +161,17 @@ mesh::Mesh concrete_mesh(const mesh::Mesh& mesh, const std::vector<int64_t>& dev
 }
 
 JobPlacement place_job(const JobRequest& request, int64_t server_devices) {
+  check_sizes(compile::real_meshes(*request.program->module));
+  JobPlacement out = place(request);
+  check_devices(out.devices, server_devices);
+  return out;
+}
+
+compile::LowerRequest place_abstract(const JobRequest& request) { return place(request).lower; }
+
+namespace {
+
+JobPlacement place(const JobRequest& request) {
   const ir::Module& module = *request.program->module;
   const auto real = compile::real_meshes(module);
   check_mesh(request, real);
@@ -206,13 +233,6 @@ JobPlacement place_job(const JobRequest& request, int64_t server_devices) {
     throw core::Error("invalid_mesh", "the program is for " + std::to_string(module.num_partitions) +
                                           " partitions, the mesh has " + std::to_string(count) + " devices");
   }
-  for (const int64_t device : out.devices) {
-    if (count > server_devices || device >= server_devices) {
-      throw core::Error("too_few_devices", "the program requires " + std::to_string(std::max(count, device + 1)) +
-                                               " devices, only " + std::to_string(server_devices) +
-                                               " devices are available");
-    }
-  }
   out.lower.device_count = count;
   out.lower.donate = request.donate;
 
@@ -245,5 +265,7 @@ JobPlacement place_job(const JobRequest& request, int64_t server_devices) {
   }
   return out;
 }
+
+}  // namespace
 
 }  // namespace meshd::jobs

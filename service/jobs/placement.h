@@ -19,6 +19,9 @@ struct JobPlacement {
 /// invalid_spec and invalid_request with pointers for wrong specs and counts.
 JobPlacement place_job(const JobRequest& request, int64_t server_devices);
 
+/// The same for what is only looked at: any number of devices, abstract meshes, meshes of the module of several sizes.
+compile::LowerRequest place_abstract(const JobRequest& request);
+
 /// The mesh that a sharding lies over, with the devices of the run.
 mesh::Mesh concrete_mesh(const mesh::Mesh& mesh, const std::vector<int64_t>& devices);
 

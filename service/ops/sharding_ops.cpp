@@ -8,6 +8,7 @@
 #include "service/ops/families.h"
 #include "service/ops/fixed_string.h"
 #include "service/ops/pointwise.h"
+#include "service/ops/sdy_collectives.h"
 
 namespace meshd::ops {
 namespace {
@@ -136,16 +137,6 @@ std::vector<ir::Type> infer_named(const OpView& view) {
   return agree(view, "named_computation", returned_types(view, body));
 }
 
-OpDef collective_row(std::string_view name, std::string_view summary, std::string_view example) {
-  return {.name = name,
-          .summary = summary,
-          .example = example,
-          .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", true, "the sharding"}}},
-          .infer = infer_annotation<"collective">,
-          .body = Structural::kReshard,
-          .result_is_operand = true};
-}
-
 std::vector<OpDef> make_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "sdy.sharding_constraint",
@@ -177,39 +168,7 @@ std::vector<OpDef> make_rows() {
                   .infer = infer_annotation<"reshard">,
                   .body = Structural::kReshard,
                   .result_is_operand = true});
-  // Collectives of Shardy that stand in a text speak of global values: each is its operand in another sharding.
-  rows.push_back(collective_row("sdy.all_gather", "its operand, gathered along axes", R"(module @jit_f {
-  sdy.mesh @mesh = <["x"=2]>
-  func.func public @main(%arg0: tensor<4x2xf32>) -> tensor<4x2xf32> {
-    %0 = sdy.all_gather [{"x"}, {}] %arg0 out_sharding=<@mesh, [{}, {}]> : tensor<4x2xf32>
-    return %0 : tensor<4x2xf32>
-  }
-}
-)"));
-  rows.push_back(collective_row("sdy.all_slice", "its operand, cut along axes", R"(module @jit_f {
-  sdy.mesh @mesh = <["x"=2]>
-  func.func public @main(%arg0: tensor<4x2xf32>) -> tensor<4x2xf32> {
-    %0 = sdy.all_slice [{"x"}, {}] %arg0 out_sharding=<@mesh, [{"x"}, {}]> : tensor<4x2xf32>
-    return %0 : tensor<4x2xf32>
-  }
-}
-)"));
-  rows.push_back(collective_row("sdy.all_to_all", "its operand, with axes moved to other dimensions", R"(module @jit_f {
-  sdy.mesh @mesh = <["x"=2]>
-  func.func public @main(%arg0: tensor<4x2xf32>) -> tensor<4x2xf32> {
-    %0 = sdy.all_to_all [{"x"}: 0->1] %arg0 out_sharding=<@mesh, [{}, {"x"}]> : tensor<4x2xf32>
-    return %0 : tensor<4x2xf32>
-  }
-}
-)"));
-  rows.push_back(collective_row("sdy.collective_permute", "its operand, with shards exchanged", R"(module @jit_f {
-  sdy.mesh @mesh = <["x"=2]>
-  func.func public @main(%arg0: tensor<4x2xf32>) -> tensor<4x2xf32> {
-    %0 = sdy.collective_permute %arg0 out_sharding=<@mesh, [{"x"}, {}]> : tensor<4x2xf32>
-    return %0 : tensor<4x2xf32>
-  }
-}
-)"));
+  for (OpDef& row : sdy_collective_rows()) rows.push_back(std::move(row));
   rows.push_back({.name = "sdy.sharding_group",
                   .summary = "values of one group get one sharding",
                   .example = R"(module @jit_f {

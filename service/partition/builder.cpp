@@ -7,6 +7,7 @@ namespace meshd::partition {
 Builder::Builder(const Views& views, ir::Function function)
     : views_(views), function_(std::make_shared<ir::Function>(std::move(function))) {
   program_.views = views.views();
+  program_.view_names = views.names();
 }
 
 LocalId Builder::add_value(const ir::Type& logical, const Placed& placed, sharding::AtomMask outer, std::string name) {

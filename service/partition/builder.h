@@ -44,6 +44,8 @@ class Builder {
     LocalBlock* before_;
   };
   LocalOp& append(LocalOp op);
+  /// The op appended last to the current block, or the one `before` it; there are as many.
+  [[nodiscard]] LocalOp& last(size_t before = 0) const { return block_->ops[block_->ops.size() - 1 - before]; }
 
   /// The value lying as `to` says, in the current block: itself, a fresh copy of a constant, or a reshard.
   LocalId bring(LocalId id, const Placed& to, const ir::Location& location, const std::string& reason);

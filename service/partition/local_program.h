@@ -63,8 +63,8 @@ enum class LocalKind : uint8_t {
   kReduceShards,  ///< results[i] = reduction of operands[i] over the positions that differ in `reduced` atoms, with
                   ///< `regions[0]` as reducer in ascending position order; results vary over operands' varies minus
                   ///< `reduced`
-  kGroup,  ///< a collective of the text: row with GroupKernel body, `groups` of flat device numbers
-  kWhile,  ///< operands: inits; blocks[0]: condition (one pred result), blocks[1]: body. A condition that varies
+  kGroup,         ///< a collective of the text: row with GroupKernel body, `groups` of flat device numbers
+  kWhile,         ///< operands: inits; blocks[0]: condition (one pred result), blocks[1]: body. A condition that varies
            ///< diverges: positions whose condition is false keep their values (results vary at least as the condition
            ///< does)
   kCase,  ///< operands[0]: i32 index or i1 (true is block 0); further operands none; blocks: branches without arguments
@@ -91,7 +91,8 @@ struct LocalOp {
   ir::AttributeList attributes;     ///< localized
   std::vector<ir::Region> regions;  ///< scalar regions (reducers, comparators), in terms of LocalProgram::function
   std::vector<LocalBlock> blocks;
-  sharding::AtomMask reduced = 0;            ///< kReduceShards
+  sharding::AtomMask reduced = 0;  ///< kReduceShards
+  bool reads_neighbours = false;   ///< kReshard: along dimensions in which the op only needs its neighbours' rows
   std::vector<std::vector<int64_t>> groups;  ///< kGroup
   EffectPoint effect;                        ///< kEffect
   ir::Location location;
@@ -109,9 +110,17 @@ struct LocalParameter {
   std::string result_info;
 };
 
+/// What people call a view and its atoms.
+struct ViewNames {
+  std::string mesh;  ///< symbol of the first mesh that was met over it, without @; empty: none was
+  mesh::MeshRef axes;
+  std::vector<sharding::AxisRef> atoms;  ///< each as an axis of that mesh or a part of one
+};
+
 /// Everything the plan is made from.
 struct LocalProgram {
   std::vector<sharding::MeshView> views;
+  std::vector<ViewNames> view_names;  ///< by view
   std::vector<LocalValue> values;
   LocalBlock body;  ///< arguments and results in the order of `arguments`, `results`
   std::vector<LocalParameter> arguments;

@@ -15,6 +15,20 @@ bool is_uneven(const sharding::MeshView& view, const std::vector<int>& atoms, in
   return size % sharding::part_count(view, atoms) != 0;
 }
 
+// True when operand `number` has to change only in dimensions of which the op reads its neighbours' rows.
+bool differs_along_permutations(const sharding::FactorRule& rule, size_t number, const Placed& from, const Placed& to) {
+  if (from.view != to.view) return false;
+  for (size_t d = 0; d < to.dims.size(); ++d) {
+    if (from.dims[d] == to.dims[d]) continue;
+    const std::vector<int>& factors = rule.operands[number][d];
+    const bool permutes = std::any_of(factors.begin(), factors.end(), [&](int f) {
+      return rule.factors[static_cast<size_t>(f)].kind == sharding::FactorKind::kPermutation;
+    });
+    if (!permutes) return false;
+  }
+  return true;
+}
+
 bool has_factor(const sharding::TensorFactors& tensor, int factor) {
   return std::any_of(tensor.begin(), tensor.end(), [&](const std::vector<int>& dim) {
     return std::find(dim.begin(), dim.end(), factor) != dim.end();
@@ -66,22 +80,47 @@ std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& de
   return uncut;
 }
 
+void Lowering::lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
+  std::vector<LocalId> operands;
+  std::vector<Placed> places;
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    operands.push_back(
+        bring_whole(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name));
+  }
+  for (const ir::ValueId result : op.results) places.push_back(whole(module_main_.type_of(result).rank(), scope.view));
+  emit(op, def, std::move(operands), places, 0, std::nullopt, scope);
+}
+
+bool Lowering::needs_offsets() const {
+  const LocalOp* made = &builder_.last();
+  if (made->kind == LocalKind::kReduceShards) made = &builder_.last(1);
+  const auto* kernel = made->def == nullptr ? nullptr : std::get_if<ops::LocalKernel>(&made->def->body);
+  if (kernel == nullptr) return false;
+  const auto types = [&](const std::vector<LocalId>& ids) {
+    std::vector<ir::Type> out;
+    for (const LocalId id : ids) out.push_back(builder_.value(id).type);
+    return out;
+  };
+  const bool is_cut = std::any_of(made->results.begin(), made->results.end(),
+                                  [&](LocalId id) { return builder_.placed(id).mask() != 0; }) ||
+                      std::any_of(made->operands.begin(), made->operands.end(),
+                                  [&](LocalId id) { return builder_.placed(id).mask() != 0; });
+  if (!is_cut) return false;
+  const std::vector<ir::Type> operands = types(made->operands);
+  const std::vector<ir::Type> results = types(made->results);
+  return kernel->prepare({operands, results, &made->attributes, made->regions, &module_main_, &made->location})
+      .uses_offsets;
+}
+
 void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
   const std::vector<ir::Type> operand_types = types_of(op.operands);
   const std::vector<ir::Type> result_types = types_of(op.results);
   const ops::OpView view{operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location};
   const auto rule = ops::rule_of(def, view);
 
+  if (!rule) return lower_whole(op, def, scope);
   std::vector<LocalId> operands;
-  if (!rule) {
-    for (size_t i = 0; i < op.operands.size(); ++i) {
-      operands.push_back(
-          bring_whole(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name));
-    }
-    std::vector<Placed> places;
-    for (const ir::Type& type : result_types) places.push_back(whole(type.rank(), scope.view));
-    return emit(op, def, std::move(operands), places, 0, std::nullopt, scope);
-  }
+  const Builder::Mark mark = builder_.mark();
 
   const auto combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
   const std::vector<bool> uncut = uncut_factors(op, def, view, *rule, combine);
@@ -117,8 +156,12 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   }
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
-    LocalId operand =
-        builder_.bring(local(op.operands[i]), placement_of(choice, rule->operands[i]), op.location, reason);
+    const LocalId before = local(op.operands[i]);
+    const Placed to = placement_of(choice, rule->operands[i]);
+    LocalId operand = builder_.bring(before, to, op.location, reason);
+    if (operand != before && builder_.last().kind == LocalKind::kReshard && builder_.last().results[0] == operand) {
+      builder_.last().reads_neighbours = differs_along_permutations(*rule, i, builder_.placed(before), to);
+    }
     const bool padded =
         std::any_of(to_mask.begin(), to_mask.end(), [&](int f) { return has_factor(rule->operands[i], f); });
     if (padded)
@@ -128,6 +171,10 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   std::vector<Placed> places;
   for (const sharding::TensorFactors& factors : rule->results) places.push_back(placement_of(choice, factors));
   emit(op, def, std::move(operands), places, partial, combine, scope);
+  if (input_.plain_ops && needs_offsets()) {
+    builder_.rewind(mark);
+    return lower_whole(op, def, scope);
+  }
 
   // A broadcast of a scalar can be made again wherever it is wanted otherwise.
   const bool of_scalars =

@@ -35,6 +35,9 @@ class Lowering {
   void lower_made(const ir::Op& op, const ops::OpDef* def, const Scope& scope);
   std::vector<bool> uncut_factors(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                                   const sharding::FactorRule& rule, std::optional<kernels::ScalarOp> combine) const;
+  /// True for the op appended last when its kernel has to be told where its shard begins.
+  [[nodiscard]] bool needs_offsets() const;
+  void lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
   void emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
             const std::vector<Placed>& result_places, sharding::AtomMask partial,
             std::optional<kernels::ScalarOp> combine, const Scope& scope);

@@ -30,6 +30,9 @@ struct PartitionInput {
   int64_t device_count = 1;
   /// Token-free argument positions that the caller donates; nothing: as the text says.
   std::optional<std::vector<int64_t>> donate;
+  /// True: every op must mean on its shard what it means in the text (device_module): those whose kernels have to be
+  /// told where their shard begins run on whole values instead.
+  bool plain_ops = false;
 };
 
 /// Throws invalid_program with the op's line where a rule is broken, unsupported_op / unsupported_partition by name

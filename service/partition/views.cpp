@@ -66,14 +66,14 @@ const Views::Entry* Views::find(const mesh::MeshRef& mesh) const {
   return nullptr;
 }
 
-Views::Entry* Views::find_or_add(const mesh::MeshRef& mesh) {
+Views::Entry* Views::find_or_add(const mesh::MeshRef& mesh, const std::string& name) {
   if (const Entry* found = find(mesh)) return const_cast<Entry*>(found);
   if (mesh->position_count() != device_count_) {
     throw core::Error("too_few_devices", "the program's mesh " + mesh::to_sdy(*mesh) + " has " +
                                              std::to_string(mesh->position_count()) + " positions, the run has " +
                                              std::to_string(device_count_) + " devices");
   }
-  entries_.push_back({mesh, {}, 0});
+  entries_.push_back({mesh, name, {}, 0});
   Entry& entry = entries_.back();
   int64_t stride = 1;
   for (size_t i = mesh->axes.size(); i-- > 0;) {
@@ -84,12 +84,12 @@ Views::Entry* Views::find_or_add(const mesh::MeshRef& mesh) {
 }
 
 void Views::add(const mesh::MeshRef& mesh) {
-  if (!lies_nowhere(mesh)) find_or_add(mesh);
+  if (!lies_nowhere(mesh)) find_or_add(mesh, {});
 }
 
 void Views::add(const sharding::TensorSharding& sharding) {
   if (lies_nowhere(sharding.mesh)) return;
-  Entry* entry = find_or_add(sharding.mesh);
+  Entry* entry = find_or_add(sharding.mesh, sharding.mesh_name);
   const auto cut = [&](const sharding::AxisRef& axis) {
     if (axis.is_whole()) return;
     const auto [low, high] = ends_of(*sharding.mesh, axis);
@@ -133,6 +133,33 @@ void Views::finish() {
     if (views_[v].atom_sizes.size() > 60)
       throw core::Error("unsupported_partition", "the mesh has more than 60 axes and parts of axes");
   }
+}
+
+std::vector<ViewNames> Views::names() const {
+  std::vector<ViewNames> out(views_.size());
+  for (size_t e = entries_.size(); e-- > 0;) {
+    ViewNames& names = out[static_cast<size_t>(entries_[e].view)];
+    names.mesh = entries_[e].name;
+    names.axes = entries_[e].mesh;
+  }
+  for (size_t v = 0; v < out.size(); ++v) {
+    if (out[v].axes == nullptr) continue;
+    const mesh::Mesh& mesh = *out[v].axes;
+    int64_t major_end = device_count_;
+    for (const int64_t size : views_[v].atom_sizes) {
+      // Atoms are the finest cuts, so each lies within one axis.
+      for (size_t a = 0; a < mesh.axes.size(); ++a) {
+        const int64_t low = minor_stride(mesh, static_cast<int>(a));
+        const int64_t high = low * mesh.axes[a].size;
+        if (major_end > high || major_end / size < low) continue;
+        const bool is_axis = size == mesh.axes[a].size;
+        out[v].atoms.push_back({static_cast<int>(a), is_axis ? 1 : high / major_end, is_axis ? 0 : size});
+        break;
+      }
+      major_end /= size;
+    }
+  }
+  return out;
 }
 
 int Views::view_of(const mesh::MeshRef& mesh) const {

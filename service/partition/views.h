@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "service/mesh/mesh.h"
+#include "service/partition/local_program.h"
 #include "service/sharding/mesh_view.h"
 #include "service/sharding/tensor_sharding.h"
 
@@ -24,6 +25,8 @@ class Views {
   void finish();
 
   [[nodiscard]] const std::vector<sharding::MeshView>& views() const { return views_; }
+  /// By view: what its atoms are called.
+  [[nodiscard]] std::vector<ViewNames> names() const;
   /// View of a mesh; empty and maximal meshes, and none at all, have view 0.
   [[nodiscard]] int view_of(const mesh::MeshRef& mesh) const;
   /// Atoms of an axis (or part) in the mesh's view, major first; nothing for parts that do not fit the cuts.
@@ -32,11 +35,12 @@ class Views {
  private:
   struct Entry {
     mesh::MeshRef mesh;
+    std::string name;           ///< symbol, where a sharding said it
     std::vector<int64_t> cuts;  ///< strides (in positions, minor products) at which the mesh is cut
     int view = 0;
   };
   [[nodiscard]] const Entry* find(const mesh::MeshRef& mesh) const;
-  Entry* find_or_add(const mesh::MeshRef& mesh);
+  Entry* find_or_add(const mesh::MeshRef& mesh, const std::string& name);
 
   int64_t device_count_;
   std::vector<Entry> entries_;

@@ -112,6 +112,9 @@ class Parser {
   sharding::AxisRef axis_ref(const mesh::Mesh& mesh);
   std::vector<sharding::AxisRef> axis_list(const mesh::Mesh& mesh);
   ir::Attribute manual_axes();
+  /// Lists of axes without a mesh around them, behind their kind: axis_ref_list, list_of_axis_ref_lists,
+  /// all_to_all_param_list.
+  ir::Attribute axis_lists(std::string_view kind);
   sharding::FactorRule factor_rule();
   std::vector<sharding::TensorFactors> factor_mappings();
   std::vector<int> factor_names();
@@ -152,6 +155,7 @@ class Parser {
   void pretty_scan(OpDraft& draft);
   void pretty_sharding_constraint(OpDraft& draft);
   void pretty_sdy_collective(OpDraft& draft);
+  void pretty_data_flow_edge(OpDraft& draft);
   void pretty_sharding_group(OpDraft& draft);
   void pretty_propagation_barrier(OpDraft& draft);
   void pretty_manual_computation(OpDraft& draft);

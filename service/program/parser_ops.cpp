@@ -179,6 +179,14 @@ void Parser::generic_op(OpDraft& draft) {
       if (!found && !is_dropped(name))
         fail("unsupported_attribute", where, "op '" + op.name + "' has no attribute '" + name + "'");
     }
+    // An edge's sharding is its result's; a collective's has one name here, whichever way it is written.
+    for (auto& [name, value] : op.attributes) {
+      if (name == "out_sharding") name = "sharding";
+      if (name == "sharding" && op.name == "sdy.data_flow_edge") {
+        name = "sdy.sharding";
+        if (auto* held = std::get_if<ir::ShardingAttr>(&value.value)) held->per_value = true;
+      }
+    }
     std::erase_if(op.attributes,
                   [](const auto& entry) { return entry.first != "result_accuracy" && is_dropped(entry.first); });
   }

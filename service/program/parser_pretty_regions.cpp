@@ -116,11 +116,26 @@ void Parser::pretty_sharding_constraint(OpDraft& draft) {
 }
 
 void Parser::pretty_sdy_collective(OpDraft& draft) {
-  // What is moved follows from the operand's sharding and the result's; the axes in front say the same once more.
-  if (at('[')) skip_balanced();
+  for (const ops::AttributeSpec& spec : draft.def->signature.attributes) {
+    if (spec.name == "sharding" || spec.name == "out_sharding") continue;
+    const char* kind = spec.name == "params" ? "all_to_all_param_list"
+                       : at('{')             ? "axis_ref_list"
+                                             : "list_of_axis_ref_lists";
+    draft.op.attributes.emplace_back(std::string(spec.name), axis_lists(kind));
+  }
   draft.op.operands.push_back(value_use());
   expect_key("out_sharding");
   draft.op.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, false}});
+  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
+  types_behind_colon(draft);
+}
+
+void Parser::pretty_data_flow_edge(OpDraft& draft) {
+  draft.op.operands.push_back(value_use());
+  if (at("sharding")) {
+    expect_key("sharding");
+    draft.op.attributes.emplace_back("sdy.sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, true}});
+  }
   for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
   types_behind_colon(draft);
 }

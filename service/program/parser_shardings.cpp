@@ -216,6 +216,40 @@ ir::Attribute Parser::manual_axes() {
   return {std::move(out)};
 }
 
+ir::Attribute Parser::axis_lists(std::string_view kind) {
+  ir::DictAttr out{"sdy." + std::string(kind), {}};
+  const auto axes = [&] {
+    ir::ArrayAttr names;
+    list('{', '}', "around axes", [&] {
+      std::string axis(expect(TokenKind::kString, "the name of an axis").text);
+      if (accept(':')) {
+        expect('(', "before the pre-size of a part of an axis");
+        axis += ":(" + std::to_string(signed_integer("the pre-size of a part of an axis")) + ")";
+        expect(')', "behind the pre-size of a part of an axis");
+        axis += std::to_string(signed_integer("the size of a part of an axis"));
+      }
+      names.values.push_back({ir::StringAttr{std::move(axis)}});
+    });
+    return names;
+  };
+  if (kind == "axis_ref_list") {
+    out.entries.emplace_back("", ir::Attribute{axes()});
+    return {std::move(out)};
+  }
+  list('[', ']', "around lists of axes", [&] {
+    ir::ArrayAttr names = axes();
+    std::string dims;
+    if (kind == "all_to_all_param_list") {
+      expect(':', "behind the axes that change their dimension");
+      dims = std::to_string(signed_integer("a dimension"));
+      expect(TokenKind::kArrow, "'->' between two dimensions");
+      dims += "->" + std::to_string(signed_integer("a dimension"));
+    }
+    out.entries.emplace_back(std::move(dims), ir::Attribute{std::move(names)});
+  });
+  return {std::move(out)};
+}
+
 ir::Attribute Parser::sdy_attribute(const std::string& name) {
   const Token start = token_;
   if (name == "sdy.sharding") return {ir::ShardingAttr{{sharding_body()}, false}};
@@ -232,6 +266,9 @@ ir::Attribute Parser::sdy_attribute(const std::string& name) {
     ir::Attribute out;
     if (kind.text == "manual_axes") {
       out = manual_axes();
+    } else if (kind.text == "axis_ref_list" || kind.text == "list_of_axis_ref_lists" ||
+               kind.text == "all_to_all_param_list") {
+      out = axis_lists(kind.text);
     } else if (kind.text == "propagation_direction") {
       out = {ir::EnumAttr{"sdy.propagation_direction", std::string(expect(TokenKind::kWord, "a direction").text)}};
     } else {

@@ -87,7 +87,22 @@ std::string field_text(const ir::Attribute& attribute) {
   return print(attribute);
 }
 
+// #sdy<list_of_axis_ref_lists[{"x"}, {}]> and its like.
+std::string axis_lists_text(const ir::DictAttr& dict) {
+  const bool is_one = dict.name == "sdy.axis_ref_list";
+  std::string out = "#sdy<" + dict.name.substr(dict.name.find('.') + 1) + (is_one ? "" : "[");
+  for (size_t i = 0; i < dict.entries.size(); ++i) {
+    const auto& [dims, axes] = dict.entries[i];
+    out += i ? ", {" : "{";
+    const auto& names = axes.as<ir::ArrayAttr>()->values;
+    for (size_t a = 0; a < names.size(); ++a) out += (a ? ", " : "") + names[a].as<ir::StringAttr>()->value;
+    out += dims.empty() ? "}" : "}: " + dims;
+  }
+  return out + (is_one ? ">" : "]>");
+}
+
 std::string dict_text(const ir::DictAttr& dict) {
+  if (dict.name.starts_with("sdy.")) return axis_lists_text(dict);
   if (dict.name.empty()) return dict.entries.empty() ? "{}" : print(dict.entries);
   std::string out = "#" + dict.name + "<";
   for (size_t i = 0; i < dict.entries.size(); ++i) {
@@ -249,6 +264,11 @@ class FunctionPrinter {
       const bool is_known =
           std::any_of(known.begin(), known.end(), [&](const auto& spec) { return spec.name == name; });
       std::string& side = is_known ? inherent : discardable;
+      if (name == "sharding" &&
+          std::any_of(known.begin(), known.end(), [](const auto& spec) { return spec.name == "out_sharding"; })) {
+        side += (side.empty() ? "" : ", ") + entry_text("out_sharding", value);
+        continue;
+      }
       side += (side.empty() ? "" : ", ") + entry_text(name, value);
     }
     return {inherent.empty() ? "" : " <{" + inherent + "}>", discardable.empty() ? "" : " {" + discardable + "}"};

@@ -6,6 +6,7 @@
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
 #include "service/program/verify.h"
+#include "service/program/verify_sdy_collectives.h"
 
 namespace meshd::program {
 namespace {
@@ -47,6 +48,10 @@ class ShardingVerifier {
   void run() {
     for (size_t i = 0; i < function_.arguments.size(); ++i)
       parameter(function_.arguments[i], "argument " + std::to_string(i));
+    for (size_t i = 0; i < function_.arguments.size(); ++i) {
+      if (function_.arguments[i].sharding && i < function_.body.arguments.size())
+        known_[function_.body.arguments[i]] = &*function_.arguments[i].sharding;
+    }
     for (size_t i = 0; i < function_.results.size(); ++i)
       parameter(function_.results[i], "result " + std::to_string(i));
     region(function_.body, nullptr);
@@ -62,11 +67,21 @@ class ShardingVerifier {
     for (const ir::Op& op : region.ops) {
       op_shardings(op);
       if (op.name == "sdy.sharding_group") group(op, manual);
+      verify_sdy_collective(function_, op, known_);
+      for (size_t i = 0; i < op.results.size(); ++i) note(op, i);
       if (op.name == "sdy.manual_computation") {
         manual_computation(op);
         continue;
       }
       for (const ir::Region& nested : op.regions) this->region(nested, manual);
+    }
+  }
+
+  // What the text says of a value's sharding.
+  void note(const ir::Op& op, size_t result) {
+    for (const char* name : {"sharding", "sdy.sharding"}) {
+      const auto* shardings = shardings_of(op, name);
+      if (shardings != nullptr && result < shardings->size()) known_[op.results[result]] = &(*shardings)[result];
     }
   }
 
@@ -234,6 +249,7 @@ class ShardingVerifier {
 
   const ir::Function& function_;
   std::vector<Bound> bound_;
+  KnownShardings known_;
   std::map<int64_t, const ir::Op*> groups_;
 };
 

@@ -20,6 +20,9 @@ class Reporter {
     std::vector<FunctionReport> out;
     FunctionReport& main = out.emplace_back();
     main.name = module_.main().name;
+    main.frames = {-1};
+    for (const ir::ValueId id : module_.main().body.arguments)
+      main.argument_origins.push_back(propagated_.origins[static_cast<size_t>(id)]);
     for (const ir::ValueId id : module_.main().body.arguments) main.arguments.push_back(propagated_.of(id));
     main.results = propagated_.results;
     main.values = values(-1);
@@ -35,6 +38,7 @@ class Reporter {
         made.results = call.result_shardings;
         made.values = values(static_cast<int32_t>(i));
       }
+      out[found->second].frames.push_back(static_cast<int32_t>(i));
       std::vector<int32_t> path = call.location.calls;
       path.push_back(call.location.line);
       std::vector<std::vector<int32_t>>& calls = out[found->second].calls;

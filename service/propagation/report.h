@@ -32,6 +32,9 @@ struct ValueReport {
 struct FunctionReport {
   std::string name;
   std::vector<std::vector<int32_t>> calls;  ///< ways to it: lines of calls, outermost first; empty for @main
+  /// Entries of Module::inlined_calls that it stands for (-1: @main itself); `values` are those of the first.
+  std::vector<int32_t> frames;
+  std::vector<Origin> argument_origins;  ///< of @main
   std::vector<MaybeSharding> arguments;
   std::vector<MaybeSharding> results;
   std::vector<ValueReport> values;  ///< in the order of the text; ops whose results are all scalars are left out

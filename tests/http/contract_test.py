@@ -228,6 +228,18 @@ class Served(unittest.TestCase):
         self.call("listPrograms", "/v1/programs")
         refused = self.call("createProgram", "/v1/programs", {"text": "func.func @main() {\n  nonsense\n}"}, status=422).json()
         self.assertEqual(refused["errors"][0]["line"], 2)
+        placed = CONTRACT.document["components"]["schemas"]["PlacementInput"]["example"]
+        for operation, verb in (("explainProgram", ":explain"), ("partitionProgram", ":partition")):
+            with self.subTest(operation=operation):
+                json_of = {"Accept": "application/json"}
+                self.call(operation, at + verb, {}, json_of)
+                self.assertEqual(self.call(operation, at + verb, placed, json_of).json()["devices"], 4)
+                self.assertEqual(self.call(operation, at + verb + "?format=text", placed).media, "text/plain")
+                self.call(operation, at + verb + "?format=pdf", {}, status=422)
+                self.call(operation, at + verb, {}, {"Accept": "image/png"}, 406)
+                self.call(operation, at + verb, {"in_shardings": [{"spec": [["q"]]}]}, status=422)
+                self.call(operation, at + verb, {"nonsense": 1}, status=422)
+        self.assertEqual(self.call("explainProgram", at + ":explain?format=svg", placed).media, "image/svg+xml")
         self.call("deleteProgram", at, status=204)
 
     def test_runs_and_sessions(self):

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import traceback
+import xml.dom.minidom
 
 from server import Meshd
 
@@ -164,6 +165,68 @@ def programs_are_read_when_stored(s):
     assert refused["code"] == "unsupported_custom_call" and "nobody" in refused["detail"]
 
 
+NETWORK = """func.func @main(%x: tensor<8x16xf32>, %w: tensor<16x32xf32> {jax.buffer_donor = true}) -> tensor<16x32xf32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+  %1 = stablehlo.tanh %0 : tensor<8x32xf32>
+  %2 = stablehlo.dot_general %x, %1, contracting_dims = [0] x [0] : (tensor<8x16xf32>, tensor<8x32xf32>) -> tensor<16x32xf32>
+  %3 = stablehlo.add %2, %w : tensor<16x32xf32>
+  return %3 : tensor<16x32xf32>
+}"""
+
+
+def programs_are_explained_before_they_run(s):
+    at = "/v1/programs/" + ok(s.ask("POST", "/v1/programs", NETWORK, TEXT), 201)["id"]
+    placed = {"mesh": {"axes": [{"name": "x", "size": 4}, {"name": "y", "size": 2}]}, "in_shardings": [{"spec": [["x"], []]}, {"spec": [[], ["y"]]}]}
+    told = ok(s.ask("POST", at + ":explain", placed), 200)
+    main = told["functions"][0]
+    assert told["devices"] == 8 and main["arguments"] == ['@mesh, [{"x"}, {}]', '@mesh, [{}, {"y"}]'], main
+    lines = {value["line"]: value for value in main["values"]}
+    assert lines[3]["shardings"] == ['@mesh, [{"x"}, {"y"}]'], lines[3]
+    assert lines[3]["decided"]["by"] == "rule" and lines[3]["decided"]["line"] in (2, 3), lines[3]
+    assert main["decided"]["arguments"][0] == {"by": "argument", "number": 0, "text": "argument 0"}, main["decided"]
+    # The sum over the rows, which x cuts: 2 (n - n / 4) of the 16 x 16 floats that a device has of the result.
+    assert [(m["kind"], m["axes"], m["line"], m["bytes"]) for m in main["collectives"]] == [("all_reduce", '{"x"}', 4, 2 * (1024 - 256))], main["collectives"]
+    assert told["totals"]["bytes_moved"] == 1536 and told["donation"] == [{"argument": 1, "result": 0, "bytes": 1024}], told
+    # Two products of 2 x 8 x 16 x 32 operations on 8 devices, an add of 16 x 16 and 2 x 16 tanh.
+    assert 2 * (2 * 8 * 16 * 32) / 8 <= told["totals"]["flops"] < 2 * (2 * 8 * 16 * 32) / 8 + 4096, told["totals"]
+    arguments = (8 * 16 // 4 + 16 * 32 // 2) * 4
+    assert told["memory"]["device"]["arguments"] == arguments and arguments < told["memory"]["device"]["peak"] < 16 * arguments, told["memory"]
+    words = s.ask("POST", at + ":explain", placed, {"Accept": "text/plain"})[2].decode()
+    assert 'all_reduce {"x"} of %2' in words and "1,536 bytes" in words and "rule of stablehlo.dot_general at line 2" in words, words
+    picture = s.ask("POST", at + ":explain", placed, {"Accept": "image/svg+xml"})
+    assert picture[1]["Content-Type"].startswith("image/svg+xml") and xml.dom.minidom.parseString(picture[2]).documentElement.tagName == "svg"
+    uneven = ok(s.ask("POST", at + ":explain", {**placed, "mesh": {"axes": [{"name": "x", "size": 3}, {"name": "y", "size": 2}]}}), 200)["indivisible"]
+    assert [(u["value"], u["size"], u["parts"], u["effect"], u["nearest"][0]["parts"]) for u in uneven][:1] == [("%x", 8, 3, "padded", 2)], uneven
+
+
+def explaining_thousands_of_devices_takes_no_time(s):
+    at = "/v1/programs/" + ok(s.ask("POST", "/v1/programs", NETWORK.replace("8x16", "8192x16").replace("8x32", "8192x32"), TEXT), 201)["id"]
+    placed = {"mesh": {"axes": [{"name": "x", "size": 1024}, {"name": "y", "size": 4}]}, "in_shardings": [{"spec": [["x"], []]}, {"spec": [[], ["y"]]}]}
+    told = ok(s.ask("POST", at + ":explain", placed), 200)
+    assert told["devices"] == 4096 and told["functions"][0]["collectives"][0]["bytes"] == 2 * (512 - 512 // 1024), told["functions"][0]["collectives"]
+
+
+def what_is_not_run_is_explained_all_the_same(s):
+    unknown = ok(s.ask("POST", "/v1/programs", "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n %0 = stablehlo.custom_call @no_such_thing(%a) : (tensor<4xf32>) -> tensor<4xf32>\n return %0 : tensor<4xf32>\n}", TEXT), 201)
+    told = ok(s.ask("POST", f"/v1/programs/{unknown['id']}:explain", {"mesh": {"axes": [{"name": "x", "size": 2}]}, "in_shardings": [{"spec": ["x"]}]}), 200)
+    assert told["unplanned"]["code"] == "unsupported_custom_call" and "no_such_thing" in told["unplanned"]["detail"], told
+    assert told["functions"][0]["arguments"] == ['@mesh, [{"x"}]'] and "totals" not in told, told
+
+
+def the_program_of_a_device_runs_again(s):
+    at = "/v1/programs/" + ok(s.ask("POST", "/v1/programs", NETWORK, TEXT), 200)["id"]
+    x = [[((7 * i + j) % 5 - 2) / 4 for j in range(16)] for i in range(8)]
+    w = [[((3 * i + j) % 7 - 3) / 8 for j in range(32)] for i in range(16)]
+    placed = {"mesh": {"axes": [{"name": "x", "size": 4}, {"name": "y", "size": 2}]}, "in_shardings": [{"spec": [["x"], []]}, {"spec": [[], ["y"]]}]}
+    local = s.ask("POST", at + ":partition", placed)[2].decode()
+    for words in ("sdy.manual_computation", "stablehlo.all_reduce", "tensor<2x16xf32>", "tensor<16x16xf32>"):
+        assert words in local, (words, local)
+    again = ok(s.ask("POST", "/v1/run", {"program": {"text": local}, "arguments": [x, w]}), 200)
+    whole = ok(s.ask("POST", "/v1/run", {"program": {"text": NETWORK}, "arguments": [x, w]}), 200)
+    for ours, theirs in zip(sum(again["results"][0]["data"], []), sum(whole["results"][0]["data"], [])):
+        assert abs(ours - theirs) <= 1e-5 * (1 + abs(theirs))
+
+
 def requests_name_every_mistake(s):
     problem = ok(s.ask("POST", "/v1/run", {"program": {"text": ADD}, "arguments": [[[1, 2]] * 7, "x"], "mash": 1, "results": {"encoding": "yaml"}}), 422)
     pointers = {error["pointer"] for error in problem["errors"]}
@@ -285,7 +348,8 @@ def restart_keeps_what_was_acknowledged(s):
 
 
 STORIES = [meshes_are_interned, wrong_meshes_say_everything_at_once, arrays_lie_as_their_spec_says, uneven_and_empty_arrays, wrong_uploads_are_named,
-           runs_are_sharded_and_right, donation_is_once, programs_are_read_when_stored, requests_name_every_mistake, sessions_keep_their_order,
+           runs_are_sharded_and_right, donation_is_once, programs_are_read_when_stored, programs_are_explained_before_they_run,
+           explaining_thousands_of_devices_takes_no_time, what_is_not_run_is_explained_all_the_same, the_program_of_a_device_runs_again, requests_name_every_mistake, sessions_keep_their_order,
            jobs_can_be_watched_cancelled_and_timed_out, keys_make_requests_happen_once, principals_do_not_see_each_other, health_is_told,
            shutdown_ends_with_a_job_that_does_not, restart_keeps_what_was_acknowledged]
 

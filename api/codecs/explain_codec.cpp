@@ -1,0 +1,307 @@
+#include "api/codecs/explain_codec.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "api/codecs/job_codec.h"
+#include "api/codecs/mesh_codec.h"
+#include "service/sharding/layout.h"
+
+namespace meshd::api {
+namespace {
+
+using compile::ExplainedMove;
+using compile::Explanation;
+using partition::MoveCause;
+using propagation::MaybeSharding;
+
+std::string sharding_json(const MaybeSharding& sharding) {
+  return sharding ? quote(sharding::to_sdy(*sharding)) : "null";
+}
+
+template <typename T, typename F>
+std::string list_json(const std::vector<T>& items, const F& item) {
+  std::string out = "[";
+  for (size_t i = 0; i < items.size(); ++i) out += (i ? "," : "") + item(items[i]);
+  return out + "]";
+}
+
+std::string shardings_json(const std::vector<MaybeSharding>& shardings) { return list_json(shardings, sharding_json); }
+
+std::string_view word(propagation::OriginKind kind) {
+  using propagation::OriginKind;
+  switch (kind) {
+    case OriginKind::kNothing:
+      return "nothing";
+    case OriginKind::kArgument:
+      return "argument";
+    case OriginKind::kResult:
+      return "result";
+    case OriginKind::kAnnotation:
+      return "annotation";
+    case OriginKind::kConstraint:
+      return "constraint";
+    case OriginKind::kManual:
+      return "manual_computation";
+    case OriginKind::kGroup:
+      return "sharding_group";
+    case OriginKind::kRule:
+      return "rule";
+  }
+  return "";
+}
+
+void find_op(const ir::Region& region, int32_t line, std::string& found) {
+  for (const ir::Op& op : region.ops) {
+    if (op.location.line == line && found.empty()) found = op.name;
+    for (const ir::Region& inner : op.regions) find_op(inner, line, found);
+  }
+}
+
+std::string origin_json(const propagation::Origin& origin, const ir::Module& module) {
+  using propagation::OriginKind;
+  std::string out = "{\"by\":" + quote(word(origin.kind));
+  if (origin.kind == OriginKind::kArgument || origin.kind == OriginKind::kResult)
+    out += ",\"number\":" + std::to_string(origin.number);
+  if (origin.line > 0) out += ",\"line\":" + std::to_string(origin.line);
+  if (const std::string op = op_at(module, origin.line); !op.empty()) out += ",\"op\":" + quote(op);
+  return out + ",\"text\":" + quote(origin_text(origin, module)) + "}";
+}
+
+std::string users_json(const std::vector<std::pair<int32_t, int>>& users) {
+  return list_json(users, [](const auto& user) {
+    return "[" + std::to_string(user.first) + "," + std::to_string(user.second) + "]";
+  });
+}
+
+std::string value_json(const propagation::ValueReport& value, const ir::Module& module) {
+  std::string out =
+      "{\"line\":" + std::to_string(value.line) + ",\"value\":" + quote(value.value) + ",\"op\":" + quote(value.op);
+  const bool alike = std::all_of(value.copies.begin(), value.copies.end(),
+                                 [&](const auto& copy) { return copy.shardings == value.copies.front().shardings; });
+  if (alike) {
+    out += ",\"shardings\":" + shardings_json(value.copies.front().shardings);
+  } else {
+    out += ",\"copies\":" + list_json(value.copies, [](const propagation::CopyReport& copy) {
+             return "{\"shardings\":" + shardings_json(copy.shardings) + ",\"for\":" + users_json(copy.users) + "}";
+           });
+  }
+  if (!value.operands.empty()) out += ",\"operands\":" + shardings_json(value.operands);
+  return out + ",\"decided\":" + origin_json(value.origin, module) + "}";
+}
+
+std::string place_json(const ir::Location& location) {
+  std::string out = "\"line\":" + std::to_string(location.line) + ",\"column\":" + std::to_string(location.column);
+  if (!location.name.empty()) out += ",\"location\":" + quote(location.name);
+  if (!location.calls.empty()) {
+    out += ",\"calls\":" + list_json(location.calls, [](int32_t line) { return std::to_string(line); });
+  }
+  return out;
+}
+
+std::string sdy_or_null(const std::string& text) { return text.empty() ? "null" : quote(text); }
+
+std::string move_json(const ExplainedMove& made, const Explanation& explanation) {
+  const partition::Move& move = made.move;
+  const std::string of = made.of_argument ? "{\"argument\":" + std::to_string(made.argument) + "}"
+                                          : "{\"line\":" + std::to_string(made.of_line) +
+                                                ",\"result\":" + std::to_string(made.of_result) + "}";
+  std::string out = "{\"kind\":" + quote(partition::name(move.kind)) + ",\"axes\":" + quote(made.axes) +
+                    ",\"of\":" + of + ",\"value\":" + quote(explanation.local->value(move.from).name) +
+                    ",\"from\":" + sdy_or_null(made.from) + ",\"to\":" + sdy_or_null(made.to) +
+                    ",\"op\":" + quote(op_at(*explanation.parsed->module, move.location.line)) +
+                    ",\"why\":" + quote(move.reason) + "," + place_json(move.location) + ",\"bytes\":";
+  append_integer(out, move.bytes);
+  if (move.loop_depth > 0) out += ",\"loops\":" + std::to_string(move.loop_depth);
+  return out + "}";
+}
+
+std::string moves_json(const Explanation& explanation, size_t function, MoveCause cause) {
+  std::string out = "[";
+  for (const ExplainedMove& made : explanation.moves) {
+    if (made.function != function || made.is_again || made.move.cause != cause) continue;
+    out += (out.size() > 1 ? "," : "") + move_json(made, explanation);
+  }
+  return out + "]";
+}
+
+std::string function_json(const Explanation& explanation, size_t number) {
+  const propagation::FunctionReport& function = explanation.functions[number];
+  const ir::Module& module = *explanation.parsed->module;
+  std::string out = "{\"name\":" + quote(function.name);
+  if (number > 0) {
+    out += ",\"calls\":" + list_json(function.calls, [](const std::vector<int32_t>& path) {
+             return list_json(path, [](int32_t line) { return std::to_string(line); });
+           });
+  }
+  out += ",\"arguments\":" + shardings_json(function.arguments) + ",\"results\":" + shardings_json(function.results);
+  if (number == 0) {
+    const auto origins = [&](const std::vector<propagation::Origin>& list) {
+      return list_json(list, [&](const propagation::Origin& origin) { return origin_json(origin, module); });
+    };
+    out += ",\"decided\":{\"arguments\":" + origins(function.argument_origins) +
+           ",\"results\":" + origins(explanation.propagated.result_origins) + "}";
+  }
+  out += ",\"values\":" + list_json(function.values, [&](const auto& value) { return value_json(value, module); });
+  out += ",\"collectives\":" + moves_json(explanation, number, MoveCause::kSharding);
+  out += ",\"neighbours\":" + moves_json(explanation, number, MoveCause::kNeighbours);
+  out += ",\"written\":" + moves_json(explanation, number, MoveCause::kText);
+  return out + "}";
+}
+
+std::string whole_number(double value) {
+  std::string out;
+  append_integer(out, static_cast<int64_t>(std::llround(value)));
+  return out;
+}
+
+std::string totals_json(const Explanation& explanation) {
+  double flops = 0;
+  double bytes = 0;
+  for (const compile::Block& block : explanation.plan->blocks) {
+    for (const compile::Step& step : block.steps) {
+      flops += step.kernel.flops;
+      bytes += step.kernel.bytes;
+    }
+  }
+  std::string out =
+      "{\"flops\":" + whole_number(flops) + ",\"bytes_touched\":" + whole_number(bytes) + ",\"bytes_moved\":";
+  append_integer(out, explanation.moved_bytes());
+  return out + ",\"loops_counted_once\":" + (explanation.plan->has_loops ? "true" : "false") + "}";
+}
+
+std::string memory_json(const compile::Plan& plan) {
+  const compile::PlanMemory& memory = plan.memory;
+  std::string out = "{\"device\":{";
+  const auto field = [&](const char* name, int64_t value, bool first = false) {
+    out += std::string(first ? "\"" : ",\"") + name + "\":";
+    append_integer(out, value);
+  };
+  field("arguments", memory.device_arguments, true);
+  field("arena", memory.device_arena);
+  field("results", memory.device_own);
+  field("constants", memory.device_constants);
+  field("scratch", plan.scratch_bytes);
+  field("peak", plan.device_peak_bytes());
+  out += "},\"process\":{";
+  field("arguments", memory.arguments, true);
+  field("arena", memory.arena);
+  field("results", memory.own);
+  field("constants", memory.constants);
+  field("scratch", memory.scratch);
+  field("peak", plan.peak_bytes);
+  return out + "}}";
+}
+
+std::string steps_json(const compile::Plan& plan) {
+  std::string out = "[";
+  for (const compile::Block& block : plan.blocks) {
+    for (const compile::Step& step : block.steps) {
+      out += std::string(out.size() > 1 ? "," : "") + "{\"name\":" + quote(step.name) +
+             ",\"lines\":" + list_json(step.lines, [](int32_t line) { return std::to_string(line); }) +
+             ",\"flops\":" + whole_number(step.kernel.flops) + ",\"bytes\":" + whole_number(step.kernel.bytes) +
+             ",\"shards\":" + std::to_string(plan.table(step.table).count()) + "}";
+    }
+  }
+  return out + "]";
+}
+
+std::string indivisible_json(const compile::Indivisible& one) {
+  std::string out = "{\"value\":" + quote(one.value);
+  if (one.line > 0) out += ",\"line\":" + std::to_string(one.line);
+  out += ",\"dimension\":" + std::to_string(one.dim) + ",\"size\":";
+  append_integer(out, one.size);
+  out += ",\"axes\":" + quote(one.axes) + ",\"parts\":" + std::to_string(one.ways) +
+         ",\"effect\":" + (one.is_cut ? "\"padded\"" : "\"replicated\"");
+  if (!one.is_cut) out += ",\"op\":" + quote(one.op) + ",\"op_line\":" + std::to_string(one.op_line);
+  out += ",\"nearest\":" + list_json(one.nearest, [](const compile::Indivisible::Choice& choice) {
+           return "{\"axes\":" + quote(choice.axes) + ",\"parts\":" + std::to_string(choice.ways) + "}";
+         });
+  return out + ",\"nearest_sizes\":" + integer_list(one.nearest_sizes) + "}";
+}
+
+std::string donation_json(const compile::Plan& plan) {
+  std::string out = "[";
+  for (const compile::PlanParameter& argument : plan.arguments) {
+    if (!argument.is_donated) continue;
+    out += std::string(out.size() > 1 ? "," : "") + "{\"argument\":" + std::to_string(argument.parameter.position) +
+           ",\"result\":" + (argument.aliased >= 0 ? std::to_string(argument.aliased) : "null") + ",\"bytes\":";
+    append_integer(out, argument.shard_bytes);
+    out += "}";
+  }
+  return out + "]";
+}
+
+}  // namespace
+
+std::string op_at(const ir::Module& module, int32_t line) {
+  std::string found;
+  for (const ir::Function& function : module.functions) {
+    if (line > 0 && found.empty()) find_op(function.body, line, found);
+  }
+  return found;
+}
+
+std::string origin_text(const propagation::Origin& origin, const ir::Module& module) {
+  using propagation::OriginKind;
+  const std::string line = origin.line > 0 ? " at line " + std::to_string(origin.line) : "";
+  switch (origin.kind) {
+    case OriginKind::kNothing:
+      return "nobody: nothing is known of it";
+    case OriginKind::kArgument:
+      return "argument " + std::to_string(origin.number);
+    case OriginKind::kResult:
+      return "result " + std::to_string(origin.number);
+    case OriginKind::kAnnotation:
+      return "annotation" + line;
+    case OriginKind::kConstraint:
+      return "constraint" + line;
+    case OriginKind::kManual:
+      return "manual computation" + line;
+    case OriginKind::kGroup:
+      return "sharding group" + line;
+    case OriginKind::kRule: {
+      const std::string op = op_at(module, origin.line);
+      return "rule of " + (op.empty() ? "an op" : op) + line;
+    }
+  }
+  return "";
+}
+
+jobs::JobRequest decode_placement(const Json& body, const compile::ParsedRef& program) {
+  core::Diagnostics wrong;
+  ObjectReader reader(body, "", wrong);
+  jobs::JobRequest out;
+  out.program = program;
+  read_placement(reader, out, wrong);
+  out.donate = reader.integers("donate");
+  for (const int64_t position : out.donate.value_or(std::vector<int64_t>{})) {
+    if (position < 0 || position >= static_cast<int64_t>(program->arguments.size())) {
+      wrong.add("/donate", "position " + std::to_string(position) + " is not one of " +
+                               std::to_string(program->arguments.size()) + " arguments");
+    }
+  }
+  reader.finish();
+  wrong.throw_if_any("invalid_request");
+  return out;
+}
+
+std::string explanation_json(const Explanation& explanation) {
+  std::string out = "{\"program\":" + quote(explanation.parsed->id) +
+                    ",\"devices\":" + std::to_string(explanation.device_count) + ",\"functions\":[";
+  for (size_t f = 0; f < explanation.functions.size(); ++f) out += (f ? "," : "") + function_json(explanation, f);
+  out += "],\"indivisible\":" + list_json(explanation.indivisible, indivisible_json);
+  if (explanation.plan != nullptr) {
+    out +=
+        ",\"totals\":" + totals_json(explanation) + ",\"memory\":" + memory_json(*explanation.plan) +
+        ",\"steps\":" + steps_json(*explanation.plan) + ",\"donation\":" + donation_json(*explanation.plan) +
+        ",\"warnings\":" + list_json(explanation.local->warnings, [](const std::string& text) { return quote(text); });
+  }
+  if (explanation.unplanned) {
+    out += ",\"unplanned\":{\"code\":" + quote(explanation.unplanned->code().word()) +
+           ",\"detail\":" + quote(explanation.unplanned->detail()) + "}";
+  }
+  return out + "}";
+}
+
+}  // namespace meshd::api

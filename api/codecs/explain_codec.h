@@ -1,0 +1,32 @@
+// POST /v1/programs/{id}:explain: the request, and an explanation as JSON, as text for a terminal and as a picture.
+#pragma once
+
+#include <string>
+
+#include "api/codecs/json.h"
+#include "service/compile/explain.h"
+#include "service/compile/suggest.h"
+#include "service/jobs/job_request.h"
+
+namespace meshd::api {
+
+/// Decodes {mesh | meshes, in_shardings, out_shardings, donate}, all optional. Throws invalid_request, invalid_mesh
+/// with JSON Pointers.
+jobs::JobRequest decode_placement(const Json& body, const compile::ParsedRef& program);
+
+/// The whole of it; `functions` as tests/conformance/propagation/README.md writes them.
+std::string explanation_json(const compile::Explanation& explanation);
+/// Lines for people: shardings beside the ops, moves below the ops that ask for them, totals. No line is cut.
+std::string explanation_text(const compile::Explanation& explanation);
+/// A picture of @main: a box for each value with the parts it is cut into, moves between them.
+std::string explanation_svg(const compile::Explanation& explanation);
+
+/// Costs, and shardings that can be posted back as `in_shardings`.
+std::string suggestions_json(const compile::Suggestions& suggestions, const compile::ParsedProgram& program);
+
+/// "rule of stablehlo.add at line 7": who decided a sharding, for people.
+std::string origin_text(const propagation::Origin& origin, const ir::Module& module);
+/// The op that begins at a line of the text; empty text when there is none.
+std::string op_at(const ir::Module& module, int32_t line);
+
+}  // namespace meshd::api

@@ -1,0 +1,167 @@
+// An explanation as a picture: values from top to bottom, each as a block cut into its parts, uses as lines on the
+// left, what is moved in red below the op that asks for it.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "api/codecs/explain_codec.h"
+
+namespace meshd::api {
+namespace {
+
+using compile::ExplainedMove;
+using compile::Explanation;
+
+constexpr size_t kMostRows = 400;
+constexpr int kRowHeight = 58;
+constexpr int kNoteHeight = 18;
+constexpr int kBlock = 44;
+constexpr int kLeft = 150;
+constexpr int kIndent = 24;
+constexpr int kWidth = 1100;
+constexpr int64_t kMostParts = 16;
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else if (c == '&') {
+      out += "&amp;";
+    } else if (c == '"') {
+      out += "&quot;";
+    } else {
+      out += byte < 0x20 || byte > 0x7e ? '?' : c;
+    }
+  }
+  return out;
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f", value);
+  return text;
+}
+
+class Picture {
+ public:
+  explicit Picture(const Explanation& explanation)
+      : explanation_(explanation), main_(explanation.propagated.module->main()), rows_of_(main_.values.size(), -1) {
+    for (const ExplainedMove& made : explanation.moves)
+      moves_[{made.move.location.frame, made.move.location.line}].push_back(&made);
+  }
+
+  std::string run() {
+    for (size_t i = 0; i < main_.body.arguments.size(); ++i)
+      row(main_.body.arguments[i], "argument " + std::to_string(i), 0);
+    visit(main_.body, 0);
+    if (left_out_ > 0) {
+      text(kLeft, y_ + 16, "and " + std::to_string(left_out_) + " more ops, which are not drawn", "note");
+      y_ += kRowHeight;
+    }
+    std::string head = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(kWidth) + "\" height=\"" +
+                       std::to_string(y_ + 20) + "\" viewBox=\"0 0 " + std::to_string(kWidth) + " " +
+                       std::to_string(y_ + 20) + "\" font-family=\"monospace\" font-size=\"13\">\n";
+    head +=
+        "<style>text{fill:#222}.op{fill:#555}.note{fill:#b00020;font-size:12px}.use{fill:none;stroke:#9ab;"
+        "stroke-width:1.2}.cut{stroke:#fff;stroke-width:1}</style>\n"
+        "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
+    return head + uses_ + out_ + "</svg>\n";
+  }
+
+ private:
+  void text(int x, int y, const std::string& content, const char* kind = nullptr) {
+    out_ += "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\"" +
+            (kind != nullptr ? " class=\"" + std::string(kind) + "\"" : "") + ">" + escaped(content) + "</text>\n";
+  }
+
+  // The block of a value: its last two dimensions, cut as they are; blue when something cuts it.
+  void block(int x, int y, ir::ValueId id) {
+    const ir::Type& type = main_.type_of(id);
+    const auto& sharding = explanation_.propagated.of(id);
+    const bool is_cut =
+        sharding && type.is_tensor() && sharding->rank() == type.rank() && !sharding->is_fully_replicated();
+    out_ += "<rect x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" width=\"" + std::to_string(kBlock) +
+            "\" height=\"" + std::to_string(kBlock) + "\" fill=\"" + (is_cut ? "#3b76c4" : "#c9ced6") + "\"/>\n";
+    if (!is_cut) return;
+    const int64_t rank = type.rank();
+    for (int64_t back = 0; back < 2 && back < rank; ++back) {
+      const int64_t parts = std::min(sharding->part_count(rank - 1 - back), kMostParts);
+      for (int64_t p = 1; p < parts; ++p) {
+        const double at = static_cast<double>(kBlock) * static_cast<double>(p) / static_cast<double>(parts);
+        const std::string low = number(back == 0 ? x + at : x), high = number(back == 0 ? x + at : x + kBlock);
+        const std::string top = number(back == 0 ? y : y + at), bottom = number(back == 0 ? y + kBlock : y + at);
+        out_ +=
+            "<line class=\"cut\" x1=\"" + low + "\" y1=\"" + top + "\" x2=\"" + high + "\" y2=\"" + bottom + "\"/>\n";
+      }
+    }
+  }
+
+  void row(ir::ValueId id, const std::string& what, int depth) {
+    const int x = kLeft + depth * kIndent;
+    rows_of_[static_cast<size_t>(id)] = y_ + kBlock / 2;
+    block(x, y_, id);
+    const auto& sharding = explanation_.propagated.of(id);
+    const propagation::Origin& origin = explanation_.propagated.origins[static_cast<size_t>(id)];
+    const std::string& name = main_.values[static_cast<size_t>(id)].name;
+    text(x + kBlock + 12, y_ + 17, (name.empty() ? "" : name + "  ") + what + "  " + ir::to_string(main_.type_of(id)));
+    text(x + kBlock + 12, y_ + 36,
+         (sharding ? sharding::to_sdy(*sharding) : std::string("whole")) + "   by " +
+             origin_text(origin, *explanation_.parsed->module),
+         "op");
+    y_ += kRowHeight;
+    ++count_;
+  }
+
+  void use(ir::ValueId from, int to) {
+    const int start = rows_of_[static_cast<size_t>(from)];
+    if (start < 0) return;
+    const int bend = kLeft - 12 - std::min(kLeft - 24, (to - start) / 6);
+    uses_ += "<path class=\"use\" d=\"M" + std::to_string(kLeft - 2) + " " + std::to_string(start) + " C" +
+             std::to_string(bend) + " " + std::to_string(start) + " " + std::to_string(bend) + " " +
+             std::to_string(to) + " " + std::to_string(kLeft - 2) + " " + std::to_string(to) + "\"/>\n";
+  }
+
+  void visit(const ir::Region& region, int depth) {
+    for (const ir::Op& op : region.ops) {
+      if (count_ >= kMostRows) {
+        left_out_ += 1;
+        continue;
+      }
+      if (op.results.empty()) continue;
+      for (const ir::ValueId id : op.operands) use(id, y_ + kBlock / 2);
+      for (const ir::ValueId id : op.results) row(id, op.name + " line " + std::to_string(op.location.line), depth);
+      if (const auto found = moves_.find({op.location.frame, op.location.line}); found != moves_.end()) {
+        for (const ExplainedMove* made : found->second) {
+          text(kLeft + depth * kIndent + kBlock + 12, y_ - 4,
+               std::string(partition::name(made->move.kind)) + " " + made->axes + " of " +
+                   explanation_.local->value(made->move.from).name + ", " + std::to_string(made->move.bytes) +
+                   " bytes a device",
+               "note");
+          y_ += kNoteHeight;
+        }
+        moves_.erase(found);
+      }
+      for (const ir::Region& inner : op.regions) visit(inner, depth + 1);
+    }
+  }
+
+  const Explanation& explanation_;
+  const ir::Function& main_;
+  std::vector<int> rows_of_;
+  std::map<std::pair<int32_t, int32_t>, std::vector<const ExplainedMove*>> moves_;
+  std::string out_;
+  std::string uses_;
+  int y_ = 20;
+  size_t count_ = 0;
+  size_t left_out_ = 0;
+};
+
+}  // namespace
+
+std::string explanation_svg(const Explanation& explanation) { return Picture(explanation).run(); }
+
+}  // namespace meshd::api

@@ -1,0 +1,97 @@
+// /v1/programs/{id}:explain, :partition and :suggest: what a program will do, told without data.
+#include <chrono>
+
+#include "api/codecs/explain_codec.h"
+#include "api/codecs/json.h"
+#include "api/routes/routes.h"
+#include "service/jobs/placement.h"
+
+namespace meshd::api {
+namespace {
+
+// A search that takes longer answers what it has found by then.
+constexpr std::chrono::seconds kLongestSearch{10};
+
+// The body of a request that places a program; none at all is the same as {}.
+jobs::JobRequest placement_of(Request& request, const compile::ParsedRef& program) {
+  const std::string body = request.body().read_all(body_limit(BodyPolicy::kJson));
+  return decode_placement(Json::parse(body.empty() ? "{}" : body), program);
+}
+
+// What ?format= or else Accept asks for, the first of the names that fits.
+std::string chosen_form(const Request& request, const std::vector<std::pair<std::string, std::string>>& forms) {
+  static constexpr std::string_view kKnown[] = {"format"};
+  request.query.require_known(kKnown);
+  std::string names;
+  for (const auto& [name, type] : forms) names += (names.empty() ? "" : ", ") + name + " (" + type + ")";
+  if (const auto format = request.query.get("format")) {
+    for (const auto& [name, type] : forms) {
+      if (*format == name) return name;
+    }
+    throw core::Error("invalid_query", "format: '" + std::string(*format) + "' is not one of " + names);
+  }
+  const std::string accept = request.headers.joined("Accept");
+  if (accept.empty()) return forms.front().first;
+  // Clients name one type here; the first of ours that stands in the header is taken.
+  size_t best = std::string::npos;
+  std::string chosen;
+  for (const auto& [name, type] : forms) {
+    const size_t at = accept.find(type);
+    if (at < best) {
+      best = at;
+      chosen = name;
+    }
+  }
+  if (!chosen.empty()) return chosen;
+  // Generated clients name the type of problems alone.
+  for (const char* any : {"*/*", "application/*", "application/problem+json"}) {
+    if (accept.find(any) != std::string::npos) return forms.front().first;
+  }
+  throw core::Error("not_acceptable", "there is " + names + "; Accept: " + accept + " takes none of them");
+}
+
+}  // namespace
+
+std::vector<Route> explain_routes(Services& services) {
+  return {
+      {"POST", "/v1/programs/{id}:explain", "explainProgram", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         const std::string form =
+             chosen_form(request, {{"json", "application/json"}, {"text", "text/plain"}, {"svg", "image/svg+xml"}});
+         const auto stored = services.programs.get(request.capture("id"), request.principal);
+         const jobs::JobRequest asked = placement_of(request, stored.parsed);
+         const compile::Explanation explanation =
+             compile::explain(stored.parsed, jobs::place_abstract(asked), services.compiler.threads());
+         Response out = form == "text"  ? text(200, explanation_text(explanation))
+                        : form == "svg" ? content(200, "image/svg+xml", explanation_svg(explanation))
+                                        : json(200, explanation_json(explanation));
+         return std::move(out).with("Vary", "Accept");
+       }},
+      {"POST", "/v1/programs/{id}:partition", "partitionProgram", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         const std::string form = chosen_form(request, {{"text", "text/plain"}, {"json", "application/json"}});
+         const auto stored = services.programs.get(request.capture("id"), request.principal);
+         const jobs::JobRequest asked = placement_of(request, stored.parsed);
+         const compile::LowerRequest lower = jobs::place_abstract(asked);
+         const std::string program = compile::device_text(*stored.parsed, lower);
+         Response out = form == "text" ? text(200, program)
+                                       : json(200, "{\"program\":" + quote(stored.id) +
+                                                       ",\"devices\":" + std::to_string(lower.device_count) +
+                                                       ",\"format\":\"stablehlo\",\"text\":" + quote(program) + "}");
+         return std::move(out).with("Vary", "Accept");
+       }},
+      {"POST", "/v1/programs/{id}:suggest", "suggestShardings", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         static_cast<void>(chosen_form(request, {{"json", "application/json"}}));
+         const auto stored = services.programs.get(request.capture("id"), request.principal);
+         const jobs::JobRequest asked = placement_of(request, stored.parsed);
+         const auto end = services.clock.steady() + kLongestSearch;
+         const compile::Suggestions found =
+             compile::suggest(stored.parsed, jobs::place_abstract(asked), services.compiler.threads(),
+                              [&] { return services.clock.steady() >= end || request.client_gone(); });
+         return json(200, suggestions_json(found, *stored.parsed));
+       }},
+  };
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,85 @@
+#include "service/compile/stages.h"
+
+#include "service/compile/reciprocals.h"
+#include "service/core/error.h"
+#include "service/partition/partition.h"
+
+namespace meshd::compile {
+namespace {
+
+// Options of a request by position in the text, tokens counted.
+std::vector<std::optional<sharding::TensorSharding>> with_tokens(
+    const std::vector<std::optional<sharding::TensorSharding>>& given, const std::vector<size_t>& positions,
+    size_t total) {
+  std::vector<std::optional<sharding::TensorSharding>> out(total);
+  for (size_t i = 0; i < given.size() && i < positions.size(); ++i) out[positions[i]] = given[i];
+  return out;
+}
+
+// A sharding as the plan uses it: closed, nothing reserved.
+sharding::TensorSharding closed(sharding::TensorSharding sharding) {
+  for (sharding::DimSharding& dim : sharding.dims) {
+    dim.open = false;
+    dim.priority.reset();
+  }
+  sharding.replicated.clear();
+  return sharding;
+}
+
+void check_against_text(const ir::Parameter& parameter, const std::optional<sharding::TensorSharding>& asked,
+                        const char* what, size_t position) {
+  if (!asked || !parameter.sharding) return;
+  if (sharding::same_placement(closed(*asked), closed(*parameter.sharding))) return;
+  throw core::Error("invalid_spec", std::string(what) + " " + std::to_string(position) + ": the program annotates it " +
+                                        sharding::to_sdy(*parameter.sharding) + ", the request says " +
+                                        sharding::to_sdy(*asked));
+}
+
+}  // namespace
+
+propagation::Propagated propagate_for(const ParsedProgram& parsed, const LowerRequest& request) {
+  const ir::Function& main = parsed.flat->main();
+  for (size_t i = 0; i < request.in_shardings.size() && i < parsed.arguments.size(); ++i) {
+    check_against_text(parsed.argument(i), request.in_shardings[i], "argument", i);
+  }
+  for (size_t i = 0; i < request.out_shardings.size() && i < parsed.results.size(); ++i) {
+    check_against_text(parsed.result(i), request.out_shardings[i], "result", i);
+  }
+  propagation::Options options;
+  options.argument_seeds = with_tokens(request.in_shardings, parsed.arguments, main.arguments.size());
+  options.result_seeds = with_tokens(request.out_shardings, parsed.results, main.results.size());
+  return propagation::propagate(*parsed.flat, options);
+}
+
+partition::LocalProgram partition_for(const propagation::Propagated& propagated, const LowerRequest& request,
+                                      OpsOf ops) {
+  partition::PartitionInput input;
+  input.plain_ops = ops == OpsOf::kText;
+  ir::Module module = *propagated.module;
+  input.value_shardings = propagated.values;
+  if (ops == OpsOf::kEngine) multiply_by_reciprocals(module, input.value_shardings);
+  input.module = &module;
+  for (const ir::ValueId argument : propagated.module->main().body.arguments)
+    input.argument_shardings.push_back(propagated.of(argument));
+  input.result_shardings = propagated.results;
+  input.device_count = request.device_count;
+  input.donate = request.donate;
+  return partition::partition(input);
+}
+
+std::vector<int64_t> donated_of(const partition::LocalProgram& local) {
+  std::vector<int64_t> out;
+  for (const partition::LocalParameter& argument : local.arguments) {
+    if (argument.is_donated) out.push_back(argument.position);
+  }
+  return out;
+}
+
+PlanRef plan_for(const partition::LocalProgram& local, int threads) {
+  PlanOptions options;
+  options.threads = threads;
+  options.donate = donated_of(local);
+  return make_plan(local, options);
+}
+
+}  // namespace meshd::compile

@@ -1,0 +1,26 @@
+// The stages between a parsed program and a plan, one function each, so that lowering, explaining and suggesting use
+// the same ones.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "service/compile/pipeline.h"
+#include "service/compile/plan.h"
+#include "service/partition/local_program.h"
+#include "service/propagation/propagate.h"
+
+namespace meshd::compile {
+
+/// Propagates with the request's shardings as seeds. Throws invalid_spec where they contradict the text.
+propagation::Propagated propagate_for(const ParsedProgram& parsed, const LowerRequest& request);
+/// The local program. Throws what partition() throws.
+enum class OpsOf : uint8_t { kEngine, kText };  ///< kText: PartitionInput::plain_ops
+partition::LocalProgram partition_for(const propagation::Propagated& propagated, const LowerRequest& request,
+                                      OpsOf ops = OpsOf::kEngine);
+/// Token-free positions of arguments that the program gives up.
+std::vector<int64_t> donated_of(const partition::LocalProgram& local);
+/// The plan, with scratch memory for `threads`.
+PlanRef plan_for(const partition::LocalProgram& local, int threads);
+
+}  // namespace meshd::compile

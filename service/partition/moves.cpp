@@ -1,0 +1,245 @@
+#include "service/partition/moves.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "service/core/checked_math.h"
+#include "service/partition/placement.h"
+#include "service/tensor/dtype.h"
+
+namespace meshd::partition {
+namespace {
+
+int64_t element_bytes(const LocalValue& value) { return tensor::size_bytes(value.type.dtype()); }
+
+int64_t local_bytes(const LocalValue& value) {
+  return value.type.is_tensor() ? core::checked_mul(core::checked_product(value.type.tensor.dims), element_bytes(value))
+                                : 0;
+}
+
+// Rows of dimension `d` that the position with these coordinates holds.
+std::pair<int64_t, int64_t> rows(const LocalValue& value, const sharding::MeshView& view, size_t d,
+                                 std::span<const int64_t> coords) {
+  const int64_t size = value.type.tensor.dims[d];
+  const int64_t start = sharding::part_index(view, value.dim_atoms[d], coords) * size;
+  return {std::min(start, value.logical_dims[d]), std::min(start + size, value.logical_dims[d])};
+}
+
+// What a device lacks of its new shard: the most over devices whose old shard is full.
+int64_t lacking_bytes(const LocalProgram& program, const LocalValue& from, const LocalValue& to) {
+  const sharding::MeshView& from_view = program.views[static_cast<size_t>(from.view)];
+  const sharding::MeshView& to_view = program.views[static_cast<size_t>(to.view)];
+  std::vector<int64_t> position_of(static_cast<size_t>(to_view.position_count()));
+  for (size_t p = 0; p < position_of.size(); ++p)
+    position_of[static_cast<size_t>(to_view.flat(static_cast<int64_t>(p)))] = static_cast<int64_t>(p);
+  // Only atoms that cut one of the two decide; the others are looked at once.
+  const sharding::AtomMask cuts = Placed{from.view, from.dim_atoms}.mask() | Placed{to.view, to.dim_atoms}.mask();
+  const bool same_view = from.view == to.view;
+  const int64_t count = same_view ? from_view.distinct_count(cuts) : from_view.position_count();
+  int64_t most = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const tensor::Dims here = from_view.coordinates(same_view ? cuts : from_view.all(), i);
+    const tensor::Dims there =
+        same_view ? here : to_view.coordinates(to_view.all(), position_of[static_cast<size_t>(from_view.flat(i))]);
+    bool full = true;
+    int64_t wanted = 1;
+    int64_t common = 1;
+    for (size_t d = 0; d < from.logical_dims.size(); ++d) {
+      const auto [a, b] = rows(from, from_view, d, here);
+      const auto [c, e] = rows(to, to_view, d, there);
+      full = full && b - a == from.type.tensor.dims[d];
+      wanted *= e - c;
+      common *= std::max<int64_t>(0, std::min(b, e) - std::max(a, c));
+    }
+    if (full) most = std::max(most, wanted - common);
+  }
+  return most * element_bytes(to);
+}
+
+MoveKind kind_of(const LocalValue& from, const LocalValue& to, int64_t bytes) {
+  if (from.view != to.view) return MoveKind::kReshard;
+  const sharding::AtomMask before = Placed{from.view, from.dim_atoms}.mask();
+  const sharding::AtomMask after = Placed{to.view, to.dim_atoms}.mask();
+  if (bytes == 0) return MoveKind::kAllSlice;
+  if (before == after) {
+    return local_bytes(from) == local_bytes(to) && from.type.tensor.dims == to.type.tensor.dims
+               ? MoveKind::kCollectivePermute
+               : MoveKind::kAllToAll;
+  }
+  if ((before & after) == after) {
+    for (size_t d = 0; d < from.dim_atoms.size(); ++d) {
+      const auto& a = from.dim_atoms[d];
+      const auto& b = to.dim_atoms[d];
+      if (b.size() > a.size() || !std::equal(b.begin(), b.end(), a.begin())) return MoveKind::kReshard;
+    }
+    return MoveKind::kAllGather;
+  }
+  return sharding::AtomMask{before & ~after} != 0 && local_bytes(from) == local_bytes(to) ? MoveKind::kCollectivePermute
+                                                                                          : MoveKind::kReshard;
+}
+
+class Finder {
+ public:
+  explicit Finder(const LocalProgram& program) : program_(program), users_(program.values.size()) {
+    collect(program.body);
+  }
+
+  std::vector<Move> run() {
+    visit(program_.body, 0);
+    return std::move(out_);
+  }
+
+ private:
+  void collect(const LocalBlock& block) {
+    for (const LocalOp& op : block.ops) {
+      for (const LocalId id : op.operands) users_[static_cast<size_t>(id)].push_back(&op);
+      for (const LocalBlock& inner : op.blocks) collect(inner);
+    }
+    for (const LocalId id : block.results) users_[static_cast<size_t>(id)].push_back(nullptr);
+  }
+
+  // Atoms of a reduction that every user cuts the result by: then it is a reduce_scatter.
+  [[nodiscard]] sharding::AtomMask scattered(const LocalOp& op, LocalId id) const {
+    const auto& users = users_[static_cast<size_t>(id)];
+    sharding::AtomMask common = op.reduced;
+    const LocalValue& value = program_.value(id);
+    for (const LocalOp* user : users) {
+      if (user == nullptr || user->kind != LocalKind::kReshard) return 0;
+      const LocalValue& to = program_.value(user->results[0]);
+      if (to.view != value.view) return 0;
+      common &= Placed{to.view, to.dim_atoms}.mask() & ~Placed{value.view, value.dim_atoms}.mask();
+    }
+    return users.empty() ? 0 : common;
+  }
+
+  void visit(const LocalBlock& block, int depth) {
+    for (const LocalOp& op : block.ops) {
+      if (op.kind == LocalKind::kReshard) reshard(op, depth);
+      if (op.kind == LocalKind::kReduceShards) reduce(op, depth);
+      if (op.kind == LocalKind::kGroup) group(op, depth);
+      for (const LocalBlock& inner : op.blocks) visit(inner, depth + (op.kind == LocalKind::kWhile ? 1 : 0));
+    }
+  }
+
+  Move& add(const LocalOp& op, LocalId from, LocalId to, int depth) {
+    Move& made = out_.emplace_back();
+    made.from = from;
+    made.to = to;
+    made.view = program_.value(from).view;
+    made.op = op.name;
+    made.reason = op.reason;
+    made.location = op.location;
+    made.loop_depth = depth;
+    made.cause = op.reads_neighbours ? MoveCause::kNeighbours : MoveCause::kSharding;
+    return made;
+  }
+
+  void reshard(const LocalOp& op, int depth) {
+    LocalId source = op.operands[0];
+    const LocalValue& to = program_.value(op.results[0]);
+    const LocalValue& from = program_.value(source);
+    if (from.view == to.view && from.dim_atoms == to.dim_atoms) return;  // what every device has already
+    Move& made = add(op, source, op.results[0], depth);
+    made.bytes = lacking_bytes(program_, from, to);
+    made.kind = kind_of(from, to, made.bytes);
+    const sharding::AtomMask before = Placed{from.view, from.dim_atoms}.mask();
+    const sharding::AtomMask after = Placed{to.view, to.dim_atoms}.mask();
+    made.axes = before & ~after;
+    if (made.kind == MoveKind::kAllSlice) made.axes = after & ~before;
+    if (made.axes == 0 || from.view != to.view) made.axes = before;
+  }
+
+  void reduce(const LocalOp& op, int depth) {
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const LocalValue& value = program_.value(op.results[i]);
+      Move& made = add(op, op.operands[i], op.results[i], depth);
+      const sharding::MeshView& view = program_.views[static_cast<size_t>(value.view)];
+      const int64_t ways = view.distinct_count(op.reduced);
+      const sharding::AtomMask apart = scattered(op, op.results[i]);
+      const int64_t local = local_bytes(value);
+      made.axes = op.reduced;
+      made.kind = apart == 0 ? MoveKind::kAllReduce : MoveKind::kReduceScatter;
+      // A reduction where every device ends with 1 of `kept` parts: what it receives to reduce its part of `ways`,
+      // and the rest of what it keeps from those that reduced it.
+      const int64_t kept = view.distinct_count(apart);
+      made.bytes = (local - local / ways) + (local / kept - local / ways);
+      if (op.def != nullptr) made.cause = MoveCause::kText;
+    }
+  }
+
+  void group(const LocalOp& op, int depth) {
+    for (size_t i = 0; i < op.results.size() && i < op.operands.size(); ++i) {
+      const LocalValue& from = program_.value(op.operands[i]);
+      const LocalValue& to = program_.value(op.results[i]);
+      Move& made = add(op, op.operands[i], op.results[i], depth);
+      made.kind = MoveKind::kGroup;
+      made.cause = MoveCause::kText;
+      const int64_t ways = op.groups.empty() ? 1 : static_cast<int64_t>(op.groups.front().size());
+      const int64_t before = local_bytes(from);
+      const int64_t after = local_bytes(to);
+      const bool pairs = std::get_if<ops::GroupKernel>(&op.def->body)->is_permutation;
+      made.bytes = pairs ? after : after > before ? after - before : before - before / std::max<int64_t>(ways, 1);
+    }
+  }
+
+  const LocalProgram& program_;
+  std::vector<std::vector<const LocalOp*>> users_;  // null: leaves its block
+  std::vector<Move> out_;
+};
+
+std::vector<sharding::AxisRef> axes_of(const ViewNames& names, const std::vector<int>& atoms) {
+  std::vector<sharding::AxisRef> out;
+  for (const int atom : atoms) out.push_back(names.atoms[static_cast<size_t>(atom)]);
+  return sharding::canonical_axes(std::move(out), *names.axes);
+}
+
+}  // namespace
+
+std::string_view name(MoveKind kind) {
+  switch (kind) {
+    case MoveKind::kAllGather:
+      return "all_gather";
+    case MoveKind::kAllSlice:
+      return "all_slice";
+    case MoveKind::kAllToAll:
+      return "all_to_all";
+    case MoveKind::kCollectivePermute:
+      return "collective_permute";
+    case MoveKind::kReshard:
+      return "reshard";
+    case MoveKind::kAllReduce:
+      return "all_reduce";
+    case MoveKind::kReduceScatter:
+      return "reduce_scatter";
+    case MoveKind::kGroup:
+      return "collective";
+  }
+  return "";
+}
+
+std::vector<Move> find_moves(const LocalProgram& program) { return Finder(program).run(); }
+
+std::string placement_text(const LocalProgram& program, LocalId id) {
+  const LocalValue& value = program.value(id);
+  const ViewNames& names = program.view_names[static_cast<size_t>(value.view)];
+  if (names.axes == nullptr) return {};
+  auto sharding = sharding::fully_replicated(names.mesh, names.axes, static_cast<int64_t>(value.dim_atoms.size()));
+  for (size_t d = 0; d < value.dim_atoms.size(); ++d) sharding.dims[d].axes = axes_of(names, value.dim_atoms[d]);
+  return sharding::to_sdy(sharding);
+}
+
+std::string axes_text(const LocalProgram& program, int view, sharding::AtomMask atoms) {
+  const ViewNames& names = program.view_names[static_cast<size_t>(view)];
+  if (names.axes == nullptr || atoms == 0) return "{}";
+  std::vector<int> list;
+  for (size_t a = 0; a < names.atoms.size(); ++a) {
+    if (atoms >> a & 1) list.push_back(static_cast<int>(a));
+  }
+  auto sharding = sharding::fully_replicated(names.mesh, names.axes, 1);
+  sharding.dims[0].axes = axes_of(names, list);
+  const std::string text = sharding::to_sdy(sharding);
+  return text.substr(text.find('[') + 1, text.rfind(']') - text.find('[') - 1);
+}
+
+}  // namespace meshd::partition

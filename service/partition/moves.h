@@ -1,0 +1,61 @@
+// What a local program moves between devices: every reshard and every reduction over shards, with what asked for it and
+// the bytes that one device receives. Pure: read from the program that runs, nothing is guessed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/partition/local_program.h"
+
+namespace meshd::partition {
+
+enum class MoveKind : uint8_t {
+  kAllGather,          ///< dimensions lose axes
+  kAllSlice,           ///< dimensions gain axes: every device has its block already
+  kAllToAll,           ///< axes go from dimension to dimension
+  kCollectivePermute,  ///< every device gets one other block of the same size
+  kReshard,            ///< anything else, blocks copied once
+  kAllReduce,
+  kReduceScatter,  ///< a reduction of which every device keeps its block only
+  kGroup,          ///< a collective of the text
+};
+/// "all_gather", ...
+std::string_view name(MoveKind kind);
+
+/// Why it moves.
+enum class MoveCause : uint8_t {
+  kSharding,    ///< the shardings of an op's operands and results do not fit each other
+  kNeighbours,  ///< an op reads rows of its neighbours (slices, pads, windows) and gets the dimension whole
+  kText,        ///< the text says so: a collective of its own
+};
+
+/// One of them.
+struct Move {
+  MoveKind kind = MoveKind::kReshard;
+  MoveCause cause = MoveCause::kSharding;
+  LocalId from = 0;
+  LocalId to = 0;
+  sharding::AtomMask axes = 0;  ///< atoms along which devices speak to each other
+  int view = 0;                 ///< of `axes`
+  /// What one device that holds a full shard receives, once. all_gather: local after - before; all_to_all and
+  /// reduce_scatter: local - local / n; all_reduce: 2 (local - local / n); all_slice: 0. A copy of several of these at
+  /// once is what the device lacks of its new shard.
+  int64_t bytes = 0;
+  std::string op;  ///< the text's op that asked, "reshard" and "all_reduce" where none did
+  std::string reason;
+  ir::Location location;
+  int loop_depth = 0;  ///< loops around; bytes are those of one turn
+};
+
+/// In program order, blocks inside of loops and branches too. Moves of nothing (0 bytes) are there as well, views and
+/// placements that mean the same are not.
+std::vector<Move> find_moves(const LocalProgram& program);
+
+/// A value's placement as people write it: @mesh, [{"x"}, {"y":(1)2}]; empty text where nothing cuts it.
+std::string placement_text(const LocalProgram& program, LocalId id);
+/// Axes of a mask: {"x", "y":(1)2}.
+std::string axes_text(const LocalProgram& program, int view, sharding::AtomMask atoms);
+
+}  // namespace meshd::partition

@@ -1,0 +1,18 @@
+// Shardy's collectives say which axes they move; operand, axes and result must fit. Shardy:
+// dialect/sdy/ir/verifiers.cc.
+#pragma once
+
+#include <map>
+
+#include "service/ir/program.h"
+
+namespace meshd::program {
+
+/// What the text says of values' shardings so far.
+using KnownShardings = std::map<ir::ValueId, const sharding::TensorSharding*>;
+
+/// Throws invalid_program naming the dimension, the axes and both shardings when `op` is one of them and they do not
+/// fit; does nothing for other ops. An operand without a sharding is whole.
+void verify_sdy_collective(const ir::Function& function, const ir::Op& op, const KnownShardings& known);
+
+}  // namespace meshd::program

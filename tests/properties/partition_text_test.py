@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The program of one device is the same program: what :partition answers parses, runs on the same global arguments and gives the same
+results. Every conformance program that passes, as it is, and one case of every JAX operation under random legal shardings on meshes
+of 2, 4, 2x2, 8 and 2x2x2, uneven ones included. The run of the program itself is the measure.
+
+partition_text_test.py BINARY [WORD]
+"""
+import json
+import pathlib
+import sys
+import urllib.parse
+
+HERE = pathlib.Path(__file__).resolve().parent
+CONFORMANCE = HERE.parent / "conformance"
+sys.path.insert(0, str(HERE.parent / "system"))
+sys.path.insert(0, str(CONFORMANCE))
+import run as conformance  # noqa: E402
+from server import Meshd  # noqa: E402
+
+SEEDS = ("1", "2")
+# Partial sums come in another order where the text gathers what the engine reads in place.
+RULE = {"rtol": 1e-4, "atol": 1e-5}
+
+
+def cases():
+    listed = (CONFORMANCE / "passing/cases.txt").read_text().split()
+    one_of_each = {}
+    for name in listed:
+        folder, operation = name.split("/")[:2]
+        if folder == "programs":
+            yield name, [None]
+        elif one_of_each.setdefault(operation, name) == name:
+            yield name, SEEDS
+
+
+def main():
+    word = sys.argv[2] if len(sys.argv) > 2 else ""
+    tried, refused, wrong = 0, {}, []
+    with Meshd(sys.argv[1], "--devices", "8") as meshd:
+        server = conformance.Server(meshd.url, 120)
+        for name, seeds in cases():
+            if word not in name:
+                continue
+            path = CONFORMANCE / (name + ".json")
+            case, text = json.loads(path.read_text()), path.with_suffix(".mlir").read_text()
+            for seed in seeds:
+                request = conformance.request_of(case, text)
+                request.pop("session", None)
+                if seed is not None:
+                    request = conformance.scatter(case, request, f"{seed}{name}")
+                    if request is None:
+                        continue
+                request["results"] = {"encoding": "base64"}
+                request["donate"] = []
+                status, whole = server.post("/v1/run", request)
+                if status != 200:
+                    continue  # held by conformance_passing
+                where = f"{name} seed {seed}"
+                tried += 1
+                program = server.post("/v1/programs", {"text": text})[1]["id"]
+                placed = {key: request[key] for key in ("mesh", "in_shardings", "out_shardings") if key in request}
+                status, local = server.post(f"/v1/programs/{program}:partition?format=json", placed)
+                if status != 200:
+                    if local.get("code") == "unsupported_partition":
+                        refused[where] = local["detail"]
+                    else:
+                        wrong.append(f"{where}: HTTP {status}: {local.get('detail')}")
+                    continue
+                again = {key: value for key, value in request.items() if key not in placed}
+                status, got = server.post("/v1/run", {**again, "program": {"text": local["text"]}})
+                if status != 200:
+                    wrong.append(f"{where}: runs again with HTTP {status}: {got.get('detail')}")
+                    continue
+                for number, (expected, have) in enumerate(zip(whole["results"], got["results"])):
+                    floating = expected["dtype"].startswith(("float", "bfloat", "complex"))
+                    rule = RULE if floating else {"exact": True}
+                    if expected["dtype"] in ("float16", "bfloat16") or expected["dtype"].startswith("float8"):
+                        rule = {"rtol": 0.05, "atol": 0.05}
+                    problem = conformance.difference(expected, have, rule)
+                    if problem:
+                        wrong.append(f"{where}: result {number}: {problem}")
+    for line in wrong[:20]:
+        print("WRONG", line)
+    for where, why in list(refused.items())[:5]:
+        print("REFUSED", where, why)
+    print(f"{tried} programs were partitioned, {len(refused)} cannot be said in StableHLO, {len(wrong)} are wrong")
+    return 1 if wrong or (not word and (tried < 200 or len(refused) * 20 > tried)) else 0
+
+
+sys.exit(main())

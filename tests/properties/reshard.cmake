@@ -1,0 +1,1 @@
+meshd_test(reshard_minimal_test SOURCES reshard_minimal_test.cpp LINKS meshd_compile meshd_program)

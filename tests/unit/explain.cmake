@@ -1,0 +1,2 @@
+meshd_test(explain_test SOURCES explain_test.cpp LINKS meshd_compile meshd_program)
+meshd_test(sdy_collectives_test SOURCES sdy_collectives_test.cpp LINKS meshd_compile meshd_program)
