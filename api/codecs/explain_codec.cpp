@@ -262,7 +262,8 @@ std::string origin_text(const propagation::Origin& origin, const ir::Module& mod
       return "sharding group" + line;
     case OriginKind::kRule: {
       const std::string op = op_at(module, origin.line);
-      return "rule of " + (op.empty() ? "an op" : op) + line;
+      if (op.empty()) return "what the function gives back";
+      return "rule of " + op + line;
     }
   }
   return "";

@@ -163,7 +163,7 @@ class Finder {
             ++next;
           }
           if (stuck) {
-            whole_in_others(op, tensors, factor, ways, taken);
+            whole_in_others(op, tensors, factor, ways, taken, *sharding);
             break;
           }
         }
@@ -173,18 +173,21 @@ class Finder {
 
   void whole_in_others(const ir::Op& op,
                        const std::vector<std::pair<ir::ValueId, const sharding::TensorFactors*>>& tensors, int factor,
-                       int64_t ways, const std::vector<sharding::AxisRef>& axes) {
+                       int64_t ways, const std::vector<sharding::AxisRef>& axes, const sharding::TensorSharding& like) {
     for (const auto& [id, factors] : tensors) {
-      const auto* sharding = sharding_of(id);
-      if (sharding == nullptr) continue;
+      // A value of which nothing is known is whole over the same mesh.
+      const auto* known = sharding_of(id);
+      const auto sharding = known != nullptr ? *known
+                                             : sharding::fully_replicated(like.mesh_name, like.mesh,
+                                                                          static_cast<int64_t>(factors->size()));
       for (size_t d = 0; d < factors->size(); ++d) {
         if ((*factors)[d] != std::vector<int>{factor}) continue;
-        if (sharding->dims[d].axes == axes) continue;
+        if (sharding.dims[d].axes == axes) continue;
         const int64_t size = main_.type_of(id).dims()[d];
-        if (size % ways == 0 || !known_.emplace(size, list_text(axes, *sharding), id).second) continue;
+        if (size % ways == 0 || !known_.emplace(size, list_text(axes, sharding), id).second) continue;
         const bool is_argument =
             std::find(main_.body.arguments.begin(), main_.body.arguments.end(), id) != main_.body.arguments.end();
-        Indivisible& made = add(id, is_argument ? 0 : op.location.line, d, ways, axes, *sharding);
+        Indivisible& made = add(id, is_argument ? 0 : op.location.line, d, ways, axes, sharding);
         made.is_cut = false;
         made.op = op.name;
         made.op_line = op.location.line;

@@ -60,7 +60,9 @@ LocalId Builder::bring(LocalId id, const Placed& to, const ir::Location& locatio
     append(std::move(again));
   } else {
     made = add_value(logical, to, kept, value(id).name);
-    append_reshard(id, made, location, reason);
+    append_reshard(nearest_source(id, to), made, location, reason);
+    last().reads_neighbours = shifted_.contains(id);
+    brought_from_.insert_or_assign(made, id);
   }
   brought_[block_].emplace(std::move(key), made);
   return made;
@@ -75,6 +77,28 @@ void Builder::append_reshard(LocalId from, LocalId to, const ir::Location& locat
   op.location = location;
   op.reason = reason;
   append(std::move(op));
+}
+
+LocalId Builder::nearest_source(LocalId id, const Placed& to) {
+  std::vector<LocalId> same{id};
+  for (auto from = brought_from_.find(id); from != brought_from_.end(); from = brought_from_.find(from->second))
+    same.push_back(from->second);
+  const size_t chain = same.size();
+  for (const auto& [key, made] : brought_[block_]) {
+    if (std::find(same.begin(), same.begin() + static_cast<std::ptrdiff_t>(chain), key.first) !=
+        same.begin() + static_cast<std::ptrdiff_t>(chain))
+      same.push_back(made);
+  }
+  LocalId best = id;
+  double least = lacking_elements(view(to.view), value(id).logical_dims, placed(id), to);
+  for (const LocalId other : same) {
+    if (outer(other) != outer(id) || placed(other).view != to.view) continue;
+    const double lacking = lacking_elements(view(to.view), value(id).logical_dims, placed(other), to);
+    if (lacking >= least) continue;
+    least = lacking;
+    best = other;
+  }
+  return best;
 }
 
 LocalId Builder::vary(LocalId id, sharding::AtomMask varies, const ir::Location& location, const std::string& reason) {
@@ -164,6 +188,8 @@ void Builder::rewind(const Mark& mark) {
   program_.values.resize(mark.value_count);
   block_->ops.resize(mark.op_count);
   program_.effect_count = mark.effect_count;
+  std::erase_if(shifted_, [&](LocalId id) { return static_cast<size_t>(id) >= mark.value_count; });
+  std::erase_if(brought_from_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
   std::erase_if(recipes_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
   for (auto& [block, known] : brought_) {
     std::erase_if(known, [&](const auto& entry) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,14 +79,23 @@ class Builder {
 
   LocalProgram finish();
 
+  /// Marks a value that lies elsewhere than it is wanted because its op had to read its neighbours' rows.
+  void mark_shifted(LocalId id) { shifted_.insert(id); }
+  /// True when the value can be made again anywhere, so that bringing it moves nothing.
+  [[nodiscard]] bool has_recipe(LocalId id) const { return recipes_.contains(id); }
+
  private:
   void append_reshard(LocalId from, LocalId to, const ir::Location& location, const std::string& reason);
+  /// Of the values that are the same in other placements, the one from which `to` moves least; `id` on ties.
+  [[nodiscard]] LocalId nearest_source(LocalId id, const Placed& to);
 
   const Views& views_;
   LocalProgram program_;
   std::shared_ptr<ir::Function> function_;
   LocalBlock* block_ = nullptr;
   std::map<LocalId, LocalOp> recipes_;
+  std::set<LocalId> shifted_;
+  std::map<LocalId, LocalId> brought_from_;  // what a reshard was made from
   using Key = std::pair<LocalId, std::vector<std::vector<int>>>;
   std::map<const LocalBlock*, std::map<Key, LocalId>> brought_;
 };

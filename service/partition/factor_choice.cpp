@@ -1,10 +1,15 @@
 #include "service/partition/factor_choice.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 namespace meshd::partition {
 namespace {
+
+// Ops of more operands than this are not looked at from every one of them.
+constexpr size_t kMostSeatsTried = 8;
 
 // What one tensor would give to its factors: dims' atoms handed out major first, each factor taking what divides it.
 struct Offer {
@@ -44,11 +49,9 @@ void offer_dim(const sharding::FactorRule& rule, const sharding::MeshView& view,
   }
 }
 
-}  // namespace
-
-FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<const Seat> seats,
-                                std::span<const sharding::MeshView> views, std::span<const bool> uncut,
-                                sharding::AtomMask taken) {
+FactorAtoms choose(const sharding::FactorRule& rule, std::span<const Seat> seats,
+                   std::span<const sharding::MeshView> views, std::span<const bool> uncut, sharding::AtomMask taken,
+                   std::optional<size_t> first) {
   FactorAtoms choice{0, std::vector<std::vector<int>>(rule.factors.size())};
   const size_t operand_count = rule.operands.size();
   const auto factors_of = [&](size_t seat) -> const sharding::TensorFactors& {
@@ -85,6 +88,9 @@ FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<cons
     for (const Offer& other : offers) {
       if (other.factor == offers[i].factor && other.atoms == offers[i].atoms) support[i] += other.weight;
     }
+  }
+  for (size_t i = 0; first && i < offers.size(); ++i) {
+    if (offers[i].seat == *first) support[i] = std::numeric_limits<double>::infinity();
   }
   std::vector<size_t> order(offers.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -128,6 +134,73 @@ FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<cons
     }
   }
   return choice;
+}
+
+// True when every tensor that is worth cutting has the factor, alone in its dimension, and `atom` divides what is left.
+bool may_take(const sharding::FactorRule& rule, std::span<const Seat> seats, size_t factor, int64_t parts) {
+  if (!stands_alone(rule, static_cast<int>(factor)) || rule.factors[factor].size % parts != 0) return false;
+  for (size_t s = 0; s < seats.size(); ++s) {
+    if (seats[s].dims.empty()) continue;
+    const sharding::TensorFactors& tensor =
+        s < rule.operands.size() ? rule.operands[s] : rule.results[s - rule.operands.size()];
+    const bool has = std::any_of(tensor.begin(), tensor.end(), [&](const std::vector<int>& dim) {
+      return std::find(dim.begin(), dim.end(), static_cast<int>(factor)) != dim.end();
+    });
+    if (!has) return false;
+  }
+  return true;
+}
+
+// Gives the atoms of the seats that nothing uses to the first factor that may take them.
+FactorAtoms with_idle_atoms(FactorAtoms choice, const sharding::FactorRule& rule, std::span<const Seat> seats,
+                            std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                            sharding::AtomMask taken) {
+  // Who reads neighbours' rows gathers them and stays where it is.
+  const bool permutes = std::any_of(rule.factors.begin(), rule.factors.end(), [](const sharding::Factor& factor) {
+    return factor.kind == sharding::FactorKind::kPermutation;
+  });
+  if (permutes) return choice;
+  const sharding::MeshView& view = views[static_cast<size_t>(choice.view)];
+  sharding::AtomMask used = taken;
+  for (const std::vector<int>& atoms : choice.atoms) used |= mask_of(atoms);
+  sharding::AtomMask idle = 0;
+  for (const Seat& seat : seats) {
+    if (seat.placed.view == choice.view) idle |= seat.placed.mask() & ~used;
+  }
+  for (size_t a = 0; a < view.atom_sizes.size(); ++a) {
+    if ((idle >> a & 1) == 0) continue;
+    for (size_t f = 0; f < rule.factors.size(); ++f) {
+      if (uncut[f] || rule.factors[f].kind != sharding::FactorKind::kPassThrough) continue;
+      std::vector<int> atoms = choice.atoms[f];
+      atoms.push_back(static_cast<int>(a));
+      if (!may_take(rule, seats, f, sharding::part_count(view, atoms))) continue;
+      choice.atoms[f] = std::move(atoms);
+      break;
+    }
+  }
+  return choice;
+}
+
+}  // namespace
+
+FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<const Seat> seats,
+                                std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                sharding::AtomMask taken) {
+  return choose(rule, seats, views, uncut, taken, std::nullopt);
+}
+
+std::vector<FactorAtoms> other_choices(const sharding::FactorRule& rule, std::span<const Seat> seats,
+                                       std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                       sharding::AtomMask taken) {
+  std::vector<FactorAtoms> out;
+  out.push_back(
+      with_idle_atoms(choose(rule, seats, views, uncut, taken, std::nullopt), rule, seats, views, uncut, taken));
+  for (size_t s = 0; s < seats.size() && s < kMostSeatsTried; ++s) {
+    if (seats[s].placed.mask() == 0) continue;
+    out.push_back(choose(rule, seats, views, uncut, taken, s));
+    out.push_back(with_idle_atoms(out.back(), rule, seats, views, uncut, taken));
+  }
+  return out;
 }
 
 Placed placement_of(const FactorAtoms& choice, const sharding::TensorFactors& factors) {

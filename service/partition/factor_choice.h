@@ -29,6 +29,12 @@ FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<cons
                                 std::span<const sharding::MeshView> views, std::span<const bool> uncut,
                                 sharding::AtomMask taken);
 
+/// Other choices worth a look: each tensor's own cuts first, and the same with atoms that would lie idle (they cut
+/// factors that stay whole) given to a factor that they divide. The same rules hold; some may be equal.
+std::vector<FactorAtoms> other_choices(const sharding::FactorRule& rule, std::span<const Seat> seats,
+                                       std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                       sharding::AtomMask taken);
+
 /// The placement that the chosen atoms mean for a tensor.
 Placed placement_of(const FactorAtoms& choice, const sharding::TensorFactors& factors);
 

@@ -25,7 +25,7 @@ void Lowering::lower_custom_call(const ir::Op& op, const Scope& scope) {
       for (size_t i = 0; i < op.results.size() && i < op.operands.size(); ++i) {
         if (is_token(op.results[i])) continue;
         LocalId value = local(op.operands[i]);
-        if (builder_.outer(value) == 0)
+        if (builder_.outer(value) == 0 && has_sharding(op.results[i]))
           value = builder_.bring(value, wanted(op.results[i], scope), op.location, "constraint");
         define(op.results[i], value);
       }

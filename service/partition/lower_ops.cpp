@@ -15,14 +15,33 @@ bool is_uneven(const sharding::MeshView& view, const std::vector<int>& atoms, in
   return size % sharding::part_count(view, atoms) != 0;
 }
 
+// Start values may come in any number of times.
+bool is_idempotent(kernels::ScalarOp op) {
+  return op == kernels::ScalarOp::kMaximum || op == kernels::ScalarOp::kMinimum || op == kernels::ScalarOp::kAnd ||
+         op == kernels::ScalarOp::kOr;
+}
+
+// Into how many parts the op's work is cut.
+int64_t parallel_parts(const sharding::MeshView& view, const FactorAtoms& choice) {
+  sharding::AtomMask all = 0;
+  for (const std::vector<int>& atoms : choice.atoms) all |= mask_of(atoms);
+  return view.distinct_count(all);
+}
+
 // True when operand `number` has to change only in dimensions of which the op reads its neighbours' rows.
-bool differs_along_permutations(const sharding::FactorRule& rule, size_t number, const Placed& from, const Placed& to) {
+bool differs_along_permutations(const sharding::FactorRule& rule, size_t number, const Placed& from, const Placed& to,
+                                const std::vector<bool>& uncut) {
   if (from.view != to.view) return false;
   for (size_t d = 0; d < to.dims.size(); ++d) {
-    if (from.dims[d] == to.dims[d]) continue;
+    // Cutting further moves nothing.
+    if (std::mismatch(from.dims[d].begin(), from.dims[d].end(), to.dims[d].begin(), to.dims[d].end()).first ==
+        from.dims[d].end())
+      continue;
     const std::vector<int>& factors = rule.operands[number][d];
     const bool permutes = std::any_of(factors.begin(), factors.end(), [&](int f) {
-      return rule.factors[static_cast<size_t>(f)].kind == sharding::FactorKind::kPermutation;
+      const sharding::FactorKind kind = rule.factors[static_cast<size_t>(f)].kind;
+      return kind == sharding::FactorKind::kPermutation ||
+             (kind == sharding::FactorKind::kPassThrough && uncut[static_cast<size_t>(f)]);
     });
     if (!permutes) return false;
   }
@@ -64,7 +83,7 @@ std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& de
     if (!identity_element(*combine, type.dtype())) may_reduce = false;
     if (type.rank() != 0) continue;
     const ir::DenseAttr* start = builder_.constant_of(local(operand));
-    may_reduce = may_reduce && start != nullptr && is_identity(*start, *combine);
+    may_reduce = may_reduce && (is_idempotent(*combine) || (start != nullptr && is_identity(*start, *combine)));
   }
   std::vector<bool> uncut(rule.factors.size());
   for (size_t f = 0; f < uncut.size(); ++f) {
@@ -78,6 +97,36 @@ std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& de
                (kind == sharding::FactorKind::kPassThrough && one_sided) || ops::keeps_whole(def, view, rule, f);
   }
   return uncut;
+}
+
+double Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,
+                             const FactorAtoms& choice, const Scope& scope) const {
+  const sharding::MeshView& mesh_view = builder_.view(choice.view);
+  double moved = 0;
+  sharding::AtomMask partial = 0;
+  for (size_t f = 0; f < rule.factors.size(); ++f) {
+    if (rule.factors[f].kind == sharding::FactorKind::kReduction) partial |= mask_of(choice.atoms[f]);
+  }
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    if (builder_.has_recipe(local(op.operands[i]))) continue;
+    moved += lacking_elements(mesh_view, seats[i].dims, seats[i].placed, placement_of(choice, rule.operands[i])) *
+             static_cast<double>(tensor::size_bytes(module_main_.type_of(op.operands[i]).dtype()));
+  }
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const Placed made = placement_of(choice, rule.results[i]);
+    const Placed to = wanted(op.results[i], scope);
+    double elements = 1;
+    for (const int64_t size : local_dims(mesh_view, seats[op.operands.size() + i].dims, made))
+      elements *= static_cast<double>(size);
+    double lacking = lacking_elements(mesh_view, seats[op.operands.size() + i].dims, made, to);
+    if (partial != 0) {
+      const auto ways = static_cast<double>(mesh_view.distinct_count(partial));
+      const auto kept = static_cast<double>(mesh_view.distinct_count(partial & to.mask()));
+      lacking += (elements - elements / ways) + (elements / kept - elements / ways);
+    }
+    moved += lacking * static_cast<double>(tensor::size_bytes(module_main_.type_of(op.results[i]).dtype()));
+  }
+  return moved;
 }
 
 void Lowering::lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
@@ -145,6 +194,18 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   const auto uncut_span = std::span<const bool>(reinterpret_cast<const bool*>(uncut_bytes.data()), uncut_bytes.size());
   FactorAtoms choice = choose_factor_atoms(*rule, seats, builder_.program().views, uncut_span, scope.manual);
   if (tied) choice.view = view_number;
+  const auto cost_of = [&](const FactorAtoms& tried) { return moved_bytes(op, *rule, seats, tried, scope); };
+  // The default cuts by what most bytes have already; where that moves something, another may move less.
+  if (double least = cost_of(choice); least > 0) {
+    const int64_t parts = parallel_parts(builder_.view(choice.view), choice);
+    for (FactorAtoms& other : other_choices(*rule, seats, builder_.program().views, uncut_span, scope.manual)) {
+      if (other.view != choice.view || parallel_parts(builder_.view(other.view), other) < parts) continue;
+      const double moved = cost_of(other);
+      if (moved >= least) continue;
+      least = moved;
+      choice = std::move(other);
+    }
+  }
   const sharding::MeshView& mesh_view = builder_.view(choice.view);
 
   sharding::AtomMask partial = 0;
@@ -154,13 +215,15 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
     partial |= mask_of(choice.atoms[f]);
     if (is_uneven(mesh_view, choice.atoms[f], rule->factors[f].size)) to_mask.push_back(static_cast<int>(f));
   }
+  bool shifted = false;
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
     const LocalId before = local(op.operands[i]);
     const Placed to = placement_of(choice, rule->operands[i]);
     LocalId operand = builder_.bring(before, to, op.location, reason);
     if (operand != before && builder_.last().kind == LocalKind::kReshard && builder_.last().results[0] == operand) {
-      builder_.last().reads_neighbours = differs_along_permutations(*rule, i, builder_.placed(before), to);
+      builder_.last().reads_neighbours |= differs_along_permutations(*rule, i, builder_.placed(before), to, uncut);
+      shifted = shifted || builder_.last().reads_neighbours;
     }
     const bool padded =
         std::any_of(to_mask.begin(), to_mask.end(), [&](int f) { return has_factor(rule->operands[i], f); });
@@ -171,6 +234,9 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   std::vector<Placed> places;
   for (const sharding::TensorFactors& factors : rule->results) places.push_back(placement_of(choice, factors));
   emit(op, def, std::move(operands), places, partial, combine, scope);
+  for (const ir::ValueId result : op.results) {
+    if (shifted) builder_.mark_shifted(local(result));
+  }
   if (input_.plain_ops && needs_offsets()) {
     builder_.rewind(mark);
     return lower_whole(op, def, scope);

@@ -4,8 +4,22 @@
 #include <variant>
 
 #include "service/partition/donation.h"
+#include "service/partition/moves.h"
 
 namespace meshd::partition {
+namespace {
+
+bool takes_out_sharding(const ops::OpDef& def) {
+  return std::any_of(def.signature.attributes.begin(), def.signature.attributes.end(),
+                     [](const ops::AttributeSpec& spec) { return spec.name == "out_sharding"; });
+}
+
+// Shardings over a maximal mesh may have no dimensions: they cut nothing.
+std::optional<sharding::TensorSharding> of_rank(const std::optional<sharding::TensorSharding>& sharding, int64_t rank) {
+  return sharding && sharding->rank() == rank ? sharding : std::nullopt;
+}
+
+}  // namespace
 
 Lowering::Lowering(const PartitionInput& input, const Views& views)
     : input_(input), views_(views), module_main_(input.module->main()), builder_(views, input.module->main()) {
@@ -43,7 +57,7 @@ void Lowering::lower_arguments(LocalBlock& body) {
     if (parameter.is_token) continue;
     const ir::ValueId id = module_main_.body.arguments[i];
     const Scope scope;
-    const auto& annotated = input_.argument_shardings[i];
+    const auto annotated = of_rank(input_.argument_shardings[i], parameter.type.rank());
     const Placed placed = annotated ? place(views_, *annotated) : whole(parameter.type.rank());
     LocalParameter made;
     made.value = builder_.add_value(parameter.type, placed, 0, module_main_.values[static_cast<size_t>(id)].name);
@@ -62,7 +76,7 @@ void Lowering::lower_results(const std::vector<ir::ValueId>& returned, LocalBloc
   for (size_t i = 0; i < module_main_.results.size(); ++i) {
     const ir::Parameter& parameter = module_main_.results[i];
     if (parameter.is_token) continue;
-    const auto& annotated = input_.result_shardings[i];
+    const auto annotated = of_rank(input_.result_shardings[i], parameter.type.rank());
     const Placed placed = annotated ? place(views_, *annotated) : whole(parameter.type.rank());
     LocalParameter made;
     made.value =
@@ -162,7 +176,9 @@ void Lowering::lower_structural(ops::Structural kind, const ir::Op& op, const Sc
         if (kind == Structural::kShardingConstraint || kind == Structural::kReshard) {
           const Placed to = wanted(op.results[i], scope);
           if (to.view == builder_.value(value).view || builder_.outer(value) == 0) {
-            value = builder_.bring(value, to, op.location, "constraint");
+            // Shardy's collectives name what they move; a reshard and a constraint name only where to.
+            const bool is_written = takes_out_sharding(ops::op(op.code));
+            value = builder_.bring(value, to, op.location, is_written ? std::string(kWritten) : "constraint");
           }
         }
         define(op.results[i], value);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "service/partition/builder.h"
+#include "service/partition/factor_choice.h"
 #include "service/partition/partition.h"
 
 namespace meshd::partition {
@@ -37,6 +38,10 @@ class Lowering {
                                   const sharding::FactorRule& rule, std::optional<kernels::ScalarOp> combine) const;
   /// True for the op appended last when its kernel has to be told where its shard begins.
   [[nodiscard]] bool needs_offsets() const;
+  /// About how many bytes a device receives when an op is cut like that: operands, partial results, results to where
+  /// they are wanted.
+  [[nodiscard]] double moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,
+                                   const FactorAtoms& choice, const Scope& scope) const;
   void lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
   void emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
             const std::vector<Placed>& result_places, sharding::AtomMask partial,
@@ -62,6 +67,10 @@ class Lowering {
   [[nodiscard]] bool is_token(ir::ValueId id) const { return module_main_.type_of(id).is_token(); }
   /// What propagation found for a value, without the manual atoms; whole where it found nothing.
   [[nodiscard]] Placed wanted(ir::ValueId id, const Scope& scope) const;
+  [[nodiscard]] bool has_sharding(ir::ValueId id) const {
+    const auto number = static_cast<size_t>(id);
+    return number < input_.value_shardings.size() && input_.value_shardings[number].has_value();
+  }
   /// Names the value after the text and makes it whole.
   LocalId bring_whole(ir::ValueId id, const Scope& scope, const ir::Location& location, const std::string& reason);
   [[nodiscard]] std::vector<ir::Type> types_of(const std::vector<ir::ValueId>& ids) const;

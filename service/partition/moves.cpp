@@ -83,6 +83,7 @@ class Finder {
  public:
   explicit Finder(const LocalProgram& program) : program_(program), users_(program.values.size()) {
     collect(program.body);
+    drop_unread(program.body);
   }
 
   std::vector<Move> run() {
@@ -97,6 +98,17 @@ class Finder {
       for (const LocalBlock& inner : op.blocks) collect(inner);
     }
     for (const LocalId id : block.results) users_[static_cast<size_t>(id)].push_back(nullptr);
+  }
+
+  // Reshards that only lead to reshards that nobody reads are not made.
+  void drop_unread(const LocalBlock& block) {
+    for (size_t i = block.ops.size(); i-- > 0;) {
+      const LocalOp& op = block.ops[i];
+      for (const LocalBlock& inner : op.blocks) drop_unread(inner);
+      if (op.kind != LocalKind::kReshard || !users_[static_cast<size_t>(op.results[0])].empty()) continue;
+      std::erase(users_[static_cast<size_t>(op.operands[0])], &op);
+      unread_.insert(&op);
+    }
   }
 
   // Atoms of a reduction that every user cuts the result by: then it is a reduce_scatter.
@@ -115,7 +127,7 @@ class Finder {
 
   void visit(const LocalBlock& block, int depth) {
     for (const LocalOp& op : block.ops) {
-      if (op.kind == LocalKind::kReshard) reshard(op, depth);
+      if (op.kind == LocalKind::kReshard && !unread_.contains(&op)) reshard(op, depth);
       if (op.kind == LocalKind::kReduceShards) reduce(op, depth);
       if (op.kind == LocalKind::kGroup) group(op, depth);
       for (const LocalBlock& inner : op.blocks) visit(inner, depth + (op.kind == LocalKind::kWhile ? 1 : 0));
@@ -131,7 +143,9 @@ class Finder {
     made.reason = op.reason;
     made.location = op.location;
     made.loop_depth = depth;
-    made.cause = op.reads_neighbours ? MoveCause::kNeighbours : MoveCause::kSharding;
+    made.cause = op.reason == kWritten ? MoveCause::kText
+                 : op.reads_neighbours ? MoveCause::kNeighbours
+                                       : MoveCause::kSharding;
     return made;
   }
 
@@ -185,6 +199,7 @@ class Finder {
 
   const LocalProgram& program_;
   std::vector<std::vector<const LocalOp*>> users_;  // null: leaves its block
+  std::set<const LocalOp*> unread_;
   std::vector<Move> out_;
 };
 

@@ -24,6 +24,9 @@ enum class MoveKind : uint8_t {
 /// "all_gather", ...
 std::string_view name(MoveKind kind);
 
+/// LocalOp::reason of a reshard that the text writes as a collective of Shardy's.
+inline constexpr std::string_view kWritten = "written in the text";
+
 /// Why it moves.
 enum class MoveCause : uint8_t {
   kSharding,    ///< the shardings of an op's operands and results do not fit each other

@@ -239,6 +239,8 @@ class Served(unittest.TestCase):
                 self.call(operation, at + verb, {}, {"Accept": "image/png"}, 406)
                 self.call(operation, at + verb, {"in_shardings": [{"spec": [["q"]]}]}, status=422)
                 self.call(operation, at + verb, {"nonsense": 1}, status=422)
+        self.call("suggestShardings", at + ":suggest", placed)
+        self.call("suggestShardings", at + ":suggest", {}, status=422)
         self.assertEqual(self.call("explainProgram", at + ":explain?format=svg", placed).media, "image/svg+xml")
         self.call("deleteProgram", at, status=204)
 

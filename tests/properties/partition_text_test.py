@@ -71,6 +71,9 @@ def main():
                 if status != 200:
                     wrong.append(f"{where}: runs again with HTTP {status}: {got.get('detail')}")
                     continue
+                told = [[(e["name"], e["ordered"]) for e in answer.get("effects", [])] for answer in (whole, got)]
+                if sorted(told[0]) != sorted(told[1]) or [e for e in told[0] if e[1]] != [e for e in told[1] if e[1]]:
+                    wrong.append(f"{where}: effects are {told[1]}, expected {told[0]}"[:300])
                 for number, (expected, have) in enumerate(zip(whole["results"], got["results"])):
                     floating = expected["dtype"].startswith(("float", "bfloat", "complex"))
                     rule = RULE if floating else {"exact": True}

@@ -227,6 +227,21 @@ def the_program_of_a_device_runs_again(s):
         assert abs(ours - theirs) <= 1e-5 * (1 + abs(theirs))
 
 
+def cheaper_shardings_are_suggested_and_can_be_used(s):
+    text = "func.func @main(%a: tensor<512x256xf32>, %b: tensor<256x512xf32>) -> tensor<512x512xf32> { %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<512x256xf32>, tensor<256x512xf32>) -> tensor<512x512xf32> return %0 : tensor<512x512xf32> }"
+    at = "/v1/programs/" + ok(s.ask("POST", "/v1/programs", text, TEXT), 201)["id"]
+    mesh = {"mesh": {"axes": [{"name": "x", "size": 4}, {"name": "y", "size": 2}]}}
+    found = ok(s.ask("POST", at + ":suggest", mesh), 200)
+    best = found["suggestions"][0]
+    assert found["complete"] and found["now"]["bytes_moved"] == 0 and best["cost"]["bytes_moved"] == 0, found
+    assert best["cost"]["flops"] * 8 == found["now"]["flops"] and any("operations of a device" in reason for reason in best["reasons"]), found
+    told = ok(s.ask("POST", at + ":explain", {**mesh, "in_shardings": best["in_shardings"]}), 200)["totals"]
+    assert told["flops"] == best["cost"]["flops"], told
+    fixed = {**mesh, "in_shardings": [{"spec": [["x"], []]}, {"spec": [[], ["y"]]}]}
+    assert ok(s.ask("POST", at + ":suggest", fixed), 200)["suggestions"] == [], "what the request fixes is not changed"
+    assert "mesh" in ok(s.ask("POST", at + ":suggest", {}), 422)["detail"]
+
+
 def requests_name_every_mistake(s):
     problem = ok(s.ask("POST", "/v1/run", {"program": {"text": ADD}, "arguments": [[[1, 2]] * 7, "x"], "mash": 1, "results": {"encoding": "yaml"}}), 422)
     pointers = {error["pointer"] for error in problem["errors"]}
@@ -349,7 +364,7 @@ def restart_keeps_what_was_acknowledged(s):
 
 STORIES = [meshes_are_interned, wrong_meshes_say_everything_at_once, arrays_lie_as_their_spec_says, uneven_and_empty_arrays, wrong_uploads_are_named,
            runs_are_sharded_and_right, donation_is_once, programs_are_read_when_stored, programs_are_explained_before_they_run,
-           explaining_thousands_of_devices_takes_no_time, what_is_not_run_is_explained_all_the_same, the_program_of_a_device_runs_again, requests_name_every_mistake, sessions_keep_their_order,
+           explaining_thousands_of_devices_takes_no_time, what_is_not_run_is_explained_all_the_same, the_program_of_a_device_runs_again, cheaper_shardings_are_suggested_and_can_be_used, requests_name_every_mistake, sessions_keep_their_order,
            jobs_can_be_watched_cancelled_and_timed_out, keys_make_requests_happen_once, principals_do_not_see_each_other, health_is_told,
            shutdown_ends_with_a_job_that_does_not, restart_keeps_what_was_acknowledged]
 
