@@ -5,6 +5,7 @@
 
 #include "api/codecs/job_codec.h"
 #include "api/codecs/mesh_codec.h"
+#include "service/compile/specialised.h"
 #include "service/sharding/layout.h"
 
 namespace meshd::api {
@@ -232,6 +233,39 @@ std::string donation_json(const compile::Plan& plan) {
   return out + "]";
 }
 
+// What arguments with dynamic dimensions would bring: the program is specialised for it, as a run does.
+void read_shapes(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong) {
+  const compile::ParsedProgram& program = *out.program;
+  std::vector<tensor::TensorType> types;
+  for (size_t i = 0; i < program.arguments.size(); ++i) types.push_back(program.argument(i).type.tensor);
+  const Json* shapes = reader.field("shapes");
+  if (shapes != nullptr && !shapes->is_array()) {
+    wrong.add("/shapes", "expected a list with the shape of each argument, got " + std::string(shapes->kind_name()));
+    return;
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    const std::string place = "/shapes/" + std::to_string(i);
+    const tensor::TensorType declared = types[i];
+    if (shapes != nullptr && i < shapes->size() && !shapes->at(i).is_null()) {
+      const Json shape = shapes->at(i);
+      types[i].dims.clear();
+      const auto* numbers = shape.as<JsonNumbers>();
+      for (size_t d = 0; numbers != nullptr && d < numbers->size(); ++d) types[i].dims.push_back((*numbers)[d].i);
+      if (!compile::fits(types[i], declared)) {
+        wrong.add(place, "the argument is " + tensor::to_string(declared) + ", the shape given is " +
+                             integer_list(types[i].dims));
+        return;
+      }
+    }
+    if (std::any_of(types[i].dims.begin(), types[i].dims.end(), [](int64_t size) { return size < 0; })) {
+      wrong.add(place, "the argument is " + tensor::to_string(declared) +
+                           ": its dimensions are dynamic, give the shapes that a run would bring");
+      return;
+    }
+  }
+  out.program = compile::specialised(out.program, types);
+}
+
 }  // namespace
 
 std::string op_at(const ir::Module& module, int32_t line) {
@@ -282,6 +316,7 @@ jobs::JobRequest decode_placement(const Json& body, const compile::ParsedRef& pr
                                std::to_string(program->arguments.size()) + " arguments");
     }
   }
+  read_shapes(reader, out, wrong);
   reader.finish();
   wrong.throw_if_any("invalid_request");
   return out;

@@ -10,7 +10,8 @@
 
 namespace meshd::api {
 
-/// Decodes {mesh | meshes, in_shardings, out_shardings, donate}, all optional. Throws invalid_request, invalid_mesh
+/// Decodes {mesh | meshes, in_shardings, out_shardings, donate, shapes}, all optional; the program of the result is
+/// specialised where arguments have dynamic dimensions. Throws invalid_request, invalid_mesh
 /// with JSON Pointers.
 jobs::JobRequest decode_placement(const Json& body, const compile::ParsedRef& program);
 

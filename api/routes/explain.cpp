@@ -61,7 +61,7 @@ std::vector<Route> explain_routes(Services& services) {
          const auto stored = services.programs.get(request.capture("id"), request.principal);
          const jobs::JobRequest asked = placement_of(request, stored.parsed);
          const compile::Explanation explanation =
-             compile::explain(stored.parsed, jobs::place_abstract(asked), services.compiler.threads());
+             compile::explain(asked.program, jobs::place_abstract(asked), services.compiler.threads());
          Response out = form == "text"  ? text(200, explanation_text(explanation))
                         : form == "svg" ? content(200, "image/svg+xml", explanation_svg(explanation))
                                         : json(200, explanation_json(explanation));
@@ -73,7 +73,7 @@ std::vector<Route> explain_routes(Services& services) {
          const auto stored = services.programs.get(request.capture("id"), request.principal);
          const jobs::JobRequest asked = placement_of(request, stored.parsed);
          const compile::LowerRequest lower = jobs::place_abstract(asked);
-         const std::string program = compile::device_text(*stored.parsed, lower);
+         const std::string program = compile::device_text(*asked.program, lower);
          Response out = form == "text" ? text(200, program)
                                        : json(200, "{\"program\":" + quote(stored.id) +
                                                        ",\"devices\":" + std::to_string(lower.device_count) +
@@ -87,9 +87,9 @@ std::vector<Route> explain_routes(Services& services) {
          const jobs::JobRequest asked = placement_of(request, stored.parsed);
          const auto end = services.clock.steady() + kLongestSearch;
          const compile::Suggestions found =
-             compile::suggest(stored.parsed, jobs::place_abstract(asked), services.compiler.threads(),
+             compile::suggest(asked.program, jobs::place_abstract(asked), services.compiler.threads(),
                               [&] { return services.clock.steady() >= end || request.client_gone(); });
-         return json(200, suggestions_json(found, *stored.parsed));
+         return json(200, suggestions_json(found, *asked.program));
        }},
   };
 }

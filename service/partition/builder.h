@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,8 +46,8 @@ class Builder {
     LocalBlock* before_;
   };
   LocalOp& append(LocalOp op);
-  /// The op appended last to the current block, or the one `before` it; there are as many.
-  [[nodiscard]] LocalOp& last(size_t before = 0) const { return block_->ops[block_->ops.size() - 1 - before]; }
+  /// The op appended last to the current block; there is one.
+  [[nodiscard]] LocalOp& last() { return block_->ops.back(); }
 
   /// The value lying as `to` says, in the current block: itself, a fresh copy of a constant, or a reshard.
   LocalId bring(LocalId id, const Placed& to, const ir::Location& location, const std::string& reason);
@@ -75,6 +76,11 @@ class Builder {
     int64_t effect_count = 0;
   };
   [[nodiscard]] Mark mark() const { return {program_.values.size(), block_->ops.size(), program_.effect_count}; }
+  /// Ops of the current block behind `mark`.
+  [[nodiscard]] std::span<const LocalOp> since(const Mark& mark) const {
+    return std::span<const LocalOp>(block_->ops).subspan(mark.op_count);
+  }
+
   void rewind(const Mark& mark);
 
   LocalProgram finish();

@@ -442,10 +442,11 @@ class DeviceModule {
     for (size_t i = 0; i < results.size(); ++i) define(op.results[i], results[i]);
   }
 
-  // Shardings that stood on the op speak of axes that are manual now.
+  // Shardings that stood on the op speak of axes that are manual now; names of ours are for kernels.
   static ir::AttributeList without_shardings(const ir::AttributeList& attributes) {
     ir::AttributeList out;
     for (const auto& entry : attributes) {
+      if (entry.first.starts_with("meshd.")) continue;
       if (entry.first != "sdy.sharding" && entry.first != "sdy.sharding_rule" && entry.first != "mhlo.sharding")
         out.push_back(entry);
     }

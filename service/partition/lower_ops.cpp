@@ -140,25 +140,21 @@ void Lowering::lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope&
   emit(op, def, std::move(operands), places, 0, std::nullopt, scope);
 }
 
-bool Lowering::needs_offsets() const {
-  const LocalOp* made = &builder_.last();
-  if (made->kind == LocalKind::kReduceShards) made = &builder_.last(1);
-  const auto* kernel = made->def == nullptr ? nullptr : std::get_if<ops::LocalKernel>(&made->def->body);
-  if (kernel == nullptr) return false;
-  const auto types = [&](const std::vector<LocalId>& ids) {
-    std::vector<ir::Type> out;
-    for (const LocalId id : ids) out.push_back(builder_.value(id).type);
-    return out;
-  };
-  const bool is_cut = std::any_of(made->results.begin(), made->results.end(),
-                                  [&](LocalId id) { return builder_.placed(id).mask() != 0; }) ||
-                      std::any_of(made->operands.begin(), made->operands.end(),
-                                  [&](LocalId id) { return builder_.placed(id).mask() != 0; });
-  if (!is_cut) return false;
-  const std::vector<ir::Type> operands = types(made->operands);
-  const std::vector<ir::Type> results = types(made->results);
-  return kernel->prepare({operands, results, &made->attributes, made->regions, &module_main_, &made->location})
-      .uses_offsets;
+bool Lowering::is_plain(const LocalOp& op) const {
+  const auto* kernel = op.def == nullptr ? nullptr : std::get_if<ops::LocalKernel>(&op.def->body);
+  if (kernel == nullptr) return true;
+  const auto is_cut = [&](LocalId id) { return builder_.placed(id).mask() != 0; };
+  if (std::none_of(op.results.begin(), op.results.end(), is_cut) &&
+      std::none_of(op.operands.begin(), op.operands.end(), is_cut))
+    return true;
+  // Names that only kernels know stand in no dialect.
+  for (const auto& [name, value] : op.attributes) {
+    if (name.starts_with("meshd.")) return false;
+  }
+  std::vector<ir::Type> operands, results;
+  for (const LocalId id : op.operands) operands.push_back(builder_.value(id).type);
+  for (const LocalId id : op.results) results.push_back(builder_.value(id).type);
+  return !kernel->prepare({operands, results, &op.attributes, op.regions, &module_main_, &op.location}).uses_offsets;
 }
 
 void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
@@ -237,7 +233,8 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   for (const ir::ValueId result : op.results) {
     if (shifted) builder_.mark_shifted(local(result));
   }
-  if (input_.plain_ops && needs_offsets()) {
+  const std::span<const LocalOp> made = builder_.since(mark);
+  if (input_.plain_ops && !std::all_of(made.begin(), made.end(), [&](const LocalOp& one) { return is_plain(one); })) {
     builder_.rewind(mark);
     return lower_whole(op, def, scope);
   }
@@ -283,7 +280,7 @@ void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId
         def.localize({operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location},
                      {local_operands, local_results, &op.attributes, op.regions, &module_main_, &op.location});
   }
-  if (ir::find(made.attributes, ops::kResultsApart) != nullptr) {
+  if (ir::find(made.attributes, ops::kResultsApart) != nullptr && !input_.plain_ops) {
     for (size_t i = 0; i < op.results.size(); ++i) {
       LocalOp one = made;
       one.results = {made.results[i]};

@@ -36,8 +36,8 @@ class Lowering {
   void lower_made(const ir::Op& op, const ops::OpDef* def, const Scope& scope);
   std::vector<bool> uncut_factors(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                                   const sharding::FactorRule& rule, std::optional<kernels::ScalarOp> combine) const;
-  /// True for the op appended last when its kernel has to be told where its shard begins.
-  [[nodiscard]] bool needs_offsets() const;
+  /// True when the op means on its shard what it means in the text: no kernel that is told where its shard begins.
+  [[nodiscard]] bool is_plain(const LocalOp& op) const;
   /// About how many bytes a device receives when an op is cut like that: operands, partial results, results to where
   /// they are wanted.
   [[nodiscard]] double moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,

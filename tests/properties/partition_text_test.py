@@ -59,6 +59,7 @@ def main():
                 tried += 1
                 program = server.post("/v1/programs", {"text": text})[1]["id"]
                 placed = {key: request[key] for key in ("mesh", "in_shardings", "out_shardings") if key in request}
+                placed["shapes"] = [argument["shape"] for argument in case["arguments"]]
                 status, local = server.post(f"/v1/programs/{program}:partition?format=json", placed)
                 if status != 200:
                     if local.get("code") == "unsupported_partition":
