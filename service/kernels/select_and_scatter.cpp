@@ -18,7 +18,7 @@ namespace {
 using tensor::Dims;
 
 constexpr int64_t kLanes = 256;    ///< lanes side by side, at most
-constexpr int64_t kFewLanes = 64;  ///< wanted where the dimensions before the windows must give them
+constexpr int64_t kFewLanes = 128;  ///< wanted where the dimensions before the windows must give them
 constexpr int64_t kNobody = -1;    ///< offset that no lane of a window has chosen
 
 }  // namespace
