@@ -19,7 +19,7 @@ struct Potrf : Lapack::Plan {
   }
   void run(const std::byte* const* operands, std::byte* const* results, std::byte*) const override {
     T* const factor = result<T>(results, 0);
-    if (operands[0] != results[0]) std::memcpy(results[0], operands[0], static_cast<size_t>(operand_bytes[0]));
+    take_over(results[0], operands[0], operand_bytes[0]);
     *result<int32_t>(results, 1) = n == 0 ? 0 : potrf(triangle, to_int(n), factor, leading(n));
   }
   int64_t n;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <type_traits>
@@ -81,6 +82,11 @@ template <class T>
 int64_t bytes_of(int64_t count) {
   return count * static_cast<int64_t>(sizeof(T));
 }
+/// What a routine overwrites starts as its operand; the two may be one memory, and of nothing there may be none.
+inline void take_over(std::byte* to, const std::byte* from, int64_t bytes) {
+  if (from != to && bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
 inline int to_int(int64_t size) { return static_cast<int>(size); }
 /// A leading dimension: at least one.
 inline int leading(int64_t rows) { return to_int(std::max<int64_t>(rows, 1)); }

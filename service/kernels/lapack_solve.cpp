@@ -42,7 +42,7 @@ struct Trsm : Lapack::Plan {
     result_bytes = {bytes_of<T>(m * n)};
   }
   void run(const std::byte* const* operands, std::byte* const* results, std::byte*) const override {
-    if (operands[1] != results[0]) std::memcpy(results[0], operands[1], static_cast<size_t>(operand_bytes[1]));
+    take_over(results[0], operands[1], operand_bytes[1]);
     if (m == 0 || n == 0) return;
     trsm(side, uplo, transpose, diagonal, to_int(m), to_int(n), operand<T>(operands, 0), leading(order),
          result<T>(results, 0), leading(n));
@@ -64,7 +64,7 @@ struct Gtsv : Lapack::Plan {
   }
   void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch) const override {
     for (size_t i = 0; i < 3; ++i) {
-      if (operands[i] != results[i]) std::memcpy(results[i], operands[i], static_cast<size_t>(operand_bytes[i]));
+      take_over(results[i], operands[i], operand_bytes[i]);
     }
     *result<int32_t>(results, 4) = 0;
     if (n == 0) return;
@@ -168,7 +168,7 @@ struct TridiagonalPerturbed : Lapack::Plan {
     Arena arena(scratch);
     const Upper u = lay_out(arena);
     T* const x = result<T>(results, 0);
-    if (operands[3] != results[0]) std::memcpy(results[0], operands[3], static_cast<size_t>(operand_bytes[3]));
+    take_over(results[0], operands[3], operand_bytes[3]);
     const Real<T> largest = eliminate(operand<T>(operands, 0), operand<T>(operands, 1), operand<T>(operands, 2), u, x);
     const Real<T> step = std::numeric_limits<Real<T>>::epsilon() * largest;
     for (int64_t i = n - 1; i >= 0; --i) {

@@ -196,8 +196,8 @@ void verify_sdy_collective(const ir::Function& function, const ir::Op& op, const
   if (result.mesh->is_maximal() || result.mesh->axes.empty()) return;
   const auto found = known.find(op.operands[0]);
   const bool is_known =
-      found != known.end() && found->second->rank() == result.rank() && !found->second->mesh->axes.empty();
-  Collective(function, op, is_known ? found->second : nullptr, result).run();
+      found != known.end() && found->second.rank() == result.rank() && !found->second.mesh->axes.empty();
+  Collective(function, op, is_known ? &found->second : nullptr, result).run();
 }
 
 }  // namespace meshd::program

@@ -9,7 +9,7 @@
 namespace meshd::program {
 
 /// What the text says of values' shardings so far.
-using KnownShardings = std::map<ir::ValueId, const sharding::TensorSharding*>;
+using KnownShardings = std::map<ir::ValueId, sharding::TensorSharding>;
 
 /// Throws invalid_program naming the dimension, the axes and both shardings when `op` is one of them and they do not
 /// fit; does nothing for other ops. An operand without a sharding is whole.

@@ -50,7 +50,7 @@ class ShardingVerifier {
       parameter(function_.arguments[i], "argument " + std::to_string(i));
     for (size_t i = 0; i < function_.arguments.size(); ++i) {
       if (function_.arguments[i].sharding && i < function_.body.arguments.size())
-        known_[function_.body.arguments[i]] = &*function_.arguments[i].sharding;
+        known_.insert_or_assign(function_.body.arguments[i], *function_.arguments[i].sharding);
     }
     for (size_t i = 0; i < function_.results.size(); ++i)
       parameter(function_.results[i], "result " + std::to_string(i));
@@ -73,15 +73,43 @@ class ShardingVerifier {
         manual_computation(op);
         continue;
       }
+      if (op.name == "stablehlo.while") carry(op);
       for (const ir::Region& nested : op.regions) this->region(nested, manual);
     }
   }
 
   // What the text says of a value's sharding.
   void note(const ir::Op& op, size_t result) {
-    for (const char* name : {"sharding", "sdy.sharding"}) {
+    for (const char* name : {"sharding", "sdy.sharding", "out_shardings"}) {
       const auto* shardings = shardings_of(op, name);
-      if (shardings != nullptr && result < shardings->size()) known_[op.results[result]] = &(*shardings)[result];
+      if (shardings != nullptr && result < shardings->size())
+        known_.insert_or_assign(op.results[result], (*shardings)[result]);
+    }
+  }
+
+  // What a loop carries lies inside as its results do.
+  void carry(const ir::Op& op) {
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const auto found = known_.find(op.results[i]);
+      if (found == known_.end()) continue;
+      for (const ir::Region& region : op.regions) {
+        if (i < region.arguments.size()) known_.insert_or_assign(region.arguments[i], found->second);
+      }
+    }
+  }
+
+  // The arguments of a manual computation's body lie as its operands do over the axes that stay free.
+  void note_body(const ir::Op& op, const std::vector<std::string>& manual_axes) {
+    const auto* shardings = shardings_of(op, "in_shardings");
+    const std::vector<ir::ValueId>& arguments = op.regions[0].arguments;
+    for (size_t i = 0; shardings != nullptr && i < shardings->size() && i < arguments.size(); ++i) {
+      TensorSharding free = (*shardings)[i];
+      const auto is_manual = [&](const sharding::AxisRef& axis) {
+        const std::string& name = free.mesh->axes[static_cast<size_t>(axis.axis)].name;
+        return std::find(manual_axes.begin(), manual_axes.end(), name) != manual_axes.end();
+      };
+      for (sharding::DimSharding& dim : free.dims) std::erase_if(dim.axes, is_manual);
+      known_.insert_or_assign(arguments[i], std::move(free));
     }
   }
 
@@ -241,6 +269,7 @@ class ShardingVerifier {
                  "manual axis \"" + name + "\" is not of the mesh " + mesh::to_text(*bound.mesh));
       }
     }
+    note_body(op, manual_axes);
     bound.axes = std::move(manual_axes);
     if (bound.mesh != nullptr) bound_.push_back(bound);
     region(body, &op);
