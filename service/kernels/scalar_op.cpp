@@ -111,7 +111,8 @@ constexpr const ScalarOpRow& row_of(ScalarOp op) { return kRows[static_cast<size
 
 template <size_t Bytes>
 void copy_elements(const std::byte* const* operands, std::byte* result, int64_t count) {
-  std::memmove(result, operands[0], static_cast<size_t>(count) * Bytes);
+  if (count > 0)
+    std::memmove(result, operands[0], static_cast<size_t>(count) * Bytes);  // of nothing there may be no memory
 }
 
 struct Element16 {
