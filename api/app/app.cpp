@@ -132,10 +132,10 @@ struct App::Parts {
     facts.metrics = [this] { return server != nullptr ? server->metrics() : ServerMetrics{}; };
     facts.dropped_log_lines = [this] { return log.dropped(); };
     Router router;
-    for (auto&& rows : {mesh_routes(services), array_routes(services), program_routes(services),
-                        explain_routes(services), session_routes(services), session_mesh_routes(services),
-                        job_routes(services),
-                        health_routes(services, facts), document_routes(services, facts)}) {
+    for (auto&& rows :
+         {mesh_routes(services), array_routes(services), array_part_routes(services), call_routes(),
+          program_routes(services), explain_routes(services), session_routes(services), session_mesh_routes(services),
+          job_routes(services), health_routes(services, facts), document_routes(services, facts)}) {
       router.add(rows);
     }
     ServerHooks hooks;
@@ -150,7 +150,7 @@ struct App::Parts {
 
   void note(const AccessRecord& record) {
     const auto milliseconds = std::to_string(static_cast<double>(record.duration.count()) / 1000.0);
-    const bool ours = record.status >= 500 && record.status != 503;
+    const bool ours = record.status >= 500 && record.status != 501 && record.status != 503;
     if (ours) {
       log.error("request", {{"request_id", record.request_id},
                             {"method", record.method},
@@ -200,8 +200,12 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(o
   Parts& parts = *parts_;
   parts.runner.recover([&parts](const storage::JobRow& row) -> std::pair<jobs::JobRequest, jobs::ResultEncoder> {
     const auto [body, session_mesh] = open_kept_document(row.request);
-    const JobContext context{parts.arrays, parts.programs, parts.compiler, *parts.pool,
-                             session_mesh ? &*session_mesh : nullptr};
+    const JobContext context{parts.arrays,
+                             parts.programs,
+                             parts.compiler,
+                             *parts.pool,
+                             session_mesh ? &*session_mesh : nullptr,
+                             parts.services.processes};
     auto [request, form] = decode_job(body, row.principal, row.session, context);
     return {std::move(request), [form = form](const jobs::JobResult& result) { return encode_result(result, form); }};
   });

@@ -33,24 +33,6 @@ std::string array_document(arrays::Array& array) {
   return out + "}";
 }
 
-std::vector<std::string> shard_documents(const arrays::Array& array) {
-  std::vector<std::string> out;
-  for (const sharding::Placement& placement : array.layout().placements) {
-    std::string index = "[";
-    std::vector<int64_t> dims;
-    for (size_t d = 0; d < placement.index.size(); ++d) {
-      index += (d ? ",[" : "[") + std::to_string(placement.index[d].start) + "," +
-               std::to_string(placement.index[d].stop) + "]";
-      dims.push_back(placement.index[d].stop - placement.index[d].start);
-    }
-    out.push_back("{\"position\":" + std::to_string(placement.position) +
-                  ",\"device\":" + std::to_string(placement.device) + ",\"process\":0,\"index\":" + index +
-                  "],\"replica_id\":" + std::to_string(placement.replica_id) +
-                  ",\"shard\":" + std::to_string(placement.shard) + ",\"shape\":" + integer_list(dims) + "}");
-  }
-  return out;
-}
-
 std::string array_etag(arrays::Array& array) {
   return "\"" + array.info().id + "." +
          std::to_string(array.state().with([](const arrays::Array::State& s) { return s.version; })) + "\"";

@@ -9,8 +9,6 @@ namespace meshd::api {
 
 /// The document of an array: id, dtype, shape, sharding, mesh, state, durability, version and so on.
 std::string array_document(arrays::Array& array);
-/// One entry for each position of the mesh: device, index, replica_id, shard, shape.
-std::vector<std::string> shard_documents(const arrays::Array& array);
 /// Strong ETag of the array's bytes.
 std::string array_etag(arrays::Array& array);
 

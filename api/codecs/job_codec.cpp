@@ -1,13 +1,20 @@
 #include "api/codecs/job_codec.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "api/codecs/mesh_codec.h"
+#include "api/codecs/trees.h"
 #include "api/codecs/value.h"
+#include "service/compile/static_arguments.h"
 #include "service/effects/effect_log.h"
+#include "service/jobs/call_plan.h"
 #include "service/mesh/mesh_document.h"
 
 namespace meshd::api {
+
+namespace call_plan = jobs::call_plan;
 
 const JsonLimits kJobLimits{64, 64'000'000};
 
@@ -22,7 +29,8 @@ tensor::BufferRef to_buffer(const std::vector<std::byte>& bytes, tensor::BufferP
   return buffer;
 }
 
-void read_program(ObjectReader& reader, const JobContext& context, jobs::JobRequest& out, core::Diagnostics& wrong) {
+void read_program(ObjectReader& reader, const JobContext& context, jobs::JobRequest& out, ProgramTrees& trees,
+                  core::Diagnostics& wrong) {
   const Json* program = reader.field("program");
   if (program == nullptr) return reader.missing("program");
   ObjectReader fields(*program, reader.pointer("program"), wrong);
@@ -32,7 +40,10 @@ void read_program(ObjectReader& reader, const JobContext& context, jobs::JobRequ
   fields.finish();
   if (id) {
     if (format || text) wrong.add(fields.pointer("id"), "stands beside format or text; give one or the other");
-    out.program = context.programs.get(*id, out.principal).parsed;
+    const registry::StoredProgram stored = context.programs.get(*id, out.principal);
+    out.program = stored.parsed;
+    if (!stored.in_tree.empty()) trees.arguments = Json::parse(stored.in_tree);
+    if (!stored.out_tree.empty()) trees.results = Json::parse(stored.out_tree);
   } else if (text) {
     out.program = context.compiler.parse(format.value_or("stablehlo"), *text);
   } else {
@@ -40,9 +51,8 @@ void read_program(ObjectReader& reader, const JobContext& context, jobs::JobRequ
   }
 }
 
-void read_argument(const Json& json, size_t number, const JobContext& context, jobs::JobRequest& out,
-                   core::Diagnostics& wrong) {
-  const std::string pointer = "/arguments/" + std::to_string(number);
+void read_argument(const Json& json, size_t number, const std::string& pointer, const JobContext& context,
+                   jobs::JobRequest& out, core::Diagnostics& wrong) {
   const auto* object = json.as<JsonObject>();
   bool is_array = false;
   if (object != nullptr) {
@@ -74,11 +84,17 @@ void read_argument(const Json& json, size_t number, const JobContext& context, j
   }
 }
 
+// A list with an entry for each value; or, where the program has a tree, a prefix of it.
 std::vector<std::optional<jobs::NamedSpec>> read_specs(ObjectReader& reader, std::string_view name,
-                                                       core::Diagnostics& wrong) {
+                                                       const std::optional<Json>& tree, core::Diagnostics& wrong) {
   std::vector<std::optional<jobs::NamedSpec>> out;
   const Json* list = reader.field(name);
   if (list == nullptr) return out;
+  if (tree) {
+    for (const TreeLeaf& leaf : flatten_specs(*list, *tree, Leaves::kStars, reader.pointer(name)))
+      out.push_back(leaf.value.is_null() ? std::nullopt : read_spec(leaf.value, leaf.pointer, wrong));
+    return out;
+  }
   if (!list->is_array()) wrong.add(reader.pointer(name), "expected a list, got " + std::string(list->kind_name()));
   for (size_t i = 0; i < list->size(); ++i) {
     const Json item = list->at(i);
@@ -86,6 +102,68 @@ std::vector<std::optional<jobs::NamedSpec>> read_specs(ObjectReader& reader, std
                                  : read_spec(item, reader.pointer(name) + "/" + std::to_string(i), wrong));
   }
   return out;
+}
+
+// Values that are constants of the program: {"1": 3}, by position among all arguments. The program that is run takes
+// the others. Gives the static positions, ascending.
+std::vector<int64_t> read_static(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong) {
+  std::vector<int64_t> positions;
+  const Json* given = reader.field("static");
+  if (given == nullptr || out.program == nullptr) return positions;
+  const auto* object = given->as<JsonObject>();
+  if (object == nullptr) {
+    wrong.add("/static", "expected an object, got " + std::string(given->kind_name()));
+    return positions;
+  }
+  const auto count = static_cast<int64_t>(out.program->arguments.size());
+  std::map<size_t, compile::StaticValue> values;
+  for (const auto& [key, value] : *object) {
+    const std::string pointer = "/static/" + pointer_token(key);
+    int64_t position = -1;
+    if (std::from_chars(key.data(), key.data() + key.size(), position).ptr != key.data() + key.size()) position = -1;
+    if (position < 0) {
+      wrong.add(pointer, "names of static arguments are their positions: \"0\", \"1\", ...");
+    } else if (position >= count) {
+      wrong.add(pointer,
+                "static argument " + std::to_string(position) + ", but there " + call_plan::only_positional(count));
+    } else if (auto read = read_value(value, &out.program->argument(static_cast<size_t>(position)).type.tensor, pointer,
+                                      wrong)) {
+      positions.push_back(position);
+      values.emplace(static_cast<size_t>(position), compile::StaticValue{read->type, std::move(read->bytes)});
+    }
+  }
+  std::sort(positions.begin(), positions.end());
+  if (wrong.empty()) out.program = compile::with_static(out.program, values);
+  return positions;
+}
+
+void read_partitions(ObjectReader& reader, jobs::JobRequest& out) {
+  out.num_partitions = reader.integer("num_partitions", 1, INT32_MAX);
+  out.local_num_partitions = reader.integer("local_num_partitions", 1, INT32_MAX);
+  out.as_process = reader.integer("as_process", 0, INT32_MAX);
+  if (out.as_process) out.processes.check(*out.as_process);
+  if (const auto platform = reader.string("platform"); platform && *platform != "cpu")
+    throw core::Error("not_implemented", "not supported for platform " + quote(*platform) + "; there is cpu");
+  if (reader.field("keywords") != nullptr)
+    throw core::Error("not_implemented", "keyword arguments are not implemented; pass them positionally");
+}
+
+// Positions count all arguments, static ones too (behaviours P10 to P13).
+void read_donation(ObjectReader& reader, const std::vector<int64_t>& statics, size_t dynamic_count,
+                   jobs::JobRequest& out, core::Diagnostics& wrong) {
+  const Json* donate = reader.field("donate");
+  if (donate == nullptr) return;
+  std::vector<int64_t> positions;
+  if (donate->as<JsonNumber>() != nullptr) {
+    if (const auto one = reader.integer("donate", 0, INT32_MAX)) positions = {*one};
+  } else {
+    positions = reader.integers("donate").value_or(std::vector<int64_t>{});
+  }
+  try {
+    out.donate = call_plan::rebase_donation(positions, statics, static_cast<int64_t>(dynamic_count + statics.size()));
+  } catch (const core::Error& error) {
+    wrong.add("/donate", error.detail());
+  }
 }
 
 void read_callbacks(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong) {
@@ -114,7 +192,7 @@ void read_callbacks(ObjectReader& reader, jobs::JobRequest& out, core::Diagnosti
       binding.kind = effects::find_effect_kind(*effect);
       if (binding.kind == nullptr) {
         throw core::Error("unsupported_effect", pointer + "/effect: " + quote(*effect) +
-                                                    " is no effect that is known here; known: log, callback");
+                                                    " is no effect that is known here; /v1/effects lists them");
       }
     } else if (fields.field("effect") == nullptr) {
       fields.missing("effect");
@@ -205,7 +283,7 @@ std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string&
   return {object->back().second, std::move(mesh)};
 }
 
-void read_placement(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong) {
+void read_placement(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong, const ProgramTrees& trees) {
   if (const Json* mesh = reader.field("mesh"); mesh != nullptr && !mesh->is_null())
     out.mesh = read_mesh(*mesh, "/mesh", wrong);
   if (const Json* meshes = reader.field("meshes")) {
@@ -219,8 +297,8 @@ void read_placement(ObjectReader& reader, jobs::JobRequest& out, core::Diagnosti
       wrong.add("/meshes", "expected an object, got " + std::string(meshes->kind_name()));
     }
   }
-  out.in_specs = read_specs(reader, "in_shardings", wrong);
-  out.out_specs = read_specs(reader, "out_shardings", wrong);
+  out.in_specs = read_specs(reader, "in_shardings", trees.arguments, wrong);
+  out.out_specs = read_specs(reader, "out_shardings", trees.results, wrong);
 }
 
 std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::string& principal,
@@ -230,39 +308,37 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   ResultForm form;
   out.principal = principal;
   ObjectReader reader(body, "", wrong);
-  read_program(reader, context, out, wrong);
+  ProgramTrees trees;
+  read_program(reader, context, out, trees, wrong);
+  const std::vector<int64_t> statics = read_static(reader, out, wrong);
   const Json* arguments = reader.field("arguments");
+  size_t argument_count = 0;
   if (arguments == nullptr) {
     reader.missing("arguments");
+  } else if (trees.arguments) {
+    if (!statics.empty()) throw core::Error("unsupported_field", "/static: not beside a tree of arguments yet");
+    for (const TreeLeaf& leaf : flatten(*trees.arguments, *arguments, "/arguments"))
+      read_argument(leaf.value, argument_count++, leaf.pointer, context, out, wrong);
   } else if (!arguments->is_array()) {
     wrong.add("/arguments", "expected a list, got " + std::string(arguments->kind_name()));
   } else {
-    for (size_t i = 0; i < arguments->size(); ++i) {
+    for (; argument_count < arguments->size(); ++argument_count) {
+      const std::string pointer = "/arguments/" + std::to_string(argument_count);
       if (const auto* items = arguments->as<JsonArray>()) {
-        read_argument((*items)[i], i, context, out, wrong);
+        read_argument((*items)[argument_count], argument_count, pointer, context, out, wrong);
       } else {
-        read_argument(arguments->at(i), i, context, out, wrong);
+        read_argument(arguments->at(argument_count), argument_count, pointer, context, out, wrong);
       }
     }
   }
-  read_placement(reader, out, wrong);
+  read_placement(reader, out, wrong, trees);
   if (!out.mesh && context.session_mesh != nullptr && out.program != nullptr && reader.field("meshes") == nullptr &&
       wrong.empty())
     out.mesh = fitting_mesh(*out.program, *context.session_mesh);
-  if (const Json* donate = reader.field("donate")) {
-    // A number is as good as a list of one (behaviour P13).
-    if (donate->as<JsonNumber>() != nullptr) {
-      if (const auto one = reader.integer("donate", 0, INT32_MAX)) out.donate = std::vector<int64_t>{*one};
-    } else {
-      out.donate = reader.integers("donate");
-    }
-    for (const int64_t position : out.donate.value_or(std::vector<int64_t>{})) {
-      if (arguments != nullptr && (position < 0 || position >= static_cast<int64_t>(arguments->size()))) {
-        wrong.add("/donate", "position " + std::to_string(position) + " is not one of " +
-                                 std::to_string(arguments->size()) + " arguments");
-      }
-    }
-  }
+  out.processes = context.processes;
+  read_partitions(reader, out);
+  if (trees.results) form.result_tree = numbered_tree(*trees.results);
+  read_donation(reader, statics, argument_count, out, wrong);
   if (const auto donation = reader.word("donation", {"strict", "warn"})) out.strict_donation = *donation == "strict";
   out.reshard = reader.boolean("reshard").value_or(false);
   read_callbacks(reader, out, wrong);
@@ -275,7 +351,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
     out.deadline = std::chrono::milliseconds(static_cast<int64_t>(*deadline * 1000));
   }
   out.profile = reader.boolean("profile").value_or(false);
-  for (const std::string_view later : {"static", "as_process", "num_partitions", "kept", "in_tree"}) {
+  for (const std::string_view later : {"kept", "in_tree"}) {
     if (reader.field(later) != nullptr)
       throw core::Error("unsupported_field", "/" + std::string(later) + " is not supported yet");
   }
@@ -308,7 +384,9 @@ std::string encode_result(const jobs::JobResult& result, const ResultForm& form)
            ",\"effect\":" + quote(effect.effect.kind->name) + ",\"name\":" + quote(effect.effect.name) +
            ",\"ordered\":" + (effect.effect.ordered ? "true" : "false");
     if (!result.job.empty()) out += ",\"job\":" + quote(result.job);
-    out += ",\"shard\":" + std::to_string(effect.effect.shard_index) + ",\"values\":";
+    out += ",\"shard\":" + std::to_string(effect.effect.shard_index) +
+           ",\"point\":" + std::to_string(effect.effect.point) + ",\"device\":" + std::to_string(effect.effect.device) +
+           ",\"values\":";
     append_values(out, effect.effect.values, form.base64);
     out += "}";
   }
@@ -321,7 +399,14 @@ std::string encode_result(const jobs::JobResult& result, const ResultForm& form)
   };
   for (const auto& sharding : result.argument_shardings) look(sharding);
   for (const auto& value : result.results) look(value.sharding);
-  out += "],\"shardings\":{\"arguments\":[";
+  out += "],";
+  if (!form.result_tree.empty()) out += "\"result_tree\":" + form.result_tree + ",";
+  if (result.partitions) {
+    out += "\"partitions\":{\"num_partitions\":" + std::to_string(result.partitions->count) +
+           ",\"local_num_partitions\":" + std::to_string(result.partitions->local) +
+           ",\"devices\":" + integer_list(result.partitions->devices) + "},";
+  }
+  out += "\"shardings\":{\"arguments\":[";
   for (size_t i = 0; i < result.argument_shardings.size(); ++i) {
     const auto& sharding = result.argument_shardings[i];
     out +=
@@ -346,9 +431,12 @@ std::string encode_result(const jobs::JobResult& result, const ResultForm& form)
 }
 
 std::string effect_document(const storage::EffectRow& row, bool base64) {
+  const effects::EffectPlace place = effects::place_from_text(row.values);
   std::string out = "{\"sequence\":" + std::to_string(row.sequence) + ",\"effect\":" + quote(row.kind) +
                     ",\"name\":" + quote(row.name) + ",\"ordered\":" + (row.ordered ? "true" : "false") +
-                    ",\"job\":" + quote(row.job) + ",\"shard\":" + std::to_string(row.shard_index) + ",\"values\":";
+                    ",\"job\":" + quote(row.job) + ",\"shard\":" + std::to_string(row.shard_index) +
+                    ",\"point\":" + std::to_string(place.point) + ",\"device\":" + std::to_string(place.device) +
+                    ",\"values\":";
   append_values(out, effects::values_from_text(row.values), base64);
   return out + "}";
 }

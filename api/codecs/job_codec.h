@@ -27,6 +27,7 @@ struct JobContext {
   tensor::BufferPool& pool;
   /// The mesh that the session was inside of; used where the body names none. Null: none.
   const mesh::Mesh* session_mesh = nullptr;
+  mesh::Processes processes = {};  ///< labels of the devices
 };
 
 /// What a job's row keeps to decode it again: the body, with the session's mesh where there is one.
@@ -37,6 +38,7 @@ std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string&
 /// How the answer is to be encoded.
 struct ResultForm {
   bool base64 = false;
+  std::string result_tree;  ///< JSON with the number of each result at its place; empty: no tree
 };
 
 /// Decodes a body; every mistake at once (invalid_request with JSON Pointers). `session` from the path, or the body's
@@ -44,8 +46,15 @@ struct ResultForm {
 std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::string& principal,
                                                    const std::string& session, const JobContext& context);
 
-/// Reads `mesh`, `meshes`, `in_shardings` and `out_shardings` of a body, which mean the same wherever they stand.
-void read_placement(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong);
+/// The trees that a stored program was registered with, as JSON; nothing where there is none.
+struct ProgramTrees {
+  std::optional<Json> arguments, results;
+};
+
+/// Reads `mesh`, `meshes`, `in_shardings` and `out_shardings` of a body, which mean the same wherever they stand. With
+/// trees, shardings are prefixes of them.
+void read_placement(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong,
+                    const ProgramTrees& trees = {});
 
 /// The answer of a run: results, effects, shardings, warnings, statistics.
 std::string encode_result(const jobs::JobResult& result, const ResultForm& form);

@@ -193,6 +193,16 @@ std::optional<jobs::NamedSpec> read_spec(const Json& json, const std::string& po
   jobs::NamedSpec spec;
   spec.mesh_name = reader.string("mesh").value_or("");
   const Json* list = reader.field("spec");
+  if (reader.field("parts") != nullptr) {
+    spec.parts = reader.integers("parts");
+    for (const int64_t part : spec.parts.value_or(std::vector<int64_t>{})) {
+      if (part < 1) wrong.add(reader.pointer("parts"), "a dimension has 1 part or more, got " + std::to_string(part));
+    }
+    if (list != nullptr) wrong.add(reader.pointer("parts"), "stands beside spec; give one or the other");
+    reader.finish();
+    if (wrong.list().size() != before) return std::nullopt;
+    return spec;
+  }
   static_cast<void>(reader.field("sdy"));
   if (list == nullptr) {
     if (reader.field("sdy") != nullptr) {
@@ -248,6 +258,26 @@ jobs::NamedSpec parse_spec_query(std::string_view text) {
     text.remove_prefix(comma + 1);
   }
   return spec;
+}
+
+sharding::TensorSharding sharding_on(const mesh::MeshRef& mesh, const jobs::NamedSpec& spec, int64_t rank) {
+  sharding::TensorSharding out = sharding::fully_replicated("mesh", mesh, rank);
+  // "spec=" of a scalar is one empty field.
+  const size_t count = rank == 0 && spec.dims.size() == 1 && spec.dims.front().empty() ? 0 : spec.dims.size();
+  if (static_cast<int64_t>(count) > rank) {
+    throw core::Error("invalid_spec", "a spec of " + std::to_string(count) +
+                                          " dimensions is only valid for values of rank at least " +
+                                          std::to_string(count) + ", this array has rank " + std::to_string(rank));
+  }
+  for (size_t d = 0; d < count; ++d) {
+    for (const std::string& name : spec.dims[d]) {
+      const auto axis = mesh->axis_index(name);
+      if (!axis) throw core::Error("invalid_spec", "axis '" + name + "' is not an axis of " + mesh::to_text(*mesh));
+      out.dims[d].axes.push_back({*axis, 1, 0});
+    }
+  }
+  sharding::verify(out, rank);
+  return out;
 }
 
 std::string sharding_document(const std::optional<sharding::TensorSharding>& sharding, int64_t rank,

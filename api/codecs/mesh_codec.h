@@ -24,10 +24,14 @@ std::string mesh_document(const registry::StoredMesh& stored);
 /// With what a process sees of it: local_devices and is_multi_process.
 std::string mesh_document(const registry::StoredMesh& stored, const mesh::Processes& processes, int64_t as_process);
 
-/// Reads {"spec": [["x"], []][, "mesh": "@name"]}; "x" and null are taken for entries.
+/// Reads {"spec": [["x"], []][, "mesh": "@name"]}, "x" and null are taken for entries; or {"parts": [2, 1]}.
 std::optional<jobs::NamedSpec> read_spec(const Json& json, const std::string& pointer, core::Diagnostics& wrong);
 /// "x,,y.z" of a query: a field a dimension, axes joined by dots.
 jobs::NamedSpec parse_spec_query(std::string_view text);
+
+/// The sharding that a spec means over a mesh, verified. Throws invalid_spec: more dimensions than `rank`, unknown or
+/// repeated axes.
+sharding::TensorSharding sharding_on(const mesh::MeshRef& mesh, const jobs::NamedSpec& spec, int64_t rank);
 
 /// {"spec": [["x"],[]]}; with "sdy" beside it where the spec cannot say everything; `several_meshes` adds "mesh":
 /// "@name".

@@ -53,7 +53,7 @@ Form form_of(const Request& request) {
 
 Response send(Request& request, const std::shared_ptr<const sharding::Layout>& layout, const tensor::TensorType& whole,
               const arrays::ShardBuffers& shards, const std::string& etag, const std::string& filename) {
-  static constexpr std::string_view kKnown[] = {"format", "slice"};
+  static constexpr std::string_view kKnown[] = {"format", "slice", "as_process"};
   request.query.require_known(kKnown);
   const Form form = form_of(request);
   const std::vector<arrays::Slice> slices = arrays::parse_slices(request.query.get("slice").value_or(""), whole.dims);
@@ -148,7 +148,7 @@ Response download_shard(Request& request, Services& services, const arrays::Arra
   layout->part_counts.assign(layout->shard_dims.size(), 1);
   const tensor::Dims actual = array->layout().shard_actual_dims(found->shard);
   if (request.query.has("slice")) throw core::Error("invalid_query", "slice: shards are given whole");
-  static constexpr std::string_view kKnown[] = {"format"};
+  static constexpr std::string_view kKnown[] = {"format", "as_process"};
   request.query.require_known(kKnown);
   auto buffer = std::make_shared<std::vector<std::byte>>();
   std::vector<arrays::Slice> slices = arrays::whole_slices(actual);

@@ -85,26 +85,7 @@ arrays::ArrayRef begin(const Wanted& wanted, const tensor::TensorType& type, con
     if (stored.mesh.device_ids.empty())
       throw core::Error("invalid_array", "an abstract mesh has no devices to put an array on");
     auto mesh = std::make_shared<const mesh::Mesh>(stored.mesh);
-    sharding::TensorSharding sharding = sharding::fully_replicated("mesh", mesh, type.rank());
-    if (wanted.spec) {
-      const auto& dims = wanted.spec->dims;
-      // "spec=" of a scalar is one empty field.
-      const size_t count = type.rank() == 0 && dims.size() == 1 && dims.front().empty() ? 0 : dims.size();
-      if (static_cast<int64_t>(count) > type.rank()) {
-        throw core::Error("invalid_spec", "a spec of " + std::to_string(count) +
-                                              " dimensions is only valid for values of rank at least " +
-                                              std::to_string(count) + ", this array has rank " +
-                                              std::to_string(type.rank()));
-      }
-      for (size_t d = 0; d < count; ++d) {
-        for (const std::string& name : dims[d]) {
-          const auto axis = mesh->axis_index(name);
-          if (!axis) throw core::Error("invalid_spec", "axis '" + name + "' is not an axis of " + mesh::to_text(*mesh));
-          sharding.dims[d].axes.push_back({*axis, 1, 0});
-        }
-      }
-    }
-    sharding::verify(sharding, type.rank());
+    sharding::TensorSharding sharding = sharding_on(mesh, wanted.spec.value_or(jobs::NamedSpec{}), type.rank());
     if (request.query.get("uneven").value_or("allow") == "refuse") {
       for (int64_t d = 0; d < type.rank(); ++d) {
         const int64_t size = type.dims[static_cast<size_t>(d)];

@@ -1,14 +1,19 @@
 // /v1/arrays: upload, metadata, data, shards, reshard, delete.
 #include <charconv>
+#include <chrono>
+#include <thread>
 
 #include "api/codecs/array_document.h"
+#include "api/codecs/array_views.h"
 #include "api/codecs/json.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/routes/array_download.h"
+#include "api/routes/array_parts.h"
 #include "api/routes/array_upload.h"
 #include "api/routes/routes.h"
 #include "service/jobs/binding.h"
 #include "service/kernels/movement.h"
+#include "service/sharding/picture.h"
 
 namespace meshd::api {
 namespace {
@@ -42,6 +47,10 @@ Response reshard(Request& request, Services& services) {
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
   core::Diagnostics wrong;
   ObjectReader reader(body, "", wrong);
+  if (reader.field("parts") != nullptr) {
+    throw core::Error("not_implemented",
+                      "a constraint by integer specs outside of a partitioned program; name a mesh and a spec");
+  }
   const auto mesh_id = reader.string("mesh");
   if (!mesh_id && reader.field("mesh") == nullptr) reader.missing("mesh");
   std::optional<jobs::NamedSpec> spec;
@@ -72,21 +81,7 @@ Response reshard(Request& request, Services& services) {
   }
   auto mesh = std::make_shared<const mesh::Mesh>(target);
   const tensor::TensorType& type = from->info().type;
-  if (static_cast<int64_t>(spec->dims.size()) > type.rank()) {
-    throw core::Error("invalid_spec", "a spec of " + std::to_string(spec->dims.size()) +
-                                          " dimensions is only valid for values of rank at least " +
-                                          std::to_string(spec->dims.size()));
-  }
-  sharding::TensorSharding sharding = sharding::fully_replicated("mesh", mesh, type.rank());
-  for (size_t d = 0; d < spec->dims.size(); ++d) {
-    for (const std::string& axis_name : spec->dims[d]) {
-      const auto axis = mesh->axis_index(axis_name);
-      if (!axis)
-        throw core::Error("invalid_spec", "axis '" + axis_name + "' is not an axis of " + mesh::to_text(*mesh));
-      sharding.dims[d].axes.push_back({*axis, 1, 0});
-    }
-  }
-  sharding::verify(sharding, type.rank());
+  const sharding::TensorSharding sharding = sharding_on(mesh, *spec, type.rank());
 
   arrays::NewArray wanted;
   wanted.principal = request.principal;
@@ -110,6 +105,47 @@ Response reshard(Request& request, Services& services) {
   return described(*to, 201);
 }
 
+constexpr std::chrono::milliseconds kLook{5};
+constexpr std::chrono::seconds kLongestWait{60};
+
+// ?wait=ready returns when the array is complete, or not any more (behaviour G29); ?view= gives it as text.
+Response show(const Request& request, Services& services) {
+  static constexpr std::string_view kKnown[] = {"wait", "view"};
+  request.query.require_known(kKnown);
+  const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+  if (const auto wait = request.query.get("wait")) {
+    if (*wait != "ready") throw core::Error("invalid_query", "wait: expected ready");
+    const auto end = services.clock.steady() + kLongestWait;
+    const auto is_pending = [&] {
+      return array->state().with([](const arrays::Array::State& state) {
+        return state.state == storage::ArrayState::kPending && !state.deleted;
+      });
+    };
+    while (is_pending() && services.clock.steady() < end) std::this_thread::sleep_for(kLook);
+  }
+  const auto view = request.query.get("view");
+  if (view && *view == "text") return text(200, array_text(*array) + "\n");
+  if (view && *view == "repr") return text(200, array_repr(*array) + "\n");
+  if (view && *view != "json") throw core::Error("invalid_query", "view: expected json, text or repr");
+  return described(*array, 200);
+}
+
+Response list_shards(const Request& request, Services& services) {
+  static constexpr std::string_view kKnown[] = {"scope", "as_process"};
+  request.query.require_known(kKnown);
+  const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+  ShardScope scope;
+  scope.process = request.query.integer("as_process", -1, 0, INT32_MAX);
+  if (scope.process >= 0) services.processes.check(scope.process);
+  const std::string_view word = request.query.get("scope").value_or("global");
+  if (word != "local" && word != "global") throw core::Error("invalid_query", "scope: expected local or global");
+  scope.local_only = word == "local";
+  return list_response(
+      request,
+      placement_documents(array->layout(), services.processes, scope, "/v1/arrays/" + array->info().id + "/shards"),
+      "");
+}
+
 }  // namespace
 
 std::vector<Route> array_routes(Services& services) {
@@ -127,9 +163,7 @@ std::vector<Route> array_routes(Services& services) {
          return list_response(request, items, page.next);
        }},
       {"GET", "/v1/arrays/{id}", "getArray", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
-       [&services](Request& request) {
-         return described(*services.arrays.find(request.capture("id"), request.principal), 200);
-       }},
+       [&services](Request& request) { return show(request, services); }},
       {"DELETE", "/v1/arrays/{id}", "deleteArray", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
        [&services](Request& request) {
          const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
@@ -151,14 +185,44 @@ std::vector<Route> array_routes(Services& services) {
          return download_array(request, services, services.arrays.find(request.capture("id"), request.principal));
        }},
       {"GET", "/v1/arrays/{id}/shards", "listShards", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
-       [&services](Request& request) {
-         return list_response(request, shard_documents(*services.arrays.find(request.capture("id"), request.principal)),
-                              "");
-       }},
+       [&services](Request& request) { return list_shards(request, services); }},
       {"GET", "/v1/arrays/{id}/shards/{device}", "getShardData", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
        [&services](Request& request) {
+         const int64_t device = device_of(request);
+         const int64_t process = request.query.integer("as_process", -1, 0, INT32_MAX);
+         if (process >= 0) services.processes.check(process);
+         if (process >= 0 && services.processes.of(device) != process) {
+           throw core::Error("forbidden", "device " + std::to_string(device) + " is process " +
+                                              std::to_string(services.processes.of(device)) +
+                                              "'s; a process reads its own shards only");
+         }
          return download_shard(request, services, services.arrays.find(request.capture("id"), request.principal),
-                               device_of(request));
+                               device);
+       }},
+      {"PUT", "/v1/arrays/{id}/shards/{device}", "putShardData", BodyPolicy::kBulk, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         return put_shard(request, services, services.arrays.find(request.capture("id"), request.principal),
+                          device_of(request));
+       }},
+      {"POST", "/v1/arrays/{id}:compare", "compareArrays", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         return compare_arrays(request, services, services.arrays.find(request.capture("id"), request.principal));
+       }},
+      {"POST", "/v1/arrays/{id}:move", "moveArray", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+         check_condition(request, *array);
+         return described(*services.arrays.move(array), 201);
+       }},
+      {"GET", "/v1/arrays/{id}/sharding.txt", "getShardingText", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+         return text(200, sharding::picture_text(array->layout()));
+       }},
+      {"GET", "/v1/arrays/{id}/sharding.svg", "getShardingSvg", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+         return content(200, "image/svg+xml", sharding::picture_svg(array->layout()));
        }},
   };
 }

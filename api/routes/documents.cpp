@@ -17,6 +17,7 @@ Response html(std::string_view page) {
 
 std::string info_document(Services& services, const ProcessFacts& facts) {
   const compile::CompileCounters counters = services.compiler.counters();
+  const sharding::LayoutCache::Counters layouts = services.arrays.layout_counters();
   const auto pair = [](int64_t made, int64_t hits) {
     return "{\"count\":" + std::to_string(made) + ",\"hits\":" + std::to_string(hits) + "}";
   };
@@ -25,7 +26,8 @@ std::string info_document(Services& services, const ProcessFacts& facts) {
          ",\"threads\":" + std::to_string(services.engine.threads()) +
          ",\"compile\":{\"parse\":" + pair(counters.parse_count, counters.parse_hits) +
          ",\"lower\":" + pair(counters.lower_count, counters.lower_hits) +
-         ",\"bind\":" + pair(counters.bind_count, counters.bind_hits) + "}}";
+         ",\"bind\":" + pair(counters.bind_count, counters.bind_hits) +
+         "},\"layouts\":" + pair(layouts.count, layouts.hits) + "}";
 }
 
 std::string devices_document(Services& services) {
@@ -41,17 +43,26 @@ std::string devices_document(Services& services) {
   return out + "],\"next\":null}";
 }
 
-std::string effects_document() {
-  std::string out = "{\"items\":[";
-  bool first = true;
-  for (const effects::EffectKind& kind : effects::all_effect_kinds()) {
-    const auto flag = [](bool value) { return value ? "true" : "false"; };
-    out += (first ? "" : ",") + std::string("{\"name\":") + quote(kind.name) + ",\"summary\":" + quote(kind.summary) +
-           ",\"shardable\":" + flag(kind.shardable) + ",\"answers\":" + flag(kind.answers) +
-           ",\"control_flow\":" + flag(kind.control_flow) + "}";
-    first = false;
+// ?in= keeps the kinds of a wider one, ?not_in= those that are not; the order stays.
+std::string effects_document(const Request& request) {
+  static constexpr std::string_view kKnown[] = {"in", "not_in"};
+  request.query.require_known(kKnown);
+  for (const std::string_view name : kKnown) {
+    if (const auto wider = request.query.get(name); wider && effects::find_effect_kind(*wider) == nullptr)
+      throw core::Error("invalid_query", std::string(name) + ": " + quote(*wider) + " is no kind of effect");
   }
-  return out + "],\"next\":null}";
+  const auto in = request.query.get("in"), not_in = request.query.get("not_in");
+  std::string out;
+  for (const effects::EffectKind& kind : effects::all_effect_kinds()) {
+    if ((in && !effects::is_kind_of(kind.name, *in)) || (not_in && effects::is_kind_of(kind.name, *not_in))) continue;
+    const auto flag = [](bool value) { return value ? "true" : "false"; };
+    out += (out.empty() ? "" : ",") + std::string("{\"name\":") + quote(kind.name) +
+           ",\"summary\":" + quote(kind.summary) + ",\"ordered\":true,\"shardable\":" + flag(kind.shardable) +
+           ",\"answers\":" + flag(kind.answers) + ",\"control_flow\":" + flag(kind.control_flow) +
+           ",\"lowerable\":" + flag(kind.lowerable) +
+           ",\"parent\":" + (kind.parent.empty() ? "null" : quote(kind.parent)) + "}";
+  }
+  return "{\"items\":[" + out + "],\"next\":null}";
 }
 
 }  // namespace
@@ -88,7 +99,7 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
       {"GET", "/v1/ops", "listOps", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
        [](Request&) { return json(200, ops_document()); }},
       {"GET", "/v1/effects", "listEffectKinds", BodyPolicy::kNone, RunOn::kReactor, Access::kPrincipal,
-       [](Request&) { return json(200, effects_document()); }},
+       [](Request& request) { return json(200, effects_document(request)); }},
   };
 }
 

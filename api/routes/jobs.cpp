@@ -16,7 +16,7 @@ using storage::JobState;
 constexpr int64_t kLongestWaitSeconds = 60;
 
 JobContext context_of(Services& services) {
-  return {services.arrays, services.programs, services.compiler, services.pool, nullptr};
+  return {services.arrays, services.programs, services.compiler, services.pool, nullptr, services.processes};
 }
 
 std::string server_timing(const jobs::JobTimings& timings) {

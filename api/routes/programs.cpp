@@ -1,6 +1,7 @@
 // /v1/programs: program texts, read and verified when they are stored.
 #include "api/codecs/json.h"
 #include "api/codecs/mesh_codec.h"
+#include "api/codecs/trees.h"
 #include "api/routes/routes.h"
 #include "service/ops/custom_calls.h"
 #include "service/ops/op_def.h"
@@ -38,9 +39,36 @@ void effects_json(const ir::Function& main, const ir::Region& region, std::strin
   }
 }
 
+void note_uses(const ir::Region& region, std::vector<bool>& used) {
+  for (const ir::Op& op : region.ops) {
+    for (const ir::ValueId id : op.operands) used[static_cast<size_t>(id)] = true;
+    for (const ir::Region& inner : op.regions) note_uses(inner, used);
+  }
+}
+
+// Which inputs the program reads, and which it may overwrite because they are donated (behaviour E19).
+std::string input_effects_json(const compile::ParsedProgram& parsed) {
+  const ir::Function& main = parsed.flat->main();
+  std::vector<bool> used(main.values.size(), false);
+  note_uses(main.body, used);
+  std::string out;
+  for (size_t i = 0; i < parsed.arguments.size(); ++i) {
+    const ir::Parameter& parameter = main.arguments[parsed.arguments[i]];
+    const auto add = [&](const char* kind) {
+      out += (out.empty() ? "" : ",") + std::string("{\"index\":") + std::to_string(i) + ",\"kind\":\"" + kind + "\"}";
+    };
+    if (used[static_cast<size_t>(main.body.arguments[parsed.arguments[i]])]) add("read");
+    if (parameter.aliases_output || parameter.is_donor) add("write");
+  }
+  return out;
+}
+
 std::string program_document(const registry::StoredProgram& stored, bool with_text) {
   std::string out = "{\"id\":" + quote(stored.id) + ",\"name\":" + quote(stored.name) +
                     ",\"format\":\"stablehlo\",\"created\":" + quote(core::to_rfc3339(stored.created));
+  if (!stored.doc.empty()) out += ",\"doc\":" + quote(stored.doc);
+  if (!stored.in_tree.empty()) out += ",\"in_tree\":" + stored.in_tree;
+  if (!stored.out_tree.empty()) out += ",\"out_tree\":" + stored.out_tree;
   if (stored.parsed != nullptr) {
     const compile::ParsedProgram& parsed = *stored.parsed;
     out += ",\"arguments\":[";
@@ -53,12 +81,31 @@ std::string program_document(const registry::StoredProgram& stored, bool with_te
       out += (i ? "," : "") + std::string("{\"name\":") + quote("@" + real[i]->name) +
              ",\"mesh\":" + quote(mesh::to_sdy(*real[i]->mesh)) + "}";
     }
+    out += "],\"input_effects\":[" + input_effects_json(parsed);
     std::string effects;
     effects_json(parsed.flat->main(), parsed.flat->main().body, effects);
     out += "],\"effects\":[" + effects + "]";
     if (with_text) out += ",\"text\":" + quote(parsed.text);
   }
   return out + "}";
+}
+
+void check_tree(const std::string& tree, size_t values, const char* field, const char* what) {
+  if (tree.empty()) return;
+  const int64_t leaves = leaf_count(Json::parse(tree), Leaves::kStars);
+  if (leaves != static_cast<int64_t>(values)) {
+    throw core::Error("invalid_request", std::string("/") + field + ": the tree has " + std::to_string(leaves) +
+                                             " leaves, the program has " + std::to_string(values) + " " + what);
+  }
+}
+
+std::pair<registry::StoredProgram, bool> put_program(Services& services, const std::string& format,
+                                                     const std::string& text, const registry::ProgramNames& names,
+                                                     const std::string& principal) {
+  const compile::ParsedRef parsed = services.compiler.parse(format, text);
+  check_tree(names.in_tree, parsed->arguments.size(), "in_tree", "arguments");
+  check_tree(names.out_tree, parsed->results.size(), "out_tree", "results");
+  return services.programs.put(format, text, names, principal);
 }
 
 }  // namespace
@@ -69,7 +116,9 @@ std::vector<Route> program_routes(Services& services) {
        [&services](Request& request) {
          const std::string body = request.body().read_all(body_limit(BodyPolicy::kProgram));
          const std::string type(request.headers.get("Content-Type").value_or("application/json"));
-         std::string format = "stablehlo", program_text, name(request.query.get("name").value_or(""));
+         std::string format = "stablehlo", program_text;
+         registry::ProgramNames names;
+         names.name = std::string(request.query.get("name").value_or(""));
          if (type.starts_with("text/plain")) {
            program_text = body;
          } else if (type.starts_with("application/json")) {
@@ -77,7 +126,10 @@ std::vector<Route> program_routes(Services& services) {
            const Json document = Json::parse(body);
            ObjectReader reader(document, "", wrong);
            format = reader.string("format").value_or(format);
-           name = reader.string("name").value_or(name);
+           names.name = reader.string("name").value_or(names.name);
+           names.doc = reader.string("doc").value_or("");
+           if (const Json* tree = reader.field("in_tree")) names.in_tree = tree_json(*tree, "/in_tree");
+           if (const Json* tree = reader.field("out_tree")) names.out_tree = tree_json(*tree, "/out_tree");
            const auto given = reader.string("text");
            if (!given && reader.field("text") == nullptr) reader.missing("text");
            reader.finish();
@@ -88,7 +140,7 @@ std::vector<Route> program_routes(Services& services) {
                              "send -H 'Content-Type: application/json' with {\"format\", \"text\"}, or text/plain with "
                              "the text itself");
          }
-         const auto [stored, fresh] = services.programs.put(format, program_text, name, request.principal);
+         const auto [stored, fresh] = put_program(services, format, program_text, names, request.principal);
          return json(fresh ? 201 : 200, program_document(stored, false)).with("Location", "/v1/programs/" + stored.id);
        }},
       {"GET", "/v1/programs", "listPrograms", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,

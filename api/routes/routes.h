@@ -25,6 +25,8 @@ struct ProcessFacts {
 
 std::vector<Route> mesh_routes(Services& services);
 std::vector<Route> array_routes(Services& services);
+std::vector<Route> array_part_routes(Services& services);
+std::vector<Route> call_routes();
 std::vector<Route> program_routes(Services& services);
 std::vector<Route> explain_routes(Services& services);
 std::vector<Route> session_routes(Services& services);

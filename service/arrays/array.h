@@ -39,10 +39,10 @@ using ShardBuffers = std::vector<tensor::BufferRef>;
 /// One array, shared by everyone who uses it. Info and layout are immutable; the rest is behind its lock. Any thread.
 class Array {
  public:
-  Array(ArrayInfo info, sharding::Layout layout);
+  Array(ArrayInfo info, std::shared_ptr<const sharding::Layout> layout);
 
   [[nodiscard]] const ArrayInfo& info() const { return info_; }
-  [[nodiscard]] const sharding::Layout& layout() const { return layout_; }
+  [[nodiscard]] const sharding::Layout& layout() const { return *layout_; }
   /// Bytes of all elements once.
   [[nodiscard]] int64_t byte_count() const { return tensor::byte_count(info_.type); }
   /// Bytes of the distinct shards in memory, padding included.
@@ -58,12 +58,14 @@ class Array {
     std::vector<storage::BlobRef> blobs;  ///< by shard; empty for memory arrays
     uint64_t last_use = 0;
     bool deleted = false;
+    /// While it is put together from parts (assembly.h): which places of the layout have come.
+    std::vector<bool> received;
   };
   core::Locked<State>& state() { return state_; }
 
  private:
   ArrayInfo info_;
-  sharding::Layout layout_;
+  std::shared_ptr<const sharding::Layout> layout_;
   core::Locked<State> state_;
 };
 

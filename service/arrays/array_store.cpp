@@ -72,8 +72,36 @@ ArrayRef ArrayStore::begin(const NewArray& wanted) {
   info.committed = wanted.sharding.has_value();
   info.durability = wanted.durability;
   info.created = clock_.wall();
-  sharding::Layout layout = sharding::make_layout(info.type.dims, info.sharding);
+  auto layout = layouts_.get(info.type.dims, info.sharding);
   return std::make_shared<Array>(std::move(info), std::move(layout));
+}
+
+void ArrayStore::announce(const ArrayRef& array) {
+  table_.with([&](Table& table) { table.by_id[array->info().id] = array; });
+}
+
+ArrayRef ArrayStore::move(const ArrayRef& from) {
+  const ArrayInfo& info = from->info();
+  NewArray wanted{info.principal, info.session, info.name, info.type, info.mesh_id, std::nullopt, info.durability};
+  if (info.committed) wanted.sharding = info.sharding;
+  ArrayRef to = begin(wanted);
+  const std::string taker = to->info().id;
+  reserve({from}, taker);
+  try {
+    const ShardBuffers held = take(from, taker);
+    const Prepared prepared = prepare({{to, held}});
+    const auto consumed = consume_rows({from}, taker);
+    store_.catalog().write([&](storage::Transaction& transaction) {
+      prepared.rows(transaction);
+      consumed(transaction);
+    });
+    prepared.visible();
+  } catch (...) {
+    release({from}, taker);
+    throw;
+  }
+  consume({from}, taker);
+  return to;
 }
 
 ShardBuffers ArrayStore::allocate(const Array& array) {
@@ -196,7 +224,7 @@ ArrayRef ArrayStore::load_row(const storage::ArrayRow& row) {
     info.sharding =
         sharding_from_text(row.sharding, std::make_shared<const mesh::Mesh>(mesh::from_document(*document)));
   }
-  sharding::Layout layout = sharding::make_layout(info.type.dims, info.sharding);
+  auto layout = layouts_.get(info.type.dims, info.sharding);
   auto array = std::make_shared<Array>(std::move(info), std::move(layout));
   array->state().with([&](Array::State& state) {
     state.state = row.state;
@@ -371,7 +399,7 @@ void ArrayStore::consume(const std::vector<ArrayRef>& donated, const std::string
   for (const ArrayRef& array : donated) {
     array->state().with([&](Array::State& state) {
       state.state = ArrayState::kDonated;
-      state.reason = "taken by job " + job;
+      state.reason = "taken by " + job;
       state.reserved_by.clear();
       state.shards.clear();
       state.blobs.clear();

@@ -11,6 +11,7 @@
 
 #include "service/arrays/array.h"
 #include "service/core/clock.h"
+#include "service/sharding/layout_cache.h"
 #include "storage/store.h"
 
 namespace meshd::arrays {
@@ -43,6 +44,8 @@ class ArrayStore {
   /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish().
   /// Throws invalid_array (size), quota_exceeded.
   ArrayRef begin(const NewArray& wanted);
+  /// Lets a pending array be found by its id before it is complete. It has no row: a restart forgets it.
+  void announce(const ArrayRef& array);
   /// Buffers for all distinct shards of an array that begin() gave; padding is zero.
   ShardBuffers allocate(const Array& array);
   /// Makes the filled array visible and, when it is durable, safe: blobs first, then its rows in one transaction.
@@ -89,7 +92,12 @@ class ArrayStore {
   /// A failed job overwrote their memory: memory arrays are lost, durable ones will be read from disk again.
   void spoil(const std::vector<ArrayRef>& donated, const std::string& job);
 
+  /// The same bytes under a new id; the old array is donated in the same transaction (behaviour P19). Throws what
+  /// reserve() throws.
+  ArrayRef move(const ArrayRef& from);
+
   [[nodiscard]] ArrayUsage usage() const;
+  [[nodiscard]] sharding::LayoutCache::Counters layout_counters() const { return layouts_.counters(); }
 
  private:
   struct Table {
@@ -105,6 +113,7 @@ class ArrayStore {
   const core::Clock& clock_;
   const int64_t memory_budget_;
   const int64_t quota_bytes_;
+  sharding::LayoutCache layouts_;
   mutable core::Locked<Table> table_;
 };
 

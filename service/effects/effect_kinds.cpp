@@ -4,8 +4,14 @@ namespace meshd::effects {
 namespace {
 
 constexpr EffectKind kKinds[] = {
-    {"log", "keeps the values: an entry of the session's log for each call", true, false, true},
-    {"callback", "keeps the values and answers with values that the request brings", true, true, true},
+    {"io", "what leaves or enters a program; a family, bind one of its kinds", true, false, true, false, ""},
+    {"log", "keeps the values: an entry of the session's log for each call", true, false, true, true, "io"},
+    {"callback", "keeps the values and answers with values that the request brings", true, true, true, true, "io"},
+    {"record", "keeps the values, once a run: not inside control flow", true, false, false, true, "io"},
+    {"infeed", "takes what a client feeds while the program runs", true, true, true, false, "io"},
+    {"outfeed", "gives values to a client while the program runs", true, false, true, false, "io"},
+    {"debug", "what a program tells people; a family, bind one of its kinds", false, false, true, false, ""},
+    {"print", "keeps the values for people to read; ordered on one device only", false, false, true, true, "debug"},
 };
 
 }  // namespace
@@ -15,6 +21,13 @@ const EffectKind* find_effect_kind(std::string_view name) {
     if (kind.name == name) return &kind;
   }
   return nullptr;
+}
+
+bool is_kind_of(std::string_view kind, std::string_view wider) {
+  for (const EffectKind* row = find_effect_kind(kind); row != nullptr; row = find_effect_kind(row->parent)) {
+    if (row->name == wider) return true;
+  }
+  return false;
 }
 
 std::span<const EffectKind> all_effect_kinds() { return kKinds; }

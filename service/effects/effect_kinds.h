@@ -13,7 +13,12 @@ struct EffectKind {
   bool shardable = false;     ///< may be ordered on several devices: by program point, then by shard
   bool answers = false;       ///< gives values back to the program
   bool control_flow = false;  ///< allowed inside while, case and if
+  bool lowerable = true;      ///< false: programs with it are read and explained, not run
+  std::string_view parent;    ///< the wider kind it is one of; empty: none
 };
+
+/// True when `kind` is `wider` or one of its kinds, at any depth (behaviour E20).
+bool is_kind_of(std::string_view kind, std::string_view wider);
 
 /// The row of a kind, or null.
 const EffectKind* find_effect_kind(std::string_view name);

@@ -37,7 +37,9 @@ std::string values_to_text(const std::vector<OwnedValue>& values) {
   return out;
 }
 
-std::vector<OwnedValue> values_from_text(std::string_view text) {
+namespace {
+
+std::vector<OwnedValue> read_values(std::string_view& text) {
   std::vector<OwnedValue> out(get<uint32_t>(text));
   for (OwnedValue& value : out) {
     const auto length = get<uint8_t>(text);
@@ -56,6 +58,19 @@ std::vector<OwnedValue> values_from_text(std::string_view text) {
   return out;
 }
 
+}  // namespace
+
+std::vector<OwnedValue> values_from_text(std::string_view text) { return read_values(text); }
+
+EffectPlace place_from_text(std::string_view text) {
+  static_cast<void>(read_values(text));
+  if (text.empty()) return {};
+  EffectPlace place;
+  place.point = get<int64_t>(text);
+  place.device = get<int64_t>(text);
+  return place;
+}
+
 storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, int64_t step) {
   storage::EffectRow row;
   row.job = job;
@@ -65,6 +80,8 @@ storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, 
   row.ordered = effect.ordered;
   row.shard_index = effect.shard_index;
   row.values = values_to_text(effect.values);
+  put<int64_t>(row.values, effect.point);
+  put<int64_t>(row.values, effect.device);
   return row;
 }
 

@@ -14,6 +14,13 @@
 
 namespace meshd::effects {
 
+/// Where an effect happened: kept behind the values of its row.
+struct EffectPlace {
+  int64_t point = 0;
+  int64_t device = 0;
+};
+EffectPlace place_from_text(std::string_view text);
+
 /// A recorded effect as its row keeps it: the values as a compact binary document (dtype, dims, bytes each).
 std::string values_to_text(const std::vector<OwnedValue>& values);
 std::vector<OwnedValue> values_from_text(std::string_view text);

@@ -5,9 +5,57 @@
 #include "service/core/error.h"
 
 namespace meshd::effects {
+namespace {
+
+// A kind at a place of the program.
+struct Use {
+  const EffectKind* kind;
+  const compile::PlanEffect* effect;
+};
+
+// `log`, `print`: the kinds that `is_wrong` finds, each once, in order of the program.
+template <typename IsWrong>
+std::string listed(const std::vector<Use>& uses, IsWrong&& is_wrong) {
+  std::vector<std::string_view> names;
+  for (const Use& use : uses) {
+    if (is_wrong(use) && std::find(names.begin(), names.end(), use.kind->name) == names.end())
+      names.push_back(use.kind->name);
+  }
+  std::string out;
+  for (const std::string_view name : names) out += (out.empty() ? "`" : ", `") + std::string(name) + "`";
+  return out;
+}
+
+bool stands_in_control_flow(const compile::Plan& plan, const compile::PlanEffect& effect) {
+  for (size_t block = 1; block < plan.blocks.size(); ++block) {
+    for (const compile::Step& step : plan.blocks[block].steps) {
+      if (step.kind == compile::StepKind::kEffect && &plan.effects[static_cast<size_t>(step.effect)] == &effect)
+        return true;
+    }
+  }
+  return false;
+}
+
+void check_kinds(const std::vector<Use>& uses, const compile::Plan& plan) {
+  const auto refuse = [](const std::string& names, const std::string& message) {
+    if (!names.empty()) throw core::Error("effects_not_supported", message + names);
+  };
+  refuse(listed(uses, [](const Use& use) { return !use.kind->lowerable; }), "Cannot lower program with effects: ");
+  refuse(listed(uses,
+                [&](const Use& use) { return !use.kind->control_flow && stands_in_control_flow(plan, *use.effect); }),
+         "Effects not supported in control flow: ");
+  refuse(listed(uses,
+                [&](const Use& use) {
+                  return !use.kind->shardable && use.effect->point.ordered && plan.device_count > 1;
+                }),
+         "Ordered effects are not supported for more than 1 device: ");
+}
+
+}  // namespace
 
 Bindings check_bindings(Bindings given, const compile::Plan& plan) {
   core::Diagnostics wrong;
+  std::vector<Use> kinds_used;
   for (const auto& [index, binding] : given) {
     const bool known =
         std::any_of(plan.effects.begin(), plan.effects.end(),
@@ -31,6 +79,7 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan) {
                   .first;
     }
     const Binding& binding = found->second;
+    kinds_used.push_back({binding.kind, &effect});
     if (!effect.results.empty() && !binding.kind->answers) {
       wrong.add(pointer, "callback " + std::to_string(effect.point.callback) + " gives values back, effect \"" +
                              std::string(binding.kind->name) + "\" does not");
@@ -54,6 +103,7 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan) {
     }
   }
   wrong.throw_if_any("invalid_request");
+  check_kinds(kinds_used, plan);
   return given;
 }
 
@@ -69,6 +119,8 @@ device::EffectResult Recorder::emit(const device::EffectCall& call) {
     made.name = binding.name;
     made.ordered = call.ordered;
     made.shard_index = call.shard;
+    made.point = call.program_point;
+    made.device = call.device;
     for (const device::EffectValue& value : call.operands) {
       made.values.push_back({value.type, std::vector<std::byte>(value.bytes.begin(), value.bytes.end())});
     }

@@ -37,13 +37,15 @@ struct RecordedEffect {
   std::string name;
   bool ordered = false;
   int64_t shard_index = 0;
+  int64_t point = 0;   ///< number of the call in the text's order (behaviour E15)
+  int64_t device = 0;  ///< on which it happened
   std::vector<OwnedValue> values;
 };
 
 /// Fills in what is not bound (a callback that returns nothing is a `log` named callback_<n>) and checks the rest
 /// against the plan: throws invalid_request with pointers into the body for bindings without a callback, callbacks that
-/// need answers and have none, answers of another type; effects_not_supported for ordered effects of kinds that are not
-/// shardable on several devices.
+/// need answers and have none, answers of another type; effects_not_supported for kinds that cannot be lowered, ordered
+/// effects of kinds that are not shardable on several devices, and kinds that may not stand in control flow and do.
 Bindings check_bindings(Bindings given, const compile::Plan& plan);
 
 /// The sink of one run. emit() comes from one thread at a time; the rest after the run is over, but for count().

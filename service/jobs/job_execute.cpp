@@ -188,6 +188,7 @@ JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gon
   result.stats = outcome.stats;
   result.planned_peak_bytes = plan.peak_bytes;
   result.warnings = job->lowered->warnings;
+  result.partitions = job->placement.partitions;
   int64_t number = 0;
   for (effects::RecordedEffect& effect : recorder->take()) result.effects.push_back({++number, std::move(effect)});
   for (const sharding::TensorSharding& sharding : job->lowered->argument_shardings) {

@@ -15,6 +15,7 @@
 #include "service/device/engine.h"
 #include "service/effects/recorder.h"
 #include "service/mesh/mesh.h"
+#include "service/mesh/processes.h"
 #include "service/tensor/buffer.h"
 
 namespace meshd::jobs {
@@ -38,6 +39,14 @@ using Argument = std::variant<InlineArgument, ArrayArgument>;
 struct NamedSpec {
   std::vector<std::vector<std::string>> dims;
   std::string mesh_name;
+  std::optional<std::vector<int64_t>> parts;  ///< in place of names: an integer spec
+};
+
+/// Devices that a job with integer specs runs on.
+struct PartitionCount {
+  int64_t count = 1;
+  int64_t local = 1;  ///< of the process that asks
+  std::vector<int64_t> devices;
 };
 
 enum class ResultMode : uint8_t { kInline, kArray, kNone };
@@ -52,6 +61,10 @@ struct JobRequest {
   std::map<std::string, mesh::Mesh> meshes;  ///< by symbol of the module
   std::vector<std::optional<NamedSpec>> in_specs;
   std::vector<std::optional<NamedSpec>> out_specs;
+  std::optional<int64_t> num_partitions;        ///< with integer specs: how many; else what the specs say
+  std::optional<int64_t> local_num_partitions;  ///< of these, the process's own
+  std::optional<int64_t> as_process;            ///< the client acts as this process
+  mesh::Processes processes;                    ///< labels of the server's devices
   std::optional<std::vector<int64_t>> donate;
   bool strict_donation = false;
   bool reshard = false;  ///< move arguments that lie otherwise than the program wants
@@ -97,6 +110,7 @@ struct JobResult {
   std::vector<std::optional<sharding::TensorSharding>> argument_shardings;
   std::vector<int64_t> argument_ranks;
   std::vector<std::string> warnings;
+  std::optional<PartitionCount> partitions;  ///< where the request spoke of parts
   JobTimings timings;
   int64_t planned_peak_bytes = 0;
   device::RunStats stats;

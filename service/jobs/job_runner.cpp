@@ -52,6 +52,11 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   job->request = std::move(request);
   const JobRequest& wanted = job->request;
   job->timings.parse_ms = wanted.parse_ms;
+  // Replicas are what pmap makes of a program; here a program has one (behaviour S41).
+  if (wanted.program->module->num_replicas > 1) {
+    throw core::Error("not_implemented", "the program is for " + std::to_string(wanted.program->module->num_replicas) +
+                                             " replicas; replicas and partitions together are not implemented");
+  }
   const size_t expected = wanted.program->arguments.size();
   if (wanted.arguments.size() != expected) {
     throw core::Error("invalid_argument",

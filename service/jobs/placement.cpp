@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "service/core/error.h"
+#include "service/jobs/parts_placement.h"
 
 namespace meshd::jobs {
 namespace {
@@ -162,12 +163,18 @@ mesh::Mesh concrete_mesh(const mesh::Mesh& mesh, const std::vector<int64_t>& dev
 
 JobPlacement place_job(const JobRequest& request, int64_t server_devices) {
   check_sizes(compile::real_meshes(*request.program->module));
+  if (asks_for_parts(request)) return place_parts(request);
   JobPlacement out = place(request);
   check_devices(out.devices, server_devices);
   return out;
 }
 
-compile::LowerRequest place_abstract(const JobRequest& request) { return place(request).lower; }
+compile::LowerRequest place_abstract(const JobRequest& request) {
+  if (!asks_for_parts(request)) return place(request).lower;
+  JobRequest wide = request;
+  wide.processes = {INT32_MAX, 1};
+  return place_parts(wide).lower;
+}
 
 namespace {
 

@@ -11,7 +11,8 @@ namespace meshd::jobs {
 
 struct JobPlacement {
   compile::LowerRequest lower;
-  std::vector<int64_t> devices;  ///< device id by flat position
+  std::vector<int64_t> devices;              ///< device id by flat position
+  std::optional<PartitionCount> partitions;  ///< with integer specs
 };
 
 /// The request's mesh; else the devices of committed arguments (device_mismatch with both lists when they differ); else

@@ -46,10 +46,22 @@ class MeshRegistry {
   const core::Clock& clock_;
 };
 
+/// What a client says of a program beside its text. Trees are JSON texts, empty where there is none; they are part of
+/// what the program is.
+struct ProgramNames {
+  std::string name;  ///< else the module's
+  std::string doc;
+  std::string in_tree;
+  std::string out_tree;
+};
+
 /// A stored program.
 struct StoredProgram {
   std::string id;
-  std::string name;  ///< as the client named it, else the module's
+  std::string name;
+  std::string doc;
+  std::string in_tree;
+  std::string out_tree;
   core::WallTime created;
   compile::ParsedRef parsed;  ///< null in lists
 };
@@ -60,7 +72,7 @@ class ProgramRegistry {
   ProgramRegistry(storage::Catalog& catalog, compile::Compiler& compiler, const core::Clock& clock)
       : catalog_(catalog), compiler_(compiler), clock_(clock) {}
   /// Reads, verifies and stores. Throws what Compiler::parse throws.
-  std::pair<StoredProgram, bool> put(const std::string& format, const std::string& text, const std::string& name,
+  std::pair<StoredProgram, bool> put(const std::string& format, const std::string& text, const ProgramNames& names,
                                      const std::string& principal);
   /// Throws not_found.
   StoredProgram get(const std::string& id, std::string_view principal);

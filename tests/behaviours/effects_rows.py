@@ -176,4 +176,66 @@ def behaviour_E23_a_barrier_is_its_sessions_own(s):
     barrier(s, busy)
 
 
+def behaviour_E3_the_kinds_of_effects_are_declared(s):
+    kinds = {kind["name"]: kind for kind in ok(s.ask("GET", "/v1/effects"))["items"]}
+    assert {"log", "print", "callback"} <= set(kinds) and all(kind["ordered"] is True for kind in kinds.values())
+    assert kinds["log"]["shardable"] is True and kinds["print"]["shardable"] is False and kinds["callback"]["answers"] is True
+
+
+def behaviour_E14_ordered_effects_that_are_not_shardable_need_one_device(s):
+    body = {"program": {"text": two_on_every_device(2)}, "arguments": [[1, 2]], "mesh": {"axis_names": ["x"], "devices": [0, 1]},
+            "callbacks": {"0": {"effect": "print", "name": "a"}}}
+    refused(s.ask("POST", "/v1/run", body), 422, "not supported for more than 1 device", "`print`")
+    alone = {**body, "program": {"text": two_on_every_device(1)}, "arguments": [[1]], "mesh": {"axis_names": ["x"], "devices": [0]}}
+    assert ok(s.ask("POST", "/v1/run", alone))["effects"][0]["effect"] == "print"
+
+
+def behaviour_E15_shardable_effects_are_ordered_by_point_on_each_shard(s):
+    answer = run(s, two_on_every_device(4), [[10, 20, 30, 40]], mesh={"axis_names": ["x"], "devices": [5, 4, 3, 2]})
+    events = answer["effects"]
+    assert len(events) == 8
+    for shard in range(4):
+        own = [event for event in events if event["shard"] == shard]
+        assert [event["values"][0]["data"] for event in own] == [[10 * shard + 10], [20 * shard + 20]], own
+        assert own[0]["point"] < own[1]["point"] and {event["device"] for event in own} == {5 - shard}
+    at = session(s)
+    job(s, at, two_on_every_device(2), [[1, 2]], devices=[1, 0])
+    assert [(entry["point"], entry["device"]) for entry in log(s, at)] == [(0, 1), (0, 0), (1, 1), (1, 0)]
+
+
+def behaviour_E17_kinds_that_may_not_stand_in_control_flow(s):
+    text = ("func.func @main(%n: tensor<i32>) -> tensor<i32> {\n  %zero = stablehlo.constant dense<0> : tensor<i32>\n"
+            "  %one = stablehlo.constant dense<1> : tensor<i32>\n  %m = stablehlo.while(%i = %zero) : tensor<i32> cond {\n"
+            "    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %p : tensor<i1>\n"
+            f"  }} do {{\n    {call([('i', 'tensor<i32>')])}\n    %j = stablehlo.add %i, %one : tensor<i32>\n    stablehlo.return %j : tensor<i32>\n  }}\n"
+            "  return %m : tensor<i32>\n}")
+    bound = lambda kind: {"program": {"text": text}, "arguments": [2], "callbacks": {"0": {"effect": kind, "name": "x"}}}
+    refused(s.ask("POST", "/v1/run", bound("record")), 422, "Effects not supported", "`record`")
+    assert len(ok(s.ask("POST", "/v1/run", bound("print")))["effects"]) == 2
+    assert len(run(s, LOG, [2], callbacks={"0": {"effect": "record", "name": "x"}})["effects"]) == 1
+
+
+def behaviour_E18_kinds_that_cannot_be_lowered(s):
+    refused(s.ask("POST", "/v1/run", {"program": {"text": LOG}, "arguments": [2], "callbacks": {"0": {"effect": "outfeed", "name": "x"}}}), 422,
+            "Cannot lower", "with effects", "`outfeed`")
+
+
+def behaviour_E19_a_program_lists_what_it_does_to_its_inputs(s):
+    text = ("func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %b: tensor<4xf32>, %unused: tensor<4xf32>, %c: tensor<4xf32> {jax.buffer_donor = true})"
+            " -> tensor<4xf32> { %0 = stablehlo.add %a, %b : tensor<4xf32> return %0 : tensor<4xf32> }")
+    made = s.ask("POST", "/v1/programs", {"format": "stablehlo", "text": text})[2]
+    assert made["input_effects"] == [{"index": 0, "kind": "read"}, {"index": 0, "kind": "write"}, {"index": 1, "kind": "read"}, {"index": 3, "kind": "write"}]
+    assert ok(s.ask("GET", "/v1/programs/" + made["id"]))["input_effects"] == made["input_effects"]
+
+
+def behaviour_E20_kinds_have_kinds(s):
+    names = lambda query="": [kind["name"] for kind in ok(s.ask("GET", "/v1/effects" + query))["items"]]
+    everything = names()
+    inside, outside = names("?in=io"), names("?not_in=io")
+    assert {"io", "log", "callback"} <= set(inside) and {"debug", "print"} <= set(outside)
+    assert [name for name in everything if name in inside] == inside and [name for name in everything if name not in inside] == outside
+    refused(s.ask("GET", "/v1/effects?in=nothing"), 422, "nothing")
+    refused(s.ask("POST", "/v1/run", {"program": {"text": LOG}, "arguments": [2], "callbacks": {"0": {"effect": "io", "name": "x"}}}), 422, "Cannot lower")
+
+
 main(globals())

@@ -204,6 +204,21 @@ class Served(unittest.TestCase):
         self.assertEqual(self.call("getShardData", at + "/shards/1").body, bytes_[16:])
         copy = self.call("reshardArray", at + ":reshard", {"mesh": mesh, "spec": [[], ["x"]]}, status=201)
         self.assertEqual(self.call("getArrayData", copy.headers["Location"] + "/data").body, bytes_)
+        self.call("getArray", at + "?wait=ready")
+        self.call("listShards", at + "/shards?scope=local&as_process=0")
+        self.call("getShardingText", at + "/sharding.txt")
+        self.call("getShardingSvg", at + "/sharding.svg")
+        self.call("compareArrays", at + ":compare", {"array": copy.json()["id"], "mode": "bits"})
+        self.call("compareArrays", at + ":compare", {"array": copy.json()["id"]}, status=501)
+        self.call("resolveSharding", "/v1/shardings:resolve", {"shape": [8, 8], "parts": [2, 1]})
+        part = {"dtype": "float32", "shape": [2], "data": [1, 2]}
+        whole = {"shape": [4], "mesh": mesh, "spec": [["x"]]}
+        self.call("assembleArray", "/v1/arrays:assemble", {**whole, "shards": [{"value": part}, {"value": part}]}, status=201)
+        pending = self.call("assembleArray", "/v1/arrays:assemble", {**whole, "dtype": "float32"}, status=201).headers["Location"]
+        self.assertEqual(self.call("putShardData", pending + "/shards/0", part).json()["state"], "pending")
+        self.assertEqual(self.call("putShardData", pending + "/shards/1", part).json()["state"], "ready")
+        self.call("moveArray", pending + ":move", status=201)
+        self.call("moveArray", pending + ":move", status=409)
         form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + bytes_ + b"\r\n--b--\r\n"
         self.call("createArray", "/v1/arrays?dtype=uint8&shape=32", form, {"Content-Type": "multipart/form-data; boundary=b"}, 201)
         value = {"dtype": "bfloat16", "shape": [2], "data": [1.5, "NaN"]}
@@ -226,6 +241,13 @@ class Served(unittest.TestCase):
         at = "/v1/programs/" + program["id"]
         self.assertEqual(self.call("getProgram", at).json()["text"], example["text"])
         self.call("listPrograms", "/v1/programs")
+        tree = self.call("createProgram", "/v1/programs", {**example, "in_tree": [{"a": "*"}], "out_tree": "*", "doc": "does it"}, status=201).json()
+        self.call("getProgram", "/v1/programs/" + tree["id"])
+        run = {"program": {"id": tree["id"]}, "arguments": [{"a": [1, 2]}], "num_partitions": 2}
+        self.assertEqual(self.call("run", "/v1/run", run).json()["partitions"]["devices"], [0, 1])
+        self.call("run", "/v1/run", {**run, "arguments": [1]}, status=422)
+        self.call("resolveCall", "/v1/calls:resolve", {"arguments": [{"a": 1}, 2], "donate": [0], "specs": [None, "x"]})
+        self.call("resolveCall", "/v1/calls:resolve", {"arguments": [1], "specs": [[1, 2]]}, status=422)
         refused = self.call("createProgram", "/v1/programs", {"text": "func.func @main() {\n  nonsense\n}"}, status=422).json()
         self.assertEqual(refused["errors"][0]["line"], 2)
         placed = CONTRACT.document["components"]["schemas"]["PlacementInput"]["example"]

@@ -1,0 +1,271 @@
+#include "api/codecs/trees.h"
+
+#include <algorithm>
+
+namespace meshd::api {
+namespace {
+
+constexpr std::string_view kStar = "*";
+
+bool is_sharding(const Json& json) {
+  const auto* object = json.as<JsonObject>();
+  return object != nullptr && std::any_of(object->begin(), object->end(), [](const auto& field) {
+           return field.first == "spec" || field.first == "parts" || field.first == "sdy";
+         });
+}
+
+bool is_leaf(const Json& json, Leaves leaves) {
+  switch (leaves) {
+    case Leaves::kStars: {
+      const auto* text = json.as<std::string>();
+      return text != nullptr && *text == kStar;
+    }
+    case Leaves::kValues:
+      return !json.is_array() && json.as<JsonObject>() == nullptr && !json.is_null();
+    case Leaves::kSpecs:
+      return (!json.is_array() && json.as<JsonObject>() == nullptr) || is_sharding(json);
+  }
+  return false;
+}
+
+// Fields of an object by name.
+std::vector<std::pair<std::string, Json>> sorted(const JsonObject& object) {
+  std::vector<std::pair<std::string, Json>> out(object.begin(), object.end());
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return out;
+}
+
+const Json* field_of(const JsonObject& object, const std::string& name) {
+  for (const auto& [key, value] : object) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+void append_text(std::string& out, const Json& tree, Leaves leaves) {
+  if (is_leaf(tree, leaves)) {
+    out += kStar;
+  } else if (tree.is_null()) {
+    out += "None";
+  } else if (tree.is_array()) {
+    out += "[";
+    for (size_t i = 0; i < tree.size(); ++i) {
+      out += i ? ", " : "";
+      append_text(out, tree.at(i), leaves);
+    }
+    out += "]";
+  } else if (const auto* object = tree.as<JsonObject>()) {
+    out += "{";
+    bool first = true;
+    for (const auto& [name, value] : sorted(*object)) {
+      out += std::string(first ? "'" : ", '") + name + "': ";
+      first = false;
+      append_text(out, value, leaves);
+    }
+    out += "}";
+  } else {
+    out += "?";
+  }
+}
+
+// The structure of `value` as far as `places` goes.
+void append_given(std::string& out, const Json& places, const Json& value) {
+  if (is_leaf(places, Leaves::kStars)) {
+    out += kStar;
+  } else if (places.is_array() && value.is_array()) {
+    out += "[";
+    for (size_t i = 0; i < value.size(); ++i) {
+      out += i ? ", " : "";
+      append_given(out, i < places.size() ? places.at(i) : Json{std::string(kStar)}, value.at(i));
+    }
+    out += "]";
+  } else if (places.as<JsonObject>() != nullptr && value.as<JsonObject>() != nullptr) {
+    out += "{";
+    bool first = true;
+    for (const auto& [name, inner] : sorted(*value.as<JsonObject>())) {
+      const Json* place = field_of(*places.as<JsonObject>(), name);
+      out += std::string(first ? "'" : ", '") + name + "': ";
+      first = false;
+      append_given(out, place != nullptr ? *place : Json{std::string(kStar)}, inner);
+    }
+    out += "}";
+  } else {
+    append_text(out, value, Leaves::kValues);
+  }
+}
+
+bool collect(const Json& places, const Json& value, const std::string& pointer, std::vector<TreeLeaf>& out) {
+  if (is_leaf(places, Leaves::kStars)) {
+    out.push_back({value, pointer});
+    return true;
+  }
+  if (places.is_null()) return value.is_null();
+  if (places.is_array()) {
+    if (!value.is_array() || value.size() != places.size()) return false;
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (!collect(places.at(i), value.at(i), pointer + "/" + std::to_string(i), out)) return false;
+    }
+    return true;
+  }
+  const auto* object = places.as<JsonObject>();
+  const auto* given = value.as<JsonObject>();
+  if (object == nullptr || given == nullptr || object->size() != given->size()) return false;
+  for (const auto& [name, inner] : sorted(*object)) {
+    const Json* at = field_of(*given, name);
+    if (at == nullptr || !collect(inner, *at, pointer + "/" + pointer_token(name), out)) return false;
+  }
+  return true;
+}
+
+std::string kind_of(const Json& json) {
+  if (json.is_null()) return "None";
+  if (json.is_array()) return "a list of " + std::to_string(json.size());
+  if (json.as<JsonObject>() != nullptr) return "an object of " + std::to_string(json.as<JsonObject>()->size());
+  return "a leaf";
+}
+
+class SpecFlattener {
+ public:
+  SpecFlattener(Leaves leaves, std::vector<TreeLeaf>& out) : leaves_(leaves), out_(out) {}
+
+  void walk(const Json& specs, const Json& tree, const std::string& pointer) {
+    if (is_leaf(specs, Leaves::kSpecs)) {
+      for (int64_t i = leaf_count(tree, leaves_); i > 0; --i) out_.push_back({specs, pointer});
+      return;
+    }
+    if (specs.is_array() && tree.is_array() && specs.size() == tree.size()) {
+      for (size_t i = 0; i < specs.size(); ++i) walk(specs.at(i), tree.at(i), pointer + "/" + std::to_string(i));
+      return;
+    }
+    const auto* object = specs.as<JsonObject>();
+    const auto* given = tree.as<JsonObject>();
+    if (object != nullptr && given != nullptr && same_names(*object, *given)) {
+      for (const auto& [name, inner] : sorted(*object)) {
+        walk(inner, *field_of(*given, name), pointer + "/" + pointer_token(name));
+      }
+      return;
+    }
+    std::string hint;
+    if (specs.is_array() && specs.size() == 1) hint = "; a list of one is not the same as what is in it";
+    if (specs.is_array() != tree.is_array() && !is_leaf(tree, leaves_))
+      hint = "; lists and objects are different nodes";
+    wrong_.add(pointer, kind_of(specs) + " where the tree has " + kind_of(tree) + hint);
+  }
+
+  void finish(const std::string& specs, const std::string& tree) const {
+    if (wrong_.empty()) return;
+    std::string detail = "specs must be a tree prefix: " + specs + " for " + tree + ". Mismatch details (" +
+                         std::to_string(wrong_.list().size()) + " found)";
+    for (const core::Diagnostic& mistake : wrong_.list()) detail += ": " + mistake.pointer + " is " + mistake.detail;
+    throw core::Error("invalid_spec", detail, wrong_.list());
+  }
+
+ private:
+  static bool same_names(const JsonObject& a, const JsonObject& b) {
+    return a.size() == b.size() &&
+           std::all_of(a.begin(), a.end(), [&](const auto& field) { return field_of(b, field.first) != nullptr; });
+  }
+
+  Leaves leaves_;
+  std::vector<TreeLeaf>& out_;
+  core::Diagnostics wrong_;
+};
+
+void append_json(std::string& out, const Json& places, const std::string& pointer) {
+  if (is_leaf(places, Leaves::kStars)) {
+    out += "\"*\"";
+  } else if (places.is_null()) {
+    out += "null";
+  } else if (places.is_array()) {
+    out += "[";
+    for (size_t i = 0; i < places.size(); ++i) {
+      out += i ? "," : "";
+      append_json(out, places.at(i), pointer + "/" + std::to_string(i));
+    }
+    out += "]";
+  } else if (const auto* object = places.as<JsonObject>()) {
+    out += "{";
+    bool first = true;
+    for (const auto& [name, inner] : sorted(*object)) {
+      out += (first ? "" : ",") + quote(name) + ":";
+      first = false;
+      append_json(out, inner, pointer + "/" + pointer_token(name));
+    }
+    out += "}";
+  } else {
+    throw core::Error("invalid_request", pointer + ": a tree has lists, objects, null and \"*\" for each value");
+  }
+}
+
+void append_numbered(std::string& out, const Json& places, int64_t& next) {
+  if (is_leaf(places, Leaves::kStars)) {
+    out += std::to_string(next++);
+  } else if (places.is_array()) {
+    out += "[";
+    for (size_t i = 0; i < places.size(); ++i) {
+      out += i ? "," : "";
+      append_numbered(out, places.at(i), next);
+    }
+    out += "]";
+  } else if (const auto* object = places.as<JsonObject>()) {
+    out += "{";
+    bool first = true;
+    for (const auto& [name, inner] : sorted(*object)) {
+      out += (first ? "" : ",") + quote(name) + ":";
+      first = false;
+      append_numbered(out, inner, next);
+    }
+    out += "}";
+  } else {
+    out += "null";
+  }
+}
+
+}  // namespace
+
+std::string tree_text(const Json& tree, Leaves leaves) {
+  std::string out;
+  append_text(out, tree, leaves);
+  return out;
+}
+
+int64_t leaf_count(const Json& tree, Leaves leaves) {
+  if (is_leaf(tree, leaves)) return 1;
+  int64_t count = 0;
+  for (size_t i = 0; i < tree.size() && tree.is_array(); ++i) count += leaf_count(tree.at(i), leaves);
+  if (const auto* object = tree.as<JsonObject>()) {
+    for (const auto& [name, inner] : *object) count += leaf_count(inner, leaves);
+  }
+  return count;
+}
+
+std::vector<TreeLeaf> flatten(const Json& places, const Json& value, const std::string& pointer) {
+  std::vector<TreeLeaf> out;
+  if (collect(places, value, pointer, out)) return out;
+  std::string given;
+  append_given(given, places, value);
+  throw core::Error("invalid_argument", "Expected " + tree_text(places, Leaves::kStars) + ", got " + given);
+}
+
+std::vector<TreeLeaf> flatten_specs(const Json& specs, const Json& tree, Leaves leaves, const std::string& pointer) {
+  std::vector<TreeLeaf> out;
+  SpecFlattener flattener(leaves, out);
+  flattener.walk(specs, tree, pointer);
+  flattener.finish(tree_text(specs, Leaves::kSpecs), tree_text(tree, leaves));
+  return out;
+}
+
+std::string tree_json(const Json& places, const std::string& pointer) {
+  std::string out;
+  append_json(out, places, pointer);
+  return out;
+}
+
+std::string numbered_tree(const Json& places) {
+  std::string out;
+  int64_t next = 0;
+  append_numbered(out, places, next);
+  return out;
+}
+
+}  // namespace meshd::api

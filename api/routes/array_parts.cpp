@@ -1,0 +1,168 @@
+// Arrays put together from parts: /v1/arrays:assemble and PUT of a shard.
+#include <algorithm>
+
+#include "api/codecs/array_document.h"
+#include "api/codecs/json.h"
+#include "api/codecs/mesh_codec.h"
+#include "api/codecs/npy.h"
+#include "api/codecs/value.h"
+#include "api/routes/array_parts.h"
+#include "api/routes/routes.h"
+#include "service/arrays/assembly.h"
+
+namespace meshd::api {
+namespace {
+
+constexpr JsonLimits kPartLimits{64, 64'000'000};
+
+std::vector<arrays::Part> read_parts(const Json& list, core::Diagnostics& wrong) {
+  std::vector<arrays::Part> out;
+  if (!list.is_array()) wrong.add("/shards", "expected a list, got " + std::string(list.kind_name()));
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string pointer = "/shards/" + std::to_string(i);
+    const Json item = list.at(i);
+    ObjectReader reader(item, pointer, wrong);
+    arrays::Part part;
+    if (const auto device = reader.integer("device", 0, INT32_MAX)) part.devices = {*device};
+    if (const auto devices = reader.integers("devices")) {
+      if (!part.devices.empty()) wrong.add(pointer + "/devices", "stands beside device; give one or the other");
+      part.devices = *devices;
+    }
+    if (const Json* value = reader.field("value")) {
+      if (auto read = read_value(*value, nullptr, pointer + "/value", wrong)) {
+        part.type = read->type;
+        part.bytes = std::move(read->bytes);
+      }
+    } else {
+      reader.missing("value");
+    }
+    reader.finish();
+    out.push_back(std::move(part));
+  }
+  return out;
+}
+
+Response assemble(Request& request, Services& services) {
+  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kInline)), kPartLimits);
+  core::Diagnostics wrong;
+  ObjectReader reader(body, "", wrong);
+  const auto shape = reader.integers("shape");
+  if (reader.field("shape") == nullptr) reader.missing("shape");
+  const auto mesh_id = reader.string("mesh");
+  if (reader.field("mesh") == nullptr) reader.missing("mesh");
+  const auto dtype_name = reader.string("dtype");
+  std::optional<jobs::NamedSpec> spec;
+  if (const Json* given = reader.field("spec")) {
+    Json holder;
+    holder.value = JsonObject{{"spec", *given}};
+    spec = read_spec(holder, "", wrong);
+  }
+  const auto name = reader.string("name");
+  const auto session = reader.string("session");
+  const auto durability = reader.word("durability", {"durable", "memory"});
+  const auto order = reader.word("order", {"keyed", "local"});
+  const auto process = reader.integer("as_process", 0, INT32_MAX);
+  const Json* list = reader.field("shards");
+  std::vector<arrays::Part> parts;
+  if (list != nullptr) parts = read_parts(*list, wrong);
+  if (list == nullptr && !dtype_name) reader.missing("dtype");
+  reader.finish();
+  arrays::NewArray wanted;
+  if (dtype_name) {
+    const auto dtype = tensor::dtype_from_name(*dtype_name);
+    if (!dtype) wrong.add("/dtype", quote(*dtype_name) + " is no dtype that is known here");
+    wanted.type.dtype = dtype.value_or(tensor::DType::kFloat32);
+  }
+  wrong.throw_if_any("invalid_array");
+
+  wanted.type.dims = *shape;
+  if (std::any_of(shape->begin(), shape->end(), [](int64_t size) { return size < 0; }))
+    throw core::Error("invalid_array", "/shape: sizes are 0 or more");
+  wanted.principal = request.principal;
+  wanted.name = name.value_or("");
+  if (session) wanted.session = services.sessions.get(*session, request.principal).id;
+  if (durability && *durability == "memory") wanted.durability = storage::Durability::kMemory;
+  const registry::StoredMesh stored = services.meshes.get(*mesh_id, request.principal);
+  if (stored.mesh.device_ids.empty())
+    throw core::Error("invalid_array", "an abstract mesh has no devices to put an array on");
+  wanted.mesh_id = stored.id;
+  wanted.sharding = sharding_on(std::make_shared<const mesh::Mesh>(stored.mesh), spec.value_or(jobs::NamedSpec{}),
+                                static_cast<int64_t>(shape->size()));
+  if (!parts.empty() && !dtype_name) wanted.type.dtype = parts.front().type.dtype;
+
+  // A process brings what its own devices hold; the others' parts are put later.
+  std::vector<int64_t> devices = stored.mesh.device_ids;
+  if (process) devices = mesh::local_devices(stored.mesh, services.processes, *process);
+  arrays::ArrayRef array = services.arrays.begin(wanted);
+  if (list != nullptr) {
+    arrays::assign_devices(parts, devices,
+                           order.value_or("keyed") == "local" ? arrays::PartOrder::kLocal : arrays::PartOrder::kKeyed);
+    arrays::check_parts(parts, array->layout());
+    if (!parts.empty() && parts.front().type.dtype != wanted.type.dtype)
+      throw core::Error("invalid_array", "dtype: the parts are " + std::string(tensor::name(parts.front().type.dtype)));
+  }
+  arrays::ShardBuffers shards = services.arrays.allocate(*array);
+  array->state().with([&](arrays::Array::State& state) { state.shards = std::move(shards); });
+  services.arrays.announce(array);
+  for (const arrays::Part& part : parts) {
+    for (const int64_t device : part.devices) {
+      arrays::put_part(services.arrays, array, device, part.type, part.bytes);
+    }
+  }
+  return json(201, array_document(*array))
+      .with("ETag", array_etag(*array))
+      .with("Location", "/v1/arrays/" + array->info().id);
+}
+
+// One dense value of a body: JSON, .npy, or raw bytes of the type that is expected.
+DenseValue read_dense(Request& request, const tensor::TensorType& expected) {
+  const std::string type(request.headers.get("Content-Type").value_or("application/octet-stream"));
+  const std::string_view media = std::string_view(type).substr(0, type.find(';'));
+  BodyReader& body = request.body();
+  if (media == "application/json") {
+    core::Diagnostics wrong;
+    auto value =
+        read_value(Json::parse(body.read_all(body_limit(BodyPolicy::kInline)), kPartLimits), &expected, "", wrong);
+    wrong.throw_if_any("invalid_array");
+    return std::move(*value);
+  }
+  DenseValue out{expected, {}};
+  if (media == "application/x-npy" || media == "application/npy") {
+    out.type = read_npy_head([&](std::span<std::byte> to) { body.read_exactly(to); }).type;
+    if (out.type != expected) {
+      throw core::Error("invalid_array", "the shard is " + tensor::to_string(expected) + ", the file has " +
+                                             tensor::to_string(out.type));
+    }
+  } else if (media != "application/octet-stream" && media != "application/x-www-form-urlencoded") {
+    throw core::Error("unsupported_media_type",
+                      "shards are read as application/octet-stream, application/x-npy and application/json");
+  }
+  out.bytes.resize(static_cast<size_t>(tensor::byte_count(expected)));
+  body.read_exactly(out.bytes);
+  body.expect_end();
+  return out;
+}
+
+}  // namespace
+
+Response put_shard(Request& request, Services& services, const arrays::ArrayRef& array, int64_t device) {
+  const sharding::Layout& layout = array->layout();
+  const auto place = std::find_if(layout.placements.begin(), layout.placements.end(),
+                                  [&](const sharding::Placement& p) { return p.device == device; });
+  if (place == layout.placements.end())
+    throw core::Error("not_found", "array '" + array->info().id + "' has no shard on device " + std::to_string(device));
+  const DenseValue value = read_dense(request, {array->info().type.dtype, layout.shard_actual_dims(place->shard)});
+  arrays::put_part(services.arrays, array, device, value.type, value.bytes);
+  return json(200, array_document(*array)).with("ETag", array_etag(*array));
+}
+
+std::vector<Route> array_part_routes(Services& services) {
+  return {
+      {"POST", "/v1/arrays:assemble", "assembleArray", BodyPolicy::kInline, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) { return assemble(request, services); }},
+      {"POST", "/v1/shardings:resolve", "resolveSharding", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) { return resolve_sharding(request, services); }},
+  };
+}
+
+}  // namespace meshd::api

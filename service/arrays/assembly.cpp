@@ -1,0 +1,137 @@
+#include "service/arrays/assembly.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "service/core/error.h"
+
+namespace meshd::arrays {
+namespace {
+
+std::string list_of(std::span<const int64_t> values) { return tensor::to_string(values); }
+
+const sharding::Placement* placement_on(const sharding::Layout& layout, int64_t device) {
+  const auto found = std::find_if(layout.placements.begin(), layout.placements.end(),
+                                  [&](const sharding::Placement& p) { return p.device == device; });
+  return found == layout.placements.end() ? nullptr : &*found;
+}
+
+// Calls `visit(shard offset, part offset, bytes)` for each run of a shard's real elements within its padded buffer.
+template <typename Visit>
+void each_run(const sharding::Layout& layout, const tensor::Dims& actual, int64_t element_bytes, Visit&& visit) {
+  const size_t rank = actual.size();
+  const int64_t count = core::checked_product(actual);
+  if (count == 0) return;
+  const int64_t run = (rank == 0 ? 1 : actual[rank - 1]) * element_bytes;
+  for (int64_t done = 0; done < count * element_bytes; done += run) {
+    int64_t rest = done / run, offset = 0, stride = rank == 0 ? 0 : layout.shard_dims[rank - 1] * element_bytes;
+    for (size_t d = rank == 0 ? 0 : rank - 1; d-- > 0;) {
+      offset += rest % actual[d] * stride;
+      rest /= actual[d];
+      stride *= layout.shard_dims[d];
+    }
+    visit(offset, done, run);
+  }
+}
+
+}  // namespace
+
+void assign_devices(std::vector<Part>& parts, std::span<const int64_t> devices, PartOrder order) {
+  const bool named = std::any_of(parts.begin(), parts.end(), [](const Part& part) { return !part.devices.empty(); });
+  if (!named) {
+    if (parts.size() != devices.size()) {
+      throw core::Error("invalid_array", "expected " + std::to_string(devices.size()) + " per-device arrays, got " +
+                                             std::to_string(parts.size()));
+    }
+    for (size_t i = 0; i < parts.size(); ++i) parts[i].devices = {devices[i]};
+    return;
+  }
+  std::vector<int64_t> given;
+  for (const Part& part : parts) {
+    if (part.devices.empty())
+      throw core::Error("invalid_array", "some parts name their devices and some do not; name all or none");
+    given.insert(given.end(), part.devices.begin(), part.devices.end());
+  }
+  if (order == PartOrder::kLocal && !std::equal(given.begin(), given.end(), devices.begin(), devices.end())) {
+    throw core::Error("invalid_array", "device order doesn't match: the parts are for devices " + list_of(given) +
+                                           ", the order of the array is " + list_of(devices));
+  }
+  std::set<int64_t> seen;
+  for (const int64_t device : given) {
+    if (std::find(devices.begin(), devices.end(), device) == devices.end())
+      throw core::Error("invalid_array", "device " + std::to_string(device) + " is none of " + list_of(devices));
+    if (!seen.insert(device).second)
+      throw core::Error("invalid_array", "device " + std::to_string(device) + " is named twice");
+  }
+  if (seen.size() != devices.size()) {
+    throw core::Error("invalid_array", "expected " + std::to_string(devices.size()) + " per-device arrays, got " +
+                                           std::to_string(seen.size()) + ": devices " + list_of(devices) +
+                                           " and parts for " + list_of(given));
+  }
+}
+
+void check_parts(const std::vector<Part>& parts, const sharding::Layout& layout) {
+  std::string dtypes, shapes, expected;
+  bool same_dtype = true, right = true;
+  for (const Part& part : parts) {
+    same_dtype = same_dtype && part.type.dtype == parts.front().type.dtype;
+    dtypes += (dtypes.empty() ? "" : ", ") + std::string(tensor::name(part.type.dtype));
+    shapes += (shapes.empty() ? "" : ", ") + list_of(part.type.dims);
+    const sharding::Placement* place = placement_on(layout, part.devices.front());
+    if (place == nullptr) continue;
+    const tensor::Dims wanted = layout.shard_actual_dims(place->shard);
+    expected += (expected.empty() ? "" : ", ") + list_of(wanted);
+    right = right && part.type.dims == wanted;
+  }
+  if (!same_dtype) throw core::Error("invalid_array", "all parts must have one dtype, got " + dtypes);
+  if (!right) throw core::Error("invalid_array", "parts must have the shapes " + expected + ", got " + shapes);
+}
+
+void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const tensor::TensorType& type,
+              std::span<const std::byte> bytes) {
+  const sharding::Layout& layout = array->layout();
+  const sharding::Placement* place = placement_on(layout, device);
+  const std::string& id = array->info().id;
+  if (place == nullptr)
+    throw core::Error("not_found", "array '" + id + "' has no shard on device " + std::to_string(device));
+  const tensor::Dims actual = layout.shard_actual_dims(place->shard);
+  if (type.dtype != array->info().type.dtype || type.dims != actual) {
+    throw core::Error("invalid_array", "the shard on device " + std::to_string(device) + " is " +
+                                           std::string(tensor::name(array->info().type.dtype)) + list_of(actual) +
+                                           ", got " + std::string(tensor::name(type.dtype)) + list_of(type.dims));
+  }
+  const int64_t element_bytes = tensor::size_bytes(type.dtype);
+  ShardBuffers complete;
+  {
+    auto state = array->state().lock();
+    if (state->deleted) throw core::Error("not_found", "there is no array '" + id + "'");
+    if (state->state != storage::ArrayState::kPending || state->shards.empty())
+      throw core::Error("conflict", "array '" + id + "' is complete; its shards do not change");
+    state->received.resize(layout.placements.size());
+    std::byte* shard = state->shards[static_cast<size_t>(place->shard)]->data();
+    bool has_replica = false;
+    for (const sharding::Placement& other : layout.placements) {
+      has_replica =
+          has_replica || (other.shard == place->shard && state->received[static_cast<size_t>(other.position)]);
+    }
+    bool differs = false;
+    each_run(layout, actual, element_bytes, [&](int64_t to, int64_t from, int64_t length) {
+      const auto size = static_cast<size_t>(length);
+      if (has_replica) {
+        differs = differs || std::memcmp(shard + to, bytes.data() + from, size) != 0;
+      } else {
+        std::memcpy(shard + to, bytes.data() + from, size);
+      }
+    });
+    if (differs) {
+      throw core::Error("invalid_array", "the shard on device " + std::to_string(device) +
+                                             " differs from the same shard on another device");
+    }
+    state->received[static_cast<size_t>(place->position)] = true;
+    if (std::count(state->received.begin(), state->received.end(), false) == 0) complete = std::move(state->shards);
+  }
+  if (!complete.empty()) store.publish(array, std::move(complete));
+}
+
+}  // namespace meshd::arrays

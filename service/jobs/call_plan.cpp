@@ -1,0 +1,55 @@
+#include "service/jobs/call_plan.h"
+
+#include <algorithm>
+
+#include "service/core/error.h"
+
+namespace meshd::jobs::call_plan {
+namespace {
+
+std::string listed(const std::vector<int64_t>& values) {
+  std::string out = "(";
+  for (size_t i = 0; i < values.size(); ++i) out += (i ? ", " : "") + std::to_string(values[i]);
+  return out + ")";
+}
+
+}  // namespace
+
+std::string only_positional(int64_t count) {
+  return count == 1 ? "is only 1 positional argument, and static arguments must be passed positionally"
+                    : "are only " + std::to_string(count) +
+                          " positional arguments, and static arguments must be passed positionally";
+}
+
+std::vector<int64_t> rebase_donation(std::vector<int64_t> donated, const std::vector<int64_t>& statics, int64_t count) {
+  const auto is_wrong = [&](int64_t position) { return position < 0 || position >= count; };
+  if (std::any_of(donated.begin(), donated.end(), is_wrong) || std::any_of(statics.begin(), statics.end(), is_wrong)) {
+    throw core::Error("invalid_argument", "static arguments " + listed(statics) + " and donated arguments " +
+                                              listed(donated) + ", but there " + only_positional(count));
+  }
+  for (const int64_t position : donated) {
+    if (std::find(statics.begin(), statics.end(), position) != statics.end()) {
+      throw core::Error("invalid_argument", "static arguments " + listed(statics) + " and donated arguments " +
+                                                listed(donated) + " cannot intersect");
+    }
+  }
+  std::sort(donated.begin(), donated.end());
+  donated.erase(std::unique(donated.begin(), donated.end()), donated.end());
+  for (int64_t& position : donated) {
+    position -= std::count_if(statics.begin(), statics.end(), [&](int64_t s) { return s < position; });
+  }
+  return donated;
+}
+
+std::vector<bool> donation_vector(const std::vector<int64_t>& donated, const std::vector<int64_t>& leaves,
+                                  int64_t keyword_leaves) {
+  std::vector<bool> out;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const bool is_donated = std::find(donated.begin(), donated.end(), static_cast<int64_t>(i)) != donated.end();
+    out.insert(out.end(), static_cast<size_t>(leaves[i]), is_donated);
+  }
+  out.insert(out.end(), static_cast<size_t>(keyword_leaves), false);
+  return out;
+}
+
+}  // namespace meshd::jobs::call_plan

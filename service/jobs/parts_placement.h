@@ -1,0 +1,22 @@
+// Where a job runs whose shardings are integer specs: how many partitions, on which devices, over which mesh. JAX:
+// sharded_jit; behaviours S4 to S17.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "service/jobs/placement.h"
+
+namespace meshd::jobs {
+
+/// True when the request speaks of parts: a spec of that kind, or a number of partitions.
+bool asks_for_parts(const JobRequest& request);
+
+/// Specs that say null are replicated here. The first devices of the process are taken where they are enough, else all.
+/// Throws invalid_spec (specs that disagree with each other, a rank or the program's own meshes), too_few_devices with
+/// both numbers, not_implemented for some but not all devices of several processes, invalid_request where the local
+/// number has to be said or is too large.
+JobPlacement place_parts(const JobRequest& request);
+
+}  // namespace meshd::jobs

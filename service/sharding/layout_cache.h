@@ -1,0 +1,42 @@
+// Index maps that were asked for before: a layout depends on shape, mesh and sharding alone (behaviour G39).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "service/core/locked.h"
+#include "service/sharding/layout.h"
+
+namespace meshd::sharding {
+
+/// Any thread. Keeps the layouts used last.
+class LayoutCache {
+ public:
+  explicit LayoutCache(size_t entries = 256) : entries_(entries) {}
+  /// As make_layout; trailing dimensions that nothing cuts make no difference.
+  std::shared_ptr<const Layout> get(std::span<const int64_t> global_dims, const TensorSharding& sharding);
+
+  struct Counters {
+    int64_t count = 0;  ///< layouts made
+    int64_t hits = 0;
+  };
+  [[nodiscard]] Counters counters() const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<const Layout> layout;
+    uint64_t used = 0;
+  };
+  struct State {
+    std::map<std::string, Entry> entries;
+    uint64_t clock = 0;
+    Counters counters;
+  };
+  const size_t entries_;
+  core::Locked<State> state_;
+};
+
+}  // namespace meshd::sharding
