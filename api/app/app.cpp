@@ -70,8 +70,16 @@ storage::StoreOptions store_options(const AppOptions& options, Log& log) {
   return out;
 }
 
-jobs::RunnerOptions runner_options(const AppOptions& options) {
+jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
   jobs::RunnerOptions out;
+  out.on_compile = [&log, loud = options.log_compiles](const jobs::CompileNote& note) {
+    const std::string devices = std::to_string(note.devices);
+    if (loud) {
+      log.warn("compile", {{"function", note.function}, {"devices", devices}, {"arguments", note.arguments}});
+    } else {
+      log.debug("compile", {{"function", note.function}, {"devices", devices}, {"arguments", note.arguments}});
+    }
+  };
   out.step_budget = options.step_budget;
   return out;
 }
@@ -120,7 +128,7 @@ struct App::Parts {
         programs(store.catalog(), compiler, clock),
         sessions(store.catalog(), clock, given.mesh_stack),
         effect_log(store.catalog()),
-        runner(store, arrays, compiler, engine, sessions, effect_log, clock, runner_options(given)),
+        runner(store, arrays, compiler, engine, sessions, effect_log, clock, runner_options(given, log_lines)),
         services{clock,  store,    *pool,    compiler,   engine, arrays,
                  meshes, programs, sessions, effect_log, runner, processes_of(given)},
         collector(store),

@@ -58,6 +58,10 @@ Log::Log(LogFormat format, const std::string& level) : impl_(std::make_unique<Im
 
 Log::~Log() { impl_->logger->flush(); }
 
+void Log::debug(std::string_view event, std::initializer_list<Field> fields) {
+  impl_->write(spdlog::level::debug, event, fields);
+}
+
 void Log::info(std::string_view event, std::initializer_list<Field> fields) {
   impl_->write(spdlog::level::info, event, fields);
 }

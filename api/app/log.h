@@ -21,6 +21,7 @@ class Log {
 
   using Field = std::pair<std::string_view, std::string>;
   /// An event by name, with fields: info("request", {{"request_id", id}, ...}).
+  void debug(std::string_view event, std::initializer_list<Field> fields);
   void info(std::string_view event, std::initializer_list<Field> fields);
   void warn(std::string_view event, std::initializer_list<Field> fields);
   void error(std::string_view event, std::initializer_list<Field> fields);

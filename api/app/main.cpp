@@ -90,6 +90,8 @@ int main(int argc, char** argv) {
   server->add_option("--log-level", options.log_level, "debug, info, warn, err")
       ->envname("MESHD_LOG_LEVEL")
       ->capture_default_str();
+  server->add_flag("--log-compiles", options.log_compiles, "log compiles as warnings; else on level debug")
+      ->envname("MESHD_LOG_COMPILES");
   server->add_option("--step-budget", options.step_budget, "steps that one job may execute")
       ->envname("MESHD_STEP_BUDGET")
       ->capture_default_str();

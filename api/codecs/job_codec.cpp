@@ -10,6 +10,7 @@
 #include "service/compile/static_arguments.h"
 #include "service/effects/effect_log.h"
 #include "service/jobs/call_plan.h"
+#include "service/jobs/parts_placement.h"
 #include "service/mesh/mesh_document.h"
 
 namespace meshd::api {
@@ -332,11 +333,11 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
     }
   }
   read_placement(reader, out, wrong, trees);
-  if (!out.mesh && context.session_mesh != nullptr && out.program != nullptr && reader.field("meshes") == nullptr &&
-      wrong.empty())
-    out.mesh = fitting_mesh(*out.program, *context.session_mesh);
   out.processes = context.processes;
   read_partitions(reader, out);
+  if (!out.mesh && context.session_mesh != nullptr && out.program != nullptr && reader.field("meshes") == nullptr &&
+      wrong.empty() && !jobs::asks_for_parts(out))
+    out.mesh = fitting_mesh(*out.program, *context.session_mesh);
   if (trees.results) form.result_tree = numbered_tree(*trees.results);
   read_donation(reader, statics, argument_count, out, wrong);
   if (const auto donation = reader.word("donation", {"strict", "warn"})) out.strict_donation = *donation == "strict";

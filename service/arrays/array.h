@@ -58,6 +58,7 @@ class Array {
     std::vector<storage::BlobRef> blobs;  ///< by shard; empty for memory arrays
     uint64_t last_use = 0;
     bool deleted = false;
+    bool announced = false;  ///< found by its id while it is pending: ready is shown once it is safe
     /// While it is put together from parts (assembly.h): which places of the layout have come.
     std::vector<bool> received;
   };

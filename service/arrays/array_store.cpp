@@ -77,6 +77,7 @@ ArrayRef ArrayStore::begin(const NewArray& wanted) {
 }
 
 void ArrayStore::announce(const ArrayRef& array) {
+  array->state().with([](Array::State& state) { state.announced = true; });
   table_.with([&](Table& table) { table.by_id[array->info().id] = array; });
 }
 
@@ -167,6 +168,7 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, ShardBu
     if (!array->info().mesh_id.empty())
       meshes.emplace_back(array->info().mesh_id, mesh::to_document(*array->info().sharding.mesh));
     rows.push_back(row_of(*array, *state));
+    if (state->announced) state->state = ArrayState::kPending;
   }
   out.rows = [rows = std::move(rows), shard_rows = std::move(shard_rows),
               meshes = std::move(meshes)](storage::Transaction& transaction) {
@@ -177,7 +179,11 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, ShardBu
   out.visible = [this, arrays = std::move(arrays)] {
     table_.with([&](Table& table) {
       for (const auto& [array, shards] : arrays) {
-        array->state().with([&](Array::State& state) { state.last_use = ++table.clock; });
+        array->state().with([&](Array::State& state) {
+          if (state.announced) state.state = ArrayState::kReady;
+          state.announced = false;
+          state.last_use = ++table.clock;
+        });
         table.by_id[array->info().id] = array;
       }
     });

@@ -131,7 +131,17 @@ void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const te
     state->received[static_cast<size_t>(place->position)] = true;
     if (std::count(state->received.begin(), state->received.end(), false) == 0) complete = std::move(state->shards);
   }
-  if (!complete.empty()) store.publish(array, std::move(complete));
+  if (complete.empty()) return;
+  try {
+    store.publish(array, complete);
+  } catch (...) {
+    // Nothing was kept: the last part may be put again.
+    auto state = array->state().lock();
+    state->shards = std::move(complete);
+    state->blobs.clear();
+    state->received[static_cast<size_t>(place->position)] = false;
+    throw;
+  }
 }
 
 }  // namespace meshd::arrays

@@ -8,6 +8,7 @@
 #include "service/program/inline_calls.h"
 #include "service/program/parse.h"
 #include "service/program/specialise.h"
+#include "service/program/verify_tokens.h"
 
 namespace meshd::compile {
 namespace {
@@ -82,6 +83,7 @@ ParsedRef Compiler::parse(const std::string& format, const std::string& text) {
       (program::has_more_than_plain_ops(flat) || program::has_dynamic_shapes(flat))) {
     flat = program::specialise(flat);
   }
+  program::verify_tokens(flat);
   parsed->flat = std::make_shared<const ir::Module>(std::move(flat));
   for (size_t i = 0; i < main.arguments.size(); ++i) {
     if (!main.arguments[i].is_token) parsed->arguments.push_back(i);
@@ -119,6 +121,14 @@ LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request)
   lowered->donated = donated_of(local);
   lowered->plan = plan_for(local, threads_);
   lowered->warnings = local.warnings;
+  // Only what @main is given can be given up (behaviour P17).
+  for (const ir::Function& function : parsed->module->functions) {
+    if (&function == &parsed->module->main()) continue;
+    const bool donates = std::any_of(function.arguments.begin(), function.arguments.end(),
+                                     [](const ir::Parameter& p) { return p.aliases_output.has_value() || p.is_donor; });
+    if (donates)
+      lowered->warnings.push_back("nested donation is not supported: that of @" + function.name + " is ignored");
+  }
   return state_.with([&](State& state) -> LoweredRef {
     ++state.counters.lower_count;
     keep<LoweredRef>(state, state.lowered, key, lowered);

@@ -90,7 +90,12 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   job->lowered = compiler_.lower(compile::specialised(wanted.program, types), job->placement.lower);
   job->timings.lower_ms = milliseconds_since(start, clock_.steady());
   start = clock_.steady();
-  compiler_.bind(job->lowered, job->placement.devices);
+  if (!compiler_.bind(job->lowered, job->placement.devices) && options_.on_compile != nullptr) {
+    CompileNote note{wanted.program->module->name, static_cast<int64_t>(job->placement.devices.size()), {}};
+    for (const tensor::TensorType& type : types)
+      note.arguments += (note.arguments.empty() ? "" : ", ") + tensor::to_string(type);
+    options_.on_compile(note);
+  }
   job->timings.bind_ms = milliseconds_since(start, clock_.steady());
   if (wanted.strict_donation && !job->lowered->warnings.empty()) {
     throw core::Error("donation_unusable", job->lowered->warnings.front());

@@ -28,12 +28,21 @@
 
 namespace meshd::jobs {
 
+/// A program made ready for devices that it was not ready for before (behaviour S39).
+struct CompileNote {
+  std::string function;  ///< name of the module
+  int64_t devices = 1;
+  std::string arguments;  ///< types, tokens left out: "4x4xf32, f32"
+};
+
 struct RunnerOptions {
   int background_threads = 4;  ///< asynchronous jobs that run at once
   int64_t queue_limit = 1024;  ///< asynchronous jobs that wait, all together
   int64_t session_queue_limit = 64;
   int64_t step_budget = 0;                                   ///< steps a job may execute; 0: any number
   std::chrono::milliseconds longest{std::chrono::hours(1)};  ///< a job without a deadline of its own ends here
+  /// Told of each of them, on the thread that asked; null: nobody.
+  std::function<void(const CompileNote&)> on_compile = nullptr;
 };
 
 /// A job as GET shows it.

@@ -237,5 +237,17 @@ def behaviour_E20_kinds_have_kinds(s):
     refused(s.ask("GET", "/v1/effects?in=nothing"), 422, "nothing")
     refused(s.ask("POST", "/v1/run", {"program": {"text": LOG}, "arguments": [2], "callbacks": {"0": {"effect": "io", "name": "x"}}}), 422, "Cannot lower")
 
+def behaviour_E22_a_token_must_be_given_on(s):
+    dropped = LOG.replace("return %u, %n", "return %t, %n")
+    refused(s.ask("POST", "/v1/programs", {"format": "stablehlo", "text": dropped}), 422, "token", "line 2")
+    first = call([("n", "tensor<i32>")], token="t")
+    twice = ("func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}) {\n"
+             f"  %u = {first}\n  %v = {call([('n', 'tensor<i32>')], token='t', index=1)}\n  return %v : !stablehlo.token\n}}")
+    refused(s.ask("POST", "/v1/programs", {"format": "stablehlo", "text": twice}), 422, "goes nowhere", "line 2")
+    swapped = twice.replace(f"%v = {call([('n', 'tensor<i32>')], token='t', index=1)}", f"%v = {call([('n', 'tensor<i32>')], token='u', index=1)}")
+    wrong = swapped.replace("return %v", "return %u")
+    refused(s.ask("POST", "/v1/programs", {"format": "stablehlo", "text": wrong}), 422, "token")
+    assert s.ask("POST", "/v1/programs", {"format": "stablehlo", "text": swapped})[0] in (200, 201)
+
 
 main(globals())

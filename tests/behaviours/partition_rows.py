@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Partitioned programs: rows of sharded_jit, with names of axes and with integer specs."""
+import json
+import tempfile
+
 import numpy as np
 
-from harness import DEVICES, data, floats, grid, main, mesh, ok, own_server, refused, run, shards, upload
+from harness import DEVICES, Meshd, data, floats, grid, main, mesh, ok, own_server, refused, run, shards, upload
 
 INNER = """module { sdy.mesh @mesh = <["a"=2, "b"=2]>
   func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
@@ -342,6 +345,23 @@ def behaviour_S37_a_constraint_outside_of_a_program(s):
 def behaviour_S41_replicas_beside_partitions_are_not_implemented(s):
     text = "module attributes {mhlo.num_replicas = 2 : i32} { " + NEGATE + " }"
     refused(ask(s, text, [SQUARE]), 501, "2 replicas")
+
+@own_server()
+def behaviour_S39_compiles_are_logged(s):
+    """As warnings with --log-compiles, else on level debug: function, devices, types of the arguments."""
+    s.stop()
+    for level, options in (("warning", ["--log-compiles"]), ("debug", ["--log-level", "debug"]), (None, [])):
+        with tempfile.TemporaryFile() as lines:
+            with Meshd(s.binary, *DEVICES, "--log-format", "json", *options, log=lines) as own:
+                for _ in range(2):
+                    ok(ask(own, "module @jit_negate { " + NEGATE + " }", [SQUARE], in_shardings=[P(2, 1)]))
+            lines.seek(0)
+            events = [event for event in map(json.loads, lines.read().decode().splitlines()) if event["event"] == "compile"]
+        if level is None:
+            assert events == []
+            continue
+        assert len(events) == 1, "the second run finds it ready"
+        assert (events[0]["level"], events[0]["function"], events[0]["devices"], events[0]["arguments"]) == (level, "jit_negate", "2", "8x8xf32")
 
 
 main(globals())

@@ -210,5 +210,18 @@ def behaviour_P22_errors_keep_op_and_place(s):
     assert problem["code"] == "budget_exceeded" and problem["errors"][0]["line"] == 5
     refused(s.ask("POST", "/v1/run", {"program": {"text": text.replace("stablehlo.add", "stablehlo.ad")}, "arguments": [1]}), 422, "line 8", "stablehlo.ad")
 
+def behaviour_P17_donation_inside_of_calls_is_ignored_with_a_warning(s):
+    text = """module { func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = func.call @inner(%a) : (tensor<4xf32>) -> tensor<4xf32>
+      return %0 : tensor<4xf32> }
+    func.func private @inner(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> {
+      %0 = stablehlo.add %a, %a : tensor<4xf32>
+      return %0 : tensor<4xf32> } }"""
+    array = upload(s, range(4), [4])["id"]
+    answer = run(s, text, [{"array": array}])
+    assert answer["results"][0]["data"] == [0, 2, 4, 6] and len(answer["warnings"]) == 1
+    assert "nested donation is not supported" in answer["warnings"][0] and "@inner" in answer["warnings"][0]
+    assert ok(s.ask("GET", "/v1/arrays/" + array))["state"] == "ready"
+
 
 main(globals())
