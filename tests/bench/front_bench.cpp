@@ -18,6 +18,7 @@
 
 #include "api/server.h"
 #include "tests/bench/raw_server.h"
+#include "tests/bench/stopwatch.h"
 
 namespace meshd::bench {
 namespace {
@@ -30,11 +31,6 @@ constexpr std::chrono::milliseconds kRoundTime{1000};
 const std::string kRequest = "GET /health HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 struct Load {
   double per_second = 0;

@@ -17,6 +17,7 @@
 
 #include "service/kernels/fused_loop.h"
 #include "service/kernels/vector_math.h"
+#include "tests/bench/stopwatch.h"
 
 namespace {
 
@@ -47,41 +48,12 @@ class Array {
   void* memory_;
 };
 
-/// Time of this thread on a processor: a busy machine then blurs the caches only.
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double seconds(const std::function<void()>& run) {
-  const double start = thread_seconds();
-  run();
-  return thread_seconds() - start;
-}
-
-/// Medians of both, measured in turn so that a busy neighbour disturbs both alike; each run is repeated `repeat` times.
 void compare(const char* name, int64_t elements, int repeat, const std::function<void()>& ours,
              const std::function<void()>& limit) {
-  constexpr int kRounds = 9;
-  std::vector<double> our_times;
-  std::vector<double> limit_times;
-  ours();
-  limit();
-  for (int round = 0; round < kRounds; ++round) {
-    our_times.push_back(seconds([&] {
-      for (int i = 0; i < repeat; ++i) ours();
-    }));
-    limit_times.push_back(seconds([&] {
-      for (int i = 0; i < repeat; ++i) limit();
-    }));
-  }
-  std::sort(our_times.begin(), our_times.end());
-  std::sort(limit_times.begin(), limit_times.end());
-  const double scale = 1e9 / static_cast<double>(elements) / repeat;
-  const double our_time = our_times[kRounds / 2] * scale;
-  const double limit_time = limit_times[kRounds / 2] * scale;
-  std::printf("%-44s %8.3f ns/element, by hand %8.3f, ratio %.2f\n", name, our_time, limit_time, our_time / limit_time);
+  const auto [our_time, limit_time] = meshd::bench::compare(ours, limit, 9, repeat);
+  const double scale = 1e9 / static_cast<double>(elements);
+  std::printf("%-44s %8.3f ns/element, by hand %8.3f, ratio %.2f\n", name, our_time * scale, limit_time * scale,
+              our_time / limit_time);
 }
 
 FusedLoop dense_loop(int64_t count, int inputs) {

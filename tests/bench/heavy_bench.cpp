@@ -22,10 +22,12 @@
 #include "service/kernels/movement.h"
 #include "service/kernels/scatter.h"
 #include "service/kernels/sort.h"
+#include "tests/bench/stopwatch.h"
 
 namespace {
 
 using namespace meshd;
+using bench::compare;
 using tensor::Dims;
 using tensor::DType;
 
@@ -50,37 +52,6 @@ class Array {
   size_t bytes_;
   void* memory_;
 };
-
-/// Time of this thread on a processor: a busy machine then blurs the caches only.
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double seconds_of(const std::function<void()>& run, int repeats) {
-  const double start = thread_seconds();
-  for (int i = 0; i < repeats; ++i) run();
-  return (thread_seconds() - start) / repeats;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-/// Median seconds of both, measured in turn.
-std::pair<double, double> compare(const std::function<void()>& ours, const std::function<void()>& peer) {
-  const double once = std::max(1e-7, seconds_of(ours, 1));
-  const int repeats = std::max(1, static_cast<int>(0.02 / once));
-  std::vector<double> a;
-  std::vector<double> b;
-  for (int round = 0; round < 5; ++round) {
-    a.push_back(seconds_of(ours, repeats));
-    b.push_back(seconds_of(peer, repeats));
-  }
-  return {median(a), median(b)};
-}
 
 void print(const std::string& what, double work, const char* unit, std::pair<double, double> seconds,
            const char* peer) {

@@ -18,43 +18,18 @@
 
 #include "service/kernels/fft.h"
 #include "service/kernels/lapack.h"
+#include "tests/bench/stopwatch.h"
 
 namespace {
 
 using namespace meshd;
+using bench::compare;
 
 struct Freed {
   void operator()(void* memory) const { std::free(memory); }
 };
 using Memory = std::unique_ptr<void, Freed>;
 Memory allocate(int64_t bytes) { return Memory(std::aligned_alloc(64, static_cast<size_t>((bytes + 127) / 64 * 64))); }
-
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double seconds_of(const std::function<void()>& run, int repeats) {
-  const double start = thread_seconds();
-  for (int i = 0; i < repeats; ++i) run();
-  return (thread_seconds() - start) / repeats;
-}
-
-/// Median seconds of both, measured in turn.
-std::pair<double, double> compare(const std::function<void()>& ours, const std::function<void()>& peer) {
-  const double once = std::max(1e-7, seconds_of(ours, 1));
-  const int repeats = std::max(1, static_cast<int>(0.02 / once));
-  std::vector<double> a;
-  std::vector<double> b;
-  for (int round = 0; round < 7; ++round) {
-    a.push_back(seconds_of(ours, repeats));
-    b.push_back(seconds_of(peer, repeats));
-  }
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
-  return {a[a.size() / 2], b[b.size() / 2]};
-}
 
 /// One transform of random-looking numbers that can be run again and again.
 class Transform {
