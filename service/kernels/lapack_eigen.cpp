@@ -22,9 +22,7 @@ struct Syevd : Lapack::Plan {
     work_size = asked(size);
     real_size = kIsComplex<T> ? asked(asked_real) : 0;
     int_size = std::max(1, asked_int);
-    Arena arena(nullptr);
-    lay_out(arena);
-    scratch_bytes = arena.used();
+    scratch_bytes = scratch_of(*this);
   }
   struct Memory {
     T* a;
@@ -89,9 +87,7 @@ struct Geev : Lapack::Plan {
          static_cast<Real<T>*>(nullptr), static_cast<T*>(nullptr), leading(n), static_cast<T*>(nullptr), leading(n),
          &size, -1, &unused);
     work_size = asked(size);
-    Arena arena(nullptr);
-    lay_out(arena);
-    scratch_bytes = arena.used();
+    scratch_bytes = scratch_of(*this);
   }
   struct Memory {
     T* a;
@@ -169,9 +165,7 @@ struct Gees : Lapack::Plan {
     gees(mode, 'N', to_int(n), static_cast<T*>(nullptr), leading(n), nullptr, static_cast<T*>(nullptr),
          static_cast<Real<T>*>(nullptr), static_cast<T*>(nullptr), leading(n), &size, -1, &unused, nullptr);
     work_size = asked(size);
-    Arena arena(nullptr);
-    lay_out(arena);
-    scratch_bytes = arena.used();
+    scratch_bytes = scratch_of(*this);
   }
   struct Memory {
     T* a;
@@ -225,14 +219,9 @@ struct Gehrd : Lapack::Plan {
             -1);
     }
     work_size = asked(size);
-    Arena arena(nullptr);
-    lay_out(arena);
-    scratch_bytes = arena.used();
+    scratch_bytes = scratch_of(*this);
   }
-  struct Memory {
-    T* a;
-    T* work;
-  };
+  using Memory = MatrixAndWork<T>;
   Memory lay_out(Arena& arena) const { return {arena.take<T>(n * n), arena.take<T>(work_size)}; }
   void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch) const override {
     int32_t& info = *result<int32_t>(results, 2);
@@ -262,14 +251,9 @@ struct Sytrd : Lapack::Plan {
             static_cast<Real<T>*>(nullptr), static_cast<T*>(nullptr), &size, -1);
     }
     work_size = asked(size);
-    Arena arena(nullptr);
-    lay_out(arena);
-    scratch_bytes = arena.used();
+    scratch_bytes = scratch_of(*this);
   }
-  struct Memory {
-    T* a;
-    T* work;
-  };
+  using Memory = MatrixAndWork<T>;
   Memory lay_out(Arena& arena) const { return {arena.take<T>(n * n), arena.take<T>(work_size)}; }
   void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch) const override {
     int32_t& info = *result<int32_t>(results, 4);

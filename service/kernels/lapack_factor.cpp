@@ -53,14 +53,9 @@ struct Geqrf : Lapack::Plan {
     T size{};
     if (k > 0) geqrf(to_int(m), to_int(n), static_cast<T*>(nullptr), leading(m), static_cast<T*>(nullptr), &size, -1);
     work_size = asked(size);
-    Arena arena(nullptr);
-    lay_out(arena);
-    scratch_bytes = arena.used();
+    scratch_bytes = scratch_of(*this);
   }
-  struct Memory {
-    T* a;
-    T* work;
-  };
+  using Memory = MatrixAndWork<T>;
   Memory lay_out(Arena& arena) const { return {arena.take<T>(m * n), arena.take<T>(work_size)}; }
   void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch) const override {
     Arena arena(scratch);
@@ -85,14 +80,9 @@ struct Orgqr : Lapack::Plan {
             &size, -1);
     }
     work_size = asked(size);
-    Arena arena(nullptr);
-    lay_out(arena);
-    scratch_bytes = arena.used();
+    scratch_bytes = scratch_of(*this);
   }
-  struct Memory {
-    T* a;
-    T* work;
-  };
+  using Memory = MatrixAndWork<T>;
   Memory lay_out(Arena& arena) const { return {arena.take<T>(m * n), arena.take<T>(work_size)}; }
   void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch) const override {
     if (m == 0 || n == 0) return;
@@ -121,9 +111,7 @@ struct Ormqr : Lapack::Plan {
     T size{};
     if (m != 0 && n != 0) call(nullptr, nullptr, nullptr, &size, -1);
     work_size = asked(size);
-    Arena arena(nullptr);
-    lay_out(arena);
-    scratch_bytes = arena.used();
+    scratch_bytes = scratch_of(*this);
   }
   struct Memory {
     T* a;
@@ -161,9 +149,7 @@ struct Geqp3 : Lapack::Plan {
     geqp3(to_int(m), to_int(n), static_cast<T*>(nullptr), leading(m), nullptr, static_cast<T*>(nullptr), &size, -1,
           nullptr);
     work_size = asked(size);
-    Arena arena(nullptr);
-    lay_out(arena);
-    scratch_bytes = arena.used();
+    scratch_bytes = scratch_of(*this);
   }
   struct Memory {
     T* a;

@@ -78,6 +78,21 @@ class Arena {
   int64_t used_ = 0;
 };
 
+/// Bytes of what a plan's lay_out() takes.
+template <class Plan>
+int64_t scratch_of(const Plan& plan) {
+  Arena counting(nullptr);
+  plan.lay_out(counting);
+  return counting.used();
+}
+
+/// What most routines work in: the matrix by columns, and the memory that they ask for.
+template <class T>
+struct MatrixAndWork {
+  T* a;
+  T* work;
+};
+
 template <class T>
 int64_t bytes_of(int64_t count) {
   return count * static_cast<int64_t>(sizeof(T));

@@ -85,9 +85,7 @@ struct TridiagonalPerturbed : Lapack::Plan {
   explicit TridiagonalPerturbed(const LapackSpec& spec) : n(spec.rows), sides(spec.other_columns) {
     operand_bytes = {bytes_of<T>(n), bytes_of<T>(n), bytes_of<T>(n), bytes_of<T>(n * sides)};
     result_bytes = {bytes_of<T>(n * sides)};
-    Arena arena(nullptr);
-    lay_out(arena);
-    scratch_bytes = arena.used();
+    scratch_bytes = scratch_of(*this);
   }
   /// The diagonals of U: the main one and the two above it.
   struct Upper {

@@ -28,9 +28,7 @@ struct Svd : Lapack::Plan {
     query.int_work = &unused_int;
     if (k > 0) call(query, nullptr, &size, -1);
     work_size = asked(size);
-    Arena arena(nullptr);
-    lay_out(arena);
-    scratch_bytes = arena.used();
+    scratch_bytes = scratch_of(*this);
   }
   struct Memory {
     T* a = nullptr;
