@@ -2,11 +2,15 @@
 // of the same kind; where only the declared result type says the shape, dynamic_pad and real_dynamic_slice have
 // kernels.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 
+#include "service/core/checked_math.h"
 #include "service/core/error.h"
 #include "service/ops/checks.h"
+#include "service/ops/evaluate.h"
+#include "service/ops/families.h"
 #include "service/ops/gather_scatter.h"
 #include "service/ops/writer.h"
 
@@ -51,6 +55,29 @@ std::optional<Dims> result_dims(const OpView& view, Writer& writer, size_t shape
                      tensor::to_string(std::span<const int64_t>(*known)) + ", the result is " + ir::to_string(result));
   }
   return Dims(known->begin(), known->end());
+}
+
+void expect_same_rank(const OpView& view, const std::string& op, const ir::Type& result) {
+  if (result.rank() == view.operands[0].rank()) return;
+  reject(view, op + " C2: operand and result must have one rank (operand " + operand_text(view, 0) + ", result " +
+                   ir::to_string(result) + ")");
+}
+
+/// The static op where the three index vectors from operand `first` on are known: they are its attributes of these
+/// names.
+Values expand_three(const OpView& view, Writer& writer, size_t first, std::string_view op,
+                    std::initializer_list<std::string_view> names) {
+  ir::AttributeList attributes;
+  size_t operand = first;
+  for (const std::string_view name : names) {
+    const auto known = writer.known(view.op->operands[operand++]);
+    if (!known) return std::nullopt;
+    attributes.emplace_back(std::string(name), int_array(*known));
+  }
+  if (!is_static(view.operands[0])) return std::nullopt;
+  const auto& operands = view.op->operands;
+  return std::vector{
+      writer.add(op, {operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(first)}, std::move(attributes))};
 }
 
 ir::Type with_dims(const ir::Type& like, Dims dims) { return ir::Type::of({like.dtype(), std::move(dims)}); }
@@ -141,36 +168,22 @@ std::vector<ir::Type> infer_dynamic_pad(const OpView& view) {
     reject(view, "dynamic_pad C1: padding_value must be a scalar of the operand's type, got " + operand_text(view, 1));
   }
   for (size_t i = 2; i < 5; ++i) expect_index_vector(view, "dynamic_pad", i, view.operands[0].rank());
-  if (results[0].rank() != view.operands[0].rank()) {
-    reject(view, "dynamic_pad C2: operand and result must have one rank (operand " + operand_text(view, 0) +
-                     ", result " + ir::to_string(results[0]) + ")");
-  }
+  expect_same_rank(view, "dynamic_pad", results[0]);
   return results;
 }
 
 Values expand_dynamic_pad(const OpView& view, Writer& writer) {
-  ir::AttributeList attributes;
-  constexpr std::string_view kNames[] = {"edge_padding_low", "edge_padding_high", "interior_padding"};
-  for (size_t i = 0; i < 3; ++i) {
-    const auto known = writer.known(view.op->operands[2 + i]);
-    if (!known) return std::nullopt;
-    attributes.emplace_back(std::string(kNames[i]), int_array(*known));
-  }
-  if (!is_static(view.operands[0])) return std::nullopt;
-  return std::vector{writer.add("stablehlo.pad", {view.op->operands[0], view.op->operands[1]}, std::move(attributes))};
+  return expand_three(view, writer, 2, "stablehlo.pad", {"edge_padding_low", "edge_padding_high", "interior_padding"});
 }
 
-/// Numbers of an index vector.
-std::vector<int64_t> read_integers(const std::byte* bytes, const ir::Type& type) {
-  std::vector<int64_t> out;
-  const auto size = static_cast<size_t>(tensor::size_bytes(type.dtype()));
-  for (int64_t i = 0; i < tensor::element_count(type.dims()); ++i) {
-    int64_t value = 0;
-    std::memcpy(&value, bytes + static_cast<size_t>(i) * size, size);
-    const int unused = 64 - 8 * static_cast<int>(size);
-    const auto raised = static_cast<uint64_t>(value) << unused;
-    out.push_back(tensor::is_unsigned_integer(type.dtype()) ? static_cast<int64_t>(raised >> unused)
-                                                            : static_cast<int64_t>(raised) >> unused);
+/// The numbers of three index vectors of a call.
+std::array<std::vector<int64_t>, 3> read_three(const KernelCall& call, std::span<const ir::Type> operands,
+                                               size_t first) {
+  std::array<std::vector<int64_t>, 3> out;
+  for (size_t i = 0; i < 3; ++i) {
+    const ir::Type& type = operands[first + i];
+    const std::byte* bytes = call.operands[first + i];
+    out[i] = integers_of(type, std::vector<std::byte>(bytes, bytes + tensor::byte_count(type.tensor)));
   }
   return out;
 }
@@ -196,12 +209,12 @@ PreparedKernel prepare_dynamic_pad(const OpView& local) {
   PreparedKernel kernel;
   kernel.bytes = static_cast<double>(tensor::byte_count(local.results[0].tensor));
   kernel.run = [=](const KernelCall& call) {
-    std::vector<int64_t> amounts[3];
-    for (size_t i = 0; i < 3; ++i) amounts[i] = read_integers(call.operands[2 + i], operands[2 + i]);
+    const auto [low, high, interior] = read_three(call, operands, 2);
     const Dims& in = operands[0].dims();
     for (size_t d = 0; d < in.size(); ++d) {
-      const int64_t padded = in[d] + amounts[0][d] + amounts[1][d] + std::max<int64_t>(in[d] - 1, 0) * amounts[2][d];
-      if (amounts[2][d] < 0 || padded != out[d]) {
+      const int64_t between = core::checked_mul(std::max<int64_t>(in[d] - 1, 0), interior[d]);
+      const int64_t padded = core::checked_add(high[d], core::checked_add(low[d], core::checked_add(in[d], between)));
+      if (interior[d] < 0 || padded != out[d]) {
         throw core::Error("invalid_argument", "dynamic_pad: dimension " + std::to_string(d) + " would have " +
                                                   std::to_string(padded) + " elements, its type says " +
                                                   std::to_string(out[d]));
@@ -214,7 +227,7 @@ PreparedKernel prepare_dynamic_pad(const OpView& local) {
     for_each(in, [&](int64_t from, const Dims& index) {
       int64_t to = 0;
       for (size_t d = 0; d < in.size(); ++d) {
-        const int64_t place = amounts[0][d] + index[d] * (amounts[2][d] + 1);
+        const int64_t place = low[d] + index[d] + index[d] * interior[d];
         if (place < 0 || place >= out[d]) return;
         to += place * strides[d];
       }
@@ -233,23 +246,12 @@ std::vector<ir::Type> infer_real_dynamic_slice(const OpView& view) {
   std::vector<ir::Type> results = declared(view, "real_dynamic_slice", 1);
   expect_same_elements(view, "real_dynamic_slice", results[0]);
   for (size_t i = 1; i < 4; ++i) expect_index_vector(view, "real_dynamic_slice", i, view.operands[0].rank());
-  if (results[0].rank() != view.operands[0].rank()) {
-    reject(view, "real_dynamic_slice C2: operand and result must have one rank (operand " + operand_text(view, 0) +
-                     ", result " + ir::to_string(results[0]) + ")");
-  }
+  expect_same_rank(view, "real_dynamic_slice", results[0]);
   return results;
 }
 
 Values expand_real_dynamic_slice(const OpView& view, Writer& writer) {
-  ir::AttributeList attributes;
-  constexpr std::string_view kNames[] = {"start_indices", "limit_indices", "strides"};
-  for (size_t i = 0; i < 3; ++i) {
-    const auto known = writer.known(view.op->operands[1 + i]);
-    if (!known) return std::nullopt;
-    attributes.emplace_back(std::string(kNames[i]), int_array(*known));
-  }
-  if (!is_static(view.operands[0])) return std::nullopt;
-  return std::vector{writer.add("stablehlo.slice", {view.op->operands[0]}, std::move(attributes))};
+  return expand_three(view, writer, 1, "stablehlo.slice", {"start_indices", "limit_indices", "strides"});
 }
 
 PreparedKernel prepare_real_dynamic_slice(const OpView& local) {
@@ -259,9 +261,7 @@ PreparedKernel prepare_real_dynamic_slice(const OpView& local) {
   PreparedKernel kernel;
   kernel.bytes = static_cast<double>(tensor::byte_count(local.results[0].tensor));
   kernel.run = [=](const KernelCall& call) {
-    const std::vector<int64_t> starts = read_integers(call.operands[1], operands[1]);
-    const std::vector<int64_t> limits = read_integers(call.operands[2], operands[2]);
-    const std::vector<int64_t> steps = read_integers(call.operands[3], operands[3]);
+    const auto [starts, limits, steps] = read_three(call, operands, 1);
     const Dims& in = operands[0].dims();
     for (size_t d = 0; d < in.size(); ++d) {
       const bool inside = starts[d] >= 0 && starts[d] <= limits[d] && limits[d] <= in[d] && steps[d] >= 1;
@@ -398,7 +398,8 @@ std::vector<OpDef> make_rows() {
 }
 )",
                   .signature = {.operand_min = 2, .operand_max = 2},
-                  .infer = infer_dynamic_reshape});
+                  .infer = infer_dynamic_reshape,
+                  .expand = expand_dynamic_reshape});
   rows.push_back(
       {.name = "stablehlo.dynamic_broadcast_in_dim",
        .summary = "broadcast_in_dim to a shape that is a value",
@@ -415,7 +416,8 @@ std::vector<OpDef> make_rows() {
                      .attributes = {{"broadcast_dimensions", true, "result dim of each operand dim"},
                                     {"known_expanding_dimensions", false, "a hint that nothing depends on"},
                                     {"known_nonexpanding_dimensions", false, "a hint that nothing depends on"}}},
-       .infer = infer_dynamic_broadcast});
+       .infer = infer_dynamic_broadcast,
+       .expand = expand_dynamic_broadcast});
   rows.push_back({.name = "stablehlo.dynamic_iota",
                   .summary = "iota of a shape that is a value",
                   .example = R"(module @jit_f {
@@ -429,7 +431,8 @@ std::vector<OpDef> make_rows() {
                   .signature = {.operand_min = 1,
                                 .operand_max = 1,
                                 .attributes = {{"iota_dimension", true, "whose index is given"}}},
-                  .infer = infer_dynamic_iota});
+                  .infer = infer_dynamic_iota,
+                  .expand = expand_dynamic_iota});
   rows.push_back({.name = "stablehlo.dynamic_pad",
                   .summary = "pad by amounts that are values",
                   .example = R"(module @jit_f {
@@ -443,7 +446,8 @@ std::vector<OpDef> make_rows() {
 )",
                   .signature = {.operand_min = 5, .operand_max = 5},
                   .infer = infer_dynamic_pad,
-                  .body = LocalKernel{prepare_dynamic_pad}});
+                  .body = LocalKernel{prepare_dynamic_pad},
+                  .expand = expand_dynamic_pad});
   rows.push_back({.name = "stablehlo.real_dynamic_slice",
                   .summary = "slice with bounds and strides that are values",
                   .example = R"(module @jit_f {
@@ -458,7 +462,8 @@ std::vector<OpDef> make_rows() {
 )",
                   .signature = {.operand_min = 4, .operand_max = 4},
                   .infer = infer_real_dynamic_slice,
-                  .body = LocalKernel{prepare_real_dynamic_slice}});
+                  .body = LocalKernel{prepare_real_dynamic_slice},
+                  .expand = expand_real_dynamic_slice});
   rows.push_back(
       {.name = "stablehlo.dynamic_gather",
        .summary = "gather of windows whose sizes are values",
@@ -474,7 +479,8 @@ std::vector<OpDef> make_rows() {
                      .operand_max = 3,
                      .attributes = {{"dimension_numbers", true, "how operand, indices and result go together"},
                                     {"indices_are_sorted", false, "a hint that nothing depends on"}}},
-       .infer = infer_dynamic_gather});
+       .infer = infer_dynamic_gather,
+       .expand = expand_dynamic_gather});
   rows.push_back({.name = "stablehlo.dynamic_conv",
                   .summary = "convolution with padding that is a value",
                   .example = R"(module @jit_f {
@@ -496,7 +502,8 @@ std::vector<OpDef> make_rows() {
                                                {"feature_group_count", true, "groups of features"},
                                                {"batch_group_count", true, "groups of batches"},
                                                {"precision_config", false, "a hint that nothing depends on"}}},
-                  .infer = infer_dynamic_conv});
+                  .infer = infer_dynamic_conv,
+                  .expand = expand_dynamic_conv});
   rows.push_back(
       {.name = "stablehlo.set_dimension_size",
        .summary = "the first elements of a dimension, as many as a value says",
@@ -509,7 +516,8 @@ std::vector<OpDef> make_rows() {
 }
 )",
        .signature = {.operand_min = 2, .operand_max = 2, .attributes = {{"dimension", true, "which dimension"}}},
-       .infer = infer_set_dimension_size});
+       .infer = infer_set_dimension_size,
+       .expand = expand_set_dimension_size});
   return rows;
 }
 
@@ -518,20 +526,6 @@ std::vector<OpDef> make_rows() {
 std::span<const OpDef> dynamic_rows() {
   static const std::vector<OpDef> kRows = make_rows();
   return kRows;
-}
-
-std::span<const Expansion> dynamic_expansions() {
-  static constexpr Expansion kExpansions[] = {
-      {"stablehlo.dynamic_reshape", expand_dynamic_reshape},
-      {"stablehlo.dynamic_broadcast_in_dim", expand_dynamic_broadcast},
-      {"stablehlo.dynamic_iota", expand_dynamic_iota},
-      {"stablehlo.dynamic_pad", expand_dynamic_pad},
-      {"stablehlo.real_dynamic_slice", expand_real_dynamic_slice},
-      {"stablehlo.dynamic_gather", expand_dynamic_gather},
-      {"stablehlo.dynamic_conv", expand_dynamic_conv},
-      {"stablehlo.set_dimension_size", expand_set_dimension_size},
-  };
-  return kExpansions;
 }
 
 }  // namespace meshd::ops
