@@ -3,7 +3,7 @@
 #include <string>
 
 #include "service/ops/checks.h"
-#include "service/ops/expansions.h"
+#include "service/ops/families.h"
 
 namespace meshd::ops {
 namespace {

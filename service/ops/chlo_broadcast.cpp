@@ -4,6 +4,7 @@
 #include <string>
 
 #include "service/ops/checks.h"
+#include "service/ops/families.h"
 #include "service/ops/fixed_string.h"
 #include "service/ops/writer.h"
 
@@ -111,6 +112,7 @@ OpDef binary(std::string_view summary) {
                    .operand_max = 2,
                    .attributes = {{"broadcast_dimensions", false, "result dims of the operand of lower rank"}}};
   def.infer = infer<kName>;
+  def.expand = expand;
   def.example = Joined<"module @jit_f {\n  func.func public @main(%arg0: tensor<3x4x", kElement, ">, %arg1: tensor<4x",
                        kElement, ">) -> tensor<3x4x", kResult, "> {\n    %0 = ", kName, " %arg0, %arg1 : (tensor<3x4x",
                        kElement, ">, tensor<4x", kElement, ">) -> tensor<3x4x", kResult,
@@ -138,6 +140,7 @@ OpDef select_row() {
   def.summary = "select among broadcast operands";
   def.signature = {.operand_min = 3, .operand_max = 3};
   def.infer = infer<"chlo.broadcast_select">;
+  def.expand = expand;
   def.example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xi1>, %arg1: tensor<3x4xf32>, %arg2: tensor<f32>) -> tensor<3x4xf32> {
     %0 = chlo.broadcast_select %arg0, %arg1, %arg2 : (tensor<4xi1>, tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>
@@ -181,15 +184,6 @@ std::vector<OpDef> make_rows() {
 std::span<const OpDef> chlo_broadcast_rows() {
   static const std::vector<OpDef> kRows = make_rows();
   return kRows;
-}
-
-std::span<const Expansion> chlo_broadcast_expansions() {
-  static const std::vector<Expansion> kExpansions = [] {
-    std::vector<Expansion> out;
-    for (const OpDef& row : chlo_broadcast_rows()) out.push_back({row.name, expand});
-    return out;
-  }();
-  return kExpansions;
 }
 
 }  // namespace meshd::ops

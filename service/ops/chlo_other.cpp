@@ -6,6 +6,7 @@
 
 #include "service/ops/builders.h"
 #include "service/ops/checks.h"
+#include "service/ops/families.h"
 #include "service/ops/pointwise.h"
 #include "service/ops/writer.h"
 
@@ -409,7 +410,8 @@ std::vector<OpDef> make_rows() {
 }
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"value", true, "the number"}}},
-                  .infer = infer_constant_like});
+                  .infer = infer_constant_like,
+                  .expand = expand_constant_like});
   OpDef mulhi = pointwise<"chlo.mulhi", 2, kIntegers, Gives::kSame>("upper half of the bits of a product", {});
   mulhi.body = Unsupported{};
   mulhi.example = R"(module @jit_f {
@@ -419,6 +421,7 @@ std::vector<OpDef> make_rows() {
   }
 }
 )";
+  mulhi.expand = expand_mulhi;
   rows.push_back(mulhi);
   OpDef kernel = pointwise<"chlo._asin_acos_kernel", 1, kComplexes, Gives::kSame>(
       "what asin and acos of complex numbers have in common", {});
@@ -430,6 +433,7 @@ std::vector<OpDef> make_rows() {
   }
 }
 )";
+  kernel.expand = expand_asin_acos_kernel;
   rows.push_back(kernel);
   rows.push_back({.name = "chlo.ragged_dot",
                   .summary = "products of groups of rows of different sizes, each with a matrix of its own",
@@ -444,7 +448,8 @@ std::vector<OpDef> make_rows() {
                                 .operand_max = 3,
                                 .attributes = {{"ragged_dot_dimension_numbers", true, "how the operands go together"},
                                                {"precision_config", false, "a hint that nothing depends on"}}},
-                  .infer = infer_ragged_dot});
+                  .infer = infer_ragged_dot,
+                  .expand = expand_ragged_dot});
   rows.push_back({.name = "chlo.scan",
                   .summary = "a body run along a dimension, with values carried from one index to the next",
                   .example = R"(module @jit_f {
@@ -465,7 +470,8 @@ std::vector<OpDef> make_rows() {
                                 .attributes = {{"dimension", true, "along which the body runs"},
                                                {"is_reverse", false, "from the last index to the first"},
                                                {"is_associative", false, "a hint that nothing depends on"}}},
-                  .infer = infer_scan});
+                  .infer = infer_scan,
+                  .expand = expand_scan});
   return rows;
 }
 
@@ -474,17 +480,6 @@ std::vector<OpDef> make_rows() {
 std::span<const OpDef> chlo_other_rows() {
   static const std::vector<OpDef> kRows = make_rows();
   return kRows;
-}
-
-std::span<const Expansion> chlo_other_expansions() {
-  static constexpr Expansion kExpansions[] = {
-      {"chlo.constant_like", expand_constant_like},
-      {"chlo.mulhi", expand_mulhi},
-      {"chlo._asin_acos_kernel", expand_asin_acos_kernel},
-      {"chlo.ragged_dot", expand_ragged_dot},
-      {"chlo.scan", expand_scan},
-  };
-  return kExpansions;
 }
 
 }  // namespace meshd::ops

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "service/ops/checks.h"
+#include "service/ops/families.h"
 #include "service/ops/writer.h"
 
 namespace meshd::ops {
@@ -290,7 +291,8 @@ std::vector<OpDef> make_rows() {
                   .signature = {.operand_min = 1,
                                 .operand_max = 1,
                                 .attributes = {{"broadcast_sizes", true, "sizes of the new dims"}}},
-                  .infer = infer_broadcast});
+                  .infer = infer_broadcast,
+                  .expand = expand_broadcast});
   rows.push_back({.name = "stablehlo.einsum",
                   .summary = "products summed over the letters that the result does not have",
                   .example = R"(module @jit_f {
@@ -303,7 +305,8 @@ std::vector<OpDef> make_rows() {
                   .signature = {.operand_min = 2,
                                 .operand_max = 2,
                                 .attributes = {{"einsum_config", true, "letters of the dims, \"ab,bc->ac\""}}},
-                  .infer = infer_einsum});
+                  .infer = infer_einsum,
+                  .expand = expand_einsum});
   rows.push_back({.name = "stablehlo.unary_einsum",
                   .summary = "sums over the letters that the result does not have, in the result's order",
                   .example = R"(module @jit_f {
@@ -316,7 +319,8 @@ std::vector<OpDef> make_rows() {
                   .signature = {.operand_min = 1,
                                 .operand_max = 1,
                                 .attributes = {{"einsum_config", true, "letters of the dims, \"ab->b\""}}},
-                  .infer = infer_unary_einsum});
+                  .infer = infer_unary_einsum,
+                  .expand = expand_unary_einsum});
   rows.push_back({.name = "stablehlo.torch_index_select",
                   .summary = "the parts of a dimension that indices choose",
                   .example = R"(module @jit_f {
@@ -330,7 +334,8 @@ std::vector<OpDef> make_rows() {
                                 .operand_max = 2,
                                 .attributes = {{"dim", true, "which dimension is chosen from"},
                                                {"batch_dims", true, "how many leading dims operand and index share"}}},
-                  .infer = infer_index_select});
+                  .infer = infer_index_select,
+                  .expand = expand_index_select});
   rows.push_back({.name = "stablehlo.cross-replica-sum",
                   .summary = "sums of the operands of groups of devices",
                   .example = R"(module @jit_f {
@@ -343,7 +348,8 @@ std::vector<OpDef> make_rows() {
                   .signature = {.operand_min = 1,
                                 .operand_max = 1,
                                 .attributes = {{"replica_groups", true, "who is summed with whom"}}},
-                  .infer = infer_same});
+                  .infer = infer_same,
+                  .expand = expand_cross_replica_sum});
   rows.push_back({.name = "stablehlo.trace",
                   .summary = "a mark for profiles; nothing happens",
                   .example = R"(module @jit_f {
@@ -354,7 +360,8 @@ std::vector<OpDef> make_rows() {
 }
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"tag", false, "its name"}}},
-                  .infer = infer_nothing});
+                  .infer = infer_nothing,
+                  .expand = expand_trace});
   return rows;
 }
 
@@ -363,18 +370,6 @@ std::vector<OpDef> make_rows() {
 std::span<const OpDef> composed_rows() {
   static const std::vector<OpDef> kRows = make_rows();
   return kRows;
-}
-
-std::span<const Expansion> composed_expansions() {
-  static constexpr Expansion kExpansions[] = {
-      {"stablehlo.broadcast", expand_broadcast},
-      {"stablehlo.einsum", expand_einsum},
-      {"stablehlo.unary_einsum", expand_unary_einsum},
-      {"stablehlo.torch_index_select", expand_index_select},
-      {"stablehlo.cross-replica-sum", expand_cross_replica_sum},
-      {"stablehlo.trace", expand_trace},
-  };
-  return kExpansions;
 }
 
 }  // namespace meshd::ops

@@ -7,7 +7,6 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/rule_views.h"
-#include "service/ops/whole_factors.h"
 #include "service/ops/windows.h"
 
 namespace meshd::ops {
@@ -259,6 +258,23 @@ PreparedKernel prepare_convolution(const OpView& local) {
   return kernel;
 }
 
+/// A convolution's sum over elements of windows is cut only where there is one window, of all elements in order:
+/// elsewhere every shard of the kernel meets every shard of lhs.
+bool keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
+  if (rule.factors[factor].kind != FactorKind::kReduction) return false;
+  const ConvolutionDims dims = dims_of(view);
+  const std::vector<kernels::WindowDim> windows = window_of(view, dims);
+  const std::vector<int64_t> reversal = reversal_of(view, windows.size());
+  for (size_t d = 0; d < windows.size(); ++d) {
+    const std::vector<int>& factors = rule.operands[0][static_cast<size_t>(dims.lhs.spatial[d])];
+    if (std::find(factors.begin(), factors.end(), static_cast<int>(factor)) == factors.end()) continue;
+    const kernels::WindowDim& window = windows[d];
+    return !(window.window == window.size && window.output_size() == 1 && window.pad_low == 0 &&
+             window.window_dilation == 1 && window.base_dilation == 1 && reversal[d] == 0);
+  }
+  return false;
+}
+
 std::vector<OpDef> make_rows() {
   std::vector<OpDef> rows;
   rows.push_back(
@@ -287,26 +303,12 @@ std::vector<OpDef> make_rows() {
        .rule = convolution_rule,
        .body = LocalKernel{prepare_convolution},
        .combine = combine_convolution,
-       .localize = localize_convolution});
+       .localize = localize_convolution,
+       .keeps_whole = keeps_whole});
   return rows;
 }
 
 }  // namespace
-
-bool convolution_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
-  if (rule.factors[factor].kind != FactorKind::kReduction) return false;
-  const ConvolutionDims dims = dims_of(view);
-  const std::vector<kernels::WindowDim> windows = window_of(view, dims);
-  const std::vector<int64_t> reversal = reversal_of(view, windows.size());
-  for (size_t d = 0; d < windows.size(); ++d) {
-    const std::vector<int>& factors = rule.operands[0][static_cast<size_t>(dims.lhs.spatial[d])];
-    if (std::find(factors.begin(), factors.end(), static_cast<int>(factor)) == factors.end()) continue;
-    const kernels::WindowDim& window = windows[d];
-    return !(window.window == window.size && window.output_size() == 1 && window.pad_low == 0 &&
-             window.window_dilation == 1 && window.base_dilation == 1 && reversal[d] == 0);
-  }
-  return false;
-}
 
 std::span<const OpDef> convolution_rows() {
   static const std::vector<OpDef> kRows = make_rows();

@@ -75,27 +75,24 @@ std::vector<SmallValue> local(const LocalKernel& kernel, const OpView& view, std
 
 }  // namespace
 
-bool reads_shapes_only(const OpDef& def) { return def.name == "stablehlo.get_dimension_size"; }
-
 std::optional<std::vector<SmallValue>> evaluate_small(const OpDef& def, const OpView& view,
                                                       std::span<const SmallValue> operands) {
-  const bool shapes_only = reads_shapes_only(def);
+  const bool shapes_only = def.reads_shapes_only;
   if ((!shapes_only && !std::all_of(view.operands.begin(), view.operands.end(), is_small)) ||
       !std::all_of(view.results.begin(), view.results.end(), is_small)) {
     return std::nullopt;
   }
   const Body body = body_of(def, view);
   if (const auto* math = std::get_if<ScalarMath>(&body)) return std::vector{pointwise(*math, view, operands)};
-  if (const auto* structural = std::get_if<Structural>(&body);
-      structural != nullptr && *structural == Structural::kConstant) {
+  if (role_of(body) == Structural::kConstant) {
     const auto* dense = ir::find(attributes_of(view), "value")->as<ir::DenseAttr>();
     return std::vector{constant(*dense)};
   }
   if (def.result_is_operand && view.operands.size() == view.results.size())
     return std::vector<SmallValue>(operands.begin(), operands.end());
   const auto* kernel = std::get_if<LocalKernel>(&body);
-  if (kernel == nullptr || kernel->prepare == nullptr || !view.regions.empty() || def.has_effect) return std::nullopt;
-  if (def.name == "stablehlo.rng") return std::nullopt;
+  if (kernel == nullptr || kernel->prepare == nullptr || !view.regions.empty() || def.has_effect || def.is_random)
+    return std::nullopt;
   return local(*kernel, view, operands);
 }
 

@@ -18,9 +18,6 @@ using SmallValue = std::shared_ptr<const std::vector<std::byte>>;
 /// Values of more elements are not followed.
 inline constexpr int64_t kMostSmallElements = 256;
 
-/// True for an op that looks at its operands' shapes alone: it can be evaluated though their values are not known.
-bool reads_shapes_only(const OpDef& def);
-
 /// Results of an op on known operands: pointwise ops, kernels of one shard without regions, constants. Types in `view`
 /// are static. Nothing where the op is of another kind or a tensor is too large. A shape assertion that does not hold
 /// throws invalid_argument.

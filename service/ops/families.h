@@ -49,5 +49,19 @@ std::span<const OpDef> fft_rows();
 std::span<const OpDef> linalg_rows();
 /// stablehlo.custom_call; what stands behind its targets is in custom_calls.h.
 std::span<const OpDef> custom_call_rows();
+/// chlo.top_k.
+std::span<const OpDef> top_k_rows();
+/// rng_bit_generator, rng.
+std::span<const OpDef> random_rows();
+/// broadcast, einsum, torch_index_select, ...: ops that other ops say.
+std::span<const OpDef> composed_rows();
+/// dynamic_reshape, dynamic_iota, ...: ops whose result shape is a value.
+std::span<const OpDef> dynamic_rows();
+/// chlo.broadcast_*: pointwise ops over shapes that NumPy would broadcast.
+std::span<const OpDef> chlo_broadcast_rows();
+/// chlo.constant_like, ragged_dot, scan, ...: what is left of CHLO.
+std::span<const OpDef> chlo_other_rows();
+/// send, recv.
+std::span<const OpDef> channel_rows();
 
 }  // namespace meshd::ops

@@ -22,6 +22,8 @@
 
 namespace meshd::ops {
 
+class Writer;
+
 /// What a row's functions are told about one op instance. Types are global or local, as the caller works.
 struct OpView {
   std::span<const ir::Type> operands;
@@ -30,9 +32,9 @@ struct OpView {
   std::span<const ir::Region> regions;
   const ir::Function* function = nullptr;  ///< whose value table the regions use
   const ir::Location* location = nullptr;
-  /// The instance in its function, and for each operand the op that defines it (null: an argument of a function or region). Only
-  /// rules look at them: a concatenation of slices and an update at constant places are cut in other ways. Who calls a rule fills
-  /// them; null and empty where only types are known.
+  /// The instance in its function, and for each operand the op that defines it (null: an argument of a function or
+  /// region). Only rules look at them: a concatenation of slices and an update at constant places are cut in other
+  /// ways. Who calls a rule fills them; null and empty where only types are known.
   const ir::Op* op = nullptr;
   std::span<const ir::Op* const> definitions = {};
 };
@@ -144,6 +146,12 @@ enum class Structural : uint8_t {
 struct Unsupported {};
 using Body = std::variant<Unsupported, ScalarMath, LocalKernel, GroupKernel, Structural>;
 
+/// The part that the stages themselves play for an op that is run so; nothing for the others.
+inline std::optional<Structural> role_of(const Body& body) {
+  const auto* role = std::get_if<Structural>(&body);
+  return role == nullptr ? std::nullopt : std::optional(*role);
+}
+
 /// What the verifier holds an op to before infer sees it.
 struct AttributeSpec {
   std::string_view name;
@@ -157,8 +165,9 @@ struct Signature {
   std::vector<AttributeSpec> attributes = {};  ///< inherent attributes; others in <{...}> are refused by name
 };
 
-/// How an op reads its operand in another way without computing: operand index[j] = start + step * result index[result_dim].
-/// broadcast_in_dim of 3 into 2x3 along 1: {{result_dim 1}}; of 1x3 into 2x3: {{-1}, {1}}; slice [2:8:3]: {{0, 2, 3}}.
+/// How an op reads its operand in another way without computing: operand index[j] = start + step * result
+/// index[result_dim]. broadcast_in_dim of 3 into 2x3 along 1: {{result_dim 1}}; of 1x3 into 2x3: {{-1}, {1}}; slice
+/// [2:8:3]: {{0, 2, 3}}.
 struct ReadMap {
   struct Dim {
     int result_dim = -1;  ///< -1: always `start`
@@ -169,13 +178,29 @@ struct ReadMap {
   bool same_bytes = false;  ///< the row-major bytes are the operand's (reshape)
 };
 
-/// What lets an op be part of a fused chain, beside a ScalarMath body. At most one is set; all are asked with local types.
+/// What lets an op be part of a fused chain, beside a ScalarMath body. At most one is set; all are asked with local
+/// types.
 struct Fuse {
-  ReadMap (*read)(const OpView&) = nullptr;                       ///< a way of reading operand 0
-  int64_t (*iota_dim)(const OpView&) = nullptr;                   ///< the result is the index of this dimension
-  std::pair<int, int> (*precision)(const OpView&) = nullptr;      ///< reduce_precision: exponent and mantissa bits
-  std::vector<int64_t> (*reduce_dims)(const OpView&) = nullptr;   ///< operands: inputs, then inits; regions[0] combines over these dims
+  ReadMap (*read)(const OpView&) = nullptr;                   ///< a way of reading operand 0
+  int64_t (*iota_dim)(const OpView&) = nullptr;               ///< the result is the index of this dimension
+  std::pair<int, int> (*precision)(const OpView&) = nullptr;  ///< reduce_precision: exponent and mantissa bits
+  std::vector<int64_t> (*reduce_dims)(const OpView&) =
+      nullptr;  ///< operands: inputs, then inits; regions[0] combines over these dims
 };
+
+/// Writes an op in other ops (writer.h) and returns the values that stand for its results; nothing when it cannot be
+/// said before a shape is known that depends on data: then the op is run as its row says. With global types.
+using ExpandFn = std::optional<std::vector<ir::ValueId>> (*)(const OpView&, Writer&);
+
+/// True where shards of `factor` alone could not compute shards of the result though its kind may be cut: windows that
+/// overlap, sums over windows. `view` is global.
+using KeepsWholeFn = bool (*)(const OpView& view, const sharding::FactorRule& rule, size_t factor);
+
+/// Attribute that `localize` adds where results are cut in ways of their own (the state and the bits of
+/// rng_bit_generator): each is then made by a step of its own.
+inline constexpr std::string_view kResultsApart = "meshd.results_apart";
+/// On such a step: the number of the result that it makes, its only one.
+inline constexpr std::string_view kOnlyResult = "meshd.only_result";
 
 /// One row. Aggregates with designated initialisers; see families for the one-line constructors.
 struct OpDef {
@@ -205,6 +230,15 @@ struct OpDef {
   ir::AttributeList (*localize)(const OpView& global, const OpView& local) = nullptr;
   /// How the plan may fuse it with its neighbours; nothing set: only as ScalarMath, or not at all.
   Fuse fuse = {};
+  /// How others say it (broadcast is a broadcast_in_dim, dynamic_reshape a reshape once its shape is known):
+  /// program/specialise.h asks before propagation, and the stages behind it meet only what they know. Null: as it is.
+  ExpandFn expand = nullptr;
+  /// Its results follow from its operands' shapes alone, whatever their elements (get_dimension_size).
+  bool reads_shapes_only = false;
+  /// No two runs give the same (rng): never worked out before the program runs.
+  bool is_random = false;
+  /// Which factors stay whole beside those whose kind says so. Null: none.
+  KeepsWholeFn keeps_whole = nullptr;
 };
 
 /// The row of this name, or null. Names are full ("stablehlo.add", "sdy.sharding_constraint", "func.call").

@@ -15,7 +15,7 @@
 #include "service/kernels/random_bits.h"
 #include "service/kernels/scalar_op.h"
 #include "service/ops/checks.h"
-#include "service/ops/expansions.h"
+#include "service/ops/families.h"
 #include "service/ops/rule_views.h"
 
 namespace meshd::ops {
@@ -261,7 +261,8 @@ std::vector<OpDef> make_rows() {
        .infer = infer_rng,
        .rule = rng_rule,
        .body = LocalKernel{prepare_rng},
-       .new_dims_may_be_cut = true});
+       .new_dims_may_be_cut = true,
+       .is_random = true});
   return rows;
 }
 

@@ -51,12 +51,12 @@ class RegionCompiler {
       registers_[op.results[0]] = emit_scalar(*math, view, program_, operands);
       return;
     }
-    const auto* structural = std::get_if<Structural>(&body);
-    if (structural != nullptr && *structural == Structural::kReturn) {
+    const std::optional<Structural> role = role_of(body);
+    if (role == Structural::kReturn) {
       program_.outputs = std::move(operands);
       return;
     }
-    if (structural != nullptr && *structural == Structural::kConstant) {
+    if (role == Structural::kConstant) {
       registers_[op.results[0]] = constant(op);
       return;
     }

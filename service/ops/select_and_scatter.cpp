@@ -7,7 +7,6 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/rule_views.h"
-#include "service/ops/whole_factors.h"
 #include "service/ops/windows.h"
 
 namespace meshd::ops {
@@ -100,6 +99,17 @@ PreparedKernel prepare_select_and_scatter(const OpView& local) {
   return kernel;
 }
 
+/// As many windows as elements do not make them independent.
+bool keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
+  const std::vector<kernels::WindowDim> dims = select_and_scatter_dims(view);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const std::vector<int>& factors = rule.operands[0][d];
+    const bool has = std::find(factors.begin(), factors.end(), static_cast<int>(factor)) != factors.end();
+    if (has && !dims[d].is_trivial()) return true;
+  }
+  return false;
+}
+
 std::vector<OpDef> make_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.select_and_scatter",
@@ -128,21 +138,12 @@ std::vector<OpDef> make_rows() {
                                                {"padding", false, "places before and behind the operand"}}},
                   .infer = infer_select_and_scatter,
                   .rule = select_and_scatter_rule,
-                  .body = LocalKernel{prepare_select_and_scatter}});
+                  .body = LocalKernel{prepare_select_and_scatter},
+                  .keeps_whole = keeps_whole});
   return rows;
 }
 
 }  // namespace
-
-bool select_and_scatter_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
-  const std::vector<kernels::WindowDim> dims = select_and_scatter_dims(view);
-  for (size_t d = 0; d < dims.size(); ++d) {
-    const std::vector<int>& factors = rule.operands[0][d];
-    const bool has = std::find(factors.begin(), factors.end(), static_cast<int>(factor)) != factors.end();
-    if (has && !dims[d].is_trivial()) return true;
-  }
-  return false;
-}
 
 std::span<const OpDef> select_and_scatter_rows() {
   static const std::vector<OpDef> kRows = make_rows();

@@ -222,7 +222,8 @@ std::vector<OpDef> make_rows() {
        .infer = infer_get_dimension_size,
        .rule = rule_get_dimension_size,
        .body = LocalKernel{prepare_get_dimension_size},
-       .localize = localize_get_dimension_size});
+       .localize = localize_get_dimension_size,
+       .reads_shapes_only = true});
   return rows;
 }
 

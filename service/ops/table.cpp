@@ -5,7 +5,6 @@
 #include "service/core/error.h"
 #include "service/ops/checks.h"
 #include "service/ops/custom_calls.h"
-#include "service/ops/expansions.h"
 #include "service/ops/families.h"
 
 namespace meshd::ops {
@@ -110,10 +109,7 @@ std::optional<sharding::FactorRule> rule_of(const OpDef& def, const OpView& view
     return rule->rule;
   }
   if (def.rule != nullptr) return def.rule(view);
-  if (const auto* structural = std::get_if<Structural>(&def.body);
-      structural != nullptr && *structural == Structural::kCustomCall) {
-    return custom_call_rule(view);
-  }
+  if (role_of(def.body) == Structural::kCustomCall) return custom_call_rule(view);
   return std::nullopt;
 }
 

@@ -11,7 +11,7 @@
 #include "service/kernels/top_k.h"
 #include "service/ops/checks.h"
 #include "service/ops/custom_call_rules.h"
-#include "service/ops/expansions.h"
+#include "service/ops/families.h"
 
 namespace meshd::ops {
 namespace {

@@ -1,5 +1,5 @@
 // Writing ops in place of another one. Internal to the stage that expands (program/specialise.h) and to the rows that
-// have an expansion. One thread.
+// expand. One thread.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "service/ops/expansions.h"
+#include "service/ops/op_def.h"
 
 namespace meshd::ops {
 

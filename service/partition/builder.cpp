@@ -161,8 +161,7 @@ ir::Region Builder::reducer(kernels::ScalarOp op, tensor::DType dtype) {
   for (const ops::OpDef& candidate : ops::all_ops()) {
     const auto* math = std::get_if<ops::ScalarMath>(&candidate.body);
     if (row == nullptr && math != nullptr && math->op == op && math->op_of == nullptr) row = &candidate;
-    const auto* structural = std::get_if<ops::Structural>(&candidate.body);
-    if (back == nullptr && structural != nullptr && *structural == ops::Structural::kReturn) back = &candidate;
+    if (back == nullptr && ops::role_of(candidate.body) == ops::Structural::kReturn) back = &candidate;
   }
   if (row == nullptr || back == nullptr) throw core::Error("internal", "no row for a reducer");
   const ir::Type scalar = ir::Type::of({dtype, {}});

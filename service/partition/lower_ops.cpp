@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <variant>
 
-#include "service/ops/expansions.h"
-#include "service/ops/whole_factors.h"
 #include "service/partition/factor_choice.h"
 #include "service/partition/identity.h"
 #include "service/partition/lowering.h"
@@ -94,7 +92,8 @@ std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& de
     const bool one_sided = in_operands ? !in_results : !def.new_dims_may_be_cut;
     uncut[f] = kind == sharding::FactorKind::kNeedReplication || kind == sharding::FactorKind::kPermutation ||
                (kind == sharding::FactorKind::kReduction && !may_reduce) ||
-               (kind == sharding::FactorKind::kPassThrough && one_sided) || ops::keeps_whole(def, view, rule, f);
+               (kind == sharding::FactorKind::kPassThrough && one_sided) ||
+               (def.keeps_whole != nullptr && def.keeps_whole(view, rule, f));
   }
   return uncut;
 }

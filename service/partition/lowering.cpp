@@ -107,8 +107,7 @@ LocalProgram Lowering::run() {
 
 void Lowering::lower_block(const ir::Region& region, const Scope& scope, std::vector<ir::ValueId>& returned) {
   for (const ir::Op& op : region.ops) {
-    const auto* structural = std::get_if<ops::Structural>(&ops::op(op.code).body);
-    if (structural != nullptr && *structural == ops::Structural::kReturn) {
+    if (ops::role_of(ops::op(op.code).body) == ops::Structural::kReturn) {
       returned = op.operands;
       return;
     }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "service/core/error.h"
-#include "service/ops/expansions.h"
 #include "service/program/inline_calls.h"
 #include "service/program/parse.h"
 #include "service/program/specialise.h"
@@ -67,7 +66,7 @@ void prepare(const ops::OpDef& def, const ops::OpView& view) {
 /// Whether the instance can be made ready to run; ops that others say are as ready as those.
 bool is_ready(const ops::OpDef& def, const Instance& instance) {
   try {
-    if (ops::expansion_of(def.name) == nullptr) {
+    if (def.expand == nullptr) {
       prepare(def, instance.view());
       return true;
     }
@@ -86,7 +85,7 @@ bool is_ready(const ops::OpDef& def, const Instance& instance) {
 }
 
 std::string_view how(const ops::OpDef& def) {
-  if (ops::expansion_of(def.name) != nullptr) return "composed";
+  if (def.expand != nullptr) return "composed";
   if (std::holds_alternative<ops::ScalarMath>(def.body)) return "pointwise";
   if (std::holds_alternative<ops::LocalKernel>(def.body)) return "kernel";
   if (std::holds_alternative<ops::GroupKernel>(def.body)) return "collective";

@@ -40,10 +40,7 @@ std::vector<ir::Type> leaves_of(const ir::Type& type) {
   return out;
 }
 
-std::optional<Structural> role_of(const ops::OpDef& def) {
-  const auto* structural = std::get_if<Structural>(&def.body);
-  return structural == nullptr ? std::nullopt : std::optional(*structural);
-}
+std::optional<Structural> role_of(const ops::OpDef& def) { return ops::role_of(def.body); }
 
 bool any_op(const ir::Region& region, const auto& wanted) {
   return std::any_of(region.ops.begin(), region.ops.end(), [&](const ir::Op& op) {
@@ -254,14 +251,12 @@ class Specialiser {
 
   /// Follows small values. True when the op is done with: an assertion that holds.
   bool fold(const ir::Op& op, const ops::OpDef& def) {
-    if (!is_dynamic_ && known_.empty() && ops::expansion_of(def.name) == nullptr &&
-        role_of(def) != Structural::kConstant)
-      return false;
+    if (!is_dynamic_ && known_.empty() && def.expand == nullptr && role_of(def) != Structural::kConstant) return false;
     std::vector<SmallValue> operands;
     for (const ValueId id : op.operands) {
       const auto found = known_.find(id);
       const bool is_known = found != known_.end();
-      if (!is_known && (!ops::reads_shapes_only(def) || is_dynamic(type(id)))) return false;
+      if (!is_known && (!def.reads_shapes_only || is_dynamic(type(id)))) return false;
       operands.push_back(is_known ? found->second : nullptr);
     }
     if (op.operands.empty() && role_of(def) != Structural::kConstant) return false;
@@ -282,7 +277,7 @@ class Specialiser {
   }
 
   bool expand(const ir::Op& op, const ops::OpDef& def, std::vector<ir::Op>& to) {
-    const ops::ExpandFn how = ops::expansion_of(def.name);
+    const ops::ExpandFn how = def.expand;
     if (how == nullptr) return false;
     const Types types = types_of(op);
     std::vector<ir::Op> made;
@@ -320,7 +315,7 @@ class Specialiser {
                "the shape of what '" + op.name + "' gives, " + ir::to_string(type(id)) +
                    ", does not follow from the shapes of the arguments");
     }
-    if (ops::expansion_of(def.name) != nullptr && std::holds_alternative<ops::Unsupported>(def.body)) {
+    if (def.expand != nullptr && std::holds_alternative<ops::Unsupported>(def.body)) {
       ir::fail("unsupported_op", op.location,
                "'" + op.name + "' is run only where its shape operands follow from the shapes of the arguments");
     }
@@ -340,7 +335,7 @@ bool has_more_than_plain_ops(const ir::Module& flat) {
   return any_op(flat.main().body,
                 [](const ir::Op& op) {
                   const ops::OpDef& def = ops::op(op.code);
-                  return ops::expansion_of(def.name) != nullptr || role_of(def) == Structural::kTuple ||
+                  return def.expand != nullptr || role_of(def) == Structural::kTuple ||
                          role_of(def) == Structural::kGetTupleElement;
                 }) ||
          std::any_of(flat.main().values.begin(), flat.main().values.end(),

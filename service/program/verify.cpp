@@ -12,11 +12,6 @@ namespace {
 
 using FunctionIndex = std::unordered_map<std::string_view, const ir::Function*>;
 
-bool is_structural(const ops::OpDef& def, ops::Structural kind) {
-  const auto* structural = std::get_if<ops::Structural>(&def.body);
-  return structural != nullptr && *structural == kind;
-}
-
 bool compatible(const ir::Type& a, const ir::Type& b) {
   if (a.kind != b.kind) return false;
   if (a.is_token()) return true;
@@ -116,7 +111,7 @@ class FunctionVerifier {
       ir::fail("invalid_program", where, "a region of " + owner + " is empty: it must end in a return");
     for (size_t i = 0; i < region.ops.size(); ++i) {
       const ir::Op& op = region.ops[i];
-      const bool is_return = is_structural(ops::op(op.code), ops::Structural::kReturn);
+      const bool is_return = ops::role_of(ops::op(op.code).body) == ops::Structural::kReturn;
       const bool is_last = i + 1 == region.ops.size();
       if (is_return && !is_last)
         ir::fail("invalid_program", op.location, "'" + op.name + "' must be the last op of its region");

@@ -5,6 +5,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
+#include "service/ops/op_def.h"
 #include "service/program/verify.h"
 #include "service/program/verify_sdy_collectives.h"
 
@@ -73,7 +74,7 @@ class ShardingVerifier {
         manual_computation(op);
         continue;
       }
-      if (op.name == "stablehlo.while") carry(op);
+      if (ops::role_of(ops::op(op.code).body) == ops::Structural::kWhile) carry(op);
       for (const ir::Region& nested : op.regions) this->region(nested, manual);
     }
   }

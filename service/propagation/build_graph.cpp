@@ -140,8 +140,8 @@ class Builder {
   }
 
   static NodeKind kind_of(const ops::OpDef& def) {
-    const auto* role = std::get_if<ops::Structural>(&def.body);
-    if (role == nullptr) return NodeKind::kOp;
+    const std::optional<ops::Structural> role = ops::role_of(def.body);
+    if (!role) return NodeKind::kOp;
     switch (*role) {
       case ops::Structural::kReturn:
         return NodeKind::kTerminator;

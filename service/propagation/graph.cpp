@@ -108,9 +108,7 @@ void Graph::sweep() {
 }
 
 std::optional<ops::Structural> role_of(const Node& node) {
-  if (node.def == nullptr) return std::nullopt;
-  const auto* role = std::get_if<ops::Structural>(&node.def->body);
-  return role ? std::optional(*role) : std::nullopt;
+  return node.def == nullptr ? std::nullopt : ops::role_of(node.def->body);
 }
 
 bool is_pure(const Graph& graph, int node_id) {
