@@ -1,6 +1,7 @@
 // Shardings in the older notation of GSPMD ("{devices=[2,1,4]<=[8] last_tile_dim_replicate}"): read, and said as Shardy
-// says them. Tile assignments name no axes, so one mesh is made up whose axes are fine enough for all shardings of a
-// program.
+// says them. Tile assignments name no axes, so meshes are made up whose axes are fine enough for the shardings of a
+// program: one where all of them cut the devices in ways that fit, else several.
+// Source of the notation: XLA, hlo_parser.cc (ParseSingleSharding) and xla_data.proto (OpSharding).
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,14 @@
 
 namespace meshd::program {
 
-enum class GspmdKind : uint8_t { kReplicated, kMaximal, kManual, kUnknown, kTiled };
+enum class GspmdKind : uint8_t { kReplicated, kMaximal, kManual, kUnknown, kUnreduced, kTiled };
 /// What the tile dimensions behind those of the tensor mean.
-enum class GspmdSubgroup : uint8_t { kReplicated, kManual };
+enum class GspmdSubgroup : uint8_t { kReplicated, kManual, kUnreduced };
 
-/// One sharding as written. A tiled one lays the devices 0..n-1, seen as `reshape`, transposed by `transpose`, over
-/// `tile`. Example: devices=[2,4]<=[4,2]T(1,0): tile {2,4}, reshape {4,2}, transpose {1,0}; dimension 0 is cut by the
-/// minor part of the devices.
+/// One sharding as written. A tiled one lays devices over `tile`, row-major: the devices 0..n-1 seen as `reshape` and
+/// transposed by `transpose`, or, where no transposition says their order, `devices`.
+/// Example: devices=[2,4]<=[4,2]T(1,0): tile {2,4}, reshape {4,2}, transpose {1,0}; dimension 0 is cut by the minor
+/// part of the devices. devices=[2,2]0,1,3,2: tile {2,2}, devices {0,1,3,2}, reshape and transpose empty.
 struct GspmdSharding {
   GspmdKind kind = GspmdKind::kReplicated;
   int64_t device = 0;                    ///< kMaximal
@@ -29,23 +31,36 @@ struct GspmdSharding {
   std::vector<GspmdSubgroup> subgroups;  ///< of the last tile dimensions
   std::vector<int64_t> reshape;
   std::vector<int> transpose;
+  std::vector<int64_t> devices;
   std::optional<int64_t> group;  ///< shard_as N, shard_like N
 
   [[nodiscard]] int64_t device_count() const;
+  friend bool operator==(const GspmdSharding&, const GspmdSharding&) = default;
 };
 
-/// Reads one sharding, or several in braces ("{{replicated}, {manual}}", for ops of several results).
-/// Throws Error invalid_spec saying what was expected, unsupported_attribute for lists of devices that are no
-/// transposed iota.
+/// Reads one sharding, or several in braces ("{{replicated}, {manual}}", for ops of several results; "{}" is none).
+/// Text with bytes that no text has is read as OpSharding's wire form, which older JAX printed; so is "", which is
+/// replicated there. Metadata is read over.
+/// Throws Error invalid_spec naming what was expected and both numbers, unsupported_attribute for what is right but
+/// cannot be said: lists of some of the devices, subgroups that are maximal, shardings that name axes.
 std::vector<GspmdSharding> parse_gspmd(std::string_view text);
 
 /// A mesh over `device_count` devices, axes _axis_0, _axis_1, ..., of which every sharding's tile dimensions are whole
-/// axes. Throws Error unsupported_attribute when the shardings cut the devices in ways that have no common axes.
+/// axes. Throws Error unsupported_attribute when the shardings cut the devices in ways that have no common axes, or lay
+/// them in orders that no transposition brings together.
 mesh::Mesh gspmd_mesh(std::span<const GspmdSharding> shardings, int64_t device_count);
 
-/// The sharding of a tensor of `rank` over `mesh` (made by gspmd_mesh for this sharding among others). Dimensions in
-/// `open_dims` (unspecified_dims) are open, others closed. Manual and replicated subgroups are left out. Not for
-/// kMaximal. Throws Error invalid_spec when the tile has not `rank` dimensions.
+/// Meshes over `device_count` devices, at least one, of which each sharding fits one. Lists of devices that are no
+/// transposed iota get meshes with their own device ids. Throws Error unsupported_attribute when a sharding has another
+/// number of devices, or more than 16 meshes are needed.
+std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, int64_t device_count);
+
+/// Whether the tile dimensions are whole axes of `mesh` (made by gspmd_meshes). True for what is not kTiled.
+bool fits(const GspmdSharding& sharding, const mesh::Mesh& mesh);
+
+/// The sharding of a tensor of `rank` over `mesh` (one that it fits). Dimensions in `open_dims` (unspecified_dims) are
+/// open, others closed. Manual and replicated subgroups are left out. Not for kMaximal. Throws Error invalid_spec when
+/// the tile has not `rank` dimensions.
 sharding::TensorSharding to_sdy_sharding(const GspmdSharding& sharding, std::string mesh_name, mesh::MeshRef mesh,
                                          int64_t rank, std::span<const int64_t> open_dims = {});
 

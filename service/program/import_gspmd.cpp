@@ -68,32 +68,58 @@ std::vector<int64_t> unspecified_dims(const ir::Op& op) {
 /// Rewrites one function in place.
 class FunctionImporter {
  public:
-  FunctionImporter(ir::Function& function, std::string mesh_name, mesh::MeshRef mesh, ir::Module& module)
-      : function_(function),
-        mesh_name_(std::move(mesh_name)),
-        mesh_(std::move(mesh)),
-        module_(module),
-        use_(function.values.size()) {
+  FunctionImporter(ir::Function& function, const std::vector<ir::NamedMesh>& meshes, ir::Module& module)
+      : function_(function), meshes_(meshes), module_(module), use_(function.values.size()) {
     std::iota(use_.begin(), use_.end(), 0);
   }
 
   void run() {
-    for (ir::Parameter& argument : function_.arguments) parameter(argument);
-    for (ir::Parameter& result : function_.results) parameter(result);
+    std::vector<ir::Op> groups;
+    for (size_t i = 0; i < function_.arguments.size(); ++i) {
+      const auto group = parameter(function_.arguments[i]);
+      if (group && i < function_.body.arguments.size())
+        groups.push_back(group_member(*group, function_.body.arguments[i], function_.arguments[i].location));
+    }
+    std::vector<std::pair<size_t, int64_t>> of_results;
+    for (size_t i = 0; i < function_.results.size(); ++i) {
+      if (const auto group = parameter(function_.results[i])) of_results.emplace_back(i, *group);
+    }
     region(function_.body);
+    std::vector<ir::Op>& ops = function_.body.ops;
+    ops.insert(ops.begin(), std::make_move_iterator(groups.begin()), std::make_move_iterator(groups.end()));
+    if (ops.empty()) return;
+    std::vector<ir::Op> members;
+    for (const auto& [result, group] : of_results) {
+      if (result < ops.back().operands.size())
+        members.push_back(group_member(group, ops.back().operands[result], function_.results[result].location));
+    }
+    ops.insert(ops.end() - 1, std::make_move_iterator(members.begin()), std::make_move_iterator(members.end()));
   }
 
  private:
-  void parameter(ir::Parameter& parameter) {
+  /// Reads the parameter's string; gives the sharding group it is a member of.
+  std::optional<int64_t> parameter(ir::Parameter& parameter) {
     const std::vector<GspmdSharding> strings = strings_of(parameter.attributes, parameter.location);
-    if (strings.empty() || parameter.sharding) return;
-    if (strings[0].kind == GspmdKind::kUnknown || strings[0].kind == GspmdKind::kManual) {
-      erase_string(parameter.attributes);
-      return;
+    if (strings.size() > 1) {
+      ir::fail("invalid_program", parameter.location,
+               "'mhlo.sharding' of one value has " + std::to_string(strings.size()) + " shardings, expected 1");
     }
-    parameter.sharding = sharding_of(strings[0], parameter.type, {}, parameter.location);
+    if (parameter.sharding) return std::nullopt;
     erase_string(parameter.attributes);
+    if (strings.empty()) return std::nullopt;
+    if (strings[0].kind == GspmdKind::kUnknown || strings[0].kind == GspmdKind::kManual) return strings[0].group;
+    parameter.sharding = sharding_of(strings[0], parameter.type, {}, parameter.location);
     parameter.attributes.emplace_back("sdy.sharding", ir::Attribute{ir::ShardingAttr{{*parameter.sharding}, false}});
+    return strings[0].group;
+  }
+
+  static ir::Op group_member(int64_t id, ir::ValueId value, const ir::Location& where) {
+    ir::Op out;
+    out.location = where;
+    set_op(out, "sdy.sharding_group");
+    out.operands = {value};
+    out.attributes.emplace_back("group_id", ir::Attribute{ir::IntegerAttr{id, "i64"}});
+    return out;
   }
 
   static void erase_string(ir::AttributeList& attributes) {
@@ -101,14 +127,25 @@ class FunctionImporter {
   }
 
   sharding::TensorSharding sharding_of(const GspmdSharding& string, const ir::Type& type,
-                                       std::span<const int64_t> open_dims, const ir::Location& where) {
+                                       std::span<const int64_t> open_dims, const ir::Location& where,
+                                       const ir::NamedMesh* mesh = nullptr) {
     if (string.kind == GspmdKind::kMaximal) return maximal(string.device, where);
+    if (mesh == nullptr) mesh = &mesh_of({&string, 1});
     try {
-      return to_sdy_sharding(string, mesh_name_, mesh_, type.is_tensor() ? type.rank() : 0, open_dims);
+      return to_sdy_sharding(string, mesh->name, mesh->mesh, type.is_tensor() ? type.rank() : 0, open_dims);
     } catch (const core::Error& error) {
       ir::fail(error.code() == core::ErrorCode("invalid_spec") ? core::ErrorCode("invalid_program") : error.code(),
                where, error.detail());
     }
+  }
+
+  /// The first mesh over which all these shardings can be said; the first of all where there is none.
+  const ir::NamedMesh& mesh_of(std::span<const GspmdSharding> strings) const {
+    for (const ir::NamedMesh& mesh : meshes_) {
+      if (std::all_of(strings.begin(), strings.end(), [&](const auto& string) { return fits(string, *mesh.mesh); }))
+        return mesh;
+    }
+    return meshes_[0];
   }
 
   sharding::TensorSharding maximal(int64_t device, const ir::Location& where) {
@@ -205,8 +242,10 @@ class FunctionImporter {
       manual_call(op, manual_calls_.at(op.results[0]), out);
     } else {
       const std::vector<GspmdSharding> strings = strings_of(op.attributes, op.location);
-      if (!strings.empty()) result_shardings(op, strings);
+      std::vector<ir::Op> groups;
+      if (!strings.empty()) groups = result_shardings(op, strings);
       out.push_back(std::move(op));
+      out.insert(out.end(), std::make_move_iterator(groups.begin()), std::make_move_iterator(groups.end()));
     }
   }
 
@@ -225,14 +264,7 @@ class FunctionImporter {
     const ir::ValueId operand = op.operands[0];
     const ir::ValueId result = op.results[0];
     annotated_[result] = string;
-    if (string.group) {
-      ir::Op group;
-      group.location = op.location;
-      set_op(group, "sdy.sharding_group");
-      group.operands = {operand};
-      group.attributes.emplace_back("group_id", ir::Attribute{ir::IntegerAttr{*string.group, "i64"}});
-      out.push_back(std::move(group));
-    }
+    if (string.group) out.push_back(group_member(*string.group, operand, op.location));
     if (string.kind == GspmdKind::kUnknown || string.kind == GspmdKind::kManual) {
       use_[static_cast<size_t>(result)] = operand;
       return;
@@ -255,10 +287,13 @@ class FunctionImporter {
     out.push_back(std::move(constraint));
   }
 
-  void result_shardings(ir::Op& op, const std::vector<GspmdSharding>& strings) {
+  /// Gives the op's results their shardings, and back the groups they are members of.
+  std::vector<ir::Op> result_shardings(ir::Op& op, const std::vector<GspmdSharding>& strings) {
+    std::vector<ir::Op> groups;
     ir::ShardingAttr shardings;
     shardings.per_value = true;
     const size_t count = std::max<size_t>(op.results.size(), 1);
+    size_t silent = 0;  // shardings that say nothing
     if (strings.size() != 1 && strings.size() != count) {
       ir::fail("invalid_program", op.location,
                "'mhlo.sharding' of '" + op.name + "' has " + std::to_string(strings.size()) + " shardings for " +
@@ -267,17 +302,43 @@ class FunctionImporter {
     erase_string(op.attributes);
     for (size_t i = 0; i < count; ++i) {
       const GspmdSharding& string = strings.size() == 1 ? strings[0] : strings[i];
-      if (string.kind == GspmdKind::kManual || string.kind == GspmdKind::kUnknown) return;
+      if (string.group && !op.results.empty())
+        groups.push_back(group_member(*string.group, op.results[i], op.location));
       const ir::Type type = op.results.empty() ? ir::Type::token() : function_.type_of(op.results[i]);
-      shardings.shardings.push_back(sharding_of(string, type, {}, op.location));
+      const bool says_nothing = string.kind == GspmdKind::kManual || string.kind == GspmdKind::kUnknown;
+      silent += says_nothing ? 1 : 0;
+      shardings.shardings.push_back(says_nothing ? open(type) : sharding_of(string, type, {}, op.location));
     }
-    op.attributes.emplace_back("sdy.sharding", ir::Attribute{std::move(shardings)});
+    if (silent < count) op.attributes.emplace_back("sdy.sharding", ir::Attribute{std::move(shardings)});
+    return groups;
+  }
+
+  sharding::TensorSharding open(const ir::Type& type) const {
+    return sharding::fully_open(meshes_[0].name, meshes_[0].mesh, type.is_tensor() ? type.rank() : 0);
   }
 
   /// The sharding with which a value enters or leaves: free axes closed, as the annotation says.
-  sharding::TensorSharding border(const GspmdSharding& string, const ir::Type& type, const ir::Op& op) {
+  sharding::TensorSharding border(const GspmdSharding& string, const ir::Type& type, const ir::Op& op,
+                                  const ir::NamedMesh& mesh) {
     if (string.kind == GspmdKind::kManual || string.kind == GspmdKind::kMaximal) unsupported_manual(op);
-    return sharding_of(string, type, unspecified_dims(op), op.location);
+    if (!fits(string, *mesh.mesh)) unsupported_manual(op);
+    return sharding_of(string, type, unspecified_dims(op), op.location, &mesh);
+  }
+
+  /// What is said where values enter and leave the manual computation around `call`.
+  std::vector<GspmdSharding> border_strings(const ir::Op& call, const ManualCall& around) const {
+    std::vector<GspmdSharding> out;
+    for (const ir::ValueId operand : call.operands) {
+      const auto entry = entered_.find(operand);
+      if (entry != entered_.end()) out.push_back(entry->second.sharding);
+    }
+    for (const auto* edges : {&around.inputs, &around.outputs}) {
+      for (const ir::Op* edge : *edges) {
+        if (edge == nullptr) continue;
+        for (GspmdSharding& string : strings_of(edge->attributes, edge->location)) out.push_back(std::move(string));
+      }
+    }
+    return out;
   }
 
   void manual_call(ir::Op& call, const ManualCall& around, std::vector<ir::Op>& out) {
@@ -288,17 +349,19 @@ class FunctionImporter {
     ir::ShardingAttr in;
     ir::ShardingAttr leaving;
     in.per_value = leaving.per_value = true;
+    ir::Op inner = std::move(call);
+    const ir::NamedMesh& mesh = mesh_of(border_strings(inner, around));
     std::set<std::string> axes;
     const auto add_axes = [&](const ir::Op& edge) {
       for (const GspmdSharding& string : strings_of(edge.attributes, edge.location)) {
-        for (std::string& axis : gspmd_manual_axes(string, *mesh_)) axes.insert(std::move(axis));
+        if (!fits(string, *mesh.mesh)) unsupported_manual(edge);
+        for (std::string& axis : gspmd_manual_axes(string, *mesh.mesh)) axes.insert(std::move(axis));
       }
     };
-    ir::Op inner = std::move(call);
     for (size_t i = 0; i < inner.operands.size(); ++i) {
       if (i >= around.inputs.size() || around.inputs[i] == nullptr) unsupported_manual(inner);
       const auto& [global, annotated] = entered_.at(inner.operands[i]);
-      in.shardings.push_back(border(annotated, function_.type_of(global), *around.inputs[i]));
+      in.shardings.push_back(border(annotated, function_.type_of(global), *around.inputs[i], mesh));
       add_axes(*around.inputs[i]);
       manual.operands.push_back(global);
       const ir::ValueId local = fresh(function_.type_of(inner.operands[i]));
@@ -315,13 +378,13 @@ class FunctionImporter {
       const ir::Type global = function_.type_of(leave->results[0]);
       const std::vector<GspmdSharding> strings = strings_of(leave->attributes, leave->location);
       if (strings.size() != 1) unsupported_manual(*leave);
-      leaving.shardings.push_back(border(strings[0], global, *leave));
+      leaving.shardings.push_back(border(strings[0], global, *leave, mesh));
       manual.results.push_back(fresh(global));
       left_[leave->results[0]] = manual.results.back();
       terminator.operands.push_back(inner.results[i]);
     }
     ir::ArrayAttr names;
-    for (const mesh::Axis& axis : mesh_->axes) {
+    for (const mesh::Axis& axis : mesh.mesh->axes) {
       if (axes.count(axis.name) != 0) names.values.push_back({ir::StringAttr{axis.name}});
     }
     manual.attributes.emplace_back("in_shardings", ir::Attribute{std::move(in)});
@@ -340,8 +403,7 @@ class FunctionImporter {
   }
 
   ir::Function& function_;
-  std::string mesh_name_;
-  mesh::MeshRef mesh_;
+  const std::vector<ir::NamedMesh>& meshes_;  ///< those made for the strings, at least one
   ir::Module& module_;
   std::vector<ir::ValueId> use_;  ///< what stands for each value of the text
   std::unordered_map<ir::ValueId, ManualCall> manual_calls_;
@@ -383,18 +445,20 @@ ir::Module import_gspmd(ir::Module module) {
     }
     each_op(function.body, [&](const ir::Op& op) { add(op.attributes, op.location); });
   }
-  std::string name = "mesh";
-  for (int i = 0; module.find_mesh(name) != nullptr; ++i) name = "mesh_" + std::to_string(i);
-  mesh::MeshRef mesh;
+  std::vector<ir::NamedMesh> meshes;
   try {
-    mesh = std::make_shared<const mesh::Mesh>(
-        gspmd_mesh(all, all.empty() ? std::max<int64_t>(module.num_partitions, 1) : all[0].device_count()));
+    const int64_t count = all.empty() ? std::max<int64_t>(module.num_partitions, 1) : all[0].device_count();
+    for (mesh::Mesh& mesh : gspmd_meshes(all, count)) {
+      std::string name = "mesh";
+      for (int i = 0; module.find_mesh(name) != nullptr; ++i) name = "mesh_" + std::to_string(i);
+      meshes.push_back({name, std::make_shared<const mesh::Mesh>(std::move(mesh)), {}});
+      module.meshes.push_back(meshes.back());
+    }
   } catch (const core::Error& error) {
     ir::fail(error.code(), first, error.detail());
   }
-  module.meshes.push_back({name, mesh, {}});
   for (ir::Function& function : module.functions) {
-    FunctionImporter(function, name, mesh, module).run();
+    FunctionImporter(function, meshes, module).run();
     // A local value that somebody outside of the manual computation uses.
     if (const ir::Op* op = first_undefined_use(function)) unsupported_manual(*op);
   }
