@@ -45,6 +45,9 @@ struct GspmdSharding {
 /// cannot be said: lists of some of the devices, subgroups that are maximal, shardings that name axes.
 std::vector<GspmdSharding> parse_gspmd(std::string_view text);
 
+/// The text that parse_gspmd reads as this one.
+std::string to_text(const GspmdSharding& sharding);
+
 /// A mesh over `device_count` devices, axes _axis_0, _axis_1, ..., of which every sharding's tile dimensions are whole
 /// axes. Throws Error unsupported_attribute when the shardings cut the devices in ways that have no common axes, or lay
 /// them in orders that no transposition brings together.

@@ -309,6 +309,16 @@ std::string quoted_gspmd(std::string_view text) {
          "\"";
 }
 
+std::string in_brackets(const std::vector<int64_t>& numbers) {
+  constexpr size_t kShown = 16;
+  std::string out = "[";
+  for (size_t i = 0; i < std::min(numbers.size(), kShown); ++i) {
+    if (i > 0) out += ',';
+    out += std::to_string(numbers[i]);
+  }
+  return out + (numbers.size() > kShown ? ",...]" : "]");
+}
+
 std::vector<GspmdWords> read_gspmd_text(std::string_view text) { return Reader(text).all(); }
 
 std::vector<GspmdWords> read_gspmd_bytes(std::string_view bytes) { return op_sharding(Bytes(bytes, 0), false); }

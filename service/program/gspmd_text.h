@@ -32,5 +32,7 @@ std::vector<GspmdWords> read_gspmd_bytes(std::string_view bytes);
 
 /// The text, cut short, as messages name it.
 std::string quoted_gspmd(std::string_view text);
+/// "[2,4]", cut short, for messages.
+std::string in_brackets(const std::vector<int64_t>& numbers);
 
 }  // namespace meshd::program
