@@ -147,6 +147,7 @@ class Parser {
   void pretty_compare(OpDraft& draft);
   void pretty_slice(OpDraft& draft);
   void pretty_get_tuple_element(OpDraft& draft);
+  void pretty_trace(OpDraft& draft);
   void pretty_convolution(OpDraft& draft);
   void pretty_top_k(OpDraft& draft);
   void pretty_composite(OpDraft& draft);

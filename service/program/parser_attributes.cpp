@@ -170,7 +170,8 @@ ir::Attribute Parser::type_attribute() {
     out.results = result_types();
     return {std::move(out)};
   }
-  if (at("tensor") || at("tuple") || token_.text == "!stablehlo.token") return {ir::TypeAttr{{}, {type()}, false}};
+  if (at("tensor") || at("tuple") || token_.text == "!stablehlo.token" || token_.text == "!mhlo.token")
+    return {ir::TypeAttr{{}, {type()}, false}};
   // A scalar or foreign type says nothing that a stage would read: its word is kept.
   const char* begin = token_.text.data();
   std::string_view text = token_.text;

@@ -1,5 +1,7 @@
 // Attributes of dialects: #stablehlo.gather<...>, #stablehlo<comparison_direction LT>, aliases, and those nobody here
 // reads.
+#include <algorithm>
+
 #include "service/program/parser.h"
 
 namespace meshd::program {
@@ -28,6 +30,20 @@ constexpr ConvolutionNames kConvolutionGroups[] = {
     {'b', "output_batch_dimension", 'f', "output_feature_dimension", "output_spatial_dimensions"},
 };
 
+/// Attributes that texts before 2023 name by the dialect that StableHLO came from: #mhlo.dot<...>,
+/// #mhlo<comparison_direction LT>. Others of that dialect are nobody's here.
+std::string today(std::string_view name) {
+  constexpr std::string_view kSame[] = {"mhlo",
+                                        "mhlo.dot",
+                                        "mhlo.gather",
+                                        "mhlo.conv",
+                                        "mhlo.channel_handle",
+                                        "mhlo.scatter",
+                                        "mhlo.output_operand_alias"};
+  if (std::find(std::begin(kSame), std::end(kSame), name) == std::end(kSame)) return std::string(name);
+  return "stablehlo" + std::string(name.substr(4));
+}
+
 }  // namespace
 
 ir::Attribute Parser::expand_alias(const Token& use) {
@@ -47,18 +63,18 @@ ir::Attribute Parser::expand_alias(const Token& use) {
 
 ir::Attribute Parser::hash_attribute() {
   const Token start = take();
-  const std::string_view name = start.text.substr(1);
+  const std::string name = today(start.text.substr(1));
   const size_t dot = name.find('.');
-  const std::string_view dialect = name.substr(0, dot);
-  if (dot == std::string_view::npos && !at('<')) return expand_alias(start);
-  if (dialect == "sdy") return sdy_attribute(std::string(name));
+  const std::string dialect = name.substr(0, dot);
+  if (dot == std::string::npos && !at('<')) return expand_alias(start);
+  if (dialect == "sdy") return sdy_attribute(name);
   if (!is_read(dialect)) {
     std::string text(start.text);
     if (at('<')) text += skip_balanced();
     return {ir::OpaqueAttr{std::move(text)}};
   }
-  if (dot == std::string_view::npos) return enum_attribute(std::string(dialect));
-  return struct_attribute(std::string(name));
+  if (dot == std::string::npos) return enum_attribute(dialect);
+  return struct_attribute(name);
 }
 
 ir::Attribute Parser::enum_attribute(const std::string& dialect) {

@@ -39,6 +39,14 @@ void refuse_doubles(const ir::Op& op) {
            "attribute '" + std::string(*twice) + "' of '" + op.name + "' is given twice");
 }
 
+/// Texts before 2023 name ops of StableHLO by the dialect it came from.
+const ops::OpDef* find_op(std::string_view name) {
+  const ops::OpDef* def = ops::find_op(name);
+  constexpr std::string_view kOld = "mhlo.";
+  if (def != nullptr || name.substr(0, kOld.size()) != kOld) return def;
+  return ops::find_op("stablehlo." + std::string(name.substr(kOld.size())));
+}
+
 /// Words that stand for ops of the function dialect without their prefix.
 std::string full_name(std::string_view name) {
   if (name == "call" || name == "return" || name == "constant") return "func." + std::string(name);
@@ -48,10 +56,10 @@ std::string full_name(std::string_view name) {
 }  // namespace
 
 void Parser::set_op(OpDraft& draft, const Token& where, std::string name) {
-  draft.def = ops::find_op(name);
+  draft.def = find_op(name);
   if (draft.def == nullptr) fail("unsupported_op", where, "op '" + name + "' is not supported");
   draft.op.code = ops::code_of(*draft.def);
-  draft.op.name = std::move(name);
+  draft.op.name = std::string(draft.def->name);
 }
 
 void Parser::op() {

@@ -111,6 +111,7 @@ void Parser::pretty_op(OpDraft& draft) {
       {"stablehlo.compare", &Parser::pretty_compare},
       {"stablehlo.slice", &Parser::pretty_slice},
       {"stablehlo.get_tuple_element", &Parser::pretty_get_tuple_element},
+      {"stablehlo.trace", &Parser::pretty_trace},
       {"stablehlo.convolution", &Parser::pretty_convolution},
       {"stablehlo.dynamic_conv", &Parser::pretty_convolution},
       {"chlo.scan", &Parser::pretty_scan},
@@ -146,7 +147,10 @@ void Parser::fields_op(OpDraft& draft, const PrettyForm* form) {
   ir::Op& op = draft.op;
   // optimization_barrier prints its attributes first; a composite's name is among them already.
   for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
-  if (accept('(')) expect(')', "in an op without operands");
+  if (accept('(')) {
+    expect(')', "in an op without operands");
+    if (!at(':')) return;  // nor results
+  }
   while (!at(':') && !at('{') && !token_.is(TokenKind::kEnd)) {
     if (token_.is(TokenKind::kValue)) {
       op.operands.push_back(value_use());

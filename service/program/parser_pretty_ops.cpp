@@ -107,6 +107,15 @@ void Parser::pretty_get_tuple_element(OpDraft& draft) {
   types_behind_colon(draft);
 }
 
+void Parser::pretty_trace(OpDraft& draft) {
+  draft.op.operands.push_back(value_use());
+  expect(',', "behind the operand of 'stablehlo.trace'");
+  draft.op.attributes.emplace_back("tag", ir::Attribute{ir::StringAttr{unescape(expect(TokenKind::kString, "a tag"))}});
+  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
+  expect(':', "before the type of an op");
+  check_operands(draft, {type()});
+}
+
 void Parser::pretty_top_k(OpDraft& draft) {
   expect('(', "behind 'chlo.top_k'");
   draft.op.operands.push_back(value_use());

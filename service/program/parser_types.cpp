@@ -41,7 +41,7 @@ ir::Type Parser::type() {
     out.kind = ir::TypeKind::kTuple;
     list('<', '>', "in a tuple type", [&] { out.elements.push_back(type()); });
   } else if (token_.is(TokenKind::kBang)) {
-    if (token_.text != "!stablehlo.token")
+    if (token_.text != "!stablehlo.token" && token_.text != "!mhlo.token")
       fail("unsupported_type", token_, "type " + describe(token_) + " is not supported");
     advance();
     out = ir::Type::token();

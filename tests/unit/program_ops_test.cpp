@@ -97,6 +97,39 @@ module {
   EXPECT_EQ(main.body.ops[2].operands[1], main.body.ops[0].results[0]) << "%x is %x#0";
 }
 
+TEST(PrettyForms, a_barrier_around_nothing_and_a_trace) {
+  const ir::ModuleRef module = parse_stablehlo(R"(func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+    stablehlo.optimization_barrier()
+    %0:2 = stablehlo.optimization_barrier %a, %a : tensor<2xf32>, tensor<2xf32>
+    stablehlo.trace %a, "here" : tensor<2xf32>
+    return %0#0 : tensor<2xf32>
+  })");
+  EXPECT_TRUE(module->main().body.ops[0].results.empty());
+  EXPECT_EQ(ir::string_or(module->main().body.ops[2].attributes, "tag", ""), "here");
+  expect_round_trip(print_generic(*module));
+}
+
+/// Before 2023 the same ops were those of the dialect mhlo.
+TEST(PrettyForms, names_of_the_older_dialect) {
+  const ir::ModuleRef module = parse_stablehlo(R"(module @jit_f {
+    func.func public @main(%a: tensor<4xf32>, %t: !mhlo.token) -> tensor<f32> {
+      %0 = mhlo.constant dense<0.000000e+00> : tensor<f32>
+      %1 = mhlo.reduce(%a init: %0) applies mhlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+      %2 = "mhlo.compare"(%1, %1) {comparison_direction = #mhlo<comparison_direction LT>} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %3 = "mhlo.dot_general"(%a, %a) {dot_dimension_numbers = #mhlo.dot<lhs_contracting_dimensions = [0], rhs_contracting_dimensions = [0]>, precision_config = [#mhlo<precision DEFAULT>, #mhlo<precision DEFAULT>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+      %4 = "mhlo.select"(%2, %1, %3) : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+      return %4 : tensor<f32>
+    }
+  })");
+  EXPECT_EQ(module->main().body.ops[1].name, "stablehlo.reduce");
+  EXPECT_EQ(module->main().body.ops[1].regions[0].ops[0].name, "stablehlo.add");
+  expect_round_trip(print_generic(*module));
+  EXPECT_NE(refusal("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { %0 = mhlo.unheard %a : tensor<4xf32> return "
+                    "%0 : tensor<4xf32> }")
+                .find("'mhlo.unheard' is not supported"),
+            std::string::npos);
+}
+
 TEST(PrettyForms, custom_calls) {
   const ir::Op op = first_op("%a: tensor<2xf32>", "", R"(
     stablehlo.custom_call @"some\22body"(%a) {api_version = 4 : i32, has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}} : (tensor<2xf32>) -> ()
