@@ -100,6 +100,10 @@ class FunctionImporter {
   /// Reads the parameter's string; gives the sharding group it is a member of.
   std::optional<int64_t> parameter(ir::Parameter& parameter) {
     const std::vector<GspmdSharding> strings = strings_of(parameter.attributes, parameter.location);
+    if (parameter.type.kind == ir::TypeKind::kTuple) {  // of a function that is not @main: its call is inlined
+      erase_string(parameter.attributes);
+      return std::nullopt;
+    }
     if (strings.size() > 1) {
       ir::fail("invalid_program", parameter.location,
                "'mhlo.sharding' of one value has " + std::to_string(strings.size()) + " shardings, expected 1");
@@ -294,6 +298,11 @@ class FunctionImporter {
     shardings.per_value = true;
     const size_t count = std::max<size_t>(op.results.size(), 1);
     size_t silent = 0;  // shardings that say nothing
+    if (std::any_of(op.results.begin(), op.results.end(),
+                    [&](ir::ValueId id) { return function_.type_of(id).kind == ir::TypeKind::kTuple; })) {
+      erase_string(op.attributes);  // tuples are taken apart behind
+      return groups;
+    }
     if (strings.size() != 1 && strings.size() != count) {
       ir::fail("invalid_program", op.location,
                "'mhlo.sharding' of '" + op.name + "' has " + std::to_string(strings.size()) + " shardings for " +

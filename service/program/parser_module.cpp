@@ -5,6 +5,7 @@
 #include "service/program/import_gspmd.h"
 #include "service/program/parse.h"
 #include "service/program/parser.h"
+#include "service/program/unpack_tuples.h"
 #include "service/program/verify.h"
 
 namespace meshd::program {
@@ -257,6 +258,7 @@ ir::Module parse_unverified(std::string_view text) { return Parser(text).parse()
 
 ir::ModuleRef parse_stablehlo(std::string_view text) {
   auto module = std::make_shared<ir::Module>(parse_unverified(text));
+  *module = unpack_tuples(std::move(*module));
   if (uses_gspmd(*module)) *module = import_gspmd(std::move(*module));
   verify(*module);
   return module;

@@ -174,6 +174,23 @@ NETWORK = """func.func @main(%x: tensor<8x16xf32>, %w: tensor<16x32xf32> {jax.bu
 }"""
 
 
+def tuples_are_given_flat(s):
+    """What @main takes and gives as tuples are its values from left to right; so does the registered program list them."""
+    text = """func.func @main(%a: tuple<tensor<2xi32>, tuple<tensor<3xi32>>>, %b: tensor<i32>) -> (tuple<tensor<3xi32>, tensor<2xi32>>, tensor<i32>) {
+  %0 = stablehlo.get_tuple_element %a[0] : (tuple<tensor<2xi32>, tuple<tensor<3xi32>>>) -> tensor<2xi32>
+  %1 = stablehlo.get_tuple_element %a[1] : (tuple<tensor<2xi32>, tuple<tensor<3xi32>>>) -> tuple<tensor<3xi32>>
+  %2 = stablehlo.get_tuple_element %1[0] : (tuple<tensor<3xi32>>) -> tensor<3xi32>
+  %3 = stablehlo.tuple %2, %0 : tuple<tensor<3xi32>, tensor<2xi32>>
+  return %3, %b : tuple<tensor<3xi32>, tensor<2xi32>>, tensor<i32>
+}"""
+    answer = ok(s.ask("POST", "/v1/run", {"program": {"format": "stablehlo", "text": text}, "arguments": [[1, 2], [3, 4, 5], 6]}), 200)
+    assert [result["data"] for result in answer["results"]] == [[3, 4, 5], [1, 2], 6], answer
+    program = ok(s.ask("POST", "/v1/programs", {"format": "stablehlo", "text": text}), 201)
+    assert [argument["shape"] for argument in program["arguments"]] == [[2], [3], []], program
+    wrong = ok(s.ask("POST", "/v1/run", {"program": {"format": "stablehlo", "text": text}, "arguments": [[[1, 2], [[3, 4, 5]]], 6]}), 422)
+    assert "3" in wrong["detail"] and "2" in wrong["detail"], wrong
+
+
 def programs_are_explained_before_they_run(s):
     at = "/v1/programs/" + ok(s.ask("POST", "/v1/programs", NETWORK, TEXT), 201)["id"]
     placed = {"mesh": {"axes": [{"name": "x", "size": 4}, {"name": "y", "size": 2}]}, "in_shardings": [{"spec": [["x"], []]}, {"spec": [[], ["y"]]}]}
@@ -363,7 +380,7 @@ def restart_keeps_what_was_acknowledged(s):
 
 
 STORIES = [meshes_are_interned, wrong_meshes_say_everything_at_once, arrays_lie_as_their_spec_says, uneven_and_empty_arrays, wrong_uploads_are_named,
-           runs_are_sharded_and_right, donation_is_once, programs_are_read_when_stored, programs_are_explained_before_they_run,
+           runs_are_sharded_and_right, donation_is_once, programs_are_read_when_stored, tuples_are_given_flat, programs_are_explained_before_they_run,
            explaining_thousands_of_devices_takes_no_time, what_is_not_run_is_explained_all_the_same, the_program_of_a_device_runs_again, cheaper_shardings_are_suggested_and_can_be_used, requests_name_every_mistake, sessions_keep_their_order,
            jobs_can_be_watched_cancelled_and_timed_out, keys_make_requests_happen_once, principals_do_not_see_each_other, health_is_told,
            shutdown_ends_with_a_job_that_does_not, restart_keeps_what_was_acknowledged]
