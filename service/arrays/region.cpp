@@ -34,11 +34,13 @@ int64_t run_length(const sharding::Layout& layout, std::span<const Slice> slices
                    std::span<const int64_t> region_index) {
   int64_t run = 1;
   for (size_t d = index.size(); d-- > 0;) {
-    if (slices[d].step != 1 && slices[d].count() > 1) break;
+    const int64_t count = slices[d].count();
+    if (slices[d].step != 1 && count > 1) break;
     const int64_t part = index[d] / layout.shard_dims[d];
-    const int64_t end = std::min({(part + 1) * layout.shard_dims[d], layout.global_dims[d], slices[d].stop});
-    run *= end - index[d];
-    const bool whole = slices[d].start == 0 && slices[d].stop == layout.global_dims[d] && layout.part_counts[d] == 1;
+    // The stop of a single element with a step may lie behind it.
+    const int64_t stop = count == 1 ? index[d] + 1 : slices[d].stop;
+    run *= std::min({(part + 1) * layout.shard_dims[d], layout.global_dims[d], stop}) - index[d];
+    const bool whole = count == layout.global_dims[d] && layout.part_counts[d] == 1;
     if (!whole || region_index[d] != 0) break;
   }
   return run;
