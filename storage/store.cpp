@@ -37,10 +37,18 @@ StoreHealth Store::health() const { return {catalog_->writable(), files_.free_by
 
 int64_t Store::collect_garbage() {
   const std::lock_guard<std::mutex> held(removal_);
-  const std::vector<std::string> names = catalog_->take_dropped_blobs();
+  std::vector<std::string> names = catalog_->take_dropped_blobs();
+  abandoned_.with([&](std::vector<std::string>& more) {
+    names.insert(names.end(), more.begin(), more.end());
+    more.clear();
+  });
   return blobs_->remove_unnamed(names, [&](const std::string& name) {
     return catalog_->read([&](Reader& reader) { return reader.names_blob(name); });
   });
+}
+
+void Store::abandon(std::vector<std::string> blobs) {
+  abandoned_.with([&](std::vector<std::string>& names) { names.insert(names.end(), blobs.begin(), blobs.end()); });
 }
 
 void Store::backup_to(const std::string& folder) {

@@ -6,8 +6,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "service/core/clock.h"
+#include "service/core/locked.h"
 #include "storage/blob_store.h"
 #include "storage/catalog.h"
 #include "storage/database.h"
@@ -47,12 +49,15 @@ class Store {
   /// Removes files that rows stopped naming since the last call. Call it now and then from one background thread.
   /// Returns how many files went.
   int64_t collect_garbage();
+  /// Blobs of a write that came to nothing: the next collect_garbage() removes those that no row names.
+  void abandon(std::vector<std::string> blobs);
   /// A copy of everything that is committed now, into a new folder that a Store can open. Blobs are hard links where
   /// the file system allows it, else copies. Work goes on meanwhile.
   void backup_to(const std::string& folder);
 
  private:
   FileSystem& files_;
+  core::Locked<std::vector<std::string>> abandoned_;
   std::mutex removal_;  ///< held while files are removed or must not be; taken before any other lock
   std::string folder_;
   std::unique_ptr<FileLock> lock_;

@@ -34,8 +34,11 @@ std::string array_document(arrays::Array& array) {
 }
 
 std::string array_etag(arrays::Array& array) {
-  return "\"" + array.info().id + "." +
-         std::to_string(array.state().with([](const arrays::Array::State& s) { return s.version; })) + "\"";
+  return array_etag(array.info().id, array.state().with([](const arrays::Array::State& s) { return s.version; }));
+}
+
+std::string array_etag(std::string_view id, int64_t version) {
+  return "\"" + std::string(id) + "." + std::to_string(version) + "\"";
 }
 
 }  // namespace meshd::api

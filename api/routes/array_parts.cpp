@@ -4,8 +4,8 @@
 #include "api/codecs/array_document.h"
 #include "api/codecs/json.h"
 #include "api/codecs/mesh_codec.h"
-#include "api/codecs/npy.h"
 #include "api/codecs/value.h"
+#include "api/routes/array_intake.h"
 #include "api/routes/array_parts.h"
 #include "api/routes/routes.h"
 #include "service/arrays/assembly.h"
@@ -114,35 +114,6 @@ Response assemble(Request& request, Services& services) {
       .with("Location", "/v1/arrays/" + array->info().id);
 }
 
-// One dense value of a body: JSON, .npy, or raw bytes of the type that is expected.
-DenseValue read_dense(Request& request, const tensor::TensorType& expected) {
-  const std::string type(request.headers.get("Content-Type").value_or("application/octet-stream"));
-  const std::string_view media = std::string_view(type).substr(0, type.find(';'));
-  BodyReader& body = request.body();
-  if (media == "application/json") {
-    core::Diagnostics wrong;
-    auto value =
-        read_value(Json::parse(body.read_all(body_limit(BodyPolicy::kInline)), kPartLimits), &expected, "", wrong);
-    wrong.throw_if_any("invalid_array");
-    return std::move(*value);
-  }
-  DenseValue out{expected, {}};
-  if (media == "application/x-npy" || media == "application/npy") {
-    out.type = read_npy_head([&](std::span<std::byte> to) { body.read_exactly(to); }).type;
-    if (out.type != expected) {
-      throw core::Error("invalid_array", "the shard is " + tensor::to_string(expected) + ", the file has " +
-                                             tensor::to_string(out.type));
-    }
-  } else if (media != "application/octet-stream" && media != "application/x-www-form-urlencoded") {
-    throw core::Error("unsupported_media_type",
-                      "shards are read as application/octet-stream, application/x-npy and application/json");
-  }
-  out.bytes.resize(static_cast<size_t>(tensor::byte_count(expected)));
-  body.read_exactly(out.bytes);
-  body.expect_end();
-  return out;
-}
-
 }  // namespace
 
 Response put_shard(Request& request, Services& services, const arrays::ArrayRef& array, int64_t device) {
@@ -151,8 +122,17 @@ Response put_shard(Request& request, Services& services, const arrays::ArrayRef&
                                   [&](const sharding::Placement& p) { return p.device == device; });
   if (place == layout.placements.end())
     throw core::Error("not_found", "array '" + array->info().id + "' has no shard on device " + std::to_string(device));
-  const DenseValue value = read_dense(request, {array->info().type.dtype, layout.shard_actual_dims(place->shard)});
-  arrays::put_part(services.arrays, array, device, value.type, value.bytes);
+  const tensor::TensorType expected{array->info().type.dtype, layout.shard_actual_dims(place->shard)};
+  const ArrayBody body = open_array_body(request, std::nullopt, std::nullopt, &expected);
+  if (body.type != expected) {
+    throw core::Error("invalid_array",
+                      "the shard is " + tensor::to_string(expected) + ", the body has " + tensor::to_string(body.type));
+  }
+  std::vector<std::byte> bytes(static_cast<size_t>(tensor::byte_count(expected)));
+  body.reader->read_exactly(bytes);
+  body.reader->expect_end();
+  clean_bools(expected.dtype, bytes);
+  arrays::put_part(services.arrays, array, device, body.type, bytes);
   return json(200, array_document(*array)).with("ETag", array_etag(*array));
 }
 

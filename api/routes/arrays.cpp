@@ -10,7 +10,9 @@
 #include "api/routes/array_download.h"
 #include "api/routes/array_parts.h"
 #include "api/routes/array_upload.h"
+#include "api/routes/array_replace.h"
 #include "api/routes/routes.h"
+#include "api/routes/conditions.h"
 #include "service/jobs/binding.h"
 #include "service/kernels/movement.h"
 #include "service/sharding/picture.h"
@@ -24,13 +26,7 @@ Response described(arrays::Array& array, int status) {
       .with("Location", "/v1/arrays/" + array.info().id);
 }
 
-void check_condition(const Request& request, arrays::Array& array) {
-  const auto wanted = request.headers.get("If-Match");
-  if (wanted && *wanted != "*" && *wanted != array_etag(array)) {
-    throw core::Error("precondition_failed",
-                      "the array is at " + array_etag(array) + ", If-Match says " + std::string(*wanted));
-  }
-}
+void check_condition(const Request& request, arrays::Array& array) { check_if_match(request, array_etag(array)); }
 
 int64_t device_of(const Request& request) {
   const std::string& text = request.capture("device");
@@ -188,6 +184,10 @@ std::vector<Route> array_routes(Services& services) {
        [&services](Request& request) { return list_shards(request, services); }},
       {"GET", "/v1/arrays/{id}/shards/{device}", "getShardData", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
        [&services](Request& request) {
+      {"PUT", "/v1/arrays/{id}/data", "putArrayData", BodyPolicy::kBulk, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
+         return put_array_data(request, services, services.arrays.find(request.capture("id"), request.principal));
+       }},
          const int64_t device = device_of(request);
          const int64_t process = request.query.integer("as_process", -1, 0, INT32_MAX);
          if (process >= 0) services.processes.check(process);

@@ -58,16 +58,21 @@ class Array {
     std::vector<storage::BlobRef> blobs;  ///< by shard; empty for memory arrays
     uint64_t last_use = 0;
     bool deleted = false;
+    int64_t job_count = 0;   ///< accepted jobs that have still to read it: it is not replaced meanwhile
+    bool replacing = false;  ///< a new version is being written: no job may take the array now
     bool announced = false;  ///< found by its id while it is pending: ready is shown once it is safe
     /// While it is put together from parts (assembly.h): which places of the layout have come.
     std::vector<bool> received;
   };
   core::Locked<State>& state() { return state_; }
+  /// Held by whoever makes a new version, from reading the old one until it is committed. Taken before any other lock.
+  std::mutex& write_turn() { return write_turn_; }
 
  private:
   ArrayInfo info_;
   std::shared_ptr<const sharding::Layout> layout_;
   core::Locked<State> state_;
+  std::mutex write_turn_;
 };
 
 using ArrayRef = std::shared_ptr<Array>;

@@ -36,31 +36,26 @@ sharding::TensorSharding on_first_device(int64_t rank) {
   throw core::Error("internal", "array state");
 }
 
-std::string blob_name(const Array& array, int64_t version, size_t shard) {
-  return array.info().id + ".v" + std::to_string(version) + ".s" + std::to_string(shard);
-}
-
-// Devices that hold a shard, as text, for the row.
-std::string devices_of(const sharding::Layout& layout, int64_t shard) {
-  std::string out;
-  for (const sharding::Placement& placement : layout.placements) {
-    if (placement.shard == shard) out += (out.empty() ? "" : ",") + std::to_string(placement.device);
-  }
-  return out;
-}
-
 }  // namespace
 
 ArrayStore::ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock,
                        int64_t memory_budget, int64_t quota_bytes)
     : store_(store), pool_(std::move(pool)), clock_(clock), memory_budget_(memory_budget), quota_bytes_(quota_bytes) {}
 
-ArrayRef ArrayStore::begin(const NewArray& wanted) {
-  const int64_t bytes = tensor::byte_count(wanted.type);
+std::string ArrayStore::blob_name(const Array& array, int64_t version, size_t shard) {
+  return array.info().id + ".v" + std::to_string(version) + ".w" + std::to_string(++writes_) + ".s" +
+         std::to_string(shard);
+}
+
+void ArrayStore::require_quota(int64_t bytes) const {
   if (bytes > quota_bytes_) {
     throw core::Error("quota_exceeded", "an array of " + std::to_string(bytes) + " bytes is over the limit of " +
                                             std::to_string(quota_bytes_) + " bytes");
   }
+}
+
+ArrayRef ArrayStore::begin(const NewArray& wanted) {
+  require_quota(tensor::byte_count(wanted.type));
   ArrayInfo info;
   info.id = core::new_id("arr", clock_);
   info.principal = wanted.principal;
@@ -192,10 +187,23 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, ShardBu
   return out;
 }
 
-void ArrayStore::publish(const ArrayRef& array, ShardBuffers shards) {
-  Prepared prepared = prepare({{array, std::move(shards)}});
-  if (array->info().durability == Durability::kDurable) {
-    store_.catalog().write(prepared.rows);
+void ArrayStore::publish(const ArrayRef& array, ShardBuffers shards) { publish({{array, std::move(shards)}}); }
+
+void ArrayStore::publish(std::vector<std::pair<ArrayRef, ShardBuffers>> arrays) {
+  const bool is_durable = std::any_of(arrays.begin(), arrays.end(), [](const auto& entry) {
+    return entry.first->info().durability == Durability::kDurable;
+  });
+  Prepared prepared = prepare(std::move(arrays));
+  if (is_durable) {
+    try {
+      store_.catalog().write(prepared.rows);
+    } catch (...) {
+      std::vector<std::string> names;
+      for (const storage::CommittedBlob& blob : prepared.blobs) names.push_back(blob.ref.name);
+      prepared.blobs.clear();
+      store_.abandon(std::move(names));
+      throw;
+    }
     prepared.visible();
     return;
   }
@@ -257,31 +265,48 @@ ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
   return array;
 }
 
-ShardBuffers ArrayStore::shards(const ArrayRef& array) {
+ArrayStore::Snapshot ArrayStore::snapshot(const ArrayRef& array) {
+  for (;;) {
+    if (auto found = try_snapshot(array)) return std::move(*found);
+  }
+}
+
+// Nothing when the array got another version while the old one was read from disk.
+std::optional<ArrayStore::Snapshot> ArrayStore::try_snapshot(const ArrayRef& array) {
   std::vector<storage::BlobRef> blobs;
+  int64_t version = 0;
   const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
   {
     auto state = array->state().lock();
     if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
     state->last_use = now;
-    if (!state->shards.empty()) return state->shards;
+    if (!state->shards.empty()) return Snapshot{state->shards, state->version};
     if (state->blobs.empty()) {
       throw core::Error("array_in_use", "array '" + array->info().id + "' is donated to job " + state->reserved_by +
                                             ", which is running");
     }
     blobs = state->blobs;
+    version = state->version;
   }
   ShardBuffers loaded = allocate(*array);
-  for (size_t s = 0; s < loaded.size(); ++s) store_.blobs().read(blobs.at(s), 0, loaded[s]->bytes());
+  try {
+    for (size_t s = 0; s < loaded.size(); ++s) store_.blobs().read(blobs.at(s), 0, loaded[s]->bytes());
+  } catch (const core::Error&) {
+    auto state = array->state().lock();
+    if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
+    if (state->version != version) return std::nullopt;
+    throw;
+  }
   {
     auto state = array->state().lock();
     if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
+    if (state->version != version) return std::nullopt;
     // While a job has the shards out, what was read stays the reader's own.
     if (state->shards.empty() && state->reserved_by.empty()) state->shards = loaded;
     if (!state->shards.empty()) loaded = state->shards;
   }
   make_room();
-  return loaded;
+  return Snapshot{std::move(loaded), version};
 }
 
 void ArrayStore::require_usable(const ArrayRef& array) {
@@ -361,6 +386,9 @@ void ArrayStore::reserve(const std::vector<ArrayRef>& donated, const std::string
         throw core::Error("array_in_use", "array '" + donated[i]->info().id + "' is donated to " +
                                               (state->reserved_by == job ? "this job twice"
                                                                          : "job " + state->reserved_by + " already"));
+      }
+      if (state->replacing) {
+        throw core::Error("array_in_use", "array '" + donated[i]->info().id + "' is just being given new data");
       }
       state->reserved_by = job;
     } catch (...) {

@@ -1,6 +1,7 @@
 // All arrays of the server: makes, finds, loads, lists, reserves, consumes and deletes them. Bytes first, then the row.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -34,7 +35,8 @@ struct ArrayUsage {
   int64_t disk_bytes = 0;    ///< durable arrays
 };
 
-/// Any thread. Lock order: the table's lock, then one array's state; storage is called with neither held.
+/// Any thread. Lock order: an array's write turn, the table's lock, then one array's state; storage is called with
+/// neither of the last two held. Callables that run on storage's writer thread take an array's state for a moment.
 class ArrayStore {
  public:
   /// `memory_budget` bytes of durable arrays are kept in memory; beyond, those used longest ago are dropped there.
@@ -44,6 +46,8 @@ class ArrayStore {
   /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish().
   /// Throws invalid_array (size), quota_exceeded.
   ArrayRef begin(const NewArray& wanted);
+  /// Throws quota_exceeded when arrays of so many bytes in all are too much for one request.
+  void require_quota(int64_t bytes) const;
   /// Lets a pending array be found by its id before it is complete. It has no row: a restart forgets it.
   void announce(const ArrayRef& array);
   /// Buffers for all distinct shards of an array that begin() gave; padding is zero.
@@ -51,6 +55,8 @@ class ArrayStore {
   /// Makes the filled array visible and, when it is durable, safe: blobs first, then its rows in one transaction.
   /// Returns when that is durable (memory arrays: at once).
   void publish(const ArrayRef& array, ShardBuffers shards);
+  /// Several at once: all are there, or none.
+  void publish(std::vector<std::pair<ArrayRef, ShardBuffers>> arrays);
   /// For jobs: blobs of several durable arrays written now; `rows` then belongs into the job's own transaction, and
   /// visible() afterwards.
   struct Prepared {
@@ -64,7 +70,28 @@ class ArrayStore {
   ArrayRef find(std::string_view id, std::string_view principal);
   /// Its shards in memory, loaded from disk where they are not. Throws deleted_or_donated, array_lost (410 as data),
   /// conflict (pending).
-  ShardBuffers shards(const ArrayRef& array);
+  ShardBuffers shards(const ArrayRef& array) { return snapshot(array).shards; }
+  /// The same, with the version that these shards are.
+  struct Snapshot {
+    ShardBuffers shards;
+    int64_t version = 1;
+  };
+  Snapshot snapshot(const ArrayRef& array);
+
+  /// What a new version is made from: looks at the current version and throws what stands against it (If-Match).
+  using VersionCheck = std::function<void(int64_t version)>;
+  /// New data for a ready array: the next version, durable before this returns when the array is. Readers see the old
+  /// version or the new one, whole; who has the old shards keeps them. Returns the new version. Throws what `check`
+  /// throws, array_donated, array_lost, conflict (pending), array_in_use when a job has it reserved or has still to
+  /// read it, not_found when it was deleted meanwhile.
+  int64_t replace(const ArrayRef& array, ShardBuffers shards, const VersionCheck& check);
+  /// The same for a part: `edit` gets the current shards and puts buffers of its own in place of those that change;
+  /// only these are written.
+  int64_t update(const ArrayRef& array, const std::function<void(ShardBuffers&)>& edit, const VersionCheck& check);
+  /// Accepted jobs keep what they have still to read from being replaced. Called on storage's writer thread with the
+  /// job's row, so that a job sees what its arrays held when it was accepted.
+  void keep_for_job(const std::vector<ArrayRef>& arrays);
+  void job_has_read(const std::vector<ArrayRef>& arrays);
   /// Throws what stands against using it in a job: array_donated (409), array_lost, conflict (pending).
   void require_usable(const ArrayRef& array);
   /// One page of the principal's arrays, by id.
@@ -105,6 +132,9 @@ class ArrayStore {
     uint64_t clock = 0;
   };
   ArrayRef load_row(const storage::ArrayRow& row);
+  std::optional<Snapshot> try_snapshot(const ArrayRef& array);
+  std::string blob_name(const Array& array, int64_t version, size_t shard);
+  int64_t write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, ShardBuffers next);
   void make_room();
   storage::ArrayRow row_of(const Array& array, const Array::State& state) const;
 
@@ -113,6 +143,7 @@ class ArrayStore {
   const core::Clock& clock_;
   const int64_t memory_budget_;
   const int64_t quota_bytes_;
+  std::atomic<int64_t> writes_{0};  ///< numbers blobs, so that a write that failed may be tried again
   sharding::LayoutCache layouts_;
   mutable core::Locked<Table> table_;
 };

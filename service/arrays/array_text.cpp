@@ -40,4 +40,12 @@ sharding::TensorSharding sharding_from_text(std::string_view text, mesh::MeshRef
   return out;
 }
 
+std::string devices_of(const sharding::Layout& layout, int64_t shard) {
+  std::string out;
+  for (const sharding::Placement& placement : layout.placements) {
+    if (placement.shard == shard) out += (out.empty() ? "" : ",") + std::to_string(placement.device);
+  }
+  return out;
+}
+
 }  // namespace meshd::arrays

@@ -164,6 +164,22 @@ void ScatterWriter::write(std::span<const std::byte> bytes) {
   }
 }
 
+void write_region(const sharding::Layout& layout, int64_t element_bytes, std::span<const Slice> slices,
+                  std::span<const std::byte> bytes, const std::function<std::byte*(int64_t)>& shard) {
+  const tensor::Dims dims = slice_dims(slices);
+  const int64_t count = tensor::element_count(dims);
+  for (int64_t done = 0; done < count;) {
+    const tensor::Dims region_index = unravel(done, dims);
+    tensor::Dims index(region_index.size());
+    for (size_t d = 0; d < index.size(); ++d) index[d] = slices[d].start + region_index[d] * slices[d].step;
+    const Place place = locate_index(layout, index);
+    const int64_t run = run_length(layout, slices, index, region_index);
+    std::memcpy(shard(place.shard) + place.element * element_bytes, bytes.data() + done * element_bytes,
+                static_cast<size_t>(run * element_bytes));
+    done += run;
+  }
+}
+
 GatherReader::GatherReader(std::shared_ptr<const sharding::Layout> layout, int64_t element_bytes, ShardBuffers shards,
                            std::vector<Slice> slices)
     : layout_(std::move(layout)),

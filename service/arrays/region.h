@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -82,5 +83,10 @@ class GatherReader {
   int64_t total_;
   int64_t done_ = 0;
 };
+
+/// Puts the row-major bytes of a region in place: `shard(s)` gives the memory of shard s, which is then written. Needs
+/// slice_dims(slices) elements of bytes.
+void write_region(const sharding::Layout& layout, int64_t element_bytes, std::span<const Slice> slices,
+                  std::span<const std::byte> bytes, const std::function<std::byte*(int64_t)>& shard);
 
 }  // namespace meshd::arrays

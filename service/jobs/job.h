@@ -23,6 +23,7 @@ struct JobRunner::Job {
   bool is_ordered = false;  ///< has ordered effects
   std::shared_ptr<sessions::Line> line;
   std::vector<arrays::ArrayRef> donated;
+  std::vector<arrays::ArrayRef> to_read;  ///< arguments that keep their data until this job has committed; jobs with a row
   std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> taken;  ///< donated arrays' shards while it runs
   storage::IdempotencyRow key;                                           ///< empty key: none
   ResultEncoder encode;                                                  ///< makes the document that the row keeps

@@ -275,6 +275,7 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result)
         transaction.update_job(job.row);
       }
       close_key(job.key, transaction);
+      free_arguments(job);  // whoever replaces one of them now commits after this job
     });
   } else if (prepared.rows != nullptr) {
     store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
@@ -297,6 +298,7 @@ void JobRunner::fail(Job& job, const core::Error& error) {
   const bool cancelled = error.code() == core::ErrorCode("cancelled");
   // A job that a shutdown ended is not over: its row still says that it runs, and the next start runs it again.
   const bool goes_on = error.code() == core::ErrorCode("draining");
+  if (goes_on) job.to_read.clear();  // nobody may replace them before it runs again
   if (job.has_row && !goes_on) {
     job.row.state = cancelled ? JobState::kCancelled : JobState::kFailed;
     job.row.error_code = std::string(error.code().word());
@@ -307,9 +309,12 @@ void JobRunner::fail(Job& job, const core::Error& error) {
         transaction.release_arrays(job.row.id);
         transaction.update_job(job.row);
         close_key(job.key, transaction);
+        free_arguments(job);
       });
     } catch (const core::Error&) {
-      // The disk took nothing: after a restart the job is queued again, which is what its row still says.
+      // The disk took nothing: after a restart the job is queued again, which is what its row still says. Its arguments
+      // stay as they are until then.
+      job.to_read.clear();
     }
   }
   leave(job);

@@ -139,6 +139,7 @@ void JobRunner::accept(Job& job, bool background) {
     store_.catalog().write([&](storage::Transaction& transaction) {
       if (!request.session.empty()) job.row.number = transaction.next_job_number(request.session);
       transaction.insert_job(job.row);
+      keep_arguments(job);
       for (const arrays::ArrayRef& array : job.donated) {
         if (array->info().durability == storage::Durability::kDurable)
           transaction.reserve_array(array->info().id, job.row.id);
@@ -162,12 +163,24 @@ void JobRunner::accept(Job& job, bool background) {
     });
   } catch (...) {
     if (entered) job.line->leave(job.row.number);
+    free_arguments(job);
     arrays_.release(job.donated, job.row.id);
     throw;
   }
 }
 
+// Runs on storage's writer thread, with the job's row.
+void JobRunner::keep_arguments(Job& job) {
+  for (const Argument& argument : job.request.arguments) {
+    if (const auto* stored = std::get_if<ArrayArgument>(&argument)) job.to_read.push_back(stored->array);
+  }
+  arrays_.keep_for_job(job.to_read);
+}
+
+void JobRunner::free_arguments(Job& job) { arrays_.job_has_read(std::exchange(job.to_read, {})); }
+
 void JobRunner::leave(Job& job) {
+  free_arguments(job);
   if (job.line != nullptr) job.line->leave(job.row.number);
   {
     const std::lock_guard held(mutex_);

@@ -105,6 +105,8 @@ class JobRunner {
   void commit(Job& job, device::RunOutcome& outcome, JobResult& result);
   JobResult finish(const JobRef& job, const std::function<bool()>& gone);
   void fail(Job& job, const core::Error& error);
+  void keep_arguments(Job& job);
+  void free_arguments(Job& job);
   void leave(Job& job);
   void work();
   void stop_running();

@@ -74,6 +74,7 @@ void JobRunner::recover(const Decoder& decode) {
         }
         arrays_.release(job->donated, row->id);
         arrays_.reserve(job->donated, row->id);
+        keep_arguments(*job);
         if (!row->session.empty()) {
           job->line = sessions_.line(row->session);
           job->line->enter(row->number, job->is_ordered);

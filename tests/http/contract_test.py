@@ -219,6 +219,26 @@ class Served(unittest.TestCase):
         self.assertEqual(self.call("putShardData", pending + "/shards/1", part).json()["state"], "ready")
         self.call("moveArray", pending + ":move", status=201)
         self.call("moveArray", pending + ":move", status=409)
+        renewed = self.call("putArrayData", at + "/data", bytes_[::-1], {"If-Match": raw.headers["ETag"]})
+        self.assertEqual((renewed.json()["version"], self.call("getArrayData", at + "/data").body), (2, bytes_[::-1]))
+        self.call("putArrayData", at + "/data", bytes_, {"If-Match": raw.headers["ETag"]}, 412)
+        self.call("putArrayData", at + "/data?slice=0:1", bytes_[:8], {"Content-Type": "application/octet-stream"})
+        self.call("putArrayData", at + "/data", part, status=422)
+        zarr = at + "/v3/zarr/"
+        self.assertEqual(self.call("getZarr", zarr + "zarr.json").json()["shape"], [4, 2])
+        chunk = self.call("getZarr", zarr + "c/1/0").body
+        self.assertEqual((chunk, self.call("getZarr", zarr + "1.0", headers={"Range": "bytes=2-5"}, status=206).body), (bytes_[15::-1], chunk[2:6]))
+        self.call("getZarr", zarr + "c/2/0", status=404)
+        self.call("getZarr", at + "/v1/zarr/zarr.json", status=410)
+        several = f"/v1/arrays:export?id={array['id']}&id={copy.json()['id']}&as=a&as=b"
+        file = self.call("exportArrays", several)
+        self.assertEqual(self.call("exportArrays", several, headers={"Range": "bytes=0-7"}, status=206).body, file.body[:8])
+        self.call("exportArrays", several + "&format=npz&compression=deflate")
+        self.call("exportArrays", "/v1/arrays:export", status=422)
+        made = self.call("importArrays", f"/v1/arrays:import?mesh={mesh}&spec=x&format=safetensors&prefix=p.", file.body, status=201).json()
+        self.assertEqual([each["name"] for each in made["items"]], ["p.a", "p.b"])
+        self.call("importArrays", "/v1/arrays:import", file.body, {"Content-Type": "image/png"}, 415)
+        self.call("importArrays", "/v1/arrays:import?format=npz", file.body, status=400)
         form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + bytes_ + b"\r\n--b--\r\n"
         self.call("createArray", "/v1/arrays?dtype=uint8&shape=32", form, {"Content-Type": "multipart/form-data; boundary=b"}, 201)
         value = {"dtype": "bfloat16", "shape": [2], "data": [1.5, "NaN"]}
@@ -230,7 +250,7 @@ class Served(unittest.TestCase):
         self.assertEqual(len(page.json()["items"]), 1)
         self.call("listArrays", "/v1/arrays?limit=0", status=422)
         self.call("deleteArray", at, headers={"If-Match": '"other"'}, status=412)
-        self.call("deleteArray", at, headers={"If-Match": raw.headers["ETag"]}, status=204)
+        self.call("deleteArray", at, headers={"If-Match": self.call("getArray", at).headers["ETag"]}, status=204)
         self.call("deleteArrayByPost", copy.headers["Location"] + ":delete", status=204)
         self.call("getArrayData", at + "/data", status=404)
 

@@ -1,0 +1,131 @@
+#include "api/routes/array_intake.h"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "api/codecs/mesh_codec.h"
+
+namespace meshd::api {
+namespace {
+
+// Runs shorter than this are gathered here before they are dealt out.
+constexpr size_t kSmallestDirectRead = 16 * 1024;
+constexpr size_t kPiece = size_t{1} << 20;
+
+tensor::Dims parse_shape(std::string_view text) {
+  tensor::Dims dims;
+  while (!text.empty()) {
+    int64_t dim = -1;
+    const size_t comma = text.find(',');
+    const std::string_view field = text.substr(0, comma);
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), dim);
+    if (error != std::errc{} || end != field.data() + field.size() || dim < 0) {
+      throw core::Error("invalid_query",
+                        "shape: '" + std::string(field) + "' is no size; write shape=8,2, or shape= for a scalar");
+    }
+    dims.push_back(dim);
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+    if (text.empty()) throw core::Error("invalid_query", "shape: ends in a comma");
+  }
+  return dims;
+}
+
+}  // namespace
+
+IntakeQuery read_intake_query(const Request& request, std::span<const std::string_view> others) {
+  std::vector<std::string_view> known = {"name", "mesh", "spec", "durability", "session", "dtype", "shape", "uneven"};
+  known.insert(known.end(), others.begin(), others.end());
+  request.query.require_known(known);
+  IntakeQuery out;
+  out.name = std::string(request.query.get("name").value_or(""));
+  out.mesh = std::string(request.query.get("mesh").value_or(""));
+  out.session = std::string(request.query.get("session").value_or(""));
+  if (const auto spec = request.query.get("spec")) out.spec = parse_spec_query(*spec);
+  if (const auto durability = request.query.get("durability")) {
+    if (*durability != "durable" && *durability != "memory")
+      throw core::Error("invalid_query", "durability: expected durable or memory");
+    if (*durability == "memory") out.durability = storage::Durability::kMemory;
+  }
+  if (const auto dtype = request.query.get("dtype")) {
+    out.dtype = tensor::dtype_from_name(*dtype);
+    if (!out.dtype)
+      throw core::Error("invalid_query", "dtype: '" + std::string(*dtype) + "' is no dtype that is known here");
+  }
+  if (const auto shape = request.query.get("shape")) out.shape = parse_shape(*shape);
+  out.refuses_uneven = request.query.get("uneven").value_or("allow") == "refuse";
+  if (out.spec && out.mesh.empty()) throw core::Error("invalid_query", "spec: needs mesh=mesh_... beside it");
+  return out;
+}
+
+arrays::ArrayRef begin_array(const IntakeQuery& wanted, const tensor::TensorType& type, const Request& request,
+                             Services& services) {
+  arrays::NewArray made;
+  made.principal = request.principal;
+  made.name = wanted.name;
+  made.type = type;
+  made.durability = wanted.durability;
+  if (!wanted.session.empty()) made.session = services.sessions.get(wanted.session, request.principal).id;
+  if (!wanted.mesh.empty()) {
+    const registry::StoredMesh stored = services.meshes.get(wanted.mesh, request.principal);
+    if (stored.mesh.device_ids.empty())
+      throw core::Error("invalid_array", "an abstract mesh has no devices to put an array on");
+    auto mesh = std::make_shared<const mesh::Mesh>(stored.mesh);
+    sharding::TensorSharding sharding = sharding_on(mesh, wanted.spec.value_or(jobs::NamedSpec{}), type.rank());
+    if (wanted.refuses_uneven) {
+      for (int64_t d = 0; d < type.rank(); ++d) {
+        const int64_t size = type.dims[static_cast<size_t>(d)];
+        const int64_t parts = sharding.part_count(d);
+        if (size % parts != 0) {
+          throw core::Error("invalid_spec", "dimension " + std::to_string(d) + " of size " + std::to_string(size) +
+                                                " does not divide by " + std::to_string(parts));
+        }
+      }
+    }
+    made.mesh_id = stored.id;
+    made.sharding = std::move(sharding);
+  }
+  return services.arrays.begin(made);
+}
+
+void clean_bools(tensor::DType dtype, std::span<std::byte> bytes) {
+  if (dtype != tensor::DType::kBool) return;
+  for (std::byte& byte : bytes) byte = byte != std::byte{0} ? std::byte{1} : std::byte{0};
+}
+
+// Stretches that are short go through a piece of memory.
+void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::ShardBuffers& shards) {
+  arrays::ScatterWriter writer(array.layout(), tensor::size_bytes(array.info().type.dtype), shards);
+  std::vector<std::byte> piece;
+  while (writer.remaining() > 0) {
+    const std::span<std::byte> direct = writer.destination();
+    if (direct.size() >= kSmallestDirectRead || static_cast<int64_t>(direct.size()) == writer.remaining()) {
+      const size_t got = body.read_some(direct.first(std::min(direct.size(), kPiece * 4)));
+      if (got == 0)
+        throw core::Error("malformed_body",
+                          "the body ends " + std::to_string(writer.remaining()) + " bytes before the array does");
+      writer.advance(got);
+      continue;
+    }
+    piece.resize(kPiece);
+    const size_t most = static_cast<size_t>(std::min<int64_t>(writer.remaining(), static_cast<int64_t>(kPiece)));
+    const size_t got = body.read_some(std::span(piece).first(most));
+    if (got == 0)
+      throw core::Error("malformed_body",
+                        "the body ends " + std::to_string(writer.remaining()) + " bytes before the array does");
+    writer.write(std::span<const std::byte>(piece).first(got));
+  }
+  for (const tensor::BufferRef& shard : shards) clean_bools(array.info().type.dtype, shard->bytes());
+}
+
+std::string media_type_of(const Request& request) {
+  std::string type(request.headers.get("Content-Type").value_or(""));
+  type.resize(std::min(type.size(), type.find(';')));
+  while (!type.empty() && type.back() == ' ') type.pop_back();
+  std::transform(type.begin(), type.end(), type.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return type;
+}
+
+}  // namespace meshd::api

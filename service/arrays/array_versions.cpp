@@ -1,0 +1,138 @@
+// New versions of arrays. The protocol:
+//  1. the array's write turn: one maker of versions at a time, from reading the old one on
+//  2. blobs of the shards that change, under names of their own, made durable (storage/README.md)
+//  3. on storage's writer thread, in one transaction: look once more whether anything stands against it, then the row
+//     with the next version, and the shards. Jobs are accepted on the same thread: each is wholly before or after
+//  4. on the same thread, when it is durable: the new shards take the place of the old ones in memory
+#include <algorithm>
+#include <future>
+
+#include "service/arrays/array_store.h"
+#include "service/arrays/array_text.h"
+#include "service/core/error.h"
+
+namespace meshd::arrays {
+namespace {
+
+using storage::ArrayState;
+using storage::Durability;
+
+// What stands against a new version now, beside what require_usable says.
+void require_free(const std::string& id, const Array::State& state, int64_t version) {
+  if (state.deleted) throw core::Error("not_found", "there is no array '" + id + "'");
+  if (!state.reserved_by.empty())
+    throw core::Error("array_in_use", "array '" + id + "' is reserved by job " + state.reserved_by);
+  if (state.job_count > 0) {
+    throw core::Error("array_in_use", "array '" + id + "' has still to be read by " + std::to_string(state.job_count) +
+                                          " accepted jobs; wait for them, or make a new array");
+  }
+  if (state.state != ArrayState::kReady || state.version != version)
+    throw core::Error("conflict", "array '" + id + "' was taken meanwhile");
+}
+
+}  // namespace
+
+int64_t ArrayStore::replace(const ArrayRef& array, ShardBuffers shards, const VersionCheck& check) {
+  const std::lock_guard turn(array->write_turn());
+  require_usable(array);
+  const int64_t version = array->state().with([](const Array::State& state) { return state.version; });
+  check(version);
+  return write_version(array, version, nullptr, std::move(shards));
+}
+
+int64_t ArrayStore::update(const ArrayRef& array, const std::function<void(ShardBuffers&)>& edit,
+                           const VersionCheck& check) {
+  const std::lock_guard turn(array->write_turn());
+  require_usable(array);
+  const Snapshot now = snapshot(array);
+  check(now.version);
+  ShardBuffers next = now.shards;
+  edit(next);
+  return write_version(array, now.version, &now.shards, std::move(next));
+}
+
+int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before,
+                                  ShardBuffers next) {
+  const std::string& id = array->info().id;
+  const bool is_durable = array->info().durability == Durability::kDurable;
+  storage::ArrayRow row;
+  std::vector<storage::BlobRef> blobs;
+  array->state().with([&](Array::State& state) {
+    require_free(id, state, version);
+    state.replacing = true;
+    blobs = state.blobs;
+    row = row_of(*array, state);
+    row.version = version + 1;
+  });
+  const auto take_place = [this, array, version](ShardBuffers& shards, std::vector<storage::BlobRef>& stored) {
+    const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
+    array->state().with([&](Array::State& state) {
+      state.replacing = false;
+      state.version = version + 1;
+      state.shards.swap(shards);
+      state.blobs.swap(stored);
+      state.last_use = now;
+    });
+  };
+  if (!is_durable) {
+    take_place(next, blobs);
+    store_.catalog().write_async([row](storage::Transaction& transaction) { transaction.update_array(row); },
+                                 [](const std::exception_ptr&) {});
+    make_room();
+    return version + 1;
+  }
+
+  std::vector<std::string> names;
+  try {
+    std::vector<size_t> changed;
+    std::vector<storage::BlobWriter> writers;
+    for (size_t s = 0; s < next.size(); ++s) {
+      if (before != nullptr && before->at(s) == next[s]) continue;
+      changed.push_back(s);
+      names.push_back(blob_name(*array, version + 1, s));
+      writers.push_back(store_.blobs().begin(names.back(), next[s]->size()));
+      writers.back().write(0, next[s]->bytes());
+    }
+    const std::vector<storage::CommittedBlob> written = storage::commit_blobs(std::move(writers));
+    std::vector<storage::ShardRow> shard_rows;
+    for (size_t i = 0; i < changed.size(); ++i) {
+      blobs.at(changed[i]) = written[i].ref;
+      const auto shard = static_cast<int64_t>(changed[i]);
+      shard_rows.push_back({id, shard, 0, devices_of(array->layout(), shard), written[i].ref});
+    }
+    std::promise<void> durable;
+    std::future<void> told = durable.get_future();
+    // Everything that these two use outlives them: this thread waits.
+    store_.catalog().write_async(
+        [&](storage::Transaction& transaction) {
+          array->state().with([&](const Array::State& state) { require_free(id, state, version); });
+          transaction.update_array(row);
+          for (const storage::ShardRow& shard : shard_rows) transaction.put_shard(shard);
+        },
+        [&](std::exception_ptr error) {
+          if (error == nullptr) {
+            take_place(next, blobs);
+            durable.set_value();
+          } else {
+            durable.set_exception(std::move(error));
+          }
+        });
+    told.get();
+  } catch (...) {
+    array->state().with([](Array::State& state) { state.replacing = false; });
+    store_.abandon(std::move(names));
+    throw;
+  }
+  make_room();
+  return version + 1;
+}
+
+void ArrayStore::keep_for_job(const std::vector<ArrayRef>& arrays) {
+  for (const ArrayRef& array : arrays) array->state().with([](Array::State& state) { ++state.job_count; });
+}
+
+void ArrayStore::job_has_read(const std::vector<ArrayRef>& arrays) {
+  for (const ArrayRef& array : arrays) array->state().with([](Array::State& state) { --state.job_count; });
+}
+
+}  // namespace meshd::arrays
