@@ -6,110 +6,118 @@
 #include "api/codecs/json.h"
 #include "api/codecs/npy.h"
 #include "api/codecs/value.h"
-#include "api/ranges.h"
+#include "api/routes/array_file.h"
+#include "api/routes/array_stream.h"
 #include "service/arrays/region.h"
 
 namespace meshd::api {
 namespace {
 
-// Answers of up to so many stretches of memory go out without a copy.
-constexpr size_t kMostPieces = 4096;
+// The forms of an array's data, one row each; the first is what a client gets who says nothing.
+struct FormRow {
+  DataForm form;
+  std::string_view name;    ///< of ?format=
+  std::string_view media;   ///< answered
+  std::string_view also;    ///< other media types that ask for it, joined by blanks
+  std::string_view suffix;  ///< of the file
+};
 
-enum class Form { kRaw, kNpy, kJson, kBase64 };
+constexpr FormRow kForms[] = {
+    {DataForm::kRaw, "raw", "application/octet-stream", "*/* application/*", ".bin"},
+    {DataForm::kNpy, "npy", "application/x-npy", "application/npy", ".npy"},
+    {DataForm::kNpz, "npz", "application/zip", "application/x-npz application/npz", ".npz"},
+    {DataForm::kSafetensors, "safetensors", "application/x-safetensors", "application/safetensors", ".safetensors"},
+    {DataForm::kJson, "json", "application/json", "", ".json"},
+    {DataForm::kBase64, "base64", "application/json", "", ".json"},
+};
 
-Form form_of(const Request& request) {
-  if (const auto format = request.query.get("format")) {
-    if (*format == "raw") return Form::kRaw;
-    if (*format == "npy") return Form::kNpy;
-    if (*format == "json") return Form::kJson;
-    if (*format == "base64") return Form::kBase64;
-    throw core::Error("invalid_query", "format: expected raw, npy, json or base64");
+bool is_word_of(std::string_view list, std::string_view word) {
+  for (size_t start = 0; start < list.size();) {
+    const size_t end = std::min(list.find(' ', start), list.size());
+    if (list.substr(start, end - start) == word) return true;
+    start = end + 1;
   }
-  const std::string accept = request.headers.joined("Accept");
-  if (accept.empty()) return Form::kRaw;
-  // The first of the client's list that we have; q values order nothing that curl users write.
-  size_t best = std::string::npos;
-  Form form = Form::kRaw;
-  const auto look = [&](std::string_view name, Form candidate) {
-    const size_t at = accept.find(name);
-    if (at < best) {
-      best = at;
-      form = candidate;
-    }
-  };
-  look("*/*", Form::kRaw);
-  look("application/*", Form::kRaw);
-  look("application/octet-stream", Form::kRaw);
-  look("application/x-npy", Form::kNpy);
-  look("application/json", Form::kJson);
-  // Generated clients prefer JSON, and the document's only JSON type here is that of refusals: they take what comes.
-  look("application/problem+json", Form::kRaw);
-  if (best == std::string::npos) {
-    throw core::Error("not_acceptable",
-                      "data is there as application/octet-stream, application/x-npy and application/json");
-  }
-  return form;
+  return false;
 }
 
-Response send(Request& request, const std::shared_ptr<const sharding::Layout>& layout, const tensor::TensorType& whole,
-              const arrays::ShardBuffers& shards, const std::string& etag, const std::string& filename) {
-  static constexpr std::string_view kKnown[] = {"format", "slice", "as_process"};
+const FormRow* form_of_media(std::string_view media) {
+  // Generated clients prefer JSON, and the document's only JSON type here is that of refusals: they take what comes.
+  if (media == "application/problem+json") return &kForms[0];
+  for (const FormRow& row : kForms) {
+    if (row.media == media || is_word_of(row.also, media)) return &row;
+  }
+  return nullptr;
+}
+
+std::string listed(std::string_view FormRow::*column) {
+  std::string out;
+  for (const FormRow& row : kForms) {
+    if (out.find(row.*column) == std::string::npos) out += (out.empty() ? "" : ", ") + std::string(row.*column);
+  }
+  return out;
+}
+
+const FormRow& form_of(const Request& request) {
+  if (const auto format = request.query.get("format")) {
+    for (const FormRow& row : kForms) {
+      if (row.name == *format) return row;
+    }
+    throw core::Error("invalid_query", "format: expected one of " + listed(&FormRow::name));
+  }
+  const std::string accept = request.headers.joined("Accept");
+  if (accept.empty()) return kForms[0];
+  // The first of the client's list that we have; q values order nothing that curl users write.
+  for (std::string_view rest = accept; !rest.empty();) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view media = rest.substr(0, std::min(comma, rest.find(';')));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    while (!media.empty() && media.front() == ' ') media.remove_prefix(1);
+    while (!media.empty() && media.back() == ' ') media.remove_suffix(1);
+    if (const FormRow* row = form_of_media(media)) return *row;
+  }
+  throw core::Error("not_acceptable", "data is there as " + listed(&FormRow::media));
+}
+
+// A region of an array, and how the answer calls it.
+struct Source {
+  std::shared_ptr<const sharding::Layout> layout;
+  tensor::TensorType type;  ///< of the whole
+  arrays::ShardBuffers shards;
+  std::string name;  ///< in files that name what they hold
+  std::string file;  ///< without suffix
+  std::string etag;  ///< may be empty
+};
+
+Response send(Request& request, const Source& source) {
+  static constexpr std::string_view kKnown[] = {"format", "slice", "as_process", "compression"};
   request.query.require_known(kKnown);
-  const Form form = form_of(request);
-  const std::vector<arrays::Slice> slices = arrays::parse_slices(request.query.get("slice").value_or(""), whole.dims);
-  const tensor::TensorType type{whole.dtype, arrays::slice_dims(slices)};
-  auto reader = std::make_shared<arrays::GatherReader>(layout, tensor::size_bytes(type.dtype), shards, slices);
+  const FormRow& form = form_of(request);
+  const ZipMethod method = zip_method_of(request, form.form);
+  const std::vector<arrays::Slice> slices =
+      arrays::parse_slices(request.query.get("slice").value_or(""), source.type.dims);
+  const tensor::TensorType type{source.type.dtype, arrays::slice_dims(slices)};
+  auto reader =
+      std::make_shared<arrays::GatherReader>(source.layout, tensor::size_bytes(type.dtype), source.shards, slices);
   Response response;
-  const auto bytes_of = [&] {
-    auto buffer = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(reader->total_bytes()));
-    reader->read(*buffer);
-    return buffer;
-  };
-  if (form == Form::kJson || form == Form::kBase64) {
+  if (form.form == DataForm::kJson || form.form == DataForm::kBase64) {
     std::string out = "{";
-    append_value_fields(out, type, *bytes_of(), form == Form::kJson ? ValueEncoding::kJson : ValueEncoding::kBase64);
+    append_value_fields(out, type, *dense_bytes(*reader),
+                        form.form == DataForm::kJson ? ValueEncoding::kJson : ValueEncoding::kBase64);
     out += '}';
     response = json(200, std::move(out));
-    if (!etag.empty()) response.headers.set("ETag", etag);
+    if (!source.etag.empty()) response.headers.set("ETag", source.etag);
+  } else if (form.form == DataForm::kNpz || form.form == DataForm::kSafetensors) {
+    response = send_file(request, {{source.name, type, std::move(reader)}}, form.form, method, source.etag);
   } else {
-    MemoryPieces pieces;
-    std::string head = form == Form::kNpy ? write_npy_head(type) : std::string();
-    const std::string_view media = form == Form::kNpy ? "application/x-npy" : "application/octet-stream";
-    auto found = reader->pieces(kMostPieces);
-    if (found || request.headers.has("Range")) {
-      struct Keep {
-        std::string head;
-        arrays::ShardBuffers shards;
-        std::shared_ptr<std::vector<std::byte>> bytes;
-      };
-      auto keep = std::make_shared<Keep>(Keep{std::move(head), shards, nullptr});
-      if (!keep->head.empty()) pieces.pieces.push_back(std::as_bytes(std::span<const char>(keep->head)));
-      if (found) {
-        pieces.pieces.insert(pieces.pieces.end(), found->begin(), found->end());
-      } else {
-        keep->bytes = bytes_of();
-        pieces.pieces.emplace_back(*keep->bytes);
-      }
-      pieces.keep = keep;
-      response = ranged(request, media, std::move(pieces), etag);
-    } else {
-      const auto total = static_cast<int64_t>(head.size()) + reader->total_bytes();
-      auto text = std::make_shared<std::string>(std::move(head));
-      auto sent = std::make_shared<size_t>(0);
-      response = generated(200, media, {total, [reader, text, sent](std::span<std::byte> out) {
-                                          size_t filled = 0;
-                                          if (*sent < text->size()) {
-                                            filled = std::min(out.size(), text->size() - *sent);
-                                            std::copy_n(reinterpret_cast<const std::byte*>(text->data()) + *sent,
-                                                        filled, out.data());
-                                            *sent += filled;
-                                          }
-                                          return filled + reader->read(out.subspan(filled));
-                                        }});
-      if (!etag.empty()) response.headers.set("ETag", etag);
-    }
+    ArrayStream stream;
+    if (form.form == DataForm::kNpy) stream.add(write_npy_head(type));
+    stream.add(std::move(reader));
+    response = std::move(stream).respond(request, form.media, source.etag);
+  }
+  if (response.status >= 300) return response;
+  if (form.media != "application/json") {
     response.headers.set("Content-Disposition",
-                         "attachment; filename=\"" + filename + (form == Form::kNpy ? ".npy" : ".bin") + "\"");
+                         "attachment; filename=\"" + source.file + std::string(form.suffix) + "\"");
   }
   response.headers.set("Array-Dtype", tensor::name(type.dtype));
   std::string shape;
@@ -120,18 +128,24 @@ Response send(Request& request, const std::shared_ptr<const sharding::Layout>& l
   return response;
 }
 
+std::string name_of(const arrays::Array& array) {
+  return array.info().name.empty() ? array.info().id : array.info().name;
+}
+
 }  // namespace
 
 Response download_array(Request& request, Services& services, const arrays::ArrayRef& array) {
-  const arrays::ShardBuffers shards = services.arrays.shards(array);
-  const std::string etag = array_etag(*array);
+  arrays::ArrayStore::Snapshot now = services.arrays.snapshot(array);
+  const std::string etag = array_etag(array->info().id, now.version);
   if (const auto known = request.headers.get("If-None-Match"); known && (*known == etag || *known == "*")) {
     Response unchanged = no_content();
     unchanged.status = 304;
     unchanged.headers.set("ETag", etag);
     return unchanged;
   }
-  return send(request, {array, &array->layout()}, array->info().type, shards, etag, array->info().id);
+  const std::string& id = array->info().id;
+  return send(request,
+              {{array, &array->layout()}, array->info().type, std::move(now.shards), name_of(*array), id, etag});
 }
 
 Response download_shard(Request& request, Services& services, const arrays::ArrayRef& array, int64_t device) {
@@ -148,9 +162,6 @@ Response download_shard(Request& request, Services& services, const arrays::Arra
   layout->part_counts.assign(layout->shard_dims.size(), 1);
   const tensor::Dims actual = array->layout().shard_actual_dims(found->shard);
   if (request.query.has("slice")) throw core::Error("invalid_query", "slice: shards are given whole");
-  static constexpr std::string_view kKnown[] = {"format", "as_process"};
-  request.query.require_known(kKnown);
-  auto buffer = std::make_shared<std::vector<std::byte>>();
   std::vector<arrays::Slice> slices = arrays::whole_slices(actual);
   arrays::GatherReader reader(layout, tensor::size_bytes(array->info().type.dtype),
                               {shards[static_cast<size_t>(found->shard)]}, slices);
@@ -160,8 +171,10 @@ Response download_shard(Request& request, Services& services, const arrays::Arra
   whole->global_dims = actual;
   whole->shard_dims = actual;
   whole->part_counts.assign(actual.size(), 1);
-  return send(request, whole, {array->info().type.dtype, actual}, {dense}, "",
-              array->info().id + ".shard" + std::to_string(found->shard));
+  const std::string suffix = ".shard" + std::to_string(found->shard);
+  return send(
+      request,
+      {whole, {array->info().type.dtype, actual}, {dense}, name_of(*array) + suffix, array->info().id + suffix, ""});
 }
 
 }  // namespace meshd::api

@@ -7,12 +7,13 @@
 #include "api/codecs/array_views.h"
 #include "api/codecs/json.h"
 #include "api/codecs/mesh_codec.h"
+#include "api/routes/array_bundles.h"
 #include "api/routes/array_download.h"
 #include "api/routes/array_parts.h"
-#include "api/routes/array_upload.h"
 #include "api/routes/array_replace.h"
-#include "api/routes/routes.h"
+#include "api/routes/array_upload.h"
 #include "api/routes/conditions.h"
+#include "api/routes/routes.h"
 #include "service/jobs/binding.h"
 #include "service/kernels/movement.h"
 #include "service/sharding/picture.h"
@@ -147,7 +148,10 @@ Response list_shards(const Request& request, Services& services) {
 std::vector<Route> array_routes(Services& services) {
   return {
       {"POST", "/v1/arrays", "createArray", BodyPolicy::kBulk, RunOn::kWorker, Access::kPrincipal,
-       [&services](Request& request) { return described(*upload_array(request, services), 201); }},
+       [&services](Request& request) {
+         if (is_bundle(request)) return import_arrays(request, services);
+         return described(*upload_array(request, services), 201);
+       }},
       {"GET", "/v1/arrays", "listArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
        [&services](Request& request) {
          storage::ArrayFilter filter;
@@ -180,14 +184,14 @@ std::vector<Route> array_routes(Services& services) {
        [&services](Request& request) {
          return download_array(request, services, services.arrays.find(request.capture("id"), request.principal));
        }},
-      {"GET", "/v1/arrays/{id}/shards", "listShards", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
-       [&services](Request& request) { return list_shards(request, services); }},
-      {"GET", "/v1/arrays/{id}/shards/{device}", "getShardData", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
-       [&services](Request& request) {
       {"PUT", "/v1/arrays/{id}/data", "putArrayData", BodyPolicy::kBulk, RunOn::kWorker, Access::kPrincipal,
        [&services](Request& request) {
          return put_array_data(request, services, services.arrays.find(request.capture("id"), request.principal));
        }},
+      {"GET", "/v1/arrays/{id}/shards", "listShards", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) { return list_shards(request, services); }},
+      {"GET", "/v1/arrays/{id}/shards/{device}", "getShardData", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) {
          const int64_t device = device_of(request);
          const int64_t process = request.query.integer("as_process", -1, 0, INT32_MAX);
          if (process >= 0) services.processes.check(process);

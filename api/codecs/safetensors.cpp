@@ -1,0 +1,164 @@
+#include "api/codecs/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "api/codecs/json.h"
+
+namespace meshd::api {
+namespace {
+
+constexpr std::string_view kMetadata = "__metadata__";
+constexpr JsonLimits kHeadLimits{8, 200'000};
+constexpr size_t kAlignment = 8;
+
+[[noreturn]] void fail(const std::string& what) { throw core::Error("malformed_body", "safetensors: " + what); }
+
+std::optional<tensor::DType> dtype_of(std::string_view word) {
+  for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
+    if (!word.empty() && row.safetensors == word) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+std::string known_dtypes() {
+  std::string out;
+  for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
+    if (!row.safetensors.empty()) out += (out.empty() ? "" : ", ") + std::string(row.safetensors);
+  }
+  return out;
+}
+
+void check_metadata(const Json& json, core::Diagnostics& wrong) {
+  const JsonObject* object = json.as<JsonObject>();
+  if (object == nullptr)
+    return wrong.add("/" + std::string(kMetadata), "expected an object, got " + std::string(json.kind_name()));
+  for (const auto& [name, value] : *object) {
+    if (value.as<std::string>() == nullptr) {
+      wrong.add("/" + std::string(kMetadata) + "/" + pointer_token(name),
+                "expected a string, got " + std::string(value.kind_name()));
+    }
+  }
+}
+
+// One entry, and its end; nothing (and a note) when it cannot be right.
+std::optional<std::pair<NamedTensor, int64_t>> read_entry(const std::string& name, const Json& json,
+                                                          core::Diagnostics& wrong) {
+  const std::string at = "/" + pointer_token(name);
+  ObjectReader reader(json, at, wrong);
+  const auto word = reader.string("dtype");
+  if (reader.field("dtype") == nullptr) reader.missing("dtype");
+  const auto shape = reader.integers("shape");
+  if (reader.field("shape") == nullptr) reader.missing("shape");
+  const auto offsets = reader.integers("data_offsets");
+  if (reader.field("data_offsets") == nullptr) reader.missing("data_offsets");
+  reader.finish();
+  if (!word || !shape || !offsets) return std::nullopt;
+  const auto dtype = dtype_of(*word);
+  if (!dtype) {
+    throw core::Error(
+        "unsupported_dtype",
+        "safetensors: tensor " + quote(name) + " has dtype " + quote(*word) + "; known here are " + known_dtypes(),
+        {{at + "/dtype", "is not known here"}});
+  }
+  if (std::any_of(shape->begin(), shape->end(), [](int64_t size) { return size < 0; })) {
+    wrong.add(at + "/shape", "sizes are 0 or more");
+    return std::nullopt;
+  }
+  if (offsets->size() != 2 || offsets->front() < 0 || offsets->back() < offsets->front()) {
+    wrong.add(at + "/data_offsets", "expected [begin, end] with 0 <= begin <= end");
+    return std::nullopt;
+  }
+  NamedTensor out{name, {*dtype, *shape}, offsets->front()};
+  int64_t bytes = 0;
+  try {
+    bytes = tensor::byte_count(out.type);
+  } catch (const core::Error& error) {
+    wrong.add(at + "/shape", error.detail());
+    return std::nullopt;
+  }
+  const int64_t given = offsets->back() - offsets->front();
+  if (given != bytes) {
+    wrong.add(at + "/data_offsets",
+              "span " + std::to_string(given) + " bytes, dtype and shape need " + std::to_string(bytes));
+    return std::nullopt;
+  }
+  return std::pair{std::move(out), offsets->back()};
+}
+
+}  // namespace
+
+SafetensorsHead read_safetensors_head(const std::function<void(std::span<std::byte>)>& read_exactly) {
+  std::array<unsigned char, 8> size{};
+  read_exactly(std::as_writable_bytes(std::span(size)));
+  uint64_t length = 0;
+  for (size_t i = size.size(); i-- > 0;) length = length << 8 | size[i];
+  if (length > static_cast<uint64_t>(kLongestSafetensorsHead)) {
+    fail("the first 8 bytes say that the head has " + std::to_string(length) + " bytes, at most " +
+         std::to_string(kLongestSafetensorsHead) + " are read");
+  }
+  std::string text(length, '\0');
+  read_exactly(std::as_writable_bytes(std::span(text)));
+  if (!text.starts_with('{')) fail("the head does not begin with '{'");
+  const Json json = Json::parse(text, kHeadLimits);
+  const JsonObject* object = json.as<JsonObject>();
+  if (object == nullptr) fail("the head is no JSON object");
+
+  SafetensorsHead out;
+  out.head_bytes = static_cast<int64_t>(size.size() + length);
+  core::Diagnostics wrong;
+  std::vector<std::pair<NamedTensor, int64_t>> found;
+  for (const auto& [name, value] : *object) {
+    if (name == kMetadata) {
+      check_metadata(value, wrong);
+    } else if (auto entry = read_entry(name, value, wrong)) {
+      found.push_back(std::move(*entry));
+    }
+  }
+  wrong.throw_if_any("malformed_body");
+  // Tensors without bytes stand before those that begin at the same place.
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.begin, a.second) < std::pair(b.first.begin, b.second);
+  });
+  for (auto& [entry, end] : found) {
+    if (entry.begin != out.data_bytes) {
+      wrong.add(
+          "/" + pointer_token(entry.name) + "/data_offsets",
+          (entry.begin < out.data_bytes ? "overlap with the tensor before: begin at " : "leave a hole: begin at ") +
+              std::to_string(entry.begin) + ", expected " + std::to_string(out.data_bytes));
+    }
+    out.data_bytes = std::max(out.data_bytes, end);
+    out.tensors.push_back(std::move(entry));
+  }
+  wrong.throw_if_any("malformed_body");
+  return out;
+}
+
+std::string write_safetensors_head(std::span<const NamedTensor> tensors) {
+  std::string json = "{";
+  int64_t at = 0;
+  for (const NamedTensor& entry : tensors) {
+    const std::string_view word = tensor::row(entry.type.dtype).safetensors;
+    if (word.empty()) {
+      throw core::Error("not_acceptable", "safetensors has no name for " + std::string(tensor::name(entry.type.dtype)) +
+                                              "; ask for raw bytes, npy or JSON");
+    }
+    if (entry.name == kMetadata)
+      throw core::Error("not_acceptable", "safetensors keeps the name " + quote(kMetadata) + " for itself");
+    const int64_t end = core::checked_add(at, tensor::byte_count(entry.type));
+    if (json.size() > 1) json += ',';
+    append_string(json, entry.name);
+    json += ":{\"dtype\":\"" + std::string(word) + "\",\"shape\":[";
+    for (size_t d = 0; d < entry.type.dims.size(); ++d) json += (d ? "," : "") + std::to_string(entry.type.dims[d]);
+    json += "],\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(end) + "]}";
+    at = end;
+  }
+  json += '}';
+  while (json.size() % kAlignment != 0) json += ' ';
+  std::string out;
+  for (size_t i = 0; i < 8; ++i) out += static_cast<char>(static_cast<uint64_t>(json.size()) >> (8 * i) & 0xFF);
+  return out + json;
+}
+
+}  // namespace meshd::api
