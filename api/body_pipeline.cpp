@@ -34,7 +34,7 @@ BodyPipeline::Step BodyPipeline::pump(std::string_view raw, std::span<std::byte>
   while (!done_) {
     out.consumed += framing_.consume_framing(raw.substr(out.consumed));
     if (framing_.ended() && !decoder_) {
-      done_ = true;
+      finish();
       break;
     }
     if (out.produced == destination.size()) break;
@@ -48,7 +48,7 @@ BodyPipeline::Step BodyPipeline::pump(std::string_view raw, std::span<std::byte>
       step = decoder_->step(std::as_bytes(std::span(data)), left);
       if (step.produced == 0 && framing_.ended()) {
         if (!decoder_->complete()) throw core::Error("malformed_body", "the body ends inside of its content encoding");
-        done_ = true;
+        finish();
         break;
       }
       if (step.produced == 0 && step.consumed == 0) {
@@ -59,6 +59,7 @@ BodyPipeline::Step BodyPipeline::pump(std::string_view raw, std::span<std::byte>
       std::memcpy(left.data(), data.data(), step.produced);
     }
     if (step.consumed != 0) framing_.advance(static_cast<int64_t>(step.consumed));
+    if (digest_) digest_->update(std::as_bytes(std::span(data.substr(0, step.consumed))));
     coded_ += static_cast<int64_t>(step.consumed);
     out.consumed += step.consumed;
     out.produced += step.produced;
@@ -67,11 +68,18 @@ BodyPipeline::Step BodyPipeline::pump(std::string_view raw, std::span<std::byte>
   return out;
 }
 
-void BodyPipeline::took(int64_t bytes) {
-  framing_.advance(bytes);
-  coded_ += bytes;
-  count(static_cast<size_t>(bytes));
-  done_ = framing_.ended();
+void BodyPipeline::took(std::span<const std::byte> bytes) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  framing_.advance(size);
+  coded_ += size;
+  if (digest_) digest_->update(bytes);
+  count(bytes.size());
+  if (framing_.ended()) finish();
+}
+
+void BodyPipeline::finish() {
+  done_ = true;
+  if (digest_) digest_->check();
 }
 
 void BodyPipeline::count(size_t produced) {

@@ -11,6 +11,7 @@
 
 #include "api/body_framing.h"
 #include "api/content_decoder.h"
+#include "api/digests.h"
 
 namespace meshd::api {
 
@@ -25,15 +26,18 @@ class BodyPipeline {
   BodyPipeline(const Head& head, std::unique_ptr<ContentDecoder> decoder, int64_t limit);
 
   /// Moves bytes from `raw` to `destination`. Produced nothing and not done(): more raw bytes are needed. Throws
-  /// malformed_body and body_too_large (over the limit, or more than 200 times the raw bytes after the first MiB).
+  /// malformed_body, digest_mismatch at the end, and body_too_large (over the limit, or more than 200 times the raw
+  /// bytes after the first MiB).
   Step pump(std::string_view raw, std::span<std::byte> destination);
 
   /// Raw bytes that may be read from the socket straight into the caller's memory; then say with took() how many they
   /// were. 0 when bytes have to go through pump().
   [[nodiscard]] int64_t direct_room() const { return decoder_ ? 0 : framing_.data_room(); }
-  void took(int64_t bytes);
+  void took(std::span<const std::byte> bytes);
 
   [[nodiscard]] bool done() const { return done_; }
+  /// What the body was announced with; may be null. Before the first byte.
+  void expect(std::unique_ptr<BodyDigest> digest) { digest_ = std::move(digest); }
   /// Lowers the limit. Throws body_too_large if it is known already that the body is larger.
   void lower_limit(int64_t limit);
   /// Size of the whole body, if known.
@@ -46,9 +50,11 @@ class BodyPipeline {
 
  private:
   void count(size_t produced);
+  void finish();
 
   BodyFraming framing_;
   std::unique_ptr<ContentDecoder> decoder_;
+  std::unique_ptr<BodyDigest> digest_;  ///< null: none was announced
   std::optional<int64_t> announced_;
   int64_t limit_;
   int64_t produced_ = 0;

@@ -223,7 +223,9 @@ Exchange::Plan Exchange::plan_body(const Route& route) {
                                             std::to_string(limit) + " are taken here");
   }
   const bool small = head_.framing == Framing::kLength && !decoder && head_.content_length <= kSmallBody;
+  std::unique_ptr<BodyDigest> digest = BodyDigest::announced(request_.headers);
   pipeline_.emplace(head_, std::move(decoder), limit);
+  pipeline_->expect(std::move(digest));
   // A client that waits for 100 Continue wants to be refused before it sends: only the handler of a stream can do that.
   const bool stream =
       route.body == BodyPolicy::kBulk || route.body == BodyPolicy::kInline || route.body == BodyPolicy::kProgram;

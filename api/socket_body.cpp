@@ -51,7 +51,7 @@ size_t SocketBody::read_checked(std::span<std::byte> destination) {
     if (const int64_t room = pipeline_.direct_room(); room > 0) {
       const size_t most = static_cast<size_t>(std::min<int64_t>(room, static_cast<int64_t>(destination.size())));
       const size_t count = receive(destination.first(most));
-      pipeline_.took(static_cast<int64_t>(count));
+      pipeline_.took(destination.first(count));
       return count;
     }
     input_.commit(receive(std::as_writable_bytes(input_.prepare(kStaging))));
