@@ -141,7 +141,7 @@ struct App::Parts {
     facts.dropped_log_lines = [this] { return log.dropped(); };
     Router router;
     for (auto&& rows :
-         {mesh_routes(services), array_routes(services), array_part_routes(services), call_routes(),
+         {mesh_routes(services), array_routes(services), array_part_routes(services), array_bundle_routes(services), zarr_routes(services), call_routes(),
           program_routes(services), explain_routes(services), session_routes(services), session_mesh_routes(services),
           job_routes(services), health_routes(services, facts), document_routes(services, facts)}) {
       router.add(rows);

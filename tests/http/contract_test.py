@@ -46,6 +46,8 @@ class Document(unittest.TestCase):
             sources |= set(re.findall(r'\{"(GET|POST|PUT|PATCH|DELETE)",\s*"([^"]+)",\s*"([^"]+)"', text))
             # documents.cpp writes its open routes with a helper.
             sources |= {("GET", *row) for row in re.findall(r'\bopen\("([^"]+)",\s*"([^"]+)"', text)}
+        # A document has no word for a parameter that takes the rest of the path.
+        sources = {(method, path.replace("...}", "}"), operation) for method, path, operation in sources}
         document = {(method, path, operation["operationId"]) for method, path, operation in CONTRACT.operations()}
         self.assertEqual(sources - document, set(), "not in openapi.yaml")
         self.assertEqual(document - sources, set(), "not in api/routes")
