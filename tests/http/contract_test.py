@@ -219,8 +219,6 @@ class Served(unittest.TestCase):
         pending = self.call("assembleArray", "/v1/arrays:assemble", {**whole, "dtype": "float32"}, status=201).headers["Location"]
         self.assertEqual(self.call("putShardData", pending + "/shards/0", part).json()["state"], "pending")
         self.assertEqual(self.call("putShardData", pending + "/shards/1", part).json()["state"], "ready")
-        self.call("moveArray", pending + ":move", status=201)
-        self.call("moveArray", pending + ":move", status=409)
         renewed = self.call("putArrayData", at + "/data", bytes_[::-1], {"If-Match": raw.headers["ETag"]})
         self.assertEqual((renewed.json()["version"], self.call("getArrayData", at + "/data").body), (2, bytes_[::-1]))
         self.call("putArrayData", at + "/data", bytes_, {"If-Match": raw.headers["ETag"]}, 412)
@@ -241,6 +239,8 @@ class Served(unittest.TestCase):
         self.assertEqual([each["name"] for each in made["items"]], ["p.a", "p.b"])
         self.call("importArrays", "/v1/arrays:import", file.body, {"Content-Type": "image/png"}, 415)
         self.call("importArrays", "/v1/arrays:import?format=npz", file.body, status=400)
+        self.call("moveArray", pending + ":move", status=201)
+        self.call("moveArray", pending + ":move", status=409)
         form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + bytes_ + b"\r\n--b--\r\n"
         self.call("createArray", "/v1/arrays?dtype=uint8&shape=32", form, {"Content-Type": "multipart/form-data; boundary=b"}, 201)
         value = {"dtype": "bfloat16", "shape": [2], "data": [1.5, "NaN"]}
