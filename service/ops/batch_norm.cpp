@@ -20,6 +20,21 @@ int64_t feature_of(const OpView& view) { return ir::int_or(attributes_of(view), 
 
 /// Operand 0 is the array; `whole` is another one of its shape, or 0; all others have an element for each feature.
 void expect_operands(const OpView& view, const std::string& op, size_t count, size_t whole) {
+  // checks: batch_norm_training C1: feature_index is below the rank of the operand
+  // checks: batch_norm_training C2: operands have one element type
+  // checks: batch_norm_training C3: scale has an element for each feature
+  // checks: batch_norm_training C4: offset has an element for each feature
+  // checks: batch_norm_inference C1: feature_index is below the rank of the operand
+  // checks: batch_norm_inference C2: operands have one element type
+  // checks: batch_norm_inference C3: scale has an element for each feature
+  // checks: batch_norm_inference C4: offset has an element for each feature
+  // checks: batch_norm_inference C5: mean has an element for each feature
+  // checks: batch_norm_inference C6: variance has an element for each feature
+  // checks: batch_norm_grad C1: feature_index is below the rank of the operand
+  // checks: batch_norm_grad C2: operands have one element type
+  // checks: batch_norm_grad C3: grad_output has the shape of the operand
+  // checks: batch_norm_grad C5: scale, mean and variance have an element for each feature
+  const bool is_gradient = whole != 0;
   expect_operand_count(view, op, count);
   for (size_t i = 0; i < count; ++i) expect_tensor(view, op, i);
   const ir::Type& array = view.operands[0];
@@ -36,7 +51,8 @@ void expect_operands(const OpView& view, const std::string& op, size_t count, si
     }
     const Dims& expected = whole == i ? array.dims() : features;
     if (compatible_shapes(view.operands[i].dims(), expected)) continue;
-    reject(view, op + " C3: operand " + std::to_string(i) + " must be " +
+    const std::string label = !is_gradient ? " C" + std::to_string(i + 2) : whole == i ? " C3" : " C5";
+    reject(view, op + label + ": operand " + std::to_string(i) + " must be " +
                      ir::to_string(ir::Type::of({array.dtype(), expected})) + ", got " + operand_text(view, i));
   }
 }

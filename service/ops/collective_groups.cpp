@@ -29,6 +29,52 @@ Matrix matrix_of(const OpView& view, const std::string& op, std::string_view nam
   return {dense->type.dims[0], dense->type.dims[1], ir::dense_ints(*dense)};
 }
 
+/// What the specification asks of an op's groups, with its labels; they differ from op to op.
+struct GroupChecks {
+  std::string_view op;
+  std::string_view distinct;
+  std::string_view complete;
+  std::string_view in_range;
+  std::string_view global_ids;
+};
+constexpr GroupChecks kGroupChecks[] = {
+    {"all_gather", "all_gather C2: ids in replica_groups must be distinct",
+     "all_gather C3: replica_groups must name each device", "all_gather C4: ids in replica_groups must be devices",
+     "all_gather C5: use_global_device_ids needs a channel"},
+    {"all_reduce", "all_reduce C1: ids in replica_groups must be distinct",
+     "all_reduce C2: replica_groups must name each device", "all_reduce C3: ids in replica_groups must be devices",
+     "all_reduce C4: use_global_device_ids needs a channel"},
+    {"reduce_scatter", "reduce_scatter C3: ids in replica_groups must be distinct",
+     "reduce_scatter C4: replica_groups must name each device",
+     "reduce_scatter C5: ids in replica_groups must be devices",
+     "reduce_scatter C6: use_global_device_ids needs a channel"},
+    {"all_to_all",
+     "all_to_all C5: ids in replica_groups must be distinct",
+     "all_to_all C6: replica_groups must name each device",
+     "all_to_all C7: ids in replica_groups must be devices",
+     {}},
+    {"collective_broadcast",
+     "collective_broadcast C1: ids in replica_groups must be distinct",
+     "collective_broadcast: replica_groups must name each device",
+     "collective_broadcast C2: ids in replica_groups must be devices",
+     {}},
+};
+
+/// The row of `op`; messages of an op without a row name it and no label.
+std::string group_check(std::string_view op, std::string_view GroupChecks::*which, const char* otherwise) {
+  for (const GroupChecks& row : kGroupChecks) {
+    if (row.op == op && !(row.*which).empty()) return std::string(row.*which);
+  }
+  return std::string(op) + ": " + otherwise;
+}
+
+std::string distinct_ids(std::string_view op) {
+  return group_check(op, &GroupChecks::distinct, "ids in replica_groups must be distinct");
+}
+std::string ids_in_range(std::string_view op) {
+  return group_check(op, &GroupChecks::in_range, "ids in replica_groups must be devices");
+}
+
 std::vector<std::vector<int64_t>> everybody_alone(int64_t position_count) {
   std::vector<std::vector<int64_t>> groups;
   for (int64_t i = 0; i < position_count; ++i) groups.push_back({i});
@@ -52,14 +98,13 @@ void expect_positions(const OpView& view, const std::string& op, const std::vect
   for (const auto& group : groups) {
     for (const int64_t id : group) {
       if (id < position_count) continue;
-      reject(view, op + " C4: id " + std::to_string(id) + " is outside of the " + std::to_string(position_count) +
-                       " devices of the mesh");
+      reject(view, ids_in_range(op) + " below " + std::to_string(position_count) + ", got " + std::to_string(id));
     }
   }
   // Ids are distinct and in range by now, so that counting them is enough.
   if (static_cast<int64_t>(id_count(groups)) == position_count) return;
-  reject(view, op + " C3: replica_groups must name each of the " + std::to_string(position_count) +
-                   " devices, they name " + std::to_string(id_count(groups)));
+  reject(view, group_check(op, &GroupChecks::complete, "replica_groups must name each device") + ", there are " +
+                   std::to_string(position_count) + ", they name " + std::to_string(id_count(groups)));
 }
 
 }  // namespace
@@ -82,9 +127,8 @@ std::vector<std::vector<int64_t>> replica_groups_of(const OpView& view, std::str
     for (int64_t column = 0; column < matrix.columns; ++column) {
       const int64_t id = matrix.values[static_cast<size_t>(row * matrix.columns + column)];
       if (id == -1) continue;  // padding of shorter groups
-      if (id < 0) reject(view, name + " C4: replica_groups has the id " + std::to_string(id));
-      if (!seen.insert(id).second)
-        reject(view, name + " C2: id " + std::to_string(id) + " stands twice in replica_groups");
+      if (id < 0) reject(view, ids_in_range(op) + ", got " + std::to_string(id));
+      if (!seen.insert(id).second) reject(view, distinct_ids(op) + ", got " + std::to_string(id) + " twice");
       group.push_back(id);
     }
     if (!group.empty()) groups.push_back(std::move(group));
@@ -111,7 +155,7 @@ std::vector<std::vector<int64_t>> replica_group_positions(const OpView& view, st
                                                           int64_t position_count) {
   const bool global = ir::bool_or(attributes_of(view), "use_global_device_ids", false);
   if (global && channel_of(view) <= 0) {
-    reject(view, std::string(op) + " C5: use_global_device_ids needs a channel");
+    reject(view, group_check(op, &GroupChecks::global_ids, "use_global_device_ids needs a channel"));
   }
   std::vector<std::vector<int64_t>> groups = replica_groups_of(view, op);
   if (groups.empty()) return everybody_together(position_count);

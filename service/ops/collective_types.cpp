@@ -9,13 +9,12 @@ namespace meshd::ops {
 namespace {
 
 /// The dimension an attribute names, checked against the rank of operand `operand`.
-size_t dimension_of(const OpView& view, const std::string& op, std::string_view attribute, std::string_view label,
-                    size_t operand) {
+size_t dimension_of(const OpView& view, const std::string& label, std::string_view attribute, size_t operand) {
   const int64_t dim = ir::int_or(attributes_of(view), attribute, -1);
   const int64_t rank = view.operands[operand].rank();
   if (dim < 0 || dim >= rank) {
-    reject(view, op + " " + std::string(label) + ": " + std::string(attribute) + " must be in [0, " +
-                     std::to_string(rank) + "), got " + std::to_string(dim));
+    reject(view, label + ": " + std::string(attribute) + " must be in [0, " + std::to_string(rank) + "), got " +
+                     std::to_string(dim));
   }
   return static_cast<size_t>(dim);
 }
@@ -54,7 +53,7 @@ std::vector<ir::Type> infer_all_gather(const OpView& view) {
   const int64_t group_size = written_group_size(view, "all_gather");
   std::vector<ir::Type> types(view.operands.begin(), view.operands.end());
   for (size_t i = 0; i < types.size(); ++i) {
-    const size_t dim = dimension_of(view, "all_gather", "all_gather_dim", "C1", i);
+    const size_t dim = dimension_of(view, "all_gather C1", "all_gather_dim", i);
     int64_t& size = types[i].tensor.dims[dim];
     // Groups written as "all", and those of replica ids, have a size that only the mesh knows: the text says the
     // result.
@@ -68,6 +67,7 @@ std::vector<ir::Type> infer_all_gather(const OpView& view) {
 std::vector<ir::Type> infer_all_reduce(const OpView& view) {
   expect_tensors(view, "all_reduce");
   replica_groups_of(view, "all_reduce");
+  // checks: all_reduce C5: computation takes two scalars of the operands' element type and returns one
   expect_reducer(view, "all_reduce", "C5");
   return agree(view, "all_reduce C6", {view.operands.begin(), view.operands.end()});
 }
@@ -81,10 +81,11 @@ std::vector<ir::Type> infer_all_to_all(const OpView& view) {
     reject(view, "all_to_all C8: split_count must be the size of the groups (" + std::to_string(group_size) +
                      "), got " + std::to_string(count));
   }
+  // checks: all_to_all C2: split_count divides dimension split_dimension
   std::vector<ir::Type> types(view.operands.begin(), view.operands.end());
   for (size_t i = 0; i < types.size(); ++i) {
-    const size_t split = dimension_of(view, "all_to_all", "split_dimension", "C1", i);
-    const size_t concat = dimension_of(view, "all_to_all", "concat_dimension", "C3", i);
+    const size_t split = dimension_of(view, "all_to_all C1", "split_dimension", i);
+    const size_t concat = dimension_of(view, "all_to_all C3", "concat_dimension", i);
     tensor::Dims& dims = types[i].tensor.dims;
     dims[split] = divided(view, "all_to_all", "C2", dims[split], count);
     if (dims[concat] != tensor::kDynamicDim) dims[concat] = core::checked_mul(dims[concat], count);
@@ -95,7 +96,9 @@ std::vector<ir::Type> infer_all_to_all(const OpView& view) {
 std::vector<ir::Type> infer_reduce_scatter(const OpView& view) {
   expect_operand_count(view, "reduce_scatter", 1);
   expect_tensors(view, "reduce_scatter");
-  const size_t dim = dimension_of(view, "reduce_scatter", "scatter_dimension", "C2", 0);
+  const size_t dim = dimension_of(view, "reduce_scatter C2", "scatter_dimension", 0);
+  // checks: reduce_scatter C7: computation takes two scalars of the operand's element type and returns one
+  // checks: reduce_scatter C1: the group's size divides dimension scatter_dimension
   expect_reducer(view, "reduce_scatter", "C7");
   const int64_t group_size = written_group_size(view, "reduce_scatter");
   ir::Type type = view.operands[0];

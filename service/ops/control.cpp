@@ -63,6 +63,8 @@ std::vector<ir::Type> infer_case(const OpView& view) {
   if (!is_scalar(view.operands[0], DType::kInt32))
     reject(view, "case I1: index must be tensor<i32>, got " + operand_text(view, 0));
   if (view.regions.empty()) reject(view, "case C1: needs at least one branch");
+  // checks: case C3: all branches return the same types
+  // checks: case C4: the results have the types that the branches return
   return infer_branches(view, "case", "C3", "C4");
 }
 
@@ -70,6 +72,8 @@ std::vector<ir::Type> infer_if(const OpView& view) {
   expect_operand_count(view, "if", 1);
   if (!is_scalar(view.operands[0], DType::kBool))
     reject(view, "if I1: pred must be tensor<i1>, got " + operand_text(view, 0));
+  // checks: if C2: both branches return the same types
+  // checks: if C3: the results have the types that the branches return
   return infer_branches(view, "if", "C2", "C3");
 }
 

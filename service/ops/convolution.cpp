@@ -110,6 +110,14 @@ std::vector<ir::Type> infer_convolution(const OpView& view) {
     reject(view, "convolution C23: feature_group_count or batch_group_count must be 1, got " +
                      std::to_string(dims.feature_groups) + " and " + std::to_string(dims.batch_groups));
   }
+  // checks: convolution C2: window_strides has an entry for each spatial dimension
+  // checks: convolution C3: window_strides are positive
+  // checks: convolution C12: lhs has as many spatial dimensions as its rank without two
+  // checks: convolution C13: dimensions of lhs are those of its rank, each once
+  // checks: convolution C17: rhs has as many spatial dimensions as its rank without two
+  // checks: convolution C18: dimensions of rhs are those of its rank, each once
+  // checks: convolution C19: the result has as many spatial dimensions as its rank without two
+  // checks: convolution C20: dimensions of the result are those of its rank, each once
   expect_side(view, dims.lhs, lhs.rank(), "lhs", "C12", "C13");
   expect_side(view, dims.rhs, lhs.rank(), "rhs", "C17", "C18");
   expect_side(view, dims.out, lhs.rank(), "the result", "C19", "C20");
@@ -119,6 +127,10 @@ std::vector<ir::Type> infer_convolution(const OpView& view) {
   const int64_t features = size_of(lhs, dims.lhs.minor);
   const int64_t kernel_features = size_of(rhs, dims.rhs.minor);
   const int64_t out_features = size_of(rhs, dims.rhs.major);
+  // checks: convolution C10: the batch dimension of lhs is divisible by batch_group_count
+  // checks: convolution C11: the feature dimension of lhs is divisible by feature_group_count
+  // checks: convolution C15: the output feature dimension of rhs is divisible by batch_group_count
+  // checks: convolution C16: the output feature dimension of rhs is divisible by feature_group_count
   expect_divides(view, "C10", "the batch dimension of lhs", batch, dims.batch_groups);
   expect_divides(view, "C11", "the feature dimension of lhs", features, dims.feature_groups);
   expect_divides(view, "C15", "the output feature dimension of rhs", out_features, dims.batch_groups);

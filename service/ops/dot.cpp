@@ -173,6 +173,13 @@ std::vector<ir::Type> infer_dot_general(const OpView& view) {
     reject(view, "dot_general C2: both sides must have as many contracting dims, got " +
                      std::to_string(dims.lhs_contract.size()) + " and " + std::to_string(dims.rhs_contract.size()));
   }
+  // checks: dot_general C3: batching and contracting dims of lhs are distinct
+  // checks: dot_general C4: batching and contracting dims of rhs are distinct
+  // checks: dot_general C5: batching and contracting dims of lhs are below its rank
+  // checks: dot_general C7: batching and contracting dims of rhs are below its rank
+  // checks: dot_general C9: batching dims have the same sizes on both sides
+  // checks: dot_general C10: contracting dims have the same sizes on both sides
+  // checks: dot_general C12: the result is batching dims, free dims of lhs, free dims of rhs
   expect_dims(view, "C5", "C3", "lhs", 0, dims.lhs_batch, dims.lhs_contract);
   expect_dims(view, "C7", "C4", "rhs", 1, dims.rhs_batch, dims.rhs_contract);
   expect_same_sizes(view, "C9", "batching", dims.lhs_batch, dims.rhs_batch);

@@ -36,6 +36,12 @@ void expect_index_vector(const OpView& view, const std::string& op, size_t opera
                    " must be a vector of " + std::to_string(size) + " integers, got " + operand_text(view, operand));
 }
 
+// checks: dynamic_reshape C1: operand and result have one element type
+// checks: dynamic_broadcast_in_dim C1: operand and result have one element type
+// checks: dynamic_pad C1: operand and result have one element type
+// checks: real_dynamic_slice C1: operand and result have one element type
+// checks: dynamic_gather C1: operand and result have one element type
+// checks: set_dimension_size C1: operand and result have one element type
 void expect_same_elements(const OpView& view, const std::string& op, const ir::Type& result) {
   if (result.is_tensor() && result.dtype() == view.operands[0].dtype()) return;
   reject(view, op + " C1: element types differ (operand " + operand_text(view, 0) + ", result " +
@@ -57,6 +63,8 @@ std::optional<Dims> result_dims(const OpView& view, Writer& writer, size_t shape
   return Dims(known->begin(), known->end());
 }
 
+// checks: dynamic_pad C2: operand and result have one rank
+// checks: real_dynamic_slice C2: operand and result have one rank
 void expect_same_rank(const OpView& view, const std::string& op, const ir::Type& result) {
   if (result.rank() == view.operands[0].rank()) return;
   reject(view, op + " C2: operand and result must have one rank (operand " + operand_text(view, 0) + ", result " +

@@ -36,6 +36,21 @@ struct Words {
   const char* vector_range;
 };
 
+// checks: gather C1: the rank of operand is the number of offset_dims, collapsed_slice_dims and batching dims
+// checks: gather C2: index_vector_dim is between 0 and the rank of start_indices
+// checks: gather C3: start_index_map has a number for each number of an index
+// checks: gather C4: offset_dims are distinct and sorted
+// checks: gather C5: offset_dims are dimensions of the slices
+// checks: gather C6: collapsed_slice_dims and operand_batching_dims are distinct, collapsed_slice_dims sorted
+// checks: gather C8: collapsed_slice_dims are dimensions of operand
+// checks: gather C11: operand_batching_dims are dimensions of operand
+// checks: gather C13: start_indices_batching_dims are distinct
+// checks: gather C14: start_indices_batching_dims are dimensions of start_indices
+// checks: gather C15: index_vector_dim is not in start_indices_batching_dims
+// checks: gather C16: operand_batching_dims and start_indices_batching_dims are as many
+// checks: gather C17: batching dims have the same sizes
+// checks: gather C18: start_index_map and operand_batching_dims are distinct
+// checks: gather C19: start_index_map are dimensions of operand
 const Words& gather_words() {
   static const Words kWords{"gather",
                             "operand",
@@ -59,6 +74,21 @@ const Words& gather_words() {
                             "C2"};
   return kWords;
 }
+// checks: scatter C2: the rank of inputs is the number of update_window_dims, inserted_window_dims and batching dims
+// checks: scatter C7: update_window_dims are distinct and sorted
+// checks: scatter C8: update_window_dims are dimensions of the slices
+// checks: scatter C9: inserted_window_dims and input_batching_dims are distinct, inserted_window_dims sorted
+// checks: scatter C11: inserted_window_dims are dimensions of inputs
+// checks: scatter C13: input_batching_dims are dimensions of inputs
+// checks: scatter C14: scatter_indices_batching_dims are distinct
+// checks: scatter C15: scatter_indices_batching_dims are dimensions of scatter_indices
+// checks: scatter C16: index_vector_dim is not in scatter_indices_batching_dims
+// checks: scatter C17: input_batching_dims and scatter_indices_batching_dims are as many
+// checks: scatter C18: batching dims have the same sizes
+// checks: scatter C19: scatter_dims_to_operand_dims has a number for each number of an index
+// checks: scatter C20: scatter_dims_to_operand_dims and input_batching_dims are distinct
+// checks: scatter C21: scatter_dims_to_operand_dims are dimensions of inputs
+// checks: scatter C22: index_vector_dim is between 0 and the rank of scatter_indices
 const Words& scatter_words() {
   static const Words kWords{"scatter",
                             "inputs",

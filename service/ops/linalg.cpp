@@ -57,6 +57,7 @@ void narrow(DType dtype, const float* from, int64_t count, std::byte* to) {
 std::vector<ir::Type> infer_cholesky(const OpView& view) {
   expect_operand_count(view, "cholesky", 1);
   expect_tensor(view, "cholesky", 0);
+  // checks: cholesky I1: the element type is f16, bf16, f32, f64, complex<f32> or complex<f64>
   expect_element_type(view, "cholesky I1");
   const Dims& dims = view.operands[0].dims();
   if (dims.size() < 2) {
@@ -146,6 +147,7 @@ std::vector<ir::Type> infer_triangular_solve(const OpView& view) {
   expect_operand_count(view, "triangular_solve", 2);
   expect_tensor(view, "triangular_solve", 0);
   expect_tensor(view, "triangular_solve", 1);
+  // checks: triangular_solve I1: the element type is f16, bf16, f32, f64, complex<f32> or complex<f64>
   expect_element_type(view, "triangular_solve I1");
   const ir::Type& a = view.operands[0];
   const ir::Type& b = view.operands[1];

@@ -140,6 +140,8 @@ std::vector<ir::Type> infer_slice(const OpView& view) {
 
 std::vector<ir::Type> infer_dynamic_slice(const OpView& view) {
   expect_tensor(view, "dynamic_slice", 0);
+  // checks: dynamic_slice C2: there is a start index for each dimension of the operand
+  // checks: dynamic_slice C3: start indices are scalars of one integer type
   expect_starts(view, "dynamic_slice", "C2", "C3", 1);
   const ir::Type& from = view.operands[0];
   const std::vector<int64_t> sizes = one_per_dim(view, "dynamic_slice C2", "slice_sizes");
@@ -166,6 +168,8 @@ std::vector<ir::Type> infer_dynamic_update_slice(const OpView& view) {
     reject(view, "dynamic_update_slice C3: operand and update must have one rank, got " + std::to_string(to.rank()) +
                      " and " + std::to_string(update.rank()));
   }
+  // checks: dynamic_update_slice C4: there is a start index for each dimension of the operand
+  // checks: dynamic_update_slice C5: start indices are scalars of one integer type
   expect_starts(view, "dynamic_update_slice", "C4", "C5", 2);
   for (size_t d = 0; d < to.dims().size(); ++d) {
     const int64_t size = to.dims()[d];

@@ -81,6 +81,7 @@ std::vector<ir::Type> infer_pointwise(const OpView& view, std::string_view op, s
                        operand_text(view, i));
     }
   }
+  // checks: pointwise C1: operands have one type, and the result their shape
   tensor::Dims dims = view.operands[0].dims();
   for (size_t i = 1; i < operand_count; ++i) {
     if (!compatible(view.operands[0], view.operands[i])) {

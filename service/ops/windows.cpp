@@ -62,6 +62,15 @@ std::vector<WindowDim> window_dims(const OpView& view, const WindowLabels& label
   return dims;
 }
 
+// checks: reduce_window C4: window_dimensions has an entry for each dimension
+// checks: reduce_window C5: window_dimensions are positive
+// checks: reduce_window C6: window_strides has an entry for each dimension
+// checks: reduce_window C7: window_strides are positive
+// checks: reduce_window C8: base_dilations has an entry for each dimension
+// checks: reduce_window C9: base_dilations are positive
+// checks: reduce_window C10: window_dilations has an entry for each dimension
+// checks: reduce_window C11: window_dilations are positive
+// checks: reduce_window C12: padding has a low and a high number for each dimension
 std::vector<WindowDim> reduce_window_dims(const OpView& view) {
   return window_dims(view, {.op = "reduce_window",
                             .dimensions_size = "C4",
@@ -75,6 +84,11 @@ std::vector<WindowDim> reduce_window_dims(const OpView& view) {
                             .padding = "C12"});
 }
 
+// checks: select_and_scatter C4: window_dimensions has an entry for each dimension
+// checks: select_and_scatter C5: window_dimensions are positive
+// checks: select_and_scatter C6: window_strides has an entry for each dimension
+// checks: select_and_scatter C7: window_strides are positive
+// checks: select_and_scatter C8: padding has a low and a high number for each dimension
 std::vector<WindowDim> select_and_scatter_dims(const OpView& view) {
   return window_dims(view, {.op = "select_and_scatter",
                             .dimensions_size = "C4",

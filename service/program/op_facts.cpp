@@ -4,6 +4,7 @@
 
 #include "service/core/error.h"
 #include "service/program/inline_calls.h"
+#include "service/program/op_constraints.h"
 #include "service/program/parse.h"
 #include "service/program/specialise.h"
 
@@ -167,6 +168,29 @@ std::vector<std::string_view> dtypes_of(const ops::OpDef& def, const Instance& e
   return out;
 }
 
+/// What the checks of the op are labelled with, inputs first: "I1: ...", "C2: ...".
+std::vector<std::string> labelled_constraints(const ops::OpDef& def, bool is_pointwise) {
+  const std::string_view name = def.name.substr(def.name.find('.') + 1);
+  std::vector<const OpConstraint*> found;
+  bool has_type_check = false;
+  for (const OpConstraint& constraint : op_constraints()) {
+    if (constraint.op != name) continue;
+    found.push_back(&constraint);
+    has_type_check = has_type_check || constraint.label[0] == 'C';
+  }
+  for (const OpConstraint& constraint : op_constraints()) {
+    if (is_pointwise && !has_type_check && constraint.op == "pointwise") found.push_back(&constraint);
+  }
+  const auto rank = [](const OpConstraint* constraint) {
+    return std::pair(constraint->label[0] == 'C', std::stoi(std::string(constraint->label.substr(1))));
+  };
+  std::stable_sort(found.begin(), found.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
+  std::vector<std::string> out;
+  for (const OpConstraint* constraint : found)
+    out.push_back(std::string(constraint->label) + ": " + std::string(constraint->text));
+  return out;
+}
+
 std::vector<std::string> constraints_of(const ops::Signature& signature) {
   const auto count = [](int number, const std::string& what) {
     return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
@@ -198,6 +222,8 @@ std::vector<OpFacts> all_op_facts() {
     facts.how = how(def);
     facts.runs = facts.how != "refused";
     facts.constraints = constraints_of(def.signature);
+    for (std::string& constraint : labelled_constraints(def, facts.how == "pointwise"))
+      facts.constraints.push_back(std::move(constraint));
     if (const auto example = instance_of(std::string(def.example), def.name)) {
       if (facts.runs && facts.how != "structural" && facts.how != "collective") facts.dtypes = dtypes_of(def, *example);
       const auto rule = ops::rule_of(def, example->view());

@@ -15,7 +15,8 @@ struct OpFacts {
   const ops::OpDef* def = nullptr;
   bool runs = false;                     ///< false: read, checked and explained, but refused when run
   std::string_view how;                  ///< pointwise, kernel, collective, structural, composed, refused
-  std::vector<std::string> constraints;  ///< operands, regions and attributes that the verifier asks for
+  std::vector<std::string> constraints;  ///< operands, regions and attributes that the verifier asks for, then its
+                                         ///< labelled checks ("C3: dim ... must have 0 <= start <= limit")
   std::vector<std::string_view>
       dtypes;  ///< of the first operand that is no condition (of the result where there is none); our names
   std::string sharding_rule;  ///< of the example, as Shardy writes it; empty: nothing passes through

@@ -171,10 +171,16 @@ TEST(CollectiveGroups, one_replica_means_all_partitions_or_each_alone) {
 }
 
 TEST(CollectiveGroups, ids_are_checked) {
-  EXPECT_NE(error_of([&] { groups_of({{0, 1}, {2, 4}}, 1, true, 4); }).find("all_reduce C4: id 4"), std::string::npos);
-  EXPECT_NE(error_of([&] { groups_of({{0, 1}, {1, 2}}, 1, true, 4); }).find("all_reduce C2: id 1"), std::string::npos);
-  EXPECT_NE(error_of([&] { groups_of({{0, 1}}, 1, true, 4); }).find("all_reduce C3"), std::string::npos);
-  EXPECT_NE(error_of([&] { groups_of({{0, 1}}, 0, true, 2); }).find("all_reduce C5"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              groups_of({{0, 1}, {2, 4}}, 1, true, 4);
+            }).find("all_reduce C3: ids in replica_groups must be devices below 4, got 4"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              groups_of({{0, 1}, {1, 2}}, 1, true, 4);
+            }).find("all_reduce C1: ids in replica_groups must be distinct, got 1 twice"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { groups_of({{0, 1}}, 1, true, 4); }).find("all_reduce C2"), std::string::npos);
+  EXPECT_NE(error_of([&] { groups_of({{0, 1}}, 0, true, 2); }).find("all_reduce C4"), std::string::npos);
 }
 
 }  // namespace

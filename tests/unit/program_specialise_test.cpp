@@ -2,6 +2,7 @@
 #include "service/program/specialise.h"
 
 #include "service/program/inline_calls.h"
+#include "service/program/op_constraints.h"
 #include "service/program/op_facts.h"
 #include "tests/unit/program_support.h"
 
@@ -125,6 +126,31 @@ TEST(Specialise, expansion_keeps_value_line_and_sharding) {
   EXPECT_NE(ir::find(op.attributes, "sdy.sharding"), nullptr);
 }
 
+/// A label in a message stands in the list under the same op.
+TEST(OpFacts, messages_name_listed_labels) {
+  for (
+      const char* wrong : {
+          "%0 = stablehlo.slice %a [0:4:0] : (tensor<4xf32>) -> tensor<4xf32>",
+          "%0 = stablehlo.reshape %a : (tensor<4xf32>) -> tensor<5xf32>",
+          "%0 = stablehlo.transpose %a, dims = [1] : (tensor<4xf32>) -> tensor<4xf32>",
+          "%0 = stablehlo.iota dim = 3 : tensor<4xf32>",
+          "%0 = stablehlo.dot_general %a, %a, contracting_dims = [0] x [1] : (tensor<4xf32>, tensor<4xf32>) -> "
+          "tensor<f32>",
+          "%0 = stablehlo.fft %a, type = FFT, length = [3] : (tensor<4xf32>) -> tensor<4xf32>",
+          "%0 = stablehlo.cholesky %a : tensor<4xf32>",
+          "%0 = stablehlo.reverse %a, dims = [7] : tensor<4xf32>",
+          "%0:2 = chlo.top_k(%a, k = 9) : tensor<4xf32> -> (tensor<9xf32>, tensor<9xi32>)",
+          R"(%0 = "stablehlo.all_gather"(%a) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>} : (tensor<4xf32>) -> tensor<8xf32>)",
+      }) {
+    const std::string said = refusal("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + std::string(wrong) +
+                                     "\nreturn %a : tensor<4xf32> }");
+    const bool is_listed = std::any_of(op_constraints().begin(), op_constraints().end(), [&](const OpConstraint& one) {
+      return said.find(std::string(one.op) + " " + std::string(one.label)) != std::string::npos;
+    });
+    EXPECT_TRUE(is_listed) << said;
+  }
+}
+
 TEST(OpFacts, say_what_rows_say) {
   const std::vector<OpFacts> all = all_op_facts();
   EXPECT_EQ(all.size(), ops::all_ops().size());
@@ -144,6 +170,13 @@ TEST(OpFacts, say_what_rows_say) {
   EXPECT_EQ(of("chlo.scan").how, "composed");
   EXPECT_FALSE(of("stablehlo.send").runs);
   EXPECT_EQ(of("stablehlo.dot_general").constraints.front(), "takes 2 operands");
+  const auto lists = [](const OpFacts& facts, const std::string& text) {
+    return std::count(facts.constraints.begin(), facts.constraints.end(), text) == 1;
+  };
+  EXPECT_TRUE(lists(of("stablehlo.slice"), "C4: strides must be positive"));
+  EXPECT_TRUE(lists(of("stablehlo.add"), "C1: operands have one type, and the result their shape"));
+  EXPECT_TRUE(lists(of("stablehlo.all_reduce"), "C1: ids in replica_groups must be distinct"));
+  EXPECT_TRUE(lists(of("chlo.top_k"), "I1: operand must have a dimension and elements with an order"));
 }
 
 }  // namespace
