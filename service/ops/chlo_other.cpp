@@ -138,6 +138,37 @@ bool has(const std::vector<int64_t>& list, int64_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
+/// Dimensions of lhs that group sizes may have in front of the groups, in that order: each index there has its own
+/// groups. As JAX has it (jax/_src/lax/lax.py, _ragged_dot_prefix_dims).
+std::vector<int64_t> prefix_dims(const OpView& view, const RaggedDims& dims) {
+  std::vector<int64_t> out = dims.lhs_batching;
+  const bool contracts = has(dims.lhs_contracting, dims.ragged[0]);
+  for (int64_t d = 0; d < view.operands[0].rank(); ++d) {
+    if (has(dims.lhs_batching, d) || has(dims.lhs_contracting, d)) continue;
+    if (!contracts && d >= dims.ragged[0]) break;
+    out.push_back(d);
+  }
+  for (const int64_t d : dims.lhs_contracting) {
+    if (!contracts || d == dims.ragged[0]) break;
+    out.push_back(d);
+  }
+  return out;
+}
+
+/// Group sizes are a vector, or have a dimension of the same size for each of `prefix`.
+void expect_group_sizes(const OpView& view, const std::vector<int64_t>& prefix) {
+  const Dims& sizes = view.operands[2].dims();
+  if (sizes.size() == 1) return;
+  bool fits = sizes.size() == prefix.size() + 1;
+  for (size_t i = 0; fits && i < prefix.size(); ++i) {
+    const int64_t expected = view.operands[0].dims()[static_cast<size_t>(prefix[i])];
+    fits = sizes[i] == expected || sizes[i] == tensor::kDynamicDim || expected == tensor::kDynamicDim;
+  }
+  if (fits) return;
+  reject(view, "ragged_dot C3: group_sizes must be a vector, or have the sizes of dims " + tensor::to_string(prefix) +
+                   " of " + operand_text(view, 0) + " in front of the groups, got " + operand_text(view, 2));
+}
+
 std::vector<ir::Type> infer_ragged_dot(const OpView& view) {
   expect_operand_count(view, "ragged_dot", 3);
   for (size_t i = 0; i < 3; ++i) expect_tensor(view, "ragged_dot", i);
@@ -151,34 +182,35 @@ std::vector<ir::Type> infer_ragged_dot(const OpView& view) {
     reject(view,
            "ragged_dot C2: rhs_group_dimensions must be one dimension where the ragged one is neither batching nor "
            "contracting, and none elsewhere");
+  if (!has(dims.lhs_batching, dims.ragged[0])) expect_group_sizes(view, prefix_dims(view, dims));
   return declared(view, "ragged_dot", 1);
 }
 
-/// g x rows: whether a row belongs to a group. Rows beyond all groups belong to none.
+/// sizes' dims x rows: whether a row belongs to a group. Rows beyond all groups belong to none.
 ir::ValueId group_mask(Writer& writer, ir::ValueId sizes_of, int64_t rows) {
   const ir::ValueId sizes = as_type(writer, sizes_of, DType::kInt64);
-  const int64_t groups = writer.type(sizes).dims()[0];
+  Dims shape = writer.type(sizes).dims();
+  const auto rank = static_cast<int64_t>(shape.size());
+  const int64_t groups = shape.back();
   const auto iota = [&](int64_t dim, const Dims& dims) {
     return writer.add("stablehlo.iota", {}, {{"iota_dimension", integer(dim)}}, ir::Type::of({DType::kInt64, dims}));
   };
   // Where groups end: sums of the sizes up to them.
   const Dims square = {groups, groups};
-  const ir::ValueId before = compared(writer, "LE", iota(1, square), iota(0, square));
-  const ir::ValueId all = writer.broadcast(sizes, square, {1});
-  const ir::ValueId none = writer.splat(ir::Type::of({DType::kInt64, square}), 0);
-  const ir::ValueId kept = writer.add("stablehlo.select", {before, all, none});
-  const ir::ValueId ones = writer.splat(ir::Type::of({DType::kInt64, {groups}}), 1);
+  const ir::ValueId before = as_type(writer, compared(writer, "LE", iota(1, square), iota(0, square)), DType::kInt64);
   const ir::DictAttr numbers{
       "stablehlo.dot",
-      {{"lhs_contracting_dimensions", int_array({1})}, {"rhs_contracting_dimensions", int_array({0})}}};
+      {{"lhs_contracting_dimensions", int_array({rank - 1})}, {"rhs_contracting_dimensions", int_array({1})}}};
   const ir::ValueId ends =
-      writer.add("stablehlo.dot_general", {kept, ones}, {{"dot_dimension_numbers", ir::Attribute{numbers}}},
-                 ir::Type::of({DType::kInt64, {groups}}));
+      writer.add("stablehlo.dot_general", {sizes, before}, {{"dot_dimension_numbers", ir::Attribute{numbers}}},
+                 ir::Type::of({DType::kInt64, shape}));
   const ir::ValueId starts = binary(writer, "stablehlo.subtract", ends, sizes);
-  const Dims shape = {groups, rows};
-  const ir::ValueId row = iota(1, shape);
-  return binary(writer, "stablehlo.and", compared(writer, "GE", row, writer.broadcast(starts, shape, {0})),
-                compared(writer, "LT", row, writer.broadcast(ends, shape, {0})));
+  std::vector<int64_t> into;
+  for (int64_t d = 0; d < rank; ++d) into.push_back(d);
+  shape.push_back(rows);
+  const ir::ValueId row = iota(rank, shape);
+  return binary(writer, "stablehlo.and", compared(writer, "GE", row, writer.broadcast(starts, shape, into)),
+                compared(writer, "LT", row, writer.broadcast(ends, shape, into)));
 }
 
 std::vector<int64_t> raised(std::vector<int64_t> dims, std::vector<int64_t> first) {
@@ -201,18 +233,20 @@ Values expand_ragged_dot(const OpView& view, Writer& writer) {
                                   view.results[0])};
   };
   if (has(dims.lhs_batching, dims.ragged[0])) return product(lhs, rhs, dims);
-  if (view.operands[2].rank() != 1)
-    reject(view, "unsupported_attribute", "ragged_dot: group sizes of each batch are not supported");
   // The left side once for each group, with zeros in the rows of other groups.
   const Dims& rows = view.operands[0].dims();
-  const int64_t groups = view.operands[2].dims()[0];
+  const int64_t groups = view.operands[2].dims().back();
   const int64_t ragged = dims.ragged[0];
+  // Dims of the mask in `shape`: those in front of the groups, the groups, the rows.
+  std::vector<int64_t> places =
+      raised(view.operands[2].rank() == 1 ? std::vector<int64_t>() : prefix_dims(view, dims), {});
+  places.insert(places.end(), {0, ragged + 1});
   Dims shape = rows;
   shape.insert(shape.begin(), groups);
   std::vector<int64_t> into;
   for (int64_t d = 1; d < static_cast<int64_t>(shape.size()); ++d) into.push_back(d);
-  const ir::ValueId mask = writer.broadcast(group_mask(writer, view.op->operands[2], rows[static_cast<size_t>(ragged)]),
-                                            shape, {0, ragged + 1});
+  const ir::ValueId mask =
+      writer.broadcast(group_mask(writer, view.op->operands[2], rows[static_cast<size_t>(ragged)]), shape, places);
   const ir::ValueId zero = writer.splat(ir::Type::of({view.operands[0].dtype(), shape}), 0);
   const ir::ValueId parted = writer.add("stablehlo.select", {mask, writer.broadcast(lhs, shape, into), zero});
   RaggedDims inner = dims;

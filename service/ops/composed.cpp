@@ -88,10 +88,15 @@ Einsum parse_einsum(const OpView& view, const std::string& op, size_t operand_co
     for (const char c : letters) {
       if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z')) bad("may have letters only");
     }
-    if (std::set<char>(letters.begin(), letters.end()).size() != letters.size())
-      reject(view, "unsupported_attribute", op + ": a letter twice in one operand (a diagonal) is not supported");
     if (static_cast<int64_t>(letters.size()) != view.operands[i].rank())
       bad("must have a letter for each dimension of " + operand_text(view, i));
+    const Dims& dims = view.operands[i].dims();
+    for (size_t d = 0; d < letters.size(); ++d) {
+      const size_t first = letters.find(letters[d]);
+      if (dims[first] == dims[d] || dims[first] == tensor::kDynamicDim || dims[d] == tensor::kDynamicDim) continue;
+      bad("has '" + letters.substr(d, 1) + "' for " + std::to_string(dims[first]) + " and for " +
+          std::to_string(dims[d]) + " elements of " + operand_text(view, i));
+    }
     seen.insert(letters.begin(), letters.end());
   }
   if (std::set<char>(out.result.begin(), out.result.end()).size() != out.result.size())
@@ -149,6 +154,31 @@ ir::ValueId sum_rest(Writer& writer, ir::ValueId value, std::string& letters, co
   return sum_over(writer, value, dims);
 }
 
+/// A letter twice means the diagonal of its two dimensions: what is beside it becomes zero, and one of the two is
+/// summed.
+ir::ValueId take_diagonals(Writer& writer, ir::ValueId value, std::string& letters) {
+  for (size_t d = 0; d < letters.size();) {
+    const size_t first = letters.find(letters[d]);
+    if (first == d) {
+      ++d;
+      continue;
+    }
+    const ir::Type type = writer.type(value);
+    const auto place = [&](size_t dim) {
+      return writer.add("stablehlo.iota", {},
+                        {{"iota_dimension", ir::Attribute{ir::IntegerAttr{static_cast<int64_t>(dim), "i64"}}}},
+                        ir::Type::of({tensor::DType::kInt64, type.dims()}));
+    };
+    const ir::ValueId on_diagonal =
+        writer.add("stablehlo.compare", {place(first), place(d)},
+                   {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "EQ"}}}});
+    const ir::ValueId kept = writer.add("stablehlo.select", {on_diagonal, value, writer.splat(type, 0)});
+    value = sum_over(writer, kept, {static_cast<int64_t>(d)});
+    letters.erase(d, 1);
+  }
+  return value;
+}
+
 ir::ValueId order_as(Writer& writer, ir::ValueId value, const std::string& from, const std::string& to) {
   std::vector<int64_t> permutation;
   for (const char c : to) permutation.push_back(static_cast<int64_t>(from.find(c)));
@@ -159,8 +189,10 @@ Values expand_einsum(const OpView& view, Writer& writer) {
   Einsum einsum = parse_einsum(view, "einsum", 2);
   std::string& left = einsum.operands[0];
   std::string& right = einsum.operands[1];
-  const ir::ValueId lhs = sum_rest(writer, view.op->operands[0], left, right + einsum.result);
-  const ir::ValueId rhs = sum_rest(writer, view.op->operands[1], right, left + einsum.result);
+  const ir::ValueId first = take_diagonals(writer, view.op->operands[0], left);
+  const ir::ValueId second = take_diagonals(writer, view.op->operands[1], right);
+  const ir::ValueId lhs = sum_rest(writer, first, left, right + einsum.result);
+  const ir::ValueId rhs = sum_rest(writer, second, right, left + einsum.result);
   std::vector<int64_t> lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
   std::string batch, lhs_free, rhs_free;
   for (size_t d = 0; d < left.size(); ++d) {
@@ -194,7 +226,8 @@ Values expand_einsum(const OpView& view, Writer& writer) {
 Values expand_unary_einsum(const OpView& view, Writer& writer) {
   Einsum einsum = parse_einsum(view, "unary_einsum", 1);
   std::string& letters = einsum.operands[0];
-  const ir::ValueId value = sum_rest(writer, view.op->operands[0], letters, einsum.result);
+  const ir::ValueId whole = take_diagonals(writer, view.op->operands[0], letters);
+  const ir::ValueId value = sum_rest(writer, whole, letters, einsum.result);
   return std::vector{order_as(writer, value, letters, einsum.result)};
 }
 
