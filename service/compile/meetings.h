@@ -11,6 +11,8 @@ namespace meshd::compile {
 
 /// Block copies from one layout to another. `operand` and `result` are values of the plan.
 MeetingMaker reshard_maker(LocalId operand, LocalId result);
+/// Rows of other shards beside a shard's own (LocalKind::kHalo).
+MeetingMaker halo_maker(const LocalOp& op);
 /// Reduction over the positions that differ in op.reduced, in ascending order. Throws when the reducer cannot be
 /// compiled.
 MeetingMaker reduce_shards_maker(const Draft& draft, const LocalOp& op);

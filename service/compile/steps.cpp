@@ -35,6 +35,7 @@ double meeting_bytes(const Draft& draft, const LocalOp& op) {
 StepKind kind_of(LocalKind kind) {
   switch (kind) {
     case LocalKind::kReshard:
+    case LocalKind::kHalo:
     case LocalKind::kReduceShards:
     case LocalKind::kGroup:
       return StepKind::kMeeting;
@@ -75,6 +76,9 @@ DraftStep make_step(Draft& draft, const LocalOp& op) {
   switch (op.kind) {
     case LocalKind::kReshard:
       step.meeting = reshard_maker(step.operands[0], step.results[0]);
+      break;
+    case LocalKind::kHalo:
+      step.meeting = halo_maker(op);
       break;
     case LocalKind::kReduceShards:
       step.meeting = reduce_shards_maker(draft, op);

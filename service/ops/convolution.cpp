@@ -201,6 +201,33 @@ std::optional<kernels::ScalarOp> combine_convolution(const OpView& view) {
   return view.results[0].dtype() == tensor::DType::kBool ? kernels::ScalarOp::kOr : kernels::ScalarOp::kAdd;
 }
 
+/// Result dimensions of which the rows were fetched, as numbers of spatial dimensions.
+ir::AttributeList fetched_convolution(const OpView& global, std::span<const size_t> result_dims) {
+  const std::vector<int64_t> spatial = dims_of(global).out.spatial;
+  std::vector<size_t> which;
+  for (const size_t dim : result_dims) {
+    const auto at = std::find(spatial.begin(), spatial.end(), static_cast<int64_t>(dim));
+    which.push_back(static_cast<size_t>(at - spatial.begin()));
+  }
+  return without_padding(global, "lhs_dilation", spatial.size(), which);
+}
+
+std::optional<Halo> convolution_halo(const OpView& view) {
+  const ConvolutionDims dims = dims_of(view);
+  const std::vector<kernels::WindowDim> windows = window_of(view, dims);
+  Halo out{{}, false, fetched_convolution};
+  for (size_t d = 0; d < windows.size(); ++d) {
+    // Windows of no taps read nothing; one that has the whole to itself is a sum over it.
+    if (windows[d].window == 0 || windows[d].output_size() <= 1) continue;
+    HaloRead read = window_read(windows[d]);
+    read.operand_dim = static_cast<size_t>(dims.lhs.spatial[d]);
+    read.result_dim = static_cast<size_t>(dims.out.spatial[d]);
+    read.beyond = Beyond::kZero;
+    out.reads.push_back(read);
+  }
+  return out;
+}
+
 kernels::ConvolutionStrides strides_of(const ir::Type& type, const SideDims& side) {
   const Dims strides = tensor::row_major_strides(type.dims());
   kernels::ConvolutionStrides out;
@@ -316,7 +343,8 @@ std::vector<OpDef> make_rows() {
        .body = LocalKernel{prepare_convolution},
        .combine = combine_convolution,
        .localize = localize_convolution,
-       .keeps_whole = keeps_whole});
+       .keeps_whole = keeps_whole,
+       .halo = convolution_halo});
   return rows;
 }
 

@@ -72,7 +72,8 @@ std::vector<OpDef> make_rows() {
                   .rule = slice_rule,
                   .body = LocalKernel{prepare_slice},
                   .localize = localize_slice,
-                  .fuse = {.read = read_slice}});
+                  .fuse = {.read = read_slice},
+                  .halo = slice_halo});
   rows.push_back(
       {.name = "stablehlo.dynamic_slice",
        .summary = "a window at computed start indices, which are clamped so that it lies inside",
@@ -119,7 +120,8 @@ std::vector<OpDef> make_rows() {
        .signature = {.operand_min = 1, .operand_max = -1, .attributes = {{"dimension", true, "along which"}}},
        .infer = infer_concatenate,
        .rule = concatenate_rule,
-       .body = LocalKernel{prepare_concatenate}});
+       .body = LocalKernel{prepare_concatenate},
+       .halo = concatenate_halo});
   rows.push_back({.name = "stablehlo.pad",
                   .summary = "elements added before, after and between; negative edge padding takes elements away",
                   .example = R"(module @jit_f {
@@ -137,7 +139,8 @@ std::vector<OpDef> make_rows() {
                                                {"interior_padding", true, "elements between two of each dim"}}},
                   .infer = infer_pad,
                   .rule = slice_rule,
-                  .body = LocalKernel{prepare_pad}});
+                  .body = LocalKernel{prepare_pad},
+                  .halo = pad_halo});
   rows.push_back(
       {.name = "stablehlo.reverse",
        .summary = "elements in reverse order along dimensions",
@@ -152,7 +155,8 @@ std::vector<OpDef> make_rows() {
        .infer = infer_reverse,
        .rule = reverse_rule,
        .body = LocalKernel{prepare_reverse},
-       .fuse = {.read = read_reverse}});
+       .fuse = {.read = read_reverse},
+       .halo = reverse_halo});
   rows.push_back({.name = "stablehlo.iota",
                   .summary = "each element is its index along a dimension",
                   .example = R"(module @jit_f {

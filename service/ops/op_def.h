@@ -18,6 +18,7 @@
 #include "service/ir/program.h"
 #include "service/kernels/scalar_op.h"
 #include "service/kernels/tile_program.h"
+#include "service/ops/halo.h"
 #include "service/sharding/factor_rule.h"
 
 namespace meshd::ops {
@@ -239,6 +240,8 @@ struct OpDef {
   bool is_random = false;
   /// Which factors stay whole beside those whose kind says so. Null: none.
   KeepsWholeFn keeps_whole = nullptr;
+  /// Which rows of its operands a result row reads, where they are not its own (windows, pads, slices). Null: none.
+  HaloFn halo = nullptr;
 };
 
 /// The row of this name, or null. Names are full ("stablehlo.add", "sdy.sharding_constraint", "func.call").

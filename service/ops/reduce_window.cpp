@@ -85,6 +85,35 @@ FactorRule reduce_window_rule(const OpView& view) {
   return builder.build();
 }
 
+/// One operation, where that is what the body does: then places that hold its start value change nothing.
+std::optional<kernels::ScalarOp> combine_windows(const OpView& view) {
+  if (input_count(view) != 1 || view.regions.size() != 1 || view.function == nullptr) return std::nullopt;
+  const kernels::ScalarOp op = kernels::as_single_binary(compile_scalar_region(*view.function, view.regions[0]));
+  return kernels::is_associative(op) ? std::optional(op) : std::nullopt;
+}
+
+ir::AttributeList fetched_windows(const OpView& global, std::span<const size_t> result_dims) {
+  return without_padding(global, "base_dilations", global.operands[0].dims().size(), result_dims);
+}
+
+std::optional<Halo> reduce_window_halo(const OpView& view) {
+  const std::vector<kernels::WindowDim> dims = reduce_window_dims(view);
+  Halo out{{}, false, fetched_windows};
+  for (size_t i = 0; i < input_count(view); ++i) {
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d].is_trivial()) continue;
+      HaloRead read = window_read(dims[d]);
+      read.operand = i;
+      read.operand_dim = d;
+      read.result_dim = d;
+      read.beyond = Beyond::kOperand;
+      read.beyond_operand = input_count(view) + i;
+      out.reads.push_back(read);
+    }
+  }
+  return out;
+}
+
 PreparedKernel prepare_reduce_window(const OpView& local) {
   const size_t count = input_count(local);
   std::vector<tensor::DType> elements;
@@ -137,7 +166,9 @@ std::vector<OpDef> make_rows() {
                                                {"padding", false, "places before and behind the inputs"}}},
                   .infer = infer_reduce_window,
                   .rule = reduce_window_rule,
-                  .body = LocalKernel{prepare_reduce_window}});
+                  .body = LocalKernel{prepare_reduce_window},
+                  .combine = combine_windows,
+                  .halo = reduce_window_halo});
   return rows;
 }
 

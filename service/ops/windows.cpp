@@ -1,6 +1,7 @@
 #include "service/ops/windows.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "service/ops/checks.h"
@@ -41,6 +42,33 @@ std::vector<int64_t> padding_pairs(const OpView& view, std::string_view op, size
                      " dims, got " + std::to_string(values.size()) + " numbers");
   }
   return values;
+}
+
+HaloRead window_read(const WindowDim& dim) {
+  HaloRead read;
+  read.start = -dim.pad_low;
+  read.step = dim.stride;
+  read.extent = dim.span();
+  read.spread = dim.base_dilation;
+  return read;
+}
+
+ir::AttributeList without_padding(const OpView& view, std::string_view base_name, size_t count,
+                                  std::span<const size_t> which) {
+  ir::AttributeList list = attributes_of(view);
+  std::vector<int64_t> padding = ir::ints_or(list, "padding", std::vector<int64_t>(2 * count, 0));
+  if (padding.size() == 1) padding.assign(2 * count, padding.front());
+  std::vector<int64_t> bases = ir::ints_or(list, base_name, std::vector<int64_t>(count, 1));
+  for (const size_t d : which) padding[2 * d] = padding[2 * d + 1] = 0, bases[d] = 1;
+  auto bytes = std::make_shared<std::vector<std::byte>>(padding.size() * sizeof(int64_t));
+  std::memcpy(bytes->data(), padding.data(), bytes->size());
+  ir::DenseAttr dense;
+  dense.type = {tensor::DType::kInt64, {static_cast<int64_t>(count), 2}};
+  dense.bytes = std::move(bytes);
+  std::erase_if(list, [&](const auto& entry) { return entry.first == "padding" || entry.first == base_name; });
+  list.emplace_back(std::string(base_name), ir::Attribute{ir::IntArrayAttr{std::move(bases), "i64"}});
+  list.emplace_back("padding", ir::Attribute{std::move(dense)});
+  return list;
 }
 
 std::vector<WindowDim> window_dims(const OpView& view, const WindowLabels& labels) {

@@ -31,6 +31,13 @@ std::vector<kernels::WindowDim> select_and_scatter_dims(const OpView& view);
 /// Numbers of windows; dynamic where the operand's dimension is. Throws where sizes overflow.
 tensor::Dims window_counts(const OpView& view, const std::vector<kernels::WindowDim>& dims);
 
+/// What a window of each result row reads; operand and dimensions are the caller's to fill in.
+HaloRead window_read(const kernels::WindowDim& dim);
+/// The op's attributes when windows `which` of `count` are given their rows with all padding and holes: "padding" 0 and
+/// `base_name` 1 there.
+ir::AttributeList without_padding(const OpView& view, std::string_view base_name, size_t count,
+                                  std::span<const size_t> which);
+
 /// `count` integers of attribute `name`, all at least 1; ones where it is absent.
 std::vector<int64_t> positive_ints(const OpView& view, std::string_view op, std::string_view name, size_t count,
                                    std::string_view size_label, std::string_view positive_label);

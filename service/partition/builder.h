@@ -28,6 +28,7 @@ class Builder {
   /// Atoms the value varies over without being cut by them: manual axes around it, or partial sums.
   [[nodiscard]] sharding::AtomMask outer(LocalId id) const { return value(id).varies & ~placed(id).mask(); }
   [[nodiscard]] LocalProgram& program() { return program_; }
+  [[nodiscard]] const LocalProgram& program() const { return program_; }
   [[nodiscard]] ir::Function& function() { return *function_; }
 
   /// A value of the whole type `logical`, cut as `placed` says, which also varies over `outer`.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "service/core/checked_math.h"
+#include "service/partition/device_halo.h"
 #include "service/partition/device_writer.h"
 #include "service/partition/placement.h"
 
@@ -355,6 +356,16 @@ class DeviceModule {
     define(op.results[0], value);
   }
 
+  void halo(const LocalOp& op) {
+    const HaloSurroundings around{writer_, local_,
+                                  [this](int number, const std::vector<int>& atoms) { return part(number, atoms); },
+                                  [this](ir::ValueId value, int number, size_t dim, const std::vector<int>& atoms) {
+                                    return gather(value, number, dim, atoms);
+                                  },
+                                  channel_};
+    define(op.results[0], write_halo(around, op, all(op.operands)));
+  }
+
   // ---- ops
 
   [[nodiscard]] ir::ValueId at(LocalId id) const { return values_[static_cast<size_t>(id)]; }
@@ -423,6 +434,8 @@ class DeviceModule {
         return mask(op);
       case LocalKind::kReshard:
         return reshard(op);
+      case LocalKind::kHalo:
+        return halo(op);
       case LocalKind::kView:
         define(op.results[0], at(op.operands[0]));
         return;

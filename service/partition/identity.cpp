@@ -108,6 +108,11 @@ std::optional<std::vector<std::byte>> identity_element(ScalarOp op, DType dtype)
   }
 }
 
+bool is_idempotent(kernels::ScalarOp op) {
+  return op == kernels::ScalarOp::kMaximum || op == kernels::ScalarOp::kMinimum || op == kernels::ScalarOp::kAnd ||
+         op == kernels::ScalarOp::kOr;
+}
+
 bool is_identity(const ir::DenseAttr& constant, ScalarOp op) {
   if (!constant.splat && tensor::element_count(constant.type) != 1) return false;
   auto expected = identity_element(op, constant.type.dtype);

@@ -15,6 +15,7 @@
 
 #include "service/ir/program.h"
 #include "service/ops/op_def.h"
+#include "service/partition/halo_dim.h"
 #include "service/sharding/mesh_view.h"
 #include "service/sharding/tensor_sharding.h"
 
@@ -58,8 +59,11 @@ enum class LocalKind : uint8_t {
   kMask,      ///< operand 0 with rows beyond logical_dims replaced by operand 1 (a scalar), along all cut dimensions
   kReshard,   ///< operand's layout -> result's layout by block copies; atoms that vary outside of dims are kept or
               ///< dropped (coordinate 0)
-  kView,      ///< result shares the operand's bytes: same local dims and varies, other interpretation (edges of manual
-              ///< computations)
+  kHalo,  ///< the first operands are read as `halos` say, one for each of them: shard p of the result (its part of each
+          ///< dimension) gets rows from wherever they lie, its own and others'; an operand behind them is the scalar
+          ///< that stands where no row does (absent: rows that nobody gives are garbage)
+  kView,  ///< result shares the operand's bytes: same local dims and varies, other interpretation (edges of manual
+          ///< computations)
   kReduceShards,  ///< results[i] = reduction of operands[i] over the positions that differ in `reduced` atoms, with
                   ///< `regions[0]` as reducer in ascending position order; results vary over operands' varies minus
                   ///< `reduced`
@@ -91,8 +95,9 @@ struct LocalOp {
   ir::AttributeList attributes;     ///< localized
   std::vector<ir::Region> regions;  ///< scalar regions (reducers, comparators), in terms of LocalProgram::function
   std::vector<LocalBlock> blocks;
-  sharding::AtomMask reduced = 0;  ///< kReduceShards
-  bool reads_neighbours = false;   ///< kReshard: along dimensions in which the op only needs its neighbours' rows
+  sharding::AtomMask reduced = 0;           ///< kReduceShards
+  std::vector<std::vector<HaloDim>> halos;  ///< kHalo: [operand][dimension]
+  bool reads_neighbours = false;  ///< kReshard: along dimensions in which the op only needs its neighbours' rows
   std::vector<std::vector<int64_t>> groups;  ///< kGroup
   EffectPoint effect;                        ///< kEffect
   ir::Location location;

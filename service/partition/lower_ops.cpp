@@ -3,6 +3,7 @@
 
 #include "service/partition/factor_choice.h"
 #include "service/partition/identity.h"
+#include "service/partition/lower_halo.h"
 #include "service/partition/lowering.h"
 
 namespace meshd::partition {
@@ -11,12 +12,6 @@ namespace {
 // Number of rows a factor stands for in a dimension it has alone, cut p ways, is uneven.
 bool is_uneven(const sharding::MeshView& view, const std::vector<int>& atoms, int64_t size) {
   return size % sharding::part_count(view, atoms) != 0;
-}
-
-// Start values may come in any number of times.
-bool is_idempotent(kernels::ScalarOp op) {
-  return op == kernels::ScalarOp::kMaximum || op == kernels::ScalarOp::kMinimum || op == kernels::ScalarOp::kAnd ||
-         op == kernels::ScalarOp::kOr;
 }
 
 // Into how many parts the op's work is cut.
@@ -99,17 +94,32 @@ std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& de
 }
 
 double Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,
-                             const FactorAtoms& choice, const Scope& scope) const {
+                             const FactorAtoms& choice, const Scope& scope, const ops::Halo* halo) const {
   const sharding::MeshView& mesh_view = builder_.view(choice.view);
   double moved = 0;
   sharding::AtomMask partial = 0;
   for (size_t f = 0; f < rule.factors.size(); ++f) {
     if (rule.factors[f].kind == sharding::FactorKind::kReduction) partial |= mask_of(choice.atoms[f]);
   }
+  std::vector<Placed> places;
+  std::vector<size_t> read;
+  const auto bytes_of = [&](size_t i) {
+    return static_cast<double>(tensor::size_bytes(module_main_.type_of(op.operands[i]).dtype()));
+  };
   for (size_t i = 0; i < op.operands.size(); ++i) {
+    places.push_back(placement_of(choice, rule.operands[i]));
     if (builder_.has_recipe(local(op.operands[i]))) continue;
-    moved += lacking_elements(mesh_view, seats[i].dims, seats[i].placed, placement_of(choice, rule.operands[i])) *
-             static_cast<double>(tensor::size_bytes(module_main_.type_of(op.operands[i]).dtype()));
+    read.push_back(i);
+    if (halo == nullptr) moved += lacking_elements(mesh_view, seats[i].dims, seats[i].placed, places[i]) * bytes_of(i);
+  }
+  if (halo != nullptr) {
+    // What a move puts together is of one dtype and comes at once.
+    const size_t together = halo->is_move ? std::max<size_t>(read.size(), 1) : 1;
+    const tensor::Dims& result_dims = seats[op.operands.size()].dims;
+    for (size_t at = 0; at < read.size(); at += together) {
+      moved += fetched_elements(*halo, std::span(read).subspan(at, together), mesh_view, seats, places, result_dims) *
+               bytes_of(read[at]);
+    }
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
     const Placed made = placement_of(choice, rule.results[i]);
@@ -139,6 +149,28 @@ void Lowering::lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope&
   emit(op, def, std::move(operands), places, 0, std::nullopt, scope);
 }
 
+std::pair<FactorAtoms, double> Lowering::cheapest_choice(const ir::Op& op, const sharding::FactorRule& rule,
+                                                         const std::vector<bool>& uncut, std::span<const Seat> seats,
+                                                         std::optional<int> tied_view, const Scope& scope,
+                                                         const ops::Halo* halo) const {
+  const std::vector<char> uncut_bytes(uncut.begin(), uncut.end());
+  const auto uncut_span = std::span<const bool>(reinterpret_cast<const bool*>(uncut_bytes.data()), uncut_bytes.size());
+  FactorAtoms choice = choose_factor_atoms(rule, seats, builder_.program().views, uncut_span, scope.manual);
+  if (tied_view) choice.view = *tied_view;
+  double least = moved_bytes(op, rule, seats, choice, scope, halo);
+  // The default cuts by what most bytes have already; where that moves something, another may move less.
+  if (least == 0) return {std::move(choice), least};
+  const int64_t parts = parallel_parts(builder_.view(choice.view), choice);
+  for (FactorAtoms& other : other_choices(rule, seats, builder_.program().views, uncut_span, scope.manual)) {
+    if (other.view != choice.view || parallel_parts(builder_.view(other.view), other) < parts) continue;
+    const double moved = moved_bytes(op, rule, seats, other, scope, halo);
+    if (moved >= least) continue;
+    least = moved;
+    choice = std::move(other);
+  }
+  return {std::move(choice), least};
+}
+
 bool Lowering::is_plain(const LocalOp& op) const {
   const auto* kernel = op.def == nullptr ? nullptr : std::get_if<ops::LocalKernel>(&op.def->body);
   if (kernel == nullptr) return true;
@@ -160,14 +192,17 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   const std::vector<ir::Type> operand_types = types_of(op.operands);
   const std::vector<ir::Type> result_types = types_of(op.results);
   const ops::OpView view{operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location};
-  const auto rule = ops::rule_of(def, view);
+  auto rule = ops::rule_of(def, view);
 
   if (!rule) return lower_whole(op, def, scope);
   std::vector<LocalId> operands;
   const Builder::Mark mark = builder_.mark();
 
   const auto combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
-  const std::vector<bool> uncut = uncut_factors(op, def, view, *rule, combine);
+  std::vector<bool> uncut = uncut_factors(op, def, view, *rule, combine);
+  std::optional<ops::Halo> halo = halo_of(def, view);
+  if (halo) keep_whole_what_moves(*halo, *rule, uncut);
+  if (halo && !keep_fetchable(*halo, op, combine)) halo.reset();
   std::vector<Seat> seats;
   for (size_t i = 0; i < op.operands.size(); ++i)
     seats.push_back({operand_types[i].dims(), builder_.placed(local(op.operands[i]))});
@@ -185,20 +220,22 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
       if (seat.placed.view != view_number) seat.placed = whole(static_cast<int64_t>(seat.dims.size()), view_number);
     }
   }
-  const std::vector<char> uncut_bytes(uncut.begin(), uncut.end());
-  const auto uncut_span = std::span<const bool>(reinterpret_cast<const bool*>(uncut_bytes.data()), uncut_bytes.size());
-  FactorAtoms choice = choose_factor_atoms(*rule, seats, builder_.program().views, uncut_span, scope.manual);
-  if (tied) choice.view = view_number;
-  const auto cost_of = [&](const FactorAtoms& tried) { return moved_bytes(op, *rule, seats, tried, scope); };
-  // The default cuts by what most bytes have already; where that moves something, another may move less.
-  if (double least = cost_of(choice); least > 0) {
-    const int64_t parts = parallel_parts(builder_.view(choice.view), choice);
-    for (FactorAtoms& other : other_choices(*rule, seats, builder_.program().views, uncut_span, scope.manual)) {
-      if (other.view != choice.view || parallel_parts(builder_.view(other.view), other) < parts) continue;
-      const double moved = cost_of(other);
-      if (moved >= least) continue;
-      least = moved;
+  const std::optional<int> tied_view = tied ? std::optional(view_number) : std::nullopt;
+  auto [choice, least] = cheapest_choice(op, *rule, uncut, seats, tied_view, scope, nullptr);
+  if (halo) {
+    // Rows of neighbours are fetched where that moves less than giving everybody the whole dimension.
+    const sharding::FactorRule fetching = halo_rule(*halo, *rule, result_types);
+    const std::vector<bool> fetching_uncut = uncut_factors(op, def, view, fetching, combine);
+    auto [other, moved] = cheapest_choice(op, fetching, fetching_uncut, seats, tied_view, scope, &*halo);
+    const bool fetches =
+        moved < least && other.view == choice.view &&
+        parallel_parts(builder_.view(other.view), other) >= parallel_parts(builder_.view(choice.view), choice);
+    if (fetches) {
+      rule = fetching;
+      uncut = fetching_uncut;
       choice = std::move(other);
+    } else {
+      halo.reset();
     }
   }
   const sharding::MeshView& mesh_view = builder_.view(choice.view);
@@ -214,7 +251,8 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
     const LocalId before = local(op.operands[i]);
-    const Placed to = placement_of(choice, rule->operands[i]);
+    Placed to = placement_of(choice, rule->operands[i]);
+    if (halo) to = fetched_from(*halo, i, mesh_view, seats[i], to, builder_.has_recipe(before));
     LocalId operand = builder_.bring(before, to, op.location, reason);
     if (operand != before && builder_.last().kind == LocalKind::kReshard && builder_.last().results[0] == operand) {
       builder_.last().reads_neighbours |= differs_along_permutations(*rule, i, builder_.placed(before), to, uncut);
@@ -228,9 +266,14 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   }
   std::vector<Placed> places;
   for (const sharding::TensorFactors& factors : rule->results) places.push_back(placement_of(choice, factors));
-  emit(op, def, std::move(operands), places, partial, combine, scope);
-  for (const ir::ValueId result : op.results) {
-    if (shifted) builder_.mark_shifted(local(result));
+  if (halo) {
+    emit_fetching(*halo, op, def, view, std::move(operands), places, partial, combine, scope);
+  } else {
+    emit(op, def, std::move(operands), places, partial, combine, scope);
+  }
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    if (shifted || (halo && places[i] != seats[op.operands.size() + i].placed))
+      builder_.mark_shifted(local(op.results[i]));
   }
   const std::span<const LocalOp> made = builder_.since(mark);
   if (input_.plain_ops && !std::all_of(made.begin(), made.end(), [&](const LocalOp& one) { return is_plain(one); })) {

@@ -1,6 +1,8 @@
 // Walks @main and writes each op as ops on local types. One object for one partition() call; one thread.
 #pragma once
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "service/partition/builder.h"
@@ -41,11 +43,30 @@ class Lowering {
   /// About how many bytes a device receives when an op is cut like that: operands, partial results, results to where
   /// they are wanted.
   [[nodiscard]] double moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,
-                                   const FactorAtoms& choice, const Scope& scope) const;
+                                   const FactorAtoms& choice, const Scope& scope, const ops::Halo* halo) const;
+  /// The choice that moves least, and what it moves. `halo`: the op fetches rows of its neighbours.
+  [[nodiscard]] std::pair<FactorAtoms, double> cheapest_choice(const ir::Op& op, const sharding::FactorRule& rule,
+                                                               const std::vector<bool>& uncut,
+                                                               std::span<const Seat> seats,
+                                                               std::optional<int> tied_view, const Scope& scope,
+                                                               const ops::Halo* halo) const;
   void lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
   void emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
             const std::vector<Placed>& result_places, sharding::AtomMask partial,
             std::optional<kernels::ScalarOp> combine, const Scope& scope);
+
+  // lower_halo.cpp
+  /// What the op reads of its neighbours; nothing where it has no elements.
+  [[nodiscard]] static std::optional<ops::Halo> halo_of(const ops::OpDef& def, const ops::OpView& view);
+  /// Leaves the reads for which what stands beyond the rows changes no result; false where none is left.
+  [[nodiscard]] bool keep_fetchable(ops::Halo& halo, const ir::Op& op, std::optional<kernels::ScalarOp> combine) const;
+  /// The exchanges and, behind them, the op on the rows that they brought. `operands` lie as fetched_from() says.
+  void emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
+                     std::vector<LocalId> operands, const std::vector<Placed>& result_places,
+                     sharding::AtomMask partial, std::optional<kernels::ScalarOp> combine, const Scope& scope);
+  /// An exchange that gives `made` its rows.
+  void append_halo(std::vector<LocalId> operands, std::vector<std::vector<HaloDim>> halos, LocalId made,
+                   const ir::Location& location, const std::string& reason);
 
   // lower_regions.cpp
   void lower_while(const ir::Op& op, const Scope& scope);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "service/core/checked_math.h"
@@ -55,6 +56,47 @@ int64_t lacking_bytes(const LocalProgram& program, const LocalValue& from, const
     if (full) most = std::max(most, wanted - common);
   }
   return most * element_bytes(to);
+}
+
+// What an exchange brings a device, for each operand: bytes of the device that lacks most of all of them together, and
+// the atoms of the dimensions along which somebody lacks rows.
+struct Fetched {
+  std::vector<int64_t> bytes;
+  std::vector<sharding::AtomMask> axes;
+};
+
+Fetched fetched_by(const LocalProgram& program, const LocalOp& op) {
+  const LocalValue& to = program.value(op.results[0]);
+  const sharding::MeshView& view = program.views[static_cast<size_t>(to.view)];
+  const size_t sources = op.halos.size();
+  sharding::AtomMask cuts = Placed{to.view, to.dim_atoms}.mask();
+  for (size_t i = 0; i < sources; ++i) cuts |= Placed{to.view, program.value(op.operands[i]).dim_atoms}.mask();
+  Fetched out{std::vector<int64_t>(sources, 0), std::vector<sharding::AtomMask>(sources, 0)};
+  int64_t most = 0;
+  for (int64_t device = 0; device < view.distinct_count(cuts); ++device) {
+    const tensor::Dims here = view.coordinates(cuts, device);
+    std::vector<int64_t> lacking;
+    for (size_t i = 0; i < sources; ++i) {
+      const LocalValue& from = program.value(op.operands[i]);
+      int64_t wanted = 1;
+      int64_t common = 1;
+      for (size_t d = 0; d < to.dim_atoms.size(); ++d) {
+        const auto [begin, end] = rows(from, view, d, here);
+        const int64_t part = sharding::part_index(view, to.dim_atoms[d], here);
+        const HaloRows read = rows_read(op.halos[i][d], part, to.type.tensor.dims[d]);
+        const int64_t held = read.within(begin, end).count;
+        if (held < read.count) out.axes[i] |= mask_of(to.dim_atoms[d]);
+        wanted *= read.count;
+        common *= held;
+      }
+      lacking.push_back((wanted - common) * element_bytes(to));
+    }
+    const int64_t all = std::accumulate(lacking.begin(), lacking.end(), int64_t{0});
+    if (all <= most) continue;
+    most = all;
+    out.bytes = std::move(lacking);
+  }
+  return out;
 }
 
 MoveKind kind_of(const LocalValue& from, const LocalValue& to, int64_t bytes) {
@@ -128,6 +170,7 @@ class Finder {
   void visit(const LocalBlock& block, int depth) {
     for (const LocalOp& op : block.ops) {
       if (op.kind == LocalKind::kReshard && !unread_.contains(&op)) reshard(op, depth);
+      if (op.kind == LocalKind::kHalo) halo(op, depth);
       if (op.kind == LocalKind::kReduceShards) reduce(op, depth);
       if (op.kind == LocalKind::kGroup) group(op, depth);
       for (const LocalBlock& inner : op.blocks) visit(inner, depth + (op.kind == LocalKind::kWhile ? 1 : 0));
@@ -143,9 +186,9 @@ class Finder {
     made.reason = op.reason;
     made.location = op.location;
     made.loop_depth = depth;
-    made.cause = op.reason == kWritten ? MoveCause::kText
-                 : op.reads_neighbours ? MoveCause::kNeighbours
-                                       : MoveCause::kSharding;
+    made.cause = op.reason == kWritten                                ? MoveCause::kText
+                 : op.reads_neighbours || op.kind == LocalKind::kHalo ? MoveCause::kNeighbours
+                                                                      : MoveCause::kSharding;
     return made;
   }
 
@@ -162,6 +205,17 @@ class Finder {
     made.axes = before & ~after;
     if (made.kind == MoveKind::kAllSlice) made.axes = after & ~before;
     if (made.axes == 0 || from.view != to.view) made.axes = before;
+  }
+
+  void halo(const LocalOp& op, int depth) {
+    const Fetched fetched = fetched_by(program_, op);
+    for (size_t i = 0; i < op.halos.size(); ++i) {
+      Move& made = add(op, op.operands[i], op.results[0], depth);
+      made.kind = fetched.axes[i] == 0 ? MoveKind::kAllSlice : MoveKind::kHaloExchange;
+      made.axes =
+          fetched.axes[i] != 0 ? fetched.axes[i] : Placed{made.view, program_.value(op.results[0]).dim_atoms}.mask();
+      made.bytes = fetched.bytes[i];
+    }
   }
 
   void reduce(const LocalOp& op, int depth) {
@@ -221,6 +275,8 @@ std::string_view name(MoveKind kind) {
       return "all_to_all";
     case MoveKind::kCollectivePermute:
       return "collective_permute";
+    case MoveKind::kHaloExchange:
+      return "halo_exchange";
     case MoveKind::kReshard:
       return "reshard";
     case MoveKind::kAllReduce:

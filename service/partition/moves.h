@@ -16,6 +16,7 @@ enum class MoveKind : uint8_t {
   kAllSlice,           ///< dimensions gain axes: every device has its block already
   kAllToAll,           ///< axes go from dimension to dimension
   kCollectivePermute,  ///< every device gets one other block of the same size
+  kHaloExchange,       ///< every device gets rows of its neighbours beside its own
   kReshard,            ///< anything else, blocks copied once
   kAllReduce,
   kReduceScatter,  ///< a reduction of which every device keeps its block only
@@ -30,7 +31,8 @@ inline constexpr std::string_view kWritten = "written in the text";
 /// Why it moves.
 enum class MoveCause : uint8_t {
   kSharding,    ///< the shardings of an op's operands and results do not fit each other
-  kNeighbours,  ///< an op reads rows of its neighbours (slices, pads, windows) and gets the dimension whole
+  kNeighbours,  ///< an op reads rows of its neighbours (slices, pads, windows): it gets these rows, or the dimension
+                ///< whole
   kText,        ///< the text says so: a collective of its own
 };
 

@@ -52,15 +52,17 @@ double lacking_elements(const sharding::MeshView& view, std::span<const int64_t>
   double wanted = 1;
   double common = from.view == to.view ? 1 : 0;
   for (size_t d = 0; d < logical_dims.size(); ++d) {
-    const auto size = static_cast<double>(logical_dims[d]);
     const std::vector<int>& a = from.dims[d];
     const std::vector<int>& b = to.dims[d];
-    wanted *= size / static_cast<double>(sharding::part_count(view, b));
+    const auto rows = [&](const std::vector<int>& atoms) {
+      return static_cast<double>(core::ceil_div(logical_dims[d], sharding::part_count(view, atoms)));
+    };
+    wanted *= rows(b);
     if (from.view != to.view) continue;
     // Where neither list begins with the other, some device has nothing of its new rows.
     const auto [end_a, end_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
     const bool nested = end_a == a.end() || end_b == b.end();
-    common *= nested ? size / static_cast<double>(sharding::part_count(view, a.size() > b.size() ? a : b)) : 0;
+    common *= nested ? rows(a.size() > b.size() ? a : b) : 0;
   }
   return wanted - common;
 }

@@ -27,8 +27,8 @@ Placed whole(int64_t rank, int view = 0);
 Placed place(const Views& views, const sharding::TensorSharding& sharding);
 /// Local dims: ceil(n / parts) in each dimension.
 tensor::Dims local_dims(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const Placed& placed);
-/// About how many elements a device lacks of its shard under `to` when it has its shard under `from`: exact for cuts
-/// that divide. Example: 8x16 from [{x=2}, {}] to [{}, {x}] -> 64 - 32.
+/// About how many elements a device lacks of its shard under `to` when it has its shard under `from`, for one with full
+/// shards: exact for cuts that divide. Example: 8x16 from [{x=2}, {}] to [{}, {x}] -> 64 - 32.
 double lacking_elements(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const Placed& from,
                         const Placed& to);
 /// Mask of a list of atoms.

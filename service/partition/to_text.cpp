@@ -15,6 +15,8 @@ std::string_view kind_name(LocalKind kind) {
       return "mask";
     case LocalKind::kReshard:
       return "reshard";
+    case LocalKind::kHalo:
+      return "halo";
     case LocalKind::kView:
       return "view";
     case LocalKind::kReduceShards:

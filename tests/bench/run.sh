@@ -15,6 +15,8 @@ server=$!
 trap 'kill $server; wait $server 2>/dev/null; rm -rf "$data"' EXIT
 for _ in $(seq 100); do build/release/meshd health 127.0.0.1:8471 >/dev/null && break; sleep 0.1; done
 python3 tests/bench/jobs_bench.py http://127.0.0.1:8471
+echo "== a CNN whose height is cut"
+python3 tests/bench/halo_bench.py http://127.0.0.1:8471
 if python3 -c 'import jax' 2>/dev/null; then
   echo "== side by side with JAX"
   python3 tests/bench/jax/compare.py --url http://127.0.0.1:8471

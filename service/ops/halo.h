@@ -1,0 +1,55 @@
+// How shards of a result follow from rows of the operands where an op reads beyond its own shard: windows, pads,
+// slices, reversals, concatenations. A row's function says it, partition asks, fetches the rows that each device reads
+// and runs the op on them, instead of giving every device the whole dimension.
+//
+// Places. Row r of the operand stands at place r * spread. Result row o reads the places from start + o * step on,
+// `extent` of them. Example: a window of 3 with stride 2 and a padding of 1 before: start -1, step 2, extent 3; a
+// reversal of 8 rows: start 7, step -1.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "service/ir/attribute.h"
+
+namespace meshd::ops {
+
+struct OpView;
+
+/// What stands where no row does: outside of the operand, and between rows that are spread.
+enum class Beyond : uint8_t {
+  kNothing,  ///< results never read there, or (several operands make one result) another operand has it
+  kZero,
+  kOperand,  ///< the scalar operand `beyond_operand`
+};
+
+/// One dimension of one operand, read along one dimension of the result.
+struct HaloRead {
+  size_t operand = 0;
+  size_t operand_dim = 0;
+  size_t result_dim = 0;
+  int64_t start = 0;
+  int64_t step = 1;  ///< not 0; negative only where extent is 1
+  int64_t extent = 1;
+  int64_t spread = 1;
+  Beyond beyond = Beyond::kNothing;
+  size_t beyond_operand = 0;
+};
+
+/// What an op reads so. Dimensions that are not listed are read as they lie.
+struct Halo {
+  std::vector<HaloRead> reads;
+  /// True: a result row is the row that is read, and nothing is left to compute (extent is 1; all dimensions that move
+  /// are listed). False: the op runs on the rows that were fetched, with the attributes of `localize`.
+  bool is_move = false;
+  /// The op's attributes for dimensions `result_dims` of the result whose rows were fetched with everything around
+  /// them: no padding, nothing spread. Null for moves.
+  ir::AttributeList (*localize)(const OpView& global, std::span<const size_t> result_dims) = nullptr;
+};
+
+/// With global types. Nothing: this instance reads no neighbours, or not so that this says it.
+using HaloFn = std::optional<Halo> (*)(const OpView&);
+
+}  // namespace meshd::ops

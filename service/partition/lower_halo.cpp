@@ -1,0 +1,301 @@
+#include "service/partition/lower_halo.h"
+
+#include <algorithm>
+#include <map>
+
+#include "service/core/checked_math.h"
+#include "service/partition/identity.h"
+#include "service/partition/lowering.h"
+
+namespace meshd::partition {
+namespace {
+
+// First and last place that rows of the result read.
+std::pair<int64_t, int64_t> places_of(const ops::HaloRead& read, int64_t result_size) {
+  const int64_t far = core::checked_add(read.start, core::checked_mul(result_size - 1, read.step));
+  return {std::min(read.start, far), core::checked_add(std::max(read.start, far), read.extent - 1)};
+}
+
+bool has_no_elements(const ir::Type& type) {
+  if (!type.is_tensor()) return true;
+  const tensor::Dims& dims = type.dims();
+  return std::any_of(dims.begin(), dims.end(), [](int64_t size) { return size <= 0; });
+}
+
+const ops::HaloRead* read_of(const ops::Halo& halo, size_t number, size_t dim) {
+  const auto found = std::find_if(halo.reads.begin(), halo.reads.end(), [&](const ops::HaloRead& read) {
+    return read.operand == number && read.operand_dim == dim;
+  });
+  return found == halo.reads.end() ? nullptr : &*found;
+}
+
+int64_t rows_of_part(const ops::Halo& halo, const ops::HaloRead& read, int64_t result_size, int64_t parts) {
+  const int64_t rows = core::ceil_div(result_size, parts);
+  return halo.is_move ? rows : core::checked_add(core::checked_mul(rows - 1, read.step), read.extent);
+}
+
+// One operand's rows, wanted and held, by part of the result: (wanted, held) for each dimension.
+struct Fetch {
+  std::vector<std::vector<std::pair<int64_t, int64_t>>> rows;
+  std::vector<char> moves;  // by dimension: rows are fetched along it
+};
+
+Fetch fetch_of(const ops::Halo& halo, size_t number, const sharding::MeshView& view, const Seat& seat,
+               const Placed& from, const Placed& to, std::span<const int64_t> result_dims) {
+  const std::vector<HaloDim> dims = halo_dims(halo, number, view, seat.dims, to, result_dims);
+  const tensor::Dims rows = fetched_dims(halo, number, view, seat.dims, to, result_dims);
+  Fetch out;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const int64_t own = core::ceil_div(seat.dims[d], sharding::part_count(view, from.dims[d]));
+    auto& parts = out.rows.emplace_back();
+    out.moves.push_back(fetched_read(halo, number, d, to) != nullptr ? 1 : 0);
+    for (int64_t part = 0; part < sharding::part_count(view, to.dims[d]); ++part) {
+      const HaloRows read = rows_read(dims[d], part, rows[d]);
+      const int64_t held = from.dims[d].empty() ? read.count : read.within(part * own, (part + 1) * own).count;
+      parts.emplace_back(read.count, held);
+    }
+  }
+  return out;
+}
+
+int64_t most_parts(std::span<const Fetch> fetches) {
+  size_t most = 1;
+  for (const Fetch& fetch : fetches) {
+    for (size_t d = 0; d < fetch.rows.size(); ++d) {
+      if (fetch.moves[d] != 0) most = std::max(most, fetch.rows[d].size());
+    }
+  }
+  return static_cast<int64_t>(most);
+}
+
+// Elements that a device lacks: of the parts that lack most of each dimension, or, of dimensions along which rows are
+// fetched, of part `part`.
+double lacking_of(const Fetch& fetch, std::optional<int64_t> part) {
+  double wanted = 1;
+  double common = 1;
+  for (size_t d = 0; d < fetch.rows.size(); ++d) {
+    const auto& parts = fetch.rows[d];
+    const auto worst = std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.first - a.second, a.first) < std::pair(b.first - b.second, b.first);
+    });
+    const auto& one = part && fetch.moves[d] != 0 ? parts[static_cast<size_t>(*part)] : *worst;
+    wanted *= static_cast<double>(one.first);
+    common *= static_cast<double>(one.second);
+  }
+  return wanted - common;
+}
+
+}  // namespace
+
+sharding::FactorRule halo_rule(const ops::Halo& halo, const sharding::FactorRule& rule,
+                               std::span<const ir::Type> results) {
+  sharding::FactorRule out = rule;
+  const auto retire = [&](const std::vector<int>& factors) {
+    for (const int factor : factors)
+      out.factors[static_cast<size_t>(factor)].kind = sharding::FactorKind::kNeedReplication;
+  };
+  std::map<size_t, int> factor_of;  // by dimension of the result
+  for (const ops::HaloRead& read : halo.reads) {
+    const auto [found, is_new] = factor_of.try_emplace(read.result_dim, static_cast<int>(out.factors.size()));
+    if (is_new) {
+      retire(rule.results[0][read.result_dim]);
+      out.factors.push_back({results[0].dims()[read.result_dim], sharding::FactorKind::kPassThrough, false});
+      for (sharding::TensorFactors& result : out.results) result[read.result_dim] = {found->second};
+    }
+    retire(rule.operands[read.operand][read.operand_dim]);
+    out.operands[read.operand][read.operand_dim] = {found->second};
+  }
+  return out;
+}
+
+void keep_whole_what_moves(const ops::Halo& halo, const sharding::FactorRule& rule, std::vector<bool>& uncut) {
+  for (const ops::HaloRead& read : halo.reads) {
+    for (const int factor : rule.operands[read.operand][read.operand_dim]) {
+      const auto number = static_cast<size_t>(factor);
+      if (rule.factors[number].kind == sharding::FactorKind::kPassThrough) uncut[number] = true;
+    }
+  }
+}
+
+const ops::HaloRead* fetched_read(const ops::Halo& halo, size_t number, size_t dim, const Placed& to) {
+  const ops::HaloRead* read = read_of(halo, number, dim);
+  return read != nullptr && (halo.is_move || !to.dims[dim].empty()) ? read : nullptr;
+}
+
+Placed fetched_from(const ops::Halo& halo, size_t number, const sharding::MeshView& view, const Seat& seat,
+                    const Placed& to, bool is_made_anew) {
+  Placed out = to;
+  for (size_t d = 0; d < to.dims.size(); ++d) {
+    if (fetched_read(halo, number, d, to) != nullptr && (is_made_anew || seat.placed.dims[d].empty()))
+      out.dims[d].clear();
+  }
+  return is_made_anew || lacking_elements(view, seat.dims, seat.placed, out) == 0 ? out : to;
+}
+
+std::vector<HaloDim> halo_dims(const ops::Halo& halo, size_t number, const sharding::MeshView& view,
+                               std::span<const int64_t> operand_dims, const Placed& to,
+                               std::span<const int64_t> result_dims) {
+  std::vector<HaloDim> out;
+  for (size_t d = 0; d < operand_dims.size(); ++d) {
+    HaloDim dim;
+    const int64_t parts = sharding::part_count(view, to.dims[d]);
+    dim.end = operand_dims[d];
+    dim.part_step = core::ceil_div(operand_dims[d], parts);
+    if (const ops::HaloRead* read = fetched_read(halo, number, d, to)) {
+      const int64_t result_size = result_dims[read->result_dim];
+      const auto [first, last] = places_of(*read, result_size);
+      dim.start = read->start;
+      dim.part_step = core::checked_mul(core::ceil_div(result_size, parts), read->step);
+      dim.row_step = halo.is_move ? read->step : 1;
+      dim.spread = read->spread;
+      if (first > 0) dim.begin = core::ceil_div(first, read->spread);
+      dim.end = last < 0 ? 0 : std::min(dim.end, last / read->spread + 1);
+    }
+    out.push_back(dim);
+  }
+  return out;
+}
+
+tensor::Dims fetched_dims(const ops::Halo& halo, size_t number, const sharding::MeshView& view,
+                          std::span<const int64_t> operand_dims, const Placed& to,
+                          std::span<const int64_t> result_dims) {
+  tensor::Dims out;
+  for (size_t d = 0; d < operand_dims.size(); ++d) {
+    const ops::HaloRead* read = fetched_read(halo, number, d, to);
+    const int64_t parts = sharding::part_count(view, to.dims[d]);
+    out.push_back(read == nullptr ? core::ceil_div(operand_dims[d], parts)
+                                  : rows_of_part(halo, *read, result_dims[read->result_dim], parts));
+  }
+  return out;
+}
+
+double fetched_elements(const ops::Halo& halo, std::span<const size_t> read, const sharding::MeshView& view,
+                        std::span<const Seat> seats, std::span<const Placed> to, std::span<const int64_t> result_dims) {
+  double brought = 0;
+  std::vector<Fetch> fetches;
+  for (const size_t i : read) {
+    const Placed from = fetched_from(halo, i, view, seats[i], to[i], false);
+    brought += lacking_elements(view, seats[i].dims, seats[i].placed, from);
+    fetches.push_back(fetch_of(halo, i, view, seats[i], from, to[i], result_dims));
+  }
+  // Several operands meet along one dimension of the result: its parts are looked at for all of them.
+  const bool together = fetches.size() > 1;
+  double lacking = 0;
+  for (int64_t part = 0; part < (together ? most_parts(fetches) : 1); ++part) {
+    double here = 0;
+    for (const Fetch& fetch : fetches) here += lacking_of(fetch, together ? std::optional(part) : std::nullopt);
+    lacking = std::max(lacking, here);
+  }
+  return brought + lacking;
+}
+
+std::optional<ops::Halo> Lowering::halo_of(const ops::OpDef& def, const ops::OpView& view) {
+  if (def.halo == nullptr || std::any_of(view.operands.begin(), view.operands.end(), has_no_elements) ||
+      std::any_of(view.results.begin(), view.results.end(), has_no_elements))
+    return std::nullopt;
+  return def.halo(view);
+}
+
+bool Lowering::keep_fetchable(ops::Halo& halo, const ir::Op& op, std::optional<kernels::ScalarOp> combine) const {
+  std::vector<size_t> refused;
+  for (const ops::HaloRead& read : halo.reads) {
+    if (halo.is_move || read.beyond != ops::Beyond::kOperand) continue;
+    const int64_t rows = module_main_.type_of(op.operands[read.operand]).dims()[read.operand_dim];
+    const auto [first, last] = places_of(read, module_main_.type_of(op.results[0]).dims()[read.result_dim]);
+    if (read.spread == 1 && first >= 0 && last < rows) continue;
+    const ir::DenseAttr* start = builder_.constant_of(local(op.operands[read.beyond_operand]));
+    if (combine && (is_idempotent(*combine) || (start != nullptr && is_identity(*start, *combine)))) continue;
+    refused.push_back(read.result_dim);
+  }
+  std::erase_if(halo.reads, [&](const ops::HaloRead& read) {
+    return std::find(refused.begin(), refused.end(), read.result_dim) != refused.end();
+  });
+  return !halo.reads.empty();
+}
+
+void Lowering::append_halo(std::vector<LocalId> operands, std::vector<std::vector<HaloDim>> halos, LocalId made,
+                           const ir::Location& location, const std::string& reason) {
+  LocalOp op;
+  op.kind = LocalKind::kHalo;
+  op.name = "halo_exchange";
+  op.operands = std::move(operands);
+  op.results = {made};
+  op.halos = std::move(halos);
+  op.location = location;
+  op.reason = reason;
+  builder_.append(std::move(op));
+}
+
+void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
+                             std::vector<LocalId> operands, const std::vector<Placed>& result_places,
+                             sharding::AtomMask partial, std::optional<kernels::ScalarOp> combine, const Scope& scope) {
+  const sharding::MeshView& mesh_view = builder_.view(result_places[0].view);
+  const tensor::Dims& result_dims = view.results[0].dims();
+  // Where operand i lies by the rule: cut as the result is where it is read along it.
+  const auto place_by_rule = [&](size_t i) {
+    Placed out = builder_.placed(operands[i]);
+    for (const ops::HaloRead& read : halo.reads) {
+      if (read.operand == i) out.dims[read.operand_dim] = result_places[0].dims[read.result_dim];
+    }
+    return out;
+  };
+  const auto stands_beyond = [&](const ops::HaloRead& read) -> std::optional<LocalId> {
+    const tensor::DType dtype = view.operands[read.operand].dtype();
+    if (read.beyond == ops::Beyond::kOperand) return operands[read.beyond_operand];
+    if (read.beyond == ops::Beyond::kNothing) return std::nullopt;
+    const std::vector<std::byte> zero(static_cast<size_t>(tensor::size_bytes(dtype)));
+    return builder_.add_scalar(dtype, zero, result_places[0].view, op.location);
+  };
+
+  if (halo.is_move) {
+    std::vector<LocalId> sources;
+    std::vector<std::vector<HaloDim>> halos;
+    sharding::AtomMask outer = 0;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const bool is_read = std::any_of(halo.reads.begin(), halo.reads.end(),
+                                       [&](const ops::HaloRead& read) { return read.operand == i; });
+      if (!is_read) continue;
+      sources.push_back(operands[i]);
+      halos.push_back(halo_dims(halo, i, mesh_view, view.operands[i].dims(), place_by_rule(i), result_dims));
+    }
+    if (const std::optional<LocalId> beyond = stands_beyond(halo.reads.front())) sources.push_back(*beyond);
+    for (const LocalId id : sources) outer |= builder_.outer(id);
+    const ir::ValueId result = op.results.front();
+    const LocalId made = builder_.add_value(module_main_.type_of(result), result_places[0], outer,
+                                            module_main_.values[static_cast<size_t>(result)].name);
+    append_halo(std::move(sources), std::move(halos), made, op.location, op.name);
+    return define(result, made);
+  }
+
+  std::vector<size_t> fetched;  // dimensions of the result
+  std::vector<LocalId> blocks = operands;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Placed to = place_by_rule(i);
+    std::optional<LocalId> beyond;
+    bool is_fetched = false;
+    tensor::Dims whole = view.operands[i].dims();
+    const tensor::Dims rows = fetched_dims(halo, i, mesh_view, whole, to, result_dims);
+    for (size_t d = 0; d < to.dims.size(); ++d) {
+      const ops::HaloRead* read = fetched_read(halo, i, d, to);
+      if (read == nullptr) continue;
+      if (!is_fetched) beyond = stands_beyond(*read);
+      is_fetched = true;
+      whole[d] = core::checked_mul(rows[d], sharding::part_count(mesh_view, to.dims[d]));
+      if (std::find(fetched.begin(), fetched.end(), read->result_dim) == fetched.end())
+        fetched.push_back(read->result_dim);
+    }
+    if (!is_fetched) continue;
+    const sharding::AtomMask outer = builder_.outer(operands[i]) | (beyond ? builder_.outer(*beyond) : 0);
+    blocks[i] = builder_.add_value(ir::Type::of({view.operands[i].dtype(), whole}), to, outer,
+                                   builder_.value(operands[i]).name);
+    std::vector<LocalId> sources{operands[i]};
+    if (beyond) sources.push_back(*beyond);
+    append_halo(std::move(sources), {halo_dims(halo, i, mesh_view, view.operands[i].dims(), to, result_dims)},
+                blocks[i], op.location, "operand " + std::to_string(i) + " of " + op.name);
+  }
+  ir::Op local_op = op;
+  local_op.attributes = halo.localize(view, fetched);
+  emit(local_op, def, std::move(blocks), result_places, partial, combine, scope);
+}
+
+}  // namespace meshd::partition
