@@ -62,7 +62,7 @@ class HaloMaker {
     const MeshView& view = plan_.views[static_cast<size_t>(result.view)];
     copies_->element = tensor::size_bytes(result.type.dtype);
     meeting_.element_bytes = copies_->element;
-    meeting_.source_dims = value(op_.operands[0]).type.dims;
+    for (const LocalId id : op_.operands) meeting_.source_dims.push_back(value(id).type.dims);
     to_strides_ = tensor::row_major_strides(result.type.dims);
     const sharding::AtomMask varies = result.varies & view.all();
     for (int64_t shard = 0; shard < view.distinct_count(varies); ++shard) {

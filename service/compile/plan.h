@@ -103,7 +103,7 @@ struct MeetingSource {
 struct Meeting {
   std::vector<std::vector<MeetingSource>> sources;  ///< by shard of the step
   std::vector<int64_t> units;                       ///< by shard of the step
-  tensor::Dims source_dims;                         ///< of a source shard (reshard)
+  std::vector<tensor::Dims> source_dims;            ///< by operand: of a shard, where blocks of it are read
   int64_t element_bytes = 1;
   std::function<void(const MeetingCall&)> run;
 };

@@ -165,7 +165,7 @@ Meeting make_reshard(const Plan& plan, LocalId operand, LocalId result) {
   auto copies = std::make_shared<ReshardCopies>();
   copies->to_dims = target_value.type.dims;
   copies->element = element;
-  meeting.source_dims = source_value.type.dims;
+  meeting.source_dims = {source_value.type.dims};
   meeting.element_bytes = element;
   const tensor::Dims to_strides = tensor::row_major_strides(target_value.type.dims);
   const tensor::Dims from_strides = tensor::row_major_strides(source_value.type.dims);

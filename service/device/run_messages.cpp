@@ -67,8 +67,9 @@ bool RunImpl::exchange_sources(const compile::Step& step) {
         if (!source.extent.empty()) {
           packed.resize(static_cast<size_t>(source.bytes));
           const tensor::Dims zeros(source.extent.size(), 0);
-          kernels::copy_block(packed.data(), source.extent, zeros, bytes, meeting.source_dims, source.start,
-                              source.extent, meeting.element_bytes);
+          kernels::copy_block(packed.data(), source.extent, zeros, bytes,
+                              meeting.source_dims[static_cast<size_t>(source.operand)], source.start, source.extent,
+                              meeting.element_bytes);
           bytes = packed.data();
         }
         transport.post(peer, key, {bytes, static_cast<size_t>(source.bytes)});

@@ -105,6 +105,28 @@ TEST(EngineRanks, reshards_send_blocks) {
   expect_same<float>(b, {counted_shards(4, 8)});
 }
 
+// The second dimension of arrays of 3 columns: nobody fetches along it.
+partition::HaloDim columns() { return {.part_step = 3, .end = 3}; }
+
+TEST(EngineRanks, halo_exchanges_send_rows) {
+  LocalBuilder b({4});
+  const LocalId x = b.argument("8x3xf32", {{0}, {}});
+  const LocalId y = b.argument("12x3xf32", {{0}, {}});
+  const LocalId fill = b.splat<float>("f32", -1.0f);
+  const auto exchange = [&](std::string_view result, std::vector<LocalId> from, std::vector<partition::HaloDim> rows) {
+    const LocalId out = b.value(result, {{0}, {}});
+    LocalOp& op = b.add(LocalKind::kHalo, "halo_exchange", std::move(from), {out});
+    for (const partition::HaloDim& dim : rows) op.halos.push_back({dim, columns()});
+    b.result(out);
+  };
+  exchange("16x3xf32", {x, fill}, {{.start = -1, .part_step = 2, .end = 8}});               // windows of 4 rows
+  exchange("16x3xf32", {x, fill}, {{.start = -1, .part_step = 4, .spread = 2, .end = 8}});  // holes between rows
+  exchange("4x3xf32", {x}, {{.start = 7, .part_step = -2, .row_step = -2, .end = 8}});      // each second, reversed
+  exchange("20x3xf32", {x, y},
+           {{.part_step = 5, .end = 8}, {.start = -8, .part_step = 5, .end = 12}});  // one, then another
+  expect_same<float>(b, {counted_shards(4, 6), counted_shards(4, 9)});
+}
+
 TEST(EngineRanks, reductions_have_the_same_bits) {
   LocalBuilder b({2, 2});
   const LocalId x = b.argument("5xf32", {}, 0b11);
