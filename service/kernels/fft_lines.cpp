@@ -125,6 +125,7 @@ LongFft<T>::LongFft(int64_t length) {
   for (int64_t k = 0; k < rows_; ++k) {
     for (int64_t j = 0; j < near_pitch_; ++j) set(near_, k * near_pitch_ + j, unit_root(k * j, length));
   }
+  if (length == kFftLine64 && rows_ == columns_) square_ = fft_line64<T>();
   if (near_pitch_ == column_pitch_) return;
   far_pitch_ = column_pitch_ / near_pitch_;
   for (auto& part : far_) part.resize(static_cast<size_t>(rows_ * far_pitch_));
@@ -141,6 +142,8 @@ int64_t LongFft<T>::scratch_elements() const {
 
 template <class T>
 void LongFft<T>::run(ComplexView<const T> from, ComplexView<T> to, T scale, T* scratch) const {
+  if (square_ != nullptr && from.step == 2 && to.step == 2)
+    return square_(from, planes_of<T>(near_), near_pitch_, scale, to);
   const FftLoops<T>& loops = fft_loops<T>();
   const int64_t chunk = whole_vectors<T>(std::max(rows_ * column_lanes_, columns_ * row_lanes_));
   const int64_t whole = column_pitch_ * row_pitch_;
@@ -228,7 +231,7 @@ LineFft<T>::LineFft(int64_t length, bool is_strided) : length_(length) {
 template <class T>
 int64_t LineFft<T>::scratch_elements() const {
   if (!long_) return 4 * passes_.length * kFftLanes<T>;
-  return long_->scratch_elements() + (chirp_ ? 4 * whole_vectors<T>(chirp_->padded) : 0);
+  return long_->scratch_elements() + (chirp_ ? 2 * whole_vectors<T>(chirp_->padded) : 0);
 }
 
 template <class T>
@@ -237,16 +240,16 @@ void LineFft<T>::run_line(ComplexView<const T> from, ComplexView<T> to, T scale,
   const FftLoops<T>& loops = fft_loops<T>();
   const int64_t padded = chirp_->padded;
   const int64_t pitch = whole_vectors<T>(padded);
-  T* const rest = scratch + 4 * pitch;
+  T* const rest = scratch + 2 * pitch;
+  // In place, so that the line and what a transform needs stay near.
   const ComplexView<T> x = {scratch, scratch + pitch, 1};
-  const ComplexView<T> y = {scratch + 2 * pitch, scratch + 3 * pitch, 1};
-  const auto constant = [](ComplexView<T> view) { return ComplexView<const T>{view.re, view.im, view.step}; };
+  const ComplexView<const T> now = {scratch, scratch + pitch, 1};
   loops.multiply(from, planes_of<T>(chirp_->factor), length_, x);
   for (T* plane : {x.re, x.im}) std::fill(plane + length_, plane + padded, T{0});
-  long_->run(constant(x), y, 1, rest);
-  loops.multiply(constant(y), planes_of<T>(chirp_->kernel), padded, x);
-  long_->run(swapped(constant(x)), swapped(y), scale, rest);
-  loops.multiply(constant(y), planes_of<T>(chirp_->factor), length_, to);
+  long_->run(now, x, 1, rest);
+  loops.multiply(now, planes_of<T>(chirp_->kernel), padded, x);
+  long_->run(swapped(now), swapped(x), scale, rest);
+  loops.multiply(now, planes_of<T>(chirp_->factor), length_, to);
 }
 
 template <class T>

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "service/kernels/fft_line64.h"
 #include "service/kernels/fft_stages.h"
 
 namespace meshd::kernels {
@@ -43,6 +44,7 @@ class LongFft {
   int64_t far_pitch_ = 0;
   std::vector<T> near_[2];
   std::vector<T> far_[2];
+  FftLine64<T> square_ = nullptr;  ///< of the length that fits into registers
 };
 
 /// The chirp of Bluestein: a transform of any length by a convolution whose length has small factors.
