@@ -32,6 +32,8 @@ std::vector<std::string> placement_documents(const sharding::Layout& layout, con
     const int64_t process = processes.of(placement.device);
     const bool is_local = scope.process < 0 || process == scope.process;
     if (scope.local_only && !is_local) continue;
+    const bool has_come = scope.received.empty() || scope.received.at(static_cast<size_t>(placement.position));
+    if (scope.only_received && *scope.only_received != has_come) continue;
     std::string index = "[";
     std::vector<int64_t> dims;
     for (size_t d = 0; d < placement.index.size(); ++d) {
@@ -48,6 +50,7 @@ std::vector<std::string> placement_documents(const sharding::Layout& layout, con
       document +=
           ",\"data\":" + (is_local ? quote(data_path + "/" + std::to_string(placement.device)) : std::string("null"));
     }
+    if (!scope.received.empty()) document += has_come ? ",\"received\":true" : ",\"received\":false";
     out.push_back(document + "}");
   }
   return out;

@@ -79,7 +79,7 @@ class Import {
       throw core::Error(error.code(), "array " + quote(name) + ": " + error.detail(), error.diagnostics());
     }
     bytes_ = core::checked_add(bytes_, array->byte_count());
-    services_.arrays.require_quota(bytes_);
+    services_.arrays.require_quota(bytes_, "a file of arrays");
     arrays::ShardBuffers shards = services_.arrays.allocate(*array);
     made_.emplace_back(std::move(array), std::move(shards));
     return {*made_.back().first, made_.back().second};
@@ -107,7 +107,7 @@ Response import_safetensors(Request& request, Services& services) {
   Import import(request, services);
   BodyReader& body = request.body();
   const SafetensorsHead head = read_safetensors_head([&](std::span<std::byte> to) { body.read_exactly(to); });
-  services.arrays.require_quota(head.data_bytes);
+  services.arrays.require_quota(head.data_bytes, "a file of arrays");
   const auto length = body.content_length();
   if (length && *length != head.head_bytes + head.data_bytes) {
     throw core::Error("malformed_body", "safetensors: the head says " + std::to_string(head.data_bytes) +

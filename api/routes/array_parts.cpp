@@ -117,6 +117,10 @@ Response assemble(Request& request, Services& services) {
 }  // namespace
 
 Response put_shard(Request& request, Services& services, const arrays::ArrayRef& array, int64_t device) {
+  static constexpr std::string_view kKnown[] = {"replicas"};
+  request.query.require_known(kKnown);
+  const std::string_view replicas = request.query.get("replicas").value_or("one");
+  if (replicas != "one" && replicas != "all") throw core::Error("invalid_query", "replicas: expected one or all");
   const sharding::Layout& layout = array->layout();
   const auto place = std::find_if(layout.placements.begin(), layout.placements.end(),
                                   [&](const sharding::Placement& p) { return p.device == device; });
@@ -132,7 +136,8 @@ Response put_shard(Request& request, Services& services, const arrays::ArrayRef&
   body.reader->read_exactly(bytes);
   body.reader->expect_end();
   clean_bools(expected.dtype, bytes);
-  arrays::put_part(services.arrays, array, device, body.type, bytes);
+  arrays::put_part(services.arrays, array, device, body.type, bytes,
+                   replicas == "all" ? arrays::Replicas::kAll : arrays::Replicas::kOne);
   return json(200, array_document(*array)).with("ETag", array_etag(*array));
 }
 

@@ -128,7 +128,7 @@ Response show(const Request& request, Services& services) {
 }
 
 Response list_shards(const Request& request, Services& services) {
-  static constexpr std::string_view kKnown[] = {"scope", "as_process"};
+  static constexpr std::string_view kKnown[] = {"scope", "as_process", "state"};
   request.query.require_known(kKnown);
   const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
   ShardScope scope;
@@ -137,6 +137,15 @@ Response list_shards(const Request& request, Services& services) {
   const std::string_view word = request.query.get("scope").value_or("global");
   if (word != "local" && word != "global") throw core::Error("invalid_query", "scope: expected local or global");
   scope.local_only = word == "local";
+  const auto state = request.query.get("state");
+  if (state && *state != "missing" && *state != "received")
+    throw core::Error("invalid_query", "state: expected missing or received");
+  if (state) scope.only_received = *state == "received";
+  array->state().with([&](const arrays::Array::State& current) {
+    if (current.state != storage::ArrayState::kPending) return;
+    scope.received = current.received;
+    scope.received.resize(array->layout().placements.size());
+  });
   return list_response(
       request,
       placement_documents(array->layout(), services.processes, scope, "/v1/arrays/" + array->info().id + "/shards"),

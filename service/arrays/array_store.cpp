@@ -47,15 +47,15 @@ std::string ArrayStore::blob_name(const Array& array, int64_t version, size_t sh
          std::to_string(shard);
 }
 
-void ArrayStore::require_quota(int64_t bytes) const {
+void ArrayStore::require_quota(int64_t bytes, std::string_view what) const {
   if (bytes > quota_bytes_) {
-    throw core::Error("quota_exceeded", "an array of " + std::to_string(bytes) + " bytes is over the limit of " +
-                                            std::to_string(quota_bytes_) + " bytes");
+    throw core::Error("quota_exceeded", std::string(what) + " of " + std::to_string(bytes) +
+                                            " bytes is over the limit of " + std::to_string(quota_bytes_) + " bytes");
   }
 }
 
 ArrayRef ArrayStore::begin(const NewArray& wanted) {
-  require_quota(tensor::byte_count(wanted.type));
+  require_quota(tensor::byte_count(wanted.type), "an array");
   ArrayInfo info;
   info.id = core::new_id("arr", clock_);
   info.principal = wanted.principal;

@@ -46,8 +46,8 @@ class ArrayStore {
   /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish().
   /// Throws invalid_array (size), quota_exceeded.
   ArrayRef begin(const NewArray& wanted);
-  /// Throws quota_exceeded when arrays of so many bytes in all are too much for one request.
-  void require_quota(int64_t bytes) const;
+  /// Throws quota_exceeded when `what` ("an array", "a file of arrays") of so many bytes is too much for one request.
+  void require_quota(int64_t bytes, std::string_view what) const;
   /// Lets a pending array be found by its id before it is complete. It has no row: a restart forgets it.
   void announce(const ArrayRef& array);
   /// Buffers for all distinct shards of an array that begin() gave; padding is zero.

@@ -89,7 +89,7 @@ void check_parts(const std::vector<Part>& parts, const sharding::Layout& layout)
 }
 
 void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const tensor::TensorType& type,
-              std::span<const std::byte> bytes) {
+              std::span<const std::byte> bytes, Replicas replicas) {
   const sharding::Layout& layout = array->layout();
   const sharding::Placement* place = placement_on(layout, device);
   const std::string& id = array->info().id;
@@ -129,6 +129,10 @@ void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const te
                                              " differs from the same shard on another device");
     }
     state->received[static_cast<size_t>(place->position)] = true;
+    for (const sharding::Placement& other : layout.placements) {
+      if (replicas == Replicas::kAll && other.shard == place->shard)
+        state->received[static_cast<size_t>(other.position)] = true;
+    }
     if (std::count(state->received.begin(), state->received.end(), false) == 0) complete = std::move(state->shards);
   }
   if (complete.empty()) return;

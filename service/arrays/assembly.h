@@ -31,10 +31,16 @@ void assign_devices(std::vector<Part>& parts, std::span<const int64_t> devices, 
 /// expected ones and all given ones listed).
 void check_parts(const std::vector<Part>& parts, const sharding::Layout& layout);
 
+/// Whom a part is for.
+enum class Replicas : uint8_t {
+  kOne,  ///< the device that is named
+  kAll,  ///< every device that holds the same part
+};
+
 /// Puts one part of a pending array in its place; the last one makes the array ready and, when it is durable, safe.
 /// Throws conflict when the array is complete already, not_found for a device outside of its mesh, invalid_array for a
 /// part of the wrong type, or one that differs from a replica that came before. Any thread.
 void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const tensor::TensorType& type,
-              std::span<const std::byte> bytes);
+              std::span<const std::byte> bytes, Replicas replicas = Replicas::kOne);
 
 }  // namespace meshd::arrays

@@ -139,7 +139,9 @@ def behaviour_G32_one_request_for_each_device(s):
     array = pending(s, [])
     asked = shards(s, array)
     assert [shard["device"] for shard in asked] == list(range(8)) and all(shard["index"] == [[0, 8], [0, 2]] for shard in asked)
-    for shard in asked[:-1]:
+    missing = lambda: [shard["device"] for shard in ok(s.ask("GET", f"/v1/arrays/{array}/shards?state=missing"))["items"]]
+    for number, shard in enumerate(asked[:-1]):
+        assert missing() == list(range(number, 8)), "what is asked for next, also by who comes back later"
         assert ok(s.ask("PUT", shard["data"], floats(range(16)), RAW))["state"] == "pending"
     refused(s.ask("PUT", asked[-1]["data"], floats(range(1, 17)), RAW), 422, "differs")
     assert ok(s.ask("PUT", asked[-1]["data"], floats(range(16)), RAW))["state"] == "ready"
@@ -148,6 +150,19 @@ def behaviour_G32_one_request_for_each_device(s):
 
 
 @own_server()
+def behaviour_G32_what_is_asked_for_is_filled_from_a_callback(s):
+    """A client's loop as from_callback has it, uneven shards too: the server says which index is next until nothing is missing."""
+    whole = np.arange(7 * 3, dtype=np.float32).reshape(7, 3)
+    body = {"shape": [7, 3], "mesh": fixture_mesh(s), "spec": [["x"], ["y"]], "dtype": "float32"}
+    at = "/v1/arrays/" + ok(s.ask("POST", "/v1/arrays:assemble", body), 201)["id"]
+    calls = []
+    while wanted := ok(s.ask("GET", at + "/shards?state=missing"))["items"]:
+        index = tuple(slice(*pair) for pair in wanted[0]["index"])
+        calls.append(wanted[0]["device"])
+        ok(s.ask("PUT", wanted[0]["data"], whole[index].tobytes(), RAW))
+    assert calls == list(range(8)) and data(s, at.rsplit("/", 1)[1]) == whole.tolist()
+
+
 def behaviour_G33_parts_in_three_encodings(s):
     made = []
     for encode in (lambda a: (npy(a), {"Content-Type": "application/x-npy"}), lambda a: (a.tobytes(), RAW), lambda a: (value(a), None)):
@@ -182,6 +197,18 @@ def behaviour_G35_one_part_for_each_distinct_index(s):
     assert [part["devices"] for part in parts] == [[0, 1], [2, 3], [4, 5], [6, 7]]
     array = ok(assemble(s, [["x"]], parts), 201)["id"]
     assert shard_data(s, array, 0) == shard_data(s, array, 1) == [[0, 1], [2, 3]] and data(s, array) == WHOLE.tolist()
+
+
+def behaviour_G35_one_request_for_each_distinct_index(s):
+    array = pending(s, [["y"]])
+    for expected in ([0, 1, 2, 3, 4, 5, 6, 7], [1, 3, 5, 7], []):
+        wanted = ok(s.ask("GET", f"/v1/arrays/{array}/shards?state=missing"))["items"]
+        assert [shard["device"] for shard in wanted] == expected
+        if wanted:
+            index = tuple(slice(*pair) for pair in wanted[0]["index"])
+            ok(s.ask("PUT", wanted[0]["data"] + "?replicas=all", WHOLE[index].tobytes(), RAW))
+    assert data(s, array) == WHOLE.tolist()
+    refused(s.ask("PUT", f"/v1/arrays/{array}/shards/0?replicas=some", WHOLE.tobytes(), RAW), 422, "replicas")
 
 
 def behaviour_G36_groups_out_of_order_need_their_keys(s):
