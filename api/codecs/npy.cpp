@@ -73,9 +73,7 @@ NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exac
   const auto dtype = tensor::dtype_from_npy(canonical);
   if (!dtype) throw core::Error("unsupported_dtype", "npy: dtype '" + std::string(descr) + "' is not known here");
   NpyHead out{{*dtype, parse_shape(entry(head, "shape"))}};
-  if (entry(head, "fortran_order").starts_with("True") && out.type.dims.size() > 1) {
-    throw core::Error("unsupported_format", "npy: Fortran order is not read; save numpy.ascontiguousarray(a)");
-  }
+  if (entry(head, "fortran_order").starts_with("True") && out.type.dims.size() > 1) out.order = ElementOrder::kFortran;
   return out;
 }
 

@@ -1,7 +1,8 @@
-// NumPy's .npy format, versions 1 to 3: heads only, the bytes behind are the array's (C order, little endian).
+// NumPy's .npy format, versions 1 to 3: heads only, the bytes behind are the array's, little endian.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -10,14 +11,17 @@
 
 namespace meshd::api {
 
+/// How elements follow each other: the last index fastest, or the first.
+enum class ElementOrder : uint8_t { kC, kFortran };
+
 /// What a head says.
 struct NpyHead {
   tensor::TensorType type;
+  ElementOrder order = ElementOrder::kC;  ///< kFortran only where that is another order than kC
 };
 
 /// Reads a head through `read_exactly`, which fills a span or throws. Throws malformed_body when it is no .npy head,
-/// unsupported_format for Fortran order (of more than one dimension) and big endian, unsupported_dtype for dtypes that
-/// we do not have.
+/// unsupported_format for big endian, unsupported_dtype for dtypes that we do not have.
 NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly);
 
 /// A version 1 head for this type, padded to 64 bytes. Throws not_acceptable for dtypes that NumPy has no name for.

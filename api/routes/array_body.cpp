@@ -17,17 +17,17 @@ struct Hints {
   const tensor::TensorType* expected;
 };
 
-tensor::TensorType open_npy(const Hints& hints, BodyReader& body) {
+NpyHead open_npy(const Hints& hints, BodyReader& body) {
   const NpyHead head = read_npy_head([&](std::span<std::byte> to) { body.read_exactly(to); });
   if (hints.dtype && *hints.dtype != head.type.dtype)
     throw core::Error("invalid_query", "dtype: the file says " + std::string(tensor::name(head.type.dtype)));
   if (hints.shape && *hints.shape != head.type.dims)
     throw core::Error("invalid_query",
                       "shape: the file says " + tensor::to_string(std::span<const int64_t>(head.type.dims)));
-  return head.type;
+  return head;
 }
 
-tensor::TensorType open_raw(const Hints& hints, const BodyReader& body) {
+NpyHead open_raw(const Hints& hints, const BodyReader& body) {
   core::Diagnostics wrong;
   const bool is_known = hints.expected != nullptr;
   if (!hints.dtype && !is_known) wrong.add("/dtype", "raw bytes need ?dtype=float32 or the like");
@@ -41,7 +41,7 @@ tensor::TensorType open_raw(const Hints& hints, const BodyReader& body) {
     throw core::Error("malformed_body", "the body has " + std::to_string(*length) + " bytes, dtype and shape say " +
                                             std::to_string(bytes));
   }
-  return type;
+  return {type, ElementOrder::kC};
 }
 
 // The part named `file` of a form, as it stands between its boundaries.
@@ -69,6 +69,8 @@ std::string form_file(const std::string& content_type, const std::string& body) 
   throw core::Error("malformed_body", "the form has no part named file");
 }
 
+ArrayBody opened(NpyHead head, BodyReader* reader) { return {std::move(head.type), head.order, reader, nullptr}; }
+
 }  // namespace
 
 ArrayBody open_array_body(Request& request, const std::optional<tensor::DType>& dtype,
@@ -77,24 +79,23 @@ ArrayBody open_array_body(Request& request, const std::optional<tensor::DType>& 
   const std::string media = media_type_of(request);
   BodyReader& body = request.body();
   const bool says_type = expected != nullptr || (dtype && shape);
-  if (media == "application/x-npy" || media == "application/npy") return {open_npy(hints, body), &body, nullptr};
-  if (media == "application/octet-stream" || (media.empty() && dtype)) return {open_raw(hints, body), &body, nullptr};
-  const auto from_memory = [](tensor::TensorType type, std::shared_ptr<MemoryBody> memory) {
-    return ArrayBody{std::move(type), memory.get(), memory};
-  };
+  if (media == "application/x-npy" || media == "application/npy") return opened(open_npy(hints, body), &body);
+  if (media == "application/octet-stream" || (media.empty() && dtype)) return opened(open_raw(hints, body), &body);
   if (media == "application/json") {
     const Json json = Json::parse(body.read_all(body_limit(BodyPolicy::kInline)), {64, 64'000'000});
     core::Diagnostics wrong;
     auto value = read_value(json, expected, "", wrong);
     wrong.throw_if_any("invalid_array");
     std::string bytes(reinterpret_cast<const char*>(value->bytes.data()), value->bytes.size());
-    return from_memory(value->type, std::make_shared<MemoryBody>(std::move(bytes)));
+    auto memory = std::make_shared<MemoryBody>(std::move(bytes));
+    return {value->type, ElementOrder::kC, memory.get(), memory};
   }
   if (media == "multipart/form-data") {
     const std::string original(request.headers.get("Content-Type").value_or(""));
     auto memory = std::make_shared<MemoryBody>(form_file(original, body.read_all(body_limit(BodyPolicy::kInline))));
-    tensor::TensorType type = says_type ? open_raw(hints, *memory) : open_npy(hints, *memory);
-    return from_memory(std::move(type), memory);
+    ArrayBody out = opened(says_type ? open_raw(hints, *memory) : open_npy(hints, *memory), memory.get());
+    out.held = memory;
+    return out;
   }
   // curl --data-binary without -H says it is a form: taken where the query or the bytes say what it is.
   if (media == "application/x-www-form-urlencoded" || media.empty()) {
@@ -103,7 +104,7 @@ ArrayBody open_array_body(Request& request, const std::optional<tensor::DType>& 
       const auto length = body.content_length();
       is_raw = !length || *length == tensor::byte_count(*expected);
     }
-    return {is_raw ? open_raw(hints, body) : open_npy(hints, body), &body, nullptr};
+    return opened(is_raw ? open_raw(hints, body) : open_npy(hints, body), &body);
   }
   throw core::Error(
       "unsupported_media_type",

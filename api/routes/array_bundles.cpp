@@ -116,7 +116,7 @@ Response import_safetensors(Request& request, Services& services) {
   }
   for (const NamedTensor& tensor : head.tensors) {
     const auto [array, shards] = import.begin(tensor.name, tensor.type);
-    fill_shards(body, array, shards);
+    fill_shards(body, array, shards, ElementOrder::kC);
   }
   body.expect_end();
   return import.finish();
@@ -162,7 +162,7 @@ Response import_npz(Request& request, Services& services) {
     }
     const auto [array, shards] = import.begin(name, head.type);
     MemberBody data(zip, array.byte_count());
-    fill_shards(data, array, shards);
+    fill_shards(data, array, shards, head.order);
     zip.end_member();
   }
   return import.finish();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/codecs/mesh_codec.h"
+#include "service/kernels/movement.h"
 
 namespace meshd::api {
 namespace {
@@ -94,10 +95,31 @@ void clean_bools(tensor::DType dtype, std::span<std::byte> bytes) {
   for (std::byte& byte : bytes) byte = byte != std::byte{0} ? std::byte{1} : std::byte{0};
 }
 
+void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder order, std::span<std::byte> out) {
+  if (order == ElementOrder::kC) {
+    body.read_exactly(out);
+  } else {
+    // Not touched before it is read: a head alone costs no memory.
+    const auto columns = std::make_unique_for_overwrite<std::byte[]>(out.size());
+    body.read_exactly({columns.get(), out.size()});
+    tensor::Dims strides(type.dims.size(), 1);
+    for (size_t d = 1; d < strides.size(); ++d) strides[d] = strides[d - 1] * type.dims[d - 1];
+    kernels::StridedCopy(type.dims, tensor::row_major_strides(type.dims), strides, tensor::size_bytes(type.dtype))
+        .run(out.data(), columns.get());
+  }
+  clean_bools(type.dtype, out);
+}
+
 // Stretches that are short go through a piece of memory.
-void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::ShardBuffers& shards) {
+void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::ShardBuffers& shards, ElementOrder order) {
   arrays::ScatterWriter writer(array.layout(), tensor::size_bytes(array.info().type.dtype), shards);
   std::vector<std::byte> piece;
+  if (order == ElementOrder::kFortran) {
+    const auto size = static_cast<size_t>(writer.remaining());
+    const auto dense = std::make_unique_for_overwrite<std::byte[]>(size);
+    read_dense(body, array.info().type, order, {dense.get(), size});
+    return writer.write({dense.get(), size});
+  }
   while (writer.remaining() > 0) {
     const std::span<std::byte> direct = writer.destination();
     if (direct.size() >= kSmallestDirectRead || static_cast<int64_t>(direct.size()) == writer.remaining()) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/codecs/npy.h"
 #include "api/http.h"
 #include "api/routes/services.h"
 #include "service/arrays/region.h"
@@ -36,6 +37,7 @@ arrays::ArrayRef begin_array(const IntakeQuery& wanted, const tensor::TensorType
 /// A body that holds one array: its type, and a reader that stands at its first byte of data.
 struct ArrayBody {
   tensor::TensorType type;
+  ElementOrder order = ElementOrder::kC;
   BodyReader* reader = nullptr;
   std::shared_ptr<BodyReader> held;  ///< what `reader` is when the data does not come from the socket
 };
@@ -46,9 +48,12 @@ struct ArrayBody {
 ArrayBody open_array_body(Request& request, const std::optional<tensor::DType>& dtype,
                           const std::optional<tensor::Dims>& shape, const tensor::TensorType* expected = nullptr);
 
-/// The array's bytes from the body straight into its shards. Throws malformed_body when the body ends before the array
-/// does; what stands behind it is left.
-void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::ShardBuffers& shards);
+/// The array's bytes from the body straight into its shards; in Fortran order they go through memory. Throws
+/// malformed_body when the body ends before the array does; what stands behind it is left.
+void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::ShardBuffers& shards, ElementOrder order);
+
+/// The bytes of a dense value in C order, clean bools among them. Throws as fill_shards.
+void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder order, std::span<std::byte> out);
 
 /// Bool bytes are 0 or 1, whatever a client sends.
 void clean_bools(tensor::DType dtype, std::span<std::byte> bytes);

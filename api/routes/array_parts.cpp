@@ -133,9 +133,8 @@ Response put_shard(Request& request, Services& services, const arrays::ArrayRef&
                       "the shard is " + tensor::to_string(expected) + ", the body has " + tensor::to_string(body.type));
   }
   std::vector<std::byte> bytes(static_cast<size_t>(tensor::byte_count(expected)));
-  body.reader->read_exactly(bytes);
+  read_dense(*body.reader, expected, body.order, bytes);
   body.reader->expect_end();
-  clean_bools(expected.dtype, bytes);
   arrays::put_part(services.arrays, array, device, body.type, bytes,
                    replicas == "all" ? arrays::Replicas::kAll : arrays::Replicas::kOne);
   return json(200, array_document(*array)).with("ETag", array_etag(*array));

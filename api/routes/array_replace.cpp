@@ -22,9 +22,8 @@ int64_t put_slice(Services& services, const arrays::ArrayRef& array, const std::
                   const ArrayBody& body, const arrays::ArrayStore::VersionCheck& check) {
   const int64_t element_bytes = tensor::size_bytes(body.type.dtype);
   const tensor::BufferRef part = services.pool.allocate(tensor::byte_count(body.type));
-  body.reader->read_exactly(part->bytes());
+  read_dense(*body.reader, body.type, body.order, part->bytes());
   body.reader->expect_end();
-  clean_bools(body.type.dtype, part->bytes());
   const auto edit = [&](arrays::ShardBuffers& shards) {
     std::vector<bool> is_own(shards.size(), false);
     arrays::write_region(array->layout(), element_bytes, slices, part->bytes(), [&](int64_t shard) {
@@ -61,7 +60,7 @@ Response put_array_data(Request& request, Services& services, const arrays::Arra
     version = put_slice(services, array, slices, body, check);
   } else {
     arrays::ShardBuffers shards = services.arrays.allocate(*array);
-    fill_shards(*body.reader, *array, shards);
+    fill_shards(*body.reader, *array, shards, body.order);
     body.reader->expect_end();
     version = services.arrays.replace(array, std::move(shards), check);
   }

@@ -9,7 +9,7 @@ arrays::ArrayRef upload_array(Request& request, Services& services) {
   const ArrayBody body = open_array_body(request, wanted.dtype, wanted.shape);
   arrays::ArrayRef array = begin_array(wanted, body.type, request, services);
   arrays::ShardBuffers shards = services.arrays.allocate(*array);
-  fill_shards(*body.reader, *array, shards);
+  fill_shards(*body.reader, *array, shards, body.order);
   body.reader->expect_end();
   services.arrays.publish(array, std::move(shards));
   return array;

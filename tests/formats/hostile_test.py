@@ -183,7 +183,7 @@ def test_npz_files(s):
             (zip_of([("a.npy", npy), ("a.npy", npy)]), 400, "two members"),
             (zip_of([("a.txt", b"text")]), 400, "a.txt"),
             (zip_of([("a.npy", write_npy(np.array(["text"])))]), 422, "a.npy"),
-            (zip_of([("a.npy", write_npy(np.zeros((2, 3), order="F")))]), 422, "a.npy", "Fortran"),
+            (zip_of([("a.npy", write_npy(np.zeros(3, ">f4")))]), 422, "a.npy", "big-endian"),
             (deflated[:start + 5] + b"\xff" * 4 + deflated[start + 9:], 400, "a.npy"),
             (zip_of([("big.npy", write_npy(np.zeros(4 << 20, np.uint8)))], zipfile.ZIP_DEFLATED), 413, "200 times", "savez"),
             (zip_of([(f"{i}.npy", write_npy(np.zeros((), np.uint8))) for i in range(4097)]), 422, "4096")):

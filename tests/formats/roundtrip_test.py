@@ -96,6 +96,27 @@ def test_a_model_is_cut_as_asked(s):
     refused(s.ask("POST", query + "&name=one", file, TENSORS), 422, "name", "prefix")
 
 
+def test_fortran_order(s):
+    """What numpy saves of transposed arrays: first index fastest."""
+    for dtype, npy, _, shape, data, random in all_types():
+        if npy is None:
+            continue
+        array = np.asfortranarray(np.frombuffer(data, npy).reshape(shape))
+        one = ok(s.ask("POST", "/v1/arrays?durability=memory" + place(s, random, shape), write_npy(array), NPY), 201)
+        (two,) = ok(s.ask("POST", "/v1/arrays?durability=memory" + place(s, random, shape), write_npz({"a": array}), NPZ), 201)["items"]
+        for made in (one, two):
+            assert ok(s.ask("GET", f"/v1/arrays/{made['id']}/data")) == data, (dtype, shape)
+        if shape:
+            half = np.asfortranarray(array[::2])
+            ok(s.ask("PUT", f"/v1/arrays/{one['id']}/data?slice=::2", write_npy(np.asfortranarray(half[::-1])), NPY))
+            expected = array.copy()
+            expected[::2] = half[::-1]
+            assert ok(s.ask("GET", f"/v1/arrays/{one['id']}/data")) == expected.tobytes(), (dtype, shape)
+    big = np.asfortranarray(np.arange(1500 * 700, dtype=np.int32).reshape(1500, 700))
+    made = ok(s.ask("POST", f"/v1/arrays?mesh={mesh(s)}&spec=y,x", write_npy(big), NPY), 201)
+    assert ok(s.ask("GET", f"/v1/arrays/{made['id']}/data")) == big.tobytes()
+
+
 def test_random_slices(s):
     random = np.random.default_rng(4)
     for _ in range(150):
