@@ -1,7 +1,8 @@
 #!/bin/bash
 # check_clients.sh [BINARY]: the contract as other people's tools see it. Lints it, generates clients in seven languages with the
 # real openapi-generator, compiles those whose compilers are here, and lets the TypeScript and the Python client upload, run and
-# download against a server of BINARY. Needs Node 20 (or npx), Java 17, Maven and the networks of npm, Maven and PyPI.
+# download against a server of BINARY; then schemathesis makes 3,000 requests from it (CHECK_CLIENTS_REQUESTS=20000: more).
+# Needs Node 20 (or npx), Java 17, Maven and the networks of npm, Maven and PyPI.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 binary=$(realpath "${1:-$here/../build/release/meshd}")
@@ -53,3 +54,6 @@ node client.js "http://127.0.0.1:$port"
 PYTHONPATH=$work/python "$work/venv/bin/python" "$here/clients/client.py" "http://127.0.0.1:$port"
 for file in openapi.yaml openapi.json; do curl -sSf "http://127.0.0.1:$port/$file" -o "$work/$file"; done
 cmp "$contract" "$work/openapi.yaml"
+
+say "made requests"
+CHECK_CLIENTS_DIR=$work bash "$here/tester/check_contract.sh" "$binary"

@@ -304,6 +304,11 @@ std::optional<std::vector<int64_t>> ObjectReader::integers(std::string_view name
                  "expected a whole number, got " + std::string(item.kind_name()));
       return std::nullopt;
     }
+    if (number->i >= kLargestExact || number->i <= -kLargestExact) {
+      wrong_.add(pointer(name) + "/" + std::to_string(i),
+                 "is beyond 9007199254740991, to which numbers are exact in JSON, got " + std::to_string(number->i));
+      return std::nullopt;
+    }
     out.push_back(number->i);
   }
   return out;

@@ -13,6 +13,7 @@ namespace {
 // Runs shorter than this are gathered here before they are dealt out.
 constexpr size_t kSmallestDirectRead = 16 * 1024;
 constexpr size_t kPiece = size_t{1} << 20;
+constexpr size_t kSizeDigits = 15;  // what the contract allows for a size in the query
 
 tensor::Dims parse_shape(std::string_view text) {
   tensor::Dims dims;
@@ -21,7 +22,7 @@ tensor::Dims parse_shape(std::string_view text) {
     const size_t comma = text.find(',');
     const std::string_view field = text.substr(0, comma);
     const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), dim);
-    if (error != std::errc{} || end != field.data() + field.size() || dim < 0) {
+    if (error != std::errc{} || end != field.data() + field.size() || dim < 0 || field.size() > kSizeDigits) {
       throw core::Error("invalid_query",
                         "shape: '" + std::string(field) + "' is no size; write shape=8,2, or shape= for a scalar");
     }
@@ -43,6 +44,10 @@ IntakeQuery read_intake_query(const Request& request, std::span<const std::strin
   out.name = std::string(request.query.get("name").value_or(""));
   out.mesh = std::string(request.query.get("mesh").value_or(""));
   out.session = std::string(request.query.get("session").value_or(""));
+  for (const std::string_view name : {"mesh", "session"}) {
+    if (request.query.has(name) && request.query.get(name)->empty())
+      throw core::Error("invalid_query", std::string(name) + ": expected an id, or leave the parameter away");
+  }
   if (const auto spec = request.query.get("spec")) out.spec = parse_spec_query(*spec);
   if (const auto durability = request.query.get("durability")) {
     if (*durability != "durable" && *durability != "memory")
@@ -55,7 +60,9 @@ IntakeQuery read_intake_query(const Request& request, std::span<const std::strin
       throw core::Error("invalid_query", "dtype: '" + std::string(*dtype) + "' is no dtype that is known here");
   }
   if (const auto shape = request.query.get("shape")) out.shape = parse_shape(*shape);
-  out.refuses_uneven = request.query.get("uneven").value_or("allow") == "refuse";
+  const std::string_view uneven = request.query.get("uneven").value_or("allow");
+  if (uneven != "allow" && uneven != "refuse") throw core::Error("invalid_query", "uneven: expected allow or refuse");
+  out.refuses_uneven = uneven == "refuse";
   if (out.spec && out.mesh.empty()) throw core::Error("invalid_query", "spec: needs mesh=mesh_... beside it");
   return out;
 }

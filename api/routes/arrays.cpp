@@ -14,6 +14,7 @@
 #include "api/routes/array_upload.h"
 #include "api/routes/conditions.h"
 #include "api/routes/routes.h"
+#include "service/core/ids.h"
 #include "service/jobs/binding.h"
 #include "service/kernels/movement.h"
 #include "service/sharding/picture.h"
@@ -165,6 +166,8 @@ std::vector<Route> array_routes(Services& services) {
        [&services](Request& request) {
          storage::ArrayFilter filter;
          filter.session = std::string(request.query.get("session").value_or(""));
+         if (request.query.has("session") && (filter.session.size() != 40 || !core::looks_like_id(filter.session, "ses")))
+           throw core::Error("invalid_query", "session: expected the id of a session, ses_...");
          filter.name = std::string(request.query.get("name").value_or(""));
          const auto page = services.arrays.list(request.principal, filter, page_of(request, {"session", "name"}));
          std::vector<std::string> items;

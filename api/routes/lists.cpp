@@ -1,3 +1,4 @@
+#include "api/characters.h"
 #include "api/codecs/json.h"
 #include "api/routes/routes.h"
 
@@ -10,6 +11,11 @@ storage::PageRequest page_of(const Request& request, std::initializer_list<std::
   storage::PageRequest page;
   page.limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
   page.cursor = std::string(request.query.get("cursor").value_or(""));
+  // What the lists of the store give: ids and numbers, joined by '/'.
+  for (const char c : page.cursor) {
+    if (!is_alphanumeric(c) && c != '_' && c != '-' && c != '/')
+      throw core::Error("invalid_query", "cursor is not one that this list gave");
+  }
   return page;
 }
 
