@@ -10,6 +10,7 @@ namespace meshd::api {
 namespace {
 
 constexpr std::string_view kName = "sha-256";
+constexpr std::string_view kWantRepr = "Want-Repr-Digest", kWantContent = "Want-Content-Digest";
 constexpr size_t kBase64 = 44;
 
 bool is_base64(char c) {
@@ -59,14 +60,33 @@ void BodyDigest::check() {
   }
 }
 
+bool wants_digest(const Headers& headers, std::string_view field) {
+  if (!headers.has(field)) return false;
+  const std::string text = headers.joined(field);
+  const auto weight = member(text);
+  return weight && !weight->empty() && *weight != "0";
+}
+
+void apply_digests(const Request& request, Response& response) {
+  const bool whole =
+      wants_digest(request.headers, kWantRepr) && response.status != 206 && !response.headers.has("Repr-Digest");
+  const bool content = wants_digest(request.headers, kWantContent) && request.method != "HEAD";
+  if (!whole && !content) return;
+  core::Sha256 digest;
+  if (const auto* text = std::get_if<std::string>(&response.body)) {
+    digest.update(std::as_bytes(std::span(*text)));
+  } else if (const auto* pieces = std::get_if<MemoryPieces>(&response.body)) {
+    for (const std::span<const std::byte> piece : pieces->pieces) digest.update(piece);
+  } else {
+    return;  // made while it is sent
+  }
+  const std::string field = std::string(kName) + "=:" + digest.base64() + ":";
+  if (whole) response.headers.set("Repr-Digest", field);
+  if (content) response.headers.set("Content-Digest", field);
+}
+
 std::string wanted_digest(const Headers& headers, const std::vector<std::span<const std::byte>>& pieces) {
-  const auto wants = [&](const char* field) {
-    if (!headers.has(field)) return false;
-    const std::string text = headers.joined(field);
-    const auto weight = member(text);
-    return weight && !weight->empty() && *weight != "0";
-  };
-  if (!wants("Want-Repr-Digest") && !wants("Want-Content-Digest")) return {};
+  if (!wants_digest(headers, kWantRepr) && !wants_digest(headers, kWantContent)) return {};
   core::Sha256 digest;
   for (const std::span<const std::byte> piece : pieces) digest.update(piece);
   return std::string(kName) + "=:" + digest.base64() + ":";

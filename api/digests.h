@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/http.h"
@@ -28,6 +29,14 @@ class BodyDigest {
   std::vector<std::pair<std::string, std::string>> expected_;  ///< field, base64
   core::Sha256 seen_;
 };
+
+/// True when the field (Want-Repr-Digest or Want-Content-Digest) asks for sha-256 with more than 0.
+bool wants_digest(const Headers& headers, std::string_view field);
+
+/// Adds Repr-Digest (where nobody has done it) and Content-Digest to an answer whose bytes lie in memory, as the
+/// request wants them: after ranges and content codings, of the bytes as they are sent. A range's Repr-Digest is of the
+/// whole, which only its maker has.
+void apply_digests(const Request& request, Response& response);
 
 /// "sha-256=:...:" of the pieces, when the request's Want-Repr-Digest (or Want-Content-Digest) asks for sha-256 with
 /// more than 0; else empty.

@@ -8,8 +8,15 @@
 #include <utility>
 
 #include "api/characters.h"
+#include "api/conditions.h"
+#include "api/content_encoder.h"
+#include "api/digests.h"
 #include "api/events.h"
+#include "api/preferences.h"
+#include "api/pretty_json.h"
 #include "api/problem.h"
+#include "api/trace_context.h"
+#include "service/core/ids.h"
 
 namespace meshd::api {
 
@@ -17,6 +24,7 @@ namespace {
 
 constexpr int64_t kSmallBody = 64 * 1024;
 constexpr size_t kRequestIdBytes = 64;
+constexpr int kSpanBytes = 8;
 constexpr std::string_view kAllMethods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 int64_t limit_of(const ServerOptions& options, BodyPolicy policy) {
@@ -95,6 +103,7 @@ Exchange::Exchange(FrontContext& context, Head head, const Peer& peer) : context
   // Until a route says more: a body to walk over.
   if (head_.framing != Framing::kNone) pipeline_.emplace(head_, nullptr, INT64_MAX);
   choose_request_id();
+  read_trace();
 }
 
 Exchange::Exchange(FrontContext& context, const core::Error& refusal, const Peer& peer)
@@ -111,6 +120,7 @@ Exchange::~Exchange() {
   if (!context_.hooks.access) return;
   AccessRecord record;
   record.request_id = std::move(request_.request_id);
+  record.trace_id = std::move(request_.trace_id);
   record.peer_address = std::move(request_.peer_address);
   record.principal = std::move(request_.principal);
   record.method = std::move(head_.method);
@@ -141,8 +151,17 @@ void Exchange::choose_request_id() {
   request_.request_id.append(context_.id_prefix).append(digits, end);
 }
 
+void Exchange::read_trace() {
+  const auto given = head_.headers.get("traceparent");
+  if (!given) return;
+  if (auto trace = read_traceparent(given, core::random_hex(kSpanBytes))) {
+    request_.trace_id = std::move(trace->trace_id);
+    traceparent_ = std::move(trace->parent);
+  }
+}
+
 void Exchange::deny(const core::Error& error) {
-  refusal_ = problem(error, request_.request_id, request_.path);
+  refusal_ = problem(error, request_);
   error_code_ = error.code().word();
   error_internal_ = error.internal();
   context_.metrics.rejected(error_code_);
@@ -195,14 +214,20 @@ Exchange::Plan Exchange::plan_route() {
   const Route& route = *match.route;
   request_.route = &route;
   request_.captures = std::move(match.captures);
-  if (!head_.raw_query.empty()) request_.query = Query::parse(head_.raw_query);
+  if (!head_.raw_query.empty()) {
+    request_.query = Query::parse(head_.raw_query);
+    const auto pretty = request_.query.take("pretty");
+    request_.pretty = pretty && *pretty != "0" && *pretty != "false";
+  }
   request_.headers = std::move(head_.headers);
   if (route.access == Access::kPrincipal && context_.hooks.authenticate) context_.hooks.authenticate(request_);
   return plan_body(route);
 }
 
 Exchange::Plan Exchange::plan_body(const Route& route) {
+  std::unique_ptr<BodyDigest> digest = BodyDigest::announced(request_.headers);
   if (head_.framing == Framing::kNone) {
+    if (digest) digest->check();
     request_.body_reader = context_.no_body;
     return after_body();
   }
@@ -223,7 +248,6 @@ Exchange::Plan Exchange::plan_body(const Route& route) {
                                             std::to_string(limit) + " are taken here");
   }
   const bool small = head_.framing == Framing::kLength && !decoder && head_.content_length <= kSmallBody;
-  std::unique_ptr<BodyDigest> digest = BodyDigest::announced(request_.headers);
   pipeline_.emplace(head_, std::move(decoder), limit);
   pipeline_->expect(std::move(digest));
   // A client that waits for 100 Continue wants to be refused before it sends: only the handler of a stream can do that.
@@ -249,7 +273,7 @@ Response Exchange::make_answer() {
   } catch (const core::Error& error) {
     error_code_ = error.code().word();
     error_internal_ = error.internal();
-    return problem(error, request_.request_id, request_.path);
+    return problem(error, request_);
   } catch (const std::exception& error) {
     error_internal_ = error.what();
     error_code_ = "internal";
@@ -258,7 +282,7 @@ Response Exchange::make_answer() {
     error_internal_ = "an exception of unknown type";
   }
   error_code_ = "internal";
-  return problem(core::Error("internal", "something went wrong on our side"), request_.request_id, request_.path);
+  return problem(core::Error("internal", "something went wrong on our side"), request_);
 }
 
 void Exchange::finish_answer(bool can_keep, std::string& head) {
@@ -268,8 +292,7 @@ void Exchange::finish_answer(bool can_keep, std::string& head) {
       response_.body = std::string();
     } else if (!context_.metrics.open_stream(context_.options.event_streams)) {
       (*stream)->close();
-      response_ = problem(core::Error("overloaded", "too many event streams are open").with_retry_after(5),
-                          request_.request_id, request_.path);
+      response_ = problem(core::Error("overloaded", "too many event streams are open").with_retry_after(5), request_);
     } else {
       can_keep = false;  // what a client sends after this request is never read
     }
@@ -281,6 +304,7 @@ void Exchange::finish_answer(bool can_keep, std::string& head) {
       error_internal_ = "the finish hook threw";
     }
   }
+  shape_representation();
   const std::optional<int64_t> size = body_size(response_);
   keep_alive_ = can_keep && head_.keep_alive && !close_ && !context_.draining.load(std::memory_order_relaxed);
   if (has_no_body(response_.status)) {
@@ -291,6 +315,21 @@ void Exchange::finish_answer(bool can_keep, std::string& head) {
   chunked_answer_ = !size && head_.minor_version > 0 && !has_no_body(response_.status);
   write_head(size, head);
   if (head_only_) response_.body = std::string();
+}
+
+void Exchange::shape_representation() {
+  // Refusals before routing have no headers to look at.
+  if (request_.headers.fields().empty() || std::holds_alternative<std::shared_ptr<EventStream>>(response_.body)) return;
+  apply_conditions(request_, response_);
+  apply_return_preference(request_, response_);
+  if (auto* text = std::get_if<std::string>(&response_.body);
+      request_.pretty && text != nullptr && response_.headers.get("Content-Type").value_or("").ends_with("json")) {
+    *text = pretty_json(*text);
+  }
+  const bool digest =
+      wants_digest(request_.headers, "Want-Repr-Digest") || wants_digest(request_.headers, "Want-Content-Digest");
+  encode_content(request_, response_, digest);
+  if (digest) apply_digests(request_, response_);
 }
 
 void Exchange::write_head(std::optional<int64_t> size, std::string& out) const {
@@ -308,6 +347,7 @@ void Exchange::write_head(std::optional<int64_t> size, std::string& out) const {
   }
   append_date(out);
   out.append("X-Request-Id: ").append(request_.request_id).append("\r\n");
+  if (!traceparent_.empty()) out.append("traceparent: ").append(traceparent_).append("\r\n");
   if (!has_nosniff) out.append(kNosniff).append(": nosniff\r\n");
   if (!keep_alive_) {
     out.append("Connection: close\r\n");

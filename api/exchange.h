@@ -97,6 +97,9 @@ class Exchange {
   void finish_answer(bool can_keep, std::string& head);
   void write_head(std::optional<int64_t> size, std::string& out) const;
   void choose_request_id();
+  void read_trace();
+  /// What the request's conditions, preferences and codings make of the answer.
+  void shape_representation();
 
   FrontContext& context_;
   Head head_;
@@ -105,6 +108,7 @@ class Exchange {
   std::optional<Response> refusal_;
   std::optional<BodyPipeline> pipeline_;
   Response response_;
+  std::string traceparent_;  ///< of the answer; empty when the client sent none
   std::string error_code_;
   std::string error_internal_;
   bool close_ = false;

@@ -131,6 +131,14 @@ std::vector<std::string_view> Query::all(std::string_view name) const {
   return out;
 }
 
+std::optional<std::string> Query::take(std::string_view name) {
+  const std::optional<std::string_view> found = get(name);
+  if (!found) return std::nullopt;
+  std::string value(*found);
+  std::erase_if(parameters_, [&](const Parameter& parameter) { return parameter.first == name; });
+  return value;
+}
+
 void Query::require_known(std::span<const std::string_view> known) const {
   core::Diagnostics wrong;
   for (const Parameter& parameter : parameters_) {

@@ -59,6 +59,8 @@ class Query {
   [[nodiscard]] std::vector<std::string_view> all(std::string_view name) const;
   /// Throws invalid_query naming every parameter that is not in `known`.
   void require_known(std::span<const std::string_view> known) const;
+  /// The value of a parameter that the front itself understands, which handlers then do not see.
+  std::optional<std::string> take(std::string_view name);
   /// A decimal integer within [low, high]; `missing` when there is none; invalid_query otherwise.
   [[nodiscard]] int64_t integer(std::string_view name, int64_t missing, int64_t low, int64_t high) const;
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -84,6 +86,8 @@ struct Request {
   std::string peer_address;  ///< of the connection, never of a header
   int peer_port = 0;
   std::string request_id;  ///< the client's X-Request-Id if it is [A-Za-z0-9._-]{1,64}, else ours
+  std::string trace_id;    ///< 32 hex digits of the client's traceparent; empty without one
+  bool pretty = false;     ///< ?pretty: JSON answers are laid out for people
   std::string principal;   ///< filled by the authenticate hook; empty is anonymous
   const Route* route = nullptr;
   std::chrono::steady_clock::time_point received;  ///< when the head was complete

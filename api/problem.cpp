@@ -63,7 +63,10 @@ int status_of(core::ErrorKind kind) {
   return 500;
 }
 
-Response problem(const core::Error& error, std::string_view request_id, std::string_view path) {
+namespace {
+
+Response make_problem(const core::Error& error, std::string_view request_id, std::string_view path,
+                      std::string_view trace_id) {
   const core::ErrorCode code = error.code();
   const int status = status_of(code.kind());
   nlohmann::ordered_json document;
@@ -72,6 +75,7 @@ Response problem(const core::Error& error, std::string_view request_id, std::str
   document["status"] = status;
   document["detail"] = error.detail();
   document["instance"] = request_id;
+  if (!trace_id.empty()) document["trace_id"] = trace_id;
   document["code"] = code.word();
   document["errors"] = nlohmann::ordered_json::array();
   for (const core::Diagnostic& diagnostic : error.diagnostics()) {
@@ -88,6 +92,16 @@ Response problem(const core::Error& error, std::string_view request_id, std::str
   if (error.retry_after_seconds() > 0) response.headers.add("Retry-After", std::to_string(error.retry_after_seconds()));
   if (status == 401) response.headers.add("WWW-Authenticate", "Bearer realm=\"meshd\"");
   return response;
+}
+
+}  // namespace
+
+Response problem(const core::Error& error, std::string_view request_id, std::string_view path) {
+  return make_problem(error, request_id, path, {});
+}
+
+Response problem(const core::Error& error, const Request& request) {
+  return make_problem(error, request.request_id, request.path, request.trace_id);
 }
 
 Response problem(const std::exception_ptr& thrown, std::string_view request_id, std::string_view path) {

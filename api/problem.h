@@ -18,6 +18,9 @@ int status_of(core::ErrorKind kind);
 /// Protocol wants. Adds Retry-After if the error says so and WWW-Authenticate to a 401.
 Response problem(const core::Error& error, std::string_view request_id, std::string_view path = {});
 
+/// The same with what the request says of itself: its id, its path, and trace_id where the client sent a traceparent.
+Response problem(const core::Error& error, const Request& request);
+
 /// The problem for whatever was thrown: core::Error as above, bad_alloc as overloaded, anything else as internal with
 /// no text of its own. Never throws.
 Response problem(const std::exception_ptr& thrown, std::string_view request_id, std::string_view path = {});

@@ -57,7 +57,7 @@ std::optional<ByteRange> requested_range(const Request& request, int64_t size, s
 }
 
 Response unsatisfiable(const core::Error& error, const Request& request, int64_t size) {
-  return problem(error, request.request_id, request.path).with("Content-Range", "bytes */" + std::to_string(size));
+  return problem(error, request).with("Content-Range", "bytes */" + std::to_string(size));
 }
 
 Response ranged(const Request& request, std::string_view media_type, MemoryPieces pieces, std::string_view etag) {

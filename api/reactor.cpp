@@ -33,7 +33,7 @@ core::Error cannot_listen(const ServerOptions& options, const std::string& why) 
 
 /// A whole answer for a connection that is not taken.
 std::string whole_answer(const HttplibBridge& bridge, const core::Error& error) {
-  const Response response = problem(error, {});
+  const Response response = problem(error, std::string_view());
   const std::string& body = std::get<std::string>(response.body);
   std::string out(bridge.status_line(response.status));
   for (const auto& [name, value] : response.headers.fields())

@@ -52,6 +52,7 @@ struct ServerOptions {
 /// One line of the access log, after the last byte of the answer went out (or the connection broke).
 struct AccessRecord {
   std::string request_id;
+  std::string trace_id;  ///< of the client's traceparent; empty without one
   std::string peer_address;
   std::string principal;
   std::string method;

@@ -1,7 +1,8 @@
 #!/bin/bash
 # check_clients.sh [BINARY]: the contract as other people's tools see it. Lints it, generates clients in seven languages with the
 # real openapi-generator, compiles those whose compilers are here, and lets the TypeScript and the Python client upload, run and
-# download against a server of BINARY; then schemathesis makes 3,000 requests from it (CHECK_CLIENTS_REQUESTS=20000: more).
+# download, and train on the digits of tests/conformance, against a server of BINARY; then schemathesis makes 3,000 requests from the
+# contract (CHECK_CLIENTS_REQUESTS=20000: more).
 # Needs Node 20 (or npx), Java 17, Maven and the networks of npm, Maven and PyPI.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -37,21 +38,28 @@ done
 say "compile"
 npx openapi-typescript "$contract" -o api.ts
 cp "$here/clients/client.ts" client.ts
+cp "$here/clients/main_job.ts" "$work/main_job.ts"
 strict=(--strict --target es2022 --lib es2022,dom,dom.iterable --module esnext --moduleResolution bundler)
 npx tsc "${strict[@]}" --types node client.ts
 npx tsc "${strict[@]}" --noEmit "$work/typescript-fetch/index.ts"
+ln -sfn npm/node_modules "$work/node_modules"
+npx tsc --strict --target es2022 --lib es2022,dom,dom.iterable --module commonjs --moduleResolution node --types node \
+  --outDir "$work/main_job" "$work/main_job.ts"
 if command -v go >/dev/null; then (cd "$work/go" && GOFLAGS=-mod=mod go build ./...); fi
 [ -d "$work/venv" ] || python3 -m venv "$work/venv"
 "$work/venv/bin/pip" install -q -r "$work/python/requirements.txt"
 
 say "run"
 data=$(mktemp -d)
-"$binary" serve --listen "127.0.0.1:$port" --data "$data" --devices 4 --log-level err &
+"$binary" serve --listen "127.0.0.1:$port" --data "$data" --devices 8 --log-level err &
 server=$!
 trap 'kill $server; wait $server || true; rm -rf "$data"' EXIT
 for _ in $(seq 100); do "$binary" health "127.0.0.1:$port" && break || sleep 0.2; done
 node client.js "http://127.0.0.1:$port"
 PYTHONPATH=$work/python "$work/venv/bin/python" "$here/clients/client.py" "http://127.0.0.1:$port"
+digits=$here/../tests/conformance/digits
+node "$work/main_job/main_job.js" "http://127.0.0.1:$port" "$digits"
+PYTHONPATH=$work/python "$work/venv/bin/python" "$here/clients/main_job.py" "http://127.0.0.1:$port" "$digits"
 for file in openapi.yaml openapi.json; do curl -sSf "http://127.0.0.1:$port/$file" -o "$work/$file"; done
 cmp "$contract" "$work/openapi.yaml"
 

@@ -135,6 +135,7 @@ struct App::Parts {
         authenticate(given.tokens_file) {
     ProcessFacts facts;
     facts.version = version();
+    facts.security_contact = given.security_contact;
     facts.started = clock.steady();
     facts.is_draining = [this] { return server != nullptr && server->draining(); };
     facts.metrics = [this] { return server != nullptr ? server->metrics() : ServerMetrics{}; };
@@ -161,6 +162,7 @@ struct App::Parts {
     const bool ours = record.status >= 500 && record.status != 501 && record.status != 503;
     if (ours) {
       log.error("request", {{"request_id", record.request_id},
+                            {"trace_id", record.trace_id},
                             {"method", record.method},
                             {"target", record.target},
                             {"status", std::to_string(record.status)},
@@ -169,6 +171,7 @@ struct App::Parts {
                             {"detail", record.error_internal}});
     } else {
       log.info("request", {{"request_id", record.request_id},
+                           {"trace_id", record.trace_id},
                            {"method", record.method},
                            {"target", record.target},
                            {"status", std::to_string(record.status)},

@@ -79,6 +79,14 @@ int main(int argc, char** argv) {
   server
       ->add_option("--tokens", options.tokens_file, "file with one bearer token a line; without it no token is needed")
       ->envname("MESHD_TOKENS");
+  server
+      ->add_option("--security-contact", options.security_contact,
+                   "URI of /.well-known/security.txt, such as mailto:security@example.org")
+      ->check([](const std::string& text) {
+        const bool fits = text.find(':') != std::string::npos && text.find_first_of(" \r\n\t") == std::string::npos;
+        return fits ? std::string() : std::string("expected a URI: mailto:..., https://... or tel:...");
+      })
+      ->envname("MESHD_SECURITY_CONTACT");
   server->add_option("--idle-timeout", options.idle_seconds, "seconds a kept connection may wait for its next request")
       ->envname("MESHD_IDLE_TIMEOUT")
       ->check(CLI::Range(1, 86400))

@@ -99,8 +99,10 @@ std::vector<std::optional<jobs::NamedSpec>> read_specs(ObjectReader& reader, std
   if (!list->is_array()) wrong.add(reader.pointer(name), "expected a list, got " + std::string(list->kind_name()));
   for (size_t i = 0; i < list->size(); ++i) {
     const Json item = list->at(i);
-    out.push_back(item.is_null() ? std::nullopt
-                                 : read_spec(item, reader.pointer(name) + "/" + std::to_string(i), wrong));
+    // Some generated clients drop nulls from lists; an object without fields says the same.
+    const auto* object = item.as<JsonObject>();
+    const bool open = item.is_null() || (object != nullptr && object->empty());
+    out.push_back(open ? std::nullopt : read_spec(item, reader.pointer(name) + "/" + std::to_string(i), wrong));
   }
   return out;
 }

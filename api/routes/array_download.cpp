@@ -6,6 +6,7 @@
 #include "api/codecs/json.h"
 #include "api/codecs/npy.h"
 #include "api/codecs/value.h"
+#include "api/conditions.h"
 #include "api/routes/array_file.h"
 #include "api/routes/array_stream.h"
 #include "service/arrays/region.h"
@@ -124,7 +125,7 @@ Response send(Request& request, const Source& source) {
   for (const int64_t dim : type.dims) shape += (shape.empty() ? "" : ",") + std::to_string(dim);
   response.headers.set("Array-Shape", shape);
   response.headers.set("Array-Order", "C");
-  response.headers.set("Vary", "Accept");
+  response.headers.set("Vary", "Accept, Accept-Encoding");
   return response;
 }
 
@@ -137,10 +138,13 @@ std::string name_of(const arrays::Array& array) {
 Response download_array(Request& request, Services& services, const arrays::ArrayRef& array) {
   arrays::ArrayStore::Snapshot now = services.arrays.snapshot(array);
   const std::string etag = array_etag(array->info().id, now.version);
-  if (const auto known = request.headers.get("If-None-Match"); known && (*known == etag || *known == "*")) {
+  // Before a byte is gathered; the front looks at the others.
+  if (const std::string known = request.headers.joined("If-None-Match");
+      !request.headers.has("If-Match") && !known.empty() && names_etag(known, etag, true)) {
     Response unchanged = no_content();
     unchanged.status = 304;
     unchanged.headers.set("ETag", etag);
+    unchanged.headers.set("Vary", "Accept, Accept-Encoding");
     return unchanged;
   }
   const std::string& id = array->info().id;

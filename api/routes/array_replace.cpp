@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "api/codecs/array_document.h"
+#include "api/conditions.h"
 #include "api/routes/array_intake.h"
-#include "api/routes/conditions.h"
 
 namespace meshd::api {
 namespace {
@@ -49,7 +49,7 @@ Response put_array_data(Request& request, Services& services, const arrays::Arra
   const auto slice = request.query.get("slice");
   const std::vector<arrays::Slice> slices = arrays::parse_slices(slice.value_or(""), whole.dims);
   const tensor::TensorType expected{whole.dtype, arrays::slice_dims(slices)};
-  const auto check = [&](int64_t version) { check_if_match(request, array_etag(array->info().id, version)); };
+  const auto check = [&](int64_t version) { require_match(request, array_etag(array->info().id, version)); };
   // Refused before a byte of the body is read, where that can be.
   services.arrays.require_usable(array);
   check(array->state().with([](const arrays::Array::State& state) { return state.version; }));

@@ -7,12 +7,12 @@
 #include "api/codecs/array_views.h"
 #include "api/codecs/json.h"
 #include "api/codecs/mesh_codec.h"
+#include "api/conditions.h"
 #include "api/routes/array_bundles.h"
 #include "api/routes/array_download.h"
 #include "api/routes/array_parts.h"
 #include "api/routes/array_replace.h"
 #include "api/routes/array_upload.h"
-#include "api/routes/conditions.h"
 #include "api/routes/routes.h"
 #include "service/core/ids.h"
 #include "service/jobs/binding.h"
@@ -28,7 +28,7 @@ Response described(arrays::Array& array, int status) {
       .with("Location", "/v1/arrays/" + array.info().id);
 }
 
-void check_condition(const Request& request, arrays::Array& array) { check_if_match(request, array_etag(array)); }
+void check_condition(const Request& request, arrays::Array& array) { require_match(request, array_etag(array)); }
 
 int64_t device_of(const Request& request) {
   const std::string& text = request.capture("device");
@@ -166,7 +166,8 @@ std::vector<Route> array_routes(Services& services) {
        [&services](Request& request) {
          storage::ArrayFilter filter;
          filter.session = std::string(request.query.get("session").value_or(""));
-         if (request.query.has("session") && (filter.session.size() != 40 || !core::looks_like_id(filter.session, "ses")))
+         if (request.query.has("session") &&
+             (filter.session.size() != 40 || !core::looks_like_id(filter.session, "ses")))
            throw core::Error("invalid_query", "session: expected the id of a session, ses_...");
          filter.name = std::string(request.query.get("name").value_or(""));
          const auto page = services.arrays.list(request.principal, filter, page_of(request, {"session", "name"}));

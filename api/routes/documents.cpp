@@ -1,9 +1,10 @@
 // What the server says of itself: the contract, its page, devices, ops, effects.
 #include "api/codecs/json.h"
 #include "api/embedded.h"
+#include "api/routes/error_guide.h"
 #include "api/routes/ops_document.h"
 #include "api/routes/routes.h"
-#include "service/core/error_codes.h"
+#include "service/core/error.h"
 #include "service/effects/effect_kinds.h"
 
 namespace meshd::api {
@@ -65,6 +66,17 @@ std::string effects_document(const Request& request) {
   return "{\"items\":[" + out + "],\"next\":null}";
 }
 
+constexpr std::chrono::days kContactHolds{180};  // RFC 9116 2.5.5: less than a year
+
+// RFC 9116: whom to tell of a hole. Only the operator knows.
+Response security_contact(const ProcessFacts& facts) {
+  if (facts.security_contact.empty())
+    throw core::Error("not_found", "the operator gave no contact; meshd serve --security-contact mailto:... does");
+  const auto expires = core::SystemClock().wall() + kContactHolds;
+  return text(200, "Contact: " + facts.security_contact + "\nExpires: " + core::to_rfc3339(expires) +
+                       "\nPreferred-Languages: en\n");
+}
+
 }  // namespace
 
 std::vector<Route> document_routes(Services& services, const ProcessFacts& facts) {
@@ -76,16 +88,12 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
       open("/", "getHome", [](Request&) { return html(embedded::docs_html()); }),
       open("/docs", "getDocs", [](Request&) { return html(embedded::docs_html()); }),
       open("/docs/errors", "getErrorCodes",
-           [](Request&) {
-             std::string out = "{\"items\":[";
-             bool first = true;
-             for (const core::ErrorRow& row : core::kErrorTable) {
-               out += (first ? "" : ",") + std::string("{\"code\":") + quote(row.word) +
-                      ",\"title\":" + quote(row.title) + "}";
-               first = false;
-             }
-             return json(200, out + "],\"next\":null}");
+           [](Request& request) {
+             // Browsers follow a problem's type to here.
+             const bool page = request.headers.joined("Accept").find("text/html") != std::string::npos;
+             return (page ? html(error_page()) : json(200, error_document())).with("Vary", "Accept, Accept-Encoding");
            }),
+      open("/.well-known/security.txt", "getSecurityContact", [facts](Request&) { return security_contact(facts); }),
       {"GET", "/docs/ops", "getOpsPage", BodyPolicy::kNone, RunOn::kWorker, Access::kOpen,
        [](Request&) { return html(ops_page()); }},
       open("/openapi.yaml", "getOpenapiYaml",

@@ -1,9 +1,12 @@
 // POST /v1/run, /v1/sessions/{id}/jobs and /v1/jobs: one decoder and one answer for all of them.
-#include <charconv>
+#include <algorithm>
 #include <cstdio>
 
+#include "api/characters.h"
 #include "api/codecs/job_codec.h"
 #include "api/codecs/json.h"
+#include "api/conditions.h"
+#include "api/preferences.h"
 #include "api/problem.h"
 #include "api/routes/routes.h"
 #include "service/core/ids.h"
@@ -13,7 +16,7 @@ namespace {
 
 using storage::JobState;
 
-constexpr int64_t kLongestWaitSeconds = 60;
+constexpr size_t kJobIdSize = 40;  // job_ and a UUID
 
 JobContext context_of(Services& services) {
   return {services.arrays, services.programs, services.compiler, services.pool, nullptr, services.processes};
@@ -28,26 +31,6 @@ std::string server_timing(const jobs::JobTimings& timings) {
   return text;
 }
 
-// What the client prefers (RFC 7240).
-struct Preference {
-  bool async = false;
-  std::optional<int64_t> wait_seconds;
-};
-
-Preference preference_of(const Request& request) {
-  Preference out;
-  const std::string prefer = request.headers.joined("Prefer");
-  out.async = prefer.find("respond-async") != std::string::npos;
-  if (const size_t at = prefer.find("wait="); at != std::string::npos) {
-    int64_t seconds = 0;
-    const char* start = prefer.data() + at + 5;
-    if (std::from_chars(start, prefer.data() + prefer.size(), seconds).ec == std::errc{} && seconds >= 0) {
-      out.wait_seconds = std::min(seconds, kLongestWaitSeconds);
-    }
-  }
-  return out;
-}
-
 std::string idempotency_key_of(const Request& request) {
   const auto key = request.headers.get("Idempotency-Key");
   if (!key) return {};
@@ -60,7 +43,7 @@ std::string idempotency_key_of(const Request& request) {
 Response answer_of(const jobs::JobView& view, const Request& request) {
   if (view.row.state == JobState::kDone) return json(200, view.row.answer);
   const core::Error error(core::error_code_from_word(view.row.error_code), view.row.error_detail);
-  return problem(error, request.request_id, request.path);
+  return problem(error, request);
 }
 
 bool is_over(const storage::JobRow& row) {
@@ -81,17 +64,29 @@ std::optional<Response> replay(const Request& request, const std::string& key, c
   if (!is_over(view.row)) {
     Response conflict = problem(
         core::Error("idempotency_in_progress", "the first request with this key is still running: job " + known->job),
-        request.request_id, request.path);
+        request);
     return std::move(conflict).with("Location", "/v1/jobs/" + known->job);
   }
   return answer_of(view, request).with("Idempotency-Replayed", "true").with("Location", "/v1/jobs/" + known->job);
 }
 
-Response accepted(const jobs::JobView& view) {
-  return json(202, job_document(view, false))
-      .with("Location", "/v1/jobs/" + view.row.id)
-      .with("Retry-After", "1")
-      .with("Preference-Applied", "respond-async");
+Response accepted(const jobs::JobView& view, const Preferences& preferences) {
+  Response response =
+      json(202, job_document(view, false)).with("Location", "/v1/jobs/" + view.row.id).with("Retry-After", "1");
+  if (preferences.respond_async) note_applied(response, "respond-async");
+  if (preferences.wait_seconds) note_applied(response, "wait=" + std::to_string(*preferences.wait_seconds));
+  return response;
+}
+
+// Changes with whatever GET shows of the job.
+std::string job_etag(const jobs::JobView& view) {
+  std::string out = "\"" + view.row.id + "." + std::string(storage::to_string(view.row.state)) + "." +
+                    std::to_string(view.row.attempt);
+  if (view.progress && !is_over(view.row)) {
+    out += "." + std::to_string(view.progress->steps_done) + "." + std::to_string(view.progress->line) + "." +
+           std::to_string(view.effect_count);
+  }
+  return out + "\"";
 }
 
 // The session that a body names, if it does.
@@ -104,15 +99,16 @@ std::string session_in(const Json& document) {
   return {};
 }
 
-Response submit(Request& request, Services& services, const std::string& path_session) {
+/// A request's body as a job.
+struct Submission {
+  jobs::JobRequest job;
+  jobs::ResultEncoder encode;
+};
+
+/// `kept`: the job's row keeps the document, to run again after a restart.
+Submission read_submission(const Request& request, Services& services, const std::string& body,
+                           const std::string& path_session, bool kept) {
   const auto start = services.clock.steady();
-  const std::string body = request.body().read_all(body_limit(BodyPolicy::kInline));
-  const std::string key = idempotency_key_of(request);
-  std::string fingerprint;
-  if (!key.empty()) {
-    fingerprint = core::sha256_hex(request.path + "\n" + body);
-    if (auto known = replay(request, key, fingerprint, services)) return std::move(*known);
-  }
   std::string session = path_session;
   if (!session.empty()) session = services.sessions.get(session, request.principal).id;
   const Json document = Json::parse(body, kJobLimits);
@@ -124,33 +120,91 @@ Response submit(Request& request, Services& services, const std::string& path_se
   }
   auto [job, form] = decode_job(document, request.principal, session, context);
   if (!job.session.empty()) static_cast<void>(services.sessions.get(job.session, request.principal));
-  const Preference preference = preference_of(request);
-  const bool background = preference.async || preference.wait_seconds.has_value();
-  if (background || !job.session.empty() || !key.empty()) job.document = kept_document(body, context.session_mesh);
-  job.idempotency_route = request.route->operation_id;
-  job.idempotency_key = key;
-  job.idempotency_fingerprint = fingerprint;
+  if (kept || !job.session.empty()) job.document = kept_document(body, context.session_mesh);
   job.parse_ms = std::chrono::duration<double, std::milli>(services.clock.steady() - start).count();
-  const jobs::ResultEncoder encode = [form = form](const jobs::JobResult& result) {
-    return encode_result(result, form);
-  };
-  if (background) {
-    const std::string id = services.jobs.start(std::move(job), encode);
-    jobs::JobView view = preference.wait_seconds
-                             ? services.jobs.wait(id, request.principal, std::chrono::seconds(*preference.wait_seconds))
-                             : services.jobs.view(id, request.principal);
-    if (preference.wait_seconds && is_over(view.row)) {
-      return answer_of(view, request)
-          .with("Location", "/v1/jobs/" + id)
-          .with("Preference-Applied", "wait=" + std::to_string(*preference.wait_seconds));
-    }
-    return accepted(view);
+  return {std::move(job), [form = form](const jobs::JobResult& result) { return encode_result(result, form); }};
+}
+
+// How many more jobs may wait (draft-ietf-httpapi-ratelimit-headers).
+void note_rate_limit(Response& response, Services& services) {
+  const jobs::JobCounters counters = services.jobs.counters();
+  response.headers.set("RateLimit-Policy",
+                       "\"jobs\";q=" + std::to_string(counters.queue_limit) + ";qu=\"concurrent-requests\"");
+  response.headers.set("RateLimit",
+                       "\"jobs\";r=" + std::to_string(std::max<int64_t>(counters.queue_limit - counters.waiting, 0)));
+}
+
+// In the background; 202 when it is not over in the time that the client would wait.
+Response submit_in_background(const Request& request, Services& services, Submission submission,
+                              const Preferences& preference) {
+  std::string id;
+  try {
+    id = services.jobs.start(std::move(submission.job), std::move(submission.encode));
+  } catch (const core::Error& error) {
+    if (error.code() != core::ErrorCode("queue_full")) throw;
+    Response refused = problem(error, request);
+    note_rate_limit(refused, services);
+    return refused;
   }
+  const jobs::JobView view =
+      preference.wait_seconds
+          ? services.jobs.wait(id, request.principal, std::chrono::seconds(*preference.wait_seconds))
+          : services.jobs.view(id, request.principal);
+  Response response = preference.wait_seconds && is_over(view.row)
+                          ? answer_of(view, request)
+                                .with("Location", "/v1/jobs/" + id)
+                                .with("Preference-Applied", "wait=" + std::to_string(*preference.wait_seconds))
+                          : accepted(view, preference);
+  note_rate_limit(response, services);
+  return response;
+}
+
+Response submit(Request& request, Services& services, const std::string& path_session) {
+  const std::string body = request.body().read_all(body_limit(BodyPolicy::kInline));
+  const std::string key = idempotency_key_of(request);
+  std::string fingerprint;
+  if (!key.empty()) {
+    fingerprint = core::sha256_hex(request.path + "\n" + body);
+    if (auto known = replay(request, key, fingerprint, services)) return std::move(*known);
+  }
+  const Preferences preference = preferences_of(request);
+  const bool background = preference.respond_async || preference.wait_seconds.has_value();
+  Submission submission = read_submission(request, services, body, path_session, background || !key.empty());
+  submission.job.idempotency_route = request.route->operation_id;
+  submission.job.idempotency_key = key;
+  submission.job.idempotency_fingerprint = fingerprint;
+  if (background) return submit_in_background(request, services, std::move(submission), preference);
   const jobs::JobResult result =
-      services.jobs.run(std::move(job), encode, [&request] { return request.client_gone(); });
-  Response response = json(200, encode(result)).with("Server-Timing", server_timing(result.timings));
+      services.jobs.run(std::move(submission.job), submission.encode, [&request] { return request.client_gone(); });
+  Response response = json(200, submission.encode(result)).with("Server-Timing", server_timing(result.timings));
   if (!result.job.empty()) response.headers.set("Location", "/v1/jobs/" + result.job);
   return response;
+}
+
+// PUT with a name of the client's: the same request again makes nothing twice. Always in the background; Prefer: wait=N
+// waits.
+Response put_job(Request& request, Services& services) {
+  const std::string& id = request.capture("id");
+  if (trim(request.headers.get("If-None-Match").value_or("")) != "*") {
+    throw core::Error("precondition_required",
+                      "a job is put where there is none and never changed: send -H 'If-None-Match: *'");
+  }
+  if (id.size() != kJobIdSize || !core::looks_like_id(id, "job")) {
+    throw core::Error("invalid_request",
+                      "the id in the path: expected job_ and a UUID in lower case, got '" + id + "'");
+  }
+  const std::string body = request.body().read_all(body_limit(BodyPolicy::kInline));
+  const Preferences preference = preferences_of(request);
+  Submission submission = read_submission(request, services, body, "", true);
+  submission.job.id = id;
+  Response response = submit_in_background(request, services, std::move(submission), preference);
+  if (response.status == status_of(core::ErrorKind::kTooMany)) return response;
+  const jobs::JobView view = services.jobs.view(id, request.principal);
+  Response made = json(201, job_document(view, true)).with("Location", "/v1/jobs/" + id).with("ETag", job_etag(view));
+  if (preference.respond_async) note_applied(made, "respond-async");
+  if (preference.wait_seconds) note_applied(made, "wait=" + std::to_string(*preference.wait_seconds));
+  note_rate_limit(made, services);
+  return made;
 }
 
 }  // namespace
@@ -187,10 +241,13 @@ std::vector<Route> job_routes(Services& services) {
          const std::string& id = request.capture("id");
          const jobs::JobView view = wait > 0 ? services.jobs.wait(id, request.principal, std::chrono::seconds(wait))
                                              : services.jobs.view(id, request.principal);
-         return json(200, job_document(view, true));
+         return json(200, job_document(view, true)).with("ETag", job_etag(view));
        }},
+      {"PUT", "/v1/jobs/{id}", "putJob", BodyPolicy::kInline, RunOn::kWorker, Access::kPrincipal,
+       [&services](Request& request) { return put_job(request, services); }},
       {"DELETE", "/v1/jobs/{id}", "cancelJob", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
        [&services](Request& request) {
+         require_match(request, job_etag(services.jobs.view(request.capture("id"), request.principal)));
          services.jobs.cancel(request.capture("id"), request.principal);
          return json(202, job_document(services.jobs.view(request.capture("id"), request.principal), false));
        }},

@@ -1,6 +1,7 @@
 // /v1/meshes: meshes by content; the same mesh has the same id.
 #include "api/codecs/json.h"
 #include "api/codecs/mesh_codec.h"
+#include "api/conditions.h"
 #include "api/routes/routes.h"
 #include "service/mesh/mesh_document.h"
 
@@ -57,7 +58,8 @@ std::vector<Route> mesh_routes(Services& services) {
          if (view && *view != "json") throw core::Error("invalid_query", "view: expected json, text or repr");
          if (request.query.has("as_process")) {
            const int64_t process = request.query.integer("as_process", 0, 0, INT32_MAX);
-           return with_etag(json(200, mesh_document(stored, services.processes, process)), stored.id);
+           return with_etag(json(200, mesh_document(stored, services.processes, process)),
+                            stored.id + ".process" + std::to_string(process));
          }
          return with_etag(json(200, mesh_document(stored)), stored.id);
        }},
@@ -83,7 +85,9 @@ std::vector<Route> mesh_routes(Services& services) {
        }},
       {"DELETE", "/v1/meshes/{id}", "deleteMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
        [&services](Request& request) {
-         services.meshes.remove(request.capture("id"), request.principal);
+         const std::string id = services.meshes.get(request.capture("id"), request.principal).id;
+         require_match(request, "\"" + id + "\"");
+         services.meshes.remove(id, request.principal);
          return no_content();
        }},
   };

@@ -1,5 +1,6 @@
 #include "api/routes/ops_document.h"
 
+#include "api/codecs/html.h"
 #include "api/codecs/json.h"
 #include "service/program/op_facts.h"
 
@@ -27,22 +28,6 @@ std::string make_document(const std::vector<program::OpFacts>& ops) {
   return out + "],\"next\":null}";
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 std::string make_page(const std::vector<program::OpFacts>& ops) {
   std::string out =
       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>meshd: ops</title>"
@@ -53,18 +38,18 @@ std::string make_page(const std::vector<program::OpFacts>& ops) {
       " ops of the language. Element types are those of the first operand; the sharding rule is that of the "
       "example.</p>";
   for (const program::OpFacts& facts : ops) {
-    const std::string name = escaped(facts.def->name);
-    out += "<h2 id=\"" + name + "\">" + name + "</h2><p>" + escaped(facts.def->summary) +
+    const std::string name = escaped_html(facts.def->name);
+    out += "<h2 id=\"" + name + "\">" + name + "</h2><p>" + escaped_html(facts.def->summary) +
            "</p><dl><dt>run as</dt><dd>" + std::string(facts.how) + "</dd><dt>constraints</dt>";
-    for (const std::string& constraint : facts.constraints) out += "<dd>" + escaped(constraint) + "</dd>";
+    for (const std::string& constraint : facts.constraints) out += "<dd>" + escaped_html(constraint) + "</dd>";
     if (!facts.dtypes.empty()) {
       out += "<dt>element types</dt><dd>";
       for (const std::string_view dtype : facts.dtypes) out += std::string(dtype) + " ";
       out += "</dd>";
     }
     if (!facts.sharding_rule.empty())
-      out += "<dt>sharding rule</dt><dd><code>" + escaped(facts.sharding_rule) + "</code></dd>";
-    out += "</dl><pre>" + escaped(facts.def->example) + "</pre>";
+      out += "<dt>sharding rule</dt><dd><code>" + escaped_html(facts.sharding_rule) + "</code></dd>";
+    out += "</dl><pre>" + escaped_html(facts.def->example) + "</pre>";
   }
   return out + "</body></html>";
 }

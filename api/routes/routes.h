@@ -17,6 +17,7 @@ namespace meshd::api {
 /// What the open routes tell of the process itself.
 struct ProcessFacts {
   std::string version;
+  std::string security_contact;  ///< a URI for /.well-known/security.txt; empty: there is none
   core::SteadyTime started;
   std::function<bool()> is_draining;
   std::function<ServerMetrics()> metrics;

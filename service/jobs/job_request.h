@@ -54,6 +54,7 @@ enum class ResultMode : uint8_t { kInline, kArray, kNone };
 /// What POST /v1/run and POST /v1/sessions/{id}/jobs ask for.
 struct JobRequest {
   std::string principal;
+  std::string id;       ///< chosen by the client; empty: a new one. For JobRunner::start only
   std::string session;  ///< empty: none
   compile::ParsedRef program;
   std::vector<Argument> arguments;           ///< token-free

@@ -122,7 +122,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
 void JobRunner::accept(Job& job, bool background) {
   const JobRequest& request = job.request;
   job.accepted = clock_.steady();
-  job.row.id = core::new_id("job", clock_);
+  job.row.id = request.id.empty() ? core::new_id("job", clock_) : request.id;
   job.row.session = request.session;
   job.row.principal = request.principal;
   job.row.state = background ? JobState::kQueued : JobState::kRunning;
@@ -229,8 +229,44 @@ JobResult JobRunner::finish(const JobRef& job, const std::function<bool()>& gone
   }
 }
 
+/// The id that a client chose, held from the look at what is there until the job's row is, so that of two requests with
+/// one id one is refused before it reserves anything. Nothing for requests without an id.
+class JobRunner::Claim {
+ public:
+  Claim(JobRunner& runner, std::string id) : runner_(runner), id_(std::move(id)) {
+    if (id_.empty()) return;
+    {
+      const std::lock_guard held(runner_.mutex_);
+      if (runner_.live_.contains(id_) || !runner_.claimed_.insert(id_).second) throw taken();
+    }
+    const auto row = runner_.store_.catalog().read([&](storage::Reader& reader) { return reader.job(id_); });
+    if (!row) return;
+    release();
+    throw taken();
+  }
+  ~Claim() {
+    if (!id_.empty()) release();
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+ private:
+  [[nodiscard]] core::Error taken() const {
+    return core::Error("precondition_failed",
+                       "there is a job '" + id_ + "' already; read it, or choose another id for another job");
+  }
+  void release() {
+    const std::lock_guard held(runner_.mutex_);
+    runner_.claimed_.erase(id_);
+  }
+
+  JobRunner& runner_;
+  std::string id_;
+};
+
 std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
   const std::string session = request.session;
+  const Claim claim(*this, request.id);
   {
     const std::lock_guard held(mutex_);
     if (stopping_) throw core::Error("draining", "the server is shutting down").with_retry_after(2);
@@ -314,7 +350,9 @@ void JobRunner::stop_running() {
 
 JobCounters JobRunner::counters() const {
   const std::lock_guard held(mutex_);
-  return counters_;
+  JobCounters counters = counters_;
+  counters.queue_limit = options_.queue_limit;
+  return counters;
 }
 
 }  // namespace meshd::jobs

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -56,6 +57,7 @@ struct JobView {
 struct JobCounters {
   int64_t done = 0, failed = 0, cancelled = 0;
   int64_t running = 0, waiting = 0;
+  int64_t queue_limit = 0;  ///< as many may wait
   double run_seconds = 0, queue_seconds = 0, commit_seconds = 0;
   int64_t effects_appended = 0;
 };
@@ -72,7 +74,8 @@ class JobRunner {
   /// `gone`, asked now and then, cancels a job that nobody can ask about later. Throws what went wrong; an accepted job
   /// is then failed.
   JobResult run(JobRequest request, const ResultEncoder& encode, const std::function<bool()>& gone);
-  /// Accepts a job and returns its id; it runs in the background.
+  /// Accepts a job and returns its id; it runs in the background. Throws precondition_failed when the id that the
+  /// request chose is taken, queue_full when too many wait.
   std::string start(JobRequest request, ResultEncoder encode);
 
   /// Throws not_found.
@@ -99,6 +102,7 @@ class JobRunner {
   using JobRef = std::shared_ptr<Job>;
 
   JobRef prepare(JobRequest request);
+  class Claim;
   void enqueue(const JobRef& job);
   void accept(Job& job, bool background);
   JobResult execute(const JobRef& job, const std::function<bool()>& gone);
@@ -123,6 +127,7 @@ class JobRunner {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, JobRef, std::less<>> live_;
+  std::set<std::string, std::less<>> claimed_;  ///< ids that clients chose, while their jobs are accepted
   std::deque<JobRef> waiting_;
   std::map<std::string, int64_t> waiting_of_session_;
   bool stopping_ = false;
