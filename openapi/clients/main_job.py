@@ -76,7 +76,8 @@ assert all(map(is_gone, seen)), "donated parameters can still be read"
 anyhow = [api.ShardingInput()] * 4
 for shardings in (None, anyhow + [api.ShardingInput(spec=[["x"], []])], anyhow + [api.ShardingInput(spec=[["x", "y"], []])]):
     answer = runs.run(api.RunInput(program=api.ProgramChoice(id=predict), mesh=MESH, reshard=True, in_shardings=shardings,
-                                   arguments=[api.Argument(array=parameters[name]) for name in NAMES] + [api.Argument(array=images, slice=":")]))
+                                   arguments=[api.Argument(array=parameters[name]) for name in NAMES]
+                                   + [api.Argument(array=images, slice=":")]))
     differ = sum(a != b for a, b in zip(answer.results[0].data, answers["predictions"]))
     assert differ <= answers["predictions_that_may_differ"], f"{differ} predictions differ from JAX's"
 truth = array.array("i", bytes(arrays.get_array_data(labels))).tolist()

@@ -23,19 +23,22 @@ MEANING_CODES = {
 }
 # Refusals of form that depend on more than one field, on the server's state or on bytes of a file.
 MEANINGS = re.compile("|".join([
-    r"stands beside", r"there is no process", r"cursor is not one", r"spec: needs mesh", r"^slice: ", r"is no kind of effect",
+    r"stands beside", r"there is no process", r"cursor is not one", r"spec(?:_for)?: needs mesh", r"^spec_for: .* comes twice",
+    r"^spec_for: the file has no", r"^name: the file holds several", r"^slice: ", r"is no kind of effect",
     r"^(?:shape|dtype): the file says", r"raw bytes need", r"dtype and shape say", r"the body ends", r"bytes are left after byte",
-    r"^npy: ", r"^(?:Content|Repr)-Digest: ", r"^Content-Digest and Repr-Digest", r"/program/text: is missing", r"tree: the tree has", r"_tree[^:]*: a tree has lists",
-    r"there is no mesh", r"^/donate(?:/\d+)?: position", r"^/shapes(?:/\d+)?: (?!expected an? )", r"^/(?:in|out)_shardings: (?!expected an? )",
-    r"^/(?:static|callbacks): names of", r"^/(?:static|callbacks)/[\s\S]*: names of", r"^/session: is another", r"^(?:local_)?num_partitions: ",
-    r"^/arguments/\d+/slice: (?!expected an? )", r"Idempotency-Key: expected", r"^/[a-z_/0-9]*parts: ", r"_shardings/\d+/spec: is missing",
-    r"expected exactly one of data and base64",
+    r"^npy: ", r"^(?:Content|Repr)-Digest: ", r"^Content-Digest and Repr-Digest", r"/program/text: is missing", r"tree: the tree has",
+    r"_tree[^:]*: a tree has lists", r"^compression: deflate is for", r"says not what the file is", r"^as: \d+ names for",
+    r"^id: two arrays are named", r"'\.' or '\.\.' segment", r"there is no mesh", r"^/donate(?:/\d+)?: position",
+    r"^/shapes(?:/\d+)?: (?!expected an? )", r"^/(?:in|out)_shardings: (?!expected an? )", r"^/(?:static|callbacks): names of",
+    r"^/(?:static|callbacks)/[\s\S]*: names of", r"^/session: is another", r"^(?:local_)?num_partitions: ",
+    r"^/arguments/\d+/slice: (?!expected an? )", r"Idempotency-Key: expected", r"^/[a-z_/0-9]*parts: ",
+    r"_shardings/\d+/spec: is missing", r"expected exactly one of data and base64",
     # The fields of a mesh inside of another document; by itself it is invalid_mesh.
     r"^/mesh(?:es/[\s\S]*)?/[a-z_]+(?:/\d+)*(?:/name|/size)?: (?!expected an? )",
     # An argument is a value or a stored array; one schema has the fields of both.
     r"^/arguments/\d+/(?:dtype|shape): is missing", r"^/arguments/\d+/slice: is not a field",
 ]))
-MEANING_STATUSES = {400, 406, 410, 412, 413, 416, 422, 501}
+MEANING_STATUSES = {400, 406, 410, 412, 413, 415, 416, 422, 501}
 
 
 def problem_of(response):
