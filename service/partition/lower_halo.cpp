@@ -10,6 +10,11 @@
 namespace meshd::partition {
 namespace {
 
+// Rows that stand farther apart than this leave more holes to fill than are worth a block copy each.
+constexpr int64_t kMostSpread = 64;
+// Reads times devices up to which it is worked out what a device would fetch.
+constexpr int64_t kMostCounted = int64_t{1} << 20;
+
 // First and last place that rows of the result read.
 std::pair<int64_t, int64_t> places_of(const ops::HaloRead& read, int64_t result_size) {
   const int64_t far = core::checked_add(read.start, core::checked_mul(result_size - 1, read.step));
@@ -197,6 +202,10 @@ std::optional<ops::Halo> Lowering::halo_of(const ops::OpDef& def, const ops::OpV
 }
 
 bool Lowering::keep_fetchable(ops::Halo& halo, const ir::Op& op, std::optional<kernels::ScalarOp> combine) const {
+  const bool is_spread = std::any_of(halo.reads.begin(), halo.reads.end(),
+                                     [](const ops::HaloRead& read) { return read.spread > kMostSpread; });
+  const auto reads = static_cast<int64_t>(halo.reads.size());
+  if (is_spread || reads > kMostCounted / builder_.program().device_count()) return false;
   std::vector<size_t> refused;
   for (const ops::HaloRead& read : halo.reads) {
     if (halo.is_move || read.beyond != ops::Beyond::kOperand) continue;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Sharded equals unsharded: every case of tests/cases/ops and one conformance case of every JAX operation (of those with windows all
-that are told apart by their attributes), every dimension of every argument and of every result, cut over meshes of 2, 4, 2x2 and 8, whether it divides or not. The unsharded answer of the same server
+that are told apart by their attributes), every dimension of every argument and of every result, cut over meshes of 2, 4, 2x2, 8 and 2x2x2, whether it divides or not. The unsharded answer of the same server
 is the measure: the same bits, but for floating sums that are split.
 
 sharded_ops_test.py BINARY
@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE.parent / "conformance"))
 from run import difference  # noqa: E402
 from server import Meshd  # noqa: E402
 
-MESHES = {"2": [2], "4": [4], "2x2": [2, 2], "8": [8]}
+MESHES = {"2": [2], "4": [4], "2x2": [2, 2], "8": [8], "2x2x2": [2, 2, 2]}
 SUMS = ("dot_general", "reduce", "add", "all_reduce", "psum", "cumsum", "cumprod", "cumlogsumexp", "scatter", "conv", "batch_norm")
 WINDOWS = ("conv_general_dilated", "reduce_window_max", "select_and_scatter_add", "select_and_gather_add", "cumsum")
 
@@ -70,7 +70,7 @@ def main():
             places = [("in_shardings", i, len(a["shape"])) for i, a in enumerate(arguments)]
             places += [("out_shardings", i, len(r["shape"])) for i, r in enumerate(whole["results"])]
             for mesh_name, sizes in MESHES.items():
-                axes = ["x", "y"][:len(sizes)]
+                axes = ["x", "y", "z"][:len(sizes)]
                 for field, position, rank in places:
                     for dim in range(rank):
                         for cut in cuts(axes):
