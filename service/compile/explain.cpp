@@ -81,6 +81,12 @@ Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int th
   out.functions = propagation::report(out.propagated);
   out.indivisible = find_indivisible(out.propagated);
   try {
+    // Parts are listed by position from here on, and a text may name any number of devices.
+    if (request.device_count > kMaxPlannedDevices) {
+      throw core::Error("too_few_devices", "moves and plans are told for at most " +
+                                               std::to_string(kMaxPlannedDevices) + " devices, here are " +
+                                               std::to_string(request.device_count));
+    }
     out.local = partition_for(out.propagated, request);
     out.moves = moves_of(*out.local, out.functions);
     out.plan = plan_for(*out.local, threads);

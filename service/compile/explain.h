@@ -63,6 +63,9 @@ struct Explanation {
   [[nodiscard]] double flops() const;         ///< of one device, loops counted once
 };
 
+/// Devices for which moves and plans are told; shardings are told for any number.
+inline constexpr int64_t kMaxPlannedDevices = int64_t{1} << 20;
+
 /// Throws what propagate_for throws; what stops partition or plan is told in the answer. `threads`: as for plans.
 Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int threads);
 

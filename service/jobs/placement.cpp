@@ -149,7 +149,8 @@ void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh
   wrong.throw_if_any("invalid_mesh");
 }
 
-JobPlacement place(const JobRequest& request);
+/// Without `server_devices` it is only looked at: devices that are no mesh's are not listed.
+JobPlacement place(const JobRequest& request, std::optional<int64_t> server_devices);
 
 }  // namespace
 
@@ -164,13 +165,13 @@ mesh::Mesh concrete_mesh(const mesh::Mesh& mesh, const std::vector<int64_t>& dev
 JobPlacement place_job(const JobRequest& request, int64_t server_devices) {
   check_sizes(compile::real_meshes(*request.program->module));
   if (asks_for_parts(request)) return place_parts(request);
-  JobPlacement out = place(request);
+  JobPlacement out = place(request, server_devices);
   check_devices(out.devices, server_devices);
   return out;
 }
 
 compile::LowerRequest place_abstract(const JobRequest& request) {
-  if (!asks_for_parts(request)) return place(request).lower;
+  if (!asks_for_parts(request)) return place(request, std::nullopt).lower;
   JobRequest wide = request;
   wide.processes = {INT32_MAX, 1};
   return place_parts(wide).lower;
@@ -178,7 +179,7 @@ compile::LowerRequest place_abstract(const JobRequest& request) {
 
 namespace {
 
-JobPlacement place(const JobRequest& request) {
+JobPlacement place(const JobRequest& request, std::optional<int64_t> server_devices) {
   const ir::Module& module = *request.program->module;
   const auto real = compile::real_meshes(module);
   check_mesh(request, real);
@@ -233,8 +234,15 @@ JobPlacement place(const JobRequest& request) {
     }
   } else {
     count = !real.empty() ? real.front()->mesh->position_count() : std::max<int64_t>(module.num_partitions, 1);
-    out.devices.resize(static_cast<size_t>(count));
-    std::iota(out.devices.begin(), out.devices.end(), int64_t{0});
+    if (server_devices) {
+      // Before they are listed: a text may name any number.
+      if (count > *server_devices) {
+        throw core::Error("too_few_devices", "the program requires " + std::to_string(count) + " devices, only " +
+                                                 std::to_string(*server_devices) + " devices are available");
+      }
+      out.devices.resize(static_cast<size_t>(count));
+      std::iota(out.devices.begin(), out.devices.end(), int64_t{0});
+    }
   }
   if (module.num_partitions > 1 && count != module.num_partitions) {
     throw core::Error("invalid_mesh", "the program is for " + std::to_string(module.num_partitions) +

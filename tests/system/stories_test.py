@@ -270,6 +270,18 @@ def requests_name_every_mistake(s):
     assert ok(s.ask("POST", "/v1/run", b"[" * 100000, {"Content-Type": "application/json"}), 400)["code"] == "malformed_json"
 
 
+def texts_may_name_any_number_of_devices(s):
+    """More devices than there are is refused with both numbers before anything is made for them."""
+    body = "func.func @main(%a: tensor<4xf32>%s) -> tensor<4xf32> { return %%a : tensor<4xf32> }"
+    for count, text in [(2147483648, "module attributes {mhlo.num_partitions = 2147483648 : i64} { " + body.replace("%s", "").replace("%%", "%") + " }"),
+                        (1073741824, "module { sdy.mesh @m = <[\"x\"=1073741824]> " + body.replace("%s", " {sdy.sharding = #sdy.sharding<@m, [{\"x\"}]>}").replace("%%", "%") + " }")]:
+        program = {"format": "stablehlo", "text": text}
+        refused = ok(s.ask("POST", "/v1/run", {"program": program, "arguments": [[1, 2, 3, 4]]}), 422)
+        assert refused["code"] == "too_few_devices" and str(count) in refused["detail"] and " 8 " in refused["detail"], refused
+        stored = s.ask("POST", "/v1/programs", program)[2]["id"]
+        assert s.ask("POST", f"/v1/programs/{stored}:explain", {})[0] == 200
+
+
 def sessions_keep_their_order(s):
     session = ok(s.ask("POST", "/v1/sessions", {"name": "log"}), 201)["id"]
     body = lambda n: {"program": {"text": LOG}, "arguments": [n], "callbacks": {"0": {"effect": "log", "name": "n"}}, "results": {"encoding": "none"}}
@@ -381,7 +393,7 @@ def restart_keeps_what_was_acknowledged(s):
 
 STORIES = [meshes_are_interned, wrong_meshes_say_everything_at_once, arrays_lie_as_their_spec_says, uneven_and_empty_arrays, wrong_uploads_are_named,
            runs_are_sharded_and_right, donation_is_once, programs_are_read_when_stored, tuples_are_given_flat, programs_are_explained_before_they_run,
-           explaining_thousands_of_devices_takes_no_time, what_is_not_run_is_explained_all_the_same, the_program_of_a_device_runs_again, cheaper_shardings_are_suggested_and_can_be_used, requests_name_every_mistake, sessions_keep_their_order,
+           explaining_thousands_of_devices_takes_no_time, what_is_not_run_is_explained_all_the_same, the_program_of_a_device_runs_again, cheaper_shardings_are_suggested_and_can_be_used, requests_name_every_mistake, texts_may_name_any_number_of_devices, sessions_keep_their_order,
            jobs_can_be_watched_cancelled_and_timed_out, keys_make_requests_happen_once, principals_do_not_see_each_other, health_is_told,
            shutdown_ends_with_a_job_that_does_not, restart_keeps_what_was_acknowledged]
 
