@@ -146,6 +146,7 @@ std::string function_json(const Explanation& explanation, size_t number) {
   out += ",\"values\":" + list_json(function.values, [&](const auto& value) { return value_json(value, module); });
   out += ",\"collectives\":" + moves_json(explanation, number, MoveCause::kSharding);
   out += ",\"neighbours\":" + moves_json(explanation, number, MoveCause::kNeighbours);
+  out += ",\"unruled\":" + moves_json(explanation, number, MoveCause::kUnruled);
   out += ",\"written\":" + moves_json(explanation, number, MoveCause::kText);
   return out + "}";
 }

@@ -85,12 +85,15 @@ MeetingMaker reduce_shards_maker(const Draft& draft, const LocalOp& op) {
   ShardReducer reducer;
   reducer.program = ops::compile_scalar_region(*draft.program->function, op.regions.at(0));
   reducer.operands = op.operands.size();
+  // The reducer may take bits for what they are: elements of its own type, two for each complex number.
+  const tensor::DType dtype = reducer.program.registers[0];
   const DraftValue& first = draft.value(op.operands[0]);
-  reducer.count = tensor::element_count(first.type);
-  for (const LocalId id : op.operands) reducer.element_bytes.push_back(tensor::size_bytes(draft.value(id).type.dtype));
+  reducer.count = tensor::byte_count(first.type) / tensor::size_bytes(dtype);
+  for (size_t k = 0; k < op.operands.size(); ++k)
+    reducer.element_bytes.push_back(tensor::size_bytes(reducer.program.registers[k]));
   const kernels::ScalarOp single = kernels::as_single_binary(reducer.program);
   if (single != kernels::ScalarOp::kCopy) {
-    reducer.direct = kernels::find_scalar_kernel(single, first.type.dtype, first.type.dtype);
+    reducer.direct = kernels::find_scalar_kernel(single, dtype, dtype);
   }
   return [reducer = std::move(reducer), operands = op.operands, result = op.results[0],
           reduced = op.reduced](const Plan& plan) {

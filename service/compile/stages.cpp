@@ -1,6 +1,10 @@
 #include "service/compile/stages.h"
 
+#include <algorithm>
+
+#include "service/compile/cut_batch_norms.h"
 #include "service/compile/reciprocals.h"
+#include "service/compile/rounding.h"
 #include "service/core/error.h"
 #include "service/partition/partition.h"
 
@@ -24,6 +28,18 @@ sharding::TensorSharding closed(sharding::TensorSharding sharding) {
   }
   sharding.replicated.clear();
   return sharding;
+}
+
+// False for what is only handed on: it lies as the text says.
+bool is_computed_with(ir::ValueId id, const ir::Region& region) {
+  for (const ir::Op& op : region.ops) {
+    const bool reads = std::find(op.operands.begin(), op.operands.end(), id) != op.operands.end();
+    if (reads && ops::role_of(ops::op(op.code).body) != ops::Structural::kReturn) return true;
+    for (const ir::Region& inner : op.regions) {
+      if (is_computed_with(id, inner)) return true;
+    }
+  }
+  return false;
 }
 
 void check_against_text(const ir::Parameter& parameter, const std::optional<sharding::TensorSharding>& asked,
@@ -57,10 +73,21 @@ partition::LocalProgram partition_for(const propagation::Propagated& propagated,
   input.plain_ops = ops == OpsOf::kText;
   ir::Module module = *propagated.module;
   input.value_shardings = propagated.values;
+  spread_batch_norms(module, input.value_shardings);
   if (ops == OpsOf::kEngine) multiply_by_reciprocals(module, input.value_shardings);
   input.module = &module;
-  for (const ir::ValueId argument : propagated.module->main().body.arguments)
-    input.argument_shardings.push_back(propagated.of(argument));
+  const ir::Function& main = propagated.module->main();
+  size_t asked = 0;
+  for (size_t i = 0; i < main.arguments.size(); ++i) {
+    input.argument_shardings.push_back(propagated.of(main.body.arguments[i]));
+    if (main.arguments[i].is_token) continue;
+    // Who lays an argument out says how; what only the text says is rounded, since the devices are filled from here.
+    const bool is_asked = asked < request.in_shardings.size() && request.in_shardings[asked].has_value();
+    ++asked;
+    std::optional<sharding::TensorSharding>& found = input.argument_shardings.back();
+    if (!is_asked && found && is_computed_with(main.body.arguments[i], main.body))
+      found = rounded(std::move(*found), main.arguments[i]);
+  }
   input.result_shardings = propagated.results;
   input.device_count = request.device_count;
   input.donate = request.donate;

@@ -72,6 +72,17 @@ bool only_replaces(const OpView& view) {
          std::equal(returned.begin(), returned.end(), body.arguments.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
+/// An inserted dim without an index: all windows lie in its first row, which only the first shard has.
+bool scatter_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
+  const WindowDims dims = scatter_dims(view);
+  for (const int64_t d : dims.collapsed) {
+    const std::vector<int>& factors = rule.operands[0][static_cast<size_t>(d)];
+    if (std::find(factors.begin(), factors.end(), static_cast<int>(factor)) != factors.end())
+      return !contains(dims.index_map, d);
+  }
+  return false;
+}
+
 std::vector<OpDef> make_rows() {
   std::vector<OpDef> rows;
   rows.push_back(
@@ -118,7 +129,8 @@ std::vector<OpDef> make_rows() {
        .infer = infer_scatter,
        .rule = scatter_rule,
        .body = LocalKernel{prepare_scatter},
-       .localize = localize_scatter});
+       .localize = localize_scatter,
+       .keeps_whole = scatter_keeps_whole});
   return rows;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "service/partition/moves.h"
+
 namespace meshd::partition {
 
 Builder::Builder(const Views& views, ir::Function function)
@@ -60,8 +62,9 @@ LocalId Builder::bring(LocalId id, const Placed& to, const ir::Location& locatio
     append(std::move(again));
   } else {
     made = add_value(logical, to, kept, value(id).name);
-    append_reshard(nearest_source(id, to), made, location, reason);
+    append_reshard(nearest_source(id, to).first, made, location, reason);
     last().reads_neighbours = shifted_.contains(id);
+    if (unruled_.contains(id)) last().reason += kUnruledEnd;
     brought_from_.insert_or_assign(made, id);
   }
   brought_[block_].emplace(std::move(key), made);
@@ -79,15 +82,16 @@ void Builder::append_reshard(LocalId from, LocalId to, const ir::Location& locat
   append(std::move(op));
 }
 
-LocalId Builder::nearest_source(LocalId id, const Placed& to) {
+std::pair<LocalId, double> Builder::nearest_source(LocalId id, const Placed& to) const {
   std::vector<LocalId> same{id};
   for (auto from = brought_from_.find(id); from != brought_from_.end(); from = brought_from_.find(from->second))
     same.push_back(from->second);
   const size_t chain = same.size();
-  for (const auto& [key, made] : brought_[block_]) {
-    if (std::find(same.begin(), same.begin() + static_cast<std::ptrdiff_t>(chain), key.first) !=
-        same.begin() + static_cast<std::ptrdiff_t>(chain))
-      same.push_back(made);
+  if (const auto known = brought_.find(block_); known != brought_.end()) {
+    for (const auto& [key, made] : known->second) {
+      const auto end = same.begin() + static_cast<std::ptrdiff_t>(chain);
+      if (std::find(same.begin(), end, key.first) != end) same.push_back(made);
+    }
   }
   LocalId best = id;
   double least = lacking_elements(view(to.view), value(id).logical_dims, placed(id), to);
@@ -98,7 +102,11 @@ LocalId Builder::nearest_source(LocalId id, const Placed& to) {
     least = lacking;
     best = other;
   }
-  return best;
+  return {best, least};
+}
+
+double Builder::lacking(LocalId id, const Placed& to) const {
+  return has_recipe(id) ? 0 : nearest_source(id, to).second;
 }
 
 LocalId Builder::vary(LocalId id, sharding::AtomMask varies, const ir::Location& location, const std::string& reason) {
@@ -111,11 +119,31 @@ LocalId Builder::vary(LocalId id, sharding::AtomMask varies, const ir::Location&
   return made;
 }
 
+LocalId Builder::alias(LocalId id, const ir::Location& location) {
+  const LocalValue like = value(id);
+  program_.values.push_back(like);
+  const auto made = static_cast<LocalId>(program_.values.size()) - 1;
+  LocalOp op;
+  op.kind = LocalKind::kView;
+  op.name = "view";
+  op.operands = {id};
+  op.results = {made};
+  op.location = location;
+  append(std::move(op));
+  return made;
+}
+
 const ir::DenseAttr* Builder::constant_of(LocalId id) const {
   const auto recipe = recipes_.find(id);
-  if (recipe == recipes_.end() || recipe->second.kind != LocalKind::kConstant) return nullptr;
-  const ir::Attribute* found = ir::find(recipe->second.attributes, "value");
-  return found == nullptr ? nullptr : found->as<ir::DenseAttr>();
+  if (recipe == recipes_.end()) return nullptr;
+  const LocalOp& op = recipe->second;
+  if (op.kind == LocalKind::kConstant) {
+    const ir::Attribute* found = ir::find(op.attributes, "value");
+    return found == nullptr ? nullptr : found->as<ir::DenseAttr>();
+  }
+  const bool repeats = op.kind == LocalKind::kOp && op.def != nullptr && op.def->fuse.read != nullptr &&
+                       op.operands.size() == 1 && value(op.operands[0]).logical_dims.empty();
+  return repeats ? constant_of(op.operands[0]) : nullptr;
 }
 
 LocalId Builder::add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view_number,
@@ -183,11 +211,27 @@ ir::Region Builder::reducer(kernels::ScalarOp op, tensor::DType dtype) {
   return region;
 }
 
+tensor::DType Builder::bits_dtype(tensor::DType dtype) {
+  if (dtype == tensor::DType::kBool || tensor::is_integer(dtype)) return dtype;
+  const int64_t bytes = tensor::size_bytes(dtype) / (tensor::is_complex(dtype) ? 2 : 1);
+  switch (bytes) {
+    case 1:
+      return tensor::DType::kUint8;
+    case 2:
+      return tensor::DType::kUint16;
+    case 4:
+      return tensor::DType::kUint32;
+    default:
+      return tensor::DType::kUint64;
+  }
+}
+
 void Builder::rewind(const Mark& mark) {
   program_.values.resize(mark.value_count);
   block_->ops.resize(mark.op_count);
   program_.effect_count = mark.effect_count;
-  std::erase_if(shifted_, [&](LocalId id) { return static_cast<size_t>(id) >= mark.value_count; });
+  for (std::set<LocalId>* ids : {&shifted_, &unruled_})
+    std::erase_if(*ids, [&](LocalId id) { return static_cast<size_t>(id) >= mark.value_count; });
   std::erase_if(brought_from_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
   std::erase_if(recipes_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
   for (auto& [block, known] : brought_) {
@@ -195,6 +239,13 @@ void Builder::rewind(const Mark& mark) {
       return static_cast<size_t>(entry.second) >= mark.value_count ||
              static_cast<size_t>(entry.first.first) >= mark.value_count;
     });
+  }
+}
+
+void Builder::mark_unruled(const Mark& mark) {
+  for (size_t i = mark.op_count; i < block_->ops.size(); ++i) {
+    std::string& reason = block_->ops[i].reason;
+    if (!reason.ends_with(kUnruledEnd)) reason += kUnruledEnd;
   }
 }
 

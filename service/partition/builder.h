@@ -52,14 +52,19 @@ class Builder {
 
   /// The value lying as `to` says, in the current block: itself, a fresh copy of a constant, or a reshard.
   LocalId bring(LocalId id, const Placed& to, const ir::Location& location, const std::string& reason);
+  /// About how many elements a device lacks of the value lying as `to` says, copies of it in the current block
+  /// considered.
+  [[nodiscard]] double lacking(LocalId id, const Placed& to) const;
   /// Same dims, but varying exactly over `varies` (which contains its cuts): drops or adds atoms outside of dims.
   LocalId vary(LocalId id, sharding::AtomMask varies, const ir::Location& location, const std::string& reason);
+  /// Another name for the value.
+  LocalId alias(LocalId id, const ir::Location& location);
   /// Marks the op that made `id` as one that can be made again anywhere for any placement (constant, iota, scalar
   /// broadcast).
   void set_recipe(LocalId id, LocalOp op) { recipes_.insert_or_assign(id, std::move(op)); }
   /// The same for the op appended last, which made `id`.
   void remember_last(LocalId id) { set_recipe(id, block_->ops.back()); }
-  /// The constant that the value is, or null.
+  /// The constant that the value is, or the scalar one that it repeats; or null.
   [[nodiscard]] const ir::DenseAttr* constant_of(LocalId id) const;
   /// A scalar constant.
   LocalId add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view,
@@ -69,6 +74,9 @@ class Builder {
                const std::string& reason);
   /// Region of a reducer with one binary op, in function().
   ir::Region reducer(kernels::ScalarOp op, tensor::DType dtype);
+  /// Type in which bits of `dtype` are or-ed: itself for booleans and integers, else the unsigned integer as wide as an
+  /// element or as a part of a complex one.
+  static tensor::DType bits_dtype(tensor::DType dtype);
 
   /// What is there now, to go back to when a region has to be written again.
   struct Mark {
@@ -83,9 +91,15 @@ class Builder {
   }
 
   void rewind(const Mark& mark);
+  /// What was moved behind `mark` was moved for an op without a rule, or between meshes.
+  void mark_unruled(const Mark& mark);
+  /// The same for what will be moved because `id` lies where it does.
+  void mark_unruled(LocalId id) { unruled_.insert(id); }
 
   LocalProgram finish();
 
+  /// `id` is where its like start from now on, not what it was brought from.
+  void forget_source(LocalId id) { brought_from_.erase(id); }
   /// Marks a value that lies elsewhere than it is wanted because its op had to read its neighbours' rows.
   void mark_shifted(LocalId id) { shifted_.insert(id); }
   /// True when the value can be made again anywhere, so that bringing it moves nothing.
@@ -93,8 +107,9 @@ class Builder {
 
  private:
   void append_reshard(LocalId from, LocalId to, const ir::Location& location, const std::string& reason);
-  /// Of the values that are the same in other placements, the one from which `to` moves least; `id` on ties.
-  [[nodiscard]] LocalId nearest_source(LocalId id, const Placed& to);
+  /// Of the values that are the same in other placements, the one from which `to` moves least; `id` on ties. And how
+  /// many elements are lacking then.
+  [[nodiscard]] std::pair<LocalId, double> nearest_source(LocalId id, const Placed& to) const;
 
   const Views& views_;
   LocalProgram program_;
@@ -102,6 +117,7 @@ class Builder {
   LocalBlock* block_ = nullptr;
   std::map<LocalId, LocalOp> recipes_;
   std::set<LocalId> shifted_;
+  std::set<LocalId> unruled_;
   std::map<LocalId, LocalId> brought_from_;  // what a reshard was made from
   using Key = std::pair<LocalId, std::vector<std::vector<int>>>;
   std::map<const LocalBlock*, std::map<Key, LocalId>> brought_;

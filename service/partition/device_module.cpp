@@ -527,11 +527,33 @@ class DeviceModule {
       if (op.reduced >> a & 1) atoms.push_back(static_cast<int>(a));
     }
     for (size_t i = 0; i < op.results.size(); ++i) {
-      ir::AttributeList attributes = groups(number, atoms);
-      attributes.emplace_back("use_global_device_ids", ir::Attribute{ir::Unit{}});
-      define(op.results[i], writer_.one("stablehlo.all_reduce", {at(op.operands[i])}, local_.value(op.results[i]).type,
-                                        std::move(attributes), copied(op.regions)));
+      define(op.results[i], reduced(op, at(op.operands[i]), local_.value(op.results[i]).type, number, atoms));
     }
+  }
+
+  ir::ValueId reduced(const LocalOp& op, ir::ValueId value, const ir::Type& type, int number,
+                      const std::vector<int>& atoms) {
+    const tensor::DType dtype = local_.function->type_of(op.regions[0].arguments[0]).dtype();
+    const auto as = [&](const char* name, ir::ValueId from, tensor::DType to) {
+      return writer_.one(name, {from}, ir::Type::of({to, type.dims()}));
+    };
+    // A reducer of bits takes numbers apart and puts them together again.
+    if (tensor::is_complex(type.dtype())) {
+      const auto part = type.dtype() == tensor::DType::kComplex64 ? tensor::DType::kFloat32 : tensor::DType::kFloat64;
+      if (dtype != type.dtype()) {
+        const ir::Type half = ir::Type::of({part, type.dims()});
+        const ir::ValueId real = reduced(op, as("stablehlo.real", value, part), half, number, atoms);
+        const ir::ValueId imag = reduced(op, as("stablehlo.imag", value, part), half, number, atoms);
+        return writer_.one("stablehlo.complex", {real, imag}, type);
+      }
+    } else if (dtype != type.dtype()) {
+      const ir::Type bits = ir::Type::of({dtype, type.dims()});
+      const ir::ValueId made = reduced(op, as("stablehlo.bitcast_convert", value, dtype), bits, number, atoms);
+      return as("stablehlo.bitcast_convert", made, type.dtype());
+    }
+    ir::AttributeList attributes = groups(number, atoms);
+    attributes.emplace_back("use_global_device_ids", ir::Attribute{ir::Unit{}});
+    return writer_.one("stablehlo.all_reduce", {value}, type, std::move(attributes), copied(op.regions));
   }
 
   void regions(const LocalOp& op) {

@@ -15,6 +15,13 @@ std::vector<std::byte> pattern(uint64_t bits, int64_t bytes) {
   return out;
 }
 
+// -0 in each of `parts` numbers: 0 would make -0 + 0 a 0.
+std::vector<std::byte> negative_zero(int64_t bytes, int64_t parts) {
+  std::vector<std::byte> out(static_cast<size_t>(bytes));
+  for (int64_t part = 1; part <= parts; ++part) out[static_cast<size_t>(part * bytes / parts - 1)] = std::byte{0x80};
+  return out;
+}
+
 // Bits of 0, 1, -infinity and +infinity; floats only.
 struct FloatBits {
   uint64_t one;
@@ -88,7 +95,7 @@ std::optional<std::vector<std::byte>> identity_element(ScalarOp op, DType dtype)
     return pattern(*bits, bytes);
   }
   if (tensor::is_complex(dtype)) {
-    if (op == ScalarOp::kAdd) return std::vector<std::byte>(static_cast<size_t>(bytes));
+    if (op == ScalarOp::kAdd) return negative_zero(bytes, 2);
     if (op != ScalarOp::kMultiply) return std::nullopt;
     return pattern(float_bits(bytes == 8 ? DType::kFloat32 : DType::kFloat64)->one, bytes);
   }
@@ -96,7 +103,7 @@ std::optional<std::vector<std::byte>> identity_element(ScalarOp op, DType dtype)
   if (!bits) return std::nullopt;
   switch (op) {
     case ScalarOp::kAdd:
-      return pattern(0, bytes);
+      return negative_zero(bytes, 1);
     case ScalarOp::kMultiply:
       return pattern(bits->one, bytes);
     case ScalarOp::kMaximum:
@@ -115,12 +122,12 @@ bool is_idempotent(kernels::ScalarOp op) {
 
 bool is_identity(const ir::DenseAttr& constant, ScalarOp op) {
   if (!constant.splat && tensor::element_count(constant.type) != 1) return false;
-  auto expected = identity_element(op, constant.type.dtype);
+  const auto expected = identity_element(op, constant.type.dtype);
   if (!expected) return false;
   if (*constant.bytes == *expected) return true;
-  if (op != ScalarOp::kAdd || !tensor::is_float(constant.type.dtype)) return false;
-  expected->back() |= std::byte{0x80};  // -0 is the stricter identity of a sum
-  return *constant.bytes == *expected;
+  // A sum that begins with 0 on every shard is what it is when one begins with 0.
+  const std::vector<std::byte> zero(expected->size());
+  return op == ScalarOp::kAdd && *constant.bytes == zero;
 }
 
 }  // namespace meshd::partition

@@ -34,7 +34,54 @@ std::optional<sharding::AtomMask> atoms_of_groups(const sharding::MeshView& view
   return exact ? std::optional(atoms) : std::nullopt;
 }
 
+// Atoms along which members of a group differ, or a target from its source.
+sharding::AtomMask mixed_atoms(const sharding::MeshView& view, const std::vector<std::vector<int64_t>>& groups) {
+  std::vector<int64_t> position_of(static_cast<size_t>(view.position_count()));
+  for (int64_t p = 0; p < view.position_count(); ++p) position_of[static_cast<size_t>(view.flat(p))] = p;
+  sharding::AtomMask atoms = 0;
+  for (const auto& group : groups) {
+    const tensor::Dims first = view.coordinates(view.all(), position_of[static_cast<size_t>(group.front())]);
+    for (const int64_t member : group) {
+      const tensor::Dims coords = view.coordinates(view.all(), position_of[static_cast<size_t>(member)]);
+      for (size_t a = 0; a < coords.size(); ++a) {
+        if (coords[a] != first[a]) atoms |= sharding::AtomMask{1} << a;
+      }
+    }
+  }
+  return atoms;
+}
+
 }  // namespace
+
+std::vector<Placed> Lowering::collective_places(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
+                                                sharding::AtomMask mixed, const Scope& scope) const {
+  std::vector<Placed> places;
+  std::vector<Seat> seats;
+  for (const ir::ValueId id : op.operands) {
+    places.push_back(whole(module_main_.type_of(id).rank(), scope.view));
+    seats.push_back({module_main_.type_of(id).dims(), builder_.placed(local(id))});
+  }
+  for (const ir::ValueId id : op.results) {
+    places.push_back(whole(module_main_.type_of(id).rank(), scope.view));
+    seats.push_back({module_main_.type_of(id).dims(), wanted(id, scope)});
+  }
+  for (const Seat& seat : seats) {
+    if (seat.placed.view != scope.view) return places;
+  }
+  const auto rule = ops::rule_of(def, view);
+  if (!rule || rule->is_custom) return places;
+  // Members of a group must hold the same part of what other axes cut.
+  Scope around = scope;
+  around.manual |= mixed;
+  const FactorAtoms choice = least_moving(op, *rule, seats, uncut_factors(op, def, view, *rule, std::nullopt),
+                                          std::nullopt, std::nullopt, around, nullptr)
+                                 .first;
+  if (choice.view != scope.view) return places;
+  for (size_t i = 0; i < op.operands.size(); ++i) places[i] = placement_of(choice, rule->operands[i]);
+  for (size_t i = 0; i < op.results.size(); ++i)
+    places[op.operands.size() + i] = placement_of(choice, rule->results[i]);
+  return places;
+}
 
 void Lowering::lower_position(const ir::Op& op, const Scope& scope, bool partition) {
   if (!partition) {
@@ -70,11 +117,14 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
   const auto atoms = kernel.is_permutation ? std::nullopt : atoms_of_groups(view, made.groups);
   const ops::PreparedGroup prepared =
       kernel.prepare(op_view, made.groups.empty() ? 1 : static_cast<int64_t>(made.groups.front().size()));
+  const std::vector<Placed> places = collective_places(op, def, op_view, mixed_atoms(view, made.groups), scope);
 
   sharding::AtomMask operand_varies = 0;
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    LocalId operand =
-        bring_whole(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name);
+    const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
+    const LocalId operand = places[i].mask() == 0
+                                ? bring_whole(op.operands[i], scope, op.location, reason)
+                                : builder_.bring(local(op.operands[i]), places[i], op.location, reason);
     if (builder_.value(operand).view != scope.view) {
       ir::fail("unsupported_partition", op.location, "'" + op.name + "' over another mesh than its operand's");
     }
@@ -98,7 +148,8 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
     sharding::AtomMask varies = view.all();
     if (atoms.has_value()) varies = prepared.same_for_all ? operand_varies & ~along : operand_varies | along;
     if (reduces) varies = builder_.value(made.operands[i]).varies & ~along;
-    const LocalId result = builder_.add_value(result_types[i], whole(result_types[i].rank(), scope.view), varies,
+    const Placed& placed = places[op.operands.size() + i];
+    const LocalId result = builder_.add_value(result_types[i], placed, varies & ~placed.mask(),
                                               module_main_.values[static_cast<size_t>(op.results[i])].name);
     made.results.push_back(result);
     define(op.results[i], result);

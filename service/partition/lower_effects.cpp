@@ -25,8 +25,13 @@ void Lowering::lower_custom_call(const ir::Op& op, const Scope& scope) {
       for (size_t i = 0; i < op.results.size() && i < op.operands.size(); ++i) {
         if (is_token(op.results[i])) continue;
         LocalId value = local(op.operands[i]);
-        if (builder_.outer(value) == 0 && has_sharding(op.results[i]))
+        if (builder_.outer(value) == 0 && has_sharding(op.results[i])) {
           value = builder_.bring(value, wanted(op.results[i], scope), op.location, "constraint");
+        } else if (row->kind == ops::CustomCallKind::kShardingMarker && builder_.placed(value).mask() != 0) {
+          // Propagation does not see through: what must lie elsewhere behind it is moved because of it.
+          value = builder_.alias(value, op.location);
+          builder_.mark_unruled(value);
+        }
         define(op.results[i], value);
       }
       return;

@@ -201,7 +201,7 @@ std::optional<ops::Halo> Lowering::halo_of(const ops::OpDef& def, const ops::OpV
   return def.halo(view);
 }
 
-bool Lowering::keep_fetchable(ops::Halo& halo, const ir::Op& op, std::optional<kernels::ScalarOp> combine) const {
+bool Lowering::keep_fetchable(ops::Halo& halo, const ir::Op& op, const std::optional<ops::Combine>& combine) const {
   const bool is_spread = std::any_of(halo.reads.begin(), halo.reads.end(),
                                      [](const ops::HaloRead& read) { return read.spread > kMostSpread; });
   const auto reads = static_cast<int64_t>(halo.reads.size());
@@ -213,7 +213,8 @@ bool Lowering::keep_fetchable(ops::Halo& halo, const ir::Op& op, std::optional<k
     const auto [first, last] = places_of(read, module_main_.type_of(op.results[0]).dims()[read.result_dim]);
     if (read.spread == 1 && first >= 0 && last < rows) continue;
     const ir::DenseAttr* start = builder_.constant_of(local(op.operands[read.beyond_operand]));
-    if (combine && (is_idempotent(*combine) || (start != nullptr && is_identity(*start, *combine)))) continue;
+    const kernels::ScalarOp by = combine ? combine->ops.front() : kernels::ScalarOp::kCopy;
+    if (combine && (is_idempotent(by) || (start != nullptr && is_identity(*start, by)))) continue;
     refused.push_back(read.result_dim);
   }
   std::erase_if(halo.reads, [&](const ops::HaloRead& read) {
@@ -237,7 +238,7 @@ void Lowering::append_halo(std::vector<LocalId> operands, std::vector<std::vecto
 
 void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                              std::vector<LocalId> operands, const std::vector<Placed>& result_places,
-                             sharding::AtomMask partial, std::optional<kernels::ScalarOp> combine, const Scope& scope) {
+                             sharding::AtomMask partial) {
   const sharding::MeshView& mesh_view = builder_.view(result_places[0].view);
   const tensor::Dims& result_dims = view.results[0].dims();
   // Where operand i lies by the rule: cut as the result is where it is read along it.
@@ -304,7 +305,7 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
   }
   ir::Op local_op = op;
   local_op.attributes = halo.localize(view, fetched);
-  emit(local_op, def, std::move(blocks), result_places, partial, combine, scope);
+  emit(local_op, def, std::move(blocks), result_places, partial);
 }
 
 }  // namespace meshd::partition

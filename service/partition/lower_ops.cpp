@@ -21,9 +21,10 @@ int64_t parallel_parts(const sharding::MeshView& view, const FactorAtoms& choice
   return view.distinct_count(all);
 }
 
-// True when operand `number` has to change only in dimensions of which the op reads its neighbours' rows.
+// True when operand `number` has to change only in dimensions of which the op reads its neighbours' rows. `overlaps`:
+// factors that are sums over windows, which are kept whole because windows overlap.
 bool differs_along_permutations(const sharding::FactorRule& rule, size_t number, const Placed& from, const Placed& to,
-                                const std::vector<bool>& uncut) {
+                                const std::vector<bool>& uncut, const std::vector<bool>& overlaps) {
   if (from.view != to.view) return false;
   for (size_t d = 0; d < to.dims.size(); ++d) {
     // Cutting further moves nothing.
@@ -33,7 +34,7 @@ bool differs_along_permutations(const sharding::FactorRule& rule, size_t number,
     const std::vector<int>& factors = rule.operands[number][d];
     const bool permutes = std::any_of(factors.begin(), factors.end(), [&](int f) {
       const sharding::FactorKind kind = rule.factors[static_cast<size_t>(f)].kind;
-      return kind == sharding::FactorKind::kPermutation ||
+      return kind == sharding::FactorKind::kPermutation || overlaps[static_cast<size_t>(f)] ||
              (kind == sharding::FactorKind::kPassThrough && uncut[static_cast<size_t>(f)]);
     });
     if (!permutes) return false;
@@ -67,16 +68,21 @@ void Lowering::lower_made(const ir::Op& op, const ops::OpDef* def, const Scope& 
 
 std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                                           const sharding::FactorRule& rule,
-                                          std::optional<kernels::ScalarOp> combine) const {
-  // A reduction is cut only where partial results can be put together: a known op whose start values are its identity.
-  bool may_reduce = combine.has_value() && def.combine != nullptr;
-  for (const ir::ValueId operand : op.operands) {
-    const ir::Type& type = module_main_.type_of(operand);
-    if (!may_reduce || !type.is_tensor()) continue;
-    if (!identity_element(*combine, type.dtype())) may_reduce = false;
-    if (type.rank() != 0) continue;
-    const ir::DenseAttr* start = builder_.constant_of(local(operand));
-    may_reduce = may_reduce && (is_idempotent(*combine) || (start != nullptr && is_identity(*start, *combine)));
+                                          const std::optional<ops::Combine>& combine) const {
+  // A reduction is cut only where partial results can be put together and padding can be masked.
+  bool may_reduce = combine.has_value();
+  for (size_t i = 0; i < op.operands.size() && may_reduce && !combine->is_pick; ++i) {
+    const int result = combine->operand_results[i];
+    const ir::Type& type = module_main_.type_of(op.operands[i]);
+    may_reduce = result < 0 || identity_element(combine->ops[static_cast<size_t>(result)], type.dtype()).has_value();
+  }
+  // Where a start value counts, sums of few bits stay in one order: each partial one would be rounded.
+  for (size_t r = 0; may_reduce && r < combine->starts.size(); ++r) {
+    if (combine->starts[r] < 0) continue;
+    const ir::ValueId start = op.operands[static_cast<size_t>(combine->starts[r])];
+    const tensor::DType dtype = module_main_.type_of(start).dtype();
+    const bool is_coarse = tensor::is_float(dtype) && tensor::size_bytes(dtype) < 4;
+    may_reduce = !is_coarse || !begins_once(*combine, r, local(start));
   }
   std::vector<bool> uncut(rule.factors.size());
   for (size_t f = 0; f < uncut.size(); ++f) {
@@ -86,17 +92,17 @@ std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& de
     const bool in_results = std::any_of(rule.results.begin(), rule.results.end(), has);
     const bool one_sided = in_operands ? !in_results : !def.new_dims_may_be_cut;
     uncut[f] = kind == sharding::FactorKind::kNeedReplication || kind == sharding::FactorKind::kPermutation ||
-               (kind == sharding::FactorKind::kReduction && !may_reduce) ||
+               (kind == sharding::FactorKind::kReduction && (!may_reduce || rule.factors[f].size == 1)) ||
                (kind == sharding::FactorKind::kPassThrough && one_sided) ||
                (def.keeps_whole != nullptr && def.keeps_whole(view, rule, f));
   }
   return uncut;
 }
 
-double Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,
-                             const FactorAtoms& choice, const Scope& scope, const ops::Halo* halo) const {
+MovedBytes Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,
+                                 const FactorAtoms& choice, const Scope& scope, const ops::Halo* halo) const {
   const sharding::MeshView& mesh_view = builder_.view(choice.view);
-  double moved = 0;
+  MovedBytes moved;
   sharding::AtomMask partial = 0;
   for (size_t f = 0; f < rule.factors.size(); ++f) {
     if (rule.factors[f].kind == sharding::FactorKind::kReduction) partial |= mask_of(choice.atoms[f]);
@@ -110,31 +116,38 @@ double Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& rule,
     places.push_back(placement_of(choice, rule.operands[i]));
     if (builder_.has_recipe(local(op.operands[i]))) continue;
     read.push_back(i);
-    if (halo == nullptr) moved += lacking_elements(mesh_view, seats[i].dims, seats[i].placed, places[i]) * bytes_of(i);
+    if (halo != nullptr) continue;
+    const double bytes = builder_.lacking(local(op.operands[i]), places[i]) * bytes_of(i);
+    moved.all += bytes;
+    if (use_counts_[static_cast<size_t>(op.operands[i])] > 1) moved.alone -= bytes;
   }
   if (halo != nullptr) {
     // What a move puts together is of one dtype and comes at once.
     const size_t together = halo->is_move ? std::max<size_t>(read.size(), 1) : 1;
     const tensor::Dims& result_dims = seats[op.operands.size()].dims;
     for (size_t at = 0; at < read.size(); at += together) {
-      moved += fetched_elements(*halo, std::span(read).subspan(at, together), mesh_view, seats, places, result_dims) *
-               bytes_of(read[at]);
+      moved.all +=
+          fetched_elements(*halo, std::span(read).subspan(at, together), mesh_view, seats, places, result_dims) *
+          bytes_of(read[at]);
     }
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
+    if (use_counts_[static_cast<size_t>(op.results[i])] == 0) continue;
     const Placed made = placement_of(choice, rule.results[i]);
     const Placed to = wanted(op.results[i], scope);
     double elements = 1;
     for (const int64_t size : local_dims(mesh_view, seats[op.operands.size() + i].dims, made))
       elements *= static_cast<double>(size);
     double lacking = lacking_elements(mesh_view, seats[op.operands.size() + i].dims, made, to);
+    const auto bytes = static_cast<double>(tensor::size_bytes(module_main_.type_of(op.results[i]).dtype()));
     if (partial != 0) {
       const auto ways = static_cast<double>(mesh_view.distinct_count(partial));
       const auto kept = static_cast<double>(mesh_view.distinct_count(partial & to.mask()));
       lacking += (elements - elements / ways) + (elements / kept - elements / ways);
     }
-    moved += lacking * static_cast<double>(tensor::size_bytes(module_main_.type_of(op.results[i]).dtype()));
+    moved.all += lacking * bytes;
   }
+  moved.alone += moved.all;
   return moved;
 }
 
@@ -146,29 +159,7 @@ void Lowering::lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope&
         bring_whole(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name));
   }
   for (const ir::ValueId result : op.results) places.push_back(whole(module_main_.type_of(result).rank(), scope.view));
-  emit(op, def, std::move(operands), places, 0, std::nullopt, scope);
-}
-
-std::pair<FactorAtoms, double> Lowering::cheapest_choice(const ir::Op& op, const sharding::FactorRule& rule,
-                                                         const std::vector<bool>& uncut, std::span<const Seat> seats,
-                                                         std::optional<int> tied_view, const Scope& scope,
-                                                         const ops::Halo* halo) const {
-  const std::vector<char> uncut_bytes(uncut.begin(), uncut.end());
-  const auto uncut_span = std::span<const bool>(reinterpret_cast<const bool*>(uncut_bytes.data()), uncut_bytes.size());
-  FactorAtoms choice = choose_factor_atoms(rule, seats, builder_.program().views, uncut_span, scope.manual);
-  if (tied_view) choice.view = *tied_view;
-  double least = moved_bytes(op, rule, seats, choice, scope, halo);
-  // The default cuts by what most bytes have already; where that moves something, another may move less.
-  if (least == 0) return {std::move(choice), least};
-  const int64_t parts = parallel_parts(builder_.view(choice.view), choice);
-  for (FactorAtoms& other : other_choices(rule, seats, builder_.program().views, uncut_span, scope.manual)) {
-    if (other.view != choice.view || parallel_parts(builder_.view(other.view), other) < parts) continue;
-    const double moved = moved_bytes(op, rule, seats, other, scope, halo);
-    if (moved >= least) continue;
-    least = moved;
-    choice = std::move(other);
-  }
-  return {std::move(choice), least};
+  emit(op, def, std::move(operands), places, 0);
 }
 
 bool Lowering::is_plain(const LocalOp& op) const {
@@ -188,18 +179,79 @@ bool Lowering::is_plain(const LocalOp& op) const {
   return !kernel->prepare({operands, results, &op.attributes, op.regions, &module_main_, &op.location}).uses_offsets;
 }
 
+std::pair<FactorAtoms, MovedBytes> Lowering::least_moving(const ir::Op& op, const sharding::FactorRule& rule,
+                                                          std::span<const Seat> seats, const std::vector<bool>& uncut,
+                                                          const std::optional<ops::Combine>& combine,
+                                                          std::optional<int> tied_view, const Scope& scope,
+                                                          const ops::Halo* halo) const {
+  const std::vector<sharding::MeshView>& views = builder_.views().views();
+  const auto span = [](const std::vector<char>& flags) {
+    return std::span<const bool>(reinterpret_cast<const bool*>(flags.data()), flags.size());
+  };
+  const std::vector<char> whole_factors(uncut.begin(), uncut.end());
+  FactorAtoms choice = choose_factor_atoms(rule, seats, views, span(whole_factors), scope.manual);
+  if (tied_view) choice.view = *tied_view;
+  MovedBytes least = moved_bytes(op, rule, seats, choice, scope, halo);
+  if (least.all == 0) return {std::move(choice), least};
+  // The default cuts by what most bytes have already; where that moves something, another may move less.
+  const int64_t parts = parallel_parts(builder_.view(choice.view), choice);
+  const auto look_from = [&](std::span<const Seat> from, const std::vector<char>& flags, bool may_be_less_parallel) {
+    for (FactorAtoms& other : other_choices(rule, from, views, span(flags), scope.manual)) {
+      if (other.view != choice.view) continue;
+      if (!may_be_less_parallel && parallel_parts(builder_.view(other.view), other) < parts) continue;
+      const MovedBytes moved = moved_bytes(op, rule, seats, other, scope, halo);
+      if (!(moved < least)) continue;
+      least = moved;
+      choice = std::move(other);
+    }
+  };
+  // Where operands should lie is worth a look too: copies may lie there already.
+  std::vector<Seat> as_wanted(seats.begin(), seats.end());
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    const Placed placed = wanted(op.operands[i], scope);
+    if (placed.view == seats[i].placed.view) as_wanted[i].placed = placed;
+  }
+  const auto look = [&](const std::vector<char>& flags, bool may_be_less_parallel) {
+    look_from(seats, flags, may_be_less_parallel);
+    look_from(as_wanted, flags, may_be_less_parallel);
+  };
+  look(whole_factors, false);
+  // Ops that only read their operands once: what moves counts for more than who computes.
+  const bool is_light = combine && (combine->is_pick || combine->starts.front() >= 0);
+  if (!is_light) return {std::move(choice), least};
+  look(whole_factors, true);
+  std::vector<char> no_partials = whole_factors;
+  for (size_t f = 0; f < rule.factors.size(); ++f) {
+    if (rule.factors[f].kind == sharding::FactorKind::kReduction) no_partials[f] = 1;
+  }
+  look(no_partials, true);
+  return {std::move(choice), least};
+}
+
 void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
   const std::vector<ir::Type> operand_types = types_of(op.operands);
   const std::vector<ir::Type> result_types = types_of(op.results);
-  const ops::OpView view{operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location};
+  const std::vector<const ir::Op*> definitions = definitions_of(op.operands);
+  const ops::OpView view{operand_types, result_types, &op.attributes, op.regions, &module_main_,
+                         &op.location,  &op,          definitions};
   auto rule = ops::rule_of(def, view);
 
-  if (!rule) return lower_whole(op, def, scope);
-  std::vector<LocalId> operands;
   const Builder::Mark mark = builder_.mark();
+  if (!rule) {
+    lower_whole(op, def, scope);
+    return builder_.mark_unruled(mark);
+  }
+  std::vector<LocalId> operands;
 
-  const auto combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
+  auto combine = ops::combine_of(def, view);
+  // A rule that the text brings says nothing of who contributes what.
+  if (combine && combine->is_pick && rule->is_custom) combine.reset();
   std::vector<bool> uncut = uncut_factors(op, def, view, *rule, combine);
+  std::vector<bool> overlaps(uncut.size());
+  for (size_t f = 0; f < uncut.size(); ++f) {
+    overlaps[f] = rule->factors[f].kind == sharding::FactorKind::kReduction && def.keeps_whole != nullptr &&
+                  def.keeps_whole(view, *rule, f);
+  }
   std::optional<ops::Halo> halo = halo_of(def, view);
   if (halo) keep_whole_what_moves(*halo, *rule, uncut);
   if (halo && !keep_fetchable(*halo, op, combine)) halo.reset();
@@ -221,18 +273,19 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
     }
   }
   const std::optional<int> tied_view = tied ? std::optional(view_number) : std::nullopt;
-  auto [choice, least] = cheapest_choice(op, *rule, uncut, seats, tied_view, scope, nullptr);
+  auto [choice, least] = least_moving(op, *rule, seats, uncut, combine, tied_view, scope, nullptr);
   if (halo) {
     // Rows of neighbours are fetched where that moves less than giving everybody the whole dimension.
     const sharding::FactorRule fetching = halo_rule(*halo, *rule, result_types);
     const std::vector<bool> fetching_uncut = uncut_factors(op, def, view, fetching, combine);
-    auto [other, moved] = cheapest_choice(op, fetching, fetching_uncut, seats, tied_view, scope, &*halo);
+    auto [other, moved] = least_moving(op, fetching, seats, fetching_uncut, combine, tied_view, scope, &*halo);
     const bool fetches =
-        moved < least && other.view == choice.view &&
+        moved.all < least.all && other.view == choice.view &&
         parallel_parts(builder_.view(other.view), other) >= parallel_parts(builder_.view(choice.view), choice);
     if (fetches) {
       rule = fetching;
       uncut = fetching_uncut;
+      overlaps.assign(uncut.size(), false);
       choice = std::move(other);
     } else {
       halo.reset();
@@ -255,30 +308,47 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
     if (halo) to = fetched_from(*halo, i, mesh_view, seats[i], to, builder_.has_recipe(before));
     LocalId operand = builder_.bring(before, to, op.location, reason);
     if (operand != before && builder_.last().kind == LocalKind::kReshard && builder_.last().results[0] == operand) {
-      builder_.last().reads_neighbours |= differs_along_permutations(*rule, i, builder_.placed(before), to, uncut);
+      const Placed from = builder_.placed(builder_.last().operands[0]);
+      builder_.last().reads_neighbours |= differs_along_permutations(*rule, i, from, to, uncut, overlaps);
       shifted = shifted || builder_.last().reads_neighbours;
     }
     const bool padded =
         std::any_of(to_mask.begin(), to_mask.end(), [&](int f) { return has_factor(rule->operands[i], f); });
-    if (padded)
-      operand = builder_.mask(operand, *identity_element(*combine, operand_types[i].dtype()), op.location, reason);
+    if (const int filled = padded ? combine->operand_results[i] : -1; filled >= 0) {
+      const auto fill = identity_element(combine->ops[static_cast<size_t>(filled)], operand_types[i].dtype());
+      operand = builder_.mask(operand, *fill, op.location, reason);
+    }
     operands.push_back(operand);
   }
   std::vector<Placed> places;
   for (const sharding::TensorFactors& factors : rule->results) places.push_back(placement_of(choice, factors));
-  if (halo) {
-    emit_fetching(*halo, op, def, view, std::move(operands), places, partial, combine, scope);
-  } else {
-    emit(op, def, std::move(operands), places, partial, combine, scope);
+  if (partial != 0) begin_once(op, *combine, partial, choice.view, operands);
+  const Builder::Mark before_op = builder_.mark();
+  const auto is_all_plain = [&] {
+    const std::span<const LocalOp> made = builder_.since(before_op);
+    return std::all_of(made.begin(), made.end(), [&](const LocalOp& one) { return is_plain(one); });
+  };
+  bool is_emitted = partial != 0 && combine->is_pick && emit_on_shard(op, def, operands, places, partial);
+  if (!is_emitted && (partial == 0 || !combine->is_pick)) {
+    if (halo) {
+      emit_fetching(*halo, op, def, view, operands, places, partial);
+    } else {
+      emit(op, def, operands, places, partial);
+    }
+    is_emitted = !input_.plain_ops || is_all_plain();
+    if (!is_emitted && ops::on_shard_of(def) != nullptr && !halo) {
+      builder_.rewind(before_op);
+      is_emitted = emit_on_shard(op, def, operands, places, partial);
+    }
   }
+  if (!is_emitted) {
+    builder_.rewind(mark);
+    return lower_whole(op, def, scope);
+  }
+  if (partial != 0) combine_partials(op, *combine, partial, scope);
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (shifted || (halo && places[i] != seats[op.operands.size() + i].placed))
       builder_.mark_shifted(local(op.results[i]));
-  }
-  const std::span<const LocalOp> made = builder_.since(mark);
-  if (input_.plain_ops && !std::all_of(made.begin(), made.end(), [&](const LocalOp& one) { return is_plain(one); })) {
-    builder_.rewind(mark);
-    return lower_whole(op, def, scope);
   }
 
   // A broadcast of a scalar can be made again wherever it is wanted otherwise.
@@ -289,14 +359,21 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   if (of_scalars && op.results.size() == 1 && op.regions.empty() && result_types.front().rank() > 0 && partial == 0) {
     builder_.remember_last(local(op.results.front()));
   }
+  for (const ir::ValueId result : op.results) bring_returned(result);
+}
+
+void Lowering::bring_returned(ir::ValueId id) {
+  for (const Returned& returned : returned_) {
+    const LocalId made = local(id);
+    if (returned.value == id && returned.placed.view == builder_.value(made).view)
+      builder_.bring(made, returned.placed, module_main_.location, returned.reason);
+  }
 }
 
 void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
-                    const std::vector<Placed>& result_places, sharding::AtomMask partial,
-                    std::optional<kernels::ScalarOp> combine, const Scope& scope) {
+                    const std::vector<Placed>& result_places, sharding::AtomMask partial) {
   sharding::AtomMask outer = partial;
   for (const LocalId operand : operands) outer |= builder_.value(operand).varies;
-  const int view_number = result_places.empty() ? scope.view : result_places.front().view;
 
   LocalOp made;
   made.def = &def;
@@ -333,25 +410,6 @@ void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId
     return;
   }
   builder_.append(std::move(made));
-
-  if (partial == 0) return;
-  LocalOp sum;
-  sum.kind = LocalKind::kReduceShards;
-  sum.name = "all_reduce";
-  sum.reduced = partial;
-  sum.location = op.location;
-  sum.reason = "cut reduction of " + op.name;
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    const LocalId before = local(op.results[i]);
-    sum.operands.push_back(before);
-    const LocalId after = builder_.add_value(module_main_.type_of(op.results[i]), result_places[i], outer & ~partial,
-                                             module_main_.values[static_cast<size_t>(op.results[i])].name);
-    sum.results.push_back(after);
-    define(op.results[i], after);
-  }
-  sum.regions.push_back(builder_.reducer(*combine, module_main_.type_of(op.results.front()).dtype()));
-  static_cast<void>(view_number);
-  builder_.append(std::move(sum));
 }
 
 }  // namespace meshd::partition

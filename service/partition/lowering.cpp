@@ -19,11 +19,82 @@ std::optional<sharding::TensorSharding> of_rank(const std::optional<sharding::Te
   return sharding && sharding->rank() == rank ? sharding : std::nullopt;
 }
 
+// Maximal meshes count: they have no axes, but a device.
+bool has_mesh(const std::optional<sharding::TensorSharding>& sharding) {
+  return sharding && sharding->mesh != nullptr && !(sharding->mesh->axes.empty() && sharding->mesh->device_ids.empty());
+}
+
+bool have_other_axes(const std::optional<sharding::TensorSharding>& a,
+                     const std::optional<sharding::TensorSharding>& b) {
+  return has_mesh(a) && has_mesh(b) && a->mesh->axes != b->mesh->axes;
+}
+
 }  // namespace
 
 Lowering::Lowering(const PartitionInput& input, const Views& views)
     : input_(input), views_(views), module_main_(input.module->main()), builder_(views, input.module->main()) {
   env_.assign(module_main_.values.size(), -1);
+  definitions_.assign(module_main_.values.size(), nullptr);
+  use_counts_.assign(module_main_.values.size(), 0);
+  last_users_.assign(module_main_.values.size(), nullptr);
+  collect_definitions(module_main_.body);
+  if (module_main_.body.ops.empty()) return;
+  const std::vector<ir::ValueId>& given = module_main_.body.ops.back().operands;
+  for (size_t i = 0, position = 0; i < given.size() && i < module_main_.results.size(); ++i) {
+    const ir::Parameter& parameter = module_main_.results[i];
+    if (parameter.is_token) continue;
+    const auto annotated = of_rank(input_.result_shardings[i], parameter.type.rank());
+    const std::string reason = "result " + std::to_string(position++);
+    if (unreduced_atoms(annotated) == 0 && !have_other_axes(sharding_at(given[i]), annotated))
+      returned_.push_back({given[i], annotated ? place(views_, *annotated) : whole(parameter.type.rank()), reason});
+  }
+}
+
+void Lowering::collect_definitions(const ir::Region& region) {
+  for (const ir::Op& op : region.ops) {
+    for (const ir::ValueId id : op.results) definitions_[static_cast<size_t>(id)] = &op;
+    for (const ir::ValueId id : op.operands) {
+      ++use_counts_[static_cast<size_t>(id)];
+      last_users_[static_cast<size_t>(id)] = &op;
+    }
+    for (const ir::Region& inner : op.regions) collect_definitions(inner);
+  }
+}
+
+std::vector<const ir::Op*> Lowering::definitions_of(const std::vector<ir::ValueId>& ids) const {
+  std::vector<const ir::Op*> out;
+  out.reserve(ids.size());
+  for (const ir::ValueId id : ids) out.push_back(definitions_[static_cast<size_t>(id)]);
+  return out;
+}
+
+const std::optional<sharding::TensorSharding>& Lowering::sharding_at(ir::ValueId id) const {
+  static const std::optional<sharding::TensorSharding> kNone;
+  const auto number = static_cast<size_t>(id);
+  return number < input_.value_shardings.size() ? input_.value_shardings[number] : kNone;
+}
+
+bool Lowering::is_only_passed_on(ir::ValueId id) const {
+  if (use_counts_[static_cast<size_t>(id)] != 1) return false;
+  // What a call moves is its own.
+  const ir::Op& user = *last_users_[static_cast<size_t>(id)];
+  const ir::Op* definition = definitions_[static_cast<size_t>(id)];
+  if (definition == nullptr || definition->location.frame != user.location.frame) return false;
+  const auto role = ops::role_of(ops::op(user.code).body);
+  return role == ops::Structural::kReturn || role == ops::Structural::kShardingConstraint;
+}
+
+bool Lowering::is_between_meshes(const ir::Op& op) const {
+  const std::optional<sharding::TensorSharding>* first = nullptr;
+  for (const auto* ids : {&op.operands, &op.results}) {
+    for (const ir::ValueId id : *ids) {
+      const std::optional<sharding::TensorSharding>& sharding = sharding_at(id);
+      if (!has_mesh(sharding)) continue;
+      if (first != nullptr && have_other_axes(*first, sharding)) return true;
+      first = &sharding;
+    }
+  }
+  return false;
 }
 
 Placed Lowering::wanted(ir::ValueId id, const Scope& scope) const {
@@ -33,6 +104,19 @@ Placed Lowering::wanted(ir::ValueId id, const Scope& scope) const {
   Placed placed = place(views_, *input_.value_shardings[number]);
   if (static_cast<int64_t>(placed.dims.size()) != rank) return whole(rank, scope.view);
   return placed.without(scope.manual);
+}
+
+sharding::AtomMask Lowering::unreduced_atoms(const std::optional<sharding::TensorSharding>& sharding) const {
+  sharding::AtomMask atoms = 0;
+  if (!sharding || sharding->unreduced_kind != sharding::ReductionKind::kSum) return atoms;
+  for (const sharding::AxisRef& axis : sharding->unreduced) atoms |= mask_of(views_.atoms_of(sharding->mesh, axis));
+  return atoms;
+}
+
+LocalId Lowering::bring_or_summed(LocalId id, const Placed& to, sharding::AtomMask summed, const ir::Location& location,
+                                  const std::string& reason) {
+  const Placed lies = builder_.placed(id);
+  return lies.view == to.view && lies.without(summed) == to ? id : builder_.bring(id, to, location, reason);
 }
 
 std::vector<ir::Type> Lowering::types_of(const std::vector<ir::ValueId>& ids) const {
@@ -79,12 +163,16 @@ void Lowering::lower_results(const std::vector<ir::ValueId>& returned, LocalBloc
     const auto annotated = of_rank(input_.result_shardings[i], parameter.type.rank());
     const Placed placed = annotated ? place(views_, *annotated) : whole(parameter.type.rank());
     LocalParameter made;
-    made.value =
-        builder_.bring(local(returned[i]), placed, module_main_.location, "result " + std::to_string(position));
+    const Builder::Mark mark = builder_.mark();
+    made.value = bring_or_summed(local(returned[i]), placed, unreduced_atoms(annotated), module_main_.location,
+                                 "result " + std::to_string(position));
+    if (have_other_axes(sharding_at(returned[i]), annotated)) builder_.mark_unruled(mark);
     made.value = builder_.vary(made.value, builder_.placed(made.value).mask(), module_main_.location, "result");
     made.position = position++;
     made.global_type = parameter.type.tensor;
     made.sharding = annotated ? *annotated : sharding::fully_replicated("", nullptr, parameter.type.rank());
+    // What is to be summed over axes lies in parts along them: each part is what the others would add 0 to.
+    if (builder_.placed(made.value) != placed) made.sharding = placement_sharding(builder_.program(), made.value);
     made.result_info = parameter.result_info;
     body.results.push_back(made.value);
     builder_.program().results.push_back(std::move(made));
@@ -116,6 +204,16 @@ void Lowering::lower_block(const ir::Region& region, const Scope& scope, std::ve
 }
 
 void Lowering::lower(const ir::Op& op, const Scope& scope) {
+  const Builder::Mark mark = builder_.mark();
+  lower_any(op, scope);
+  if (!op.regions.empty() || !is_between_meshes(op)) return;
+  builder_.mark_unruled(mark);
+  for (const ir::ValueId id : op.results) {
+    if (!is_token(id) && builder_.placed(local(id)).mask() != 0) builder_.mark_unruled(local(id));
+  }
+}
+
+void Lowering::lower_any(const ir::Op& op, const Scope& scope) {
   const ops::OpDef& def = ops::op(op.code);
   const std::vector<ir::Type> operand_types = types_of(op.operands);
   const std::vector<ir::Type> result_types = types_of(op.results);
@@ -174,10 +272,13 @@ void Lowering::lower_structural(ops::Structural kind, const ir::Op& op, const Sc
         LocalId value = local(op.operands[i]);
         if (kind == Structural::kShardingConstraint || kind == Structural::kReshard) {
           const Placed to = wanted(op.results[i], scope);
-          if (to.view == builder_.value(value).view || builder_.outer(value) == 0) {
+          const bool is_written = takes_out_sharding(ops::op(op.code));
+          const bool is_moot =
+              kind == Structural::kShardingConstraint && !is_written && is_only_passed_on(op.results[i]);
+          if (!is_moot && (to.view == builder_.value(value).view || builder_.outer(value) == 0)) {
             // Shardy's collectives name what they move; a reshard and a constraint name only where to.
-            const bool is_written = takes_out_sharding(ops::op(op.code));
-            value = builder_.bring(value, to, op.location, is_written ? std::string(kWritten) : "constraint");
+            value = bring_or_summed(value, to, unreduced_atoms(sharding_at(op.results[i])), op.location,
+                                    is_written ? std::string(kWritten) : "constraint");
           }
         }
         define(op.results[i], value);

@@ -5,11 +5,19 @@
 #include <utility>
 #include <vector>
 
+#include "service/ops/shard_rules.h"
 #include "service/partition/builder.h"
 #include "service/partition/factor_choice.h"
 #include "service/partition/partition.h"
 
 namespace meshd::partition {
+
+/// What a choice moves. Of two that move as much, the one that moves more operands that others read too is better.
+struct MovedBytes {
+  double all = 0;
+  double alone = 0;  ///< without operands that others read too
+  friend auto operator<=>(const MovedBytes&, const MovedBytes&) = default;
+};
 
 class Lowering {
  public:
@@ -30,6 +38,23 @@ class Lowering {
   void lower_results(const std::vector<ir::ValueId>& returned, LocalBlock& body);
   void lower_block(const ir::Region& region, const Scope& scope, std::vector<ir::ValueId>& returned);
   void lower(const ir::Op& op, const Scope& scope);
+  void lower_any(const ir::Op& op, const Scope& scope);
+  /// By ValueId the op that defines it, null for arguments, and how often it is used; for rules that look at them.
+  void collect_definitions(const ir::Region& region);
+  /// The ops that define these values.
+  [[nodiscard]] std::vector<const ir::Op*> definitions_of(const std::vector<ir::ValueId>& ids) const;
+  /// What propagation found for a value; nothing where it found nothing.
+  [[nodiscard]] const std::optional<sharding::TensorSharding>& sharding_at(ir::ValueId id) const;
+  /// True when an op's values are laid out over meshes with different axes: nothing propagates from one to the other.
+  [[nodiscard]] bool is_between_meshes(const ir::Op& op) const;
+  /// True when the value's only use is to be brought elsewhere: by a constraint, or by what it is returned to.
+  [[nodiscard]] bool is_only_passed_on(ir::ValueId id) const;
+  /// Atoms over which a value of this sharding is yet to be summed.
+  [[nodiscard]] sharding::AtomMask unreduced_atoms(const std::optional<sharding::TensorSharding>& sharding) const;
+  /// The value lying as `to` says, or so and cut by atoms that it is yet to be summed over: its parts are then what is
+  /// summed.
+  LocalId bring_or_summed(LocalId id, const Placed& to, sharding::AtomMask summed, const ir::Location& location,
+                          const std::string& reason);
   void lower_structural(ops::Structural kind, const ir::Op& op, const Scope& scope);
 
   // lower_ops.cpp
@@ -37,33 +62,49 @@ class Lowering {
   /// An op without operands, made anew wherever it is wanted: one that generates (iota), or a constant (`def` null).
   void lower_made(const ir::Op& op, const ops::OpDef* def, const Scope& scope);
   std::vector<bool> uncut_factors(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
-                                  const sharding::FactorRule& rule, std::optional<kernels::ScalarOp> combine) const;
+                                  const sharding::FactorRule& rule, const std::optional<ops::Combine>& combine) const;
+  /// Of all choices of factors worth a look, the one that moves least, and what it moves. `halo`: the op fetches rows
+  /// of its neighbours.
+  [[nodiscard]] std::pair<FactorAtoms, MovedBytes> least_moving(const ir::Op& op, const sharding::FactorRule& rule,
+                                                                std::span<const Seat> seats,
+                                                                const std::vector<bool>& uncut,
+                                                                const std::optional<ops::Combine>& combine,
+                                                                std::optional<int> tied_view, const Scope& scope,
+                                                                const ops::Halo* halo) const;
   /// True when the op means on its shard what it means in the text: no kernel that is told where its shard begins.
   [[nodiscard]] bool is_plain(const LocalOp& op) const;
   /// About how many bytes a device receives when an op is cut like that: operands, partial results, results to where
   /// they are wanted.
-  [[nodiscard]] double moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,
-                                   const FactorAtoms& choice, const Scope& scope, const ops::Halo* halo) const;
-  /// The choice that moves least, and what it moves. `halo`: the op fetches rows of its neighbours.
-  [[nodiscard]] std::pair<FactorAtoms, double> cheapest_choice(const ir::Op& op, const sharding::FactorRule& rule,
-                                                               const std::vector<bool>& uncut,
-                                                               std::span<const Seat> seats,
-                                                               std::optional<int> tied_view, const Scope& scope,
-                                                               const ops::Halo* halo) const;
+  [[nodiscard]] MovedBytes moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,
+                                       const FactorAtoms& choice, const Scope& scope, const ops::Halo* halo) const;
+  void bring_returned(ir::ValueId id);
   void lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
+  /// The op on local types; its results vary over `partial` too.
   void emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
-            const std::vector<Placed>& result_places, sharding::AtomMask partial,
-            std::optional<kernels::ScalarOp> combine, const Scope& scope);
+            const std::vector<Placed>& result_places, sharding::AtomMask partial);
+
+  // lower_partial.cpp
+  /// The op as its row says it on a shard; false where the row has nothing to say.
+  bool emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std::vector<LocalId>& operands,
+                     const std::vector<Placed>& result_places, sharding::AtomMask partial);
+  /// True when a start value must not come in more than once.
+  [[nodiscard]] bool begins_once(const ops::Combine& combine, size_t result, LocalId start) const;
+  /// Start values of partial results: the first shard's are the op's, the others begin with the identity.
+  void begin_once(const ir::Op& op, const ops::Combine& combine, sharding::AtomMask partial, int view,
+                  std::vector<LocalId>& operands);
+  /// The op's partial results become its results.
+  void combine_partials(const ir::Op& op, const ops::Combine& combine, sharding::AtomMask partial, const Scope& scope);
 
   // lower_halo.cpp
   /// What the op reads of its neighbours; nothing where it has no elements.
   [[nodiscard]] static std::optional<ops::Halo> halo_of(const ops::OpDef& def, const ops::OpView& view);
   /// Leaves the reads for which what stands beyond the rows changes no result; false where none is left.
-  [[nodiscard]] bool keep_fetchable(ops::Halo& halo, const ir::Op& op, std::optional<kernels::ScalarOp> combine) const;
+  [[nodiscard]] bool keep_fetchable(ops::Halo& halo, const ir::Op& op,
+                                    const std::optional<ops::Combine>& combine) const;
   /// The exchanges and, behind them, the op on the rows that they brought. `operands` lie as fetched_from() says.
   void emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                      std::vector<LocalId> operands, const std::vector<Placed>& result_places,
-                     sharding::AtomMask partial, std::optional<kernels::ScalarOp> combine, const Scope& scope);
+                     sharding::AtomMask partial);
   /// An exchange that gives `made` its rows.
   void append_halo(std::vector<LocalId> operands, std::vector<std::vector<HaloDim>> halos, LocalId made,
                    const ir::Location& location, const std::string& reason);
@@ -77,6 +118,10 @@ class Lowering {
 
   // lower_collectives.cpp
   void lower_collective(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
+  /// How a collective's operands and results lie in axes along which its groups do not differ; `mixed`: those along
+  /// which they do.
+  std::vector<Placed> collective_places(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
+                                        sharding::AtomMask mixed, const Scope& scope) const;
   void lower_position(const ir::Op& op, const Scope& scope, bool partition);
 
   // lower_effects.cpp
@@ -101,6 +146,16 @@ class Lowering {
   const ir::Function& module_main_;
   Builder builder_;
   std::vector<LocalId> env_;
+  std::vector<const ir::Op*> definitions_;
+  std::vector<int> use_counts_;
+  std::vector<const ir::Op*> last_users_;
+  /// What @main returns and where to; brought there as soon as it is made, so that others can start from there.
+  struct Returned {
+    ir::ValueId value;
+    Placed placed;
+    std::string reason;
+  };
+  std::vector<Returned> returned_;
 };
 
 }  // namespace meshd::partition

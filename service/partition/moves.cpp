@@ -142,14 +142,37 @@ class Finder {
     for (const LocalId id : block.results) users_[static_cast<size_t>(id)].push_back(nullptr);
   }
 
-  // Reshards that only lead to reshards that nobody reads are not made.
+  static bool has_effect(const LocalOp& op) {
+    if (op.kind == LocalKind::kEffect) return true;
+    return std::any_of(op.blocks.begin(), op.blocks.end(), [](const LocalBlock& block) {
+      return std::any_of(block.ops.begin(), block.ops.end(), has_effect);
+    });
+  }
+
+  // What nobody reads is not made, and what only that would have read neither.
   void drop_unread(const LocalBlock& block) {
     for (size_t i = block.ops.size(); i-- > 0;) {
       const LocalOp& op = block.ops[i];
+      const bool is_read = std::any_of(op.results.begin(), op.results.end(),
+                                       [&](LocalId id) { return !users_[static_cast<size_t>(id)].empty(); });
+      if (!is_read && !has_effect(op)) {
+        forget(op);
+        continue;
+      }
       for (const LocalBlock& inner : op.blocks) drop_unread(inner);
-      if (op.kind != LocalKind::kReshard || !users_[static_cast<size_t>(op.results[0])].empty()) continue;
-      std::erase(users_[static_cast<size_t>(op.operands[0])], &op);
-      unread_.insert(&op);
+    }
+  }
+
+  void forget(const LocalOp& op) {
+    const auto drop = [this](LocalId id, const LocalOp* user) {
+      auto& users = users_[static_cast<size_t>(id)];
+      if (const auto found = std::find(users.begin(), users.end(), user); found != users.end()) users.erase(found);
+    };
+    unread_.insert(&op);
+    for (const LocalId id : op.operands) drop(id, &op);
+    for (const LocalBlock& block : op.blocks) {
+      for (const LocalOp& inner : block.ops) forget(inner);
+      for (const LocalId id : block.results) drop(id, nullptr);
     }
   }
 
@@ -169,7 +192,8 @@ class Finder {
 
   void visit(const LocalBlock& block, int depth) {
     for (const LocalOp& op : block.ops) {
-      if (op.kind == LocalKind::kReshard && !unread_.contains(&op)) reshard(op, depth);
+      if (unread_.contains(&op)) continue;
+      if (op.kind == LocalKind::kReshard) reshard(op, depth);
       if (op.kind == LocalKind::kHalo) halo(op, depth);
       if (op.kind == LocalKind::kReduceShards) reduce(op, depth);
       if (op.kind == LocalKind::kGroup) group(op, depth);
@@ -187,6 +211,7 @@ class Finder {
     made.location = op.location;
     made.loop_depth = depth;
     made.cause = op.reason == kWritten                                ? MoveCause::kText
+                 : op.reason.ends_with(kUnruledEnd)                   ? MoveCause::kUnruled
                  : op.reads_neighbours || op.kind == LocalKind::kHalo ? MoveCause::kNeighbours
                                                                       : MoveCause::kSharding;
     return made;
@@ -291,13 +316,18 @@ std::string_view name(MoveKind kind) {
 
 std::vector<Move> find_moves(const LocalProgram& program) { return Finder(program).run(); }
 
-std::string placement_text(const LocalProgram& program, LocalId id) {
+sharding::TensorSharding placement_sharding(const LocalProgram& program, LocalId id) {
   const LocalValue& value = program.value(id);
   const ViewNames& names = program.view_names[static_cast<size_t>(value.view)];
-  if (names.axes == nullptr) return {};
   auto sharding = sharding::fully_replicated(names.mesh, names.axes, static_cast<int64_t>(value.dim_atoms.size()));
-  for (size_t d = 0; d < value.dim_atoms.size(); ++d) sharding.dims[d].axes = axes_of(names, value.dim_atoms[d]);
-  return sharding::to_sdy(sharding);
+  for (size_t d = 0; d < value.dim_atoms.size() && names.axes != nullptr; ++d)
+    sharding.dims[d].axes = axes_of(names, value.dim_atoms[d]);
+  return sharding;
+}
+
+std::string placement_text(const LocalProgram& program, LocalId id) {
+  const ViewNames& names = program.view_names[static_cast<size_t>(program.value(id).view)];
+  return names.axes == nullptr ? std::string() : sharding::to_sdy(placement_sharding(program, id));
 }
 
 std::string axes_text(const LocalProgram& program, int view, sharding::AtomMask atoms) {

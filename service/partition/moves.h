@@ -28,11 +28,17 @@ std::string_view name(MoveKind kind);
 /// LocalOp::reason of a reshard that the text writes as a collective of Shardy's.
 inline constexpr std::string_view kWritten = "written in the text";
 
+/// How LocalOp::reason ends where propagation sees no way from what was to what is: an op without a factor rule is in
+/// between, or two meshes meet.
+inline constexpr std::string_view kUnruledEnd = ", which shardings do not pass";
+
 /// Why it moves.
 enum class MoveCause : uint8_t {
   kSharding,    ///< the shardings of an op's operands and results do not fit each other
   kNeighbours,  ///< an op reads rows of its neighbours (slices, pads, windows): it gets these rows, or the dimension
                 ///< whole
+  kUnruled,     ///< an op without a factor rule is in between, or two meshes meet: propagation sees no way from one to
+                ///< the other
   kText,        ///< the text says so: a collective of its own
 };
 
@@ -58,6 +64,8 @@ struct Move {
 /// placements that mean the same are not.
 std::vector<Move> find_moves(const LocalProgram& program);
 
+/// A value's placement over the mesh that was met first over its view.
+sharding::TensorSharding placement_sharding(const LocalProgram& program, LocalId id);
 /// A value's placement as people write it: @mesh, [{"x"}, {"y":(1)2}]; empty text where nothing cuts it.
 std::string placement_text(const LocalProgram& program, LocalId id);
 /// Axes of a mask: {"x", "y":(1)2}.

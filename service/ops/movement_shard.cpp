@@ -1,0 +1,99 @@
+// What a shard does for an update whose place is counted from where the whole begins, said in ops over local types.
+#include "service/ops/shard_indices.h"
+#include "service/ops/shard_writers.h"
+
+namespace meshd::ops {
+namespace {
+
+using tensor::Dims;
+using tensor::DType;
+
+/// Rows of `update` along `dim` as they fall on a shard of `rows` rows when its first one falls on row `first` (a
+/// scalar of i64, negative or behind the end, too); anything on rows that it does not reach.
+ir::ValueId fallen(Writer& writer, ir::ValueId update, size_t dim, int64_t rows, ir::ValueId first) {
+  const ir::Type type = writer.type(update);
+  const size_t rank = type.dims().size();
+  std::vector<int64_t> padding(rank, 0);
+  padding[dim] = rows;
+  Dims dims = type.dims();
+  dims[dim] += 2 * rows;
+  const ir::ValueId zero =
+      writer.constant(ir::Type::of({type.dtype(), {}}),
+                      std::vector<std::byte>(static_cast<size_t>(tensor::size_bytes(type.dtype()))), true);
+  const ir::ValueId padded = writer.add("stablehlo.pad", {update, zero},
+                                        {{"edge_padding_high", int_array(padding)},
+                                         {"edge_padding_low", int_array(padding)},
+                                         {"interior_padding", int_array(std::vector<int64_t>(rank, 0))}},
+                                        ir::Type::of({type.dtype(), dims}));
+  const ir::Type scalar = writer.type(first);
+  std::vector<ir::ValueId> operands{padded};
+  for (size_t d = 0; d < rank; ++d) {
+    const auto low = writer.splat(scalar, d == dim ? static_cast<double>(rows) : 0);
+    operands.push_back(d == dim ? writer.add("stablehlo.subtract", {low, first}) : low);
+  }
+  dims[dim] = rows;
+  return writer.add("stablehlo.dynamic_slice", std::move(operands), {{"slice_sizes", int_array(dims)}},
+                    ir::Type::of({type.dtype(), dims}));
+}
+
+/// Which rows of `dim` are in [first, first + count), over all elements of `dims`.
+ir::ValueId within(Writer& writer, const Dims& dims, size_t dim, ir::ValueId first, int64_t count) {
+  const ir::ValueId rows = writer.add("stablehlo.iota", {}, {{"iota_dimension", integer(static_cast<int64_t>(dim))}},
+                                      ir::Type::of({DType::kInt64, dims}));
+  const ir::ValueId from_first = counted_from(writer, rows, first);
+  return writer.add("stablehlo.and",
+                    {compared(writer, from_first, 0, "GE"), compared(writer, from_first, count, "LT")});
+}
+
+}  // namespace
+
+std::optional<std::vector<ir::ValueId>> dynamic_update_slice_on_shard(const OpView& global, const OpView& local,
+                                                                      const std::vector<ir::ValueId>& operands,
+                                                                      const ShardStarts& starts, Writer& writer) {
+  const Dims& whole = global.operands[0].dims();
+  const Dims& update_dims = global.operands[1].dims();
+  const Dims& held = local.operands[0].dims();
+  const ir::Type scalar = ir::Type::of({DType::kInt64, {}});
+  // In cut dims the update becomes as long as the shard, with a mask of where it counts; in others it keeps its place.
+  ir::ValueId update = operands[1];
+  std::vector<std::pair<size_t, ir::ValueId>> cut;
+  std::vector<ir::ValueId> places;
+  Dims window = local.operands[1].dims();
+  bool is_all = true;
+  for (size_t d = 0; d < whole.size(); ++d) {
+    places.push_back(writer.splat(scalar, 0));
+    if (whole[d] == update_dims[d]) continue;
+    const ir::ValueId place = clamped(writer, operands[2 + d], whole[d] - update_dims[d]);
+    const ir::ValueId start = starts.of_operand(0, d);
+    if (start == ir::kNoValue) {
+      places.back() = place;
+      is_all = false;
+      continue;
+    }
+    const ir::ValueId first = writer.add("stablehlo.subtract", {place, start});
+    update = fallen(writer, update, d, held[d], first);
+    window[d] = held[d];
+    cut.emplace_back(d, first);
+  }
+  ir::ValueId is_here = ir::kNoValue;
+  for (const auto& [d, first] : cut) {
+    const ir::ValueId in_dim = within(writer, window, d, first, update_dims[d]);
+    is_here = is_here == ir::kNoValue ? in_dim : writer.add("stablehlo.and", {is_here, in_dim});
+  }
+  if (is_here != ir::kNoValue) {
+    ir::ValueId there = operands[0];
+    if (!is_all) {
+      std::vector<ir::ValueId> slice{there};
+      slice.insert(slice.end(), places.begin(), places.end());
+      there = writer.add("stablehlo.dynamic_slice", std::move(slice), {{"slice_sizes", int_array(window)}},
+                         writer.type(update));
+    }
+    update = writer.add("stablehlo.select", {is_here, update, there}, {}, writer.type(update));
+    if (is_all) return std::vector{update};
+  }
+  std::vector<ir::ValueId> all{operands[0], update};
+  all.insert(all.end(), places.begin(), places.end());
+  return std::vector{writer.add("stablehlo.dynamic_update_slice", std::move(all), {}, local.results[0])};
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,27 @@
+// What rows do on a shard, said in other ops: the entries of shard_rules.cpp. Private to ops.
+#pragma once
+
+#include <vector>
+
+#include "service/ops/shard_rules.h"
+
+namespace meshd::ops {
+
+/// Windows of one index in dims that are cut come from the shard that has the index: bits are or-ed over shards.
+std::optional<Combine> combine_gather(const OpView& view);
+/// Updates that are cut: each shard combines its own.
+std::optional<Combine> combine_scatter(const OpView& view);
+/// A gather of what the shard has, zeros elsewhere.
+std::optional<std::vector<ir::ValueId>> gather_on_shard(const OpView& global, const OpView& local,
+                                                        const std::vector<ir::ValueId>& operands,
+                                                        const ShardStarts& starts, Writer& writer);
+/// A scatter whose indices are counted from where the shard begins; those outside fall out by themselves.
+std::optional<std::vector<ir::ValueId>> scatter_on_shard(const OpView& global, const OpView& local,
+                                                         const std::vector<ir::ValueId>& operands,
+                                                         const ShardStarts& starts, Writer& writer);
+/// The update brought to where it falls on the shard, and taken where it counts.
+std::optional<std::vector<ir::ValueId>> dynamic_update_slice_on_shard(const OpView& global, const OpView& local,
+                                                                      const std::vector<ir::ValueId>& operands,
+                                                                      const ShardStarts& starts, Writer& writer);
+
+}  // namespace meshd::ops
