@@ -80,8 +80,16 @@ class Walker {
       return;
     }
     for (const auto& [operand, result] : step.kernel.in_place) {
+      if (is_read_twice(step, static_cast<size_t>(operand))) continue;
       pair(step.operands[static_cast<size_t>(operand)], step.results[static_cast<size_t>(result)], step);
     }
+  }
+
+  // The same bytes stand behind another operand, which must not change while they are read.
+  bool is_read_twice(const DraftStep& step, size_t operand) const {
+    const LocalId root = draft_.root(step.operands[operand]).first;
+    return std::count_if(step.operands.begin(), step.operands.end(),
+                         [&](LocalId id) { return draft_.root(id).first == root; }) > 1;
   }
 
   // Shard i of the result may lie on shard i of the operand.

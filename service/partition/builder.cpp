@@ -88,9 +88,10 @@ std::pair<LocalId, double> Builder::nearest_source(LocalId id, const Placed& to)
     same.push_back(from->second);
   const size_t chain = same.size();
   if (const auto known = brought_.find(block_); known != brought_.end()) {
-    for (const auto& [key, made] : known->second) {
-      const auto end = same.begin() + static_cast<std::ptrdiff_t>(chain);
-      if (std::find(same.begin(), end, key.first) != end) same.push_back(made);
+    for (size_t i = 0; i < chain; ++i) {
+      for (auto copy = known->second.lower_bound({same[i], {}});
+           copy != known->second.end() && copy->first.first == same[i]; ++copy)
+        same.push_back(copy->second);
     }
   }
   LocalId best = id;
