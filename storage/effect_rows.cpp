@@ -16,6 +16,8 @@ EffectRow read_effect(const Statement& row) {
   effect.ordered = row.integer(6) != 0;
   effect.shard_index = row.integer(7);
   effect.values = row.text(8);
+  effect.is_queued = !row.is_null(9);
+  effect.number = row.is_null(9) ? 0 : row.integer(9);
   return effect;
 }
 
@@ -27,7 +29,7 @@ std::vector<EffectRow> read_effects(Statement& rows) {
 
 bool same_content(const EffectRow& a, const EffectRow& b) {
   return a.session == b.session && a.kind == b.kind && a.name == b.name && a.ordered == b.ordered &&
-         a.shard_index == b.shard_index && a.values == b.values;
+         a.shard_index == b.shard_index && a.values == b.values && a.is_queued == b.is_queued;
 }
 
 }  // namespace
@@ -35,7 +37,7 @@ bool same_content(const EffectRow& a, const EffectRow& b) {
 std::vector<EffectRow> Reader::effects(std::string_view session, int64_t after, int64_t limit) {
   check_limit(limit);
   Statement rows = connection_->statement(
-      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data FROM effects "
+      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
       "WHERE session = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3");
   return read_effects(rows.bind(session, after, limit));
 }
@@ -44,9 +46,18 @@ std::vector<EffectRow> Reader::effects_of_job(std::string_view session, std::str
                                               int64_t limit) {
   check_limit(limit);
   Statement rows = connection_->statement(
-      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data FROM effects "
+      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
       "WHERE session = ?1 AND sequence > ?2 AND job = ?3 ORDER BY sequence LIMIT ?4");
   return read_effects(rows.bind(session, after, job, limit));
+}
+
+std::vector<EffectRow> Reader::outgoing(std::string_view session, std::string_view queue, int64_t after,
+                                        int64_t limit) {
+  check_limit(limit);
+  Statement rows = connection_->statement(
+      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
+      "WHERE session = ?1 AND name = ?2 AND number > ?3 ORDER BY number LIMIT ?4");
+  return read_effects(rows.bind(session, queue, after, limit));
 }
 
 void Transaction::append_effects(std::string_view session, std::span<EffectRow> rows) {
@@ -57,11 +68,13 @@ void Transaction::append_effects(std::string_view session, std::span<EffectRow> 
   const int64_t before = counter.integer(0);
   int64_t last = before;
   Statement known = connection_->statement(
-      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data FROM effects "
+      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
       "WHERE job = ?1 AND step = ?2");
   Statement keyed = connection_->statement(
-      "INSERT INTO effects(session, sequence, job, step, kind, name, ordered, shard_index, data) "
-      "VALUES(?1, ?2, ?3, nullif(?4, -1), ?5, ?6, ?7, ?8, ?9)");
+      "INSERT INTO effects(session, sequence, job, step, kind, name, ordered, shard_index, data, number) "
+      "VALUES(?1, ?2, ?3, nullif(?4, -1), ?5, ?6, ?7, ?8, ?9, nullif(?10, 0))");
+  Statement place = connection_->statement(
+      "SELECT coalesce(max(number), 0) FROM effects WHERE session = ?1 AND name = ?2 AND number IS NOT NULL");
   for (EffectRow& row : rows) {
     row.session = session;
     if (row.step >= 0 && known.bind(row.job, row.step).step()) {
@@ -71,11 +84,13 @@ void Transaction::append_effects(std::string_view session, std::span<EffectRow> 
                                                       "' differs from the one its run before has logged");
       }
       row.sequence = found.sequence;
+      row.number = found.number;
       continue;
     }
     row.sequence = ++last;
+    row.number = row.is_queued && place.bind(row.session, row.name).step() ? place.integer(0) + 1 : 0;
     keyed.bind(row.session, row.sequence, row.job, row.step, row.kind, row.name, row.ordered, row.shard_index,
-               Bytes{row.values});
+               Bytes{row.values}, row.number);
     keyed.run();
   }
   if (last == before) return;

@@ -150,7 +150,28 @@ CREATE TABLE idempotency(
 CREATE INDEX idempotency_by_age ON idempotency(created);
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst};
+// 1 -> 2. Queues between programs and their clients: what is fed, and the places of effects in outgoing queues.
+constexpr const char* kQueues = R"sql(
+ALTER TABLE effects ADD COLUMN number INTEGER;
+CREATE UNIQUE INDEX effects_by_queue ON effects(session, name, number) WHERE number IS NOT NULL;
+
+CREATE TABLE feeds(
+  session TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  created INTEGER NOT NULL,
+  content BLOB NOT NULL,
+  PRIMARY KEY(session, queue, number)
+) STRICT;
+CREATE TABLE feed_queues(
+  session TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  last INTEGER NOT NULL,
+  PRIMARY KEY(session, queue)
+) STRICT, WITHOUT ROWID;
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst, kQueues};
 
 }  // namespace
 

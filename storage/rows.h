@@ -115,7 +115,26 @@ struct EffectRow {
   std::string name;
   bool ordered = true;
   int64_t shard_index = 0;
-  std::string values;  ///< any bytes
+  std::string values;      ///< any bytes
+  bool is_queued = false;  ///< stands in the outgoing queue `name` of the session, too
+  int64_t number = 0;      ///< its place there, 1.. without gap, given by Transaction::append_effects; 0: in no queue
+};
+
+/// Something that a client fed and no job has used up: numbered 1.. in its queue, never twice the same.
+struct FeedRow {
+  std::string session;
+  std::string queue;    ///< may be empty
+  int64_t number = 0;   ///< given by Transaction::append_feed
+  std::string content;  ///< any bytes
+  core::WallTime created;
+};
+
+/// A queue that clients feed.
+struct FeedQueueRow {
+  std::string queue;
+  int64_t last = 0;     ///< number of the entry fed last
+  int64_t waiting = 0;  ///< entries that no job has used up
+  int64_t bytes = 0;    ///< of those
 };
 
 /// A question that a program asks the client, durable before it is shown; its answer is durable before it is used.

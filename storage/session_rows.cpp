@@ -107,6 +107,7 @@ bool Transaction::delete_session(std::string_view id) {
   for (const char* sql :
        {"UPDATE arrays SET reserved_by = NULL WHERE reserved_by IN (SELECT id FROM jobs WHERE session = ?1)",
         "DELETE FROM callbacks WHERE session = ?1", "DELETE FROM effects WHERE session = ?1",
+        "DELETE FROM feeds WHERE session = ?1", "DELETE FROM feed_queues WHERE session = ?1",
         "DELETE FROM jobs WHERE session = ?1", "DELETE FROM sessions WHERE id = ?1"}) {
     connection_->statement(sql).bind(id).run();
   }

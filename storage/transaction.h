@@ -59,8 +59,16 @@ class Transaction : public Reader {
 
   /// Numbers the rows densely after the session's last and stores them; fills in `session` and `sequence`. A row whose
   /// (job, step) is already there is not stored again: it gets the sequence it has, and throws nondeterministic_job
-  /// when its content differs. Throws not_found for an unknown session.
+  /// when its content differs. Rows with `is_queued` get their `number`, too. Throws not_found for an unknown session.
   void append_effects(std::string_view session, std::span<EffectRow> rows);
+
+  /// Gives `row.number` and stores the entry at the end of its queue. Throws not_found, session_closed.
+  void append_feed(FeedRow& row);
+  /// Used up: entries of the queue up to `number` leave.
+  void use_feeds(std::string_view session, std::string_view queue, int64_t number);
+  /// Empties the queue; numbers go on. Returns how many entries left. Throws conflict while a job of the session is
+  /// not over: it may have taken some of them.
+  int64_t drop_feeds(std::string_view session, std::string_view queue);
 
   /// Gives `row.number` and stores the question; one with the same (job, call) is not stored again, and throws
   /// nondeterministic_job when the question differs. Returns the row as it stands, with the answer it may have.

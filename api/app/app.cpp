@@ -128,9 +128,10 @@ struct App::Parts {
         programs(store.catalog(), compiler, clock),
         sessions(store.catalog(), clock, given.mesh_stack),
         effect_log(store.catalog()),
-        runner(store, arrays, compiler, engine, sessions, effect_log, clock, runner_options(given, log_lines)),
-        services{clock,  store,    *pool,    compiler,   engine, arrays,
-                 meshes, programs, sessions, effect_log, runner, processes_of(given)},
+        feeds(store.catalog(), clock),
+        runner(store, arrays, compiler, engine, sessions, effect_log, feeds, clock, runner_options(given, log_lines)),
+        services{clock,      store, *pool,  compiler,           engine, arrays, meshes, programs, sessions,
+                 effect_log, feeds, runner, processes_of(given)},
         collector(store),
         authenticate(given.tokens_file) {
     ProcessFacts facts;
@@ -142,9 +143,10 @@ struct App::Parts {
     facts.dropped_log_lines = [this] { return log.dropped(); };
     Router router;
     for (auto&& rows :
-         {mesh_routes(services), array_routes(services), array_part_routes(services), array_bundle_routes(services), zarr_routes(services), call_routes(),
-          program_routes(services), explain_routes(services), session_routes(services), session_mesh_routes(services),
-          job_routes(services), health_routes(services, facts), document_routes(services, facts)}) {
+         {mesh_routes(services), array_routes(services), array_part_routes(services), array_bundle_routes(services),
+          zarr_routes(services), call_routes(), program_routes(services), explain_routes(services),
+          session_routes(services), session_mesh_routes(services), queue_routes(services), job_routes(services),
+          health_routes(services, facts), document_routes(services, facts)}) {
       router.add(rows);
     }
     ServerHooks hooks;
@@ -195,6 +197,7 @@ struct App::Parts {
   registry::ProgramRegistry programs;
   sessions::SessionStore sessions;
   effects::EffectLog effect_log;
+  effects::FeedStore feeds;
   jobs::JobRunner runner;
   Services services;
   Collector collector;

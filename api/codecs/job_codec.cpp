@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "api/codecs/feed_codec.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/trees.h"
 #include "api/codecs/value.h"
@@ -217,6 +218,20 @@ void read_callbacks(ObjectReader& reader, jobs::JobRequest& out, core::Diagnosti
   }
 }
 
+// What infeeds take before anything of the session's queues.
+void read_infeed(ObjectReader& reader, const JobContext& context, jobs::JobRequest& out, core::Diagnostics& wrong) {
+  const Json* infeed = reader.field("infeed");
+  if (infeed == nullptr) return;
+  if (!infeed->is_array())
+    wrong.add(reader.pointer("infeed"), "expected a list, got " + std::string(infeed->kind_name()));
+  for (size_t i = 0; i < infeed->size(); ++i) {
+    const Json item = infeed->at(i);
+    ObjectReader fields(item, reader.pointer("infeed") + "/" + std::to_string(i), wrong);
+    out.feeds.push_back(read_feed(fields, context.arrays, out.principal, wrong));
+    fields.finish();
+  }
+}
+
 void read_results(ObjectReader& reader, jobs::JobRequest& out, ResultForm& form, core::Diagnostics& wrong) {
   const Json* results = reader.field("results");
   if (results == nullptr) return;
@@ -345,6 +360,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   if (const auto donation = reader.word("donation", {"strict", "warn"})) out.strict_donation = *donation == "strict";
   out.reshard = reader.boolean("reshard").value_or(false);
   read_callbacks(reader, out, wrong);
+  read_infeed(reader, context, out, wrong);
   read_results(reader, out, form, wrong);
   const auto named_session = reader.string("session");
   out.session = !session.empty() ? session : named_session.value_or("");
@@ -388,8 +404,9 @@ std::string encode_result(const jobs::JobResult& result, const ResultForm& form)
            ",\"ordered\":" + (effect.effect.ordered ? "true" : "false");
     if (!result.job.empty()) out += ",\"job\":" + quote(result.job);
     out += ",\"shard\":" + std::to_string(effect.effect.shard_index) +
-           ",\"point\":" + std::to_string(effect.effect.point) + ",\"device\":" + std::to_string(effect.effect.device) +
-           ",\"values\":";
+           ",\"point\":" + std::to_string(effect.effect.point) + ",\"device\":" + std::to_string(effect.effect.device);
+    if (effect.number > 0) out += ",\"number\":" + std::to_string(effect.number);
+    out += ",\"values\":";
     append_values(out, effect.effect.values, form.base64);
     out += "}";
   }
@@ -438,8 +455,9 @@ std::string effect_document(const storage::EffectRow& row, bool base64) {
   std::string out = "{\"sequence\":" + std::to_string(row.sequence) + ",\"effect\":" + quote(row.kind) +
                     ",\"name\":" + quote(row.name) + ",\"ordered\":" + (row.ordered ? "true" : "false") +
                     ",\"job\":" + quote(row.job) + ",\"shard\":" + std::to_string(row.shard_index) +
-                    ",\"point\":" + std::to_string(place.point) + ",\"device\":" + std::to_string(place.device) +
-                    ",\"values\":";
+                    ",\"point\":" + std::to_string(place.point) + ",\"device\":" + std::to_string(place.device);
+  if (row.number > 0) out += ",\"number\":" + std::to_string(row.number);
+  out += ",\"values\":";
   append_values(out, effects::values_from_text(row.values), base64);
   return out + "}";
 }
@@ -460,7 +478,9 @@ std::string job_document(const jobs::JobView& view, bool with_answer) {
     out += ",\"progress\":{\"steps_done\":" + std::to_string(view.progress->steps_done) +
            ",\"steps_estimated\":" + std::to_string(view.progress->steps_estimated) +
            ",\"op\":" + quote(view.progress->op) + ",\"line\":" + std::to_string(view.progress->line) +
-           ",\"effects\":" + std::to_string(view.effect_count) + "}";
+           ",\"effects\":" + std::to_string(view.effect_count);
+    if (view.waits) out += ",\"waits_for\":{\"infeed\":" + quote(view.waits->queue) + "}";
+    out += "}";
   }
   if (!row.error_code.empty()) {
     out += ",\"error\":{\"code\":" + quote(row.error_code) + ",\"detail\":" + quote(row.error_detail) + "}";

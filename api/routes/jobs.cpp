@@ -9,6 +9,7 @@
 #include "api/preferences.h"
 #include "api/problem.h"
 #include "api/routes/routes.h"
+#include "api/routes/waiting.h"
 #include "service/core/ids.h"
 
 namespace meshd::api {

@@ -34,6 +34,7 @@ std::vector<Route> program_routes(Services& services);
 std::vector<Route> explain_routes(Services& services);
 std::vector<Route> session_routes(Services& services);
 std::vector<Route> session_mesh_routes(Services& services);
+std::vector<Route> queue_routes(Services& services);
 std::vector<Route> job_routes(Services& services);
 std::vector<Route> health_routes(Services& services, const ProcessFacts& facts);
 std::vector<Route> document_routes(Services& services, const ProcessFacts& facts);
@@ -41,6 +42,8 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
 /// The page that a list request asks for: ?limit= and ?cursor=. Parameters that are neither these nor in `others` are
 /// refused.
 storage::PageRequest page_of(const Request& request, std::initializer_list<std::string_view> others = {});
+/// ?encoding= of routes that show effects: json or base64.
+bool wants_base64(const Request& request);
 /// {"items": [...], "next": cursor or null}, with Link: rel="next".
 Response list_response(const Request& request, const std::vector<std::string>& items, const std::string& next);
 

@@ -8,6 +8,7 @@
 #include "service/core/clock.h"
 #include "service/device/engine.h"
 #include "service/effects/effect_log.h"
+#include "service/effects/feed_store.h"
 #include "service/jobs/job_runner.h"
 #include "service/mesh/processes.h"
 #include "service/registry/registry.h"
@@ -27,6 +28,7 @@ struct Services {
   registry::ProgramRegistry& programs;
   sessions::SessionStore& sessions;
   effects::EffectLog& log;
+  effects::FeedStore& feeds;
   jobs::JobRunner& jobs;
   mesh::Processes processes;  ///< labels of the devices
 };

@@ -22,13 +22,6 @@ std::string session_document(const storage::SessionRow& row) {
   return out + "}";
 }
 
-bool wants_base64(const Request& request) {
-  const auto encoding = request.query.get("encoding");
-  if (encoding && *encoding != "json" && *encoding != "base64")
-    throw core::Error("invalid_query", "encoding: expected json or base64");
-  return encoding && *encoding == "base64";
-}
-
 // Where a stream goes on: Last-Event-ID of the client, else ?after=.
 int64_t cursor_of(const Request& request) {
   const auto last = request.headers.get("Last-Event-ID");
@@ -66,6 +59,13 @@ Response stream_events(Request& request, Services& services) {
 }
 
 }  // namespace
+
+bool wants_base64(const Request& request) {
+  const auto encoding = request.query.get("encoding");
+  if (encoding && *encoding != "json" && *encoding != "base64")
+    throw core::Error("invalid_query", "encoding: expected json or base64");
+  return encoding && *encoding == "base64";
+}
 
 std::vector<Route> session_routes(Services& services) {
   return {

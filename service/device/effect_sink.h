@@ -12,6 +12,10 @@
 #include "service/ir/program.h"
 #include "service/tensor/shape.h"
 
+namespace meshd::compile {
+struct PlanEffect;
+}
+
 namespace meshd::device {
 
 /// When an effect happens in the order in which one thread would run the program: the visit path, outermost first (turn
@@ -40,6 +44,8 @@ struct EffectCall {
   const EffectKey* key = nullptr;
   const ir::Location* location = nullptr;
   std::string_view name;
+  const compile::PlanEffect* effect = nullptr;  ///< what the plan knows of it
+  std::span<const int64_t> devices;             ///< ids of all devices of the run, in flat order
   std::span<const EffectValue> operands;
   std::span<const tensor::TensorType> results;  ///< what an answer has to be
 };

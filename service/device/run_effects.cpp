@@ -43,6 +43,8 @@ bool RunImpl::emit(const compile::Step& step, int64_t shard) {
   call.key = &key;
   call.location = &effect.location;
   call.name = effect.name;
+  call.effect = &effect;
+  call.devices = request_.devices;
   call.operands = values;
   call.results = effect.results;
   const EffectResult result = request_.effects->emit(call);
@@ -50,7 +52,7 @@ bool RunImpl::emit(const compile::Step& step, int64_t shard) {
   ++effect_visit_;
   if (result.answers.size() != effect.results.size()) {
     fail_at(step, "program_failed",
-            "the callback has " + std::to_string(effect.results.size()) + " results, its answer " +
+            "it has " + std::to_string(effect.results.size()) + " results, its answer " +
                 std::to_string(result.answers.size()));
   }
   for (size_t i = 0; i < result.answers.size(); ++i) {

@@ -13,7 +13,7 @@ struct EffectKind {
   bool shardable = false;     ///< may be ordered on several devices: by program point, then by shard
   bool answers = false;       ///< gives values back to the program
   bool control_flow = false;  ///< allowed inside while, case and if
-  bool lowerable = true;      ///< false: programs with it are read and explained, not run
+  bool lowerable = true;      ///< false: no callback can be bound to it: a family, or what ops do themselves (infeed)
   std::string_view parent;    ///< the wider kind it is one of; empty: none
 };
 

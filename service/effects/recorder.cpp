@@ -1,11 +1,16 @@
 #include "service/effects/recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "service/core/error.h"
 
 namespace meshd::effects {
 namespace {
+
+// Effects that go to outgoing queues wait when so much is not committed yet.
+constexpr size_t kOpenEffects = 1024;
+constexpr int64_t kOpenBytes = int64_t{16} << 20;
 
 // A kind at a place of the program.
 struct Use {
@@ -65,6 +70,7 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan) {
                 "the program has no callback with index " + std::to_string(index));
   }
   for (const compile::PlanEffect& effect : plan.effects) {
+    if (effect.point.form != partition::EffectForm::kCallback) continue;
     const std::string pointer = "/callbacks/" + std::to_string(effect.point.callback);
     auto found = given.find(effect.point.callback);
     if (found == given.end()) {
@@ -107,25 +113,62 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan) {
   return given;
 }
 
+storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, int64_t step) {
+  storage::EffectRow row;
+  row.job = job;
+  row.step = step;
+  row.kind = std::string(effect.kind->name);
+  row.name = effect.name;
+  row.ordered = effect.ordered;
+  row.shard_index = effect.shard_index;
+  row.is_queued = is_kind_of(row.kind, "outfeed");
+  row.values = values_to_text(effect.values);
+  put_number<int64_t>(row.values, effect.point);
+  put_number<int64_t>(row.values, effect.device);
+  return row;
+}
+
+Recorder::Recorder(Bindings bindings, std::vector<Feed> feeds, bool has_session, std::function<void()> bell)
+    : bindings_(std::move(bindings)), has_session_(has_session), bell_(std::move(bell)) {
+  state_.with([&](State& state) {
+    for (Feed& feed : feeds) {
+      auto& queue = state.ready[feed.queue];
+      feed.number = static_cast<int64_t>(queue.size()) + 1;
+      queue.push_back(std::move(feed));
+    }
+  });
+}
+
+void Recorder::record(const device::EffectCall& call, const EffectKind& kind, const std::string& name) {
+  RecordedEffect made;
+  made.kind = &kind;
+  made.name = name;
+  made.ordered = call.ordered;
+  made.shard_index = call.shard;
+  made.point = call.program_point;
+  made.device = call.device;
+  int64_t bytes = 0;
+  for (const device::EffectValue& value : call.operands) {
+    made.values.push_back({value.type, std::vector<std::byte>(value.bytes.begin(), value.bytes.end())});
+    bytes += static_cast<int64_t>(value.bytes.size());
+  }
+  state_.with([&](State& state) {
+    state.effects.push_back(std::move(made));
+    state.open_bytes += bytes;
+  });
+}
+
 device::EffectResult Recorder::emit(const device::EffectCall& call) {
+  const partition::EffectForm form =
+      call.effect == nullptr ? partition::EffectForm::kCallback : call.effect->point.form;
+  if (form == partition::EffectForm::kInfeed) return take_feed(call);
+  if (form == partition::EffectForm::kOutfeed) return give(call);
   const auto found = bindings_.find(call.callback);
   if (found == bindings_.end()) {
     throw core::Error("effects_not_supported", "callback " + std::to_string(call.callback) + " has nothing behind it");
   }
   const Binding& binding = found->second;
-  if (call.has_side_effect) {
-    RecordedEffect made;
-    made.kind = binding.kind;
-    made.name = binding.name;
-    made.ordered = call.ordered;
-    made.shard_index = call.shard;
-    made.point = call.program_point;
-    made.device = call.device;
-    for (const device::EffectValue& value : call.operands) {
-      made.values.push_back({value.type, std::vector<std::byte>(value.bytes.begin(), value.bytes.end())});
-    }
-    effects_.with([&](std::vector<RecordedEffect>& list) { list.push_back(std::move(made)); });
-  }
+  if (call.has_side_effect) record(call, *binding.kind, binding.name);
   if (call.results.empty()) return device::EffectResult::done();
   const size_t number = calls_[call.callback]++;
   std::vector<std::vector<std::byte>> answers;
@@ -134,8 +177,117 @@ device::EffectResult Recorder::emit(const device::EffectCall& call) {
   return device::EffectResult::done(std::move(answers));
 }
 
+device::EffectResult Recorder::take_feed(const device::EffectCall& call) {
+  const std::string& name = call.effect->point.queue;
+  enum class Got { kEntry, kNothing, kStop } got = Got::kEntry;
+  Feed entry;
+  int64_t taken = 0;
+  state_.with([&](State& state) {
+    const bool is_same = call.every_device && !state.path.empty() && state.path == call.key->path;
+    auto& queue = state.ready[name];
+    if (!is_same && queue.empty()) {
+      got = has_session_ ? Got::kStop : Got::kNothing;
+      taken = state.taken_of_request[name];
+      state.wants.feed = has_session_;
+      state.wants.queue = name;
+      return;
+    }
+    if (!is_same) {
+      state.current = std::move(queue.front());
+      queue.pop_front();
+      state.path = call.key->path;
+      if (state.current.from_session) {
+        state.used[name] = state.current.number;
+      } else {
+        ++state.taken_of_request[name];
+      }
+    }
+    entry = call.every_device ? state.current : std::move(state.current);
+  });
+  if (got == Got::kStop) {
+    bell_();
+    return device::EffectResult::pending();
+  }
+  if (got == Got::kNothing) {
+    throw core::Error("invalid_argument",
+                      "'" + std::string(call.name) + "' wants entry " + std::to_string(taken + 1) + " of queue '" +
+                          name + "', the request's infeed brings " + std::to_string(taken) +
+                          "; bring more, or run in a session and feed its queue",
+                      {{"/infeed", "expected more entries for queue '" + name + "'"}});
+  }
+  return device::EffectResult::done(answer_of(entry, call));
+}
+
+device::EffectResult Recorder::give(const device::EffectCall& call) {
+  bool is_full = false;
+  state_.with([&](State& state) {
+    is_full =
+        has_session_ && (state.effects.size() - state.committed >= kOpenEffects || state.open_bytes >= kOpenBytes);
+    state.wants.room = is_full;
+  });
+  if (!is_full) {
+    record(call, *find_effect_kind("outfeed"), call.effect->point.queue);
+    state_.with([&](State& state) { state.wants.commit = has_session_; });
+  }
+  if (has_session_) bell_();
+  return is_full ? device::EffectResult::pending() : device::EffectResult::done();
+}
+
+int64_t Recorder::count() const {
+  return state_.with([](const State& state) { return static_cast<int64_t>(state.effects.size()); });
+}
+
+Wants Recorder::wants() const {
+  return state_.with([](const State& state) { return state.wants; });
+}
+
+void Recorder::feed(const std::string& queue, std::vector<Feed> feeds) {
+  state_.with([&](State& state) {
+    for (Feed& feed : feeds) state.ready[queue].push_back(std::move(feed));
+    state.wants.feed = false;
+  });
+}
+
+std::vector<storage::EffectRow> Recorder::rows(size_t first, const std::string& job) const {
+  return state_.with([&](const State& state) {
+    std::vector<storage::EffectRow> out;
+    for (size_t i = first; i < state.effects.size(); ++i)
+      out.push_back(to_row(state.effects[i], job, static_cast<int64_t>(i)));
+    return out;
+  });
+}
+
+bool Recorder::committed(size_t count) {
+  return state_.with([&](State& state) {
+    state.committed = count;
+    state.open_bytes = 0;
+    for (size_t i = count; i < state.effects.size(); ++i) {
+      for (const OwnedValue& value : state.effects[i].values)
+        state.open_bytes += static_cast<int64_t>(value.bytes.size());
+    }
+    state.wants.commit = count < state.effects.size();
+    return std::exchange(state.wants.room, false);
+  });
+}
+
 std::vector<RecordedEffect> Recorder::take() {
-  return effects_.with([](std::vector<RecordedEffect>& list) { return std::exchange(list, {}); });
+  return state_.with([](State& state) { return std::exchange(state.effects, {}); });
+}
+
+std::map<std::string, int64_t> Recorder::used() const {
+  return state_.with([](const State& state) { return state.used; });
+}
+
+std::map<std::string, int64_t> Recorder::left() const {
+  return state_.with([](const State& state) {
+    std::map<std::string, int64_t> out;
+    for (const auto& [queue, entries] : state.ready) {
+      const auto count =
+          std::count_if(entries.begin(), entries.end(), [](const Feed& feed) { return !feed.from_session; });
+      if (count > 0) out[queue] = count;
+    }
+    return out;
+  });
 }
 
 }  // namespace meshd::effects

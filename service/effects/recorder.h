@@ -1,9 +1,14 @@
-// What stands behind the callbacks of one run: takes each effect as it leaves the devices, in order, and keeps it until
-// the job commits. Nothing is shown from here: the log shows what is durable.
+// What stands behind the effects of one run: takes each as it leaves the devices, in order, and keeps it until it is
+// committed; gives infeeds what was fed. Nothing is shown from here: the log shows what is durable.
+//
+// Where a run has to stop (nothing is fed yet, too much is not durable yet), emit() says so, notes what is wanted and
+// rings the bell; the thread of the job looks with wants(), gets it, and resumes the run.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,15 +17,11 @@
 #include "service/core/locked.h"
 #include "service/device/effect_sink.h"
 #include "service/effects/effect_kinds.h"
-#include "service/tensor/shape.h"
+#include "service/effects/feed.h"
+#include "service/effects/owned_value.h"
+#include "storage/rows.h"
 
 namespace meshd::effects {
-
-/// A dense value that owns its bytes, row-major.
-struct OwnedValue {
-  tensor::TensorType type;
-  std::vector<std::byte> bytes;
-};
 
 /// What a client binds to a callback by its index in the text.
 struct Binding {
@@ -42,28 +43,71 @@ struct RecordedEffect {
   std::vector<OwnedValue> values;
 };
 
+/// A recorded effect as its row keeps it: number `step` of those of `job`.
+storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, int64_t step);
+
 /// Fills in what is not bound (a callback that returns nothing is a `log` named callback_<n>) and checks the rest
 /// against the plan: throws invalid_request with pointers into the body for bindings without a callback, callbacks that
 /// need answers and have none, answers of another type; effects_not_supported for kinds that cannot be lowered, ordered
 /// effects of kinds that are not shardable on several devices, and kinds that may not stand in control flow and do.
 Bindings check_bindings(Bindings given, const compile::Plan& plan);
 
-/// The sink of one run. emit() comes from one thread at a time; the rest after the run is over, but for count().
+/// What a run waits for, or would like its job to do.
+struct Wants {
+  bool feed = false;  ///< the run waits for more entries of `queue`
+  std::string queue;
+  bool commit = false;  ///< effects that a client should see while the program runs are not committed yet
+  bool room = false;    ///< and so many that the run waits
+  [[nodiscard]] bool any() const { return feed || commit; }
+};
+
+/// The sink of one run. emit() comes from one thread at a time, the rest from any.
 class Recorder final : public device::EffectSink {
  public:
-  explicit Recorder(Bindings bindings) : bindings_(std::move(bindings)) {}
+  /// `feeds` came with the request and are taken first. `has_session`: more may come from the session's queues, and
+  /// what goes to outgoing queues is committed as it comes. `bell` is rung when there is something in wants(); it may
+  /// be rung by emit(), on a thread that must not wait.
+  Recorder(Bindings bindings, std::vector<Feed> feeds, bool has_session, std::function<void()> bell);
   device::EffectResult emit(const device::EffectCall& call) override;
-  /// Effects so far. Any thread.
-  [[nodiscard]] int64_t count() const {
-    return effects_.with([](const std::vector<RecordedEffect>& list) { return static_cast<int64_t>(list.size()); });
-  }
-  /// All of them, in order. Once, when the run is over.
+  /// Effects so far.
+  [[nodiscard]] int64_t count() const;
+
+  [[nodiscard]] Wants wants() const;
+  /// More of a queue. Then the run is to be resumed.
+  void feed(const std::string& queue, std::vector<Feed> feeds);
+  /// Effects from number `first` on as rows of `job`, in order.
+  [[nodiscard]] std::vector<storage::EffectRow> rows(size_t first, const std::string& job) const;
+  /// The first `count` are committed. True when the run waited for that and is to be resumed.
+  bool committed(size_t count);
+
+  /// Once the run is over: all effects, in order.
   std::vector<RecordedEffect> take();
+  /// For each of the session's queues the last entry that the run took.
+  [[nodiscard]] std::map<std::string, int64_t> used() const;
+  /// Entries of the request that the run did not take, by queue.
+  [[nodiscard]] std::map<std::string, int64_t> left() const;
 
  private:
+  struct State {
+    std::vector<RecordedEffect> effects;
+    size_t committed = 0;
+    int64_t open_bytes = 0;  // of those not committed
+    Wants wants;
+    std::map<std::string, std::deque<Feed>> ready;
+    std::map<std::string, int64_t> taken_of_request;
+    std::map<std::string, int64_t> used;
+    std::vector<int64_t> path;  // of the infeed that took last
+    Feed current;               // what it took: every device gets its part of the same entry
+  };
+  void record(const device::EffectCall& call, const EffectKind& kind, const std::string& name);
+  device::EffectResult take_feed(const device::EffectCall& call);
+  device::EffectResult give(const device::EffectCall& call);
+
   const Bindings bindings_;
-  core::Locked<std::vector<RecordedEffect>> effects_;
-  std::map<int64_t, size_t> calls_;
+  const bool has_session_;
+  const std::function<void()> bell_;
+  core::Locked<State> state_;
+  std::map<int64_t, size_t> calls_;  // emit() only
 };
 
 }  // namespace meshd::effects

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,22 @@
 #include "service/jobs/placement.h"
 
 namespace meshd::jobs {
+
+/// Where the thread of a job sits while its run goes on: whoever has something for it rings.
+struct JobRunner::Desk : std::enable_shared_from_this<JobRunner::Desk> {
+  std::mutex mutex;
+  std::condition_variable there;
+  bool rung = false;
+  std::optional<device::RunOutcome> outcome;
+
+  void ring() {
+    {
+      const std::lock_guard held(mutex);
+      rung = true;
+    }
+    there.notify_all();
+  }
+};
 
 struct JobRunner::Job {
   JobRequest request;
@@ -29,6 +47,8 @@ struct JobRunner::Job {
   ResultEncoder encode;                                                  ///< makes the document that the row keeps
   JobTimings timings;
   core::SteadyTime accepted;
+  bool in_background = false;
+  std::vector<std::pair<int64_t, int64_t>> committed;  ///< sequence and number of effects that are committed already
 
   std::mutex mutex;  ///< for what follows
   std::shared_ptr<device::Run> run;
@@ -36,6 +56,7 @@ struct JobRunner::Job {
   bool cancelled = false;
   bool stopped = false;  ///< the server is going down: its row stays as it is
   bool over = false;
+  std::optional<ClientWait> waits;  ///< for what its client has to bring
 };
 
 }  // namespace meshd::jobs

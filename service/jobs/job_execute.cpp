@@ -1,12 +1,12 @@
 // Running a job and committing what it gave. Steps:
 //  1. bind arguments: buffers in plan order; donated arrays give theirs up for the time being
-//  2. run on the engine; effects are recorded, not shown
+//  2. run on the engine; effects are recorded, not shown, but for those that clients see while it runs (job_serve.cpp)
 //  3. wait for the session's turn when there are ordered effects
 //  4. write result bytes (temp, sync, rename, sync folder)
 //  5. one transaction: array rows, effects, donation, the job's end
 //  6. only now: results visible, readers of the log told, the answer given
 #include <algorithm>
-#include <condition_variable>
+#include <map>
 
 #include "service/core/error.h"
 #include "service/jobs/binding.h"
@@ -22,16 +22,6 @@ using storage::JobState;
 double milliseconds_since(core::SteadyTime start, core::SteadyTime now) {
   return std::chrono::duration<double, std::milli>(now - start).count();
 }
-
-// How often a waiting request looks whether its client is still there.
-constexpr std::chrono::milliseconds kLook{200};
-
-// The outcome of a run, handed from the engine's thread to the one that waits.
-struct Waiter {
-  std::mutex mutex;
-  std::condition_variable there;
-  std::optional<device::RunOutcome> outcome;
-};
 
 sharding::Layout whole_layout(const tensor::Dims& dims) {
   static const auto one = std::make_shared<const mesh::Mesh>(mesh::Mesh{{}, {0}, {}});
@@ -128,20 +118,23 @@ JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gon
                     [](const tensor::BufferRef& buffer) { return buffer.use_count() <= 2; });
   }
 
-  auto recorder = std::make_shared<effects::Recorder>(job->bindings);
+  auto desk = std::make_shared<Desk>();
+  auto recorder = std::make_shared<effects::Recorder>(job->bindings, std::move(job->request.feeds),
+                                                      !request.session.empty(), [weak = std::weak_ptr(desk)] {
+                                                        if (const auto there = weak.lock()) there->ring();
+                                                      });
   run.effects = recorder.get();
   run.step_budget = options_.step_budget;
   run.deadline = job->accepted + request.deadline.value_or(options_.longest);
   run.profile = request.profile;
   run.on_callers_thread = true;
 
-  auto waiter = std::make_shared<Waiter>();
-  auto handle = engine_.submit(std::move(run), [waiter, recorder](device::RunOutcome outcome) {
+  auto handle = engine_.submit(std::move(run), [desk, recorder](device::RunOutcome outcome) {
     {
-      const std::lock_guard held(waiter->mutex);
-      waiter->outcome = std::move(outcome);
+      const std::lock_guard held(desk->mutex);
+      desk->outcome = std::move(outcome);
     }
-    waiter->there.notify_all();
+    desk->there.notify_all();
   });
   {
     const std::lock_guard held(job->mutex);
@@ -150,17 +143,7 @@ JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gon
     if (job->cancelled) handle->cancel(core::Error("cancelled", "the job was cancelled"));
     if (job->stopped) handle->cancel(core::Error("draining", "the server is shutting down"));
   }
-  device::RunOutcome outcome;
-  {
-    std::unique_lock held(waiter->mutex);
-    bool told = false;
-    while (!waiter->there.wait_for(held, kLook, [&] { return waiter->outcome.has_value(); })) {
-      if (told || job->has_row || gone == nullptr || !gone()) continue;
-      told = true;
-      handle->cancel(core::Error("cancelled", "the client went away"));
-    }
-    outcome = std::move(*waiter->outcome);
-  }
+  device::RunOutcome outcome = serve(*job, *desk, *handle, *recorder, gone);
   job->timings.queue_ms = std::chrono::duration<double, std::milli>(outcome.stats.queue_time).count();
   job->timings.run_ms = std::chrono::duration<double, std::milli>(outcome.stats.run_time).count();
 
@@ -190,7 +173,15 @@ JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gon
   result.warnings = job->lowered->warnings;
   result.partitions = job->placement.partitions;
   int64_t number = 0;
-  for (effects::RecordedEffect& effect : recorder->take()) result.effects.push_back({++number, std::move(effect)});
+  std::map<std::string, int64_t> places;  // of what went to outgoing queues, as a request without session counts them
+  for (effects::RecordedEffect& effect : recorder->take()) {
+    const int64_t place = effect.kind->name == "outfeed" ? ++places[effect.name] : 0;
+    result.effects.push_back({++number, place, std::move(effect)});
+  }
+  for (const auto& [queue, count] : recorder->left()) {
+    result.warnings.push_back(std::to_string(count) + " entries of the request's infeed for queue '" + queue +
+                              "' were not taken");
+  }
   for (const sharding::TensorSharding& sharding : job->lowered->argument_shardings) {
     result.argument_ranks.push_back(sharding.rank());
     result.argument_shardings.push_back(sharding.mesh == nullptr ? std::nullopt : std::optional(sharding));
@@ -258,18 +249,27 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result)
   if (must_wait) {
     std::vector<storage::EffectRow> rows;
     if (!request.session.empty()) {
-      for (size_t i = 0; i < result.effects.size(); ++i)
+      for (size_t i = job.committed.size(); i < result.effects.size(); ++i)
         rows.push_back(effects::to_row(result.effects[i].effect, job.row.id, static_cast<int64_t>(i)));
     }
     job.row.state = JobState::kDone;
     job.row.finished = clock_.wall();
     if (job.has_row) result.job = job.row.id;
     const auto consume = arrays_.consume_rows(durable_donated, job.row.id);
+    for (size_t i = 0; i < job.committed.size(); ++i) {
+      result.effects[i].sequence = job.committed[i].first;
+      result.effects[i].number = job.committed[i].second;
+    }
+    const auto used = job.recorder->used();
     store_.catalog().write([&](storage::Transaction& transaction) {
       if (prepared.rows != nullptr) prepared.rows(transaction);
       consume(transaction);
       if (!rows.empty()) transaction.append_effects(request.session, rows);
-      for (size_t i = 0; i < rows.size(); ++i) result.effects[i].sequence = rows[i].sequence;
+      for (size_t i = 0; i < rows.size(); ++i) {
+        result.effects[job.committed.size() + i].sequence = rows[i].sequence;
+        result.effects[job.committed.size() + i].number = rows[i].number;
+      }
+      for (const auto& [queue, last] : used) transaction.use_feeds(request.session, queue, last);
       if (job.has_row) {
         if (job.encode != nullptr) job.row.answer = job.encode(result);
         transaction.update_job(job.row);
@@ -296,9 +296,18 @@ void JobRunner::fail(Job& job, const core::Error& error) {
   job.taken.clear();
   arrays_.release(job.donated, job.row.id);
   const bool cancelled = error.code() == core::ErrorCode("cancelled");
-  // A job that a shutdown ended is not over: its row still says that it runs, and the next start runs it again.
+  // A job that a shutdown ended is not over: it is queued again, and no attempt is counted.
   const bool goes_on = error.code() == core::ErrorCode("draining");
   if (goes_on) job.to_read.clear();  // nobody may replace them before it runs again
+  if (job.has_row && goes_on && job.row.state == JobState::kRunning) {
+    job.row.state = JobState::kQueued;
+    job.row.started.reset();
+    try {
+      store_.catalog().write([&](storage::Transaction& transaction) { transaction.update_job(job.row); });
+    } catch (const core::Error&) {
+      // Its row says that it runs: the next start takes that for a crash and runs it again, too.
+    }
+  }
   if (job.has_row && !goes_on) {
     job.row.state = cancelled ? JobState::kCancelled : JobState::kFailed;
     job.row.error_code = std::string(error.code().word());

@@ -70,6 +70,7 @@ struct JobRequest {
   bool strict_donation = false;
   bool reshard = false;  ///< move arguments that lie otherwise than the program wants
   effects::Bindings callbacks;
+  std::vector<effects::Feed> feeds;  ///< for infeeds, taken before those of the session's queues
   ResultMode results = ResultMode::kInline;
   storage::Durability durability = storage::Durability::kDurable;
   std::optional<std::chrono::milliseconds> deadline;
@@ -96,6 +97,7 @@ struct JobValue {
 /// An effect with the number it has in the log (or in the answer, without a session).
 struct JobEffect {
   int64_t sequence = 0;
+  int64_t number = 0;  ///< place in its outgoing queue; 0: in none
   effects::RecordedEffect effect;
 };
 

@@ -1,6 +1,7 @@
 #include "service/jobs/job_runner.h"
 
 #include <algorithm>
+#include <set>
 
 #include "service/compile/specialised.h"
 #include "service/core/error.h"
@@ -21,17 +22,36 @@ bool has_ordered_effects(const compile::Plan& plan) {
                      [](const compile::PlanEffect& effect) { return effect.point.ordered; });
 }
 
+// Entries for queues that the program does not take from are a mistake.
+void check_feeds(const std::vector<effects::Feed>& feeds, const compile::Plan& plan) {
+  core::Diagnostics wrong;
+  std::set<std::string> queues;
+  for (const compile::PlanEffect& effect : plan.effects) {
+    if (effect.point.form == partition::EffectForm::kInfeed) queues.insert(effect.point.queue);
+  }
+  std::string known;
+  for (const std::string& queue : queues) known += (known.empty() ? "'" : ", '") + queue + "'";
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    if (queues.contains(feeds[i].queue)) continue;
+    wrong.add("/infeed/" + std::to_string(i) + "/queue",
+              "the program takes nothing from queue '" + feeds[i].queue + "'" +
+                  (known.empty() ? "; it has no infeed" : "; it takes from " + known));
+  }
+  wrong.throw_if_any("invalid_request");
+}
+
 }  // namespace
 
 JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler,
                      device::Engine& engine, sessions::SessionStore& sessions, effects::EffectLog& log,
-                     const core::Clock& clock, RunnerOptions options)
+                     effects::FeedStore& feeds, const core::Clock& clock, RunnerOptions options)
     : store_(store),
       arrays_(arrays),
       compiler_(compiler),
       engine_(engine),
       sessions_(sessions),
       log_(log),
+      feeds_(feeds),
       clock_(clock),
       options_(options) {
   for (int i = 0; i < options_.background_threads; ++i) threads_.emplace_back([this] { work(); });
@@ -42,7 +62,7 @@ JobRunner::~JobRunner() {
     const std::lock_guard held(mutex_);
     stopping_ = true;
   }
-  stop_running();
+  stop_running(Stop::kAll);
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
@@ -101,6 +121,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
     throw core::Error("donation_unusable", job->lowered->warnings.front());
   }
   job->bindings = effects::check_bindings(wanted.callbacks, *job->lowered->plan);
+  check_feeds(wanted.feeds, *job->lowered->plan);
   job->is_ordered = has_ordered_effects(*job->lowered->plan);
   for (const int64_t position : job->lowered->donated) {
     const auto* argument = std::get_if<ArrayArgument>(&wanted.arguments[static_cast<size_t>(position)]);
@@ -285,6 +306,7 @@ std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
 }
 
 void JobRunner::enqueue(const JobRef& job) {
+  job->in_background = true;
   {
     const std::lock_guard held(mutex_);
     live_.emplace(job->row.id, job);
@@ -304,8 +326,11 @@ void JobRunner::work() {
     JobRef job;
     {
       std::unique_lock held(mutex_);
-      changed_.wait(held, [&] { return stopping_ || !waiting_.empty(); });
+      changed_.wait(held, [&] {
+        return stopping_ || (!waiting_.empty() && busy_ - waiting_background_ < options_.background_threads);
+      });
       if (stopping_) return;
+      ++busy_;
       job = std::move(waiting_.front());
       waiting_.pop_front();
       if (--waiting_of_session_[job->row.session] == 0) waiting_of_session_.erase(job->row.session);
@@ -320,6 +345,11 @@ void JobRunner::work() {
     } catch (const std::exception&) {
       // fail() has put it into the job's row
     }
+    {
+      const std::lock_guard held(mutex_);
+      --busy_;
+    }
+    changed_.notify_all();
   }
 }
 
@@ -330,12 +360,15 @@ void JobRunner::drain(std::chrono::milliseconds time) {
     std::unique_lock held(mutex_);
     stopping_ = true;
     changed_.notify_all();
+    held.unlock();
+    stop_running(Stop::kWaiting);
+    held.lock();
     changed_.wait_for(held, time, [&] { return counters_.running == 0; });
   }
-  stop_running();
+  stop_running(Stop::kAll);
 }
 
-void JobRunner::stop_running() {
+void JobRunner::stop_running(Stop which) {
   std::vector<JobRef> left;
   {
     const std::lock_guard held(mutex_);
@@ -343,9 +376,15 @@ void JobRunner::stop_running() {
   }
   for (const JobRef& job : left) {
     const std::lock_guard held(job->mutex);
+    if (which == Stop::kWaiting && !job->waits) continue;
     job->stopped = true;
     if (job->run != nullptr) job->run->cancel(core::Error("draining", "the server is shutting down"));
   }
+}
+
+bool JobRunner::is_stopping() const {
+  const std::lock_guard held(mutex_);
+  return stopping_;
 }
 
 JobCounters JobRunner::counters() const {

@@ -23,6 +23,7 @@
 #include "service/core/clock.h"
 #include "service/device/engine.h"
 #include "service/effects/effect_log.h"
+#include "service/effects/feed_store.h"
 #include "service/jobs/job_request.h"
 #include "service/sessions/session_store.h"
 #include "storage/store.h"
@@ -40,10 +41,17 @@ struct RunnerOptions {
   int background_threads = 4;  ///< asynchronous jobs that run at once
   int64_t queue_limit = 1024;  ///< asynchronous jobs that wait, all together
   int64_t session_queue_limit = 64;
-  int64_t step_budget = 0;                                   ///< steps a job may execute; 0: any number
+  int background_threads_most = 256;  ///< jobs that wait for their clients do not count above; all together are so many
+  int foreground_waits = 16;          ///< requests that may wait, at once, for what their clients have to bring
+  int64_t step_budget = 0;            ///< steps a job may execute; 0: any number
   std::chrono::milliseconds longest{std::chrono::hours(1)};  ///< a job without a deadline of its own ends here
   /// Told of each of them, on the thread that asked; null: nobody.
   std::function<void(const CompileNote&)> on_compile = nullptr;
+};
+
+/// What a job waits for that its client has to bring.
+struct ClientWait {
+  std::string queue;  ///< an entry of this queue
 };
 
 /// A job as GET shows it.
@@ -51,6 +59,7 @@ struct JobView {
   storage::JobRow row;
   std::optional<device::RunProgress> progress;  ///< while it is queued or running in this process
   int64_t effect_count = 0;                     ///< so far, committed or not
+  std::optional<ClientWait> waits = std::nullopt;
 };
 
 /// Jobs that ended, by how, and how long they took: for metrics.
@@ -66,7 +75,8 @@ struct JobCounters {
 class JobRunner {
  public:
   JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Engine& engine,
-            sessions::SessionStore& sessions, effects::EffectLog& log, const core::Clock& clock, RunnerOptions options);
+            sessions::SessionStore& sessions, effects::EffectLog& log, effects::FeedStore& feeds,
+            const core::Clock& clock, RunnerOptions options);
   /// Stops: jobs that wait stay queued for the next start, running ones are cancelled after their commit is impossible.
   ~JobRunner();
 
@@ -96,8 +106,11 @@ class JobRunner {
   void drain(std::chrono::milliseconds time);
 
   [[nodiscard]] JobCounters counters() const;
+  /// The server is going down: whoever waits should end.
+  [[nodiscard]] bool is_stopping() const;
 
  private:
+  struct Desk;
   struct Job;
   using JobRef = std::shared_ptr<Job>;
 
@@ -106,6 +119,12 @@ class JobRunner {
   void enqueue(const JobRef& job);
   void accept(Job& job, bool background);
   JobResult execute(const JobRef& job, const std::function<bool()>& gone);
+  device::RunOutcome serve(Job& job, Desk& desk, device::Run& run, effects::Recorder& recorder,
+                           const std::function<bool()>& gone);
+  /// True when the run waited for it.
+  bool commit_effects(Job& job, effects::Recorder& recorder);
+  void begin_wait(Job& job, ClientWait wait);
+  void end_wait(Job& job);
   void commit(Job& job, device::RunOutcome& outcome, JobResult& result);
   JobResult finish(const JobRef& job, const std::function<bool()>& gone);
   void fail(Job& job, const core::Error& error);
@@ -113,7 +132,8 @@ class JobRunner {
   void free_arguments(Job& job);
   void leave(Job& job);
   void work();
-  void stop_running();
+  enum class Stop : uint8_t { kAll, kWaiting };  ///< kWaiting: those that wait for their clients
+  void stop_running(Stop which);
 
   storage::Store& store_;
   arrays::ArrayStore& arrays_;
@@ -121,6 +141,7 @@ class JobRunner {
   device::Engine& engine_;
   sessions::SessionStore& sessions_;
   effects::EffectLog& log_;
+  effects::FeedStore& feeds_;
   const core::Clock& clock_;
   const RunnerOptions options_;
 
@@ -131,6 +152,9 @@ class JobRunner {
   std::deque<JobRef> waiting_;
   std::map<std::string, int64_t> waiting_of_session_;
   bool stopping_ = false;
+  int busy_ = 0;                ///< background threads with a job
+  int waiting_background_ = 0;  ///< of these, for their clients
+  int waiting_foreground_ = 0;
   JobCounters counters_;
   std::vector<std::thread> threads_;
 };

@@ -23,6 +23,7 @@ JobView JobRunner::view(const std::string& id, std::string_view principal) {
     view.progress = job->run->progress();
     view.row.state = storage::JobState::kRunning;  // its row may not have been told yet
   }
+  view.waits = job->waits;
   if (job->recorder != nullptr) view.effect_count = job->recorder->count();
   return view;
 }

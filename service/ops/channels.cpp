@@ -1,5 +1,5 @@
-// send and recv: values that leave and arrive over a channel. They are read, checked and explained; who is at the other
-// end of a channel is outside of a program, so running them is refused.
+// send and recv: values that leave and arrive over a channel. At its other end is the client (a host transfer: the
+// queue channel_N), or the recv of the same program that the send is paired with.
 #include <string>
 
 #include "service/ops/checks.h"
@@ -37,7 +37,7 @@ const std::vector<AttributeSpec>& channel_attributes() {
 std::vector<OpDef> make_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.send",
-                  .summary = "gives values to a channel; not run",
+                  .summary = "gives values to a channel: to the client, or to a recv of the program",
                   .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.create_token : !stablehlo.token
@@ -48,9 +48,10 @@ std::vector<OpDef> make_rows() {
 )",
                   .signature = {.operand_min = 1, .operand_max = -1, .attributes = channel_attributes()},
                   .infer = infer_send,
+                  .body = Structural::kEffect,
                   .has_effect = true});
   rows.push_back({.name = "stablehlo.recv",
-                  .summary = "takes values from a channel; not run",
+                  .summary = "takes values from a channel: from the client, or from a send of the program",
                   .example = R"(module @jit_f {
   func.func public @main() -> tensor<4xf32> {
     %0 = stablehlo.create_token : !stablehlo.token
@@ -61,6 +62,7 @@ std::vector<OpDef> make_rows() {
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = channel_attributes()},
                   .infer = infer_recv,
+                  .body = Structural::kEffect,
                   .has_effect = true});
   return rows;
 }

@@ -1,8 +1,10 @@
-// infeed and outfeed: values that arrive and leave while a program runs. They are read, checked and explained; nothing
-// runs them yet.
+// infeed and outfeed: values that arrive and leave while a program runs, through queues of the client.
+#include "service/ops/feeds.h"
+
 #include <string>
 
 #include "service/ops/checks.h"
+#include "service/ops/collective_groups.h"
 #include "service/ops/families.h"
 
 namespace meshd::ops {
@@ -33,7 +35,7 @@ std::vector<ir::Type> infer_outfeed(const OpView& view) {
 std::vector<OpDef> make_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.infeed",
-                  .summary = "takes what the client feeds; not run yet",
+                  .summary = "takes the next values that the client feeds; waits for them",
                   .example = R"(module @jit_f {
   func.func public @main() -> tensor<4xf32> {
     %0 = stablehlo.create_token : !stablehlo.token
@@ -44,12 +46,13 @@ std::vector<OpDef> make_rows() {
 )",
                   .signature = {.operand_min = 1,
                                 .operand_max = 1,
-                                .attributes = {{"infeed_config", false, "what the feeder wants to know"},
+                                .attributes = {{"infeed_config", false, "name of the queue"},
                                                {"layout", false, "of the results"}}},
                   .infer = infer_infeed,
+                  .body = Structural::kEffect,
                   .has_effect = true});
   rows.push_back({.name = "stablehlo.outfeed",
-                  .summary = "gives values to the client; not run yet",
+                  .summary = "gives values to the client while the program runs",
                   .example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.create_token : !stablehlo.token
@@ -60,13 +63,51 @@ std::vector<OpDef> make_rows() {
 )",
                   .signature = {.operand_min = 1,
                                 .operand_max = -1,
-                                .attributes = {{"outfeed_config", false, "what the taker wants to know"}}},
+                                .attributes = {{"outfeed_config", false, "name of the queue"}}},
                   .infer = infer_outfeed,
+                  .body = Structural::kEffect,
                   .has_effect = true});
   return rows;
 }
 
 }  // namespace
+
+bool is_feed(std::string_view name) {
+  return name == "stablehlo.infeed" || name == "stablehlo.outfeed" || name == "stablehlo.send" ||
+         name == "stablehlo.recv";
+}
+
+FeedInfo feed_of(std::string_view name, const OpView& view) {
+  FeedInfo info;
+  for (size_t i = 0; i < view.operands.size(); ++i) {
+    if (!view.operands[i].is_token()) info.value_operands.push_back(static_cast<int>(i));
+  }
+  for (size_t i = 0; i < view.results.size(); ++i) {
+    if (!view.results[i].is_token()) info.value_results.push_back(static_cast<int>(i));
+  }
+  const ir::AttributeList& attributes = attributes_of(view);
+  if (name == "stablehlo.infeed" || name == "stablehlo.outfeed") {
+    const bool in = name == "stablehlo.infeed";
+    info.way = in ? FeedWay::kIn : FeedWay::kOut;
+    info.queue = ir::string_or(attributes, in ? "infeed_config" : "outfeed_config", "");
+    return info;
+  }
+  const bool is_send = name == "stablehlo.send";
+  info.channel = channel_of(view);
+  if (ir::bool_or(attributes, "is_host_transfer", false)) {
+    info.way = is_send ? FeedWay::kOut : FeedWay::kIn;
+    info.queue = "channel_" + std::to_string(info.channel);
+    return info;
+  }
+  info.way = is_send ? FeedWay::kSend : FeedWay::kRecv;
+  if (const ir::Attribute* pairs = ir::find(attributes, "source_target_pairs")) {
+    const auto* dense = pairs->as<ir::DenseAttr>();
+    info.has_pairs = dense != nullptr && tensor::element_count(dense->type.dims) > 0;
+  }
+  return info;
+}
+
+const OpDef& pair_op() { return *find_op("stablehlo.collective_permute"); }
 
 std::span<const OpDef> feed_rows() {
   static const std::vector<OpDef> kRows = make_rows();

@@ -574,13 +574,16 @@ class DeviceModule {
     for (size_t i = 0; i < results.size(); ++i) define(op.results[i], results[i]);
   }
 
-  // The callback itself; ordered ones take a token of their own, the order of ops is theirs.
+  // The effect itself; ordered ones take a token of their own, the order of ops is theirs. Callbacks have tokens in
+  // front, infeed and outfeed behind.
   std::vector<ir::ValueId> call(const LocalOp& op) {
     std::vector<ir::ValueId> operands = all(op.operands);
     std::vector<ir::Type> results = types(op.results);
+    const bool in_front = op.effect.form == EffectForm::kCallback;
     if (op.effect.ordered) {
-      operands.insert(operands.begin(), writer_.one("stablehlo.after_all", {}, ir::Type::token()));
-      results.insert(results.begin(), ir::Type::token());
+      operands.insert(in_front ? operands.begin() : operands.end(),
+                      writer_.one("stablehlo.after_all", {}, ir::Type::token()));
+      results.insert(in_front ? results.begin() : results.end(), ir::Type::token());
     }
     ir::AttributeList attributes;
     for (const auto& entry : without_shardings(op.attributes)) {
@@ -588,7 +591,7 @@ class DeviceModule {
       if (entry.first != "operand_layouts" && entry.first != "result_layouts") attributes.push_back(entry);
     }
     std::vector<ir::ValueId> out = writer_.op(op.name, std::move(operands), results, std::move(attributes));
-    if (op.effect.ordered) out.erase(out.begin());
+    if (op.effect.ordered) out.erase(in_front ? out.begin() : out.end() - 1);
     return out;
   }
 

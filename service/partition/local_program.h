@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,17 +73,28 @@ enum class LocalKind : uint8_t {
            ///< diverges: positions whose condition is false keep their values (results vary at least as the condition
            ///< does)
   kCase,  ///< operands[0]: i32 index or i1 (true is block 0); further operands none; blocks: branches without arguments
-  kEffect,  ///< a callback; `effect` says what is known of it
+  kEffect,  ///< a callback, infeed or outfeed; `effect` says what is known of it
 };
 
-/// A side effect's facts, from ops::effect_of.
+/// What an effect is in the text.
+enum class EffectForm : uint8_t {
+  kCallback,  ///< a callback, which a request binds by its index
+  kInfeed,    ///< takes from a queue of the client
+  kOutfeed,   ///< gives to a queue of the client
+};
+
+/// A side effect's facts, from ops::effect_of and ops::feed_of.
 struct EffectPoint {
-  int64_t callback = 0;         ///< index in the text
+  EffectForm form = EffectForm::kCallback;
+  int64_t callback = 0;         ///< index in the text; -1 unless form is kCallback
+  std::string queue;            ///< kInfeed, kOutfeed: which
   bool ordered = false;         ///< a token goes through
   bool has_side_effect = true;  ///< false: pure callback, no entry
   bool every_device = false;    ///< once for each device (inside a manual computation, or a partitioned target); else
                                 ///< once, on whole values
   int32_t program_point = 0;    ///< number of the effect in program order
+  /// kInfeed: how the text says that each result lies (parts that devices are fed are its shards); none: whole on each.
+  std::vector<std::optional<sharding::TensorSharding>> result_shardings = {};
 };
 
 /// One op of the local program.

@@ -52,22 +52,31 @@ void Lowering::lower_effect(const ir::Op& op, const Scope& scope) {
   const std::vector<ir::Type> result_types = types_of(op.results);
   const ops::EffectInfo info =
       ops::effect_of({operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location});
+  EffectPoint point;
+  point.callback = info.index;
+  point.ordered = info.ordered;
+  point.has_side_effect = info.has_side_effect;
+  point.every_device = info.per_device;
+  append_effect(op, std::move(point), info.value_operands, info.value_results, scope);
+}
+
+void Lowering::append_effect(const ir::Op& op, EffectPoint point, std::span<const int> value_operands,
+                             std::span<const int> value_results, const Scope& scope) {
   LocalOp made;
   made.kind = LocalKind::kEffect;
   made.name = op.name;
   made.attributes = op.attributes;
   made.location = op.location;
-  made.effect.callback = info.index;
-  made.effect.ordered = info.ordered;
-  made.effect.has_side_effect = info.has_side_effect;
-  made.effect.every_device = info.per_device || scope.inside_manual;
+  made.effect = std::move(point);
+  made.effect.every_device = made.effect.every_device || scope.inside_manual;
   made.effect.program_point = static_cast<int32_t>(builder_.program().effect_count++);
-  for (const int operand : info.value_operands) {
+  for (const int operand : value_operands) {
     made.operands.push_back(
-        bring_whole(op.operands[static_cast<size_t>(operand)], scope, op.location, "operand of a callback"));
+        bring_whole(op.operands[static_cast<size_t>(operand)], scope, op.location,
+                    made.effect.form == EffectForm::kCallback ? "operand of a callback" : "operand of " + op.name));
   }
   const sharding::AtomMask varies = made.effect.every_device ? builder_.view(scope.view).all() : 0;
-  for (const int result : info.value_results) {
+  for (const int result : value_results) {
     const ir::ValueId id = op.results[static_cast<size_t>(result)];
     const LocalId value =
         builder_.add_value(module_main_.type_of(id), whole(module_main_.type_of(id).rank(), scope.view), varies,

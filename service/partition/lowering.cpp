@@ -1,8 +1,11 @@
 #include "service/partition/lowering.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
+#include "service/ops/feeds.h"
+#include "service/partition/channel_order.h"
 #include "service/partition/donation.h"
 #include "service/partition/moves.h"
 
@@ -194,13 +197,21 @@ LocalProgram Lowering::run() {
 }
 
 void Lowering::lower_block(const ir::Region& region, const Scope& scope, std::vector<ir::ValueId>& returned) {
-  for (const ir::Op& op : region.ops) {
-    if (ops::role_of(ops::op(op.code).body) == ops::Structural::kReturn) {
-      returned = op.operands;
-      return;
+  // Channels pair up within a block.
+  auto outside = std::exchange(sent_, {});
+  for (const ir::Op* op : in_channel_order(region)) {
+    if (ops::role_of(ops::op(op->code).body) == ops::Structural::kReturn) {
+      returned = op->operands;
+      break;
     }
-    lower(op, scope);
+    lower(*op, scope);
   }
+  for (const auto& [channel, sends] : sent_) {
+    if (sends.empty()) continue;
+    ir::fail("invalid_program", sends.front()->location,
+             "channel " + std::to_string(channel) + " has a send without a recv in the same block");
+  }
+  sent_ = std::move(outside);
 }
 
 void Lowering::lower(const ir::Op& op, const Scope& scope) {
@@ -258,7 +269,7 @@ void Lowering::lower_structural(ops::Structural kind, const ir::Op& op, const Sc
     case Structural::kCustomCall:
       return lower_custom_call(op, scope);
     case Structural::kEffect:
-      return lower_effect(op, scope);
+      return ops::is_feed(op.name) ? lower_feed(op, scope) : lower_effect(op, scope);
     case Structural::kShardingGroup:
       break;
     case Structural::kAfterAll:

@@ -1,7 +1,10 @@
 // Walks @main and writes each op as ops on local types. One object for one partition() call; one thread.
 #pragma once
 
+#include <deque>
+#include <map>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -127,6 +130,12 @@ class Lowering {
   // lower_effects.cpp
   void lower_custom_call(const ir::Op& op, const Scope& scope);
   void lower_effect(const ir::Op& op, const Scope& scope);
+  void append_effect(const ir::Op& op, EffectPoint point, std::span<const int> value_operands,
+                     std::span<const int> value_results, const Scope& scope);
+
+  // lower_feeds.cpp
+  void lower_feed(const ir::Op& op, const Scope& scope);
+  void lower_pair(const ir::Op& recv, const Scope& scope);
 
   [[nodiscard]] LocalId local(ir::ValueId id) const { return env_[static_cast<size_t>(id)]; }
   void define(ir::ValueId id, LocalId local) { env_[static_cast<size_t>(id)] = local; }
@@ -156,6 +165,7 @@ class Lowering {
     std::string reason;
   };
   std::vector<Returned> returned_;
+  std::map<int64_t, std::deque<const ir::Op*>> sent_;  ///< sends of the block whose recv has not come yet, by channel
 };
 
 }  // namespace meshd::partition

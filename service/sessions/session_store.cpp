@@ -21,6 +21,21 @@ void Line::wait_turn(int64_t number) {
   changed_.wait(held, [&] { return ordered_.empty() || *ordered_.begin() >= number; });
 }
 
+bool Line::wait_turn_for(int64_t number, std::chrono::milliseconds time) {
+  std::unique_lock held(mutex_);
+  return changed_.wait_for(held, time, [&] { return ordered_.empty() || *ordered_.begin() >= number; });
+}
+
+void Line::close() {
+  const std::lock_guard held(mutex_);
+  is_closing_ = true;
+}
+
+bool Line::is_closing() const {
+  const std::lock_guard held(mutex_);
+  return is_closing_;
+}
+
 void Line::leave(int64_t number) {
   {
     const std::lock_guard held(mutex_);
@@ -68,6 +83,7 @@ void SessionStore::remove(const std::string& id, std::string_view principal) {
   row.state = storage::SessionState::kClosed;
   row.closed = clock_.wall();
   catalog_.write([&](storage::Transaction& transaction) { transaction.update_session(row); });
+  line(id)->close();
   line(id)->wait_idle();
   catalog_.write([&](storage::Transaction& transaction) { transaction.delete_session(id); });
   const std::lock_guard held(mutex_);

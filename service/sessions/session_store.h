@@ -2,6 +2,7 @@
 // effects commit in that order only, and knows when nothing accepted so far is left.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -24,6 +25,11 @@ class Line {
   void enter(int64_t number, bool ordered);
   /// Waits until no ordered job with a lower number is left. Jobs that are not ordered need not ask.
   void wait_turn(int64_t number);
+  /// The same, for a while: false when it is not the job's turn by then.
+  bool wait_turn_for(int64_t number, std::chrono::milliseconds time);
+  /// The session is being closed: jobs that wait for their client have to end.
+  void close();
+  [[nodiscard]] bool is_closing() const;
   /// The job is over, committed or not.
   void leave(int64_t number);
   /// Waits until all jobs accepted before the call are over.
@@ -35,6 +41,7 @@ class Line {
   std::condition_variable changed_;
   std::set<int64_t> open_;
   std::set<int64_t> ordered_;
+  bool is_closing_ = false;
 };
 
 /// Any thread.
@@ -48,7 +55,8 @@ class SessionStore {
   /// Throws not_found for unknown sessions and those of other principals.
   storage::SessionRow get(std::string_view id, std::string_view principal);
   storage::Page<storage::SessionRow> list(std::string_view principal, const storage::PageRequest& page);
-  /// Closes: waits for its jobs, then takes no more. Its log stays readable until remove().
+  /// Closes: ends jobs that wait for their client, waits for the others, then takes no more. Its log stays readable
+  /// until remove().
   void remove(const std::string& id, std::string_view principal);
   /// The meshes that the session is inside of. Throws not_found.
   MeshStack mesh_stack(std::string_view id, std::string_view principal);

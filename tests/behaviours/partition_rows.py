@@ -346,6 +346,54 @@ def behaviour_S41_replicas_beside_partitions_are_not_implemented(s):
     text = "module attributes {mhlo.num_replicas = 2 : i32} { " + NEGATE + " }"
     refused(ask(s, text, [SQUARE]), 501, "2 replicas")
 
+# What jax.lax.infeed(token, shape, partitions=...) prints: the token's sharding comes last.
+INFEED = """func.func @main(%x: tensor<8x2xf32>) -> tensor<8x2xf32> {
+  %t = stablehlo.create_token : !stablehlo.token
+  %y:2 = "stablehlo.infeed"(%t) <{infeed_config = ""}> {mhlo.sharding = "{{devices=[2,1]<=[2]}, {replicated}}"} : (!stablehlo.token) -> (tensor<8x2xf32>, !stablehlo.token)
+  %z:2 = "stablehlo.infeed"(%y#1) <{infeed_config = ""}> {mhlo.sharding = "{{devices=[1,2]<=[2]}, {replicated}}"} : (!stablehlo.token) -> (tensor<8x2xf32>, !stablehlo.token)
+  %w:2 = "stablehlo.infeed"(%z#1) <{infeed_config = ""}> {mhlo.sharding = "{{replicated}, {replicated}}"} : (!stablehlo.token) -> (tensor<f32>, !stablehlo.token)
+  %1 = stablehlo.add %x, %y#0 : tensor<8x2xf32>
+  %2 = stablehlo.add %1, %z#0 : tensor<8x2xf32>
+  %3 = stablehlo.broadcast_in_dim %w#0, dims = [] : (tensor<f32>) -> tensor<8x2xf32>
+  %4 = stablehlo.add %2, %3 : tensor<8x2xf32>
+  return %4 : tensor<8x2xf32> }"""
+
+
+def behaviour_S40_infeed_parts_count(s):
+    f32 = lambda array: {"dtype": "float32", "shape": list(array.shape), "data": array.tolist()}
+    parts = lambda *pieces: {"parts": [{"device": n, "values": [f32(piece)]} for n, piece in enumerate(pieces)]}
+    x, y, z = (np.arange(16, dtype=np.float32).reshape(8, 2) + k for k in (0, 100, 1000))
+    w = np.array(0.5, dtype=np.float32)
+    at = ok(s.ask("POST", "/v1/sessions"), 201)["id"]
+    feed = lambda entry, status=201: ok(s.ask("POST", f"/v1/sessions/{at}/infeed", entry), status)
+    job = lambda **more: s.ask("POST", f"/v1/sessions/{at}/jobs", {"program": {"text": INFEED}, "arguments": [x.tolist()], **more})
+    rows, columns, same = parts(y[:4], y[4:]), parts(z[:, :1], z[:, 1:]), parts(w, w)
+    expected = (x + y + z + w).tolist()
+    # the infeeds alone say on how many devices the program runs
+    accepted = ok(s.ask("POST", f"/v1/sessions/{at}/jobs", {"program": {"text": INFEED}, "arguments": [x.tolist()]}, {"Prefer": "respond-async"}), 202)["id"]
+    for entry in (rows, columns, same):
+        assert ok(s.ask("GET", f"/v1/jobs/{accepted}"))["state"] in ("queued", "running")
+        feed(entry)
+    done = ok(s.ask("GET", f"/v1/jobs/{accepted}?wait=30"))
+    assert done["state"] == "done" and done["answer"]["results"][0]["data"] == expected, done
+    # counts that agree, from outside and from the infeeds; and those that do not
+    inline = [rows, columns, same]
+    assert ok(job(in_shardings=[P(2, 1)], infeed=inline))["results"][0]["data"] == expected
+    assert ok(job(num_partitions=2, infeed=inline))["partitions"]["num_partitions"] == 2
+    refused(job(in_shardings=[P(4, 1)], infeed=inline), 422, "total partitions: 2", "expected 4")
+    refused(job(num_partitions=4, infeed=inline), 422, "total partitions: 2", "expected 4")
+    # what is fed counts, too: parts, and stored arrays with a sharding of their own
+    refused(job(infeed=[parts(y[:2], y[2:4], y[4:6], y[6:])]), 422, "fed in 4 parts", "2 devices")
+    four = upload(s, y.ravel(), [8, 2], mesh(s, ["x"], grid(4)), "x,")["id"]
+    refused(job(infeed=[{"values": [{"array": four}]}]), 422, "arrays over 4 devices", "runs on 2")
+    two = upload(s, y.ravel(), [8, 2], mesh(s, ["x"], grid(2)), "x,")["id"]
+    assert ok(job(infeed=[{"values": [{"array": two}]}, columns, same]))["results"][0]["data"] == expected
+    # parts are the shards that the text says, replicas agree
+    refused(job(infeed=[columns]), 422, "part of device 0", "8x1xf32", "4x2xf32")
+    refused(job(infeed=[rows, columns, parts(w, w + 1)]), 422, "part of device 1", "differs")
+    assert ok(job(infeed=[{"values": [f32(y)]}, {"values": [f32(z)]}, {"values": [f32(w)]}]))["results"][0]["data"] == expected, "whole values"
+
+
 @own_server()
 def behaviour_S39_compiles_are_logged(s):
     """As warnings with --log-compiles, else on level debug: function, devices, types of the arguments."""

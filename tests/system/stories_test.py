@@ -362,6 +362,37 @@ def health_is_told(s):
     assert status == 405 and "POST" in headers["Allow"]
 
 
+def programs_take_and_give_while_they_run(s):
+    """A program that doubles what it is fed, three times; its client feeds it when it has seen the answer before."""
+    text = """func.func @main() -> tensor<i32> {
+  %t = stablehlo.create_token : !stablehlo.token
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %three = stablehlo.constant dense<3> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %zero, %k = %t) : tensor<i32>, !stablehlo.token cond {
+    %p = stablehlo.compare LT, %i, %three, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %x:2 = "stablehlo.infeed"(%k) <{infeed_config = "in"}> : (!stablehlo.token) -> (tensor<i32>, !stablehlo.token)
+    %y = stablehlo.add %x#0, %x#0 : tensor<i32>
+    %u = "stablehlo.outfeed"(%y, %x#1) <{outfeed_config = "out"}> : (tensor<i32>, !stablehlo.token) -> !stablehlo.token
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j, %u : tensor<i32>, !stablehlo.token
+  }
+  return %0#0 : tensor<i32>
+}"""
+    session = ok(s.ask("POST", "/v1/sessions"), 201)["id"]
+    job = ok(s.ask("POST", f"/v1/sessions/{session}/jobs", {"program": {"text": text}, "arguments": []}, {"Prefer": "respond-async"}), 202)["id"]
+    value = 1
+    for turn in range(3):
+        ok(s.ask("POST", f"/v1/sessions/{session}/infeed", {"queue": "in", "values": [{"dtype": "int32", "shape": [], "data": value}]}), 201)
+        given = ok(s.ask("GET", f"/v1/sessions/{session}/outfeed?queue=out&after={turn}", None, {"Prefer": "wait=30"}), 200)["items"]
+        assert [(entry["number"], entry["values"][0]["data"]) for entry in given] == [(turn + 1, 2 * value)], given
+        value = given[0]["values"][0]["data"]
+    assert ok(s.ask("GET", f"/v1/jobs/{job}?wait=30"), 200)["state"] == "done"
+    assert ok(s.ask("GET", f"/v1/sessions/{session}/infeed"), 200)["items"][0]["waiting"] == 0
+
+
 def shutdown_ends_with_a_job_that_does_not(s):
     session = ok(s.ask("POST", "/v1/sessions"), 201)["id"]
     spin = {"program": {"text": SPIN}, "arguments": [2000000000]}
@@ -394,7 +425,7 @@ def restart_keeps_what_was_acknowledged(s):
 STORIES = [meshes_are_interned, wrong_meshes_say_everything_at_once, arrays_lie_as_their_spec_says, uneven_and_empty_arrays, wrong_uploads_are_named,
            runs_are_sharded_and_right, donation_is_once, programs_are_read_when_stored, tuples_are_given_flat, programs_are_explained_before_they_run,
            explaining_thousands_of_devices_takes_no_time, what_is_not_run_is_explained_all_the_same, the_program_of_a_device_runs_again, cheaper_shardings_are_suggested_and_can_be_used, requests_name_every_mistake, texts_may_name_any_number_of_devices, sessions_keep_their_order,
-           jobs_can_be_watched_cancelled_and_timed_out, keys_make_requests_happen_once, principals_do_not_see_each_other, health_is_told,
+           jobs_can_be_watched_cancelled_and_timed_out, keys_make_requests_happen_once, principals_do_not_see_each_other, health_is_told, programs_take_and_give_while_they_run,
            shutdown_ends_with_a_job_that_does_not, restart_keeps_what_was_acknowledged]
 
 

@@ -1,0 +1,158 @@
+#include "service/effects/feed.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "service/compile/plan.h"
+#include "service/core/error.h"
+#include "service/kernels/movement.h"
+#include "service/sharding/layout.h"
+
+namespace meshd::effects {
+namespace {
+
+using tensor::TensorType;
+
+[[noreturn]] void misfit(const Feed& feed, const device::EffectCall& call, const std::string& what) {
+  const std::string where = call.location != nullptr && call.location->line > 0
+                                ? "line " + std::to_string(call.location->line) + ": "
+                                : std::string();
+  throw core::Error("invalid_argument", where + "'" + std::string(call.name) + "': entry " +
+                                            std::to_string(feed.number) + " of queue '" + feed.queue + "' " + what);
+}
+
+std::string wanted_text(std::span<const TensorType> types) {
+  std::string out;
+  for (const TensorType& type : types) out += (out.empty() ? "" : ", ") + tensor::to_string(type);
+  return out;
+}
+
+std::vector<std::vector<std::byte>> bytes_of(const Feed& feed, const device::EffectCall& call,
+                                             const std::vector<OwnedValue>& values, const std::string& whose) {
+  const bool fits = std::equal(values.begin(), values.end(), call.results.begin(), call.results.end(),
+                               [](const OwnedValue& value, const TensorType& type) { return value.type == type; });
+  if (!fits)
+    misfit(feed, call, whose + "has values of types " + types_text(values) + ", expected " + wanted_text(call.results));
+  std::vector<std::vector<std::byte>> out;
+  for (const OwnedValue& value : values) out.push_back(value.bytes);
+  return out;
+}
+
+const FeedPart& part_of(const Feed& feed, const device::EffectCall& call, int64_t device) {
+  const auto found =
+      std::find_if(feed.parts.begin(), feed.parts.end(), [&](const FeedPart& part) { return part.device == device; });
+  if (found == feed.parts.end()) misfit(feed, call, "has no part for device " + std::to_string(device));
+  return *found;
+}
+
+// How a result lies over the run: nothing where every device has the whole.
+std::optional<sharding::Layout> layout_of(const device::EffectCall& call, size_t result) {
+  const auto& said = call.effect->point.result_shardings;
+  if (result >= said.size() || !said[result] || said[result]->mesh == nullptr) return std::nullopt;
+  const sharding::TensorSharding& sharding = *said[result];
+  if (sharding.mesh->axes.empty() || sharding.rank() != call.results[result].rank()) return std::nullopt;
+  if (sharding.mesh->position_count() != static_cast<int64_t>(call.devices.size())) return std::nullopt;
+  const auto is_outside = [&](int64_t id) { return id < 0 || id >= static_cast<int64_t>(call.devices.size()); };
+  if (std::any_of(sharding.mesh->device_ids.begin(), sharding.mesh->device_ids.end(), is_outside)) return std::nullopt;
+  return sharding::make_layout(call.results[result].dims, sharding);
+}
+
+// One result from the parts of all devices.
+std::vector<std::byte> assembled(const Feed& feed, const device::EffectCall& call, size_t result) {
+  const TensorType& type = call.results[result];
+  std::optional<sharding::Layout> layout = layout_of(call, result);
+  std::vector<std::byte> whole(static_cast<size_t>(tensor::byte_count(type)));
+  std::vector<const OwnedValue*> first;  // of each distinct shard
+  const auto take = [&](int64_t device, int64_t shard, const tensor::Dims& dims) -> const OwnedValue* {
+    const FeedPart& part = part_of(feed, call, device);
+    const std::string whose = "part of device " + std::to_string(device) + ": ";
+    if (part.values.size() != call.results.size())
+      misfit(feed, call,
+             whose + std::to_string(part.values.size()) + " values for " + std::to_string(call.results.size()) +
+                 " results");
+    const OwnedValue& value = part.values[result];
+    const TensorType expected{type.dtype, dims};
+    if (value.type != expected) {
+      misfit(feed, call,
+             whose + "value " + std::to_string(result) + " is " + tensor::to_string(value.type) + ", expected " +
+                 tensor::to_string(expected));
+    }
+    if (first.size() <= static_cast<size_t>(shard)) first.resize(static_cast<size_t>(shard) + 1);
+    const OwnedValue*& known = first[static_cast<size_t>(shard)];
+    if (known != nullptr && known->bytes != value.bytes)
+      misfit(feed, call, whose + "differs from that of another device that holds the same");
+    const bool is_new = known == nullptr;
+    known = &value;
+    return is_new ? &value : nullptr;
+  };
+  if (!layout) {
+    for (const int64_t device : call.devices) {
+      if (const OwnedValue* value = take(device, 0, type.dims)) whole = value->bytes;
+    }
+    return whole;
+  }
+  for (const sharding::Placement& placed : layout->placements) {
+    const tensor::Dims extent = layout->shard_actual_dims(placed.shard);
+    const int64_t device = call.devices[static_cast<size_t>(placed.device)];
+    const OwnedValue* value = take(device, placed.shard, extent);
+    if (value == nullptr || value->bytes.empty()) continue;
+    tensor::Dims start;
+    for (const sharding::IndexRange& range : placed.index) start.push_back(range.start);
+    const tensor::Dims zeros(extent.size(), 0);
+    kernels::copy_block(whole.data(), type.dims, start, value->bytes.data(), extent, zeros, extent,
+                        tensor::size_bytes(type.dtype));
+  }
+  return whole;
+}
+
+}  // namespace
+
+std::string feed_to_text(const Feed& feed) {
+  std::string out;
+  put_number<int64_t>(out, feed.partitions);
+  out += values_to_text(feed.values);
+  put_number<uint32_t>(out, static_cast<uint32_t>(feed.parts.size()));
+  for (const FeedPart& part : feed.parts) {
+    put_number<int64_t>(out, part.device);
+    out += values_to_text(part.values);
+  }
+  return out;
+}
+
+Feed feed_from_text(std::string queue, int64_t number, std::string_view text) {
+  Feed feed;
+  feed.queue = std::move(queue);
+  feed.number = number;
+  feed.partitions = take_number<int64_t>(text);
+  feed.values = read_values(text);
+  feed.parts.resize(take_number<uint32_t>(text));
+  for (FeedPart& part : feed.parts) {
+    part.device = take_number<int64_t>(text);
+    part.values = read_values(text);
+  }
+  return feed;
+}
+
+std::vector<std::vector<std::byte>> answer_of(const Feed& feed, const device::EffectCall& call) {
+  const auto devices = static_cast<int64_t>(call.devices.size());
+  if (feed.partitions > 0 && feed.partitions != devices) {
+    misfit(feed, call,
+           "was fed arrays over " + std::to_string(feed.partitions) + " devices, the program runs on " +
+               std::to_string(devices));
+  }
+  if (feed.parts.empty()) return bytes_of(feed, call, feed.values, "");
+  if (static_cast<int64_t>(feed.parts.size()) != devices) {
+    misfit(feed, call,
+           "was fed in " + std::to_string(feed.parts.size()) + " parts, the program runs on " +
+               std::to_string(devices) + " devices");
+  }
+  if (call.every_device) {
+    return bytes_of(feed, call, part_of(feed, call, call.device).values,
+                    "part of device " + std::to_string(call.device) + ": ");
+  }
+  std::vector<std::vector<std::byte>> out;
+  for (size_t i = 0; i < call.results.size(); ++i) out.push_back(assembled(feed, call, i));
+  return out;
+}
+
+}  // namespace meshd::effects

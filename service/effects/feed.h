@@ -1,0 +1,43 @@
+// One thing that a client feeds to an infeed (or to a recv from the host): a value for each result, for all devices
+// together or for each of them apart.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/device/effect_sink.h"
+#include "service/effects/owned_value.h"
+
+namespace meshd::effects {
+
+/// What one device is fed.
+struct FeedPart {
+  int64_t device = 0;
+  std::vector<OwnedValue> values;
+};
+
+/// Either `values` or `parts`.
+struct Feed {
+  std::string queue;
+  int64_t number = 0;              ///< place in its queue, 1..; among those of a request where it came with one
+  std::vector<OwnedValue> values;  ///< by result, whole
+  std::vector<FeedPart> parts;
+  int64_t partitions = 0;     ///< devices that the fed arrays lay on; 0: any number will do
+  bool from_session = false;  ///< taken from the session's queue, not from the request
+};
+
+/// The entry as its row keeps it, without queue and number.
+std::string feed_to_text(const Feed& feed);
+Feed feed_from_text(std::string queue, int64_t number, std::string_view text);
+
+/// The answer to an infeed: bytes for each result. Parts are put together as the text says that the results lie; where
+/// it says nothing every device is fed the whole, and all the same. Inside a manual computation each device gets its
+/// own part. Example: result 8x2 with mhlo.sharding {devices=[2,1]<=[2]}: parts 4x2 for two devices -> 8x2. Throws
+/// invalid_argument naming queue and entry: another number of parts or devices than the run has, a device twice or not
+/// in the run, other types, replicas that differ.
+std::vector<std::vector<std::byte>> answer_of(const Feed& feed, const device::EffectCall& call);
+
+}  // namespace meshd::effects

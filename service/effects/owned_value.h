@@ -1,0 +1,44 @@
+// A value that left a program or is to enter one, and its compact binary form.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/core/error.h"
+#include "service/tensor/shape.h"
+
+namespace meshd::effects {
+
+/// A dense value that owns its bytes, row-major.
+struct OwnedValue {
+  tensor::TensorType type;
+  std::vector<std::byte> bytes;
+};
+
+/// "4x2xf32, i32": types of values, for messages.
+std::string types_text(const std::vector<OwnedValue>& values);
+
+/// Values as a compact binary document: count, then dtype, dims and bytes of each.
+std::string values_to_text(const std::vector<OwnedValue>& values);
+std::vector<OwnedValue> values_from_text(std::string_view text);
+/// The same from the front of `text`, which is cut there. Throws internal when it is no such document.
+std::vector<OwnedValue> read_values(std::string_view& text);
+
+/// Numbers as they stand in such documents: the machine's own bytes.
+template <typename T>
+void put_number(std::string& out, T value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+template <typename T>
+T take_number(std::string_view& in) {
+  if (in.size() < sizeof(T)) throw core::Error("internal", "a stored effect is cut short");
+  T value;
+  std::memcpy(&value, in.data(), sizeof(value));
+  in.remove_prefix(sizeof(value));
+  return value;
+}
+
+}  // namespace meshd::effects
