@@ -171,7 +171,24 @@ CREATE TABLE feed_queues(
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst, kQueues};
+// 2 -> 3. Questions and answers are any bytes. Nobody could ask one before.
+constexpr const char* kQuestions = R"sql(
+DROP TABLE callbacks;
+CREATE TABLE callbacks(
+  session TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  call INTEGER NOT NULL,
+  question BLOB NOT NULL,
+  answer BLOB,
+  created INTEGER NOT NULL,
+  PRIMARY KEY(session, number)
+) STRICT;
+CREATE UNIQUE INDEX callbacks_by_call ON callbacks(job, call);
+CREATE INDEX callbacks_open ON callbacks(session, number) WHERE answer IS NULL;
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst, kQueues, kQuestions};
 
 }  // namespace
 

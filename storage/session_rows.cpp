@@ -81,7 +81,8 @@ std::vector<CallbackRow> Reader::callbacks_of_job(std::string_view job) {
 std::vector<CallbackRow> Reader::open_callbacks(std::string_view session) {
   Statement rows = connection_->statement(
       "SELECT session, number, job, call, question, answer, created FROM callbacks "
-      "WHERE session = ?1 AND answer IS NULL ORDER BY number");
+      "WHERE session = ?1 AND answer IS NULL AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = callbacks.job "
+      "AND jobs.state IN ('done', 'failed', 'cancelled')) ORDER BY number");
   return read_callbacks(rows.bind(session));
 }
 
@@ -139,7 +140,7 @@ CallbackRow Transaction::insert_callback(const CallbackRow& row) {
   stored.answer.reset();
   connection_
       ->statement("INSERT INTO callbacks(session, number, job, call, question, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6)")
-      .bind(stored.session, stored.number, stored.job, stored.call, stored.question, stored.created)
+      .bind(stored.session, stored.number, stored.job, stored.call, Bytes{stored.question}, stored.created)
       .run();
   return stored;
 }
@@ -150,7 +151,7 @@ void Transaction::answer_callback(std::string_view session, int64_t number, std:
   if (row->answer && *row->answer == answer) return;
   if (row->answer) throw core::Error("conflict", "question " + std::to_string(number) + " has another answer already");
   connection_->statement("UPDATE callbacks SET answer = ?3 WHERE session = ?1 AND number = ?2")
-      .bind(session, number, answer)
+      .bind(session, number, Bytes{answer})
       .run();
 }
 

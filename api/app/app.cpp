@@ -129,9 +129,11 @@ struct App::Parts {
         sessions(store.catalog(), clock, given.mesh_stack),
         effect_log(store.catalog()),
         feeds(store.catalog(), clock),
-        runner(store, arrays, compiler, engine, sessions, effect_log, feeds, clock, runner_options(given, log_lines)),
-        services{clock,      store, *pool,  compiler,           engine, arrays, meshes, programs, sessions,
-                 effect_log, feeds, runner, processes_of(given)},
+        questions(store.catalog(), clock),
+        runner(store, arrays, compiler, engine, sessions, effect_log, feeds, questions, clock,
+               runner_options(given, log_lines)),
+        services{clock,    store,    *pool,      compiler, engine,    arrays, meshes,
+                 programs, sessions, effect_log, feeds,    questions, runner, processes_of(given)},
         collector(store),
         authenticate(given.tokens_file) {
     ProcessFacts facts;
@@ -145,8 +147,8 @@ struct App::Parts {
     for (auto&& rows :
          {mesh_routes(services), array_routes(services), array_part_routes(services), array_bundle_routes(services),
           zarr_routes(services), call_routes(), program_routes(services), explain_routes(services),
-          session_routes(services), session_mesh_routes(services), queue_routes(services), job_routes(services),
-          health_routes(services, facts), document_routes(services, facts)}) {
+          session_routes(services), session_mesh_routes(services), queue_routes(services), question_routes(services),
+          job_routes(services), health_routes(services, facts), document_routes(services, facts)}) {
       router.add(rows);
     }
     ServerHooks hooks;
@@ -198,6 +200,7 @@ struct App::Parts {
   sessions::SessionStore sessions;
   effects::EffectLog effect_log;
   effects::FeedStore feeds;
+  effects::QuestionStore questions;
   jobs::JobRunner runner;
   Services services;
   Collector collector;

@@ -201,6 +201,7 @@ void read_callbacks(ObjectReader& reader, jobs::JobRequest& out, core::Diagnosti
     } else if (fields.field("effect") == nullptr) {
       fields.missing("effect");
     }
+    binding.live = fields.boolean("live").value_or(false);
     if (const Json* answers = fields.field("answers")) {
       for (size_t call = 0; call < answers->size(); ++call) {
         const Json list = answers->at(call);
@@ -450,6 +451,29 @@ std::string encode_result(const jobs::JobResult& result, const ResultForm& form)
   return out + "}}";
 }
 
+std::string question_document(const effects::AskedQuestion& asked, bool base64) {
+  const effects::Question& question = asked.question;
+  std::string out = "{\"number\":" + std::to_string(asked.number) + ",\"job\":" + quote(asked.job) +
+                    ",\"state\":" + quote(effects::to_string(asked.state)) +
+                    ",\"callback\":" + std::to_string(question.callback) + ",\"name\":" + quote(question.name) +
+                    ",\"ordered\":" + (question.ordered ? "true" : "false") +
+                    ",\"shard\":" + std::to_string(question.shard) + ",\"point\":" + std::to_string(question.point) +
+                    ",\"device\":" + std::to_string(question.device) +
+                    ",\"created\":" + quote(core::to_rfc3339(asked.created)) + ",\"values\":";
+  append_values(out, question.values, base64);
+  out += ",\"expected\":[";
+  for (size_t i = 0; i < question.expected.size(); ++i) {
+    out += (i ? ",{" : "{") + std::string("\"dtype\":\"") + std::string(tensor::name(question.expected[i].dtype)) +
+           "\",\"shape\":" + integer_list(question.expected[i].dims) + "}";
+  }
+  out += "]";
+  if (asked.state == effects::QuestionState::kAnswered) {
+    out += ",\"answer\":";
+    append_values(out, asked.answer, base64);
+  }
+  return out + "}";
+}
+
 std::string effect_document(const storage::EffectRow& row, bool base64) {
   const effects::EffectPlace place = effects::place_from_text(row.values);
   std::string out = "{\"sequence\":" + std::to_string(row.sequence) + ",\"effect\":" + quote(row.kind) +
@@ -479,7 +503,11 @@ std::string job_document(const jobs::JobView& view, bool with_answer) {
            ",\"steps_estimated\":" + std::to_string(view.progress->steps_estimated) +
            ",\"op\":" + quote(view.progress->op) + ",\"line\":" + std::to_string(view.progress->line) +
            ",\"effects\":" + std::to_string(view.effect_count);
-    if (view.waits) out += ",\"waits_for\":{\"infeed\":" + quote(view.waits->queue) + "}";
+    if (view.waits && view.waits->question > 0) {
+      out += ",\"waits_for\":{\"callback\":" + std::to_string(view.waits->question) + "}";
+    } else if (view.waits) {
+      out += ",\"waits_for\":{\"infeed\":" + quote(view.waits->queue) + "}";
+    }
     out += "}";
   }
   if (!row.error_code.empty()) {

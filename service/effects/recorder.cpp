@@ -58,7 +58,7 @@ void check_kinds(const std::vector<Use>& uses, const compile::Plan& plan) {
 
 }  // namespace
 
-Bindings check_bindings(Bindings given, const compile::Plan& plan) {
+Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_session) {
   core::Diagnostics wrong;
   std::vector<Use> kinds_used;
   for (const auto& [index, binding] : given) {
@@ -79,10 +79,11 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan) {
                                " gives values back and needs an entry of effect \"callback\" with answers");
         continue;
       }
-      found = given
-                  .emplace(effect.point.callback,
-                           Binding{find_effect_kind("log"), "callback_" + std::to_string(effect.point.callback), {}})
-                  .first;
+      found =
+          given
+              .emplace(effect.point.callback,
+                       Binding{find_effect_kind("log"), "callback_" + std::to_string(effect.point.callback), {}, false})
+              .first;
     }
     const Binding& binding = found->second;
     kinds_used.push_back({binding.kind, &effect});
@@ -90,11 +91,14 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan) {
       wrong.add(pointer, "callback " + std::to_string(effect.point.callback) + " gives values back, effect \"" +
                              std::string(binding.kind->name) + "\" does not");
     }
+    if (binding.live && effect.results.empty())
+      wrong.add(pointer + "/live", "the callback gives nothing back: there is nothing to answer");
+    if (binding.live && !has_session) wrong.add(pointer + "/live", "questions are answered in a session; name one");
     if (effect.results.empty()) continue;
-    if (binding.kind->answers && binding.answers.empty()) {
-      throw core::Error("unsupported_effect",
-                        "callback " + std::to_string(effect.point.callback) +
-                            ": answers that come while the program runs are not supported yet; give \"answers\"");
+    if (binding.kind->answers && binding.answers.empty() && !binding.live) {
+      wrong.add(pointer,
+                "callback " + std::to_string(effect.point.callback) +
+                    " gives values back: bring \"answers\", or answer while the program runs with \"live\": true");
     }
     for (size_t call = 0; call < binding.answers.size(); ++call) {
       const auto& answer = binding.answers[call];
@@ -168,13 +172,62 @@ device::EffectResult Recorder::emit(const device::EffectCall& call) {
     throw core::Error("effects_not_supported", "callback " + std::to_string(call.callback) + " has nothing behind it");
   }
   const Binding& binding = found->second;
-  if (call.has_side_effect) record(call, *binding.kind, binding.name);
-  if (call.results.empty()) return device::EffectResult::done();
-  const size_t number = calls_[call.callback]++;
   std::vector<std::vector<std::byte>> answers;
-  for (const OwnedValue& value : binding.answers[std::min(number, binding.answers.size() - 1)])
-    answers.push_back(value.bytes);
+  if (!call.results.empty()) {
+    auto answer = answer_to(call, binding);
+    if (!answer) return device::EffectResult::pending();
+    answers = std::move(*answer);
+    ++calls_[call.callback];
+  }
+  if (call.has_side_effect) record(call, *binding.kind, binding.name);
   return device::EffectResult::done(std::move(answers));
+}
+
+std::optional<std::vector<std::vector<std::byte>>> Recorder::answer_to(const device::EffectCall& call,
+                                                                       const Binding& binding) {
+  const size_t number = calls_[call.callback];
+  if (!binding.live || number < binding.answers.size()) {
+    std::vector<std::vector<std::byte>> out;
+    for (const OwnedValue& value : binding.answers[std::min(number, binding.answers.size() - 1)])
+      out.push_back(value.bytes);
+    return out;
+  }
+  std::optional<std::vector<std::vector<std::byte>>> found;
+  state_.with([&](State& state) {
+    const auto there = state.answers.find(asked_);
+    if (there != state.answers.end()) {
+      found = std::move(there->second);
+      state.answers.erase(there);
+      return;
+    }
+    Question question;
+    question.call = asked_;
+    question.callback = call.callback;
+    question.name = binding.name;
+    question.ordered = call.ordered;
+    question.shard = call.shard;
+    question.device = call.device;
+    question.point = call.program_point;
+    for (const device::EffectValue& value : call.operands)
+      question.values.push_back({value.type, std::vector<std::byte>(value.bytes.begin(), value.bytes.end())});
+    question.expected.assign(call.results.begin(), call.results.end());
+    state.wants.question = std::move(question);
+  });
+  if (found) {
+    ++asked_;
+  } else {
+    bell_();
+  }
+  return found;
+}
+
+void Recorder::answer(int64_t call, const std::vector<OwnedValue>& values) {
+  state_.with([&](State& state) {
+    auto& answer = state.answers[call];
+    answer.clear();
+    for (const OwnedValue& value : values) answer.push_back(value.bytes);
+    state.wants.question.reset();
+  });
 }
 
 device::EffectResult Recorder::take_feed(const device::EffectCall& call) {

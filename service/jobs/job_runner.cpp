@@ -44,7 +44,8 @@ void check_feeds(const std::vector<effects::Feed>& feeds, const compile::Plan& p
 
 JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler,
                      device::Engine& engine, sessions::SessionStore& sessions, effects::EffectLog& log,
-                     effects::FeedStore& feeds, const core::Clock& clock, RunnerOptions options)
+                     effects::FeedStore& feeds, effects::QuestionStore& questions, const core::Clock& clock,
+                     RunnerOptions options)
     : store_(store),
       arrays_(arrays),
       compiler_(compiler),
@@ -52,6 +53,7 @@ JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile:
       sessions_(sessions),
       log_(log),
       feeds_(feeds),
+      questions_(questions),
       clock_(clock),
       options_(options) {
   for (int i = 0; i < options_.background_threads; ++i) threads_.emplace_back([this] { work(); });
@@ -120,7 +122,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   if (wanted.strict_donation && !job->lowered->warnings.empty()) {
     throw core::Error("donation_unusable", job->lowered->warnings.front());
   }
-  job->bindings = effects::check_bindings(wanted.callbacks, *job->lowered->plan);
+  job->bindings = effects::check_bindings(wanted.callbacks, *job->lowered->plan, !wanted.session.empty());
   check_feeds(wanted.feeds, *job->lowered->plan);
   job->is_ordered = has_ordered_effects(*job->lowered->plan);
   for (const int64_t position : job->lowered->donated) {

@@ -24,6 +24,7 @@
 #include "service/device/engine.h"
 #include "service/effects/effect_log.h"
 #include "service/effects/feed_store.h"
+#include "service/effects/question.h"
 #include "service/jobs/job_request.h"
 #include "service/sessions/session_store.h"
 #include "storage/store.h"
@@ -51,7 +52,8 @@ struct RunnerOptions {
 
 /// What a job waits for that its client has to bring.
 struct ClientWait {
-  std::string queue;  ///< an entry of this queue
+  std::string queue;     ///< an entry of this queue; or
+  int64_t question = 0;  ///< an answer to the question of this number
 };
 
 /// A job as GET shows it.
@@ -76,7 +78,7 @@ class JobRunner {
  public:
   JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Engine& engine,
             sessions::SessionStore& sessions, effects::EffectLog& log, effects::FeedStore& feeds,
-            const core::Clock& clock, RunnerOptions options);
+            effects::QuestionStore& questions, const core::Clock& clock, RunnerOptions options);
   /// Stops: jobs that wait stay queued for the next start, running ones are cancelled after their commit is impossible.
   ~JobRunner();
 
@@ -111,6 +113,7 @@ class JobRunner {
 
  private:
   struct Desk;
+  struct ServeNotes;
   struct Job;
   using JobRef = std::shared_ptr<Job>;
 
@@ -121,6 +124,8 @@ class JobRunner {
   JobResult execute(const JobRef& job, const std::function<bool()>& gone);
   device::RunOutcome serve(Job& job, Desk& desk, device::Run& run, effects::Recorder& recorder,
                            const std::function<bool()>& gone);
+  /// What the run waits for is there now: it may go on. False: it is not, and the job waits.
+  bool get_for(Job& job, effects::Recorder& recorder, const effects::Wants& wants, ServeNotes& notes);
   /// True when the run waited for it.
   bool commit_effects(Job& job, effects::Recorder& recorder);
   void begin_wait(Job& job, ClientWait wait);
@@ -142,6 +147,7 @@ class JobRunner {
   sessions::SessionStore& sessions_;
   effects::EffectLog& log_;
   effects::FeedStore& feeds_;
+  effects::QuestionStore& questions_;
   const core::Clock& clock_;
   const RunnerOptions options_;
 

@@ -2,6 +2,7 @@
 // from outside it stops and says so, and this thread gets it:
 //  - its session's turn: before the job takes from a queue or shows something, ordered jobs before it are over
 //  - entries that clients fed: read from the queue, or waited for
+//  - answers to what the program asks: the question is stored and shown, its answer waited for
 //  - effects for outgoing queues: committed while the run goes on, and only then shown
 #include <algorithm>
 
@@ -16,11 +17,17 @@ constexpr std::chrono::milliseconds kLook{200};
 
 }  // namespace
 
+// What serve() remembers of a run.
+struct JobRunner::ServeNotes {
+  std::map<std::string, int64_t> given;  // number of the last entry that the run was given, by queue
+  int64_t asked = -1;                    // the call that was asked last
+  int64_t number = 0;                    // and its number in the session
+  std::vector<effects::WakeTable::Subscription> bells;
+};
+
 device::RunOutcome JobRunner::serve(Job& job, Desk& desk, device::Run& run, effects::Recorder& recorder,
                                     const std::function<bool()>& gone) {
-  const std::string& session = job.request.session;
-  effects::WakeTable::Subscription subscription;
-  std::map<std::string, int64_t> given;  // number of the last entry, by queue
+  ServeNotes notes;
   bool has_turn = job.line == nullptr;
   bool is_ending = false;  // cancelled from here: nothing is done for it any more
   const auto end = [&](const core::Error& error) {
@@ -46,34 +53,57 @@ device::RunOutcome JobRunner::serve(Job& job, Desk& desk, device::Run& run, effe
     const effects::Wants wants = recorder.wants();
     if (!wants.any()) continue;
     try {
-      if (!has_turn) has_turn = job.line->wait_turn_for(job.row.number, kLook);
-      if (!has_turn) {
+      // Pure and unordered callbacks ask when they like.
+      const bool needs_turn = wants.commit || wants.feed || (wants.question && wants.question->ordered);
+      if (needs_turn && !has_turn) has_turn = job.line->wait_turn_for(job.row.number, kLook);
+      if (needs_turn && !has_turn) {
         desk.ring();
         continue;
       }
-      if (wants.commit) {
-        if (commit_effects(job, recorder)) run.resume();
-      }
-      if (!wants.feed) continue;
-      if (subscription == nullptr) {
-        subscription = feeds_.subscribe(session, [weak = desk.weak_from_this()] {
+      if (wants.commit && commit_effects(job, recorder)) run.resume();
+      if (!wants.feed && !wants.question) continue;
+      if (notes.bells.empty()) {
+        const auto ring = [weak = desk.weak_from_this()] {
           if (const auto there = weak.lock()) there->ring();
-        });
+        };
+        notes.bells = {feeds_.subscribe(job.request.session, ring), questions_.subscribe(job.request.session, ring)};
       }
-      std::vector<effects::Feed> more = feeds_.after(session, wants.queue, given[wants.queue]);
-      if (more.empty()) {
-        if (job.line->is_closing()) throw core::Error("session_closed", "the session was closed while the job waited");
-        begin_wait(job, {wants.queue});
-        continue;
+      if (get_for(job, recorder, wants, notes)) {
+        end_wait(job);
+        run.resume();
+      } else if (job.line->is_closing()) {
+        throw core::Error("session_closed", "the session was closed while the job waited for its client");
       }
-      given[wants.queue] = more.back().number;
-      recorder.feed(wants.queue, std::move(more));
-      end_wait(job);
-      run.resume();
     } catch (const core::Error& error) {
       end(error);
     }
   }
+}
+
+bool JobRunner::get_for(Job& job, effects::Recorder& recorder, const effects::Wants& wants, ServeNotes& notes) {
+  const std::string& session = job.request.session;
+  if (wants.feed) {
+    std::vector<effects::Feed> more = feeds_.after(session, wants.queue, notes.given[wants.queue]);
+    if (more.empty()) {
+      begin_wait(job, {wants.queue, 0});
+      return false;
+    }
+    notes.given[wants.queue] = more.back().number;
+    recorder.feed(wants.queue, std::move(more));
+    return true;
+  }
+  const effects::Question& question = *wants.question;
+  const bool is_new = notes.asked != question.call;
+  const effects::AskedQuestion asked =
+      is_new ? questions_.ask(session, job.row.id, question) : questions_.get(session, notes.number);
+  notes.asked = question.call;
+  notes.number = asked.number;
+  if (asked.state != effects::QuestionState::kAnswered) {
+    begin_wait(job, {"", asked.number});
+    return false;
+  }
+  recorder.answer(question.call, asked.answer);
+  return true;
 }
 
 bool JobRunner::commit_effects(Job& job, effects::Recorder& recorder) {

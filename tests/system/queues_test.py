@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Queues between programs and their clients: infeed, outfeed, send and recv, in sessions and inline, over crashes."""
+"""Programs that talk to their clients while they run: infeed, outfeed, send, recv and live questions, over crashes."""
 import signal
 import sys
 import threading
@@ -335,7 +335,121 @@ def stored_arrays_can_be_fed(s):
     refused(s.ask("POST", f"/v1/sessions/{at}/infeed", {"values": [{"array": array}]}), 404)
 
 
-STORIES = [a_request_brings_what_its_infeeds_take, a_job_waits_until_it_is_fed, a_stream_goes_in_and_out_while_the_program_runs,
+CALL = ('stablehlo.custom_call @xla_ffi_python_cpu_callback({operands}) {{backend_config = "", has_side_effect = {effect}, mhlo.backend_config = {{index = 0 : ui64}}}} '
+        ': ({types}) -> {results}')
+# Asks for each i below n what to add; the order is that of tokens.
+QUIZ = """func.func @main(%n: tensor<i32>) -> tensor<f32> {
+  %t = stablehlo.create_token : !stablehlo.token
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %start = stablehlo.constant dense<0.0> : tensor<f32>
+  %0:3 = stablehlo.while(%i = %zero, %s = %start, %k = %t) : tensor<i32>, tensor<f32>, !stablehlo.token cond {
+    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %x:2 = CALL
+    %y = stablehlo.add %s, %x#1 : tensor<f32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j, %y, %x#0 : tensor<i32>, tensor<f32>, !stablehlo.token
+  }
+  return %0#1 : tensor<f32>
+}""".replace("CALL", CALL.format(operands="%k, %i, %s", effect="true", types="!stablehlo.token, tensor<i32>, tensor<f32>", results="(!stablehlo.token, tensor<f32>)"))
+LIVE = {"0": {"effect": "callback", "name": "ask", "live": True}}
+
+
+def answer_to(s, at, number, value, status=200):
+    return s.ask("POST", f"/v1/sessions/{at}/callbacks/{number}", {"values": [value]})
+
+
+def programs_ask_their_client(s):
+    at = session(s)
+    quiz = start(s, at, QUIZ, [3], callbacks=LIVE)
+    total = 0.0
+    for turn in range(3):
+        asked = ok(s.ask("GET", f"/v1/sessions/{at}/callbacks/{turn + 1}", None, {"Prefer": "wait=30"}))
+        assert [value["data"] for value in asked["values"]] == [turn, total], asked
+        assert (asked["state"], asked["job"], asked["callback"], asked["name"], asked["ordered"]) == ("open", quiz, 0, "ask", True)
+        assert asked["expected"] == [{"dtype": "float32", "shape": []}]
+        assert [item["number"] for item in ok(s.ask("GET", f"/v1/sessions/{at}/callbacks?wait=5"))["items"]] == [turn + 1]
+        waits_for(s, quiz, {"callback": turn + 1})
+        refused(answer_to(s, at, turn + 1, [1, 2]), 422, "/values/0")
+        refused(answer_to(s, at, turn + 1, f32([1.0])), 422, "/values/0", "1xf32")
+        refused(s.ask("POST", f"/v1/sessions/{at}/callbacks/{turn + 1}", {"values": []}), 422, "expected 1 values")
+        done = ok(answer_to(s, at, turn + 1, f32(turn + 0.5)))
+        assert done["state"] == "answered" and done["answer"][0]["data"] == turn + 0.5
+        assert ok(answer_to(s, at, turn + 1, turn + 0.5)) == done, "again, and without the dtype"
+        refused(answer_to(s, at, turn + 1, 9.0), 409, "another answer")
+        total += turn + 0.5
+    done = job(s, quiz)
+    assert done["answer"]["results"][0]["data"] == total
+    assert [[value["data"] for value in effect["values"]] for effect in done["answer"]["effects"]] == [[0, 0.0], [1, 0.5], [2, 2.0]]
+    assert ok(s.ask("GET", f"/v1/sessions/{at}/callbacks"))["items"] == []
+    refused(s.ask("GET", f"/v1/sessions/{at}/callbacks/4"), 404, "no question 4")
+    refused(s.ask("GET", f"/v1/sessions/{at}/callbacks/x"), 404)
+    refused(s.ask("GET", f"/v1/sessions/{at}/callbacks?wait=-1"), 422, "wait")
+
+
+def prepared_answers_come_before_questions(s):
+    at = session(s)
+    both = {"0": {**LIVE["0"], "answers": [[f32(1.0)], [f32(2.0)]]}}
+    quiz = start(s, at, QUIZ, [3], callbacks=both)
+    asked = ok(s.ask("GET", f"/v1/sessions/{at}/callbacks?wait=30"))["items"]
+    assert [[value["data"] for value in question["values"]] for question in asked] == [[2, 3.0]]
+    ok(answer_to(s, at, 1, 4.0))
+    assert job(s, quiz)["answer"]["results"][0]["data"] == 7.0
+
+
+def questions_need_a_session_and_an_answer(s):
+    run = lambda text, callbacks, arguments: s.ask("POST", "/v1/run", {"program": {"text": text}, "arguments": arguments, "callbacks": callbacks})
+    refused(run(QUIZ, LIVE, [1]), 422, "/callbacks/0/live", "session")
+    refused(run(QUIZ, {"0": {"effect": "callback"}}, [1]), 422, "/callbacks/0", "live")
+    log = ("func.func @main(%n: tensor<i32>) -> tensor<i32> {\n  " + CALL.format(operands="%n", effect="true", types="tensor<i32>", results="()")
+           + "\n  return %n : tensor<i32>\n}")
+    refused(run(log, {"0": {"effect": "log", "live": True}}, [1]), 422, "/callbacks/0/live", "nothing to answer")
+
+
+def withdrawn_questions_take_no_answer(s):
+    at = session(s)
+    quiz = start(s, at, QUIZ, [1], callbacks=LIVE)
+    waits_for(s, quiz, {"callback": 1})
+    ok(s.ask("DELETE", f"/v1/jobs/{quiz}"), 202)
+    assert job(s, quiz)["state"] == "cancelled"
+    assert ok(s.ask("GET", f"/v1/sessions/{at}/callbacks"))["items"] == []
+    assert ok(s.ask("GET", f"/v1/sessions/{at}/callbacks/1"))["state"] == "withdrawn"
+    refused(answer_to(s, at, 1, 1.0), 409, "withdrawn")
+    again = start(s, at, QUIZ, [1], callbacks=LIVE)
+    waits_for(s, again, {"callback": 2})
+    ok(answer_to(s, at, 2, 1.0))
+    assert job(s, again)["state"] == "done"
+
+
+def answers_outlive_the_server(s):
+    at = session(s)
+    quiz = start(s, at, QUIZ, [4], callbacks=LIVE)
+    for turn in range(2):
+        waits_for(s, quiz, {"callback": turn + 1})
+        ok(answer_to(s, at, turn + 1, 10.0 ** turn))
+    waits_for(s, quiz, {"callback": 3})
+    before = ok(s.ask("GET", f"/v1/sessions/{at}/callbacks/3"))
+    s.stop(signal.SIGKILL)
+    s.start()
+    waits_for(s, quiz, {"callback": 3})
+    assert ok(s.ask("GET", f"/v1/sessions/{at}/callbacks/3")) == before, "the same question, under the same number"
+    ok(answer_to(s, at, 3, 100.0))
+    waits_for(s, quiz, {"callback": 4})
+    # answered, then killed before or while the program uses it
+    ok(answer_to(s, at, 4, 1000.0))
+    s.stop(signal.SIGKILL)
+    s.start()
+    done = job(s, quiz, 40)
+    assert done["state"] == "done" and done["answer"]["results"][0]["data"] == 1111.0, done
+    assert [effect["values"][0]["data"] for effect in done["answer"]["effects"]] == [0, 1, 2, 3]
+    assert len(ok(s.ask("GET", f"/v1/sessions/{at}/effects"))["items"]) == 4
+
+
+STORIES = [programs_ask_their_client, prepared_answers_come_before_questions, questions_need_a_session_and_an_answer,
+           withdrawn_questions_take_no_answer, answers_outlive_the_server,
+           a_request_brings_what_its_infeeds_take, a_job_waits_until_it_is_fed, a_stream_goes_in_and_out_while_the_program_runs,
            host_transfers_are_queues_too, devices_of_a_program_send_to_each_other, every_device_gets_its_part, feeding_again_feeds_once,
            failed_jobs_leave_the_queue_as_it_was, jobs_take_in_the_order_of_the_session, many_jobs_may_wait,
            what_was_acknowledged_outlives_the_server, closing_a_session_ends_what_waits, stored_arrays_can_be_fed]

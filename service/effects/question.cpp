@@ -1,0 +1,144 @@
+#include "service/effects/question.h"
+
+#include "service/core/error.h"
+
+namespace meshd::effects {
+namespace {
+
+// Values without bytes stand for types.
+std::vector<OwnedValue> empty_values(const std::vector<tensor::TensorType>& types) {
+  std::vector<OwnedValue> out;
+  for (const tensor::TensorType& type : types) {
+    tensor::TensorType marker = type;
+    marker.dims.push_back(0);  // of no elements
+    out.push_back({std::move(marker), {}});
+  }
+  return out;
+}
+
+bool is_over(const std::optional<storage::JobRow>& job) {
+  return !job || (job->state != storage::JobState::kQueued && job->state != storage::JobState::kRunning);
+}
+
+AskedQuestion from_row(const storage::CallbackRow& row, bool job_is_over) {
+  AskedQuestion out;
+  out.number = row.number;
+  out.job = row.job;
+  out.question = question_from_text(row.call, row.question);
+  out.created = row.created;
+  if (row.answer) {
+    out.state = QuestionState::kAnswered;
+    out.answer = values_from_text(*row.answer);
+  } else if (job_is_over) {
+    out.state = QuestionState::kWithdrawn;
+  }
+  return out;
+}
+
+AskedQuestion find(storage::Reader& reader, const std::string& session, int64_t number) {
+  const auto row = reader.callback(session, number);
+  if (!row) throw core::Error("not_found", "there is no question " + std::to_string(number) + " in this session");
+  return from_row(*row, is_over(reader.job(row->job)));
+}
+
+}  // namespace
+
+std::string question_to_text(const Question& question) {
+  std::string out;
+  put_number<int64_t>(out, question.callback);
+  put_number<int64_t>(out, question.shard);
+  put_number<int64_t>(out, question.device);
+  put_number<int64_t>(out, question.point);
+  put_number<uint8_t>(out, question.ordered ? 1 : 0);
+  put_number<uint32_t>(out, static_cast<uint32_t>(question.name.size()));
+  out += question.name;
+  out += values_to_text(question.values);
+  out += values_to_text(empty_values(question.expected));
+  return out;
+}
+
+Question question_from_text(int64_t call, std::string_view text) {
+  Question out;
+  out.call = call;
+  out.callback = take_number<int64_t>(text);
+  out.shard = take_number<int64_t>(text);
+  out.device = take_number<int64_t>(text);
+  out.point = take_number<int64_t>(text);
+  out.ordered = take_number<uint8_t>(text) != 0;
+  const auto length = take_number<uint32_t>(text);
+  if (text.size() < length) throw core::Error("internal", "a stored question is cut short");
+  out.name = text.substr(0, length);
+  text.remove_prefix(length);
+  out.values = read_values(text);
+  for (OwnedValue& marker : read_values(text)) {
+    marker.type.dims.pop_back();
+    out.expected.push_back(std::move(marker.type));
+  }
+  return out;
+}
+
+std::string_view to_string(QuestionState state) {
+  switch (state) {
+    case QuestionState::kOpen:
+      return "open";
+    case QuestionState::kAnswered:
+      return "answered";
+    case QuestionState::kWithdrawn:
+      return "withdrawn";
+  }
+  return "";
+}
+
+AskedQuestion QuestionStore::ask(const std::string& session, const std::string& job, const Question& question) {
+  storage::CallbackRow row;
+  row.session = session;
+  row.job = job;
+  row.call = question.call;
+  row.question = question_to_text(question);
+  row.created = clock_.wall();
+  storage::CallbackRow stored;
+  catalog_.write([&](storage::Transaction& transaction) { stored = transaction.insert_callback(row); });
+  wakes_.notify(session);
+  return from_row(stored, false);
+}
+
+AskedQuestion QuestionStore::get(const std::string& session, int64_t number) {
+  return catalog_.read([&](storage::Reader& reader) { return find(reader, session, number); });
+}
+
+std::vector<AskedQuestion> QuestionStore::open(const std::string& session) {
+  std::vector<AskedQuestion> out;
+  catalog_.read([&](storage::Reader& reader) {
+    for (const storage::CallbackRow& row : reader.open_callbacks(session)) out.push_back(from_row(row, false));
+  });
+  return out;
+}
+
+AskedQuestion QuestionStore::answer(const std::string& session, int64_t number, const std::vector<OwnedValue>& values) {
+  const AskedQuestion asked = get(session, number);
+  core::Diagnostics wrong;
+  const auto& expected = asked.question.expected;
+  if (values.size() != expected.size()) {
+    wrong.add("/values",
+              "expected " + std::to_string(expected.size()) + " values, got " + std::to_string(values.size()));
+  }
+  for (size_t i = 0; i < values.size() && i < expected.size(); ++i) {
+    if (values[i].type == expected[i]) continue;
+    wrong.add("/values/" + std::to_string(i), "expected tensor<" + tensor::to_string(expected[i]) + ">, got tensor<" +
+                                                  tensor::to_string(values[i].type) + ">");
+  }
+  wrong.throw_if_any("invalid_request");
+  const std::string text = values_to_text(values);
+  catalog_.write([&](storage::Transaction& transaction) {
+    const auto row = transaction.callback(session, number);
+    if (row && !row->answer && is_over(transaction.job(row->job))) {
+      throw core::Error("job_finished",
+                        "question " + std::to_string(number) + " was withdrawn: job '" + row->job + "' is over");
+    }
+    transaction.answer_callback(session, number, text);
+  });
+  wakes_.notify(session);
+  return get(session, number);
+}
+
+}  // namespace meshd::effects
