@@ -78,6 +78,9 @@ void JobRunner::recover(const Decoder& decode) {
         keep_arguments(*job);
         if (!row->session.empty()) {
           job->line = sessions_.line(row->session);
+          const auto session =
+              store_.catalog().read([&](storage::Reader& reader) { return reader.session(row->session); });
+          if (session && session->state == storage::SessionState::kClosed) job->line->close();
           job->line->enter(row->number, job->is_ordered);
         }
         enqueue(job);
