@@ -170,6 +170,32 @@ void read_donation(ObjectReader& reader, const std::vector<int64_t>& statics, si
   }
 }
 
+// Arrays that the job updates, by the position of the argument (static ones counted) and of the result.
+void read_updates(ObjectReader& reader, const std::vector<int64_t>& statics, jobs::JobRequest& out,
+                  core::Diagnostics& wrong) {
+  const Json* update = reader.field("update");
+  if (update == nullptr) return;
+  if (!update->is_array())
+    wrong.add(reader.pointer("update"), "expected a list, got " + std::string(update->kind_name()));
+  for (size_t i = 0; i < update->size(); ++i) {
+    const Json item = update->at(i);
+    ObjectReader fields(item, reader.pointer("update") + "/" + std::to_string(i), wrong);
+    const auto argument = fields.integer("argument", 0, INT32_MAX);
+    const auto result = fields.integer("result", 0, INT32_MAX);
+    const auto version = fields.integer("version", 1, INT64_MAX);
+    if (fields.field("argument") == nullptr) fields.missing("argument");
+    if (fields.field("result") == nullptr) fields.missing("result");
+    fields.finish();
+    if (!argument || !result) continue;
+    if (std::find(statics.begin(), statics.end(), *argument) != statics.end()) {
+      wrong.add(fields.pointer("argument"), "is static, which arrays that are updated are not");
+      continue;
+    }
+    const auto before = std::count_if(statics.begin(), statics.end(), [&](int64_t s) { return s < *argument; });
+    out.updates.push_back({static_cast<size_t>(*argument - before), static_cast<size_t>(*result), version});
+  }
+}
+
 void read_callbacks(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong) {
   const Json* callbacks = reader.field("callbacks");
   if (callbacks == nullptr) return;
@@ -358,6 +384,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
     out.mesh = fitting_mesh(*out.program, *context.session_mesh);
   if (trees.results) form.result_tree = numbered_tree(*trees.results);
   read_donation(reader, statics, argument_count, out, wrong);
+  read_updates(reader, statics, out, wrong);
   if (const auto donation = reader.word("donation", {"strict", "warn"})) out.strict_donation = *donation == "strict";
   out.reshard = reader.boolean("reshard").value_or(false);
   read_callbacks(reader, out, wrong);
@@ -391,6 +418,7 @@ std::string encode_result(const jobs::JobResult& result, const ResultForm& form)
       out += "\"dtype\":\"" + std::string(tensor::name(value.type.dtype)) +
              "\",\"shape\":" + integer_list(value.type.dims);
       if (value.array != nullptr) out += ",\"array\":" + quote(value.array->info().id);
+      if (value.version > 0) out += ",\"version\":" + std::to_string(value.version);
     } else {
       append_dense(out, value, form.base64);
     }

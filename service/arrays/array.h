@@ -2,6 +2,7 @@
 // lasts.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -58,8 +59,9 @@ class Array {
     std::vector<storage::BlobRef> blobs;  ///< by shard; empty for memory arrays
     uint64_t last_use = 0;
     bool deleted = false;
-    int64_t job_count = 0;   ///< accepted jobs that have still to read it: it is not replaced meanwhile
-    bool replacing = false;  ///< a new version is being written: no job may take the array now
+    int64_t job_count = 0;  ///< accepted jobs that have still to read it: it is not replaced meanwhile
+    std::map<std::string, int64_t> jobs_of_session;  ///< of these, by session
+    bool replacing = false;                          ///< a new version is being written: no job may take the array now
     bool announced = false;  ///< found by its id while it is pending: ready is shown once it is safe
     /// While it is put together from parts (assembly.h): which places of the layout have come.
     std::vector<bool> received;

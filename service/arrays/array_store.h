@@ -90,8 +90,29 @@ class ArrayStore {
   int64_t update(const ArrayRef& array, const std::function<void(ShardBuffers&)>& edit, const VersionCheck& check);
   /// Accepted jobs keep what they have still to read from being replaced. Called on storage's writer thread with the
   /// job's row, so that a job sees what its arrays held when it was accepted.
-  void keep_for_job(const std::vector<ArrayRef>& arrays);
-  void job_has_read(const std::vector<ArrayRef>& arrays);
+  void keep_for_job(const std::vector<ArrayRef>& arrays, const std::string& session);
+  void job_has_read(const std::vector<ArrayRef>& arrays, const std::string& session);
+
+  /// New contents that a job gives an array: its next version. `version` is the one they were made from.
+  struct Update {
+    ArrayRef array;
+    int64_t version = 0;
+    ShardBuffers shards;  ///< in the array's layout; nobody writes them any more
+  };
+  /// As Prepared; nobody else makes versions of these arrays while it lives. One of visible() (on storage's writer
+  /// thread, behind the transaction) and abandon() is to be called; it is to be destroyed on the thread that made it.
+  struct PreparedUpdates {
+    std::vector<std::unique_lock<std::mutex>> turns;
+    std::vector<storage::CommittedBlob> blobs;
+    std::function<void(storage::Transaction&)> rows;
+    std::function<void()> visible;
+    std::function<void()> abandon;
+  };
+  /// For a job of `session` (empty: of none) that keeps `kept`: the order of a session's jobs is its line's matter.
+  /// Throws (here, or in `rows`) conflict when the array has another version by now, array_in_use when a job has it
+  /// reserved or accepted jobs outside of the session have still to read it, not_found when it was deleted.
+  PreparedUpdates prepare_updates(std::vector<Update> updates, const std::vector<ArrayRef>& kept,
+                                  const std::string& session);
   /// Throws what stands against using it in a job: array_donated (409), array_lost, conflict (pending).
   void require_usable(const ArrayRef& array);
   /// One page of the principal's arrays, by id.

@@ -127,12 +127,23 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
   return version + 1;
 }
 
-void ArrayStore::keep_for_job(const std::vector<ArrayRef>& arrays) {
-  for (const ArrayRef& array : arrays) array->state().with([](Array::State& state) { ++state.job_count; });
+void ArrayStore::keep_for_job(const std::vector<ArrayRef>& arrays, const std::string& session) {
+  for (const ArrayRef& array : arrays) {
+    array->state().with([&](Array::State& state) {
+      ++state.job_count;
+      if (!session.empty()) ++state.jobs_of_session[session];
+    });
+  }
 }
 
-void ArrayStore::job_has_read(const std::vector<ArrayRef>& arrays) {
-  for (const ArrayRef& array : arrays) array->state().with([](Array::State& state) { --state.job_count; });
+void ArrayStore::job_has_read(const std::vector<ArrayRef>& arrays, const std::string& session) {
+  for (const ArrayRef& array : arrays) {
+    array->state().with([&](Array::State& state) {
+      --state.job_count;
+      const auto found = state.jobs_of_session.find(session);
+      if (found != state.jobs_of_session.end() && --found->second == 0) state.jobs_of_session.erase(found);
+    });
+  }
 }
 
 }  // namespace meshd::arrays

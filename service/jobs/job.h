@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -41,7 +42,10 @@ struct JobRunner::Job {
   bool is_ordered = false;  ///< has ordered effects
   std::shared_ptr<sessions::Line> line;
   std::vector<arrays::ArrayRef> donated;
-  std::vector<arrays::ArrayRef> to_read;  ///< arguments that keep their data until this job has committed; jobs with a row
+  std::vector<arrays::ArrayRef>
+      to_read;  ///< arguments that keep their data until this job has committed; jobs with a row
+  sessions::ArrayUses uses;
+  std::map<size_t, int64_t> read_versions;                               ///< of arrays that are updated, by argument
   std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> taken;  ///< donated arrays' shards while it runs
   storage::IdempotencyRow key;                                           ///< empty key: none
   ResultEncoder encode;                                                  ///< makes the document that the row keeps

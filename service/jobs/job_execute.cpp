@@ -6,6 +6,7 @@
 //  5. one transaction: array rows, effects, donation, the job's end
 //  6. only now: results visible, readers of the log told, the answer given
 #include <algorithm>
+#include <future>
 #include <map>
 
 #include "service/core/error.h"
@@ -44,6 +45,9 @@ void close_key(storage::IdempotencyRow& key, storage::Transaction& transaction) 
   transaction.update_idempotency(key);
 }
 
+// How often a job that waits looks whether it is to end.
+constexpr std::chrono::milliseconds kLook{200};
+
 // A slice of an array as one dense value.
 tensor::BufferRef gather_slice(const ArrayArgument& argument, const arrays::ShardBuffers& shards,
                                tensor::BufferPool& pool) {
@@ -55,7 +59,47 @@ tensor::BufferRef gather_slice(const ArrayArgument& argument, const arrays::Shar
   return buffer;
 }
 
+// Like Catalog::write; `then` runs on the writer's thread, when it is durable.
+void write_then(storage::Catalog& catalog, const std::function<void(storage::Transaction&)>& write,
+                const std::function<void()>& then) {
+  if (then == nullptr) return catalog.write(write);
+  std::promise<void> durable;
+  std::future<void> told = durable.get_future();
+  catalog.write_async(write, [&](std::exception_ptr error) {
+    if (error != nullptr) return durable.set_exception(std::move(error));
+    then();
+    durable.set_value();
+  });
+  told.get();  // so that what the two use outlives them
+}
+
+// Shards of a result as the array has its own: shared where both are cut alike, else copied.
+arrays::ShardBuffers in_layout_of(const arrays::ArrayRef& array, const sharding::Layout& layout,
+                                  arrays::ShardBuffers shards, arrays::ArrayStore& store) {
+  if (layout.part_counts == array->layout().part_counts) return shards;
+  const int64_t element_bytes = tensor::size_bytes(array->info().type.dtype);
+  arrays::GatherReader reader(std::make_shared<const sharding::Layout>(layout), element_bytes, std::move(shards),
+                              arrays::whole_slices(array->info().type.dims));
+  arrays::ShardBuffers out = store.allocate(*array);
+  arrays::ScatterWriter writer(array->layout(), element_bytes, out);
+  while (writer.remaining() > 0) {
+    const std::span<std::byte> space = writer.destination();
+    writer.advance(reader.read(space));
+  }
+  return out;
+}
+
 }  // namespace
+
+// Waits as the line says, unless the job is to end.
+void JobRunner::wait_in_line(Job& job, LineWait how) {
+  if (job.line == nullptr) return;
+  while (!(job.line.get()->*how)(job.row.number, kLook)) {
+    const std::lock_guard held(job.mutex);
+    if (job.cancelled) throw core::Error("cancelled", "the job was cancelled");
+    if (job.stopped) throw core::Error("draining", "the server is shutting down");
+  }
+}
 
 JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gone) {
   const JobRequest& request = job->request;
@@ -66,6 +110,8 @@ JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gon
     if (job->cancelled) throw core::Error("cancelled", "the job was cancelled");
   }
 
+  // Arrays are read in the order of the session: as the jobs before this one leave them.
+  wait_in_line(*job, &sessions::Line::wait_for_arrays);
   device::RunRequest run;
   run.plan = job->lowered->plan;
   run.devices = job->placement.devices;
@@ -88,8 +134,18 @@ JobResult JobRunner::execute(const JobRef& job, const std::function<bool()>& gon
       } else {
         const bool is_donated =
             std::find(job->donated.begin(), job->donated.end(), argument.array) != job->donated.end();
-        const arrays::ShardBuffers shards =
-            is_donated ? arrays_.take(argument.array, job->row.id) : arrays_.shards(argument.array);
+        const auto [shards, version] = is_donated
+                                           ? arrays::ArrayStore::Snapshot{arrays_.take(argument.array, job->row.id), 0}
+                                           : arrays_.snapshot(argument.array);
+        for (const ArrayUpdate& update : request.updates) {
+          if (update.argument != i) continue;
+          job->read_versions[i] = version;
+          if (update.version && *update.version != version) {
+            throw core::Error("precondition_failed", "array '" + argument.array->info().id + "' has version " +
+                                                         std::to_string(version) + ", the update is for version " +
+                                                         std::to_string(*update.version));
+          }
+        }
         const arrays::ArrayInfo& info = argument.array->info();
         if (!same_cut(argument.array->layout(), wanted) && info.committed && !request.reshard) {
           if (is_donated) arrays_.give_back(argument.array, shards);
@@ -196,6 +252,7 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result)
   const core::SteadyTime start = clock_.steady();
 
   std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> stored;
+  std::vector<arrays::ArrayStore::Update> updates;
   for (size_t i = 0; i < plan.results.size(); ++i) {
     const compile::PlanParameter& given = plan.results[i];
     const sharding::TensorSharding& sharding = job.lowered->result_shardings[i];
@@ -212,8 +269,18 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result)
     } else {
       layout = whole_layout(value.type.dims);
     }
-    if (request.results != ResultMode::kNone) value.shards = unbind_result(outcome.outputs[i], given, layout);
-    if (request.results == ResultMode::kArray) {
+    const auto update = std::find_if(request.updates.begin(), request.updates.end(),
+                                     [&](const ArrayUpdate& one) { return one.result == i; });
+    if (update != request.updates.end()) {
+      value.array = std::get<ArrayArgument>(request.arguments[update->argument]).array;
+      const int64_t version = job.read_versions.at(update->argument);
+      value.version = version + 1;
+      updates.push_back({value.array, version,
+                         in_layout_of(value.array, layout, unbind_result(outcome.outputs[i], given, layout), arrays_)});
+    } else if (request.results != ResultMode::kNone) {
+      value.shards = unbind_result(outcome.outputs[i], given, layout);
+    }
+    if (request.results == ResultMode::kArray && value.array == nullptr) {
       arrays::NewArray wanted;
       wanted.principal = request.principal;
       wanted.session = request.session;
@@ -237,6 +304,9 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result)
   const bool stores_durable = !stored.empty() && request.durability == Durability::kDurable;
   if (!stored.empty()) prepared = arrays_.prepare(std::move(stored));
 
+  const bool has_updates = !updates.empty();
+  if (has_updates) wait_in_line(job, &sessions::Line::wait_for_readers);
+
   std::vector<arrays::ArrayRef> durable_donated;
   std::vector<arrays::ArrayRef> memory_donated;
   for (const arrays::ArrayRef& array : job.donated) {
@@ -245,7 +315,7 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result)
   if (job.is_ordered && job.line != nullptr) job.line->wait_turn(job.row.number);
 
   result.timings = job.timings;
-  const bool must_wait = job.has_row || stores_durable || !durable_donated.empty();
+  const bool must_wait = job.has_row || stores_durable || !durable_donated.empty() || has_updates;
   if (must_wait) {
     std::vector<storage::EffectRow> rows;
     if (!request.session.empty()) {
@@ -261,8 +331,11 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result)
       result.effects[i].number = job.committed[i].second;
     }
     const auto used = job.recorder->used();
-    store_.catalog().write([&](storage::Transaction& transaction) {
+    arrays::ArrayStore::PreparedUpdates updated;
+    if (has_updates) updated = arrays_.prepare_updates(std::move(updates), job.to_read, request.session);
+    const auto write = [&](storage::Transaction& transaction) {
       if (prepared.rows != nullptr) prepared.rows(transaction);
+      if (updated.rows != nullptr) updated.rows(transaction);
       consume(transaction);
       if (!rows.empty()) transaction.append_effects(request.session, rows);
       for (size_t i = 0; i < rows.size(); ++i) {
@@ -276,7 +349,14 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result)
       }
       close_key(job.key, transaction);
       free_arguments(job);  // whoever replaces one of them now commits after this job
-    });
+    };
+    try {
+      // Updated arrays take their new shards in the order of commits.
+      write_then(store_.catalog(), write, updated.visible);
+    } catch (...) {
+      if (updated.abandon != nullptr) updated.abandon();
+      throw;
+    }
   } else if (prepared.rows != nullptr) {
     store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
   }

@@ -49,6 +49,13 @@ struct PartitionCount {
   std::vector<int64_t> devices;
 };
 
+/// A stored array whose next version is a result of the job.
+struct ArrayUpdate {
+  size_t argument = 0;  ///< where the array stands
+  size_t result = 0;
+  std::optional<int64_t> version;  ///< that it has to have when the job reads it
+};
+
 enum class ResultMode : uint8_t { kInline, kArray, kNone };
 
 /// What POST /v1/run and POST /v1/sessions/{id}/jobs ask for.
@@ -67,6 +74,7 @@ struct JobRequest {
   std::optional<int64_t> as_process;            ///< the client acts as this process
   mesh::Processes processes;                    ///< labels of the server's devices
   std::optional<std::vector<int64_t>> donate;
+  std::vector<ArrayUpdate> updates;
   bool strict_donation = false;
   bool reshard = false;  ///< move arguments that lie otherwise than the program wants
   effects::Bindings callbacks;
@@ -91,6 +99,7 @@ struct JobValue {
   std::shared_ptr<const sharding::Layout> layout;
   arrays::ShardBuffers shards;  ///< empty when dropped
   arrays::ArrayRef array;       ///< set when stored
+  int64_t version = 0;          ///< of the array, when this was an update of it; else 0
   std::string result_info;
 };
 

@@ -69,6 +69,42 @@ JobRunner::~JobRunner() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+void JobRunner::check_updates(Job& job) {
+  const JobRequest& wanted = job.request;
+  for (const Argument& argument : wanted.arguments) {
+    if (const auto* stored = std::get_if<ArrayArgument>(&argument)) job.uses.reads.insert(stored->array->info().id);
+  }
+  core::Diagnostics wrong;
+  std::set<size_t> results;
+  for (size_t i = 0; i < wanted.updates.size(); ++i) {
+    const ArrayUpdate& update = wanted.updates[i];
+    const std::string pointer = "/update/" + std::to_string(i);
+    const auto* stored = update.argument < wanted.arguments.size()
+                             ? std::get_if<ArrayArgument>(&wanted.arguments[update.argument])
+                             : nullptr;
+    if (stored == nullptr || stored->slices) {
+      wrong.add(pointer + "/argument", "expected the position of an argument that is a whole stored array");
+      continue;
+    }
+    const auto& given = job.lowered->plan->results;
+    if (update.result >= given.size()) {
+      wrong.add(pointer + "/result", "the program has " + std::to_string(given.size()) + " results, there is no " +
+                                         std::to_string(update.result));
+      continue;
+    }
+    const arrays::ArrayInfo& info = stored->array->info();
+    const tensor::TensorType& type = given[update.result].parameter.global_type;
+    if (type != info.type) {
+      wrong.add(pointer + "/result", "is tensor<" + tensor::to_string(type) + ">, array '" + info.id + "' is tensor<" +
+                                         tensor::to_string(info.type) + ">");
+    }
+    if (!job.uses.updates.insert(info.id).second)
+      wrong.add(pointer + "/argument", "array '" + info.id + "' is updated twice");
+    if (!results.insert(update.result).second) wrong.add(pointer + "/result", "stands in another update, too");
+  }
+  wrong.throw_if_any("invalid_request");
+}
+
 JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   auto job = std::make_shared<Job>();
   job->request = std::move(request);
@@ -123,6 +159,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
     throw core::Error("donation_unusable", job->lowered->warnings.front());
   }
   job->bindings = effects::check_bindings(wanted.callbacks, *job->lowered->plan, !wanted.session.empty());
+  check_updates(*job);
   check_feeds(wanted.feeds, *job->lowered->plan);
   job->is_ordered = has_ordered_effects(*job->lowered->plan);
   for (const int64_t position : job->lowered->donated) {
@@ -135,6 +172,8 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
       const auto* stored = std::get_if<ArrayArgument>(&argument);
       return stored != nullptr && stored->array == array;
     });
+    if (job->uses.updates.contains(array->info().id))
+      throw core::Error("invalid_argument", "array '" + array->info().id + "' is donated and updated by the same job");
     if (uses > 1)
       throw core::Error("invalid_argument",
                         "array '" + array->info().id + "' is donated and used by another argument of the same job");
@@ -180,7 +219,7 @@ void JobRunner::accept(Job& job, bool background) {
       }
       // The writer's thread sees jobs in the order of their numbers: so does the line.
       if (job.line != nullptr) {
-        job.line->enter(job.row.number, job.is_ordered);
+        job.line->enter(job.row.number, job.is_ordered, job.uses);
         entered = true;
       }
     });
@@ -197,10 +236,10 @@ void JobRunner::keep_arguments(Job& job) {
   for (const Argument& argument : job.request.arguments) {
     if (const auto* stored = std::get_if<ArrayArgument>(&argument)) job.to_read.push_back(stored->array);
   }
-  arrays_.keep_for_job(job.to_read);
+  arrays_.keep_for_job(job.to_read, job.request.session);
 }
 
-void JobRunner::free_arguments(Job& job) { arrays_.job_has_read(std::exchange(job.to_read, {})); }
+void JobRunner::free_arguments(Job& job) { arrays_.job_has_read(std::exchange(job.to_read, {}), job.request.session); }
 
 void JobRunner::leave(Job& job) {
   free_arguments(job);

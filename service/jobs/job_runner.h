@@ -119,6 +119,7 @@ class JobRunner {
 
   JobRef prepare(JobRequest request);
   class Claim;
+  static void check_updates(Job& job);
   void enqueue(const JobRef& job);
   void accept(Job& job, bool background);
   JobResult execute(const JobRef& job, const std::function<bool()>& gone);
@@ -131,6 +132,8 @@ class JobRunner {
   void begin_wait(Job& job, ClientWait wait);
   void end_wait(Job& job);
   void commit(Job& job, device::RunOutcome& outcome, JobResult& result);
+  using LineWait = bool (sessions::Line::*)(int64_t, std::chrono::milliseconds);
+  void wait_in_line(Job& job, LineWait how);
   JobResult finish(const JobRef& job, const std::function<bool()>& gone);
   void fail(Job& job, const core::Error& error);
   void keep_arguments(Job& job);

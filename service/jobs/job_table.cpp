@@ -81,7 +81,7 @@ void JobRunner::recover(const Decoder& decode) {
           const auto session =
               store_.catalog().read([&](storage::Reader& reader) { return reader.session(row->session); });
           if (session && session->state == storage::SessionState::kClosed) job->line->close();
-          job->line->enter(row->number, job->is_ordered);
+          job->line->enter(row->number, job->is_ordered, job->uses);
         }
         enqueue(job);
       } catch (const core::Error& error) {

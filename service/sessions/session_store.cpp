@@ -1,5 +1,7 @@
 #include "service/sessions/session_store.h"
 
+#include <algorithm>
+
 #include "service/core/error.h"
 #include "service/core/ids.h"
 
@@ -8,12 +10,38 @@ namespace {
 
 constexpr size_t kDeepestStack = 64;
 
+bool meet(const std::set<std::string>& a, const std::set<std::string>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const std::string& id) { return b.contains(id); });
+}
+
 }  // namespace
 
-void Line::enter(int64_t number, bool ordered) {
+void Line::enter(int64_t number, bool ordered, ArrayUses uses) {
   const std::lock_guard held(mutex_);
   open_.insert(number);
   if (ordered) ordered_.insert(number);
+  if (!uses.reads.empty() || !uses.updates.empty()) uses_.emplace(number, std::move(uses));
+}
+
+bool Line::wait_for_arrays(int64_t number, std::chrono::milliseconds time) {
+  std::unique_lock held(mutex_);
+  return changed_.wait_for(held, time, [&] {
+    const auto mine = uses_.find(number);
+    if (mine == uses_.end()) return true;
+    return std::none_of(uses_.begin(), mine, [&](const auto& before) {
+      return meet(before.second.updates, mine->second.reads) || meet(before.second.updates, mine->second.updates);
+    });
+  });
+}
+
+bool Line::wait_for_readers(int64_t number, std::chrono::milliseconds time) {
+  std::unique_lock held(mutex_);
+  return changed_.wait_for(held, time, [&] {
+    const auto mine = uses_.find(number);
+    if (mine == uses_.end()) return true;
+    return std::none_of(uses_.begin(), mine,
+                        [&](const auto& before) { return meet(before.second.reads, mine->second.updates); });
+  });
 }
 
 void Line::wait_turn(int64_t number) {
@@ -41,6 +69,7 @@ void Line::leave(int64_t number) {
     const std::lock_guard held(mutex_);
     open_.erase(number);
     ordered_.erase(number);
+    uses_.erase(number);
   }
   changed_.notify_all();
 }

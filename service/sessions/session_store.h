@@ -18,11 +18,22 @@
 
 namespace meshd::sessions {
 
-/// The order of one session's jobs. Any thread. It waits in wait_turn and wait_idle only.
+/// Ids of stored arrays that a job reads and updates.
+struct ArrayUses {
+  std::set<std::string> reads;
+  std::set<std::string> updates;
+};
+
+/// The order of one session's jobs. Any thread. It waits in the functions that say so only.
 class Line {
  public:
   /// A job was accepted with this number. `ordered`: it has ordered effects and commits in turn.
-  void enter(int64_t number, bool ordered);
+  void enter(int64_t number, bool ordered, ArrayUses uses = {});
+  /// Waits until no job with a lower number is left that updates what this one reads or updates; false when the time is
+  /// up before.
+  bool wait_for_arrays(int64_t number, std::chrono::milliseconds time);
+  /// Waits until no job with a lower number is left that reads what this one updates; false as above.
+  bool wait_for_readers(int64_t number, std::chrono::milliseconds time);
   /// Waits until no ordered job with a lower number is left. Jobs that are not ordered need not ask.
   void wait_turn(int64_t number);
   /// The same, for a while: false when it is not the job's turn by then.
@@ -41,6 +52,7 @@ class Line {
   std::condition_variable changed_;
   std::set<int64_t> open_;
   std::set<int64_t> ordered_;
+  std::map<int64_t, ArrayUses> uses_;  ///< of open jobs with stored arrays
   bool is_closing_ = false;
 };
 

@@ -1,0 +1,121 @@
+// Arrays that jobs update: the same array, its next version, as array_versions.cpp makes them, but in the transaction
+// of the job.
+#include <algorithm>
+
+#include "service/arrays/array_store.h"
+#include "service/arrays/array_text.h"
+#include "service/core/error.h"
+
+namespace meshd::arrays {
+namespace {
+
+using storage::ArrayState;
+using storage::Durability;
+
+// One array on its way to its next version.
+struct Next {
+  ArrayRef array;
+  int64_t before = 0;
+  int64_t own_jobs = 0;  // of job_count: the job itself, where it has no session
+  ShardBuffers shards;
+  std::vector<storage::BlobRef> blobs;
+  storage::ArrayRow row;
+  std::vector<storage::ShardRow> shard_rows;
+};
+
+// What stands against the next version now.
+void require_free(const Next& next, const Array::State& state, const std::string& session) {
+  const std::string& id = next.array->info().id;
+  if (state.deleted) throw core::Error("not_found", "there is no array '" + id + "'");
+  if (!state.reserved_by.empty())
+    throw core::Error("array_in_use", "array '" + id + "' is donated to job " + state.reserved_by);
+  if (state.state != ArrayState::kReady || state.version != next.before) {
+    throw core::Error("conflict", "array '" + id + "' has version " + std::to_string(state.version) +
+                                      " by now; the job has read version " + std::to_string(next.before) +
+                                      ", so its update would lose another; run it again");
+  }
+  const auto own = state.jobs_of_session.find(session);
+  const int64_t others = state.job_count - next.own_jobs - (own == state.jobs_of_session.end() ? 0 : own->second);
+  if (others > 0) {
+    throw core::Error("array_in_use", "array '" + id + "' has still to be read by " + std::to_string(others) +
+                                          " accepted jobs elsewhere; run the job again when they are over");
+  }
+}
+
+}  // namespace
+
+ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> updates, const std::vector<ArrayRef>& kept,
+                                                        const std::string& session) {
+  // Turns are taken in the order of ids, so that nobody waits in a circle.
+  std::sort(updates.begin(), updates.end(),
+            [](const Update& a, const Update& b) { return a.array->info().id < b.array->info().id; });
+  PreparedUpdates out;
+  for (const Update& update : updates) out.turns.emplace_back(update.array->write_turn());
+  auto nexts = std::make_shared<std::vector<Next>>();
+  for (Update& update : updates) {
+    Next& next = nexts->emplace_back();
+    next.array = update.array;
+    next.before = update.version;
+    next.shards = std::move(update.shards);
+    if (session.empty()) next.own_jobs = std::count(kept.begin(), kept.end(), next.array);
+    next.array->state().with([&](const Array::State& state) {
+      require_free(next, state, session);
+      next.row = row_of(*next.array, state);
+      next.row.version = next.before + 1;
+    });
+  }
+  const auto names = std::make_shared<std::vector<std::string>>();
+  out.abandon = [this, nexts, names] {
+    for (const Next& next : *nexts) next.array->state().with([](Array::State& state) { state.replacing = false; });
+    store_.abandon(*names);
+  };
+  for (const Next& next : *nexts) next.array->state().with([](Array::State& state) { state.replacing = true; });
+  try {
+    std::vector<storage::BlobWriter> writers;
+    for (const Next& next : *nexts) {
+      if (next.array->info().durability != Durability::kDurable) continue;
+      for (size_t s = 0; s < next.shards.size(); ++s) {
+        names->push_back(blob_name(*next.array, next.before + 1, s));
+        writers.push_back(store_.blobs().begin(names->back(), next.shards[s]->size()));
+        writers.back().write(0, next.shards[s]->bytes());
+      }
+    }
+    out.blobs = storage::commit_blobs(std::move(writers));
+  } catch (...) {
+    out.abandon();
+    throw;
+  }
+  size_t written = 0;
+  for (Next& next : *nexts) {
+    if (next.array->info().durability != Durability::kDurable) continue;
+    for (size_t s = 0; s < next.shards.size(); ++s) {
+      const auto shard = static_cast<int64_t>(s);
+      next.blobs.push_back(out.blobs[written++].ref);
+      next.shard_rows.push_back(
+          {next.array->info().id, shard, 0, devices_of(next.array->layout(), shard), next.blobs.back()});
+    }
+  }
+  out.rows = [nexts, session](storage::Transaction& transaction) {
+    for (const Next& next : *nexts) {
+      next.array->state().with([&](const Array::State& state) { require_free(next, state, session); });
+      transaction.update_array(next.row);
+      for (const storage::ShardRow& row : next.shard_rows) transaction.put_shard(row);
+    }
+  };
+  out.visible = [this, nexts] {
+    const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
+    for (Next& next : *nexts) {
+      next.array->state().with([&](Array::State& state) {
+        state.replacing = false;
+        state.version = next.before + 1;
+        state.shards.swap(next.shards);
+        state.blobs.swap(next.blobs);
+        state.last_use = now;
+      });
+    }
+    make_room();
+  };
+  return out;
+}
+
+}  // namespace meshd::arrays
