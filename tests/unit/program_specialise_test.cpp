@@ -168,7 +168,7 @@ TEST(OpFacts, say_what_rows_say) {
   EXPECT_EQ(of("stablehlo.dot_general").sharding_rule,
             "([i, j, l], [i, l, k])->([i, j, k]) {i=2, j=4, k=5, l=3} reduction={l}");
   EXPECT_EQ(of("chlo.scan").how, "composed");
-  EXPECT_FALSE(of("stablehlo.send").runs);
+  EXPECT_TRUE(of("stablehlo.send").runs);
   EXPECT_EQ(of("stablehlo.dot_general").constraints.front(), "takes 2 operands");
   const auto lists = [](const OpFacts& facts, const std::string& text) {
     return std::count(facts.constraints.begin(), facts.constraints.end(), text) == 1;
