@@ -1,7 +1,6 @@
 #include "api/routes/waiting.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace meshd::api {
 namespace {
@@ -17,23 +16,9 @@ struct Bell {
 
 }  // namespace
 
-Preference preference_of(const Request& request) {
-  Preference out;
-  const std::string prefer = request.headers.joined("Prefer");
-  out.async = prefer.find("respond-async") != std::string::npos;
-  if (const size_t at = prefer.find("wait="); at != std::string::npos) {
-    int64_t seconds = 0;
-    const char* start = prefer.data() + at + 5;
-    if (std::from_chars(start, prefer.data() + prefer.size(), seconds).ec == std::errc{} && seconds >= 0) {
-      out.wait_seconds = std::min(seconds, kLongestWaitSeconds);
-    }
-  }
-  return out;
-}
-
 int64_t wait_of(const Request& request) {
   const int64_t asked = request.query.integer("wait", 0, 0, kLongestWaitSeconds);
-  return asked > 0 ? asked : preference_of(request).wait_seconds.value_or(0);
+  return asked > 0 ? asked : preferences_of(request).wait_seconds.value_or(0);
 }
 
 void wait_until(const Request& request, int64_t seconds, const std::function<bool()>& try_once,

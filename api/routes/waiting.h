@@ -12,18 +12,10 @@
 #include <utility>
 
 #include "api/http.h"
+#include "api/preferences.h"
 #include "service/effects/wake_table.h"
 
 namespace meshd::api {
-
-inline constexpr int64_t kLongestWaitSeconds = 60;
-
-/// What the client prefers (RFC 7240).
-struct Preference {
-  bool async = false;
-  std::optional<int64_t> wait_seconds;  ///< at most kLongestWaitSeconds
-};
-Preference preference_of(const Request& request);
 
 /// Seconds that a GET waits: ?wait=, else Prefer: wait=; 0 where neither is there.
 int64_t wait_of(const Request& request);
