@@ -7,8 +7,8 @@
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
 #include "service/kernels/convolution.h"
-#include "service/kernels/gather_rows.h"
 #include "service/kernels/gemm.h"
+#include "service/kernels/movement_loops.h"
 #include "service/kernels/strided_side.h"
 
 namespace meshd::kernels {
@@ -74,7 +74,7 @@ class Patches {
   std::byte* write_from(size_t d, int64_t offset, const std::byte* image, std::byte* to, int64_t elem) const {
     const int64_t row_bytes = spec_.in_features * elem;
     if (d == taps_.size()) {
-      move_rows(image + offset * elem, spec_.lhs.minor * elem, to, elem, spec_.in_features, elem);
+      copy_strided(to, elem, image + offset * elem, spec_.lhs.minor * elem, spec_.in_features, elem);
       return to + row_bytes;
     }
     for (const int64_t tap : taps_[d]) {
@@ -156,8 +156,8 @@ struct ColumnsPlan : Convolution::Plan {
         result = scratch + result_at;
       }
       for (int64_t row = 0; row < rows; ++row, writing.advance(), result += spec.out_features * out_elem) {
-        move_rows(result, out_elem, out + writing.result_offset() * out_elem, spec.out.minor * out_elem,
-                  spec.out_features, out_elem);
+        copy_strided(out + writing.result_offset() * out_elem, spec.out.minor * out_elem, result, out_elem,
+                     spec.out_features, out_elem);
       }
     }
   }

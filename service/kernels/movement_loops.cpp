@@ -113,7 +113,7 @@ void transpose_square(std::byte* dst, int64_t dst_stride, const std::byte* src, 
 }
 
 template <int kBytes, bool kStream>
-void transpose_squares(Rows dst, ConstRows src, int64_t row_squares, int64_t column_squares) {
+void transpose_squares(MatrixRows dst, ConstMatrixRows src, int64_t row_squares, int64_t column_squares) {
   constexpr int64_t kSide = kLine / kBytes;
   for (int64_t column = 0; column < column_squares; ++column) {
     const std::byte* from = src.data + column * kSide * src.row_stride;
@@ -129,7 +129,7 @@ void transpose_squares(Rows dst, ConstRows src, int64_t row_squares, int64_t col
 }
 
 template <typename T>
-void transpose_plain(Rows dst, ConstRows src, int64_t rows, int64_t columns) {
+void transpose_plain(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns) {
   constexpr int64_t kSize = sizeof(T);
   constexpr int64_t kBlock = kLine / kSize < 4 ? 4 : kLine / kSize;
   for (int64_t column = 0; column < columns; column += kBlock) {
@@ -143,7 +143,7 @@ void transpose_plain(Rows dst, ConstRows src, int64_t rows, int64_t columns) {
 }
 
 template <typename T>
-void transpose(Rows dst, ConstRows src, int64_t rows, int64_t columns, bool streaming) {
+void transpose(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns, bool streaming) {
   constexpr int kBytes = sizeof(T);
   constexpr int64_t kSide = kLine / kBytes;
   const int64_t tiled_rows = rows / kSide * kSide;
@@ -195,6 +195,10 @@ void copy_run(std::byte* dst, const std::byte* src, int64_t bytes, bool streamin
 
 void copy_strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride, int64_t count,
                   int64_t elem_size) {
+  if (dst_stride == elem_size && src_stride == elem_size) {
+    std::memcpy(dst, src, static_cast<size_t>(count * elem_size));
+    return;
+  }
   switch (elem_size) {
     case 1:
       return strided<uint8_t>(dst, dst_stride, src, src_stride, count);
@@ -231,7 +235,8 @@ void fill_elements(std::byte* dst, const std::byte* element, int64_t count, int6
   }
 }
 
-void transpose_block(Rows dst, ConstRows src, int64_t rows, int64_t columns, int64_t elem_size, bool streaming) {
+void transpose_block(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns, int64_t elem_size,
+                     bool streaming) {
   switch (elem_size) {
     case 1:
       return transpose<uint8_t>(dst, src, rows, columns, streaming);

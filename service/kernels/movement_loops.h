@@ -16,17 +16,18 @@ void copy_strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int6
                   int64_t elem_size);
 
 /// A matrix whose rows are contiguous and `row_stride` bytes apart.
-struct Rows {
+struct MatrixRows {
   std::byte* data;
   int64_t row_stride;
 };
-struct ConstRows {
+struct ConstMatrixRows {
   const std::byte* data;
   int64_t row_stride;
 };
 
 /// dst (rows x columns) = transpose of src (columns x rows), in elements of `elem_size` bytes.
-void transpose_block(Rows dst, ConstRows src, int64_t rows, int64_t columns, int64_t elem_size, bool streaming);
+void transpose_block(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns, int64_t elem_size,
+                     bool streaming);
 
 /// Makes streamed stores visible to other threads.
 void store_fence();

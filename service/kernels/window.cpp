@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "service/core/checked_math.h"
-#include "service/kernels/gather_rows.h"
+#include "service/kernels/movement_loops.h"
 
 namespace meshd::kernels {
 namespace {
@@ -210,7 +210,7 @@ void WindowPass::run_steps(const Monoid& monoid, Monoid::Worker& worker, const R
       const Rows& gathered = step.is_first ? to : spare;
       for (size_t k = 0; k < rows.size(); ++k) {
         const int64_t bytes = lanes * monoid.sum_bytes(k);
-        move_rows(rows[k] + step.row * bytes, step.row_step * bytes, gathered[k], bytes, step.count, bytes);
+        copy_strided(gathered[k], bytes, rows[k] + step.row * bytes, step.row_step * bytes, step.count, bytes);
       }
       if (!step.is_first) put(false, advanced(monoid, spare, 0), to, step.count * lanes);
     } else {
