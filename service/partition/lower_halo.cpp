@@ -63,27 +63,31 @@ Fetch fetch_of(const ops::Halo& halo, size_t number, const sharding::MeshView& v
   return out;
 }
 
-int64_t most_parts(std::span<const Fetch> fetches) {
-  size_t most = 1;
+// How many parts the dimensions have along which rows are fetched; one for the others.
+std::vector<size_t> parts_of(std::span<const Fetch> fetches) {
+  std::vector<size_t> out;
   for (const Fetch& fetch : fetches) {
+    out.resize(std::max(out.size(), fetch.rows.size()), 1);
     for (size_t d = 0; d < fetch.rows.size(); ++d) {
-      if (fetch.moves[d] != 0) most = std::max(most, fetch.rows[d].size());
+      if (fetch.moves[d] != 0) out[d] = std::max(out[d], fetch.rows[d].size());
     }
   }
-  return static_cast<int64_t>(most);
+  return out;
 }
 
 // Elements that a device lacks: of the parts that lack most of each dimension, or, of dimensions along which rows are
-// fetched, of part `part`.
-double lacking_of(const Fetch& fetch, std::optional<int64_t> part) {
+// fetched, of the part that `place` says; without a place always the worst.
+double lacking_of(const Fetch& fetch, std::span<const size_t> place) {
   double wanted = 1;
   double common = 1;
   for (size_t d = 0; d < fetch.rows.size(); ++d) {
     const auto& parts = fetch.rows[d];
-    const auto worst = std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.first - a.second, a.first) < std::pair(b.first - b.second, b.first);
-    });
-    const auto& one = part && fetch.moves[d] != 0 ? parts[static_cast<size_t>(*part)] : *worst;
+    const bool is_placed = d < place.size() && fetch.moves[d] != 0;
+    const auto& one = is_placed
+                          ? parts[std::min(place[d], parts.size() - 1)]
+                          : *std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
+                              return std::pair(a.first - a.second, a.first) < std::pair(b.first - b.second, b.first);
+                            });
     wanted *= static_cast<double>(one.first);
     common *= static_cast<double>(one.second);
   }
@@ -183,13 +187,18 @@ double fetched_elements(const ops::Halo& halo, std::span<const size_t> read, con
     brought += lacking_elements(view, seats[i].dims, seats[i].placed, from);
     fetches.push_back(fetch_of(halo, i, view, seats[i], from, to[i], result_dims));
   }
-  // Several operands meet along one dimension of the result: its parts are looked at for all of them.
-  const bool together = fetches.size() > 1;
+  if (fetches.size() == 1) return brought + lacking_of(fetches[0], {});
+  // Several operands meet in one result: its parts, in all dimensions, are looked at for all of them.
+  const std::vector<size_t> parts = parts_of(fetches);
   double lacking = 0;
-  for (int64_t part = 0; part < (together ? most_parts(fetches) : 1); ++part) {
+  std::vector<size_t> place(parts.size());
+  for (bool is_over = false; !is_over;) {
     double here = 0;
-    for (const Fetch& fetch : fetches) here += lacking_of(fetch, together ? std::optional(part) : std::nullopt);
+    for (const Fetch& fetch : fetches) here += lacking_of(fetch, place);
     lacking = std::max(lacking, here);
+    size_t d = place.size();
+    while (d > 0 && ++place[d - 1] == parts[d - 1]) place[--d] = 0;
+    is_over = d == 0;
   }
   return brought + lacking;
 }
