@@ -4,9 +4,8 @@ import signal
 import sys
 import threading
 import time
-import traceback
 
-from server import Meshd
+from server import Meshd, run_stories
 
 ASYNC = {"Prefer": "respond-async"}
 F4 = "tensor<4xf32>"
@@ -455,20 +454,4 @@ STORIES = [programs_ask_their_client, prepared_answers_come_before_questions, qu
            what_was_acknowledged_outlives_the_server, closing_a_session_ends_what_waits, stored_arrays_can_be_fed]
 
 
-def main():
-    failed = 0
-    with Meshd(sys.argv[1], "--devices", "8") as server:
-        for story in STORIES:
-            if sys.argv[2:] and story.__name__ not in sys.argv[2:]:
-                continue
-            try:
-                story(server)
-            except Exception:
-                failed += 1
-                print(f"FAILED {story.__name__}")
-                traceback.print_exc()
-    print(f"{len(STORIES) - failed} stories passed, {failed} failed")
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(run_stories(STORIES))

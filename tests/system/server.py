@@ -6,8 +6,10 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -74,3 +76,20 @@ class Meshd:
             return answer.status, answer.headers, json.loads(data) if "json" in kind and data else data
         finally:
             connection.close()
+
+
+def run_stories(stories, always=()):
+    """Runs all stories, or those that the command line names (and those of `always`), against one server; the exit code."""
+    failed = 0
+    with Meshd(sys.argv[1], "--devices", "8") as server:
+        for story in stories:
+            if sys.argv[2:] and story.__name__ not in sys.argv[2:] and story not in always:
+                continue
+            try:
+                story(server)
+            except Exception:
+                failed += 1
+                print(f"FAILED {story.__name__}")
+                traceback.print_exc()
+    print(f"{len(stories) - failed} stories passed, {failed} failed")
+    return 1 if failed else 0

@@ -6,10 +6,9 @@ import struct
 import sys
 import threading
 import time
-import traceback
 import xml.dom.minidom
 
-from server import Meshd
+from server import Meshd, run_stories
 
 TEXT = {"Content-Type": "text/plain"}
 RAW = {"Content-Type": "application/octet-stream"}
@@ -429,21 +428,4 @@ STORIES = [meshes_are_interned, wrong_meshes_say_everything_at_once, arrays_lie_
            shutdown_ends_with_a_job_that_does_not, restart_keeps_what_was_acknowledged]
 
 
-def main():
-    failed = 0
-    chosen = sys.argv[2:]
-    with Meshd(sys.argv[1], "--devices", "8") as server:
-        for story in STORIES:
-            if chosen and story.__name__ not in chosen and story is not STORIES[0]:
-                continue
-            try:
-                story(server)
-            except Exception:
-                failed += 1
-                print(f"FAILED {story.__name__}")
-                traceback.print_exc()
-    print(f"{len(STORIES) - failed} stories passed, {failed} failed")
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(run_stories(STORIES, always=STORIES[:1]))

@@ -4,9 +4,8 @@ import signal
 import struct
 import sys
 import threading
-import traceback
 
-from server import Meshd
+from server import Meshd, run_stories
 
 RAW = {"Content-Type": "application/octet-stream"}
 ASYNC = {"Prefer": "respond-async"}
@@ -182,20 +181,4 @@ STORIES = [an_update_is_the_next_version, updates_name_what_is_wrong, jobs_of_a_
            failures_leave_the_version_before, versions_outlive_the_server]
 
 
-def main():
-    failed = 0
-    with Meshd(sys.argv[1], "--devices", "8") as server:
-        for story in STORIES:
-            if sys.argv[2:] and story.__name__ not in sys.argv[2:]:
-                continue
-            try:
-                story(server)
-            except Exception:
-                failed += 1
-                print(f"FAILED {story.__name__}")
-                traceback.print_exc()
-    print(f"{len(STORIES) - failed} stories passed, {failed} failed")
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(run_stories(STORIES))
