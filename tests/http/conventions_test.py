@@ -11,31 +11,19 @@ import http.client
 import json
 import pathlib
 import re
-import shutil
 import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
-from server import Meshd
+from server import SPIN, run_stories
 
 RUN = {"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { %0 = stablehlo.add %a, %a : tensor<2xf32> return %0 : tensor<2xf32> }"},
        "arguments": [{"dtype": "float32", "shape": [2], "data": [1.5, -2]}]}
-SPIN = {"program": {"text": """func.func @main(%n: tensor<i32>) -> tensor<i32> {
-  %c = stablehlo.constant dense<0> : tensor<i32>
-  %one = stablehlo.constant dense<1> : tensor<i32>
-  %0 = stablehlo.while(%i = %c) : tensor<i32> cond {
-    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    stablehlo.return %p : tensor<i1>
-  } do {
-    %j = stablehlo.add %i, %one : tensor<i32>
-    stablehlo.return %j : tensor<i32>
-  }
-  return %0 : tensor<i32>
-}"""}, "arguments": [{"dtype": "int32", "shape": [], "data": 1000000000}], "deadline": 60}
+SPINNING = {"program": {"text": SPIN}, "arguments": [{"dtype": "int32", "shape": [], "data": 1000000000}], "deadline": 60}
 VALUE = {"dtype": "float32", "shape": [2], "data": [1, 2]}
 RAW = {"Content-Type": "application/octet-stream"}
 
@@ -149,8 +137,8 @@ def idempotency(c):
     assert again.headers["Idempotency-Replayed"] == "true" and again.body == first.body and first.headers["Idempotency-Replayed"] is None
     c.refused(422, "idempotency_key_reused", "POST", "/v1/run", {**RUN, "profile": True}, key)
     running = {"Idempotency-Key": "running", "Prefer": "respond-async"}
-    job = c.want(202, "POST", "/v1/run", SPIN, running).headers["Location"]
-    assert c.refused(409, "idempotency_in_progress", "POST", "/v1/run", SPIN, running).headers["Location"] == job
+    job = c.want(202, "POST", "/v1/run", SPINNING, running).headers["Location"]
+    assert c.refused(409, "idempotency_in_progress", "POST", "/v1/run", SPINNING, running).headers["Location"] == job
     c.want(202, "DELETE", job)
 
 
@@ -176,7 +164,7 @@ def respond_async_and_wait(c):
     assert c.want(200, "GET", answer.headers["Location"] + "?wait=30").json()["state"] == "done"
     answer = c.want(200, "POST", "/v1/run", RUN, {"Prefer": "foo, wait=30; x=y"})
     assert answer.headers["Preference-Applied"] == "wait=30" and answer.json()["results"][0]["data"] == [3, -4]
-    answer = c.want(202, "POST", "/v1/run", SPIN, {"Prefer": "wait=0, respond-async"})
+    answer = c.want(202, "POST", "/v1/run", SPINNING, {"Prefer": "wait=0, respond-async"})
     assert answer.headers["Preference-Applied"] == "respond-async, wait=0" and answer.json()["state"] in ("queued", "running")
     c.want(202, "DELETE", answer.headers["Location"])
     # Not a preference but part of one.
@@ -221,7 +209,7 @@ def conditions_on_changes(c):
     mesh = c.want(201, "POST", "/v1/meshes", {"axes": [{"name": "conditions", "size": 5}]})
     c.refused(412, "precondition_failed", "DELETE", mesh.headers["Location"], headers={"If-Match": '"other"'})
     c.want(204, "DELETE", mesh.headers["Location"], headers={"If-Match": mesh.headers["ETag"]})
-    job = c.want(202, "POST", "/v1/run", SPIN, {"Prefer": "respond-async"}).headers["Location"]
+    job = c.want(202, "POST", "/v1/run", SPINNING, {"Prefer": "respond-async"}).headers["Location"]
     c.refused(412, "precondition_failed", "DELETE", job, headers={"If-Match": '"other"'})
     c.want(202, "DELETE", job, headers={"If-Match": "*"})
 
@@ -446,7 +434,7 @@ def rate_limits(c):
     session = c.want(201, "POST", "/v1/sessions", {}).headers["Location"]
     jobs, refused = [], None
     for _ in range(200):
-        answer = c.ask("POST", session + "/jobs", SPIN, {"Prefer": "respond-async"})
+        answer = c.ask("POST", session + "/jobs", SPINNING, {"Prefer": "respond-async"})
         if answer.status == 429:
             refused = answer
             break
@@ -549,27 +537,7 @@ ROWS = [methods_and_allow, head_is_get_without_body, errors_are_problems, json_i
         security_contact, pretty, probes, errors_have_examples]
 
 
-def main():
-    failed = 0
-    folder = pathlib.Path(subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip())
-    try:
-        with open(folder / "log", "w") as log, Meshd(sys.argv[1], "--devices", "8", "--processes", "2", "--security-contact", "mailto:security@example.org",
-                                                     "--log-level", "info", log=log) as server:
-            client = Client(server)
-            for row in ROWS:
-                if len(sys.argv) > 2 and row.__name__ not in sys.argv[2:]:
-                    continue
-                try:
-                    row(client)
-                    print("ok   ", row.__name__)
-                except Exception:
-                    failed += 1
-                    print("FAIL ", row.__name__)
-                    traceback.print_exc(file=sys.stdout)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    with tempfile.TemporaryFile("w") as log:
+        sys.exit(run_stories(ROWS, options=["--processes", "2", "--security-contact", "mailto:security@example.org", "--log-level", "info"],
+                             log=log, teller=Client))

@@ -4,15 +4,13 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import struct
 import subprocess
 import sys
 import tempfile
-import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
-from server import Meshd
+from server import run_stories
 
 NUMBERS = struct.pack("<24f", *range(24))
 
@@ -173,26 +171,6 @@ ROWS = [post_without_body, data_binary_without_type, large_bodies_expect_100, ch
         names_for_downloads, unbuffered_events, failing_in_scripts, pipes_to_jq, json_option, one_connection_for_many]
 
 
-def main():
-    failed = 0
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="meshd-curl-"))
-    try:
-        with Meshd(sys.argv[1], "--devices", "8") as server:
-            shell = Shell(server, folder)
-            for row in ROWS:
-                if len(sys.argv) > 2 and row.__name__ not in sys.argv[2:]:
-                    continue
-                try:
-                    row(shell)
-                    print("ok   ", row.__name__)
-                except Exception:
-                    failed += 1
-                    print("FAIL ", row.__name__)
-                    traceback.print_exc(file=sys.stdout)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    with tempfile.TemporaryDirectory(prefix="meshd-curl-") as folder:
+        sys.exit(run_stories(ROWS, teller=lambda server: Shell(server, pathlib.Path(folder))))

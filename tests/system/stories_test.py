@@ -8,24 +8,12 @@ import threading
 import time
 import xml.dom.minidom
 
-from server import Meshd, run_stories
+from server import SPIN, Meshd, run_stories
 
 TEXT = {"Content-Type": "text/plain"}
 RAW = {"Content-Type": "application/octet-stream"}
 ADD = "func.func @main(%a: tensor<8x2xf32>, %b: tensor<8x2xf32>) -> tensor<8x2xf32> { %0 = stablehlo.add %a, %b : tensor<8x2xf32> return %0 : tensor<8x2xf32> }"
 DOUBLE_DONATED = "func.func @main(%a: tensor<4xf32> {tf.aliasing_output = 0 : i32}) -> tensor<4xf32> { %0 = stablehlo.add %a, %a : tensor<4xf32> return %0 : tensor<4xf32> }"
-SPIN = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
-  %c = stablehlo.constant dense<0> : tensor<i32>
-  %one = stablehlo.constant dense<1> : tensor<i32>
-  %0 = stablehlo.while(%i = %c) : tensor<i32> cond {
-    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    stablehlo.return %p : tensor<i1>
-  } do {
-    %j = stablehlo.add %i, %one : tensor<i32>
-    stablehlo.return %j : tensor<i32>
-  }
-  return %0 : tensor<i32>
-}"""
 LOG = """func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}, tensor<i32>) {
   %u = stablehlo.custom_call @xla_ffi_python_cpu_callback(%t, %n) {backend_config = "", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}, operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<> : tensor<0xindex>]} : (!stablehlo.token, tensor<i32>) -> !stablehlo.token
   return %u, %n : !stablehlo.token, tensor<i32>
