@@ -1,7 +1,6 @@
 #include "api/content_encoder.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -10,6 +9,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "api/accept.h"
 #include "api/characters.h"
 #include "api/conditions.h"
 #include "service/core/error.h"
@@ -108,16 +108,8 @@ std::string encode(Coding coding, std::span<const std::byte> input) {
 
 /// The weight of a coding in thousandths (RFC 9110 12.5.3); nothing when the field does not name it.
 std::optional<int> weight_of(std::string_view accept, std::string_view coding) {
-  std::string_view element;
-  while (next_list_element(accept, element)) {
-    const size_t semicolon = std::min(element.find(';'), element.size());
-    const std::string_view name = trim(element.substr(0, semicolon));
-    if (!equal_ignoring_case(name, coding)) continue;
-    const std::string_view parameter = trim(element.substr(std::min(semicolon + 1, element.size())));
-    if (!parameter.starts_with("q=") && !parameter.starts_with("Q=")) return 1000;
-    double weight = 0;
-    std::from_chars(parameter.data() + 2, parameter.data() + parameter.size(), weight);
-    return static_cast<int>(std::clamp(weight, 0.0, 1.0) * 1000);
+  for (Weighted entry; next_weighted(accept, entry);) {
+    if (equal_ignoring_case(entry.name, coding)) return entry.weight;
   }
   return std::nullopt;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/accept.h"
 #include "api/codecs/array_document.h"
 #include "api/codecs/json.h"
 #include "api/codecs/npy.h"
@@ -17,38 +18,21 @@ namespace {
 // The forms of an array's data, one row each; the first is what a client gets who says nothing.
 struct FormRow {
   DataForm form;
-  std::string_view name;    ///< of ?format=
-  std::string_view media;   ///< answered
-  std::string_view also;    ///< other media types that ask for it, joined by blanks
-  std::string_view suffix;  ///< of the file
+  std::string_view name;        ///< of ?format=
+  std::string_view media;       ///< answered
+  std::string_view also;        ///< another media type that asks for it
+  std::string_view also_named;  ///< and one more
+  std::string_view suffix;      ///< of the file
 };
 
 constexpr FormRow kForms[] = {
-    {DataForm::kRaw, "raw", "application/octet-stream", "*/* application/*", ".bin"},
-    {DataForm::kNpy, "npy", "application/x-npy", "application/npy", ".npy"},
-    {DataForm::kNpz, "npz", "application/zip", "application/x-npz application/npz", ".npz"},
-    {DataForm::kSafetensors, "safetensors", "application/x-safetensors", "application/safetensors", ".safetensors"},
-    {DataForm::kJson, "json", "application/json", "", ".json"},
-    {DataForm::kBase64, "base64", "application/json", "", ".json"},
+    {DataForm::kRaw, "raw", "application/octet-stream", "", "", ".bin"},
+    {DataForm::kNpy, "npy", "application/x-npy", "application/npy", "", ".npy"},
+    {DataForm::kNpz, "npz", "application/zip", "application/x-npz", "application/npz", ".npz"},
+    {DataForm::kSafetensors, "safetensors", "application/x-safetensors", "application/safetensors", "", ".safetensors"},
+    {DataForm::kJson, "json", "application/json", "", "", ".json"},
+    {DataForm::kBase64, "base64", "application/json", "", "", ".json"},
 };
-
-bool is_word_of(std::string_view list, std::string_view word) {
-  for (size_t start = 0; start < list.size();) {
-    const size_t end = std::min(list.find(' ', start), list.size());
-    if (list.substr(start, end - start) == word) return true;
-    start = end + 1;
-  }
-  return false;
-}
-
-const FormRow* form_of_media(std::string_view media) {
-  // Generated clients prefer JSON, and the document's only JSON type here is that of refusals: they take what comes.
-  if (media == "application/problem+json") return &kForms[0];
-  for (const FormRow& row : kForms) {
-    if (row.media == media || is_word_of(row.also, media)) return &row;
-  }
-  return nullptr;
-}
 
 std::string listed(std::string_view FormRow::*column) {
   std::string out;
@@ -65,17 +49,16 @@ const FormRow& form_of(const Request& request) {
     }
     throw core::Error("invalid_query", "format: expected one of " + listed(&FormRow::name));
   }
-  const std::string accept = request.headers.joined("Accept");
-  if (accept.empty()) return kForms[0];
-  // The first of the client's list that we have; q values order nothing that curl users write.
-  for (std::string_view rest = accept; !rest.empty();) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    std::string_view media = rest.substr(0, std::min(comma, rest.find(';')));
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-    while (!media.empty() && media.front() == ' ') media.remove_prefix(1);
-    while (!media.empty() && media.back() == ' ') media.remove_suffix(1);
-    if (const FormRow* row = form_of_media(media)) return *row;
+  std::vector<std::string_view> offered;
+  std::vector<const FormRow*> rows;
+  for (const FormRow& row : kForms) {
+    for (const std::string_view media : {row.media, row.also, row.also_named}) {
+      if (media.empty()) continue;
+      offered.push_back(media);
+      rows.push_back(&row);
+    }
   }
+  if (const auto best = preferred_media(request, offered)) return *rows[*best];
   throw core::Error("not_acceptable", "data is there as " + listed(&FormRow::media));
 }
 

@@ -1,4 +1,5 @@
 // What the server says of itself: the contract, its page, devices, ops, effects.
+#include "api/accept.h"
 #include "api/codecs/json.h"
 #include "api/embedded.h"
 #include "api/routes/error_guide.h"
@@ -90,7 +91,8 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
       open("/docs/errors", "getErrorCodes",
            [](Request& request) {
              // Browsers follow a problem's type to here.
-             const bool page = request.headers.joined("Accept").find("text/html") != std::string::npos;
+             static constexpr std::string_view kForms[] = {"application/json", "text/html"};
+             const bool page = preferred_media(request, kForms) == 1;
              return (page ? html(error_page()) : json(200, error_document())).with("Vary", "Accept, Accept-Encoding");
            }),
       open("/.well-known/security.txt", "getSecurityContact", [facts](Request&) { return security_contact(facts); }),

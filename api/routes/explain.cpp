@@ -1,6 +1,7 @@
 // /v1/programs/{id}:explain, :partition and :suggest: what a program will do, told without data.
 #include <chrono>
 
+#include "api/accept.h"
 #include "api/codecs/explain_codec.h"
 #include "api/codecs/json.h"
 #include "api/routes/routes.h"
@@ -30,24 +31,11 @@ std::string chosen_form(const Request& request, const std::vector<std::pair<std:
     }
     throw core::Error("invalid_query", "format: '" + std::string(*format) + "' is not one of " + names);
   }
-  const std::string accept = request.headers.joined("Accept");
-  if (accept.empty()) return forms.front().first;
-  // Clients name one type here; the first of ours that stands in the header is taken.
-  size_t best = std::string::npos;
-  std::string chosen;
-  for (const auto& [name, type] : forms) {
-    const size_t at = accept.find(type);
-    if (at < best) {
-      best = at;
-      chosen = name;
-    }
-  }
-  if (!chosen.empty()) return chosen;
-  // Generated clients name the type of problems alone.
-  for (const char* any : {"*/*", "application/*", "application/problem+json"}) {
-    if (accept.find(any) != std::string::npos) return forms.front().first;
-  }
-  throw core::Error("not_acceptable", "there is " + names + "; Accept: " + accept + " takes none of them");
+  std::vector<std::string_view> offered;
+  for (const auto& [name, type] : forms) offered.push_back(type);
+  if (const auto best = preferred_media(request, offered)) return forms[*best].first;
+  throw core::Error("not_acceptable",
+                    "there is " + names + "; Accept: " + request.headers.joined("Accept") + " takes none of them");
 }
 
 }  // namespace

@@ -328,11 +328,17 @@ def events_resume(c):
 def negotiation(c):
     at = c.array().headers["Location"] + "/data"
     for accept, media in ((None, "application/octet-stream"), ("*/*", "application/octet-stream"), ("application/json", "application/json"),
-                          ("application/x-npy", "application/x-npy")):
+                          ("application/x-npy", "application/x-npy"), ("application/*;q=0.5, application/json", "application/json"),
+                          ("application/json;q=0.2, application/x-npy;q=0.9, image/png", "application/x-npy"),
+                          ("application/octet-stream;q=0, */*", "application/x-npy"), ("Application/NPY", "application/x-npy"),
+                          ("text/html, */*;q=0.1", "application/octet-stream")):
         answer = c.want(200, "GET", at, headers={"Accept": accept} if accept else {})
         assert answer.headers["Content-Type"] == media and "Accept" in answer.headers["Vary"], answer
     assert c.want(200, "GET", at + "?format=json", headers={"Accept": "application/x-npy"}).headers["Content-Type"] == "application/json"
     assert "application/x-npy" in c.refused(406, "not_acceptable", "GET", at, headers={"Accept": "image/png"}).json()["detail"]
+    assert c.refused(406, "not_acceptable", "GET", at, headers={"Accept": "application/json;q=0"})
+    for accept, media in (("text/html;q=0.5, application/json", "application/json"), ("text/*, application/json;q=0.9", "text/html"), ("*/*", "application/json")):
+        assert c.want(200, "GET", "/docs/errors", headers={"Accept": accept}).headers["Content-Type"].startswith(media), accept
 
 
 def unzstd(data):
