@@ -19,15 +19,16 @@ storage::PageRequest page_of(const Request& request, std::initializer_list<std::
   return page;
 }
 
-Response list_response(const Request& request, const std::vector<std::string>& items, const std::string& next) {
+Response list_response(const Request& request, const std::vector<std::string>& items, const std::string& next,
+                       std::string_view cursor) {
   std::string out = "{\"items\":[";
   for (size_t i = 0; i < items.size(); ++i) out += (i ? "," : "") + items[i];
   out += "],\"next\":" + (next.empty() ? "null" : quote(next)) + "}";
   Response response = json(200, std::move(out));
   if (next.empty()) return response;
-  std::string link = "<" + request.path + "?cursor=" + percent_encode(next);
+  std::string link = "<" + request.path + "?" + std::string(cursor) + "=" + percent_encode(next);
   for (const auto& [name, value] : request.query.parameters()) {
-    if (name != "cursor") link += "&" + percent_encode(name) + "=" + percent_encode(value);
+    if (name != cursor) link += "&" + percent_encode(name) + "=" + percent_encode(value);
   }
   response.headers.set("Link", link + ">; rel=\"next\"");
   return response;

@@ -65,10 +65,10 @@ Response outgoing(Request& request, Services& services) {
                         [&](std::function<void()> wake) { return services.log.subscribe(session, std::move(wake)); },
                         [&] { return services.jobs.is_stopping(); })
                         .value_or(Rows{});
-  std::string out = "{\"items\":[";
-  for (size_t i = 0; i < rows.size(); ++i) out += (i ? "," : "") + effect_document(rows[i], base64);
+  std::vector<std::string> items;
+  for (const storage::EffectRow& row : rows) items.push_back(effect_document(row, base64));
   const bool more = static_cast<int64_t>(rows.size()) == limit;
-  return json(200, out + "],\"next\":" + (more ? quote(std::to_string(rows.back().number)) : "null") + "}");
+  return list_response(request, items, more ? std::to_string(rows.back().number) : "", "after");
 }
 
 }  // namespace

@@ -45,7 +45,8 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
 storage::PageRequest page_of(const Request& request, std::initializer_list<std::string_view> others = {});
 /// ?encoding= of routes that show effects: json or base64.
 bool wants_base64(const Request& request);
-/// {"items": [...], "next": cursor or null}, with Link: rel="next".
-Response list_response(const Request& request, const std::vector<std::string>& items, const std::string& next);
+/// {"items": [...], "next": cursor or null}, with Link: rel="next". `cursor` is the query parameter that takes it.
+Response list_response(const Request& request, const std::vector<std::string>& items, const std::string& next,
+                       std::string_view cursor = "cursor");
 
 }  // namespace meshd::api

@@ -109,10 +109,10 @@ std::vector<Route> session_routes(Services& services) {
          const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
          const bool base64 = wants_base64(request);
          const auto rows = services.log.after(session.id, after, limit);
-         std::string out = "{\"items\":[";
-         for (size_t i = 0; i < rows.size(); ++i) out += (i ? "," : "") + effect_document(rows[i], base64);
+         std::vector<std::string> items;
+         for (const storage::EffectRow& row : rows) items.push_back(effect_document(row, base64));
          const bool more = static_cast<int64_t>(rows.size()) == limit;
-         return json(200, out + "],\"next\":" + (more ? quote(std::to_string(rows.back().sequence)) : "null") + "}");
+         return list_response(request, items, more ? std::to_string(rows.back().sequence) : "", "after");
        }},
       {"GET", "/v1/sessions/{id}/events", "streamEvents", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
        [&services](Request& request) { return stream_events(request, services); }},

@@ -298,8 +298,11 @@ def sessions_keep_their_order(s):
     assert [entry["values"][0]["data"] for entry in log] == list(range(10)) and [entry["sequence"] for entry in log] == list(range(1, 11))
     listener.join(20)
     assert [event["sequence"] for event in events] == list(range(1, 11)), events
-    rest = ok(s.ask("GET", f"/v1/sessions/{session}/effects?after=7&limit=2"), 200)
-    assert [entry["sequence"] for entry in rest["items"]] == [8, 9] and rest["next"] == "9"
+    page = s.ask("GET", f"/v1/sessions/{session}/effects?after=7&limit=2")
+    assert [entry["sequence"] for entry in ok(page, 200)["items"]] == [8, 9] and page[2]["next"] == "9"
+    link = page[1]["Link"].removesuffix('>; rel="next"').removeprefix("<")
+    page = s.ask("GET", link)
+    assert [entry["sequence"] for entry in ok(page, 200)["items"]] == [10] and page[2]["next"] is None and page[1]["Link"] is None
     alone = ok(s.ask("POST", "/v1/run", body(3)), 200)
     assert alone["effects"][0]["name"] == "n" and "job" not in alone, "a run without session writes no row"
 
