@@ -104,3 +104,11 @@ def before_call(ctx, case, kwargs):
     if case.operation.definition.raw.get("operationId") == "getZarr" and case.headers and case.path_parameters:
         if not re.search(r"\d$", str(case.path_parameters.get("path"))):
             case.headers.pop("Range", None)
+    # Up to a minute may be asked for, and nobody is there to end the wait: a second shows as much.
+    if isinstance(case.query, dict) and str(case.query.get("wait", "")).isdecimal() and int(case.query["wait"]) in range(2, 61):
+        case.query["wait"] = 1
+    # Nothing completes an array that waits for parts.
+    if isinstance(case.query, dict) and case.query.get("wait") == "ready":
+        case.query.pop("wait")
+    if isinstance(case.body, dict) and isinstance(case.body.get("deadline"), (int, float)) and 1 < case.body["deadline"] <= 86400:
+        case.body["deadline"] = 1
