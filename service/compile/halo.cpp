@@ -1,10 +1,8 @@
 // A halo exchange as block copies: each shard gets the rows that its part of the result reads from the shards that have
 // them, its own among them, and a scalar where nobody has one.
 #include <algorithm>
-#include <map>
 
-#include "service/compile/meetings.h"
-#include "service/kernels/movement.h"
+#include "service/compile/block_copies.h"
 
 namespace meshd::compile {
 namespace {
@@ -19,66 +17,32 @@ struct Run {
   HaloRows rows;  // `from` counts rows of that part
 };
 
-// One block of a shard's result; everything in elements.
-struct Piece {
-  size_t shape = 0;  // of HaloCopies::shapes
-  int64_t to_offset = 0;
-  int64_t from_offset = 0;
-  int64_t first_unit = 0;
-  int64_t packed_offset = 0;  // where index zero stands in a message that holds the block alone
-  tensor::Dims extent, to_strides, packed_strides;
-};
-
-struct HaloCopies {
-  std::vector<kernels::StridedCopy> shapes;
-  std::vector<std::vector<Piece>> pieces;  // by shard
-  int64_t element = 1;
-
-  void run(const MeetingCall& call) const {
-    const auto& list = pieces[static_cast<size_t>(call.shard)];
-    for (size_t i = 0; i < list.size(); ++i) {
-      const Piece& piece = list[i];
-      const kernels::StridedCopy& shape = shapes[piece.shape];
-      const int64_t begin = std::max(call.begin - piece.first_unit, int64_t{0});
-      const int64_t end = std::min(call.end - piece.first_unit, shape.unit_count());
-      if (begin >= end) continue;
-      std::byte* to = call.results[0] + piece.to_offset * element;
-      if (call.packed != nullptr && call.packed[i] != 0) {
-        const kernels::StridedCopy from_message(piece.extent, piece.to_strides, piece.packed_strides, element);
-        if (begin == 0) from_message.run(to, call.sources[i] + piece.packed_offset * element);
-        continue;
-      }
-      shape.run(to, call.sources[i] + piece.from_offset * element, begin, end);
-    }
-  }
-};
-
 class HaloMaker {
  public:
-  HaloMaker(const Plan& plan, const LocalOp& op) : plan_(plan), op_(op), copies_(std::make_shared<HaloCopies>()) {}
+  HaloMaker(const Plan& plan, const LocalOp& op)
+      : plan_(plan),
+        op_(op),
+        copies_(source_dims(plan, op), tensor::size_bytes(value(op.results[0]).type.dtype)),
+        to_strides_(tensor::row_major_strides(value(op.results[0]).type.dims)) {}
 
   Meeting make() {
     const PlanValue& result = value(op_.results[0]);
     const MeshView& view = plan_.views[static_cast<size_t>(result.view)];
-    copies_->element = tensor::size_bytes(result.type.dtype);
-    meeting_.element_bytes = copies_->element;
-    for (const LocalId id : op_.operands) meeting_.source_dims.push_back(value(id).type.dims);
-    to_strides_ = tensor::row_major_strides(result.type.dims);
     const sharding::AtomMask varies = result.varies & view.all();
     for (int64_t shard = 0; shard < view.distinct_count(varies); ++shard) {
-      sources_.clear();
-      pieces_.clear();
-      units_ = 0;
       if (tensor::element_count(result.type) > 0) add_shard(view, view.coordinates(varies, shard));
-      meeting_.sources.push_back(std::move(sources_));
-      meeting_.units.push_back(units_);
-      copies_->pieces.push_back(std::move(pieces_));
+      copies_.end_shard();
     }
-    meeting_.run = [copies = copies_](const MeetingCall& call) { copies->run(call); };
-    return std::move(meeting_);
+    return copies_.finish();
   }
 
  private:
+  static std::vector<tensor::Dims> source_dims(const Plan& plan, const LocalOp& op) {
+    std::vector<tensor::Dims> out;
+    for (const LocalId id : op.operands) out.push_back(plan.values[static_cast<size_t>(id)].type.dims);
+    return out;
+  }
+
   [[nodiscard]] const PlanValue& value(LocalId id) const { return plan_.values[static_cast<size_t>(id)]; }
 
   void add_shard(const MeshView& view, const tensor::Dims& coords) {
@@ -165,13 +129,13 @@ class HaloMaker {
     const PlanValue& source = value(op_.operands[operand]);
     const tensor::Dims strides = tensor::row_major_strides(source.type.dims);
     for_each_block(runs, [&](const std::vector<size_t>& at) {
-      Piece piece;
-      tensor::Dims from_strides, start, held;
+      BlockPiece piece;
+      tensor::Dims start, held;
       tensor::Dims from_coords = coords;
       for (size_t d = 0; d < at.size(); ++d) {
         const auto& [part, rows] = runs[d][at[d]];
         place(piece, d, rows);
-        from_strides.push_back(strides[d] * rows.from_step);
+        piece.from_strides.push_back(strides[d] * rows.from_step);
         piece.from_offset += strides[d] * rows.from;
         start.push_back(rows.first());
         held.push_back(rows.last() - rows.first() + 1);
@@ -186,10 +150,10 @@ class HaloMaker {
       const sharding::AtomMask varies = source.varies & view.all();
       MeetingSource made = source_of(plan_, static_cast<int32_t>(operand), op_.operands[operand],
                                      view.distinct_index(varies, from_coords));
-      made.bytes = tensor::element_count(held) * copies_->element;
+      made.bytes = tensor::element_count(held) * tensor::size_bytes(source.type.dtype);
       made.start = std::move(start);
       made.extent = std::move(held);
-      add(std::move(piece), from_strides, std::move(made));
+      copies_.add(std::move(piece), std::move(made));
     });
   }
 
@@ -197,53 +161,27 @@ class HaloMaker {
     const size_t operand = op_.halos.size();
     const PlanValue& scalar = value(op_.operands[operand]);
     for_each_block(runs, [&](const std::vector<size_t>& at) {
-      Piece piece;
+      BlockPiece piece;
       for (size_t d = 0; d < at.size(); ++d) place(piece, d, runs[d][at[d]].rows);
-      const tensor::Dims nowhere(at.size(), 0);
-      piece.packed_strides = nowhere;
-      add(std::move(piece), nowhere,
-          source_of(
-              plan_, static_cast<int32_t>(operand), op_.operands[operand],
-              scalar.view == value(op_.results[0]).view ? view.distinct_index(scalar.varies & view.all(), coords) : 0));
+      piece.from_strides = piece.packed_strides = tensor::Dims(at.size(), 0);
+      const bool has_shards = scalar.view == value(op_.results[0]).view;
+      copies_.add(std::move(piece),
+                  source_of(plan_, static_cast<int32_t>(operand), op_.operands[operand],
+                            has_shards ? view.distinct_index(scalar.varies & view.all(), coords) : 0));
     });
   }
 
   // Dimension `d` of the side that is written.
-  void place(Piece& piece, size_t d, const HaloRows& rows) const {
+  void place(BlockPiece& piece, size_t d, const HaloRows& rows) const {
     piece.extent.push_back(rows.count);
     piece.to_strides.push_back(to_strides_[d] * rows.to_step);
     piece.to_offset += to_strides_[d] * rows.to;
   }
 
-  void add(Piece piece, const tensor::Dims& from_strides, MeetingSource source) {
-    std::vector<tensor::Dims> key{piece.extent, piece.to_strides, from_strides};
-    const auto [found, is_new] = shapes_.try_emplace(std::move(key), copies_->shapes.size());
-    if (is_new) copies_->shapes.emplace_back(piece.extent, piece.to_strides, from_strides, copies_->element);
-    piece.shape = found->second;
-    piece.first_unit = units_;
-    units_ += copies_->shapes[piece.shape].unit_count();
-    sources_.push_back(std::move(source));
-    pieces_.push_back(std::move(piece));
-  }
-
-  static void set_part(const MeshView& view, const std::vector<int>& atoms, int64_t part, tensor::Dims& coords) {
-    for (size_t i = atoms.size(); i-- > 0;) {
-      const int64_t size = view.atom_sizes[static_cast<size_t>(atoms[i])];
-      coords[static_cast<size_t>(atoms[i])] = part % size;
-      part /= size;
-    }
-  }
-
   const Plan& plan_;
   const LocalOp& op_;
-  std::shared_ptr<HaloCopies> copies_;
-  Meeting meeting_;
+  BlockCopies copies_;
   tensor::Dims to_strides_;
-  std::map<std::vector<tensor::Dims>, size_t> shapes_;
-  // Of the shard that is being made.
-  std::vector<MeetingSource> sources_;
-  std::vector<Piece> pieces_;
-  int64_t units_ = 0;
 };
 
 }  // namespace

@@ -1,10 +1,7 @@
 // Reshards as block copies between two layouts, computed from what each shard of either side is of the whole.
 #include <algorithm>
-#include <cstring>
-#include <map>
 
-#include "service/compile/meetings.h"
-#include "service/kernels/movement.h"
+#include "service/compile/block_copies.h"
 
 namespace meshd::compile {
 namespace {
@@ -31,15 +28,6 @@ struct BlockLayout {
       for (const int atom : atoms) out |= AtomMask{1} << atom;
     }
     return out;
-  }
-  // Writes the coordinates that part `part` of `dim` has.
-  void set_part(size_t dim, int64_t part, tensor::Dims& coords) const {
-    const auto& atoms = (*dim_atoms)[dim];
-    for (size_t i = atoms.size(); i-- > 0;) {
-      const int64_t size = view->atom_sizes[static_cast<size_t>(atoms[i])];
-      coords[static_cast<size_t>(atoms[i])] = part % size;
-      part /= size;
-    }
   }
 };
 
@@ -86,7 +74,7 @@ std::vector<Copy> copies_into(const BlockLayout& from, const BlockLayout& to, in
   while (true) {
     Copy copy;
     for (size_t d = 0; d < rank; ++d) {
-      from.set_part(d, part[d], coords);
+      set_part(*from.view, (*from.dim_atoms)[d], part[d], coords);
       const int64_t begin = part[d] * from_dims[d];
       const int64_t low = std::max(begin, start[d]);
       copy.from_start.push_back(low - begin);
@@ -120,85 +108,34 @@ std::vector<int> cutting(const MeshView& view, const std::vector<int>& atoms) {
   return out;
 }
 
-// Everything that moves one shard of a reshard, with distinct block shapes prepared once.
-struct ReshardCopies {
-  struct Piece {
-    size_t shape = 0;
-    int64_t to_offset = 0;    // bytes
-    int64_t from_offset = 0;  // bytes
-    int64_t first_unit = 0;
-    tensor::Dims to_start;
-    tensor::Dims extent;
-  };
-  std::vector<kernels::StridedCopy> shapes;
-  std::vector<std::vector<Piece>> pieces;  // by shard
-  tensor::Dims to_dims;
-  int64_t element = 1;
-
-  void run(const MeetingCall& call) const {
-    const auto& list = pieces[static_cast<size_t>(call.shard)];
-    for (size_t i = 0; i < list.size(); ++i) {
-      const Piece& piece = list[i];
-      const kernels::StridedCopy& shape = shapes[piece.shape];
-      const int64_t begin = std::max(call.begin - piece.first_unit, int64_t{0});
-      const int64_t end = std::min(call.end - piece.first_unit, shape.unit_count());
-      if (begin >= end) continue;
-      if (call.packed != nullptr && call.packed[i] != 0) {
-        if (begin != 0) continue;
-        const tensor::Dims zeros(piece.extent.size(), 0);
-        kernels::copy_block(call.results[0], to_dims, piece.to_start, call.sources[i], piece.extent, zeros,
-                            piece.extent, element);
-        continue;
-      }
-      shape.run(call.results[0] + piece.to_offset, call.sources[i] + piece.from_offset, begin, end);
-    }
-  }
-};
-
 Meeting make_reshard(const Plan& plan, LocalId operand, LocalId result) {
   const PlanValue& source_value = plan.values[static_cast<size_t>(operand)];
   const PlanValue& target_value = plan.values[static_cast<size_t>(result)];
   const BlockLayout from = layout_of(plan.views[static_cast<size_t>(source_value.view)], source_value);
   const BlockLayout to = layout_of(plan.views[static_cast<size_t>(target_value.view)], target_value);
   const int64_t element = tensor::size_bytes(target_value.type.dtype);
-  Meeting meeting;
-  auto copies = std::make_shared<ReshardCopies>();
-  copies->to_dims = target_value.type.dims;
-  copies->element = element;
-  meeting.source_dims = {source_value.type.dims};
-  meeting.element_bytes = element;
+  BlockCopies copies({source_value.type.dims}, element);
   const tensor::Dims to_strides = tensor::row_major_strides(target_value.type.dims);
   const tensor::Dims from_strides = tensor::row_major_strides(source_value.type.dims);
   const bool is_empty = tensor::element_count(target_value.type) == 0;
-  std::map<tensor::Dims, size_t> shapes;
   for (int64_t shard = 0; shard < to.shard_count(); ++shard) {
-    std::vector<MeetingSource> sources;
-    std::vector<ReshardCopies::Piece> pieces;
-    int64_t units = 0;
     for (Copy& copy : is_empty ? std::vector<Copy>{} : copies_into(from, to, shard)) {
-      const auto [found, is_new] = shapes.try_emplace(copy.extent, copies->shapes.size());
-      if (is_new) copies->shapes.emplace_back(copy.extent, to_strides, from_strides, element);
-      ReshardCopies::Piece piece;
-      piece.shape = found->second;
-      piece.to_offset = linear(target_value.type.dims, copy.to_start) * element;
-      piece.from_offset = linear(source_value.type.dims, copy.from_start) * element;
-      piece.first_unit = units;
-      units += copies->shapes[found->second].unit_count();
+      BlockPiece piece;
+      piece.to_offset = linear(target_value.type.dims, copy.to_start);
+      piece.to_strides = to_strides;
+      piece.from_offset = linear(source_value.type.dims, copy.from_start);
+      piece.from_strides = from_strides;
+      piece.packed_strides = tensor::row_major_strides(copy.extent);
       MeetingSource source = source_of(plan, 0, operand, copy.from_shard);
       source.bytes = tensor::element_count(copy.extent) * element;
-      source.start = copy.from_start;
+      source.start = std::move(copy.from_start);
       source.extent = copy.extent;
-      piece.to_start = std::move(copy.to_start);
       piece.extent = std::move(copy.extent);
-      sources.push_back(std::move(source));
-      pieces.push_back(std::move(piece));
+      copies.add(std::move(piece), std::move(source));
     }
-    meeting.sources.push_back(std::move(sources));
-    meeting.units.push_back(units);
-    copies->pieces.push_back(std::move(pieces));
+    copies.end_shard();
   }
-  meeting.run = [copies](const MeetingCall& call) { copies->run(call); };
-  return meeting;
+  return copies.finish();
 }
 
 }  // namespace

@@ -1,0 +1,74 @@
+#include "service/compile/block_copies.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace meshd::compile {
+
+struct BlockCopies::Copies {
+  struct Piece {
+    BlockPiece block;
+    size_t shape = 0;  // of shapes
+    int64_t first_unit = 0;
+  };
+  std::vector<kernels::StridedCopy> shapes;
+  std::vector<std::vector<Piece>> pieces;  // by shard
+  int64_t element = 1;
+
+  void run(const MeetingCall& call) const {
+    const auto& list = pieces[static_cast<size_t>(call.shard)];
+    for (size_t i = 0; i < list.size(); ++i) {
+      const auto& [block, number, first_unit] = list[i];
+      const kernels::StridedCopy& shape = shapes[number];
+      const int64_t begin = std::max(call.begin - first_unit, int64_t{0});
+      const int64_t end = std::min(call.end - first_unit, shape.unit_count());
+      if (begin >= end) continue;
+      std::byte* to = call.results[0] + block.to_offset * element;
+      if (call.packed != nullptr && call.packed[i] != 0) {
+        // A message is copied at once, by whoever has its first unit.
+        const kernels::StridedCopy from_message(block.extent, block.to_strides, block.packed_strides, element);
+        if (begin == 0) from_message.run(to, call.sources[i] + block.packed_offset * element);
+        continue;
+      }
+      shape.run(to, call.sources[i] + block.from_offset * element, begin, end);
+    }
+  }
+};
+
+BlockCopies::BlockCopies(std::vector<tensor::Dims> source_dims, int64_t element_bytes)
+    : copies_(std::make_shared<Copies>()) {
+  copies_->element = element_bytes;
+  copies_->pieces.emplace_back();
+  meeting_.element_bytes = element_bytes;
+  meeting_.source_dims = std::move(source_dims);
+}
+
+void BlockCopies::add(BlockPiece piece, MeetingSource source) {
+  std::vector<tensor::Dims> key{piece.extent, piece.to_strides, piece.from_strides};
+  const auto [found, is_new] = shapes_.try_emplace(std::move(key), copies_->shapes.size());
+  if (is_new) copies_->shapes.emplace_back(piece.extent, piece.to_strides, piece.from_strides, meeting_.element_bytes);
+  copies_->pieces.back().push_back({std::move(piece), found->second, units_});
+  units_ += copies_->shapes[found->second].unit_count();
+  sources_.push_back(std::move(source));
+}
+
+void BlockCopies::end_shard() {
+  meeting_.sources.push_back(std::exchange(sources_, {}));
+  meeting_.units.push_back(std::exchange(units_, 0));
+  copies_->pieces.emplace_back();
+}
+
+Meeting BlockCopies::finish() {
+  meeting_.run = [copies = copies_](const MeetingCall& call) { copies->run(call); };
+  return std::move(meeting_);
+}
+
+void set_part(const sharding::MeshView& view, const std::vector<int>& atoms, int64_t part, tensor::Dims& coords) {
+  for (size_t i = atoms.size(); i-- > 0;) {
+    const int64_t size = view.atom_sizes[static_cast<size_t>(atoms[i])];
+    coords[static_cast<size_t>(atoms[i])] = part % size;
+    part /= size;
+  }
+}
+
+}  // namespace meshd::compile
