@@ -197,13 +197,13 @@ FactorRule convolution_rule(const OpView& view) {
 }
 
 /// Sums over features that are cut. Sums of booleans are "or".
-std::optional<kernels::ScalarOp> combine_convolution(const OpView& view) {
-  return view.results[0].dtype() == tensor::DType::kBool ? kernels::ScalarOp::kOr : kernels::ScalarOp::kAdd;
+std::optional<Combine> combine_convolution(const OpView& view) {
+  return combined_by(view.results[0].dtype() == tensor::DType::kBool ? kernels::ScalarOp::kOr
+                                                                     : kernels::ScalarOp::kAdd);
 }
 
-/// Result dimensions of which the rows were fetched, as numbers of spatial dimensions.
-ir::AttributeList fetched_convolution(const OpView& global, std::span<const size_t> result_dims) {
-  const std::vector<int64_t> spatial = dims_of(global).out.spatial;
+ir::AttributeList fetched_convolution(const OpView& global, std::span<const HaloRead> fetched) {
+  const std::vector<int64_t> spatial = dims_of(global).lhs.spatial;
   std::vector<size_t> which;
   for (const size_t dim : result_dims) {
     const auto at = std::find(spatial.begin(), spatial.end(), static_cast<int64_t>(dim));

@@ -94,8 +94,9 @@ FactorRule rule_with(const OpView& view, const DotDims& dims) {
 }
 
 /// Products of booleans are "and", their sums "or".
-std::optional<kernels::ScalarOp> combine_dot(const OpView& view) {
-  return view.results[0].dtype() == tensor::DType::kBool ? kernels::ScalarOp::kOr : kernels::ScalarOp::kAdd;
+std::optional<Combine> combine_dot(const OpView& view) {
+  return combined_by(view.results[0].dtype() == tensor::DType::kBool ? kernels::ScalarOp::kOr
+                                                                     : kernels::ScalarOp::kAdd);
 }
 
 std::vector<OpDef> make_rows() {

@@ -6,6 +6,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/rule_views.h"
+#include "service/ops/shard_writers.h"
 
 namespace meshd::ops {
 namespace {
@@ -104,6 +105,8 @@ std::vector<OpDef> make_rows() {
        .infer = infer_gather,
        .rule = gather_rule,
        .body = LocalKernel{prepare_gather},
+       .combine = combine_gather,
+       .on_shard = gather_on_shard,
        .localize = localize_gather});
   rows.push_back(
       {.name = "stablehlo.scatter",
@@ -129,6 +132,8 @@ std::vector<OpDef> make_rows() {
        .infer = infer_scatter,
        .rule = scatter_rule,
        .body = LocalKernel{prepare_scatter},
+       .combine = combine_scatter,
+       .on_shard = scatter_on_shard,
        .localize = localize_scatter,
        .keeps_whole = scatter_keeps_whole});
   return rows;

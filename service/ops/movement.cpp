@@ -2,6 +2,7 @@
 #include "service/ops/movement.h"
 
 #include "service/ops/families.h"
+#include "service/ops/shard_writers.h"
 
 namespace meshd::ops {
 namespace {
@@ -106,6 +107,7 @@ std::vector<OpDef> make_rows() {
        .infer = infer_dynamic_update_slice,
        .rule = dynamic_update_slice_rule,
        .body = LocalKernel{prepare_dynamic_update_slice},
+       .on_shard = dynamic_update_slice_on_shard,
        .localize = localize_dynamic_update_slice});
   rows.push_back(
       {.name = "stablehlo.concatenate",

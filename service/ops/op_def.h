@@ -19,6 +19,7 @@
 #include "service/kernels/scalar_op.h"
 #include "service/kernels/tile_program.h"
 #include "service/ops/halo.h"
+#include "service/ops/shard_rules.h"
 #include "service/sharding/factor_rule.h"
 
 namespace meshd::ops {
@@ -217,10 +218,14 @@ struct OpDef {
   Body (*choose_body)(const OpView&) = nullptr;
   bool has_effect = false;         ///< never dropped as dead; ask has_effect(), which knows instances
   bool result_is_operand = false;  ///< data-flow identity
-  /// How partial results combine when a reduction factor is cut (dot_general: kAdd; reduce: its body's op). Null, or
+  /// How partial results combine when a reduction factor is cut (dot_general: kAdd; reduce: its body's ops). Null, or
   /// nothing returned: such factors are not cut. Partition then masks padding with the op's identity and reduces over
   /// shards.
-  std::optional<kernels::ScalarOp> (*combine)(const OpView&) = nullptr;
+  CombineFn combine = nullptr;
+  /// How a shard's part is said in other ops, where the op alone on local types would mean something else: rows counted
+  /// from where a shard begins, partial picks. Null: the kernel does it (KernelCall::result_offsets), or nothing has to
+  /// be done.
+  OnShardFn on_shard = nullptr;
   /// The result may be cut any way: each shard computes its own block from KernelCall::result_offsets (iota).
   bool free_result_layout = false;
   /// Factors that only results have may be cut (broadcast_in_dim: every shard repeats what it has). Elsewhere a

@@ -114,11 +114,15 @@ FactorRule reduce_rule(const OpView& view) {
   return builder.build();
 }
 
-/// Sums over shards are put together by the body where it is one op of one accumulator and one value.
-std::optional<ScalarOp> combine_reduce(const OpView& view) {
-  if (input_count(view) != 1 || view.regions.size() != 1 || view.function == nullptr) return std::nullopt;
-  const ScalarOp op = kernels::as_single_binary(compile_scalar_region(*view.function, view.regions[0]));
-  return kernels::is_associative(op) ? std::optional(op) : std::nullopt;
+/// Sums over shards are put together by the body where each accumulator has one op with its value.
+std::optional<Combine> combine_reduce(const OpView& view) {
+  const size_t count = input_count(view);
+  Combine combine;
+  combine.ops = combining_ops(view, count);
+  if (combine.ops.empty()) return std::nullopt;
+  for (size_t i = 0; i < 2 * count; ++i) combine.operand_results.push_back(static_cast<int>(i % count));
+  for (size_t i = 0; i < count; ++i) combine.starts.push_back(static_cast<int>(count + i));
+  return combine;
 }
 
 PreparedKernel prepare_reduce(const OpView& local) {

@@ -86,10 +86,10 @@ FactorRule reduce_window_rule(const OpView& view) {
 }
 
 /// One operation, where that is what the body does: then places that hold its start value change nothing.
-std::optional<kernels::ScalarOp> combine_windows(const OpView& view) {
-  if (input_count(view) != 1 || view.regions.size() != 1 || view.function == nullptr) return std::nullopt;
-  const kernels::ScalarOp op = kernels::as_single_binary(compile_scalar_region(*view.function, view.regions[0]));
-  return kernels::is_associative(op) ? std::optional(op) : std::nullopt;
+std::optional<Combine> combine_windows(const OpView& view) {
+  if (input_count(view) != 1) return std::nullopt;
+  const std::vector<kernels::ScalarOp> ops = combining_ops(view, 1);
+  return ops.empty() ? std::nullopt : std::optional(combined_by(ops[0]));
 }
 
 ir::AttributeList fetched_windows(const OpView& global, std::span<const size_t> result_dims) {

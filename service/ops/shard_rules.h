@@ -1,14 +1,18 @@
-// How a cut op is put together again, for rows whose factors alone do not say it: partial results of several
-// accumulators, picks of gathers, and what a shard does in other ops. Read by partition.
+// How a cut op is put together again, for rows whose factors alone do not say it: partial results of reductions, picks
+// of gathers, and what a shard does in other ops. Rows say it (OpDef::combine, OpDef::on_shard), partition asks.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <vector>
 
-#include "service/ops/op_def.h"
+#include "service/ir/program.h"
+#include "service/kernels/scalar_op.h"
 
 namespace meshd::ops {
+
+struct OpView;
+class Writer;
 
 /// How the partial results of an op are put together when a reduction factor is cut, each shard having combined what it
 /// holds.
@@ -19,13 +23,17 @@ struct Combine {
   /// By result: the operand that every shard would begin with (init values, a scatter's inputs), -1 where there is
   /// none. Shards but one begin with the identity.
   std::vector<int> starts;
-  /// Each element comes from one shard and the others have zeros there, as on_shard_of() writes it: bits are or-ed,
+  /// Each element comes from one shard and the others have zeros there, as OpDef::on_shard writes it: bits are or-ed,
   /// whatever the type, and nothing is masked.
   bool is_pick = false;
 };
 
-/// For an op instance; nothing where its reduction factors cannot be cut. `view` is global.
-std::optional<Combine> combine_of(const OpDef& def, const OpView& view);
+/// For an op instance; nothing where its reduction factors cannot be cut. The view is global.
+using CombineFn = std::optional<Combine> (*)(const OpView&);
+
+/// One result that `op` puts together, of two operands whose padding is its identity (products and their sums, a window
+/// and its start value).
+Combine combined_by(kernels::ScalarOp op);
 
 /// Where region 0 combines `count` accumulators with `count` values, each pair by one associative op of its own: these
 /// ops. Empty where it does anything else.
@@ -42,8 +50,5 @@ struct ShardStarts {
 using OnShardFn = std::optional<std::vector<ir::ValueId>> (*)(const OpView& global, const OpView& local,
                                                               const std::vector<ir::ValueId>& operands,
                                                               const ShardStarts& starts, Writer& writer);
-/// How a cut op is said in others, where the op alone on local types would mean something else: rows counted from where
-/// a shard begins, partial picks. Null: the kernel does it (KernelCall::result_offsets), or nothing has to be done.
-OnShardFn on_shard_of(const OpDef& def);
 
 }  // namespace meshd::ops

@@ -1,4 +1,4 @@
-// What rows do on a shard, said in other ops: the entries of shard_rules.cpp. Private to ops.
+// What rows do on a shard, said in other ops (OpDef::combine, OpDef::on_shard). Private to ops.
 #pragma once
 
 #include <vector>

@@ -243,7 +243,7 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   }
   std::vector<LocalId> operands;
 
-  auto combine = ops::combine_of(def, view);
+  std::optional<ops::Combine> combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
   // A rule that the text brings says nothing of who contributes what.
   if (combine && combine->is_pick && rule->is_custom) combine.reset();
   std::vector<bool> uncut = uncut_factors(op, def, view, *rule, combine);
@@ -336,7 +336,7 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
       emit(op, def, operands, places, partial);
     }
     is_emitted = !input_.plain_ops || is_all_plain();
-    if (!is_emitted && ops::on_shard_of(def) != nullptr && !halo) {
+    if (!is_emitted && def.on_shard != nullptr && !halo) {
       builder_.rewind(before_op);
       is_emitted = emit_on_shard(op, def, operands, places, partial);
     }

@@ -13,8 +13,7 @@ bool Lowering::begins_once(const ops::Combine& combine, size_t result, LocalId s
 
 bool Lowering::emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std::vector<LocalId>& operands,
                              const std::vector<Placed>& result_places, sharding::AtomMask partial) {
-  const ops::OnShardFn on_shard = ops::on_shard_of(def);
-  if (on_shard == nullptr) return false;
+  if (def.on_shard == nullptr) return false;
   ShardWriter shard(builder_, op);
   std::vector<ir::ValueId> entered;
   std::vector<ir::Type> local_operands;
@@ -42,9 +41,9 @@ bool Lowering::emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std:
       [&](size_t result, size_t dim) { return shard.start(likes[result], dim); },
   };
   const auto written =
-      on_shard({operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location},
-               {local_operands, local_results, &op.attributes, op.regions, &module_main_, &op.location}, entered,
-               starts, shard.writer());
+      def.on_shard({operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location},
+                   {local_operands, local_results, &op.attributes, op.regions, &module_main_, &op.location}, entered,
+                   starts, shard.writer());
   if (!written) return false;
   for (size_t i = 0; i < op.results.size(); ++i) {
     const std::string& name = module_main_.values[static_cast<size_t>(op.results[i])].name;

@@ -106,15 +106,18 @@ TEST(reduce, two_operands_with_one_body) {
   EXPECT_EQ(results[1].values<int32_t>(), where);
 }
 
-TEST(reduce, only_single_ops_combine_over_shards) {
-  const auto combine = [](const ParsedInstance& parsed) {
-    return parsed.instance.def->combine(parsed.instance.view(parsed.operand_types, parsed.instance.declared));
+TEST(reduce, only_accumulators_with_an_op_of_their_own_combine_over_shards) {
+  const auto combining = [](const ParsedInstance& parsed) {
+    const auto combine =
+        parsed.instance.def->combine(parsed.instance.view(parsed.operand_types, parsed.instance.declared));
+    return combine ? combine->ops : std::vector<kernels::ScalarOp>();
   };
-  EXPECT_EQ(combine({sum_text("4x8xf32", "4xf32", "1", "add", "0.0", "f32"), "stablehlo.reduce"}),
-            kernels::ScalarOp::kAdd);
-  EXPECT_EQ(combine({sum_text("4x8xi32", "4xi32", "1", "minimum", "0", "i32"), "stablehlo.reduce"}),
-            kernels::ScalarOp::kMinimum);
-  EXPECT_EQ(combine({kArgmax, "stablehlo.reduce"}), std::nullopt);
+  using Ops = std::vector<kernels::ScalarOp>;
+  EXPECT_EQ(combining({sum_text("4x8xf32", "4xf32", "1", "add", "0.0", "f32"), "stablehlo.reduce"}),
+            Ops{kernels::ScalarOp::kAdd});
+  EXPECT_EQ(combining({sum_text("4x8xi32", "4xi32", "1", "minimum", "0", "i32"), "stablehlo.reduce"}),
+            Ops{kernels::ScalarOp::kMinimum});
+  EXPECT_EQ(combining({kArgmax, "stablehlo.reduce"}), Ops{});
 }
 
 TEST(reduce, messages_name_the_constraint) {
