@@ -17,44 +17,67 @@ namespace {
 
 using tensor::Dims;
 
-constexpr int64_t kLanes = 256;    ///< lanes side by side, at most
+constexpr int64_t kLanes = 256;     ///< lanes side by side, at most
 constexpr int64_t kFewLanes = 128;  ///< wanted where the dimensions before the windows must give them
-constexpr int64_t kNobody = -1;    ///< offset that no lane of a window has chosen
+constexpr int64_t kNobody = -1;     ///< offset that no lane of a window has chosen
+
+int64_t modulo(int64_t value, int64_t by) { return (value % by + by) % by; }
 
 }  // namespace
 
+int64_t SelectDim::source_step() const { return !part_rows || *part_rows % windows.stride == 0 ? windows.stride : 1; }
+
+int64_t SelectDim::first_place() const {
+  if (!part_rows) return -windows.pad_low;
+  const int64_t earliest = 1 - windows.window;
+  return earliest + modulo(-windows.pad_low - earliest, source_step());
+}
+
+int64_t SelectDim::source_rows() const {
+  return part_rows ? (*part_rows - 1 - first_place()) / source_step() + 1 : windows.output_size();
+}
+
+int64_t SelectDim::operand_rows() const {
+  return part_rows ? (source_rows() - 1) * source_step() + windows.window : windows.size;
+}
+
 SelectAndScatter::SelectAndScatter(TileProgram select, std::shared_ptr<const Monoid> scatter, tensor::DType dtype,
-                                   const std::vector<WindowDim>& dims)
+                                   const std::vector<SelectDim>& dims)
     : select_(std::move(select)), layout_(select_), scatter_(std::move(scatter)), elem_(tensor::size_bytes(dtype)) {
-  size_t first = 0;
-  while (first < dims.size() && dims[first].is_trivial()) lead_ *= dims[first++].size;
+  double windows_met = 1;
   size_t last = dims.size();
-  while (last > first && dims[last - 1].is_trivial()) inner_ *= dims[--last].size;
-  dims_.assign(dims.begin() + static_cast<int64_t>(first), dims.begin() + static_cast<int64_t>(last));
-  for (const WindowDim& dim : dims_) {
-    window_sizes_.push_back(dim.window);
-    counts_.push_back(dim.output_size());
-    row_count_ *= dim.size;
-    window_count_ *= counts_.back();
-    offset_count_ = core::checked_mul(offset_count_, dim.window);
-    is_apart_ = is_apart_ && dim.base_dilation == 1 && dim.stride >= dim.span();
-    covers_all_ = covers_all_ && dim.window_dilation == 1 && dim.stride == dim.window && dim.pad_low >= 0 &&
-                  counts_.back() * dim.window - dim.pad_low >= dim.size;
+  while (first_dim_ < last && dims[first_dim_].windows.is_trivial()) lead_ *= dims[first_dim_++].windows.size;
+  while (last > first_dim_ && dims[last - 1].windows.is_trivial()) inner_ *= dims[--last].windows.size;
+  dims_.assign(dims.begin() + static_cast<int64_t>(first_dim_), dims.begin() + static_cast<int64_t>(last));
+  for (const SelectDim& dim : dims_) {
+    const WindowDim& windows = dim.windows;
+    window_sizes_.push_back(windows.window);
+    operand_rows_ = core::checked_mul(operand_rows_, dim.operand_rows());
+    source_rows_ = core::checked_mul(source_rows_, dim.source_rows());
+    result_rows_ *= dim.result_rows();
+    windows_met *= static_cast<double>(dim.source_rows() * dim.source_step()) / static_cast<double>(windows.stride);
+    offset_count_ = core::checked_mul(offset_count_, windows.window);
+    is_part_ = is_part_ || dim.part_rows.has_value();
+    is_apart_ = is_apart_ && windows.stride >= windows.window;
+    // A part's last rows may lie behind the whole, where no window is.
+    covers_all_ = covers_all_ && !dim.part_rows && windows.stride == windows.window && windows.pad_low >= 0 &&
+                  windows.output_size() * windows.window - windows.pad_low >= windows.size;
   }
   if (offset_count_ > INT32_MAX)
     throw core::Error("unsupported_op", "a window of more than 2^31 elements is not supported");
-  if (lead_ * inner_ * row_count_ == 0) return;
+  if (lead_ * inner_ * result_rows_ == 0) return;
   const bool has_wide_rows = inner_ >= 64;
   inner_block_ = has_wide_rows ? std::min(inner_, kLanes) : inner_;
   lead_block_ = has_wide_rows ? 1 : std::clamp<int64_t>(kFewLanes / inner_, 1, lead_);
   lanes_ = core::round_up(lead_block_ * inner_block_, 64);
   unit_count_ = core::ceil_div(lead_, lead_block_) * core::ceil_div(inner_, inner_block_);
   // Operand and result of a block, its sums and which of them have any; source, and what the windows have chosen.
-  scratch_bytes_ =
-      core::checked_mul(lanes_ * row_count_, elem_ + scatter_->result_bytes(0) + scatter_->sum_bytes(0) + 1);
-  scratch_bytes_ =
-      core::checked_add(scratch_bytes_, core::checked_mul(lanes_ * std::max<int64_t>(window_count_, 1), elem_ + 4));
-  flops_ = static_cast<double>(lead_) * static_cast<double>(inner_) * static_cast<double>(window_count_) *
+  scratch_bytes_ = core::checked_mul(core::checked_mul(lanes_, operand_rows_), elem_);
+  scratch_bytes_ = core::checked_add(
+      scratch_bytes_, core::checked_mul(lanes_ * result_rows_, scatter_->result_bytes(0) + scatter_->sum_bytes(0) + 1));
+  scratch_bytes_ = core::checked_add(
+      scratch_bytes_, core::checked_mul(core::checked_mul(lanes_, std::max<int64_t>(source_rows_, 1)), elem_ + 4));
+  flops_ = static_cast<double>(lead_) * static_cast<double>(inner_) * windows_met *
            static_cast<double>(offset_count_ * static_cast<int64_t>(select_.instructions.size() + 1));
 }
 
@@ -65,12 +88,16 @@ class SelectAndScatter::Unit {
       : op_(op), call_(call), scratch_(op.select_, op.layout_, kLanes), worker_(*op.scatter_) {
     std::byte* place = call.scratch;
     const auto array = [&place](int64_t bytes) { return std::exchange(place, place + bytes); };
-    operand_ = array(op.lanes_ * op.row_count_ * op.elem_);
-    result_ = array(op.lanes_ * op.row_count_ * op.scatter_->result_bytes(0));
-    sums_ = array(op.lanes_ * op.row_count_ * op.scatter_->sum_bytes(0));
-    source_ = array(op.lanes_ * op.window_count_ * op.elem_);
-    choices_ = reinterpret_cast<int32_t*>(array(op.lanes_ * op.window_count_ * 4));
-    has_sum_ = reinterpret_cast<bool*>(array(op.lanes_ * op.row_count_));
+    operand_ = array(op.lanes_ * op.operand_rows_ * op.elem_);
+    result_ = array(op.lanes_ * op.result_rows_ * op.scatter_->result_bytes(0));
+    sums_ = array(op.lanes_ * op.result_rows_ * op.scatter_->sum_bytes(0));
+    source_ = array(op.lanes_ * op.source_rows_ * op.elem_);
+    choices_ = reinterpret_cast<int32_t*>(array(op.lanes_ * op.source_rows_ * 4));
+    has_sum_ = reinterpret_cast<bool*>(array(op.lanes_ * op.result_rows_));
+    for (size_t d = 0; d < op.dims_.size(); ++d) {
+      lines_.push_back(line_of(op.dims_[d], call.offsets == nullptr ? 0 : call.offsets[op.first_dim_ + d]));
+      counts_.push_back(static_cast<int64_t>(lines_.back().windows.size()));
+    }
     kept_.resize(static_cast<size_t>(kLanes * op.elem_));
     keeps_ = std::make_unique<bool[]>(static_cast<size_t>(kLanes));
     const auto sum_bytes = static_cast<size_t>(kLanes * op.scatter_->sum_bytes(0));
@@ -84,11 +111,12 @@ class SelectAndScatter::Unit {
     const auto strides = [&](int64_t rows) { return Dims{op_.inner_, rows * op_.inner_, 1}; };
     const auto extent = [&](int64_t rows) { return Dims{rows, lead_count, inner_count}; };
     const auto start = [&](int64_t rows) { return lead * rows * op_.inner_ + inner; };
-    const int64_t rows = op_.row_count_;
-    const int64_t windows = op_.window_count_;
-    StridedCopy(extent(rows), dense, strides(rows), op_.elem_).run(operand_, call_.operand + start(rows) * op_.elem_);
-    StridedCopy(extent(windows), dense, strides(windows), op_.elem_)
-        .run(source_, call_.source + start(windows) * op_.elem_);
+    const int64_t rows = op_.result_rows_;
+    const auto bring = [&](std::byte* to, const std::byte* from, int64_t count) {
+      StridedCopy(extent(count), dense, strides(count), op_.elem_).run(to, from + start(count) * op_.elem_);
+    };
+    bring(operand_, call_.operand, op_.operand_rows_);
+    bring(source_, call_.source, op_.source_rows_);
     const int64_t bytes = op_.scatter_->result_bytes(0);
     combined_.resize(std::max(combined_.size(), static_cast<size_t>(lanes_ * bytes)));
     if (op_.is_apart_)
@@ -99,11 +127,36 @@ class SelectAndScatter::Unit {
   }
 
  private:
+  // One dimension of the call.
+  struct Window {
+    int64_t source_row = 0;
+    int64_t first_row = 0;  // counted from the result's first
+  };
+  struct Line {
+    std::vector<Window> windows;
+    int64_t begin = 0;  // rows that there are, counted alike
+    int64_t end = 0;
+  };
+
+  static Line line_of(const SelectDim& dim, int64_t offset) {
+    const WindowDim& windows = dim.windows;
+    Line line;
+    line.begin = std::max(dim.operand_begin(), -offset);
+    line.end = std::min(dim.operand_begin() + dim.operand_rows(), windows.size - offset);
+    for (int64_t row = 0; row < dim.source_rows(); ++row) {
+      const int64_t first = dim.first_place() + row * dim.source_step();
+      const int64_t place = offset + first + windows.pad_low;
+      if (place >= 0 && place % windows.stride == 0 && place / windows.stride < windows.output_size())
+        line.windows.push_back({row, first});
+    }
+    return line;
+  }
+
   void run_overlapping(int64_t rows, int64_t bytes) {
     std::memset(has_sum_, 0, static_cast<size_t>(rows * lanes_));
     std::memset(sums_, 0, static_cast<size_t>(rows * lanes_ * op_.scatter_->sum_bytes(0)));
-    for_each(op_.counts_, [&](const Dims& window, int64_t number) { select(window, choices_ + number * lanes_); });
-    for_each(op_.counts_, [&](const Dims& window, int64_t number) { scatter(window, number); });
+    for_each(counts_, [&](const Dims& window, int64_t number) { select(window, choices_ + number * lanes_); });
+    for_each(counts_, [&](const Dims& window, int64_t number) { scatter(window, number); });
     worker_.finish({call_.init}, {sums_}, {result_}, rows * lanes_);
     restore_untouched(rows, bytes);
   }
@@ -115,12 +168,12 @@ class SelectAndScatter::Unit {
     for (int64_t row = 0; !op_.covers_all_ && row < rows; ++row)
       std::memcpy(result_ + row * lanes_ * bytes, combined_.data(), row_bytes);
     arrived_.resize(row_bytes);
-    for_each(op_.counts_, [&](const Dims& window, int64_t number) {
+    for_each(counts_, [&](const Dims& window, int64_t /*number*/) {
       select(window, choices_);
-      worker_.load({source_ + number * lanes_ * op_.elem_}, {loaded_.data()}, lanes_);
+      worker_.load({source_of(window)}, {loaded_.data()}, lanes_);
       worker_.finish({call_.init}, {loaded_.data()}, {arrived_.data()}, lanes_);
       for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
-        const int64_t row = row_of(window, offset);
+        const int64_t row = result_row(window, offset);
         if (row < 0) return;
         std::byte* const result = result_ + row * lanes_ * bytes;
         const bool any = lanes_equal(choices_, static_cast<int32_t>(offset_number), keeps_.get(), lanes_);
@@ -142,23 +195,45 @@ class SelectAndScatter::Unit {
     }
   }
 
-  /// Row of a window's element, or -1 where that is padding.
-  [[nodiscard]] int64_t row_of(const Dims& window, const Dims& offset) const {
+  /// Row of the operand that a window's element is, or -1 where that is padding.
+  [[nodiscard]] int64_t operand_row(const Dims& window, const Dims& offset) const {
     int64_t row = 0;
-    for (size_t d = 0; d < op_.dims_.size(); ++d) {
-      const WindowDim& dim = op_.dims_[d];
-      const int64_t at = dim.row_at(window[d] * dim.stride + offset[d] - dim.pad_low);
-      if (at < 0) return -1;
-      row = row * dim.size + at;
+    for (size_t d = 0; d < lines_.size(); ++d) {
+      const int64_t at = element_row(d, window, offset);
+      if (at < lines_[d].begin || at >= lines_[d].end) return -1;
+      row = row * op_.dims_[d].operand_rows() + at - op_.dims_[d].operand_begin();
     }
     return row;
+  }
+
+  /// Row of the result where a window's element lies, or -1 where the result has none.
+  [[nodiscard]] int64_t result_row(const Dims& window, const Dims& offset) const {
+    int64_t row = 0;
+    for (size_t d = 0; d < lines_.size(); ++d) {
+      const int64_t rows = op_.dims_[d].result_rows();
+      const int64_t at = element_row(d, window, offset);
+      if (at < 0 || at >= rows) return -1;
+      row = row * rows + at;
+    }
+    return row;
+  }
+
+  [[nodiscard]] int64_t element_row(size_t d, const Dims& window, const Dims& offset) const {
+    return lines_[d].windows[static_cast<size_t>(window[d])].first_row + offset[d];
+  }
+
+  [[nodiscard]] const std::byte* source_of(const Dims& window) const {
+    int64_t row = 0;
+    for (size_t d = 0; d < lines_.size(); ++d)
+      row = row * op_.dims_[d].source_rows() + lines_[d].windows[static_cast<size_t>(window[d])].source_row;
+    return source_ + row * lanes_ * op_.elem_;
   }
 
   void select(const Dims& window, int32_t* choices) {
     std::fill_n(choices, lanes_, static_cast<int32_t>(kNobody));
     bool has_any = false;
     for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
-      const int64_t row = row_of(window, offset);
+      const int64_t row = operand_row(window, offset);
       if (row < 0) return;
       const std::byte* const next = operand_ + row * lanes_ * op_.elem_;
       if (!has_any) {
@@ -178,9 +253,9 @@ class SelectAndScatter::Unit {
 
   void scatter(const Dims& window, int64_t number) {
     const int32_t* const choices = choices_ + number * lanes_;
-    worker_.load({source_ + number * lanes_ * op_.elem_}, {loaded_.data()}, lanes_);
+    worker_.load({source_of(window)}, {loaded_.data()}, lanes_);
     for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
-      const int64_t row = row_of(window, offset);
+      const int64_t row = result_row(window, offset);
       if (row < 0 || !lanes_equal(choices, static_cast<int32_t>(offset_number), keeps_.get(), lanes_)) return;
       // All lanes are combined; those that chose another place keep what they had.
       const int64_t bytes = op_.scatter_->sum_bytes(0);
@@ -202,6 +277,8 @@ class SelectAndScatter::Unit {
   const SelectAndScatterCall& call_;
   TileScratch scratch_;
   Monoid::Worker worker_;
+  std::vector<Line> lines_;      ///< by dimension
+  std::vector<int64_t> counts_;  ///< windows along each
   int64_t lanes_ = 0;
   std::byte* operand_ = nullptr;  ///< (rows, lanes)
   std::byte* result_ = nullptr;

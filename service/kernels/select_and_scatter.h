@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "service/kernels/monoid.h"
@@ -11,12 +12,32 @@
 
 namespace meshd::kernels {
 
+/// One dimension. A call may make one part of it, `part_rows` rows from the call's offset on: then it is given, of
+/// operand and source, what the windows have that reach into the part. Parts as large as a number of strides have their
+/// windows at the same places: the source has a row for each. Of other parts it has a row for each place at which a
+/// window may begin; only those where one does are looked at. Neither are rows outside of the operand.
+struct SelectDim {
+  WindowDim windows;  ///< of the whole; nothing is dilated
+  std::optional<int64_t> part_rows;
+
+  /// Places from one row of the source to the next.
+  [[nodiscard]] int64_t source_step() const;
+  /// Where the first window begins, counted from the first row of the whole or of the part.
+  [[nodiscard]] int64_t first_place() const;
+  [[nodiscard]] int64_t source_rows() const;
+  [[nodiscard]] int64_t operand_rows() const;
+  [[nodiscard]] int64_t result_rows() const { return part_rows.value_or(windows.size); }
+  /// Row of the whole or of the part where the operand's rows begin.
+  [[nodiscard]] int64_t operand_begin() const { return part_rows ? first_place() : 0; }
+};
+
 struct SelectAndScatterCall {
   const std::byte* operand = nullptr;
   const std::byte* source = nullptr;
   const std::byte* init = nullptr;
   std::byte* result = nullptr;
-  int64_t begin = 0;  ///< range of units
+  const int64_t* offsets = nullptr;  ///< by dimension, the result's first row in the whole; null: zeros
+  int64_t begin = 0;                 ///< range of units
   int64_t end = 0;
   std::byte* scratch = nullptr;  ///< scratch_bytes() of this call alone, aligned to 64
 };
@@ -28,11 +49,13 @@ class SelectAndScatter {
   /// `select` takes two elements and gives a boolean; `scatter` combines what comes to one place. One entry of `dims`
   /// for each dimension.
   SelectAndScatter(TileProgram select, std::shared_ptr<const Monoid> scatter, tensor::DType dtype,
-                   const std::vector<WindowDim>& dims);
+                   const std::vector<SelectDim>& dims);
 
   [[nodiscard]] int64_t unit_count() const { return unit_count_; }
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
   [[nodiscard]] double flops() const { return flops_; }
+  /// Some dimension is made in parts: offsets are looked at.
+  [[nodiscard]] bool is_part() const { return is_part_; }
   void run(const SelectAndScatterCall& call) const;
 
  private:
@@ -44,11 +67,12 @@ class SelectAndScatter {
   int64_t elem_ = 4;
   int64_t lead_ = 1;
   int64_t inner_ = 1;
-  std::vector<WindowDim> dims_;  ///< from the first to the last with windows
+  size_t first_dim_ = 0;
+  std::vector<SelectDim> dims_;  ///< from the first to the last with windows
   std::vector<int64_t> window_sizes_;
-  std::vector<int64_t> counts_;  ///< windows along each
-  int64_t row_count_ = 1;        ///< places of the operand in these dimensions
-  int64_t window_count_ = 1;
+  int64_t operand_rows_ = 1;  ///< in these dimensions
+  int64_t source_rows_ = 1;
+  int64_t result_rows_ = 1;
   int64_t offset_count_ = 1;  ///< elements of a window
   int64_t lead_block_ = 1;
   int64_t inner_block_ = 1;
@@ -58,6 +82,7 @@ class SelectAndScatter {
   double flops_ = 0;
   bool is_apart_ = true;    ///< no two windows share a place: at most one element comes to each
   bool covers_all_ = true;  ///< each place is in a window
+  bool is_part_ = false;
 };
 
 }  // namespace meshd::kernels

@@ -205,26 +205,54 @@ std::optional<Combine> combine_convolution(const OpView& view) {
 ir::AttributeList fetched_convolution(const OpView& global, std::span<const HaloRead> fetched) {
   const std::vector<int64_t> spatial = dims_of(global).lhs.spatial;
   std::vector<size_t> which;
-  for (const size_t dim : result_dims) {
-    const auto at = std::find(spatial.begin(), spatial.end(), static_cast<int64_t>(dim));
+  for (const HaloRead& read : fetched) {
+    const auto at = std::find(spatial.begin(), spatial.end(), static_cast<int64_t>(read.operand_dim));
     which.push_back(static_cast<size_t>(at - spatial.begin()));
   }
   return without_padding(global, "lhs_dilation", spatial.size(), which);
 }
 
-std::optional<Halo> convolution_halo(const OpView& view) {
+/// What each tap of the kernel reads: the places at which the windows have it.
+HaloRead tap_read(const kernels::WindowDim& window, size_t kernel_dim) {
+  HaloRead read;
+  read.summed_operand = 1;
+  read.along_dim = kernel_dim;
+  read.along_size = window.window;
+  read.start = -window.pad_low;
+  read.step = window.window_dilation;
+  read.extent = core::checked_add(core::checked_mul(window.output_size() - 1, window.stride), 1);
+  read.spread = window.base_dilation;
+  return read;
+}
+
+/// Rows of lhs are read along the result; or, where a window is longer than there are windows (gradients of kernels),
+/// along the kernel, as the factor rule has it.
+std::vector<Halo> convolution_halo(const OpView& view) {
   const ConvolutionDims dims = dims_of(view);
   const std::vector<kernels::WindowDim> windows = window_of(view, dims);
-  Halo out{{}, false, fetched_convolution};
+  const std::vector<int64_t> reversal = reversal_of(view, windows.size());
+  Halo by_windows{{}, false, fetched_convolution};
+  Halo by_taps{{}, false, fetched_convolution};
+  bool has_taps = false;
   for (size_t d = 0; d < windows.size(); ++d) {
-    // Windows of no taps read nothing; one that has the whole to itself is a sum over it.
-    if (windows[d].window == 0 || windows[d].output_size() <= 1) continue;
-    HaloRead read = window_read(windows[d]);
-    read.operand_dim = static_cast<size_t>(dims.lhs.spatial[d]);
-    read.result_dim = static_cast<size_t>(dims.out.spatial[d]);
-    read.beyond = Beyond::kZero;
-    out.reads.push_back(read);
+    // Windows of no taps read nothing.
+    if (windows[d].window == 0) continue;
+    const auto add = [&](Halo& halo, HaloRead read) {
+      read.operand_dim = static_cast<size_t>(dims.lhs.spatial[d]);
+      read.beyond = Beyond::kZero;
+      halo.reads.push_back(read);
+    };
+    const bool is_along_taps = windows[d].window > windows[d].output_size() && reversal[d] == 0;
+    if (is_along_taps) add(by_taps, tap_read(windows[d], static_cast<size_t>(dims.rhs.spatial[d])));
+    has_taps = has_taps || is_along_taps;
+    if (windows[d].output_size() <= 1) continue;
+    const HaloRead along_windows = window_read(windows[d], static_cast<size_t>(dims.out.spatial[d]));
+    add(by_windows, along_windows);
+    if (!is_along_taps) add(by_taps, along_windows);
   }
+  std::vector<Halo> out;
+  if (!by_windows.reads.empty()) out.push_back(std::move(by_windows));
+  if (has_taps) out.push_back(std::move(by_taps));
   return out;
 }
 

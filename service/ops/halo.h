@@ -1,6 +1,6 @@
 // How shards of a result follow from rows of the operands where an op reads beyond its own shard: windows, pads,
-// slices, reversals, concatenations. A row's function says it, partition asks, fetches the rows that each device reads
-// and runs the op on them, instead of giving every device the whole dimension.
+// slices, reversals, concatenations, kernels that are summed over. A row's function says it, partition asks, fetches
+// the rows that each device reads and runs the op on them, instead of giving every device the whole dimension.
 //
 // Places. Row r of the operand stands at place r * spread. Result row o reads the places from start + o * step on,
 // `extent` of them. Example: a window of 3 with stride 2 and a padding of 1 before: start -1, step 2, extent 3; a
@@ -25,15 +25,25 @@ enum class Beyond : uint8_t {
   kOperand,  ///< the scalar operand `beyond_operand`
 };
 
-/// One dimension of one operand, read along one dimension of the result.
+/// One dimension of one operand, read along one dimension of the result, or of another operand over which is summed
+/// (rows are then the elements of the sum: partial sums meet in a reduction). Such a sum is cut only where all parts
+/// are as large.
 struct HaloRead {
   size_t operand = 0;
   size_t operand_dim = 0;
-  size_t result_dim = 0;
+  std::optional<size_t> summed_operand = std::nullopt;  ///< nothing: along the result
+  size_t along_dim = 0;
+  int64_t along_size = 0;  ///< rows of that dimension
   int64_t start = 0;
   int64_t step = 1;  ///< not 0; negative only where extent is 1
   int64_t extent = 1;
   int64_t spread = 1;
+  /// What is read begins only at places that are `phase` modulo `grid` and goes on for `tail` places (windows: a stride
+  /// apart, one place less than a window). Parts as large as a number of grid steps fetch just that; where tail is 0 and
+  /// rows stand as far apart (spread is grid), no places between. Other than 1 only where step is 1.
+  int64_t grid = 1;
+  int64_t phase = 0;
+  int64_t tail = 0;
   Beyond beyond = Beyond::kNothing;
   size_t beyond_operand = 0;
 };
@@ -44,12 +54,15 @@ struct Halo {
   /// True: a result row is the row that is read, and nothing is left to compute (extent is 1; all dimensions that move
   /// are listed). False: the op runs on the rows that were fetched, with the attributes of `localize`.
   bool is_move = false;
-  /// The op's attributes for dimensions `result_dims` of the result whose rows were fetched with everything around
-  /// them: no padding, nothing spread. Null for moves.
-  ir::AttributeList (*localize)(const OpView& global, std::span<const size_t> result_dims) = nullptr;
+  /// The op's attributes where `fetched` was fetched with everything around it: no padding, nothing spread. Null for
+  /// moves.
+  ir::AttributeList (*localize)(const OpView& global, std::span<const HaloRead> fetched) = nullptr;
+  /// What `localize` says is known to the kernel alone, not to the dialect (meshd.*).
+  bool needs_kernel = false;
 };
 
-/// With global types. Nothing: this instance reads no neighbours, or not so that this says it.
-using HaloFn = std::optional<Halo> (*)(const OpView&);
+/// With global types: the ways in which this instance reads its neighbours, of which partition takes the cheapest. A
+/// dimension of an operand is read at most once in each. None: it reads no neighbours, or not so that this says it.
+using HaloFn = std::vector<Halo> (*)(const OpView&);
 
 }  // namespace meshd::ops

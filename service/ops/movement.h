@@ -1,5 +1,6 @@
 // The movement family, split by what its functions do: shapes (movement_infer.cpp), factor rules (movement_rules.cpp),
-// kernels (movement_prepare.cpp), rows of other shards (movement_halos.cpp), reading (movement_reads.cpp); the rows are in movement.cpp. Private to the family.
+// kernels (movement_prepare.cpp), rows of other shards (movement_halos.cpp), reading (movement_reads.cpp); the rows are
+// in movement.cpp. Private to the family.
 #pragma once
 
 #include <vector>
@@ -47,10 +48,10 @@ ReadMap read_reverse(const OpView& local);
 int64_t iota_dim(const OpView& local);
 
 /// Which rows of other shards they take.
-std::optional<Halo> slice_halo(const OpView& view);
-std::optional<Halo> pad_halo(const OpView& view);
-std::optional<Halo> reverse_halo(const OpView& view);
-std::optional<Halo> concatenate_halo(const OpView& view);
+std::vector<Halo> slice_halo(const OpView& view);
+std::vector<Halo> pad_halo(const OpView& view);
+std::vector<Halo> reverse_halo(const OpView& view);
+std::vector<Halo> concatenate_halo(const OpView& view);
 
 /// Whole dimensions of a cut operand end where the shard ends.
 ir::AttributeList localize_slice(const OpView& global, const OpView& local);

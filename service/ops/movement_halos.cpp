@@ -7,26 +7,30 @@ namespace {
 
 using tensor::Dims;
 
-std::optional<Halo> moves(std::vector<HaloRead> reads) {
-  if (reads.empty()) return std::nullopt;
-  return Halo{std::move(reads), true, nullptr};
+std::vector<Halo> moves(std::vector<HaloRead> reads) {
+  if (reads.empty()) return {};
+  return {{std::move(reads), true}};
 }
 
 }  // namespace
 
-std::optional<Halo> slice_halo(const OpView& view) {
+std::vector<Halo> slice_halo(const OpView& view) {
   const Dims& in = view.operands[0].dims();
   const std::vector<int64_t> starts = ir::ints(attributes_of(view), "start_indices");
   const std::vector<int64_t> strides = ir::ints(attributes_of(view), "strides");
   std::vector<HaloRead> reads;
   for (size_t d = 0; d < in.size(); ++d) {
     if (in[d] == view.results[0].dims()[d]) continue;
-    reads.push_back({.operand_dim = d, .result_dim = d, .start = starts[d], .step = strides[d]});
+    reads.push_back({.operand_dim = d,
+                     .along_dim = d,
+                     .along_size = view.results[0].dims()[d],
+                     .start = starts[d],
+                     .step = strides[d]});
   }
   return moves(std::move(reads));
 }
 
-std::optional<Halo> pad_halo(const OpView& view) {
+std::vector<Halo> pad_halo(const OpView& view) {
   const std::vector<int64_t> low = ir::ints(attributes_of(view), "edge_padding_low");
   const std::vector<int64_t> high = ir::ints(attributes_of(view), "edge_padding_high");
   const std::vector<int64_t> interior = ir::ints(attributes_of(view), "interior_padding");
@@ -34,7 +38,8 @@ std::optional<Halo> pad_halo(const OpView& view) {
   for (size_t d = 0; d < low.size(); ++d) {
     if (low[d] == 0 && high[d] == 0 && interior[d] == 0) continue;
     reads.push_back({.operand_dim = d,
-                     .result_dim = d,
+                     .along_dim = d,
+                     .along_size = view.results[0].dims()[d],
                      .start = -low[d],
                      .spread = core::checked_add(interior[d], 1),
                      .beyond = Beyond::kOperand,
@@ -43,21 +48,23 @@ std::optional<Halo> pad_halo(const OpView& view) {
   return moves(std::move(reads));
 }
 
-std::optional<Halo> reverse_halo(const OpView& view) {
+std::vector<Halo> reverse_halo(const OpView& view) {
   std::vector<HaloRead> reads;
   for (const int64_t dim : ir::ints(attributes_of(view), "dimensions")) {
     const auto d = static_cast<size_t>(dim);
-    reads.push_back({.operand_dim = d, .result_dim = d, .start = view.results[0].dims()[d] - 1, .step = -1});
+    const int64_t size = view.results[0].dims()[d];
+    reads.push_back({.operand_dim = d, .along_dim = d, .along_size = size, .start = size - 1, .step = -1});
   }
   return moves(std::move(reads));
 }
 
-std::optional<Halo> concatenate_halo(const OpView& view) {
+std::vector<Halo> concatenate_halo(const OpView& view) {
   const auto d = static_cast<size_t>(ir::int_or(attributes_of(view), "dimension", 0));
   std::vector<HaloRead> reads;
   int64_t before = 0;
   for (size_t i = 0; i < view.operands.size(); ++i) {
-    reads.push_back({.operand = i, .operand_dim = d, .result_dim = d, .start = -before});
+    reads.push_back(
+        {.operand = i, .operand_dim = d, .along_dim = d, .along_size = view.results[0].dims()[d], .start = -before});
     before += view.operands[i].dims()[d];
   }
   return moves(std::move(reads));

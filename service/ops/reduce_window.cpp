@@ -92,26 +92,27 @@ std::optional<Combine> combine_windows(const OpView& view) {
   return ops.empty() ? std::nullopt : std::optional(combined_by(ops[0]));
 }
 
-ir::AttributeList fetched_windows(const OpView& global, std::span<const size_t> result_dims) {
-  return without_padding(global, "base_dilations", global.operands[0].dims().size(), result_dims);
+ir::AttributeList fetched_windows(const OpView& global, std::span<const HaloRead> fetched) {
+  std::vector<size_t> which;
+  for (const HaloRead& read : fetched) which.push_back(read.operand_dim);
+  return without_padding(global, "base_dilations", global.operands[0].dims().size(), which);
 }
 
-std::optional<Halo> reduce_window_halo(const OpView& view) {
+std::vector<Halo> reduce_window_halo(const OpView& view) {
   const std::vector<kernels::WindowDim> dims = reduce_window_dims(view);
   Halo out{{}, false, fetched_windows};
   for (size_t i = 0; i < input_count(view); ++i) {
     for (size_t d = 0; d < dims.size(); ++d) {
       if (dims[d].is_trivial()) continue;
-      HaloRead read = window_read(dims[d]);
+      HaloRead read = window_read(dims[d], d);
       read.operand = i;
       read.operand_dim = d;
-      read.result_dim = d;
       read.beyond = Beyond::kOperand;
       read.beyond_operand = input_count(view) + i;
       out.reads.push_back(read);
     }
   }
-  return out;
+  return {std::move(out)};
 }
 
 PreparedKernel prepare_reduce_window(const OpView& local) {

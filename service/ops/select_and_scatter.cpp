@@ -1,6 +1,7 @@
 // The row of select_and_scatter: what gradients of pooling become.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "service/kernels/select_and_scatter.h"
@@ -8,6 +9,7 @@
 #include "service/ops/families.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/windows.h"
+#include "service/ops/writer.h"
 
 namespace meshd::ops {
 namespace {
@@ -16,6 +18,10 @@ using sharding::FactorKind;
 using sharding::FactorRule;
 using sharding::FactorRuleBuilder;
 using tensor::Dims;
+
+// Dimensions of which a shard has a part, with the rows around it, and the sizes of the whole.
+constexpr std::string_view kCutDims = "meshd.cut_dims";
+constexpr std::string_view kGlobalDims = "meshd.global_dims";
 
 /// A region of two scalars of `dtype` that returns one scalar, of `result` where that is given.
 tensor::DType body_result(const OpView& view, size_t region, const char* label, std::optional<tensor::DType> result) {
@@ -79,12 +85,72 @@ FactorRule select_and_scatter_rule(const OpView& view) {
   return builder.build();
 }
 
+ir::AttributeList cut_attributes(const OpView& global, std::span<const HaloRead> fetched) {
+  std::vector<int64_t> cut;
+  for (const HaloRead& read : fetched) {
+    if (read.operand == 0) cut.push_back(static_cast<int64_t>(read.operand_dim));
+  }
+  ir::AttributeList list = attributes_of(global);
+  list.emplace_back(std::string(kCutDims), int_array(std::move(cut)));
+  list.emplace_back(std::string(kGlobalDims), int_array(global.operands[0].dims()));
+  return list;
+}
+
+/// A place gets what the windows around it choose: each of them is wanted with all its elements, and its source, which
+/// stands where the window begins.
+std::vector<Halo> select_and_scatter_halo(const OpView& view) {
+  const std::vector<kernels::WindowDim> dims = select_and_scatter_dims(view);
+  Halo out{{}, false, cut_attributes, true};
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d].is_trivial() || dims[d].output_size() == 0) continue;
+    HaloRead read;
+    read.operand_dim = read.along_dim = d;
+    read.along_size = dims[d].size;
+    read.start = 1 - dims[d].window;
+    read.extent = core::checked_add(core::checked_mul(2, dims[d].window), -1);
+    read.grid = dims[d].stride;
+    read.phase = -dims[d].pad_low;
+    read.tail = dims[d].window - 1;
+    read.beyond = Beyond::kZero;
+    out.reads.push_back(read);
+    read.operand = 1;
+    read.start = core::checked_add(read.start, dims[d].pad_low);
+    read.extent = dims[d].window;
+    read.spread = dims[d].stride;
+    read.phase = 0;
+    read.tail = 0;
+    out.reads.push_back(read);
+  }
+  if (out.reads.empty()) return {};
+  return {std::move(out)};
+}
+
+/// Windows of the whole, and which dimensions the call has one part of.
+std::vector<kernels::SelectDim> held_dims(const OpView& local) {
+  const Dims whole = ir::ints_or(attributes_of(local), kGlobalDims, local.operands[0].dims());
+  const std::vector<int64_t> cut = ir::ints_or(attributes_of(local), kCutDims, {});
+  const std::vector<ir::Type> types{ir::Type::of({local.operands[0].dtype(), whole})};
+  OpView global = local;
+  global.operands = types;
+  std::vector<kernels::SelectDim> dims;
+  for (const kernels::WindowDim& window : select_and_scatter_dims(global)) dims.push_back({window, std::nullopt});
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const int64_t rows = local.results[0].dims()[d];
+    if (std::find(cut.begin(), cut.end(), static_cast<int64_t>(d)) != cut.end()) {
+      dims[d].part_rows = rows;
+    } else {
+      dims[d].windows.size = rows;
+    }
+  }
+  return dims;
+}
+
 PreparedKernel prepare_select_and_scatter(const OpView& local) {
   const tensor::DType dtype = local.operands[0].dtype();
   const auto scatter = std::make_shared<const kernels::Monoid>(compile_scalar_region(*local.function, local.regions[1]),
                                                                std::vector<tensor::DType>{dtype});
   const auto op = std::make_shared<const kernels::SelectAndScatter>(
-      compile_scalar_region(*local.function, local.regions[0]), scatter, dtype, select_and_scatter_dims(local));
+      compile_scalar_region(*local.function, local.regions[0]), scatter, dtype, held_dims(local));
   PreparedKernel kernel;
   kernel.unit_count = op->unit_count();
   kernel.scratch_bytes = op->scratch_bytes();
@@ -92,9 +158,10 @@ PreparedKernel prepare_select_and_scatter(const OpView& local) {
   kernel.bytes = static_cast<double>(tensor::byte_count(local.operands[0].tensor)) +
                  static_cast<double>(tensor::byte_count(local.operands[1].tensor)) +
                  static_cast<double>(tensor::byte_count(local.results[0].tensor));
+  kernel.uses_offsets = op->is_part();
   kernel.run = [op](const KernelCall& call) {
-    op->run(
-        {call.operands[0], call.operands[1], call.operands[2], call.results[0], call.begin, call.end, call.scratch});
+    op->run({call.operands[0], call.operands[1], call.operands[2], call.results[0], call.result_offsets, call.begin,
+             call.end, call.scratch});
   };
   return kernel;
 }
@@ -139,7 +206,8 @@ std::vector<OpDef> make_rows() {
                   .infer = infer_select_and_scatter,
                   .rule = select_and_scatter_rule,
                   .body = LocalKernel{prepare_select_and_scatter},
-                  .keeps_whole = keeps_whole});
+                  .keeps_whole = keeps_whole,
+                  .halo = select_and_scatter_halo});
   return rows;
 }
 

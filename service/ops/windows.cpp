@@ -44,8 +44,10 @@ std::vector<int64_t> padding_pairs(const OpView& view, std::string_view op, size
   return values;
 }
 
-HaloRead window_read(const WindowDim& dim) {
+HaloRead window_read(const WindowDim& dim, size_t along_dim) {
   HaloRead read;
+  read.along_dim = along_dim;
+  read.along_size = dim.output_size();
   read.start = -dim.pad_low;
   read.step = dim.stride;
   read.extent = dim.span();

@@ -73,7 +73,7 @@ std::vector<Placed> Lowering::collective_places(const ir::Op& op, const ops::OpD
   // Members of a group must hold the same part of what other axes cut.
   Scope around = scope;
   around.manual |= mixed;
-  const FactorAtoms choice = least_moving(op, *rule, seats, uncut_factors(op, def, view, *rule, std::nullopt),
+  const FactorAtoms choice = least_moving(op, *rule, seats, uncut_factors(op, def, view, *rule, rule->factors.size(), std::nullopt),
                                           std::nullopt, std::nullopt, around, nullptr)
                                  .first;
   if (choice.view != scope.view) return places;

@@ -15,9 +15,9 @@ constexpr int64_t kMostSpread = 64;
 // Reads times devices up to which it is worked out what a device would fetch.
 constexpr int64_t kMostCounted = int64_t{1} << 20;
 
-// First and last place that rows of the result read.
-std::pair<int64_t, int64_t> places_of(const ops::HaloRead& read, int64_t result_size) {
-  const int64_t far = core::checked_add(read.start, core::checked_mul(result_size - 1, read.step));
+// First and last place that is read.
+std::pair<int64_t, int64_t> places_of(const ops::HaloRead& read) {
+  const int64_t far = core::checked_add(read.start, core::checked_mul(read.along_size - 1, read.step));
   return {std::min(read.start, far), core::checked_add(std::max(read.start, far), read.extent - 1)};
 }
 
@@ -34,21 +34,36 @@ const ops::HaloRead* read_of(const ops::Halo& halo, size_t number, size_t dim) {
   return found == halo.reads.end() ? nullptr : &*found;
 }
 
-int64_t rows_of_part(const ops::Halo& halo, const ops::HaloRead& read, int64_t result_size, int64_t parts) {
-  const int64_t rows = core::ceil_div(result_size, parts);
-  return halo.is_move ? rows : core::checked_add(core::checked_mul(rows - 1, read.step), read.extent);
+// What one of `parts` parts reads: `count` rows from place `start` of the first part on, `row_step` places apart.
+struct PartRead {
+  int64_t start = 0;
+  int64_t row_step = 1;
+  int64_t count = 0;
+};
+
+PartRead read_of_part(const ops::Halo& halo, const ops::HaloRead& read, int64_t parts) {
+  const int64_t rows = core::ceil_div(read.along_size, parts);
+  if (halo.is_move) return {read.start, read.step, rows};
+  const int64_t count = core::checked_add(core::checked_mul(rows - 1, read.step), read.extent);
+  if (rows % read.grid != 0) return {read.start, 1, count};
+  const auto phase_of = [&](int64_t place) { return ((place - read.phase) % read.grid + read.grid) % read.grid; };
+  const int64_t behind = read.start + count - 1 - read.tail;  // the last place where anything may begin
+  const int64_t first = read.start + (read.grid - phase_of(read.start)) % read.grid;
+  const int64_t last = behind - phase_of(behind);
+  const int64_t row_step = read.tail == 0 && read.spread == read.grid ? read.grid : 1;
+  return {first, row_step, (last + read.tail - first) / row_step + 1};
 }
 
-// One operand's rows, wanted and held, by part of the result: (wanted, held) for each dimension.
+// One operand's rows, wanted and held, by part of what they are read along: (wanted, held) for each dimension.
 struct Fetch {
   std::vector<std::vector<std::pair<int64_t, int64_t>>> rows;
   std::vector<char> moves;  // by dimension: rows are fetched along it
 };
 
 Fetch fetch_of(const ops::Halo& halo, size_t number, const sharding::MeshView& view, const Seat& seat,
-               const Placed& from, const Placed& to, std::span<const int64_t> result_dims) {
-  const std::vector<HaloDim> dims = halo_dims(halo, number, view, seat.dims, to, result_dims);
-  const tensor::Dims rows = fetched_dims(halo, number, view, seat.dims, to, result_dims);
+               const Placed& from, const Placed& to) {
+  const std::vector<HaloDim> dims = halo_dims(halo, number, view, seat.dims, to);
+  const tensor::Dims rows = fetched_dims(halo, number, view, seat.dims, to);
   Fetch out;
   for (size_t d = 0; d < dims.size(); ++d) {
     const int64_t own = core::ceil_div(seat.dims[d], sharding::part_count(view, from.dims[d]));
@@ -61,6 +76,21 @@ Fetch fetch_of(const ops::Halo& halo, size_t number, const sharding::MeshView& v
     }
   }
   return out;
+}
+
+// True when each part reads the rows that it has, all of them: windows side by side.
+bool reads_own_rows(const sharding::MeshView& view, const Placed& placed, std::span<const int64_t> operand_dims,
+                    std::span<const HaloDim> dims, std::span<const int64_t> rows) {
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const int64_t parts = sharding::part_count(view, placed.dims[d]);
+    const int64_t own = core::ceil_div(operand_dims[d], parts);
+    for (int64_t part = 0; part < parts; ++part) {
+      const HaloRows read = rows_read(dims[d], part, rows[d]);
+      if (rows[d] != own || read.count != own || read.from != part * own || read.from_step != 1 || read.to_step != 1)
+        return false;
+    }
+  }
+  return true;
 }
 
 // How many parts the dimensions have along which rows are fetched; one for the others.
@@ -96,20 +126,28 @@ double lacking_of(const Fetch& fetch, std::span<const size_t> place) {
 
 }  // namespace
 
-sharding::FactorRule halo_rule(const ops::Halo& halo, const sharding::FactorRule& rule,
-                               std::span<const ir::Type> results) {
+sharding::FactorRule halo_rule(const ops::Halo& halo, const sharding::FactorRule& rule) {
   sharding::FactorRule out = rule;
   const auto retire = [&](const std::vector<int>& factors) {
     for (const int factor : factors)
       out.factors[static_cast<size_t>(factor)].kind = sharding::FactorKind::kNeedReplication;
   };
-  std::map<size_t, int> factor_of;  // by dimension of the result
+  // By who is read along (0: the result, else an operand's number + 1) and which of its dimensions.
+  std::map<std::pair<size_t, size_t>, int> factor_of;
   for (const ops::HaloRead& read : halo.reads) {
-    const auto [found, is_new] = factor_of.try_emplace(read.result_dim, static_cast<int>(out.factors.size()));
+    const std::optional<size_t> summed = read.summed_operand;
+    const auto [found, is_new] =
+        factor_of.try_emplace({summed ? *summed + 1 : 0, read.along_dim}, static_cast<int>(out.factors.size()));
     if (is_new) {
-      retire(rule.results[0][read.result_dim]);
-      out.factors.push_back({results[0].dims()[read.result_dim], sharding::FactorKind::kPassThrough, false});
-      for (sharding::TensorFactors& result : out.results) result[read.result_dim] = {found->second};
+      const sharding::TensorFactors& along = summed ? rule.operands[*summed] : rule.results[0];
+      retire(along[read.along_dim]);
+      const auto kind = summed ? sharding::FactorKind::kReduction : sharding::FactorKind::kPassThrough;
+      out.factors.push_back({read.along_size, kind, false});
+      if (summed) {
+        out.operands[*summed][read.along_dim] = {found->second};
+      } else {
+        for (sharding::TensorFactors& result : out.results) result[read.along_dim] = {found->second};
+      }
     }
     retire(rule.operands[read.operand][read.operand_dim]);
     out.operands[read.operand][read.operand_dim] = {found->second};
@@ -142,8 +180,7 @@ Placed fetched_from(const ops::Halo& halo, size_t number, const sharding::MeshVi
 }
 
 std::vector<HaloDim> halo_dims(const ops::Halo& halo, size_t number, const sharding::MeshView& view,
-                               std::span<const int64_t> operand_dims, const Placed& to,
-                               std::span<const int64_t> result_dims) {
+                               std::span<const int64_t> operand_dims, const Placed& to) {
   std::vector<HaloDim> out;
   for (size_t d = 0; d < operand_dims.size(); ++d) {
     HaloDim dim;
@@ -151,11 +188,11 @@ std::vector<HaloDim> halo_dims(const ops::Halo& halo, size_t number, const shard
     dim.end = operand_dims[d];
     dim.part_step = core::ceil_div(operand_dims[d], parts);
     if (const ops::HaloRead* read = fetched_read(halo, number, d, to)) {
-      const int64_t result_size = result_dims[read->result_dim];
-      const auto [first, last] = places_of(*read, result_size);
-      dim.start = read->start;
-      dim.part_step = core::checked_mul(core::ceil_div(result_size, parts), read->step);
-      dim.row_step = halo.is_move ? read->step : 1;
+      const auto [first, last] = places_of(*read);
+      const PartRead part = read_of_part(halo, *read, parts);
+      dim.start = part.start;
+      dim.part_step = core::checked_mul(core::ceil_div(read->along_size, parts), read->step);
+      dim.row_step = part.row_step;
       dim.spread = read->spread;
       if (first > 0) dim.begin = core::ceil_div(first, read->spread);
       dim.end = last < 0 ? 0 : std::min(dim.end, last / read->spread + 1);
@@ -166,26 +203,24 @@ std::vector<HaloDim> halo_dims(const ops::Halo& halo, size_t number, const shard
 }
 
 tensor::Dims fetched_dims(const ops::Halo& halo, size_t number, const sharding::MeshView& view,
-                          std::span<const int64_t> operand_dims, const Placed& to,
-                          std::span<const int64_t> result_dims) {
+                          std::span<const int64_t> operand_dims, const Placed& to) {
   tensor::Dims out;
   for (size_t d = 0; d < operand_dims.size(); ++d) {
     const ops::HaloRead* read = fetched_read(halo, number, d, to);
     const int64_t parts = sharding::part_count(view, to.dims[d]);
-    out.push_back(read == nullptr ? core::ceil_div(operand_dims[d], parts)
-                                  : rows_of_part(halo, *read, result_dims[read->result_dim], parts));
+    out.push_back(read == nullptr ? core::ceil_div(operand_dims[d], parts) : read_of_part(halo, *read, parts).count);
   }
   return out;
 }
 
 double fetched_elements(const ops::Halo& halo, std::span<const size_t> read, const sharding::MeshView& view,
-                        std::span<const Seat> seats, std::span<const Placed> to, std::span<const int64_t> result_dims) {
+                        std::span<const Seat> seats, std::span<const Placed> to) {
   double brought = 0;
   std::vector<Fetch> fetches;
   for (const size_t i : read) {
     const Placed from = fetched_from(halo, i, view, seats[i], to[i], false);
     brought += lacking_elements(view, seats[i].dims, seats[i].placed, from);
-    fetches.push_back(fetch_of(halo, i, view, seats[i], from, to[i], result_dims));
+    fetches.push_back(fetch_of(halo, i, view, seats[i], from, to[i]));
   }
   if (fetches.size() == 1) return brought + lacking_of(fetches[0], {});
   // Several operands meet in one result: its parts, in all dimensions, are looked at for all of them.
@@ -203,31 +238,33 @@ double fetched_elements(const ops::Halo& halo, std::span<const size_t> read, con
   return brought + lacking;
 }
 
-std::optional<ops::Halo> Lowering::halo_of(const ops::OpDef& def, const ops::OpView& view) {
+std::vector<ops::Halo> Lowering::halos_of(const ops::OpDef& def, const ops::OpView& view) {
   if (def.halo == nullptr || std::any_of(view.operands.begin(), view.operands.end(), has_no_elements) ||
       std::any_of(view.results.begin(), view.results.end(), has_no_elements))
-    return std::nullopt;
+    return {};
   return def.halo(view);
 }
 
 bool Lowering::keep_fetchable(ops::Halo& halo, const ir::Op& op, const std::optional<ops::Combine>& combine) const {
+  if (halo.needs_kernel && input_.plain_ops) return false;
   const bool is_spread = std::any_of(halo.reads.begin(), halo.reads.end(),
                                      [](const ops::HaloRead& read) { return read.spread > kMostSpread; });
   const auto reads = static_cast<int64_t>(halo.reads.size());
   if (is_spread || reads > kMostCounted / builder_.program().device_count()) return false;
-  std::vector<size_t> refused;
+  // Reads along one dimension go together: a window's several operands.
+  std::vector<std::pair<std::optional<size_t>, size_t>> refused;
   for (const ops::HaloRead& read : halo.reads) {
     if (halo.is_move || read.beyond != ops::Beyond::kOperand) continue;
     const int64_t rows = module_main_.type_of(op.operands[read.operand]).dims()[read.operand_dim];
-    const auto [first, last] = places_of(read, module_main_.type_of(op.results[0]).dims()[read.result_dim]);
+    const auto [first, last] = places_of(read);
     if (read.spread == 1 && first >= 0 && last < rows) continue;
     const ir::DenseAttr* start = builder_.constant_of(local(op.operands[read.beyond_operand]));
     const kernels::ScalarOp by = combine ? combine->ops.front() : kernels::ScalarOp::kCopy;
     if (combine && (is_idempotent(by) || (start != nullptr && is_identity(*start, by)))) continue;
-    refused.push_back(read.result_dim);
+    refused.emplace_back(read.summed_operand, read.along_dim);
   }
   std::erase_if(halo.reads, [&](const ops::HaloRead& read) {
-    return std::find(refused.begin(), refused.end(), read.result_dim) != refused.end();
+    return std::find(refused.begin(), refused.end(), std::pair(read.summed_operand, read.along_dim)) != refused.end();
   });
   return !halo.reads.empty();
 }
@@ -249,12 +286,13 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
                              std::vector<LocalId> operands, const std::vector<Placed>& result_places,
                              sharding::AtomMask partial) {
   const sharding::MeshView& mesh_view = builder_.view(result_places[0].view);
-  const tensor::Dims& result_dims = view.results[0].dims();
-  // Where operand i lies by the rule: cut as the result is where it is read along it.
+  // Where operand i lies by the rule: cut as what it is read along.
   const auto place_by_rule = [&](size_t i) {
     Placed out = builder_.placed(operands[i]);
     for (const ops::HaloRead& read : halo.reads) {
-      if (read.operand == i) out.dims[read.operand_dim] = result_places[0].dims[read.result_dim];
+      if (read.operand != i) continue;
+      const Placed along = read.summed_operand ? builder_.placed(operands[*read.summed_operand]) : result_places[0];
+      out.dims[read.operand_dim] = along.dims[read.along_dim];
     }
     return out;
   };
@@ -275,7 +313,7 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
                                        [&](const ops::HaloRead& read) { return read.operand == i; });
       if (!is_read) continue;
       sources.push_back(operands[i]);
-      halos.push_back(halo_dims(halo, i, mesh_view, view.operands[i].dims(), place_by_rule(i), result_dims));
+      halos.push_back(halo_dims(halo, i, mesh_view, view.operands[i].dims(), place_by_rule(i)));
     }
     if (const std::optional<LocalId> beyond = stands_beyond(halo.reads.front())) sources.push_back(*beyond);
     for (const LocalId id : sources) outer |= builder_.outer(id);
@@ -286,31 +324,33 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
     return define(result, made);
   }
 
-  std::vector<size_t> fetched;  // dimensions of the result
+  std::vector<ops::HaloRead> fetched;
   std::vector<LocalId> blocks = operands;
   for (size_t i = 0; i < operands.size(); ++i) {
     const Placed to = place_by_rule(i);
     std::optional<LocalId> beyond;
     bool is_fetched = false;
     tensor::Dims whole = view.operands[i].dims();
-    const tensor::Dims rows = fetched_dims(halo, i, mesh_view, whole, to, result_dims);
+    const tensor::Dims rows = fetched_dims(halo, i, mesh_view, whole, to);
     for (size_t d = 0; d < to.dims.size(); ++d) {
       const ops::HaloRead* read = fetched_read(halo, i, d, to);
       if (read == nullptr) continue;
       if (!is_fetched) beyond = stands_beyond(*read);
       is_fetched = true;
       whole[d] = core::checked_mul(rows[d], sharding::part_count(mesh_view, to.dims[d]));
-      if (std::find(fetched.begin(), fetched.end(), read->result_dim) == fetched.end())
-        fetched.push_back(read->result_dim);
+      fetched.push_back(*read);
     }
     if (!is_fetched) continue;
+    std::vector<HaloDim> dims = halo_dims(halo, i, mesh_view, view.operands[i].dims(), to);
+    if (builder_.placed(operands[i]) == to && reads_own_rows(mesh_view, to, view.operands[i].dims(), dims, rows))
+      continue;
     const sharding::AtomMask outer = builder_.outer(operands[i]) | (beyond ? builder_.outer(*beyond) : 0);
     blocks[i] = builder_.add_value(ir::Type::of({view.operands[i].dtype(), whole}), to, outer,
                                    builder_.value(operands[i]).name);
     std::vector<LocalId> sources{operands[i]};
     if (beyond) sources.push_back(*beyond);
-    append_halo(std::move(sources), {halo_dims(halo, i, mesh_view, view.operands[i].dims(), to, result_dims)},
-                blocks[i], op.location, "operand " + std::to_string(i) + " of " + op.name);
+    append_halo(std::move(sources), {std::move(dims)}, blocks[i], op.location,
+                "operand " + std::to_string(i) + " of " + op.name);
   }
   ir::Op local_op = op;
   local_op.attributes = halo.localize(view, fetched);

@@ -11,10 +11,10 @@
 
 namespace meshd::partition {
 
-/// The op's rule where rows of neighbours are fetched: each dimension that reads so has a pass-through factor of its
-/// own, as large as the result; factors that stood there before stay whole wherever else they are.
-sharding::FactorRule halo_rule(const ops::Halo& halo, const sharding::FactorRule& rule,
-                               std::span<const ir::Type> results);
+/// The op's rule where rows of neighbours are fetched: each dimension that reads so has a factor of its own, as large
+/// as what it is read along (pass-through, or a reduction where that is summed over); factors that stood there before
+/// stay whole wherever else they are.
+sharding::FactorRule halo_rule(const ops::Halo& halo, const sharding::FactorRule& rule);
 
 /// Without fetching, a dimension that reads its neighbours cannot be cut, whatever its factor says: a pad by 1 and -1
 /// keeps its size and moves all rows.
@@ -25,15 +25,13 @@ void keep_whole_what_moves(const ops::Halo& halo, const sharding::FactorRule& ru
 Placed fetched_from(const ops::Halo& halo, size_t number, const sharding::MeshView& view, const Seat& seat,
                     const Placed& to, bool is_made_anew);
 
-/// Rows of every dimension of operand `number` that parts of the result read; `to` is the operand's placement by the
+/// Rows of every dimension of operand `number` that parts read; `to` is the operand's placement by the
 /// rule. Dimensions that nobody fetches are read as they lie.
 std::vector<HaloDim> halo_dims(const ops::Halo& halo, size_t number, const sharding::MeshView& view,
-                               std::span<const int64_t> operand_dims, const Placed& to,
-                               std::span<const int64_t> result_dims);
+                               std::span<const int64_t> operand_dims, const Placed& to);
 /// How many rows there are of each dimension in one part of what is fetched.
 tensor::Dims fetched_dims(const ops::Halo& halo, size_t number, const sharding::MeshView& view,
-                          std::span<const int64_t> operand_dims, const Placed& to,
-                          std::span<const int64_t> result_dims);
+                          std::span<const int64_t> operand_dims, const Placed& to);
 /// The read of a dimension of an operand that is fetched under this placement, or null: a window's only where it is
 /// cut.
 const ops::HaloRead* fetched_read(const ops::Halo& halo, size_t number, size_t dim, const Placed& to);
@@ -41,6 +39,6 @@ const ops::HaloRead* fetched_read(const ops::Halo& halo, size_t number, size_t d
 /// About how many elements a device lacks of what it reads of operands `seats`, of which `read` are looked at, whose
 /// placements by the rule are `to`. Operands that one result is put together from count together.
 double fetched_elements(const ops::Halo& halo, std::span<const size_t> read, const sharding::MeshView& view,
-                        std::span<const Seat> seats, std::span<const Placed> to, std::span<const int64_t> result_dims);
+                        std::span<const Seat> seats, std::span<const Placed> to);
 
 }  // namespace meshd::partition

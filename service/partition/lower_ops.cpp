@@ -14,6 +14,16 @@ bool is_uneven(const sharding::MeshView& view, const std::vector<int>& atoms, in
   return size % sharding::part_count(view, atoms) != 0;
 }
 
+// Sums over dimensions that a halo is read along have parts of one size: nothing has to be masked.
+bool sums_evenly(const ops::Halo& halo, const sharding::FactorRule& rule, const sharding::MeshView& view,
+                 const FactorAtoms& choice) {
+  return std::none_of(halo.reads.begin(), halo.reads.end(), [&](const ops::HaloRead& read) {
+    if (!read.summed_operand) return false;
+    const int factor = rule.operands[*read.summed_operand][read.along_dim].front();
+    return is_uneven(view, choice.atoms[static_cast<size_t>(factor)], read.along_size);
+  });
+}
+
 // Into how many parts the op's work is cut.
 int64_t parallel_parts(const sharding::MeshView& view, const FactorAtoms& choice) {
   sharding::AtomMask all = 0;
@@ -67,7 +77,7 @@ void Lowering::lower_made(const ir::Op& op, const ops::OpDef* def, const Scope& 
 }
 
 std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
-                                          const sharding::FactorRule& rule,
+                                          const sharding::FactorRule& rule, size_t own,
                                           const std::optional<ops::Combine>& combine) const {
   // A reduction is cut only where partial results can be put together and padding can be masked.
   bool may_reduce = combine.has_value();
@@ -94,7 +104,7 @@ std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& de
     uncut[f] = kind == sharding::FactorKind::kNeedReplication || kind == sharding::FactorKind::kPermutation ||
                (kind == sharding::FactorKind::kReduction && (!may_reduce || rule.factors[f].size == 1)) ||
                (kind == sharding::FactorKind::kPassThrough && one_sided) ||
-               (def.keeps_whole != nullptr && def.keeps_whole(view, rule, f));
+               (f < own && def.keeps_whole != nullptr && def.keeps_whole(view, rule, f));
   }
   return uncut;
 }
@@ -124,11 +134,9 @@ MovedBytes Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& r
   if (halo != nullptr) {
     // What a move puts together is of one dtype and comes at once.
     const size_t together = halo->is_move ? std::max<size_t>(read.size(), 1) : 1;
-    const tensor::Dims& result_dims = seats[op.operands.size()].dims;
     for (size_t at = 0; at < read.size(); at += together) {
       moved.all +=
-          fetched_elements(*halo, std::span(read).subspan(at, together), mesh_view, seats, places, result_dims) *
-          bytes_of(read[at]);
+          fetched_elements(*halo, std::span(read).subspan(at, together), mesh_view, seats, places) * bytes_of(read[at]);
     }
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
@@ -246,15 +254,15 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   std::optional<ops::Combine> combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
   // A rule that the text brings says nothing of who contributes what.
   if (combine && combine->is_pick && rule->is_custom) combine.reset();
-  std::vector<bool> uncut = uncut_factors(op, def, view, *rule, combine);
+  std::vector<bool> uncut = uncut_factors(op, def, view, *rule, rule->factors.size(), combine);
   std::vector<bool> overlaps(uncut.size());
   for (size_t f = 0; f < uncut.size(); ++f) {
     overlaps[f] = rule->factors[f].kind == sharding::FactorKind::kReduction && def.keeps_whole != nullptr &&
                   def.keeps_whole(view, *rule, f);
   }
-  std::optional<ops::Halo> halo = halo_of(def, view);
-  if (halo) keep_whole_what_moves(*halo, *rule, uncut);
-  if (halo && !keep_fetchable(*halo, op, combine)) halo.reset();
+  std::vector<ops::Halo> halos = halos_of(def, view);
+  for (const ops::Halo& way : halos) keep_whole_what_moves(way, *rule, uncut);
+  std::erase_if(halos, [&](ops::Halo& way) { return !keep_fetchable(way, op, combine); });
   std::vector<Seat> seats;
   for (size_t i = 0; i < op.operands.size(); ++i)
     seats.push_back({operand_types[i].dims(), builder_.placed(local(op.operands[i]))});
@@ -274,22 +282,22 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   }
   const std::optional<int> tied_view = tied ? std::optional(view_number) : std::nullopt;
   auto [choice, least] = least_moving(op, *rule, seats, uncut, combine, tied_view, scope, nullptr);
-  if (halo) {
-    // Rows of neighbours are fetched where that moves less than giving everybody the whole dimension.
-    const sharding::FactorRule fetching = halo_rule(*halo, *rule, result_types);
-    const std::vector<bool> fetching_uncut = uncut_factors(op, def, view, fetching, combine);
-    auto [other, moved] = least_moving(op, fetching, seats, fetching_uncut, combine, tied_view, scope, &*halo);
-    const bool fetches =
-        moved.all < least.all && other.view == choice.view &&
-        parallel_parts(builder_.view(other.view), other) >= parallel_parts(builder_.view(choice.view), choice);
-    if (fetches) {
-      rule = fetching;
-      uncut = fetching_uncut;
-      overlaps.assign(uncut.size(), false);
-      choice = std::move(other);
-    } else {
-      halo.reset();
-    }
+  // Rows of neighbours are fetched where that moves less than giving everybody the whole dimension.
+  const ops::Halo* halo = nullptr;
+  for (const sharding::FactorRule own = *rule; const ops::Halo& way : halos) {
+    const sharding::FactorRule fetching = halo_rule(way, own);
+    const std::vector<bool> fetching_uncut = uncut_factors(op, def, view, fetching, own.factors.size(), combine);
+    auto [other, moved] = least_moving(op, fetching, seats, fetching_uncut, combine, tied_view, scope, &way);
+    if (moved.all >= least.all || other.view != choice.view ||
+        !sums_evenly(way, fetching, builder_.view(other.view), other) ||
+        parallel_parts(builder_.view(other.view), other) < parallel_parts(builder_.view(choice.view), choice))
+      continue;
+    halo = &way;
+    rule = fetching;
+    uncut = fetching_uncut;
+    overlaps.assign(uncut.size(), false);
+    choice = std::move(other);
+    least = moved;
   }
   const sharding::MeshView& mesh_view = builder_.view(choice.view);
 

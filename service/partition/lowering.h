@@ -64,8 +64,10 @@ class Lowering {
   void lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
   /// An op without operands, made anew wherever it is wanted: one that generates (iota), or a constant (`def` null).
   void lower_made(const ir::Op& op, const ops::OpDef* def, const Scope& scope);
+  /// Of the first `own` factors the row says itself which stay whole; others were put there by partition.
   std::vector<bool> uncut_factors(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
-                                  const sharding::FactorRule& rule, const std::optional<ops::Combine>& combine) const;
+                                  const sharding::FactorRule& rule, size_t own,
+                                  const std::optional<ops::Combine>& combine) const;
   /// Of all choices of factors worth a look, the one that moves least, and what it moves. `halo`: the op fetches rows
   /// of its neighbours.
   [[nodiscard]] std::pair<FactorAtoms, MovedBytes> least_moving(const ir::Op& op, const sharding::FactorRule& rule,
@@ -99,9 +101,10 @@ class Lowering {
   void combine_partials(const ir::Op& op, const ops::Combine& combine, sharding::AtomMask partial, const Scope& scope);
 
   // lower_halo.cpp
-  /// What the op reads of its neighbours; nothing where it has no elements.
-  [[nodiscard]] static std::optional<ops::Halo> halo_of(const ops::OpDef& def, const ops::OpView& view);
-  /// Leaves the reads for which what stands beyond the rows changes no result; false where none is left.
+  /// The ways in which the op may read its neighbours; none where it has no elements.
+  [[nodiscard]] static std::vector<ops::Halo> halos_of(const ops::OpDef& def, const ops::OpView& view);
+  /// Leaves the reads for which what stands beyond the rows changes no result; false where none is left, or where the
+  /// op cannot be said for what is wanted.
   [[nodiscard]] bool keep_fetchable(ops::Halo& halo, const ir::Op& op,
                                     const std::optional<ops::Combine>& combine) const;
   /// The exchanges and, behind them, the op on the rows that they brought. `operands` lie as fetched_from() says.

@@ -256,13 +256,15 @@ void bench_pooling() {
 
   const auto sum = std::make_shared<const kernels::Monoid>(single(ScalarOp::kAdd, DType::kFloat32),
                                                            std::vector<DType>{DType::kFloat32});
-  const kernels::SelectAndScatter back(single(ScalarOp::kCompareGe, DType::kBool), sum, DType::kFloat32, dims);
+  std::vector<kernels::SelectDim> select_dims;
+  for (const kernels::WindowDim& dim : dims) select_dims.push_back({dim, std::nullopt});
+  const kernels::SelectAndScatter back(single(ScalarOp::kCompareGe, DType::kBool), sum, DType::kFloat32, select_dims);
   scratch.resize(static_cast<size_t>(back.scratch_bytes()) + 64);
   const float zero = 0;
   print("its gradient", 4.0 * kCount, "GB/s",
         compare(
             [&] {
-              back.run({from.data(), source.data(), reinterpret_cast<const std::byte*>(&zero), to.data(), 0,
+              back.run({from.data(), source.data(), reinterpret_cast<const std::byte*>(&zero), to.data(), nullptr, 0,
                         back.unit_count(), aligned(scratch)});
             },
             [&] {

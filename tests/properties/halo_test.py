@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Ops that read their neighbours' rows, cut along the dimension that they read so: random windows, convolutions, slices, pads,
-reversals and concatenations (strides, dilations, padding of both signs, uneven sizes) over meshes of 2, 4, 8, 2x2 and 2x2x2. Each has to
+"""Ops that read their neighbours' rows, cut along the dimension that they read so: random windows and what scatters back through
+them, convolutions and the gradients of their kernels, slices, pads, reversals and concatenations (strides, dilations, padding of both signs, uneven sizes) over meshes of 2, 4, 8, 2x2 and 2x2x2. Each has to
   - give what the unsharded run gives, bit for bit where nothing is summed in floating point;
   - give the same again as the text of :partition;
   - keep its result cut and be explained as a halo exchange of no more bytes than a device lacks, wherever that is less than gathering.
@@ -48,6 +48,8 @@ class Case:
         self.dtype = draw.choice(["i32", "f32"])
         self.operands, self.result, self.exact, self.windows, self.gathers = [], None, True, False, False
         self.reads = []
+        self.op, self.summed = None, False
+        self.part_rows = [None, None]  # of the result, of the cut that is looked at
 
     def window_dim(self, most_window):
         """Random window over one dimension with at least one result row: (size, window, stride, dilation, base, low, high)."""
@@ -121,6 +123,81 @@ def convolution(draw):
     return case, case.text(body)
 
 
+def select_and_scatter(draw):
+    case = Case(draw)
+    dims = []
+    for _ in range(2):
+        while True:
+            size, window, stride = draw.choice([8, 16, 24, draw.randint(3, 33)]), draw.randint(1, 4), draw.randint(1, 3)
+            low, high = draw.choice([(0, 0), (draw.randint(-1, 3), draw.randint(-1, 3))])
+            if size + low + high >= window:
+                break
+        dims.append((size, window, stride, low, high, (size + low + high - window) // stride + 1))
+    case.operands, case.result = [[d[0] for d in dims], [d[5] for d in dims]], [d[0] for d in dims]
+
+    def begins(number, rows):
+        """Where windows may begin that reach into the part of these rows; only where they do, if parts are whole strides."""
+        _, window, stride, low, _, _ = dims[number]
+        part = case.part_rows[number]
+        return [b for b in range(rows[0] - window + 1, rows[0] + part) if part % stride != 0 or (b + low) % stride == 0]
+
+    def elements(number):
+        def read(rows):
+            at = begins(number, rows)
+            return {r for r in range(dims[number][0]) if at[0] <= r < at[-1] + dims[number][1]}
+        return read
+
+    def sources(number):
+        def read(rows):
+            _, _, stride, low, _, count = dims[number]
+            return {(b + low) // stride for b in begins(number, rows) if (b + low) % stride == 0 and 0 <= (b + low) // stride < count}
+        return read
+
+    case.windows = True
+    case.reads = [[elements(d) for d in range(2)], [sources(d) for d in range(2)]]
+    get = [list(column) for column in zip(*dims)]
+    s = f"tensor<{case.dtype}>"
+    body = case.constant(0) + f"""    %out = "stablehlo.select_and_scatter"(%arg0, %arg1, %c) <{{window_dimensions = {ints(get[1])}, window_strides = {ints(get[2])},
+      padding = {pairs(get[3], get[4])}}}> ({{
+    ^bb0(%a: {s}, %b: {s}):
+      %r = stablehlo.compare {draw.choice(["GE", "GT"])}, %a, %b : ({s}, {s}) -> tensor<i1>
+      stablehlo.return %r : tensor<i1>
+    }}, {{
+    ^bb0(%a: {s}, %b: {s}):
+      %r = stablehlo.add %a, %b : {s}
+      stablehlo.return %r : {s}
+    }}) : ({tensor(case.operands[0], case.dtype)}, {tensor(case.operands[1], case.dtype)}, {s}) -> {tensor(case.result, case.dtype)}
+"""
+    return case, case.text(body)
+
+
+def kernel_gradient(draw):
+    """A convolution whose windows are longer than there are of them, summed over cut rows: partial sums meet."""
+    case = Case(draw)
+    dims, case.summed, case.op = [], True, "convolution"
+    for _ in range(2):
+        while True:
+            size, stride, dilation = draw.randint(8, 40), draw.randint(1, 2), draw.randint(1, 2)
+            low, high = draw.randint(-1, 2), draw.randint(-1, 2)
+            window = draw.choice([4, 8, 16, draw.randint(3, 20)])
+            places = size + low + high - ((window - 1) * dilation + 1)
+            if places >= 0 and places // stride + 1 < window:
+                break
+        dims.append((size, window, stride, dilation, low, high, places // stride + 1))
+    case.exact = case.dtype == "i32"
+    features, outputs = draw.randint(1, 3), draw.randint(1, 3)
+    case.operands = [[2] + [d[0] for d in dims] + [features], [d[1] for d in dims] + [features, outputs]]
+    case.result = [2] + [d[6] for d in dims] + [outputs]
+    case.dims = dims
+    get = [list(column) for column in zip(*dims)]
+    types = f"({tensor(case.operands[0], case.dtype)}, {tensor(case.operands[1], case.dtype)}) -> {tensor(case.result, case.dtype)}"
+    body = f"""    %out = "stablehlo.convolution"(%arg0, %arg1) <{{batch_group_count = 1 : i64, feature_group_count = 1 : i64,
+      dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, padding = {pairs(get[4], get[5])},
+      window_strides = {ints(get[2])}, rhs_dilation = {ints(get[3])}}}> : {types}
+"""
+    return case, case.text(body)
+
+
 def slice_(draw):
     case = Case(draw)
     size, starts, limits, strides, reads = [], [], [], [], []
@@ -184,19 +261,22 @@ def concatenate(draw):
 
 
 def lacking(case, spec, axes):
-    """Bytes that the device lacks most of what its part of the result reads, when operands and result are cut alike."""
+    """Bytes that the device lacks most of what its part of the result reads, when operands and result are cut alike. Windows exchange
+    operand by operand."""
     sizes = dict(axes)
-    most = 0
+    most, apart = 0, [0 for _ in case.reads]
     for position in np.ndindex(*[size for _, size in axes]):
         at = dict(zip((name for name, _ in axes), position))
         here = 0
-        for dims, reads in zip(case.operands, case.reads):
+        for i, (dims, reads) in enumerate(zip(case.operands, case.reads)):
             wanted = common = 1
             for d, read in enumerate(reads):
                 parts, part = 1, 0
                 for axis in spec[d]:
                     parts, part = parts * sizes[axis], part * sizes[axis] + at[axis]
                 out_rows, own_rows = -(-case.result[d] // parts), -(-dims[d] // parts)
+                if d < 2:
+                    case.part_rows[d] = out_rows
                 results = range(part * out_rows, min((part + 1) * out_rows, case.result[d]))
                 if case.windows and not spec[d]:
                     rows = set(range(dims[d]))
@@ -205,8 +285,32 @@ def lacking(case, spec, axes):
                 wanted *= len(rows)
                 common *= len({r for r in rows if part * own_rows <= r < (part + 1) * own_rows})
             here += wanted - common
+            apart[i] = max(apart[i], wanted - common)
         most = max(most, here)
-    return 4 * most
+    return 4 * (sum(apart) if case.windows else most)
+
+
+def lacking_of_sums(case, spec, axes):
+    """The same of a kernel gradient: the rows of the input that windows have at the elements of the kernel's part, and parts of the
+    result, which meet in a sum."""
+    sizes, most = dict(axes), 0
+    for position in np.ndindex(*[size for _, size in axes]):
+        at = dict(zip((name for name, _ in axes), position))
+        wanted = common = 2 * case.operands[0][3]
+        for (size, window, stride, dilation, low, _, count), names in zip(case.dims, spec):
+            parts, part = 1, 0
+            for axis in names:
+                parts, part = parts * sizes[axis], part * sizes[axis] + at[axis]
+            if window % parts != 0:
+                return None
+            taps, own = window // parts, -(-size // parts)
+            first, last = part * taps * dilation - low, ((part + 1) * taps - 1) * dilation + (count - 1) * stride - low
+            rows = {r for r in range(size) if first <= r <= last} if parts > 1 else set(range(size))
+            wanted *= len(rows)
+            common *= len({r for r in rows if part * own <= r < (part + 1) * own})
+        most = max(most, wanted - common)
+    result, ways = int(np.prod(case.result)), int(np.prod(list(sizes.values())))
+    return 4 * (most + 2 * (result - result // ways))
 
 
 def gathered(case, operand, spec, sizes):
@@ -218,7 +322,7 @@ def gathered(case, operand, spec, sizes):
     return 4 * (whole - own)
 
 
-OPS = (reduce_window, convolution, slice_, pad, reverse, concatenate)
+OPS = (reduce_window, convolution, slice_, pad, reverse, concatenate, select_and_scatter, kernel_gradient)
 
 
 def main():
@@ -255,9 +359,13 @@ def main():
                 spec[draw.choice(moving)] = names if draw.random() < 0.7 else names[::-1]
             else:
                 spec[moving[0]], spec[moving[1]] = names[:1], names[1:]
-            read = range(len(case.reads))
-            placed = {"mesh": {"axes": [{"name": n, "size": s} for n, s in axes]}, "out_shardings": [{"spec": spec}],
-                      "in_shardings": [{"spec": spec} if i in read else None for i in range(len(arguments))]}
+            read = range(len(case.operands) if case.summed else len(case.reads))
+            specs = [spec if i in read else None for i in range(len(arguments))]
+            if case.summed:  # the dimensions of both operands that are summed over, of a result that everybody has
+                specs = [[[], *spec[:2], []], [*spec[:2], [], []]]
+            placed = {"mesh": {"axes": [{"name": n, "size": s} for n, s in axes]},
+                      "out_shardings": [{"spec": [[] for _ in case.result] if case.summed else spec}],
+                      "in_shardings": [None if s is None else {"spec": s} for s in specs]}
             where = f"{number} {make.__name__} {spec} over {mesh}"
             tried += 1
             status, got = post("/v1/run", {**request, **placed})
@@ -291,15 +399,17 @@ def main():
                 continue
             moves = [m for f in told["functions"] for m in f["neighbours"] + f["collectives"]]
             halos = [m for m in moves if m["kind"] == "halo_exchange"]
-            total = sum(m["bytes"] for m in moves if m["of"].get("argument") in read)
-            least = lacking(case, spec, axes)
-            most = sum(gathered(case, i, spec, dict(axes)) for i in read)
+            total = sum(m["bytes"] for m in moves if case.summed or m["of"].get("argument") in read)
+            most = sum(gathered(case, i, specs[i], dict(axes)) for i in read)
+            least = lacking_of_sums(case, spec[:2], axes) if case.summed else lacking(case, spec, axes)
+            if least is None:  # sums over parts of several sizes are not cut
+                least = most
             if halos:
                 exchanged += 1
                 halo_bytes += total
                 gather_bytes += most
                 for m in halos:
-                    if m["op"] != "stablehlo." + make.__name__.strip("_") or m["line"] < 3 or not m["axes"].strip("{}"):
+                    if m["op"] != "stablehlo." + (case.op or make.__name__.strip("_")) or m["line"] < 3 or not m["axes"].strip("{}"):
                         wrong.append(f"{where}: the exchange is told without op, line or axes: {m}")
             if total > (most if case.gathers else min(least, most)):
                 wrong.append(f"{where}: {total} bytes are moved though {least} are lacking, gathering moves {most}: {moves}\n{text}")
