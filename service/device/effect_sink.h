@@ -50,8 +50,9 @@ struct EffectCall {
   std::span<const tensor::TensorType> results;  ///< what an answer has to be
 };
 
-/// Done: one byte string for each result, row-major. Not done: the run stops here and asks again, with the same call,
-/// when Run::resume() is called; it may be called before emit() returns.
+/// Done: one byte string for each result, row-major. Not done: the run stops here, gives its devices to others, and
+/// asks again, with the same call, when Run::resume() is called and they are free; it may be called before emit()
+/// returns.
 struct EffectResult {
   bool is_done = true;
   std::vector<std::vector<std::byte>> answers;

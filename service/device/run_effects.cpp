@@ -48,6 +48,8 @@ bool RunImpl::emit(const compile::Step& step, int64_t shard) {
   call.operands = values;
   call.results = effect.results;
   const EffectResult result = request_.effects->emit(call);
+  // Other ranks count on the order of runs on each device; alone, others may use the devices meanwhile.
+  waits_outside_ = !result.is_done && owners_.is_alone;
   if (!result.is_done) return false;
   ++effect_visit_;
   if (result.answers.size() != effect.results.size()) {

@@ -2,7 +2,8 @@
 //
 // Protocol of a run's life. (1) submit() queues it; (2) the scheduler lets it start: begin() allocates what was
 // planned; (3) drive() executes steps until the run is over, has had its time, waits, or left a step to several
-// threads; (4) exactly one thread drives at a time: `phase_` passes it on; (5) finish() gives outputs, frees, lets
+// threads; (4) exactly one thread drives at a time: `phase_` passes it on, and a run that waits for an effect's answer
+// gives its devices to others meanwhile; (5) finish() gives outputs, frees, lets
 // others start, tells `done`.
 #pragma once
 
@@ -110,6 +111,8 @@ class RunImpl final : public Run, public Work, public Seat, public std::enable_s
   void allocate();
   void bind_argument(size_t number, const compile::Slot& slot);
   void drive();
+  /// With the run's phase in hand: another thread drives it, as soon as it has its devices.
+  void go_on();
   void finish(std::optional<core::Error> error);
   std::vector<std::vector<tensor::BufferRef>> take_outputs();
   [[nodiscard]] std::vector<int64_t> overwritten() const;
@@ -194,6 +197,8 @@ class RunImpl final : public Run, public Work, public Seat, public std::enable_s
   core::SteadyTime step_started_;
   core::SteadyTime segment_start_;  // time on a thread is counted from here
   bool is_lent_ = false;            // on the thread of submit()'s caller
+  bool waits_outside_ = false;      // stopped for somebody who may take long
+  bool is_aside_ = false;           // it gave its devices away; handed on with phase_
   RunStats stats_;
   std::atomic<int64_t> helper_ns_{0};
 };

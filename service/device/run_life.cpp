@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <utility>
 
 #include "service/device/run_impl.h"
 
@@ -185,11 +186,28 @@ void RunImpl::drive() {
       ++stats_.handoffs;
       return engine_.workers.post(self);
     }
+    if (std::exchange(waits_outside_, false)) {
+      is_lent_ = false;
+      is_aside_ = true;
+      start_all(engine_, engine_.scheduler.step_aside(self));
+    }
     Phase expected = Phase::kRunning;
     if (phase_.compare_exchange_strong(expected, Phase::kWaiting, std::memory_order_acq_rel)) return;
     // Resumed before it had stopped.
     phase_.store(Phase::kRunning, std::memory_order_release);
+    if (is_aside_) return go_on();
   }
+}
+
+void RunImpl::go_on() {
+  const auto self = shared_from_this();
+  if (!std::exchange(is_aside_, false)) return engine_.workers.post(self);
+  start_all(engine_, engine_.scheduler.step_back(self));
+  // What is cancelled needs no devices.
+  std::vector<SeatRef> starting;
+  if (!is_cancelled() || !engine_.scheduler.withdraw(self, starting)) return;
+  start_all(engine_, starting);
+  engine_.workers.post(self);
 }
 
 void RunImpl::resume() {
@@ -197,7 +215,7 @@ void RunImpl::resume() {
     Phase seen = phase_.load(std::memory_order_acquire);
     if (seen == Phase::kWaiting) {
       if (!phase_.compare_exchange_weak(seen, Phase::kRunning, std::memory_order_acq_rel)) continue;
-      return engine_.workers.post(shared_from_this());
+      return go_on();
     }
     if (seen != Phase::kRunning) return;
     if (phase_.compare_exchange_weak(seen, Phase::kResumed, std::memory_order_acq_rel)) return;
@@ -216,7 +234,7 @@ void RunImpl::cancel(core::Error reason) {
   std::vector<SeatRef> starting;
   if (engine_.scheduler.withdraw(shared_from_this(), starting)) {
     start_all(engine_, starting);
-    return engine_.workers.post(shared_from_this());  // ends it there: it has not begun
+    return engine_.workers.post(shared_from_this());  // ends it there
   }
   resume();
 }

@@ -19,54 +19,101 @@ std::vector<SeatRef> Scheduler::add(const SeatRef& seat, uint64_t ticket, std::v
     seat->bytes_ = bytes;
     seat->is_seated_ = true;
     state.seated.insert(seat);
-    for (const int64_t device : seat->devices_) {
-      auto& queue = state.queues[static_cast<size_t>(device)];
-      auto at = queue.end();
-      while (at != queue.begin() && !(*std::prev(at))->has_started_ && (*std::prev(at))->ticket_ > seat->ticket_) --at;
-      if (at == queue.begin()) {
-        ++seat->first_in_;
-        if (!queue.empty()) {
-          state.ready.erase(order(*queue.front()));
-          --queue.front()->first_in_;
-        }
-      }
-      queue.insert(at, seat);
-    }
-    if (seat->first_in_ == seat->devices_.size()) state.ready.emplace(order(*seat), seat);
+    enqueue(state, seat);
     return start(state);
   });
 }
 
+void Scheduler::enqueue(State& state, const SeatRef& seat) {
+  const auto goes_before = [&](const Seat& other) {
+    if (other.has_bytes_) return false;  // runs, or ran and came back earlier
+    return seat->has_bytes_ || other.ticket_ > seat->ticket_;
+  };
+  for (const int64_t device : seat->devices_) {
+    auto& queue = state.queues[static_cast<size_t>(device)];
+    auto at = queue.end();
+    while (at != queue.begin() && goes_before(**std::prev(at))) --at;
+    if (at == queue.begin()) {
+      ++seat->first_in_;
+      if (!queue.empty()) {
+        state.ready.erase(order(*queue.front()));
+        --queue.front()->first_in_;
+      }
+    }
+    queue.insert(at, seat);
+  }
+  look_at(state, seat);
+}
+
+void Scheduler::look_at(State& state, const SeatRef& seat) {
+  if (seat->is_running_ || seat->first_in_ != seat->devices_.size()) return;
+  if (seat->has_bytes_) {
+    state.returning.push_back(seat);
+  } else {
+    state.ready.emplace(order(*seat), seat);
+  }
+}
+
 std::vector<SeatRef> Scheduler::start(State& state) const {
-  std::vector<SeatRef> out;
+  std::vector<SeatRef> out = std::move(state.returning);
+  state.returning.clear();
   while (!state.ready.empty()) {
     SeatRef next = state.ready.begin()->second;
     if (limit_ > 0 && state.bytes + next->bytes_ > limit_) break;
     state.ready.erase(state.ready.begin());
     state.bytes += next->bytes_;
-    ++state.running;
-    next->has_started_ = true;
+    next->has_bytes_ = true;
     out.push_back(std::move(next));
   }
+  for (const SeatRef& seat : out) seat->is_running_ = true;
+  state.running += static_cast<int64_t>(out.size());
   return out;
 }
 
-void Scheduler::leave(State& state, const SeatRef& seat) const {
-  seat->is_seated_ = false;
+void Scheduler::dequeue(State& state, const SeatRef& seat) {
   state.ready.erase(order(*seat));
-  if (seat->has_started_) {
-    state.bytes -= seat->bytes_;
-    --state.running;
-  }
+  if (seat->is_running_) --state.running;
+  seat->is_running_ = false;
+  seat->first_in_ = 0;
   for (const int64_t device : seat->devices_) {
     auto& queue = state.queues[static_cast<size_t>(device)];
     const bool was_first = queue.front() == seat;
     queue.erase(std::find(queue.begin(), queue.end(), seat));
     if (!was_first || queue.empty()) continue;
-    const SeatRef& next = queue.front();
-    if (++next->first_in_ == next->devices_.size() && !next->has_started_) state.ready.emplace(order(*next), next);
+    ++queue.front()->first_in_;
+    look_at(state, queue.front());
   }
+}
+
+void Scheduler::leave(State& state, const SeatRef& seat) {
+  if (seat->is_aside_) {
+    --state.aside;
+  } else {
+    dequeue(state, seat);
+  }
+  seat->is_seated_ = false;
+  if (seat->has_bytes_) state.bytes -= seat->bytes_;
   state.seated.erase(seat);
+}
+
+std::vector<SeatRef> Scheduler::step_aside(const SeatRef& seat) {
+  return state_.with([&](State& state) {
+    if (!seat->is_running_) return std::vector<SeatRef>();
+    dequeue(state, seat);
+    seat->is_aside_ = true;
+    ++state.aside;
+    return start(state);
+  });
+}
+
+std::vector<SeatRef> Scheduler::step_back(const SeatRef& seat) {
+  return state_.with([&](State& state) {
+    if (!seat->is_aside_) return std::vector<SeatRef>();
+    seat->is_aside_ = false;
+    --state.aside;
+    enqueue(state, seat);
+    return start(state);
+  });
 }
 
 std::vector<SeatRef> Scheduler::remove(const SeatRef& seat) {
@@ -78,8 +125,15 @@ std::vector<SeatRef> Scheduler::remove(const SeatRef& seat) {
 
 bool Scheduler::withdraw(const SeatRef& seat, std::vector<SeatRef>& starting) {
   return state_.with([&](State& state) {
-    if (!seat->is_seated_ || seat->has_started_) return false;
-    leave(state, seat);
+    if (!seat->is_seated_ || seat->is_running_ || seat->is_aside_) return false;
+    if (seat->has_bytes_) {
+      // It keeps its memory until it is over.
+      dequeue(state, seat);
+      seat->is_aside_ = true;
+      ++state.aside;
+    } else {
+      leave(state, seat);
+    }
     starting = start(state);
     return true;
   });
@@ -93,7 +147,8 @@ Scheduler::Stats Scheduler::stats() const {
   return state_.with([](const State& state) {
     Stats out;
     out.running = state.running;
-    out.queued = static_cast<int64_t>(state.seated.size()) - state.running;
+    out.aside = state.aside;
+    out.queued = static_cast<int64_t>(state.seated.size()) - state.running - state.aside;
     out.planned_bytes = state.bytes;
     for (const auto& queue : state.queues) out.device_queue.push_back(static_cast<int64_t>(queue.size()));
     return out;

@@ -19,7 +19,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
-from server import SPIN, run_stories
+from server import SPIN, Meshd, run_stories
 
 RUN = {"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { %0 = stablehlo.add %a, %a : tensor<2xf32> return %0 : tensor<2xf32> }"},
        "arguments": [{"dtype": "float32", "shape": [2], "data": [1.5, -2]}]}
@@ -544,6 +544,6 @@ ROWS = [methods_and_allow, head_is_get_without_body, errors_are_problems, json_i
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryFile("w") as log:
+    with tempfile.NamedTemporaryFile("w") as log:
         sys.exit(run_stories(ROWS, options=["--processes", "2", "--security-contact", "mailto:security@example.org", "--log-level", "info"],
                              log=log, teller=Client))

@@ -145,6 +145,122 @@ TEST_F(QueueTest, run_that_fits_later_waits_and_is_not_overtaken) {
   let_go(d);
 }
 
+// Asks once on each device and waits until it is answered.
+class Asking : public device::EffectSink {
+ public:
+  device::EffectResult emit(const device::EffectCall& /*call*/) override {
+    asked.fetch_add(1);
+    return is_answered ? device::EffectResult::done() : device::EffectResult::pending();
+  }
+  std::atomic<bool> is_answered{false};
+  std::atomic<int> asked{0};
+};
+
+struct Asker {
+  Asking sink;
+  std::shared_ptr<Bench::Pending> pending;
+
+  void start(Bench& bench, std::vector<int64_t> devices, uint64_t ticket = 0) {
+    const auto count = static_cast<int64_t>(devices.size());
+    LocalBuilder b({count});
+    const LocalId x = b.argument(std::to_string(count) + "xf32", {{0}});
+    b.effect({x}, {}, true);
+    b.result(b.point("stablehlo.negate", {x}));
+    device::RunRequest request;
+    request.plan = plan_of(b);
+    request.arguments = {
+        bench.shards<float>(std::vector<std::vector<float>>(devices.size(), std::vector<float>(1, 1)))};
+    request.devices = std::move(devices);
+    request.ticket = ticket;
+    request.effects = &sink;
+    pending = bench.start(std::move(request));
+  }
+  void wait_until_it_asks() const {
+    while (pending->run->progress().state != device::RunState::kWaiting) std::this_thread::yield();
+  }
+  void answer() {
+    sink.is_answered = true;
+    pending->run->resume();
+  }
+};
+
+TEST_F(QueueTest, run_that_waits_for_an_answer_steps_aside_and_comes_back_first) {
+  Bench bench({.device_count = 2, .threads = 2});
+  Asker asker;
+  asker.start(bench, {0, 1});
+  asker.wait_until_it_asks();
+  const auto a = held(bench, {0}, "a");
+  wait_for(1);
+  const auto b = held(bench, {0, 1}, "b");
+  asker.answer();
+  // It has to wait for a, but b has to wait for it.
+  while (bench.engine.stats().device_queue != std::vector<int64_t>{3, 2}) std::this_thread::yield();
+  EXPECT_FALSE(asker.pending->is_done());
+  let_go(a);
+  EXPECT_TRUE(asker.pending->wait().ok());
+  wait_for(2);
+  let_go(b);
+}
+
+TEST_F(QueueTest, run_that_waits_for_an_answer_keeps_its_bytes_and_is_not_kept_out_by_who_wants_them) {
+  Bench bench({.device_count = 2, .threads = 2, .memory_limit_bytes = 12});
+  Asker asker;
+  asker.start(bench, {0}, 20);  // 8 bytes
+  asker.wait_until_it_asks();
+  const auto a = held(bench, {0}, "a", 10);  // 8 bytes, and a lower ticket
+  EXPECT_EQ(a->run->progress().state, device::RunState::kQueued);
+  asker.answer();
+  EXPECT_TRUE(asker.pending->wait().ok());
+  wait_for(1);
+  let_go(a);
+}
+
+TEST_F(QueueTest, cancelled_run_that_waits_needs_no_devices) {
+  Bench bench({.device_count = 1, .threads = 2});
+  Asker aside;
+  aside.start(bench, {0});
+  aside.wait_until_it_asks();
+  Asker back;
+  back.start(bench, {0});
+  back.wait_until_it_asks();
+  const auto a = held(bench, {0}, "a");
+  wait_for(1);
+  back.answer();
+  while (bench.engine.stats().device_queue != std::vector<int64_t>{2}) std::this_thread::yield();
+  for (Asker* asker : {&aside, &back}) {
+    asker->pending->run->cancel(core::Error("cancelled", "enough"));
+    EXPECT_EQ(asker->pending->wait().error->code().word(), "cancelled");
+  }
+  let_go(a);
+  EXPECT_EQ(bench.engine.stats().planned_bytes, 0);
+}
+
+TEST_F(QueueTest, runs_that_ask_on_crossing_devices_all_come_back) {
+  Bench bench({.device_count = 4, .threads = 2, .memory_limit_bytes = 200});
+  std::vector<std::unique_ptr<Asker>> all;
+  for (int64_t i = 0; i < 80; ++i) {
+    all.push_back(std::make_unique<Asker>());
+    all.back()->start(bench, {i % 4, (i + 1 + i % 3) % 4});
+  }
+  std::vector<std::thread> clients;
+  for (size_t c = 0; c < 2; ++c) {
+    clients.emplace_back([&, c] {
+      for (size_t i = 0; i < all.size(); ++i) {
+        Asker& asker = *all[c == 0 ? i : all.size() - 1 - i];
+        if (i % 7 == 3) asker.pending->run->cancel(core::Error("cancelled", "enough"));
+        asker.answer();
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  for (const auto& asker : all) {
+    const device::RunOutcome out = asker->pending->wait();
+    EXPECT_TRUE(out.ok() || out.error->code().word() == "cancelled");
+  }
+  EXPECT_EQ(bench.engine.stats().planned_bytes, 0);
+  EXPECT_EQ(bench.engine.stats().queued, 0);
+}
+
 TEST_F(QueueTest, engine_that_ends_ends_its_runs) {
   std::shared_ptr<Bench::Pending> a;
   std::shared_ptr<Bench::Pending> b;
