@@ -59,10 +59,19 @@ std::vector<effects::OwnedValue> read_values(const Json& list, const std::string
 
 }  // namespace
 
+std::optional<std::string> mistake_of_queue(std::string_view name) {
+  constexpr int64_t kMost = 255;
+  // Bytes that begin a character.
+  const auto characters = std::count_if(name.begin(), name.end(), [](char c) { return (c & 0xc0) != 0x80; });
+  if (characters <= kMost) return std::nullopt;
+  return "expected at most " + std::to_string(kMost) + " characters, got " + std::to_string(characters);
+}
+
 effects::Feed read_feed(ObjectReader& reader, arrays::ArrayStore& arrays, const std::string& principal,
                         core::Diagnostics& wrong) {
   effects::Feed feed;
   feed.queue = reader.string("queue").value_or("");
+  if (const auto mistake = mistake_of_queue(feed.queue)) wrong.add(reader.pointer("queue"), *mistake);
   const Json* values = reader.field("values");
   const Json* parts = reader.field("parts");
   if (values != nullptr && parts != nullptr)

@@ -10,6 +10,12 @@ namespace {
 
 constexpr JsonLimits kFeedLimits{64, 64'000'000};
 
+std::string queue_of(const Request& request) {
+  std::string queue(request.query.get("queue").value_or(""));
+  if (const auto mistake = mistake_of_queue(queue)) throw core::Error("invalid_query", "queue: " + *mistake);
+  return queue;
+}
+
 Response feed(Request& request, Services& services) {
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kInline)), kFeedLimits);
@@ -42,7 +48,7 @@ Response drop(Request& request, Services& services) {
   static constexpr std::string_view kKnown[] = {"queue"};
   request.query.require_known(kKnown);
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
-  const std::string queue(request.query.get("queue").value_or(""));
+  const std::string queue = queue_of(request);
   const int64_t dropped = services.feeds.drop(session, queue);
   return json(200, "{\"queue\":" + quote(queue) + ",\"dropped\":" + std::to_string(dropped) + "}");
 }
@@ -51,7 +57,7 @@ Response outgoing(Request& request, Services& services) {
   static constexpr std::string_view kKnown[] = {"queue", "after", "limit", "encoding", "wait"};
   request.query.require_known(kKnown);
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
-  const std::string queue(request.query.get("queue").value_or(""));
+  const std::string queue = queue_of(request);
   const int64_t after = request.query.integer("after", 0, 0, INT64_MAX);
   const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
   const bool base64 = wants_base64(request);

@@ -160,6 +160,11 @@ def a_job_waits_until_it_is_fed(s):
     answer = ok(s.ask("POST", f"/v1/sessions/{at}/jobs", {"program": {"text": ONE}, "arguments": [[0, 0, 0, 0]]}))
     assert answer["results"][0]["data"] == [5, 5, 5, 5]
     assert ok(s.ask("GET", f"/v1/sessions/{at}/infeed"))["items"] == [{"queue": "", "last": 2, "waiting": 0, "bytes": 0}]
+    long = "q" * 256
+    refused(s.ask("POST", f"/v1/sessions/{at}/infeed", {"queue": long, "values": [f32(1.0)]}), 422, "/queue", "255 characters, got 256")
+    for method, route in (("GET", "outfeed"), ("DELETE", "infeed")):
+        refused(s.ask(method, f"/v1/sessions/{at}/{route}?queue={long}"), 422, "queue", "255 characters, got 256")
+        ok(s.ask(method, f"/v1/sessions/{at}/{route}?queue={'%C3%A9' * 255}"))
     # the request's own entries come first
     feed(s, at, 100.0, queue="in")
     answer = ok(s.ask("POST", f"/v1/sessions/{at}/jobs", {"program": {"text": LOOP}, "arguments": [2], "infeed": [{"queue": "in", "values": [f32(1.0)]}]}))
