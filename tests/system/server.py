@@ -78,9 +78,8 @@ class Meshd:
             connection.close()
 
 
-# Counts up to its argument, one step at a time: a run that takes as long as a test wants.
-SPIN = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
-  %c = stablehlo.constant dense<0> : tensor<i32>
+# Counts to %n, one step at a time, and gives that as %0.
+COUNT = """  %c = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>
   %0 = stablehlo.while(%i = %c) : tensor<i32> cond {
     %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -89,8 +88,9 @@ SPIN = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
     %j = stablehlo.add %i, %one : tensor<i32>
     stablehlo.return %j : tensor<i32>
   }
-  return %0 : tensor<i32>
-}"""
+"""
+# A run that takes as long as a test wants.
+SPIN = "func.func @main(%n: tensor<i32>) -> tensor<i32> {\n" + COUNT + "  return %0 : tensor<i32>\n}"
 
 
 def run_stories(stories, always=(), options=(), log=None, teller=lambda server: server):

@@ -5,7 +5,7 @@ import struct
 import sys
 import threading
 
-from server import Meshd, run_stories
+from server import COUNT, Meshd, run_stories
 
 RAW = {"Content-Type": "application/octet-stream"}
 ASYNC = {"Prefer": "respond-async"}
@@ -15,16 +15,7 @@ STEP = """func.func @main(%a: tensor<8x2xf32>, %b: tensor<f32>) -> (tensor<8x2xf
   return %1, %b : tensor<8x2xf32>, tensor<f32>
 }"""
 # Spins for a while, then adds.
-SLOW = """func.func @main(%a: tensor<8x2xf32>, %b: tensor<f32>, %n: tensor<i32>) -> tensor<8x2xf32> {
-  %c = stablehlo.constant dense<0> : tensor<i32>
-  %one = stablehlo.constant dense<1> : tensor<i32>
-  %0 = stablehlo.while(%i = %c) : tensor<i32> cond {
-    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
-    stablehlo.return %p : tensor<i1>
-  } do {
-    %j = stablehlo.add %i, %one : tensor<i32>
-    stablehlo.return %j : tensor<i32>
-  }
+SLOW = "func.func @main(%a: tensor<8x2xf32>, %b: tensor<f32>, %n: tensor<i32>) -> tensor<8x2xf32> {\n" + COUNT + """\
   %z = stablehlo.subtract %0, %n : tensor<i32>
   %f = stablehlo.convert %z : (tensor<i32>) -> tensor<f32>
   %k = stablehlo.add %b, %f : tensor<f32>
