@@ -16,8 +16,9 @@ constexpr size_t kQueuedLines = 8192;
 
 struct Log::Impl {
   LogFormat format = LogFormat::kText;
-  std::shared_ptr<spdlog::details::thread_pool> pool;
   std::shared_ptr<spdlog::async_logger> logger;
+  // Goes before the logger: its thread has the last lines, which hold the logger, and is over when the logger goes.
+  std::shared_ptr<spdlog::details::thread_pool> pool;
   core::SystemClock clock;
 
   void write(spdlog::level::level_enum level, std::string_view event, std::initializer_list<Field> fields) {
