@@ -218,7 +218,7 @@ HaloRead tap_read(const kernels::WindowDim& window, size_t kernel_dim) {
   read.summed_operand = 1;
   read.along_dim = kernel_dim;
   read.along_size = window.window;
-  read.start = -window.pad_low;
+  read.start = core::checked_mul(window.pad_low, -1);
   read.step = window.window_dilation;
   read.extent = core::checked_add(core::checked_mul(window.output_size() - 1, window.stride), 1);
   read.spread = window.base_dilation;

@@ -109,7 +109,7 @@ std::vector<Halo> select_and_scatter_halo(const OpView& view) {
     read.start = 1 - dims[d].window;
     read.extent = core::checked_add(core::checked_mul(2, dims[d].window), -1);
     read.grid = dims[d].stride;
-    read.phase = -dims[d].pad_low;
+    read.phase = core::checked_mul(dims[d].pad_low, -1);
     read.tail = dims[d].window - 1;
     read.beyond = Beyond::kZero;
     out.reads.push_back(read);

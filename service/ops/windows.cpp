@@ -48,7 +48,7 @@ HaloRead window_read(const WindowDim& dim, size_t along_dim) {
   HaloRead read;
   read.along_dim = along_dim;
   read.along_size = dim.output_size();
-  read.start = -dim.pad_low;
+  read.start = core::checked_mul(dim.pad_low, -1);
   read.step = dim.stride;
   read.extent = dim.span();
   read.spread = dim.base_dilation;

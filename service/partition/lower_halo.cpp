@@ -46,8 +46,13 @@ PartRead read_of_part(const ops::Halo& halo, const ops::HaloRead& read, int64_t 
   if (halo.is_move) return {read.start, read.step, rows};
   const int64_t count = core::checked_add(core::checked_mul(rows - 1, read.step), read.extent);
   if (rows % read.grid != 0) return {read.start, 1, count};
-  const auto phase_of = [&](int64_t place) { return ((place - read.phase) % read.grid + read.grid) % read.grid; };
-  const int64_t behind = read.start + count - 1 - read.tail;  // the last place where anything may begin
+  const auto modulo = [&](int64_t place) {
+    const int64_t rest = place % read.grid;
+    return rest < 0 ? rest + read.grid : rest;
+  };
+  const auto phase_of = [&](int64_t place) { return modulo(modulo(place) - modulo(read.phase)); };
+  const int64_t behind =
+      core::checked_add(read.start, count - 1 - read.tail);  // the last place where anything may begin
   const int64_t first = read.start + (read.grid - phase_of(read.start)) % read.grid;
   const int64_t last = behind - phase_of(behind);
   const int64_t row_step = read.tail == 0 && read.spread == read.grid ? read.grid : 1;
