@@ -7,6 +7,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/rule_views.h"
+#include "service/ops/shard_writers.h"
 #include "service/ops/windows.h"
 
 namespace meshd::ops {
@@ -196,12 +197,6 @@ FactorRule convolution_rule(const OpView& view) {
   return builder.build();
 }
 
-/// Sums over features that are cut. Sums of booleans are "or".
-std::optional<Combine> combine_convolution(const OpView& view) {
-  return combined_by(view.results[0].dtype() == tensor::DType::kBool ? kernels::ScalarOp::kOr
-                                                                     : kernels::ScalarOp::kAdd);
-}
-
 ir::AttributeList fetched_convolution(const OpView& global, std::span<const HaloRead> fetched) {
   const std::vector<int64_t> spatial = dims_of(global).lhs.spatial;
   std::vector<size_t> which;
@@ -369,7 +364,7 @@ std::vector<OpDef> make_rows() {
        .infer = infer_convolution,
        .rule = convolution_rule,
        .body = LocalKernel{prepare_convolution},
-       .combine = combine_convolution,
+       .combine = combine_sums,
        .localize = localize_convolution,
        .keeps_whole = keeps_whole,
        .halo = convolution_halo});

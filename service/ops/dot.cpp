@@ -7,6 +7,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/rule_views.h"
+#include "service/ops/shard_writers.h"
 
 namespace meshd::ops {
 namespace {
@@ -93,12 +94,6 @@ FactorRule rule_with(const OpView& view, const DotDims& dims) {
   return builder.build();
 }
 
-/// Products of booleans are "and", their sums "or".
-std::optional<Combine> combine_dot(const OpView& view) {
-  return combined_by(view.results[0].dtype() == tensor::DType::kBool ? kernels::ScalarOp::kOr
-                                                                     : kernels::ScalarOp::kAdd);
-}
-
 std::vector<OpDef> make_rows() {
   std::vector<OpDef> rows;
   rows.push_back(
@@ -120,7 +115,7 @@ std::vector<OpDef> make_rows() {
        .infer = infer_dot_general,
        .rule = dot_general_rule,
        .body = LocalKernel{prepare_dot_general},
-       .combine = combine_dot});
+       .combine = combine_sums});
   rows.push_back({.name = "stablehlo.dot",
                   .summary = "product of matrices and vectors",
                   .example = R"(module @jit_f {
@@ -137,7 +132,7 @@ std::vector<OpDef> make_rows() {
                   .infer = infer_dot,
                   .rule = dot_rule,
                   .body = LocalKernel{prepare_dot},
-                  .combine = combine_dot});
+                  .combine = combine_sums});
   return rows;
 }
 

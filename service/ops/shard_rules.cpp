@@ -3,10 +3,16 @@
 #include <array>
 
 #include "service/ops/op_def.h"
+#include "service/ops/shard_writers.h"
 
 namespace meshd::ops {
 
 Combine combined_by(kernels::ScalarOp op) { return {{op}, {0, 0}, {-1}}; }
+
+std::optional<Combine> combine_sums(const OpView& view) {
+  return combined_by(view.results[0].dtype() == tensor::DType::kBool ? kernels::ScalarOp::kOr
+                                                                     : kernels::ScalarOp::kAdd);
+}
 
 std::vector<kernels::ScalarOp> combining_ops(const OpView& view, size_t count) {
   if (view.regions.size() != 1 || view.function == nullptr) return {};

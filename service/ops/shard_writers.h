@@ -7,6 +7,8 @@
 
 namespace meshd::ops {
 
+/// Products that are summed (dot_general, convolution). Sums of booleans are "or".
+std::optional<Combine> combine_sums(const OpView& view);
 /// Windows of one index in dims that are cut come from the shard that has the index: bits are or-ed over shards.
 std::optional<Combine> combine_gather(const OpView& view);
 /// Updates that are cut: each shard combines its own.
