@@ -198,7 +198,7 @@ class RunImpl final : public Run, public Work, public Seat, public std::enable_s
   core::SteadyTime segment_start_;  // time on a thread is counted from here
   bool is_lent_ = false;            // on the thread of submit()'s caller
   bool waits_outside_ = false;      // stopped for somebody who may take long
-  bool is_aside_ = false;           // it gave its devices away; handed on with phase_
+  bool gave_way_ = false;           // it gave its devices away; handed on with phase_
   RunStats stats_;
   std::atomic<int64_t> helper_ns_{0};
 };

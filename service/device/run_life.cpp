@@ -188,20 +188,20 @@ void RunImpl::drive() {
     }
     if (std::exchange(waits_outside_, false)) {
       is_lent_ = false;
-      is_aside_ = true;
+      gave_way_ = true;
       start_all(engine_, engine_.scheduler.step_aside(self));
     }
     Phase expected = Phase::kRunning;
     if (phase_.compare_exchange_strong(expected, Phase::kWaiting, std::memory_order_acq_rel)) return;
     // Resumed before it had stopped.
     phase_.store(Phase::kRunning, std::memory_order_release);
-    if (is_aside_) return go_on();
+    if (gave_way_) return go_on();
   }
 }
 
 void RunImpl::go_on() {
   const auto self = shared_from_this();
-  if (!std::exchange(is_aside_, false)) return engine_.workers.post(self);
+  if (!std::exchange(gave_way_, false)) return engine_.workers.post(self);
   start_all(engine_, engine_.scheduler.step_back(self));
   // What is cancelled needs no devices.
   std::vector<SeatRef> starting;

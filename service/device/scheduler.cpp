@@ -85,6 +85,12 @@ void Scheduler::dequeue(State& state, const SeatRef& seat) {
   }
 }
 
+void Scheduler::put_aside(State& state, const SeatRef& seat) {
+  dequeue(state, seat);
+  seat->is_aside_ = true;
+  ++state.aside;
+}
+
 void Scheduler::leave(State& state, const SeatRef& seat) {
   if (seat->is_aside_) {
     --state.aside;
@@ -99,9 +105,7 @@ void Scheduler::leave(State& state, const SeatRef& seat) {
 std::vector<SeatRef> Scheduler::step_aside(const SeatRef& seat) {
   return state_.with([&](State& state) {
     if (!seat->is_running_) return std::vector<SeatRef>();
-    dequeue(state, seat);
-    seat->is_aside_ = true;
-    ++state.aside;
+    put_aside(state, seat);
     return start(state);
   });
 }
@@ -127,10 +131,7 @@ bool Scheduler::withdraw(const SeatRef& seat, std::vector<SeatRef>& starting) {
   return state_.with([&](State& state) {
     if (!seat->is_seated_ || seat->is_running_ || seat->is_aside_) return false;
     if (seat->has_bytes_) {
-      // It keeps its memory until it is over.
-      dequeue(state, seat);
-      seat->is_aside_ = true;
-      ++state.aside;
+      put_aside(state, seat);  // it keeps its memory until it is over
     } else {
       leave(state, seat);
     }

@@ -82,6 +82,7 @@ class Scheduler {
   /// Stands the seat behind those in a queue that run or ran, and, when it is new, behind lower tickets.
   static void enqueue(State& state, const SeatRef& seat);
   static void dequeue(State& state, const SeatRef& seat);
+  static void put_aside(State& state, const SeatRef& seat);
   static void look_at(State& state, const SeatRef& seat);
   static void leave(State& state, const SeatRef& seat);
 

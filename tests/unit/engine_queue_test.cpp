@@ -149,11 +149,9 @@ TEST_F(QueueTest, run_that_fits_later_waits_and_is_not_overtaken) {
 class Asking : public device::EffectSink {
  public:
   device::EffectResult emit(const device::EffectCall& /*call*/) override {
-    asked.fetch_add(1);
     return is_answered ? device::EffectResult::done() : device::EffectResult::pending();
   }
   std::atomic<bool> is_answered{false};
-  std::atomic<int> asked{0};
 };
 
 struct Asker {
