@@ -136,17 +136,28 @@ class SelectAndScatter::Unit {
     std::vector<Window> windows;
     int64_t begin = 0;  // rows that there are, counted alike
     int64_t end = 0;
+    int64_t operand_begin = 0;
+    int64_t operand_rows = 0;
+    int64_t source_rows = 0;
+    int64_t result_rows = 0;
   };
 
   static Line line_of(const SelectDim& dim, int64_t offset) {
     const WindowDim& windows = dim.windows;
     Line line;
-    line.begin = std::max(dim.operand_begin(), -offset);
-    line.end = std::min(dim.operand_begin() + dim.operand_rows(), windows.size - offset);
-    for (int64_t row = 0; row < dim.source_rows(); ++row) {
-      const int64_t first = dim.first_place() + row * dim.source_step();
+    line.operand_begin = dim.operand_begin();
+    line.operand_rows = dim.operand_rows();
+    line.source_rows = dim.source_rows();
+    line.result_rows = dim.result_rows();
+    line.begin = std::max(line.operand_begin, -offset);
+    line.end = std::min(line.operand_begin + line.operand_rows, windows.size - offset);
+    const int64_t first_place = dim.first_place();
+    const int64_t step = dim.source_step();
+    const int64_t count = windows.output_size();
+    for (int64_t row = 0; row < line.source_rows; ++row) {
+      const int64_t first = first_place + row * step;
       const int64_t place = offset + first + windows.pad_low;
-      if (place >= 0 && place % windows.stride == 0 && place / windows.stride < windows.output_size())
+      if (place >= 0 && place % windows.stride == 0 && place / windows.stride < count)
         line.windows.push_back({row, first});
     }
     return line;
@@ -199,9 +210,10 @@ class SelectAndScatter::Unit {
   [[nodiscard]] int64_t operand_row(const Dims& window, const Dims& offset) const {
     int64_t row = 0;
     for (size_t d = 0; d < lines_.size(); ++d) {
+      const Line& line = lines_[d];
       const int64_t at = element_row(d, window, offset);
-      if (at < lines_[d].begin || at >= lines_[d].end) return -1;
-      row = row * op_.dims_[d].operand_rows() + at - op_.dims_[d].operand_begin();
+      if (at < line.begin || at >= line.end) return -1;
+      row = row * line.operand_rows + at - line.operand_begin;
     }
     return row;
   }
@@ -210,7 +222,7 @@ class SelectAndScatter::Unit {
   [[nodiscard]] int64_t result_row(const Dims& window, const Dims& offset) const {
     int64_t row = 0;
     for (size_t d = 0; d < lines_.size(); ++d) {
-      const int64_t rows = op_.dims_[d].result_rows();
+      const int64_t rows = lines_[d].result_rows;
       const int64_t at = element_row(d, window, offset);
       if (at < 0 || at >= rows) return -1;
       row = row * rows + at;
@@ -225,7 +237,7 @@ class SelectAndScatter::Unit {
   [[nodiscard]] const std::byte* source_of(const Dims& window) const {
     int64_t row = 0;
     for (size_t d = 0; d < lines_.size(); ++d)
-      row = row * op_.dims_[d].source_rows() + lines_[d].windows[static_cast<size_t>(window[d])].source_row;
+      row = row * lines_[d].source_rows + lines_[d].windows[static_cast<size_t>(window[d])].source_row;
     return source_ + row * lanes_ * op_.elem_;
   }
 
