@@ -1,6 +1,7 @@
 #include "api/routes/array_download.h"
 
 #include <algorithm>
+#include <array>
 
 #include "api/accept.h"
 #include "api/codecs/array_document.h"
@@ -18,20 +19,19 @@ namespace {
 // The forms of an array's data, one row each; the first is what a client gets who says nothing.
 struct FormRow {
   DataForm form;
-  std::string_view name;        ///< of ?format=
-  std::string_view media;       ///< answered
-  std::string_view also;        ///< another media type that asks for it
-  std::string_view also_named;  ///< and one more
-  std::string_view suffix;      ///< of the file
+  std::string_view name;                       ///< of ?format=
+  std::string_view media;                      ///< answered
+  std::array<std::string_view, 2> also_named;  ///< other media types that ask for it
+  std::string_view suffix;                     ///< of the file
 };
 
 constexpr FormRow kForms[] = {
-    {DataForm::kRaw, "raw", "application/octet-stream", "", "", ".bin"},
-    {DataForm::kNpy, "npy", "application/x-npy", "application/npy", "", ".npy"},
-    {DataForm::kNpz, "npz", "application/zip", "application/x-npz", "application/npz", ".npz"},
-    {DataForm::kSafetensors, "safetensors", "application/x-safetensors", "application/safetensors", "", ".safetensors"},
-    {DataForm::kJson, "json", "application/json", "", "", ".json"},
-    {DataForm::kBase64, "base64", "application/json", "", "", ".json"},
+    {DataForm::kRaw, "raw", "application/octet-stream", {}, ".bin"},
+    {DataForm::kNpy, "npy", "application/x-npy", {"application/npy"}, ".npy"},
+    {DataForm::kNpz, "npz", "application/zip", {"application/x-npz", "application/npz"}, ".npz"},
+    {DataForm::kSafetensors, "safetensors", "application/x-safetensors", {"application/safetensors"}, ".safetensors"},
+    {DataForm::kJson, "json", "application/json", {}, ".json"},
+    {DataForm::kBase64, "base64", "application/json", {}, ".json"},
 };
 
 std::string listed(std::string_view FormRow::*column) {
@@ -52,7 +52,7 @@ const FormRow& form_of(const Request& request) {
   std::vector<std::string_view> offered;
   std::vector<const FormRow*> rows;
   for (const FormRow& row : kForms) {
-    for (const std::string_view media : {row.media, row.also, row.also_named}) {
+    for (const std::string_view media : {row.media, row.also_named[0], row.also_named[1]}) {
       if (media.empty()) continue;
       offered.push_back(media);
       rows.push_back(&row);

@@ -35,9 +35,9 @@ MEANINGS = re.compile("|".join([
     r"_shardings/\d+/spec: is missing", r"expected exactly one of data and base64",
     # The fields of a mesh inside of another document; by itself it is invalid_mesh.
     r"^/mesh(?:es/[\s\S]*)?/[a-z_]+(?:/\d+)*(?:/name|/size)?: (?!expected an? )",
-    # An argument is a value or a stored array; one schema has the fields of both.
     # An entry of a queue has values or parts.
     r"^(?:/infeed/\d+)?/values: is missing",
+    # An argument is a value or a stored array; one schema has the fields of both.
     r"/(?:arguments|values)/\d+/(?:dtype|shape): is missing", r"/(?:arguments|values)/\d+/slice: is not a field",
 ]))
 MEANING_STATUSES = {400, 406, 410, 412, 413, 415, 416, 422, 501}
