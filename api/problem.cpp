@@ -27,8 +27,6 @@ int status_of(core::ErrorKind kind) {
       return 409;
     case core::ErrorKind::kGone:
       return 410;
-    case core::ErrorKind::kLengthRequired:
-      return 411;
     case core::ErrorKind::kPrecondition:
       return 412;
     case core::ErrorKind::kTooLarge:

@@ -19,7 +19,6 @@ enum class ErrorKind {
   kTimeout,          ///< the client was too slow
   kConflict,         ///< right request, wrong state
   kGone,             ///< was here, is not any more
-  kLengthRequired,   ///< the size has to be known first
   kPrecondition,     ///< an If-Match or the like did not hold
   kTooLarge,         ///< over a size limit
   kUriTooLong,       ///< over the limit of the request line
@@ -51,6 +50,8 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"digest_mismatch", ErrorKind::kMalformed, "The body does not have the digest it was announced with"},
     {"unauthorized", ErrorKind::kUnauthorized, "Credentials are missing or wrong"},
     {"forbidden", ErrorKind::kForbidden, "Not allowed"},
+    {"cross_site", ErrorKind::kForbidden, "The request comes from a page of another site"},
+    {"host_not_allowed", ErrorKind::kForbidden, "The server does not go by this name"},
     {"not_found", ErrorKind::kNotFound, "There is no such resource"},
     {"method_not_allowed", ErrorKind::kMethodNotAllowed, "The resource does not know this method"},
     {"not_acceptable", ErrorKind::kNotAcceptable, "No form of the answer is acceptable"},
@@ -67,8 +68,6 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"cancelled", ErrorKind::kConflict, "The job was cancelled"},
     {"deleted_or_donated", ErrorKind::kGone, "The data is gone"},
     {"array_lost", ErrorKind::kGone, "The data was in memory only and is lost"},
-    {"event_gone", ErrorKind::kGone, "The event is no longer kept"},
-    {"length_required", ErrorKind::kLengthRequired, "The length of the body has to be known"},
     {"precondition_failed", ErrorKind::kPrecondition, "A condition of the request does not hold"},
     {"body_too_large", ErrorKind::kTooLarge, "The body is too large"},
     {"quota_exceeded", ErrorKind::kTooLarge, "The data does not fit the quota"},
@@ -79,6 +78,7 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"invalid_request", ErrorKind::kInvalid, "Fields of the request are wrong"},
     {"invalid_query", ErrorKind::kInvalid, "Query parameters are wrong"},
     {"invalid_mesh", ErrorKind::kInvalid, "The mesh is wrong"},
+    {"empty_mesh", ErrorKind::kInvalid, "Nothing runs on an empty mesh"},
     {"invalid_spec", ErrorKind::kInvalid, "The sharding is wrong"},
     {"invalid_array", ErrorKind::kInvalid, "The array is wrong"},
     {"invalid_argument", ErrorKind::kInvalid, "An argument does not fit the program"},
@@ -91,7 +91,7 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"too_few_devices", ErrorKind::kInvalid, "There are not enough devices"},
     {"memory_exceeded", ErrorKind::kInvalid, "The run does not fit in memory"},
     {"deadline_exceeded", ErrorKind::kInvalid, "The job's time was up"},
-    {"budget_exceeded", ErrorKind::kInvalid, "The job's budget of steps was used up"},
+    {"budget_exceeded", ErrorKind::kInvalid, "The job's budget was used up"},
     {"nondeterministic_job", ErrorKind::kInvalid, "A second run of the job gave other effects"},
     {"unsupported_op", ErrorKind::kInvalid, "The program uses an op that is not supported"},
     {"unsupported_dtype", ErrorKind::kInvalid, "The element type is not supported"},
@@ -105,6 +105,7 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"not_implemented", ErrorKind::kNotImplemented, "Not implemented"},
     {"precondition_required", ErrorKind::kPreconditionRequired, "The request must carry a condition"},
     {"too_many_requests", ErrorKind::kTooMany, "Too many requests"},
+    {"limit_reached", ErrorKind::kTooMany, "A limit of the principal is reached"},
     {"queue_full", ErrorKind::kTooMany, "Too many jobs are waiting"},
     {"head_too_large", ErrorKind::kHeadTooLarge, "The request's head is too large"},
     {"draining", ErrorKind::kUnavailable, "The server is shutting down"},
