@@ -1,0 +1,65 @@
+// Where a request or a job waits for something that another thread brings: an answer, its turn, the end of a job. A
+// thread waits by itself (ThreadWaiter); a request's fiber gives its thread back meanwhile (service/core/fiber.h). Code
+// that waits takes a Waiter and does not know which of the two it is.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "service/core/clock.h"
+
+namespace meshd::core {
+
+/// A binary semaphore with a deadline. wait() belongs to one thread or fiber; the rest is for any thread. Whoever notifies
+/// holds it by shared_ptr or weak_ptr, because the waiting side may be over first.
+///
+/// Typical use, where `there` is guarded by a mutex of the caller's:
+///   subscribe([weak = std::weak_ptr(waiter)] { if (auto w = weak.lock()) w->notify(); });
+///   while (!there() && !waiter->is_abandoned() && now < deadline) waiter->wait(deadline);
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+
+  /// Returns when notify() was called since the last wait() returned, at once if that is so already, or when `until` has
+  /// passed. May return early: look at the condition again. The caller holds no lock and is in no catch block.
+  virtual void wait(SteadyTime until) = 0;
+  /// Ends the wait that goes on, or the next one.
+  virtual void notify() = 0;
+
+  /// The client has gone or the server stops: whoever waits for them alone should end. Also ends the wait.
+  void abandon() {
+    is_abandoned_.store(true, std::memory_order_release);
+    notify();
+  }
+  [[nodiscard]] bool is_abandoned() const { return is_abandoned_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<bool> is_abandoned_{false};
+};
+using WaiterRef = std::shared_ptr<Waiter>;
+
+/// Waits by keeping the thread.
+class ThreadWaiter final : public Waiter {
+ public:
+  void wait(SteadyTime until) override {
+    std::unique_lock held(mutex_);
+    notified_.wait_until(held, until, [this] { return is_notified_; });
+    is_notified_ = false;
+  }
+  void notify() override {
+    {
+      const std::lock_guard held(mutex_);
+      is_notified_ = true;
+    }
+    notified_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable notified_;
+  bool is_notified_ = false;
+};
+
+}  // namespace meshd::core
