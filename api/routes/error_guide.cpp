@@ -146,11 +146,11 @@ constexpr Guide kGuides[] = {
      "curl -s $URL/v1/sessions --json '{\"nmae\": \"x\"}'"},
     {"invalid_query", "parameter 'limit' must be an integer from 1 to 1000, got '0'",
      "Mend the parameter that detail names.", "curl -s \"$URL/v1/arrays?limit=0\""},
-    {"empty_mesh", "mesh axis 'x' has size 0",
-     "A mesh with an axis of size 0 can be stored and asked about; run on a mesh whose sizes are all at least 1.", ""},
     {"invalid_mesh", "/devices/0: there is no device 99; this server has devices 0 to 7",
      "Give each axis a name of its own and each device once; GET /v1/devices lists them.",
      "curl -s $URL/v1/meshes --json '{\"axis_names\": [\"x\"], \"devices\": [99]}'"},
+    {"empty_mesh", "mesh axis 'x' has size 0",
+     "A mesh with an axis of size 0 can be stored and asked about; run on a mesh whose sizes are all at least 1.", ""},
     {"invalid_spec", "axis 'q' is not an axis of Mesh('x': 2)",
      "Name axes of the mesh, each once, and no more dimensions than the array has.",
      "M=$(curl -s $URL/v1/meshes --json '{\"axis_names\": [\"x\"], \"devices\": [0, 1]}' | jq -r .id); curl -s "
