@@ -1,0 +1,133 @@
+#include "api/app/command_line.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/app/app.h"
+#include "api/app/environment.h"
+
+namespace meshd::api {
+namespace {
+
+constexpr int kMostDevices = 4096;
+constexpr int kMostThreads = 1024;
+constexpr int kSecondsOfADay = 86'400;
+constexpr int kUsage = 64;  ///< EX_USAGE of sysexits.h
+
+void declare_devices(CLI::App& serve, AppOptions& options) {
+  serve.add_option("--devices", options.devices, "logical devices")
+      ->envname("MESHD_DEVICES")
+      ->check(CLI::Range(1, kMostDevices))
+      ->capture_default_str();
+  serve.add_option("--processes", options.processes, "processes that the devices are labelled with, in equal runs")
+      ->envname("MESHD_PROCESSES")
+      ->check(CLI::Range(1, kMostDevices))
+      ->capture_default_str();
+  serve.add_flag("--mesh-stack,!--no-mesh-stack", options.mesh_stack, "sessions may have a current mesh")
+      ->envname("MESHD_MESH_STACK")
+      ->capture_default_str();
+  serve.add_option("--threads", options.threads, "threads of the device pool (0: as many as cores)")
+      ->envname("MESHD_THREADS")
+      ->check(CLI::Range(0, kMostThreads))
+      ->capture_default_str();
+}
+
+void declare_limits(CLI::App& serve, AppOptions& options) {
+  serve
+      .add_option("--memory-limit", options.memory_limit_bytes,
+                  "bytes that running jobs may plan together (0: half of the memory)")
+      ->envname("MESHD_MEMORY_LIMIT");
+  serve
+      .add_option("--array-memory", options.array_memory_bytes,
+                  "bytes of durable arrays kept in memory (0: a quarter of the memory)")
+      ->envname("MESHD_ARRAY_MEMORY");
+  serve.add_option("--quota", options.quota_bytes, "bytes that one array may have")
+      ->envname("MESHD_QUOTA")
+      ->capture_default_str();
+  serve.add_option("--idle-timeout", options.idle_seconds, "seconds a kept connection may wait for its next request")
+      ->envname("MESHD_IDLE_TIMEOUT")
+      ->check(CLI::Range(1, kSecondsOfADay))
+      ->capture_default_str();
+  serve.add_option("--step-budget", options.step_budget, "steps that one job may execute")
+      ->envname("MESHD_STEP_BUDGET")
+      ->capture_default_str();
+}
+
+void declare_access(CLI::App& serve, AppOptions& options) {
+  serve.add_option("--tokens", options.tokens_file, "file with one bearer token a line; without it no token is needed")
+      ->envname("MESHD_TOKENS");
+  serve
+      .add_option("--security-contact", options.security_contact,
+                  "URI of /.well-known/security.txt, such as mailto:security@example.org")
+      ->check([](const std::string& text) {
+        const bool fits = text.find(':') != std::string::npos && text.find_first_of(" \r\n\t") == std::string::npos;
+        return fits ? std::string() : std::string("expected a URI: mailto:..., https://... or tel:...");
+      })
+      ->envname("MESHD_SECURITY_CONTACT");
+}
+
+void declare_log(CLI::App& serve, AppOptions& options, std::string& format) {
+  serve.add_option("--log-format", format, "text or json")
+      ->envname("MESHD_LOG_FORMAT")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  serve.add_option("--log-level", options.log_level, "the least severe lines that are written")
+      ->envname("MESHD_LOG_LEVEL")
+      ->check(CLI::IsMember({"debug", "info", "warn", "err", "off"}))
+      ->capture_default_str();
+  serve.add_flag("--log-compiles", options.log_compiles, "log compiles as warnings; else on level debug")
+      ->envname("MESHD_LOG_COMPILES");
+}
+
+/// Variables that no option of `serve` reads, a line each. The options are the list: a new one is known at once.
+std::vector<std::string> unread_variables(const CLI::App& serve) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : serve.get_options()) {
+    if (!option->get_envname().empty()) known.push_back(option->get_envname());
+  }
+  std::vector<std::string_view> entries;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  return unknown_variables(entries, known);
+}
+
+}  // namespace
+
+CommandLine read_command_line(int argc, const char* const* argv) {
+  CommandLine out;
+  AppOptions& options = out.options;
+  std::string format = "text";
+  CLI::App cli{"meshd keeps sharded arrays and runs sharded array programs over HTTP"};
+  cli.set_version_flag("--version", version());
+  cli.require_subcommand(1);
+  CLI::App& serve = *cli.add_subcommand("serve", "serve HTTP until SIGTERM");
+  serve.add_option("--listen", options.listen, "address and port")->envname("MESHD_LISTEN")->capture_default_str();
+  serve.add_option("--data", options.data, "data folder")->envname("MESHD_DATA")->capture_default_str();
+  declare_devices(serve, options);
+  declare_limits(serve, options);
+  declare_access(serve, options);
+  declare_log(serve, options, format);
+  CLI::App& health = *cli.add_subcommand("health", "ask a server for /readyz; exit 0 when it is ready");
+  health.add_option("address", out.address, "address and port")->capture_default_str();
+  try {
+    cli.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    out.exit_code = cli.exit(error);
+    return out;
+  }
+  const std::vector<std::string> unread = serve.parsed() ? unread_variables(serve) : std::vector<std::string>();
+  for (const std::string& line : unread) std::fprintf(stderr, "%s\n", line.c_str());
+  if (!unread.empty()) {
+    out.exit_code = kUsage;
+    return out;
+  }
+  options.log_format = format == "json" ? LogFormat::kJson : LogFormat::kText;
+  out.command = health.parsed() ? CommandLine::Command::kHealth : CommandLine::Command::kServe;
+  return out;
+}
+
+}  // namespace meshd::api

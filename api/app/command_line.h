@@ -1,0 +1,26 @@
+// What the command line and the environment ask for: which command, with which options. Each option of `serve` has an
+// environment variable MESHD_...; the command line wins.
+#pragma once
+
+#include <string>
+
+#include "api/app/options.h"
+
+namespace meshd::api {
+
+struct CommandLine {
+  enum class Command {
+    kNone,    ///< nothing is left to do: help, the version or a mistake was printed
+    kServe,   ///< with `options`
+    kHealth,  ///< asks the server at `address`
+  };
+  Command command = Command::kNone;
+  int exit_code = 0;  ///< of kNone: 0 for help and the version
+  AppOptions options;
+  std::string address = "127.0.0.1:8080";
+};
+
+/// Reads the arguments of main and the environment. Prints help to stdout and mistakes to stderr.
+CommandLine read_command_line(int argc, const char* const* argv);
+
+}  // namespace meshd::api

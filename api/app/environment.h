@@ -1,0 +1,22 @@
+// Variables MESHD_... of the environment that nothing reads: a misspelt one must not be ignored, for what it should
+// have set (a file of tokens, a limit) stays as it is. Pure; any thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace meshd::api {
+
+/// One line for each entry "NAME=value" of `environment` whose name starts with MESHD_ and is not in `known`, with the
+/// nearest known name where one is near. Not counted: what ./dev itself reads, and what container platforms set for
+/// every service that they know (Kubernetes, for a service `meshd`: MESHD_SERVICE_HOST, MESHD_PORT=tcp://...).
+std::vector<std::string> unknown_variables(std::span<const std::string_view> environment,
+                                           std::span<const std::string> known);
+
+/// The entry of `known` that takes the fewest inserted, deleted or replaced characters; empty when that is more than a
+/// third of `name`. nearest_name("MESHD_LOGLEVEL", {"MESHD_LOG_LEVEL", "MESHD_DATA"}) is "MESHD_LOG_LEVEL".
+std::string_view nearest_name(std::string_view name, std::span<const std::string> known);
+
+}  // namespace meshd::api
