@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "service/compile/cut_batch_norms.h"
-#include "service/compile/reciprocals.h"
 #include "service/compile/rounding.h"
 #include "service/core/error.h"
 #include "service/partition/partition.h"
@@ -74,7 +73,6 @@ partition::LocalProgram partition_for(const propagation::Propagated& propagated,
   ir::Module module = *propagated.module;
   input.value_shardings = propagated.values;
   spread_batch_norms(module, input.value_shardings);
-  if (ops == OpsOf::kEngine) multiply_by_reciprocals(module, input.value_shardings);
   input.module = &module;
   const ir::Function& main = propagated.module->main();
   size_t asked = 0;

@@ -57,7 +57,7 @@ std::string verdict(const fs::path& program) {
 }
 
 /// JAX multiplies by the reciprocal of a broadcast divisor; the answer differs by a unit in the last place from the
-/// division that the program asks for. The engine decides how to run it, not a row.
+/// division that the program asks for, which is what runs here.
 bool is_rewritten_by_jax(const fs::path& program) {
   return program.stem() == "div_broadcast_lhs_float32_2_4_3_rhs_float32_2_1_3_734ad2";
 }
