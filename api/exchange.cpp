@@ -126,7 +126,11 @@ Exchange::~Exchange() {
   record.method = std::move(head_.method);
   record.target = std::move(head_.target);
   record.route = path_template_;
-  if (route != nullptr) record.operation_id = route->operation_id;
+  if (route != nullptr) {
+    record.operation_id = route->operation_id;
+    record.access = route->access;
+  }
+  record.role = request_.role;
   record.status = status;
   record.bytes_in = bytes_in_;
   record.bytes_out = bytes_out_;
@@ -220,7 +224,7 @@ Exchange::Plan Exchange::plan_route() {
     request_.pretty = pretty && *pretty != "0" && *pretty != "false";
   }
   request_.headers = std::move(head_.headers);
-  if (route.access == Access::kPrincipal && context_.hooks.authenticate) context_.hooks.authenticate(request_);
+  if (route.access != Access::kOpen && context_.hooks.authenticate) context_.hooks.authenticate(request_);
   return plan_body(route);
 }
 

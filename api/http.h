@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "api/body.h"
+#include "api/roles.h"
 
 namespace meshd::api {
 
@@ -85,10 +86,11 @@ struct Request {
   Headers headers;
   std::string peer_address;  ///< of the connection, never of a header
   int peer_port = 0;
-  std::string request_id;  ///< the client's X-Request-Id if it is [A-Za-z0-9._-]{1,64}, else ours
-  std::string trace_id;    ///< 32 hex digits of the client's traceparent; empty without one
-  bool pretty = false;     ///< ?pretty: JSON answers are laid out for people
-  std::string principal;   ///< filled by the authenticate hook; empty is anonymous
+  std::string request_id;   ///< the client's X-Request-Id if it is [A-Za-z0-9._-]{1,64}, else ours
+  std::string trace_id;     ///< 32 hex digits of the client's traceparent; empty without one
+  bool pretty = false;      ///< ?pretty: JSON answers are laid out for people
+  std::string principal;    ///< filled by the authenticate hook; empty is anonymous
+  Role role = Role::kUser;  ///< of the token, filled by the authenticate hook
   const Route* route = nullptr;
   std::chrono::steady_clock::time_point received;  ///< when the head was complete
   std::shared_ptr<BodyReader> body_reader;         ///< never null; use body()

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "api/http.h"
+#include "api/roles.h"
 
 namespace meshd::api {
 
@@ -30,11 +32,28 @@ enum class RunOn {
   kReactor,  ///< answered at once on the thread that read the request (saves 25 us); must never wait
 };
 
-/// Who may call it.
+/// Who may call it. The contract says the same as `x-role` of the operation.
 enum class Access {
-  kPrincipal,  ///< the authenticate hook decides
-  kOpen,       ///< health, readiness: no credentials asked
+  kOpen,    ///< health, readiness: no credentials asked
+  kReader,  ///< GETs, and questions that change nothing
+  kUser,    ///< whatever makes, changes or runs something
+  kAdmin,   ///< the server itself
 };
+
+/// The role that a token needs at least; nothing for kOpen.
+constexpr std::optional<Role> role_needed(Access access) {
+  switch (access) {
+    case Access::kOpen:
+      return std::nullopt;
+    case Access::kReader:
+      return Role::kReader;
+    case Access::kUser:
+      return Role::kUser;
+    case Access::kAdmin:
+      return Role::kAdmin;
+  }
+  return Role::kAdmin;
+}
 
 /// One row. `path` is a template: literal segments, "{name}", "{name}:verb", "v{name}", and "{name...}" last, which
 /// takes the rest of the path (one segment or more, joined by '/'). "{name}" never matches a segment with a ':' or an
@@ -45,7 +64,7 @@ struct Route {
   std::string operation_id;
   BodyPolicy body = BodyPolicy::kNone;
   RunOn run_on = RunOn::kWorker;
-  Access access = Access::kPrincipal;
+  Access access = Access::kUser;
   std::function<Response(Request&)> handler;
 };
 

@@ -55,6 +55,8 @@ struct AccessRecord {
   std::string trace_id;  ///< of the client's traceparent; empty without one
   std::string peer_address;
   std::string principal;
+  Role role = Role::kUser;        ///< of the principal's token
+  Access access = Access::kOpen;  ///< of the route
   std::string method;
   std::string target;
   std::string route;  ///< the template; empty when there is none

@@ -152,7 +152,10 @@ struct App::Parts {
       router.add(rows);
     }
     ServerHooks hooks;
-    hooks.authenticate = [this](Request& request) { authenticate(request); };
+    hooks.authenticate = [this](Request& request) {
+      authenticate(request);
+      require_role(request);
+    };
     hooks.finish = [](const Request& request, Response& response) {
       if (request.path.starts_with("/v1/") && !response.headers.has("Cache-Control"))
         response.headers.set("Cache-Control", "no-store");
@@ -184,6 +187,33 @@ struct App::Parts {
                            {"bytes_out", std::to_string(record.bytes_out)},
                            {"principal", record.principal},
                            {"code", record.error_code}});
+    }
+    if (record.role == Role::kAdmin && role_needed(record.access) >= Role::kUser && record.method != "GET" &&
+        record.method != "HEAD") {
+      audit(record.principal, record.operation_id, record.target, std::to_string(record.status), record.request_id);
+    }
+  }
+
+  // What an admin changed, and changes of who may do what: one line each, on a level that is rarely turned off.
+  void audit(const std::string& principal, const std::string& operation, const std::string& target,
+             const std::string& status, const std::string& request_id = {}, const std::string& reason = {}) {
+    log.warn("audit", {{"principal", principal},
+                       {"operation", operation},
+                       {"target", target},
+                       {"status", status},
+                       {"request_id", request_id},
+                       {"reason", reason}});
+  }
+
+  // A file that cannot be used leaves what was read before.
+  void reload_tokens() {
+    if (!authenticate.is_required()) return;
+    try {
+      const size_t count = authenticate.reload();
+      audit("operator", "reloadTokens", std::to_string(count) + " tokens", "ok");
+    } catch (const core::Error& error) {
+      log.error("tokens_not_reloaded", {{"reason", error.detail()}});
+      audit("operator", "reloadTokens", "", "failed", {}, error.detail());
     }
   }
 
@@ -238,6 +268,8 @@ uint16_t App::start() {
                                  {"threads", std::to_string(parts_->engine.threads())}});
   return parts_->server->port();
 }
+
+void App::reload() { parts_->reload_tokens(); }
 
 bool App::stop() {
   parts_->log.info("draining", {});

@@ -1,42 +1,68 @@
 #include "api/app/auth.h"
 
 #include <fstream>
+#include <iterator>
+#include <utility>
 
 #include "service/core/error.h"
-#include "service/core/ids.h"
 
 namespace meshd::api {
+namespace {
 
-Authenticator::Authenticator(const std::string& tokens_file) : required_(!tokens_file.empty()) {
-  if (!required_) return;
-  std::ifstream file(tokens_file);
-  if (!file) throw core::Error("internal", "the file of tokens cannot be read: " + tokens_file);
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (!line.empty()) digests_.insert(core::sha256_hex(line));
-  }
+constexpr std::string_view kScheme = "Bearer ";
+
+std::shared_ptr<const TokenTable> read_table(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file.is_open() || file.bad()) throw core::Error("invalid_request", "the tokens file cannot be read: " + path);
+  return std::make_shared<const TokenTable>(TokenTable::parse(text));
 }
 
-void Authenticator::operator()(Request& request) const {
-  std::string token;
+// Empty when the request has none.
+std::string token_of(const Request& request) {
   if (const auto header = request.headers.get("Authorization")) {
-    constexpr std::string_view kScheme = "Bearer ";
     if (!header->starts_with(kScheme) || header->size() == kScheme.size()) {
       throw core::Error("unauthorized", "Authorization: expected Bearer and a token");
     }
-    token = std::string(header->substr(kScheme.size()));
-  } else if (const auto key = request.headers.get("X-Api-Key")) {
-    token = std::string(*key);
+    return std::string(header->substr(kScheme.size()));
   }
-  if (token.empty()) {
-    if (required_) throw core::Error("unauthorized", "send -H 'Authorization: Bearer TOKEN'");
-    request.principal.clear();
+  return std::string(request.headers.get("X-Api-Key").value_or(""));
+}
+
+}  // namespace
+
+Authenticator::Authenticator(std::string tokens_file) : tokens_file_(std::move(tokens_file)) {
+  if (is_required()) reload();
+}
+
+size_t Authenticator::reload() {
+  if (!is_required()) return 0;
+  std::shared_ptr<const TokenTable> fresh = read_table(tokens_file_);
+  const size_t count = fresh->token_count();
+  table_.with([&](std::shared_ptr<const TokenTable>& held) { held = std::move(fresh); });
+  return count;
+}
+
+std::shared_ptr<const TokenTable> Authenticator::table() const {
+  return table_.with([](const std::shared_ptr<const TokenTable>& held) { return held; });
+}
+
+std::set<std::string> Authenticator::principals() const {
+  return is_required() ? table()->principals() : std::set<std::string>();
+}
+
+void Authenticator::operator()(Request& request) const {
+  const std::string token = token_of(request);
+  if (!is_required()) {
+    request.principal = token.empty() ? std::string() : nameless_principal(token);
+    request.role = Role::kUser;
     return;
   }
-  // Looked up by digest: how long a comparison takes says nothing about the token.
-  const std::string digest = core::sha256_hex(token);
-  if (required_ && !digests_.contains(digest)) throw core::Error("unauthorized", "the token is not known");
-  request.principal = "tok_" + digest.substr(0, 32);
+  if (token.empty()) throw core::Error("unauthorized", "send -H 'Authorization: Bearer TOKEN'");
+  auto identity = table()->find(token);
+  if (!identity) throw core::Error("unauthorized", "the token is not known");
+  request.principal = std::move(identity->principal);
+  request.role = identity->role;
 }
 
 }  // namespace meshd::api

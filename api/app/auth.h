@@ -1,24 +1,38 @@
-// Who asks: a bearer token, or nobody in particular. Tokens are kept as SHA-256 only.
+// Who asks: a bearer token, or nobody in particular.
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 
+#include "api/app/token_file.h"
 #include "api/http.h"
+#include "service/core/locked.h"
 
 namespace meshd::api {
 
-/// Immutable once built; any thread.
+/// Any thread.
 class Authenticator {
  public:
-  /// Reads one token a line from the file; empty name: every token is a principal of its own and none is needed.
-  explicit Authenticator(const std::string& tokens_file);
-  /// Sets request.principal; throws unauthorized.
+  /// Reads the file (token_file.h). Empty name: no token is needed, every token is a principal of its own, and all have
+  /// the role user. Throws invalid_request.
+  explicit Authenticator(std::string tokens_file);
+
+  /// Sets the request's principal and role; throws unauthorized.
   void operator()(Request& request) const;
 
+  /// Reads the file again; what it says holds for requests from then on, and those that are under way go on. Throws
+  /// invalid_request, and then the table stays what it was. Returns how many tokens there are.
+  size_t reload();
+  [[nodiscard]] bool is_required() const { return !tokens_file_.empty(); }
+  /// Those that the file names; none without a file.
+  [[nodiscard]] std::set<std::string> principals() const;
+
  private:
-  bool required_ = false;
-  std::set<std::string> digests_;
+  [[nodiscard]] std::shared_ptr<const TokenTable> table() const;
+
+  const std::string tokens_file_;
+  core::Locked<std::shared_ptr<const TokenTable>> table_;
 };
 
 }  // namespace meshd::api

@@ -59,7 +59,10 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
 }
 
 void declare_access(CLI::App& serve, AppOptions& options) {
-  serve.add_option("--tokens", options.tokens_file, "file with one bearer token a line; without it no token is needed")
+  serve
+      .add_option(
+          "--tokens", options.tokens_file,
+          "file of bearer tokens, a line each: TOKEN, or NAME TOKEN [reader|user|admin]; without it no token is needed")
       ->envname("MESHD_TOKENS");
   serve
       .add_option("--security-contact", options.security_contact,

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <functional>
 #include <thread>
 
 #include "api/app/app.h"
@@ -11,25 +12,31 @@
 
 namespace {
 
+// Waits for a signal that ends the server; SIGHUP reads again what may change while it runs.
+int wait_for_end(const sigset_t& signals, const std::function<void()>& reload) {
+  while (true) {
+    int received = 0;
+    sigwait(&signals, &received);
+    if (received != SIGHUP) return received;
+    reload();
+  }
+}
+
 // The first signal drains, the second ends at once with the promises of kill -9.
 int serve(const meshd::api::AppOptions& options) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   meshd::api::Log log(options.log_format, options.log_level);
   try {
     meshd::api::App app(options, log);
     app.start();
-    int received = 0;
-    sigwait(&signals, &received);
-    std::thread([signals] {
-      int again = 0;
-      sigwait(&signals, &again);
-      _exit(128 + again);
-    }).detach();
+    wait_for_end(signals, [&app] { app.reload(); });
+    std::thread([signals] { _exit(128 + wait_for_end(signals, [] {})); }).detach();
     app.stop();
   } catch (const meshd::core::Error& error) {
     log.error("cannot_start", {{"reason", error.detail()}, {"detail", error.internal()}});

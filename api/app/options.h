@@ -18,7 +18,7 @@ struct AppOptions {
   int64_t memory_limit_bytes = 0;          ///< of running jobs together; 0: half of the machine's memory
   int64_t array_memory_bytes = 0;          ///< durable arrays kept in memory; 0: a quarter of the machine's memory
   int64_t quota_bytes = int64_t{4} << 30;  ///< of one array
-  std::string tokens_file;                 ///< one bearer token a line; empty: no token needed
+  std::string tokens_file;                 ///< see token_file.h; empty: no token needed
   std::string security_contact;            ///< a URI for /.well-known/security.txt; empty: there is none
   int64_t idle_seconds = 15;               ///< a kept connection without a request is closed after so long
   LogFormat log_format = LogFormat::kText;

@@ -239,9 +239,9 @@ Response export_bundle(Request& request, Services& services) {
 
 std::vector<Route> array_bundle_routes(Services& services) {
   return {
-      {"POST", "/v1/arrays:import", "importArrays", BodyPolicy::kBulk, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/arrays:import", "importArrays", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return import_arrays(request, services); }},
-      {"GET", "/v1/arrays:export", "exportArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/arrays:export", "exportArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return export_bundle(request, services); }},
   };
 }

@@ -142,9 +142,9 @@ Response put_shard(Request& request, Services& services, const arrays::ArrayRef&
 
 std::vector<Route> array_part_routes(Services& services) {
   return {
-      {"POST", "/v1/arrays:assemble", "assembleArray", BodyPolicy::kInline, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/arrays:assemble", "assembleArray", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return assemble(request, services); }},
-      {"POST", "/v1/shardings:resolve", "resolveSharding", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/shardings:resolve", "resolveSharding", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return resolve_sharding(request, services); }},
   };
 }

@@ -157,12 +157,12 @@ Response list_shards(const Request& request, Services& services) {
 
 std::vector<Route> array_routes(Services& services) {
   return {
-      {"POST", "/v1/arrays", "createArray", BodyPolicy::kBulk, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/arrays", "createArray", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          if (is_bundle(request)) return import_arrays(request, services);
          return described(*upload_array(request, services), 201);
        }},
-      {"GET", "/v1/arrays", "listArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/arrays", "listArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          storage::ArrayFilter filter;
          filter.session = std::string(request.query.get("session").value_or(""));
@@ -175,35 +175,35 @@ std::vector<Route> array_routes(Services& services) {
          for (const auto& array : page.items) items.push_back(array_document(*array));
          return list_response(request, items, page.next);
        }},
-      {"GET", "/v1/arrays/{id}", "getArray", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/arrays/{id}", "getArray", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return show(request, services); }},
-      {"DELETE", "/v1/arrays/{id}", "deleteArray", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"DELETE", "/v1/arrays/{id}", "deleteArray", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
          check_condition(request, *array);
          services.arrays.remove(array);
          return no_content();
        }},
-      {"POST", "/v1/arrays/{id}:delete", "deleteArrayByPost", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/arrays/{id}:delete", "deleteArrayByPost", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
          check_condition(request, *array);
          services.arrays.remove(array);
          return no_content();
        }},
-      {"POST", "/v1/arrays/{id}:reshard", "reshardArray", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/arrays/{id}:reshard", "reshardArray", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return reshard(request, services); }},
-      {"GET", "/v1/arrays/{id}/data", "getArrayData", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/arrays/{id}/data", "getArrayData", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          return download_array(request, services, services.arrays.find(request.capture("id"), request.principal));
        }},
-      {"PUT", "/v1/arrays/{id}/data", "putArrayData", BodyPolicy::kBulk, RunOn::kWorker, Access::kPrincipal,
+      {"PUT", "/v1/arrays/{id}/data", "putArrayData", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          return put_array_data(request, services, services.arrays.find(request.capture("id"), request.principal));
        }},
-      {"GET", "/v1/arrays/{id}/shards", "listShards", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/arrays/{id}/shards", "listShards", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return list_shards(request, services); }},
-      {"GET", "/v1/arrays/{id}/shards/{device}", "getShardData", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/arrays/{id}/shards/{device}", "getShardData", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const int64_t device = device_of(request);
          const int64_t process = request.query.integer("as_process", -1, 0, INT32_MAX);
@@ -216,27 +216,27 @@ std::vector<Route> array_routes(Services& services) {
          return download_shard(request, services, services.arrays.find(request.capture("id"), request.principal),
                                device);
        }},
-      {"PUT", "/v1/arrays/{id}/shards/{device}", "putShardData", BodyPolicy::kBulk, RunOn::kWorker, Access::kPrincipal,
+      {"PUT", "/v1/arrays/{id}/shards/{device}", "putShardData", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          return put_shard(request, services, services.arrays.find(request.capture("id"), request.principal),
                           device_of(request));
        }},
-      {"POST", "/v1/arrays/{id}:compare", "compareArrays", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/arrays/{id}:compare", "compareArrays", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          return compare_arrays(request, services, services.arrays.find(request.capture("id"), request.principal));
        }},
-      {"POST", "/v1/arrays/{id}:move", "moveArray", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/arrays/{id}:move", "moveArray", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
          check_condition(request, *array);
          return described(*services.arrays.move(array), 201);
        }},
-      {"GET", "/v1/arrays/{id}/sharding.txt", "getShardingText", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/arrays/{id}/sharding.txt", "getShardingText", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
          return text(200, sharding::picture_text(array->layout()));
        }},
-      {"GET", "/v1/arrays/{id}/sharding.svg", "getShardingSvg", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/arrays/{id}/sharding.svg", "getShardingSvg", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
          return content(200, "image/svg+xml", sharding::picture_svg(array->layout()));

@@ -89,7 +89,7 @@ Response resolve(Request& request) {
 
 std::vector<Route> call_routes() {
   return {
-      {"POST", "/v1/calls:resolve", "resolveCall", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/calls:resolve", "resolveCall", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
        [](Request& request) { return resolve(request); }},
   };
 }

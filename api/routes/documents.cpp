@@ -102,13 +102,13 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
            [](Request&) { return content(200, "application/yaml", std::string(embedded::openapi_yaml())); }),
       open("/openapi.json", "getOpenapiJson",
            [](Request&) { return json(200, std::string(embedded::openapi_json())); }),
-      {"GET", "/v1/info", "getInfo", BodyPolicy::kNone, RunOn::kReactor, Access::kPrincipal,
+      {"GET", "/v1/info", "getInfo", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
        [&services, facts](Request&) { return json(200, info_document(services, facts)); }},
-      {"GET", "/v1/devices", "listDevices", BodyPolicy::kNone, RunOn::kReactor, Access::kPrincipal,
+      {"GET", "/v1/devices", "listDevices", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
        [&services](Request&) { return json(200, devices_document(services)); }},
-      {"GET", "/v1/ops", "listOps", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/ops", "listOps", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [](Request&) { return json(200, ops_document()); }},
-      {"GET", "/v1/effects", "listEffectKinds", BodyPolicy::kNone, RunOn::kReactor, Access::kPrincipal,
+      {"GET", "/v1/effects", "listEffectKinds", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
        [](Request& request) { return json(200, effects_document(request)); }},
   };
 }

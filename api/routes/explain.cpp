@@ -42,7 +42,7 @@ std::string chosen_form(const Request& request, const std::vector<std::pair<std:
 
 std::vector<Route> explain_routes(Services& services) {
   return {
-      {"POST", "/v1/programs/{id}:explain", "explainProgram", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/programs/{id}:explain", "explainProgram", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const std::string form =
              chosen_form(request, {{"json", "application/json"}, {"text", "text/plain"}, {"svg", "image/svg+xml"}});
@@ -55,7 +55,7 @@ std::vector<Route> explain_routes(Services& services) {
                                         : json(200, explanation_json(explanation));
          return std::move(out).with("Vary", "Accept");
        }},
-      {"POST", "/v1/programs/{id}:partition", "partitionProgram", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/programs/{id}:partition", "partitionProgram", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const std::string form = chosen_form(request, {{"text", "text/plain"}, {"json", "application/json"}});
          const auto stored = services.programs.get(request.capture("id"), request.principal);
@@ -68,7 +68,7 @@ std::vector<Route> explain_routes(Services& services) {
                                                        ",\"format\":\"stablehlo\",\"text\":" + quote(program) + "}");
          return std::move(out).with("Vary", "Accept");
        }},
-      {"POST", "/v1/programs/{id}:suggest", "suggestShardings", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/programs/{id}:suggest", "suggestShardings", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          static_cast<void>(chosen_form(request, {{"json", "application/json"}}));
          const auto stored = services.programs.get(request.capture("id"), request.principal);

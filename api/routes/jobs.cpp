@@ -212,11 +212,11 @@ Response put_job(Request& request, Services& services) {
 
 std::vector<Route> job_routes(Services& services) {
   return {
-      {"POST", "/v1/run", "run", BodyPolicy::kInline, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/run", "run", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return submit(request, services, ""); }},
-      {"POST", "/v1/sessions/{id}/jobs", "createJob", BodyPolicy::kInline, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/sessions/{id}/jobs", "createJob", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return submit(request, services, request.capture("id")); }},
-      {"GET", "/v1/sessions/{id}/jobs", "listSessionJobs", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/sessions/{id}/jobs", "listSessionJobs", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          storage::JobFilter filter;
          filter.session = services.sessions.get(request.capture("id"), request.principal).id;
@@ -226,7 +226,7 @@ std::vector<Route> job_routes(Services& services) {
          for (const auto& row : page.items) items.push_back(job_document({row, std::nullopt, 0}, false));
          return list_response(request, items, page.next);
        }},
-      {"GET", "/v1/jobs", "listJobs", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/jobs", "listJobs", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const auto page = services.store.catalog().read(
              [&](storage::Reader& reader) { return reader.jobs(request.principal, {}, page_of(request)); });
@@ -234,7 +234,7 @@ std::vector<Route> job_routes(Services& services) {
          for (const auto& row : page.items) items.push_back(job_document({row, std::nullopt, 0}, false));
          return list_response(request, items, page.next);
        }},
-      {"GET", "/v1/jobs/{id}", "getJob", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/jobs/{id}", "getJob", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          static constexpr std::string_view kKnown[] = {"wait"};
          request.query.require_known(kKnown);
@@ -244,9 +244,9 @@ std::vector<Route> job_routes(Services& services) {
                                              : services.jobs.view(id, request.principal);
          return json(200, job_document(view, true)).with("ETag", job_etag(view));
        }},
-      {"PUT", "/v1/jobs/{id}", "putJob", BodyPolicy::kInline, RunOn::kWorker, Access::kPrincipal,
+      {"PUT", "/v1/jobs/{id}", "putJob", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return put_job(request, services); }},
-      {"DELETE", "/v1/jobs/{id}", "cancelJob", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"DELETE", "/v1/jobs/{id}", "cancelJob", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          require_match(request, job_etag(services.jobs.view(request.capture("id"), request.principal)));
          services.jobs.cancel(request.capture("id"), request.principal);

@@ -33,21 +33,21 @@ std::pair<registry::StoredMesh, bool> put_with_abstract(Services& services, cons
 
 std::vector<Route> mesh_routes(Services& services) {
   return {
-      {"POST", "/v1/meshes", "createMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/meshes", "createMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const mesh::Mesh mesh = read_posted(request, services);
          const auto [stored, fresh] = put_with_abstract(services, mesh, request.principal);
          return with_etag(json(fresh ? 201 : 200, mesh_document(stored)).with("Location", "/v1/meshes/" + stored.id),
                           stored.id);
        }},
-      {"GET", "/v1/meshes", "listMeshes", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/meshes", "listMeshes", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const auto page = services.meshes.list(request.principal, page_of(request));
          std::vector<std::string> items;
          for (const auto& stored : page.items) items.push_back(mesh_document(stored));
          return list_response(request, items, page.next);
        }},
-      {"GET", "/v1/meshes/{id}", "getMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/meshes/{id}", "getMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          static constexpr std::string_view kKnown[] = {"view", "as_process"};
          request.query.require_known(kKnown);
@@ -63,7 +63,7 @@ std::vector<Route> mesh_routes(Services& services) {
          }
          return with_etag(json(200, mesh_document(stored)), stored.id);
        }},
-      {"GET", "/v1/meshes/{id}/local", "getLocalMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/meshes/{id}/local", "getLocalMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          static constexpr std::string_view kKnown[] = {"process"};
          request.query.require_known(kKnown);
@@ -74,7 +74,7 @@ std::vector<Route> mesh_routes(Services& services) {
          static_cast<void>(fresh);
          return with_etag(json(200, mesh_document(local)), local.id);
        }},
-      {"PATCH", "/v1/meshes/{id}", "patchMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+      {"PATCH", "/v1/meshes/{id}", "patchMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          // A mesh never changes: the same content is taken, any other is refused (behaviour M6).
          const auto stored = services.meshes.get(request.capture("id"), request.principal);
@@ -83,7 +83,7 @@ std::vector<Route> mesh_routes(Services& services) {
            throw core::Error("mesh_immutable", "Cannot reassign attributes of a mesh; post another one");
          return with_etag(json(200, mesh_document(stored)), stored.id);
        }},
-      {"DELETE", "/v1/meshes/{id}", "deleteMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"DELETE", "/v1/meshes/{id}", "deleteMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const std::string id = services.meshes.get(request.capture("id"), request.principal).id;
          require_match(request, "\"" + id + "\"");

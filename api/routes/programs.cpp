@@ -112,7 +112,7 @@ std::pair<registry::StoredProgram, bool> put_program(Services& services, const s
 
 std::vector<Route> program_routes(Services& services) {
   return {
-      {"POST", "/v1/programs", "createProgram", BodyPolicy::kProgram, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/programs", "createProgram", BodyPolicy::kProgram, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const std::string body = request.body().read_all(body_limit(BodyPolicy::kProgram));
          const std::string type(request.headers.get("Content-Type").value_or("application/json"));
@@ -143,18 +143,18 @@ std::vector<Route> program_routes(Services& services) {
          const auto [stored, fresh] = put_program(services, format, program_text, names, request.principal);
          return json(fresh ? 201 : 200, program_document(stored, false)).with("Location", "/v1/programs/" + stored.id);
        }},
-      {"GET", "/v1/programs", "listPrograms", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/programs", "listPrograms", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const auto page = services.programs.list(request.principal, page_of(request));
          std::vector<std::string> items;
          for (const auto& stored : page.items) items.push_back(program_document(stored, false));
          return list_response(request, items, page.next);
        }},
-      {"GET", "/v1/programs/{id}", "getProgram", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/programs/{id}", "getProgram", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          return json(200, program_document(services.programs.get(request.capture("id"), request.principal), true));
        }},
-      {"DELETE", "/v1/programs/{id}", "deleteProgram", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"DELETE", "/v1/programs/{id}", "deleteProgram", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          services.programs.remove(request.capture("id"), request.principal);
          return no_content();

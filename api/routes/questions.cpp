@@ -93,12 +93,12 @@ Response answer(Request& request, Services& services) {
 
 std::vector<Route> question_routes(Services& services) {
   return {
-      {"GET", "/v1/sessions/{id}/callbacks", "listQuestions", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/sessions/{id}/callbacks", "listQuestions", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return list(request, services); }},
-      {"GET", "/v1/sessions/{id}/callbacks/{n}", "getQuestion", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/sessions/{id}/callbacks/{n}", "getQuestion", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return get(request, services); }},
       {"POST", "/v1/sessions/{id}/callbacks/{n}", "answerQuestion", BodyPolicy::kInline, RunOn::kWorker,
-       Access::kPrincipal, [&services](Request& request) { return answer(request, services); }},
+       Access::kUser, [&services](Request& request) { return answer(request, services); }},
   };
 }
 

@@ -81,13 +81,13 @@ Response outgoing(Request& request, Services& services) {
 
 std::vector<Route> queue_routes(Services& services) {
   return {
-      {"POST", "/v1/sessions/{id}/infeed", "feed", BodyPolicy::kInline, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/sessions/{id}/infeed", "feed", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return feed(request, services); }},
-      {"GET", "/v1/sessions/{id}/infeed", "listFeedQueues", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/sessions/{id}/infeed", "listFeedQueues", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return list_queues(request, services); }},
-      {"DELETE", "/v1/sessions/{id}/infeed", "dropFeeds", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"DELETE", "/v1/sessions/{id}/infeed", "dropFeeds", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return drop(request, services); }},
-      {"GET", "/v1/sessions/{id}/outfeed", "listOutfeed", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/sessions/{id}/outfeed", "listOutfeed", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return outgoing(request, services); }},
   };
 }

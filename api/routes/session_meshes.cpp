@@ -42,12 +42,12 @@ void check_query(const Request& request) {
 
 std::vector<Route> session_mesh_routes(Services& services) {
   return {
-      {"GET", "/v1/sessions/{id}/mesh", "getSessionMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/sessions/{id}/mesh", "getSessionMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          check_query(request);
          return environment(request, services, services.sessions.mesh_stack(request.capture("id"), request.principal));
        }},
-      {"POST", "/v1/sessions/{id}/mesh", "enterMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/sessions/{id}/mesh", "enterMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          check_query(request);
          const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
@@ -61,7 +61,7 @@ std::vector<Route> session_mesh_routes(Services& services) {
          const auto stored = services.meshes.get(*id, request.principal);
          return environment(request, services, services.sessions.push_mesh(session, request.principal, stored.mesh));
        }},
-      {"DELETE", "/v1/sessions/{id}/mesh", "leaveMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"DELETE", "/v1/sessions/{id}/mesh", "leaveMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          check_query(request);
          return environment(request, services, services.sessions.pop_mesh(request.capture("id"), request.principal));

@@ -69,7 +69,7 @@ bool wants_base64(const Request& request) {
 
 std::vector<Route> session_routes(Services& services) {
   return {
-      {"POST", "/v1/sessions", "createSession", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/sessions", "createSession", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const std::string body = request.body().read_all(body_limit(BodyPolicy::kJson));
          std::string name;
@@ -84,23 +84,23 @@ std::vector<Route> session_routes(Services& services) {
          const storage::SessionRow row = services.sessions.create(request.principal, name);
          return json(201, session_document(row)).with("Location", "/v1/sessions/" + row.id);
        }},
-      {"GET", "/v1/sessions", "listSessions", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/sessions", "listSessions", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const auto page = services.sessions.list(request.principal, page_of(request));
          std::vector<std::string> items;
          for (const auto& row : page.items) items.push_back(session_document(row));
          return list_response(request, items, page.next);
        }},
-      {"GET", "/v1/sessions/{id}", "getSession", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/sessions/{id}", "getSession", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          return json(200, session_document(services.sessions.get(request.capture("id"), request.principal)));
        }},
-      {"DELETE", "/v1/sessions/{id}", "deleteSession", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"DELETE", "/v1/sessions/{id}", "deleteSession", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          services.sessions.remove(request.capture("id"), request.principal);
          return no_content();
        }},
-      {"GET", "/v1/sessions/{id}/effects", "listEffects", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/sessions/{id}/effects", "listEffects", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          static constexpr std::string_view kKnown[] = {"after", "limit", "encoding"};
          request.query.require_known(kKnown);
@@ -114,9 +114,9 @@ std::vector<Route> session_routes(Services& services) {
          const bool more = static_cast<int64_t>(rows.size()) == limit;
          return list_response(request, items, more ? std::to_string(rows.back().sequence) : "", "after");
        }},
-      {"GET", "/v1/sessions/{id}/events", "streamEvents", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/sessions/{id}/events", "streamEvents", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return stream_events(request, services); }},
-      {"POST", "/v1/sessions/{id}/barrier", "sessionBarrier", BodyPolicy::kJson, RunOn::kWorker, Access::kPrincipal,
+      {"POST", "/v1/sessions/{id}/barrier", "sessionBarrier", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const std::string id = services.sessions.get(request.capture("id"), request.principal).id;
          services.jobs.barrier(id);

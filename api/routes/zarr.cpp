@@ -78,7 +78,7 @@ Response get_zarr(const Request& request, Services& services) {
 
 std::vector<Route> zarr_routes(Services& services) {
   return {
-      {"GET", "/v1/arrays/{id}/v{n}/zarr/{path...}", "getZarr", BodyPolicy::kNone, RunOn::kWorker, Access::kPrincipal,
+      {"GET", "/v1/arrays/{id}/v{n}/zarr/{path...}", "getZarr", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return get_zarr(request, services); }},
   };
 }

@@ -52,6 +52,20 @@ class Document(unittest.TestCase):
         self.assertEqual(sources - document, set(), "not in openapi.yaml")
         self.assertEqual(document - sources, set(), "not in api/routes")
 
+    def test_roles_of_the_sources_are_those_of_the_document(self):
+        sources = {}
+        for file in (SOURCE / "api/routes").glob("*.cpp"):
+            text = file.read_text(encoding="utf-8")
+            rows = re.findall(r'\{"(?:GET|POST|PUT|PATCH|DELETE)",\s*"[^"]+",\s*"([^"]+)"[^{]*?Access::k(\w+)', text)
+            sources |= {operation: access.lower() for operation, access in rows}
+            sources |= {operation: "open" for operation in re.findall(r'\bopen\("[^"]+",\s*"([^"]+)"', text)}
+        document = {}
+        for _, _, operation in CONTRACT.operations():
+            is_open = operation.get("security") == []
+            self.assertNotEqual(is_open, "x-role" in operation, operation["operationId"])
+            document[operation["operationId"]] = operation.get("x-role", "open")
+        self.assertEqual(sources, document)
+
     def test_dtypes_are_those_of_the_table(self):
         table = (SOURCE / "service/tensor/dtype.h").read_text(encoding="utf-8")
         names = re.findall(r'\{DType::k\w+, "([^"]+)"', table)

@@ -96,7 +96,7 @@ api::Router toy_router(const std::shared_ptr<ToyState>& state, size_t large_byte
   router.add({"GET", "/", "home", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, health});
   router.add({"GET", "/health", "getHealth", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, health});
   router.add({"GET", "/worker", "getWorker", BodyPolicy::kNone, RunOn::kWorker, Access::kOpen, health});
-  router.add({"GET", "/secret", "getSecret", BodyPolicy::kNone, RunOn::kReactor, Access::kPrincipal, show});
+  router.add({"GET", "/secret", "getSecret", BodyPolicy::kNone, RunOn::kReactor, Access::kReader, show});
   router.add({"GET", "/wait", "wait", BodyPolicy::kNone, RunOn::kWorker, Access::kOpen, wait_for});
   router.add({"GET", "/show", "show", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, show});
   router.add({"POST", "/show", "postShow", BodyPolicy::kJson, RunOn::kReactor, Access::kOpen, show});
