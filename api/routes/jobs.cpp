@@ -8,6 +8,7 @@
 #include "api/conditions.h"
 #include "api/preferences.h"
 #include "api/problem.h"
+#include "api/routes/client_waiter.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
 #include "service/core/ids.h"
@@ -148,9 +149,9 @@ Response submit_in_background(const Request& request, Services& services, Submis
     return refused;
   }
   const jobs::JobView view =
-      preference.wait_seconds
-          ? services.jobs.wait(id, request.principal, std::chrono::seconds(*preference.wait_seconds))
-          : services.jobs.view(id, request.principal);
+      preference.wait_seconds ? services.jobs.wait(id, request.principal,
+                                                   std::chrono::seconds(*preference.wait_seconds), waiter_of(request))
+                              : services.jobs.view(id, request.principal);
   Response response = preference.wait_seconds && is_over(view.row)
                           ? answer_of(view, request)
                                 .with("Location", "/v1/jobs/" + id)
@@ -175,8 +176,7 @@ Response submit(Request& request, Services& services, const std::string& path_se
   submission.job.idempotency_key = key;
   submission.job.idempotency_fingerprint = fingerprint;
   if (background) return submit_in_background(request, services, std::move(submission), preference);
-  const jobs::JobResult result =
-      services.jobs.run(std::move(submission.job), submission.encode, [&request] { return request.client_gone(); });
+  const jobs::JobResult result = services.jobs.run(std::move(submission.job), submission.encode, waiter_of(request));
   Response response = json(200, submission.encode(result)).with("Server-Timing", server_timing(result.timings));
   if (!result.job.empty()) response.headers.set("Location", "/v1/jobs/" + result.job);
   return response;
@@ -240,8 +240,9 @@ std::vector<Route> job_routes(Services& services) {
          request.query.require_known(kKnown);
          const int64_t wait = request.query.integer("wait", 0, 0, kLongestWaitSeconds);
          const std::string& id = request.capture("id");
-         const jobs::JobView view = wait > 0 ? services.jobs.wait(id, request.principal, std::chrono::seconds(wait))
-                                             : services.jobs.view(id, request.principal);
+         const jobs::JobView view =
+             wait > 0 ? services.jobs.wait(id, request.principal, std::chrono::seconds(wait), waiter_of(request))
+                      : services.jobs.view(id, request.principal);
          return json(200, job_document(view, true)).with("ETag", job_etag(view));
        }},
       {"PUT", "/v1/jobs/{id}", "putJob", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,

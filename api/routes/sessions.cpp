@@ -1,15 +1,19 @@
-// /v1/sessions: a client's line, its log by page and as server-sent events, its barrier.
+// /v1/sessions: the order of a client's jobs, its log by page and as server-sent events, its barrier.
 #include <charconv>
 
 #include "api/codecs/job_codec.h"
 #include "api/codecs/json.h"
 #include "api/events.h"
+#include "api/preferences.h"
+#include "api/routes/client_waiter.h"
 #include "api/routes/routes.h"
 
 namespace meshd::api {
 namespace {
 
 constexpr int64_t kEventBatch = 256;
+// How long a barrier and the end of a session wait for jobs.
+constexpr std::chrono::seconds kLongestWait{kLongestWaitSeconds};
 
 std::string session_document(const storage::SessionRow& row) {
   std::string out = "{\"id\":" + quote(row.id) + ",\"name\":" + quote(row.name) +
@@ -97,7 +101,7 @@ std::vector<Route> session_routes(Services& services) {
        }},
       {"DELETE", "/v1/sessions/{id}", "deleteSession", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
-         services.sessions.remove(request.capture("id"), request.principal);
+         services.jobs.close_session(request.capture("id"), request.principal, kLongestWait, waiter_of(request));
          return no_content();
        }},
       {"GET", "/v1/sessions/{id}/effects", "listEffects", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
@@ -119,7 +123,7 @@ std::vector<Route> session_routes(Services& services) {
       {"POST", "/v1/sessions/{id}/barrier", "sessionBarrier", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const std::string id = services.sessions.get(request.capture("id"), request.principal).id;
-         services.jobs.barrier(id);
+         services.jobs.barrier(id, kLongestWait, waiter_of(request));
          return json(200, session_document(services.sessions.get(id, request.principal)));
        }},
   };

@@ -1,8 +1,6 @@
 // One job while this process knows it. Private to service/jobs.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,25 +9,19 @@
 #include <utility>
 #include <vector>
 
+#include "service/core/error.h"
 #include "service/jobs/job_runner.h"
 #include "service/jobs/placement.h"
 
 namespace meshd::jobs {
 
-/// Where the thread of a job sits while its run goes on: whoever has something for it rings.
-struct JobRunner::Desk : std::enable_shared_from_this<JobRunner::Desk> {
-  std::mutex mutex;
-  std::condition_variable there;
-  bool rung = false;
-  std::optional<device::RunOutcome> outcome;
+/// What ends requests and runs of a server that shuts down.
+inline core::Error draining() { return core::Error("draining", "the server is shutting down").with_retry_after(2); }
 
-  void ring() {
-    {
-      const std::lock_guard held(mutex);
-      rung = true;
-    }
-    there.notify_all();
-  }
+/// Where the engine puts what a run gave.
+struct JobRunner::RunEnd {
+  std::mutex mutex;
+  std::optional<device::RunOutcome> outcome;
 };
 
 struct JobRunner::Job {
@@ -39,8 +31,8 @@ struct JobRunner::Job {
   effects::Bindings bindings;
   storage::JobRow row;  ///< row.id is always set; written only when has_row
   bool has_row = false;
-  bool is_ordered = false;  ///< has ordered effects
-  std::shared_ptr<sessions::Line> line;
+  bool is_ordered = false;                        ///< has ordered effects
+  std::shared_ptr<sessions::SessionQueue> queue;  ///< null: no session
   std::vector<arrays::ArrayRef> donated;
   std::vector<arrays::ArrayRef>
       to_read;  ///< arguments that keep their data until this job has committed; jobs with a row
@@ -51,16 +43,28 @@ struct JobRunner::Job {
   ResultEncoder encode;                                                  ///< makes the document that the row keeps
   JobTimings timings;
   core::SteadyTime accepted;
+  core::SteadyTime deadline;
   bool in_background = false;
   std::vector<std::pair<int64_t, int64_t>> committed;  ///< sequence and number of effects that are committed already
 
-  std::mutex mutex;  ///< for what follows
+  core::WaiterList watchers;  ///< of those who wait for its end
+
+  std::mutex mutex;        ///< for what follows
+  core::WaiterRef waiter;  ///< where it waits while it is executed: whoever changes what it waits for notifies
   std::shared_ptr<device::Run> run;
   std::shared_ptr<effects::Recorder> recorder;
   bool cancelled = false;
   bool stopped = false;  ///< the server is going down: its row stays as it is
   bool over = false;
   std::optional<ClientWait> waits;  ///< for what its client has to bring
+
+  /// Marks it and ends its wait. Takes `mutex`.
+  void end(bool Job::*how, const core::Error& reason) {
+    const std::lock_guard held(mutex);
+    this->*how = true;
+    if (run != nullptr) run->cancel(reason);
+    if (waiter != nullptr) waiter->notify();
+  }
 };
 
 }  // namespace meshd::jobs

@@ -21,6 +21,8 @@
 #include "service/arrays/array_store.h"
 #include "service/compile/pipeline.h"
 #include "service/core/clock.h"
+#include "service/core/waiter.h"
+#include "service/core/waiter_list.h"
 #include "service/device/engine.h"
 #include "service/effects/effect_log.h"
 #include "service/effects/feed_store.h"
@@ -73,7 +75,8 @@ struct JobCounters {
   int64_t effects_appended = 0;
 };
 
-/// Any thread. run() waits on the caller's thread, which must not be one of the engine's.
+/// Any thread but the engine's. Whoever waits brings a waiter (service/core/waiter.h), so that it may be a request's
+/// fiber.
 class JobRunner {
  public:
   JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Engine& engine,
@@ -82,22 +85,28 @@ class JobRunner {
   /// Stops: jobs that wait stay queued for the next start, running ones are cancelled after their commit is impossible.
   ~JobRunner();
 
-  /// Runs a job and returns what it gave. `encode` makes the document that the row keeps (with a session or key).
-  /// `gone`, asked now and then, cancels a job that nobody can ask about later. Throws what went wrong; an accepted job
-  /// is then failed.
-  JobResult run(JobRequest request, const ResultEncoder& encode, const std::function<bool()>& gone);
+  /// Runs a job and returns what it gave. `encode` makes the document that the row keeps (with a session or key). A job
+  /// that nobody can ask about later is cancelled when the waiter is abandoned; others go on. Throws what went wrong;
+  /// an accepted job is then failed.
+  JobResult run(JobRequest request, const ResultEncoder& encode, const core::WaiterRef& waiter);
   /// Accepts a job and returns its id; it runs in the background. Throws precondition_failed when the id that the
   /// request chose is taken, queue_full when too many wait.
   std::string start(JobRequest request, ResultEncoder encode);
 
   /// Throws not_found.
   JobView view(const std::string& id, std::string_view principal);
-  /// Waits until the job is over or the time is up.
-  JobView wait(const std::string& id, std::string_view principal, std::chrono::milliseconds time);
+  /// Waits until the job is over, the time is up, the waiter is abandoned or the server stops.
+  JobView wait(const std::string& id, std::string_view principal, std::chrono::milliseconds time,
+               const core::WaiterRef& waiter);
   /// Ends a job that is not over; throws job_finished (409) when it is.
   void cancel(const std::string& id, std::string_view principal);
-  /// Waits until everything accepted in the session so far is committed (behaviour E10).
-  void barrier(const std::string& session);
+  /// Waits until everything accepted in the session so far is over (behaviour E10). Throws overloaded when it is not
+  /// when the time is up, draining when the server stops, cancelled when the waiter is abandoned.
+  void barrier(const std::string& session, std::chrono::milliseconds time, const core::WaiterRef& waiter);
+  /// Closes a session: ends jobs that wait for their client, waits for the others as barrier() does, and forgets it.
+  /// One that has been waited for in vain stays closed; closing it again waits again. Throws not_found.
+  void close_session(const std::string& session, std::string_view principal, std::chrono::milliseconds time,
+                     const core::WaiterRef& waiter);
 
   /// Jobs that a crash or a stop left queued: decoded by `decode`, they run again in the order of their sessions. Once,
   /// at start.
@@ -112,8 +121,8 @@ class JobRunner {
   [[nodiscard]] bool is_stopping() const;
 
  private:
-  struct Desk;
   struct ServeNotes;
+  struct RunEnd;
   struct Job;
   using JobRef = std::shared_ptr<Job>;
 
@@ -122,23 +131,31 @@ class JobRunner {
   static void check_updates(Job& job);
   void enqueue(const JobRef& job);
   void accept(Job& job, bool background);
-  JobResult execute(const JobRef& job, const std::function<bool()>& gone);
-  device::RunOutcome serve(Job& job, Desk& desk, device::Run& run, effects::Recorder& recorder,
-                           const std::function<bool()>& gone);
+  JobResult execute(const JobRef& job, const core::WaiterRef& waiter);
+  void bind_arguments(Job& job, device::RunRequest& run);
+  device::RunOutcome run_on_engine(Job& job, device::RunRequest run, const core::WaiterRef& waiter);
+  device::RunOutcome serve(Job& job, const core::WaiterRef& waiter, RunEnd& end);
+  /// What ends a job from outside: cancelled, the client of a job without a row gone, deadline, stop of the server.
+  std::optional<core::Error> end_of(Job& job, const core::Waiter& waiter) const;
+  /// Waits until `is_there` of the job's session queue; throws what ends the job before.
+  void wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there);
+  void wait_idle(sessions::SessionQueue& queue, std::chrono::milliseconds time, const core::WaiterRef& waiter);
   /// What the run waits for is there now: it may go on. False: it is not, and the job waits.
   bool get_for(Job& job, effects::Recorder& recorder, const effects::Wants& wants, ServeNotes& notes);
   /// True when the run waited for it.
   bool commit_effects(Job& job, effects::Recorder& recorder);
   void begin_wait(Job& job, ClientWait wait);
   void end_wait(Job& job);
-  void commit(Job& job, device::RunOutcome& outcome, JobResult& result);
-  using LineWait = bool (sessions::Line::*)(int64_t, std::chrono::milliseconds);
-  void wait_in_line(Job& job, LineWait how);
-  JobResult finish(const JobRef& job, const std::function<bool()>& gone);
+  void commit(Job& job, device::RunOutcome& outcome, JobResult& result, core::Waiter& waiter);
+  /// Donated arrays get back what the run did not overwrite; the others are spoilt.
+  void return_taken(Job& job, const std::vector<int64_t>& overwritten);
+  JobResult finish(const JobRef& job, const core::WaiterRef& waiter);
   void fail(Job& job, const core::Error& error);
   void keep_arguments(Job& job);
   void free_arguments(Job& job);
-  void leave(Job& job);
+  /// kQueued: it runs again after a restart, and nobody behind it in its session goes first.
+  enum class Leave : uint8_t { kOver, kQueued };
+  void leave(Job& job, Leave how);
   void work();
   enum class Stop : uint8_t { kAll, kWaiting };  ///< kWaiting: those that wait for their clients
   void stop_running(Stop which);
@@ -156,6 +173,7 @@ class JobRunner {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  core::WaiterList watchers_;  ///< of those who wait, to be told when the server stops
   std::map<std::string, JobRef, std::less<>> live_;
   std::set<std::string, std::less<>> claimed_;  ///< ids that clients chose, while their jobs are accepted
   std::deque<JobRef> waiting_;

@@ -1,53 +1,48 @@
-// What the thread of a job does while its run goes on. The run itself never waits on a thread: where it needs something
-// from outside it stops and says so, and this thread gets it:
+// What a job does while its run goes on. The run itself never waits on a thread: where it needs something from outside
+// it stops and says so, and the job gets it:
 //  - its session's turn: before the job takes from a queue or shows something, ordered jobs before it are over
 //  - entries that clients fed: read from the queue, or waited for
 //  - answers to what the program asks: the question is stored and shown, its answer waited for
 //  - effects for outgoing queues: committed while the run goes on, and only then shown
-#include <algorithm>
-
 #include "service/core/error.h"
 #include "service/jobs/job.h"
 
 namespace meshd::jobs {
 namespace {
 
-// How often a waiting job looks whether its client and its session are still there.
-constexpr std::chrono::milliseconds kLook{200};
+// A cancelled run notifies when it is over; waiters want a time all the same.
+constexpr std::chrono::hours kUntilCancelled{1};
 
 }  // namespace
-
 // What serve() remembers of a run.
 struct JobRunner::ServeNotes {
   std::map<std::string, int64_t> given;  // number of the last entry that the run was given, by queue
   int64_t asked = -1;                    // the call that was asked last
   int64_t number = 0;                    // and its number in the session
-  std::vector<effects::WakeTable::Subscription> bells;
+  std::vector<effects::WakeTable::Subscription> subscriptions;
 };
 
-device::RunOutcome JobRunner::serve(Job& job, Desk& desk, device::Run& run, effects::Recorder& recorder,
-                                    const std::function<bool()>& gone) {
+device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, RunEnd& end) {
   ServeNotes notes;
-  bool has_turn = job.line == nullptr;
+  device::Run& run = *job.run;
+  effects::Recorder& recorder = *job.recorder;
+  bool has_turn = job.queue == nullptr;
   bool is_ending = false;  // cancelled from here: nothing is done for it any more
-  const auto end = [&](const core::Error& error) {
+  const auto cancel = [&](const core::Error& reason) {
     is_ending = true;
-    run.cancel(error);
+    run.cancel(reason);
   };
-  for (;;) {
+  for (;; waiter->wait(is_ending ? clock_.steady() + kUntilCancelled : job.deadline)) {
     {
-      std::unique_lock held(desk.mutex);
-      desk.there.wait_for(held, kLook, [&] { return desk.outcome.has_value() || desk.rung; });
-      desk.rung = false;
-      if (desk.outcome) {
-        held.unlock();
+      const std::lock_guard held(end.mutex);
+      if (end.outcome) {
         end_wait(job);
-        return std::move(*desk.outcome);
+        return std::move(*end.outcome);
       }
     }
     if (is_ending) continue;
-    if (!job.has_row && gone != nullptr && gone()) {
-      end(core::Error("cancelled", "the client went away"));
+    if (const auto reason = end_of(job, *waiter)) {
+      cancel(*reason);
       continue;
     }
     const effects::Wants wants = recorder.wants();
@@ -55,27 +50,28 @@ device::RunOutcome JobRunner::serve(Job& job, Desk& desk, device::Run& run, effe
     try {
       // Pure and unordered callbacks ask when they like.
       const bool needs_turn = wants.commit || wants.feed || (wants.question && wants.question->ordered);
-      if (needs_turn && !has_turn) has_turn = job.line->wait_turn_for(job.row.number, kLook);
+      if (needs_turn && !has_turn) has_turn = job.queue->has_turn(job.row.number);
       if (needs_turn && !has_turn) {
-        desk.ring();
+        if (job.queue->is_behind_put_back(job.row.number)) throw draining();
         continue;
       }
       if (wants.commit && commit_effects(job, recorder)) run.resume();
       if (!wants.feed && !wants.question) continue;
-      if (notes.bells.empty()) {
-        const auto ring = [weak = desk.weak_from_this()] {
-          if (const auto there = weak.lock()) there->ring();
+      if (notes.subscriptions.empty()) {
+        const auto notify = [weak = std::weak_ptr(waiter)] {
+          if (const auto there = weak.lock()) there->notify();
         };
-        notes.bells = {feeds_.subscribe(job.request.session, ring), questions_.subscribe(job.request.session, ring)};
+        notes.subscriptions = {feeds_.subscribe(job.request.session, notify),
+                               questions_.subscribe(job.request.session, notify)};
       }
       if (get_for(job, recorder, wants, notes)) {
         end_wait(job);
         run.resume();
-      } else if (job.line->is_closing()) {
+      } else if (job.queue->is_closing()) {
         throw core::Error("session_closed", "the session was closed while the job waited for its client");
       }
     } catch (const core::Error& error) {
-      end(error);
+      cancel(error);
     }
   }
 }
@@ -126,7 +122,7 @@ void JobRunner::begin_wait(Job& job, ClientWait wait) {
   }
   {
     const std::lock_guard held(mutex_);
-    if (stopping_) throw core::Error("draining", "the server is shutting down");
+    if (stopping_) throw draining();
     if (!job.in_background) {
       if (waiting_foreground_ >= options_.foreground_waits) {
         throw core::Error("queue_full", std::to_string(waiting_foreground_) +
@@ -147,7 +143,7 @@ void JobRunner::begin_wait(Job& job, ClientWait wait) {
   }
   changed_.notify_all();
   const std::lock_guard held(mutex_);
-  if (stopping_) throw core::Error("draining", "the server is shutting down");
+  if (stopping_) throw draining();
 }
 
 void JobRunner::end_wait(Job& job) {

@@ -1,0 +1,130 @@
+// How a job is accepted: places in the queues, its number in the session, reservations of what it donates and its row,
+// all in one transaction.
+#include "service/core/error.h"
+#include "service/core/ids.h"
+#include "service/jobs/job.h"
+
+namespace meshd::jobs {
+namespace {
+
+using storage::JobState;
+
+}  // namespace
+
+void JobRunner::accept(Job& job, bool background) {
+  const JobRequest& request = job.request;
+  job.accepted = clock_.steady();
+  job.deadline = job.accepted + request.deadline.value_or(options_.longest);
+  job.row.id = request.id.empty() ? core::new_id("job", clock_) : request.id;
+  job.row.session = request.session;
+  job.row.principal = request.principal;
+  job.row.state = background ? JobState::kQueued : JobState::kRunning;
+  job.row.created = clock_.wall();
+  if (!background) job.row.started = job.row.created;
+  job.has_row = background || !request.session.empty() || !request.idempotency_key.empty();
+  arrays_.reserve(job.donated, job.row.id);
+  if (!job.has_row) return;
+  job.row.request = request.document;
+  if (request.deadline) job.row.deadline = job.row.created + *request.deadline;
+  if (!request.session.empty()) job.queue = sessions_.queue(request.session);
+  bool entered = false;
+  try {
+    store_.catalog().write([&](storage::Transaction& transaction) {
+      if (!request.session.empty()) job.row.number = transaction.next_job_number(request.session);
+      transaction.insert_job(job.row);
+      keep_arguments(job);
+      for (const arrays::ArrayRef& array : job.donated) {
+        if (array->info().durability == storage::Durability::kDurable)
+          transaction.reserve_array(array->info().id, job.row.id);
+      }
+      if (!request.idempotency_key.empty()) {
+        job.key.principal = request.principal;
+        job.key.route = request.idempotency_route;
+        job.key.key = request.idempotency_key;
+        job.key.fingerprint = request.idempotency_fingerprint;
+        job.key.job = job.row.id;
+        job.key.created = job.row.created;
+        if (!transaction.insert_idempotency(job.key)) {
+          throw core::Error("idempotency_in_progress", "another request with this Idempotency-Key came first");
+        }
+      }
+      // The writer's thread sees jobs in the order of their numbers: so does its session queue.
+      if (job.queue != nullptr) {
+        job.queue->enter(job.row.number, job.is_ordered, job.uses);
+        entered = true;
+      }
+    });
+  } catch (...) {
+    if (entered) job.queue->leave(job.row.number);
+    free_arguments(job);
+    arrays_.release(job.donated, job.row.id);
+    throw;
+  }
+}
+
+// Runs on storage's writer thread, with the job's row.
+void JobRunner::keep_arguments(Job& job) {
+  for (const Argument& argument : job.request.arguments) {
+    if (const auto* stored = std::get_if<ArrayArgument>(&argument)) job.to_read.push_back(stored->array);
+  }
+  arrays_.keep_for_job(job.to_read, job.request.session);
+}
+
+void JobRunner::free_arguments(Job& job) { arrays_.job_has_read(std::exchange(job.to_read, {}), job.request.session); }
+
+/// The id that a client chose, held from the look at what is there until the job's row is, so that of two requests with
+/// one id one is refused before it reserves anything. Nothing for requests without an id.
+class JobRunner::Claim {
+ public:
+  Claim(JobRunner& runner, std::string id) : runner_(runner), id_(std::move(id)) {
+    if (id_.empty()) return;
+    {
+      const std::lock_guard held(runner_.mutex_);
+      if (runner_.live_.contains(id_) || !runner_.claimed_.insert(id_).second) throw taken();
+    }
+    const auto row = runner_.store_.catalog().read([&](storage::Reader& reader) { return reader.job(id_); });
+    if (!row) return;
+    release();
+    throw taken();
+  }
+  ~Claim() {
+    if (!id_.empty()) release();
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+
+ private:
+  [[nodiscard]] core::Error taken() const {
+    return core::Error("precondition_failed",
+                       "there is a job '" + id_ + "' already; read it, or choose another id for another job");
+  }
+  void release() {
+    const std::lock_guard held(runner_.mutex_);
+    runner_.claimed_.erase(id_);
+  }
+
+  JobRunner& runner_;
+  std::string id_;
+};
+
+std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
+  const std::string session = request.session;
+  const Claim claim(*this, request.id);
+  {
+    const std::lock_guard held(mutex_);
+    if (stopping_) throw draining();
+    if (static_cast<int64_t>(waiting_.size()) >= options_.queue_limit) {
+      throw core::Error("queue_full", "too many jobs are waiting").with_retry_after(1);
+    }
+    if (!session.empty() && waiting_of_session_[session] >= options_.session_queue_limit) {
+      throw core::Error("queue_full", "too many jobs of this session are waiting").with_retry_after(1);
+    }
+  }
+  JobRef job = prepare(std::move(request));
+  job->encode = std::move(encode);
+  accept(*job, true);
+  enqueue(job);
+  return job->row.id;
+}
+
+}  // namespace meshd::jobs

@@ -1,0 +1,249 @@
+// The end of a job: what it gave is committed, or what went wrong is written down.
+#include <algorithm>
+#include <future>
+
+#include "service/core/error.h"
+#include "service/jobs/binding.h"
+#include "service/jobs/job.h"
+#include "service/jobs/job_layouts.h"
+#include "service/mesh/mesh_document.h"
+
+namespace meshd::jobs {
+namespace {
+
+using storage::Durability;
+using storage::JobState;
+
+double milliseconds_since(core::SteadyTime start, core::SteadyTime now) {
+  return std::chrono::duration<double, std::milli>(now - start).count();
+}
+
+// The answer to a key stands in the job's row from now on.
+void close_key(storage::IdempotencyRow& key, storage::Transaction& transaction) {
+  if (key.key.empty()) return;
+  key.state = storage::IdempotencyState::kDone;
+  transaction.update_idempotency(key);
+}
+
+// Like Catalog::write; `then` runs on the writer's thread, when it is durable.
+void write_then(storage::Catalog& catalog, const std::function<void(storage::Transaction&)>& write,
+                const std::function<void()>& then) {
+  if (then == nullptr) return catalog.write(write);
+  std::promise<void> durable;
+  std::future<void> told = durable.get_future();
+  catalog.write_async(write, [&](std::exception_ptr error) {
+    if (error != nullptr) return durable.set_exception(std::move(error));
+    then();
+    durable.set_value();
+  });
+  told.get();  // so that what the two use outlives them
+}
+
+// Shards of a result as the array has its own: shared where both are cut alike, else copied.
+arrays::ShardBuffers in_layout_of(const arrays::ArrayRef& array, const sharding::Layout& layout,
+                                  arrays::ShardBuffers shards, arrays::ArrayStore& store) {
+  if (layout.part_counts == array->layout().part_counts) return shards;
+  const int64_t element_bytes = tensor::size_bytes(array->info().type.dtype);
+  arrays::GatherReader reader(std::make_shared<const sharding::Layout>(layout), element_bytes, std::move(shards),
+                              arrays::whole_slices(array->info().type.dims));
+  arrays::ShardBuffers out = store.allocate(*array);
+  arrays::ScatterWriter writer(array->layout(), element_bytes, out);
+  while (writer.remaining() > 0) {
+    const std::span<std::byte> space = writer.destination();
+    writer.advance(reader.read(space));
+  }
+  return out;
+}
+
+}  // namespace
+
+void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result, core::Waiter& waiter) {
+  const JobRequest& request = job.request;
+  const compile::Plan& plan = *job.lowered->plan;
+  const core::SteadyTime start = clock_.steady();
+
+  std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> stored;
+  std::vector<arrays::ArrayStore::Update> updates;
+  for (size_t i = 0; i < plan.results.size(); ++i) {
+    const compile::PlanParameter& given = plan.results[i];
+    const sharding::TensorSharding& sharding = job.lowered->result_shardings[i];
+    JobValue value;
+    value.type = given.parameter.global_type;
+    value.result_info = given.parameter.result_info;
+    sharding::Layout layout;
+    const bool has_mesh = sharding.mesh != nullptr && !sharding.mesh->axes.empty();
+    if (has_mesh) {
+      sharding::TensorSharding concrete = sharding;
+      concrete.mesh = std::make_shared<const mesh::Mesh>(concrete_mesh(*sharding.mesh, job.placement.devices));
+      value.sharding = std::move(concrete);
+      layout = sharding::make_layout(value.type.dims, *value.sharding);
+    } else {
+      layout = whole_layout(value.type.dims);
+    }
+    const auto update = std::find_if(request.updates.begin(), request.updates.end(),
+                                     [&](const ArrayUpdate& one) { return one.result == i; });
+    if (update != request.updates.end()) {
+      value.array = std::get<ArrayArgument>(request.arguments[update->argument]).array;
+      const int64_t version = job.read_versions.at(update->argument);
+      value.version = version + 1;
+      updates.push_back({value.array, version,
+                         in_layout_of(value.array, layout, unbind_result(outcome.outputs[i], given, layout), arrays_)});
+    } else if (request.results != ResultMode::kNone) {
+      value.shards = unbind_result(outcome.outputs[i], given, layout);
+    }
+    if (request.results == ResultMode::kArray && value.array == nullptr) {
+      arrays::NewArray wanted;
+      wanted.principal = request.principal;
+      wanted.session = request.session;
+      wanted.type = value.type;
+      if (value.sharding) {
+        wanted.mesh_id = mesh::mesh_id(*value.sharding->mesh);
+        wanted.sharding = value.sharding;
+      }
+      wanted.durability = request.durability;
+      value.array = arrays_.begin(wanted);
+      stored.emplace_back(value.array, value.shards);
+    }
+    value.layout = std::make_shared<const sharding::Layout>(std::move(layout));
+    result.results.push_back(std::move(value));
+  }
+  outcome.outputs.clear();
+
+  arrays::ArrayStore::Prepared prepared;
+  const bool stores_durable = !stored.empty() && request.durability == Durability::kDurable;
+  if (!stored.empty()) prepared = arrays_.prepare(std::move(stored));
+
+  const bool has_updates = !updates.empty();
+  if (job.queue != nullptr) {
+    try {
+      if (has_updates) wait_for_session(job, waiter, [&] { return job.queue->may_update(job.row.number); });
+      if (job.is_ordered) wait_for_session(job, waiter, [&] { return job.queue->has_turn(job.row.number); });
+    } catch (...) {
+      return_taken(job, outcome.overwritten);
+      throw;
+    }
+  }
+  // Donated memory that no result took is free from here on.
+  job.taken.clear();
+
+  std::vector<arrays::ArrayRef> durable_donated;
+  std::vector<arrays::ArrayRef> memory_donated;
+  for (const arrays::ArrayRef& array : job.donated) {
+    (array->info().durability == Durability::kDurable ? durable_donated : memory_donated).push_back(array);
+  }
+  result.timings = job.timings;
+  const bool must_wait = job.has_row || stores_durable || !durable_donated.empty() || has_updates;
+  if (must_wait) {
+    std::vector<storage::EffectRow> rows;
+    if (!request.session.empty()) {
+      for (size_t i = job.committed.size(); i < result.effects.size(); ++i)
+        rows.push_back(effects::to_row(result.effects[i].effect, job.row.id, static_cast<int64_t>(i)));
+    }
+    job.row.state = JobState::kDone;
+    job.row.finished = clock_.wall();
+    if (job.has_row) result.job = job.row.id;
+    const auto consume = arrays_.consume_rows(durable_donated, job.row.id);
+    for (size_t i = 0; i < job.committed.size(); ++i) {
+      result.effects[i].sequence = job.committed[i].first;
+      result.effects[i].number = job.committed[i].second;
+    }
+    const auto used = job.recorder->used();
+    arrays::ArrayStore::PreparedUpdates updated;
+    if (has_updates) updated = arrays_.prepare_updates(std::move(updates), job.to_read, request.session);
+    const auto write = [&](storage::Transaction& transaction) {
+      if (prepared.rows != nullptr) prepared.rows(transaction);
+      if (updated.rows != nullptr) updated.rows(transaction);
+      consume(transaction);
+      if (!rows.empty()) transaction.append_effects(request.session, rows);
+      for (size_t i = 0; i < rows.size(); ++i) {
+        result.effects[job.committed.size() + i].sequence = rows[i].sequence;
+        result.effects[job.committed.size() + i].number = rows[i].number;
+      }
+      for (const auto& [queue, last] : used) transaction.use_feeds(request.session, queue, last);
+      if (job.has_row) {
+        if (job.encode != nullptr) job.row.answer = job.encode(result);
+        transaction.update_job(job.row);
+      }
+      close_key(job.key, transaction);
+      free_arguments(job);  // whoever replaces one of them now commits after this job
+    };
+    try {
+      // Updated arrays take their new shards in the order of commits.
+      write_then(store_.catalog(), write, updated.visible);
+    } catch (...) {
+      if (updated.abandon != nullptr) updated.abandon();
+      throw;
+    }
+  } else if (prepared.rows != nullptr) {
+    store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
+  }
+  if (prepared.visible != nullptr) prepared.visible();
+  arrays_.consume(job.donated, job.row.id);
+  if (!memory_donated.empty()) {
+    store_.catalog().write_async(arrays_.consume_rows(memory_donated, job.row.id), [](const std::exception_ptr&) {});
+  }
+  leave(job, Leave::kOver);
+  if (!request.session.empty() && !result.effects.empty()) log_.notify(request.session);
+  job.timings.commit_ms = milliseconds_since(start, clock_.steady());
+  result.timings = job.timings;
+}
+
+void JobRunner::fail(Job& job, const core::Error& error) {
+  for (auto& [array, shards] : job.taken) arrays_.give_back(array, std::move(shards));
+  job.taken.clear();
+  arrays_.release(job.donated, job.row.id);
+  const bool cancelled = error.code() == core::ErrorCode("cancelled");
+  // A job that a shutdown ended is not over: it is queued again, and no attempt is counted.
+  const bool goes_on = error.code() == core::ErrorCode("draining");
+  if (goes_on) job.to_read.clear();  // nobody may replace them before it runs again
+  if (job.has_row && goes_on && job.row.state == JobState::kRunning) {
+    job.row.state = JobState::kQueued;
+    job.row.started.reset();
+    try {
+      store_.catalog().write([&](storage::Transaction& transaction) { transaction.update_job(job.row); });
+    } catch (const core::Error&) {
+      // Its row says that it runs: the next start takes that for a crash and runs it again, too.
+    }
+  }
+  if (job.has_row && !goes_on) {
+    job.row.state = cancelled ? JobState::kCancelled : JobState::kFailed;
+    job.row.error_code = std::string(error.code().word());
+    job.row.error_detail = error.detail();
+    job.row.finished = clock_.wall();
+    try {
+      store_.catalog().write([&](storage::Transaction& transaction) {
+        transaction.release_arrays(job.row.id);
+        transaction.update_job(job.row);
+        close_key(job.key, transaction);
+        free_arguments(job);
+      });
+    } catch (const core::Error&) {
+      // The disk took nothing: after a restart the job is queued again, which is what its row still says. Its arguments
+      // stay as they are until then.
+      job.to_read.clear();
+    }
+  }
+  leave(job, goes_on ? Leave::kQueued : Leave::kOver);
+  const std::lock_guard held(mutex_);
+  --counters_.running;
+  ++(cancelled ? counters_.cancelled : counters_.failed);
+}
+
+void JobRunner::leave(Job& job, Leave how) {
+  free_arguments(job);
+  if (job.queue != nullptr && how == Leave::kOver) job.queue->leave(job.row.number);
+  if (job.queue != nullptr && how == Leave::kQueued) job.queue->put_back(job.row.number);
+  {
+    const std::lock_guard held(mutex_);
+    live_.erase(job.row.id);
+  }
+  {
+    const std::lock_guard held(job.mutex);
+    job.over = true;
+    job.waiter = nullptr;
+  }
+  job.watchers.notify_all();
+  changed_.notify_all();
+}
+
+}  // namespace meshd::jobs

@@ -1,0 +1,56 @@
+// Jobs that a restart finds: they go back into the queues, in the order of their sessions.
+#include <algorithm>
+
+#include "service/core/error.h"
+#include "service/jobs/job.h"
+
+namespace meshd::jobs {
+
+void JobRunner::recover(const Decoder& decode) {
+  storage::PageRequest page{storage::kMaxPageSize, ""};
+  do {
+    const auto queued = store_.catalog().read([&](storage::Reader& reader) { return reader.queued_jobs(page); });
+    for (const storage::JobRow& listed : queued.items) {
+      const auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.job(listed.id); });
+      if (!row) continue;
+      JobRef job;
+      try {
+        auto [request, encode] = decode(*row);
+        job = prepare(std::move(request));
+        job->encode = std::move(encode);
+        job->row = *row;
+        job->has_row = true;
+        job->accepted = clock_.steady();
+        job->deadline = job->accepted + options_.longest;
+        if (row->deadline) {
+          const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*row->deadline - clock_.wall());
+          job->deadline = job->accepted + std::max(left, std::chrono::milliseconds(0));
+        }
+        arrays_.release(job->donated, row->id);
+        arrays_.reserve(job->donated, row->id);
+        keep_arguments(*job);
+        if (!row->session.empty()) {
+          job->queue = sessions_.queue(row->session);
+          const auto session =
+              store_.catalog().read([&](storage::Reader& reader) { return reader.session(row->session); });
+          if (session && session->state == storage::SessionState::kClosed) job->queue->close();
+          job->queue->enter(row->number, job->is_ordered, job->uses);
+        }
+        enqueue(job);
+      } catch (const core::Error& error) {
+        storage::JobRow failed = *row;
+        failed.state = storage::JobState::kFailed;
+        failed.error_code = std::string(error.code().word());
+        failed.error_detail = error.detail();
+        failed.finished = clock_.wall();
+        store_.catalog().write([&](storage::Transaction& transaction) {
+          transaction.release_arrays(failed.id);
+          transaction.update_job(failed);
+        });
+      }
+    }
+    page.cursor = queued.next;
+  } while (!page.cursor.empty());
+}
+
+}  // namespace meshd::jobs

@@ -1,0 +1,83 @@
+// Where jobs and those who ask about them wait. Nothing looks at a clock over and over: what is waited for notifies the
+// waiter, and so does everything that ends the wait.
+#include <algorithm>
+
+#include "service/core/error.h"
+#include "service/jobs/job.h"
+
+namespace meshd::jobs {
+
+std::optional<core::Error> JobRunner::end_of(Job& job, const core::Waiter& waiter) const {
+  {
+    const std::lock_guard held(job.mutex);
+    if (job.cancelled) return core::Error("cancelled", "the job was cancelled");
+    if (job.stopped) return draining();
+  }
+  if (!job.has_row && waiter.is_abandoned()) return core::Error("cancelled", "the client went away");
+  if (clock_.steady() >= job.deadline) return core::Error("deadline_exceeded", "the job's time was up while it waited");
+  return std::nullopt;
+}
+
+void JobRunner::wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there) {
+  while (!is_there()) {
+    if (auto end = end_of(job, waiter)) throw std::move(*end);
+    if (job.queue->is_behind_put_back(job.row.number)) throw draining();
+    waiter.wait(job.deadline);
+  }
+}
+
+JobView JobRunner::wait(const std::string& id, std::string_view principal, std::chrono::milliseconds time,
+                        const core::WaiterRef& waiter) {
+  static_cast<void>(view(id, principal));
+  const core::SteadyTime end = clock_.steady() + time;
+  JobRef job;
+  {
+    const std::lock_guard held(mutex_);
+    const auto found = live_.find(id);
+    if (found != live_.end()) job = found->second;
+  }
+  if (job != nullptr) {
+    job->watchers.add(waiter);
+    watchers_.add(waiter);
+    const auto is_over = [&] {
+      const std::lock_guard held(job->mutex);
+      return job->over;
+    };
+    while (!is_over() && !is_stopping() && !waiter->is_abandoned() && clock_.steady() < end) waiter->wait(end);
+  }
+  return view(id, principal);
+}
+
+void JobRunner::wait_idle(sessions::SessionQueue& queue, std::chrono::milliseconds time,
+                          const core::WaiterRef& waiter) {
+  const int64_t last = queue.last_open();
+  if (last == 0) return;
+  const core::SteadyTime end = clock_.steady() + time;
+  queue.watch(waiter);
+  watchers_.add(waiter);
+  while (!queue.is_over(last)) {
+    if (is_stopping()) throw draining();
+    if (waiter->is_abandoned()) throw core::Error("cancelled", "the client went away");
+    if (clock_.steady() >= end) {
+      throw core::Error("overloaded",
+                        std::to_string(queue.open_count()) + " jobs of the session are not over after " +
+                            std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) +
+                            " s; send the request again to wait longer")
+          .with_retry_after(1);
+    }
+    waiter->wait(end);
+  }
+}
+
+void JobRunner::barrier(const std::string& session, std::chrono::milliseconds time, const core::WaiterRef& waiter) {
+  wait_idle(*sessions_.queue(session), time, waiter);
+}
+
+void JobRunner::close_session(const std::string& session, std::string_view principal, std::chrono::milliseconds time,
+                              const core::WaiterRef& waiter) {
+  sessions_.close(session, principal);
+  wait_idle(*sessions_.queue(session), time, waiter);
+  sessions_.remove(session);
+}
+
+}  // namespace meshd::jobs

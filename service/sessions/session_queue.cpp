@@ -1,0 +1,95 @@
+#include "service/sessions/session_queue.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace meshd::sessions {
+namespace {
+
+bool overlap(const std::set<std::string>& a, const std::set<std::string>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const std::string& id) { return b.contains(id); });
+}
+
+}  // namespace
+
+void SessionQueue::enter(int64_t number, bool ordered, ArrayUses uses) {
+  const std::lock_guard held(mutex_);
+  open_.insert(number);
+  if (ordered) ordered_.insert(number);
+  if (!uses.reads.empty() || !uses.updates.empty()) uses_.emplace(number, std::move(uses));
+}
+
+void SessionQueue::leave(int64_t number) {
+  {
+    const std::lock_guard held(mutex_);
+    open_.erase(number);
+    ordered_.erase(number);
+    uses_.erase(number);
+  }
+  watchers_.notify_all();
+}
+
+void SessionQueue::put_back(int64_t number) {
+  {
+    const std::lock_guard held(mutex_);
+    put_back_.insert(number);
+  }
+  watchers_.notify_all();
+}
+
+bool SessionQueue::is_behind_put_back(int64_t number) const {
+  const std::lock_guard held(mutex_);
+  return !put_back_.empty() && *put_back_.begin() < number;
+}
+
+bool SessionQueue::may_read(int64_t number) const {
+  const std::lock_guard held(mutex_);
+  const auto mine = uses_.find(number);
+  if (mine == uses_.end()) return true;
+  return std::none_of(uses_.begin(), mine, [&](const auto& before) {
+    return overlap(before.second.updates, mine->second.reads) || overlap(before.second.updates, mine->second.updates);
+  });
+}
+
+bool SessionQueue::may_update(int64_t number) const {
+  const std::lock_guard held(mutex_);
+  const auto mine = uses_.find(number);
+  if (mine == uses_.end()) return true;
+  return std::none_of(uses_.begin(), mine,
+                      [&](const auto& before) { return overlap(before.second.reads, mine->second.updates); });
+}
+
+bool SessionQueue::has_turn(int64_t number) const {
+  const std::lock_guard held(mutex_);
+  return ordered_.empty() || *ordered_.begin() >= number;
+}
+
+void SessionQueue::close() {
+  {
+    const std::lock_guard held(mutex_);
+    is_closing_ = true;
+  }
+  watchers_.notify_all();
+}
+
+bool SessionQueue::is_closing() const {
+  const std::lock_guard held(mutex_);
+  return is_closing_;
+}
+
+int64_t SessionQueue::last_open() const {
+  const std::lock_guard held(mutex_);
+  return open_.empty() ? 0 : *open_.rbegin();
+}
+
+bool SessionQueue::is_over(int64_t number) const {
+  const std::lock_guard held(mutex_);
+  return open_.empty() || *open_.begin() > number;
+}
+
+int64_t SessionQueue::open_count() const {
+  const std::lock_guard held(mutex_);
+  return static_cast<int64_t>(open_.size());
+}
+
+}  // namespace meshd::sessions

@@ -1,0 +1,66 @@
+// The order of one session's jobs: which of them are not over, which of them commit in turn, and which stored arrays
+// each reads and updates. Jobs are known by their numbers, which are given in the order of acceptance.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "service/core/waiter_list.h"
+
+namespace meshd::sessions {
+
+/// Ids of stored arrays that a job reads and updates.
+struct ArrayUses {
+  std::set<std::string> reads;
+  std::set<std::string> updates;
+};
+
+/// Any thread. Nothing here waits: whoever waits adds a waiter, which is notified after each change, and asks again.
+///
+/// Example: job 1 updates array A, job 2 reads A, job 3 reads B; all have ordered effects. may_read(1) and may_read(3)
+/// hold at once, may_read(2) once job 1 has left. has_turn(3) holds once 1 and 2 have left.
+class SessionQueue {
+ public:
+  /// A job was accepted with this number. `ordered`: it has ordered effects and commits in turn.
+  void enter(int64_t number, bool ordered, ArrayUses uses = {});
+  /// The job is over, committed or not.
+  void leave(int64_t number);
+  /// The job ends here, but is not over: it runs again after the next start of the server, and so does everything
+  /// behind it that waits for it.
+  void put_back(int64_t number);
+  /// A job with a lower number was put back.
+  [[nodiscard]] bool is_behind_put_back(int64_t number) const;
+  /// No job with a lower number is left that updates what this one reads or updates.
+  [[nodiscard]] bool may_read(int64_t number) const;
+  /// No job with a lower number is left that reads what this one updates.
+  [[nodiscard]] bool may_update(int64_t number) const;
+  /// No ordered job with a lower number is left. Jobs that are not ordered need not ask.
+  [[nodiscard]] bool has_turn(int64_t number) const;
+
+  /// The session is being closed: jobs that wait for their client have to end.
+  void close();
+  [[nodiscard]] bool is_closing() const;
+
+  /// The highest number of a job that is not over; 0: all are.
+  [[nodiscard]] int64_t last_open() const;
+  /// All jobs up to this number are over.
+  [[nodiscard]] bool is_over(int64_t number) const;
+  [[nodiscard]] int64_t open_count() const;
+
+  /// Notified after leave(), put_back() and close().
+  void watch(const core::WaiterRef& waiter) { watchers_.add(waiter); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<int64_t> open_;
+  std::set<int64_t> ordered_;
+  std::map<int64_t, ArrayUses> uses_;  ///< of open jobs with stored arrays
+  std::set<int64_t> put_back_;
+  bool is_closing_ = false;
+  core::WaiterList watchers_;
+};
+
+}  // namespace meshd::sessions

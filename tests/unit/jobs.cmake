@@ -1,0 +1,1 @@
+meshd_test(session_queue_test SOURCES session_queue_test.cpp LINKS meshd_sessions)

@@ -1,0 +1,109 @@
+// The order of a session's jobs, and who is notified when it changes.
+#include "service/sessions/session_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace meshd::sessions {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::steady_clock;
+
+ArrayUses reads(std::set<std::string> ids) { return {std::move(ids), {}}; }
+ArrayUses updates(const std::set<std::string>& ids) { return {ids, ids}; }
+
+TEST(SessionQueue, jobs_read_what_those_before_them_leave) {
+  SessionQueue queue;
+  queue.enter(1, true, updates({"a"}));
+  queue.enter(2, true, reads({"a"}));
+  queue.enter(3, true, reads({"b"}));
+  EXPECT_TRUE(queue.may_read(1));
+  EXPECT_FALSE(queue.may_read(2));
+  EXPECT_TRUE(queue.may_read(3));
+  queue.leave(1);
+  EXPECT_TRUE(queue.may_read(2));
+}
+
+TEST(SessionQueue, an_update_waits_for_readers_before_it) {
+  SessionQueue queue;
+  queue.enter(1, false, reads({"a"}));
+  queue.enter(2, false, updates({"a"}));
+  EXPECT_TRUE(queue.may_read(2)) << "reading beside a reader is allowed";
+  EXPECT_FALSE(queue.may_update(2));
+  queue.leave(1);
+  EXPECT_TRUE(queue.may_update(2));
+}
+
+TEST(SessionQueue, ordered_jobs_have_their_turn_by_number) {
+  SessionQueue queue;
+  queue.enter(1, false);
+  queue.enter(2, true);
+  queue.enter(3, true);
+  EXPECT_TRUE(queue.has_turn(2)) << "job 1 is not ordered";
+  EXPECT_FALSE(queue.has_turn(3));
+  queue.leave(2);
+  EXPECT_TRUE(queue.has_turn(3));
+}
+
+TEST(SessionQueue, nobody_passes_a_job_that_was_put_back) {
+  SessionQueue queue;
+  queue.enter(1, true);
+  queue.enter(2, true);
+  queue.put_back(1);
+  EXPECT_FALSE(queue.has_turn(2));
+  EXPECT_TRUE(queue.is_behind_put_back(2));
+  EXPECT_FALSE(queue.is_behind_put_back(1));
+  EXPECT_FALSE(queue.is_over(1));
+}
+
+TEST(SessionQueue, whoever_waits_is_notified) {
+  SessionQueue queue;
+  queue.enter(1, false);
+  const int64_t last = queue.last_open();
+  ASSERT_EQ(last, 1);
+  const auto waiter = std::make_shared<core::ThreadWaiter>();
+  queue.watch(waiter);
+  std::thread leaves([&] { queue.leave(1); });
+  while (!queue.is_over(last)) waiter->wait(steady_clock::now() + hours(1));
+  leaves.join();
+  EXPECT_EQ(queue.last_open(), 0);
+}
+
+TEST(SessionQueue, closing_notifies) {
+  SessionQueue queue;
+  const auto waiter = std::make_shared<core::ThreadWaiter>();
+  queue.watch(waiter);
+  std::thread closes([&] { queue.close(); });
+  while (!queue.is_closing()) waiter->wait(steady_clock::now() + hours(1));
+  closes.join();
+}
+
+TEST(WaiterList, forgets_those_that_are_gone_and_counts_nobody_twice) {
+  struct Counted final : core::Waiter {
+    void wait(core::SteadyTime) override {}
+    void notify() override { ++count; }
+    int count = 0;
+  };
+  core::WaiterList list;
+  const auto stays = std::make_shared<Counted>();
+  {
+    const auto goes = std::make_shared<Counted>();
+    list.add(goes);
+  }
+  list.add(stays);
+  list.add(stays);
+  list.notify_all();
+  EXPECT_EQ(stays->count, 1);
+}
+
+TEST(Waiter, abandoning_ends_the_wait) {
+  const auto waiter = std::make_shared<core::ThreadWaiter>();
+  std::thread leaves([&] { waiter->abandon(); });
+  while (!waiter->is_abandoned()) waiter->wait(steady_clock::now() + hours(1));
+  leaves.join();
+}
+
+}  // namespace
+}  // namespace meshd::sessions
