@@ -3,9 +3,9 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -32,9 +32,11 @@ bool is_peer_gone(int fd) {
 
 }  // namespace
 
-Connection::Connection(Reactor& reactor, boost::asio::ip::tcp::socket socket, Peer peer)
+Connection::Connection(Reactor& reactor, boost::asio::ip::tcp::socket socket, std::unique_ptr<ByteStream> transport,
+                       Peer peer)
     : reactor_(reactor),
       socket_(std::move(socket)),
+      transport_(std::move(transport)),
       peer_(std::move(peer)),
       scanner_({static_cast<size_t>(reactor.context().options.head_bytes), kTargetBytes,
                 reactor.context().options.head_fields}),
@@ -42,9 +44,9 @@ Connection::Connection(Reactor& reactor, boost::asio::ip::tcp::socket socket, Pe
 
 Connection::~Connection() = default;
 
-int Connection::bytes_waiting() {
+bool Connection::is_input_waiting() {
   int waiting = 0;
-  return ::ioctl(fd(), FIONREAD, &waiting) == 0 ? waiting : 0;
+  return transport_->has_buffered() || (::ioctl(fd(), FIONREAD, &waiting) == 0 && waiting > 0);
 }
 
 int Connection::fd() { return socket_.native_handle(); }
@@ -55,6 +57,7 @@ void Connection::set_state(State state) {
     switch (of) {
       case State::kIdle:
         return &metrics.idle;
+      case State::kHandshake:
       case State::kHead:
       case State::kTakeBody:
       case State::kAwaitBody:
@@ -84,28 +87,87 @@ void Connection::set_state(State state) {
 }
 
 void Connection::start() {
-  set_state(State::kIdle);
-  deadline_ = std::chrono::steady_clock::now() + reactor_.context().options.idle_deadline;
-  read(kIdleRead);
+  set_state(State::kHandshake);
+  deadline_ = std::chrono::steady_clock::now() + reactor_.context().options.head_deadline;
+  open();
+}
+
+void Connection::open() {
+  const auto wait = [this](boost::asio::ip::tcp::socket::wait_type ready) {
+    socket_.async_wait(ready, [self = shared_from_this()](const boost::system::error_code& error) {
+      if (self->state_ != State::kHandshake) return;
+      if (error) {
+        self->close();
+      } else {
+        self->open();
+      }
+    });
+  };
+  switch (transport_->open().outcome) {
+    case ByteStream::Outcome::kBytes:
+      set_state(State::kIdle);
+      deadline_ = std::chrono::steady_clock::now() + reactor_.context().options.idle_deadline;
+      read(kIdleRead);
+      return;
+    case ByteStream::Outcome::kWouldBlockRead:
+      wait(boost::asio::ip::tcp::socket::wait_read);
+      return;
+    case ByteStream::Outcome::kWouldBlockWrite:
+      wait(boost::asio::ip::tcp::socket::wait_write);
+      return;
+    case ByteStream::Outcome::kEnd:
+    case ByteStream::Outcome::kBroken:
+      close();
+  }
 }
 
 void Connection::read(size_t at_least) {
   if (reading_ || state_ == State::kClosed) return;
   reading_ = true;
-  const auto room = input_.prepare(at_least);
-  socket_.async_read_some(boost::asio::buffer(room.data(), room.size()),
-                          [self = shared_from_this()](const boost::system::error_code& error, size_t count) {
-                            self->on_read(count, static_cast<bool>(error));
-                          });
+  read_room_ = at_least;
+  if (transport_->has_buffered()) {
+    boost::asio::post(*reactor_.io(), [self = shared_from_this()] { self->read_now(); });
+  } else {
+    wait_to_read(boost::asio::ip::tcp::socket::wait_read);
+  }
 }
 
-void Connection::on_read(size_t count, bool failed) {
-  reading_ = false;
+void Connection::wait_to_read(boost::asio::ip::tcp::socket::wait_type ready) {
+  socket_.async_wait(ready, [self = shared_from_this()](const boost::system::error_code& error) {
+    if (error) {
+      self->close();
+    } else {
+      self->read_now();
+    }
+  });
+}
+
+void Connection::read_now() {
   if (state_ == State::kClosed) return;
-  if (failed) {
-    close();
-    return;
+  ByteStream::Result got;
+  try {
+    got = transport_->read(std::as_writable_bytes(input_.prepare(read_room_)));
+  } catch (...) {
+    // No memory to read into: the connection ends.
   }
+  switch (got.outcome) {
+    case ByteStream::Outcome::kBytes:
+      on_read(got.bytes);
+      return;
+    case ByteStream::Outcome::kWouldBlockRead:
+      wait_to_read(boost::asio::ip::tcp::socket::wait_read);
+      return;
+    case ByteStream::Outcome::kWouldBlockWrite:
+      wait_to_read(boost::asio::ip::tcp::socket::wait_write);
+      return;
+    case ByteStream::Outcome::kEnd:
+    case ByteStream::Outcome::kBroken:
+      close();
+  }
+}
+
+void Connection::on_read(size_t count) {
+  reading_ = false;
   reactor_.context().metrics.bytes_in.fetch_add(static_cast<int64_t>(count), std::memory_order_relaxed);
   input_.commit(count);
   if (exchange_) exchange_->count_in(static_cast<int64_t>(count));
@@ -156,6 +218,7 @@ bool Connection::step() {
         read(kIdleRead);
       }
       return false;
+    case State::kHandshake:
     case State::kWorking:
     case State::kWriting:
     case State::kClosed:
@@ -167,7 +230,7 @@ bool Connection::step() {
 bool Connection::step_head() {
   if (input_.empty()) {
     input_.shrink(kIdleRead);
-    if (!reactor_.listening() && bytes_waiting() == 0) {
+    if (!reactor_.listening() && !is_input_waiting()) {
       close();  // the server drains
     } else {
       read(kIdleRead);
@@ -249,10 +312,11 @@ bool Connection::go_on(Exchange::Plan plan) {
 void Connection::send_continue() {
   constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
   continue_sent_ = true;
-  const ssize_t count = ::send(fd(), kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  const iovec piece{const_cast<char*>(kContinue.data()), kContinue.size()};
+  const ByteStream::Result sent = transport_->write({&piece, 1});
   reactor_.context().metrics.socket_writes.fetch_add(1, std::memory_order_relaxed);
   // Nothing waits to be written before it, so that it fits; if not, the connection is of no use.
-  if (count != static_cast<ssize_t>(kContinue.size())) ::shutdown(fd(), SHUT_RDWR);
+  if (sent.bytes != kContinue.size()) ::shutdown(fd(), SHUT_RDWR);
 }
 
 bool Connection::take_body() {
@@ -320,6 +384,7 @@ bool Connection::body_can_be_left() const {
 
 void Connection::sweep(Time now) {
   switch (state_) {
+    case State::kHandshake:
     case State::kIdle:
     case State::kLinger:
       if (now > deadline_) close();
@@ -354,7 +419,7 @@ void Connection::sweep(Time now) {
 void Connection::drain() {
   if (state_ == State::kIdle) {
     // A request that came just now is still answered.
-    if (input_.empty() && bytes_waiting() == 0) close();
+    if (input_.empty() && !is_input_waiting()) close();
   } else if (state_ == State::kEvents) {
     end_events();
   }
@@ -375,6 +440,8 @@ void Connection::close() {
   if (state_ == State::kClosed) return;
   const std::shared_ptr<Connection> self = shared_from_this();
   set_state(State::kClosed);
+  // An answer that is broken off must not look whole.
+  if (!exchange_ && event_bytes_.empty()) transport_->notify_end();
   if (auto stream = std::exchange(stream_, nullptr)) {
     reactor_.context().metrics.close_stream();
     stream->close();

@@ -12,6 +12,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 
+#include "api/byte_stream.h"
 #include "api/exchange.h"
 #include "api/head.h"
 #include "api/input_buffer.h"
@@ -27,7 +28,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  Connection(Reactor& reactor, boost::asio::ip::tcp::socket socket, Peer peer);
+  /// `transport` carries the bytes of `socket`, which is non-blocking; Asio only waits for it.
+  Connection(Reactor& reactor, boost::asio::ip::tcp::socket socket, std::unique_ptr<ByteStream> transport, Peer peer);
   ~Connection();
 
   // All of these on the reactor's thread.
@@ -43,6 +45,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   /// What happens next, and on which thread.
   enum class State {
+    kHandshake,  ///< the stream is not open yet
     kIdle,       ///< between requests
     kHead,       ///< part of a head is there
     kTakeBody,   ///< a body is taken in before its handler runs
@@ -56,8 +59,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   void set_state(State state);
+  /// Opens the stream, in as many calls as it needs.
+  void open();
+  /// Reads once there is something to read, into room for at least so many bytes.
   void read(size_t at_least);
-  void on_read(size_t count, bool failed);
+  void wait_to_read(boost::asio::ip::tcp::socket::wait_type ready);
+  void read_now();
+  void on_read(size_t count);
   /// Does what can be done with the input, until it has to wait.
   void advance();
   /// One step of advance(); false when it has to wait.
@@ -97,13 +105,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close();
   void release_body();
   [[nodiscard]] int fd();
-  /// Bytes that the kernel holds for us.
-  [[nodiscard]] int bytes_waiting();
+  /// The kernel or the stream holds bytes for us.
+  [[nodiscard]] bool is_input_waiting();
 
   class StreamPort;
 
   Reactor& reactor_;
   boost::asio::ip::tcp::socket socket_;
+  std::unique_ptr<ByteStream> transport_;
   Peer peer_;
   State state_ = State::kClosed;
   InputBuffer input_;
@@ -111,6 +120,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Time deadline_ = Time::max();
   RateGuard guard_;
   bool reading_ = false;
+  size_t read_room_ = 0;  ///< of the read that waits
   bool advancing_ = false;
   std::atomic<bool> aborted_{false};
 

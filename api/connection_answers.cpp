@@ -61,7 +61,7 @@ void Connection::answer_on_worker(bool streams_body) {
   RateGuard guard(reactor_.context().options.minimum_bytes_per_second, reactor_.context().options.rate_grace);
   guard.start(std::chrono::steady_clock::now());
   const auto reader = std::make_shared<SocketBody>(
-      fd(), input_, *exchange_->pipeline(), guard,
+      *transport_, fd(), input_, *exchange_->pipeline(), guard,
       [this] {
         if (exchange_->head().expect_continue && input_.empty()) send_continue();
       },
@@ -72,11 +72,11 @@ void Connection::answer_on_worker(bool streams_body) {
 }
 
 void Connection::worker_pull() {
-  Outgoing::Progress progress = outgoing_.write(fd(), kTurnBytes, reactor_.context().metrics);
+  Outgoing::Progress progress = outgoing_.write(*transport_, kTurnBytes, reactor_.context().metrics);
   try {
     while (progress == Outgoing::Progress::kNeedsPull && !aborted_.load()) {
       outgoing_.pull();
-      progress = outgoing_.write(fd(), kTurnBytes, reactor_.context().metrics);
+      progress = outgoing_.write(*transport_, kTurnBytes, reactor_.context().metrics);
     }
   } catch (...) {
     // The head is gone already: the only way to say that the body is not whole is to break off.
@@ -107,7 +107,9 @@ bool Connection::start_answer() {
   return write_more();
 }
 
-bool Connection::write_more() { return on_progress(outgoing_.write(fd(), kTurnBytes, reactor_.context().metrics)); }
+bool Connection::write_more() {
+  return on_progress(outgoing_.write(*transport_, kTurnBytes, reactor_.context().metrics));
+}
 
 bool Connection::on_progress(Outgoing::Progress progress) {
   switch (progress) {
@@ -167,7 +169,7 @@ bool Connection::finish_answer() {
   skipped_ = 0;
   if (!keep) {
     // Closing with unread bytes would reset the connection and may take the answer with it.
-    if (whole && understood && input_.empty() && bytes_waiting() == 0) {
+    if (whole && understood && input_.empty() && !is_input_waiting()) {
       close();
       return false;
     }
@@ -181,6 +183,7 @@ bool Connection::finish_answer() {
 }
 
 void Connection::linger() {
+  transport_->notify_end();
   ::shutdown(fd(), SHUT_WR);
   set_state(State::kLinger);
   deadline_ = std::chrono::steady_clock::now() + kLinger;

@@ -1,8 +1,7 @@
 // The part of a connection that is an event stream.
-#include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <utility>
 
@@ -89,18 +88,19 @@ void Connection::flush_events() {
         if (event_chunked_) event_bytes_ = "0\r\n\r\n";
       }
     }
-    if (event_bytes_.empty()) break;
-    const ssize_t count = ::send(fd(), event_bytes_.data(), event_bytes_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const bool all_taken = event_bytes_.empty();
+    const iovec piece{event_bytes_.data(), event_bytes_.size()};
+    const ByteStream::Result sent = all_taken ? transport_->flush() : transport_->write({&piece, 1});
     const auto now = std::chrono::steady_clock::now();
-    if (count >= 0) {
+    if (sent.outcome == ByteStream::Outcome::kBytes) {
+      if (all_taken) break;
       reactor_.context().metrics.socket_writes.fetch_add(1, std::memory_order_relaxed);
-      reactor_.context().metrics.bytes_out.fetch_add(count, std::memory_order_relaxed);
-      event_bytes_.erase(0, static_cast<size_t>(count));
+      reactor_.context().metrics.bytes_out.fetch_add(static_cast<int64_t>(sent.bytes), std::memory_order_relaxed);
+      event_bytes_.erase(0, sent.bytes);
       last_event_ = now;
       continue;
     }
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN && errno != EWOULDBLOCK) {
+    if (sent.outcome != ByteStream::Outcome::kWouldBlockWrite) {
       close();
       return;
     }
@@ -119,7 +119,7 @@ void Connection::flush_events() {
     return;
   }
   if (!event_ending_) return;
-  if (input_.empty() && bytes_waiting() == 0) {
+  if (input_.empty() && !is_input_waiting()) {
     close();
     return;
   }

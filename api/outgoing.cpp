@@ -1,10 +1,8 @@
 #include "api/outgoing.h"
 
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <span>
 #include <string_view>
@@ -133,11 +131,22 @@ void Outgoing::advance(int64_t bytes) {
   }
 }
 
-Outgoing::Progress Outgoing::write(int socket, int64_t budget, FrontMetrics& metrics) {
+namespace {
+
+/// What it means for an answer that the stream did not move a byte.
+Outgoing::Progress stopped(ByteStream::Outcome outcome) {
+  return outcome == ByteStream::Outcome::kWouldBlockWrite ? Outgoing::Progress::kBlocked : Outgoing::Progress::kBroken;
+}
+
+}  // namespace
+
+Outgoing::Progress Outgoing::write(ByteStream& transport, int64_t budget, FrontMetrics& metrics) {
   while (true) {
     if (pending() == 0) {
-      if (source_ended_) return short_ ? Progress::kBroken : Progress::kDone;
-      return Progress::kNeedsPull;
+      if (!source_ended_) return Progress::kNeedsPull;
+      if (short_) return Progress::kBroken;
+      const ByteStream::Outcome flushed = transport.flush().outcome;
+      return flushed == ByteStream::Outcome::kBytes ? Progress::kDone : stopped(flushed);
     }
     // The head waits for the first piece of a source, to leave with it.
     if (written_ == 0 && !source_ended_ && buffer_end_ == 0) return Progress::kNeedsPull;
@@ -154,14 +163,9 @@ Outgoing::Progress Outgoing::write(int socket, int64_t budget, FrontMetrics& met
       vectors[i].iov_len = static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(vectors[i].iov_len), room));
       asked += static_cast<int64_t>(vectors[i].iov_len);
     }
-    msghdr message{};
-    message.msg_iov = vectors.data();
-    message.msg_iovlen = used;
-    const ssize_t count = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      return errno == EAGAIN || errno == EWOULDBLOCK ? Progress::kBlocked : Progress::kBroken;
-    }
+    const ByteStream::Result sent = transport.write(std::span(vectors).first(used));
+    if (sent.outcome != ByteStream::Outcome::kBytes) return stopped(sent.outcome);
+    const auto count = static_cast<int64_t>(sent.bytes);
     metrics.socket_writes.fetch_add(1, std::memory_order_relaxed);
     metrics.bytes_out.fetch_add(count, std::memory_order_relaxed);
     advance(count);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "api/byte_stream.h"
 #include "api/front_metrics.h"
 #include "api/http.h"
 
@@ -34,11 +35,11 @@ class Outgoing {
   void clear();
 
   /// Writes up to `budget` bytes, without waiting.
-  Progress write(int socket, int64_t budget, FrontMetrics& metrics);
+  Progress write(ByteStream& transport, int64_t budget, FrontMetrics& metrics);
   /// Makes the next piece of a source. May wait and may throw what the source throws.
   void pull();
 
-  /// Bytes written in all.
+  /// Bytes that the stream took, in all.
   [[nodiscard]] int64_t written() const { return written_; }
 
  private:

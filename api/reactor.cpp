@@ -185,7 +185,8 @@ void Reactor::admit(int fd, const asio::ip::tcp::endpoint& endpoint) {
   }
   socket.non_blocking(true, error);
   ++count;
-  auto connection = std::make_shared<Connection>(*this, std::move(socket), std::move(peer));
+  auto connection =
+      std::make_shared<Connection>(*this, std::move(socket), std::make_unique<PlainStream>(fd), std::move(peer));
   if (connections_.empty()) {
     std::lock_guard held(quiet_mutex_);
     is_quiet_ = false;

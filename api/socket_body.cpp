@@ -1,10 +1,8 @@
 #include "api/socket_body.h"
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "service/core/error.h"
@@ -18,9 +16,10 @@ constexpr int kPollMilliseconds = 100;
 
 }  // namespace
 
-SocketBody::SocketBody(int socket, InputBuffer& input, BodyPipeline& pipeline, RateGuard guard,
+SocketBody::SocketBody(ByteStream& transport, int socket, InputBuffer& input, BodyPipeline& pipeline, RateGuard guard,
                        std::function<void()> on_first_read, std::atomic<int64_t>& bytes_in)
-    : socket_(socket),
+    : transport_(transport),
+      socket_(socket),
       input_(input),
       pipeline_(pipeline),
       guard_(guard),
@@ -61,21 +60,31 @@ size_t SocketBody::read_checked(std::span<std::byte> destination) {
 
 size_t SocketBody::receive(std::span<std::byte> destination) {
   while (true) {
-    const ssize_t count = ::recv(socket_, destination.data(), destination.size(), 0);
-    if (count > 0) {
-      guard_.progress(std::chrono::steady_clock::now(), count);
-      bytes_in_.fetch_add(count, std::memory_order_relaxed);
-      return static_cast<size_t>(count);
+    const ByteStream::Result got = transport_.read(destination);
+    switch (got.outcome) {
+      case ByteStream::Outcome::kBytes:
+        guard_.progress(std::chrono::steady_clock::now(), static_cast<int64_t>(got.bytes));
+        bytes_in_.fetch_add(static_cast<int64_t>(got.bytes), std::memory_order_relaxed);
+        return got.bytes;
+      case ByteStream::Outcome::kWouldBlockRead:
+        wait(POLLIN);
+        break;
+      case ByteStream::Outcome::kWouldBlockWrite:
+        wait(POLLOUT);
+        break;
+      case ByteStream::Outcome::kEnd:
+        throw core::Error("malformed_body", "the client closed the connection inside of the body");
+      case ByteStream::Outcome::kBroken:
+        throw core::Error("malformed_body", "the connection broke inside of the body");
     }
-    if (count == 0) throw core::Error("malformed_body", "the client closed the connection inside of the body");
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN && errno != EWOULDBLOCK)
-      throw core::Error("malformed_body", "the connection broke inside of the body");
-    pollfd wait{socket_, POLLIN, 0};
-    ::poll(&wait, 1, kPollMilliseconds);
-    if (guard_.too_slow(std::chrono::steady_clock::now())) {
-      throw core::Error("request_timeout", "the body arrives too slowly");
-    }
+  }
+}
+
+void SocketBody::wait(short event) {
+  pollfd look{socket_, event, 0};
+  ::poll(&look, 1, kPollMilliseconds);
+  if (guard_.too_slow(std::chrono::steady_clock::now())) {
+    throw core::Error("request_timeout", "the body arrives too slowly");
   }
 }
 

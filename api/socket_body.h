@@ -1,5 +1,5 @@
-// A body that a handler on a worker reads itself: from the socket into the handler's memory, without a copy in between
-// unless chunk heads or a content coding stand in the way. Waits in poll() with the front's deadlines.
+// A body that a handler on a worker reads itself: from the client's stream into the handler's memory, without a copy in
+// between unless chunk heads, a content coding or TLS stand in the way. Waits in poll() with the front's deadlines.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,7 @@
 
 #include "api/body.h"
 #include "api/body_pipeline.h"
+#include "api/byte_stream.h"
 #include "api/input_buffer.h"
 #include "api/rate_guard.h"
 
@@ -18,9 +19,9 @@ namespace meshd::api {
 /// One thread, the one that owns the connection while the handler runs.
 class SocketBody final : public BodyReader {
  public:
-  /// `socket` is non-blocking. `input` holds what came with the head and keeps what comes after the body.
-  /// `on_first_read` sends 100 Continue if the client waits for it. `bytes_in` counts raw bytes.
-  SocketBody(int socket, InputBuffer& input, BodyPipeline& pipeline, RateGuard guard,
+  /// `socket` is the one below `transport`, for waiting. `input` holds what came with the head and keeps what comes
+  /// after the body. `on_first_read` sends 100 Continue if the client waits for it. `bytes_in` counts raw bytes.
+  SocketBody(ByteStream& transport, int socket, InputBuffer& input, BodyPipeline& pipeline, RateGuard guard,
              std::function<void()> on_first_read, std::atomic<int64_t>& bytes_in);
 
   [[nodiscard]] std::optional<int64_t> content_length() const override { return pipeline_.announced(); }
@@ -34,7 +35,10 @@ class SocketBody final : public BodyReader {
  private:
   size_t read_checked(std::span<std::byte> destination);
   size_t receive(std::span<std::byte> destination);
+  /// Waits a moment for POLLIN or POLLOUT, or throws when the body has been too slow.
+  void wait(short event);
 
+  ByteStream& transport_;
   int socket_;
   InputBuffer& input_;
   BodyPipeline& pipeline_;
