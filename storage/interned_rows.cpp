@@ -8,7 +8,7 @@ namespace {
 MeshRow read_mesh(const Statement& row) { return {row.text(0), row.text(1), row.text(2), row.time(3)}; }
 
 ProgramRow read_program(const Statement& row) {
-  return {row.text(0), row.text(1), row.text(2), row.text(5), row.text(3), row.time(4)};
+  return {row.text(0), row.text(1), row.text(2), row.text(5), row.text(3), row.time(4), row.text(6), row.text(7)};
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ Page<MeshRow> Reader::meshes(std::string_view principal, const PageRequest& page
 
 std::optional<ProgramRow> Reader::program(std::string_view id, std::string_view principal) {
   Statement row = connection_->statement(
-      "SELECT p.id, p.principal, c.format, c.document, p.created, c.text FROM programs p "
+      "SELECT p.id, p.principal, c.format, c.document, p.created, c.text, p.name, p.doc FROM programs p "
       "JOIN program_contents c ON c.id = p.id WHERE p.principal = ?2 AND p.id = ?1");
   if (!row.bind(id, principal).step()) return std::nullopt;
   return read_program(row);
@@ -46,7 +46,7 @@ std::optional<ProgramRow> Reader::program(std::string_view id, std::string_view 
 
 std::optional<ProgramRow> Reader::program_content(std::string_view id) {
   Statement row =
-      connection_->statement("SELECT id, '', format, document, 0, text FROM program_contents WHERE id = ?1");
+      connection_->statement("SELECT id, '', format, document, 0, text, '', '' FROM program_contents WHERE id = ?1");
   if (!row.bind(id).step()) return std::nullopt;
   return read_program(row);
 }
@@ -54,7 +54,7 @@ std::optional<ProgramRow> Reader::program_content(std::string_view id) {
 Page<ProgramRow> Reader::programs(std::string_view principal, const PageRequest& page) {
   check_limit(page.limit);
   Statement rows = connection_->statement(
-      "SELECT p.id, p.principal, c.format, c.document, p.created, '' FROM programs p "
+      "SELECT p.id, p.principal, c.format, c.document, p.created, '', p.name, p.doc FROM programs p "
       "JOIN program_contents c ON c.id = p.id WHERE p.principal = ?1 AND p.id > ?2 ORDER BY p.id LIMIT ?3");
   rows.bind(principal, page.cursor, page.limit + 1);
   return collect_page<ProgramRow>(rows, page.limit, read_program, [](const ProgramRow& row) { return row.id; });
@@ -96,8 +96,10 @@ bool Transaction::put_program(const ProgramRow& row) {
           "INSERT INTO program_contents(id, format, document, text) VALUES(?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING")
       .bind(row.id, row.format, row.document, row.text)
       .run();
-  connection_->statement("INSERT INTO programs(principal, id, created) VALUES(?1, ?2, ?3) ON CONFLICT DO NOTHING")
-      .bind(row.principal, row.id, row.created)
+  connection_
+      ->statement(
+          "INSERT INTO programs(principal, id, created, name, doc) VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING")
+      .bind(row.principal, row.id, row.created, row.name, row.doc)
       .run();
   return connection_->changes() == 1;
 }

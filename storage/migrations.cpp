@@ -188,7 +188,25 @@ CREATE UNIQUE INDEX callbacks_by_call ON callbacks(job, call);
 CREATE INDEX callbacks_open ON callbacks(session, number) WHERE answer IS NULL;
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst, kQueues, kQuestions};
+// 3 -> 4. Name and doc of a program are each principal's own. They stood in the content's document, NAME US DOC US
+// IN_TREE US OUT_TREE (US: the separator 0x1f), and are those of who posted it first; the trees stay there.
+constexpr const char* kProgramNames = R"sql(
+ALTER TABLE programs ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE programs ADD COLUMN doc TEXT NOT NULL DEFAULT '';
+CREATE TABLE split AS SELECT id, substr(text, 1, at - 1) AS name, substr(text, at + 1) AS rest FROM
+  (SELECT id, text, instr(text, char(31)) AS at FROM
+    (SELECT id, document || char(31, 31, 31) AS text FROM program_contents));
+UPDATE programs SET
+  name = (SELECT split.name FROM split WHERE split.id = programs.id),
+  doc = (SELECT substr(rest, 1, instr(rest, char(31)) - 1) FROM split WHERE split.id = programs.id)
+  WHERE principal = (SELECT first.principal FROM programs AS first WHERE first.id = programs.id
+    ORDER BY first.created, first.principal LIMIT 1);
+UPDATE program_contents SET document =
+  (SELECT rtrim(substr(rest, instr(rest, char(31)) + 1), char(31)) FROM split WHERE split.id = program_contents.id);
+DROP TABLE split;
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst, kQueues, kQuestions, kProgramNames};
 
 }  // namespace
 

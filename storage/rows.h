@@ -26,8 +26,10 @@ struct ProgramRow {
   std::string principal;
   std::string format;
   std::string text;      ///< left empty in lists: it may be 64 MiB
-  std::string document;  ///< signature, trees, effects: what GET shows
+  std::string document;  ///< of the content: trees
   core::WallTime created;
+  std::string name = {};  ///< this principal's own, as is `doc`
+  std::string doc = {};
 };
 
 enum class ArrayState {

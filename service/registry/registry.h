@@ -72,6 +72,8 @@ class ProgramRegistry {
   ProgramRegistry(storage::Catalog& catalog, compile::Compiler& compiler, const core::Clock& clock)
       : catalog_(catalog), compiler_(compiler), clock_(clock) {}
   /// Reads, verifies and stores. Throws what Compiler::parse throws.
+  /// True: the principal did not see it before (201). A program is its text, format and trees; name, doc and time are
+  /// each principal's own, those of its first post.
   std::pair<StoredProgram, bool> put(const std::string& format, const std::string& text, const ProgramNames& names,
                                      const std::string& principal);
   /// Throws not_found.

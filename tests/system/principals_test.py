@@ -96,4 +96,17 @@ def test_changes_by_admins_are_in_the_log():
         assert lines[0]["request_id"] == "made"
 
 
+def test_program_is_shared_but_not_its_name():
+    with Shared("ann one\nbob two\n") as shared:
+        mine = ok(shared.ask("one", "POST", "/v1/programs", {"text": ADD, "name": "secret project", "doc": "for the merger"}), 201)
+        refused(shared.ask("two", "GET", f"/v1/programs/{mine['id']}"), 404, "not_found")
+        theirs = ok(shared.ask("two", "POST", "/v1/programs", {"text": ADD, "doc": "doubles"}), 201)
+        assert theirs["id"] == mine["id"] and theirs["doc"] == "doubles" and theirs["created"] != mine["created"], theirs
+        for path in (f"/v1/programs/{mine['id']}", "/v1/programs"):
+            assert "secret" not in str(shared.ask("two", "GET", path)[2]) + str(theirs)
+        again = ok(shared.ask("two", "POST", "/v1/programs", {"text": ADD, "name": "later", "doc": "later"}))
+        assert again == theirs
+        assert ok(shared.ask("one", "GET", f"/v1/programs/{mine['id']}"))["name"] == "secret project"
+
+
 sys.exit(run(dict(globals())))

@@ -133,6 +133,31 @@ TEST(StorageDatabase, migration_cut_off_leaves_no_half_schema) {
   EXPECT_GT(nth, 10);
 }
 
+TEST(StorageDatabase, program_names_of_version_3_go_to_who_posted_first) {
+  const TempFolder folder(TempFolder::Where::kMemory);
+  const std::string path = folder.path() + "/meshd.db";
+  for (size_t version = 0; version < 3; ++version) execute(path, migrations()[version]);
+  execute(path,
+          "INSERT INTO program_contents VALUES('prog_1', 'stablehlo', 'net' || char(31) || 'mine' || char(31) || '[1]' "
+          "|| char(31) || '[2]', 'text 1'), ('prog_2', 'stablehlo', 'plain' || char(31, 31, 31), 'text 2'), "
+          "('prog_3', 'stablehlo', 'old', 'text 3');"
+          "INSERT INTO programs VALUES('bob', 'prog_1', 2), ('ann', 'prog_1', 9), ('ann', 'prog_2', 3), "
+          "('ann', 'prog_3', 3);"
+          "INSERT INTO meta VALUES('clean', '1'); PRAGMA application_id = " +
+              std::to_string(0x6d736864) + "; PRAGMA user_version = 3");
+  OpenStore store(folder.path());
+  const auto row = [&](const char* id, const char* principal) {
+    const auto found = store->catalog().read([&](Reader& r) { return r.program(id, principal); });
+    return found ? std::vector<std::string>{found->name, found->doc, found->document, found->text}
+                 : std::vector<std::string>{};
+  };
+  const std::string trees = std::string("[1]") + char(31) + "[2]";
+  EXPECT_EQ((std::vector<std::string>{"net", "mine", trees, "text 1"}), row("prog_1", "bob"));
+  EXPECT_EQ((std::vector<std::string>{"", "", trees, "text 1"}), row("prog_1", "ann"));
+  EXPECT_EQ((std::vector<std::string>{"plain", "", "", "text 2"}), row("prog_2", "ann"));
+  EXPECT_EQ((std::vector<std::string>{"old", "", "", "text 3"}), row("prog_3", "ann"));
+}
+
 TEST(StorageDatabase, settings_are_the_safe_ones) {
   const TempFolder folder(TempFolder::Where::kMemory);
   { const OpenStore store(folder.path()); }

@@ -45,6 +45,22 @@ TEST_F(StorageRows, mesh_deleted_by_one_stays_for_the_other) {
   });
 }
 
+TEST_F(StorageRows, program_has_a_name_for_each_principal) {
+  write([](Transaction& t) {
+    EXPECT_TRUE(t.put_program({"prog_1", "ann", "stablehlo", "text", "trees", at(1), "mine", "secret"}));
+    EXPECT_TRUE(t.put_program({"prog_1", "bob", "stablehlo", "text", "trees", at(2), "other", ""}));
+    EXPECT_FALSE(t.put_program({"prog_1", "ann", "stablehlo", "text", "trees", at(3), "later", "later"}));
+  });
+  const auto ann = read([](Reader& r) { return r.program("prog_1", "ann"); });
+  const auto bob = read([](Reader& r) { return r.programs("bob", {}).items.at(0); });
+  EXPECT_EQ((std::vector<std::string>{"mine", "secret", "trees"}),
+            (std::vector<std::string>{ann->name, ann->doc, ann->document}));
+  EXPECT_EQ((std::vector<std::string>{"other", "", "trees"}),
+            (std::vector<std::string>{bob.name, bob.doc, bob.document}));
+  EXPECT_EQ(at(1), ann->created);
+  EXPECT_EQ(at(2), bob.created);
+}
+
 TEST_F(StorageRows, mesh_content_stays_while_an_array_names_it) {
   write([](Transaction& t) {
     t.put_mesh({"mesh_1", "ann", "{}", at(1)});
