@@ -12,8 +12,8 @@
 
 namespace meshd::core {
 
-/// A binary semaphore with a deadline. wait() belongs to one thread or fiber; the rest is for any thread. Whoever notifies
-/// holds it by shared_ptr or weak_ptr, because the waiting side may be over first.
+/// A binary semaphore with a deadline. wait() belongs to one thread or fiber; the rest is for any thread. Whoever
+/// notifies holds it by shared_ptr or weak_ptr, because the waiting side may be over first.
 ///
 /// Typical use, where `there` is guarded by a mutex of the caller's:
 ///   subscribe([weak = std::weak_ptr(waiter)] { if (auto w = weak.lock()) w->notify(); });
@@ -22,8 +22,8 @@ class Waiter {
  public:
   virtual ~Waiter() = default;
 
-  /// Returns when notify() was called since the last wait() returned, at once if that is so already, or when `until` has
-  /// passed. May return early: look at the condition again. The caller holds no lock and is in no catch block.
+  /// Returns when notify() was called since the last wait() returned, at once if that is so already, or when `until`
+  /// has passed. May return early: look at the condition again. The caller holds no lock and is in no catch block.
   virtual void wait(SteadyTime until) = 0;
   /// Ends the wait that goes on, or the next one.
   virtual void notify() = 0;

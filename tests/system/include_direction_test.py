@@ -13,6 +13,7 @@ NEVER = {("program", "propagation"), ("program", "partition"), ("propagation", "
          ("partition", "program"), ("partition", "propagation")}
 FENCES = {  # what is included -> where it may be
     r"httplib\.h": ["api/httplib_bridge"], r"sqlite3\.h": ["storage/"], r"boost/asio": ["service/device/", "api/"],
+    r"boost/context": ["service/core/fiber"],
     r"(cblas|openblas|dnnl|oneapi)": ["service/kernels/"], r"mpi\.h": ["service/device/"], r"spdlog": ["api/app/", "storage/"],
     r"CLI/": ["api/app/"]}
 

@@ -1,0 +1,1 @@
+meshd_test(fiber_test SOURCES fiber_test.cpp LINKS meshd_core)
