@@ -1,7 +1,7 @@
 // The bytes of a client's connection, apart from how they travel: PlainStream reads and writes the socket, TlsStream
 // (api/tls_stream.h) reads and writes TLS records. Connection, SocketBody and Outgoing use this and no socket call of
 // their own; nobody here waits: when the socket has to become ready first, the caller waits for it (Asio in the
-// reactor, poll() on a worker) and calls again.
+// reactor; a handler's fiber is suspended meanwhile) and calls again.
 #pragma once
 
 #include <cstddef>

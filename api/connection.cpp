@@ -425,10 +425,21 @@ void Connection::drain() {
   }
 }
 
+int Connection::working_socket() {
+  return state_ == State::kWorking && waiter_ != nullptr && !waiter_->is_abandoned() ? fd() : -1;
+}
+
+void Connection::client_left() { waiter_->abandon(); }
+
+void Connection::wake_handler() {
+  if (state_ == State::kWorking && waiter_ != nullptr) waiter_->notify();
+}
+
 void Connection::abort() {
   aborted_.store(true);
   if (state_ == State::kWorking) {
     ::shutdown(fd(), SHUT_RDWR);  // the worker sees it and comes back
+    if (waiter_ != nullptr) waiter_->abandon();
   } else {
     close();
   }

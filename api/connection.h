@@ -18,6 +18,7 @@
 #include "api/input_buffer.h"
 #include "api/outgoing.h"
 #include "api/rate_guard.h"
+#include "service/core/waiter.h"
 
 namespace meshd::api {
 
@@ -40,6 +41,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void drain();
   /// Ends it whatever it does.
   void abort();
+  /// The socket while a handler has the connection and its client has not left; else -1.
+  [[nodiscard]] int working_socket();
+  /// The handler's client has left: what waits for it alone ends.
+  void client_left();
+  /// What the handler waits for has to be looked at again.
+  void wake_handler();
   [[nodiscard]] const Peer& peer() const { return peer_; }
 
  private:
@@ -83,6 +90,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool run_here();
   void run_on_worker(bool streams_body);
   void answer_on_worker(bool streams_body);
+  /// On the handler's fiber: gives the thread back until the socket is ready for what the stream wants, or `until`.
+  void wait_ready(ByteStream::Outcome wanted, Time until);
+  void watch_socket(ByteStream::Outcome wanted);
   bool start_answer();
   /// Writes as much as goes; false when it has to wait.
   bool write_more();
@@ -119,8 +129,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   HeadScanner scanner_;
   Time deadline_ = Time::max();
   RateGuard guard_;
+  core::WaiterRef waiter_;  ///< of the handler that has the connection or had it last
   bool reading_ = false;
-  size_t read_room_ = 0;  ///< of the read that waits
+  size_t read_room_ = 0;         ///< of the read that waits
+  bool socket_watched_ = false;  ///< for the handler's fiber
   bool advancing_ = false;
   std::atomic<bool> aborted_{false};
 

@@ -26,8 +26,24 @@ bool Connection::run_here() {
 
 bool Connection::hand_to_worker(bool streams_body) {
   set_state(State::kWorking);
-  WorkerPool& pool = streams_body ? reactor_.uploads() : reactor_.workers();
-  if (pool.post([self = shared_from_this(), streams_body] { self->run_on_worker(streams_body); })) return false;
+  const std::shared_ptr<WorkerPool>& pool = streams_body ? reactor_.uploads() : reactor_.workers();
+  const auto waiter =
+      reactor_.fibers().prepare([pool](std::function<void()> next) { pool->post_next(std::move(next)); });
+  waiter_ = waiter;
+  exchange_->set_waiter(waiter);
+  const bool taken = pool->post([self = shared_from_this(), waiter, streams_body] {
+    try {
+      self->reactor_.fibers().run(waiter, [self, streams_body] { self->run_on_worker(streams_body); });
+    } catch (const std::bad_alloc&) {  // no stack
+      boost::asio::post(*self->reactor_.io(), [self] { self->back_from_worker(Outgoing::Progress::kBroken); });
+    }
+  });
+  if (taken) {
+    reactor_.watch_clients();
+    return false;
+  }
+  waiter_.reset();
+  exchange_->set_waiter(nullptr);
   exchange_->deny(core::Error("overloaded", "too many requests wait for a thread").with_retry_after(1));
   return run_here();
 }
@@ -58,10 +74,10 @@ void Connection::answer_on_worker(bool streams_body) {
     exchange_->run([this] { return body_can_be_left(); }, outgoing_.head());
     return;
   }
-  RateGuard guard(reactor_.context().options.minimum_bytes_per_second, reactor_.context().options.rate_grace);
-  guard.start(std::chrono::steady_clock::now());
+  // The guard goes on from the first bytes that came: a body has its rate over its whole length.
   const auto reader = std::make_shared<SocketBody>(
-      *transport_, fd(), input_, *exchange_->pipeline(), guard,
+      *transport_, input_, *exchange_->pipeline(), guard_,
+      [this](ByteStream::Outcome wanted, Time until) { wait_ready(wanted, until); },
       [this] {
         if (exchange_->head().expect_continue && input_.empty()) send_continue();
       },
@@ -69,6 +85,22 @@ void Connection::answer_on_worker(bool streams_body) {
   exchange_->give_reader(reader);
   exchange_->run([&] { return !reader->failed() && body_can_be_left(); }, outgoing_.head());
   exchange_->count_in(reader->bytes_read());
+}
+
+void Connection::wait_ready(ByteStream::Outcome wanted, Time until) {
+  boost::asio::post(*reactor_.io(), [self = shared_from_this(), wanted] { self->watch_socket(wanted); });
+  waiter_->wait(until);
+}
+
+void Connection::watch_socket(ByteStream::Outcome wanted) {
+  if (state_ != State::kWorking || socket_watched_) return;
+  socket_watched_ = true;
+  const auto event = wanted == ByteStream::Outcome::kWouldBlockWrite ? boost::asio::ip::tcp::socket::wait_write
+                                                                     : boost::asio::ip::tcp::socket::wait_read;
+  socket_.async_wait(event, [self = shared_from_this()](const boost::system::error_code&) {
+    self->socket_watched_ = false;
+    if (self->waiter_ != nullptr) self->waiter_->notify();
+  });
 }
 
 void Connection::worker_pull() {
@@ -128,7 +160,7 @@ bool Connection::on_progress(Outgoing::Progress progress) {
       return false;
     case Outgoing::Progress::kNeedsPull:
       set_state(State::kWorking);
-      if (!reactor_.workers().post_next([self = shared_from_this()] { self->worker_pull(); })) close();
+      if (!reactor_.workers()->post_next([self = shared_from_this()] { self->worker_pull(); })) close();
       return false;
     case Outgoing::Progress::kBroken:
       close();

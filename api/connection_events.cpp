@@ -32,7 +32,7 @@ class Connection::StreamPort final : public EventStream::Port {
     boost::asio::post(*io_, [weak = connection_] {
       const auto connection = weak.lock();
       if (!connection || !connection->stream_) return;
-      if (!connection->reactor_.workers().post_next([stream = connection->stream_] { stream->run_refill(); }))
+      if (!connection->reactor_.workers()->post_next([stream = connection->stream_] { stream->run_refill(); }))
         connection->close();
     });
   }

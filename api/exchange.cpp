@@ -99,6 +99,7 @@ Exchange::Exchange(FrontContext& context, Head head, const Peer& peer) : context
   request_.minor_version = head_.minor_version;
   request_.peer_address = peer.address;
   request_.peer_port = peer.port;
+  request_.is_draining = &context_.draining;
   head_only_ = head_.method == "HEAD";
   // Until a route says more: a body to walk over.
   if (head_.framing != Framing::kNone) pipeline_.emplace(head_, nullptr, INT64_MAX);

@@ -75,6 +75,8 @@ class Exchange {
   /// The same for what the body's pipeline threw.
   void refuse_body(const core::Error& error);
   void set_client_gone(std::function<bool()> gone) { request_.is_client_gone = std::move(gone); }
+  /// Where the handler waits; before run() on a worker.
+  void set_waiter(core::WaiterRef waiter) { request_.waiter = std::move(waiter); }
 
   /// Runs the handler (or takes the refusal) and makes the answer's head. `can_keep` is asked after the handler: may
   /// the connection carry another request, given what is left of the body? Never throws.

@@ -1,6 +1,7 @@
 // What a handler sees of HTTP: a request that was checked, and an answer as a value. No socket, no library type.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,7 @@
 
 #include "api/body.h"
 #include "api/roles.h"
+#include "service/core/waiter.h"
 
 namespace meshd::api {
 
@@ -95,12 +97,19 @@ struct Request {
   std::chrono::steady_clock::time_point received;  ///< when the head was complete
   std::shared_ptr<BodyReader> body_reader;         ///< never null; use body()
   std::function<bool()> is_client_gone;            ///< may be empty; use client_gone()
+  /// Where the handler waits; abandoned when the client leaves. Null on the reactor, which never waits.
+  core::WaiterRef waiter;
+  const std::atomic<bool>* is_draining = nullptr;  ///< may be null; use draining()
 
   [[nodiscard]] BodyReader& body() const { return *body_reader; }
   /// The decoded capture; throws core::Error internal if the template has no such name.
   [[nodiscard]] const std::string& capture(std::string_view name) const;
   /// True once the client has closed its side: work that only this answer needs may stop. Asks the kernel, about 1 us.
-  [[nodiscard]] bool client_gone() const { return is_client_gone && is_client_gone(); }
+  [[nodiscard]] bool client_gone() const {
+    return (waiter != nullptr && waiter->is_abandoned()) || (is_client_gone && is_client_gone());
+  }
+  /// The server is going down: waits for what others may bring end. The waiter is notified when it begins.
+  [[nodiscard]] bool draining() const { return is_draining != nullptr && is_draining->load(); }
 };
 
 /// An answer's body in memory that somebody else owns: the pieces go out in order without a copy, and `keep` is

@@ -1,11 +1,16 @@
-// Decides when a client is too slow: less than a minimum rate over the whole, or silent for long. A value; one thread.
+// Decides when a client is too slow. A value; one thread.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
 namespace meshd::api {
 
+/// A client has `grace` of credit. Time uses it up, bytes earn it back at one second for every `bytes_per_second`, and
+/// never more than `grace` is kept: so the rate holds over the whole transfer, and a burst at its beginning buys no
+/// silence later. Example, 1,024 bytes a second and 10 s of grace: 512 bytes a second end after 20 s, wherever in the
+/// body they begin.
 class RateGuard {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -14,27 +19,25 @@ class RateGuard {
 
   /// A transfer begins.
   void start(Time now) {
-    start_ = last_ = now;
-    bytes_ = 0;
+    last_ = now;
+    credit_ = grace_;
   }
   void progress(Time now, int64_t bytes) {
+    const auto earned = std::chrono::duration<double>(static_cast<double>(bytes) / static_cast<double>(rate_));
+    const auto left = std::max(credit_ - (now - last_), std::chrono::nanoseconds(0));
+    credit_ = earned >= grace_ ? grace_
+                               : std::min(grace_, left + std::chrono::duration_cast<std::chrono::nanoseconds>(earned));
     last_ = now;
-    bytes_ += bytes;
   }
-  /// True after `grace` of silence, or when the bytes so far are fewer than the rate asks for since `grace` after the
-  /// start.
-  [[nodiscard]] bool too_slow(Time now) const {
-    if (now - last_ > grace_) return true;
-    const auto counted = std::chrono::duration_cast<std::chrono::milliseconds>(now - start_ - grace_).count();
-    return counted > 0 && bytes_ < rate_ * counted / 1000;
-  }
+  /// When the client is too slow, unless more bytes move before.
+  [[nodiscard]] Time deadline() const { return last_ + credit_; }
+  [[nodiscard]] bool too_slow(Time now) const { return now > deadline(); }
 
  private:
   int64_t rate_;
-  std::chrono::milliseconds grace_;
-  Time start_{};
+  std::chrono::nanoseconds grace_;
+  std::chrono::nanoseconds credit_{0};
   Time last_{};
-  int64_t bytes_ = 0;
 };
 
 }  // namespace meshd::api

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ constexpr int kAcceptsATurn = 64;
 constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr std::chrono::milliseconds kSweepMost{250};
 constexpr std::chrono::milliseconds kSweepLeast{5};
+constexpr std::chrono::milliseconds kWatchEvery{50};
 
 core::Error cannot_listen(const ServerOptions& options, const std::string& why) {
   return core::Error("internal",
@@ -50,8 +52,11 @@ Reactor::Reactor(FrontContext& context)
       sweep_timer_(*io_),
       accept_timer_(*io_),
       drain_timer_(*io_),
-      workers_(context.options.workers, context.options.workers_max, context.options.worker_queue),
-      uploads_(0, context.options.upload_workers_max, context.options.worker_queue),
+      watch_timer_(*io_),
+      workers_(std::make_shared<WorkerPool>(context.options.workers, context.options.workers_max,
+                                            context.options.worker_queue)),
+      uploads_(std::make_shared<WorkerPool>(0, context.options.upload_workers_max, context.options.worker_queue)),
+      fibers_(timers_),
       busy_answer_(
           whole_answer(context.bridge, core::Error("overloaded", "there are no connections left").with_retry_after(1))),
       address_answer_(whole_answer(
@@ -236,9 +241,42 @@ void Reactor::sweep() {
   for (const auto& connection : all) connection->sweep(now);
 }
 
+void Reactor::watch_clients() {
+  if (std::exchange(watching_, true)) return;
+  watch_later();
+}
+
+void Reactor::watch_later() {
+  watch_timer_.expires_after(kWatchEvery);
+  watch_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) look_at_clients();
+  });
+}
+
+// One call for all of them: readiness alone would not do, since a client may have sent its next request and then left.
+void Reactor::look_at_clients() {
+  std::vector<pollfd> sockets;
+  std::vector<Connection*> working;
+  for (const auto& connection : connections_) {
+    const int fd = connection->working_socket();
+    if (fd < 0) continue;
+    sockets.push_back({fd, POLLRDHUP, 0});
+    working.push_back(connection.get());
+  }
+  watching_ = !sockets.empty();
+  if (!watching_) return;
+  if (::poll(sockets.data(), sockets.size(), 0) > 0) {
+    for (size_t i = 0; i < sockets.size(); ++i) {
+      if ((sockets[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) working[i]->client_left();
+    }
+  }
+  watch_later();
+}
+
 void Reactor::begin_drain() {
   if (context_.draining.exchange(true)) return;
   asio::post(*io_, [this] {
+    for (const auto& connection : connections_) connection->wake_handler();
     drain_timer_.expires_after(context_.options.accept_after_drain);
     drain_timer_.async_wait([this](const boost::system::error_code& error) {
       if (!error) close_listener();
@@ -274,8 +312,10 @@ int64_t Reactor::stop() {
     const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
     for (const auto& connection : all) connection->abort();
   });
-  workers_.stop();
-  uploads_.stop();
+  // Handlers end first: what they wait for is over, and who resumes them needs the pools.
+  fibers_.wait_until_idle();
+  workers_->stop();
+  uploads_->stop();
   asio::post(*io_, [this] { io_->stop(); });
   thread_.join();
   // What is queued is not run any more; connections go with their sockets.

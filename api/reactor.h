@@ -1,5 +1,5 @@
-// The one thread that owns sockets: accepts, keeps the connections, looks at their deadlines, and hands work that may
-// wait to workers.
+// The one thread that owns sockets: accepts, keeps the connections, looks at their deadlines and at clients that leave,
+// and hands work that may wait to fibers on workers.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -20,6 +21,8 @@
 #include "api/connection.h"
 #include "api/exchange.h"
 #include "api/worker_pool.h"
+#include "service/core/fiber.h"
+#include "service/core/timers.h"
 
 namespace meshd::api {
 
@@ -40,13 +43,19 @@ class Reactor {
   bool wait_until_quiet(std::chrono::steady_clock::time_point deadline);
   /// Ends everything and joins. Returns how many requests were broken off.
   int64_t stop();
-  [[nodiscard]] int worker_threads() const { return workers_.threads() + uploads_.threads(); }
-  [[nodiscard]] int worker_queue() const { return workers_.queued() + uploads_.queued(); }
+  [[nodiscard]] int worker_threads() const { return workers_->threads() + uploads_->threads(); }
+  /// Requests whose handlers have not ended, waiting ones included.
+  [[nodiscard]] int64_t handlers() const { return fibers_.live(); }
+  [[nodiscard]] int worker_queue() const { return workers_->queued() + uploads_->queued(); }
 
   // The connections' side.
   [[nodiscard]] FrontContext& context() { return context_; }
-  [[nodiscard]] WorkerPool& workers() { return workers_; }
-  [[nodiscard]] WorkerPool& uploads() { return uploads_; }
+  [[nodiscard]] const std::shared_ptr<WorkerPool>& workers() const { return workers_; }
+  [[nodiscard]] const std::shared_ptr<WorkerPool>& uploads() const { return uploads_; }
+  /// Any thread.
+  [[nodiscard]] core::Fibers& fibers() { return fibers_; }
+  /// A handler has begun: from now on its client is looked at until none is left.
+  void watch_clients();
   /// Any thread; lives as long as anybody holds it.
   [[nodiscard]] const std::shared_ptr<boost::asio::io_context>& io() const { return io_; }
   void forget(const std::shared_ptr<Connection>& connection);
@@ -69,6 +78,9 @@ class Reactor {
   void close_listener();
   void sweep_later();
   void sweep();
+  void watch_later();
+  /// Tells handlers whose clients have left.
+  void look_at_clients();
 
   FrontContext& context_;
   std::shared_ptr<boost::asio::io_context> io_;
@@ -76,8 +88,12 @@ class Reactor {
   boost::asio::steady_timer sweep_timer_;
   boost::asio::steady_timer accept_timer_;
   boost::asio::steady_timer drain_timer_;
-  WorkerPool workers_;
-  WorkerPool uploads_;
+  boost::asio::steady_timer watch_timer_;
+  // Shared with waiters: who ends a wait may still be posting when the reactor goes.
+  std::shared_ptr<WorkerPool> workers_;
+  std::shared_ptr<WorkerPool> uploads_;
+  core::Timers timers_;
+  core::Fibers fibers_;
   std::unordered_set<std::shared_ptr<Connection>> connections_;
   std::unordered_map<std::string, int> per_address_;
   std::string busy_answer_;
@@ -85,6 +101,7 @@ class Reactor {
   int spare_fd_ = -1;  ///< given up for a moment to say no when there is no descriptor left
   bool accept_waiting_ = false;
   bool accept_paused_ = false;
+  bool watching_ = false;
   int64_t buffered_ = 0;
   uint16_t port_ = 0;
   std::thread thread_;

@@ -70,6 +70,7 @@ ServerMetrics Server::metrics() const {
   state_->context.metrics.fill(out);
   out.worker_threads = state_->reactor.worker_threads();
   out.worker_queue = state_->reactor.worker_queue();
+  out.handlers = state_->reactor.handlers();
   return out;
 }
 

@@ -108,6 +108,7 @@ struct ServerMetrics {
   int64_t bytes_in = 0, bytes_out = 0;
   int64_t socket_writes = 0;  ///< calls that wrote to a socket
   int64_t worker_threads = 0, worker_queue = 0;
+  int64_t handlers = 0;  ///< that have not ended, those that wait included
 };
 
 /// Listens, reads, answers. start(), begin_drain(), stop() from one owner; everything else from any thread.

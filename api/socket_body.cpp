@@ -1,7 +1,5 @@
 #include "api/socket_body.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -12,17 +10,16 @@ namespace meshd::api {
 namespace {
 
 constexpr size_t kStaging = 64 * 1024;
-constexpr int kPollMilliseconds = 100;
 
 }  // namespace
 
-SocketBody::SocketBody(ByteStream& transport, int socket, InputBuffer& input, BodyPipeline& pipeline, RateGuard guard,
-                       std::function<void()> on_first_read, std::atomic<int64_t>& bytes_in)
+SocketBody::SocketBody(ByteStream& transport, InputBuffer& input, BodyPipeline& pipeline, RateGuard guard,
+                       WaitReady wait_ready, std::function<void()> on_first_read, std::atomic<int64_t>& bytes_in)
     : transport_(transport),
-      socket_(socket),
       input_(input),
       pipeline_(pipeline),
       guard_(guard),
+      wait_ready_(std::move(wait_ready)),
       on_first_read_(std::move(on_first_read)),
       bytes_in_(bytes_in) {}
 
@@ -67,24 +64,17 @@ size_t SocketBody::receive(std::span<std::byte> destination) {
         bytes_in_.fetch_add(static_cast<int64_t>(got.bytes), std::memory_order_relaxed);
         return got.bytes;
       case ByteStream::Outcome::kWouldBlockRead:
-        wait(POLLIN);
-        break;
       case ByteStream::Outcome::kWouldBlockWrite:
-        wait(POLLOUT);
+        if (guard_.too_slow(std::chrono::steady_clock::now())) {
+          throw core::Error("request_timeout", "the body arrives too slowly");
+        }
+        wait_ready_(got.outcome, guard_.deadline());
         break;
       case ByteStream::Outcome::kEnd:
         throw core::Error("malformed_body", "the client closed the connection inside of the body");
       case ByteStream::Outcome::kBroken:
         throw core::Error("malformed_body", "the connection broke inside of the body");
     }
-  }
-}
-
-void SocketBody::wait(short event) {
-  pollfd look{socket_, event, 0};
-  ::poll(&look, 1, kPollMilliseconds);
-  if (guard_.too_slow(std::chrono::steady_clock::now())) {
-    throw core::Error("request_timeout", "the body arrives too slowly");
   }
 }
 

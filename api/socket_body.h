@@ -1,5 +1,6 @@
 // A body that a handler on a worker reads itself: from the client's stream into the handler's memory, without a copy in
-// between unless chunk heads, a content coding or TLS stand in the way. Waits in poll() with the front's deadlines.
+// between unless chunk heads, a content coding or TLS stand in the way. It reads bytes that are there; when there are
+// none its caller's fiber waits, with the front's deadlines.
 #pragma once
 
 #include <atomic>
@@ -16,12 +17,15 @@
 
 namespace meshd::api {
 
-/// One thread, the one that owns the connection while the handler runs.
+/// One fiber, the one that owns the connection while the handler runs.
 class SocketBody final : public BodyReader {
  public:
-  /// `socket` is the one below `transport`, for waiting. `input` holds what came with the head and keeps what comes
-  /// after the body. `on_first_read` sends 100 Continue if the client waits for it. `bytes_in` counts raw bytes.
-  SocketBody(ByteStream& transport, int socket, InputBuffer& input, BodyPipeline& pipeline, RateGuard guard,
+  /// Returns when the socket is ready for what the stream wants, kWouldBlockRead or kWouldBlockWrite, or at the time.
+  using WaitReady = std::function<void(ByteStream::Outcome, RateGuard::Time)>;
+
+  /// `input` holds what came with the head and keeps what comes after the body. `on_first_read` sends 100 Continue if
+  /// the client waits for it. `bytes_in` counts raw bytes.
+  SocketBody(ByteStream& transport, InputBuffer& input, BodyPipeline& pipeline, RateGuard guard, WaitReady wait_ready,
              std::function<void()> on_first_read, std::atomic<int64_t>& bytes_in);
 
   [[nodiscard]] std::optional<int64_t> content_length() const override { return pipeline_.announced(); }
@@ -35,14 +39,12 @@ class SocketBody final : public BodyReader {
  private:
   size_t read_checked(std::span<std::byte> destination);
   size_t receive(std::span<std::byte> destination);
-  /// Waits a moment for POLLIN or POLLOUT, or throws when the body has been too slow.
-  void wait(short event);
 
   ByteStream& transport_;
-  int socket_;
   InputBuffer& input_;
   BodyPipeline& pipeline_;
   RateGuard guard_;
+  WaitReady wait_ready_;
   std::function<void()> on_first_read_;
   std::atomic<int64_t>& bytes_in_;
   bool failed_ = false;

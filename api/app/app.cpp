@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "api/app/auth.h"
+#include "api/app/storage_watch.h"
 #include "api/codecs/job_codec.h"
 #include "api/codecs/json.h"
 #include "api/routes/routes.h"
@@ -135,6 +136,7 @@ struct App::Parts {
         services{clock,    store,    *pool,      compiler, engine,    arrays, meshes,
                  programs, sessions, effect_log, feeds,    questions, runner, processes_of(given)},
         collector(store),
+        storage_watch(store, clock),
         authenticate(given.tokens_file) {
     ProcessFacts facts;
     facts.version = version();
@@ -143,6 +145,7 @@ struct App::Parts {
     facts.is_draining = [this] { return server != nullptr && server->draining(); };
     facts.metrics = [this] { return server != nullptr ? server->metrics() : ServerMetrics{}; };
     facts.dropped_log_lines = [this] { return log.dropped(); };
+    facts.storage = [this] { return storage_watch.sample(); };
     Router router;
     for (auto&& rows :
          {mesh_routes(services), array_routes(services), array_part_routes(services), array_bundle_routes(services),
@@ -234,6 +237,7 @@ struct App::Parts {
   jobs::JobRunner runner;
   Services services;
   Collector collector;
+  StorageWatch storage_watch;
   Authenticator authenticate;
   std::unique_ptr<Server> server;
 };

@@ -8,7 +8,6 @@
 #include "api/conditions.h"
 #include "api/preferences.h"
 #include "api/problem.h"
-#include "api/routes/client_waiter.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
 #include "service/core/ids.h"
@@ -150,7 +149,7 @@ Response submit_in_background(const Request& request, Services& services, Submis
   }
   const jobs::JobView view =
       preference.wait_seconds ? services.jobs.wait(id, request.principal,
-                                                   std::chrono::seconds(*preference.wait_seconds), waiter_of(request))
+                                                   std::chrono::seconds(*preference.wait_seconds), request.waiter)
                               : services.jobs.view(id, request.principal);
   Response response = preference.wait_seconds && is_over(view.row)
                           ? answer_of(view, request)
@@ -176,7 +175,7 @@ Response submit(Request& request, Services& services, const std::string& path_se
   submission.job.idempotency_key = key;
   submission.job.idempotency_fingerprint = fingerprint;
   if (background) return submit_in_background(request, services, std::move(submission), preference);
-  const jobs::JobResult result = services.jobs.run(std::move(submission.job), submission.encode, waiter_of(request));
+  const jobs::JobResult result = services.jobs.run(std::move(submission.job), submission.encode, request.waiter);
   Response response = json(200, submission.encode(result)).with("Server-Timing", server_timing(result.timings));
   if (!result.job.empty()) response.headers.set("Location", "/v1/jobs/" + result.job);
   return response;
@@ -241,7 +240,7 @@ std::vector<Route> job_routes(Services& services) {
          const int64_t wait = request.query.integer("wait", 0, 0, kLongestWaitSeconds);
          const std::string& id = request.capture("id");
          const jobs::JobView view =
-             wait > 0 ? services.jobs.wait(id, request.principal, std::chrono::seconds(wait), waiter_of(request))
+             wait > 0 ? services.jobs.wait(id, request.principal, std::chrono::seconds(wait), request.waiter)
                       : services.jobs.view(id, request.principal);
          return json(200, job_document(view, true)).with("ETag", job_etag(view));
        }},

@@ -73,6 +73,9 @@ void http_metrics(Text& out, const ServerMetrics& metrics) {
     out.sample("meshd_http_request_duration_seconds_count", labels, static_cast<double>(series.count));
   }
   out.gauge("meshd_http_requests_in_flight", "Requests being handled now.", static_cast<double>(metrics.in_flight));
+  out.gauge("meshd_http_handlers", "Handlers that have not ended, those that wait without a thread included.",
+            static_cast<double>(metrics.handlers));
+  out.gauge("meshd_http_worker_threads", "Threads for handlers.", static_cast<double>(metrics.worker_threads));
   out.head("meshd_http_connections", "Open connections, by what they do.", "gauge");
   out.sample("meshd_http_connections", label("state", "idle"), static_cast<double>(metrics.connections_idle));
   out.sample("meshd_http_connections", label("state", "reading"), static_cast<double>(metrics.connections_reading));
@@ -126,14 +129,13 @@ void job_metrics(Text& out, Services& services) {
   stage("bind", compiled.bind_count, compiled.bind_hits);
 }
 
-void storage_metrics(Text& out, Services& services) {
+void storage_metrics(Text& out, Services& services, const storage::StoreHealth& health) {
   const arrays::ArrayUsage usage = services.arrays.usage();
   out.head("meshd_arrays_bytes", "Bytes of arrays, by where they are.", "gauge");
   out.sample("meshd_arrays_bytes", label("tier", "memory"), static_cast<double>(usage.memory_bytes));
   out.sample("meshd_arrays_bytes", label("tier", "disk"), static_cast<double>(usage.disk_bytes));
   out.gauge("meshd_sessions_open", "Sessions that had work since the start.",
             static_cast<double>(services.sessions.open_count()));
-  const storage::StoreHealth health = services.store.health();
   const storage::CatalogCounters& catalog = health.catalog;
   out.head("meshd_db_commit_seconds", "Time of one commit, which may gather many transactions.", "histogram");
   int64_t total = 0;
@@ -187,7 +189,7 @@ std::string metrics_text(Services& services, const ProcessFacts& facts) {
   Text out;
   http_metrics(out, facts.metrics());
   job_metrics(out, services);
-  storage_metrics(out, services);
+  storage_metrics(out, services, facts.storage().health);
   process_metrics(out, facts);
   return out.take();
 }

@@ -25,10 +25,9 @@ int64_t number_of(const Request& request) {
 template <typename T>
 std::optional<T> wait_in(const Request& request, Services& services, const std::string& session,
                          const std::function<std::optional<T>()>& look) {
-  return wait_for<T>(
-      request, wait_of(request), look,
-      [&](std::function<void()> wake) { return services.questions.subscribe(session, std::move(wake)); },
-      [&] { return services.jobs.is_stopping(); });
+  return wait_for<T>(request, wait_of(request), look, [&](std::function<void()> wake) {
+    return services.questions.subscribe(session, std::move(wake));
+  });
 }
 
 Response list(Request& request, Services& services) {

@@ -68,8 +68,7 @@ Response outgoing(Request& request, Services& services) {
                           Rows found = services.log.outgoing(session, queue, after, limit);
                           return found.empty() ? std::nullopt : std::optional(std::move(found));
                         },
-                        [&](std::function<void()> wake) { return services.log.subscribe(session, std::move(wake)); },
-                        [&] { return services.jobs.is_stopping(); })
+                        [&](std::function<void()> wake) { return services.log.subscribe(session, std::move(wake)); })
                         .value_or(Rows{});
   std::vector<std::string> items;
   for (const storage::EffectRow& row : rows) items.push_back(effect_document(row, base64));

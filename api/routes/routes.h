@@ -14,6 +14,12 @@
 
 namespace meshd::api {
 
+/// What storage said when it was asked last. Probes show this and touch no disk themselves.
+struct StorageSample {
+  storage::StoreHealth health;
+  bool is_fresh = true;  ///< false: the disk has not answered for long
+};
+
 /// What the open routes tell of the process itself.
 struct ProcessFacts {
   std::string version;
@@ -22,6 +28,7 @@ struct ProcessFacts {
   std::function<bool()> is_draining;
   std::function<ServerMetrics()> metrics;
   std::function<int64_t()> dropped_log_lines;
+  std::function<StorageSample()> storage;  ///< the last look at the disk; never waits for it
 };
 
 std::vector<Route> mesh_routes(Services& services);

@@ -5,7 +5,6 @@
 #include "api/codecs/json.h"
 #include "api/events.h"
 #include "api/preferences.h"
-#include "api/routes/client_waiter.h"
 #include "api/routes/routes.h"
 
 namespace meshd::api {
@@ -101,7 +100,7 @@ std::vector<Route> session_routes(Services& services) {
        }},
       {"DELETE", "/v1/sessions/{id}", "deleteSession", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
-         services.jobs.close_session(request.capture("id"), request.principal, kLongestWait, waiter_of(request));
+         services.jobs.close_session(request.capture("id"), request.principal, kLongestWait, request.waiter);
          return no_content();
        }},
       {"GET", "/v1/sessions/{id}/effects", "listEffects", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
@@ -123,7 +122,7 @@ std::vector<Route> session_routes(Services& services) {
       {"POST", "/v1/sessions/{id}/barrier", "sessionBarrier", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const std::string id = services.sessions.get(request.capture("id"), request.principal).id;
-         services.jobs.barrier(id, kLongestWait, waiter_of(request));
+         services.jobs.barrier(id, kLongestWait, request.waiter);
          return json(200, session_document(services.sessions.get(id, request.principal)));
        }},
   };

@@ -173,7 +173,9 @@ class Fiber {
 
 FiberWaiter::FiberWaiter(Fibers& fibers, Resume resume) : fibers_(fibers), resume_(std::move(resume)) {}
 
-FiberWaiter::~FiberWaiter() = default;
+FiberWaiter::~FiberWaiter() {
+  if (!is_over_) fibers_.leave();  // its body was never run
+}
 
 void FiberWaiter::wait(SteadyTime until) {
   {
@@ -218,7 +220,15 @@ Fibers::Fibers(Timers& timers) : timers_(timers) {}
 Fibers::~Fibers() { wait_until_idle(); }
 
 std::shared_ptr<FiberWaiter> Fibers::prepare(FiberWaiter::Resume resume) {
-  return std::make_shared<FiberWaiter>(*this, std::move(resume));
+  auto waiter = std::make_shared<FiberWaiter>(*this, std::move(resume));
+  const std::lock_guard held(mutex_);
+  ++live_;
+  return waiter;
+}
+
+void Fibers::leave() {
+  const std::lock_guard held(mutex_);
+  if (--live_ == 0) idle_.notify_all();
 }
 
 void Fibers::run(const std::shared_ptr<FiberWaiter>& waiter, std::function<void()> body) {
@@ -230,10 +240,6 @@ void Fibers::run(const std::shared_ptr<FiberWaiter>& waiter, std::function<void(
     }
   }
   if (waiter->fiber_ == nullptr) waiter->fiber_ = std::make_unique<Fiber>();
-  {
-    const std::lock_guard held(mutex_);
-    ++live_;
-  }
   waiter->fiber_->set_body(std::move(body));
   drive(waiter);
 }
@@ -246,14 +252,18 @@ void Fibers::drive(const std::shared_ptr<FiberWaiter>& waiter) {
     if (fiber.is_over()) break;
     if (waiter->commit()) return;
   }
+  waiter->is_over_ = true;
   recycle(std::move(waiter->fiber_));
 }
 
 void Fibers::recycle(std::unique_ptr<Fiber> fiber) {
   fiber->forget_pages();
-  const std::lock_guard held(mutex_);
-  if (spare_.size() < kSpareStacks) spare_.push_back(std::move(fiber));
-  if (--live_ == 0) idle_.notify_all();
+  {
+    const std::lock_guard held(mutex_);
+    if (spare_.size() < kSpareStacks) spare_.push_back(std::move(fiber));
+  }
+  fiber.reset();
+  leave();
 }
 
 int64_t Fibers::live() const {

@@ -51,6 +51,7 @@ class FiberWaiter final : public Waiter, public std::enable_shared_from_this<Fib
   const Resume resume_;
   std::unique_ptr<Fiber> fiber_;  ///< while the body lives
   SteadyTime until_{};            ///< of the wait that is to be committed
+  bool is_over_ = false;          ///< of the body; written by the thread that ran it
   std::mutex mutex_;
   bool is_notified_ = false;
   bool is_suspended_ = false;
@@ -66,14 +67,15 @@ class Fibers {
   Fibers(const Fibers&) = delete;
   Fibers& operator=(const Fibers&) = delete;
 
-  /// `resume` is called by whoever ends a wait, on any thread, with a callable to run soon on a thread that may be kept
-  /// for as long as a body runs between two waits. It must not drop the callable.
+  /// The waiter counts as live from here on. `resume` is called by whoever ends a wait, on any thread, with a callable
+  /// to run soon on a thread that may be kept for as long as a body runs between two waits. It must not drop the
+  /// callable.
   std::shared_ptr<FiberWaiter> prepare(FiberWaiter::Resume resume);
   /// Runs `body`, once, with a waiter of prepare(). Throws std::bad_alloc when no stack can be had; the body is not
   /// begun then.
   void run(const std::shared_ptr<FiberWaiter>& waiter, std::function<void()> body);
 
-  /// Bodies that have begun and are not over.
+  /// Waiters whose bodies are not over, whether they have begun or not.
   [[nodiscard]] int64_t live() const;
   /// Waits until none is.
   void wait_until_idle();
@@ -83,6 +85,7 @@ class Fibers {
   /// On a thread's own stack: runs the body until it is over or its wait is committed.
   void drive(const std::shared_ptr<FiberWaiter>& waiter);
   void recycle(std::unique_ptr<Fiber> fiber);
+  void leave();
 
   Timers& timers_;
   mutable std::mutex mutex_;

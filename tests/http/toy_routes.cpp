@@ -84,6 +84,15 @@ Response wait_for(Request& request) {
   return api::text(200, "waited");
 }
 
+// As handlers wait: without a thread, until somebody notifies, the client leaves, the server drains or the time is up.
+Response await(Request& request) {
+  const auto end =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(request.query.integer("ms", 100, 0, 60'000));
+  while (std::chrono::steady_clock::now() < end && !request.waiter->is_abandoned() && !request.draining())
+    request.waiter->wait(end);
+  return api::text(200, request.waiter->is_abandoned() ? "left" : request.draining() ? "drained" : "waited");
+}
+
 }  // namespace
 
 api::Router toy_router(const std::shared_ptr<ToyState>& state, size_t large_bytes) {
@@ -98,6 +107,7 @@ api::Router toy_router(const std::shared_ptr<ToyState>& state, size_t large_byte
   router.add({"GET", "/worker", "getWorker", BodyPolicy::kNone, RunOn::kWorker, Access::kOpen, health});
   router.add({"GET", "/secret", "getSecret", BodyPolicy::kNone, RunOn::kReactor, Access::kReader, show});
   router.add({"GET", "/wait", "wait", BodyPolicy::kNone, RunOn::kWorker, Access::kOpen, wait_for});
+  router.add({"GET", "/await", "await", BodyPolicy::kNone, RunOn::kWorker, Access::kOpen, await});
   router.add({"GET", "/show", "show", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, show});
   router.add({"POST", "/show", "postShow", BodyPolicy::kJson, RunOn::kReactor, Access::kOpen, show});
   router.add({"POST", "/worker", "postWorker", BodyPolicy::kJson, RunOn::kWorker, Access::kOpen, show});

@@ -35,10 +35,9 @@ class Threads {
     for (std::thread& thread : threads_) thread.join();
   }
   void post(std::function<void()> task) {
-    {
-      const std::lock_guard held(mutex_);
-      tasks_.push_back(std::move(task));
-    }
+    // Notified under the lock: the test may end as soon as the task has run.
+    const std::lock_guard held(mutex_);
+    tasks_.push_back(std::move(task));
     changed_.notify_one();
   }
   FiberWaiter::Resume resume() {

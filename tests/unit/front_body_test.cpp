@@ -119,12 +119,41 @@ TEST(RateGuard, slowness_is_silence_or_a_low_rate) {
   guard.start(start);
   EXPECT_FALSE(guard.too_slow(start + milliseconds(1000)));
   EXPECT_TRUE(guard.too_slow(start + milliseconds(1001)));
-  guard.progress(start + milliseconds(900), 500);
-  EXPECT_FALSE(guard.too_slow(start + milliseconds(1500)));  // 500 bytes asked for, 500 there
-  EXPECT_TRUE(guard.too_slow(start + milliseconds(1501 + 1)));
-  guard.progress(start + milliseconds(1600), 1'000'000);
-  EXPECT_FALSE(guard.too_slow(start + milliseconds(2600)));
-  EXPECT_TRUE(guard.too_slow(start + milliseconds(2601)));
+  guard.progress(start + milliseconds(900), 500);  // 100 ms of credit were left, 500 come to them
+  EXPECT_EQ(guard.deadline(), start + milliseconds(1500));
+  EXPECT_FALSE(guard.too_slow(start + milliseconds(1500)));
+  EXPECT_TRUE(guard.too_slow(start + milliseconds(1501)));
+}
+
+TEST(RateGuard, a_burst_buys_no_silence_beyond_the_grace) {
+  using std::chrono::milliseconds;
+  const RateGuard::Time start{};
+  RateGuard guard(1000, milliseconds(1000));
+  guard.start(start);
+  guard.progress(start, 1'000'000'000);
+  EXPECT_EQ(guard.deadline(), start + milliseconds(1000));
+  // Half of the rate from now on: it ends after twice the grace, wherever in the body it is.
+  auto now = start;
+  int steps = 0;
+  while (!guard.too_slow(now + milliseconds(100))) {
+    now += milliseconds(100);
+    guard.progress(now, 50);
+    ASSERT_LT(++steps, 100);
+  }
+  EXPECT_GE(now, start + milliseconds(1700));
+  EXPECT_LE(now, start + milliseconds(2000));
+}
+
+TEST(RateGuard, a_client_at_the_rate_is_never_too_slow) {
+  using std::chrono::milliseconds;
+  const RateGuard::Time start{};
+  RateGuard guard(1000, milliseconds(1000));
+  guard.start(start);
+  for (int i = 1; i <= 100'000; ++i) {
+    const auto now = start + milliseconds(500 * i);
+    ASSERT_FALSE(guard.too_slow(now)) << i;
+    guard.progress(now, 500);
+  }
 }
 
 }  // namespace
