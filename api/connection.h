@@ -131,8 +131,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   RateGuard guard_;
   core::WaiterRef waiter_;  ///< of the handler that has the connection or had it last
   bool reading_ = false;
-  size_t read_room_ = 0;         ///< of the read that waits
-  bool socket_watched_ = false;  ///< for the handler's fiber
+  size_t read_room_ = 0;                               ///< of the read that waits
+  bool read_watched_ = false, write_watched_ = false;  ///< for the handler's fiber
   bool advancing_ = false;
   std::atomic<bool> aborted_{false};
 

@@ -93,14 +93,15 @@ void Connection::wait_ready(ByteStream::Outcome wanted, Time until) {
 }
 
 void Connection::watch_socket(ByteStream::Outcome wanted) {
-  if (state_ != State::kWorking || socket_watched_) return;
-  socket_watched_ = true;
-  const auto event = wanted == ByteStream::Outcome::kWouldBlockWrite ? boost::asio::ip::tcp::socket::wait_write
-                                                                     : boost::asio::ip::tcp::socket::wait_read;
-  socket_.async_wait(event, [self = shared_from_this()](const boost::system::error_code&) {
-    self->socket_watched_ = false;
-    if (self->waiter_ != nullptr) self->waiter_->notify();
-  });
+  const bool write = wanted == ByteStream::Outcome::kWouldBlockWrite;
+  bool& watched = write ? write_watched_ : read_watched_;
+  if (state_ != State::kWorking || watched) return;
+  watched = true;
+  socket_.async_wait(write ? boost::asio::ip::tcp::socket::wait_write : boost::asio::ip::tcp::socket::wait_read,
+                     [self = shared_from_this(), &watched](const boost::system::error_code&) {
+                       watched = false;
+                       if (self->waiter_ != nullptr) self->waiter_->notify();
+                     });
 }
 
 void Connection::worker_pull() {
