@@ -62,6 +62,10 @@ class FileSystem {
   [[nodiscard]] virtual std::vector<FolderEntry> list(const std::string& path) = 0;
   /// Makes a folder (not its parents); one that is already there is right.
   virtual void make_folder(const std::string& path) = 0;
+  /// Leaves a file or folder to its owner: takes the permissions of group and others away. A missing one is right, and
+  /// a symbolic link is left alone.
+  /// False when it belongs to somebody else, so that only they (or root) can.
+  [[nodiscard]] virtual bool make_private(const std::string& path) = 0;
   /// Gives a file a second name, which must not exist; false when this file system (or two of them) cannot.
   [[nodiscard]] virtual bool link(const std::string& from, const std::string& to) = 0;
   /// Bytes that this process may still write on the disk of `path`.

@@ -160,6 +160,21 @@ class RealFileSystem final : public FileSystem {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) throw_errno(errno, "make folder", path);
   }
 
+  bool make_private(const std::string& path) override {
+    constexpr mode_t kOwner = S_IRWXU;
+    struct stat info {};
+    // By name, never through a descriptor: closing one of the database's files would drop SQLite's locks on it.
+    if (::lstat(path.c_str(), &info) != 0) {
+      if (errno == ENOENT) return true;
+      throw_errno(errno, "stat", path);
+    }
+    if (S_ISLNK(info.st_mode) || (info.st_mode & (S_IRWXG | S_IRWXO)) == 0) return true;
+    if (::chmod(path.c_str(), info.st_mode & kOwner) == 0) return true;
+    // A file system without permissions cannot either.
+    if (errno == EPERM || errno == EROFS || errno == EOPNOTSUPP) return false;
+    throw_errno(errno, "chmod", path);
+  }
+
   bool link(const std::string& from, const std::string& to) override {
     if (::link(from.c_str(), to.c_str()) == 0) return true;
     if (errno == EXDEV || errno == EPERM || errno == EMLINK || errno == EOPNOTSUPP) return false;

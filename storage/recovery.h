@@ -22,6 +22,7 @@ struct RecoveryReport {
   std::vector<std::string> crashed_jobs;    ///< were running for the third time: failed with code "crashed"
   int64_t lost_memory_arrays = 0;           ///< durability memory: marked lost
   std::vector<std::string> damaged_arrays;  ///< a shard's file is missing or has another length: marked lost
+  std::vector<std::string> open_paths;      ///< others may read these, and only their owner can change it
 };
 
 /// Runs once, after the lock is taken and before the first request. Arrays whose state changes get version + 1.

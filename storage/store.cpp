@@ -11,6 +11,25 @@ namespace {
 
 std::string database_path(const std::string& folder) { return folder + "/meshd.db"; }
 
+/// Leaves to their owner: the data folder, the database's files, and the folders of blobs. Blobs themselves are made
+/// for their owner only. Returns what belongs to somebody else.
+std::vector<std::string> make_private(FileSystem& files, const std::string& folder) {
+  std::vector<std::string> open;
+  const auto close = [&](const std::string& path) {
+    if (!files.make_private(path)) open.push_back(path);
+  };
+  close(folder + "/.");  // the folder itself may be reached through a link
+  for (const FolderEntry& entry : files.list(folder)) {
+    // Other things may lie here too, such as a disk's lost+found.
+    const bool is_blobs = entry.is_folder && entry.name == "blobs";
+    const std::string path = folder + "/" + entry.name;
+    if (is_blobs || entry.name == "lock" || entry.name.starts_with("meshd.db")) close(path);
+    if (!is_blobs) continue;
+    for (const FolderEntry& bucket : files.list(path)) close(path + "/" + bucket.name);
+  }
+  return open;
+}
+
 }  // namespace
 
 Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
@@ -21,6 +40,9 @@ Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
     throw core::Error("storage_failed", "the data folder is in use by another meshd; one folder serves one process")
         .with_internal(folder_);
   }
+  // SQLite gives its log and its index the database's permissions, so these come first for an old database, and the
+  // second time for what is new.
+  make_private(files_, folder_);
   database_ = std::make_unique<Database>(DatabaseOptions{database_path(folder_), options.vfs, options.fatal});
   catalog_ = std::make_unique<Catalog>(*database_);
   Database& database = *database_;
@@ -29,6 +51,7 @@ Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
   files_.sync_folder(folder_);
   recovery_ = recover(*catalog_, *blobs_, clock.wall());
   recovery_.was_clean = database_->was_clean();
+  recovery_.open_paths = make_private(files_, folder_);
 }
 
 Store::~Store() = default;
@@ -58,6 +81,7 @@ void Store::backup_to(const std::string& folder) {
   database_->backup_to(database_path(folder));
   BlobStore target(files_, folder + "/blobs", [](const std::string&) {});
   target.copy_from(*blobs_);
+  make_private(files_, folder);
   files_.sync_folder(folder);
 }
 

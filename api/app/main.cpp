@@ -1,5 +1,6 @@
 // The binary: meshd serve, meshd health, meshd --help.
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <functional>
@@ -31,6 +32,7 @@ int serve(const meshd::api::AppOptions& options) {
   sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  umask(S_IRWXG | S_IRWXO);  // what is kept here is nobody else's, from the moment that a file is made
   meshd::api::Log log(options.log_format, options.log_level);
   try {
     meshd::api::App app(options, log);

@@ -53,6 +53,7 @@ class WatchedFileSystem final : public storage::FileSystem {
     check("make_folder");
     real_->make_folder(path);
   }
+  bool make_private(const std::string& path) override { return real_->make_private(path); }
   bool link(const std::string& from, const std::string& to) override {
     check("link");
     return real_->link(from, to);

@@ -124,6 +124,26 @@ TEST_F(StorageRecovery, temporary_files_and_orphans_go_and_named_blobs_stay) {
   EXPECT_EQ(read_blob(store->blobs(), shards.at(0).blob), "abcdef");
 }
 
+TEST_F(StorageRecovery, data_of_an_older_server_is_left_to_its_owner) {
+  namespace fs = std::filesystem;
+  prepare_array("arr_1");
+  // As older servers left it: SQLite's own 0644.
+  fs::permissions(folder_.path(), fs::perms(0755));
+  fs::permissions(folder_.path() + "/blobs", fs::perms(0755));
+  fs::permissions(folder_.path() + "/meshd.db", fs::perms(0644));
+  std::ofstream(folder_.path() + "/notes") << "somebody's";
+  fs::permissions(folder_.path() + "/notes", fs::perms(0644));
+  fs::create_symlink(folder_.path() + "/notes", folder_.path() + "/meshd.db.link");
+  OpenStore store(folder_.path());
+  EXPECT_TRUE(store->recovery().open_paths.empty());
+  EXPECT_EQ(fs::perms(0700), fs::status(folder_.path()).permissions());
+  for (const auto& entry : fs::recursive_directory_iterator(folder_.path())) {
+    if (entry.path().stem() == "notes" || entry.is_symlink()) continue;
+    EXPECT_EQ(fs::perms(entry.is_directory() ? 0700 : 0600), entry.status().permissions()) << entry.path();
+  }
+  EXPECT_EQ(fs::perms(0644), fs::status(folder_.path() + "/notes").permissions());
+}
+
 TEST_F(StorageRecovery, array_whose_file_is_torn_or_missing_is_lost_with_a_reason) {
   for (const char* id : {"arr_1", "arr_2", "arr_3"}) prepare_array(id);
   std::filesystem::resize_file(path_of("arr_1.v1.s0"), 3);
