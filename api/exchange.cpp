@@ -10,8 +10,10 @@
 #include "api/characters.h"
 #include "api/conditions.h"
 #include "api/content_encoder.h"
+#include "api/cors.h"
 #include "api/digests.h"
 #include "api/events.h"
+#include "api/media_type.h"
 #include "api/preferences.h"
 #include "api/pretty_json.h"
 #include "api/problem.h"
@@ -200,6 +202,7 @@ Exchange::Plan Exchange::plan() {
 }
 
 Exchange::Plan Exchange::plan_route() {
+  cors_origin_ = context_.site.admit(head_);
   if (head_.path == "*") {
     refusal_ = options_answer({});
     return Plan::kRunHere;
@@ -210,6 +213,7 @@ Exchange::Plan Exchange::plan_route() {
     if (match.allow.empty()) throw core::Error("not_found", "there is nothing at this path");
     if (head_.method == "OPTIONS") {
       refusal_ = options_answer(std::move(match.allow));
+      if (!cors_origin_.empty()) answer_preflight(head_.headers, *refusal_);
     } else {
       deny(core::Error("method_not_allowed", "this path knows " + match.allow));
       refusal_->headers.add("Allow", match.allow);
@@ -226,6 +230,7 @@ Exchange::Plan Exchange::plan_route() {
   }
   request_.headers = std::move(head_.headers);
   if (route.access != Access::kOpen && context_.hooks.authenticate) context_.hooks.authenticate(request_);
+  if (route.body == BodyPolicy::kJson || route.body == BodyPolicy::kInline) require_json(request_.headers);
   return plan_body(route);
 }
 
@@ -310,6 +315,7 @@ void Exchange::finish_answer(bool can_keep, std::string& head) {
     }
   }
   shape_representation();
+  if (context_.site.names_origins()) allow_origin(cors_origin_, response_);
   const std::optional<int64_t> size = body_size(response_);
   keep_alive_ = can_keep && head_.keep_alive && !close_ && !context_.draining.load(std::memory_order_relaxed);
   if (has_no_body(response_.status)) {

@@ -24,6 +24,7 @@ namespace meshd::api {
 /// What all exchanges of a server share. Any thread.
 struct FrontContext {
   ServerOptions options;
+  SitePolicy site;
   Router router;
   ServerHooks hooks;
   HttplibBridge bridge;
@@ -110,6 +111,7 @@ class Exchange {
   std::optional<Response> refusal_;
   std::optional<BodyPipeline> pipeline_;
   Response response_;
+  std::string cors_origin_;  ///< the named origin whose page asks; empty: none
   std::string traceparent_;  ///< of the answer; empty when the client sent none
   std::string error_code_;
   std::string error_internal_;

@@ -149,7 +149,7 @@ void read_framing(Head& head) {
   }
 }
 
-void read_host(const Head& head, std::string_view authority) {
+void read_host(Head& head, std::string_view authority) {
   const std::string* host = nullptr;
   for (const auto& [name, value] : head.headers.fields()) {
     if (!equal_ignoring_case(name, "Host")) continue;
@@ -159,11 +159,13 @@ void read_host(const Head& head, std::string_view authority) {
   if (host == nullptr) {
     // Old balancers probe with HTTP/1.0 and no Host.
     if (head.minor_version > 0) refuse("HTTP/1.1 needs a Host header");
+    head.authority = authority;
     return;
   }
   if (!is_authority(*host)) refuse("Host is not 'name' or 'name:port'");
   if (!authority.empty() && !equal_ignoring_case(authority, *host))
     refuse("Host is not the host of the request target");
+  head.authority = *host;
 }
 
 void read_connection(Head& head) {

@@ -28,6 +28,7 @@ struct Head {
   std::string target;  ///< as sent
   std::string path;    ///< raw; "*" for OPTIONS *
   std::string raw_query;
+  std::string authority;  ///< of Host, which the absolute form repeats; empty for HTTP/1.0 that names none
   int minor_version = 1;
   Headers headers;
   Framing framing = Framing::kNone;

@@ -19,8 +19,9 @@ struct Server::State {
   Reactor reactor;
   bool started = false;
 
-  State(ServerOptions options, Router router, ServerHooks hooks)
-      : context{std::move(options),
+  State(const ServerOptions& options, Router router, ServerHooks hooks)
+      : context{options,
+                SitePolicy(options.address, options.site),
                 std::move(router),
                 std::move(hooks),
                 {},
@@ -32,8 +33,8 @@ struct Server::State {
         reactor(context) {}
 };
 
-Server::Server(ServerOptions options, Router router, ServerHooks hooks)
-    : state_(std::make_unique<State>(std::move(options), std::move(router), std::move(hooks))) {}
+Server::Server(const ServerOptions& options, Router router, ServerHooks hooks)
+    : state_(std::make_unique<State>(options, std::move(router), std::move(hooks))) {}
 
 Server::~Server() { stop_now(); }
 

@@ -13,6 +13,7 @@
 
 #include "api/http.h"
 #include "api/router.h"
+#include "api/site_policy.h"
 
 namespace meshd::api {
 
@@ -21,6 +22,7 @@ struct ServerOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 0;  ///< 0: any free one, see Server::port()
   int backlog = 1024;
+  SiteOptions site;  ///< which browsers' pages may ask
 
   int64_t head_bytes = 16 * 1024;
   int head_fields = 100;
@@ -114,7 +116,7 @@ struct ServerMetrics {
 /// Listens, reads, answers. start(), begin_drain(), stop() from one owner; everything else from any thread.
 class Server {
  public:
-  Server(ServerOptions options, Router router, ServerHooks hooks = {});
+  Server(const ServerOptions& options, Router router, ServerHooks hooks = {});
   /// Stops without waiting for the drain timeout.
   ~Server();
   Server(const Server&) = delete;

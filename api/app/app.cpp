@@ -1,13 +1,14 @@
 #include "api/app/app.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
 #include "api/app/auth.h"
+#include "api/app/listening.h"
 #include "api/app/storage_watch.h"
 #include "api/codecs/job_codec.h"
 #include "api/codecs/json.h"
@@ -24,23 +25,6 @@ constexpr size_t kCacheEntries = 512;
 int64_t machine_memory() { return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
 
 int64_t or_share(int64_t given, int64_t share) { return given > 0 ? given : machine_memory() / share; }
-
-ServerOptions server_options(const AppOptions& app) {
-  const std::string& listen = app.listen;
-  ServerOptions options;
-  options.idle_deadline = std::chrono::seconds(app.idle_seconds);
-  const size_t colon = listen.rfind(':');
-  if (colon == std::string::npos)
-    throw core::Error("internal", "--listen: expected ADDRESS:PORT, got '" + listen + "'");
-  options.address = listen.substr(0, colon);
-  if (options.address.size() > 2 && options.address.front() == '[')
-    options.address = options.address.substr(1, options.address.size() - 2);
-  const char* end = listen.data() + listen.size();
-  const auto parsed = std::from_chars(listen.data() + colon + 1, end, options.port);
-  if (parsed.ec != std::errc{} || parsed.ptr != end)
-    throw core::Error("internal", "--listen: the port is no number from 0 to 65535");
-  return options;
-}
 
 device::EngineOptions engine_options(const AppOptions& options) {
   device::EngineOptions out;
@@ -85,6 +69,14 @@ jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
   return out;
 }
 
+// Whoever can read the tokens is whom they like, and whoever can write them lets anybody in.
+void warn_of_open_tokens(const std::string& path, Log& log) {
+  struct stat info {};
+  if (path.empty() || stat(path.c_str(), &info) != 0) return;
+  if ((info.st_mode & (S_IROTH | S_IWOTH | S_IWGRP)) == 0) return;
+  log.warn("tokens_open_to_others", {{"path", path}, {"remedy", "chmod 600, or 640 for a group of its own"}});
+}
+
 // Removes files that rows stopped naming, now and then.
 class Collector {
  public:
@@ -119,6 +111,8 @@ std::string version() { return MESHD_VERSION; }
 struct App::Parts {
   Parts(const AppOptions& given, Log& log_lines)
       : log(log_lines),
+        front(server_options(given)),
+        tokens_file(given.tokens_file),
         files(storage::real_file_system()),
         store(store_options(given, log_lines), *files, clock),
         pool(tensor::BufferPool::create(machine_memory() / 8)),
@@ -164,7 +158,7 @@ struct App::Parts {
         response.headers.set("Cache-Control", "no-store");
     };
     hooks.access = [this](const AccessRecord& record) { note(record); };
-    server = std::make_unique<Server>(server_options(given), std::move(router), std::move(hooks));
+    server = std::make_unique<Server>(front, std::move(router), std::move(hooks));
   }
 
   void note(const AccessRecord& record) {
@@ -221,6 +215,8 @@ struct App::Parts {
   }
 
   Log& log;
+  const ServerOptions front;
+  const std::string tokens_file;
   core::SystemClock clock;
   std::unique_ptr<storage::FileSystem> files;
   storage::Store store;
@@ -248,6 +244,9 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(o
                          {"requeued_jobs", std::to_string(report.requeued_jobs)},
                          {"lost_memory_arrays", std::to_string(report.lost_memory_arrays)},
                          {"orphans", std::to_string(report.orphans)}});
+  for (const std::string& path : report.open_paths)
+    log.warn("data_open_to_others", {{"path", path}, {"remedy", "its owner takes others' permissions away"}});
+  warn_of_open_tokens(parts_->tokens_file, log);
   Parts& parts = *parts_;
   parts.runner.recover([&parts](const storage::JobRow& row) -> std::pair<jobs::JobRequest, jobs::ResultEncoder> {
     const auto [body, session_mesh] = open_kept_document(row.request);
@@ -273,7 +272,10 @@ uint16_t App::start() {
   return parts_->server->port();
 }
 
-void App::reload() { parts_->reload_tokens(); }
+void App::reload() {
+  parts_->reload_tokens();
+  warn_of_open_tokens(parts_->tokens_file, parts_->log);
+}
 
 bool App::stop() {
   parts_->log.info("draining", {});

@@ -65,6 +65,20 @@ void declare_access(CLI::App& serve, AppOptions& options) {
           "file of bearer tokens, a line each: TOKEN, or NAME TOKEN [reader|user|admin]; without it no token is needed")
       ->envname("MESHD_TOKENS");
   serve
+      .add_option("--allowed-host", options.allowed_hosts,
+                  "name that clients may call the server by, beside its address and localhost; may be repeated")
+      ->envname("MESHD_ALLOWED_HOST")
+      ->delimiter(',');
+  serve
+      .add_option("--cors-origin", options.cors_origins,
+                  "origin whose pages may use the server, such as https://app.example.org; may be repeated")
+      ->envname("MESHD_CORS_ORIGIN")
+      ->delimiter(',');
+  serve
+      .add_flag("--insecure", options.insecure,
+                "listen beyond loopback without tokens: everybody in the network may do everything")
+      ->envname("MESHD_INSECURE");
+  serve
       .add_option("--security-contact", options.security_contact,
                   "URI of /.well-known/security.txt, such as mailto:security@example.org")
       ->check([](const std::string& text) {

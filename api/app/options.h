@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "api/app/log.h"
 
@@ -18,6 +19,9 @@ struct AppOptions {
   int64_t memory_limit_bytes = 0;          ///< of running jobs together; 0: half of the machine's memory
   int64_t array_memory_bytes = 0;          ///< durable arrays kept in memory; 0: a quarter of the machine's memory
   int64_t quota_bytes = int64_t{4} << 30;  ///< of one array
+  std::vector<std::string> allowed_hosts;  ///< names that the server goes by, beside its address and localhost
+  std::vector<std::string> cors_origins;   ///< origins whose pages may use the server
+  bool insecure = false;                   ///< may listen beyond loopback without tokens
   std::string tokens_file;                 ///< see token_file.h; empty: no token needed
   std::string security_contact;            ///< a URI for /.well-known/security.txt; empty: there is none
   int64_t idle_seconds = 15;               ///< a kept connection without a request is closed after so long

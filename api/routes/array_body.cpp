@@ -5,6 +5,7 @@
 #include "api/codecs/json.h"
 #include "api/codecs/npy.h"
 #include "api/codecs/value.h"
+#include "api/media_type.h"
 #include "api/router.h"
 #include "api/routes/array_intake.h"
 
@@ -76,7 +77,7 @@ ArrayBody opened(NpyHead head, BodyReader* reader) { return {std::move(head.type
 ArrayBody open_array_body(Request& request, const std::optional<tensor::DType>& dtype,
                           const std::optional<tensor::Dims>& shape, const tensor::TensorType* expected) {
   const Hints hints{dtype, shape, expected};
-  const std::string media = media_type_of(request);
+  const std::string media = media_type_of(request.headers);
   BodyReader& body = request.body();
   const bool says_type = expected != nullptr || (dtype && shape);
   if (media == "application/x-npy" || media == "application/npy") return opened(open_npy(hints, body), &body);

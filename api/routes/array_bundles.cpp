@@ -7,6 +7,7 @@
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/npy.h"
 #include "api/codecs/safetensors.h"
+#include "api/media_type.h"
 #include "api/routes/array_bundles.h"
 #include "api/routes/array_file.h"
 #include "api/routes/array_intake.h"
@@ -175,12 +176,12 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
 }  // namespace
 
 bool is_bundle(const Request& request) {
-  return is_one_of(media_type_of(request), {"application/zip", "application/npz", "application/x-npz",
-                                            "application/safetensors", "application/x-safetensors"});
+  return is_one_of(media_type_of(request.headers), {"application/zip", "application/npz", "application/x-npz",
+                                                    "application/safetensors", "application/x-safetensors"});
 }
 
 Response import_arrays(Request& request, Services& services) {
-  const std::string media = media_type_of(request);
+  const std::string media = media_type_of(request.headers);
   std::string form(request.query.get("format").value_or(""));
   if (!form.empty() && form != "safetensors" && form != "npz")
     throw core::Error("invalid_query", "format: expected safetensors or npz");

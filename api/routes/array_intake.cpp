@@ -148,13 +148,4 @@ void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::Sha
   for (const tensor::BufferRef& shard : shards) clean_bools(array.info().type.dtype, shard->bytes());
 }
 
-std::string media_type_of(const Request& request) {
-  std::string type(request.headers.get("Content-Type").value_or(""));
-  type.resize(std::min(type.size(), type.find(';')));
-  while (!type.empty() && type.back() == ' ') type.pop_back();
-  std::transform(type.begin(), type.end(), type.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return type;
-}
-
 }  // namespace meshd::api

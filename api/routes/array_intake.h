@@ -58,7 +58,4 @@ void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder o
 /// Bool bytes are 0 or 1, whatever a client sends.
 void clean_bools(tensor::DType dtype, std::span<std::byte> bytes);
 
-/// The media type of the body without its parameters, in lower case; empty when there is none.
-std::string media_type_of(const Request& request);
-
 }  // namespace meshd::api

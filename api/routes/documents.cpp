@@ -14,7 +14,8 @@ namespace {
 Response html(std::string_view page) {
   return content(200, "text/html; charset=utf-8", std::string(page))
       .with("Content-Security-Policy",
-            "default-src 'self'; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'");
+            "default-src 'self'; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; "
+            "frame-ancestors 'none'");
 }
 
 std::string info_document(Services& services, const ProcessFacts& facts) {

@@ -43,10 +43,16 @@ constexpr Guide kGuides[] = {
      "Leave as_process away, or ask as the process that has it.",
      "A=$(curl -s $URL/v1/arrays --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}' | jq -r .id); "
      "curl -s \"$URL/v1/arrays/$A/shards/0?as_process=1\""},
-    {"cross_site", "Origin is 'https://example.org', which is another site",
-     "Call the server from a page that it served itself, or have its operator start it with --cors-origin.", ""},
-    {"host_not_allowed", "Host is 'example.org'; this server goes by 127.0.0.1 and localhost",
-     "Use the address that the server listens on, or have its operator name the host with --allowed-host.", ""},
+    {"cross_site",
+     "Origin is 'https://example.org', which is another site; this server takes requests from its own pages and from "
+     "origins that its operator named with --cors-origin",
+     "Call the server from a page that it served itself, or have its operator start it with --cors-origin.",
+     "curl -s $URL/v1/info -H 'Origin: https://example.org'"},
+    {"host_not_allowed",
+     "Host is 'example.org'; this server goes by 127.0.0.1 and localhost; its operator may add names with "
+     "--allowed-host",
+     "Use the address that the server listens on, or have its operator name the host with --allowed-host.",
+     "curl -s $URL/v1/info -H 'Host: example.org'"},
     {"not_found", "there is no array 'arr_...'",
      "Look at the id and the path; ids of other tokens and deleted things are not found either.",
      "curl -s $URL/v1/arrays/arr_00000000-0000-7000-8000-000000000000"},

@@ -57,10 +57,10 @@ def test_digests_that_cannot_be_read(s):
 def test_the_next_request_of_a_connection_is_read(s):
     """A refusal inside of a stream ends the body where it says it ends, or the connection."""
     data = b"x" * 100_000
-    head = (f"POST /v1/arrays?dtype=uint8&shape=100000 HTTP/1.1\r\nHost: h\r\nContent-Type: application/octet-stream\r\n"
+    head = (f"POST /v1/arrays?dtype=uint8&shape=100000 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\n"
             f"Content-Digest: {sha(b'other')}\r\nContent-Length: {len(data)}\r\n\r\n").encode()
     with socket.create_connection(("127.0.0.1", s.port), timeout=20) as client:
-        client.sendall(head + data + b"GET /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        client.sendall(head + data + b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         answer = b""
         while piece := client.recv(65536):
             answer += piece

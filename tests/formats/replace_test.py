@@ -99,7 +99,7 @@ def test_what_does_not_fit(s):
     refused(put(s, at, np.arange(1, dtype=np.int32), "?slice=9"), 422, "slice")
     refused(put(s, at, np.arange(4, dtype=np.int32), "?offset=9"), 422, "offset")
     with socket.create_connection(("127.0.0.1", s.port)) as client:  # goes away in the middle
-        client.sendall(f"PUT {at}/data HTTP/1.1\r\nHost: h\r\nContent-Type: application/octet-stream\r\nContent-Length: 16\r\n\r\nabcdefgh".encode())
+        client.sendall(f"PUT {at}/data HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/octet-stream\r\nContent-Length: 16\r\n\r\nabcdefgh".encode())
     assert get(s, at)[1] == etag and np.array_equal(get(s, at)[0], np.arange(4))
 
 

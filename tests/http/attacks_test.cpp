@@ -41,6 +41,7 @@ class Attacks : public ::testing::Test {
     options.head_deadline = kDeadline;
     options.idle_deadline = std::chrono::milliseconds(3000);
     options.rate_grace = kDeadline;
+    options.site.allowed_hosts = {"t"};
     api::ServerHooks hooks;
     hooks.authenticate = [](api::Request&) { throw core::Error("unauthorized", "no credentials"); };
     hooks.access = [this](const api::AccessRecord& record) {

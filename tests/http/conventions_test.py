@@ -316,10 +316,10 @@ def lists_have_cursors(c):
 
 def events_resume(c):
     session = c.want(201, "POST", "/v1/sessions", {}).headers["Location"]
-    answer = c.raw(f"GET {session}/events?after=x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    answer = c.raw(f"GET {session}/events?after=x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert b" 422 " in answer.split(b"\r\n")[0]
     with socket.create_connection(("127.0.0.1", c.port), timeout=10) as wire:
-        wire.sendall(f"GET {session}/events HTTP/1.1\r\nHost: a\r\nLast-Event-ID: 0\r\nAccept-Encoding: gzip\r\n\r\n".encode())
+        wire.sendall(f"GET {session}/events HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: 0\r\nAccept-Encoding: gzip\r\n\r\n".encode())
         head = wire.recv(4096)
     assert b"200 OK" in head and b"text/event-stream" in head and b"Content-Encoding" not in head, head
     assert c.want(200, "GET", session + "/effects").json() == {"items": [], "next": None}
@@ -505,7 +505,7 @@ def probes(c):
     assert b"[+]database ok" in c.want(200, "GET", "/readyz?verbose").body
     assert {"status", "checks", "version", "uptime_seconds"} == set(c.want(200, "GET", "/health").json())
     assert b" 204 " in c.raw("OPTIONS / HTTP/1.0\r\n\r\n").split(b"\r\n")[0]
-    assert b" 204 " in c.raw("OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").split(b"\r\n")[0]
+    assert b" 204 " in c.raw("OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").split(b"\r\n")[0]
 
 
 def errors_have_examples(c):

@@ -34,6 +34,7 @@ inline bool eventually(const std::function<bool()>& condition) {
 class Front : public ::testing::Test {
  protected:
   void start(api::ServerOptions options = {}, api::ServerHooks hooks = {}) {
+    options.site.allowed_hosts = {"t"};
     server_ = std::make_unique<api::Server>(options, toy_router(state_, kLargeBytes), hooks);
     server_->start();
   }

@@ -1,0 +1,42 @@
+#include "api/app/listening.h"
+
+#include <charconv>
+
+#include "api/authority.h"
+#include "api/site_policy.h"
+#include "service/core/error.h"
+
+namespace meshd::api {
+namespace {
+
+void read_listen(const std::string& listen, ServerOptions& out) {
+  const size_t colon = listen.rfind(':');
+  if (colon == std::string::npos)
+    throw core::Error("internal", "--listen: expected ADDRESS:PORT, got '" + listen + "'");
+  out.address = listen.substr(0, colon);
+  if (out.address.size() > 2 && out.address.front() == '[') out.address = out.address.substr(1, out.address.size() - 2);
+  const char* end = listen.data() + listen.size();
+  const auto parsed = std::from_chars(listen.data() + colon + 1, end, out.port);
+  if (parsed.ec != std::errc{} || parsed.ptr != end)
+    throw core::Error("internal", "--listen: the port is no number from 0 to 65535");
+}
+
+}  // namespace
+
+ServerOptions server_options(const AppOptions& options) {
+  ServerOptions out;
+  out.idle_deadline = std::chrono::seconds(options.idle_seconds);
+  read_listen(options.listen, out);
+  out.site.allowed_hosts = options.allowed_hosts;
+  out.site.cors_origins = options.cors_origins;
+  (void)SitePolicy(out.address, out.site);  // refuses what is no host or origin before anything is opened
+  const auto address = parse_address(out.address);
+  if (address && !address->is_loopback() && options.tokens_file.empty() && !options.insecure) {
+    throw core::Error("internal", "--listen " + options.listen +
+                                      " is open to the network, and without tokens everybody there may read, change "
+                                      "and delete everything: give --tokens FILE, or say --insecure if that is meant");
+  }
+  return out;
+}
+
+}  // namespace meshd::api
