@@ -11,6 +11,7 @@
 #include "api/httplib_bridge.h"
 #include "api/ranges.h"
 #include "api/router.h"
+#include "api/site_policy.h"
 #include "service/core/error.h"
 
 namespace {
@@ -23,6 +24,7 @@ constexpr int64_t kRangeSize = 10;
 struct Front {
   HttplibBridge bridge;
   Router router;
+  SitePolicy site{"127.0.0.1", {{"meshd.example.org"}, {"https://app.example.org"}, false}};
   Front() {
     for (const char* path : {"/", "/a/{id}", "/a/{id}:verb", "/a/v{n}/{rest...}"}) {
       router.add({"GET", path, path, BodyPolicy::kNone, RunOn::kReactor, Access::kOpen,
@@ -39,6 +41,12 @@ void walk(const Front& front, std::string_view bytes) {
   if (head.content_length < 0 || head.path.empty()) std::abort();
   front.bridge.understand(head);
   (void)front.router.match(head.method, head.path);
+  try {
+    // Whoever is named an origin is one, and nobody else.
+    const std::string origin = front.site.admit(head);
+    if (!origin.empty() && parse_origin(origin) != parse_origin("https://app.example.org")) std::abort();
+  } catch (const meshd::core::Error&) {
+  }
   (void)Query::parse(head.raw_query);
   Request request;
   request.method = "GET";
