@@ -28,12 +28,14 @@ class ByteStream {
 
   virtual ~ByteStream() = default;
 
-  /// What has to happen before the first read() or write(): a TLS handshake. kBytes once it is done.
+  /// read() and write() may be called. False until a TLS handshake is done.
+  [[nodiscard]] virtual bool is_open() const = 0;
+  /// The next step of what has to happen before; kBytes once it is done. A step may take milliseconds of computation.
   virtual Result open() = 0;
-  /// Puts at least one byte into `destination`, which is not empty.
+  /// Puts at least one byte into `destination`, which is not empty. Never kWouldBlockWrite.
   virtual Result read(std::span<std::byte> destination) = 0;
   /// Takes bytes from the front of `pieces`, as many as the socket takes; they leave in as few segments as they can.
-  /// What it took may still have to be flushed.
+  /// What it took may still have to be flushed. Never kWouldBlockRead.
   virtual Result write(std::span<const iovec> pieces) = 0;
   /// kBytes when all that was taken is with the kernel.
   virtual Result flush() = 0;
@@ -50,6 +52,7 @@ class PlainStream final : public ByteStream {
   /// `socket` is non-blocking; its owner closes it.
   explicit PlainStream(int socket) : socket_(socket) {}
 
+  [[nodiscard]] bool is_open() const override { return true; }
   Result open() override { return {Outcome::kBytes}; }
   Result read(std::span<std::byte> destination) override;
   Result write(std::span<const iovec> pieces) override;

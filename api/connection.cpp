@@ -87,38 +87,19 @@ void Connection::set_state(State state) {
 }
 
 void Connection::start() {
+  if (transport_->is_open()) {
+    begin_idle();
+    return;
+  }
   set_state(State::kHandshake);
   deadline_ = std::chrono::steady_clock::now() + reactor_.context().options.head_deadline;
-  open();
+  wait_to_open(boost::asio::ip::tcp::socket::wait_read);
 }
 
-void Connection::open() {
-  const auto wait = [this](boost::asio::ip::tcp::socket::wait_type ready) {
-    socket_.async_wait(ready, [self = shared_from_this()](const boost::system::error_code& error) {
-      if (self->state_ != State::kHandshake) return;
-      if (error) {
-        self->close();
-      } else {
-        self->open();
-      }
-    });
-  };
-  switch (transport_->open().outcome) {
-    case ByteStream::Outcome::kBytes:
-      set_state(State::kIdle);
-      deadline_ = std::chrono::steady_clock::now() + reactor_.context().options.idle_deadline;
-      read(kIdleRead);
-      return;
-    case ByteStream::Outcome::kWouldBlockRead:
-      wait(boost::asio::ip::tcp::socket::wait_read);
-      return;
-    case ByteStream::Outcome::kWouldBlockWrite:
-      wait(boost::asio::ip::tcp::socket::wait_write);
-      return;
-    case ByteStream::Outcome::kEnd:
-    case ByteStream::Outcome::kBroken:
-      close();
-  }
+void Connection::begin_idle() {
+  set_state(State::kIdle);
+  deadline_ = std::chrono::steady_clock::now() + reactor_.context().options.idle_deadline;
+  read(kIdleRead);
 }
 
 void Connection::read(size_t at_least) {
@@ -128,18 +109,19 @@ void Connection::read(size_t at_least) {
   if (transport_->has_buffered()) {
     boost::asio::post(*reactor_.io(), [self = shared_from_this()] { self->read_now(); });
   } else {
-    wait_to_read(boost::asio::ip::tcp::socket::wait_read);
+    wait_to_read();
   }
 }
 
-void Connection::wait_to_read(boost::asio::ip::tcp::socket::wait_type ready) {
-  socket_.async_wait(ready, [self = shared_from_this()](const boost::system::error_code& error) {
-    if (error) {
-      self->close();
-    } else {
-      self->read_now();
-    }
-  });
+void Connection::wait_to_read() {
+  socket_.async_wait(boost::asio::ip::tcp::socket::wait_read,
+                     [self = shared_from_this()](const boost::system::error_code& error) {
+                       if (error) {
+                         self->close();
+                       } else {
+                         self->read_now();
+                       }
+                     });
 }
 
 void Connection::read_now() {
@@ -155,11 +137,9 @@ void Connection::read_now() {
       on_read(got.bytes);
       return;
     case ByteStream::Outcome::kWouldBlockRead:
-      wait_to_read(boost::asio::ip::tcp::socket::wait_read);
+      wait_to_read();
       return;
     case ByteStream::Outcome::kWouldBlockWrite:
-      wait_to_read(boost::asio::ip::tcp::socket::wait_write);
-      return;
     case ByteStream::Outcome::kEnd:
     case ByteStream::Outcome::kBroken:
       close();

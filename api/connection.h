@@ -66,11 +66,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   };
 
   void set_state(State state);
-  /// Opens the stream, in as many calls as it needs.
+  void begin_idle();
+  /// Opens the stream, a step at a time, each on a thread for handshakes.
+  void wait_to_open(boost::asio::ip::tcp::socket::wait_type ready);
   void open();
+  void opened(ByteStream::Outcome outcome);
   /// Reads once there is something to read, into room for at least so many bytes.
   void read(size_t at_least);
-  void wait_to_read(boost::asio::ip::tcp::socket::wait_type ready);
+  void wait_to_read();
   void read_now();
   void on_read(size_t count);
   /// Does what can be done with the input, until it has to wait.

@@ -14,6 +14,7 @@
 #include <boost/asio/post.hpp>
 
 #include "api/problem.h"
+#include "api/tls_context.h"
 #include "service/core/error.h"
 
 namespace meshd::api {
@@ -56,6 +57,7 @@ Reactor::Reactor(FrontContext& context)
       workers_(std::make_shared<WorkerPool>(context.options.workers, context.options.workers_max,
                                             context.options.worker_queue)),
       uploads_(std::make_shared<WorkerPool>(0, context.options.upload_workers_max, context.options.worker_queue)),
+      handshakes_(0, context.options.handshake_workers_max, context.options.connections),
       fibers_(timers_),
       busy_answer_(
           whole_answer(context.bridge, core::Error("overloaded", "there are no connections left").with_retry_after(1))),
@@ -162,8 +164,10 @@ void Reactor::pause_accepting(std::chrono::milliseconds pause) {
 }
 
 void Reactor::turn_away(int fd, const std::string& answer) {
-  // Best effort: the answer fits the socket's buffer.
-  [[maybe_unused]] const ssize_t count = ::send(fd, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  // Best effort: the answer fits the socket's buffer. A handshake to say no would cost more than the answer.
+  if (!context_.options.tls) {
+    [[maybe_unused]] const ssize_t count = ::send(fd, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
   ::shutdown(fd, SHUT_WR);
   ::close(fd);
 }
@@ -189,9 +193,10 @@ void Reactor::admit(int fd, const asio::ip::tcp::endpoint& endpoint) {
     return;
   }
   socket.non_blocking(true, error);
+  const TlsContext* tls = context_.options.tls.get();
+  auto transport = tls != nullptr ? tls->accept(fd) : std::make_unique<PlainStream>(fd);
   ++count;
-  auto connection =
-      std::make_shared<Connection>(*this, std::move(socket), std::make_unique<PlainStream>(fd), std::move(peer));
+  auto connection = std::make_shared<Connection>(*this, std::move(socket), std::move(transport), std::move(peer));
   if (connections_.empty()) {
     std::lock_guard held(quiet_mutex_);
     is_quiet_ = false;
@@ -316,6 +321,7 @@ int64_t Reactor::stop() {
   fibers_.wait_until_idle();
   workers_->stop();
   uploads_->stop();
+  handshakes_.stop();
   asio::post(*io_, [this] { io_->stop(); });
   thread_.join();
   // What is queued is not run any more; connections go with their sockets.

@@ -52,6 +52,7 @@ class Reactor {
   [[nodiscard]] FrontContext& context() { return context_; }
   [[nodiscard]] const std::shared_ptr<WorkerPool>& workers() const { return workers_; }
   [[nodiscard]] const std::shared_ptr<WorkerPool>& uploads() const { return uploads_; }
+  [[nodiscard]] WorkerPool& handshakes() { return handshakes_; }
   /// Any thread.
   [[nodiscard]] core::Fibers& fibers() { return fibers_; }
   /// A handler has begun: from now on its client is looked at until none is left.
@@ -92,6 +93,8 @@ class Reactor {
   // Shared with waiters: who ends a wait may still be posting when the reactor goes.
   std::shared_ptr<WorkerPool> workers_;
   std::shared_ptr<WorkerPool> uploads_;
+  /// Of TLS: threads of their own, so that a flood of handshakes keeps neither the reactor nor requests.
+  WorkerPool handshakes_;
   core::Timers timers_;
   core::Fibers fibers_;
   std::unordered_set<std::shared_ptr<Connection>> connections_;

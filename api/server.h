@@ -17,10 +17,13 @@
 
 namespace meshd::api {
 
+class TlsContext;
+
 /// Every limit of the front, with its default.
 struct ServerOptions {
   std::string address = "127.0.0.1";
-  uint16_t port = 0;  ///< 0: any free one, see Server::port()
+  uint16_t port = 0;                      ///< 0: any free one, see Server::port()
+  std::shared_ptr<TlsContext> tls;  ///< null: plain HTTP
   int backlog = 1024;
   SiteOptions site;  ///< which browsers' pages may ask
 
@@ -46,6 +49,7 @@ struct ServerOptions {
   int workers_max = 64;         ///< under load
   int worker_queue = 1024;      ///< then 503 with Retry-After
   int upload_workers_max = 48;  ///< threads of their own for bodies that stream, so that uploads never starve the rest
+  int handshake_workers_max = 2;
 
   std::chrono::milliseconds accept_after_drain{2'000};  ///< for balancers to see readiness fall
   std::chrono::milliseconds drain_timeout{20'000};

@@ -14,6 +14,7 @@
 #include "api/codecs/json.h"
 #include "api/routes/routes.h"
 #include "api/server.h"
+#include "api/tls_context.h"
 
 namespace meshd::api {
 namespace {
@@ -132,6 +133,7 @@ struct App::Parts {
         collector(store),
         storage_watch(store, clock),
         authenticate(given.tokens_file) {
+    if (front.tls) note_certificate();
     ProcessFacts facts;
     facts.version = version();
     facts.security_contact = given.security_contact;
@@ -214,6 +216,24 @@ struct App::Parts {
     }
   }
 
+  void note_certificate() {
+    const CertificateFacts facts = front.tls->facts();
+    log.info("certificate", {{"subject", facts.subject}, {"not_after", facts.not_after}});
+    for (const std::string& warning : facts.warnings) log.warn("certificate", {{"warning", warning}});
+  }
+
+  void reload_certificate() {
+    if (!front.tls) return;
+    try {
+      front.tls->reload();
+      note_certificate();
+      audit("operator", "reloadCertificate", front.tls->facts().subject, "ok");
+    } catch (const core::Error& error) {
+      log.error("certificate_not_reloaded", {{"reason", error.detail()}});
+      audit("operator", "reloadCertificate", "", "failed", {}, error.detail());
+    }
+  }
+
   Log& log;
   const ServerOptions front;
   const std::string tokens_file;
@@ -266,6 +286,7 @@ App::~App() = default;
 uint16_t App::start() {
   parts_->server->start();
   parts_->log.info("listening", {{"port", std::to_string(parts_->server->port())},
+                                 {"scheme", parts_->front.tls ? "https" : "http"},
                                  {"version", version()},
                                  {"devices", std::to_string(parts_->engine.options().device_count)},
                                  {"threads", std::to_string(parts_->engine.threads())}});
@@ -275,6 +296,7 @@ uint16_t App::start() {
 void App::reload() {
   parts_->reload_tokens();
   warn_of_open_tokens(parts_->tokens_file, parts_->log);
+  parts_->reload_certificate();
 }
 
 bool App::stop() {

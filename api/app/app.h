@@ -16,8 +16,8 @@ class App {
 
   /// Listens. The bound port.
   uint16_t start();
-  /// Reads again what may change while the server runs (SIGHUP): the tokens file. Ends nothing; what cannot be used is
-  /// logged and leaves what was there before.
+  /// Reads again what may change while the server runs (SIGHUP): the tokens file, the certificate. Ends nothing; what
+  /// cannot be used is logged and leaves what was there before.
   void reload();
   /// Readiness falls now; requests in hand are answered, jobs end or stay queued, then everything stops. True when
   /// nothing was cut off.

@@ -64,6 +64,15 @@ void declare_access(CLI::App& serve, AppOptions& options) {
           "--tokens", options.tokens_file,
           "file of bearer tokens, a line each: TOKEN, or NAME TOKEN [reader|user|admin]; without it no token is needed")
       ->envname("MESHD_TOKENS");
+  CLI::Option* certificate =
+      serve
+          .add_option("--tls-cert", options.tls_certificate,
+                      "PEM file with the certificate and its chain: serve HTTPS; read again on SIGHUP")
+          ->envname("MESHD_TLS_CERT");
+  CLI::Option* key =
+      serve.add_option("--tls-key", options.tls_key, "PEM file with the key of --tls-cert")->envname("MESHD_TLS_KEY");
+  certificate->needs(key);
+  key->needs(certificate);
   serve
       .add_option("--allowed-host", options.allowed_hosts,
                   "name that clients may call the server by, beside its address and localhost; may be repeated")
@@ -129,7 +138,10 @@ CommandLine read_command_line(int argc, const char* const* argv) {
   declare_access(serve, options);
   declare_log(serve, options, format);
   CLI::App& health = *cli.add_subcommand("health", "ask a server for /readyz; exit 0 when it is ready");
-  health.add_option("address", out.address, "address and port")->capture_default_str();
+  health.add_option("address", out.probe.address, "address and port, or https://address:port")->capture_default_str();
+  health.add_option("--ca", out.probe.ca_file,
+                    "PEM file with the certificates that https:// trusts, instead of the system's");
+  health.add_flag("--insecure-skip-verify", out.probe.skips_verification, "take any certificate");
   try {
     cli.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

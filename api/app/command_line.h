@@ -5,6 +5,7 @@
 #include <string>
 
 #include "api/app/options.h"
+#include "api/app/probe.h"
 
 namespace meshd::api {
 
@@ -12,12 +13,12 @@ struct CommandLine {
   enum class Command {
     kNone,    ///< nothing is left to do: help, the version or a mistake was printed
     kServe,   ///< with `options`
-    kHealth,  ///< asks the server at `address`
+    kHealth,  ///< with `probe`
   };
   Command command = Command::kNone;
   int exit_code = 0;  ///< of kNone: 0 for help and the version
   AppOptions options;
-  std::string address = "127.0.0.1:8080";
+  ProbeOptions probe;
 };
 
 /// Reads the arguments of main and the environment. Prints help to stdout and mistakes to stderr.

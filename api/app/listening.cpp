@@ -4,6 +4,7 @@
 
 #include "api/authority.h"
 #include "api/site_policy.h"
+#include "api/tls_context.h"
 #include "service/core/error.h"
 
 namespace meshd::api {
@@ -29,6 +30,10 @@ ServerOptions server_options(const AppOptions& options) {
   read_listen(options.listen, out);
   out.site.allowed_hosts = options.allowed_hosts;
   out.site.cors_origins = options.cors_origins;
+  if (!options.tls_certificate.empty() || !options.tls_key.empty()) {
+    out.tls = std::make_shared<TlsContext>(options.tls_certificate, options.tls_key);
+  }
+  out.site.https = out.tls != nullptr;
   (void)SitePolicy(out.address, out.site);  // refuses what is no host or origin before anything is opened
   const auto address = parse_address(out.address);
   if (address && !address->is_loopback() && options.tokens_file.empty() && !options.insecure) {

@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
     case CommandLine::Command::kServe:
       return serve(given.options);
     case CommandLine::Command::kHealth:
-      return meshd::api::probe(given.address) ? 0 : 1;
+      return meshd::api::probe(given.probe) ? 0 : 1;
   }
   return 1;
 }

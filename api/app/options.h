@@ -23,6 +23,8 @@ struct AppOptions {
   std::vector<std::string> cors_origins;   ///< origins whose pages may use the server
   bool insecure = false;                   ///< may listen beyond loopback without tokens
   std::string tokens_file;                 ///< see token_file.h; empty: no token needed
+  std::string tls_certificate;             ///< PEM file with the certificate and its chain; empty: plain HTTP
+  std::string tls_key;                     ///< PEM file with the certificate's key; both or neither
   std::string security_contact;            ///< a URI for /.well-known/security.txt; empty: there is none
   int64_t idle_seconds = 15;               ///< a kept connection without a request is closed after so long
   LogFormat log_format = LogFormat::kText;

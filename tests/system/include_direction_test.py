@@ -12,10 +12,10 @@ STORES = {"arrays", "registry", "effects", "sessions", "jobs"}
 NEVER = {("program", "propagation"), ("program", "partition"), ("propagation", "program"), ("propagation", "partition"),
          ("partition", "program"), ("partition", "propagation")}
 FENCES = {  # what is included -> where it may be
-    r"httplib\.h": ["api/httplib_bridge"], r"sqlite3\.h": ["storage/"], r"boost/asio": ["service/device/", "api/"],
+    r"httplib\.h": ["api/httplib_bridge", "api/app/probe"], r"sqlite3\.h": ["storage/"], r"boost/asio": ["service/device/", "api/"],
     r"boost/context": ["service/core/fiber"],
     r"(cblas|openblas|dnnl|oneapi)": ["service/kernels/"], r"mpi\.h": ["service/device/"], r"spdlog": ["api/app/", "storage/"],
-    r"CLI/": ["api/app/"]}
+    r"CLI/": ["api/app/"], r"openssl/(?!evp\.h)": ["api/tls_"]}
 
 
 def room(path):

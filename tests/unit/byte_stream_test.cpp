@@ -35,7 +35,10 @@ class PlainStreamTest : public ::testing::Test {
   PlainStream stream_{fds_[0]};
 };
 
-TEST_F(PlainStreamTest, open_is_done_at_once) { EXPECT_EQ(Outcome::kBytes, stream_.open().outcome); }
+TEST_F(PlainStreamTest, is_open_from_the_start) {
+  EXPECT_TRUE(stream_.is_open());
+  EXPECT_EQ(Outcome::kBytes, stream_.open().outcome);
+}
 
 TEST_F(PlainStreamTest, read_without_bytes_would_block_and_end_is_told) {
   EXPECT_EQ(Outcome::kWouldBlockRead, read(64).outcome);
