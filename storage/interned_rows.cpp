@@ -51,6 +51,10 @@ std::optional<ProgramRow> Reader::program_content(std::string_view id) {
   return read_program(row);
 }
 
+bool Reader::has_program_content(std::string_view id) {
+  return connection_->statement("SELECT 1 FROM program_contents WHERE id = ?1").bind(id).step();
+}
+
 Page<ProgramRow> Reader::programs(std::string_view principal, const PageRequest& page) {
   check_limit(page.limit);
   Statement rows = connection_->statement(

@@ -34,6 +34,8 @@ int64_t read_number(std::string_view text) {
   throw core::Error("invalid_query", "cursor is not one that this list gave");
 }
 
+bool is_over(JobState state) { return state != JobState::kQueued && state != JobState::kRunning; }
+
 std::string state_word(const std::optional<JobState>& state) {
   return state ? std::string(to_string(*state)) : std::string();
 }
@@ -119,12 +121,16 @@ void Transaction::update_job(const JobRow& row) {
             row.deadline, Bytes{row.answer})
       .run();
   if (connection_->changes() == 0) throw core::Error("not_found", "there is no job '" + row.id + "'");
+  if (!row.program.empty() && is_over(row.state)) collect_program(row.program);
 }
 
 bool Transaction::delete_job(std::string_view id) {
+  const std::optional<JobRow> before = job(id);
+  if (!before) return false;
   release_arrays(id);
   connection_->statement("DELETE FROM jobs WHERE id = ?1").bind(id).run();
-  return connection_->changes() == 1;
+  if (!before->program.empty()) collect_program(before->program);
+  return true;
 }
 
 std::optional<IdempotencyRow> Reader::idempotency(std::string_view principal, std::string_view route,

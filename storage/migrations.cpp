@@ -206,7 +206,15 @@ UPDATE program_contents SET document =
 DROP TABLE split;
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst, kQueues, kQuestions, kProgramNames};
+// 4 -> 5. Jobs that are not over name the stored program that they run, which keeps its content (jobs.program). Jobs
+// accepted before have it in their request only, which stands inside of "body" where the session had a mesh.
+constexpr const char* kProgramsOfJobs = R"sql(
+UPDATE jobs SET program = coalesce(json_extract(CAST(request AS TEXT), '$.program.id'),
+                                   json_extract(CAST(request AS TEXT), '$.body.program.id'))
+WHERE program IS NULL AND state IN ('queued', 'running') AND json_valid(CAST(request AS TEXT));
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst, kQueues, kQuestions, kProgramNames, kProgramsOfJobs};
 
 }  // namespace
 

@@ -55,6 +55,7 @@ class Reader {
   [[nodiscard]] std::optional<ProgramRow> program(std::string_view id, std::string_view principal);
   /// The content, whoever may see it (`principal` is empty): for jobs that name the program.
   [[nodiscard]] std::optional<ProgramRow> program_content(std::string_view id);
+  [[nodiscard]] bool has_program_content(std::string_view id);
   [[nodiscard]] Page<ProgramRow> programs(std::string_view principal, const PageRequest& page);
 
   [[nodiscard]] std::optional<ArrayRow> array(std::string_view id);

@@ -105,6 +105,13 @@ void Transaction::update_session(const SessionRow& row) {
 }
 
 bool Transaction::delete_session(std::string_view id) {
+  std::vector<std::string> programs;
+  {
+    Statement rows =
+        connection_->statement("SELECT DISTINCT program FROM jobs WHERE session = ?1 AND program IS NOT NULL");
+    rows.bind(id);
+    while (rows.step()) programs.push_back(rows.text(0));
+  }
   for (const char* sql :
        {"UPDATE arrays SET reserved_by = NULL WHERE reserved_by IN (SELECT id FROM jobs WHERE session = ?1)",
         "DELETE FROM callbacks WHERE session = ?1", "DELETE FROM effects WHERE session = ?1",
@@ -112,7 +119,9 @@ bool Transaction::delete_session(std::string_view id) {
         "DELETE FROM jobs WHERE session = ?1", "DELETE FROM sessions WHERE id = ?1"}) {
     connection_->statement(sql).bind(id).run();
   }
-  return connection_->changes() == 1;
+  const bool was_there = connection_->changes() == 1;
+  for (const std::string& program : programs) collect_program(program);
+  return was_there;
 }
 
 int64_t Transaction::next_job_number(std::string_view session) {

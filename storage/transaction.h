@@ -53,7 +53,8 @@ class Transaction : public Reader {
   [[nodiscard]] int64_t next_job_number(std::string_view session);
 
   void insert_job(const JobRow& row);
-  /// Writes state, attempt, answer, error, started, finished and deadline.
+  /// Writes state, attempt, answer, error, started, finished and deadline. The content of the row's program goes when
+  /// this ends the last job that named it and nobody sees it.
   void update_job(const JobRow& row);
   bool delete_job(std::string_view id);
 

@@ -275,7 +275,8 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(o
                              parts.compiler,
                              *parts.pool,
                              session_mesh ? &*session_mesh : nullptr,
-                             parts.services.processes};
+                             parts.services.processes,
+                             true};
     auto [request, form] = decode_job(body, row.principal, row.session, context);
     return {std::move(request), [form = form](const jobs::JobResult& result) { return encode_result(result, form); }};
   });

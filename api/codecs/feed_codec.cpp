@@ -26,9 +26,8 @@ effects::OwnedValue copy_of(arrays::ArrayStore& arrays, const arrays::ArrayRef& 
   return value;
 }
 
-std::vector<effects::OwnedValue> read_values(const Json& list, const std::string& pointer, arrays::ArrayStore& arrays,
-                                             const std::string& principal, int64_t& partitions,
-                                             core::Diagnostics& wrong) {
+std::vector<effects::OwnedValue> read_values(const Json& list, const std::string& pointer, const FeedSource& source,
+                                             int64_t& partitions, core::Diagnostics& wrong) {
   std::vector<effects::OwnedValue> out;
   if (!list.is_array()) wrong.add(pointer, "expected a list, got " + std::string(list.kind_name()));
   for (size_t i = 0; i < list.size(); ++i) {
@@ -44,7 +43,9 @@ std::vector<effects::OwnedValue> read_values(const Json& list, const std::string
       fields.finish();
       if (!id) continue;
       int64_t devices = 0;
-      out.push_back(copy_of(arrays, arrays.find(*id, principal), slice, devices));
+      const arrays::ArrayRef array = source.arrays.find(*id, source.principal);
+      out.push_back(copy_of(source.arrays, array, slice, devices));
+      if (source.copied != nullptr) source.copied->push_back(array);
       if (devices > 0 && partitions > 0 && devices != partitions) {
         wrong.add(place, "lies on " + std::to_string(devices) + " devices, an array before it on " +
                              std::to_string(partitions));
@@ -67,8 +68,7 @@ std::optional<std::string> mistake_of_queue(std::string_view name) {
   return "expected at most " + std::to_string(kMost) + " characters, got " + std::to_string(characters);
 }
 
-effects::Feed read_feed(ObjectReader& reader, arrays::ArrayStore& arrays, const std::string& principal,
-                        core::Diagnostics& wrong) {
+effects::Feed read_feed(ObjectReader& reader, const FeedSource& source, core::Diagnostics& wrong) {
   effects::Feed feed;
   feed.queue = reader.string("queue").value_or("");
   if (const auto mistake = mistake_of_queue(feed.queue)) wrong.add(reader.pointer("queue"), *mistake);
@@ -77,7 +77,7 @@ effects::Feed read_feed(ObjectReader& reader, arrays::ArrayStore& arrays, const 
   if (values != nullptr && parts != nullptr)
     wrong.add(reader.pointer("parts"), "stands beside values; give one of the two");
   if (values != nullptr) {
-    feed.values = read_values(*values, reader.pointer("values"), arrays, principal, feed.partitions, wrong);
+    feed.values = read_values(*values, reader.pointer("values"), source, feed.partitions, wrong);
   } else if (parts == nullptr) {
     reader.missing("values");
   } else {
@@ -97,7 +97,7 @@ effects::Feed read_feed(ObjectReader& reader, arrays::ArrayStore& arrays, const 
       }
       int64_t lies_on = 0;  // a part is what one device has, however it was stored
       if (const Json* list = fields.field("values")) {
-        part.values = read_values(*list, fields.pointer("values"), arrays, principal, lies_on, wrong);
+        part.values = read_values(*list, fields.pointer("values"), source, lies_on, wrong);
       } else {
         fields.missing("values");
       }

@@ -42,8 +42,10 @@ void read_program(ObjectReader& reader, const JobContext& context, jobs::JobRequ
   fields.finish();
   if (id) {
     if (format || text) wrong.add(fields.pointer("id"), "stands beside format or text; give one or the other");
-    const registry::StoredProgram stored = context.programs.get(*id, out.principal);
+    const registry::StoredProgram stored =
+        context.was_accepted ? context.programs.get_for_accepted_job(*id) : context.programs.get(*id, out.principal);
     out.program = stored.parsed;
+    out.program_id = *id;
     if (!stored.in_tree.empty()) trees.arguments = Json::parse(stored.in_tree);
     if (!stored.out_tree.empty()) trees.results = Json::parse(stored.out_tree);
   } else if (text) {
@@ -254,7 +256,7 @@ void read_infeed(ObjectReader& reader, const JobContext& context, jobs::JobReque
   for (size_t i = 0; i < infeed->size(); ++i) {
     const Json item = infeed->at(i);
     ObjectReader fields(item, reader.pointer("infeed") + "/" + std::to_string(i), wrong);
-    out.feeds.push_back(read_feed(fields, context.arrays, out.principal, wrong));
+    out.feeds.push_back(read_feed(fields, {context.arrays, out.principal, &out.fed_arrays}, wrong));
     fields.finish();
   }
 }

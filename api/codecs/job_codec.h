@@ -28,6 +28,8 @@ struct JobContext {
   /// The mesh that the session was inside of; used where the body names none. Null: none.
   const mesh::Mesh* session_mesh = nullptr;
   mesh::Processes processes = {};  ///< labels of the devices
+  /// A restart decodes what was accepted before: the program may have been deleted since.
+  bool was_accepted = false;
 };
 
 /// What a job's row keeps to decode it again: the body, with the session's mesh where there is one.

@@ -21,7 +21,7 @@ Response feed(Request& request, Services& services) {
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kInline)), kFeedLimits);
   core::Diagnostics wrong;
   ObjectReader reader(body, "", wrong);
-  const effects::Feed given = read_feed(reader, services.arrays, request.principal, wrong);
+  const effects::Feed given = read_feed(reader, {services.arrays, request.principal}, wrong);
   const auto number = reader.integer("number", 1, INT64_MAX);
   reader.finish();
   wrong.throw_if_any("invalid_request");

@@ -364,6 +364,11 @@ void ArrayStore::remove(const ArrayRef& array) {
     if (!state->reserved_by.empty()) {
       throw core::Error("array_in_use", "array '" + array->info().id + "' is reserved by job " + state->reserved_by);
     }
+    if (state->job_count > 0) {
+      throw core::Error("array_in_use", "array '" + array->info().id + "' has still to be read by " +
+                                            std::to_string(state->job_count) +
+                                            " accepted jobs; wait for them, or cancel them");
+    }
     state->deleted = true;
   }
   const std::string id = array->info().id;

@@ -88,8 +88,9 @@ class ArrayStore {
   /// The same for a part: `edit` gets the current shards and puts buffers of its own in place of those that change;
   /// only these are written.
   int64_t update(const ArrayRef& array, const std::function<void(ShardBuffers&)>& edit, const VersionCheck& check);
-  /// Accepted jobs keep what they have still to read from being replaced. Called on storage's writer thread with the
-  /// job's row, so that a job sees what its arrays held when it was accepted.
+  /// Accepted jobs keep what they have still to read from being replaced and deleted. Called on storage's writer thread
+  /// with the job's row, so that a job sees what its arrays held when it was accepted. All or none: throws not_found
+  /// when one was deleted meanwhile.
   void keep_for_job(const std::vector<ArrayRef>& arrays, const std::string& session);
   void job_has_read(const std::vector<ArrayRef>& arrays, const std::string& session);
 
@@ -121,7 +122,7 @@ class ArrayStore {
     std::string next;
   };
   Page list(std::string_view principal, const storage::ArrayFilter& filter, const storage::PageRequest& page);
-  /// Deletes; throws array_in_use when a job has it reserved.
+  /// Deletes; throws array_in_use when a job has it reserved or has still to read it.
   void remove(const ArrayRef& array);
 
   /// Reserves arrays that a job donates: all or none. Throws array_donated, array_in_use, array_lost (as 409 and 410),

@@ -128,11 +128,16 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
 }
 
 void ArrayStore::keep_for_job(const std::vector<ArrayRef>& arrays, const std::string& session) {
-  for (const ArrayRef& array : arrays) {
-    array->state().with([&](Array::State& state) {
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const bool is_deleted = arrays[i]->state().with([&](Array::State& state) {
+      if (state.deleted) return true;
       ++state.job_count;
       if (!session.empty()) ++state.jobs_of_session[session];
+      return false;
     });
+    if (!is_deleted) continue;
+    job_has_read({arrays.begin(), arrays.begin() + static_cast<std::ptrdiff_t>(i)}, session);
+    throw core::Error("not_found", "there is no array '" + arrays[i]->info().id + "'");
   }
 }
 

@@ -25,12 +25,16 @@ void JobRunner::accept(Job& job, bool background) {
   arrays_.reserve(job.donated, job.row.id);
   if (!job.has_row) return;
   job.row.request = request.document;
+  job.row.program = request.program_id;
   if (request.deadline) job.row.deadline = job.row.created + *request.deadline;
   if (!request.session.empty()) job.queue = sessions_.queue(request.session);
   bool entered = false;
   try {
     store_.catalog().write([&](storage::Transaction& transaction) {
       if (!request.session.empty()) job.row.number = transaction.next_job_number(request.session);
+      // From here on the job keeps it; until now somebody may have deleted it.
+      if (!job.row.program.empty() && !transaction.has_program_content(job.row.program))
+        throw core::Error("not_found", "there is no program '" + job.row.program + "'");
       transaction.insert_job(job.row);
       keep_arguments(job);
       for (const arrays::ArrayRef& array : job.donated) {
@@ -64,10 +68,12 @@ void JobRunner::accept(Job& job, bool background) {
 
 // Runs on storage's writer thread, with the job's row.
 void JobRunner::keep_arguments(Job& job) {
+  std::vector<arrays::ArrayRef> read = job.request.fed_arrays;
   for (const Argument& argument : job.request.arguments) {
-    if (const auto* stored = std::get_if<ArrayArgument>(&argument)) job.to_read.push_back(stored->array);
+    if (const auto* stored = std::get_if<ArrayArgument>(&argument)) read.push_back(stored->array);
   }
-  arrays_.keep_for_job(job.to_read, job.request.session);
+  arrays_.keep_for_job(read, job.request.session);
+  job.to_read = std::move(read);
 }
 
 void JobRunner::free_arguments(Job& job) { arrays_.job_has_read(std::exchange(job.to_read, {}), job.request.session); }

@@ -64,6 +64,7 @@ struct JobRequest {
   std::string id;       ///< chosen by the client; empty: a new one. For JobRunner::start only
   std::string session;  ///< empty: none
   compile::ParsedRef program;
+  std::string program_id;                    ///< of a stored program; empty: the text came with the request
   std::vector<Argument> arguments;           ///< token-free
   std::optional<mesh::Mesh> mesh;            ///< its device_ids say on which devices, in order; none: 0, 1, 2, ...
   std::map<std::string, mesh::Mesh> meshes;  ///< by symbol of the module
@@ -78,7 +79,8 @@ struct JobRequest {
   bool strict_donation = false;
   bool reshard = false;  ///< move arguments that lie otherwise than the program wants
   effects::Bindings callbacks;
-  std::vector<effects::Feed> feeds;  ///< for infeeds, taken before those of the session's queues
+  std::vector<effects::Feed> feeds;          ///< for infeeds, taken before those of the session's queues
+  std::vector<arrays::ArrayRef> fed_arrays;  ///< that `feeds` are copies of: read again when the job runs again
   ResultMode results = ResultMode::kInline;
   storage::Durability durability = storage::Durability::kDurable;
   std::optional<std::chrono::milliseconds> deadline;

@@ -56,7 +56,14 @@ std::pair<StoredProgram, bool> ProgramRegistry::put(const std::string& format, c
 }
 
 StoredProgram ProgramRegistry::get(const std::string& id, std::string_view principal) {
-  const auto row = catalog_.read([&](storage::Reader& reader) { return reader.program(id, principal); });
+  return load(catalog_.read([&](storage::Reader& reader) { return reader.program(id, principal); }), id);
+}
+
+StoredProgram ProgramRegistry::get_for_accepted_job(const std::string& id) {
+  return load(catalog_.read([&](storage::Reader& reader) { return reader.program_content(id); }), id);
+}
+
+StoredProgram ProgramRegistry::load(const std::optional<storage::ProgramRow>& row, const std::string& id) {
   if (!row) throw core::Error("not_found", "there is no program '" + id + "'");
   StoredProgram out = from_row(*row);
   out.parsed = compiler_.find(id);

@@ -78,6 +78,9 @@ class ProgramRegistry {
                                      const std::string& principal);
   /// Throws not_found.
   StoredProgram get(const std::string& id, std::string_view principal);
+  /// For a job that was accepted with it, and goes on when its principal has deleted the program since. Throws
+  /// not_found.
+  StoredProgram get_for_accepted_job(const std::string& id);
   struct Page {
     std::vector<StoredProgram> items;
     std::string next;
@@ -86,6 +89,8 @@ class ProgramRegistry {
   void remove(std::string_view id, std::string_view principal);
 
  private:
+  StoredProgram load(const std::optional<storage::ProgramRow>& row, const std::string& id);
+
   storage::Catalog& catalog_;
   compile::Compiler& compiler_;
   const core::Clock& clock_;

@@ -115,6 +115,30 @@ TEST(StorageDatabase, damage_found_after_an_unclean_end_refuses_the_start) {
   EXPECT_NE(detail_of([&] { const OpenStore store(crashed.path()); }).find("damaged"), std::string::npos);
 }
 
+TEST(StorageDatabase, jobs_of_version_3_name_their_programs_afterwards) {
+  const TempFolder folder(TempFolder::Where::kMemory);
+  { const OpenStore store(folder.path()); }
+  std::filesystem::remove(folder.path() + "/meshd.db");
+  std::string sql;
+  for (size_t step = 0; step < 3; ++step) sql += migrations()[step];
+  const auto job = [&](const char* id, const char* state, const char* request) {
+    sql += "INSERT INTO jobs VALUES('" + std::string(id) + "', NULL, 'ann', NULL, 0, '" + state +
+           "', 1, '', '', 1, NULL, NULL, NULL, CAST('" + request + "' AS BLOB), x'');";
+  };
+  job("job_1", "queued", R"({"program": {"id": "prog_1"}, "arguments": []})");
+  job("job_2", "running", R"({"session_mesh": {}, "body": {"program": {"id": "prog_2"}}})");
+  job("job_3", "queued", R"({"program": {"text": "..."}, "arguments": []})");
+  job("job_4", "done", R"({"program": {"id": "prog_4"}})");
+  job("job_5", "queued", "no JSON");
+  execute(folder.path() + "/meshd.db",
+          "PRAGMA application_id = " + std::to_string(0x6d736864) + ";" + sql + "PRAGMA user_version = 3");
+  OpenStore store(folder.path());
+  std::vector<std::string> programs;
+  for (const char* id : {"job_1", "job_2", "job_3", "job_4", "job_5"})
+    programs.push_back(store->catalog().read([&](Reader& r) { return r.job(id); })->program);
+  EXPECT_EQ(programs, (std::vector<std::string>{"prog_1", "prog_2", "", "", ""}));
+}
+
 TEST(StorageDatabase, migration_cut_off_leaves_no_half_schema) {
   FaultPlan plan;
   const WatchedVfs vfs(plan);

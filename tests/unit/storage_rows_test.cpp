@@ -84,6 +84,43 @@ TEST_F(StorageRows, program_read_back_has_its_text_but_lists_leave_it_out) {
   EXPECT_EQ(page.items[0].text, "");
 }
 
+TEST_F(StorageRows, program_content_goes_when_the_last_job_that_named_it_is_over) {
+  JobRow first = job_row("job_1");
+  JobRow second = job_row("job_2", "ses_1", 1);
+  JobRow third = job_row("job_3");
+  for (JobRow* row : {&first, &second, &third}) row->program = "prog_1";
+  const auto is_there = [&] { return read([](Reader& r) { return r.has_program_content("prog_1"); }); };
+  write([&](Transaction& t) {
+    t.put_program({"prog_1", "ann", "stablehlo", "text", "{}", at(1)});
+    t.insert_session(session_row("ses_1"));
+    for (const JobRow* row : {&first, &second, &third}) t.insert_job(*row);
+    t.delete_program("prog_1", "ann");
+  });
+  EXPECT_TRUE(is_there());
+  first.state = JobState::kRunning;
+  write([&](Transaction& t) { t.update_job(first); });
+  EXPECT_TRUE(is_there());
+  first.state = JobState::kDone;
+  write([&](Transaction& t) { t.update_job(first); });
+  EXPECT_TRUE(is_there());
+  write([](Transaction& t) { t.delete_session("ses_1"); });
+  EXPECT_TRUE(is_there());
+  write([](Transaction& t) { t.delete_job("job_3"); });
+  EXPECT_FALSE(is_there());
+}
+
+TEST_F(StorageRows, program_that_somebody_sees_stays_when_its_jobs_are_over) {
+  write([](Transaction& t) {
+    t.put_program({"prog_1", "ann", "stablehlo", "text", "{}", at(1)});
+    JobRow job = job_row("job_1");
+    job.program = "prog_1";
+    t.insert_job(job);
+    job.state = JobState::kFailed;
+    t.update_job(job);
+  });
+  EXPECT_TRUE(read([](Reader& r) { return r.has_program_content("prog_1"); }));
+}
+
 TEST_F(StorageRows, program_content_stays_while_a_queued_job_names_it) {
   write([](Transaction& t) {
     t.put_program({"prog_1", "ann", "stablehlo", "text", "{}", at(1)});
