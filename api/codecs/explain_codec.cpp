@@ -304,6 +304,13 @@ std::string origin_text(const propagation::Origin& origin, const ir::Module& mod
   return "";
 }
 
+std::string not_run_json(const std::vector<compile::NotRun>& places) {
+  return list_json(places, [](const compile::NotRun& place) {
+    return "{\"line\":" + std::to_string(place.location.line) + ",\"column\":" + std::to_string(place.location.column) +
+           ",\"op\":" + quote(place.op) + ",\"detail\":" + quote(place.detail) + "}";
+  });
+}
+
 jobs::JobRequest decode_placement(const Json& body, const compile::ParsedRef& program) {
   core::Diagnostics wrong;
   ObjectReader reader(body, "", wrong);
@@ -338,7 +345,7 @@ std::string explanation_json(const Explanation& explanation) {
     out += ",\"unplanned\":{\"code\":" + quote(explanation.unplanned->code().word()) +
            ",\"detail\":" + quote(explanation.unplanned->detail()) + "}";
   }
-  return out + "}";
+  return out + ",\"cannot_run\":" + not_run_json(explanation.not_run) + "}";
 }
 
 }  // namespace meshd::api

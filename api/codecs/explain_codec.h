@@ -17,6 +17,8 @@ jobs::JobRequest decode_placement(const Json& body, const compile::ParsedRef& pr
 
 /// The whole of it; `functions` as tests/conformance/propagation/README.md writes them.
 std::string explanation_json(const compile::Explanation& explanation);
+/// [{"line", "column", "op", "detail"}]: what keeps a program from running.
+std::string not_run_json(const std::vector<compile::NotRun>& places);
 /// Lines for people: shardings beside the ops, moves below the ops that ask for them, totals. No line is cut.
 std::string explanation_text(const compile::Explanation& explanation);
 /// A picture of @main: a box for each value with the parts it is cut into, moves between them.

@@ -143,6 +143,10 @@ std::string explanation_text(const Explanation& explanation) {
     }
     for (const std::string& warning : explanation.local->warnings) out += "Warning: " + warning + "\n";
   }
+  for (const compile::NotRun& place : explanation.not_run) {
+    out += "\nCannot run: line " + std::to_string(place.location.line) + ", column " +
+           std::to_string(place.location.column) + ": " + place.detail + "\n";
+  }
   if (explanation.unplanned) out += "\nNot planned: " + explanation.unplanned->detail() + "\n";
   return out;
 }

@@ -1,4 +1,5 @@
 // /v1/programs: program texts, read and verified when they are stored.
+#include "api/codecs/explain_codec.h"
 #include "api/codecs/json.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/trees.h"
@@ -84,7 +85,7 @@ std::string program_document(const registry::StoredProgram& stored, bool with_te
     out += "],\"input_effects\":[" + input_effects_json(parsed);
     std::string effects;
     effects_json(parsed.flat->main(), parsed.flat->main().body, effects);
-    out += "],\"effects\":[" + effects + "]";
+    out += "],\"effects\":[" + effects + "],\"cannot_run\":" + not_run_json(compile::find_not_run(parsed));
     if (with_text) out += ",\"text\":" + quote(parsed.text);
   }
   return out + "}";

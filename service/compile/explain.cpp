@@ -80,6 +80,7 @@ Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int th
   out.propagated = propagate_for(*parsed, request);
   out.functions = propagation::report(out.propagated);
   out.indivisible = find_indivisible(out.propagated);
+  out.not_run = find_not_run(*parsed);
   try {
     // Parts are listed by position from here on, and a text may name any number of devices.
     if (request.device_count > kMaxPlannedDevices) {

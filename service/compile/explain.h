@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "service/compile/not_run.h"
 #include "service/compile/stages.h"
 #include "service/core/error.h"
 #include "service/partition/moves.h"
@@ -58,6 +59,7 @@ struct Explanation {
   std::vector<ExplainedMove> moves;
   PlanRef plan;
   std::optional<core::Error> unplanned;
+  std::vector<NotRun> not_run;  ///< what keeps it from running, wherever planning stopped
 
   [[nodiscard]] int64_t moved_bytes() const;  ///< of one device, loops counted once
   [[nodiscard]] double flops() const;         ///< of one device, loops counted once

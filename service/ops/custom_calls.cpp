@@ -242,6 +242,27 @@ std::string target_of(const OpView& view) {
   return target;
 }
 
+std::optional<std::string> reason_not_run(const OpView& view) {
+  const std::string target = target_of(view);
+  const CustomCallDef* row = find_custom_call(target);
+  const std::string call = "custom call '@" + target + "' is ";
+  if (row == nullptr) return call + "not known here; the program can be explained, but not run";
+  switch (row->kind) {
+    case CustomCallKind::kCallback:
+    case CustomCallKind::kShardingMarker:
+    case CustomCallKind::kIdentity:
+    case CustomCallKind::kShapeAssertion:
+      return std::nullopt;
+    case CustomCallKind::kFullToShard:
+    case CustomCallKind::kShardToFull:
+      return call + "not run here yet; the program can be explained";
+    case CustomCallKind::kCompute:
+      break;
+  }
+  if (!std::holds_alternative<Unsupported>(row->body)) return std::nullopt;
+  return call + "known, but not run here yet; the program can be explained";
+}
+
 std::optional<sharding::FactorRule> custom_call_rule(const OpView& view) {
   const CustomCallDef* def = find_custom_call(target_of(view));
   if (def == nullptr || def->rule == nullptr) return std::nullopt;

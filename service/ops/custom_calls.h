@@ -44,6 +44,8 @@ std::span<const CustomCallDef> all_custom_calls();
 
 /// The target of a stablehlo.custom_call; throws invalid_program when it has none.
 std::string target_of(const OpView& view);
+/// Why nothing runs this custom call, though it is read, propagated and explained; nothing where something does.
+std::optional<std::string> reason_not_run(const OpView& view);
 /// The factor rule of a custom call by its target; nothing where nothing passes through.
 std::optional<sharding::FactorRule> custom_call_rule(const OpView& view);
 

@@ -11,10 +11,8 @@ void Lowering::lower_custom_call(const ir::Op& op, const Scope& scope) {
   const std::vector<ir::Type> operand_types = types_of(op.operands);
   const std::vector<ir::Type> result_types = types_of(op.results);
   const ops::OpView view{operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location};
-  const std::string target = ops::target_of(view);
-  const ops::CustomCallDef* row = ops::find_custom_call(target);
-  if (row == nullptr)
-    ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is not known here");
+  if (const auto reason = ops::reason_not_run(view)) ir::fail("unsupported_custom_call", op.location, *reason);
+  const ops::CustomCallDef* row = ops::find_custom_call(ops::target_of(view));
   switch (row->kind) {
     case ops::CustomCallKind::kCallback:
       return lower_effect(op, scope);
@@ -37,12 +35,8 @@ void Lowering::lower_custom_call(const ir::Op& op, const Scope& scope) {
       return;
     case ops::CustomCallKind::kFullToShard:
     case ops::CustomCallKind::kShardToFull:
-      ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is not run here yet");
     case ops::CustomCallKind::kCompute:
       break;
-  }
-  if (std::holds_alternative<ops::Unsupported>(row->body)) {
-    ir::fail("unsupported_custom_call", op.location, "custom call '@" + target + "' is known, but not run here yet");
   }
   lower_ruled(op, ops::op(op.code), scope);
 }

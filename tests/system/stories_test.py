@@ -210,6 +210,32 @@ def explaining_thousands_of_devices_takes_no_time(s):
     assert told["devices"] == 4096 and told["functions"][0]["collectives"][0]["bytes"] == 2 * (512 - 512 // 1024), told["functions"][0]["collectives"]
 
 
+def what_cannot_run_is_told_when_it_is_registered(s):
+    line = '  %{0} = stablehlo.custom_call @{1}(%{2}) : (tensor<4xf32>) -> tensor<4xf32>\n'
+    text = ("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + line.format(0, "mark_tensor", "a") + line.format(1, "Cholesky", 0) +
+            "  %2 = stablehlo.add %1, %1 : tensor<4xf32>\n" + line.format(3, "MoveToHost", 2) + "  return %3 : tensor<4xf32>\n}")
+    expected = [(2, "stablehlo.custom_call", "'@mark_tensor' is not known here"), (3, "stablehlo.custom_call", "'@Cholesky' is known, but not run here")]
+    made = ok(s.ask("POST", "/v1/programs", text, TEXT), 201)
+    at = f"/v1/programs/{made['id']}"
+    for told in (made, ok(s.ask("GET", at)), ok(s.ask("POST", "/v1/programs", text, TEXT)), ok(s.ask("POST", at + ":explain", {}))):
+        places = told["cannot_run"]
+        assert [(place["line"], place["op"]) for place in places] == [(number, op) for number, op, _ in expected], places
+        assert all(words in place["detail"] and "explained" in place["detail"] for place, (_, _, words) in zip(places, expected)), places
+        assert text.splitlines()[1][places[0]["column"] - 1:].startswith(("%0", "stablehlo.custom_call")), places
+    as_text = s.ask("POST", at + ":explain", {}, {"Accept": "text/plain"})[2].decode()
+    assert "Cannot run: line 2" in as_text and "Cannot run: line 3" in as_text, as_text
+    refused = ok(s.ask("POST", "/v1/run", {"program": {"id": made["id"]}, "arguments": [[1, 2, 3, 4]]}), 422)
+    assert refused["code"] == "unsupported_custom_call" and places[0]["detail"] in refused["detail"], refused
+    runs = ok(s.ask("POST", "/v1/programs", text.replace("mark_tensor", "MoveToHost").replace("Cholesky", "MoveToDevice"), TEXT), 201)
+    assert runs["cannot_run"] == [] and ok(s.ask("POST", "/v1/run", {"program": {"id": runs["id"]}, "arguments": [[1, 2, 3, 4]]}))
+    # A function called twice is one place; of very many places the first are told.
+    twice = ("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n %0 = call @f(%a) : (tensor<4xf32>) -> tensor<4xf32>\n %1 = call @f(%0) : (tensor<4xf32>) -> tensor<4xf32>\n"
+             " return %1 : tensor<4xf32>\n}\nfunc.func private @f(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + line.format(0, "mark_tensor", "a") + " return %0 : tensor<4xf32>\n}")
+    assert [place["line"] for place in ok(s.ask("POST", "/v1/programs", twice, TEXT), 201)["cannot_run"]] == [7]
+    many = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + "".join(line.format(i + 1, "mark_tensor", i if i else "a") for i in range(300)) + " return %300 : tensor<4xf32>\n}"
+    assert len(ok(s.ask("POST", "/v1/programs", many, TEXT), 201)["cannot_run"]) == 100
+
+
 def what_is_not_run_is_explained_all_the_same(s):
     unknown = ok(s.ask("POST", "/v1/programs", "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n %0 = stablehlo.custom_call @no_such_thing(%a) : (tensor<4xf32>) -> tensor<4xf32>\n return %0 : tensor<4xf32>\n}", TEXT), 201)
     told = ok(s.ask("POST", f"/v1/programs/{unknown['id']}:explain", {"mesh": {"axes": [{"name": "x", "size": 2}]}, "in_shardings": [{"spec": ["x"]}]}), 200)
@@ -414,7 +440,7 @@ def restart_keeps_what_was_acknowledged(s):
 
 STORIES = [meshes_are_interned, wrong_meshes_say_everything_at_once, arrays_lie_as_their_spec_says, uneven_and_empty_arrays, wrong_uploads_are_named,
            runs_are_sharded_and_right, donation_is_once, programs_are_read_when_stored, tuples_are_given_flat, programs_are_explained_before_they_run,
-           explaining_thousands_of_devices_takes_no_time, what_is_not_run_is_explained_all_the_same, the_program_of_a_device_runs_again, cheaper_shardings_are_suggested_and_can_be_used, requests_name_every_mistake, texts_may_name_any_number_of_devices, sessions_keep_their_order,
+           explaining_thousands_of_devices_takes_no_time, what_cannot_run_is_told_when_it_is_registered, what_is_not_run_is_explained_all_the_same, the_program_of_a_device_runs_again, cheaper_shardings_are_suggested_and_can_be_used, requests_name_every_mistake, texts_may_name_any_number_of_devices, sessions_keep_their_order,
            jobs_can_be_watched_cancelled_and_timed_out, keys_make_requests_happen_once, principals_do_not_see_each_other, health_is_told, programs_take_and_give_while_they_run,
            shutdown_ends_with_a_job_that_does_not, restart_keeps_what_was_acknowledged]
 
