@@ -76,6 +76,10 @@ int64_t RecoveryRows::drop_cut_off_keys() {
   return change("DELETE FROM idempotency WHERE state = 'running' AND job = ''");
 }
 
+void RecoveryRows::drop_questions_of_arrays() {
+  change("DELETE FROM callbacks WHERE answer IS NULL AND job NOT IN (SELECT id FROM jobs)");
+}
+
 void RecoveryRows::drop_unseen_contents() {
   change("DELETE FROM mesh_contents WHERE id NOT IN (SELECT id FROM meshes) AND id NOT IN (SELECT mesh FROM arrays)");
   change(

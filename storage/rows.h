@@ -143,8 +143,8 @@ struct FeedQueueRow {
 struct CallbackRow {
   std::string session;
   int64_t number = 0;  ///< 1.. within the session, given by Transaction::insert_callback
-  std::string job;
-  int64_t call = 0;  ///< position in the job's own order of calls, 0..
+  std::string job;     ///< that asks, or the pending array whose parts are asked for
+  int64_t call = 0;    ///< position in the job's own order of calls, 0..
   std::string question;
   std::optional<std::string> answer;
   core::WallTime created;

@@ -164,4 +164,8 @@ void Transaction::answer_callback(std::string_view session, int64_t number, std:
       .run();
 }
 
+void Transaction::drop_open_callbacks(std::string_view asker) {
+  connection_->statement("DELETE FROM callbacks WHERE job = ?1 AND answer IS NULL").bind(asker).run();
+}
+
 }  // namespace meshd::storage

@@ -76,6 +76,8 @@ class Transaction : public Reader {
   CallbackRow insert_callback(const CallbackRow& row);
   /// Throws not_found; conflict when it has another answer already.
   void answer_callback(std::string_view session, int64_t number, std::string_view answer);
+  /// Questions of this job or array that have no answer leave.
+  void drop_open_callbacks(std::string_view asker);
 
   /// False when (principal, route, key) is taken; then read it.
   bool insert_idempotency(const IdempotencyRow& row);

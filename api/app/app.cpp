@@ -36,6 +36,13 @@ device::EngineOptions engine_options(const AppOptions& options) {
   return out;
 }
 
+arrays::PendingLimits pending_limits(const AppOptions& options) {
+  arrays::PendingLimits out;
+  out.timeout = std::chrono::seconds(options.pending_seconds);
+  out.most_bytes = or_share(options.array_memory_bytes, 4);
+  return out;
+}
+
 mesh::Processes processes_of(const AppOptions& options) {
   if (options.devices % options.processes != 0) {
     throw core::Error("internal", "--processes: " + std::to_string(options.devices) + " devices do not divide by " +
@@ -78,15 +85,17 @@ void warn_of_open_tokens(const std::string& path, Log& log) {
   log.warn("tokens_open_to_others", {{"path", path}, {"remedy", "chmod 600, or 640 for a group of its own"}});
 }
 
-// Removes files that rows stopped naming, now and then.
+// Removes files that rows stopped naming, and pending arrays whose time is over, now and then.
 class Collector {
  public:
-  explicit Collector(storage::Store& store)
-      : thread_([this, &store] {
+  Collector(storage::Store& store, arrays::ArrayStore& arrays)
+      : thread_([this, &store, &arrays] {
           std::unique_lock held(mutex_);
           while (!stopping_) {
             wake_.wait_for(held, kCollectEvery);
-            if (!stopping_) store.collect_garbage();
+            if (stopping_) return;
+            store.collect_garbage();
+            arrays.expire_pending();
           }
         }) {}
   ~Collector() {
@@ -119,7 +128,7 @@ struct App::Parts {
         pool(tensor::BufferPool::create(machine_memory() / 8)),
         engine(engine_options(given), pool),
         compiler(engine.threads(), kCacheEntries),
-        arrays(store, pool, clock, or_share(given.array_memory_bytes, 4), given.quota_bytes),
+        arrays(store, pool, clock, or_share(given.array_memory_bytes, 4), given.quota_bytes, pending_limits(given)),
         meshes(store.catalog(), clock),
         programs(store.catalog(), compiler, clock),
         sessions(store.catalog(), clock, given.mesh_stack),
@@ -130,7 +139,7 @@ struct App::Parts {
                runner_options(given, log_lines)),
         services{clock,    store,    *pool,      compiler, engine,    arrays, meshes,
                  programs, sessions, effect_log, feeds,    questions, runner, processes_of(given)},
-        collector(store),
+        collector(store, arrays),
         storage_watch(store, clock),
         authenticate(given.tokens_file) {
     if (front.tls) note_certificate();

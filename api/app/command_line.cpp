@@ -49,6 +49,12 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
   serve.add_option("--quota", options.quota_bytes, "bytes that one array may have")
       ->envname("MESHD_QUOTA")
       ->capture_default_str();
+  serve
+      .add_option("--pending-timeout", options.pending_seconds,
+                  "seconds after which a pending array that got no part is deleted")
+      ->envname("MESHD_PENDING_TIMEOUT")
+      ->check(CLI::Range(1, kSecondsOfADay))
+      ->capture_default_str();
   serve.add_option("--idle-timeout", options.idle_seconds, "seconds a kept connection may wait for its next request")
       ->envname("MESHD_IDLE_TIMEOUT")
       ->check(CLI::Range(1, kSecondsOfADay))

@@ -4,15 +4,36 @@
 #include "api/codecs/mesh_codec.h"
 
 namespace meshd::api {
+namespace {
+
+// Devices that a document names of those whose part is missing; GET .../shards?state=missing lists all.
+constexpr size_t kMostDevices = 100;
+
+std::string pending_document(const arrays::PendingParts& parts, const sharding::Layout& layout) {
+  int64_t missing = 0;
+  std::vector<int64_t> devices;
+  for (const sharding::Placement& place : layout.placements) {
+    if (parts.received[static_cast<size_t>(place.position)]) continue;
+    ++missing;
+    if (devices.size() < kMostDevices) devices.push_back(place.device);
+  }
+  return "{\"parts\":" + std::to_string(layout.placements.size()) + ",\"missing\":" + std::to_string(missing) +
+         ",\"missing_devices\":" + integer_list(devices) + ",\"bytes\":" + std::to_string(parts.bytes) +
+         ",\"expires\":" + quote(core::to_rfc3339(parts.expires)) + "}";
+}
+
+}  // namespace
 
 std::string array_document(arrays::Array& array) {
   const arrays::ArrayInfo& info = array.info();
-  std::string state, reason;
+  std::string state, reason, pending;
   int64_t version = 0;
   array.state().with([&](const arrays::Array::State& current) {
     state = std::string(storage::to_string(current.state));
     reason = current.reason;
     version = current.version;
+    if (current.parts && current.state == storage::ArrayState::kPending)
+      pending = pending_document(*current.parts, array.layout());
   });
   std::string out = "{\"id\":" + quote(info.id) + ",\"name\":" + quote(info.name) + ",\"dtype\":\"" +
                     std::string(tensor::name(info.type.dtype)) + "\",\"shape\":" + integer_list(info.type.dims) +
@@ -29,6 +50,7 @@ std::string array_document(arrays::Array& array) {
                     ",\"version\":" + std::to_string(version) +
                     ",\"session\":" + (info.session.empty() ? "null" : quote(info.session)) +
                     ",\"created\":" + quote(core::to_rfc3339(info.created));
+  if (!pending.empty()) out += ",\"pending\":" + pending;
   if (!reason.empty()) out += ",\"reason\":" + quote(reason);
   return out + "}";
 }

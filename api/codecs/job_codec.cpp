@@ -483,13 +483,14 @@ std::string encode_result(const jobs::JobResult& result, const ResultForm& form)
 
 std::string question_document(const effects::AskedQuestion& asked, bool base64) {
   const effects::Question& question = asked.question;
-  std::string out = "{\"number\":" + std::to_string(asked.number) + ",\"job\":" + quote(asked.job) +
-                    ",\"state\":" + quote(effects::to_string(asked.state)) +
-                    ",\"callback\":" + std::to_string(question.callback) + ",\"name\":" + quote(question.name) +
-                    ",\"ordered\":" + (question.ordered ? "true" : "false") +
-                    ",\"shard\":" + std::to_string(question.shard) + ",\"point\":" + std::to_string(question.point) +
-                    ",\"device\":" + std::to_string(question.device) +
-                    ",\"created\":" + quote(core::to_rfc3339(asked.created)) + ",\"values\":";
+  const bool asks_for_parts = effects::asks_for_parts(asked);
+  std::string out =
+      "{\"number\":" + std::to_string(asked.number) + (asks_for_parts ? ",\"job\":null,\"array\":" : ",\"job\":") +
+      quote(asked.job) + ",\"state\":" + quote(effects::to_string(asked.state)) +
+      ",\"callback\":" + std::to_string(question.callback) + ",\"name\":" + quote(question.name) +
+      ",\"ordered\":" + (question.ordered ? "true" : "false") + ",\"shard\":" + std::to_string(question.shard) +
+      ",\"point\":" + std::to_string(question.point) + ",\"device\":" + std::to_string(question.device) +
+      ",\"created\":" + quote(core::to_rfc3339(asked.created)) + ",\"values\":";
   append_values(out, question.values, base64);
   out += ",\"expected\":[";
   for (size_t i = 0; i < question.expected.size(); ++i) {
@@ -497,7 +498,7 @@ std::string question_document(const effects::AskedQuestion& asked, bool base64) 
            "\",\"shape\":" + integer_list(question.expected[i].dims) + "}";
   }
   out += "]";
-  if (asked.state == effects::QuestionState::kAnswered) {
+  if (asked.state == effects::QuestionState::kAnswered && !asks_for_parts) {
     out += ",\"answer\":";
     append_values(out, asked.answer, base64);
   }

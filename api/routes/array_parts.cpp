@@ -1,5 +1,6 @@
 // Arrays put together from parts: /v1/arrays:assemble and PUT of a shard.
 #include <algorithm>
+#include <cstring>
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/json.h"
@@ -9,13 +10,20 @@
 #include "api/routes/array_parts.h"
 #include "api/routes/routes.h"
 #include "service/arrays/assembly.h"
+#include "service/jobs/pulled_parts.h"
 
 namespace meshd::api {
 namespace {
 
 constexpr JsonLimits kPartLimits{64, 64'000'000};
 
-std::vector<arrays::Part> read_parts(const Json& list, core::Diagnostics& wrong) {
+tensor::BufferRef to_buffer(std::span<const std::byte> bytes, tensor::BufferPool& pool) {
+  tensor::BufferRef buffer = pool.allocate(static_cast<int64_t>(bytes.size()));
+  if (!bytes.empty()) std::memcpy(buffer->data(), bytes.data(), bytes.size());
+  return buffer;
+}
+
+std::vector<arrays::Part> read_parts(const Json& list, tensor::BufferPool& pool, core::Diagnostics& wrong) {
   std::vector<arrays::Part> out;
   if (!list.is_array()) wrong.add("/shards", "expected a list, got " + std::string(list.kind_name()));
   for (size_t i = 0; i < list.size(); ++i) {
@@ -31,7 +39,7 @@ std::vector<arrays::Part> read_parts(const Json& list, core::Diagnostics& wrong)
     if (const Json* value = reader.field("value")) {
       if (auto read = read_value(*value, nullptr, pointer + "/value", wrong)) {
         part.type = read->type;
-        part.bytes = std::move(read->bytes);
+        part.bytes = to_buffer(read->bytes, pool);
       }
     } else {
       reader.missing("value");
@@ -62,9 +70,12 @@ Response assemble(Request& request, Services& services) {
   const auto durability = reader.word("durability", {"durable", "memory"});
   const auto order = reader.word("order", {"keyed", "local"});
   const auto process = reader.integer("as_process", 0, INT32_MAX);
+  const auto pull = reader.word("pull", {"each", "batch"});
   const Json* list = reader.field("shards");
+  if (pull && !session) wrong.add("/session", "missing: a session is asked for the parts that are pulled");
+  if (pull && list != nullptr) wrong.add("/pull", "stands beside shards; give one or the other");
   std::vector<arrays::Part> parts;
-  if (list != nullptr) parts = read_parts(*list, wrong);
+  if (list != nullptr) parts = read_parts(*list, services.pool, wrong);
   if (list == nullptr && !dtype_name) reader.missing("dtype");
   reader.finish();
   arrays::NewArray wanted;
@@ -101,13 +112,20 @@ Response assemble(Request& request, Services& services) {
     if (!parts.empty() && parts.front().type.dtype != wanted.type.dtype)
       throw core::Error("invalid_array", "dtype: the parts are " + std::string(tensor::name(parts.front().type.dtype)));
   }
-  arrays::ShardBuffers shards = services.arrays.allocate(*array);
-  array->state().with([&](arrays::Array::State& state) { state.shards = std::move(shards); });
   services.arrays.announce(array);
-  for (const arrays::Part& part : parts) {
-    for (const int64_t device : part.devices) {
-      arrays::put_part(services.arrays, array, device, part.type, part.bytes);
+  try {
+    for (const arrays::Part& part : parts) {
+      for (const int64_t device : part.devices) {
+        arrays::put_part(services.arrays, array, device, part.type, part.bytes);
+      }
     }
+    if (pull) {
+      jobs::pull_parts(services.questions, wanted.session, *array, devices,
+                       *pull == "batch" ? jobs::Pull::kBatch : jobs::Pull::kEach);
+    }
+  } catch (...) {
+    services.arrays.remove(array);  // its client does not learn its id
+    throw;
   }
   return json(201, array_document(*array))
       .with("ETag", array_etag(*array))
@@ -127,16 +145,19 @@ Response put_shard(Request& request, Services& services, const arrays::ArrayRef&
   if (place == layout.placements.end())
     throw core::Error("not_found", "array '" + array->info().id + "' has no shard on device " + std::to_string(device));
   const tensor::TensorType expected{array->info().type.dtype, layout.shard_actual_dims(place->shard)};
+  const arrays::PartOnItsWay on_its_way(services.arrays, array);
   const ArrayBody body = open_array_body(request, std::nullopt, std::nullopt, &expected);
   if (body.type != expected) {
     throw core::Error("invalid_array",
                       "the shard is " + tensor::to_string(expected) + ", the body has " + tensor::to_string(body.type));
   }
-  std::vector<std::byte> bytes(static_cast<size_t>(tensor::byte_count(expected)));
-  read_dense(*body.reader, expected, body.order, bytes);
+  // Fresh memory is not touched before there are bytes for it: a head alone costs none.
+  const tensor::BufferRef bytes = services.pool.allocate(tensor::byte_count(expected));
+  read_dense(*body.reader, expected, body.order, bytes->bytes());
   body.reader->expect_end();
   arrays::put_part(services.arrays, array, device, body.type, bytes,
                    replicas == "all" ? arrays::Replicas::kAll : arrays::Replicas::kOne);
+  jobs::end_pull(services.questions, *array);
   return json(200, array_document(*array)).with("ETag", array_etag(*array));
 }
 

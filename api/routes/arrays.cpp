@@ -120,6 +120,7 @@ Response show(const Request& request, Services& services) {
       });
     };
     while (is_pending() && services.clock.steady() < end) std::this_thread::sleep_for(kLook);
+    static_cast<void>(services.arrays.find(array->info().id, request.principal));  // it may have expired meanwhile
   }
   const auto view = request.query.get("view");
   if (view && *view == "text") return text(200, array_text(*array) + "\n");
@@ -143,9 +144,7 @@ Response list_shards(const Request& request, Services& services) {
     throw core::Error("invalid_query", "state: expected missing or received");
   if (state) scope.only_received = *state == "received";
   array->state().with([&](const arrays::Array::State& current) {
-    if (current.state != storage::ArrayState::kPending) return;
-    scope.received = current.received;
-    scope.received.resize(array->layout().placements.size());
+    if (current.parts) scope.received = current.parts->received;
   });
   return list_response(
       request,

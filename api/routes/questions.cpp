@@ -6,6 +6,7 @@
 #include "api/codecs/value.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
+#include "service/jobs/pulled_parts.h"
 
 namespace meshd::api {
 namespace {
@@ -85,7 +86,12 @@ Response answer(Request& request, Services& services) {
   }
   reader.finish();
   wrong.throw_if_any("invalid_request");
-  return json(200, question_document(services.questions.answer(session, number, values), wants_base64(request)));
+  const effects::AskedQuestion answered =
+      effects::asks_for_parts(asked)
+          ? jobs::answer_with_parts({services.questions, services.arrays, services.pool, request.principal}, session,
+                                    number, values)
+          : services.questions.answer(session, number, values);
+  return json(200, question_document(answered, wants_base64(request)));
 }
 
 }  // namespace
@@ -96,8 +102,8 @@ std::vector<Route> question_routes(Services& services) {
        [&services](Request& request) { return list(request, services); }},
       {"GET", "/v1/sessions/{id}/callbacks/{n}", "getQuestion", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return get(request, services); }},
-      {"POST", "/v1/sessions/{id}/callbacks/{n}", "answerQuestion", BodyPolicy::kInline, RunOn::kWorker,
-       Access::kUser, [&services](Request& request) { return answer(request, services); }},
+      {"POST", "/v1/sessions/{id}/callbacks/{n}", "answerQuestion", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) { return answer(request, services); }},
   };
 }
 

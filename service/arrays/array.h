@@ -37,6 +37,17 @@ struct ArrayInfo {
 /// Layout::shard_dims; what lies beyond the end of an uneven dimension is unspecified.
 using ShardBuffers = std::vector<tensor::BufferRef>;
 
+/// What has come of an array that is put together from parts (assembly.h).
+struct PendingParts {
+  ShardBuffers shards;              ///< in Layout::shard order; null until a shard's bytes have come
+  std::vector<bool> received;       ///< by place of the layout
+  int64_t bytes = 0;                ///< of the shards that have come
+  int on_their_way = 0;             ///< parts that are being received: the array does not expire meanwhile
+  bool is_being_completed = false;  ///< the last part has come and the array is being made safe
+  core::SteadyTime progress;        ///< when something came last
+  core::WallTime expires;           ///< what that means for its end
+};
+
 /// One array, shared by everyone who uses it. Info and layout are immutable; the rest is behind its lock. Any thread.
 class Array {
  public:
@@ -62,9 +73,8 @@ class Array {
     int64_t job_count = 0;  ///< accepted jobs that have still to read it: it is not replaced meanwhile
     std::map<std::string, int64_t> jobs_of_session;  ///< of these, by session
     bool replacing = false;                          ///< a new version is being written: no job may take the array now
-    bool announced = false;  ///< found by its id while it is pending: ready is shown once it is safe
-    /// While it is put together from parts (assembly.h): which places of the layout have come.
-    std::vector<bool> received;
+    bool announced = false;             ///< found by its id while it is pending: ready is shown once it is safe
+    std::optional<PendingParts> parts;  ///< while it is put together
   };
   core::Locked<State>& state() { return state_; }
   /// Held by whoever makes a new version, from reading the old one until it is committed. Taken before any other lock.

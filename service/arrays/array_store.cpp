@@ -39,8 +39,13 @@ sharding::TensorSharding on_first_device(int64_t rank) {
 }  // namespace
 
 ArrayStore::ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock,
-                       int64_t memory_budget, int64_t quota_bytes)
-    : store_(store), pool_(std::move(pool)), clock_(clock), memory_budget_(memory_budget), quota_bytes_(quota_bytes) {}
+                       int64_t memory_budget, int64_t quota_bytes, PendingLimits pending)
+    : store_(store),
+      pool_(std::move(pool)),
+      clock_(clock),
+      memory_budget_(memory_budget),
+      quota_bytes_(quota_bytes),
+      pending_(clock, pending) {}
 
 std::string ArrayStore::blob_name(const Array& array, int64_t version, size_t shard) {
   return array.info().id + ".v" + std::to_string(version) + ".w" + std::to_string(++writes_) + ".s" +
@@ -72,8 +77,24 @@ ArrayRef ArrayStore::begin(const NewArray& wanted) {
 }
 
 void ArrayStore::announce(const ArrayRef& array) {
+  expire_pending();
+  pending_.add(array);
   array->state().with([](Array::State& state) { state.announced = true; });
   table_.with([&](Table& table) { table.by_id[array->info().id] = array; });
+}
+
+void ArrayStore::expire_pending() {
+  const std::vector<ArrayRef> over = pending_.take_expired();
+  if (over.empty()) return;
+  table_.with([&](Table& table) {
+    for (const ArrayRef& array : over) table.by_id.erase(array->info().id);
+  });
+  // What its session is still asked for (questions of pulled arrays) is asked no more.
+  store_.catalog().write_async(
+      [over](storage::Transaction& transaction) {
+        for (const ArrayRef& array : over) transaction.drop_open_callbacks(array->info().id);
+      },
+      [](const std::exception_ptr&) {});
 }
 
 ArrayRef ArrayStore::move(const ArrayRef& from) {
@@ -102,14 +123,17 @@ ArrayRef ArrayStore::move(const ArrayRef& from) {
 
 ShardBuffers ArrayStore::allocate(const Array& array) {
   ShardBuffers shards;
-  const int64_t bytes = tensor::byte_count({array.info().type.dtype, array.layout().shard_dims});
-  for (int64_t s = 0; s < array.layout().shard_count; ++s) {
-    shards.push_back(pool_->allocate(bytes));
-    const bool padded =
-        tensor::element_count(array.layout().shard_actual_dims(s)) != tensor::element_count(array.layout().shard_dims);
-    if (padded) std::memset(shards.back()->data(), 0, static_cast<size_t>(bytes));
-  }
+  for (int64_t s = 0; s < array.layout().shard_count; ++s) shards.push_back(allocate_shard(array, s));
   return shards;
+}
+
+tensor::BufferRef ArrayStore::allocate_shard(const Array& array, int64_t shard) {
+  const sharding::Layout& layout = array.layout();
+  const int64_t bytes = tensor::byte_count({array.info().type.dtype, layout.shard_dims});
+  tensor::BufferRef buffer = pool_->allocate(bytes);
+  if (tensor::element_count(layout.shard_actual_dims(shard)) != tensor::element_count(layout.shard_dims))
+    std::memset(buffer->data(), 0, static_cast<size_t>(bytes));
+  return buffer;
 }
 
 storage::ArrayRow ArrayStore::row_of(const Array& array, const Array::State& state) const {
@@ -259,9 +283,13 @@ ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
     const auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.array(id); });
     if (row) array = load_row(*row);
   }
+  if (array != nullptr && pending_.is_over(*array)) expire_pending();
   const bool visible = array != nullptr && array->info().principal == principal &&
                        !array->state().with([](const Array::State& state) { return state.deleted; });
-  if (!visible) throw core::Error("not_found", "there is no array '" + std::string(id) + "'");
+  if (!visible) {
+    throw core::Error("not_found",
+                      pending_.why_gone(id, principal).value_or("there is no array '" + std::string(id) + "'"));
+  }
   return array;
 }
 
@@ -342,18 +370,38 @@ void ArrayStore::make_room() {
 
 ArrayStore::Page ArrayStore::list(std::string_view principal, const storage::ArrayFilter& filter,
                                   const storage::PageRequest& page) {
+  expire_pending();
+  // Before the rows are read: an array that becomes ready meanwhile is found twice, not missed.
+  std::map<std::string, ArrayRef> found;
+  for (const ArrayRef& array : pending_.of(principal)) {
+    const ArrayInfo& info = array->info();
+    const bool fits =
+        (filter.session.empty() || filter.session == info.session) && (filter.name.empty() || filter.name == info.name);
+    if (fits && info.id > page.cursor) found.emplace(info.id, array);
+  }
   auto rows = store_.catalog().read([&](storage::Reader& reader) { return reader.arrays(principal, filter, page); });
-  Page out;
-  out.next = rows.next;
   for (const storage::ArrayRow& row : rows.items) {
     ArrayRef array = table_.with([&](Table& table) -> ArrayRef {
-      const auto found = table.by_id.find(row.id);
-      return found == table.by_id.end() ? nullptr : found->second;
+      const auto known = table.by_id.find(row.id);
+      return known == table.by_id.end() ? nullptr : known->second;
     });
     if (array == nullptr) array = load_row(row);
+    found[row.id] = std::move(array);
+  }
+  Page out;
+  int64_t listed = 0;
+  std::string last;
+  for (auto& [id, array] : found) {
+    if (listed == page.limit) {
+      out.next = last;
+      return out;
+    }
+    ++listed;
+    last = id;
     if (!array->state().with([](const Array::State& state) { return state.deleted; }))
       out.items.push_back(std::move(array));
   }
+  out.next = rows.next;
   return out;
 }
 
@@ -364,6 +412,8 @@ void ArrayStore::remove(const ArrayRef& array) {
     if (!state->reserved_by.empty()) {
       throw core::Error("array_in_use", "array '" + array->info().id + "' is reserved by job " + state->reserved_by);
     }
+    if (state->parts && state->parts->is_being_completed)
+      throw core::Error("array_in_use", "array '" + array->info().id + "' is just being completed");
     if (state->job_count > 0) {
       throw core::Error("array_in_use", "array '" + array->info().id + "' has still to be read by " +
                                             std::to_string(state->job_count) +
@@ -373,11 +423,15 @@ void ArrayStore::remove(const ArrayRef& array) {
   }
   const std::string id = array->info().id;
   try {
-    store_.catalog().write([&](storage::Transaction& transaction) { transaction.delete_array(id); });
+    store_.catalog().write([&](storage::Transaction& transaction) {
+      transaction.delete_array(id);
+      transaction.drop_open_callbacks(id);
+    });
   } catch (...) {
     array->state().with([](Array::State& state) { state.deleted = false; });
     throw;
   }
+  pending_.remove(array);
   array->state().with([](Array::State& state) { state.shards.clear(); });
   table_.with([&](Table& table) { table.by_id.erase(id); });
 }
@@ -472,6 +526,7 @@ ArrayUsage ArrayStore::usage() const {
       ++usage.count;
       array->state().with([&](const Array::State& state) {
         if (!state.shards.empty()) usage.memory_bytes += array->shard_bytes();
+        if (state.parts) usage.memory_bytes += state.parts->bytes;
         if (!state.blobs.empty()) usage.disk_bytes += array->shard_bytes();
       });
     }

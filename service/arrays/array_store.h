@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "service/arrays/array.h"
+#include "service/arrays/pending.h"
 #include "service/core/clock.h"
 #include "service/sharding/layout_cache.h"
 #include "storage/store.h"
@@ -41,17 +42,23 @@ class ArrayStore {
  public:
   /// `memory_budget` bytes of durable arrays are kept in memory; beyond, those used longest ago are dropped there.
   ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock,
-             int64_t memory_budget, int64_t quota_bytes);
+             int64_t memory_budget, int64_t quota_bytes, PendingLimits pending = {});
 
   /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish().
   /// Throws invalid_array (size), quota_exceeded.
   ArrayRef begin(const NewArray& wanted);
   /// Throws quota_exceeded when `what` ("an array", "a file of arrays") of so many bytes is too much for one request.
   void require_quota(int64_t bytes, std::string_view what) const;
-  /// Lets a pending array be found by its id before it is complete. It has no row: a restart forgets it.
+  /// Lets a pending array be found and listed before it is complete. It has no row: a restart forgets it. Throws
+  /// limit_reached when its principal has too many.
   void announce(const ArrayRef& array);
+  PendingArrays& pending() { return pending_; }
+  /// Deletes the pending arrays whose time is over. Called now and then, and before one is looked at.
+  void expire_pending();
   /// Buffers for all distinct shards of an array that begin() gave; padding is zero.
   ShardBuffers allocate(const Array& array);
+  /// The same for one of them.
+  tensor::BufferRef allocate_shard(const Array& array, int64_t shard);
   /// Makes the filled array visible and, when it is durable, safe: blobs first, then its rows in one transaction.
   /// Returns when that is durable (memory arrays: at once).
   void publish(const ArrayRef& array, ShardBuffers shards);
@@ -116,7 +123,7 @@ class ArrayStore {
                                   const std::string& session);
   /// Throws what stands against using it in a job: array_donated (409), array_lost, conflict (pending).
   void require_usable(const ArrayRef& array);
-  /// One page of the principal's arrays, by id.
+  /// One page of the principal's arrays, by id, pending ones among them.
   struct Page {
     std::vector<ArrayRef> items;
     std::string next;
@@ -167,6 +174,7 @@ class ArrayStore {
   const int64_t quota_bytes_;
   std::atomic<int64_t> writes_{0};  ///< numbers blobs, so that a write that failed may be tried again
   sharding::LayoutCache layouts_;
+  PendingArrays pending_;
   mutable core::Locked<Table> table_;
 };
 

@@ -35,6 +35,14 @@ void each_run(const sharding::Layout& layout, const tensor::Dims& actual, int64_
   }
 }
 
+// Throws where the array takes no parts.
+PendingParts& parts_of(const Array& array, Array::State& state) {
+  if (state.deleted) throw core::Error("not_found", "there is no array '" + array.info().id + "'");
+  if (!state.parts || state.parts->is_being_completed)
+    throw core::Error("conflict", "array '" + array.info().id + "' is complete; its shards do not change");
+  return *state.parts;
+}
+
 }  // namespace
 
 void assign_devices(std::vector<Part>& parts, std::span<const int64_t> devices, PartOrder order) {
@@ -88,8 +96,20 @@ void check_parts(const std::vector<Part>& parts, const sharding::Layout& layout)
   if (!right) throw core::Error("invalid_array", "parts must have the shapes " + expected + ", got " + shapes);
 }
 
+PartOnItsWay::PartOnItsWay(ArrayStore& store, ArrayRef array) : store_(store), array_(std::move(array)) {
+  auto state = array_->state().lock();
+  parts_of(*array_, *state).on_their_way++;
+}
+
+PartOnItsWay::~PartOnItsWay() {
+  auto state = array_->state().lock();
+  if (!state->parts) return;
+  --state->parts->on_their_way;
+  store_.pending().note_progress(*state->parts);
+}
+
 void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const tensor::TensorType& type,
-              std::span<const std::byte> bytes, Replicas replicas) {
+              const tensor::BufferRef& bytes, Replicas replicas) {
   const sharding::Layout& layout = array->layout();
   const sharding::Placement* place = placement_on(layout, device);
   const std::string& id = array->info().id;
@@ -101,39 +121,40 @@ void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const te
                                            std::string(tensor::name(array->info().type.dtype)) + list_of(actual) +
                                            ", got " + std::string(tensor::name(type.dtype)) + list_of(type.dims));
   }
+  const PartOnItsWay on_its_way(store, array);
   const int64_t element_bytes = tensor::size_bytes(type.dtype);
+  // A short last shard lies in a padded buffer.
+  tensor::BufferRef shard = bytes;
+  if (actual != layout.shard_dims) {
+    shard = store.allocate_shard(*array, place->shard);
+    each_run(layout, actual, element_bytes, [&](int64_t to, int64_t from, int64_t length) {
+      std::memcpy(shard->data() + to, bytes->data() + from, static_cast<size_t>(length));
+    });
+  }
   ShardBuffers complete;
   {
     auto state = array->state().lock();
-    if (state->deleted) throw core::Error("not_found", "there is no array '" + id + "'");
-    if (state->state != storage::ArrayState::kPending || state->shards.empty())
-      throw core::Error("conflict", "array '" + id + "' is complete; its shards do not change");
-    state->received.resize(layout.placements.size());
-    std::byte* shard = state->shards[static_cast<size_t>(place->shard)]->data();
-    bool has_replica = false;
-    for (const sharding::Placement& other : layout.placements) {
-      has_replica =
-          has_replica || (other.shard == place->shard && state->received[static_cast<size_t>(other.position)]);
+    PendingParts& parts = parts_of(*array, *state);
+    tensor::BufferRef& kept = parts.shards[static_cast<size_t>(place->shard)];
+    if (kept == nullptr) {
+      store.pending().take_bytes(parts, shard->size());
+      kept = shard;
+    } else if (kept != shard) {
+      each_run(layout, actual, element_bytes, [&](int64_t to, int64_t from, int64_t length) {
+        if (std::memcmp(kept->data() + to, bytes->data() + from, static_cast<size_t>(length)) == 0) return;
+        throw core::Error("invalid_array", "the shard on device " + std::to_string(device) +
+                                               " differs from the same shard on another device");
+      });
     }
-    bool differs = false;
-    each_run(layout, actual, element_bytes, [&](int64_t to, int64_t from, int64_t length) {
-      const auto size = static_cast<size_t>(length);
-      if (has_replica) {
-        differs = differs || std::memcmp(shard + to, bytes.data() + from, size) != 0;
-      } else {
-        std::memcpy(shard + to, bytes.data() + from, size);
-      }
-    });
-    if (differs) {
-      throw core::Error("invalid_array", "the shard on device " + std::to_string(device) +
-                                             " differs from the same shard on another device");
-    }
-    state->received[static_cast<size_t>(place->position)] = true;
+    parts.received[static_cast<size_t>(place->position)] = true;
     for (const sharding::Placement& other : layout.placements) {
       if (replicas == Replicas::kAll && other.shard == place->shard)
-        state->received[static_cast<size_t>(other.position)] = true;
+        parts.received[static_cast<size_t>(other.position)] = true;
     }
-    if (std::count(state->received.begin(), state->received.end(), false) == 0) complete = std::move(state->shards);
+    if (std::count(parts.received.begin(), parts.received.end(), false) == 0) {
+      complete = parts.shards;
+      parts.is_being_completed = true;
+    }
   }
   if (complete.empty()) return;
   try {
@@ -141,11 +162,13 @@ void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const te
   } catch (...) {
     // Nothing was kept: the last part may be put again.
     auto state = array->state().lock();
-    state->shards = std::move(complete);
+    state->shards.clear();
     state->blobs.clear();
-    state->received[static_cast<size_t>(place->position)] = false;
+    state->parts->is_being_completed = false;
+    state->parts->received[static_cast<size_t>(place->position)] = false;
     throw;
   }
+  store.pending().remove(array);
 }
 
 }  // namespace meshd::arrays

@@ -15,7 +15,7 @@ namespace meshd::arrays {
 struct Part {
   std::vector<int64_t> devices;  ///< empty: the next device of the list
   tensor::TensorType type;
-  std::vector<std::byte> bytes;
+  tensor::BufferRef bytes;
 };
 
 enum class PartOrder : uint8_t {
@@ -37,10 +37,25 @@ enum class Replicas : uint8_t {
   kAll,  ///< every device that holds the same part
 };
 
+/// The bytes of a part that are on their way: the array does not expire while this lives. Any thread.
+class PartOnItsWay {
+ public:
+  /// Throws conflict when the array is complete already, not_found when it is not there any more.
+  PartOnItsWay(ArrayStore& store, ArrayRef array);
+  ~PartOnItsWay();
+  PartOnItsWay(const PartOnItsWay&) = delete;
+  PartOnItsWay& operator=(const PartOnItsWay&) = delete;
+
+ private:
+  ArrayStore& store_;
+  ArrayRef array_;
+};
+
 /// Puts one part of a pending array in its place; the last one makes the array ready and, when it is durable, safe.
-/// Throws conflict when the array is complete already, not_found for a device outside of its mesh, invalid_array for a
-/// part of the wrong type, or one that differs from a replica that came before. Any thread.
+/// `bytes` become the shard where they have its shape; nobody writes them any more. Throws conflict when the array is
+/// complete already, not_found for a device outside of its mesh, invalid_array for a part of the wrong type, or one
+/// that differs from a replica that came before, overloaded when pending arrays hold too much. Any thread.
 void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const tensor::TensorType& type,
-              std::span<const std::byte> bytes, Replicas replicas = Replicas::kOne);
+              const tensor::BufferRef& bytes, Replicas replicas = Replicas::kOne);
 
 }  // namespace meshd::arrays

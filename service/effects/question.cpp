@@ -1,5 +1,7 @@
 #include "service/effects/question.h"
 
+#include <algorithm>
+
 #include "service/core/error.h"
 
 namespace meshd::effects {
@@ -28,8 +30,8 @@ AskedQuestion from_row(const storage::CallbackRow& row, bool job_is_over) {
   out.created = row.created;
   if (row.answer) {
     out.state = QuestionState::kAnswered;
-    out.answer = values_from_text(*row.answer);
-  } else if (job_is_over) {
+    if (!asks_for_parts(out)) out.answer = values_from_text(*row.answer);
+  } else if (job_is_over && !asks_for_parts(out)) {
     out.state = QuestionState::kWithdrawn;
   }
   return out;
@@ -114,20 +116,45 @@ std::vector<AskedQuestion> QuestionStore::open(const std::string& session) {
   return out;
 }
 
+void QuestionStore::ask_for_parts(const std::string& session, const std::string& array,
+                                  const std::vector<Question>& questions) {
+  catalog_.write([&](storage::Transaction& transaction) {
+    const auto found = transaction.session(session);
+    if (!found) throw core::Error("not_found", "there is no session '" + session + "'");
+    if (found->state == storage::SessionState::kClosed)
+      throw core::Error("session_closed", "session '" + session + "' is closed and asks nothing");
+    for (const Question& question : questions) {
+      storage::CallbackRow row;
+      row.session = session;
+      row.job = array;
+      row.call = question.call;
+      row.question = question_to_text(question);
+      row.created = clock_.wall();
+      static_cast<void>(transaction.insert_callback(row));
+    }
+  });
+  wakes_.notify(session);
+}
+
+AskedQuestion QuestionStore::note_parts(const std::string& session, int64_t number, const std::string& digest) {
+  AskedQuestion asked = get(session, number);
+  catalog_.write([&](storage::Transaction& transaction) {
+    if (transaction.callback(session, number)) transaction.answer_callback(session, number, digest);
+  });
+  asked.state = QuestionState::kAnswered;
+  wakes_.notify(session);
+  return asked;
+}
+
+void QuestionStore::withdraw(const std::string& asker) {
+  const auto asked = catalog_.read([&](storage::Reader& reader) { return reader.callbacks_of_job(asker); });
+  const bool has_open = std::any_of(asked.begin(), asked.end(), [](const auto& row) { return !row.answer; });
+  if (!has_open) return;
+  catalog_.write([&](storage::Transaction& transaction) { transaction.drop_open_callbacks(asker); });
+}
+
 AskedQuestion QuestionStore::answer(const std::string& session, int64_t number, const std::vector<OwnedValue>& values) {
-  const AskedQuestion asked = get(session, number);
-  core::Diagnostics wrong;
-  const auto& expected = asked.question.expected;
-  if (values.size() != expected.size()) {
-    wrong.add("/values",
-              "expected " + std::to_string(expected.size()) + " values, got " + std::to_string(values.size()));
-  }
-  for (size_t i = 0; i < values.size() && i < expected.size(); ++i) {
-    if (values[i].type == expected[i]) continue;
-    wrong.add("/values/" + std::to_string(i), "expected tensor<" + tensor::to_string(expected[i]) + ">, got tensor<" +
-                                                  tensor::to_string(values[i].type) + ">");
-  }
-  wrong.throw_if_any("invalid_request");
+  check_answer(get(session, number).question, values);
   const std::string text = values_to_text(values);
   catalog_.write([&](storage::Transaction& transaction) {
     const auto row = transaction.callback(session, number);
@@ -140,5 +167,22 @@ AskedQuestion QuestionStore::answer(const std::string& session, int64_t number, 
   wakes_.notify(session);
   return get(session, number);
 }
+
+void check_answer(const Question& question, const std::vector<OwnedValue>& values) {
+  core::Diagnostics wrong;
+  const auto& expected = question.expected;
+  if (values.size() != expected.size()) {
+    wrong.add("/values",
+              "expected " + std::to_string(expected.size()) + " values, got " + std::to_string(values.size()));
+  }
+  for (size_t i = 0; i < values.size() && i < expected.size(); ++i) {
+    if (values[i].type == expected[i]) continue;
+    wrong.add("/values/" + std::to_string(i), "expected tensor<" + tensor::to_string(expected[i]) + ">, got tensor<" +
+                                                  tensor::to_string(values[i].type) + ">");
+  }
+  wrong.throw_if_any("invalid_request");
+}
+
+bool asks_for_parts(const AskedQuestion& asked) { return asked.job.starts_with("arr_"); }
 
 }  // namespace meshd::effects

@@ -1,4 +1,5 @@
-// What a program asks its client while it runs: the call of a callback whose answer is not prepared. A question is
+// What a client is asked: by a program while it runs, the call of a callback whose answer is not prepared; for an array
+// that is pulled, the parts of it. A question is
 // durable before it is shown, its answer before it is used; a run that starts again asks the same and finds the
 // answers.
 #pragma once
@@ -43,10 +44,10 @@ std::string_view to_string(QuestionState state);
 /// A question with its place in the session.
 struct AskedQuestion {
   int64_t number = 0;  ///< 1.. within the session
-  std::string job;
+  std::string job;     ///< or the id of a pending array
   Question question;
   QuestionState state = QuestionState::kOpen;
-  std::vector<OwnedValue> answer;  ///< when answered
+  std::vector<OwnedValue> answer;  ///< when answered; empty for parts of an array, which has them
   core::WallTime created;
 };
 
@@ -66,6 +67,15 @@ class QuestionStore {
   /// (pointers below /values), conflict when there is another answer, job_finished when nobody waits for it any more.
   AskedQuestion answer(const std::string& session, int64_t number, const std::vector<OwnedValue>& values);
 
+  /// Asks for parts of a pending array, each question with a `call` of its own: all are durable when it returns, or
+  /// none is asked. Throws not_found, session_closed.
+  void ask_for_parts(const std::string& session, const std::string& array, const std::vector<Question>& questions);
+  /// The array has the parts now; `digest` tells a repeated answer from another one, which throws conflict. Nothing
+  /// happens where the question was withdrawn.
+  AskedQuestion note_parts(const std::string& session, int64_t number, const std::string& digest);
+  /// Questions of a job or array that have no answer are there no more.
+  void withdraw(const std::string& asker);
+
   /// `wake` runs after something was asked or answered in the session; it must not block.
   WakeTable::Subscription subscribe(const std::string& session, std::function<void()> wake) {
     return wakes_.subscribe(session, std::move(wake));
@@ -76,5 +86,10 @@ class QuestionStore {
   const core::Clock& clock_;
   WakeTable wakes_;
 };
+
+/// Throws invalid_request when these values cannot answer the question (pointers below /values).
+void check_answer(const Question& question, const std::vector<OwnedValue>& values);
+/// Whether the question is for parts of an array.
+bool asks_for_parts(const AskedQuestion& asked);
 
 }  // namespace meshd::effects

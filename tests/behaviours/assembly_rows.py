@@ -134,6 +134,80 @@ def behaviour_G31_an_array_as_text(s):
     assert "Mesh('x': 4, 'y': 2)" in shown and '[["x","y"],[]]' in shown and "shape=(8, 2)" in shown, shown
 
 
+def asked(s, session):
+    return ok(s.ask("GET", f"/v1/sessions/{session}/callbacks"))["items"]
+
+
+def answer(s, session, question, values):
+    return s.ask("POST", f"/v1/sessions/{session}/callbacks/{question['number']}", {"values": [value(one) for one in values]})
+
+
+def indices(question):
+    return [tuple(slice(*pair) for pair in index) for index in question["values"][1]["data"]]
+
+
+def from_callback(s, session, callback):
+    """What a client of from_callback does: answers what it is asked, until nothing is. Gives the questions."""
+    log = []
+    while questions := asked(s, session):
+        for question in questions:
+            log.append(question)
+            ok(answer(s, session, question, [callback(index) for index in indices(question)]))
+    return log
+
+
+def pulled(s, spec, pull, **more):
+    session = ok(s.ask("POST", "/v1/sessions"), 201)["id"]
+    return session, pending(s, spec, session=session, pull=pull, **more)
+
+
+def behaviour_G32_the_server_asks_once_for_each_device(s):
+    for spec in ([], [["x"]], [["x"], ["y"]]):
+        session, array = pulled(s, spec, "each")
+        log = from_callback(s, session, lambda index: WHOLE[index])
+        assert len(log) == 8 and all(question["array"] == array and question["job"] is None for question in log)
+        assert [question["device"] for question in log] == [question["values"][0]["data"][0] for question in log] == list(range(8))
+        assert [indices(question) for question in log] == [[index] for index in resolve(s, spec).values()], "replicas are asked for, too"
+        assert ok(s.ask("GET", f"/v1/arrays/{array}"))["state"] == "ready" and data(s, array) == WHOLE.tolist()
+    whole = np.arange(7 * 3, dtype=np.float32).reshape(7, 3)
+    session, array = pulled(s, [["x"], ["y"]], "each", shape=[7, 3])
+    assert len(from_callback(s, session, lambda index: whole[index])) == 8 and data(s, array) == whole.tolist(), "uneven parts"
+
+
+def behaviour_G32_answers_are_checked_and_happen_once(s):
+    session, array = pulled(s, [], "each")
+    first, second, *_ = asked(s, session)
+    refused(answer(s, session, first, [WHOLE[:4]]), 422, "/values/0", "expected tensor<8x2xf32>", "got tensor<4x2xf32>")
+    refused(answer(s, session, first, []), 422, "expected 1 values")
+    assert ok(answer(s, session, first, [WHOLE]))["state"] == "answered"
+    assert ok(answer(s, session, first, [WHOLE]))["state"] == "answered", "the same answer again"
+    refused(answer(s, session, first, [WHOLE + 1]), 409, "another answer")
+    refused(answer(s, session, second, [WHOLE + 1]), 422, "differs")
+    assert second in asked(s, session), "it is still asked for"
+    # Parts that are put without being asked for: nothing is left to ask for.
+    for device in range(1, 8):
+        ok(s.ask("PUT", f"/v1/arrays/{array}/shards/{device}", WHOLE.tobytes(), RAW))
+    assert asked(s, session) == [] and data(s, array) == WHOLE.tolist()
+    refused(answer(s, session, second, [WHOLE]), 404, "no question")
+
+
+@own_server()
+def behaviour_G32_nothing_is_asked_for_an_array_that_is_gone(s):
+    session, array = pulled(s, [["x"]], "each")
+    kept, other = pulled(s, [["x"]], "batch")
+    ok(s.ask("DELETE", f"/v1/arrays/{array}"), 204)
+    assert asked(s, session) == [] and len(asked(s, kept)) == 1
+    assert s.stop() == 0
+    s.start()
+    assert asked(s, kept) == [], "a restart forgets pending arrays"
+    refused(s.ask("GET", f"/v1/arrays/{other}"), 404)
+    body = {"shape": [8, 2], "mesh": fixture_mesh(s), "spec": [], "dtype": "float32"}
+    refused(s.ask("POST", "/v1/arrays:assemble", {**body, "pull": "each"}), 422, "/session")
+    refused(s.ask("POST", "/v1/arrays:assemble", {**body, "pull": "each", "session": kept, "shards": []}), 422, "/pull")
+    ok(s.ask("DELETE", f"/v1/sessions/{kept}"), 204)
+    assert s.ask("POST", "/v1/arrays:assemble", {**body, "pull": "each", "session": kept})[0] in (404, 409)
+
+
 def behaviour_G32_one_request_for_each_device(s):
     """What the callback is asked for is what a pending array lists: an index for each device, replicas too."""
     array = pending(s, [])
@@ -176,6 +250,22 @@ def behaviour_G33_parts_in_three_encodings(s):
     assert s.stop() == 0
     s.start()
     assert data(s, made[0]) == WHOLE.tolist(), "complete is durable"
+
+
+def behaviour_G34_the_server_asks_once_for_all_devices(s):
+    session, array = pulled(s, [["x", "y"]], "batch")
+    log = from_callback(s, session, lambda index: WHOLE[index])
+    assert len(log) == 1 and log[0]["values"][0]["data"] == list(range(8)), "1 pull"
+    assert indices(log[0]) == list(resolve(s, [["x", "y"]]).values()), "8 indices"
+    assert shard_data(s, array, 0) == [[0, 1]] and shard_data(s, array, 1) == [[2, 3]] and data(s, array) == WHOLE.tolist()
+
+
+@own_server(*TWO)
+def behaviour_G34_a_process_is_asked_for_its_own_devices(s):
+    session, array = pulled(s, [["x"]], "batch", as_process=1)
+    log = from_callback(s, session, lambda index: WHOLE[index])
+    assert [question["values"][0]["data"] for question in log] == [[4, 5, 6, 7]]
+    assert ok(s.ask("GET", f"/v1/arrays/{array}"))["pending"]["missing_devices"] == [0, 1, 2, 3], "the others bring theirs"
 
 
 def behaviour_G34_one_request_with_all_parts(s):

@@ -1,0 +1,99 @@
+#include "service/jobs/pulled_parts.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "service/arrays/assembly.h"
+#include "service/core/error.h"
+#include "service/core/sha256.h"
+
+namespace meshd::jobs {
+namespace {
+
+const sharding::Placement& place_on(const arrays::Array& array, int64_t device) {
+  const auto& places = array.layout().placements;
+  const auto found =
+      std::find_if(places.begin(), places.end(), [&](const sharding::Placement& p) { return p.device == device; });
+  if (found == places.end()) {
+    throw core::Error("not_found", "array '" + array.info().id + "' has no shard on device " + std::to_string(device));
+  }
+  return *found;
+}
+
+effects::OwnedValue integers(tensor::Dims dims, const std::vector<int64_t>& values) {
+  effects::OwnedValue out{{tensor::DType::kInt64, std::move(dims)}, {}};
+  out.bytes.resize(values.size() * sizeof(int64_t));
+  if (!values.empty()) std::memcpy(out.bytes.data(), values.data(), out.bytes.size());
+  return out;
+}
+
+effects::Question question_for(const arrays::Array& array, std::span<const int64_t> devices, int64_t call, Pull pull) {
+  effects::Question out;
+  out.call = call;
+  out.name = pull == Pull::kEach ? "part" : "parts";
+  out.ordered = true;
+  out.device = devices.front();
+  out.shard = place_on(array, out.device).shard;
+  std::vector<int64_t> bounds;
+  for (const int64_t device : devices) {
+    const sharding::Placement& place = place_on(array, device);
+    for (const sharding::IndexRange& range : place.index) bounds.insert(bounds.end(), {range.start, range.stop});
+    out.expected.push_back({array.info().type.dtype, array.layout().shard_actual_dims(place.shard)});
+  }
+  const auto count = static_cast<int64_t>(devices.size());
+  out.values.push_back(integers({count}, {devices.begin(), devices.end()}));
+  out.values.push_back(integers({count, array.info().type.rank(), 2}, bounds));
+  return out;
+}
+
+// The devices whose parts a question asks for, in the order of its answer.
+std::vector<int64_t> devices_of(const effects::Question& question) {
+  const std::vector<std::byte>& bytes = question.values.at(0).bytes;
+  std::vector<int64_t> out(bytes.size() / sizeof(int64_t));
+  if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+std::string digest_of(const std::vector<effects::OwnedValue>& values) {
+  core::Sha256 digest;
+  for (const effects::OwnedValue& value : values) digest.update(value.bytes);
+  return digest.base64();
+}
+
+}  // namespace
+
+void pull_parts(effects::QuestionStore& questions, const std::string& session, const arrays::Array& array,
+                std::span<const int64_t> devices, Pull pull) {
+  std::vector<effects::Question> asked;
+  if (pull == Pull::kBatch) asked.push_back(question_for(array, devices, 0, pull));
+  for (size_t i = 0; pull == Pull::kEach && i < devices.size(); ++i)
+    asked.push_back(question_for(array, devices.subspan(i, 1), static_cast<int64_t>(i), pull));
+  questions.ask_for_parts(session, array.info().id, asked);
+}
+
+effects::AskedQuestion answer_with_parts(const PartsContext& context, const std::string& session, int64_t number,
+                                         const std::vector<effects::OwnedValue>& values) {
+  const effects::AskedQuestion asked = context.questions.get(session, number);
+  effects::check_answer(asked.question, values);
+  const std::string digest = digest_of(values);
+  // Answered before: the digest alone tells whether this is the same answer again.
+  if (asked.state == effects::QuestionState::kAnswered) return context.questions.note_parts(session, number, digest);
+  const arrays::ArrayRef array = context.arrays.find(asked.job, context.principal);
+  const std::vector<int64_t> devices = devices_of(asked.question);
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const tensor::BufferRef bytes = context.pool.allocate(static_cast<int64_t>(values[i].bytes.size()));
+    if (bytes->size() > 0) std::memcpy(bytes->data(), values[i].bytes.data(), values[i].bytes.size());
+    arrays::put_part(context.arrays, array, devices[i], values[i].type, bytes);
+  }
+  effects::AskedQuestion answered = context.questions.note_parts(session, number, digest);
+  end_pull(context.questions, *array);
+  return answered;
+}
+
+void end_pull(effects::QuestionStore& questions, arrays::Array& array) {
+  const bool is_pending = array.state().with(
+      [](const arrays::Array::State& state) { return state.state == storage::ArrayState::kPending; });
+  if (!is_pending) questions.withdraw(array.info().id);
+}
+
+}  // namespace meshd::jobs
