@@ -403,6 +403,7 @@ void FusedBuilder::set_kernel(DraftStep& step, size_t output_count) {
   loop_.copies = draft_.tables[step.table].count();
   auto kernel = std::make_shared<const kernels::FusedKernel>(std::move(loop_));
   step.kernel.unit_count = kernel->unit_count();
+  step.kernel.passes_checkpoints = true;
   step.kernel.run = [kernel](const ops::KernelCall& call) {
     kernels::FusedCall fused;
     fused.operands = call.operands;
@@ -410,6 +411,7 @@ void FusedBuilder::set_kernel(DraftStep& step, size_t output_count) {
     fused.begin = call.begin;
     fused.end = call.end;
     fused.dim_offsets = call.result_offsets;
+    fused.checkpoint = call.checkpoint;
     kernel->run(fused);
   };
 }

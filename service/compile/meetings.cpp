@@ -33,7 +33,7 @@ void run_role(const Groups& groups, const Role& role, const MeetingCall& call) {
   }
   std::vector<const std::byte* const*> members;
   for (size_t i = 0; i < role.members->size(); ++i) members.push_back(call.sources + i * groups.operands);
-  role.group->run({members, role.member, call.results});
+  role.group->run({members, role.member, call.results, call.checkpoint});
 }
 
 }  // namespace

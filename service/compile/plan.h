@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "service/core/checkpoint.h"
 #include "service/ops/op_def.h"
 #include "service/partition/local_program.h"
 #include "service/tensor/shape.h"
@@ -85,6 +86,7 @@ struct MeetingCall {
   std::byte* const* results = nullptr;
   int64_t begin = 0;  ///< range of units
   int64_t end = 0;
+  core::Checkpoint* checkpoint = nullptr;  ///< as ops::KernelCall's
 };
 
 /// One source of a meeting. `extent` empty: the whole shard; else the block that is read, which is what a message

@@ -35,8 +35,13 @@ int64_t BatchNorm::scratch_bytes() const { return 8 * (2 * core::round_up(kTile,
 /// A block of features. One thread.
 class BatchNorm::Unit {
  public:
-  Unit(const BatchNorm& norm, int64_t first, int64_t count, std::byte* scratch)
-      : norm_(norm), first_(first), count_(count), tile_(reinterpret_cast<double*>(scratch)), other_(tile_ + kTile) {
+  Unit(const BatchNorm& norm, int64_t first, int64_t count, std::byte* scratch, core::Checkpoint* checkpoint)
+      : norm_(norm),
+        first_(first),
+        count_(count),
+        checkpoint_(checkpoint),
+        tile_(reinterpret_cast<double*>(scratch)),
+        other_(tile_ + kTile) {
     for (int64_t row = 0; row < kFeatureRows; ++row) rows_[row] = other_ + kTile + row * norm.block_;
   }
 
@@ -63,6 +68,7 @@ class BatchNorm::Unit {
     const int64_t row = count_ * inner;
     for (int64_t outer = 0; outer < norm_.sizes_.outer; ++outer) {
       for (int64_t begin = 0; begin < row; begin += norm_.tile_) {
+        core::pass(checkpoint_);
         const int64_t some = std::min(norm_.tile_, row - begin);
         const int64_t at = ((outer * norm_.sizes_.features + first_) * inner + begin) * norm_.elem_;
         widen(operand + at, tile_, some);
@@ -88,18 +94,19 @@ class BatchNorm::Unit {
   const BatchNorm& norm_;
   int64_t first_;
   int64_t count_;
+  core::Checkpoint* checkpoint_;
   double* tile_;
   double* other_;
   double* rows_[kFeatureRows];
 };
 
 void BatchNorm::run(const std::byte* const* operands, std::byte* const* results, int64_t begin, int64_t end,
-                    std::byte* scratch) const {
+                    std::byte* scratch, core::Checkpoint* checkpoint) const {
   const auto elements = static_cast<double>(sizes_.outer * sizes_.inner);
   for (int64_t number = begin; number < end; ++number) {
     const int64_t first = number * block_;
     const int64_t count = std::min(block_, sizes_.features - first);
-    Unit unit(*this, first, count, scratch);
+    Unit unit(*this, first, count, scratch, checkpoint);
     const double* const scale = unit.load(operands[1], 0);
     if (kind_ == BatchNormKind::kGrad) {
       const double* const mean = unit.load(operands[2], 1);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "service/core/checkpoint.h"
 #include "service/kernels/scalar_op.h"
 #include "service/tensor/dtype.h"
 
@@ -28,8 +29,8 @@ class BatchNorm {
   [[nodiscard]] int64_t scratch_bytes() const;
   /// kTraining: operand, scale, offset -> output, mean, variance. kInference: operand, scale, offset, mean, variance ->
   /// output. kGrad: operand, scale, mean, variance, gradient -> gradients of operand, scale, offset.
-  void run(const std::byte* const* operands, std::byte* const* results, int64_t begin, int64_t end,
-           std::byte* scratch) const;
+  void run(const std::byte* const* operands, std::byte* const* results, int64_t begin, int64_t end, std::byte* scratch,
+           core::Checkpoint* checkpoint = nullptr) const;
 
  private:
   class Unit;

@@ -37,9 +37,9 @@ struct OffsetPlan : Convolution::Plan {
   std::shared_ptr<const Convolution::Plan> inner;
   int64_t offset_bytes = 0;
 
-  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end,
-           std::byte* scratch) const override {
-    inner->run(lhs + offset_bytes, rhs, out, begin, end, scratch);
+  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end, std::byte* scratch,
+           core::Checkpoint* checkpoint) const override {
+    inner->run(lhs + offset_bytes, rhs, out, begin, end, scratch, checkpoint);
   }
 };
 
@@ -87,10 +87,10 @@ Convolution::Convolution(const ConvolutionSpec& spec) {
 const char* Convolution::way() const { return plan_ == nullptr ? "nothing" : plan_->way; }
 
 void Convolution::run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end,
-                      std::byte* scratch) const {
+                      std::byte* scratch, core::Checkpoint* checkpoint) const {
   if (plan_ == nullptr) return;
   prepare_thread();
-  plan_->run(lhs, rhs, out, begin, end, scratch);
+  plan_->run(lhs, rhs, out, begin, end, scratch, checkpoint);
 }
 
 }  // namespace meshd::kernels

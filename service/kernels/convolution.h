@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "service/core/checkpoint.h"
 #include "service/tensor/dtype.h"
 #include "service/tensor/shape.h"
 
@@ -60,8 +61,8 @@ class Convolution {
   [[nodiscard]] double flops() const { return flops_; }
   /// Whose loops run: "oneDNN forward", "oneDNN by data", "oneDNN by weights", "columns". For tests and benchmarks.
   [[nodiscard]] const char* way() const;
-  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end,
-           std::byte* scratch) const;
+  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end, std::byte* scratch,
+           core::Checkpoint* checkpoint = nullptr) const;
 
   /// One way of doing it.
   struct Plan {
@@ -70,7 +71,7 @@ class Convolution {
     const char* way = "";
     virtual ~Plan() = default;
     virtual void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end,
-                     std::byte* scratch) const = 0;
+                     std::byte* scratch, core::Checkpoint* checkpoint) const = 0;
   };
 
  private:

@@ -118,8 +118,8 @@ struct ColumnsPlan : Convolution::Plan {
   int64_t result_at = 0;
   int64_t gemm_at = 0;
 
-  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end,
-           std::byte* scratch) const override {
+  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end, std::byte* scratch,
+           core::Checkpoint* checkpoint) const override {
     const int64_t images = spec.groups * spec.batch;
     const std::byte* matrix = nullptr;
     int64_t current = -1;
@@ -131,14 +131,16 @@ struct ColumnsPlan : Convolution::Plan {
         current = group;
       }
       run_image(lhs + (group * spec.lhs.group + image * spec.lhs.major) * lhs_elem, matrix,
-                out + (group * spec.out.group + image * spec.out.major) * out_elem, scratch);
+                out + (group * spec.out.group + image * spec.out.major) * out_elem, scratch, checkpoint);
     }
   }
 
-  void run_image(const std::byte* image, const std::byte* matrix, std::byte* out, std::byte* scratch) const {
+  void run_image(const std::byte* image, const std::byte* matrix, std::byte* out, std::byte* scratch,
+                 core::Checkpoint* checkpoint) const {
     Patches reading(spec, 0);
     Patches writing(spec, 0);
     for (int64_t position = 0; position < positions; position += tile) {
+      core::pass(checkpoint);
       const int64_t rows = std::min(tile, positions - position);
       std::byte* to = scratch + columns_at;
       for (int64_t row = 0; row < rows; ++row, reading.advance(), to += taps * lhs_elem) {
@@ -149,7 +151,7 @@ struct ColumnsPlan : Convolution::Plan {
         convert_lhs(&columns, scratch + converted_at, rows * taps);
         columns = scratch + converted_at;
       }
-      (rows == tile ? *whole : *last).run(columns, matrix, scratch + product_at, scratch + gemm_at);
+      (rows == tile ? *whole : *last).run(columns, matrix, scratch + product_at, scratch + gemm_at, checkpoint);
       const std::byte* result = scratch + product_at;
       if (convert_out != nullptr) {
         convert_out(&result, scratch + result_at, rows * spec.out_features);

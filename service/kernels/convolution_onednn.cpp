@@ -22,6 +22,10 @@ using tensor::Dims;
 using tensor::DType;
 
 constexpr double kUnitFlops = 1e8;
+// A call that long is none that others wait for; one that would be longer than some seconds is left to columns, which
+// pass checkpoints.
+constexpr double kUncheckedFlops = 1e9;
+constexpr double kMostFlops = 1e11;
 
 dnnl::engine& cpu_engine() {
   static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -72,6 +76,7 @@ struct OneDnnPlan : Convolution::Plan {
   int64_t outer_groups = 1;
   int64_t images_per_unit = 1;
   int64_t units_per_group = 1;
+  double call_flops = 0;
   std::unordered_map<int64_t, Step> steps;  ///< by number of images
   // The kernel (by weights: the other images), packed where it is turned around or of another type.
   StridedSide second_side;
@@ -91,19 +96,22 @@ struct OneDnnPlan : Convolution::Plan {
   int64_t rhs_elem = 4;
   int64_t out_elem = 4;
 
-  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end,
-           std::byte* scratch) const override {
+  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end, std::byte* scratch,
+           core::Checkpoint* checkpoint) const override {
     try {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t group = unit / units_per_group;
         const std::byte* const from = lhs + group * spec.lhs.group * lhs_elem;
         const std::byte* const kernel = rhs + (group * spec.rhs.group + second_offset) * rhs_elem;
         std::byte* const to = out + group * spec.out.group * out_elem;
+        core::pass(checkpoint);
+        core::UncheckedCall call(call_flops > kUncheckedFlops ? checkpoint : nullptr);
         if (kind == Way::kWeights) {
           run_weights(from, kernel, to, scratch);
         } else {
           run_images(from, kernel, to, unit % units_per_group * images_per_unit, scratch);
         }
+        call.end();
       }
     } catch (const dnnl::error& error) {
       throw core::Error("internal", "a convolution failed").with_internal(error.what());
@@ -248,6 +256,8 @@ class Builder {
                                 static_cast<double>(product(forward ? out_ : in_));
     plan.images_per_unit =
         std::clamp<int64_t>(static_cast<int64_t>(kUnitFlops / std::max(1.0, flops_of_one)), 1, spec_.batch);
+    plan.call_flops = flops_of_one * static_cast<double>(plan.images_per_unit);
+    if (plan.call_flops > kMostFlops) return false;
     plan.units_per_group = core::ceil_div(spec_.batch, plan.images_per_unit);
     plan.unit_count = plan.outer_groups * plan.units_per_group;
     for (const int64_t count : {plan.images_per_unit, spec_.batch % plan.images_per_unit}) {
@@ -336,6 +346,9 @@ class Builder {
     OneDnnPlan& plan = *plan_;
     plan.way = "oneDNN by weights";
     const int64_t groups = plan.prim_groups;
+    plan.call_flops = 2.0 * static_cast<double>(groups * spec_.batch * spec_.out_features * spec_.in_features) *
+                      static_cast<double>(product(kernel_)) * static_cast<double>(product(out_));
+    if (plan.call_flops > kMostFlops) return false;
     Step step;
     step.first = images(spec_.in_features, groups * spec_.batch, in_);
     step.second = images(spec_.in_features, groups * spec_.out_features, kernel_);

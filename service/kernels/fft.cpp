@@ -115,14 +115,15 @@ class FftOf : public Fft::Impl {
     flops = static_cast<double>(spec_.batch) * 5 * size * std::log2(std::max(2.0, size)) * (is_real_ ? 0.5 : 1);
   }
 
-  void run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end) const override {
+  void run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end,
+           core::Checkpoint* checkpoint) const override {
     const bool real_in = spec_.kind == FftKind::kRealForward;
     const bool real_out = spec_.kind == FftKind::kRealInverse;
     const T* const from = reinterpret_cast<const T*>(in);
     T* const to = reinterpret_cast<T*>(out);
     const int64_t in_size = real_in ? total_ : 2 * complex_size_;
     const int64_t out_size = real_out ? total_ : 2 * complex_size_;
-    T* const memory = reinterpret_cast<T*>(scratch);
+    const Memory memory = {reinterpret_cast<T*>(scratch), checkpoint};
     for (int64_t unit = begin; unit < end; ++unit) {
       const int64_t first = unit * arrays_in_unit_;
       const int64_t arrays = std::min(arrays_in_unit_, spec_.batch - first);
@@ -131,11 +132,17 @@ class FftOf : public Fft::Impl {
   }
 
  private:
+  // What transforms of one call take along.
+  struct Memory {
+    T* scratch;
+    core::Checkpoint* checkpoint;
+  };
+
   static int64_t rounded(int64_t elements) { return (elements + kFftLanes<T> - 1) / kFftLanes<T> * kFftLanes<T>; }
 
   /// `lines` lines along the last dimension: several short arrays of one dimension, or all of one array.
-  void run_arrays(const T* in, T* out, int64_t lines, T* memory) const {
-    T* const group = memory + line_scratch_;
+  void run_arrays(const T* in, T* out, int64_t lines, const Memory& memory) const {
+    T* const group = memory.scratch + line_scratch_;
     const T scale = is_inverse_ ? static_cast<T>(1 / (static_cast<double>(total_) / (is_halved_ ? 2 : 1))) : T{1};
     if (spec_.kind != FftKind::kRealInverse) {
       along_last(in, out, lines, scale, memory, group);
@@ -148,7 +155,7 @@ class FftOf : public Fft::Impl {
   }
 
   /// Contiguous complex lines, `count` <= group_.
-  void transform(const T* in, T* out, int64_t count, T scale, T* memory) const {
+  void transform(const T* in, T* out, int64_t count, T scale, const Memory& memory) const {
     const int64_t length = last_line_->length();
     ComplexView<const T> from = interleaved(in);
     ComplexView<T> to = interleaved(out);
@@ -157,14 +164,15 @@ class FftOf : public Fft::Impl {
       to = swapped(to);
     }
     if (last_line_->is_long()) {
-      last_line_->run_line(from, to, scale, memory);
+      last_line_->run_line(from, to, scale, memory.scratch, memory.checkpoint);
     } else {
-      last_line_->run_lanes(from, 1, length, count, to, scale, memory);
+      last_line_->run_lanes(from, 1, length, count, to, scale, memory.scratch);
     }
   }
 
-  void along_last(const T* in, T* out, int64_t lines, T scale, T* memory, T* group) const {
+  void along_last(const T* in, T* out, int64_t lines, T scale, const Memory& memory, T* group) const {
     for (int64_t first = 0; first < lines; first += group_) {
+      core::pass(memory.checkpoint);
       const int64_t count = std::min(group_, lines - first);
       if (!is_real_) {
         transform(in + first * 2 * last_, out + first * 2 * last_, count, scale, memory);
@@ -176,7 +184,7 @@ class FftOf : public Fft::Impl {
     }
   }
 
-  void real_forward(const T* in, T* out, int64_t count, T* memory, T* group) const {
+  void real_forward(const T* in, T* out, int64_t count, const Memory& memory, T* group) const {
     const int64_t length = last_line_->length();
     if (is_halved_) {
       transform(in, group, count, 1, memory);
@@ -195,7 +203,7 @@ class FftOf : public Fft::Impl {
     }
   }
 
-  void real_inverse(const T* in, T* out, int64_t count, T scale, T* memory, T* group) const {
+  void real_inverse(const T* in, T* out, int64_t count, T scale, const Memory& memory, T* group) const {
     const int64_t length = last_line_->length();
     if (is_halved_) {
       for (int64_t q = 0; q < count; ++q) halves_->join(in + q * 2 * complex_last_, group + q * 2 * length);
@@ -217,13 +225,14 @@ class FftOf : public Fft::Impl {
   }
 
   /// One array along dimension d, which is not the last one; in place or not.
-  void along(size_t d, const T* in, T* out, T* memory) const {
+  void along(size_t d, const T* in, T* out, const Memory& memory) const {
     const LineFft<T>& line = lines_[d];
     const int64_t inner = product(spec_.lengths, d + 1, spec_.lengths.size()) / last_ * complex_last_;
     const int64_t outer = product(spec_.lengths, 0, d);
     for (int64_t o = 0; o < outer; ++o) {
       const int64_t base = 2 * o * line.length() * inner;
       for (int64_t q = 0; q < inner; q += line.is_long() ? 1 : kFftLanes<T>) {
+        core::pass(memory.checkpoint);
         if (line.is_long()) {
           strided_line(line, in + base + 2 * q, out + base + 2 * q, inner, memory);
           continue;
@@ -234,20 +243,20 @@ class FftOf : public Fft::Impl {
           from = swapped(from);
           to = swapped(to);
         }
-        line.run_lanes(from, inner, 1, std::min(kFftLanes<T>, inner - q), to, 1, memory);
+        line.run_lanes(from, inner, 1, std::min(kFftLanes<T>, inner - q), to, 1, memory.scratch);
       }
     }
   }
 
-  void strided_line(const LineFft<T>& line, const T* in, T* out, int64_t pitch, T* memory) const {
-    T* const work = memory + rounded(line.scratch_elements());
+  void strided_line(const LineFft<T>& line, const T* in, T* out, int64_t pitch, const Memory& memory) const {
+    T* const work = memory.scratch + rounded(line.scratch_elements());
     for (int64_t j = 0; j < line.length(); ++j) {
       work[2 * j] = in[2 * j * pitch];
       work[2 * j + 1] = in[2 * j * pitch + 1];
     }
     ComplexView<T> view = interleaved(work);
     if (is_inverse_) view = swapped(view);
-    line.run_line({view.re, view.im, 2}, view, 1, memory);
+    line.run_line({view.re, view.im, 2}, view, 1, memory.scratch, memory.checkpoint);
     for (int64_t j = 0; j < line.length(); ++j) {
       out[2 * j * pitch] = work[2 * j];
       out[2 * j * pitch + 1] = work[2 * j + 1];
@@ -285,8 +294,9 @@ int64_t Fft::unit_count() const { return impl_->unit_count; }
 int64_t Fft::scratch_bytes() const { return impl_->scratch_bytes; }
 double Fft::flops() const { return impl_->flops; }
 
-void Fft::run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end) const {
-  impl_->run(in, out, scratch, begin, end);
+void Fft::run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end,
+              core::Checkpoint* checkpoint) const {
+  impl_->run(in, out, scratch, begin, end, checkpoint);
 }
 
 }  // namespace meshd::kernels

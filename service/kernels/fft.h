@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "service/core/checkpoint.h"
+
 namespace meshd::kernels {
 
 enum class FftKind : uint8_t {
@@ -40,11 +42,13 @@ class Fft {
   /// Floating operations of all units, as they are counted for transforms: 5 n log2 n, half of it for real ones.
   [[nodiscard]] double flops() const;
   /// Units [begin, end). Input and output do not overlap.
-  void run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end) const;
+  void run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end,
+           core::Checkpoint* checkpoint = nullptr) const;
 
   struct Impl {
     virtual ~Impl() = default;
-    virtual void run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end) const = 0;
+    virtual void run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end,
+                     core::Checkpoint* checkpoint) const = 0;
     int64_t unit_count = 0;
     int64_t scratch_bytes = 0;
     double flops = 0;

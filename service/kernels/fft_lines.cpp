@@ -141,7 +141,8 @@ int64_t LongFft<T>::scratch_elements() const {
 }
 
 template <class T>
-void LongFft<T>::run(ComplexView<const T> from, ComplexView<T> to, T scale, T* scratch) const {
+void LongFft<T>::run(ComplexView<const T> from, ComplexView<T> to, T scale, T* scratch,
+                     core::Checkpoint* checkpoint) const {
   if (square_ != nullptr && from.step == 2 && to.step == 2)
     return square_(from, planes_of<T>(near_), near_pitch_, scale, to);
   const FftLoops<T>& loops = fft_loops<T>();
@@ -154,6 +155,7 @@ void LongFft<T>::run(ComplexView<const T> from, ComplexView<T> to, T scale, T* s
     return planes.re == nullptr ? planes : Planes<const T>{planes.re + by, planes.im + by};
   };
   for (int64_t first = 0; first < column_pitch_; first += column_lanes_) {
+    core::pass(checkpoint);
     const int64_t lanes = std::min(column_lanes_, column_pitch_ - first);
     loops.load(from.at(first), rows_, columns_, std::min(lanes, columns_ - first), lanes, x);
     const Planes<T> result = loops.transform(first_, lanes, x, y) ? y : x;
@@ -166,6 +168,7 @@ void LongFft<T>::run(ComplexView<const T> from, ComplexView<T> to, T scale, T* s
                             {turned.re + first * row_pitch_, turned.im + first * row_pitch_}, row_pitch_);
   }
   for (int64_t first = 0; first < row_pitch_; first += row_lanes_) {
+    core::pass(checkpoint);
     const int64_t lanes = std::min(row_lanes_, row_pitch_ - first);
     Planes<T> source = turned;
     if (lanes != row_pitch_) {
@@ -235,8 +238,9 @@ int64_t LineFft<T>::scratch_elements() const {
 }
 
 template <class T>
-void LineFft<T>::run_line(ComplexView<const T> from, ComplexView<T> to, T scale, T* scratch) const {
-  if (!chirp_) return long_->run(from, to, scale, scratch);
+void LineFft<T>::run_line(ComplexView<const T> from, ComplexView<T> to, T scale, T* scratch,
+                          core::Checkpoint* checkpoint) const {
+  if (!chirp_) return long_->run(from, to, scale, scratch, checkpoint);
   const FftLoops<T>& loops = fft_loops<T>();
   const int64_t padded = chirp_->padded;
   const int64_t pitch = whole_vectors<T>(padded);
@@ -246,9 +250,9 @@ void LineFft<T>::run_line(ComplexView<const T> from, ComplexView<T> to, T scale,
   const ComplexView<const T> now = {scratch, scratch + pitch, 1};
   loops.multiply(from, planes_of<T>(chirp_->factor), length_, x);
   for (T* plane : {x.re, x.im}) std::fill(plane + length_, plane + padded, T{0});
-  long_->run(now, x, 1, rest);
+  long_->run(now, x, 1, rest, checkpoint);
   loops.multiply(now, planes_of<T>(chirp_->kernel), padded, x);
-  long_->run(swapped(now), swapped(x), scale, rest);
+  long_->run(swapped(now), swapped(x), scale, rest, checkpoint);
   loops.multiply(now, planes_of<T>(chirp_->factor), length_, to);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "service/core/checkpoint.h"
 #include "service/kernels/fft_line64.h"
 #include "service/kernels/fft_stages.h"
 
@@ -28,7 +29,7 @@ class LongFft {
   /// Elements of T of scratch that run() needs, aligned to 64 bytes.
   [[nodiscard]] int64_t scratch_elements() const;
   /// Transforms `length` elements, times `scale`. `from` and `to` may be the same memory.
-  void run(ComplexView<const T> from, ComplexView<T> to, T scale, T* scratch) const;
+  void run(ComplexView<const T> from, ComplexView<T> to, T scale, T* scratch, core::Checkpoint* checkpoint) const;
   [[nodiscard]] int64_t length() const { return rows_ * columns_; }
 
  private:
@@ -73,7 +74,8 @@ class LineFft {
   [[nodiscard]] int64_t scratch_elements() const;
 
   /// One line. `from` and `to` may be the same memory.
-  void run_line(ComplexView<const T> from, ComplexView<T> to, T scale, T* scratch) const;
+  void run_line(ComplexView<const T> from, ComplexView<T> to, T scale, T* scratch,
+                core::Checkpoint* checkpoint = nullptr) const;
   /// `count` <= kFftLanes<T> lines; element j of line q is at(j * pitch + q * lane_pitch), in place or not.
   void run_lanes(ComplexView<const T> from, int64_t pitch, int64_t lane_pitch, int64_t count, ComplexView<T> to,
                  T scale, T* scratch) const;

@@ -67,6 +67,7 @@ void run_pointwise(const FusedLoop& loop, const FusedPlan& plan, const FusedCall
   while (at < end) {
     int64_t count = std::min(plan.tile, end - at);
     if (by_rows) count = std::min(count, inner - at % inner);
+    core::pass(call.checkpoint);
     reader.read(at, count);
     for (size_t k = 0; k < ways.size(); ++k) {
       if (ways[k] == OutputWay::kDirect) scratch.bind(program.outputs[k], call.results[k] + at * element_bytes(k));

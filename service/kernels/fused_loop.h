@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "service/core/checkpoint.h"
 #include "service/kernels/tile_program.h"
 #include "service/tensor/shape.h"
 
@@ -52,6 +53,7 @@ struct FusedCall {
   int64_t end = 0;
   const int64_t* dim_offsets =
       nullptr;  ///< global start of this shard in each iteration dimension (iota), or null for zeros
+  core::Checkpoint* checkpoint = nullptr;  ///< passed for each tile
 };
 
 /// Prepared form: strides collapsed, tile size chosen. run() is const and may be called by several threads on disjoint

@@ -93,6 +93,7 @@ class ReduceRun {
   }
 
   const ValueRows& compute(int64_t start, int64_t count) {
+    core::pass(call_.checkpoint);
     reader_.read(start, count);
     run_tile(loop_.program, scratch_, count);
     for (size_t k = 0; k < rows_.size(); ++k) rows_[k] = scratch_.reg(loop_.program.outputs[k]);
@@ -103,6 +104,7 @@ class ReduceRun {
     const FusedInput& input = loop_.inputs[0];
     const int64_t bytes = tensor::size_bytes(loop_.program.registers[0]);
     for (int64_t row = 0; row < dim.size; row += kFoldRows) {
+      core::pass(call_.checkpoint);
       const int64_t at = input.offset + place + row * dim.strides[0] + first;
       results_->add_rows(call_.operands[input.operand] + at * bytes, dim.strides[0] * bytes,
                          std::min(kFoldRows, dim.size - row), size);

@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -32,6 +33,21 @@ GemmPlan choose(const GemmSpec& spec) {
 }
 
 }  // namespace
+
+Panels::Panels(const GemmSpec& spec, int64_t least) : rows(spec.m), columns(spec.n) {
+  constexpr double kPanelFlops = 4e9;  // a hundred or two milliseconds: what is less is one panel
+  constexpr double kWantedFlops = 2e9;
+  const double of_sum = 2 * static_cast<double>(spec.k) * (tensor::is_complex(spec.in) ? 4 : 1);
+  const auto flops = [&] { return of_sum * static_cast<double>(rows) * static_cast<double>(columns); };
+  const auto cut = [&](int64_t& size, int64_t multiple) {
+    const double wanted = static_cast<double>(size) * kWantedFlops / flops();
+    const int64_t at_least = std::max(static_cast<int64_t>(wanted), least);
+    size = std::min(size, std::max<int64_t>(1, at_least / multiple) * multiple);
+  };
+  if (flops() <= kPanelFlops) return;
+  cut(columns, kColumnMultiple);
+  if (flops() > kPanelFlops) cut(rows, kRowMultiple);
+}
 
 void prepare_thread() {
   prepare_openblas();
@@ -72,14 +88,15 @@ Gemm::Gemm(const GemmSpec& spec) {
   scratch_bytes_ = plan.scratch_bytes;
 }
 
-void Gemm::run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch) const {
+void Gemm::run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch,
+               core::Checkpoint* checkpoint) const {
   if (result_bytes_ == 0) return;
   if (is_empty_sum_) {
     std::memset(c, 0, static_cast<size_t>(result_bytes_));
     return;
   }
   prepare_thread();
-  plan_->run(a, b, c, scratch);
+  plan_->run(a, b, c, scratch, checkpoint);
 }
 
 }  // namespace meshd::kernels

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "service/core/checkpoint.h"
 #include "service/tensor/dtype.h"
 
 namespace meshd::kernels {
@@ -51,12 +52,15 @@ class Gemm {
   /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
   /// c is overwritten; it has n columns and no gaps. Sums are made in f32 for bf16, and wrap around for integers.
-  void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch) const;
+  /// A product of more than kPanelFlops is made panel by panel of c, with a checkpoint behind each.
+  void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch,
+           core::Checkpoint* checkpoint = nullptr) const;
 
   /// A prepared product in its library's form.
   struct Plan {
     virtual ~Plan() = default;
-    virtual void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch) const = 0;
+    virtual void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch,
+                     core::Checkpoint* checkpoint) const = 0;
   };
 
  private:

@@ -14,12 +14,14 @@ namespace {
 using tensor::DType;
 
 constexpr int64_t kRows = 4;
+constexpr int64_t kTermsBetweenCheckpoints = 4096;
 constexpr int64_t kColumnBytes = 1024;  // of one row of sums: four of them and a row of b live in L1
 
 struct LoopShape {
   int64_t m, n, k;
   MatrixLayout a;
   int64_t b_row;  // elements from one row of b to the next; its columns stand next to each other
+  core::Checkpoint* checkpoint = nullptr;
 };
 
 // What narrow integers are multiplied in: int would overflow, which is undefined, where unsigned wraps.
@@ -37,6 +39,7 @@ template <typename T>
       const int64_t rows = std::min(kRows, shape.m - row);
       for (int64_t r = 0; r < rows; ++r) std::fill(sums[r], sums[r] + columns, T{});
       for (int64_t p = 0; p < shape.k; ++p) {
+        if (p % kTermsBetweenCheckpoints == 0) core::pass(shape.checkpoint);
         const T* b_row = b + p * shape.b_row + column;
         for (int64_t r = 0; r < rows; ++r) {
           const Wide<T> factor = a[(row + r) * shape.a.row_stride + p * shape.a.column_stride];
@@ -96,8 +99,11 @@ Multiply multiply_of(DType dtype) {
 struct GemmByLoops : Gemm::Plan {
   LoopShape shape{};
   Multiply multiply_all = nullptr;
-  void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte*) const override {
-    multiply_all(shape, a, b, c);
+  void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* /*scratch*/,
+           core::Checkpoint* checkpoint) const override {
+    LoopShape checked = shape;
+    checked.checkpoint = checkpoint;
+    multiply_all(checked, a, b, c);
   }
 };
 
@@ -105,7 +111,7 @@ struct GemmByLoops : Gemm::Plan {
 
 GemmPlan plan_loops(const GemmSpec& spec) {
   auto plan = std::make_shared<GemmByLoops>();
-  plan->shape = {spec.m, spec.n, spec.k, spec.a, spec.b.row_stride};
+  plan->shape = {spec.m, spec.n, spec.k, spec.a, spec.b.row_stride, nullptr};
   plan->multiply_all = multiply_of(spec.in);
   return {plan, 0};
 }

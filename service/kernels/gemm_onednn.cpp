@@ -27,18 +27,40 @@ DnnlMatrix dnnl_matrix(int64_t rows, int64_t columns, MatrixLayout layout) {
   return {'T', std::max<int64_t>(columns == 1 ? rows : layout.column_stride, 1)};
 }
 
+// dnnl_sgemm copies its operands into packed blocks, unless a side of the result is short, and sums in another order
+// then: panels of a product that it copies are so large that it copies them, too. Only where such a panel takes longer
+// than others shall wait are they smaller.
+Panels sgemm_panels(const GemmSpec& spec) {
+  constexpr double kMostFlops = 2e10;
+  constexpr int64_t kCopied = 1056;
+  const bool is_copied = spec.m >= kCopied / 2 && spec.n >= kCopied / 2;
+  const double flops_of_copied = 2.0 * kCopied * kCopied * static_cast<double>(spec.k);
+  return Panels(spec, is_copied && flops_of_copied <= kMostFlops ? kCopied : 1);
+}
+
 struct SgemmByDnnl : Gemm::Plan {
-  dnnl_dim_t m = 0;
-  dnnl_dim_t n = 0;
-  dnnl_dim_t k = 0;
+  explicit SgemmByDnnl(const GemmSpec& product)
+      : spec(product),
+        panels(sgemm_panels(product)),
+        a(dnnl_matrix(product.m, product.k, product.a)),
+        b(dnnl_matrix(product.k, product.n, product.b)) {}
+
+  GemmSpec spec;
+  Panels panels;
   DnnlMatrix a;
   DnnlMatrix b;
 
-  void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte*) const override {
-    const dnnl_status_t status =
-        dnnl_sgemm(a.transpose, b.transpose, m, n, k, 1, reinterpret_cast<const float*>(a_data), a.leading,
-                   reinterpret_cast<const float*>(b_data), b.leading, 0, reinterpret_cast<float*>(c_data), n);
-    if (status != dnnl_success) throw core::Error("internal", "dnnl_sgemm failed with " + std::to_string(status));
+  void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* /*scratch*/,
+           core::Checkpoint* checkpoint) const override {
+    panels.for_each(spec.m, spec.n, checkpoint, [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
+      const std::byte* const from_a = a_data + byte_offset(spec.a, row, 0, spec.in);
+      const std::byte* const from_b = b_data + byte_offset(spec.b, 0, column, spec.in);
+      std::byte* const to = c_data + byte_offset({spec.n, 1}, row, column, spec.out);
+      const dnnl_status_t status = dnnl_sgemm(
+          a.transpose, b.transpose, rows, columns, spec.k, 1, reinterpret_cast<const float*>(from_a), a.leading,
+          reinterpret_cast<const float*>(from_b), b.leading, 0, reinterpret_cast<float*>(to), spec.n);
+      if (status != dnnl_success) throw core::Error("internal", "dnnl_sgemm failed with " + std::to_string(status));
+    });
   }
 };
 
@@ -75,7 +97,9 @@ struct MatmulByDnnl : Gemm::Plan {
   dnnl::memory::desc scratchpad;
   dnnl::primitive primitive;
 
-  void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* scratch) const override {
+  void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* scratch,
+           core::Checkpoint* checkpoint) const override {
+    core::pass(checkpoint);
     try {
       const auto memory = [](const dnnl::memory::desc& desc, const std::byte* data) {
         return dnnl::memory(desc, cpu_engine(), const_cast<std::byte*>(data));
@@ -125,15 +149,7 @@ std::shared_ptr<MatmulByDnnl> make_matmul(const GemmSpec& spec) {
 
 }  // namespace
 
-GemmPlan plan_sgemm(const GemmSpec& spec) {
-  auto plan = std::make_shared<SgemmByDnnl>();
-  plan->m = spec.m;
-  plan->n = spec.n;
-  plan->k = spec.k;
-  plan->a = dnnl_matrix(spec.m, spec.k, spec.a);
-  plan->b = dnnl_matrix(spec.k, spec.n, spec.b);
-  return {plan, 0};
-}
+GemmPlan plan_sgemm(const GemmSpec& spec) { return {std::make_shared<SgemmByDnnl>(spec), 0}; }
 
 GemmPlan plan_matmul_primitive(const GemmSpec& spec) {
   try {

@@ -32,31 +32,49 @@ BlasMatrix blas_matrix(int64_t rows, int64_t columns, MatrixLayout layout) {
 }
 
 struct GemmByBlas : Gemm::Plan {
-  DType dtype = DType::kFloat64;
-  blasint m = 0;
-  blasint n = 0;
-  blasint k = 0;
+  explicit GemmByBlas(const GemmSpec& product)
+      : spec(product),
+        panels(product),
+        a(blas_matrix(product.m, product.k, product.a)),
+        b(blas_matrix(product.k, product.n, product.b)) {
+    for (const int64_t size : {spec.m, spec.n, spec.k}) to_blas(size);
+  }
+
+  GemmSpec spec;
+  Panels panels;
   BlasMatrix a;
   BlasMatrix b;
 
-  void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte*) const override {
+  void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* /*scratch*/,
+           core::Checkpoint* checkpoint) const override {
+    panels.for_each(spec.m, spec.n, checkpoint, [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
+      multiply(a_data + byte_offset(spec.a, row, 0, spec.in), b_data + byte_offset(spec.b, 0, column, spec.in),
+               c_data + byte_offset({spec.n, 1}, row, column, spec.out), to_blas(rows), to_blas(columns));
+    });
+  }
+
+ private:
+  void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, blasint m, blasint n) const {
+    const blasint k = to_blas(spec.k);
+    const blasint pitch = to_blas(spec.n);
     const double one[2] = {1, 0};
     const double zero[2] = {0, 0};
     const float one_f[2] = {1, 0};
     const float zero_f[2] = {0, 0};
-    if (dtype == DType::kFloat64) {
+    if (spec.in == DType::kFloat64) {
       cblas_dgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, 1, reinterpret_cast<const double*>(a_data),
                   a.leading, reinterpret_cast<const double*>(b_data), b.leading, 0, reinterpret_cast<double*>(c_data),
-                  n);
-    } else if (dtype == DType::kFloat32) {
+                  pitch);
+    } else if (spec.in == DType::kFloat32) {
       cblas_sgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, 1, reinterpret_cast<const float*>(a_data),
-                  a.leading, reinterpret_cast<const float*>(b_data), b.leading, 0, reinterpret_cast<float*>(c_data), n);
-    } else if (dtype == DType::kComplex128) {
+                  a.leading, reinterpret_cast<const float*>(b_data), b.leading, 0, reinterpret_cast<float*>(c_data),
+                  pitch);
+    } else if (spec.in == DType::kComplex128) {
       cblas_zgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, one, a_data, a.leading, b_data, b.leading, zero,
-                  c_data, n);
+                  c_data, pitch);
     } else {
       cblas_cgemm(CblasRowMajor, a.transpose, b.transpose, m, n, k, one_f, a_data, a.leading, b_data, b.leading, zero_f,
-                  c_data, n);
+                  c_data, pitch);
     }
   }
 };
@@ -72,7 +90,9 @@ struct GemvByBlas : Gemm::Plan {
   bool matrix_is_b = false;
   int64_t result_bytes = 0;
 
-  void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte*) const override {
+  void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* /*scratch*/,
+           core::Checkpoint* checkpoint) const override {
+    core::pass(checkpoint);
     const std::byte* matrix = matrix_is_b ? b_data : a_data;
     const std::byte* x = matrix_is_b ? a_data : b_data;
     const double one[2] = {1, 0};
@@ -120,14 +140,7 @@ std::shared_ptr<const Gemm::Plan> plan_gemv(const GemmSpec& spec, bool matrix_is
 GemmPlan plan_openblas(const GemmSpec& spec) {
   if (spec.n == 1) return {plan_gemv(spec, false), 0};
   if (spec.m == 1) return {plan_gemv(spec, true), 0};
-  auto plan = std::make_shared<GemmByBlas>();
-  plan->dtype = spec.in;
-  plan->m = to_blas(spec.m);
-  plan->n = to_blas(spec.n);
-  plan->k = to_blas(spec.k);
-  plan->a = blas_matrix(spec.m, spec.k, spec.a);
-  plan->b = blas_matrix(spec.k, spec.n, spec.b);
-  return {plan, 0};
+  return {std::make_shared<GemmByBlas>(spec), 0};
 }
 
 }  // namespace meshd::kernels

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "service/core/checkpoint.h"
 #include "service/tensor/dtype.h"
 
 namespace meshd::kernels {
@@ -65,14 +66,18 @@ class Lapack {
   /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
   [[nodiscard]] int64_t scratch_bytes() const;
   /// Problems [begin, end). A result may be an operand's memory where both have the same type.
-  void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin,
-           int64_t end) const;
+  /// A problem of more than some milliseconds is one call without checkpoints (core::UncheckedCall).
+  void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin, int64_t end,
+           core::Checkpoint* checkpoint = nullptr) const;
+  /// Operations of one problem, about.
+  [[nodiscard]] double flops() const { return flops_; }
 
   struct Plan;
 
  private:
   std::shared_ptr<const Plan> plan_;
   int64_t batch_ = 0;
+  double flops_ = 0;
 };
 
 }  // namespace meshd::kernels

@@ -7,6 +7,7 @@
 namespace meshd::kernels {
 namespace {
 
+constexpr int64_t kComparisonsBetweenCheckpoints = 1024;
 constexpr size_t kRun = 8;  // sorted by insertion
 
 void insert_run(LineComparator& comparator, std::span<int64_t> run) {
@@ -30,6 +31,7 @@ void merge(LineComparator& comparator, std::span<const int64_t> left, std::span<
 }  // namespace
 
 bool LineComparator::before(int64_t a, int64_t b) {
+  if (++comparisons_ % kComparisonsBetweenCheckpoints == 0) core::pass(checkpoint_);
   for (size_t k = 0; k < elem_sizes_.size(); ++k) {
     const auto size = static_cast<size_t>(elem_sizes_[k]);
     std::memcpy(scratch_.reg(static_cast<uint16_t>(2 * k)), lines_[k] + static_cast<size_t>(a) * size, size);

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "service/core/checkpoint.h"
 #include "service/kernels/tile_program.h"
 
 namespace meshd::kernels {
@@ -19,6 +20,7 @@ class LineComparator {
 
   /// The lines to compare: contiguous elements of each operand.
   void set_lines(const std::byte* const* lines) { lines_ = lines; }
+  void set_checkpoint(core::Checkpoint* checkpoint) { checkpoint_ = checkpoint; }
   /// True when element `a` comes before element `b`.
   bool before(int64_t a, int64_t b);
 
@@ -27,6 +29,8 @@ class LineComparator {
   std::span<const int64_t> elem_sizes_;
   TileScratch scratch_;
   const std::byte* const* lines_ = nullptr;
+  core::Checkpoint* checkpoint_ = nullptr;
+  int64_t comparisons_ = 0;
 };
 
 /// order[i] = which of `count` elements comes i-th. `spare` is as long as `order`.

@@ -53,7 +53,7 @@ int64_t Monoid::lane_bytes() const {
   return bytes;
 }
 
-Monoid::Worker::Worker(const Monoid& monoid) : monoid_(monoid) {
+Monoid::Worker::Worker(const Monoid& monoid, core::Checkpoint* checkpoint) : monoid_(monoid), checkpoint_(checkpoint) {
   if (!monoid.fold_) scratch_.emplace(monoid.body_, monoid.layout_, kWorkLanes);
   init_.resize(monoid.value_count());
 }
@@ -80,6 +80,7 @@ void Monoid::Worker::load(const ConstRows& elements, const Rows& sums, int64_t c
 }
 
 void Monoid::Worker::combine(const ConstRows& earlier, const ConstRows& later, const Rows& to, int64_t count) {
+  core::pass(checkpoint_);
   if (!monoid_.fold_) return combine_by_program(earlier, later, to, count);
   const std::array<const std::byte*, 2> operands = {earlier[0], later[0]};
   (count < kFewLanes ? monoid_.fold_->combine_few : monoid_.fold_->combine)(operands.data(), to[0], count);
@@ -90,6 +91,7 @@ void Monoid::Worker::combine_by_program(const ConstRows& earlier, const ConstRow
   const size_t values = to.size();
   for (int64_t begin = 0; begin < count; begin += kWorkLanes) {
     const int64_t some = std::min(kWorkLanes, count - begin);
+    core::pass(checkpoint_);
     for (size_t k = 0; k < values; ++k) {
       const int64_t skip = begin * monoid_.sum_bytes(k);
       // Registers are only read, so lending them memory of others is safe.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "service/core/checkpoint.h"
 #include "service/kernels/fold_kernels.h"
 #include "service/kernels/tile_program.h"
 
@@ -79,7 +80,7 @@ class Monoid {
   /// The loops, with memory of their own. One thread.
   class Worker {
    public:
-    explicit Worker(const Monoid& monoid);
+    explicit Worker(const Monoid& monoid, core::Checkpoint* checkpoint = nullptr);
     /// Elements become accumulators.
     void load(const ConstRows& elements, const Rows& sums, int64_t count);
     /// to = earlier combined with later; `to` may be either of them.
@@ -94,6 +95,7 @@ class Monoid {
     void load_init(const ConstRows& init, int64_t count);
 
     const Monoid& monoid_;
+    core::Checkpoint* checkpoint_;  ///< passed by each combination of some lanes
     std::optional<TileScratch> scratch_;
     std::vector<std::byte> widened_;
     std::vector<std::vector<std::byte>> init_;

@@ -138,13 +138,14 @@ void Scatter::scatter_single(const IndexRun& run, std::byte* array, const std::b
 }
 
 void Scatter::run(std::byte* const* arrays, const std::byte* indices, const std::byte* const* updates,
-                  const int64_t* shifts) const {
+                  const int64_t* shifts, core::Checkpoint* checkpoint) const {
   if (is_empty_) return;
   IndexRun run;
   Rows rows(*this);
   tensor::Dims index(outer_.size());
   const int64_t tuples = table_.count();
   for (int64_t tuple = 0; tuple < tuples; tuple += kTuplesAtOnce) {
+    core::pass(checkpoint);
     run.read_checked(table_, indices, tuple, std::min(kTuplesAtOnce, tuples - tuple), shifts);
     if (apply_ == Apply::kAddOne) {
       scatter_single(run, arrays[0], updates[0]);
@@ -157,6 +158,7 @@ void Scatter::run(std::byte* const* arrays, const std::byte* indices, const std:
       std::fill(index.begin(), index.end(), 0);
       for (;;) {
         rows.apply(arrays, array_at, updates, update_at);
+        core::pass(checkpoint);
         size_t d = outer_.size();
         for (; d > 0; --d) {
           array_at += outer_array_[d - 1];

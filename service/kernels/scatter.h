@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "service/core/checkpoint.h"
 #include "service/kernels/index_table.h"
 #include "service/kernels/tile_program.h"
 
@@ -21,8 +22,8 @@ class Scatter {
           TileProgram body);
 
   /// Updates the arrays in place. `shifts` as IndexRun::read_checked takes them.
-  void run(std::byte* const* arrays, const std::byte* indices, const std::byte* const* updates,
-           const int64_t* shifts) const;
+  void run(std::byte* const* arrays, const std::byte* indices, const std::byte* const* updates, const int64_t* shifts,
+           core::Checkpoint* checkpoint = nullptr) const;
 
  private:
   enum class Apply : uint8_t { kReplace, kAddOne, kBinary, kProgram };

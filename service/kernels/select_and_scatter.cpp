@@ -21,6 +21,8 @@ constexpr int64_t kLanes = 256;     ///< lanes side by side, at most
 constexpr int64_t kFewLanes = 128;  ///< wanted where the dimensions before the windows must give them
 constexpr int64_t kNobody = -1;     ///< offset that no lane of a window has chosen
 
+constexpr int64_t kOffsetsBetweenCheckpoints = 64;
+
 int64_t modulo(int64_t value, int64_t by) { return (value % by + by) % by; }
 
 }  // namespace
@@ -85,7 +87,7 @@ SelectAndScatter::SelectAndScatter(TileProgram select, std::shared_ptr<const Mon
 class SelectAndScatter::Unit {
  public:
   Unit(const SelectAndScatter& op, const SelectAndScatterCall& call)
-      : op_(op), call_(call), scratch_(op.select_, op.layout_, kLanes), worker_(*op.scatter_) {
+      : op_(op), call_(call), scratch_(op.select_, op.layout_, kLanes), worker_(*op.scatter_, call.checkpoint) {
     std::byte* place = call.scratch;
     const auto array = [&place](int64_t bytes) { return std::exchange(place, place + bytes); };
     operand_ = array(op.lanes_ * op.operand_rows_ * op.elem_);
@@ -184,6 +186,7 @@ class SelectAndScatter::Unit {
       worker_.load({source_of(window)}, {loaded_.data()}, lanes_);
       worker_.finish({call_.init}, {loaded_.data()}, {arrived_.data()}, lanes_);
       for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
+        if (offset_number % kOffsetsBetweenCheckpoints == 0) core::pass(call_.checkpoint);
         const int64_t row = result_row(window, offset);
         if (row < 0) return;
         std::byte* const result = result_ + row * lanes_ * bytes;
@@ -245,6 +248,7 @@ class SelectAndScatter::Unit {
     std::fill_n(choices, lanes_, static_cast<int32_t>(kNobody));
     bool has_any = false;
     for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
+      if (offset_number % kOffsetsBetweenCheckpoints == 0) core::pass(call_.checkpoint);
       const int64_t row = operand_row(window, offset);
       if (row < 0) return;
       const std::byte* const next = operand_ + row * lanes_ * op_.elem_;
@@ -267,6 +271,7 @@ class SelectAndScatter::Unit {
     const int32_t* const choices = choices_ + number * lanes_;
     worker_.load({source_of(window)}, {loaded_.data()}, lanes_);
     for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
+      if (offset_number % kOffsetsBetweenCheckpoints == 0) core::pass(call_.checkpoint);
       const int64_t row = result_row(window, offset);
       if (row < 0 || !lanes_equal(choices, static_cast<int32_t>(offset_number), keeps_.get(), lanes_)) return;
       // All lanes are combined; those that chose another place keep what they had.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "service/core/checkpoint.h"
 #include "service/kernels/monoid.h"
 #include "service/kernels/tile_program.h"
 #include "service/kernels/window.h"
@@ -40,6 +41,7 @@ struct SelectAndScatterCall {
   int64_t begin = 0;                 ///< range of units
   int64_t end = 0;
   std::byte* scratch = nullptr;  ///< scratch_bytes() of this call alone, aligned to 64
+  core::Checkpoint* checkpoint = nullptr;
 };
 
 /// Immutable; run() may be called by several threads on disjoint ranges. A window keeps the element that came first, in

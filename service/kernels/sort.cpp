@@ -32,13 +32,15 @@ struct LineScratch {
         order(reinterpret_cast<int64_t*>(memory + 24 * length)) {}
 };
 
+constexpr int64_t kElementsBetweenCheckpoints = int64_t{1} << 18;
+
 template <typename T>
 void permute_as(const std::byte* from, std::byte* to, const int64_t* order, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     std::memcpy(to + i * static_cast<int64_t>(sizeof(T)), from + order[i] * static_cast<int64_t>(sizeof(T)), sizeof(T));
 }
 
-void permute(const std::byte* from, std::byte* to, const int64_t* order, int64_t count, int64_t elem_size) {
+void permute_some(const std::byte* from, std::byte* to, const int64_t* order, int64_t count, int64_t elem_size) {
   switch (elem_size) {
     case 1:
       return permute_as<uint8_t>(from, to, order, count);
@@ -50,6 +52,14 @@ void permute(const std::byte* from, std::byte* to, const int64_t* order, int64_t
       return permute_as<uint64_t>(from, to, order, count);
     default:
       return permute_as<std::array<uint64_t, 2>>(from, to, order, count);
+  }
+}
+
+void permute(const std::byte* from, std::byte* to, const int64_t* order, int64_t count, int64_t elem_size,
+             core::Checkpoint* checkpoint) {
+  for (int64_t at = 0; at < count; at += kElementsBetweenCheckpoints) {
+    core::pass(checkpoint);
+    permute_some(from, to + at * elem_size, order + at, std::min(kElementsBetweenCheckpoints, count - at), elem_size);
   }
 }
 
@@ -68,7 +78,10 @@ int bit_count(const SortKey& key) { return static_cast<int>(8 * tensor::size_byt
 // Sorts lines one after another. One thread, for one call.
 class Sort::Lines {
  public:
-  explicit Lines(const Sort& sort) : sort_(sort), comparator_(sort.spec_.comparator, sort.elem_sizes_) {}
+  Lines(const Sort& sort, core::Checkpoint* checkpoint)
+      : sort_(sort), checkpoint_(checkpoint), comparator_(sort.spec_.comparator, sort.elem_sizes_) {
+    comparator_.set_checkpoint(checkpoint);
+  }
 
   // `from` and `to`: a contiguous line of each operand.
   void sort_line(const std::byte* const* from, std::byte* const* to, std::byte* memory) {
@@ -76,9 +89,12 @@ class Sort::Lines {
     if (sort_.keys_ && sort_.elem_sizes_.size() == 1 && sort_.keys_->size() == 1) {
       const SortKey& key = sort_.keys_->front();
       const bool done =
-          sort_.elem_sizes_[0] == 1   ? sort_elements(key, from[0], to[0], reinterpret_cast<uint8_t*>(scratch.wide))
-          : sort_.elem_sizes_[0] == 8 ? sort_elements(key, from[0], to[0], scratch.keys)
-                                      : sort_elements(key, from[0], to[0], reinterpret_cast<uint32_t*>(scratch.wide));
+          sort_.elem_sizes_[0] == 1 ? sort_elements(key, from[0], to[0], reinterpret_cast<uint8_t*>(scratch.wide),
+                                                    reinterpret_cast<uint8_t*>(scratch.keys))
+          : sort_.elem_sizes_[0] == 8
+              ? sort_elements(key, from[0], to[0], scratch.keys, reinterpret_cast<uint64_t*>(scratch.order))
+              : sort_elements(key, from[0], to[0], reinterpret_cast<uint32_t*>(scratch.wide),
+                              reinterpret_cast<uint32_t*>(scratch.keys));
       if (done) return;
     }
     if (!sort_.keys_ || !order_by_keys(from, scratch)) {
@@ -87,21 +103,23 @@ class Sort::Lines {
       merge_sort(comparator_, {scratch.order, count}, {reinterpret_cast<int64_t*>(scratch.wide), count});
     }
     for (size_t k = 0; k < sort_.elem_sizes_.size(); ++k)
-      permute(from[k], to[k], scratch.order, sort_.spec_.length, sort_.elem_sizes_[k]);
+      permute(from[k], to[k], scratch.order, sort_.spec_.length, sort_.elem_sizes_[k], checkpoint_);
   }
 
  private:
-  static void sort_integers(uint8_t* keys, int64_t count) { counting_sort(keys, count); }
-  static void sort_integers(uint32_t* keys, int64_t count) { vector_sort(keys, count); }
-  static void sort_integers(uint64_t* keys, int64_t count) { vector_sort(keys, count); }
+  void sort_integers(uint8_t* keys, uint8_t* /*spare*/, int64_t count) const { counting_sort(keys, count); }
+  template <typename T>
+  void sort_integers(T* keys, T* spare, int64_t count) const {
+    vector_sort(keys, spare, count, checkpoint_);
+  }
 
   // One operand: sorting its keys is sorting it, where equal keys are equal elements.
   template <typename T>
-  bool sort_elements(const SortKey& key, const std::byte* from, std::byte* to, T* keys) {
+  bool sort_elements(const SortKey& key, const std::byte* from, std::byte* to, T* keys, T* spare) {
     const int64_t count = sort_.spec_.length;
     const KeyFacts facts = build_keys(key, from, count, keys);
     if (!facts.is_exact || (facts.has_nan && key.nan_has_no_place)) return false;
-    sort_integers(keys, count);
+    sort_integers(keys, spare, count);
     restore_elements(key, keys, count, to);
     return true;
   }
@@ -122,7 +140,7 @@ class Sort::Lines {
         for (int64_t i = 0; i < count; ++i) packed[i] = packed[i] << shift | scratch.keys[i];
       }
       for (int64_t i = 0; i < count; ++i) packed[i] = packed[i] << kIndexBits | static_cast<uint64_t>(i);
-      vector_sort(packed, count);
+      vector_sort(packed, packed + count, count, checkpoint_);
       for (int64_t i = 0; i < count; ++i) scratch.order[i] = static_cast<int64_t>(packed[i] & UINT32_MAX);
       return true;
     }
@@ -142,7 +160,8 @@ class Sort::Lines {
       for (int64_t i = 0; i < count; ++i) shift_in(i, scratch.keys[i], shift);
     }
     for (int64_t i = 0; i < count; ++i) shift_in(i, static_cast<uint64_t>(i), kIndexBits);
-    vector_sort(packed, count);
+    // Keys and order are next to each other, and not needed yet.
+    vector_sort(packed, reinterpret_cast<Wide128*>(scratch.keys), count, checkpoint_);
     for (int64_t i = 0; i < count; ++i) scratch.order[i] = static_cast<int64_t>(packed[i].low & UINT32_MAX);
     return true;
   }
@@ -157,7 +176,9 @@ class Sort::Lines {
       if (!build_column(keys[k], from, columns_[k].data())) return false;
     }
     for (int64_t i = 0; i < count; ++i) scratch.order[i] = i;
+    int64_t comparisons = 0;
     std::stable_sort(scratch.order, scratch.order + count, [&](int64_t a, int64_t b) {
+      if (++comparisons % kElementsBetweenCheckpoints == 0) core::pass(checkpoint_);
       for (const std::vector<uint64_t>& column : columns_) {
         const uint64_t left = column[static_cast<size_t>(a)];
         const uint64_t right = column[static_cast<size_t>(b)];
@@ -174,6 +195,7 @@ class Sort::Lines {
   }
 
   const Sort& sort_;
+  core::Checkpoint* checkpoint_;
   LineComparator comparator_;
   std::vector<std::vector<uint64_t>> columns_;
 };
@@ -207,8 +229,8 @@ Sort::Sort(SortSpec spec) : spec_(std::move(spec)) {
 }
 
 void Sort::run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin,
-               int64_t end) const {
-  Lines lines(*this);
+               int64_t end, core::Checkpoint* checkpoint) const {
+  Lines lines(*this, checkpoint);
   const size_t operand_count = elem_sizes_.size();
   std::vector<const std::byte*> from(operand_count);
   std::vector<std::byte*> to(operand_count);
@@ -220,6 +242,7 @@ void Sort::run(const std::byte* const* operands, std::byte* const* results, std:
         to[k] = results[k] + line * spec_.length * elem_sizes_[k];
       }
       lines.sort_line(from.data(), to.data(), scratch);
+      core::pass(checkpoint);
     }
     return;
   }
@@ -246,6 +269,7 @@ void Sort::run(const std::byte* const* operands, std::byte* const* results, std:
         to[k] = packed_to[k] + line * spec_.length * elem_sizes_[k];
       }
       lines.sort_line(from.data(), to.data(), scratch);
+      core::pass(checkpoint);
     }
     for (size_t k = 0; k < operand_count; ++k) {
       const int64_t size = elem_sizes_[k];

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "service/core/checkpoint.h"
 #include "service/kernels/sort_keys.h"
 #include "service/kernels/tile_program.h"
 
@@ -33,8 +34,8 @@ class Sort {
   /// Bytes of scratch, aligned to 64, for each concurrent run().
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
   /// Sorts units begin..end-1 of `operands` into `results`, which must be other memory.
-  void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin,
-           int64_t end) const;
+  void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin, int64_t end,
+           core::Checkpoint* checkpoint = nullptr) const;
   /// True when the comparator was recognised.
   [[nodiscard]] bool sorts_keys() const { return keys_.has_value(); }
 

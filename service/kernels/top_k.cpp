@@ -35,7 +35,8 @@ TopK::TopK(const TopKSpec& spec) : spec_(spec) {
 // Smaller keys come first. Candidates are kept until there are twice as many as wanted, then the better half stays and
 // its worst key is the bar: a later element that is equal to it comes behind it, so it need not be looked at.
 template <typename T>
-void TopK::run_lines(const std::byte* elements, std::byte* values, int32_t* indices, int64_t begin, int64_t end) const {
+void TopK::run_lines(const std::byte* elements, std::byte* values, int32_t* indices, int64_t begin, int64_t end,
+                     core::Checkpoint* checkpoint) const {
   const int64_t size = tensor::size_bytes(spec_.dtype);
   const auto k = static_cast<size_t>(spec_.k);
   const size_t most = 2 * std::max<size_t>(k, kLeastCandidates);
@@ -49,6 +50,7 @@ void TopK::run_lines(const std::byte* elements, std::byte* values, int32_t* indi
     bool has_bar = false;
     T bar{};
     for (int64_t at = 0; at < spec_.length; at += kChunk) {
+      core::pass(checkpoint);
       const int64_t count = std::min(kChunk, spec_.length - at);
       build_keys(key_, from + at * size, count, keys.data());
       for (int64_t i = 0; i < count; ++i) {
@@ -72,11 +74,12 @@ void TopK::run_lines(const std::byte* elements, std::byte* values, int32_t* indi
   }
 }
 
-void TopK::run(const std::byte* elements, std::byte* values, int32_t* indices, int64_t begin, int64_t end) const {
+void TopK::run(const std::byte* elements, std::byte* values, int32_t* indices, int64_t begin, int64_t end,
+               core::Checkpoint* checkpoint) const {
   if (tensor::size_bytes(spec_.dtype) <= 4) {
-    run_lines<uint32_t>(elements, values, indices, begin, end);
+    run_lines<uint32_t>(elements, values, indices, begin, end, checkpoint);
   } else {
-    run_lines<uint64_t>(elements, values, indices, begin, end);
+    run_lines<uint64_t>(elements, values, indices, begin, end, checkpoint);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "service/core/checkpoint.h"
 #include "service/kernels/sort_keys.h"
 
 namespace meshd::kernels {
@@ -25,11 +26,13 @@ class TopK {
 
   [[nodiscard]] int64_t unit_count() const { return unit_count_; }
   /// Units begin..end-1: `values` (lines x k) and `indices` (lines x k) from `elements` (lines x length).
-  void run(const std::byte* elements, std::byte* values, int32_t* indices, int64_t begin, int64_t end) const;
+  void run(const std::byte* elements, std::byte* values, int32_t* indices, int64_t begin, int64_t end,
+           core::Checkpoint* checkpoint = nullptr) const;
 
  private:
   template <typename T>
-  void run_lines(const std::byte* elements, std::byte* values, int32_t* indices, int64_t begin, int64_t end) const;
+  void run_lines(const std::byte* elements, std::byte* values, int32_t* indices, int64_t begin, int64_t end,
+                 core::Checkpoint* checkpoint) const;
 
   TopKSpec spec_;
   SortKey key_;

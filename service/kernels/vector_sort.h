@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "service/core/checkpoint.h"
+
 namespace meshd::kernels {
 
 /// An unsigned integer of 128 bits in two halves.
@@ -16,5 +18,11 @@ struct alignas(16) Wide128 {
 void vector_sort(uint32_t* keys, int64_t count);
 void vector_sort(uint64_t* keys, int64_t count);
 void vector_sort(Wide128* keys, int64_t count);
+
+/// The same for lines of any length: a long one is dealt into buckets first, so that it passes checkpoints. `spare` is
+/// memory for as many keys.
+void vector_sort(uint32_t* keys, uint32_t* spare, int64_t count, core::Checkpoint* checkpoint);
+void vector_sort(uint64_t* keys, uint64_t* spare, int64_t count, core::Checkpoint* checkpoint);
+void vector_sort(Wide128* keys, Wide128* spare, int64_t count, core::Checkpoint* checkpoint);
 
 }  // namespace meshd::kernels

@@ -91,7 +91,7 @@ void WindowReduce::choose_blocks() {
 }
 
 void WindowReduce::run(const WindowReduceCall& call) const {
-  Monoid::Worker worker(*monoid_);
+  Monoid::Worker worker(*monoid_, call.checkpoint);
   const int64_t stretches = core::ceil_div(windows_[0], window_block_);
   const int64_t inners = core::ceil_div(inner_, inner_block_);
   for (int64_t unit = call.begin; unit < call.end; ++unit) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "service/core/checkpoint.h"
 #include "service/kernels/monoid.h"
 #include "service/kernels/window.h"
 
@@ -17,6 +18,7 @@ struct WindowReduceCall {
   int64_t begin = 0;  ///< range of units
   int64_t end = 0;
   std::byte* scratch = nullptr;  ///< scratch_bytes() of this call alone, aligned to 64
+  core::Checkpoint* checkpoint = nullptr;
 };
 
 /// Immutable; run() may be called by several threads on disjoint ranges. Elements meet in row-major order within a

@@ -111,12 +111,13 @@ PreparedKernel prepare(const OpView& local) {
   const auto norm = std::make_shared<const kernels::BatchNorm>(Kind, sizes, value->value, array.dtype());
   PreparedKernel kernel;
   kernel.unit_count = norm->unit_count();
+  kernel.passes_checkpoints = true;
   kernel.scratch_bytes = norm->scratch_bytes();
   kernel.flops = 8.0 * static_cast<double>(tensor::element_count(array.dims()));
   for (const ir::Type& type : local.operands) kernel.bytes += static_cast<double>(tensor::byte_count(type.tensor));
   for (const ir::Type& type : local.results) kernel.bytes += static_cast<double>(tensor::byte_count(type.tensor));
   kernel.run = [norm](const KernelCall& call) {
-    norm->run(call.operands, call.results, call.begin, call.end, call.scratch);
+    norm->run(call.operands, call.results, call.begin, call.end, call.scratch, call.checkpoint);
   };
   return kernel;
 }

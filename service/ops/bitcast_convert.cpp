@@ -1,8 +1,10 @@
 // bitcast_convert: the same bits under another type. Between types of one width it is pointwise; otherwise the smaller
 // elements have an innermost dimension more, and that dimension stays in one place.
+#include <algorithm>
 #include <cstring>
 #include <string>
 
+#include "service/core/checked_math.h"
 #include "service/ops/builders.h"
 #include "service/ops/checks.h"
 #include "service/ops/pointwise_special.h"
@@ -87,6 +89,8 @@ void join_bytes(const std::byte* from, std::byte* to, int64_t bytes, int bits) {
   }
 }
 
+constexpr int64_t kUnitBytes = int64_t{1} << 18;
+
 PreparedKernel prepare(const OpView& local) {
   const tensor::TensorType from = local.operands[0].tensor;
   const tensor::TensorType to = local.results[0].tensor;
@@ -101,15 +105,21 @@ PreparedKernel prepare(const OpView& local) {
                " is not supported");
   }
   if (is_packed(to.dtype)) {
+    kernel.unit_count = core::ceil_div(from_bytes, kUnitBytes);
     kernel.run = [from_bytes, bits = tensor::row(to.dtype).bits,
                   is_signed = tensor::is_signed_integer(to.dtype)](const KernelCall& call) {
-      split_bytes(call.operands[0], call.results[0], from_bytes, bits, is_signed);
+      const int64_t begin = call.begin * kUnitBytes;
+      const int64_t end = std::min(from_bytes, call.end * kUnitBytes);
+      split_bytes(call.operands[0] + begin, call.results[0] + begin * 8 / bits, end - begin, bits, is_signed);
     };
     return kernel;
   }
   if (is_packed(from.dtype)) {
+    kernel.unit_count = core::ceil_div(to_bytes, kUnitBytes);
     kernel.run = [to_bytes, bits = tensor::row(from.dtype).bits](const KernelCall& call) {
-      join_bytes(call.operands[0], call.results[0], to_bytes, bits);
+      const int64_t begin = call.begin * kUnitBytes;
+      const int64_t end = std::min(to_bytes, call.end * kUnitBytes);
+      join_bytes(call.operands[0] + begin * 8 / bits, call.results[0] + begin, end - begin, bits);
     };
     return kernel;
   }
@@ -121,9 +131,12 @@ PreparedKernel prepare(const OpView& local) {
   // Elements are little-endian and row-major, so that the innermost dimension is the bytes of the wider element in
   // order.
   kernel.in_place = {{0, 0}};
+  kernel.unit_count = core::ceil_div(to_bytes, kUnitBytes);
   kernel.run = [to_bytes](const KernelCall& call) {
-    if (call.operands[0] != call.results[0])
-      std::memcpy(call.results[0], call.operands[0], static_cast<size_t>(to_bytes));
+    const int64_t begin = call.begin * kUnitBytes;
+    const int64_t end = std::min(to_bytes, call.end * kUnitBytes);
+    if (call.operands[0] != call.results[0] && begin < end)
+      std::memcpy(call.results[0] + begin, call.operands[0] + begin, static_cast<size_t>(end - begin));
   };
   return kernel;
 }

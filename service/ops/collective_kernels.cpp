@@ -30,6 +30,37 @@ double bytes_of(std::span<const ir::Type> types) {
   return bytes;
 }
 
+constexpr int64_t kCopiedAtOnce = int64_t{4} << 20;  // bytes, between two checkpoints
+
+void copy_bytes(const GroupCall& call, std::byte* to, const std::byte* from, int64_t bytes) {
+  for (int64_t at = 0; at < bytes; at += kCopiedAtOnce) {
+    core::pass(call.checkpoint);
+    std::memcpy(to + at, from + at, static_cast<size_t>(std::min(kCopiedAtOnce, bytes - at)));
+  }
+}
+
+/// kernels::copy_block, some rows of the outermost dimension that has several at a time.
+void copy_block(const GroupCall& call, std::byte* to, const tensor::Dims& to_dims, tensor::Dims to_start,
+                const std::byte* from, const tensor::Dims& from_dims, tensor::Dims from_start, tensor::Dims extent,
+                int64_t element) {
+  size_t dim = 0;
+  while (dim < extent.size() && extent[dim] == 1) ++dim;
+  if (dim == extent.size())
+    return kernels::copy_block(to, to_dims, to_start, from, from_dims, from_start, extent, element);
+  const int64_t rows = extent[dim];
+  const int64_t row_bytes = std::max<int64_t>(1, tensor::element_count(extent) / std::max<int64_t>(1, rows) * element);
+  const int64_t at_once = std::max<int64_t>(1, kCopiedAtOnce / row_bytes);
+  const int64_t to_first = to_start[dim];
+  const int64_t from_first = from_start[dim];
+  for (int64_t row = 0; row < rows; row += at_once) {
+    core::pass(call.checkpoint);
+    to_start[dim] = to_first + row;
+    from_start[dim] = from_first + row;
+    extent[dim] = std::min(at_once, rows - row);
+    kernels::copy_block(to, to_dims, to_start, from, from_dims, from_start, extent, element);
+  }
+}
+
 /// Combines runs of elements of several members into one run.
 class Combiner {
  public:
@@ -41,10 +72,12 @@ class Combiner {
 
   /// out[i] = reducer(...reducer(reducer(in[0][i], in[1][i]), in[2][i])...). `out` may be one of the inputs only if it
   /// is the first.
-  void run(std::byte* out, std::span<const std::byte* const> inputs, int64_t count) const {
+  void run(std::byte* out, std::span<const std::byte* const> inputs, int64_t count,
+           core::Checkpoint* checkpoint) const {
     const int64_t element = tensor::size_bytes(dtype_);
     kernels::TileScratch scratch(program_, direct_ != nullptr ? 0 : lanes_);
     for (int64_t start = 0; start < count; start += lanes_) {
+      core::pass(checkpoint);
       const int64_t lanes = std::min(lanes_, count - start);
       const int64_t offset = start * element;
       const auto bytes = static_cast<size_t>(lanes * element);
@@ -88,8 +121,8 @@ PreparedGroup prepare_all_gather(const OpView& local, int64_t group_size) {
       for (int64_t member = 0; member < group_size; ++member) {
         tensor::Dims to(extent.size(), 0);
         to[dim] = member * extent[dim];
-        kernels::copy_block(call.results[i], results[i].dims, to, call.member_operands[static_cast<size_t>(member)][i],
-                            extent, from, extent, tensor::size_bytes(operands[i].dtype));
+        copy_block(call, call.results[i], results[i].dims, to, call.member_operands[static_cast<size_t>(member)][i],
+                   extent, from, extent, tensor::size_bytes(operands[i].dtype));
       }
     }
   };
@@ -105,7 +138,7 @@ PreparedGroup prepare_all_reduce(const OpView& local, int64_t group_size) {
     std::vector<const std::byte*> inputs(call.member_operands.size());
     for (size_t i = 0; i < operands.size(); ++i) {
       for (size_t member = 0; member < inputs.size(); ++member) inputs[member] = call.member_operands[member][i];
-      combiner.run(call.results[i], inputs, tensor::element_count(operands[i]));
+      combiner.run(call.results[i], inputs, tensor::element_count(operands[i]), call.checkpoint);
     }
   };
   return group;
@@ -126,8 +159,8 @@ PreparedGroup prepare_all_to_all(const OpView& local, int64_t group_size) {
       for (int64_t member = 0; member < group_size; ++member) {
         tensor::Dims to(extent.size(), 0);
         to[concat] = member * extent[concat];
-        kernels::copy_block(call.results[i], results[i].dims, to, call.member_operands[static_cast<size_t>(member)][i],
-                            operands[i].dims, from, extent, tensor::size_bytes(operands[i].dtype));
+        copy_block(call, call.results[i], results[i].dims, to, call.member_operands[static_cast<size_t>(member)][i],
+                   operands[i].dims, from, extent, tensor::size_bytes(operands[i].dtype));
       }
     }
   };
@@ -153,7 +186,7 @@ PreparedGroup prepare_reduce_scatter(const OpView& local, int64_t group_size) {
       for (size_t member = 0; member < inputs.size(); ++member) {
         inputs[member] = call.member_operands[member][0] + (i * row + call.member * run) * element;
       }
-      combiner.run(call.results[0] + i * run * element, inputs, run);
+      combiner.run(call.results[0] + i * run * element, inputs, run, call.checkpoint);
     }
   };
   return group;
@@ -167,7 +200,7 @@ PreparedGroup copy_of_first(const OpView& local) {
   group.bytes = bytes_of(local.operands);
   group.run = [operands = tensors(local.operands)](const GroupCall& call) {
     for (size_t i = 0; i < operands.size(); ++i) {
-      std::memcpy(call.results[i], call.member_operands[0][i], static_cast<size_t>(tensor::byte_count(operands[i])));
+      copy_bytes(call, call.results[i], call.member_operands[0][i], tensor::byte_count(operands[i]));
     }
   };
   return group;

@@ -309,13 +309,15 @@ PreparedKernel prepare_convolution(const OpView& local) {
   const auto convolution = std::make_shared<const kernels::Convolution>(spec);
   PreparedKernel kernel;
   kernel.unit_count = convolution->unit_count();
+  kernel.passes_checkpoints = true;
   kernel.scratch_bytes = convolution->scratch_bytes();
   kernel.flops = convolution->flops();
   kernel.bytes = static_cast<double>(tensor::byte_count(lhs.tensor)) +
                  static_cast<double>(tensor::byte_count(rhs.tensor)) +
                  static_cast<double>(tensor::byte_count(out.tensor));
   kernel.run = [convolution](const KernelCall& call) {
-    convolution->run(call.operands[0], call.operands[1], call.results[0], call.begin, call.end, call.scratch);
+    convolution->run(call.operands[0], call.operands[1], call.results[0], call.begin, call.end, call.scratch,
+                     call.checkpoint);
   };
   return kernel;
 }

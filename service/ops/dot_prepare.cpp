@@ -82,6 +82,8 @@ ScalarKernel conversion(const OpView& view, DType from, DType to) {
   return kernel;
 }
 
+constexpr int64_t kConvertedAtOnce = int64_t{1} << 20;  // elements, between two checkpoints
+
 // One operand: rows x columns matrices, one for each batch index, and how they reach the product.
 struct Side {
   Loops batch;
@@ -93,20 +95,29 @@ struct Side {
   int64_t count = 0;                  // elements of one matrix
   int64_t gathered_bytes = 0;         // scratch for each step
   int64_t converted_bytes = 0;
+  int64_t converted_elem = 1;
 
   [[nodiscard]] int64_t scratch_bytes() const { return gathered_bytes + converted_bytes; }
 
   // Where the product finds matrix `index`; packs it into scratch where it must.
-  const std::byte* matrix(const std::byte* operand, int64_t index, std::byte* scratch) const {
+  const std::byte* matrix(const std::byte* operand, int64_t index, std::byte* scratch,
+                          core::Checkpoint* checkpoint) const {
     const std::byte* at = operand + offset_of(batch, index) * elem;
     if (!is_packed) return at;
     if (gather) {
-      gather->run(scratch, at);
+      for (int64_t unit = 0; unit < gather->unit_count(); ++unit) {
+        gather->run(scratch, at, unit, unit + 1);
+        core::pass(checkpoint);
+      }
       at = scratch;
     }
     if (convert == nullptr) return at;
     std::byte* converted = scratch + gathered_bytes;
-    convert(&at, converted, count);
+    for (int64_t from = 0; from < count; from += kConvertedAtOnce) {
+      const std::byte* const piece = at + from * elem;
+      convert(&piece, converted + from * converted_elem, std::min(kConvertedAtOnce, count - from));
+      core::pass(checkpoint);
+    }
     return converted;
   }
 };
@@ -148,6 +159,7 @@ Side make_side(const OpView& view, size_t operand, const Loops& batch, const Loo
   }
   if (type.dtype() != in) {
     side.convert = conversion(view, type.dtype(), in);
+    side.converted_elem = tensor::size_bytes(in);
     side.converted_bytes = core::round_up(side.count * tensor::size_bytes(in), 64);
   }
   return side;
@@ -223,15 +235,16 @@ struct Product {
     for (int64_t block = first; block < last_block; ++block) {
       const int64_t index = block / block_count;
       if (index != current) {
-        a = lhs.matrix(call.operands[0], index, lhs_scratch);
-        b = rhs.matrix(call.operands[1], index, rhs_scratch);
+        a = lhs.matrix(call.operands[0], index, lhs_scratch, call.checkpoint);
+        b = rhs.matrix(call.operands[1], index, rhs_scratch, call.checkpoint);
         current = index;
       }
       const int64_t row = block % block_count * block_rows;
       const bool is_short = row + block_rows > m;
       const Gemm& gemm = is_short ? *last : *whole;
       std::byte* c = call.results[0] + (index * m + row) * n * result_elem;
-      gemm.run(a + row * a_row_bytes, b, convert_result != nullptr ? out_scratch : c, gemm_scratch);
+      gemm.run(a + row * a_row_bytes, b, convert_result != nullptr ? out_scratch : c, gemm_scratch, call.checkpoint);
+      core::pass(call.checkpoint);
       if (convert_result == nullptr) continue;
       const std::byte* made = out_scratch;
       convert_result(&made, c, (is_short ? m - row : block_rows) * n);
@@ -300,6 +313,7 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
                            core::round_up(gemm_scratch, 64);
   kernel.unit_count = core::ceil_div(product->batch_count * product->block_count, product->products_per_unit);
   kernel.scratch_bytes = product->scratch_bytes;
+  kernel.passes_checkpoints = true;
   kernel.run = [product](const KernelCall& call) { product->run(call); };
   return kernel;
 }

@@ -196,12 +196,15 @@ std::array<std::vector<int64_t>, 3> read_three(const KernelCall& call, std::span
   return out;
 }
 
+constexpr int64_t kElementsBetweenCheckpoints = int64_t{1} << 16;
+
 /// Visits every index of `dims` with its row-major number.
 template <typename Visit>
-void for_each(const Dims& dims, Visit&& visit) {
+void for_each(const Dims& dims, core::Checkpoint* checkpoint, Visit&& visit) {
   const int64_t count = tensor::element_count(dims);
   Dims index(dims.size());
   for (int64_t i = 0; i < count; ++i) {
+    if (i % kElementsBetweenCheckpoints == 0) core::pass(checkpoint);
     visit(i, index);
     for (size_t d = dims.size(); d-- > 0;) {
       if (++index[d] < dims[d]) break;
@@ -230,9 +233,11 @@ PreparedKernel prepare_dynamic_pad(const OpView& local) {
     }
     const Dims strides = tensor::row_major_strides(out);
     const int64_t count = tensor::element_count(out);
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = 0; i < count; ++i) {
+      if (i % kElementsBetweenCheckpoints == 0) core::pass(call.checkpoint);
       std::memcpy(call.results[0] + static_cast<size_t>(i) * size, call.operands[1], size);
-    for_each(in, [&](int64_t from, const Dims& index) {
+    }
+    for_each(in, call.checkpoint, [&](int64_t from, const Dims& index) {
       int64_t to = 0;
       for (size_t d = 0; d < in.size(); ++d) {
         const int64_t place = low[d] + index[d] + index[d] * interior[d];
@@ -282,7 +287,7 @@ PreparedKernel prepare_real_dynamic_slice(const OpView& local) {
       }
     }
     const Dims strides = tensor::row_major_strides(in);
-    for_each(out, [&](int64_t to, const Dims& index) {
+    for_each(out, call.checkpoint, [&](int64_t to, const Dims& index) {
       int64_t from = 0;
       for (size_t d = 0; d < in.size(); ++d) from += (starts[d] + index[d] * steps[d]) * strides[d];
       std::memcpy(call.results[0] + static_cast<size_t>(to) * size, call.operands[0] + static_cast<size_t>(from) * size,

@@ -92,6 +92,7 @@ PreparedKernel prepare_gather(const OpView& local) {
 }
 
 PreparedKernel prepare_scatter(const OpView& local) {
+  static constexpr int64_t kCopiedAtOnce = int64_t{4} << 20;
   const WindowDims dims = scatter_dims(local);
   const size_t count = scatter_count(local);
   const ir::Type& operand = local.operands[0];
@@ -120,17 +121,21 @@ PreparedKernel prepare_scatter(const OpView& local) {
   auto scatter = std::make_shared<const kernels::Scatter>(
       index_table(dims, operand, local.operands[count], slices), picked(slices, dims.offset),
       picked(tensor::row_major_strides(slices), dims.offset), window_strides(dims, operand), std::move(body));
+  kernel.passes_checkpoints = true;
   kernel.run = [scatter, count, array_bytes, shifted](const KernelCall& call) {
     if (call.begin >= call.end) return;
     for (size_t i = 0; i < count; ++i) {
-      if (call.results[i] != call.operands[i])
-        std::memcpy(call.results[i], call.operands[i], static_cast<size_t>(array_bytes[i]));
+      for (int64_t at = 0; call.results[i] != call.operands[i] && at < array_bytes[i]; at += kCopiedAtOnce) {
+        core::pass(call.checkpoint);
+        std::memcpy(call.results[i] + at, call.operands[i] + at,
+                    static_cast<size_t>(std::min(kCopiedAtOnce, array_bytes[i] - at)));
+      }
     }
     std::vector<int64_t> shifts(shifted.size(), 0);
     for (size_t c = 0; c < shifted.size(); ++c) {
       if (shifted[c] >= 0 && call.result_offsets != nullptr) shifts[c] = call.result_offsets[shifted[c]];
     }
-    scatter->run(call.results, call.operands[count], call.operands + count + 1, shifts.data());
+    scatter->run(call.results, call.operands[count], call.operands + count + 1, shifts.data(), call.checkpoint);
   };
   return kernel;
 }

@@ -461,38 +461,6 @@ void Reader::check_aliases() const {
   }
 }
 
-double flops_of(const LapackSpec& spec) {
-  const auto m = static_cast<double>(std::max(spec.rows, spec.other_rows));
-  const auto n = static_cast<double>(std::max(spec.columns, spec.other_columns));
-  const double least = std::min(m, n);
-  double factor = 2;
-  switch (spec.routine) {
-    case LapackRoutine::kGtsv:
-    case LapackRoutine::kTridiagonalPerturbed:
-      return static_cast<double>(spec.batch) * 10 * m * static_cast<double>(spec.other_columns + 1);
-    case LapackRoutine::kPotrf:
-      factor = 1.0 / 3;
-      break;
-    case LapackRoutine::kTrsm:
-      factor = 1;
-      break;
-    case LapackRoutine::kSyevd:
-      factor = 9;
-      break;
-    case LapackRoutine::kGesdd:
-    case LapackRoutine::kGesvd:
-      factor = 20;
-      break;
-    case LapackRoutine::kGeev:
-    case LapackRoutine::kGees:
-      factor = 25;
-      break;
-    default:
-      break;
-  }
-  return static_cast<double>(spec.batch) * factor * m * n * least * (tensor::is_complex(spec.dtype) ? 4 : 1);
-}
-
 }  // namespace
 
 std::span<const LapackTarget> lapack_targets() {
@@ -539,7 +507,8 @@ PreparedKernel prepare_lapack_call(const OpView& local) {
   PreparedKernel kernel;
   kernel.unit_count = lapack->unit_count();
   kernel.scratch_bytes = lapack->scratch_bytes();
-  kernel.flops = flops_of(spec);
+  kernel.flops = lapack->flops() * static_cast<double>(spec.batch);
+  kernel.passes_checkpoints = true;
   for (const ir::Type& type : local.operands) kernel.bytes += static_cast<double>(tensor::byte_count(type.tensor));
   for (const ir::Type& type : local.results) kernel.bytes += static_cast<double>(tensor::byte_count(type.tensor));
   // A result takes the memory of the operand that JAX overwrites.
@@ -566,7 +535,7 @@ PreparedKernel prepare_lapack_call(const OpView& local) {
       break;
   }
   kernel.run = [lapack](const KernelCall& call) {
-    lapack->run(call.operands, call.results, call.scratch, call.begin, call.end);
+    lapack->run(call.operands, call.results, call.scratch, call.begin, call.end, call.checkpoint);
   };
   return kernel;
 }

@@ -118,6 +118,7 @@ PreparedKernel prepare_cholesky(const OpView& local) {
   auto lapack = std::make_shared<const Lapack>(spec);
   PreparedKernel kernel;
   kernel.unit_count = spec.batch;
+  kernel.passes_checkpoints = true;
   kernel.flops = static_cast<double>(spec.batch) * static_cast<double>(order * order * order) / 3;
   kernel.bytes = 2 * static_cast<double>(tensor::byte_count(type.tensor));
   kernel.scratch_bytes = half ? order * order * static_cast<int64_t>(sizeof(float)) : 0;
@@ -135,7 +136,7 @@ PreparedKernel prepare_cholesky(const OpView& local) {
       }
       int32_t info = 0;
       std::byte* const results[] = {factor, reinterpret_cast<std::byte*>(&info)};
-      lapack->run(&from, results, nullptr, 0, 1);
+      lapack->run(&from, results, nullptr, 0, 1, call.checkpoint);
       finish_cholesky(work_dtype, factor, order, lower, info != 0);
       if (half) narrow(dtype, reinterpret_cast<const float*>(call.scratch), count, to);
     }
@@ -225,13 +226,14 @@ PreparedKernel prepare_triangular_solve(const OpView& local) {
   const int64_t b_count = spec.other_rows * spec.other_columns;
   PreparedKernel kernel;
   kernel.unit_count = spec.batch;
+  kernel.passes_checkpoints = true;
   kernel.flops = static_cast<double>(spec.batch * b_count) * static_cast<double>(spec.rows);
   kernel.bytes = static_cast<double>(tensor::byte_count(local.operands[0].tensor)) +
                  2 * static_cast<double>(tensor::byte_count(type.tensor));
   kernel.in_place = {{1, 0}};
   if (!half) {
     kernel.run = [lapack](const KernelCall& call) {
-      lapack->run(call.operands, call.results, call.scratch, call.begin, call.end);
+      lapack->run(call.operands, call.results, call.scratch, call.begin, call.end, call.checkpoint);
     };
     return kernel;
   }
@@ -244,7 +246,7 @@ PreparedKernel prepare_triangular_solve(const OpView& local) {
     for (int64_t item = call.begin; item < call.end; ++item) {
       widen(dtype, call.operands[0] + item * a_count * 2, a_count, a);
       widen(dtype, call.operands[1] + item * b_count * 2, b_count, b);
-      lapack->run(operands, results, nullptr, 0, 1);
+      lapack->run(operands, results, nullptr, 0, 1, call.checkpoint);
       narrow(dtype, b, b_count, call.results[0] + item * b_count * 2);
     }
   };

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "service/core/checkpoint.h"
 #include "service/ir/program.h"
 #include "service/kernels/scalar_op.h"
 #include "service/kernels/tile_program.h"
@@ -59,17 +60,21 @@ struct KernelCall {
   std::byte* scratch = nullptr;  ///< PreparedKernel::scratch_bytes, of this call alone, aligned to 64
   const int64_t* result_offsets =
       nullptr;  ///< where result 0's shard starts in the global result, by dimension; null: all zero
+  core::Checkpoint* checkpoint = nullptr;  ///< passed in what takes more than a millisecond; null: nobody asks
 };
 
 /// A kernel made ready for fixed local types and attributes. run() may be called by several threads on disjoint unit
 /// ranges.
 struct PreparedKernel {
   std::function<void(const KernelCall&)> run;
-  int64_t unit_count = 1;                     ///< the output can be cut into this many units
-  double flops = 0;                           ///< work of all units
-  double bytes = 0;                           ///< traffic of all units
-  int64_t scratch_bytes = 0;                  ///< for each concurrent call
-  bool uses_offsets = false;                  ///< reads result_offsets
+  int64_t unit_count = 1;     ///< the output can be cut into this many units
+  double flops = 0;           ///< work of all units
+  double bytes = 0;           ///< traffic of all units
+  int64_t scratch_bytes = 0;  ///< for each concurrent call
+  bool uses_offsets = false;  ///< reads result_offsets
+  /// run() passes its call's checkpoint every 10^5 to 10^6 operations. Else the caller cuts ranges of units into work
+  /// items, and each unit is some milliseconds of work at most.
+  bool passes_checkpoints = false;
   std::vector<std::pair<int, int>> in_place;  ///< (operand, result) pairs that may share memory
 };
 
@@ -103,6 +108,7 @@ struct GroupCall {
   std::span<const std::byte* const* const> member_operands;  ///< [member][operand]
   int64_t member = 0;                                        ///< whose output is wanted, index in the group
   std::byte* const* results = nullptr;                       ///< that member's results
+  core::Checkpoint* checkpoint = nullptr;                    ///< as KernelCall's
 };
 struct PreparedGroup {
   std::function<void(const GroupCall&)> run;

@@ -108,6 +108,7 @@ PreparedKernel prepare_bits(const OpView& local) {
   const bool with_state = only < 0;
   kernel.unit_count = with_state ? 1 : core::ceil_div(count, kUnitElements);
   kernel.uses_offsets = !with_state;
+  kernel.passes_checkpoints = true;
   kernel.flops = static_cast<double>(count) * 40;
   kernel.bytes = static_cast<double>(tensor::byte_count(output.tensor));
   kernel.run = [=](const KernelCall& call) {
@@ -115,7 +116,11 @@ PreparedKernel prepare_bits(const OpView& local) {
     if (with_state) bits.next_state(state, words, reinterpret_cast<uint64_t*>(call.results[0]));
     const int64_t begin = with_state ? 0 : call.begin * kUnitElements;
     const int64_t end = with_state ? count : std::min(count, call.end * kUnitElements);
-    bits.fill(state, words, with_state ? nullptr : call.result_offsets, dims, call.results[out], begin, end);
+    for (int64_t at = begin; at < end; at += kUnitElements) {
+      core::pass(call.checkpoint);
+      bits.fill(state, words, with_state ? nullptr : call.result_offsets, dims, call.results[out], at,
+                std::min(end, at + kUnitElements));
+    }
   };
   return kernel;
 }
@@ -209,6 +214,7 @@ PreparedKernel prepare_rng(const OpView& local) {
     std::array<uint64_t, 2> bounds{};
     for (size_t i = 0; i < 2; ++i) widen(&call.operands[i], reinterpret_cast<std::byte*>(&bounds[i]), 1);
     for (int64_t i = 0; i < count; ++i) {
+      if (i % kUnitElements == 0) core::pass(call.checkpoint);
       uint64_t value = 0;
       if (floating) {
         const auto a = std::bit_cast<double>(bounds[0]);

@@ -163,8 +163,13 @@ PreparedKernel prepare_reduce(const OpView& local) {
   loop.reduce = std::move(reduce);
   auto fused = std::make_shared<const kernels::FusedKernel>(std::move(loop));
   kernel.unit_count = fused->unit_count();
+  kernel.passes_checkpoints = true;
   kernel.run = [fused](const KernelCall& call) {
-    fused->run({.operands = call.operands, .results = call.results, .begin = call.begin, .end = call.end});
+    fused->run({.operands = call.operands,
+                .results = call.results,
+                .begin = call.begin,
+                .end = call.end,
+                .checkpoint = call.checkpoint});
   };
   return kernel;
 }

@@ -128,6 +128,7 @@ PreparedKernel prepare_reduce_window(const OpView& local) {
       std::make_shared<const kernels::Monoid>(compile_scalar_region(*local.function, local.regions[0]), elements);
   const auto windows = std::make_shared<const kernels::WindowReduce>(monoid, reduce_window_dims(local));
   kernel.unit_count = windows->unit_count();
+  kernel.passes_checkpoints = true;
   kernel.scratch_bytes = windows->scratch_bytes();
   kernel.flops = windows->combine_count() * monoid->flops();
   kernel.run = [windows, count](const KernelCall& call) {
@@ -136,7 +137,8 @@ PreparedKernel prepare_reduce_window(const OpView& local) {
                   .results = call.results,
                   .begin = call.begin,
                   .end = call.end,
-                  .scratch = call.scratch});
+                  .scratch = call.scratch,
+                  .checkpoint = call.checkpoint});
   };
   return kernel;
 }

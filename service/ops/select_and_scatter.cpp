@@ -153,6 +153,7 @@ PreparedKernel prepare_select_and_scatter(const OpView& local) {
       compile_scalar_region(*local.function, local.regions[0]), scatter, dtype, held_dims(local));
   PreparedKernel kernel;
   kernel.unit_count = op->unit_count();
+  kernel.passes_checkpoints = true;
   kernel.scratch_bytes = op->scratch_bytes();
   kernel.flops = op->flops();
   kernel.bytes = static_cast<double>(tensor::byte_count(local.operands[0].tensor)) +
@@ -161,7 +162,7 @@ PreparedKernel prepare_select_and_scatter(const OpView& local) {
   kernel.uses_offsets = op->is_part();
   kernel.run = [op](const KernelCall& call) {
     op->run({call.operands[0], call.operands[1], call.operands[2], call.results[0], call.result_offsets, call.begin,
-             call.end, call.scratch});
+             call.end, call.scratch, call.checkpoint});
   };
   return kernel;
 }

@@ -90,9 +90,10 @@ PreparedKernel prepare_sort(const OpView& local) {
   kernel.flops = static_cast<double>(tensor::element_count(dims)) * 20;  // comparisons and moves of an element, about
   auto sort = std::make_shared<const kernels::Sort>(std::move(spec));
   kernel.unit_count = sort->unit_count();
+  kernel.passes_checkpoints = true;
   kernel.scratch_bytes = sort->scratch_bytes();
   kernel.run = [sort](const KernelCall& call) {
-    sort->run(call.operands, call.results, call.scratch, call.begin, call.end);
+    sort->run(call.operands, call.results, call.scratch, call.begin, call.end, call.checkpoint);
   };
   return kernel;
 }

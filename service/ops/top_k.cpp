@@ -18,6 +18,8 @@ namespace {
 
 using tensor::Dims;
 
+constexpr int64_t kComparisonsBetweenCheckpoints = int64_t{1} << 16;
+
 std::vector<ir::Type> infer_top_k(const OpView& view) {
   expect_operand_count(view, "top_k", 1);
   expect_tensor(view, "top_k", 0);
@@ -52,10 +54,12 @@ PreparedKernel prepare(const OpView& local, int64_t k, bool largest) {
   auto top = std::make_shared<const kernels::TopK>(spec);
   PreparedKernel kernel;
   kernel.unit_count = top->unit_count();
+  kernel.passes_checkpoints = true;
   kernel.bytes = static_cast<double>(tensor::byte_count(operand.tensor));
   kernel.flops = static_cast<double>(tensor::element_count(dims)) * 2;
   kernel.run = [top](const KernelCall& call) {
-    top->run(call.operands[0], call.results[0], reinterpret_cast<int32_t*>(call.results[1]), call.begin, call.end);
+    top->run(call.operands[0], call.results[0], reinterpret_cast<int32_t*>(call.results[1]), call.begin, call.end,
+             call.checkpoint);
   };
   return kernel;
 }
@@ -87,6 +91,7 @@ class FirstOfLines {
     std::vector<int64_t> order(static_cast<size_t>(length_));
     const int64_t stop = std::min(outer_ * inner_, call.end * per_unit());
     for (int64_t line = call.begin * per_unit(); line < stop; ++line) {
+      core::pass(call.checkpoint);
       std::vector<const std::byte*> from;
       std::vector<std::byte*> to;
       std::byte* scratch = call.scratch;
@@ -98,7 +103,7 @@ class FirstOfLines {
         to.push_back(scratch + bytes);
         scratch += 2 * bytes;
       }
-      if (by_keys(from, keys, order)) {
+      if (by_keys(from, keys, order, call.checkpoint)) {
         for (size_t k = 0; k < sizes_.size(); ++k) {
           for (int64_t i = 0; i < wanted_; ++i) {
             std::memcpy(to[k] + i * sizes_[k], from[k] + order[static_cast<size_t>(i)] * sizes_[k],
@@ -106,7 +111,7 @@ class FirstOfLines {
           }
         }
       } else {
-        stable_->run(from.data(), to.data(), scratch, 0, stable_->unit_count());
+        stable_->run(from.data(), to.data(), scratch, 0, stable_->unit_count(), call.checkpoint);
       }
       for (size_t k = 0; k < sizes_.size(); ++k) {
         copy(call.results[k] + first(line, wanted_) * sizes_[k], inner_ * sizes_[k], to[k], sizes_[k], wanted_,
@@ -125,15 +130,18 @@ class FirstOfLines {
                    int64_t size) {
     for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, static_cast<size_t>(size));
   }
-  bool by_keys(const std::vector<const std::byte*>& from, std::vector<uint64_t>& keys,
-               std::vector<int64_t>& order) const {
+  bool by_keys(const std::vector<const std::byte*>& from, std::vector<uint64_t>& keys, std::vector<int64_t>& order,
+               core::Checkpoint* checkpoint) const {
     if (!key_) return false;
     const kernels::KeyFacts facts =
         kernels::build_keys(*key_, from[static_cast<size_t>(key_->operand)], length_, keys.data());
     if (facts.has_nan && key_->nan_has_no_place) return false;
     std::iota(order.begin(), order.end(), int64_t{0});
-    std::sort(order.begin(), order.end(),
-              [&keys](int64_t a, int64_t b) { return keys[static_cast<size_t>(a)] < keys[static_cast<size_t>(b)]; });
+    int64_t comparisons = 0;
+    std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      if (++comparisons % kComparisonsBetweenCheckpoints == 0) core::pass(checkpoint);
+      return keys[static_cast<size_t>(a)] < keys[static_cast<size_t>(b)];
+    });
     return true;
   }
 
@@ -204,6 +212,7 @@ PreparedKernel prepare_approx_top_k(const OpView& local) {
   auto lines = std::make_shared<const FirstOfLines>(std::move(line), outer, inner, out[dim]);
   kernel.flops = static_cast<double>(tensor::element_count(in)) * 20;
   kernel.unit_count = lines->unit_count();
+  kernel.passes_checkpoints = true;
   kernel.scratch_bytes = lines->scratch_bytes();
   kernel.run = [lines](const KernelCall& call) { lines->run(call); };
   return kernel;
