@@ -1,6 +1,7 @@
 #include "service/device/engine.h"
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
 
 #include "service/device/run_impl.h"
@@ -73,8 +74,8 @@ Engine::Engine(EngineOptions options, std::shared_ptr<tensor::BufferPool> pool) 
 
 Engine::~Engine() {
   EngineShared& shared = impl_->shared;
-  for (const SeatRef& seat : shared.scheduler.everybody()) {
-    std::static_pointer_cast<RunImpl>(seat)->cancel(core::Error("draining", "the server is shutting down"));
+  for (const QueueEntryRef& entry : shared.scheduler.everybody()) {
+    std::static_pointer_cast<RunImpl>(entry)->cancel(core::Error("draining", "the server is shutting down"));
   }
   std::unique_lock held(shared.live_mutex);
   shared.is_quiet.wait(held, [&] { return shared.live.load(std::memory_order_acquire) == 0; });
@@ -84,9 +85,10 @@ std::shared_ptr<Run> Engine::submit(RunRequest request, std::function<void(RunOu
   EngineShared& shared = impl_->shared;
   check(shared.options, request);
   const auto deadline = request.deadline;
-  const uint64_t ticket = request.ticket;
   const bool is_lent = request.on_callers_thread;
-  const std::vector<int64_t> devices = request.devices;
+  QueueRequest wanted{
+      .ticket = request.ticket, .devices = request.devices, .principal = request.principal, .session = request.session};
+  const auto on_submit = std::move(request.on_submit);
   auto run = std::make_shared<RunImpl>(shared, std::move(request), std::move(done));
   const int64_t limit = shared.options.memory_limit_bytes;
   if (limit > 0 && run->planned_bytes() > limit) {
@@ -100,18 +102,36 @@ std::shared_ptr<Run> Engine::submit(RunRequest request, std::function<void(RunOu
       if (const auto self = weak.lock()) self->cancel(core::Error("deadline_exceeded", "the run's time was up"));
     }));
   }
-  const std::vector<SeatRef> starting = shared.scheduler.add(run, ticket, devices, run->planned_bytes());
-  for (const SeatRef& seat : starting) {
-    if (is_lent && seat == run) continue;
-    shared.workers.post(std::static_pointer_cast<RunImpl>(seat));
+  if (on_submit) on_submit(run);
+  wanted.bytes = run->planned_bytes();
+  std::vector<QueueEntryRef> starting = shared.scheduler.add(run, std::move(wanted));
+  const bool starts_here = is_lent && std::erase(starting, QueueEntryRef(run)) > 0;
+  start_all(starting);
+  if (starts_here) {
+    run->lend();
+  } else {
+    run->withdraw_if_cancelled();
   }
-  if (is_lent && std::find(starting.begin(), starting.end(), run) != starting.end()) run->lend();
   return run;
 }
 
 const EngineOptions& Engine::options() const { return impl_->shared.options; }
 int Engine::threads() const { return impl_->shared.workers.threads(); }
 const std::shared_ptr<tensor::BufferPool>& Engine::pool() const { return impl_->shared.buffers; }
+
+std::vector<int64_t> Engine::least_loaded(int64_t count) const {
+  const std::vector<int64_t> queue = impl_->shared.scheduler.stats().device_queue;
+  if (count < 0 || count > static_cast<int64_t>(queue.size())) {
+    throw core::Error("too_few_devices", std::to_string(count) + " devices are asked for, the server has " +
+                                             std::to_string(queue.size()) + " devices");
+  }
+  std::vector<int64_t> devices(queue.size());
+  std::iota(devices.begin(), devices.end(), int64_t{0});
+  std::stable_sort(devices.begin(), devices.end(),
+                   [&](int64_t a, int64_t b) { return queue[static_cast<size_t>(a)] < queue[static_cast<size_t>(b)]; });
+  devices.resize(static_cast<size_t>(count));
+  return devices;
+}
 
 EngineStats Engine::stats() const {
   EngineStats out;

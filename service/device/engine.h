@@ -1,7 +1,7 @@
-// Runs plans on logical devices. Each device is a first-in-first-out queue; a run starts when it stands first in the
-// queues of all its devices and its planned bytes fit; it is executed on one hot thread, and others help only with
-// steps that are worth waking them. Nothing blocks a thread of the pool: a run that waits (for an answer, a message,
-// its turn) is data.
+// Runs plans on logical devices. A run starts when it is the next in the fair order of all its devices' queues and its
+// planned bytes fit; it is executed on one hot thread, and others help only with steps that are worth waking them. Runs
+// that share a device take turns of a time slice; a run that waits (for an answer, a message, its turn between two
+// steps) is data and has no thread.
 #pragma once
 
 #include <atomic>
@@ -47,13 +47,20 @@ struct RunRequest {
   std::vector<RunArgument> arguments;  ///< in the order of Plan::arguments
   EffectSink* effects = nullptr;  ///< must outlive the run; null: an effect ends the run with effects_not_supported
   std::optional<core::SteadyTime> deadline;
-  int64_t step_budget = 0;  ///< steps that may be executed; 0: any number
-  uint64_t ticket = 0;      ///< place in the device queues (lower first); 0: behind all that are there
-  uint64_t key = 0;         ///< names the run to other ranks: the same on every rank, never used twice
-  bool profile = false;     ///< RunStats::steps is filled
+  int64_t step_budget = 0;      ///< steps that may be executed; 0: any number
+  double operation_budget = 0;  ///< operations that may be executed, by the plan's estimate; 0: any number
+  double byte_budget = 0;       ///< bytes that steps may read and write, by the plan's estimate; 0: any number
+  /// Whose devices' time it is: principals share it equally, then the sessions of each, then their runs.
+  std::string principal;
+  std::string session;
+  uint64_t ticket = 0;   ///< place among runs that had equal time (lower first); 0: behind all that are there
+  uint64_t key = 0;      ///< names the run to other ranks: the same on every rank, never used twice
+  bool profile = false;  ///< RunStats::steps is filled
   /// The caller lends its thread: a run that may start at once begins in submit() and goes on there until it stops, is
   /// over, or has had its time slice. For small programs this saves two wake-ups.
   bool on_callers_thread = false;
+  /// Called in submit() before the run can begin: who lends its thread has the run only later.
+  std::function<void(const std::shared_ptr<class Run>&)> on_submit;
   /// Asked before each step with the number of steps executed; true stops the run until Run::resume(). For tests and
   /// debuggers.
   std::function<bool(int64_t)> pause_before;
@@ -67,7 +74,9 @@ struct StepStats {
 };
 
 struct RunStats {
-  int64_t steps = 0;  ///< executed
+  int64_t steps = 0;      ///< executed
+  double operations = 0;  ///< of these, by the plan's estimate
+  double bytes = 0;       ///< that these read and wrote, by the plan's estimate
   int64_t kernel_calls = 0;
   int64_t handoffs = 0;         ///< times the run moved to, or asked for help of, another thread
   int64_t peak_bytes = 0;       ///< measured: equals the plan's where every argument that it donates may be overwritten
@@ -109,7 +118,8 @@ class Run {
   virtual ~Run() = default;
   /// Goes on after a pending effect or a pause. Called too early it is remembered; called without need it is harmless.
   virtual void resume() = 0;
-  /// Ends the run with this error at its next step, or at once when it is queued or waiting.
+  /// Ends the run with this error at its next checkpoint (in a step, some milliseconds away; README.md names the
+  /// library calls that have none), or at once when it is queued or waiting.
   virtual void cancel(core::Error reason) = 0;
   [[nodiscard]] virtual RunProgress progress() const = 0;
 };
@@ -120,7 +130,7 @@ struct EngineStats {
   int64_t planned_bytes = 0;  ///< of running runs
   int64_t runs_done = 0;
   int64_t runs_failed = 0;
-  std::vector<int64_t> device_queue;  ///< runs standing in each device's queue, the running one included
+  std::vector<int64_t> device_queue;  ///< runs in each device's queue, the running one included
   std::vector<std::chrono::nanoseconds> device_busy;
 };
 
@@ -140,6 +150,8 @@ class Engine {
   [[nodiscard]] const EngineOptions& options() const;
   [[nodiscard]] int threads() const;
   [[nodiscard]] EngineStats stats() const;
+  /// So many devices, those with the shortest queues first, among equal ones by id. Throws too_few_devices.
+  [[nodiscard]] std::vector<int64_t> least_loaded(int64_t count) const;
   [[nodiscard]] const std::shared_ptr<tensor::BufferPool>& pool() const;
 
  private:

@@ -84,9 +84,8 @@ RunImpl::Next RunImpl::step_done(const compile::Step& step) {
     stats.time += std::chrono::steady_clock::now() - step_started_;
   }
   if (executed % kStepsBetweenLooks != 0 && step.estimated_ns < kLargeStepNs) return Next::kGoOn;
-  if (!is_lent_ && engine_.workers.waiting() == 0) return Next::kGoOn;
-  const core::SteadyTime now = std::chrono::steady_clock::now();
-  return now >= slice_end_ && !frames_.empty() ? Next::kYield : Next::kGoOn;
+  if (!is_lent_ && !has_to_attend()) return Next::kGoOn;
+  return is_turn_over(std::chrono::steady_clock::now()) && !frames_.empty() ? Next::kYield : Next::kGoOn;
 }
 
 RunImpl::Next RunImpl::end_of_block() {
@@ -156,8 +155,8 @@ RunImpl::Next RunImpl::end_of_body() {
     fail_at(step, "budget_exceeded",
             "the run has executed " + std::to_string(executed) + " steps, which is more than it may");
   }
-  if (executed % kStepsBetweenLooks != 0 || (!is_lent_ && engine_.workers.waiting() == 0)) return Next::kGoOn;
-  return std::chrono::steady_clock::now() >= slice_end_ ? Next::kYield : Next::kGoOn;
+  if (executed % kStepsBetweenLooks != 0 || (!is_lent_ && !has_to_attend())) return Next::kGoOn;
+  return is_turn_over(std::chrono::steady_clock::now()) ? Next::kYield : Next::kGoOn;
 }
 
 void RunImpl::exchange_slots(const compile::Step& step, ActiveSet& active) {

@@ -1,10 +1,13 @@
 // One run: its state is data, so that it can stop anywhere and go on on another thread.
 //
 // Protocol of a run's life. (1) submit() queues it; (2) the scheduler lets it start: begin() allocates what was
-// planned; (3) drive() executes steps until the run is over, has had its time, waits, or left a step to several
+// planned; (3) drive() executes steps until the run is over, has had its turn, waits, or left a step to several
 // threads; (4) exactly one thread drives at a time: `phase_` passes it on, and a run that waits for an effect's answer
-// gives its devices to others meanwhile; (5) finish() gives outputs, frees, lets
-// others start, tells `done`.
+// gives its devices to others meanwhile; (5) finish() gives outputs, frees, lets others start, tells `done`.
+//
+// A turn is what a run has its devices for: at least a time slice, and longer while nobody else wants them. It ends
+// between two steps, where the run is data and needs no thread; or within one, at a checkpoint of each thread that
+// works on the step, where the threads park until the next turn (run_turns.cpp).
 #pragma once
 
 #include <array>
@@ -16,8 +19,10 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "service/core/checkpoint.h"
 #include "service/core/locked.h"
 #include "service/device/active_set.h"
 #include "service/device/engine.h"
@@ -27,6 +32,7 @@
 namespace meshd::device {
 
 class RunImpl;
+class RunCheckpoint;
 class SharedStep;
 
 /// What runs need of their engine.
@@ -34,7 +40,8 @@ struct EngineShared {
   EngineShared(EngineOptions engine_options, std::shared_ptr<tensor::BufferPool> pool, int thread_count)
       : options(std::move(engine_options)),
         buffers(std::move(pool)),
-        scheduler(options.device_count, options.memory_limit_bytes),
+        scheduler(options.device_count, options.memory_limit_bytes,
+                  options.transport == nullptr ? Scheduler::Order::kFair : Scheduler::Order::kTickets),
         workers(thread_count) {}
 
   const EngineOptions options;
@@ -59,10 +66,10 @@ struct EngineShared {
   WorkerPool workers;  // last: its threads use the rest
 };
 
-/// Queues those that may start.
-void start_all(EngineShared& engine, const std::vector<SeatRef>& seats);
+/// Gives each its turn.
+void start_all(const std::vector<QueueEntryRef>& entries);
 
-class RunImpl final : public Run, public Work, public Seat, public std::enable_shared_from_this<RunImpl> {
+class RunImpl final : public Run, public Work, public QueueEntry, public std::enable_shared_from_this<RunImpl> {
  public:
   RunImpl(EngineShared& engine, RunRequest request, std::function<void(RunOutcome)> done);
 
@@ -72,6 +79,10 @@ class RunImpl final : public Run, public Work, public Seat, public std::enable_s
 
   /// On a thread of the pool: begins, or goes on.
   void work() override;
+  /// It has its devices: what waits for them is queued for the threads of the pool.
+  void start_turn();
+  /// After the scheduler was told that this run waits: what was cancelled meanwhile needs no devices.
+  void withdraw_if_cancelled();
   /// In submit(), when the run may start at once and the caller lends its thread.
   void lend();
   /// Bytes that admission counts.
@@ -80,6 +91,11 @@ class RunImpl final : public Run, public Work, public Seat, public std::enable_s
 
  private:
   friend class SharedStep;
+  friend class RunCheckpoint;
+
+  // Bits of attention_, beside kWanted.
+  static constexpr uint32_t kCancelled = 2;
+  static constexpr uint32_t kAway = 4;  // others have the devices: the step's threads wait
 
   enum class Phase : uint8_t { kQueued, kRunning, kResumed, kWaiting, kDone };
   enum class Next : uint8_t { kGoOn, kFinished, kSuspended, kYield, kHandedOff };
@@ -113,9 +129,26 @@ class RunImpl final : public Run, public Work, public Seat, public std::enable_s
   void drive();
   /// With the run's phase in hand: another thread drives it, as soon as it has its devices.
   void go_on();
+  /// Between two steps, when the turn's time is over: false when others have the devices, or another thread the run.
+  bool goes_on_after_yield();
   void finish(std::optional<core::Error> error);
   std::vector<std::vector<tensor::BufferRef>> take_outputs();
   [[nodiscard]] std::vector<int64_t> overwritten() const;
+
+  // ---- turns (run_turns.cpp)
+  void begin_turn();
+  [[nodiscard]] bool is_turn_over(core::SteadyTime now) const;
+  [[nodiscard]] std::chrono::nanoseconds turn_time() const;
+  [[nodiscard]] bool has_to_attend() const {
+    return attention_.load(std::memory_order_relaxed) != 0 || engine_.workers.waiting() > 0;
+  }
+  /// Within a step, on any of its threads.
+  void attend(RunCheckpoint& thread);
+  void leave_turn(RunCheckpoint& thread);
+  void wait_for_turn(RunCheckpoint& thread);
+  void throw_if_cancelled() const {
+    if (is_cancelled()) throw core::Cancelled();
+  }
 
   // ---- control flow (run_control.cpp)
   Next advance();
@@ -136,7 +169,16 @@ class RunImpl final : public Run, public Work, public Seat, public std::enable_s
   Next execute_kernel(const compile::Step& step);
   Next execute_meeting(const compile::Step& step);
   Next execute_shards(const compile::Step& step, std::span<const int32_t> shards);
-  void run_units(const compile::Step& step, int64_t shard, int64_t begin, int64_t end, int64_t lane);
+  struct Units {
+    int64_t shard = 0;
+    int64_t begin = 0;
+    int64_t end = 0;
+    double estimated_ns = 0;
+  };
+  /// Cut into work items, a checkpoint behind each.
+  void run_items(const compile::Step& step, const Units& units, int64_t lane, core::Checkpoint& checkpoint);
+  void run_units(const compile::Step& step, const Units& units, int64_t lane, core::Checkpoint& checkpoint);
+  void charge(const compile::Step& step, size_t shard_count);
   [[nodiscard]] int64_t units_of(const compile::Step& step, int64_t shard) const;
   /// On the thread that finished the last part of a shared step.
   void go_on_after(const SharedStep& shared, const compile::Step& step);
@@ -193,7 +235,8 @@ class RunImpl final : public Run, public Work, public Seat, public std::enable_s
   int64_t paused_at_ = -1;
   core::SteadyTime submitted_;
   core::SteadyTime started_;
-  core::SteadyTime slice_end_;
+  double operations_ = 0;  // executed, by the plan's estimate
+  double bytes_ = 0;
   core::SteadyTime step_started_;
   core::SteadyTime segment_start_;  // time on a thread is counted from here
   bool is_lent_ = false;            // on the thread of submit()'s caller
@@ -201,6 +244,48 @@ class RunImpl final : public Run, public Work, public Seat, public std::enable_s
   bool gave_way_ = false;           // it gave its devices away; handed on with phase_
   RunStats stats_;
   std::atomic<int64_t> helper_ns_{0};
+
+  // Any thread that works on the current step.
+  std::atomic<core::SteadyTime::rep> turn_begin_{0};
+  struct Turn {
+    enum class Where : uint8_t {
+      kHere,
+      kLeft,     ///< a library call goes on without the devices
+      kWaiting,  ///< the run waits for them in the scheduler's queues
+    };
+    Where where = Where::kHere;
+    std::vector<std::shared_ptr<ParkedThread>> parked;
+  };
+  core::Locked<Turn> turn_;
+};
+
+/// The checkpoints of one thread in one step.
+class RunCheckpoint final : public core::Checkpoint {
+ public:
+  RunCheckpoint(RunImpl& run, bool is_lent)
+      : Checkpoint(run.attention_, run.engine_.workers.waiting_count()), run_(run), is_lent_(is_lent) {}
+
+  /// Its place in the pool is for another thread. A lent thread has none.
+  bool give_place() { return is_lent_ || (gave_place_ = run_.engine_.workers.give_place()); }
+  void take_place() {
+    if (std::exchange(gave_place_, false)) run_.engine_.workers.take_place();
+  }
+  /// For the time that it waits; who lets it go on gives it a place again, if it gave one.
+  std::shared_ptr<ParkedThread> park() {
+    return std::make_shared<ParkedThread>(run_.engine_.workers, std::exchange(gave_place_, false)
+                                                                    ? ParkedThread::Kind::kWorker
+                                                                    : ParkedThread::Kind::kLent);
+  }
+
+ private:
+  void attend() override { run_.attend(*this); }
+  void leave() override { run_.leave_turn(*this); }
+  void come_back() override { run_.wait_for_turn(*this); }
+  void abandon() noexcept override { take_place(); }
+
+  RunImpl& run_;
+  const bool is_lent_;
+  bool gave_place_ = false;
 };
 
 /// A step that several threads execute. The last to finish a part goes on with the run.
@@ -212,21 +297,16 @@ class SharedStep final : public Work {
   void work() override;
   /// Takes parts until none is left; true when this call finished the last one. Nothing of the run may be touched after
   /// false.
-  bool take_parts();
+  bool take_parts(bool is_lent);
   [[nodiscard]] int64_t part_count() const { return static_cast<int64_t>(parts_.size()); }
   /// The first error of any part. Only after the last part is done.
   [[nodiscard]] const std::optional<core::Error>& error() const { return error_; }
 
  private:
-  struct Part {
-    int32_t shard;
-    int64_t begin;
-    int64_t end;
-  };
   const std::shared_ptr<RunImpl> run_;
   const compile::Step& step_;
   const int lanes_;
-  std::vector<Part> parts_;
+  std::vector<RunImpl::Units> parts_;
   std::atomic<int> next_lane_{0};
   std::atomic<size_t> next_part_{0};
   std::atomic<size_t> done_parts_{0};

@@ -8,7 +8,7 @@
 namespace meshd::device {
 namespace {
 
-constexpr auto kSlice = std::chrono::milliseconds(2);
+constexpr int64_t kCopiedAtOnce = int64_t{16} << 20;
 
 }  // namespace
 
@@ -22,10 +22,6 @@ core::Error error_of(const std::exception_ptr& exception) {
   } catch (const std::exception& other) {
     return core::Error("internal", "the run failed").with_internal(other.what());
   }
-}
-
-void start_all(EngineShared& engine, const std::vector<SeatRef>& seats) {
-  for (const SeatRef& seat : seats) engine.workers.post(std::static_pointer_cast<RunImpl>(seat));
 }
 
 RunImpl::RunImpl(EngineShared& engine, RunRequest request, std::function<void(RunOutcome)> done)
@@ -64,6 +60,7 @@ void RunImpl::work_here() {
 
 void RunImpl::lend() {
   is_lent_ = true;
+  begin_turn();
   work_here();
 }
 
@@ -142,7 +139,11 @@ void RunImpl::bind_argument(size_t number, const compile::Slot& slot) {
       // The plan writes here, but somebody else may be reading: the run works on a copy.
       tensor::BufferRef copy = engine_.buffers->allocate(slot.bytes);
       stats_.allocated_bytes += slot.bytes;
-      if (slot.bytes > 0) std::memcpy(copy->data(), buffer->data(), static_cast<size_t>(slot.bytes));
+      for (int64_t at = 0; at < slot.bytes; at += kCopiedAtOnce) {
+        throw_if_cancelled();
+        std::memcpy(copy->data() + at, buffer->data() + at,
+                    static_cast<size_t>(std::min(kCopiedAtOnce, slot.bytes - at)));
+      }
       buffer = std::move(copy);
     }
     const auto place = static_cast<size_t>(slot.first_place) + shard;
@@ -163,7 +164,6 @@ void RunImpl::close_segment() {
 void RunImpl::drive() {
   const auto self = shared_from_this();
   segment_start_ = std::chrono::steady_clock::now();
-  slice_end_ = segment_start_ + kSlice;
   while (true) {
     std::optional<core::Error> error;
     Next next = Next::kFinished;
@@ -177,19 +177,19 @@ void RunImpl::drive() {
     } catch (...) {
       error = error_of(std::current_exception());
     }
+    if (error && is_cancelled()) error = cancel_reason_.with([](const auto& reason) { return *reason; });
     // A step left to others: one of them has the run now.
     if (!error && next == Next::kHandedOff) return;
     close_segment();
     if (error || next == Next::kFinished) return finish(std::move(error));
     if (next == Next::kYield) {
-      is_lent_ = false;
-      ++stats_.handoffs;
-      return engine_.workers.post(self);
+      if (!goes_on_after_yield()) return;
+      continue;
     }
     if (std::exchange(waits_outside_, false)) {
       is_lent_ = false;
       gave_way_ = true;
-      start_all(engine_, engine_.scheduler.step_aside(self));
+      start_all(engine_.scheduler.step_aside(self, turn_time()));
     }
     Phase expected = Phase::kRunning;
     if (phase_.compare_exchange_strong(expected, Phase::kWaiting, std::memory_order_acq_rel)) return;
@@ -201,13 +201,12 @@ void RunImpl::drive() {
 
 void RunImpl::go_on() {
   const auto self = shared_from_this();
-  if (!std::exchange(gave_way_, false)) return engine_.workers.post(self);
-  start_all(engine_, engine_.scheduler.step_back(self));
-  // What is cancelled needs no devices.
-  std::vector<SeatRef> starting;
-  if (!is_cancelled() || !engine_.scheduler.withdraw(self, starting)) return;
-  start_all(engine_, starting);
-  engine_.workers.post(self);
+  if (!std::exchange(gave_way_, false)) {
+    begin_turn();  // while it waited it used no device
+    return engine_.workers.post(self);
+  }
+  start_all(engine_.scheduler.step_back(self));
+  withdraw_if_cancelled();
 }
 
 void RunImpl::resume() {
@@ -231,10 +230,11 @@ void RunImpl::cancel(core::Error reason) {
   });
   if (!is_first) return;
   is_cancelled_.store(true, std::memory_order_release);
-  std::vector<SeatRef> starting;
+  attention_.fetch_or(kCancelled, std::memory_order_relaxed);
+  std::vector<QueueEntryRef> starting;
   if (engine_.scheduler.withdraw(shared_from_this(), starting)) {
-    start_all(engine_, starting);
-    return engine_.workers.post(shared_from_this());  // ends it there
+    start_all(starting);
+    return start_turn();  // ends it there
   }
   resume();
 }
@@ -302,6 +302,8 @@ void RunImpl::finish(std::optional<core::Error> error) {
     stats_.run_time = now - started_;
   }
   stats_.steps = steps_done_.load(std::memory_order_relaxed);
+  stats_.operations = operations_;
+  stats_.bytes = bytes_;
   stats_.busy_time += std::chrono::nanoseconds(helper_ns_.load(std::memory_order_relaxed));
   stats_.device_busy.reserve(plan().device_share.size());
   for (const double share : plan().device_share) {
@@ -327,7 +329,7 @@ void RunImpl::finish(std::optional<core::Error> error) {
   outcome.stats = std::move(stats_);
   const auto done = std::move(done_);
   phase_.store(Phase::kDone, std::memory_order_release);
-  start_all(engine_, engine_.scheduler.remove(self));
+  start_all(engine_.scheduler.remove(self, turn_time()));
   done(std::move(outcome));
   engine_.leave();  // the engine may be gone after this
 }

@@ -1,5 +1,9 @@
+// Kernels and collectives: for each distinct shard in turn, or shared between threads; in work items that end at
+// checkpoints.
 #include <algorithm>
 #include <exception>
+#include <sstream>
+#include <string>
 
 #include "service/device/run_impl.h"
 
@@ -10,6 +14,10 @@ namespace {
 constexpr double kWorthSharingNs = 60'000;
 constexpr double kPartNs = 20'000;
 constexpr int64_t kPartsPerThread = 4;
+// A work item: short beside a time slice, long beside what it costs to call a kernel once more.
+constexpr double kItemNs = 1'000'000;
+// A thread that is lent leaves steps of more than this to the pool: who lent it wants it back.
+constexpr double kLentStepNs = 2'000'000;
 constexpr size_t kInlinePointers = 24;
 
 // Pointers of one call, on the stack unless there are many.
@@ -31,7 +39,29 @@ int64_t RunImpl::units_of(const compile::Step& step, int64_t shard) const {
   return step.meeting == nullptr ? step.kernel.unit_count : step.meeting->get(plan()).units[static_cast<size_t>(shard)];
 }
 
-void RunImpl::run_units(const compile::Step& step, int64_t shard, int64_t begin, int64_t end, int64_t lane) {
+void RunImpl::run_items(const compile::Step& step, const Units& units, int64_t lane, core::Checkpoint& checkpoint) {
+  if (units.begin >= units.end) return;
+  const int64_t all = units.end - units.begin;
+  if (step.kernel.passes_checkpoints || units.estimated_ns <= kItemNs || all == 1) {
+    return run_units(step, units, lane, checkpoint);
+  }
+  // By the estimate at first, and then by the time that items take.
+  auto count = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(all) * kItemNs / units.estimated_ns));
+  core::SteadyTime begun = std::chrono::steady_clock::now();
+  for (int64_t at = units.begin; at < units.end;) {
+    const int64_t end = std::min(units.end, at + count);
+    run_units(step, {.shard = units.shard, .begin = at, .end = end}, lane, checkpoint);
+    const auto took = static_cast<double>((std::chrono::steady_clock::now() - begun).count());
+    if (took > 2 * kItemNs) count = std::max<int64_t>(1, count / 2);
+    if (took < kItemNs / 2 && end - at == count) count *= 2;
+    at = end;
+    checkpoint.pass();
+    begun = std::chrono::steady_clock::now();
+  }
+}
+
+void RunImpl::run_units(const compile::Step& step, const Units& units, int64_t lane, core::Checkpoint& checkpoint) {
+  const int64_t shard = units.shard;
   Pointers results(step.results.size());
   for (size_t i = 0; i < step.results.size(); ++i) results.data()[i] = pointer(step.results[i], shard);
   if (step.meeting != nullptr) {
@@ -55,8 +85,9 @@ void RunImpl::run_units(const compile::Step& step, int64_t shard, int64_t begin,
     call.sources = from.data();
     call.packed = packed.empty() ? nullptr : packed.data();
     call.results = results.data();
-    call.begin = begin;
-    call.end = end;
+    call.begin = units.begin;
+    call.end = units.end;
+    call.checkpoint = &checkpoint;
     return meeting.run(call);
   }
   Pointers operands(step.operands.size());
@@ -64,11 +95,29 @@ void RunImpl::run_units(const compile::Step& step, int64_t shard, int64_t begin,
   ops::KernelCall call;
   call.operands = operands.data();
   call.results = results.data();
-  call.begin = begin;
-  call.end = end;
+  call.begin = units.begin;
+  call.end = units.end;
+  call.checkpoint = &checkpoint;
   if (step.kernel.scratch_bytes > 0) call.scratch = scratch_ + lane * plan().scratch_bytes;
   if (!step.offsets.empty()) call.result_offsets = step.offsets.data() + shard * step.offset_rank;
   step.kernel.run(call);
+}
+
+// Counted before it is done: a step that would go beyond the budget is not begun.
+void RunImpl::charge(const compile::Step& step, size_t shard_count) {
+  const auto count = static_cast<double>(shard_count);
+  operations_ += step.kernel.flops * count;
+  bytes_ += step.kernel.bytes * count;
+  const auto check = [&](double used, double budget, const char* what, const char* option) {
+    if (budget <= 0 || used <= budget) return;
+    std::ostringstream text;
+    text.precision(4);
+    text << "the run has executed " << used << " " << what << " with this step, it may execute " << budget << " ("
+         << option << ")";
+    fail_at(step, "budget_exceeded", text.str());
+  };
+  check(operations_, request_.operation_budget, "operations", "--operation-budget");
+  check(bytes_, request_.byte_budget, "bytes of reads and writes", "--byte-budget");
 }
 
 RunImpl::Next RunImpl::execute_kernel(const compile::Step& step) {
@@ -96,9 +145,11 @@ void RunImpl::check_members(const compile::Step& step, std::span<const int32_t> 
 }
 
 RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const int32_t> shards) {
+  const double of_one = step.estimated_ns / static_cast<double>(plan().table(step.table).count());
+  const double estimated = of_one * static_cast<double>(shards.size());
+  if (is_lent_ && estimated > kLentStepNs) return Next::kYield;
+  charge(step, shards.size());
   const int threads = std::min(engine_.workers.threads(), plan().threads);
-  const double estimated =
-      step.estimated_ns * static_cast<double>(shards.size()) / static_cast<double>(plan().table(step.table).count());
   if (threads > 1 && estimated >= kWorthSharingNs) {
     const auto shared = std::make_shared<SharedStep>(shared_from_this(), step, shards, threads, estimated);
     if (shared->part_count() > 1) {
@@ -106,17 +157,16 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
       stats_.kernel_calls += shared->part_count();
       ++stats_.handoffs;
       engine_.workers.post(shared, static_cast<int>(std::min<int64_t>(threads, shared->part_count())) - 1);
-      if (!shared->take_parts()) return Next::kHandedOff;
+      if (!shared->take_parts(is_lent_)) return Next::kHandedOff;
       segment_start_ = std::chrono::steady_clock::now();
       if (shared->error()) throw *shared->error();
       exchange_.reset();
       return step_done(step);
     }
   }
-  for (const int32_t shard : shards) {
-    const int64_t units = units_of(step, shard);
-    if (units > 0) run_units(step, shard, 0, units, 0);
-  }
+  RunCheckpoint checkpoint(*this, is_lent_);
+  for (const int32_t shard : shards)
+    run_items(step, {.shard = shard, .end = units_of(step, shard), .estimated_ns = of_one}, 0, checkpoint);
   stats_.kernel_calls += static_cast<int64_t>(shards.size());
   exchange_.reset();
   return step_done(step);
@@ -132,22 +182,27 @@ SharedStep::SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, 
   const auto worth = static_cast<int64_t>(estimated_ns / kPartNs);
   const int64_t wanted = std::clamp<int64_t>(worth, 1, lanes * kPartsPerThread);
   const int64_t part_units = std::max<int64_t>(1, core::ceil_div(all_units, wanted));
+  const double of_unit = estimated_ns / static_cast<double>(std::max<int64_t>(1, all_units));
   for (const int32_t shard : shards) {
     const int64_t units = run_->units_of(step, shard);
-    for (int64_t begin = 0; begin < units; begin += part_units)
-      parts_.push_back({shard, begin, std::min(units, begin + part_units)});
+    for (int64_t begin = 0; begin < units; begin += part_units) {
+      const int64_t end = std::min(units, begin + part_units);
+      parts_.push_back({shard, begin, end, of_unit * static_cast<double>(end - begin)});
+    }
   }
 }
 
-bool SharedStep::take_parts() {
+bool SharedStep::take_parts(bool is_lent) {
   const int lane = next_lane_.fetch_add(1, std::memory_order_relaxed);
   if (lane >= lanes_) return false;  // no scratch for more
+  RunCheckpoint checkpoint(*run_, is_lent);
   while (true) {
     const size_t number = next_part_.fetch_add(1, std::memory_order_relaxed);
     if (number >= parts_.size()) return false;
     const auto begun = std::chrono::steady_clock::now();
     try {
-      run_->run_units(step_, parts_[number].shard, parts_[number].begin, parts_[number].end, lane);
+      run_->throw_if_cancelled();
+      run_->run_items(step_, parts_[number], lane, checkpoint);
     } catch (...) {
       const std::lock_guard held(error_mutex_);
       if (!error_) error_ = error_of(std::current_exception());
@@ -158,15 +213,18 @@ bool SharedStep::take_parts() {
 }
 
 void SharedStep::work() {
-  if (take_parts()) run_->go_on_after(*this, step_);
+  if (take_parts(false)) run_->go_on_after(*this, step_);
 }
 
 void RunImpl::go_on_after(const SharedStep& shared, const compile::Step& step) {
   ++stats_.handoffs;
   segment_start_ = std::chrono::steady_clock::now();
   exchange_.reset();
-  if (shared.error()) return finish(shared.error());
   is_lent_ = false;
+  if (shared.error()) {
+    const bool was_cancelled = is_cancelled();
+    return finish(was_cancelled ? cancel_reason_.with([](const auto& reason) { return *reason; }) : shared.error());
+  }
   step_done(step);
   drive();
 }

@@ -1,147 +1,217 @@
 #include "service/device/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace meshd::device {
+namespace {
 
-Scheduler::Scheduler(int64_t device_count, int64_t memory_limit_bytes) : limit_(memory_limit_bytes) {
-  state_.with([&](State& state) { state.queues.resize(static_cast<size_t>(device_count)); });
+constexpr size_t kMostIdleFlows = 256;  // remembered, so that a short pause forgives no debt
+
+// Forgets idle flows whose virtual time is over, or all idle ones when there are too many.
+template <typename Flows, typename Time>
+void forget_idle(Flows& flows, Time floor) {
+  const bool too_many = flows.size() > kMostIdleFlows;
+  std::erase_if(flows,
+                [&](const auto& flow) { return flow.second.entries == 0 && (too_many || flow.second.used <= floor); });
 }
 
-std::vector<SeatRef> Scheduler::add(const SeatRef& seat, uint64_t ticket, std::vector<int64_t> devices, int64_t bytes) {
-  std::sort(devices.begin(), devices.end());
-  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+}  // namespace
+
+Scheduler::Scheduler(int64_t device_count, int64_t memory_limit_bytes, Order order)
+    : limit_(memory_limit_bytes), order_(order) {
+  state_.with([&](State& state) {
+    state.holders.resize(static_cast<size_t>(device_count));
+    state.reserved_in.resize(static_cast<size_t>(device_count));
+  });
+}
+
+std::vector<QueueEntryRef> Scheduler::add(const QueueEntryRef& entry, QueueRequest request) {
+  std::sort(request.devices.begin(), request.devices.end());
+  request.devices.erase(std::unique(request.devices.begin(), request.devices.end()), request.devices.end());
   return state_.with([&](State& state) {
-    seat->ticket_ = ticket == 0 ? state.last_ticket + 1 : ticket;
-    state.last_ticket = std::max(state.last_ticket, seat->ticket_);
-    seat->number_ = state.next_number++;
-    seat->devices_ = std::move(devices);
-    seat->bytes_ = bytes;
-    seat->is_seated_ = true;
-    state.seated.insert(seat);
-    enqueue(state, seat);
+    entry->ticket_ = request.ticket == 0 ? state.last_ticket + 1 : request.ticket;
+    state.last_ticket = std::max(state.last_ticket, entry->ticket_);
+    entry->number_ = state.next_number++;
+    entry->devices_ = std::move(request.devices);
+    entry->bytes_ = request.bytes;
+    entry->principal_ = std::move(request.principal);
+    entry->session_ = std::move(request.session);
+    join(state, entry);
     return start(state);
   });
 }
 
-void Scheduler::enqueue(State& state, const SeatRef& seat) {
-  const auto goes_before = [&](const Seat& other) {
-    if (other.has_bytes_) return false;  // runs, or ran and came back earlier
-    return seat->has_bytes_ || other.ticket_ > seat->ticket_;
-  };
-  for (const int64_t device : seat->devices_) {
-    auto& queue = state.queues[static_cast<size_t>(device)];
-    auto at = queue.end();
-    while (at != queue.begin() && goes_before(**std::prev(at))) --at;
-    if (at == queue.begin()) {
-      ++seat->first_in_;
-      if (!queue.empty()) {
-        state.ready.erase(order(*queue.front()));
-        --queue.front()->first_in_;
-      }
+void Scheduler::join(State& state, const QueueEntryRef& entry) {
+  Principal& principal = state.principals[entry->principal_];
+  if (principal.entries++ == 0) {
+    principal.used = std::max(principal.used, state.floor);
+    forget_idle(state.principals, state.floor);
+  }
+  Session& session = principal.sessions[entry->session_];
+  if (session.entries++ == 0) {
+    session.used = std::max(session.used, principal.floor);
+    forget_idle(principal.sessions, principal.floor);
+  }
+  entry->used_ = session.floor;
+  entry->state_ = QueueEntry::State::kWaiting;
+  state.waiting.push_back(entry);
+  state.members.insert(entry);
+}
+
+Scheduler::Key Scheduler::key_of(const State& state, const QueueEntry& entry) {
+  const Principal& principal = state.principals.find(entry.principal_)->second;
+  const Session& session = principal.sessions.find(entry.session_)->second;
+  return {principal.used, session.used, !entry.comes_back_, entry.used_, entry.ticket_, entry.number_};
+}
+
+std::vector<QueueEntryRef> Scheduler::start(State& state) const {
+  std::vector<QueueEntryRef> out;
+  if (state.waiting.empty()) return out;
+  if (state.waiting.size() > 1) {
+    std::vector<std::pair<Key, QueueEntryRef>> order;
+    order.reserve(state.waiting.size());
+    for (QueueEntryRef& entry : state.waiting) {
+      const Key key = key_of(state, *entry);
+      order.emplace_back(key, std::move(entry));
     }
-    queue.insert(at, seat);
+    std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (size_t i = 0; i < order.size(); ++i) state.waiting[i] = std::move(order[i].second);
   }
-  look_at(state, seat);
-}
-
-void Scheduler::look_at(State& state, const SeatRef& seat) {
-  if (seat->is_running_ || seat->first_in_ != seat->devices_.size()) return;
-  if (seat->has_bytes_) {
-    state.returning.push_back(seat);
-  } else {
-    state.ready.emplace(order(*seat), seat);
+  ++state.round;
+  bool bytes_are_short = false;
+  for (QueueEntryRef& entry : state.waiting) {
+    const bool is_free = std::all_of(entry->devices_.begin(), entry->devices_.end(), [&](int64_t device) {
+      const auto d = static_cast<size_t>(device);
+      return state.holders[d] == nullptr && state.reserved_in[d] != state.round;
+    });
+    if (is_free && !entry->has_bytes_) {
+      bytes_are_short = bytes_are_short || (limit_ > 0 && state.bytes + entry->bytes_ > limit_);
+      if (bytes_are_short) continue;
+      state.bytes += entry->bytes_;
+      entry->has_bytes_ = true;
+    }
+    for (const int64_t device : entry->devices_) {
+      const auto d = static_cast<size_t>(device);
+      if (is_free) {
+        state.holders[d] = entry.get();
+      } else if (state.holders[d] != nullptr && order_ == Order::kFair) {
+        state.holders[d]->attention_.fetch_or(QueueEntry::kWanted, std::memory_order_relaxed);
+      }
+      state.reserved_in[d] = state.round;
+    }
+    if (!is_free) continue;
+    entry->attention_.fetch_and(~QueueEntry::kWanted, std::memory_order_relaxed);
+    entry->state_ = QueueEntry::State::kRunning;
+    entry->comes_back_ = false;
+    ++state.running;
+    Principal& principal = state.principals.find(entry->principal_)->second;
+    Session& session = principal.sessions.find(entry->session_)->second;
+    state.floor = std::max(state.floor, principal.used);
+    principal.floor = std::max(principal.floor, session.used);
+    session.floor = std::max(session.floor, entry->used_);
+    out.push_back(std::move(entry));
   }
-}
-
-std::vector<SeatRef> Scheduler::start(State& state) const {
-  std::vector<SeatRef> out = std::move(state.returning);
-  state.returning.clear();
-  while (!state.ready.empty()) {
-    SeatRef next = state.ready.begin()->second;
-    if (limit_ > 0 && state.bytes + next->bytes_ > limit_) break;
-    state.ready.erase(state.ready.begin());
-    state.bytes += next->bytes_;
-    next->has_bytes_ = true;
-    out.push_back(std::move(next));
-  }
-  for (const SeatRef& seat : out) seat->is_running_ = true;
-  state.running += static_cast<int64_t>(out.size());
+  std::erase(state.waiting, nullptr);
   return out;
 }
 
-void Scheduler::dequeue(State& state, const SeatRef& seat) {
-  state.ready.erase(order(*seat));
-  if (seat->is_running_) --state.running;
-  seat->is_running_ = false;
-  seat->first_in_ = 0;
-  for (const int64_t device : seat->devices_) {
-    auto& queue = state.queues[static_cast<size_t>(device)];
-    const bool was_first = queue.front() == seat;
-    queue.erase(std::find(queue.begin(), queue.end(), seat));
-    if (!was_first || queue.empty()) continue;
-    ++queue.front()->first_in_;
-    look_at(state, queue.front());
+void Scheduler::charge(State& state, QueueEntry& entry, Time used) const {
+  if (order_ == Order::kTickets) return;
+  Principal& principal = state.principals.find(entry.principal_)->second;
+  principal.used += used;
+  principal.sessions.find(entry.session_)->second.used += used;
+  entry.used_ += used;
+}
+
+void Scheduler::stop(State& state, QueueEntry& entry) {
+  for (const int64_t device : entry.devices_) state.holders[static_cast<size_t>(device)] = nullptr;
+  --state.running;
+}
+
+void Scheduler::leave(State& state, const QueueEntryRef& entry) {
+  switch (entry->state_) {
+    case QueueEntry::State::kGone:
+      return;
+    case QueueEntry::State::kWaiting:
+      std::erase(state.waiting, entry);
+      break;
+    case QueueEntry::State::kRunning:
+      stop(state, *entry);
+      break;
+    case QueueEntry::State::kAside:
+      --state.aside;
+      break;
   }
+  entry->state_ = QueueEntry::State::kGone;
+  if (entry->has_bytes_) state.bytes -= entry->bytes_;
+  Principal& principal = state.principals.find(entry->principal_)->second;
+  --principal.entries;
+  --principal.sessions.find(entry->session_)->second.entries;
+  state.members.erase(entry);
 }
 
-void Scheduler::put_aside(State& state, const SeatRef& seat) {
-  dequeue(state, seat);
-  seat->is_aside_ = true;
-  ++state.aside;
+std::vector<QueueEntryRef> Scheduler::yield(const QueueEntryRef& entry, std::chrono::nanoseconds used) {
+  return state_.with([&](State& state) {
+    if (entry->state_ != QueueEntry::State::kRunning) return std::vector<QueueEntryRef>();
+    if (order_ == Order::kTickets) return std::vector<QueueEntryRef>{entry};
+    charge(state, *entry, used);
+    stop(state, *entry);
+    entry->state_ = QueueEntry::State::kWaiting;
+    state.waiting.push_back(entry);
+    return start(state);
+  });
 }
 
-void Scheduler::leave(State& state, const SeatRef& seat) {
-  if (seat->is_aside_) {
+std::vector<QueueEntryRef> Scheduler::step_aside(const QueueEntryRef& entry, std::chrono::nanoseconds used) {
+  return state_.with([&](State& state) {
+    if (entry->state_ != QueueEntry::State::kRunning) return std::vector<QueueEntryRef>();
+    charge(state, *entry, used);
+    stop(state, *entry);
+    entry->state_ = QueueEntry::State::kAside;
+    ++state.aside;
+    return start(state);
+  });
+}
+
+std::vector<QueueEntryRef> Scheduler::step_back(const QueueEntryRef& entry) {
+  return state_.with([&](State& state) {
+    if (entry->state_ != QueueEntry::State::kAside) return std::vector<QueueEntryRef>();
     --state.aside;
-  } else {
-    dequeue(state, seat);
-  }
-  seat->is_seated_ = false;
-  if (seat->has_bytes_) state.bytes -= seat->bytes_;
-  state.seated.erase(seat);
-}
-
-std::vector<SeatRef> Scheduler::step_aside(const SeatRef& seat) {
-  return state_.with([&](State& state) {
-    if (!seat->is_running_) return std::vector<SeatRef>();
-    put_aside(state, seat);
+    entry->state_ = QueueEntry::State::kWaiting;
+    entry->comes_back_ = true;
+    state.waiting.push_back(entry);
     return start(state);
   });
 }
 
-std::vector<SeatRef> Scheduler::step_back(const SeatRef& seat) {
+std::vector<QueueEntryRef> Scheduler::remove(const QueueEntryRef& entry, std::chrono::nanoseconds used) {
   return state_.with([&](State& state) {
-    if (!seat->is_aside_) return std::vector<SeatRef>();
-    seat->is_aside_ = false;
-    --state.aside;
-    enqueue(state, seat);
+    if (entry->state_ == QueueEntry::State::kRunning) charge(state, *entry, used);
+    leave(state, entry);
     return start(state);
   });
 }
 
-std::vector<SeatRef> Scheduler::remove(const SeatRef& seat) {
+bool Scheduler::withdraw(const QueueEntryRef& entry, std::vector<QueueEntryRef>& starting) {
   return state_.with([&](State& state) {
-    if (seat->is_seated_) leave(state, seat);
-    return start(state);
-  });
-}
-
-bool Scheduler::withdraw(const SeatRef& seat, std::vector<SeatRef>& starting) {
-  return state_.with([&](State& state) {
-    if (!seat->is_seated_ || seat->is_running_ || seat->is_aside_) return false;
-    if (seat->has_bytes_) {
-      put_aside(state, seat);  // it keeps its memory until it is over
+    if (entry->state_ != QueueEntry::State::kWaiting) return false;
+    if (entry->has_bytes_) {
+      // It keeps its memory until it is over.
+      std::erase(state.waiting, entry);
+      entry->state_ = QueueEntry::State::kAside;
+      ++state.aside;
     } else {
-      leave(state, seat);
+      leave(state, entry);
     }
     starting = start(state);
     return true;
   });
 }
 
-std::vector<SeatRef> Scheduler::everybody() const {
-  return state_.with([](const State& state) { return std::vector<SeatRef>(state.seated.begin(), state.seated.end()); });
+std::vector<QueueEntryRef> Scheduler::everybody() const {
+  return state_.with(
+      [](const State& state) { return std::vector<QueueEntryRef>(state.members.begin(), state.members.end()); });
 }
 
 Scheduler::Stats Scheduler::stats() const {
@@ -149,9 +219,12 @@ Scheduler::Stats Scheduler::stats() const {
     Stats out;
     out.running = state.running;
     out.aside = state.aside;
-    out.queued = static_cast<int64_t>(state.seated.size()) - state.running - state.aside;
+    out.queued = static_cast<int64_t>(state.waiting.size());
     out.planned_bytes = state.bytes;
-    for (const auto& queue : state.queues) out.device_queue.push_back(static_cast<int64_t>(queue.size()));
+    for (const QueueEntry* holder : state.holders) out.device_queue.push_back(holder != nullptr ? 1 : 0);
+    for (const QueueEntryRef& entry : state.waiting) {
+      for (const int64_t device : entry->devices_) ++out.device_queue[static_cast<size_t>(device)];
+    }
     return out;
   });
 }

@@ -1,8 +1,12 @@
 #include "service/device/worker_pool.h"
 
-#include <atomic>
+#include <condition_variable>
 #include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -12,6 +16,8 @@
 
 namespace meshd::device {
 namespace {
+
+constexpr size_t kMostThreads = 512;  // parked ones and spare ones included
 
 class AsioTimer final : public Timer {
  public:
@@ -35,14 +41,21 @@ class AsioTimer final : public Timer {
 }  // namespace
 
 struct WorkerPool::Impl {
-  explicit Impl(int count) : threads(count), pool(static_cast<size_t>(count) + 1) {}
+  explicit Impl(int count) : thread_count(count) {}
 
-  const int threads;
+  const int thread_count;
   core::Locked<std::deque<std::shared_ptr<Work>>> queue;
   std::atomic<int64_t> waiting{0};
   std::atomic<uint32_t> posted{0};  // changes with every post and at the end; idle threads wait on it
   std::atomic<bool> stopped{false};
-  boost::asio::thread_pool pool;
+  std::atomic<int64_t> surplus{0};  // workers that shall become spare ones
+
+  mutable std::mutex mutex;  // of what follows
+  std::condition_variable spare_is_called;
+  int64_t spares = 0;  // that nobody has called
+  int64_t calls = 0;   // that no spare one has answered
+  std::vector<std::thread> workers;
+  boost::asio::thread_pool timers{1};
 
   std::shared_ptr<Work> take() {
     if (waiting.load(std::memory_order_acquire) == 0) return nullptr;
@@ -59,25 +72,50 @@ struct WorkerPool::Impl {
     while (true) {
       const uint32_t seen = posted.load(std::memory_order_acquire);
       if (stopped.load(std::memory_order_acquire)) return;
-      if (const std::shared_ptr<Work> next = take()) {
+      if (std::shared_ptr<Work> next = take()) {
         next->work();
+        next.reset();
+        if (surplus.load(std::memory_order_relaxed) > 0) stand_by();
         continue;
       }
       posted.wait(seen, std::memory_order_acquire);
     }
   }
+
+  // Becomes a spare worker, until one is called for.
+  void stand_by() {
+    std::unique_lock held(mutex);
+    if (surplus.load(std::memory_order_relaxed) == 0) return;
+    surplus.fetch_sub(1, std::memory_order_relaxed);
+    ++spares;
+    spare_is_called.wait(held, [&] { return calls > 0 || stopped.load(std::memory_order_acquire); });
+    if (calls > 0) --calls;
+  }
 };
 
+void ParkedThread::work() {
+  if (kind_ == Kind::kWorker) pool_.take_place();
+  may_go_on_.store(true, std::memory_order_release);
+  may_go_on_.notify_all();
+}
+
 WorkerPool::WorkerPool(int threads) : impl_(std::make_unique<Impl>(threads)) {
-  for (int i = 0; i < threads; ++i) boost::asio::post(impl_->pool, [impl = impl_.get()] { impl->serve(); });
+  for (int i = 0; i < threads; ++i) impl_->workers.emplace_back([impl = impl_.get()] { impl->serve(); });
 }
 
 WorkerPool::~WorkerPool() {
-  impl_->stopped.store(true, std::memory_order_release);
+  std::vector<std::thread> workers;
+  {
+    const std::lock_guard held(impl_->mutex);
+    impl_->stopped.store(true, std::memory_order_release);
+    workers.swap(impl_->workers);
+  }
   impl_->posted.fetch_add(1, std::memory_order_release);
   impl_->posted.notify_all();
-  impl_->pool.stop();
-  impl_->pool.join();
+  impl_->spare_is_called.notify_all();
+  for (std::thread& worker : workers) worker.join();
+  impl_->timers.stop();
+  impl_->timers.join();
 }
 
 void WorkerPool::post(const std::shared_ptr<Work>& work, int count) {
@@ -89,11 +127,39 @@ void WorkerPool::post(const std::shared_ptr<Work>& work, int count) {
   for (int i = 0; i < count; ++i) impl_->posted.notify_one();
 }
 
-int64_t WorkerPool::waiting() const { return impl_->waiting.load(std::memory_order_relaxed); }
-int WorkerPool::threads() const { return impl_->threads; }
+const std::atomic<int64_t>& WorkerPool::waiting_count() const { return impl_->waiting; }
+int WorkerPool::threads() const { return impl_->thread_count; }
 
 std::unique_ptr<Timer> WorkerPool::at(core::SteadyTime time, std::function<void()> ring) {
-  return std::make_unique<AsioTimer>(impl_->pool, time, std::move(ring));
+  return std::make_unique<AsioTimer>(impl_->timers, time, std::move(ring));
+}
+
+bool WorkerPool::give_place() {
+  const std::lock_guard held(impl_->mutex);
+  if (impl_->surplus.load(std::memory_order_relaxed) > 0) {
+    impl_->surplus.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+  }
+  if (impl_->spares > 0) {
+    --impl_->spares;
+    ++impl_->calls;
+    impl_->spare_is_called.notify_one();
+    return true;
+  }
+  if (impl_->workers.size() >= kMostThreads) return false;
+  try {
+    impl_->workers.emplace_back([impl = impl_.get()] { impl->serve(); });
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
+}
+
+void WorkerPool::park(ParkedThread& parked) { parked.may_go_on_.wait(false, std::memory_order_acquire); }
+
+void WorkerPool::take_place() {
+  const std::lock_guard held(impl_->mutex);
+  impl_->surplus.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace meshd::device
