@@ -74,6 +74,8 @@ jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
     }
   };
   out.step_budget = options.step_budget;
+  out.operation_budget = options.operation_budget;
+  out.byte_budget = options.byte_budget;
   return out;
 }
 

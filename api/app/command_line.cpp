@@ -62,6 +62,18 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
   serve.add_option("--step-budget", options.step_budget, "steps that one job may execute")
       ->envname("MESHD_STEP_BUDGET")
       ->capture_default_str();
+  serve
+      .add_option("--operation-budget", options.operation_budget,
+                  "operations that one job may execute, by the plan's estimate; 0: any number")
+      ->envname("MESHD_OPERATION_BUDGET")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  serve
+      .add_option("--byte-budget", options.byte_budget,
+                  "bytes that one job's steps may read and write, by the plan's estimate; 0: any number")
+      ->envname("MESHD_BYTE_BUDGET")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
 }
 
 void declare_access(CLI::App& serve, AppOptions& options) {

@@ -30,8 +30,10 @@ struct AppOptions {
   int64_t idle_seconds = 15;               ///< a kept connection without a request is closed after so long
   LogFormat log_format = LogFormat::kText;
   std::string log_level = "info";
-  bool log_compiles = false;            ///< compiles are logged as warnings, else for debugging
-  int64_t step_budget = 1'000'000'000;  ///< steps that a job may execute
+  bool log_compiles = false;                         ///< compiles are logged as warnings, else for debugging
+  int64_t step_budget = 1'000'000'000;               ///< steps that a job may execute
+  int64_t operation_budget = 1'000'000'000'000'000;  ///< operations that a job may execute; 0: any number
+  int64_t byte_budget = 1'000'000'000'000'000;       ///< bytes that its steps may read and write; 0: any number
 };
 
 }  // namespace meshd::api

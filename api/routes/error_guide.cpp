@@ -209,7 +209,9 @@ constexpr Guide kGuides[] = {
      "stablehlo.return %p : tensor<i1> } do { %j = stablehlo.add %i, %o : tensor<i32> stablehlo.return %j : "
      "tensor<i32> } return %0 : tensor<i32> }\"}, \"arguments\": [1000000000], \"deadline\": 0.05}'"},
     {"budget_exceeded", "the run has executed 1000000000 steps, which is all it may",
-     "Make the loop shorter, or ask the operator for a larger --step-budget.", ""},
+     "Make the loop or the values smaller, or ask the operator for a larger --step-budget, --operation-budget or "
+     "--byte-budget: the message says which.",
+     ""},
     {"nondeterministic_job", "effect 3 of job 'job_...' differs from that of the run before",
      "A job that runs again after a restart must do the same: give it the same answers.", ""},
     {"unsupported_op", "line 1, column 1: op 'hello' is not supported in a module",

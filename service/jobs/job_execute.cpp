@@ -112,22 +112,29 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
                                                             !job.request.session.empty(), notify);
   run.effects = recorder.get();
   run.step_budget = options_.step_budget;
+  run.operation_budget = static_cast<double>(options_.operation_budget);
+  run.byte_budget = static_cast<double>(options_.byte_budget);
+  run.principal = job.request.principal;
+  run.session = job.request.session;
   run.deadline = job.deadline;
   run.profile = job.request.profile;
   run.on_callers_thread = true;
+  // The run may go on within submit() for long: it can be cancelled from before.
+  run.on_submit = [&job, &recorder](const std::shared_ptr<device::Run>& handle) {
+    const std::lock_guard held(job.mutex);
+    job.run = handle;
+    job.recorder = recorder;
+    if (job.cancelled) handle->cancel(core::Error("cancelled", "the job was cancelled"));
+    if (job.stopped) handle->cancel(draining());
+  };
   // The recorder lives as long as the run, which may outlive this call.
-  auto handle = engine_.submit(std::move(run), [end, recorder, notify](device::RunOutcome outcome) {
+  engine_.submit(std::move(run), [end, recorder, notify](device::RunOutcome outcome) {
     {
       const std::lock_guard held(end->mutex);
       end->outcome = std::move(outcome);
     }
     notify();
   });
-  {
-    const std::lock_guard held(job.mutex);
-    job.run = std::move(handle);
-    job.recorder = recorder;
-  }
   return serve(job, waiter, *end);
 }
 

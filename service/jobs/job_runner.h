@@ -47,6 +47,8 @@ struct RunnerOptions {
   int background_threads_most = 256;  ///< jobs that wait for their clients do not count above; all together are so many
   int foreground_waits = 16;          ///< requests that may wait, at once, for what their clients have to bring
   int64_t step_budget = 0;            ///< steps a job may execute; 0: any number
+  int64_t operation_budget = 0;       ///< operations a job may execute, by the plan's estimate; 0: any number
+  int64_t byte_budget = 0;            ///< bytes its steps may read and write, by the plan's estimate; 0: any number
   std::chrono::milliseconds longest{std::chrono::hours(1)};  ///< a job without a deadline of its own ends here
   /// Told of each of them, on the thread that asked; null: nobody.
   std::function<void(const CompileNote&)> on_compile = nullptr;
