@@ -111,13 +111,6 @@ bool Reader::names_blob(std::string_view blob) {
   return connection_->statement("SELECT 1 FROM shards WHERE blob = ?1 LIMIT 1").bind(blob).step();
 }
 
-int64_t Reader::stored_bytes(std::string_view principal) {
-  Statement row = connection_->statement(
-      "SELECT coalesce(sum(bytes), 0) FROM arrays WHERE principal = ?1 AND durability = 'durable' "
-      "AND state IN ('pending', 'ready')");
-  return row.bind(principal).step() ? row.integer(0) : 0;
-}
-
 void Transaction::insert_array(const ArrayRow& row) {
   connection_
       ->statement(

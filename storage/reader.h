@@ -35,6 +35,16 @@ struct ArrayFilter {
   std::string name;     ///< empty: any
 };
 
+/// What a principal has rows of.
+enum class Counted { kArrays, kSessions, kJobs, kPrograms, kMeshes };
+
+/// A principal's arrays that are pending or ready: what quotas count.
+struct StoredArrays {
+  std::string principal;
+  int64_t count = 0;
+  int64_t bytes = 0;
+};
+
 struct JobFilter {
   std::string session;  ///< empty: any
   std::optional<JobState> state;
@@ -64,8 +74,10 @@ class Reader {
   /// In the order of their index.
   [[nodiscard]] std::vector<ShardRow> shards(std::string_view array);
   [[nodiscard]] bool names_blob(std::string_view blob);
-  /// Sum of `bytes` over a principal's durable arrays that are pending or ready: what quota counts.
-  [[nodiscard]] int64_t stored_bytes(std::string_view principal);
+  /// Of every principal that has such arrays.
+  [[nodiscard]] std::vector<StoredArrays> stored_arrays();
+  /// How many rows the principal has, whatever their state is.
+  [[nodiscard]] int64_t count_of(Counted what, std::string_view principal);
 
   [[nodiscard]] std::optional<SessionRow> session(std::string_view id);
   [[nodiscard]] std::optional<SessionRow> session(std::string_view id, std::string_view principal);

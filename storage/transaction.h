@@ -44,6 +44,10 @@ class Transaction : public Reader {
   /// reserve_array.
   void consume_array(std::string_view id, std::string_view job);
 
+  /// Everything that the principal `from` has is `to`'s from then on. Where both have posted the same mesh or program,
+  /// or used the same idempotency key, what `to` has stays. Throws conflict when both have a job of one id.
+  void give_to(std::string_view from, std::string_view to);
+
   void insert_session(const SessionRow& row);
   /// Writes name, state, on_error, closed and document; the counters are not touched.
   void update_session(const SessionRow& row);

@@ -15,6 +15,7 @@
 #include "api/routes/routes.h"
 #include "api/server.h"
 #include "api/tls_context.h"
+#include "service/quotas/rate_limiter.h"
 
 namespace meshd::api {
 namespace {
@@ -61,6 +62,27 @@ storage::StoreOptions store_options(const AppOptions& options, Log& log) {
     _exit(3);
   };
   return out;
+}
+
+// Without tokens a limit of bytes protects nobody: whoever wants more takes another token.
+quotas::Limits limits_of(const AppOptions& options, const storage::Store& store) {
+  quotas::Limits limits = options.principal;
+  if (limits.array_bytes == 0 && !options.tokens_file.empty())
+    limits.array_bytes = std::max<int64_t>(store.health().disk_free_bytes / 4, 1);
+  return limits;
+}
+
+// How many more requests the principal may make at once (draft-ietf-httpapi-ratelimit-headers), beside what a route has
+// said of other limits.
+void note_rate(const Request& request, Response& response, const quotas::RateLimiter& rates) {
+  const bool counted = request.route != nullptr && request.route->access != Access::kOpen && response.status != 401;
+  if (rates.rate() == 0 || !counted) return;
+  const auto add = [&response](std::string_view name, const std::string& value) {
+    const std::string before = response.headers.joined(name);
+    response.headers.set(name, before.empty() ? value : before + ", " + value);
+  };
+  add("RateLimit-Policy", "\"requests\";q=" + std::to_string(rates.rate()) + ";w=1");
+  add("RateLimit", "\"requests\";r=" + std::to_string(rates.left(request.principal)) + ";t=1");
 }
 
 jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
@@ -130,10 +152,12 @@ struct App::Parts {
         pool(tensor::BufferPool::create(machine_memory() / 8)),
         engine(engine_options(given), pool),
         compiler(engine.threads(), kCacheEntries),
-        arrays(store, pool, clock, or_share(given.array_memory_bytes, 4), given.quota_bytes, pending_limits(given)),
-        meshes(store.catalog(), clock),
-        programs(store.catalog(), compiler, clock),
-        sessions(store.catalog(), clock, given.mesh_stack),
+        limits(limits_of(given, store)),
+        arrays(store, pool, clock, or_share(given.array_memory_bytes, 4), given.quota_bytes, pending_limits(given),
+               limits),
+        meshes(store.catalog(), clock, limits.meshes),
+        programs(store.catalog(), compiler, clock, limits.programs),
+        sessions(store.catalog(), clock, given.mesh_stack, limits.sessions),
         effect_log(store.catalog()),
         feeds(store.catalog(), clock),
         questions(store.catalog(), clock),
@@ -143,7 +167,8 @@ struct App::Parts {
                  programs, sessions, effect_log, feeds,    questions, runner, processes_of(given)},
         collector(store, arrays),
         storage_watch(store, clock),
-        authenticate(given.tokens_file) {
+        authenticate(given.tokens_file),
+        rates(limits.requests_per_second, clock) {
     if (front.tls) note_certificate();
     ProcessFacts facts;
     facts.version = version();
@@ -153,20 +178,27 @@ struct App::Parts {
     facts.metrics = [this] { return server != nullptr ? server->metrics() : ServerMetrics{}; };
     facts.dropped_log_lines = [this] { return log.dropped(); };
     facts.storage = [this] { return storage_watch.sample(); };
+    PrincipalFacts principals;
+    principals.limits = limits;
+    principals.names = [this] { return authenticate.principals(); };
+    principals.reload_tokens = [this] { return authenticate.reload(); };
     Router router;
     for (auto&& rows :
          {mesh_routes(services), array_routes(services), array_part_routes(services), array_bundle_routes(services),
           zarr_routes(services), call_routes(), program_routes(services), explain_routes(services),
           session_routes(services), session_mesh_routes(services), queue_routes(services), question_routes(services),
-          job_routes(services), health_routes(services, facts), document_routes(services, facts)}) {
+          job_routes(services), health_routes(services, facts), principal_routes(services, principals),
+          document_routes(services, facts)}) {
       router.add(rows);
     }
     ServerHooks hooks;
     hooks.authenticate = [this](Request& request) {
       authenticate(request);
+      rates.take(request.principal);
       require_role(request);
     };
-    hooks.finish = [](const Request& request, Response& response) {
+    hooks.finish = [this](const Request& request, Response& response) {
+      note_rate(request, response, rates);
       if (request.path.starts_with("/v1/") && !response.headers.has("Cache-Control"))
         response.headers.set("Cache-Control", "no-store");
     };
@@ -254,6 +286,7 @@ struct App::Parts {
   std::shared_ptr<tensor::BufferPool> pool;
   device::Engine engine;
   compile::Compiler compiler;
+  quotas::Limits limits;
   arrays::ArrayStore arrays;
   registry::MeshRegistry meshes;
   registry::ProgramRegistry programs;
@@ -266,6 +299,7 @@ struct App::Parts {
   Collector collector;
   StorageWatch storage_watch;
   Authenticator authenticate;
+  quotas::RateLimiter rates;
   std::unique_ptr<Server> server;
 };
 

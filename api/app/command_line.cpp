@@ -76,6 +76,23 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
       ->capture_default_str();
 }
 
+void declare_principal_limits(CLI::App& serve, quotas::Limits& limits) {
+  const auto add = [&serve](const char* name, int64_t& limit, const std::string& what, const char* variable) {
+    serve.add_option(name, limit, what)->envname(variable)->check(CLI::NonNegativeNumber)->capture_default_str();
+  };
+  add("--principal-bytes", limits.array_bytes,
+      "bytes of arrays that one principal may have (0: with --tokens a quarter of the disk's free space, else any)",
+      "MESHD_PRINCIPAL_BYTES");
+  add("--principal-arrays", limits.arrays, "arrays that one principal may have (0: any)", "MESHD_PRINCIPAL_ARRAYS");
+  add("--principal-sessions", limits.sessions, "sessions that one principal may have (0: any)",
+      "MESHD_PRINCIPAL_SESSIONS");
+  add("--principal-programs", limits.programs, "programs that one principal may have (0: any)",
+      "MESHD_PRINCIPAL_PROGRAMS");
+  add("--principal-meshes", limits.meshes, "meshes that one principal may have (0: any)", "MESHD_PRINCIPAL_MESHES");
+  add("--requests-per-second", limits.requests_per_second, "requests that one principal may make (0: any)",
+      "MESHD_REQUESTS_PER_SECOND");
+}
+
 void declare_access(CLI::App& serve, AppOptions& options) {
   serve
       .add_option(
@@ -153,6 +170,7 @@ CommandLine read_command_line(int argc, const char* const* argv) {
   serve.add_option("--data", options.data, "data folder")->envname("MESHD_DATA")->capture_default_str();
   declare_devices(serve, options);
   declare_limits(serve, options);
+  declare_principal_limits(serve, options.principal);
   declare_access(serve, options);
   declare_log(serve, options, format);
   CLI::App& health = *cli.add_subcommand("health", "ask a server for /readyz; exit 0 when it is ready");
@@ -160,6 +178,15 @@ CommandLine read_command_line(int argc, const char* const* argv) {
   health.add_option("--ca", out.probe.ca_file,
                     "PEM file with the certificates that https:// trusts, instead of the system's");
   health.add_flag("--insecure-skip-verify", out.probe.skips_verification, "take any certificate");
+  CLI::App& tokens = *cli.add_subcommand("tokens", "what stands in the file of tokens, and whose data is whose");
+  tokens.require_subcommand(1);
+  CLI::App& hash = *tokens.add_subcommand("hash", "print sha256:HEX of the token on stdin, for the file of tokens");
+  CLI::App& adopt = *tokens.add_subcommand(
+      "adopt", "give the data of a token that had no name to a name; no server may use the data folder meanwhile");
+  adopt.add_option("--data", options.data, "data folder")->envname("MESHD_DATA")->capture_default_str();
+  adopt.add_option("name", out.adopt_name, "name in the file of tokens")->required();
+  adopt.add_option("token", out.adopt_token, "the token, its principal tok_..., or - to read it from stdin")
+      ->required();
   try {
     cli.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -173,7 +200,11 @@ CommandLine read_command_line(int argc, const char* const* argv) {
     return out;
   }
   options.log_format = format == "json" ? LogFormat::kJson : LogFormat::kText;
-  out.command = health.parsed() ? CommandLine::Command::kHealth : CommandLine::Command::kServe;
+  using Command = CommandLine::Command;
+  out.command = health.parsed()  ? Command::kHealth
+                : hash.parsed()  ? Command::kHashToken
+                : adopt.parsed() ? Command::kAdopt
+                                 : Command::kServe;
   return out;
 }
 

@@ -14,11 +14,15 @@ struct CommandLine {
     kNone,    ///< nothing is left to do: help, the version or a mistake was printed
     kServe,   ///< with `options`
     kHealth,  ///< with `probe`
+    kHashToken,
+    kAdopt,  ///< gives the data of `adopt_token` in `options.data` to `adopt_name`
   };
   Command command = Command::kNone;
   int exit_code = 0;  ///< of kNone: 0 for help and the version
   AppOptions options;
   ProbeOptions probe;
+  std::string adopt_name;
+  std::string adopt_token;
 };
 
 /// Reads the arguments of main and the environment. Prints help to stdout and mistakes to stderr.

@@ -9,6 +9,7 @@
 #include "api/app/app.h"
 #include "api/app/command_line.h"
 #include "api/app/probe.h"
+#include "api/app/tokens_command.h"
 #include "service/core/error.h"
 
 namespace {
@@ -32,7 +33,6 @@ int serve(const meshd::api::AppOptions& options) {
   sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  umask(S_IRWXG | S_IRWXO);  // what is kept here is nobody else's, from the moment that a file is made
   meshd::api::Log log(options.log_format, options.log_level);
   try {
     meshd::api::App app(options, log);
@@ -51,6 +51,7 @@ int serve(const meshd::api::AppOptions& options) {
 
 int main(int argc, char** argv) {
   using meshd::api::CommandLine;
+  umask(S_IRWXG | S_IRWXO);  // what is kept here is nobody else's, from the moment that a file is made
   const CommandLine given = meshd::api::read_command_line(argc, argv);
   switch (given.command) {
     case CommandLine::Command::kNone:
@@ -59,6 +60,10 @@ int main(int argc, char** argv) {
       return serve(given.options);
     case CommandLine::Command::kHealth:
       return meshd::api::probe(given.probe) ? 0 : 1;
+    case CommandLine::Command::kHashToken:
+      return meshd::api::hash_token();
+    case CommandLine::Command::kAdopt:
+      return meshd::api::adopt_data(given.options.data, given.adopt_name, given.adopt_token);
   }
   return 1;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/app/log.h"
+#include "service/quotas/limits.h"
 
 namespace meshd::api {
 
@@ -23,6 +24,7 @@ struct AppOptions {
   std::vector<std::string> allowed_hosts;  ///< names that the server goes by, beside its address and localhost
   std::vector<std::string> cors_origins;   ///< origins whose pages may use the server
   bool insecure = false;                   ///< may listen beyond loopback without tokens
+  quotas::Limits principal;                ///< what each may have; array_bytes 0: see App
   std::string tokens_file;                 ///< see token_file.h; empty: no token needed
   std::string tls_certificate;             ///< PEM file with the certificate and its chain; empty: plain HTTP
   std::string tls_key;                     ///< PEM file with the certificate's key; both or neither

@@ -11,9 +11,9 @@ storage::PageRequest page_of(const Request& request, std::initializer_list<std::
   storage::PageRequest page;
   page.limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
   page.cursor = std::string(request.query.get("cursor").value_or(""));
-  // What the lists of the store give: ids and numbers, joined by '/'.
+  // What the lists give: ids, numbers and names, joined by '/'.
   for (const char c : page.cursor) {
-    if (!is_alphanumeric(c) && c != '_' && c != '-' && c != '/')
+    if (!is_alphanumeric(c) && c != '_' && c != '-' && c != '/' && c != '.')
       throw core::Error("invalid_query", "cursor is not one that this list gave");
   }
   return page;

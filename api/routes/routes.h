@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "api/router.h"
 #include "api/routes/services.h"
 #include "api/server.h"
+#include "service/quotas/limits.h"
 
 namespace meshd::api {
 
@@ -31,6 +33,13 @@ struct ProcessFacts {
   std::function<StorageSample()> storage;  ///< the last look at the disk; never waits for it
 };
 
+/// What the routes of principals tell and do beside the services.
+struct PrincipalFacts {
+  quotas::Limits limits;                         ///< of each principal
+  std::function<std::set<std::string>()> names;  ///< of the tokens file
+  std::function<size_t()> reload_tokens;         ///< how many there are; throws invalid_request
+};
+
 std::vector<Route> mesh_routes(Services& services);
 std::vector<Route> array_routes(Services& services);
 std::vector<Route> array_part_routes(Services& services);
@@ -45,6 +54,7 @@ std::vector<Route> queue_routes(Services& services);
 std::vector<Route> question_routes(Services& services);
 std::vector<Route> job_routes(Services& services);
 std::vector<Route> health_routes(Services& services, const ProcessFacts& facts);
+std::vector<Route> principal_routes(Services& services, const PrincipalFacts& facts);
 std::vector<Route> document_routes(Services& services, const ProcessFacts& facts);
 
 /// The page that a list request asks for: ?limit= and ?cursor=. Parameters that are neither these nor in `others` are

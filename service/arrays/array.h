@@ -11,6 +11,7 @@
 
 #include "service/core/clock.h"
 #include "service/core/locked.h"
+#include "service/quotas/array_ledger.h"
 #include "service/sharding/layout.h"
 #include "service/sharding/tensor_sharding.h"
 #include "service/tensor/buffer.h"
@@ -73,6 +74,7 @@ class Array {
     int64_t job_count = 0;  ///< accepted jobs that have still to read it: it is not replaced meanwhile
     std::map<std::string, int64_t> jobs_of_session;  ///< of these, by session
     bool replacing = false;                          ///< a new version is being written: no job may take the array now
+    quotas::ArrayCharge charge;         ///< its part in what its principal has, as long as it may have data
     bool announced = false;             ///< found by its id while it is pending: ready is shown once it is safe
     std::optional<PendingParts> parts;  ///< while it is put together
   };

@@ -39,13 +39,17 @@ sharding::TensorSharding on_first_device(int64_t rank) {
 }  // namespace
 
 ArrayStore::ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock,
-                       int64_t memory_budget, int64_t quota_bytes, PendingLimits pending)
+                       int64_t memory_budget, int64_t quota_bytes, PendingLimits pending, const quotas::Limits& limits)
     : store_(store),
       pool_(std::move(pool)),
       clock_(clock),
       memory_budget_(memory_budget),
       quota_bytes_(quota_bytes),
-      pending_(clock, pending) {}
+      ledger_(limits),
+      pending_(clock, pending) {
+  const auto stored = store_.catalog().read([](storage::Reader& reader) { return reader.stored_arrays(); });
+  for (const storage::StoredArrays& each : stored) ledger_.count(each.principal, {each.count, each.bytes});
+}
 
 std::string ArrayStore::blob_name(const Array& array, int64_t version, size_t shard) {
   return array.info().id + ".v" + std::to_string(version) + ".w" + std::to_string(++writes_) + ".s" +
@@ -60,7 +64,15 @@ void ArrayStore::require_quota(int64_t bytes, std::string_view what) const {
 }
 
 ArrayRef ArrayStore::begin(const NewArray& wanted) {
-  require_quota(tensor::byte_count(wanted.type), "an array");
+  const int64_t bytes = tensor::byte_count(wanted.type);
+  require_quota(bytes, "an array");
+  quotas::ArrayCharge charge = ledger_.charge(wanted.principal, bytes);
+  ArrayRef array = make_array(wanted);
+  array->state().with([&](Array::State& state) { state.charge = std::move(charge); });
+  return array;
+}
+
+ArrayRef ArrayStore::make_array(const NewArray& wanted) {
   ArrayInfo info;
   info.id = core::new_id("arr", clock_);
   info.principal = wanted.principal;
@@ -101,7 +113,7 @@ ArrayRef ArrayStore::move(const ArrayRef& from) {
   const ArrayInfo& info = from->info();
   NewArray wanted{info.principal, info.session, info.name, info.type, info.mesh_id, std::nullopt, info.durability};
   if (info.committed) wanted.sharding = info.sharding;
-  ArrayRef to = begin(wanted);
+  ArrayRef to = make_array(wanted);
   const std::string taker = to->info().id;
   reserve({from}, taker);
   try {
@@ -117,6 +129,8 @@ ArrayRef ArrayStore::move(const ArrayRef& from) {
     release({from}, taker);
     throw;
   }
+  quotas::ArrayCharge charge = from->state().with([](Array::State& state) { return std::move(state.charge); });
+  to->state().with([&](Array::State& state) { state.charge = std::move(charge); });
   consume({from}, taker);
   return to;
 }
@@ -271,7 +285,14 @@ ArrayRef ArrayStore::load_row(const storage::ArrayRow& row) {
     state.reserved_by = row.reserved_by;
     for (const storage::ShardRow& shard : shards) state.blobs.push_back(shard.blob);
   });
-  return table_.with([&](Table& table) { return table.by_id.try_emplace(row.id, array).first->second; });
+  return table_.with([&](Table& table) {
+    const auto [found, fresh] = table.by_id.try_emplace(row.id, array);
+    const bool counts = row.state == ArrayState::kReady || row.state == ArrayState::kPending;
+    if (fresh && counts) {
+      array->state().with([&](Array::State& state) { state.charge = ledger_.counted(row.principal, row.bytes); });
+    }
+    return found->second;
+  });
 }
 
 ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
@@ -279,13 +300,15 @@ ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
     const auto found = table.by_id.find(id);
     return found == table.by_id.end() ? nullptr : found->second;
   });
+  // The database is asked for others' arrays, too: that one of this id is in memory shows in no time.
+  if (array != nullptr && array->info().principal != principal) array = nullptr;
   if (array == nullptr) {
-    const auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.array(id); });
+    const auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.array(id, principal); });
     if (row) array = load_row(*row);
   }
   if (array != nullptr && pending_.is_over(*array)) expire_pending();
-  const bool visible = array != nullptr && array->info().principal == principal &&
-                       !array->state().with([](const Array::State& state) { return state.deleted; });
+  const bool visible =
+      array != nullptr && !array->state().with([](const Array::State& state) { return state.deleted; });
   if (!visible) {
     throw core::Error("not_found",
                       pending_.why_gone(id, principal).value_or("there is no array '" + std::string(id) + "'"));
@@ -432,7 +455,10 @@ void ArrayStore::remove(const ArrayRef& array) {
     throw;
   }
   pending_.remove(array);
-  array->state().with([](Array::State& state) { state.shards.clear(); });
+  array->state().with([](Array::State& state) {
+    state.shards.clear();
+    state.charge.release();
+  });
   table_.with([&](Table& table) { table.by_id.erase(id); });
 }
 
@@ -496,6 +522,7 @@ void ArrayStore::consume(const std::vector<ArrayRef>& donated, const std::string
       state.reserved_by.clear();
       state.shards.clear();
       state.blobs.clear();
+      state.charge.release();
       ++state.version;
     });
   }
@@ -510,6 +537,7 @@ void ArrayStore::spoil(const std::vector<ArrayRef>& donated, const std::string& 
       if (array->info().durability == Durability::kDurable) return;
       state.state = ArrayState::kLost;
       state.reason = "job " + job + " failed after it had overwritten the memory";
+      state.charge.release();
       ++state.version;
     });
     if (array->info().durability == Durability::kDurable) continue;

@@ -42,10 +42,10 @@ class ArrayStore {
  public:
   /// `memory_budget` bytes of durable arrays are kept in memory; beyond, those used longest ago are dropped there.
   ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock,
-             int64_t memory_budget, int64_t quota_bytes, PendingLimits pending = {});
+             int64_t memory_budget, int64_t quota_bytes, PendingLimits pending = {}, const quotas::Limits& limits = {});
 
-  /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish().
-  /// Throws invalid_array (size), quota_exceeded.
+  /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish(),
+  /// but the principal's quota has it from now on. Throws invalid_array (size), quota_exceeded, limit_reached.
   ArrayRef begin(const NewArray& wanted);
   /// Throws quota_exceeded when `what` ("an array", "a file of arrays") of so many bytes is too much for one request.
   void require_quota(int64_t bytes, std::string_view what) const;
@@ -153,6 +153,8 @@ class ArrayStore {
   ArrayRef move(const ArrayRef& from);
 
   [[nodiscard]] ArrayUsage usage() const;
+  /// The principal's arrays that have data, or may get it.
+  [[nodiscard]] quotas::ArrayTotals totals_of(std::string_view principal) const { return ledger_.totals(principal); }
   [[nodiscard]] sharding::LayoutCache::Counters layout_counters() const { return layouts_.counters(); }
 
  private:
@@ -160,6 +162,7 @@ class ArrayStore {
     std::map<std::string, ArrayRef, std::less<>> by_id;
     uint64_t clock = 0;
   };
+  ArrayRef make_array(const NewArray& wanted);
   ArrayRef load_row(const storage::ArrayRow& row);
   std::optional<Snapshot> try_snapshot(const ArrayRef& array);
   std::string blob_name(const Array& array, int64_t version, size_t shard);
@@ -173,6 +176,7 @@ class ArrayStore {
   const int64_t memory_budget_;
   const int64_t quota_bytes_;
   std::atomic<int64_t> writes_{0};  ///< numbers blobs, so that a write that failed may be tried again
+  quotas::ArrayLedger ledger_;
   sharding::LayoutCache layouts_;
   PendingArrays pending_;
   mutable core::Locked<Table> table_;

@@ -2,6 +2,7 @@
 
 #include "service/core/error.h"
 #include "service/mesh/mesh_document.h"
+#include "service/quotas/limits.h"
 #include "service/registry/registry.h"
 
 namespace meshd::registry {
@@ -57,7 +58,12 @@ std::pair<StoredMesh, bool> MeshRegistry::put(const mesh::Mesh& mesh, const std:
   std::optional<storage::MeshRow> known =
       catalog_.read([&](storage::Reader& reader) { return reader.mesh(row.id, principal); });
   if (known) return {{row.id, mesh, known->created}, false};
-  catalog_.write([&](storage::Transaction& transaction) { fresh = transaction.put_mesh(row); });
+  catalog_.write([&](storage::Transaction& transaction) {
+    fresh = transaction.put_mesh(row);
+    if (!fresh) return;
+    const int64_t others = transaction.count_of(storage::Counted::kMeshes, principal) - 1;
+    quotas::require_below(others, limit_, principal, "meshes");
+  });
   return {{row.id, mesh, row.created}, fresh};
 }
 

@@ -2,6 +2,7 @@
 
 #include "service/core/error.h"
 #include "service/core/ids.h"
+#include "service/quotas/limits.h"
 #include "service/registry/registry.h"
 
 namespace meshd::registry {
@@ -48,6 +49,9 @@ std::pair<StoredProgram, bool> ProgramRegistry::put(const std::string& format, c
     catalog_.write([&](storage::Transaction& transaction) {
       fresh = transaction.put_program(row);
       known = seen(transaction);
+      if (!fresh) return;
+      const int64_t others = transaction.count_of(storage::Counted::kPrograms, principal) - 1;
+      quotas::require_below(others, limit_, principal, "programs");
     });
   }
   StoredProgram out = from_row(*known);

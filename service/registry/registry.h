@@ -29,8 +29,10 @@ void verify_mesh(const mesh::Mesh& mesh, int64_t server_devices);
 /// Any thread.
 class MeshRegistry {
  public:
-  MeshRegistry(storage::Catalog& catalog, const core::Clock& clock) : catalog_(catalog), clock_(clock) {}
-  /// Stores a verified mesh. True: the principal did not see it before (201).
+  /// `limit`: meshes that one principal may have; 0: any number.
+  MeshRegistry(storage::Catalog& catalog, const core::Clock& clock, int64_t limit = 0)
+      : catalog_(catalog), clock_(clock), limit_(limit) {}
+  /// Stores a verified mesh. True: the principal did not see it before (201). Throws limit_reached.
   std::pair<StoredMesh, bool> put(const mesh::Mesh& mesh, const std::string& principal);
   /// Throws not_found.
   StoredMesh get(std::string_view id, std::string_view principal);
@@ -44,6 +46,7 @@ class MeshRegistry {
  private:
   storage::Catalog& catalog_;
   const core::Clock& clock_;
+  const int64_t limit_;
 };
 
 /// What a client says of a program beside its text. Trees are JSON texts, empty where there is none; they are part of
@@ -69,9 +72,10 @@ struct StoredProgram {
 /// Any thread.
 class ProgramRegistry {
  public:
-  ProgramRegistry(storage::Catalog& catalog, compile::Compiler& compiler, const core::Clock& clock)
-      : catalog_(catalog), compiler_(compiler), clock_(clock) {}
-  /// Reads, verifies and stores. Throws what Compiler::parse throws.
+  /// `limit`: programs that one principal may have; 0: any number.
+  ProgramRegistry(storage::Catalog& catalog, compile::Compiler& compiler, const core::Clock& clock, int64_t limit = 0)
+      : catalog_(catalog), compiler_(compiler), clock_(clock), limit_(limit) {}
+  /// Reads, verifies and stores. Throws what Compiler::parse throws, and limit_reached.
   /// True: the principal did not see it before (201). A program is its text, format and trees; name, doc and time are
   /// each principal's own, those of its first post.
   std::pair<StoredProgram, bool> put(const std::string& format, const std::string& text, const ProgramNames& names,
@@ -94,6 +98,7 @@ class ProgramRegistry {
   storage::Catalog& catalog_;
   compile::Compiler& compiler_;
   const core::Clock& clock_;
+  const int64_t limit_;
 };
 
 }  // namespace meshd::registry

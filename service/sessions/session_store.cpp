@@ -2,6 +2,7 @@
 
 #include "service/core/error.h"
 #include "service/core/ids.h"
+#include "service/quotas/limits.h"
 
 namespace meshd::sessions {
 namespace {
@@ -17,7 +18,11 @@ storage::SessionRow SessionStore::create(const std::string& principal, const std
   row.name = name;
   row.created = clock_.wall();
   row.document = "{}";
-  catalog_.write([&](storage::Transaction& transaction) { transaction.insert_session(row); });
+  catalog_.write([&](storage::Transaction& transaction) {
+    const int64_t count = transaction.count_of(storage::Counted::kSessions, principal);
+    quotas::require_below(count, limit_, principal, "sessions");
+    transaction.insert_session(row);
+  });
   return row;
 }
 

@@ -18,10 +18,11 @@ namespace meshd::sessions {
 /// Any thread.
 class SessionStore {
  public:
-  /// `has_mesh_stack`: false forbids to enter meshes (behaviour M27).
-  SessionStore(storage::Catalog& catalog, const core::Clock& clock, bool has_mesh_stack = true)
-      : catalog_(catalog), clock_(clock), has_mesh_stack_(has_mesh_stack) {}
+  /// `has_mesh_stack`: false forbids to enter meshes (behaviour M27). `limit`: sessions that one principal may have.
+  SessionStore(storage::Catalog& catalog, const core::Clock& clock, bool has_mesh_stack = true, int64_t limit = 0)
+      : catalog_(catalog), clock_(clock), has_mesh_stack_(has_mesh_stack), limit_(limit) {}
 
+  /// Throws limit_reached.
   storage::SessionRow create(const std::string& principal, const std::string& name);
   /// Throws not_found for unknown sessions and those of other principals.
   storage::SessionRow get(std::string_view id, std::string_view principal);
@@ -45,6 +46,7 @@ class SessionStore {
   storage::Catalog& catalog_;
   const core::Clock& clock_;
   const bool has_mesh_stack_;
+  const int64_t limit_;
   std::mutex stack_mutex_;  ///< one change of a stack at a time; taken with no other lock held
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<SessionQueue>> queues_;

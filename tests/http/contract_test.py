@@ -179,6 +179,10 @@ class Served(unittest.TestCase):
                                      ("getErrorCodes", "/docs/errors?pretty"), ("getStartupz", "/startupz"), ("getMetrics", "/metrics")):
             with self.subTest(operation=operation_id):
                 self.call(operation_id, target)
+        self.assertEqual(self.call("getMe", "/v1/me").json()["principal"], "anonymous")
+        # Without a tokens file nobody is an admin.
+        self.call("listPrincipals", "/v1/principals", status=403)
+        self.call("reloadTokens", "/v1/tokens:reload", status=403)
         self.call("getSecurityContact", "/.well-known/security.txt", status=404)
 
     def test_meshes(self):

@@ -5,7 +5,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ORDER = ["core", "tensor", "mesh", "sharding", "ir", "kernels", "ops", "program", "propagation", "partition", "compile", "device",
+ORDER = ["core", "quotas", "tensor", "mesh", "sharding", "ir", "kernels", "ops", "program", "propagation", "partition", "compile", "device",
          "arrays", "registry", "effects", "sessions", "jobs"]
 # Folders of service that call storage, which itself uses core only.
 STORES = {"arrays", "registry", "effects", "sessions", "jobs"}

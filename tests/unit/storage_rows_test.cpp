@@ -223,16 +223,58 @@ TEST_F(StorageRows, donation_of_pending_or_lost_arrays_is_refused) {
   });
 }
 
-TEST_F(StorageRows, stored_bytes_count_what_is_durable_and_not_consumed) {
+TEST_F(StorageRows, stored_arrays_are_counted_for_each_principal_while_they_have_data) {
   write([](Transaction& t) {
     t.insert_array(array_row("arr_1"));
-    t.insert_array(array_row("arr_2"));
-    t.consume_array("arr_2", "job_1");
-    ArrayRow memory = array_row("arr_3");
+    t.insert_array(array_row("arr_2", ArrayState::kPending));
+    t.insert_array(array_row("arr_3", ArrayState::kDonated));
+    t.insert_array(array_row("arr_4", ArrayState::kLost));
+    ArrayRow memory = array_row("arr_5");
     memory.durability = Durability::kMemory;
+    memory.principal = "bob";
     t.insert_array(memory);
   });
-  EXPECT_EQ(read([](Reader& r) { return r.stored_bytes("ann"); }), 24);
+  const auto found = read([](Reader& r) { return r.stored_arrays(); });
+  ASSERT_EQ(2U, found.size());
+  EXPECT_EQ("ann", found[0].principal);
+  EXPECT_EQ(2, found[0].count);
+  EXPECT_EQ(48, found[0].bytes);
+  EXPECT_EQ("bob", found[1].principal);
+  EXPECT_EQ(24, found[1].bytes);
+  EXPECT_EQ(4, read([](Reader& r) { return r.count_of(Counted::kArrays, "ann"); }));
+  EXPECT_EQ(0, read([](Reader& r) { return r.count_of(Counted::kArrays, "eve"); }));
+}
+
+TEST_F(StorageRows, what_one_has_is_given_to_another) {
+  write([](Transaction& t) {
+    t.insert_array(array_row("arr_1"));
+    t.insert_session(session_row("ses_1"));
+    t.insert_job(job_row("job_1", "ses_1", 1));
+    for (const char* who : {"ann", "bob"}) {
+      t.put_mesh({"mesh_1", who, "{}", at(who[0])});
+      t.put_program({"prog_1", who, "stablehlo", "text", "", at(who[0]), who, ""});
+      IdempotencyRow key{who,  "run", "k", "print", IdempotencyState::kRunning, 0, "", "", std::string("job_") + who,
+                         at(1)};
+      t.insert_idempotency(key);
+      key.key = std::string("only ") + who;
+      t.insert_idempotency(key);
+    }
+    t.put_mesh({"mesh_2", "ann", "{}", at(1)});
+    t.put_program({"prog_2", "ann", "stablehlo", "text 2", "", at(1), "mine", ""});
+    t.give_to("ann", "bob");
+  });
+  read([](Reader& r) {
+    EXPECT_TRUE(r.array("arr_1", "bob") && r.session("ses_1", "bob") && r.job("job_1", "bob"));
+    EXPECT_TRUE(r.mesh("mesh_2", "bob") && r.program("prog_2", "bob"));
+    EXPECT_EQ("bob", r.program("prog_1", "bob")->name);
+    EXPECT_EQ("job_bob", r.idempotency("bob", "run", "k")->job);
+    EXPECT_EQ("job_ann", r.idempotency("bob", "run", "only ann")->job);
+    EXPECT_FALSE(r.idempotency("ann", "run", "k") || r.idempotency("ann", "run", "only ann"));
+    for (const Counted what :
+         {Counted::kArrays, Counted::kSessions, Counted::kJobs, Counted::kPrograms, Counted::kMeshes}) {
+      EXPECT_EQ(0, r.count_of(what, "ann"));
+    }
+  });
 }
 
 TEST_F(StorageRows, session_update_leaves_the_counters_alone) {

@@ -1,0 +1,97 @@
+#include "api/app/tokens_command.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <string_view>
+#include <system_error>
+
+#include "api/app/token_file.h"
+#include "service/core/error.h"
+#include "service/core/ids.h"
+#include "storage/store.h"
+
+namespace meshd::api {
+namespace {
+
+using storage::Counted;
+
+struct Kind {
+  Counted what;
+  const char* name;
+};
+constexpr std::array<Kind, 5> kKinds = {{{Counted::kArrays, "arrays"},
+                                         {Counted::kSessions, "sessions"},
+                                         {Counted::kJobs, "jobs"},
+                                         {Counted::kPrograms, "programs"},
+                                         {Counted::kMeshes, "meshes"}}};
+
+std::string read_token() {
+  std::string line;
+  std::getline(std::cin, line);
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  if (line.empty() || line.find_first_of(" \t") != std::string::npos)
+    throw core::Error("invalid_request", "expected a token on the first line of stdin, without blanks");
+  return line;
+}
+
+bool is_nameless(std::string_view text) {
+  return text.starts_with("tok_") && text.size() == nameless_principal("").size() && core::looks_like_id(text, "tok");
+}
+
+int fail(const core::Error& error) {
+  std::fprintf(stderr, "meshd tokens: %s\n", error.detail().c_str());
+  return 1;
+}
+
+}  // namespace
+
+int adopt_data(const std::string& folder, const std::string& name, const std::string& from) {
+  try {
+    check_principal_name(name);
+    const std::string token = from == "-" ? read_token() : from;
+    const std::string old = is_nameless(token) ? token : nameless_principal(token);
+    std::error_code unreadable;
+    if (!std::filesystem::exists(folder + "/meshd.db", unreadable))
+      throw core::Error("not_found", "there is no data in the folder '" + folder + "'");
+    const core::SystemClock clock;
+    const std::unique_ptr<storage::FileSystem> files = storage::real_file_system();
+    storage::StoreOptions options;
+    options.folder = folder;
+    options.fatal = [](const std::string& reason) {
+      // As in a server: what was written is unknown, and nothing may be said of it.
+      std::fprintf(stderr, "meshd tokens: %s\n", reason.c_str());
+      _exit(3);
+    };
+    storage::Store store(options, *files, clock);
+    std::string had;
+    int64_t all = 0;
+    store.catalog().write([&](storage::Transaction& transaction) {
+      for (const Kind& kind : kKinds) {
+        const int64_t count = transaction.count_of(kind.what, old);
+        all += count;
+        had += (had.empty() ? "" : ", ") + std::to_string(count) + " " + kind.name;
+      }
+      transaction.give_to(old, name);
+    });
+    if (all == 0) throw core::Error("not_found", old + " has no data in the folder '" + folder + "'");
+    std::printf("%s has what was %s's: %s\n", name.c_str(), old.c_str(), had.c_str());
+    return 0;
+  } catch (const core::Error& error) {
+    return fail(error);
+  }
+}
+
+int hash_token() {
+  try {
+    std::printf("sha256:%s\n", core::sha256_hex(read_token()).c_str());
+    return 0;
+  } catch (const core::Error& error) {
+    return fail(error);
+  }
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,83 @@
+#include "service/quotas/array_ledger.h"
+
+#include <map>
+#include <utility>
+
+#include "service/core/error.h"
+#include "service/core/locked.h"
+
+namespace meshd::quotas {
+
+struct ArrayCharge::Totals {
+  core::Locked<std::map<std::string, ArrayTotals, std::less<>>> by_principal;
+};
+
+ArrayCharge::ArrayCharge(std::shared_ptr<Totals> totals, std::string principal, int64_t bytes)
+    : totals_(std::move(totals)), principal_(std::move(principal)), bytes_(bytes) {}
+
+ArrayCharge::ArrayCharge(ArrayCharge&& other) noexcept
+    : totals_(std::move(other.totals_)), principal_(std::move(other.principal_)), bytes_(other.bytes_) {
+  other.totals_ = nullptr;
+}
+
+ArrayCharge& ArrayCharge::operator=(ArrayCharge&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  totals_ = std::exchange(other.totals_, nullptr);
+  principal_ = std::move(other.principal_);
+  bytes_ = other.bytes_;
+  return *this;
+}
+
+void ArrayCharge::release() {
+  const std::shared_ptr<Totals> totals = std::exchange(totals_, nullptr);
+  if (totals == nullptr) return;
+  totals->by_principal.with([&](auto& map) {
+    const auto held = map.find(principal_);
+    if (held == map.end()) return;
+    --held->second.arrays;
+    held->second.bytes -= bytes_;
+    if (held->second.arrays == 0) map.erase(held);
+  });
+}
+
+ArrayLedger::ArrayLedger(const Limits& limits) : limits_(limits), totals_(std::make_shared<ArrayCharge::Totals>()) {}
+
+ArrayCharge ArrayLedger::charge(const std::string& principal, int64_t bytes) {
+  totals_->by_principal.with([&](auto& map) {
+    const auto known = map.find(principal);
+    const ArrayTotals held = known == map.end() ? ArrayTotals() : known->second;
+    require_below(held.arrays, limits_.arrays, principal, "arrays");
+    // As a difference: the sum may not fit.
+    if (limits_.array_bytes > 0 && bytes > limits_.array_bytes - held.bytes) {
+      throw core::Error("quota_exceeded", "an array of " + std::to_string(bytes) + " bytes does not fit: principal '" +
+                                              display_name(principal) + "' has arrays of " +
+                                              std::to_string(held.bytes) + " bytes, at most " +
+                                              std::to_string(limits_.array_bytes) + " are allowed");
+    }
+    ArrayTotals& entry = map[principal];
+    ++entry.arrays;
+    entry.bytes += bytes;
+  });
+  return counted(principal, bytes);
+}
+
+void ArrayLedger::count(const std::string& principal, ArrayTotals totals) {
+  if (totals.arrays == 0) return;
+  totals_->by_principal.with([&](auto& map) {
+    ArrayTotals& entry = map[principal];
+    entry.arrays += totals.arrays;
+    entry.bytes += totals.bytes;
+  });
+}
+
+ArrayCharge ArrayLedger::counted(const std::string& principal, int64_t bytes) { return {totals_, principal, bytes}; }
+
+ArrayTotals ArrayLedger::totals(std::string_view principal) const {
+  return totals_->by_principal.with([&](const auto& map) {
+    const auto found = map.find(principal);
+    return found == map.end() ? ArrayTotals() : found->second;
+  });
+}
+
+}  // namespace meshd::quotas

@@ -1,0 +1,62 @@
+// How many arrays each principal has, and their bytes. An array is counted from before its first byte comes until it
+// has no data any more: deleted, donated, lost, or never completed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "service/quotas/limits.h"
+
+namespace meshd::quotas {
+
+struct ArrayTotals {
+  int64_t arrays = 0;
+  int64_t bytes = 0;
+};
+
+class ArrayLedger;
+
+/// One array's part in its principal's totals; gives it back when it is destroyed. Moves. One thread at a time.
+class ArrayCharge {
+ public:
+  ArrayCharge() = default;
+  ~ArrayCharge() { release(); }
+  ArrayCharge(ArrayCharge&& other) noexcept;
+  ArrayCharge& operator=(ArrayCharge&& other) noexcept;
+
+  /// Gives it back now; nothing happens when that was done before.
+  void release();
+
+ private:
+  friend class ArrayLedger;
+  struct Totals;
+  ArrayCharge(std::shared_ptr<Totals> totals, std::string principal, int64_t bytes);
+
+  std::shared_ptr<Totals> totals_;  ///< null: nothing is held
+  std::string principal_;
+  int64_t bytes_ = 0;
+};
+
+/// Any thread. Charges may outlive it.
+class ArrayLedger {
+ public:
+  explicit ArrayLedger(const Limits& limits);
+
+  /// Counts one array more. Throws limit_reached, quota_exceeded; then nothing is counted. Of several at once, those
+  /// that fit are counted and no more.
+  ArrayCharge charge(const std::string& principal, int64_t bytes);
+  /// What the database has when the server starts, whatever the limits are.
+  void count(const std::string& principal, ArrayTotals totals);
+  /// The part of an array that `count` has counted.
+  ArrayCharge counted(const std::string& principal, int64_t bytes);
+
+  [[nodiscard]] ArrayTotals totals(std::string_view principal) const;
+
+ private:
+  const Limits limits_;
+  std::shared_ptr<ArrayCharge::Totals> totals_;
+};
+
+}  // namespace meshd::quotas
