@@ -400,6 +400,8 @@ void Connection::drain() {
   if (state_ == State::kIdle) {
     // A request that came just now is still answered.
     if (input_.empty() && !is_input_waiting()) close();
+  } else if (state_ == State::kHandshake) {
+    close();  // it has asked for nothing yet
   } else if (state_ == State::kEvents) {
     end_events();
   }

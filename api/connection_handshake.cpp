@@ -28,7 +28,7 @@ void Connection::open() {
 }
 
 void Connection::opened(ByteStream::Outcome outcome) {
-  if (aborted_.load()) {
+  if (aborted_.load() || !reactor_.listening()) {
     close();
     return;
   }
