@@ -20,7 +20,7 @@
 namespace meshd::api {
 namespace {
 
-constexpr std::chrono::milliseconds kJobDrain{15'000};
+constexpr std::chrono::seconds kLongestEnd{1};  // of taking the server down once everything is drained
 constexpr std::chrono::seconds kCollectEvery{10};
 constexpr size_t kCacheEntries = 512;
 
@@ -147,6 +147,7 @@ struct App::Parts {
       : log(log_lines),
         front(server_options(given)),
         tokens_file(given.tokens_file),
+        drain_seconds(given.drain_seconds),
         files(storage::real_file_system()),
         store(store_options(given, log_lines), *files, clock),
         pool(tensor::BufferPool::create(machine_memory() / 8)),
@@ -280,6 +281,7 @@ struct App::Parts {
   Log& log;
   const ServerOptions front;
   const std::string tokens_file;
+  const int64_t drain_seconds;
   core::SystemClock clock;
   std::unique_ptr<storage::FileSystem> files;
   storage::Store store;
@@ -348,10 +350,20 @@ void App::reload() {
 bool App::stop() {
   parts_->log.info("draining", {});
   parts_->server->begin_drain();
-  std::thread jobs([this] { parts_->runner.drain(kJobDrain); });
+  bool jobs_ended = true;
+  std::thread jobs([&] { jobs_ended = parts_->runner.drain(std::chrono::seconds(parts_->drain_seconds)); });
   const bool clean = parts_->server->stop();
   jobs.join();
   parts_->log.info("stopped", {{"clean", clean ? "true" : "false"}});
+  if (!jobs_ended) {
+    // A call into a library cannot be cut short. Its job is back in the queue, and what is acknowledged is durable: the
+    // process need not wait for it.
+    parts_->log.flush();
+    std::thread([] {
+      std::this_thread::sleep_for(kLongestEnd);
+      _exit(0);
+    }).detach();
+  }
   return clean;
 }
 

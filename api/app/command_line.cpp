@@ -55,6 +55,12 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
       ->envname("MESHD_PENDING_TIMEOUT")
       ->check(CLI::Range(1, kSecondsOfADay))
       ->capture_default_str();
+  serve
+      .add_option("--drain-timeout", options.drain_seconds,
+                  "seconds after SIGTERM until jobs that still run are cancelled and kept for the next start")
+      ->envname("MESHD_DRAIN_TIMEOUT")
+      ->check(CLI::Range(0, 3600))
+      ->capture_default_str();
   serve.add_option("--idle-timeout", options.idle_seconds, "seconds a kept connection may wait for its next request")
       ->envname("MESHD_IDLE_TIMEOUT")
       ->check(CLI::Range(1, kSecondsOfADay))

@@ -1,6 +1,8 @@
 #include "api/app/listening.h"
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 
 #include "api/authority.h"
 #include "api/site_policy.h"
@@ -9,6 +11,8 @@
 
 namespace meshd::api {
 namespace {
+
+constexpr std::chrono::milliseconds kAnswerDrained{500};  // for the answers of runs that the end of the drain cancelled
 
 void read_listen(const std::string& listen, ServerOptions& out) {
   const size_t colon = listen.rfind(':');
@@ -27,6 +31,10 @@ void read_listen(const std::string& listen, ServerOptions& out) {
 ServerOptions server_options(const AppOptions& options) {
   ServerOptions out;
   out.idle_deadline = std::chrono::seconds(options.idle_seconds);
+  // Balancers see readiness fall first; that is part of the drain.
+  const std::chrono::milliseconds drain = std::chrono::seconds(options.drain_seconds);
+  out.accept_after_drain = std::min(out.accept_after_drain, drain / 4);
+  out.drain_timeout = drain - out.accept_after_drain + kAnswerDrained;
   read_listen(options.listen, out);
   out.site.allowed_hosts = options.allowed_hosts;
   out.site.cors_origins = options.cors_origins;

@@ -29,6 +29,7 @@ struct AppOptions {
   std::string tls_certificate;             ///< PEM file with the certificate and its chain; empty: plain HTTP
   std::string tls_key;                     ///< PEM file with the certificate's key; both or neither
   std::string security_contact;            ///< a URI for /.well-known/security.txt; empty: there is none
+  int64_t drain_seconds = 20;              ///< from SIGTERM until what still runs is put back into the queue
   int64_t idle_seconds = 15;               ///< a kept connection without a request is closed after so long
   LogFormat log_format = LogFormat::kText;
   std::string log_level = "info";

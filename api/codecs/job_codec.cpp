@@ -379,6 +379,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
     }
   }
   read_placement(reader, out, wrong, trees);
+  out.least_loaded = reader.word("devices", {"least_loaded"}).has_value();
   out.processes = context.processes;
   read_partitions(reader, out);
   if (!out.mesh && context.session_mesh != nullptr && out.program != nullptr && reader.field("meshes") == nullptr &&

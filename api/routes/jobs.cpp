@@ -126,13 +126,11 @@ Submission read_submission(const Request& request, Services& services, const std
   return {std::move(job), [form = form](const jobs::JobResult& result) { return encode_result(result, form); }};
 }
 
-// How many more jobs may wait (draft-ietf-httpapi-ratelimit-headers).
-void note_rate_limit(Response& response, Services& services) {
-  const jobs::JobCounters counters = services.jobs.counters();
-  response.headers.set("RateLimit-Policy",
-                       "\"jobs\";q=" + std::to_string(counters.queue_limit) + ";qu=\"concurrent-requests\"");
-  response.headers.set("RateLimit",
-                       "\"jobs\";r=" + std::to_string(std::max<int64_t>(counters.queue_limit - counters.waiting, 0)));
+// How many more jobs of the principal may wait (draft-ietf-httpapi-ratelimit-headers).
+void note_rate_limit(Response& response, const Request& request, Services& services) {
+  const jobs::QueueRoom room = services.jobs.queue_room(request.principal);
+  response.headers.set("RateLimit-Policy", "\"jobs\";q=" + std::to_string(room.limit) + ";qu=\"concurrent-requests\"");
+  response.headers.set("RateLimit", "\"jobs\";r=" + std::to_string(room.left));
 }
 
 // In the background; 202 when it is not over in the time that the client would wait.
@@ -144,7 +142,7 @@ Response submit_in_background(const Request& request, Services& services, Submis
   } catch (const core::Error& error) {
     if (error.code() != core::ErrorCode("queue_full")) throw;
     Response refused = problem(error, request);
-    note_rate_limit(refused, services);
+    note_rate_limit(refused, request, services);
     return refused;
   }
   const jobs::JobView view =
@@ -156,7 +154,7 @@ Response submit_in_background(const Request& request, Services& services, Submis
                                 .with("Location", "/v1/jobs/" + id)
                                 .with("Preference-Applied", "wait=" + std::to_string(*preference.wait_seconds))
                           : accepted(view, preference);
-  note_rate_limit(response, services);
+  note_rate_limit(response, request, services);
   return response;
 }
 
@@ -203,7 +201,7 @@ Response put_job(Request& request, Services& services) {
   Response made = json(201, job_document(view, true)).with("Location", "/v1/jobs/" + id).with("ETag", job_etag(view));
   if (preference.respond_async) note_applied(made, "respond-async");
   if (preference.wait_seconds) note_applied(made, "wait=" + std::to_string(*preference.wait_seconds));
-  note_rate_limit(made, services);
+  note_rate_limit(made, request, services);
   return made;
 }
 

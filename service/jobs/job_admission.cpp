@@ -114,21 +114,24 @@ class JobRunner::Claim {
 };
 
 std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
+  const std::string principal = request.principal;
   const std::string session = request.session;
   const Claim claim(*this, request.id);
   {
     const std::lock_guard held(mutex_);
     if (stopping_) throw draining();
-    if (static_cast<int64_t>(waiting_.size()) >= options_.queue_limit) {
-      throw core::Error("queue_full", "too many jobs are waiting").with_retry_after(1);
-    }
-    if (!session.empty() && waiting_of_session_[session] >= options_.session_queue_limit) {
-      throw core::Error("queue_full", "too many jobs of this session are waiting").with_retry_after(1);
-    }
+    places_.take(principal, session);
   }
-  JobRef job = prepare(std::move(request));
-  job->encode = std::move(encode);
-  accept(*job, true);
+  JobRef job;
+  try {
+    job = prepare(std::move(request));
+    job->encode = std::move(encode);
+    accept(*job, true);
+  } catch (...) {
+    const std::lock_guard held(mutex_);
+    places_.give_back(principal, session);
+    throw;
+  }
   enqueue(job);
   return job->row.id;
 }

@@ -224,8 +224,8 @@ void JobRunner::fail(Job& job, const core::Error& error) {
     }
   }
   leave(job, goes_on ? Leave::kQueued : Leave::kOver);
+  if (goes_on) return;
   const std::lock_guard held(mutex_);
-  --counters_.running;
   ++(cancelled ? counters_.cancelled : counters_.failed);
 }
 
@@ -244,6 +244,7 @@ void JobRunner::leave(Job& job, Leave how) {
   }
   job.watchers.notify_all();
   changed_.notify_all();
+  start_ready();
 }
 
 }  // namespace meshd::jobs

@@ -7,6 +7,7 @@
 //  6. only now: results visible, readers of the log told, the answer given
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "service/core/error.h"
 #include "service/jobs/binding.h"
@@ -24,6 +25,17 @@ std::string place_text(const sharding::TensorSharding& sharding) {
 // What nothing cuts has no mesh.
 std::string wanted_text(const sharding::TensorSharding& sharding) {
   return sharding.mesh == nullptr ? "it whole" : sharding::to_sdy(sharding);
+}
+
+// Ids of the `count` devices with the fewest runs, ascending; of those with equally many the lower ones.
+std::vector<int64_t> least_loaded(size_t count, const std::vector<int64_t>& runs) {
+  std::vector<int64_t> devices(runs.size());
+  std::iota(devices.begin(), devices.end(), int64_t{0});
+  std::stable_sort(devices.begin(), devices.end(),
+                   [&](int64_t a, int64_t b) { return runs[static_cast<size_t>(a)] < runs[static_cast<size_t>(b)]; });
+  devices.resize(std::min(count, devices.size()));
+  std::sort(devices.begin(), devices.end());
+  return devices;
 }
 
 // A slice of an array as one dense value.
@@ -118,7 +130,7 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
   run.session = job.request.session;
   run.deadline = job.deadline;
   run.profile = job.request.profile;
-  run.on_callers_thread = true;
+  run.on_callers_thread = !job.in_background;  // the background has few threads
   // The run may go on within submit() for long: it can be cancelled from before.
   run.on_submit = [&job, &recorder](const std::shared_ptr<device::Run>& handle) {
     const std::lock_guard held(job.mutex);
@@ -165,6 +177,10 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   if (job->queue != nullptr) {
     job->queue->watch(waiter);
     wait_for_session(*job, *waiter, [&] { return job->queue->may_read(job->row.number); });
+  }
+  if (job->request.least_loaded) {
+    job->placement.devices = least_loaded(job->placement.devices.size(), engine_.stats().device_queue);
+    compiler_.bind(job->lowered, job->placement.devices);
   }
   device::RunRequest run;
   run.plan = job->lowered->plan;

@@ -36,6 +36,10 @@ void JobRunner::recover(const Decoder& decode) {
           if (session && session->state == storage::SessionState::kClosed) job->queue->close();
           job->queue->enter(row->number, job->is_ordered, job->uses);
         }
+        {
+          const std::lock_guard held(mutex_);
+          places_.add(row->principal, row->session);
+        }
         enqueue(job);
       } catch (const core::Error& error) {
         storage::JobRow failed = *row;

@@ -68,6 +68,7 @@ struct JobRequest {
   std::vector<Argument> arguments;           ///< token-free
   std::optional<mesh::Mesh> mesh;            ///< its device_ids say on which devices, in order; none: 0, 1, 2, ...
   std::map<std::string, mesh::Mesh> meshes;  ///< by symbol of the module
+  bool least_loaded = false;                 ///< on the devices with the least to do, chosen when the job starts
   std::vector<std::optional<NamedSpec>> in_specs;
   std::vector<std::optional<NamedSpec>> out_specs;
   std::optional<int64_t> num_partitions;        ///< with integer specs: how many; else what the specs say

@@ -25,9 +25,9 @@ JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile:
       feeds_(feeds),
       questions_(questions),
       clock_(clock),
-      options_(options) {
-  for (int i = 0; i < options_.background_threads; ++i) threads_.emplace_back([this] { work(); });
-}
+      options_(std::move(options)),
+      places_(options_.queue),
+      background_(options_.background_threads) {}
 
 JobRunner::~JobRunner() {
   {
@@ -36,7 +36,6 @@ JobRunner::~JobRunner() {
   }
   stop_running(Stop::kAll);
   changed_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
 }
 
 JobResult JobRunner::run(JobRequest request, const ResultEncoder& encode, const core::WaiterRef& waiter) {
@@ -68,87 +67,14 @@ JobResult JobRunner::finish(const JobRef& job, const core::WaiterRef& waiter) {
     return result;
   } catch (const core::Error& error) {
     fail(*job, error);
+    const std::lock_guard held(mutex_);
+    --counters_.running;
     throw;
   } catch (const std::exception& error) {
     fail(*job, core::Error("internal", "the job failed on our side").with_internal(error.what()));
+    const std::lock_guard held(mutex_);
+    --counters_.running;
     throw;
-  }
-}
-
-void JobRunner::enqueue(const JobRef& job) {
-  job->in_background = true;
-  {
-    const std::lock_guard held(mutex_);
-    live_.emplace(job->row.id, job);
-    ++waiting_of_session_[job->row.session];
-    ++counters_.waiting;
-    // Jobs of one session start in the order of their numbers, whatever order their threads came here in.
-    const auto behind = std::find_if(waiting_.begin(), waiting_.end(), [&](const JobRef& other) {
-      return !job->row.session.empty() && other->row.session == job->row.session && other->row.number > job->row.number;
-    });
-    waiting_.insert(behind, job);
-  }
-  changed_.notify_all();
-}
-
-void JobRunner::work() {
-  for (;;) {
-    JobRef job;
-    {
-      std::unique_lock held(mutex_);
-      changed_.wait(held, [&] {
-        return stopping_ || (!waiting_.empty() && busy_ - waiting_background_ < options_.background_threads);
-      });
-      if (stopping_) return;
-      ++busy_;
-      job = std::move(waiting_.front());
-      waiting_.pop_front();
-      if (--waiting_of_session_[job->row.session] == 0) waiting_of_session_.erase(job->row.session);
-      --counters_.waiting;
-    }
-    job->row.state = JobState::kRunning;
-    job->row.started = clock_.wall();
-    store_.catalog().write_async([row = job->row](storage::Transaction& transaction) { transaction.update_job(row); },
-                                 [](const std::exception_ptr&) {});
-    try {
-      finish(job, std::make_shared<core::ThreadWaiter>());
-    } catch (const std::exception&) {
-      // fail() has put it into the job's row
-    }
-    {
-      const std::lock_guard held(mutex_);
-      --busy_;
-    }
-    changed_.notify_all();
-  }
-}
-
-void JobRunner::drain(std::chrono::milliseconds time) {
-  {
-    std::unique_lock held(mutex_);
-    stopping_ = true;
-    changed_.notify_all();
-    held.unlock();
-    watchers_.notify_all();
-    stop_running(Stop::kWaiting);
-    held.lock();
-    changed_.wait_for(held, time, [&] { return counters_.running == 0; });
-  }
-  stop_running(Stop::kAll);
-}
-
-void JobRunner::stop_running(Stop which) {
-  std::vector<JobRef> left;
-  {
-    const std::lock_guard held(mutex_);
-    for (const auto& [id, job] : live_) left.push_back(job);
-  }
-  for (const JobRef& job : left) {
-    if (which == Stop::kWaiting) {
-      const std::lock_guard held(job->mutex);
-      if (!job->waits) continue;
-    }
-    job->end(&Job::stopped, draining());
   }
 }
 
@@ -160,8 +86,13 @@ bool JobRunner::is_stopping() const {
 JobCounters JobRunner::counters() const {
   const std::lock_guard held(mutex_);
   JobCounters counters = counters_;
-  counters.queue_limit = options_.queue_limit;
+  counters.waiting = waiting_.size();
   return counters;
+}
+
+QueueRoom JobRunner::queue_room(const std::string& principal) const {
+  const std::lock_guard held(mutex_);
+  return {places_.left(principal), places_.limits().principal};
 }
 
 }  // namespace meshd::jobs

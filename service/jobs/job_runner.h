@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,7 +14,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "service/arrays/array_store.h"
@@ -27,7 +25,10 @@
 #include "service/effects/effect_log.h"
 #include "service/effects/feed_store.h"
 #include "service/effects/question.h"
+#include "service/jobs/fair_queue.h"
+#include "service/jobs/fiber_pool.h"
 #include "service/jobs/job_request.h"
+#include "service/jobs/queue_places.h"
 #include "service/sessions/session_store.h"
 #include "storage/store.h"
 
@@ -41,14 +42,16 @@ struct CompileNote {
 };
 
 struct RunnerOptions {
-  int background_threads = 4;  ///< asynchronous jobs that run at once
-  int64_t queue_limit = 1024;  ///< asynchronous jobs that wait, all together
-  int64_t session_queue_limit = 64;
-  int background_threads_most = 256;  ///< jobs that wait for their clients do not count above; all together are so many
-  int foreground_waits = 16;          ///< requests that may wait, at once, for what their clients have to bring
-  int64_t step_budget = 0;            ///< steps a job may execute; 0: any number
-  int64_t operation_budget = 0;       ///< operations a job may execute, by the plan's estimate; 0: any number
-  int64_t byte_budget = 0;            ///< bytes its steps may read and write, by the plan's estimate; 0: any number
+  QueueLimits queue;           ///< background jobs that wait to be started
+  int background_threads = 4;  ///< that bind arguments and commit
+  /// Background jobs that run at once. A principal none of whose jobs run may always have one more. Jobs that wait for
+  /// their turn or for their clients do not count.
+  int background_jobs = 4;
+  int started_limit = 64;      ///< background jobs of one principal that have started and are not over
+  int foreground_waits = 256;  ///< requests that may wait, at once, for what their clients have to bring
+  int64_t step_budget = 0;     ///< steps a job may execute; 0: any number
+  int64_t operation_budget = 0;  ///< operations a job may execute, by the plan's estimate; 0: any number
+  int64_t byte_budget = 0;       ///< bytes its steps may read and write, by the plan's estimate; 0: any number
   std::chrono::milliseconds longest{std::chrono::hours(1)};  ///< a job without a deadline of its own ends here
   /// Told of each of them, on the thread that asked; null: nobody.
   std::function<void(const CompileNote&)> on_compile = nullptr;
@@ -72,9 +75,13 @@ struct JobView {
 struct JobCounters {
   int64_t done = 0, failed = 0, cancelled = 0;
   int64_t running = 0, waiting = 0;
-  int64_t queue_limit = 0;  ///< as many may wait
   double run_seconds = 0, queue_seconds = 0, commit_seconds = 0;
   int64_t effects_appended = 0;
+};
+
+/// How many more background jobs of a principal may wait, and of how many.
+struct QueueRoom {
+  int64_t left = 0, limit = 0;
 };
 
 /// Any thread but the engine's. Whoever waits brings a waiter (service/core/waiter.h), so that it may be a request's
@@ -114,11 +121,13 @@ class JobRunner {
   /// at start.
   using Decoder = std::function<std::pair<JobRequest, ResultEncoder>(const storage::JobRow&)>;
   void recover(const Decoder& decode);
-  /// No new jobs from now on (503); waits until running ones are over or the time is up, and ends those
-  /// that are left. What was accepted and is not over runs again after the next start.
-  void drain(std::chrono::milliseconds time);
+  /// No new jobs from now on (503); waits until running ones are over or the time is up, and cancels those that are
+  /// left. What was accepted and is not over runs again after the next start, and nothing is counted against it. False:
+  /// a run did not end a second after it was cancelled; its job is put back all the same.
+  bool drain(std::chrono::milliseconds time);
 
   [[nodiscard]] JobCounters counters() const;
+  [[nodiscard]] QueueRoom queue_room(const std::string& principal) const;
   /// The server is going down: whoever waits should end.
   [[nodiscard]] bool is_stopping() const;
 
@@ -146,6 +155,9 @@ class JobRunner {
   bool get_for(Job& job, effects::Recorder& recorder, const effects::Wants& wants, ServeNotes& notes);
   /// True when the run waited for it.
   bool commit_effects(Job& job, effects::Recorder& recorder);
+  /// The job waits for something that may take long, and gives its place among the running ones to another.
+  void give_slot(Job& job);
+  void take_slot(Job& job);
   void begin_wait(Job& job, ClientWait wait);
   void end_wait(Job& job);
   void commit(Job& job, device::RunOutcome& outcome, JobResult& result, core::Waiter& waiter);
@@ -158,9 +170,14 @@ class JobRunner {
   /// kQueued: it runs again after a restart, and nobody behind it in its session goes first.
   enum class Leave : uint8_t { kOver, kQueued };
   void leave(Job& job, Leave how);
-  void work();
+  /// Starts waiting jobs as long as one may start.
+  void start_ready();
+  void run_in_background(const JobRef& job, const core::WaiterRef& waiter);
+  /// Ends a job that has not started; false: it has.
+  bool end_waiting(const JobRef& job, const core::Error& reason);
   enum class Stop : uint8_t { kAll, kWaiting };  ///< kWaiting: those that wait for their clients
   void stop_running(Stop which);
+  void put_back_running();
 
   storage::Store& store_;
   arrays::ArrayStore& arrays_;
@@ -178,14 +195,18 @@ class JobRunner {
   core::WaiterList watchers_;  ///< of those who wait, to be told when the server stops
   std::map<std::string, JobRef, std::less<>> live_;
   std::set<std::string, std::less<>> claimed_;  ///< ids that clients chose, while their jobs are accepted
-  std::deque<JobRef> waiting_;
-  std::map<std::string, int64_t> waiting_of_session_;
+  FairQueue<JobRef> waiting_;                   ///< background jobs that have not started
+  QueuePlaces places_;
+  /// Background jobs of a principal that have started and are not over; those of them that run.
+  struct Share {
+    int started = 0, running = 0;
+  };
+  std::map<std::string, Share> shares_;
+  int running_background_ = 0;
+  int waiting_foreground_ = 0;  ///< requests that wait for their clients
   bool stopping_ = false;
-  int busy_ = 0;                ///< background threads with a job
-  int waiting_background_ = 0;  ///< of these, for their clients
-  int waiting_foreground_ = 0;
   JobCounters counters_;
-  std::vector<std::thread> threads_;
+  FiberPool background_;  ///< last: its bodies use all of the above
 };
 
 }  // namespace meshd::jobs

@@ -53,8 +53,10 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
       if (needs_turn && !has_turn) has_turn = job.queue->has_turn(job.row.number);
       if (needs_turn && !has_turn) {
         if (job.queue->is_behind_put_back(job.row.number)) throw draining();
+        give_slot(job);
         continue;
       }
+      if (needs_turn) take_slot(job);
       if (wants.commit && commit_effects(job, recorder)) run.resume();
       if (!wants.feed && !wants.question) continue;
       if (notes.subscriptions.empty()) {
@@ -131,17 +133,13 @@ void JobRunner::begin_wait(Job& job, ClientWait wait) {
             .with_retry_after(1);
       }
       ++waiting_foreground_;
-    } else {
-      ++waiting_background_;
-      const int count = static_cast<int>(threads_.size());
-      if (busy_ == count && count < options_.background_threads_most) threads_.emplace_back([this] { work(); });
     }
   }
   {
     const std::lock_guard held(job.mutex);
     job.waits = std::move(wait);
   }
-  changed_.notify_all();
+  give_slot(job);
   const std::lock_guard held(mutex_);
   if (stopping_) throw draining();
 }
@@ -152,8 +150,10 @@ void JobRunner::end_wait(Job& job) {
     if (!job.waits) return;
     job.waits.reset();
   }
+  take_slot(job);
+  if (job.in_background) return;
   const std::lock_guard held(mutex_);
-  --(job.in_background ? waiting_background_ : waiting_foreground_);
+  --waiting_foreground_;
 }
 
 }  // namespace meshd::jobs

@@ -38,7 +38,9 @@ void JobRunner::cancel(const std::string& id, std::string_view principal) {
     throw core::Error("job_finished",
                       "job '" + id + "' is over: " + std::string(storage::to_string(current.row.state)));
   }
-  job->end(&Job::cancelled, core::Error("cancelled", "the job was cancelled"));
+  const core::Error reason("cancelled", "the job was cancelled");
+  job->end(&Job::cancelled, reason);
+  end_waiting(job, reason);
 }
 
 }  // namespace meshd::jobs

@@ -22,8 +22,10 @@ void JobRunner::wait_for_session(Job& job, core::Waiter& waiter, const std::func
   while (!is_there()) {
     if (auto end = end_of(job, waiter)) throw std::move(*end);
     if (job.queue->is_behind_put_back(job.row.number)) throw draining();
+    give_slot(job);
     waiter.wait(job.deadline);
   }
+  take_slot(job);
 }
 
 JobView JobRunner::wait(const std::string& id, std::string_view principal, std::chrono::milliseconds time,

@@ -149,6 +149,31 @@ void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh
   wrong.throw_if_any("invalid_mesh");
 }
 
+// Devices can be chosen only where nothing else fixes them.
+void check_least_loaded(const JobRequest& request) {
+  if (!request.least_loaded) return;
+  core::Diagnostics wrong;
+  const auto refuse = [&](const std::string& reason) { wrong.add("/devices", reason); };
+  if (asks_for_parts(request)) refuse("integer specs count devices from 0; leave \"devices\" out");
+  const auto names = [](const mesh::Mesh& mesh) { return !mesh.device_ids.empty() && !mesh.axes.empty(); };
+  if (request.mesh && names(*request.mesh)) {
+    refuse("the mesh names devices " + list_of(request.mesh->device_ids) +
+           "; leave its devices out to have them chosen, or leave \"devices\" out");
+  }
+  for (const auto& [name, mesh] : request.meshes) {
+    if (names(mesh))
+      refuse("mesh @" + name + " names devices " + list_of(mesh.device_ids) + "; leave one of the two out");
+  }
+  for (size_t i = 0; i < request.arguments.size() && !request.reshard; ++i) {
+    const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
+    if (argument == nullptr || argument->slices || !argument->array->info().committed) continue;
+    refuse("argument " + std::to_string(i) + " lies on devices " +
+           list_of(devices_of(*argument->array->info().sharding.mesh)) +
+           "; leave \"devices\" out to run there, or send \"reshard\": true to have it moved");
+  }
+  wrong.throw_if_any("invalid_request");
+}
+
 /// Without `server_devices` it is only looked at: devices that are no mesh's are not listed.
 JobPlacement place(const JobRequest& request, std::optional<int64_t> server_devices);
 
@@ -164,6 +189,7 @@ mesh::Mesh concrete_mesh(const mesh::Mesh& mesh, const std::vector<int64_t>& dev
 
 JobPlacement place_job(const JobRequest& request, int64_t server_devices) {
   check_sizes(compile::real_meshes(*request.program->module));
+  check_least_loaded(request);
   if (asks_for_parts(request)) return place_parts(request);
   JobPlacement out = place(request, server_devices);
   check_devices(out.devices, server_devices);

@@ -15,9 +15,12 @@ struct JobPlacement {
   std::optional<PartitionCount> partitions;  ///< with integer specs
 };
 
+/// JobRequest::least_loaded leaves the choice to the start of the job: as many devices as `devices` has then.
+///
 /// The request's mesh; else the devices of committed arguments (device_mismatch with both lists when they differ); else
 /// 0, 1, 2, ... Throws invalid_mesh where the mesh does not fit the module's, too_few_devices with both numbers,
-/// invalid_spec and invalid_request with pointers for wrong specs and counts.
+/// invalid_spec and invalid_request with pointers for wrong specs and counts, and for least_loaded beside devices that
+/// the request or its arguments fix.
 JobPlacement place_job(const JobRequest& request, int64_t server_devices);
 
 /// The same for what is only looked at: any number of devices, abstract meshes, meshes of the module of several sizes.

@@ -436,7 +436,7 @@ def server_timing(c):
 
 def rate_limits(c):
     answer = c.want(202, "POST", "/v1/run", RUN, {"Prefer": "respond-async"})
-    assert answer.headers["RateLimit-Policy"] == '"jobs";q=1024;qu="concurrent-requests"' and re.fullmatch(r'"jobs";r=\d+', answer.headers["RateLimit"])
+    assert answer.headers["RateLimit-Policy"] == '"jobs";q=256;qu="concurrent-requests"' and re.fullmatch(r'"jobs";r=\d+', answer.headers["RateLimit"])
     session = c.want(201, "POST", "/v1/sessions", {}).headers["Location"]
     jobs, refused = [], None
     for _ in range(200):

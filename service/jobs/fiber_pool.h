@@ -1,0 +1,48 @@
+// A few threads that run any number of bodies: a body that waits gives its thread to the next one.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "service/core/fiber.h"
+#include "service/core/timers.h"
+
+namespace meshd::jobs {
+
+/// Any thread.
+class FiberPool {
+ public:
+  explicit FiberPool(int threads);
+  /// Waits until all bodies are over.
+  ~FiberPool();
+  FiberPool(const FiberPool&) = delete;
+  FiberPool& operator=(const FiberPool&) = delete;
+
+  using Body = std::function<void(const core::WaiterRef&)>;
+  /// Runs the body soon. It must not throw, and must not block for long but in its waiter.
+  void start(Body body);
+  [[nodiscard]] core::Timers& timers() { return *timers_; }
+  /// Bodies that are not over.
+  [[nodiscard]] int64_t live() const;
+
+ private:
+  void post(std::function<void()> task);
+  void work();
+
+  std::unique_ptr<core::Timers> timers_;
+  core::Fibers fibers_;
+  mutable std::mutex mutex_;
+  std::condition_variable there_;
+  std::condition_variable idle_;
+  std::deque<std::function<void()>> tasks_;
+  int64_t live_ = 0;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace meshd::jobs

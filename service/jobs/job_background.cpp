@@ -1,0 +1,115 @@
+// Jobs in the background: they wait in a fair queue until they are ready, and hold nothing but memory meanwhile. A job
+// is ready when the arrays that it reads are as the jobs of its session before it leave them. Then it takes a slot, and
+// a fiber executes it; where it waits again (for its turn, its client) it gives the slot to another one.
+#include <optional>
+
+#include "service/core/error.h"
+#include "service/jobs/job.h"
+
+namespace meshd::jobs {
+
+using storage::JobState;
+
+void JobRunner::enqueue(const JobRef& job) {
+  job->in_background = true;
+  {
+    const std::lock_guard held(mutex_);
+    live_.emplace(job->row.id, job);
+    waiting_.push(job->row.principal, job->row.session, job->row.number, job);
+    job->deadline_timer = background_.timers().at(job->deadline, [this, weak = std::weak_ptr(job)] {
+      background_.start([this, weak](const core::WaiterRef&) {
+        if (const JobRef late = weak.lock())
+          end_waiting(late, core::Error("deadline_exceeded", "the job's time was up before it started"));
+      });
+    });
+  }
+  start_ready();
+}
+
+void JobRunner::start_ready() {
+  const auto may_start = [&](const std::string& principal) {
+    const auto found = shares_.find(principal);
+    const Share share = found == shares_.end() ? Share{} : found->second;
+    return share.started < options_.started_limit &&
+           (running_background_ < options_.background_jobs || share.running == 0);
+  };
+  // Out of its session's order a job starts only where it cannot have to wait for those that it passes.
+  const auto is_ready = [](const JobRef& job, bool is_first) {
+    if (job->queue == nullptr) return true;
+    if (!is_first && (job->is_ordered || !job->uses.updates.empty())) return false;
+    return job->queue->may_read(job->row.number);
+  };
+  for (;;) {
+    std::optional<JobRef> job;
+    {
+      const std::lock_guard held(mutex_);
+      if (stopping_) return;
+      job = waiting_.take(may_start, is_ready);
+      if (!job) return;
+      const std::string& principal = (*job)->row.principal;
+      places_.give_back(principal, (*job)->row.session);
+      background_.timers().cancel((*job)->deadline_timer);
+      ++shares_[principal].started;
+      ++shares_[principal].running;
+      ++running_background_;
+      (*job)->has_slot = true;
+    }
+    background_.start([this, job = *job](const core::WaiterRef& waiter) { run_in_background(job, waiter); });
+  }
+}
+
+void JobRunner::run_in_background(const JobRef& job, const core::WaiterRef& waiter) {
+  job->row.state = JobState::kRunning;
+  job->row.started = clock_.wall();
+  store_.catalog().write_async([row = job->row](storage::Transaction& transaction) { transaction.update_job(row); },
+                               [](const std::exception_ptr&) {});
+  try {
+    finish(job, waiter);
+  } catch (const std::exception&) {
+    // fail() has put it into the job's row
+  }
+  {
+    const std::lock_guard held(mutex_);
+    Share& share = shares_[job->row.principal];
+    if (job->has_slot) {
+      --share.running;
+      --running_background_;
+      job->has_slot = false;
+    }
+    if (--share.started == 0) shares_.erase(job->row.principal);
+  }
+  changed_.notify_all();
+  start_ready();
+}
+
+bool JobRunner::end_waiting(const JobRef& job, const core::Error& reason) {
+  {
+    const std::lock_guard held(mutex_);
+    if (!waiting_.remove(job->row.principal, job->row.session, job->row.number, job)) return false;
+    places_.give_back(job->row.principal, job->row.session);
+    background_.timers().cancel(job->deadline_timer);
+  }
+  fail(*job, reason);
+  return true;
+}
+
+void JobRunner::give_slot(Job& job) {
+  {
+    const std::lock_guard held(mutex_);
+    if (!job.has_slot) return;
+    job.has_slot = false;
+    --shares_[job.row.principal].running;
+    --running_background_;
+  }
+  start_ready();
+}
+
+void JobRunner::take_slot(Job& job) {
+  const std::lock_guard held(mutex_);
+  if (!job.in_background || job.has_slot) return;
+  job.has_slot = true;
+  ++shares_[job.row.principal].running;
+  ++running_background_;
+}
+
+}  // namespace meshd::jobs

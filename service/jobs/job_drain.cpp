@@ -1,0 +1,69 @@
+// The end of the server: jobs finish, or go back into the queue for the next start.
+#include <algorithm>
+
+#include "service/core/error.h"
+#include "service/jobs/job.h"
+
+namespace meshd::jobs {
+namespace {
+
+// A cancelled run ends at its next work item; its job then writes its row.
+constexpr std::chrono::milliseconds kUntilCancelled{1'000};
+
+}  // namespace
+
+bool JobRunner::drain(std::chrono::milliseconds time) {
+  {
+    const std::lock_guard held(mutex_);
+    stopping_ = true;
+  }
+  watchers_.notify_all();
+  stop_running(Stop::kWaiting);
+  const auto wait_for_all = [&](std::chrono::milliseconds limit) {
+    std::unique_lock held(mutex_);
+    return changed_.wait_for(held, limit, [&] { return counters_.running == 0; });
+  };
+  if (wait_for_all(time)) return true;
+  stop_running(Stop::kAll);
+  if (wait_for_all(kUntilCancelled)) return true;
+  put_back_running();
+  return false;
+}
+
+void JobRunner::put_back_running() {
+  std::vector<std::string> left;
+  {
+    const std::lock_guard held(mutex_);
+    for (const auto& [id, job] : live_) left.push_back(id);
+  }
+  try {
+    store_.catalog().write([&](storage::Transaction& transaction) {
+      for (const std::string& id : left) {
+        auto row = transaction.job(id);
+        if (!row || row->state != storage::JobState::kRunning) continue;
+        row->state = storage::JobState::kQueued;
+        row->started.reset();
+        transaction.update_job(*row);
+      }
+    });
+  } catch (const core::Error&) {
+    // Their rows say that they run: the next start takes that for a crash and runs them again, too.
+  }
+}
+
+void JobRunner::stop_running(Stop which) {
+  std::vector<JobRef> left;
+  {
+    const std::lock_guard held(mutex_);
+    for (const auto& [id, job] : live_) left.push_back(job);
+  }
+  for (const JobRef& job : left) {
+    if (which == Stop::kWaiting) {
+      const std::lock_guard held(job->mutex);
+      if (!job->waits) continue;
+    }
+    job->end(&Job::stopped, draining());
+  }
+}
+
+}  // namespace meshd::jobs
