@@ -172,8 +172,10 @@ void Transaction::reserve_array(std::string_view id, std::string_view job) {
   connection_->statement("UPDATE arrays SET reserved_by = ?2 WHERE id = ?1").bind(id, job).run();
 }
 
-int64_t Transaction::release_arrays(std::string_view job) {
-  connection_->statement("UPDATE arrays SET reserved_by = NULL WHERE reserved_by = ?1").bind(job).run();
+int64_t Transaction::release_arrays(std::string_view job, std::string_view principal) {
+  connection_->statement("UPDATE arrays SET reserved_by = NULL WHERE reserved_by = ?1 AND principal = ?2")
+      .bind(job, principal)
+      .run();
   return connection_->changes();
 }
 

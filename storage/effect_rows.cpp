@@ -69,7 +69,7 @@ void Transaction::append_effects(std::string_view session, std::span<EffectRow> 
   int64_t last = before;
   Statement known = connection_->statement(
       "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
-      "WHERE job = ?1 AND step = ?2");
+      "WHERE session = ?1 AND job = ?2 AND step = ?3");
   Statement keyed = connection_->statement(
       "INSERT INTO effects(session, sequence, job, step, kind, name, ordered, shard_index, data, number) "
       "VALUES(?1, ?2, ?3, nullif(?4, -1), ?5, ?6, ?7, ?8, ?9, nullif(?10, 0))");
@@ -77,7 +77,7 @@ void Transaction::append_effects(std::string_view session, std::span<EffectRow> 
       "SELECT coalesce(max(number), 0) FROM effects WHERE session = ?1 AND name = ?2 AND number IS NOT NULL");
   for (EffectRow& row : rows) {
     row.session = session;
-    if (row.step >= 0 && known.bind(row.job, row.step).step()) {
+    if (row.step >= 0 && known.bind(row.session, row.job, row.step).step()) {
       const EffectRow found = read_effect(known);
       if (!same_content(found, row)) {
         throw core::Error("nondeterministic_job", "effect " + std::to_string(row.step) + " of job '" + row.job +

@@ -42,19 +42,17 @@ std::string state_word(const std::optional<JobState>& state) {
 
 }  // namespace
 
-std::optional<JobRow> Reader::job(std::string_view id) {
+std::optional<JobRow> Reader::job(std::string_view id, std::string_view principal) {
   Statement row = connection_->statement(
       "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
-      "finished, deadline, request, answer FROM jobs WHERE id = ?1");
-  if (!row.bind(id).step()) return std::nullopt;
+      "finished, deadline, request, answer FROM jobs WHERE principal = ?1 AND id = ?2");
+  if (!row.bind(principal, id).step()) return std::nullopt;
   return read_job(row);
 }
 
-std::optional<JobRow> Reader::job(std::string_view id, std::string_view principal) {
-  // Its answer may be large: how long it takes to read is not for others.
-  Statement owned = connection_->statement("SELECT 1 FROM jobs WHERE id = ?1 AND principal = ?2");
-  if (!owned.bind(id, principal).step()) return std::nullopt;
-  return job(id);
+std::optional<JobRow> Reader::job_of_session(std::string_view session, std::string_view id) {
+  const std::optional<SessionRow> row = this->session(session);
+  return row ? job(id, row->principal) : std::nullopt;
 }
 
 Page<JobRow> Reader::jobs(std::string_view principal, const JobFilter& filter, const PageRequest& page) {
@@ -79,25 +77,29 @@ Page<JobRow> Reader::jobs(std::string_view principal, const JobFilter& filter, c
 
 Page<JobRow> Reader::queued_jobs(const PageRequest& page) {
   check_limit(page.limit);
-  // The cursor is "session/number/id"; without session the first part is empty, which sorts first.
+  // The cursor is "session/number/id/principal"; without session the first part is empty, which sorts first.
   std::string_view session = page.cursor;
   std::string_view id;
+  std::string_view principal;
   int64_t number = -1;
   if (!page.cursor.empty()) {
     const size_t first = page.cursor.find('/');
-    const size_t last = page.cursor.rfind('/');
-    if (first == last) throw core::Error("invalid_query", "cursor is not one that this list gave");
+    const size_t second = first == std::string::npos ? first : page.cursor.find('/', first + 1);
+    const size_t third = second == std::string::npos ? second : page.cursor.find('/', second + 1);
+    if (third == std::string::npos) throw core::Error("invalid_query", "cursor is not one that this list gave");
     session = session.substr(0, first);
-    number = read_number(std::string_view(page.cursor).substr(first + 1, last - first - 1));
-    id = std::string_view(page.cursor).substr(last + 1);
+    number = read_number(std::string_view(page.cursor).substr(first + 1, second - first - 1));
+    id = std::string_view(page.cursor).substr(second + 1, third - second - 1);
+    principal = std::string_view(page.cursor).substr(third + 1);
   }
   Statement rows = connection_->statement(
       "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
       "finished, deadline, '', '' FROM jobs WHERE state = 'queued' "
-      "AND (coalesce(session, ''), number, id) > (?1, ?2, ?3) ORDER BY coalesce(session, ''), number, id LIMIT ?4");
-  rows.bind(session, number, id, page.limit + 1);
+      "AND (coalesce(session, ''), number, id, principal) > (?1, ?2, ?3, ?4) "
+      "ORDER BY coalesce(session, ''), number, id, principal LIMIT ?5");
+  rows.bind(session, number, id, principal, page.limit + 1);
   return collect_page<JobRow>(rows, page.limit, read_job, [](const JobRow& row) {
-    return row.session + "/" + std::to_string(row.number) + "/" + row.id;
+    return row.session + "/" + std::to_string(row.number) + "/" + row.id + "/" + row.principal;
   });
 }
 
@@ -117,19 +119,19 @@ void Transaction::update_job(const JobRow& row) {
   connection_
       ->statement(
           "UPDATE jobs SET state = ?2, attempt = ?3, error_code = ?4, error_detail = ?5, started = ?6, finished = ?7, "
-          "deadline = ?8, answer = ?9 WHERE id = ?1")
+          "deadline = ?8, answer = ?9 WHERE id = ?1 AND principal = ?10")
       .bind(row.id, to_string(row.state), row.attempt, row.error_code, row.error_detail, row.started, row.finished,
-            row.deadline, Bytes{row.answer})
+            row.deadline, Bytes{row.answer}, row.principal)
       .run();
   if (connection_->changes() == 0) throw core::Error("not_found", "there is no job '" + row.id + "'");
   if (!row.program.empty() && is_over(row.state)) collect_program(row.program);
 }
 
-bool Transaction::delete_job(std::string_view id) {
-  const std::optional<JobRow> before = job(id);
+bool Transaction::delete_job(std::string_view id, std::string_view principal) {
+  const std::optional<JobRow> before = job(id, principal);
   if (!before) return false;
-  release_arrays(id);
-  connection_->statement("DELETE FROM jobs WHERE id = ?1").bind(id).run();
+  release_arrays(id, principal);
+  connection_->statement("DELETE FROM jobs WHERE id = ?1 AND principal = ?2").bind(id, principal).run();
   if (!before->program.empty()) collect_program(before->program);
   return true;
 }

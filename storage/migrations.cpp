@@ -214,7 +214,42 @@ UPDATE jobs SET program = coalesce(json_extract(CAST(request AS TEXT), '$.progra
 WHERE program IS NULL AND state IN ('queued', 'running') AND json_valid(CAST(request AS TEXT));
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst, kQueues, kQuestions, kProgramNames, kProgramsOfJobs};
+// 5 -> 6. Ids of jobs are unique for each principal, not for all of them; so are effects and questions, by their
+// session.
+constexpr const char* kJobNames = R"sql(
+CREATE TABLE jobs_by_owner(
+  id TEXT NOT NULL,
+  session TEXT REFERENCES sessions(id),
+  principal TEXT NOT NULL,
+  program TEXT,
+  number INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('queued', 'running', 'done', 'failed', 'cancelled')),
+  attempt INTEGER NOT NULL,
+  error_code TEXT NOT NULL,
+  error_detail TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  started INTEGER,
+  finished INTEGER,
+  deadline INTEGER,
+  request BLOB NOT NULL,
+  answer BLOB NOT NULL,
+  PRIMARY KEY(principal, id)
+) STRICT;
+INSERT INTO jobs_by_owner SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created,
+  started, finished, deadline, request, answer FROM jobs;
+DROP TABLE jobs;
+ALTER TABLE jobs_by_owner RENAME TO jobs;
+CREATE UNIQUE INDEX jobs_by_number ON jobs(session, number) WHERE session IS NOT NULL;
+CREATE INDEX jobs_queued ON jobs(coalesce(session, ''), number, id, principal) WHERE state = 'queued';
+CREATE INDEX jobs_by_program ON jobs(program) WHERE program IS NOT NULL;
+CREATE INDEX jobs_running ON jobs(id) WHERE state = 'running';
+DROP INDEX effects_by_step;
+CREATE UNIQUE INDEX effects_by_step ON effects(session, job, step) WHERE step IS NOT NULL;
+DROP INDEX callbacks_by_call;
+CREATE UNIQUE INDEX callbacks_by_call ON callbacks(job, call, session);
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst, kQueues, kQuestions, kProgramNames, kProgramsOfJobs, kJobNames};
 
 }  // namespace
 

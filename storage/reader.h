@@ -83,11 +83,13 @@ class Reader {
   [[nodiscard]] std::optional<SessionRow> session(std::string_view id, std::string_view principal);
   [[nodiscard]] Page<SessionRow> sessions(std::string_view principal, const PageRequest& page);
 
-  [[nodiscard]] std::optional<JobRow> job(std::string_view id);
+  /// Ids of jobs are unique for each principal: clients choose them.
   [[nodiscard]] std::optional<JobRow> job(std::string_view id, std::string_view principal);
+  [[nodiscard]] std::optional<JobRow> job_of_session(std::string_view session, std::string_view id);
   /// By id (the order in which they were made); with a session by number.
   [[nodiscard]] Page<JobRow> jobs(std::string_view principal, const JobFilter& filter, const PageRequest& page);
-  /// Queued jobs of all principals by (session, number), those without session by id and first: for a restart.
+  /// Queued jobs of all principals by (session, number), those without session by id and first:
+  /// for a restart.
   [[nodiscard]] Page<JobRow> queued_jobs(const PageRequest& page);
 
   /// Effects with sequence > `after`, at most `limit` (1..1000), in order.

@@ -39,25 +39,34 @@ void RecoveryRows::lose_array(const std::string& id, const char* reason) {
 
 std::vector<std::string> RecoveryRows::fail_crashed_jobs(int64_t attempts, core::WallTime now) {
   std::vector<std::string> crashed;
+  std::vector<std::string> principals;
   {
-    Statement rows = connection_.statement("SELECT id FROM jobs WHERE state = 'running' AND attempt >= ?1 ORDER BY id");
+    Statement rows = connection_.statement(
+        "SELECT id, principal FROM jobs WHERE state = 'running' AND attempt >= ?1 ORDER BY id, principal");
     rows.bind(attempts);
-    while (rows.step()) crashed.push_back(rows.text(0));
+    while (rows.step()) {
+      crashed.push_back(rows.text(0));
+      principals.push_back(rows.text(1));
+    }
   }
   const std::string detail = "the server ended " + std::to_string(attempts) + " times while the job ran";
-  for (const std::string& job : crashed) {
+  for (size_t i = 0; i < crashed.size(); ++i) {
+    const std::string& job = crashed[i];
+    const std::string& principal = principals[i];
     connection_
         .statement(
-            "UPDATE jobs SET state = 'failed', error_code = 'crashed', error_detail = ?2, finished = ?3 WHERE id = ?1")
-        .bind(job, detail, now)
+            "UPDATE jobs SET state = 'failed', error_code = 'crashed', error_detail = ?2, finished = ?3 "
+            "WHERE id = ?1 AND principal = ?4")
+        .bind(job, detail, now, principal)
         .run();
     connection_
         .statement(
-            "UPDATE sessions SET state = 'halted' WHERE id = (SELECT session FROM jobs WHERE id = ?1) "
+            "UPDATE sessions SET state = 'halted' WHERE id = (SELECT session FROM jobs WHERE id = ?1 AND principal = "
+            "?2) "
             "AND state = 'open' AND on_error = 'halt'")
-        .bind(job)
+        .bind(job, principal)
         .run();
-    transaction_.release_arrays(job);
+    transaction_.release_arrays(job, principal);
   }
   return crashed;
 }
@@ -69,7 +78,8 @@ int64_t RecoveryRows::requeue_running_jobs() {
 void RecoveryRows::release_stale_reservations() {
   change(
       "UPDATE arrays SET reserved_by = NULL WHERE reserved_by IS NOT NULL "
-      "AND reserved_by NOT IN (SELECT id FROM jobs WHERE state IN ('queued', 'running'))");
+      "AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = arrays.reserved_by AND jobs.principal = arrays.principal "
+      "AND jobs.state IN ('queued', 'running'))");
 }
 
 int64_t RecoveryRows::drop_cut_off_keys() {

@@ -82,7 +82,7 @@ std::vector<CallbackRow> Reader::open_callbacks(std::string_view session) {
   Statement rows = connection_->statement(
       "SELECT session, number, job, call, question, answer, created FROM callbacks "
       "WHERE session = ?1 AND answer IS NULL AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = callbacks.job "
-      "AND jobs.state IN ('done', 'failed', 'cancelled')) ORDER BY number");
+      "AND jobs.session = callbacks.session AND jobs.state IN ('done', 'failed', 'cancelled')) ORDER BY number");
   return read_callbacks(rows.bind(session));
 }
 
@@ -113,7 +113,8 @@ bool Transaction::delete_session(std::string_view id) {
     while (rows.step()) programs.push_back(rows.text(0));
   }
   for (const char* sql :
-       {"UPDATE arrays SET reserved_by = NULL WHERE reserved_by IN (SELECT id FROM jobs WHERE session = ?1)",
+       {"UPDATE arrays SET reserved_by = NULL WHERE reserved_by IN (SELECT id FROM jobs WHERE session = ?1) "
+        "AND principal = (SELECT principal FROM sessions WHERE id = ?1)",
         "DELETE FROM callbacks WHERE session = ?1", "DELETE FROM effects WHERE session = ?1",
         "DELETE FROM feeds WHERE session = ?1", "DELETE FROM feed_queues WHERE session = ?1",
         "DELETE FROM jobs WHERE session = ?1", "DELETE FROM sessions WHERE id = ?1"}) {
@@ -136,8 +137,9 @@ int64_t Transaction::next_job_number(std::string_view session) {
 
 CallbackRow Transaction::insert_callback(const CallbackRow& row) {
   Statement before = connection_->statement(
-      "SELECT session, number, job, call, question, answer, created FROM callbacks WHERE job = ?1 AND call = ?2");
-  if (before.bind(row.job, row.call).step()) {
+      "SELECT session, number, job, call, question, answer, created FROM callbacks "
+      "WHERE session = ?1 AND job = ?2 AND call = ?3");
+  if (before.bind(row.session, row.job, row.call).step()) {
     CallbackRow found = read_callback(before);
     if (found.question == row.question) return found;
     throw core::Error("nondeterministic_job", "call " + std::to_string(row.call) + " of job '" + row.job +

@@ -39,7 +39,7 @@ class Transaction : public Reader {
   /// array_in_use (another job), conflict (not ready).
   void reserve_array(std::string_view id, std::string_view job);
   /// Releases whatever the job has reserved: it failed or was cancelled. Returns how many.
-  int64_t release_arrays(std::string_view job);
+  int64_t release_arrays(std::string_view job, std::string_view principal);
   /// Donation happens: the array becomes donated, its version goes up by one, its shards leave. Same errors as
   /// reserve_array.
   void consume_array(std::string_view id, std::string_view job);
@@ -60,11 +60,12 @@ class Transaction : public Reader {
   /// Writes state, attempt, answer, error, started, finished and deadline. The content of the row's program goes when
   /// this ends the last job that named it and nobody sees it.
   void update_job(const JobRow& row);
-  bool delete_job(std::string_view id);
+  bool delete_job(std::string_view id, std::string_view principal);
 
   /// Numbers the rows densely after the session's last and stores them; fills in `session` and `sequence`. A row whose
-  /// (job, step) is already there is not stored again: it gets the sequence it has, and throws nondeterministic_job
-  /// when its content differs. Rows with `is_queued` get their `number`, too. Throws not_found for an unknown session.
+  /// (session, job, step) is already there is not stored again: it gets the sequence it has, and throws
+  /// nondeterministic_job when its content differs. Rows with `is_queued` get their `number`, too. Throws not_found for
+  /// an unknown session.
   void append_effects(std::string_view session, std::span<EffectRow> rows);
 
   /// Gives `row.number` and stores the entry at the end of its queue. Throws not_found, session_closed.
@@ -75,7 +76,7 @@ class Transaction : public Reader {
   /// not over: it may have taken some of them.
   int64_t drop_feeds(std::string_view session, std::string_view queue);
 
-  /// Gives `row.number` and stores the question; one with the same (job, call) is not stored again, and throws
+  /// Gives `row.number` and stores the question; one with the same (session, job, call) is not stored again, and throws
   /// nondeterministic_job when the question differs. Returns the row as it stands, with the answer it may have.
   CallbackRow insert_callback(const CallbackRow& row);
   /// Throws not_found; conflict when it has another answer already.

@@ -40,7 +40,7 @@ AskedQuestion from_row(const storage::CallbackRow& row, bool job_is_over) {
 AskedQuestion find(storage::Reader& reader, const std::string& session, int64_t number) {
   const auto row = reader.callback(session, number);
   if (!row) throw core::Error("not_found", "there is no question " + std::to_string(number) + " in this session");
-  return from_row(*row, is_over(reader.job(row->job)));
+  return from_row(*row, is_over(reader.job_of_session(session, row->job)));
 }
 
 }  // namespace
@@ -158,7 +158,7 @@ AskedQuestion QuestionStore::answer(const std::string& session, int64_t number, 
   const std::string text = values_to_text(values);
   catalog_.write([&](storage::Transaction& transaction) {
     const auto row = transaction.callback(session, number);
-    if (row && !row->answer && is_over(transaction.job(row->job))) {
+    if (row && !row->answer && is_over(transaction.job_of_session(session, row->job))) {
       throw core::Error("job_finished",
                         "question " + std::to_string(number) + " was withdrawn: job '" + row->job + "' is over");
     }

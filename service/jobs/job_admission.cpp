@@ -78,23 +78,25 @@ void JobRunner::keep_arguments(Job& job) {
 
 void JobRunner::free_arguments(Job& job) { arrays_.job_has_read(std::exchange(job.to_read, {}), job.request.session); }
 
-/// The id that a client chose, held from the look at what is there until the job's row is, so that of two requests with
-/// one id one is refused before it reserves anything. Nothing for requests without an id.
+/// The id that a client chose, unique for its principal, held from the look at what is there until the job's row is, so
+/// that of two requests with one id one is refused before it reserves anything. Nothing for requests without an id.
 class JobRunner::Claim {
  public:
-  Claim(JobRunner& runner, std::string id) : runner_(runner), id_(std::move(id)) {
-    if (id_.empty()) return;
+  Claim(JobRunner& runner, std::string principal, std::string id)
+      : runner_(runner), name_(std::move(principal), std::move(id)) {
+    if (name_.second.empty()) return;
     {
       const std::lock_guard held(runner_.mutex_);
-      if (runner_.live_.contains(id_) || !runner_.claimed_.insert(id_).second) throw taken();
+      if (runner_.live_.contains(name_) || !runner_.claimed_.insert(name_).second) throw taken();
     }
-    const auto row = runner_.store_.catalog().read([&](storage::Reader& reader) { return reader.job(id_); });
+    const auto row =
+        runner_.store_.catalog().read([&](storage::Reader& reader) { return reader.job(name_.second, name_.first); });
     if (!row) return;
     release();
     throw taken();
   }
   ~Claim() {
-    if (!id_.empty()) release();
+    if (!name_.second.empty()) release();
   }
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
@@ -102,21 +104,21 @@ class JobRunner::Claim {
  private:
   [[nodiscard]] core::Error taken() const {
     return core::Error("precondition_failed",
-                       "there is a job '" + id_ + "' already; read it, or choose another id for another job");
+                       "there is a job '" + name_.second + "' already; read it, or choose another id for another job");
   }
   void release() {
     const std::lock_guard held(runner_.mutex_);
-    runner_.claimed_.erase(id_);
+    runner_.claimed_.erase(name_);
   }
 
   JobRunner& runner_;
-  std::string id_;
+  const JobName name_;
 };
 
 std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
   const std::string principal = request.principal;
   const std::string session = request.session;
-  const Claim claim(*this, request.id);
+  const Claim claim(*this, principal, request.id);
   {
     const std::lock_guard held(mutex_);
     if (stopping_) throw draining();

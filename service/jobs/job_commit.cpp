@@ -212,7 +212,7 @@ void JobRunner::fail(Job& job, const core::Error& error) {
     job.row.finished = clock_.wall();
     try {
       store_.catalog().write([&](storage::Transaction& transaction) {
-        transaction.release_arrays(job.row.id);
+        transaction.release_arrays(job.row.id, job.row.principal);
         transaction.update_job(job.row);
         close_key(job.key, transaction);
         free_arguments(job);
@@ -235,7 +235,7 @@ void JobRunner::leave(Job& job, Leave how) {
   if (job.queue != nullptr && how == Leave::kQueued) job.queue->put_back(job.row.number);
   {
     const std::lock_guard held(mutex_);
-    live_.erase(job.row.id);
+    live_.erase({job.row.principal, job.row.id});
   }
   {
     const std::lock_guard held(job.mutex);

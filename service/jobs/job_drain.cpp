@@ -31,15 +31,15 @@ bool JobRunner::drain(std::chrono::milliseconds time) {
 }
 
 void JobRunner::put_back_running() {
-  std::vector<std::string> left;
+  std::vector<JobName> left;
   {
     const std::lock_guard held(mutex_);
-    for (const auto& [id, job] : live_) left.push_back(id);
+    for (const auto& [name, job] : live_) left.push_back(name);
   }
   try {
     store_.catalog().write([&](storage::Transaction& transaction) {
-      for (const std::string& id : left) {
-        auto row = transaction.job(id);
+      for (const auto& [principal, id] : left) {
+        auto row = transaction.job(id, principal);
         if (!row || row->state != storage::JobState::kRunning) continue;
         row->state = storage::JobState::kQueued;
         row->started.reset();
@@ -55,7 +55,7 @@ void JobRunner::stop_running(Stop which) {
   std::vector<JobRef> left;
   {
     const std::lock_guard held(mutex_);
-    for (const auto& [id, job] : live_) left.push_back(job);
+    for (const auto& [name, job] : live_) left.push_back(job);
   }
   for (const JobRef& job : left) {
     if (which == Stop::kWaiting) {

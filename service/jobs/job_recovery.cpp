@@ -11,7 +11,8 @@ void JobRunner::recover(const Decoder& decode) {
   do {
     const auto queued = store_.catalog().read([&](storage::Reader& reader) { return reader.queued_jobs(page); });
     for (const storage::JobRow& listed : queued.items) {
-      const auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.job(listed.id); });
+      const auto row =
+          store_.catalog().read([&](storage::Reader& reader) { return reader.job(listed.id, listed.principal); });
       if (!row) continue;
       JobRef job;
       try {
@@ -48,7 +49,7 @@ void JobRunner::recover(const Decoder& decode) {
         failed.error_detail = error.detail();
         failed.finished = clock_.wall();
         store_.catalog().write([&](storage::Transaction& transaction) {
-          transaction.release_arrays(failed.id);
+          transaction.release_arrays(failed.id, failed.principal);
           transaction.update_job(failed);
         });
       }

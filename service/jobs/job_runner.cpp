@@ -52,7 +52,7 @@ JobResult JobRunner::run(JobRequest request, const ResultEncoder& encode, const 
 JobResult JobRunner::finish(const JobRef& job, const core::WaiterRef& waiter) {
   {
     const std::lock_guard held(mutex_);
-    live_.emplace(job->row.id, job);
+    live_.try_emplace({job->row.principal, job->row.id}, job);
     ++counters_.running;
   }
   try {

@@ -137,7 +137,11 @@ class JobRunner {
   struct Job;
   using JobRef = std::shared_ptr<Job>;
 
+  using JobName = std::pair<std::string, std::string>;  ///< principal and id
+
   JobRef prepare(JobRequest request);
+  /// Null: it is over, or never was.
+  JobRef find_live(const std::string& id, std::string_view principal) const;
   class Claim;
   static void check_updates(Job& job);
   void enqueue(const JobRef& job);
@@ -193,9 +197,9 @@ class JobRunner {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   core::WaiterList watchers_;  ///< of those who wait, to be told when the server stops
-  std::map<std::string, JobRef, std::less<>> live_;
-  std::set<std::string, std::less<>> claimed_;  ///< ids that clients chose, while their jobs are accepted
-  FairQueue<JobRef> waiting_;                   ///< background jobs that have not started
+  std::map<JobName, JobRef> live_;
+  std::set<JobName> claimed_;  ///< ids that clients chose, while their jobs are accepted
+  FairQueue<JobRef> waiting_;  ///< background jobs that have not started
   QueuePlaces places_;
   /// Background jobs of a principal that have started and are not over; those of them that run.
   struct Share {

@@ -4,13 +4,14 @@
 
 namespace meshd::jobs {
 
+JobRunner::JobRef JobRunner::find_live(const std::string& id, std::string_view principal) const {
+  const std::lock_guard held(mutex_);
+  const auto found = live_.find({std::string(principal), id});
+  return found == live_.end() ? nullptr : found->second;
+}
+
 JobView JobRunner::view(const std::string& id, std::string_view principal) {
-  JobRef job;
-  {
-    const std::lock_guard held(mutex_);
-    const auto found = live_.find(id);
-    if (found != live_.end()) job = found->second;
-  }
+  const JobRef job = find_live(id, principal);
   JobView view;
   auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.job(id, principal); });
   if (!row) throw core::Error("not_found", "there is no job '" + id + "'");
@@ -28,12 +29,7 @@ JobView JobRunner::view(const std::string& id, std::string_view principal) {
 
 void JobRunner::cancel(const std::string& id, std::string_view principal) {
   const JobView current = view(id, principal);
-  JobRef job;
-  {
-    const std::lock_guard held(mutex_);
-    const auto found = live_.find(id);
-    if (found != live_.end()) job = found->second;
-  }
+  const JobRef job = find_live(id, principal);
   if (job == nullptr) {
     throw core::Error("job_finished",
                       "job '" + id + "' is over: " + std::string(storage::to_string(current.row.state)));

@@ -32,12 +32,7 @@ JobView JobRunner::wait(const std::string& id, std::string_view principal, std::
                         const core::WaiterRef& waiter) {
   static_cast<void>(view(id, principal));
   const core::SteadyTime end = clock_.steady() + time;
-  JobRef job;
-  {
-    const std::lock_guard held(mutex_);
-    const auto found = live_.find(id);
-    if (found != live_.end()) job = found->second;
-  }
+  const JobRef job = find_live(id, principal);
   if (job != nullptr) {
     job->watchers.add(waiter);
     watchers_.add(waiter);

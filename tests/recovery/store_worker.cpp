@@ -112,7 +112,7 @@ void StoreWorker::accept_job() {
   });
   say_("a j " + job + " " + std::to_string(number));
   store_.catalog().write([&](Transaction& t) {
-    JobRow row = *t.job(job);
+    JobRow row = *t.job_of_session(kKillSession, job);
     row.state = random_() % 2 == 0 ? JobState::kRunning : JobState::kDone;
     t.update_job(row);
   });

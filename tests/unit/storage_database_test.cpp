@@ -135,7 +135,7 @@ TEST(StorageDatabase, jobs_of_version_3_name_their_programs_afterwards) {
   OpenStore store(folder.path());
   std::vector<std::string> programs;
   for (const char* id : {"job_1", "job_2", "job_3", "job_4", "job_5"})
-    programs.push_back(store->catalog().read([&](Reader& r) { return r.job(id); })->program);
+    programs.push_back(store->catalog().read([&](Reader& r) { return r.job(id, "ann"); })->program);
   EXPECT_EQ(programs, (std::vector<std::string>{"prog_1", "prog_2", "", "", ""}));
 }
 

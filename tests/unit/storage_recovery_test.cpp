@@ -57,12 +57,12 @@ TEST_F(StorageRecovery, running_jobs_are_queued_again_and_the_third_crash_fails_
   EXPECT_EQ(store->recovery().requeued_jobs, 1);
   EXPECT_EQ(store->recovery().crashed_jobs, std::vector<std::string>{"job_2"});
   store->catalog().read([](Reader& r) {
-    EXPECT_EQ(r.job("job_1")->state, JobState::kQueued);
-    EXPECT_EQ(r.job("job_1")->attempt, 2);
-    EXPECT_EQ(r.job("job_1")->started, std::nullopt);
-    EXPECT_EQ(r.job("job_2")->state, JobState::kFailed);
-    EXPECT_EQ(r.job("job_2")->error_code, "crashed");
-    EXPECT_TRUE(r.job("job_2")->finished);
+    EXPECT_EQ(r.job("job_1", "ann")->state, JobState::kQueued);
+    EXPECT_EQ(r.job("job_1", "ann")->attempt, 2);
+    EXPECT_EQ(r.job("job_1", "ann")->started, std::nullopt);
+    EXPECT_EQ(r.job("job_2", "ann")->state, JobState::kFailed);
+    EXPECT_EQ(r.job("job_2", "ann")->error_code, "crashed");
+    EXPECT_TRUE(r.job("job_2", "ann")->finished);
     EXPECT_EQ(r.array("arr_1")->reserved_by, "job_1");
     EXPECT_EQ(r.array("arr_2")->reserved_by, "");
     EXPECT_EQ(r.session("ses_1")->state, SessionState::kOpen);
@@ -80,7 +80,7 @@ TEST_F(StorageRecovery, crashed_job_halts_a_session_that_halts_on_errors) {
   OpenStore store(folder_.path());
   store->catalog().read([](Reader& r) {
     EXPECT_EQ(r.session("ses_1")->state, SessionState::kHalted);
-    EXPECT_EQ(r.job("job_2")->state, JobState::kQueued);
+    EXPECT_EQ(r.job("job_2", "ann")->state, JobState::kQueued);
   });
 }
 

@@ -105,7 +105,7 @@ TEST_F(StorageRows, program_content_goes_when_the_last_job_that_named_it_is_over
   EXPECT_TRUE(is_there());
   write([](Transaction& t) { t.delete_session("ses_1"); });
   EXPECT_TRUE(is_there());
-  write([](Transaction& t) { t.delete_job("job_3"); });
+  write([](Transaction& t) { t.delete_job("job_3", "ann"); });
   EXPECT_FALSE(is_there());
 }
 
@@ -209,7 +209,7 @@ TEST_F(StorageRows, donation_of_a_failed_job_is_released) {
     t.insert_array(array_row("arr_2"));
     t.reserve_array("arr_1", "job_1");
     t.reserve_array("arr_2", "job_1");
-    EXPECT_EQ(t.release_arrays("job_1"), 2);
+    EXPECT_EQ(t.release_arrays("job_1", "ann"), 2);
     t.reserve_array("arr_1", "job_2");
   });
 }
@@ -293,6 +293,37 @@ TEST_F(StorageRows, session_update_leaves_the_counters_alone) {
   });
 }
 
+TEST_F(StorageRows, job_ids_are_unique_for_each_principal) {
+  write([](Transaction& t) {
+    for (const char* principal : {"ann", "bob"}) {
+      const std::string session = std::string("ses_") + principal;
+      t.insert_session(session_row(session, principal));
+      JobRow job = job_row("job_1", session, t.next_job_number(session));
+      job.principal = principal;
+      t.insert_job(job);
+      std::vector<EffectRow> rows = {effect_row("job_1", 0, principal)};
+      t.append_effects(session, rows);
+      ArrayRow array = array_row(std::string("arr_") + principal);
+      array.principal = principal;
+      t.insert_array(array);
+      t.reserve_array(array.id, "job_1");
+    }
+    JobRow done = *t.job("job_1", "ann");
+    done.state = JobState::kDone;
+    t.update_job(done);
+    EXPECT_EQ(t.job("job_1", "bob")->state, JobState::kQueued);
+    EXPECT_EQ(t.job_of_session("ses_bob", "job_1")->principal, "bob");
+    EXPECT_EQ(t.release_arrays("job_1", "ann"), 1);
+    EXPECT_EQ(t.array("arr_bob")->reserved_by, "job_1");
+    EXPECT_EQ(t.effects("ses_bob", 0, 10).size(), 1U);
+    EXPECT_TRUE(t.delete_job("job_1", "ann"));
+    EXPECT_TRUE(t.job("job_1", "bob"));
+  });
+  JobRow again = job_row("job_1", "ses_bob", 9);
+  again.principal = "bob";
+  EXPECT_THROW(write([&](Transaction& t) { t.insert_job(again); }), core::Error);
+}
+
 TEST_F(StorageRows, session_deleted_takes_jobs_effects_and_reservations_along) {
   write([](Transaction& t) {
     t.insert_session(session_row("ses_1"));
@@ -303,7 +334,7 @@ TEST_F(StorageRows, session_deleted_takes_jobs_effects_and_reservations_along) {
     t.append_effects("ses_1", rows);
     EXPECT_TRUE(t.delete_session("ses_1"));
     EXPECT_FALSE(t.delete_session("ses_1"));
-    EXPECT_FALSE(t.job("job_1"));
+    EXPECT_FALSE(t.job("job_1", "ann"));
     EXPECT_TRUE(t.effects("ses_1", 0, 10).empty());
     EXPECT_EQ(t.array("arr_1")->reserved_by, "");
   });
