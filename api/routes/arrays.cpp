@@ -1,7 +1,5 @@
 // /v1/arrays: upload, metadata, data, shards, reshard, delete.
 #include <charconv>
-#include <chrono>
-#include <thread>
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/array_views.h"
@@ -14,6 +12,7 @@
 #include "api/routes/array_replace.h"
 #include "api/routes/array_upload.h"
 #include "api/routes/routes.h"
+#include "api/routes/waiting.h"
 #include "service/core/ids.h"
 #include "service/jobs/binding.h"
 #include "service/kernels/movement.h"
@@ -103,9 +102,6 @@ Response reshard(Request& request, Services& services) {
   return described(*to, 201);
 }
 
-constexpr std::chrono::milliseconds kLook{5};
-constexpr std::chrono::seconds kLongestWait{60};
-
 // ?wait=ready returns when the array is complete, or not any more (behaviour G29); ?view= gives it as text.
 Response show(const Request& request, Services& services) {
   static constexpr std::string_view kKnown[] = {"wait", "view"};
@@ -113,13 +109,17 @@ Response show(const Request& request, Services& services) {
   const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
   if (const auto wait = request.query.get("wait")) {
     if (*wait != "ready") throw core::Error("invalid_query", "wait: expected ready");
-    const auto end = services.clock.steady() + kLongestWait;
-    const auto is_pending = [&] {
-      return array->state().with([](const arrays::Array::State& state) {
-        return state.state == storage::ArrayState::kPending && !state.deleted;
-      });
-    };
-    while (is_pending() && services.clock.steady() < end) std::this_thread::sleep_for(kLook);
+    wait_until(
+        request, kLongestWaitSeconds,
+        [&] {
+          return array->state().with([](const arrays::Array::State& state) {
+            return state.state != storage::ArrayState::kPending || state.deleted;
+          });
+        },
+        [&](const std::function<void()>&) {
+          array->watchers().add(request.waiter);
+          return std::shared_ptr<void>();
+        });
     static_cast<void>(services.arrays.find(array->info().id, request.principal));  // it may have expired meanwhile
   }
   const auto view = request.query.get("view");

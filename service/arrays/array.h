@@ -11,6 +11,7 @@
 
 #include "service/core/clock.h"
 #include "service/core/locked.h"
+#include "service/core/waiter_list.h"
 #include "service/quotas/array_ledger.h"
 #include "service/sharding/layout.h"
 #include "service/sharding/tensor_sharding.h"
@@ -81,12 +82,15 @@ class Array {
   core::Locked<State>& state() { return state_; }
   /// Held by whoever makes a new version, from reading the old one until it is committed. Taken before any other lock.
   std::mutex& write_turn() { return write_turn_; }
+  /// Those who wait for the array to be complete or gone.
+  core::WaiterList& watchers() { return watchers_; }
 
  private:
   ArrayInfo info_;
   std::shared_ptr<const sharding::Layout> layout_;
   core::Locked<State> state_;
   std::mutex write_turn_;
+  core::WaiterList watchers_;
 };
 
 using ArrayRef = std::shared_ptr<Array>;

@@ -101,6 +101,7 @@ void ArrayStore::expire_pending() {
   table_.with([&](Table& table) {
     for (const ArrayRef& array : over) table.by_id.erase(array->info().id);
   });
+  for (const ArrayRef& array : over) array->watchers().notify_all();
   // What its session is still asked for (questions of pulled arrays) is asked no more.
   store_.catalog().write_async(
       [over](storage::Transaction& transaction) {
@@ -220,6 +221,7 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, ShardBu
         table.by_id[array->info().id] = array;
       }
     });
+    for (const auto& [array, shards] : arrays) array->watchers().notify_all();
     make_room();
   };
   return out;
@@ -460,6 +462,7 @@ void ArrayStore::remove(const ArrayRef& array) {
     state.charge.release();
   });
   table_.with([&](Table& table) { table.by_id.erase(id); });
+  array->watchers().notify_all();
 }
 
 void ArrayStore::reserve(const std::vector<ArrayRef>& donated, const std::string& job) {

@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "service/core/clock.h"
 
@@ -30,13 +32,34 @@ class Waiter {
 
   /// The client has gone or the server stops: whoever waits for them alone should end. Also ends the wait.
   void abandon() {
-    is_abandoned_.store(true, std::memory_order_release);
+    std::function<void()> call;
+    {
+      const std::lock_guard held(abandon_mutex_);
+      is_abandoned_.store(true, std::memory_order_release);
+      call = std::move(on_abandon_);
+      on_abandon_ = nullptr;
+    }
+    if (call) call();
     notify();
+  }
+  /// `call` runs once, on whatever thread abandons; at once if that has happened. For work that goes on while nobody
+  /// waits. Replaces the one set before; null takes it back.
+  void on_abandon(std::function<void()> call) {
+    {
+      const std::lock_guard held(abandon_mutex_);
+      if (!is_abandoned()) {
+        on_abandon_ = std::move(call);
+        return;
+      }
+    }
+    if (call) call();
   }
   [[nodiscard]] bool is_abandoned() const { return is_abandoned_.load(std::memory_order_acquire); }
 
  private:
   std::atomic<bool> is_abandoned_{false};
+  std::mutex abandon_mutex_;
+  std::function<void()> on_abandon_;
 };
 using WaiterRef = std::shared_ptr<Waiter>;
 

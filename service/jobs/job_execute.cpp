@@ -132,7 +132,12 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
   run.profile = job.request.profile;
   run.on_callers_thread = !job.in_background;  // the background has few threads
   // The run may go on within submit() for long: it can be cancelled from before.
-  run.on_submit = [&job, &recorder](const std::shared_ptr<device::Run>& handle) {
+  run.on_submit = [&job, &recorder, &waiter](const std::shared_ptr<device::Run>& handle) {
+    if (!job.has_row) {
+      waiter->on_abandon([weak = std::weak_ptr(handle)] {
+        if (const auto alive = weak.lock()) alive->cancel(core::Error("cancelled", "the client went away"));
+      });
+    }
     const std::lock_guard held(job.mutex);
     job.run = handle;
     job.recorder = recorder;
