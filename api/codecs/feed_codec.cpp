@@ -30,7 +30,7 @@ std::vector<effects::OwnedValue> read_values(const Json& list, const std::string
                                              int64_t& partitions, core::Diagnostics& wrong) {
   std::vector<effects::OwnedValue> out;
   if (!list.is_array()) wrong.add(pointer, "expected a list, got " + std::string(list.kind_name()));
-  for (size_t i = 0; i < list.size(); ++i) {
+  for (size_t i = 0; i < list.size() && has_room(wrong); ++i) {
     const std::string place = pointer + "/" + std::to_string(i);
     const Json item = list.at(i);
     const auto* object = item.as<JsonObject>();
@@ -83,7 +83,7 @@ effects::Feed read_feed(ObjectReader& reader, const FeedSource& source, core::Di
   } else {
     if (!parts->is_array() || parts->size() == 0)
       wrong.add(reader.pointer("parts"), "expected a list with a part for each device");
-    for (size_t i = 0; i < parts->size(); ++i) {
+    for (size_t i = 0; i < parts->size() && has_room(wrong); ++i) {
       const std::string pointer = reader.pointer("parts") + "/" + std::to_string(i);
       const Json item = parts->at(i);
       ObjectReader fields(item, pointer, wrong);

@@ -100,7 +100,7 @@ std::vector<std::optional<jobs::NamedSpec>> read_specs(ObjectReader& reader, std
     return out;
   }
   if (!list->is_array()) wrong.add(reader.pointer(name), "expected a list, got " + std::string(list->kind_name()));
-  for (size_t i = 0; i < list->size(); ++i) {
+  for (size_t i = 0; i < list->size() && has_room(wrong); ++i) {
     const Json item = list->at(i);
     // Some generated clients drop nulls from lists; an object without fields says the same.
     const auto* object = item.as<JsonObject>();
@@ -124,6 +124,7 @@ std::vector<int64_t> read_static(ObjectReader& reader, jobs::JobRequest& out, co
   const auto count = static_cast<int64_t>(out.program->arguments.size());
   std::map<size_t, compile::StaticValue> values;
   for (const auto& [key, value] : *object) {
+    if (!has_room(wrong)) break;
     const std::string pointer = "/static/" + pointer_token(key);
     int64_t position = -1;
     if (std::from_chars(key.data(), key.data() + key.size(), position).ptr != key.data() + key.size()) position = -1;
@@ -179,7 +180,7 @@ void read_updates(ObjectReader& reader, const std::vector<int64_t>& statics, job
   if (update == nullptr) return;
   if (!update->is_array())
     wrong.add(reader.pointer("update"), "expected a list, got " + std::string(update->kind_name()));
-  for (size_t i = 0; i < update->size(); ++i) {
+  for (size_t i = 0; i < update->size() && has_room(wrong); ++i) {
     const Json item = update->at(i);
     ObjectReader fields(item, reader.pointer("update") + "/" + std::to_string(i), wrong);
     const auto argument = fields.integer("argument", 0, INT32_MAX);
@@ -207,6 +208,7 @@ void read_callbacks(ObjectReader& reader, jobs::JobRequest& out, core::Diagnosti
     return;
   }
   for (const auto& [key, value] : *object) {
+    if (!has_room(wrong)) break;
     const std::string pointer = reader.pointer("callbacks") + "/" + pointer_token(key);
     int64_t index = -1;
     try {
@@ -231,10 +233,10 @@ void read_callbacks(ObjectReader& reader, jobs::JobRequest& out, core::Diagnosti
     }
     binding.live = fields.boolean("live").value_or(false);
     if (const Json* answers = fields.field("answers")) {
-      for (size_t call = 0; call < answers->size(); ++call) {
+      for (size_t call = 0; call < answers->size() && has_room(wrong); ++call) {
         const Json list = answers->at(call);
         std::vector<effects::OwnedValue> values;
-        for (size_t v = 0; v < list.size(); ++v) {
+        for (size_t v = 0; v < list.size() && has_room(wrong); ++v) {
           const std::string place = pointer + "/answers/" + std::to_string(call) + "/" + std::to_string(v);
           if (auto read = read_value(list.at(v), nullptr, place, wrong))
             values.push_back({read->type, std::move(read->bytes)});
@@ -253,7 +255,7 @@ void read_infeed(ObjectReader& reader, const JobContext& context, jobs::JobReque
   if (infeed == nullptr) return;
   if (!infeed->is_array())
     wrong.add(reader.pointer("infeed"), "expected a list, got " + std::string(infeed->kind_name()));
-  for (size_t i = 0; i < infeed->size(); ++i) {
+  for (size_t i = 0; i < infeed->size() && has_room(wrong); ++i) {
     const Json item = infeed->at(i);
     ObjectReader fields(item, reader.pointer("infeed") + "/" + std::to_string(i), wrong);
     out.feeds.push_back(read_feed(fields, {context.arrays, out.principal, &out.fed_arrays}, wrong));
@@ -336,6 +338,7 @@ void read_placement(ObjectReader& reader, jobs::JobRequest& out, core::Diagnosti
   if (const Json* meshes = reader.field("meshes")) {
     if (const auto* object = meshes->as<JsonObject>()) {
       for (const auto& [name, value] : *object) {
+        if (!has_room(wrong)) break;
         const std::string symbol = name.starts_with("@") ? name.substr(1) : name;
         if (auto mesh = read_mesh(value, "/meshes/" + pointer_token(name), wrong))
           out.meshes.emplace(symbol, std::move(*mesh));
@@ -369,7 +372,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   } else if (!arguments->is_array()) {
     wrong.add("/arguments", "expected a list, got " + std::string(arguments->kind_name()));
   } else {
-    for (; argument_count < arguments->size(); ++argument_count) {
+    for (; argument_count < arguments->size() && has_room(wrong); ++argument_count) {
       const std::string pointer = "/arguments/" + std::to_string(argument_count);
       if (const auto* items = arguments->as<JsonArray>()) {
         read_argument((*items)[argument_count], argument_count, pointer, context, out, wrong);

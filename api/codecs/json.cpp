@@ -122,6 +122,11 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool add(Json json) {
     if (!count()) return false;
+    if (++values_ > limits_.values) {
+      problem = "more than " + std::to_string(limits_.values) +
+                " lists, objects, texts and booleans; give much data as " + "lists of numbers or in base64";
+      return false;
+    }
     if (stack_.empty()) {
       root = std::move(json);
       return true;
@@ -145,6 +150,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   size_t next_list_ = 0;
   size_t arrays_ = 0;
   int64_t nodes_ = 0;
+  int64_t values_ = 0;
   std::vector<Json> stack_;
   std::vector<std::map<std::string, bool, std::less<>>> names_;
 };
@@ -314,6 +320,17 @@ std::optional<std::vector<int64_t>> ObjectReader::integers(std::string_view name
   return out;
 }
 
+std::optional<std::vector<int64_t>> ObjectReader::integers(std::string_view name, int64_t low, int64_t high) {
+  auto out = integers(name);
+  if (!out) return std::nullopt;
+  const auto outside = std::find_if(out->begin(), out->end(), [&](int64_t i) { return i < low || i > high; });
+  if (outside == out->end()) return out;
+  wrong_.add(pointer(name) + "/" + std::to_string(outside - out->begin()),
+             "expected a whole number from " + std::to_string(low) + " to " + std::to_string(high) + ", got " +
+                 std::to_string(*outside));
+  return std::nullopt;
+}
+
 std::optional<std::vector<std::string>> ObjectReader::strings(std::string_view name) {
   const Json* json = field(name);
   if (json == nullptr) return std::nullopt;
@@ -340,9 +357,12 @@ void ObjectReader::finish() {
   if (object_ == nullptr) return;
   for (const auto& [key, value] : *object_) {
     if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
+    if (!has_room(wrong_)) return;
     std::string hint;
     size_t best = 3;
     for (const std::string& known : asked_) {
+      // Other lengths are no slips of the finger.
+      if (key.size() > known.size() + best) continue;
       const size_t edits = distance(key, known);
       if (edits < best) {
         best = edits;

@@ -21,6 +21,8 @@ namespace meshd::api {
 struct JsonLimits {
   int depth = 64;
   int64_t nodes = 200'000;
+  /// Of these at most so many that are not packed into a list of numbers: each takes the size of a Json.
+  int64_t values = 2'000'000;
 };
 
 class Json;
@@ -67,6 +69,8 @@ class ObjectReader {
   /// One of the words.
   std::optional<std::string> word(std::string_view name, std::initializer_list<std::string_view> allowed);
   std::optional<std::vector<int64_t>> integers(std::string_view name);
+  /// As above, each from `low` to `high`: notes the first that is not.
+  std::optional<std::vector<int64_t>> integers(std::string_view name, int64_t low, int64_t high);
   std::optional<std::vector<std::string>> strings(std::string_view name);
   /// Notes that the field is missing.
   void missing(std::string_view name);
@@ -79,6 +83,11 @@ class ObjectReader {
   core::Diagnostics& wrong_;
   std::vector<std::string> asked_;
 };
+
+/// How many mistakes of a body are listed: a body may have millions. Whoever reads the entries of a list stops behind
+/// them.
+inline constexpr size_t kMostMistakes = 100;
+[[nodiscard]] inline bool has_room(const core::Diagnostics& wrong) { return wrong.list().size() < kMostMistakes; }
 
 /// A JSON Pointer token (RFC 6901): ~ and / escaped.
 std::string pointer_token(std::string_view name);

@@ -1,8 +1,11 @@
 #include "api/codecs/mesh_codec.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "service/mesh/mesh_document.h"
+#include "service/mesh/positions.h"
 
 namespace meshd::api {
 namespace {
@@ -20,6 +23,10 @@ bool flatten_devices(const Json& json, size_t depth, std::vector<int64_t>& shape
     }
     if (depth != shape.size()) {
       wrong.add(pointer, "devices are nested unevenly");
+      return false;
+    }
+    if (static_cast<int64_t>(ids.size()) == mesh::kMaxPositions) {
+      wrong.add(pointer, "a mesh has at most " + std::to_string(mesh::kMaxPositions) + " positions");
       return false;
     }
     ids.push_back(number->i);
@@ -40,24 +47,47 @@ bool flatten_devices(const Json& json, size_t depth, std::vector<int64_t>& shape
   return true;
 }
 
-int64_t product(const std::vector<int64_t>& sizes) {
-  int64_t out = 1;
-  for (const int64_t size : sizes) out *= size;
-  return out;
-}
-
 void read_axes(const Json& axes, const std::string& pointer, mesh::Mesh& mesh, core::Diagnostics& wrong) {
-  for (size_t i = 0; i < axes.size(); ++i) {
+  for (size_t i = 0; i < axes.size() && has_room(wrong); ++i) {
     const Json item = axes.at(i);
     ObjectReader axis(item, pointer + "/" + std::to_string(i), wrong);
     const auto name = axis.string("name");
-    const auto size = axis.integer("size", 0, int64_t{1} << 31);
+    const auto size = axis.integer("size", 0, mesh::kMaxPositions);
     if (axis.field("name") == nullptr) axis.missing("name");
     if (axis.field("size") == nullptr) axis.missing("size");
     axis.finish();
     mesh.axes.push_back({name.value_or(""), size.value_or(1)});
   }
   if (!axes.is_array()) wrong.add(pointer, "expected a list of axes, got " + std::string(axes.kind_name()));
+}
+
+// What holds for axes however they are written; the pointers are those of the fields that brought them.
+void check_axes(const mesh::Mesh& mesh, const std::function<std::string(size_t)>& name_pointer,
+                const std::function<std::string(size_t)>& size_pointer, const std::string& names_pointer,
+                core::Diagnostics& wrong) {
+  if (mesh.axes.size() > mesh::kMaxAxes) {
+    wrong.add(names_pointer, "a mesh has at most " + std::to_string(mesh::kMaxAxes) + " axes, got " +
+                                 std::to_string(mesh.axes.size()));
+    return;
+  }
+  std::set<std::string_view> names;
+  std::vector<std::string> repeated;
+  for (size_t i = 0; i < mesh.axes.size() && has_room(wrong); ++i) {
+    if (mesh.axes[i].name.empty()) wrong.add(name_pointer(i), "an axis name must not be empty");
+    if (!names.insert(mesh.axes[i].name).second) repeated.push_back(mesh.axes[i].name);
+  }
+  if (!repeated.empty())
+    wrong.add(names_pointer, "axis names must differ; given more than once: " + mesh::quoted_sorted(repeated));
+  if (const mesh::Positions positions = mesh::count_positions(mesh.axes); positions.fault)
+    wrong.add(size_pointer(*positions.fault), positions.problem);
+}
+
+void check_devices(const std::vector<int64_t>& ids, const std::string& pointer, core::Diagnostics& wrong) {
+  std::set<int64_t> seen;
+  for (size_t i = 0; i < ids.size() && has_room(wrong); ++i) {
+    if (!seen.insert(ids[i]).second)
+      wrong.add(pointer + "/" + std::to_string(i), "device " + std::to_string(ids[i]) + " is named twice");
+  }
 }
 
 std::string axes_json(const mesh::Mesh& mesh) {
@@ -82,7 +112,7 @@ std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer
   const Json* names = reader.field("axis_names");
   const Json* devices = reader.field("devices");
   const Json* device_ids = reader.field("device_ids");
-  const auto shape = reader.integers("shape");
+  const auto shape = reader.integers("shape", 0, mesh::kMaxPositions);
   std::vector<std::string> axis_names;
   std::vector<int64_t> nested_shape;
 
@@ -117,17 +147,24 @@ std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer
     }
     for (size_t i = 0; i < axis_names.size(); ++i) mesh.axes.push_back({axis_names[i], sizes[i]});
   }
-  if (given != nullptr && wrong.list().size() == before && static_cast<int64_t>(mesh.device_ids.size()) != product([&] {
-                                                             std::vector<int64_t> sizes;
-                                                             for (const mesh::Axis& axis : mesh.axes)
-                                                               sizes.push_back(axis.size);
-                                                             return sizes;
-                                                           }())) {
+  const auto place = [](const std::string& list, size_t i) { return list + "/" + std::to_string(i); };
+  const bool has_axes = axes != nullptr;
+  const std::string names_pointer = reader.pointer(has_axes ? "axes" : "axis_names");
+  const std::string sizes_pointer = has_axes ? names_pointer : shape ? reader.pointer("shape") : given_pointer;
+  check_axes(
+      mesh, [&](size_t i) { return place(names_pointer, i) + (has_axes ? "/name" : ""); },
+      [&](size_t i) {
+        return has_axes ? place(sizes_pointer, i) + "/size" : shape ? place(sizes_pointer, i) : sizes_pointer;
+      },
+      names_pointer, wrong);
+  check_devices(mesh.device_ids, given_pointer, wrong);
+  if (given != nullptr && wrong.list().size() == before &&
+      static_cast<int64_t>(mesh.device_ids.size()) != mesh.position_count()) {
     wrong.add(given_pointer, std::to_string(mesh.device_ids.size()) + " devices for a mesh of " +
                                  std::to_string(mesh.position_count()) + " positions");
   }
   if (const auto types = reader.strings("axis_types")) {
-    for (size_t i = 0; i < types->size(); ++i) {
+    for (size_t i = 0; i < types->size() && has_room(wrong); ++i) {
       const auto found = std::find(std::begin(kTypeNames), std::end(kTypeNames), (*types)[i]);
       if (found == std::end(kTypeNames)) {
         wrong.add(reader.pointer("axis_types") + "/" + std::to_string(i),
@@ -146,9 +183,10 @@ std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer
   static_cast<void>(reader.field("id"));
   static_cast<void>(reader.field("abstract"));
   static_cast<void>(reader.field("created"));
-  if (const auto size = reader.integer("size", 0, INT64_MAX); size && *size != size_of(mesh))
+  const bool is_sized = wrong.list().size() == before;
+  if (const auto size = reader.integer("size", 0, INT64_MAX); size && is_sized && *size != size_of(mesh))
     wrong.add(reader.pointer("size"), "disagrees with axes");
-  if (const auto empty = reader.boolean("empty"); empty && *empty != (size_of(mesh) == 0))
+  if (const auto empty = reader.boolean("empty"); empty && is_sized && *empty != (size_of(mesh) == 0))
     wrong.add(reader.pointer("empty"), "disagrees with axes");
   if (const auto abstract = reader.boolean("is_abstract"); abstract && *abstract != mesh.device_ids.empty()) {
     wrong.add(reader.pointer("is_abstract"), "disagrees with devices");
@@ -196,7 +234,9 @@ std::optional<jobs::NamedSpec> read_spec(const Json& json, const std::string& po
   if (reader.field("parts") != nullptr) {
     spec.parts = reader.integers("parts");
     for (const int64_t part : spec.parts.value_or(std::vector<int64_t>{})) {
-      if (part < 1) wrong.add(reader.pointer("parts"), "a dimension has 1 part or more, got " + std::to_string(part));
+      if (part >= 1 && part <= mesh::kMaxPositions) continue;
+      wrong.add(reader.pointer("parts"), "a dimension has 1 part or more, and at most " +
+                                             std::to_string(mesh::kMaxPositions) + ", got " + std::to_string(part));
     }
     if (list != nullptr) wrong.add(reader.pointer("parts"), "stands beside spec; give one or the other");
     reader.finish();
@@ -214,14 +254,14 @@ std::optional<jobs::NamedSpec> read_spec(const Json& json, const std::string& po
     wrong.add(reader.pointer("spec"),
               "expected a list with an entry for each dimension, got " + std::string(list->kind_name()));
   } else {
-    for (size_t d = 0; d < list->size(); ++d) {
+    for (size_t d = 0; d < list->size() && has_room(wrong); ++d) {
       const Json entry = list->at(d);
       const std::string place = reader.pointer("spec") + "/" + std::to_string(d);
       std::vector<std::string> axes;
       if (const auto* one = entry.as<std::string>()) {
         axes.push_back(*one);
       } else if (entry.is_array()) {
-        for (size_t i = 0; i < entry.size(); ++i) {
+        for (size_t i = 0; i < entry.size() && has_room(wrong); ++i) {
           const Json axis = entry.at(i);
           if (const auto* name = axis.as<std::string>()) {
             axes.push_back(*name);

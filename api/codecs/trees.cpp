@@ -28,19 +28,26 @@ bool is_leaf(const Json& json, Leaves leaves) {
   return false;
 }
 
-// Fields of an object by name.
-std::vector<std::pair<std::string, Json>> sorted(const JsonObject& object) {
-  std::vector<std::pair<std::string, Json>> out(object.begin(), object.end());
-  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  return out;
-}
+// Fields of an object by name; they stay where they are.
+class Fields {
+ public:
+  using Field = JsonObject::value_type;
 
-const Json* field_of(const JsonObject& object, const std::string& name) {
-  for (const auto& [key, value] : object) {
-    if (key == name) return &value;
+  explicit Fields(const JsonObject& object) {
+    for (const Field& field : object) sorted_.push_back(&field);
+    std::sort(sorted_.begin(), sorted_.end(), [](const Field* a, const Field* b) { return a->first < b->first; });
   }
-  return nullptr;
-}
+  [[nodiscard]] const std::vector<const Field*>& in_order() const { return sorted_; }
+  [[nodiscard]] const Json* find(const std::string& name) const {
+    const auto at =
+        std::lower_bound(sorted_.begin(), sorted_.end(), name,
+                         [](const Field* field, const std::string& wanted) { return field->first < wanted; });
+    return at != sorted_.end() && (*at)->first == name ? &(*at)->second : nullptr;
+  }
+
+ private:
+  std::vector<const Field*> sorted_;
+};
 
 void append_text(std::string& out, const Json& tree, Leaves leaves) {
   if (is_leaf(tree, leaves)) {
@@ -57,7 +64,9 @@ void append_text(std::string& out, const Json& tree, Leaves leaves) {
   } else if (const auto* object = tree.as<JsonObject>()) {
     out += "{";
     bool first = true;
-    for (const auto& [name, value] : sorted(*object)) {
+    const Fields fields(*object);
+    for (const Fields::Field* field : fields.in_order()) {
+      const auto& [name, value] = *field;
       out += std::string(first ? "'" : ", '") + name + "': ";
       first = false;
       append_text(out, value, leaves);
@@ -82,8 +91,11 @@ void append_given(std::string& out, const Json& places, const Json& value) {
   } else if (places.as<JsonObject>() != nullptr && value.as<JsonObject>() != nullptr) {
     out += "{";
     bool first = true;
-    for (const auto& [name, inner] : sorted(*value.as<JsonObject>())) {
-      const Json* place = field_of(*places.as<JsonObject>(), name);
+    const Fields known(*places.as<JsonObject>());
+    const Fields fields(*value.as<JsonObject>());
+    for (const Fields::Field* field : fields.in_order()) {
+      const auto& [name, inner] = *field;
+      const Json* place = known.find(name);
       out += std::string(first ? "'" : ", '") + name + "': ";
       first = false;
       append_given(out, place != nullptr ? *place : Json{std::string(kStar)}, inner);
@@ -110,8 +122,11 @@ bool collect(const Json& places, const Json& value, const std::string& pointer, 
   const auto* object = places.as<JsonObject>();
   const auto* given = value.as<JsonObject>();
   if (object == nullptr || given == nullptr || object->size() != given->size()) return false;
-  for (const auto& [name, inner] : sorted(*object)) {
-    const Json* at = field_of(*given, name);
+  const Fields given_fields(*given);
+  const Fields fields(*object);
+  for (const Fields::Field* field : fields.in_order()) {
+    const auto& [name, inner] = *field;
+    const Json* at = given_fields.find(name);
     if (at == nullptr || !collect(inner, *at, pointer + "/" + pointer_token(name), out)) return false;
   }
   return true;
@@ -140,8 +155,11 @@ class SpecFlattener {
     const auto* object = specs.as<JsonObject>();
     const auto* given = tree.as<JsonObject>();
     if (object != nullptr && given != nullptr && same_names(*object, *given)) {
-      for (const auto& [name, inner] : sorted(*object)) {
-        walk(inner, *field_of(*given, name), pointer + "/" + pointer_token(name));
+      const Fields places(*given);
+      const Fields fields(*object);
+      for (const Fields::Field* field : fields.in_order()) {
+        const auto& [name, inner] = *field;
+        walk(inner, *places.find(name), pointer + "/" + pointer_token(name));
       }
       return;
     }
@@ -162,8 +180,9 @@ class SpecFlattener {
 
  private:
   static bool same_names(const JsonObject& a, const JsonObject& b) {
+    const Fields fields(b);
     return a.size() == b.size() &&
-           std::all_of(a.begin(), a.end(), [&](const auto& field) { return field_of(b, field.first) != nullptr; });
+           std::all_of(a.begin(), a.end(), [&](const auto& field) { return fields.find(field.first) != nullptr; });
   }
 
   Leaves leaves_;
@@ -186,7 +205,9 @@ void append_json(std::string& out, const Json& places, const std::string& pointe
   } else if (const auto* object = places.as<JsonObject>()) {
     out += "{";
     bool first = true;
-    for (const auto& [name, inner] : sorted(*object)) {
+    const Fields fields(*object);
+    for (const Fields::Field* field : fields.in_order()) {
+      const auto& [name, inner] = *field;
       out += (first ? "" : ",") + quote(name) + ":";
       first = false;
       append_json(out, inner, pointer + "/" + pointer_token(name));
@@ -210,7 +231,9 @@ void append_numbered(std::string& out, const Json& places, int64_t& next) {
   } else if (const auto* object = places.as<JsonObject>()) {
     out += "{";
     bool first = true;
-    for (const auto& [name, inner] : sorted(*object)) {
+    const Fields fields(*object);
+    for (const Fields::Field* field : fields.in_order()) {
+      const auto& [name, inner] = *field;
       out += (first ? "" : ",") + quote(name) + ":";
       first = false;
       append_numbered(out, inner, next);

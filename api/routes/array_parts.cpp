@@ -26,7 +26,7 @@ tensor::BufferRef to_buffer(std::span<const std::byte> bytes, tensor::BufferPool
 std::vector<arrays::Part> read_parts(const Json& list, tensor::BufferPool& pool, core::Diagnostics& wrong) {
   std::vector<arrays::Part> out;
   if (!list.is_array()) wrong.add("/shards", "expected a list, got " + std::string(list.kind_name()));
-  for (size_t i = 0; i < list.size(); ++i) {
+  for (size_t i = 0; i < list.size() && has_room(wrong); ++i) {
     const std::string pointer = "/shards/" + std::to_string(i);
     const Json item = list.at(i);
     ObjectReader reader(item, pointer, wrong);

@@ -1,4 +1,5 @@
 // Questions about arrays and shardings that change nothing: what a sharding means, whether two arrays are alike.
+#include <charconv>
 #include <cstring>
 
 #include "api/codecs/array_views.h"
@@ -6,9 +7,12 @@
 #include "api/codecs/mesh_codec.h"
 #include "api/router.h"
 #include "api/routes/array_parts.h"
+#include "api/routes/routes.h"
 #include "service/arrays/region.h"
+#include "service/mesh/positions.h"
 #include "service/sharding/parts.h"
 #include "service/sharding/picture.h"
+#include "service/tensor/sizes.h"
 
 namespace meshd::api {
 namespace {
@@ -25,11 +29,11 @@ Question read_question(const Json& body, Services& services, const std::string& 
   core::Diagnostics wrong;
   ObjectReader reader(body, "", wrong);
   Question out;
-  auto shape = reader.integers("shape");
-  const auto local_shape = reader.integers("local_shape");
+  auto shape = reader.integers("shape", 0, INT64_MAX);
+  const auto local_shape = reader.integers("local_shape", 0, INT64_MAX);
   const auto mesh_id = reader.string("mesh");
-  out.parts = reader.integers("parts");
-  out.local_parts = reader.integers("local_parts");
+  out.parts = reader.integers("parts", 1, mesh::kMaxPositions);
+  out.local_parts = reader.integers("local_parts", 1, mesh::kMaxPositions);
   std::optional<jobs::NamedSpec> spec;
   if (const Json* given = reader.field("spec")) {
     Json holder;
@@ -49,6 +53,8 @@ Question read_question(const Json& body, Services& services, const std::string& 
     if (shape && *shape != whole) throw core::Error("invalid_spec", "/shape: disagrees with local_shape");
     shape = whole;
   }
+  // Any dtype: what matters is that its sizes can be computed with.
+  tensor::require_sizes({tensor::DType::kInt8, *shape});
   out.shape = *shape;
   const auto rank = static_cast<int64_t>(out.shape.size());
   if (mesh_id) {
@@ -66,12 +72,31 @@ Question read_question(const Json& body, Services& services, const std::string& 
   return out;
 }
 
+// Where a page of positions begins and how long it is; a cursor is the number of its first position.
+std::pair<int64_t, int64_t> page_of_positions(const Request& request, int64_t positions) {
+  const storage::PageRequest page = page_of(request);
+  int64_t first = 0;
+  const char* end = page.cursor.data() + page.cursor.size();
+  if (!page.cursor.empty()) {
+    const auto read = std::from_chars(page.cursor.data(), end, first);
+    if (read.ec != std::errc{} || read.ptr != end || first < 0 || first >= positions)
+      throw core::Error("invalid_query", "cursor is not one that this list gave");
+  }
+  return {first, page.limit};
+}
+
 }  // namespace
 
 Response resolve_sharding(Request& request, Services& services) {
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
   const Question asked = read_question(body, services, request.principal);
-  const sharding::Layout layout = sharding::make_layout(asked.shape, asked.sharding);
+  // A mesh may have a million positions: what is listed by position comes in pages.
+  const int64_t positions = asked.sharding.mesh->position_count();
+  const auto [first, limit] = page_of_positions(request, positions);
+  const sharding::Layout layout = sharding::make_layout(asked.shape, asked.sharding, {first, limit});
+  const std::string picture = positions > sharding::kMaxDrawnPositions
+                                  ? sharding::undrawn_text(layout, positions)
+                                  : sharding::picture_text(sharding::make_layout(asked.shape, asked.sharding));
   std::string shards;
   for (const std::string& document : placement_documents(layout, services.processes, {}, "")) {
     shards += (shards.empty() ? "" : ",") + document;
@@ -85,14 +110,16 @@ Response resolve_sharding(Request& request, Services& services) {
       ",\"shard_shape\":" + integer_list(layout.shard_dims) + ",\"shard_count\":" + std::to_string(layout.shard_count) +
       ",\"is_fully_replicated\":" + (asked.sharding.is_fully_replicated() ? "true" : "false");
   // XLA's notation says it where every device has a part of its own, numbered in order.
-  if (!parts || layout.shard_count == static_cast<int64_t>(layout.placements.size()))
-    out += ",\"op_sharding\":" + quote(sharding::to_op_sharding(parts));
+  if (!parts || layout.shard_count == positions) out += ",\"op_sharding\":" + quote(sharding::to_op_sharding(parts));
   if (asked.parts) {
     const std::vector<int64_t> local = asked.local_parts.value_or(*asked.parts);
     out += ",\"local_parts\":" + integer_list(local) +
            ",\"local_shape\":" + integer_list(sharding::local_shape(asked.shape, *asked.parts, local));
   }
-  return json(200, out + ",\"shards\":[" + shards + "],\"picture\":" + quote(sharding::picture_text(layout)) + "}");
+  const int64_t next = first + static_cast<int64_t>(layout.placements.size());
+  return json(200, out + ",\"shards\":[" + shards +
+                       "],\"next\":" + (next < positions ? quote(std::to_string(next)) : "null") +
+                       ",\"picture\":" + quote(picture) + "}");
 }
 
 Response compare_arrays(Request& request, Services& services, const arrays::ArrayRef& array) {

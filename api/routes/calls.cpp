@@ -1,5 +1,5 @@
 // /v1/calls:resolve: how the arguments of a call are taken apart, without running anything: leaves, specs, donation.
-#include <algorithm>
+#include <set>
 
 #include "api/codecs/json.h"
 #include "api/codecs/trees.h"
@@ -59,8 +59,9 @@ Response resolve(Request& request) {
   // Static arguments are taken out before anything is counted.
   JsonArray dynamic;
   std::vector<int64_t> leaves;
+  const std::set<int64_t> taken(statics.begin(), statics.end());
   for (size_t i = 0; i < arguments->size(); ++i) {
-    if (std::find(statics.begin(), statics.end(), static_cast<int64_t>(i)) != statics.end()) continue;
+    if (taken.contains(static_cast<int64_t>(i))) continue;
     dynamic.push_back(arguments->at(i));
     leaves.push_back(leaf_count(dynamic.back(), Leaves::kValues));
   }

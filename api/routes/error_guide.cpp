@@ -155,8 +155,11 @@ constexpr Guide kGuides[] = {
     {"invalid_mesh", "/devices/0: there is no device 99; this server has devices 0 to 7",
      "Give each axis a name of its own and each device once; GET /v1/devices lists them.",
      "curl -s $URL/v1/meshes --json '{\"axis_names\": [\"x\"], \"devices\": [99]}'"},
-    {"empty_mesh", "mesh axis 'x' has size 0",
-     "A mesh with an axis of size 0 can be stored and asked about; run on a mesh whose sizes are all at least 1.", ""},
+    {"empty_mesh", "mesh axis 'x' has size 0: the mesh is empty and nothing runs on it",
+     "A mesh with an axis of size 0 can be stored and asked about; run on a mesh whose sizes are all at least 1.",
+     "curl -s $URL/v1/run --json '{\"program\": {\"text\": \"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { "
+     "return %a : tensor<2xf32> }\"}, \"arguments\": [[1, 2]], \"mesh\": {\"axes\": [{\"name\": \"x\", \"size\": "
+     "0}]}}'"},
     {"invalid_spec", "axis 'q' is not an axis of Mesh('x': 2)",
      "Name axes of the mesh, each once, and no more dimensions than the array has.",
      "M=$(curl -s $URL/v1/meshes --json '{\"axis_names\": [\"x\"], \"devices\": [0, 1]}' | jq -r .id); curl -s "

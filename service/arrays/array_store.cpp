@@ -7,6 +7,7 @@
 #include "service/core/error.h"
 #include "service/core/ids.h"
 #include "service/mesh/mesh_document.h"
+#include "service/tensor/sizes.h"
 
 namespace meshd::arrays {
 namespace {
@@ -64,6 +65,7 @@ void ArrayStore::require_quota(int64_t bytes, std::string_view what) const {
 }
 
 ArrayRef ArrayStore::begin(const NewArray& wanted) {
+  tensor::require_sizes(wanted.type);
   const int64_t bytes = tensor::byte_count(wanted.type);
   require_quota(bytes, "an array");
   quotas::ArrayCharge charge = ledger_.charge(wanted.principal, bytes);

@@ -56,6 +56,13 @@ std::vector<ExplainedMove> moves_of(const partition::LocalProgram& local,
   return out;
 }
 
+// Parts are listed by position from here on, and a mesh may have any number of positions.
+void require_plannable(int64_t device_count) {
+  if (device_count <= kMaxPlannedDevices) return;
+  throw core::Error("too_few_devices", "moves and plans are told for at most " + std::to_string(kMaxPlannedDevices) +
+                                           " devices, here are " + std::to_string(device_count));
+}
+
 }  // namespace
 
 int64_t Explanation::moved_bytes() const {
@@ -82,12 +89,7 @@ Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int th
   out.indivisible = find_indivisible(out.propagated);
   out.not_run = find_not_run(*parsed);
   try {
-    // Parts are listed by position from here on, and a text may name any number of devices.
-    if (request.device_count > kMaxPlannedDevices) {
-      throw core::Error("too_few_devices", "moves and plans are told for at most " +
-                                               std::to_string(kMaxPlannedDevices) + " devices, here are " +
-                                               std::to_string(request.device_count));
-    }
+    require_plannable(request.device_count);
     out.local = partition_for(out.propagated, request);
     out.moves = moves_of(*out.local, out.functions);
     out.plan = plan_for(*out.local, threads);
@@ -98,6 +100,7 @@ Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int th
 }
 
 std::string device_text(const ParsedProgram& parsed, const LowerRequest& request) {
+  require_plannable(request.device_count);
   const partition::LocalProgram local = partition_for(propagate_for(parsed, request), request, OpsOf::kText);
   return program::print_generic(partition::device_module(local));
 }

@@ -65,14 +65,14 @@ struct Explanation {
   [[nodiscard]] double flops() const;         ///< of one device, loops counted once
 };
 
-/// Devices for which moves and plans are told; shardings are told for any number.
-inline constexpr int64_t kMaxPlannedDevices = int64_t{1} << 20;
+/// Devices for which moves, plans and texts are told, as many as a server may have; shardings are told for any mesh.
+inline constexpr int64_t kMaxPlannedDevices = 4096;
 
 /// Throws what propagate_for throws; what stops partition or plan is told in the answer. `threads`: as for plans.
 Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int threads);
 
-/// The program that every device runs, as StableHLO text (partition/device_module.h). Throws what the stages throw, and
-/// unsupported_partition for what cannot be said in StableHLO.
+/// The program that every device runs, as StableHLO text (partition/device_module.h). Throws what the stages throw,
+/// unsupported_partition for what cannot be said in StableHLO, and too_few_devices beyond kMaxPlannedDevices.
 std::string device_text(const ParsedProgram& parsed, const LowerRequest& request);
 
 /// Dimensions that are padded or whole because nothing else divides; each value and dimension once.

@@ -27,17 +27,17 @@ std::vector<int64_t> rebase_donation(std::vector<int64_t> donated, const std::ve
     throw core::Error("invalid_argument", "static arguments " + listed(statics) + " and donated arguments " +
                                               listed(donated) + ", but there " + only_positional(count));
   }
+  std::vector<int64_t> taken = statics;
+  std::sort(taken.begin(), taken.end());
   for (const int64_t position : donated) {
-    if (std::find(statics.begin(), statics.end(), position) != statics.end()) {
+    if (std::binary_search(taken.begin(), taken.end(), position)) {
       throw core::Error("invalid_argument", "static arguments " + listed(statics) + " and donated arguments " +
                                                 listed(donated) + " cannot intersect");
     }
   }
   std::sort(donated.begin(), donated.end());
   donated.erase(std::unique(donated.begin(), donated.end()), donated.end());
-  for (int64_t& position : donated) {
-    position -= std::count_if(statics.begin(), statics.end(), [&](int64_t s) { return s < position; });
-  }
+  for (int64_t& position : donated) position -= std::lower_bound(taken.begin(), taken.end(), position) - taken.begin();
   return donated;
 }
 
@@ -45,7 +45,7 @@ std::vector<bool> donation_vector(const std::vector<int64_t>& donated, const std
                                   int64_t keyword_leaves) {
   std::vector<bool> out;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    const bool is_donated = std::find(donated.begin(), donated.end(), static_cast<int64_t>(i)) != donated.end();
+    const bool is_donated = std::binary_search(donated.begin(), donated.end(), static_cast<int64_t>(i));
     out.insert(out.end(), static_cast<size_t>(leaves[i]), is_donated);
   }
   out.insert(out.end(), static_cast<size_t>(keyword_leaves), false);

@@ -5,6 +5,7 @@
 
 #include "service/core/error.h"
 #include "service/jobs/parts_placement.h"
+#include "service/mesh/positions.h"
 
 namespace meshd::jobs {
 namespace {
@@ -147,6 +148,8 @@ void check_mesh(const JobRequest& request, const std::vector<const ir::NamedMesh
     }
   }
   wrong.throw_if_any("invalid_mesh");
+  if (request.mesh) mesh::require_positions(*request.mesh, "/mesh");
+  for (const auto& [name, mesh] : request.meshes) mesh::require_positions(mesh, "/meshes/" + name);
 }
 
 // Devices can be chosen only where nothing else fixes them.

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "service/core/error.h"
+#include "service/mesh/positions.h"
+
 namespace meshd::mesh {
 
 int64_t Mesh::position_count() const {
-  int64_t count = 1;
-  for (const Axis& axis : axes) count *= axis.size;
-  return count;
+  const Positions positions = count_positions(axes);
+  if (!positions.fault) return positions.count;
+  throw core::Error("invalid_mesh", "axis '" + axes[*positions.fault].name + "': " + positions.problem);
 }
 
 std::optional<int> Mesh::axis_index(std::string_view name) const {

@@ -30,7 +30,7 @@ struct Mesh {
 
   friend bool operator==(const Mesh&, const Mesh&) = default;
 
-  /// Product of axis sizes; for no axes 1 (a scalar mesh has one position). See MeshDocument for M12's rule on empty meshes.
+  /// count_positions (positions.h) of the axes, for none 1 (a scalar mesh). Throws invalid_mesh for sizes at fault.
   [[nodiscard]] int64_t position_count() const;
   /// Index of the axis with this name, or nothing.
   [[nodiscard]] std::optional<int> axis_index(std::string_view name) const;

@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "service/mesh/positions.h"
+#include "service/tensor/sizes.h"
+
 namespace meshd::program {
 
 inline constexpr int kMaxAttributeDepth = 64;
@@ -13,10 +16,10 @@ inline constexpr int kMaxRegionDepth = 256;
 inline constexpr int64_t kMaxAliasBytes = int64_t{32} << 20;
 /// An attribute takes some hundred bytes and may be two characters of text.
 inline constexpr int64_t kMaxAttributes = 4'000'000;
-inline constexpr int64_t kMaxRank = 64;
-inline constexpr int64_t kMaxAxisSize = int64_t{1} << 30;
+inline constexpr int64_t kMaxRank = tensor::kMaxRank;
+inline constexpr int64_t kMaxAxisSize = mesh::kMaxPositions;
 /// Of a mesh, and of all axes that one sharding names.
-inline constexpr size_t kMaxAxes = 256;
+inline constexpr size_t kMaxAxes = mesh::kMaxAxes;
 inline constexpr size_t kMaxMeshes = 512;
 inline constexpr int64_t kMaxTextBytes = int64_t{256} << 20;
 

@@ -46,12 +46,8 @@ mesh::Mesh Parser::mesh_body() {
     out.axes.push_back({std::move(axis), size});
     if (out.axes.size() > kMaxAxes)
       fail("invalid_mesh", name, "a mesh has at most " + std::to_string(kMaxAxes) + " axes");
-    int64_t count = 1;
-    for (const mesh::Axis& each : out.axes) {
-      if (__builtin_mul_overflow(count, each.size, &count) || count > kMaxAxisSize) {
-        fail("invalid_mesh", start, "the mesh has more than " + std::to_string(kMaxAxisSize) + " positions");
-      }
-    }
+    if (const mesh::Positions positions = mesh::count_positions(out.axes); positions.fault)
+      fail("invalid_mesh", start, positions.problem);
     more = at(',') && brackets ? accept(',') : false;
     if (!brackets && at(',')) {
       advance();

@@ -35,13 +35,8 @@ void verify_size(const ir::Type& type, const ir::Location& where) {
     for (const ir::Type& element : type.elements) verify_size(element, where);
   }
   if (!type.is_tensor()) return;
-  int64_t bytes = tensor::size_bytes(type.dtype());
-  for (const int64_t size : type.dims()) {
-    if (size == tensor::kDynamicDim) return;
-    if (__builtin_mul_overflow(bytes, size, &bytes)) {
-      ir::fail("invalid_program", where, "the size of " + to_string(type) + " does not fit in 63 bits");
-    }
-  }
+  if (tensor::sizes_fit(type.tensor)) return;
+  ir::fail("invalid_program", where, "the size of " + to_string(type) + " does not fit in 63 bits");
 }
 
 /// Walks a region with the set of values that are defined so far.

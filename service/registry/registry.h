@@ -21,9 +21,8 @@ struct StoredMesh {
   core::WallTime created;
 };
 
-/// Throws invalid_mesh with JSON Pointers: duplicate or empty axis names, sizes below 1 (0 allowed only for an empty
-/// mesh), count of devices not the product of the sizes, duplicate devices (M33), devices that the server does not have
-/// (concrete meshes).
+/// Throws invalid_mesh with JSON Pointers for devices that the server does not have; whoever read the mesh has checked
+/// the rest.
 void verify_mesh(const mesh::Mesh& mesh, int64_t server_devices);
 
 /// Any thread.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "service/mesh/positions.h"
+
 namespace meshd::sharding {
 namespace {
 
@@ -24,8 +26,13 @@ Digit digit_of(const AxisRef& axis, const mesh::Mesh& mesh, const std::vector<in
   return {strides[index] * (mesh.axes[index].size / (axis.pre * axis.size)), axis.size};
 }
 
+// Parts behind the end of an uneven dimension are empty; beyond 2^62 their start would not fit.
 IndexRange range_of(int64_t part, int64_t shard_size, int64_t global_size) {
-  return {std::min(part * shard_size, global_size), std::min((part + 1) * shard_size, global_size)};
+  const auto bound = [&](int64_t number) {
+    int64_t at = 0;
+    return __builtin_mul_overflow(number, shard_size, &at) ? global_size : std::min(at, global_size);
+  };
+  return {bound(part), bound(part + 1)};
 }
 
 /// Pieces of one dimension that two ways of cutting it have in common.
@@ -64,8 +71,10 @@ tensor::Dims Layout::shard_actual_dims(int64_t shard) const {
   return dims;
 }
 
-Layout make_layout(std::span<const int64_t> global_dims, const TensorSharding& sharding) {
+Layout make_layout(std::span<const int64_t> global_dims, const TensorSharding& sharding, PositionRange range) {
   const mesh::Mesh& mesh = *sharding.mesh;
+  mesh::require_positions(mesh);
+  const int64_t position_count = mesh.position_count();
   const size_t rank = global_dims.size();
   Layout layout;
   layout.global_dims.assign(global_dims.begin(), global_dims.end());
@@ -79,21 +88,28 @@ Layout make_layout(std::span<const int64_t> global_dims, const TensorSharding& s
     layout.shard_dims.push_back(core::ceil_div(global_dims[dim], layout.part_counts[dim]));
     layout.shard_count *= layout.part_counts[dim];
   }
+  // Positions before the range are walked as well, for the counts of replicas, and not kept.
   std::vector<int64_t> replicas(static_cast<size_t>(layout.shard_count), 0);
-  const int64_t position_count = mesh.position_count();
-  layout.placements.resize(static_cast<size_t>(position_count));
-  for (int64_t position = 0; position < position_count; ++position) {
-    Placement& placement = layout.placements[static_cast<size_t>(position)];
-    placement.position = position;
-    placement.device = mesh.device_at(position);
-    placement.index.resize(rank);
+  const int64_t first = std::clamp<int64_t>(range.first, 0, position_count);
+  const int64_t end = first + std::min(range.count, position_count - first);
+  layout.placements.reserve(static_cast<size_t>(end - first));
+  std::vector<int64_t> parts(rank, 0);
+  for (int64_t position = 0; position < end; ++position) {
+    int64_t shard = 0;
     for (size_t dim = 0; dim < rank; ++dim) {
+      if (digits[dim].empty()) continue;  // one part
       int64_t part = 0;
       for (const Digit& digit : digits[dim]) part = part * digit.size + position / digit.divisor % digit.size;
-      placement.index[dim] = range_of(part, layout.shard_dims[dim], global_dims[dim]);
-      placement.shard = placement.shard * layout.part_counts[dim] + part;
+      parts[dim] = part;
+      shard = shard * layout.part_counts[dim] + part;
     }
-    placement.replica_id = replicas[static_cast<size_t>(placement.shard)]++;
+    const int64_t replica_id = replicas[static_cast<size_t>(shard)]++;
+    if (position < first) continue;
+    Placement& placement =
+        layout.placements.emplace_back(Placement{position, mesh.device_at(position), {}, replica_id, shard});
+    placement.index.reserve(rank);
+    for (size_t dim = 0; dim < rank; ++dim)
+      placement.index.push_back(range_of(parts[dim], layout.shard_dims[dim], global_dims[dim]));
   }
   return layout;
 }

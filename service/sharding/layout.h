@@ -31,7 +31,7 @@ struct Layout {
   tensor::Dims global_dims;
   tensor::Dims part_counts;           ///< ways each dimension is cut
   tensor::Dims shard_dims;            ///< ceil(size / parts): the size of a full shard (local shape)
-  std::vector<Placement> placements;  ///< one for each position of the mesh
+  std::vector<Placement> placements;  ///< one for each position of the mesh, or of the range that was asked for
   int64_t shard_count = 1;            ///< distinct shards: product of part_counts
 
   /// Index ranges of a distinct shard.
@@ -40,9 +40,15 @@ struct Layout {
   [[nodiscard]] tensor::Dims shard_actual_dims(int64_t shard) const;
 };
 
-/// The layout of `global_dims` under `sharding` (verified). In a dimension of several axes the first is the major one
-/// (G5).
-Layout make_layout(std::span<const int64_t> global_dims, const TensorSharding& sharding);
+/// Positions of a mesh from `first` on, `count` of them or as many as there are.
+struct PositionRange {
+  int64_t first = 0;
+  int64_t count = INT64_MAX;
+};
+
+/// The layout of `global_dims` under `sharding` (verified), with the placements of some positions. In a dimension of
+/// several axes the first is the major one (G5). Throws empty_mesh when the mesh has no positions.
+Layout make_layout(std::span<const int64_t> global_dims, const TensorSharding& sharding, PositionRange range = {});
 
 /// One dense block to copy from one distinct shard of a layout to one of another. Offsets are within the shards.
 struct BlockCopy {

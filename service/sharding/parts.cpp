@@ -4,6 +4,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
+#include "service/mesh/positions.h"
 
 namespace meshd::sharding {
 namespace {
@@ -29,7 +30,11 @@ std::vector<int64_t> scales(size_t rank, const std::vector<int64_t>& parts, cons
 
 }  // namespace
 
-int64_t part_total(const std::vector<int64_t>& parts) { return core::checked_product(parts); }
+int64_t part_total(const std::vector<int64_t>& parts) {
+  const mesh::Positions positions = mesh::count_positions(parts);
+  if (!positions.fault) return positions.count;
+  throw core::Error("invalid_spec", "dimension " + std::to_string(*positions.fault) + ": " + positions.problem);
+}
 
 std::string to_text(const std::vector<int64_t>& parts) {
   std::string out = "PartitionSpec(";
@@ -43,6 +48,7 @@ std::string to_op_sharding(const Parts& parts) {
   for (size_t d = 0; d < parts->size(); ++d) out += (d ? "," : "") + std::to_string((*parts)[d]);
   out += "]";
   const int64_t total = part_total(*parts);
+  if (total > kMaxListedDevices) return out + "<=[" + std::to_string(total) + "]}";
   for (int64_t device = 0; device < total; ++device) out += (device ? "," : "") + std::to_string(device);
   return out + "}";
 }

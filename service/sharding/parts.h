@@ -16,11 +16,13 @@ namespace meshd::sharding {
 /// One entry for each dimension; nothing: replicated.
 using Parts = std::optional<std::vector<int64_t>>;
 
-/// Into how many parts altogether: the product; 1 for none.
+/// Into how many parts altogether: the product; 1 for none. Throws invalid_spec for more than a mesh has positions.
 int64_t part_total(const std::vector<int64_t>& parts);
 /// PartitionSpec(2, 1)
 std::string to_text(const std::vector<int64_t>& parts);
-/// OpSharding as XLA writes it: {devices=[2,1]0,1}, or {replicated}.
+/// OpSharding as XLA writes it: {devices=[2,1]0,1}, or {replicated}; more than kMaxListedDevices are not listed but
+/// said as {devices=[2048,1]<=[2048]}.
+inline constexpr int64_t kMaxListedDevices = 1024;
 std::string to_op_sharding(const Parts& parts);
 
 /// The one number of partitions that all specs agree on; nothing when all are replicated. Throws invalid_spec "same

@@ -51,7 +51,7 @@ void append_rule(std::string& out, size_t columns, size_t width) {
   out += "+\n";
 }
 
-constexpr int64_t kCellWidth = 88, kCellHeight = 40, kMargin = 12, kTitle = 18;
+constexpr int64_t kCellWidth = 88, kCellHeight = 40, kMargin = 12, kTitle = 18, kSummaryWidth = 720;
 
 void append_rect(std::string& out, int64_t x, int64_t y, const Cell& cell) {
   // Colours go round by the first device, so that neighbours differ.
@@ -65,7 +65,14 @@ void append_rect(std::string& out, int64_t x, int64_t y, const Cell& cell) {
 
 }  // namespace
 
+std::string undrawn_text(const Layout& layout, int64_t position_count) {
+  return std::to_string(layout.shard_count) + " blocks on " + std::to_string(position_count) +
+         " devices; pictures are drawn for at most " + std::to_string(kMaxDrawnPositions) + " devices";
+}
+
 std::string picture_text(const Layout& layout) {
+  const auto positions = static_cast<int64_t>(layout.placements.size());
+  if (positions > kMaxDrawnPositions) return undrawn_text(layout, positions) + "\n";
   std::string out;
   for (const Panel& panel : panels_of(layout)) {
     if (!panel.title.empty()) out += "[" + panel.title + "]\n";
@@ -86,9 +93,17 @@ std::string picture_text(const Layout& layout) {
 }
 
 std::string picture_svg(const Layout& layout) {
-  const std::vector<Panel> panels = panels_of(layout);
+  const auto positions = static_cast<int64_t>(layout.placements.size());
+  const bool is_drawn = positions <= kMaxDrawnPositions;
+  const std::vector<Panel> panels = is_drawn ? panels_of(layout) : std::vector<Panel>();
   int64_t width = 2 * kMargin, y = kMargin;
   std::string body;
+  if (!is_drawn) {
+    width = kSummaryWidth;
+    y += kTitle;
+    body = "<text x=\"" + std::to_string(kMargin) + "\" y=\"" + std::to_string(y - 5) + "\">" +
+           undrawn_text(layout, positions) + "</text>\n";
+  }
   for (const Panel& panel : panels) {
     if (!panel.title.empty()) {
       y += kTitle;

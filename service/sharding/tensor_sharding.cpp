@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "service/core/error.h"
+#include "service/mesh/positions.h"
 
 namespace meshd::sharding {
 namespace {
@@ -164,6 +165,13 @@ void verify(const TensorSharding& sharding, int64_t rank) {
   if (sharding.rank() < rank && !any_rank) {
     throw core::Error("invalid_spec", "sharding has " + std::to_string(sharding.rank()) +
                                           " dimensions, but the rank is " + std::to_string(rank));
+  }
+  // Each axis is compared with all before it.
+  size_t axis_count = sharding.replicated.size() + sharding.unreduced.size();
+  for (const DimSharding& dim : sharding.dims) axis_count += dim.axes.size();
+  if (axis_count > mesh::kMaxAxes) {
+    throw core::Error("invalid_spec", "a sharding names at most " + std::to_string(mesh::kMaxAxes) + " axes, got " +
+                                          std::to_string(axis_count));
   }
   std::vector<AxisRef> used;
   std::vector<std::string> duplicates;

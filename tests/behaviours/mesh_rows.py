@@ -104,6 +104,10 @@ def behaviour_M13_empty_means_size_0(s):
     assert ok(s.ask("GET", "/v1/meshes/" + mesh(s, ["x"], grid(2))))["empty"] is False
     none = post(s, axes=[{"name": "x", "size": 0}, {"name": "y", "size": 2}])[2]
     assert none["empty"] is True and none["size"] == 0
+    assert ok(s.ask("GET", "/v1/meshes/" + none["id"])) == none and ok(s.ask("POST", "/v1/meshes", none)) == none
+    # It can be stored and asked about; nothing runs on it.
+    body = {"program": {"text": NEGATE}, "arguments": [list(range(8))], "mesh": {"axes": none["axes"]}}
+    refused(s.ask("POST", "/v1/run", body), 422, "axis 'x' has size 0", "empty_mesh")
 
 
 def behaviour_M14_device_ids_have_the_shape_of_the_mesh(s):

@@ -1,1 +1,2 @@
 meshd_test(layout_property_test SOURCES layout_property_test.cpp LINKS meshd_sharding)
+meshd_test(sizes_property_test SOURCES sizes_property_test.cpp LINKS meshd_sharding)

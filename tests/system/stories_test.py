@@ -287,12 +287,38 @@ def texts_may_name_any_number_of_devices(s):
     """More devices than there are is refused with both numbers before anything is made for them."""
     body = "func.func @main(%a: tensor<4xf32>%s) -> tensor<4xf32> { return %%a : tensor<4xf32> }"
     for count, text in [(2147483648, "module attributes {mhlo.num_partitions = 2147483648 : i64} { " + body.replace("%s", "").replace("%%", "%") + " }"),
-                        (1073741824, "module { sdy.mesh @m = <[\"x\"=1073741824]> " + body.replace("%s", " {sdy.sharding = #sdy.sharding<@m, [{\"x\"}]>}").replace("%%", "%") + " }")]:
+                        (1048576, "module { sdy.mesh @m = <[\"x\"=1048576]> " + body.replace("%s", " {sdy.sharding = #sdy.sharding<@m, [{\"x\"}]>}").replace("%%", "%") + " }")]:
         program = {"format": "stablehlo", "text": text}
         refused = ok(s.ask("POST", "/v1/run", {"program": program, "arguments": [[1, 2, 3, 4]]}), 422)
         assert refused["code"] == "too_few_devices" and str(count) in refused["detail"] and " 8 " in refused["detail"], refused
         stored = s.ask("POST", "/v1/programs", program)[2]["id"]
         assert s.ask("POST", f"/v1/programs/{stored}:explain", {})[0] == 200
+        # A mesh has 2^20 positions at most.
+        beyond = ok(s.ask("POST", "/v1/programs", {"text": text.replace("1048576", "1048577")}), 422) if count == 1048576 else None
+        assert beyond is None or beyond["code"] == "invalid_mesh" and "1048576" in beyond["detail"], beyond
+
+
+def index_maps_of_large_meshes_come_in_pages(s):
+    """The pages together are the whole: each position once, in order, and each block as often as the spec says."""
+    mesh = ok(s.ask("POST", "/v1/meshes", {"axes": [{"name": "x", "size": 64}, {"name": "y", "size": 40}]}), 201)["id"]
+    question = {"shape": [128, 7], "mesh": mesh, "spec": [["x"]]}
+    positions, cursor, pages, blocks = [], "", 0, {}
+    while cursor is not None:
+        page = ok(s.ask("POST", "/v1/shardings:resolve?limit=999" + (f"&cursor={cursor}" if cursor else ""), question), 200)
+        assert page["shard_count"] == 64 and "2560" in page["picture"], page
+        for shard in page["shards"]:
+            positions.append(shard["position"])
+            blocks.setdefault(tuple(map(tuple, shard["index"])), []).append(shard["replica_id"])
+        cursor, pages = page["next"], pages + 1
+    assert positions == list(range(2560)) and pages == 3
+    assert blocks == {((2 * i, 2 * i + 2), (0, 7)): list(range(40)) for i in range(64)}
+    assert len(ok(s.ask("POST", "/v1/shardings:resolve", question), 200)["shards"]) == 100
+    for wrong in ("cursor=2560", "cursor=-1", "cursor=a", "limit=0", "limit=1001", "limit=9223372036854775808"):
+        assert ok(s.ask("POST", "/v1/shardings:resolve?" + wrong, question), 422)["code"] == "invalid_query", wrong
+    large = ok(s.ask("POST", "/v1/meshes", {"axes": [{"name": "x", "size": 1048576}]}), 201)["id"]
+    page = ok(s.ask("POST", "/v1/shardings:resolve?cursor=1048575", {"shape": [2097152], "mesh": large, "spec": [["x"]]}), 200)
+    assert [shard["index"] for shard in page["shards"]] == [[[2097150, 2097152]]] and page["next"] is None
+    assert page["op_sharding"] == "{devices=[1048576]<=[1048576]}"
 
 
 def sessions_keep_their_order(s):
@@ -440,7 +466,7 @@ def restart_keeps_what_was_acknowledged(s):
 
 STORIES = [meshes_are_interned, wrong_meshes_say_everything_at_once, arrays_lie_as_their_spec_says, uneven_and_empty_arrays, wrong_uploads_are_named,
            runs_are_sharded_and_right, donation_is_once, programs_are_read_when_stored, tuples_are_given_flat, programs_are_explained_before_they_run,
-           explaining_thousands_of_devices_takes_no_time, what_cannot_run_is_told_when_it_is_registered, what_is_not_run_is_explained_all_the_same, the_program_of_a_device_runs_again, cheaper_shardings_are_suggested_and_can_be_used, requests_name_every_mistake, texts_may_name_any_number_of_devices, sessions_keep_their_order,
+           explaining_thousands_of_devices_takes_no_time, what_cannot_run_is_told_when_it_is_registered, what_is_not_run_is_explained_all_the_same, the_program_of_a_device_runs_again, cheaper_shardings_are_suggested_and_can_be_used, requests_name_every_mistake, texts_may_name_any_number_of_devices, index_maps_of_large_meshes_come_in_pages, sessions_keep_their_order,
            jobs_can_be_watched_cancelled_and_timed_out, keys_make_requests_happen_once, principals_do_not_see_each_other, health_is_told, programs_take_and_give_while_they_run,
            shutdown_ends_with_a_job_that_does_not, restart_keeps_what_was_acknowledged]
 

@@ -95,5 +95,33 @@ TEST(Json, limits_count_the_numbers_of_lists) {
               testing::HasSubstr("more than 20 values"));
 }
 
+TEST(Json, limits_count_what_is_not_packed) {
+  const JsonLimits limits{64, 1000, 10};
+  EXPECT_NO_THROW(Json::parse("[1,2,3,4,5,6,7,8,9,10,11,12,13,14]", limits));
+  EXPECT_NO_THROW(Json::parse("[[],[],[],[],[],[],[],[],[]]", limits));
+  EXPECT_THROW(Json::parse("[[],[],[],[],[],[],[],[],[],[]]", limits), core::Error);
+  EXPECT_THROW(Json::parse(R"(["a",true,null,"a",true,null,"a",true,null,1])", limits), core::Error);
+}
+
+TEST(Json, entries_from_a_range_are_held_to_it) {
+  const Json json = Json::parse(R"({"a": [1, 5, 6, -1], "b": [2, 3]})");
+  core::Diagnostics wrong;
+  ObjectReader reader(json, "/in", wrong);
+  EXPECT_EQ(reader.integers("a", 0, 5), std::nullopt);
+  EXPECT_EQ(reader.integers("b", 0, 5), (std::vector<int64_t>{2, 3}));
+  ASSERT_EQ(wrong.list().size(), 1U);
+  EXPECT_EQ(wrong.list().front().pointer, "/in/a/2");
+}
+
+TEST(Json, of_many_unknown_fields_the_first_are_listed) {
+  std::string text = "{";
+  for (int i = 0; i < 5000; ++i) text += (i ? ",\"" : "\"") + std::to_string(i) + "\":1";
+  const Json json = Json::parse(text + "}");
+  core::Diagnostics wrong;
+  ObjectReader reader(json, "", wrong);
+  reader.finish();
+  EXPECT_EQ(wrong.list().size(), kMostMistakes);
+}
+
 }  // namespace
 }  // namespace meshd::api

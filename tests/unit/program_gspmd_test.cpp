@@ -169,7 +169,7 @@ TEST(Gspmd, wrong_strings_name_the_thing_and_both_numbers) {
       {"{maximal device=3 device=4}", "is maximal with 2 devices, expected device= once"},
       {"{devices=[2]<=[2] shard_as 1 shard_like 2}", "is in 2 sharding groups, one expected"},
       {"{shard_as 1}", "has neither a kind nor devices=[...]"},
-      {"{devices=[99999,99999]<=[9]}", "has tiles [99999,99999], expected sizes from 1 and at most 1073741824 devices"},
+      {"{devices=[99999,99999]<=[9]}", "has tiles [99999,99999], expected sizes from 1 and at most 1048576 devices"},
   };
   for (const auto& [text, said] : cases)
     EXPECT_NE(refused(text).find("sharding \"" + text + "\" " + said), std::string::npos) << refused(text);

@@ -53,6 +53,10 @@ TEST(Types, sizes_that_do_not_fit_are_refused) {
   EXPECT_EQ(
       refusal("func.func @main(%a: tensor<4611686018427387904x4xf32>) { return }"),
       "invalid_program: line 1, column 17: the size of tensor<4611686018427387904x4xf32> does not fit in 63 bits");
+  // Strides within a tensor without elements are computed with as well.
+  EXPECT_EQ(
+      refusal("func.func @main(%a: tensor<0x4611686018427387904x4xf32>) { return }"),
+      "invalid_program: line 1, column 17: the size of tensor<0x4611686018427387904x4xf32> does not fit in 63 bits");
 }
 
 }  // namespace
