@@ -1,4 +1,5 @@
 // What a principal has, and giving it to another.
+#include "service/core/error.h"
 #include "storage/row_words.h"
 #include "storage/transaction.h"
 
@@ -39,6 +40,11 @@ std::vector<StoredArrays> Reader::stored_arrays() {
 }
 
 void Transaction::give_to(std::string_view from, std::string_view to) {
+  Statement both = connection_->statement(
+      "SELECT a.id FROM jobs a JOIN jobs b ON a.id = b.id WHERE a.principal = ?1 AND b.principal = ?2 LIMIT 1");
+  if (both.bind(from, to).step()) {
+    throw core::Error("conflict", "both principals have a job '" + both.text(0) + "'; delete one of them");
+  }
   // Where both have posted the same content or used the same key, what `to` has stays.
   for (const char* sql : {"UPDATE arrays SET principal = ?2 WHERE principal = ?1",
                           "UPDATE sessions SET principal = ?2 WHERE principal = ?1",

@@ -34,9 +34,6 @@ NOT_LOOKED_UP = {
     ("putJob", "id"): 201,  # makes what it names, for each principal its own
 }
 
-# Places where others' ids can still be told from unknown ones; tried, not judged.
-OPEN = {("putJob", "id")}  # ids that clients choose are unique over all principals
-
 
 def places(schema, path=(), seen=()):
     """(kind of id, path) of every id that a value of the schema may have; recursive schemas once."""
@@ -165,7 +162,7 @@ def test_foreign_ids_are_as_unknown_ones():
             answers = [seen(bob.ask(*request(bob, method, path, operation, where, place, id_)), id_)
                        for id_ in (foreign, nobodys(foreign))]
             count += 1
-            if (name, place) not in OPEN and (answers[0] != answers[1] or answers[0][0] != expected):
+            if answers[0] != answers[1] or answers[0][0] != expected:
                 wrong.append(f"{name} {where} {place}, expected {expected}:\n  foreign {answers[0]}\n  unknown {answers[1]}")
         for kind, at in (("mesh", "meshes"), ("arr", "arrays"), ("prog", "programs"), ("ses", "sessions"), ("job", "jobs")):
             ok(ann.ask("GET", f"/v1/{at}/{getattr(ann, kind)}"))  # nothing of it was touched
