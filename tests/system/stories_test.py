@@ -439,8 +439,9 @@ def shutdown_ends_with_a_job_that_does_not(s):
     session = ok(s.ask("POST", "/v1/sessions"), 201)["id"]
     spin = {"program": {"text": SPIN}, "arguments": [2000000000]}
     job = ok(s.ask("POST", f"/v1/sessions/{session}/jobs", spin, {"Prefer": "respond-async"}), 202)["id"]
+    assert ok(s.ask("POST", "/v1/run", {"program": {"text": SPIN}, "arguments": [10]}), 200)["results"][0]["data"] == 10, "runs take turns"
     behind = []
-    waiting = threading.Thread(target=lambda: behind.append(s.ask("POST", "/v1/run", {"program": {"text": SPIN}, "arguments": [10]})[0]))
+    waiting = threading.Thread(target=lambda: behind.append(s.ask("POST", "/v1/run", spin)[0]))
     waiting.start()
     time.sleep(0.3)
     started = time.time()
