@@ -98,6 +98,8 @@ jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
   out.step_budget = options.step_budget;
   out.operation_budget = options.operation_budget;
   out.byte_budget = options.byte_budget;
+  const int64_t waiting = options.principal.waiting_jobs;
+  out.queue.principal = waiting == 0 ? out.queue.all : waiting;
   return out;
 }
 

@@ -95,6 +95,8 @@ void declare_principal_limits(CLI::App& serve, quotas::Limits& limits) {
   add("--principal-programs", limits.programs, "programs that one principal may have (0: any)",
       "MESHD_PRINCIPAL_PROGRAMS");
   add("--principal-meshes", limits.meshes, "meshes that one principal may have (0: any)", "MESHD_PRINCIPAL_MESHES");
+  add("--principal-jobs", limits.waiting_jobs, "background jobs of one principal that may wait (0: any)",
+      "MESHD_PRINCIPAL_JOBS");
   add("--requests-per-second", limits.requests_per_second, "requests that one principal may make (0: any)",
       "MESHD_REQUESTS_PER_SECOND");
 }

@@ -14,7 +14,7 @@ std::string limit_json(int64_t limit) { return limit == 0 ? "null" : std::to_str
 std::string limits_json(const quotas::Limits& limits) {
   return "{\"array_bytes\":" + limit_json(limits.array_bytes) + ",\"arrays\":" + limit_json(limits.arrays) +
          ",\"sessions\":" + limit_json(limits.sessions) + ",\"programs\":" + limit_json(limits.programs) +
-         ",\"meshes\":" + limit_json(limits.meshes) +
+         ",\"meshes\":" + limit_json(limits.meshes) + ",\"waiting_jobs\":" + limit_json(limits.waiting_jobs) +
          ",\"requests_per_second\":" + limit_json(limits.requests_per_second) + "}";
 }
 
@@ -28,7 +28,8 @@ std::string usage_json(Services& services, const std::string& principal) {
   });
   return "{\"array_bytes\":" + std::to_string(arrays.bytes) + ",\"arrays\":" + std::to_string(arrays.arrays) +
          ",\"sessions\":" + std::to_string(counts[0]) + ",\"programs\":" + std::to_string(counts[1]) +
-         ",\"meshes\":" + std::to_string(counts[2]) + "}";
+         ",\"meshes\":" + std::to_string(counts[2]) +
+         ",\"waiting_jobs\":" + std::to_string(services.jobs.queue_room(principal).waiting) + "}";
 }
 
 Response me(const Request& request, Services& services, const PrincipalFacts& facts) {

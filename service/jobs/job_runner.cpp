@@ -92,7 +92,7 @@ JobCounters JobRunner::counters() const {
 
 QueueRoom JobRunner::queue_room(const std::string& principal) const {
   const std::lock_guard held(mutex_);
-  return {places_.left(principal), places_.limits().principal};
+  return {places_.left(principal), places_.limits().principal, places_.of_principal(principal)};
 }
 
 }  // namespace meshd::jobs

@@ -79,9 +79,9 @@ struct JobCounters {
   int64_t effects_appended = 0;
 };
 
-/// How many more background jobs of a principal may wait, and of how many.
+/// How many more background jobs of a principal may wait, of how many, and how many of its jobs wait.
 struct QueueRoom {
-  int64_t left = 0, limit = 0;
+  int64_t left = 0, limit = 0, waiting = 0;
 };
 
 /// Any thread but the engine's. Whoever waits brings a waiter (service/core/waiter.h), so that it may be a request's

@@ -14,6 +14,7 @@ struct Limits {
   int64_t sessions = 1'000;
   int64_t programs = 10'000;
   int64_t meshes = 10'000;
+  int64_t waiting_jobs = 256;  ///< accepted in the background and not started
   int64_t requests_per_second = 0;
 };
 

@@ -4,6 +4,7 @@ import pathlib
 import subprocess
 import sys
 
+from server import SPIN
 from shared_server import BINARY, DEADLINE, Shared, ok, refused, run, until
 
 ADD = "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { %0 = stablehlo.add %a, %a : tensor<2xf32> return %0 : tensor<2xf32> }"
@@ -19,6 +20,23 @@ def at_once(count, ask):
 
 def statuses(answers):
     return sorted(answer[0] for answer in answers)
+
+
+def test_waiting_jobs_are_counted_for_each_principal():
+    with Shared(TOKENS, "--principal-jobs", "3") as shared:
+        spin = {"program": {"text": SPIN}, "arguments": [2_000_000_000]}
+        jobs = [shared.ask("one", "POST", "/v1/run", spin, {"Prefer": "respond-async"}) for _ in range(20)]
+        full = [each for each in jobs if each[0] != 202]
+        assert full and "at most 3 may" in refused(full[-1], 429, "queue_full"), full
+        assert full[-1][1]["RateLimit"].startswith('"jobs";r=0'), full[-1][1]["RateLimit"]
+        assert ok(shared.ask("one", "GET", "/v1/me"))["usage"]["waiting_jobs"] == 3
+        small = {"program": {"text": ADD}, "arguments": [[1, 2]]}
+        ok(shared.ask("two", "POST", "/v1/run", small, {"Prefer": "wait=30"}))  # others have places, and are served
+        for each in jobs:
+            if each[0] == 202:
+                ok(shared.ask("one", "DELETE", f"/v1/jobs/{each[2]['id']}"), 202)
+        until(lambda: ok(shared.ask("one", "GET", "/v1/me"))["usage"]["waiting_jobs"] == 0, "the jobs that waited are gone")
+        ok(shared.ask("one", "POST", "/v1/run", small, {"Prefer": "wait=30"}))
 
 
 def test_counts_are_exact_when_many_ask_at_once():
