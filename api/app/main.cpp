@@ -1,44 +1,27 @@
 // The binary: meshd serve, meshd health, meshd --help.
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <functional>
 #include <thread>
 
 #include "api/app/app.h"
 #include "api/app/command_line.h"
 #include "api/app/probe.h"
+#include "api/app/signals.h"
 #include "api/app/tokens_command.h"
 #include "service/core/error.h"
 
 namespace {
 
-// Waits for a signal that ends the server; SIGHUP reads again what may change while it runs.
-int wait_for_end(const sigset_t& signals, const std::function<void()>& reload) {
-  while (true) {
-    int received = 0;
-    sigwait(&signals, &received);
-    if (received != SIGHUP) return received;
-    reload();
-  }
-}
-
 // The first signal drains, the second ends at once with the promises of kill -9.
 int serve(const meshd::api::AppOptions& options) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGHUP);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
   meshd::api::Log log(options.log_format, options.log_level);
   try {
+    meshd::api::catch_signals();
     meshd::api::App app(options, log);
     app.start();
-    wait_for_end(signals, [&app] { app.reload(); });
-    std::thread([signals] { _exit(128 + wait_for_end(signals, [] {})); }).detach();
+    meshd::api::wait_for_end([&app] { app.reload(); });
+    std::thread([] { _exit(128 + meshd::api::wait_for_end([] {})); }).detach();
     app.stop();
   } catch (const meshd::core::Error& error) {
     log.error("cannot_start", {{"reason", error.detail()}, {"detail", error.internal()}});

@@ -7,7 +7,6 @@
 //  6. only now: results visible, readers of the log told, the answer given
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "service/core/error.h"
 #include "service/jobs/binding.h"
@@ -25,17 +24,6 @@ std::string place_text(const sharding::TensorSharding& sharding) {
 // What nothing cuts has no mesh.
 std::string wanted_text(const sharding::TensorSharding& sharding) {
   return sharding.mesh == nullptr ? "it whole" : sharding::to_sdy(sharding);
-}
-
-// Ids of the `count` devices with the fewest runs, ascending; of those with equally many the lower ones.
-std::vector<int64_t> least_loaded(size_t count, const std::vector<int64_t>& runs) {
-  std::vector<int64_t> devices(runs.size());
-  std::iota(devices.begin(), devices.end(), int64_t{0});
-  std::stable_sort(devices.begin(), devices.end(),
-                   [&](int64_t a, int64_t b) { return runs[static_cast<size_t>(a)] < runs[static_cast<size_t>(b)]; });
-  devices.resize(std::min(count, devices.size()));
-  std::sort(devices.begin(), devices.end());
-  return devices;
 }
 
 // A slice of an array as one dense value.
@@ -184,8 +172,10 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
     wait_for_session(*job, *waiter, [&] { return job->queue->may_read(job->row.number); });
   }
   if (job->request.least_loaded) {
-    job->placement.devices = least_loaded(job->placement.devices.size(), engine_.stats().device_queue);
-    compiler_.bind(job->lowered, job->placement.devices);
+    std::vector<int64_t>& devices = job->placement.devices;
+    devices = engine_.least_loaded(static_cast<int64_t>(devices.size()));
+    std::sort(devices.begin(), devices.end());  // positions of the mesh in the order of ids, as without the choice
+    compiler_.bind(job->lowered, devices);
   }
   device::RunRequest run;
   run.plan = job->lowered->plan;

@@ -1,0 +1,50 @@
+#include "api/app/signals.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "service/core/error.h"
+
+namespace meshd::api {
+
+namespace {
+
+// A handler gets nothing but the number of its signal. Written once, before the first signal can come.
+std::array<int, 2> caught = {-1, -1};
+
+extern "C" void note_signal(int number) {
+  const int before = errno;
+  const auto byte = static_cast<unsigned char>(number);
+  // A full pipe holds signals enough.
+  [[maybe_unused]] const ssize_t count = ::write(caught[1], &byte, 1);
+  errno = before;
+}
+
+}  // namespace
+
+void catch_signals() {
+  if (::pipe2(caught.data(), O_CLOEXEC) != 0) throw core::Error("internal", "no pipe can be had for signals");
+  ::fcntl(caught[1], F_SETFL, O_NONBLOCK);
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  action.sa_flags = SA_RESTART;
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaction(number, &action, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+int wait_for_end(const std::function<void()>& reload) {
+  while (true) {
+    unsigned char number = 0;
+    const ssize_t count = ::read(caught[0], &number, 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count != 1) return SIGTERM;
+    if (number != SIGHUP) return number;
+    reload();
+  }
+}
+
+}  // namespace meshd::api
