@@ -115,13 +115,13 @@ bool JobRunner::commit_effects(Job& job, effects::Recorder& recorder) {
 }
 
 void JobRunner::begin_wait(Job& job, ClientWait wait) {
+  bool waits_already = false;
   {
     const std::lock_guard held(job.mutex);
-    if (job.waits) {
-      job.waits = std::move(wait);
-      return;
-    }
+    waits_already = job.waits.has_value();
+    if (waits_already) job.waits = std::move(wait);
   }
+  if (waits_already) return give_slot(job);  // woken for nothing: it took its slot to look
   {
     const std::lock_guard held(mutex_);
     if (stopping_) throw draining();
