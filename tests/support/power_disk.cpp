@@ -50,7 +50,8 @@ bool PowerDisk::fails(const std::string&) {
   });
 }
 
-// Every hook below comes after its call: one that comes after the cut happened too late to leave a trace.
+// Every hook below comes after its call: one that comes after the cut happened too late to leave a trace. But for syncs: one
+// that was let through has told its caller that all before it is safe, so it is, whoever cuts meanwhile.
 
 void PowerDisk::change_name(State& state, const std::string& path, NodePointer node) {
   if (state.cut || never_durable(path)) return;
@@ -113,7 +114,7 @@ void PowerDisk::resized(const std::string& path, int64_t size) {
 void PowerDisk::synced(const std::string& path) {
   state_.with([&](State& state) {
     const auto file = state.names.find(path);
-    if (state.cut || file == state.names.end()) return;
+    if (file == state.names.end()) return;
     for (const Change& change : file->second->pending) apply(file->second->durable, change);
     file->second->pending.clear();
   });
@@ -122,7 +123,6 @@ void PowerDisk::synced(const std::string& path) {
 void PowerDisk::synced_folder(const std::string& path) {
   const std::string folder = fs::canonical(path).string();
   state_.with([&](State& state) {
-    if (state.cut) return;
     std::erase_if(state.pending_names, [&](const NameChange& change) {
       if (fs::path(change.path).parent_path().string() != folder) return false;
       set_name(state.durable_names, change);
