@@ -5,10 +5,10 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 import traceback
 
-from server import SPIN, Meshd
+from server import SPIN, Meshd, ok
+from server import until as until_within
 
 BINARY = sys.argv[1]
 ASYNC = {"Prefer": "respond-async"}
@@ -24,19 +24,8 @@ TAKES = """func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
 SMALL = "func.func @main(%a: tensor<f32>) -> tensor<f32> { %0 = stablehlo.add %a, %a : tensor<f32> return %0 : tensor<f32> }"
 
 
-def ok(got, status=200):
-    assert got[0] == status, f"expected {status}, got {got[0]}: {got[2]}"
-    return got[2]
-
-
 def until(condition, what):
-    deadline = time.monotonic() + DEADLINE
-    while True:
-        found = condition()
-        if found:
-            return found
-        assert time.monotonic() < deadline, f"not within {DEADLINE} s: {what}"
-        time.sleep(0.02)
+    return until_within(condition, what, seconds=DEADLINE)
 
 
 class Client:

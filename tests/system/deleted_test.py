@@ -3,9 +3,8 @@
 import signal
 import struct
 import sys
-import time
 
-from server import SPIN, run_stories
+from server import SPIN, ok, refused, run_stories, until
 
 RAW = {"Content-Type": "application/octet-stream"}
 ASYNC = {"Prefer": "respond-async"}
@@ -21,17 +20,6 @@ DOUBLE = """module @%s { func.func @main(%%a: tensor<4xf32>) -> tensor<4xf32> {
   %%0 = stablehlo.add %%a, %%a : tensor<4xf32>
   return %%0 : tensor<4xf32>
 } }"""
-
-
-def ok(got, status=200):
-    assert got[0] == status, f"expected {status}, got {got[0]}: {got[2]}"
-    return got[2]
-
-
-def refused(got, status, code, *words):
-    assert got[0] == status and got[2]["code"] == code, f"expected {status} {code}, got {got[0]}: {got[2]}"
-    for word in words:
-        assert word in got[2]["detail"], f"{word!r} is not in {got[2]['detail']!r}"
 
 
 def session(s):
@@ -56,13 +44,6 @@ def feed(s, at, values):
 
 def job(s, name):
     return ok(s.ask("GET", f"/v1/jobs/{name}?wait=20"))
-
-
-def until(condition, what):
-    deadline = time.time() + 30
-    while not condition():
-        assert time.time() < deadline, what
-        time.sleep(0.01)
 
 
 def waits(s, name):

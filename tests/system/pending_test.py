@@ -3,24 +3,11 @@
 import http.client
 import struct
 import sys
-import time
-import traceback
 
-from server import Meshd
+from server import ok, refused, run_stories, until
 
 RAW = {"Content-Type": "application/octet-stream"}
 MIB = 1 << 20
-
-
-def ok(got, status=200):
-    assert got[0] == status, f"expected {status}, got {got[0]}: {got[2]}"
-    return got[2]
-
-
-def refused(got, status, code, *words):
-    assert got[0] == status and got[2]["code"] == code, f"expected {status} {code}, got {got[0]}: {got[2]}"
-    for word in words:
-        assert word in got[2]["detail"], f"{word!r} is not in {got[2]['detail']!r}"
 
 
 def resident(s):
@@ -56,13 +43,6 @@ def listed(s, **query):
         if page["next"] is None:
             return items
         after = page["next"]
-
-
-def until(condition, what):
-    deadline = time.time() + 30
-    while not condition():
-        assert time.time() < deadline, what
-        time.sleep(0.05)
 
 
 def four_gibibytes_that_never_come_cost_nothing(s):
@@ -154,20 +134,6 @@ def without_parts_it_expires(s):
     refused(s.ask("GET", f"/v1/arrays/{slow}?wait=ready"), 404, "not_found", "got no part")
 
 
-def told(stories, *options):
-    failed = 0
-    with Meshd(sys.argv[1], "--devices", "8", *options) as server:
-        for story in stories:
-            try:
-                story(server)
-            except Exception:
-                failed += 1
-                print(f"FAILED {story.__name__}")
-                traceback.print_exc(file=sys.stdout)
-    return failed
-
-
-failures = told([four_gibibytes_that_never_come_cost_nothing, a_pending_array_says_what_is_missing, an_assembly_that_fails_leaves_nothing,
-                 a_principal_has_so_many_pending])
-failures += told([without_parts_it_expires], "--pending-timeout", "2")
-sys.exit(1 if failures else 0)
+failed = run_stories([four_gibibytes_that_never_come_cost_nothing, a_pending_array_says_what_is_missing, an_assembly_that_fails_leaves_nothing,
+                      a_principal_has_so_many_pending])
+sys.exit(run_stories([without_parts_it_expires], options=("--pending-timeout", "2")) or failed)

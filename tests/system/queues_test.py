@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 
-from server import Meshd, run_stories
+from server import ok, run_stories
 
 ASYNC = {"Prefer": "respond-async"}
 F4 = "tensor<4xf32>"
@@ -77,11 +77,6 @@ EACH = f"""module {{ sdy.mesh @mesh = <["x"=2]>
     }} : (tensor<4xf32>) -> tensor<4xf32>
     return %0 : tensor<4xf32>
   }} }}"""
-
-
-def ok(got, status=200):
-    assert got[0] == status, f"expected {status}, got {got[0]}: {got[2]}"
-    return got[2]
 
 
 def refused(got, status, *words):

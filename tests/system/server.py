@@ -78,6 +78,31 @@ class Meshd:
             connection.close()
 
 
+def ok(answer, status=200):
+    """The document of an answer with this status."""
+    assert answer[0] == status, f"expected {status}, got {answer[0]}: {answer[2]}"
+    return answer[2]
+
+
+def refused(answer, status, code, *words):
+    """The detail of a problem with this status and code, in which all the words are."""
+    assert (answer[0], answer[2].get("code")) == (status, code), f"expected {status} {code}, got {answer[0]}: {answer[2]}"
+    for word in words:
+        assert word in answer[2]["detail"], f"{word!r} is not in {answer[2]['detail']!r}"
+    return answer[2]["detail"]
+
+
+def until(condition, what, seconds=30):
+    """What the condition gives as soon as it is true of it."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.02)
+
+
 # Counts to %n, one step at a time, and gives that as %0.
 COUNT = """  %c = stablehlo.constant dense<0> : tensor<i32>
   %one = stablehlo.constant dense<1> : tensor<i32>

@@ -8,7 +8,7 @@ import threading
 import time
 import xml.dom.minidom
 
-from server import SPIN, Meshd, run_stories
+from server import SPIN, ok, run_stories
 
 TEXT = {"Content-Type": "text/plain"}
 RAW = {"Content-Type": "application/octet-stream"}
@@ -19,11 +19,6 @@ LOG = """func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32
   return %u, %n : !stablehlo.token, tensor<i32>
 }"""
 MESH = {"axis_names": ["x", "y"], "devices": [[0, 1], [2, 3], [4, 5], [6, 7]]}
-
-
-def ok(got, status):
-    assert got[0] == status, f"expected {status}, got {got[0]}: {got[2]}"
-    return got[2]
 
 
 def floats(values):
