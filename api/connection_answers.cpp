@@ -74,7 +74,7 @@ void Connection::answer_on_worker(bool streams_body) {
     exchange_->run([this] { return body_can_be_left(); }, outgoing_.head());
     return;
   }
-  // The guard goes on from the first bytes that came: a body has its rate over its whole length.
+  // The body's rate is asked for from the handler's first read on: time before it is ours.
   const auto reader = std::make_shared<SocketBody>(
       *transport_, input_, *exchange_->pipeline(), guard_,
       [this](ByteStream::Outcome wanted, Time until) { wait_ready(wanted, until); },

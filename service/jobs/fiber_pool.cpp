@@ -11,9 +11,9 @@ FiberPool::FiberPool(int threads) : timers_(std::make_unique<core::Timers>()), f
 }
 
 FiberPool::~FiberPool() {
+  fibers_.wait_until_idle();
   {
-    std::unique_lock held(mutex_);
-    idle_.wait(held, [this] { return live_ == 0; });
+    const std::lock_guard held(mutex_);
     stopping_ = true;
   }
   there_.notify_all();
@@ -22,37 +22,22 @@ FiberPool::~FiberPool() {
 }
 
 void FiberPool::start(Body body) {
-  {
-    const std::lock_guard held(mutex_);
-    ++live_;
-  }
-  const auto counted = [this, body = std::move(body)](const core::WaiterRef& waiter) {
-    body(waiter);
-    const std::lock_guard held(mutex_);
-    if (--live_ == 0) idle_.notify_all();
-  };
   std::shared_ptr<core::FiberWaiter> waiter =
       fibers_.prepare([this](std::function<void()> go_on) { post(std::move(go_on)); });
-  post([this, waiter = std::move(waiter), counted] {
+  post([this, waiter = std::move(waiter), body = std::move(body)] {
     try {
-      fibers_.run(waiter, [counted, waiter] { counted(waiter); });
+      fibers_.run(waiter, [body, waiter] { body(waiter); });
     } catch (const std::bad_alloc&) {
       // There is no memory for a stack: the thread's own does.
-      counted(std::make_shared<core::ThreadWaiter>());
+      body(std::make_shared<core::ThreadWaiter>());
     }
   });
 }
 
-int64_t FiberPool::live() const {
-  const std::lock_guard held(mutex_);
-  return live_;
-}
-
 void FiberPool::post(std::function<void()> task) {
-  {
-    const std::lock_guard held(mutex_);
-    tasks_.push_back(std::move(task));
-  }
+  // Notified under the lock: once the task has run, the pool may end before this returns.
+  const std::lock_guard held(mutex_);
+  tasks_.push_back(std::move(task));
   there_.notify_one();
 }
 

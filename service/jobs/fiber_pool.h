@@ -27,8 +27,6 @@ class FiberPool {
   /// Runs the body soon. It must not throw, and must not block for long but in its waiter.
   void start(Body body);
   [[nodiscard]] core::Timers& timers() { return *timers_; }
-  /// Bodies that are not over.
-  [[nodiscard]] int64_t live() const;
 
  private:
   void post(std::function<void()> task);
@@ -36,11 +34,9 @@ class FiberPool {
 
   std::unique_ptr<core::Timers> timers_;
   core::Fibers fibers_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable there_;
-  std::condition_variable idle_;
   std::deque<std::function<void()>> tasks_;
-  int64_t live_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };
