@@ -91,13 +91,19 @@ std::string_view to_string(QuestionState state) {
   return "";
 }
 
-AskedQuestion QuestionStore::ask(const std::string& session, const std::string& job, const Question& question) {
+storage::CallbackRow QuestionStore::row_of(const std::string& session, const std::string& asker,
+                                           const Question& question) const {
   storage::CallbackRow row;
   row.session = session;
-  row.job = job;
+  row.job = asker;
   row.call = question.call;
   row.question = question_to_text(question);
   row.created = clock_.wall();
+  return row;
+}
+
+AskedQuestion QuestionStore::ask(const std::string& session, const std::string& job, const Question& question) {
+  const storage::CallbackRow row = row_of(session, job, question);
   storage::CallbackRow stored;
   catalog_.write([&](storage::Transaction& transaction) { stored = transaction.insert_callback(row); });
   wakes_.notify(session);
@@ -123,15 +129,8 @@ void QuestionStore::ask_for_parts(const std::string& session, const std::string&
     if (!found) throw core::Error("not_found", "there is no session '" + session + "'");
     if (found->state == storage::SessionState::kClosed)
       throw core::Error("session_closed", "session '" + session + "' is closed and asks nothing");
-    for (const Question& question : questions) {
-      storage::CallbackRow row;
-      row.session = session;
-      row.job = array;
-      row.call = question.call;
-      row.question = question_to_text(question);
-      row.created = clock_.wall();
-      static_cast<void>(transaction.insert_callback(row));
-    }
+    for (const Question& question : questions)
+      static_cast<void>(transaction.insert_callback(row_of(session, array, question)));
   });
   wakes_.notify(session);
 }

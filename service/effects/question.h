@@ -82,6 +82,10 @@ class QuestionStore {
   }
 
  private:
+  /// A question of `asker` as it is stored, not asked yet.
+  [[nodiscard]] storage::CallbackRow row_of(const std::string& session, const std::string& asker,
+                                            const Question& question) const;
+
   storage::Catalog& catalog_;
   const core::Clock& clock_;
   WakeTable wakes_;
