@@ -23,8 +23,10 @@ namespace {
 
 // As a thread has them: programs nest, and pages that nobody touches cost nothing.
 constexpr size_t kStackBytes = size_t{8} << 20;
-constexpr size_t kKeptBytes = size_t{64} << 10;  // of an idle stack that stay mapped
+constexpr size_t kKeptBytes = size_t{64} << 10;  // of a spare stack that stay in memory
 constexpr size_t kSpareStacks = 64;
+constexpr size_t kWarmStacks =
+    8;  // that are used next, and keep all pages: giving them back costs each body its faults
 
 // The C++ runtime keeps, for each thread, the exceptions that are being handled (Itanium C++ ABI 2.2.2): the list of
 // caught ones and the count of those in flight. A fiber that changes its thread takes them along.
@@ -129,9 +131,13 @@ class Fiber {
   void set_body(std::function<void()> body) {
     body_ = std::move(body);
     is_over_ = false;
+    has_pages_ = true;
   }
   [[nodiscard]] bool is_over() const { return is_over_; }
-  void forget_pages() const { switch_.forget_pages(); }
+  /// Of a spare stack; once is enough until its next body.
+  void forget_pages() {
+    if (std::exchange(has_pages_, false)) switch_.forget_pages();
+  }
 
   /// From a thread: goes on with the body until it is over or leaves.
   void enter() {
@@ -168,6 +174,7 @@ class Fiber {
   std::function<void()> body_;
   ExceptionState exceptions_;
   bool is_over_ = true;
+  bool has_pages_ = false;  ///< below the top
   bool ending_ = false;
 };
 
@@ -257,10 +264,13 @@ void Fibers::drive(const std::shared_ptr<FiberWaiter>& waiter) {
 }
 
 void Fibers::recycle(std::unique_ptr<Fiber> fiber) {
-  fiber->forget_pages();
   {
     const std::lock_guard held(mutex_);
-    if (spare_.size() < kSpareStacks) spare_.push_back(std::move(fiber));
+    if (spare_.size() < kSpareStacks) {
+      spare_.push_back(std::move(fiber));
+      // The last ones in are the first ones out: what lies below them may stay unused for long.
+      if (spare_.size() > kWarmStacks) spare_[spare_.size() - kWarmStacks - 1]->forget_pages();
+    }
   }
   fiber.reset();
   leave();
