@@ -22,7 +22,7 @@ class TlsContext;
 /// Every limit of the front, with its default.
 struct ServerOptions {
   std::string address = "127.0.0.1";
-  uint16_t port = 0;                      ///< 0: any free one, see Server::port()
+  uint16_t port = 0;                ///< 0: any free one, see Server::port()
   std::shared_ptr<TlsContext> tls;  ///< null: plain HTTP
   int backlog = 1024;
   SiteOptions site;  ///< which browsers' pages may ask

@@ -146,9 +146,9 @@ Response submit_in_background(const Request& request, Services& services, Submis
     return refused;
   }
   const jobs::JobView view =
-      preference.wait_seconds ? services.jobs.wait(id, request.principal,
-                                                   std::chrono::seconds(*preference.wait_seconds), request.waiter)
-                              : services.jobs.view(id, request.principal);
+      preference.wait_seconds
+          ? services.jobs.wait(id, request.principal, std::chrono::seconds(*preference.wait_seconds), request.waiter)
+          : services.jobs.view(id, request.principal);
   Response response = preference.wait_seconds && is_over(view.row)
                           ? answer_of(view, request)
                                 .with("Location", "/v1/jobs/" + id)

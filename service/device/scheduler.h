@@ -6,8 +6,7 @@
 // saves time up. Example: a's run has had 2 ms of device 0 and others wait: b's new run is next, then a's again.
 //
 // 1. All entries that wait are ordered, and looked at in that order. An entry starts when nobody runs on its devices
-// and
-//    no earlier entry waits for one of them; an entry that cannot start reserves its devices against later ones.
+//    and no earlier entry waits for one of them; an entry that cannot start reserves its devices against later ones.
 //    Devices are taken all at once and in one global order, so there is no circular wait.
 // 2. A new entry also needs its planned bytes. They are given in the same order: a large run is not overtaken for ever.
 //    An entry that waits for bytes alone reserves no device, because those that have bytes must be able to end.

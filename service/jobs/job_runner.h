@@ -47,9 +47,9 @@ struct RunnerOptions {
   /// Background jobs that run at once. A principal none of whose jobs run may always have one more. Jobs that wait for
   /// their turn or for their clients do not count.
   int background_jobs = 4;
-  int started_limit = 64;      ///< background jobs of one principal that have started and are not over
-  int foreground_waits = 256;  ///< requests that may wait, at once, for what their clients have to bring
-  int64_t step_budget = 0;     ///< steps a job may execute; 0: any number
+  int started_limit = 64;        ///< background jobs of one principal that have started and are not over
+  int foreground_waits = 256;    ///< requests that may wait, at once, for what their clients have to bring
+  int64_t step_budget = 0;       ///< steps a job may execute; 0: any number
   int64_t operation_budget = 0;  ///< operations a job may execute, by the plan's estimate; 0: any number
   int64_t byte_budget = 0;       ///< bytes its steps may read and write, by the plan's estimate; 0: any number
   std::chrono::milliseconds longest{std::chrono::hours(1)};  ///< a job without a deadline of its own ends here

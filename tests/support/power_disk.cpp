@@ -50,8 +50,8 @@ bool PowerDisk::fails(const std::string&) {
   });
 }
 
-// Every hook below comes after its call: one that comes after the cut happened too late to leave a trace. But for syncs: one
-// that was let through has told its caller that all before it is safe, so it is, whoever cuts meanwhile.
+// Every hook below comes after its call: one that comes after the cut happened too late to leave a trace. But for
+// syncs: one that was let through has told its caller that all before it is safe, so it is, whoever cuts meanwhile.
 
 void PowerDisk::change_name(State& state, const std::string& path, NodePointer node) {
   if (state.cut || never_durable(path)) return;
