@@ -13,6 +13,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+
 namespace meshd::api {
 
 namespace {

@@ -3,12 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "api/app/auth.h"
 #include "api/app/listening.h"
+#include "api/app/periodic.h"
 #include "api/app/storage_watch.h"
 #include "api/codecs/job_codec.h"
 #include "api/codecs/json.h"
@@ -111,35 +110,6 @@ void warn_of_open_tokens(const std::string& path, Log& log) {
   log.warn("tokens_open_to_others", {{"path", path}, {"remedy", "chmod 600, or 640 for a group of its own"}});
 }
 
-// Removes files that rows stopped naming, and pending arrays whose time is over, now and then.
-class Collector {
- public:
-  Collector(storage::Store& store, arrays::ArrayStore& arrays)
-      : thread_([this, &store, &arrays] {
-          std::unique_lock held(mutex_);
-          while (!stopping_) {
-            wake_.wait_for(held, kCollectEvery);
-            if (stopping_) return;
-            store.collect_garbage();
-            arrays.expire_pending();
-          }
-        }) {}
-  ~Collector() {
-    {
-      const std::lock_guard held(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    thread_.join();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  std::thread thread_;
-};
-
 }  // namespace
 
 std::string version() { return MESHD_VERSION; }
@@ -168,7 +138,12 @@ struct App::Parts {
                runner_options(given, log_lines)),
         services{clock,    store,    *pool,      compiler, engine,    arrays, meshes,
                  programs, sessions, effect_log, feeds,    questions, runner, processes_of(given)},
-        collector(store, arrays),
+        // Removes files that rows stopped naming, and pending arrays whose time is over.
+        collector(kCollectEvery,
+                  [this] {
+                    store.collect_garbage();
+                    arrays.expire_pending();
+                  }),
         storage_watch(store, clock),
         authenticate(given.tokens_file),
         rates(limits.requests_per_second, clock) {
@@ -300,7 +275,7 @@ struct App::Parts {
   effects::QuestionStore questions;
   jobs::JobRunner runner;
   Services services;
-  Collector collector;
+  Periodic collector;
   StorageWatch storage_watch;
   Authenticator authenticate;
   quotas::RateLimiter rates;

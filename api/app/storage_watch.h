@@ -2,10 +2,9 @@
 // keeps no probe waiting but makes it say so.
 #pragma once
 
-#include <condition_variable>
 #include <mutex>
-#include <thread>
 
+#include "api/app/periodic.h"
 #include "api/routes/routes.h"
 #include "service/core/clock.h"
 #include "storage/store.h"
@@ -16,24 +15,19 @@ namespace meshd::api {
 class StorageWatch {
  public:
   StorageWatch(storage::Store& store, const core::Clock& clock);
-  ~StorageWatch();
-  StorageWatch(const StorageWatch&) = delete;
-  StorageWatch& operator=(const StorageWatch&) = delete;
 
   /// At most about a second old, unless the disk hangs.
   [[nodiscard]] StorageSample sample() const;
 
  private:
-  void run();
+  void look();
 
   storage::Store& store_;
   const core::Clock& clock_;
   mutable std::mutex mutex_;
-  std::condition_variable wake_;
   storage::StoreHealth last_;
   core::SteadyTime looked_;
-  bool stopping_ = false;
-  std::thread thread_;
+  Periodic looks_;  // last: its thread uses the rest
 };
 
 }  // namespace meshd::api
