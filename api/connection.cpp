@@ -365,6 +365,10 @@ bool Connection::body_can_be_left() const {
 void Connection::sweep(Time now) {
   switch (state_) {
     case State::kHandshake:
+      if (now <= deadline_) return;
+      reactor_.context().metrics.handshakes_late.fetch_add(1);
+      close();
+      return;
     case State::kIdle:
     case State::kLinger:
       if (now > deadline_) close();

@@ -35,6 +35,7 @@ void Connection::opened(ByteStream::Outcome outcome) {
   set_state(State::kHandshake);  // the deadline is that of start()
   switch (outcome) {
     case ByteStream::Outcome::kBytes:
+      reactor_.context().metrics.handshakes_done.fetch_add(1);
       begin_idle();
       return;
     case ByteStream::Outcome::kWouldBlockRead:
@@ -45,6 +46,7 @@ void Connection::opened(ByteStream::Outcome outcome) {
       return;
     case ByteStream::Outcome::kEnd:
     case ByteStream::Outcome::kBroken:
+      reactor_.context().metrics.handshakes_failed.fetch_add(1);
       close();
   }
 }

@@ -56,6 +56,9 @@ void FrontMetrics::fill(ServerMetrics& out) const {
   out.connections_accepted = accepted;
   out.connections_refused = refused;
   out.accept_errors = accept_errors;
+  out.handshakes_done = handshakes_done;
+  out.handshakes_failed = handshakes_failed;
+  out.handshakes_late = handshakes_late;
   out.bytes_in = bytes_in;
   out.bytes_out = bytes_out;
   out.socket_writes = socket_writes;

@@ -31,6 +31,7 @@ class FrontMetrics {
   std::atomic<int64_t> idle{0}, reading{0}, working{0}, writing{0};
   std::atomic<int64_t> event_streams{0};
   std::atomic<int64_t> accepted{0}, refused{0}, accept_errors{0};
+  std::atomic<int64_t> handshakes_done{0}, handshakes_failed{0}, handshakes_late{0};
   std::atomic<int64_t> bytes_in{0}, bytes_out{0}, socket_writes{0};
 
  private:

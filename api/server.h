@@ -111,6 +111,9 @@ struct ServerMetrics {
   int64_t connections_accepted = 0;
   int64_t connections_refused = 0;  ///< over connections_per_address
   int64_t accept_errors = 0;
+  int64_t handshakes_done = 0;
+  int64_t handshakes_failed = 0;  ///< the client ended it, or spoke something else than TLS
+  int64_t handshakes_late = 0;    ///< not done within head_deadline
   int64_t bytes_in = 0, bytes_out = 0;
   int64_t socket_writes = 0;  ///< calls that wrote to a socket
   int64_t worker_threads = 0, worker_queue = 0;

@@ -82,6 +82,10 @@ void http_metrics(Text& out, const ServerMetrics& metrics) {
   out.sample("meshd_http_connections", label("state", "working"), static_cast<double>(metrics.connections_working));
   out.sample("meshd_http_connections", label("state", "writing"), static_cast<double>(metrics.connections_writing));
   out.sample("meshd_http_connections", label("state", "events"), static_cast<double>(metrics.event_streams));
+  out.head("meshd_tls_handshakes_total", "TLS handshakes, by how they ended.", "counter");
+  out.sample("meshd_tls_handshakes_total", label("outcome", "done"), static_cast<double>(metrics.handshakes_done));
+  out.sample("meshd_tls_handshakes_total", label("outcome", "failed"), static_cast<double>(metrics.handshakes_failed));
+  out.sample("meshd_tls_handshakes_total", label("outcome", "late"), static_cast<double>(metrics.handshakes_late));
   out.counter("meshd_http_request_body_bytes_total", "Bytes of request bodies taken in.",
               static_cast<double>(metrics.bytes_in));
   out.counter("meshd_http_response_body_bytes_total", "Bytes of answers sent.", static_cast<double>(metrics.bytes_out));

@@ -14,6 +14,7 @@
 #include "tests/http/attack_cases.h"
 #include "tests/http/raw_client.h"
 #include "tests/http/toy_routes.h"
+#include "tests/http/transport.h"
 
 namespace meshd::http_test {
 
@@ -49,6 +50,7 @@ class Attacks : public ::testing::Test {
       if (record.target == kSmuggled && record.status != 0) smuggled_ = true;
       if (record.status >= 500 && record.status != 505) failed_.insert(record.target);
     };
+    if (is_over_tls()) options.tls = server_certificate();
     server_ = std::make_unique<api::Server>(options, toy_router(std::make_shared<ToyState>(), 1 << 20), hooks);
     server_->start();
   }

@@ -12,6 +12,7 @@
 #include "api/server.h"
 #include "tests/http/raw_client.h"
 #include "tests/http/toy_routes.h"
+#include "tests/http/transport.h"
 
 namespace meshd::http_test {
 
@@ -35,6 +36,7 @@ class Front : public ::testing::Test {
  protected:
   void start(api::ServerOptions options = {}, api::ServerHooks hooks = {}) {
     options.site.allowed_hosts = {"t"};
+    if (is_over_tls()) options.tls = server_certificate();
     server_ = std::make_unique<api::Server>(options, toy_router(state_, kLargeBytes), hooks);
     server_->start();
   }

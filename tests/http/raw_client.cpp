@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <stdexcept>
 
 #include "api/characters.h"
+#include "tests/http/transport.h"
 
 namespace meshd::http_test {
 
@@ -26,6 +28,11 @@ RawClient::RawClient() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
 }
 
 void RawClient::connect(uint16_t port, const std::string& address) {
+  connect_socket(port, address);
+  if (is_over_tls()) start_tls();
+}
+
+void RawClient::connect_socket(uint16_t port, const std::string& address) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(port);
@@ -34,32 +41,54 @@ void RawClient::connect(uint16_t port, const std::string& address) {
     throw std::runtime_error("cannot connect");
 }
 
+void RawClient::start_tls() { tls_ = client_handshake(fd_); }
+
 RawClient::~RawClient() {
   if (fd_ >= 0) ::close(fd_);
 }
 
 bool RawClient::send(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (count < 0) return false;
+    const int most = static_cast<int>(std::min(bytes.size(), size_t{1} << 20));
+    const ssize_t count =
+        tls_ ? SSL_write(tls_.get(), bytes.data(), most) : ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(count));
   }
   return true;
 }
 
-void RawClient::finish_sending() { ::shutdown(fd_, SHUT_WR); }
+void RawClient::finish_sending() {
+  if (tls_) SSL_shutdown(tls_.get());
+  ::shutdown(fd_, SHUT_WR);
+}
+
+ssize_t RawClient::read_some(char* destination, size_t size, std::chrono::steady_clock::time_point deadline) {
+  while (tls_ == nullptr || SSL_pending(tls_.get()) == 0) {
+    const auto left = std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    pollfd wait{fd_, POLLIN, 0};
+    if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) <= 0) return 0;
+    if (tls_ == nullptr) {
+      const ssize_t count = ::recv(fd_, destination, size, 0);
+      return count > 0 ? count : -1;
+    }
+    const int count = SSL_read(tls_.get(), destination, static_cast<int>(size));
+    if (count > 0) return count;
+    // A session ticket, say: nothing for the reader.
+    if (SSL_get_error(tls_.get(), count) != SSL_ERROR_WANT_READ) return -1;
+  }
+  return SSL_read(tls_.get(), destination, static_cast<int>(size));
+}
 
 RawClient::More RawClient::read_more(std::chrono::steady_clock::time_point deadline) {
-  const auto left = std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-  pollfd wait{fd_, POLLIN, 0};
-  if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) <= 0) return More::kTimeout;
   pending_.erase(0, std::exchange(begin_, 0));
   const size_t before = pending_.size();
   constexpr size_t kStep = 256 * 1024;
   pending_.resize(before + kStep);
-  const ssize_t count = ::recv(fd_, pending_.data() + before, kStep, 0);
+  const ssize_t count = read_some(pending_.data() + before, kStep, deadline);
   pending_.resize(before + static_cast<size_t>(std::max<ssize_t>(count, 0)));
-  if (count <= 0) return More::kEnd;
+  if (count == 0) return More::kTimeout;
+  if (count < 0) return More::kEnd;
   ++receives_;
   return More::kBytes;
 }

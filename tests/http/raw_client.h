@@ -1,14 +1,18 @@
 // A client that sends any bytes at all, and reads answers strictly. One thread.
+// With MESHD_TEST_TRANSPORT=tls in the environment it sends them in TLS records (tests/http/transport.h).
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+struct ssl_st;
 
 namespace meshd::http_test {
 
@@ -32,10 +36,16 @@ class RawClient {
   explicit RawClient(uint16_t port, const std::string& address = "127.0.0.1") : RawClient() { connect(port, address); }
   ~RawClient();
   RawClient(RawClient&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), pending_(std::move(other.pending_)), begin_(other.begin_) {}
+      : fd_(std::exchange(other.fd_, -1)),
+        tls_(std::move(other.tls_)),
+        pending_(std::move(other.pending_)),
+        begin_(other.begin_) {}
   RawClient& operator=(RawClient&&) = delete;
 
   void connect(uint16_t port, const std::string& address = "127.0.0.1");
+  /// The two halves of connect(): TCP alone, and a handshake over it.
+  void connect_socket(uint16_t port, const std::string& address = "127.0.0.1");
+  void start_tls();
   /// Sends everything; false if the server closed before all was sent.
   bool send(std::string_view bytes);
   void finish_sending();
@@ -55,11 +65,14 @@ class RawClient {
  private:
   enum class More { kBytes, kEnd, kTimeout };
   More read_more(std::chrono::steady_clock::time_point deadline);
+  /// What came, at most `size` bytes: none (0) when nothing did, below 0 at the end.
+  ssize_t read_some(char* destination, size_t size, std::chrono::steady_clock::time_point deadline);
 
   /// Takes the next `size` bytes of what is pending.
   std::string take(size_t size);
 
   int fd_ = -1;
+  std::shared_ptr<ssl_st> tls_;  ///< null: the socket's own bytes
   std::string pending_;
   size_t begin_ = 0;  ///< of what is pending and not taken
   int receives_ = 0;
