@@ -63,10 +63,10 @@ Meeting BlockCopies::finish() {
   return std::move(meeting_);
 }
 
-void set_part(const sharding::MeshView& view, const std::vector<int>& atoms, int64_t part, tensor::Dims& coords) {
-  for (size_t i = atoms.size(); i-- > 0;) {
-    const int64_t size = view.atom_sizes[static_cast<size_t>(atoms[i])];
-    coords[static_cast<size_t>(atoms[i])] = part % size;
+void set_part(const sharding::MeshView& view, const std::vector<int>& sub_axes, int64_t part, tensor::Dims& coords) {
+  for (size_t i = sub_axes.size(); i-- > 0;) {
+    const int64_t size = view.sub_axis_sizes[static_cast<size_t>(sub_axes[i])];
+    coords[static_cast<size_t>(sub_axes[i])] = part % size;
     part /= size;
   }
 }

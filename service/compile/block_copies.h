@@ -44,7 +44,7 @@ class BlockCopies {
   int64_t units_ = 0;
 };
 
-/// Writes the coordinates that part `part` of a dimension cut by `atoms` has.
-void set_part(const sharding::MeshView& view, const std::vector<int>& atoms, int64_t part, tensor::Dims& coords);
+/// Writes the coordinates that part `part` of a dimension cut by `sub_axes` has.
+void set_part(const sharding::MeshView& view, const std::vector<int>& sub_axes, int64_t part, tensor::Dims& coords);
 
 }  // namespace meshd::compile

@@ -212,7 +212,7 @@ class Drafter {
       view = draft_.value(id).view;
     }
     if (step.results.empty() && !step.operands.empty()) view = draft_.value(step.operands[0]).view;
-    const sharding::AtomMask mask = op.effect.every_device ? draft_.tables.view(view).all() : 0;
+    const sharding::SubAxisSet mask = op.effect.every_device ? draft_.tables.view(view).all() : 0;
     step.table = draft_.tables.table(view, mask);
     return step;
   }
@@ -309,14 +309,14 @@ DraftStep make_copy(Draft& draft, LocalId from, LocalId to) {
 
 void set_offsets(Draft& draft, DraftStep& step, LocalId id) {
   const DraftValue& value = draft.value(id);
-  step.offset_atoms = value.dim_atoms;
+  step.offset_sub_axes = value.dim_sub_axes;
   step.offset_sizes = value.type.dims;
   step.offset_view = value.view;
 }
 
 Draft make_draft(const partition::LocalProgram& program, bool fuse) {
   Draft draft(program, program.device_count());
-  const std::vector<sharding::AtomMask> masks = widen(program);
+  const std::vector<sharding::SubAxisSet> masks = widen(program);
   for (size_t i = 0; i < program.values.size(); ++i) {
     const partition::LocalValue& local = program.values[i];
     DraftValue made;
@@ -328,7 +328,7 @@ Draft make_draft(const partition::LocalProgram& program, bool fuse) {
     if (made.is_tensor) {
       made.type = local.type.tensor;
       made.logical_dims = local.logical_dims;
-      made.dim_atoms = local.dim_atoms;
+      made.dim_sub_axes = local.dim_sub_axes;
       made.bytes = tensor::byte_count(local.type.tensor);
     }
     draft.values.push_back(std::move(made));

@@ -26,8 +26,8 @@ struct DraftValue {
   tensor::TensorType type;
   bool is_tensor = true;
   tensor::Dims logical_dims;
-  std::vector<std::vector<int>> dim_atoms;
-  sharding::AtomMask varies = 0;
+  std::vector<std::vector<int>> dim_sub_axes;
+  sharding::SubAxisSet varies = 0;
   int view = 0;
   TableId table = 0;
   int64_t bytes = 0;
@@ -48,8 +48,8 @@ struct DraftStep {
   std::vector<LocalId> operands;
   std::vector<LocalId> results;
   ops::PreparedKernel kernel;
-  /// Values of the kernel's dims, for offsets: atoms and local size of each iteration dimension.
-  std::vector<std::vector<int>> offset_atoms;
+  /// Values of the kernel's dims, for offsets: sub-axes and local size of each iteration dimension.
+  std::vector<std::vector<int>> offset_sub_axes;
   tensor::Dims offset_sizes;
   int offset_view = 0;
   MeetingMaker meeting;  ///< kMeeting
@@ -100,7 +100,7 @@ struct Draft {
 };
 
 /// Masks of all values after widening: where a condition or index varies, so does what its blocks assign.
-std::vector<sharding::AtomMask> widen(const partition::LocalProgram& program);
+std::vector<sharding::SubAxisSet> widen(const partition::LocalProgram& program);
 
 /// Program -> draft: dead ops dropped, blocks fused.
 Draft make_draft(const partition::LocalProgram& program, bool fuse);

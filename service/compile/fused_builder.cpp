@@ -44,10 +44,10 @@ double weight(kernels::ScalarOp op) {
   }
 }
 
-std::vector<int> without_ones(const sharding::MeshView& view, const std::vector<int>& atoms) {
+std::vector<int> without_ones(const sharding::MeshView& view, const std::vector<int>& sub_axes) {
   std::vector<int> out;
-  for (const int atom : atoms) {
-    if (view.atom_sizes[static_cast<size_t>(atom)] != 1) out.push_back(atom);
+  for (const int sub_axis : sub_axes) {
+    if (view.sub_axis_sizes[static_cast<size_t>(sub_axis)] != 1) out.push_back(sub_axis);
   }
   return out;
 }
@@ -96,8 +96,8 @@ void FusedBuilder::add(const Node& node) {
     const DraftValue& value = draft_.value(node.op->results[0]);
     const sharding::MeshView& view = draft_.tables.view(value.view);
     std::vector<MaskDim> dims;
-    for (size_t d = 0; d < value.dim_atoms.size(); ++d) {
-      const int64_t parts = sharding::part_count(view, value.dim_atoms[d]);
+    for (size_t d = 0; d < value.dim_sub_axes.size(); ++d) {
+      const int64_t parts = sharding::part_count(view, value.dim_sub_axes[d]);
       if (value.type.dims[d] * parts == value.logical_dims[d]) continue;
       const bool fits = value.type.dims[d] * parts <= std::numeric_limits<int32_t>::max();
       const DType dtype = fits ? DType::kInt32 : DType::kInt64;
@@ -210,8 +210,8 @@ std::optional<FusedBuilder::Source> FusedBuilder::iota(LocalId id, int64_t dim, 
   if (read.result_dim < 0 || read.start != 0 || read.step != 1) return std::nullopt;
   const DraftValue& value = draft_.value(id);
   const DraftValue& space = draft_.value(space_);
-  const auto& mine = value.dim_atoms[static_cast<size_t>(dim)];
-  const auto& loops = space.dim_atoms[static_cast<size_t>(read.result_dim)];
+  const auto& mine = value.dim_sub_axes[static_cast<size_t>(dim)];
+  const auto& loops = space.dim_sub_axes[static_cast<size_t>(read.result_dim)];
   if (value.view != space.view && !(mine.empty() && loops.empty())) return std::nullopt;
   // Both must begin at the same place on every shard.
   if (without_ones(draft_.tables.view(value.view), mine) != without_ones(draft_.tables.view(space.view), loops))

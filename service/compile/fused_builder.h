@@ -40,7 +40,7 @@ ops::ReadMap read_map_of(const ops::OpDef& def, const LocalView& local);
 /// One loop in the making: members first, then finish(). One thread.
 class FusedBuilder {
  public:
-  /// `space`: a value whose dims, shards and atoms are the iteration space.
+  /// `space`: a value whose dims, shards and sub-axes are the iteration space.
   FusedBuilder(Draft& draft, const std::vector<Node>& nodes, const Producers& producers, LocalId space);
 
   /// Adds a pointwise op; operands that were added before are lanes, others are read from memory, generated or

@@ -111,7 +111,7 @@ class BlockFuser {
   [[nodiscard]] bool same_space(LocalId a, LocalId b) const {
     const DraftValue& left = draft_.value(a);
     const DraftValue& right = draft_.value(b);
-    return left.type.dims == right.type.dims && left.table == right.table && left.dim_atoms == right.dim_atoms;
+    return left.type.dims == right.type.dims && left.table == right.table && left.dim_sub_axes == right.dim_sub_axes;
   }
 
   // Steps that a value waits for: through ways of reading and other names to whoever computes it.

@@ -28,7 +28,7 @@ class HaloMaker {
   Meeting make() {
     const PlanValue& result = value(op_.results[0]);
     const MeshView& view = plan_.views[static_cast<size_t>(result.view)];
-    const sharding::AtomMask varies = result.varies & view.all();
+    const sharding::SubAxisSet varies = result.varies & view.all();
     for (int64_t shard = 0; shard < view.distinct_count(varies); ++shard) {
       if (tensor::element_count(result.type) > 0) add_shard(view, view.coordinates(varies, shard));
       copies_.end_shard();
@@ -51,7 +51,7 @@ class HaloMaker {
       std::vector<std::vector<Run>> given(result.type.dims.size());
       std::vector<std::vector<Run>> lacking(result.type.dims.size());
       for (size_t d = 0; d < given.size(); ++d) {
-        const int64_t part = sharding::part_index(view, result.dim_atoms[d], coords);
+        const int64_t part = sharding::part_index(view, result.dim_sub_axes[d], coords);
         const int64_t rows = result.type.dims[d];
         const HaloRows read = partition::rows_read(op_.halos[i][d], part, rows);
         given[d] = runs_of(read, value(op_.operands[i]).type.dims[d]);
@@ -139,7 +139,7 @@ class HaloMaker {
         piece.from_offset += strides[d] * rows.from;
         start.push_back(rows.first());
         held.push_back(rows.last() - rows.first() + 1);
-        set_part(view, source.dim_atoms[d], part, from_coords);
+        set_part(view, source.dim_sub_axes[d], part, from_coords);
       }
       const tensor::Dims packed = tensor::row_major_strides(held);
       for (size_t d = 0; d < at.size(); ++d) {
@@ -147,7 +147,7 @@ class HaloMaker {
         piece.packed_strides.push_back(packed[d] * rows.from_step);
         piece.packed_offset += packed[d] * (rows.from - start[d]);
       }
-      const sharding::AtomMask varies = source.varies & view.all();
+      const sharding::SubAxisSet varies = source.varies & view.all();
       MeetingSource made = source_of(plan_, static_cast<int32_t>(operand), op_.operands[operand],
                                      view.distinct_index(varies, from_coords));
       made.bytes = tensor::element_count(held) * tensor::size_bytes(source.type.dtype);

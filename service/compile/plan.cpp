@@ -124,9 +124,9 @@ class PlanMaker {
     const ShardTable& table = draft_.tables[from.table];
     for (int64_t shard = 0; shard < table.count(); ++shard) {
       const tensor::Dims coords = table.view == from.offset_view ? draft_.tables.coordinates(from.table, shard)
-                                                                 : tensor::Dims(view.atom_sizes.size(), 0);
+                                                                 : tensor::Dims(view.sub_axis_sizes.size(), 0);
       for (size_t d = 0; d < from.offset_sizes.size(); ++d) {
-        step.offsets.push_back(sharding::part_index(view, from.offset_atoms[d], coords) * from.offset_sizes[d]);
+        step.offsets.push_back(sharding::part_index(view, from.offset_sub_axes[d], coords) * from.offset_sizes[d]);
       }
     }
   }
@@ -151,7 +151,7 @@ class PlanMaker {
     out.table = value.table;
     out.place = place(id);
     out.logical_dims = value.logical_dims;
-    out.dim_atoms = value.dim_atoms;
+    out.dim_sub_axes = value.dim_sub_axes;
     out.varies = value.varies & draft_.tables.view(value.view).all();
     std::shared_ptr<const sharding::MeshView>& view = shared_views_[value.view];
     if (view == nullptr) view = std::make_shared<const sharding::MeshView>(draft_.tables.view(value.view));
@@ -184,7 +184,7 @@ class PlanMaker {
       PlanValue made;
       made.type = value.type;
       made.logical_dims = value.logical_dims;
-      made.dim_atoms = value.dim_atoms;
+      made.dim_sub_axes = value.dim_sub_axes;
       made.varies = value.varies;
       made.view = value.view;
       made.table = value.table;
@@ -255,7 +255,7 @@ tensor::Dims PlanParameter::shard_start(int64_t shard) const {
   const tensor::Dims coords = view->coordinates(varies, shard);
   tensor::Dims out;
   for (size_t d = 0; d < local_type.dims.size(); ++d) {
-    out.push_back(std::min(sharding::part_index(*view, dim_atoms[d], coords) * local_type.dims[d], logical_dims[d]));
+    out.push_back(std::min(sharding::part_index(*view, dim_sub_axes[d], coords) * local_type.dims[d], logical_dims[d]));
   }
   return out;
 }

@@ -2,7 +2,7 @@
 // arguments aliased to results, lifetimes and peak bytes known before anything runs. A device's position is an input:
 // one plan serves every device.
 //
-// Words. A *shard* of a value is one of its distinct shards; all positions that differ only in atoms the value does not
+// Words. A *shard* of a value is one of its distinct shards; all positions that differ only in sub-axes the value does not
 // vary over share it. A *table* says which device (number in the run's flat device list) holds which shard. A *slot* is
 // storage for one shard of each kind: it has as many places as its table has shards. Example: mesh x=4, y=2, value
 // varying over x: 4 shards, slot of 4 places, devices 0 and 1 (x=0) hold shard 0.
@@ -33,7 +33,7 @@ inline constexpr MapId kIdentity = -1;
 /// Who holds which shard of a value that varies over `mask`.
 struct ShardTable {
   int view = 0;
-  sharding::AtomMask mask = 0;
+  sharding::SubAxisSet mask = 0;
   std::vector<int32_t> shard_of_device;  ///< by flat device; -1 where the view does not reach
   std::vector<int32_t> device_of_shard;  ///< the first position's flat device
   [[nodiscard]] int64_t count() const { return static_cast<int64_t>(device_of_shard.size()); }
@@ -69,8 +69,8 @@ struct Place {
 struct PlanValue {
   tensor::TensorType type;  ///< local, padded
   tensor::Dims logical_dims;
-  std::vector<std::vector<int>> dim_atoms;
-  sharding::AtomMask varies = 0;  ///< after widening under divergent control flow
+  std::vector<std::vector<int>> dim_sub_axes;
+  sharding::SubAxisSet varies = 0;  ///< after widening under divergent control flow
   int view = 0;
   TableId table = 0;
   Place place;  ///< by the value's own shards
@@ -166,8 +166,8 @@ struct PlanParameter {
   TableId table = 0;
   Place place;
   tensor::Dims logical_dims;  ///< of the whole
-  std::vector<std::vector<int>> dim_atoms;
-  sharding::AtomMask varies = 0;
+  std::vector<std::vector<int>> dim_sub_axes;
+  sharding::SubAxisSet varies = 0;
   std::shared_ptr<const sharding::MeshView> view;
   bool is_donated = false;  ///< argument: this plan may write its buffers
   int64_t aliased = -1;     ///< argument: result that takes its buffers; result: argument whose buffers it takes

@@ -6,7 +6,7 @@
 namespace meshd::compile {
 namespace {
 
-using sharding::AtomMask;
+using sharding::SubAxisSet;
 using sharding::MeshView;
 
 constexpr int64_t kMostEnumerated = 512;  // shards up to which layouts over two meshes are compared one by one
@@ -15,17 +15,17 @@ constexpr int64_t kMostEnumerated = 512;  // shards up to which layouts over two
 struct BlockLayout {
   const MeshView* view = nullptr;
   int view_number = 0;
-  AtomMask varies = 0;
+  SubAxisSet varies = 0;
   const tensor::Dims* local_dims = nullptr;
   const tensor::Dims* logical_dims = nullptr;
-  const std::vector<std::vector<int>>* dim_atoms = nullptr;
+  const std::vector<std::vector<int>>* dim_sub_axes = nullptr;
 
-  [[nodiscard]] int64_t parts(size_t dim) const { return sharding::part_count(*view, (*dim_atoms)[dim]); }
+  [[nodiscard]] int64_t parts(size_t dim) const { return sharding::part_count(*view, (*dim_sub_axes)[dim]); }
   [[nodiscard]] int64_t shard_count() const { return view->distinct_count(varies); }
-  [[nodiscard]] AtomMask cut() const {
-    AtomMask out = 0;
-    for (const auto& atoms : *dim_atoms) {
-      for (const int atom : atoms) out |= AtomMask{1} << atom;
+  [[nodiscard]] SubAxisSet cut() const {
+    SubAxisSet out = 0;
+    for (const auto& sub_axes : *dim_sub_axes) {
+      for (const int sub_axis : sub_axes) out |= SubAxisSet{1} << sub_axis;
     }
     return out;
   }
@@ -33,7 +33,7 @@ struct BlockLayout {
 
 template <typename Value>
 BlockLayout layout_of(const MeshView& view, const Value& value) {
-  return {&view, value.view, value.varies & view.all(), &value.type.dims, &value.logical_dims, &value.dim_atoms};
+  return {&view, value.view, value.varies & view.all(), &value.type.dims, &value.logical_dims, &value.dim_sub_axes};
 }
 
 struct Copy {
@@ -43,16 +43,16 @@ struct Copy {
   tensor::Dims extent;
 };
 
-// All blocks of `from` that shard `to_shard` of `to` is made of. Atoms that `from` varies over outside of its dims keep
+// All blocks of `from` that shard `to_shard` of `to` is made of. Sub-axes that `from` varies over outside of its dims keep
 // the target's coordinate where the target varies over them, else take 0.
 std::vector<Copy> copies_into(const BlockLayout& from, const BlockLayout& to, int64_t to_shard) {
   const tensor::Dims& from_dims = *from.local_dims;
   const tensor::Dims& to_dims = *to.local_dims;
   const size_t rank = to_dims.size();
   const tensor::Dims to_coords = to.view->coordinates(to.varies, to_shard);
-  tensor::Dims coords(from.view->atom_sizes.size(), 0);
+  tensor::Dims coords(from.view->sub_axis_sizes.size(), 0);
   if (from.view_number == to.view_number) {
-    const AtomMask kept = from.varies & ~from.cut() & to.varies;
+    const SubAxisSet kept = from.varies & ~from.cut() & to.varies;
     for (size_t i = 0; i < coords.size(); ++i) {
       if (kept >> i & 1) coords[i] = to_coords[i];
     }
@@ -63,7 +63,7 @@ std::vector<Copy> copies_into(const BlockLayout& from, const BlockLayout& to, in
   tensor::Dims first(rank);
   tensor::Dims last(rank);
   for (size_t d = 0; d < rank; ++d) {
-    start[d] = sharding::part_index(*to.view, (*to.dim_atoms)[d], to_coords) * to_dims[d];
+    start[d] = sharding::part_index(*to.view, (*to.dim_sub_axes)[d], to_coords) * to_dims[d];
     stop[d] = std::min(start[d] + to_dims[d], (*to.logical_dims)[d]);
     if (stop[d] <= start[d]) return {};
     first[d] = start[d] / from_dims[d];
@@ -74,7 +74,7 @@ std::vector<Copy> copies_into(const BlockLayout& from, const BlockLayout& to, in
   while (true) {
     Copy copy;
     for (size_t d = 0; d < rank; ++d) {
-      set_part(*from.view, (*from.dim_atoms)[d], part[d], coords);
+      set_part(*from.view, (*from.dim_sub_axes)[d], part[d], coords);
       const int64_t begin = part[d] * from_dims[d];
       const int64_t low = std::max(begin, start[d]);
       copy.from_start.push_back(low - begin);
@@ -99,11 +99,11 @@ int64_t linear(const tensor::Dims& dims, const tensor::Dims& index) {
   return out;
 }
 
-// Atoms of a dimension that cut, without those of size one.
-std::vector<int> cutting(const MeshView& view, const std::vector<int>& atoms) {
+// Sub-axes of a dimension that cut, without those of size one.
+std::vector<int> cutting(const MeshView& view, const std::vector<int>& sub_axes) {
   std::vector<int> out;
-  for (const int atom : atoms) {
-    if (view.atom_sizes[static_cast<size_t>(atom)] != 1) out.push_back(atom);
+  for (const int sub_axis : sub_axes) {
+    if (view.sub_axis_sizes[static_cast<size_t>(sub_axis)] != 1) out.push_back(sub_axis);
   }
   return out;
 }
@@ -150,7 +150,7 @@ bool reshard_is_rename(const Draft& draft, const LocalOp& op, std::vector<int32_
   bool same = same_view;
   bool whole = true;
   for (size_t d = 0; d < target.type.dims.size(); ++d) {
-    same = same && cutting(*from.view, source.dim_atoms[d]) == cutting(*to.view, target.dim_atoms[d]);
+    same = same && cutting(*from.view, source.dim_sub_axes[d]) == cutting(*to.view, target.dim_sub_axes[d]);
     whole = whole && from.parts(d) == 1 && to.parts(d) == 1;
   }
   if (same) {

@@ -349,8 +349,8 @@ class Planner {
     slot.offset = core::round_up(static_cast<int64_t>(out_.constants.size()), kAlignment);
     const int64_t count = draft_.tables[value.table].count();
     bool same = true;
-    for (const auto& atoms : value.dim_atoms)
-      same = same && sharding::part_count(draft_.tables.view(value.view), atoms) == 1;
+    for (const auto& sub_axes : value.dim_sub_axes)
+      same = same && sharding::part_count(draft_.tables.view(value.view), sub_axes) == 1;
     const bool shared =
         value.constant->kind == partition::LocalKind::kConstant && (splat_of(draft_, id) != nullptr || same);
     slot.stride = shared ? 0 : core::round_up(value.bytes, kAlignment);
@@ -383,7 +383,7 @@ class Planner {
     tensor::Dims extent;
     for (size_t d = 0; d < value.type.dims.size(); ++d) {
       const int64_t local = value.type.dims[d];
-      start.push_back(sharding::part_index(draft_.tables.view(value.view), value.dim_atoms[d], coords) * local);
+      start.push_back(sharding::part_index(draft_.tables.view(value.view), value.dim_sub_axes[d], coords) * local);
       extent.push_back(std::clamp(dense.type.dims[d] - start[d], int64_t{0}, local));
       if (extent[d] == 0) return;
     }

@@ -11,7 +11,7 @@ TableSet::TableSet(std::vector<sharding::MeshView> views, int64_t device_count)
   if (views_.empty()) views_.emplace_back();
 }
 
-TableId TableSet::table(int view_id, sharding::AtomMask mask) {
+TableId TableSet::table(int view_id, sharding::SubAxisSet mask) {
   const sharding::MeshView& mesh_view = view(view_id);
   mask &= mesh_view.all();
   const auto key = std::pair(view_id, mask);

@@ -18,7 +18,7 @@ class TableSet {
   TableSet(std::vector<sharding::MeshView> views, int64_t device_count);
 
   /// The table of values of `view` that vary over `mask`.
-  TableId table(int view, sharding::AtomMask mask);
+  TableId table(int view, sharding::SubAxisSet mask);
   /// The map from shards of `from` to the shards of `to` that the same device holds; kIdentity where they are the same.
   MapId projection(TableId from, TableId to);
   /// second after first; either may be kIdentity.
@@ -33,7 +33,7 @@ class TableSet {
   }
   [[nodiscard]] const sharding::MeshView& view(int id) const { return views_[static_cast<size_t>(id)]; }
   [[nodiscard]] int64_t device_count() const { return device_count_; }
-  /// Coordinates of shard `shard` of table `id`: 0 for atoms outside of its mask.
+  /// Coordinates of shard `shard` of table `id`: 0 for sub-axes outside of its mask.
   [[nodiscard]] tensor::Dims coordinates(TableId id, int64_t shard) const;
 
   /// Moves everything into the plan.
@@ -43,7 +43,7 @@ class TableSet {
   std::vector<sharding::MeshView> views_;
   int64_t device_count_;
   std::vector<ShardTable> tables_;
-  std::map<std::pair<int, sharding::AtomMask>, TableId> table_ids_;
+  std::map<std::pair<int, sharding::SubAxisSet>, TableId> table_ids_;
   std::vector<std::vector<int32_t>> maps_;
   std::map<std::vector<int32_t>, MapId> map_ids_;
   std::map<std::pair<TableId, TableId>, MapId> projections_;

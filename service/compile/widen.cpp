@@ -6,9 +6,9 @@
 namespace meshd::compile {
 namespace {
 
-using sharding::AtomMask;
+using sharding::SubAxisSet;
 
-// Forward flow of "added" atoms until nothing changes. Masks only grow, so it ends.
+// Forward flow of "added" sub-axes until nothing changes. Masks only grow, so it ends.
 class Widener {
  public:
   explicit Widener(const partition::LocalProgram& program) : program_(program) {
@@ -16,7 +16,7 @@ class Widener {
     added_.assign(varies_.size(), 0);
   }
 
-  std::vector<AtomMask> run() {
+  std::vector<SubAxisSet> run() {
     do {
       changed_ = false;
       block(program_.body, 0);
@@ -25,11 +25,11 @@ class Widener {
   }
 
  private:
-  AtomMask& varies(LocalId id) { return varies_[static_cast<size_t>(id)]; }
-  AtomMask added(LocalId id) const { return added_[static_cast<size_t>(id)]; }
+  SubAxisSet& varies(LocalId id) { return varies_[static_cast<size_t>(id)]; }
+  SubAxisSet added(LocalId id) const { return added_[static_cast<size_t>(id)]; }
 
-  // Atoms of one mesh mean nothing in another; partition keeps what a varying condition decides in one mesh.
-  void widen_from(LocalId id, LocalId source, AtomMask mask) {
+  // Sub-axes of one mesh mean nothing in another; partition keeps what a varying condition decides in one mesh.
+  void widen_from(LocalId id, LocalId source, SubAxisSet mask) {
     if (mask == 0) return;
     if (program_.value(id).view != program_.value(source).view) {
       throw core::Error("unsupported_partition", "a condition that differs between devices decides over '" +
@@ -39,15 +39,15 @@ class Widener {
     widen_to(id, mask);
   }
 
-  void widen_to(LocalId id, AtomMask mask) {
-    const AtomMask more = mask & ~varies(id);
+  void widen_to(LocalId id, SubAxisSet mask) {
+    const SubAxisSet more = mask & ~varies(id);
     if (more == 0) return;
     varies(id) |= more;
     added_[static_cast<size_t>(id)] |= more;
     changed_ = true;
   }
 
-  void widen_results(const LocalOp& op, AtomMask without) {
+  void widen_results(const LocalOp& op, SubAxisSet without) {
     for (const LocalId id : op.results) {
       for (const LocalId operand : op.operands) widen_from(id, operand, added(operand) & ~without);
     }
@@ -56,14 +56,14 @@ class Widener {
   // Results of one step are written for the same shards.
   void widen_alike(const LocalOp& op) {
     if (op.results.size() < 2) return;
-    AtomMask mask = 0;
+    SubAxisSet mask = 0;
     for (const LocalId id : op.results) mask |= varies(id);
     for (const LocalId id : op.results) widen_to(id, mask);
   }
 
-  // `control`: atoms that decide whether the block runs. Pure ops may run for more shards than needed; what leaves the
+  // `control`: sub-axes that decide whether the block runs. Pure ops may run for more shards than needed; what leaves the
   // block may not.
-  void block(const partition::LocalBlock& body, AtomMask control) {
+  void block(const partition::LocalBlock& body, SubAxisSet control) {
     for (const LocalOp& op : body.ops) {
       switch (op.kind) {
         case partition::LocalKind::kWhile:
@@ -89,14 +89,14 @@ class Widener {
     }
   }
 
-  void loop(const LocalOp& op, AtomMask control) {
+  void loop(const LocalOp& op, SubAxisSet control) {
     const partition::LocalBlock& condition = op.blocks[0];
     const partition::LocalBlock& body = op.blocks[1];
-    const AtomMask inner = control | varies(condition.results[0]);
+    const SubAxisSet inner = control | varies(condition.results[0]);
     const bool diverges = varies(condition.results[0]) != 0;
     for (size_t i = 0; i < op.results.size(); ++i) {
       // Every name of a carried value varies alike: the widest of them, and what decides when a position leaves.
-      AtomMask mask = varies(op.results[i]) | varies(condition.arguments[i]) | varies(body.arguments[i]);
+      SubAxisSet mask = varies(op.results[i]) | varies(condition.arguments[i]) | varies(body.arguments[i]);
       mask |= varies(op.operands[i]) | varies(body.results[i]);
       if (diverges) widen_from(op.results[i], condition.results[0], varies(condition.results[0]));
       mask |= varies(op.results[i]);
@@ -108,8 +108,8 @@ class Widener {
     block(body, inner);
   }
 
-  void branches(const LocalOp& op, AtomMask control) {
-    const AtomMask index = varies(op.operands[0]);
+  void branches(const LocalOp& op, SubAxisSet control) {
+    const SubAxisSet index = varies(op.operands[0]);
     for (const partition::LocalBlock& branch : op.blocks) {
       block(branch, control | index);
       for (size_t i = 0; i < op.results.size(); ++i) {
@@ -120,13 +120,13 @@ class Widener {
   }
 
   const partition::LocalProgram& program_;
-  std::vector<AtomMask> varies_;
-  std::vector<AtomMask> added_;
+  std::vector<SubAxisSet> varies_;
+  std::vector<SubAxisSet> added_;
   bool changed_ = false;
 };
 
 }  // namespace
 
-std::vector<sharding::AtomMask> widen(const partition::LocalProgram& program) { return Widener(program).run(); }
+std::vector<sharding::SubAxisSet> widen(const partition::LocalProgram& program) { return Widener(program).run(); }
 
 }  // namespace meshd::compile

@@ -12,7 +12,7 @@ Builder::Builder(const Views& views, ir::Function function)
   program_.view_names = views.names();
 }
 
-LocalId Builder::add_value(const ir::Type& logical, const Placed& placed, sharding::AtomMask outer, std::string name) {
+LocalId Builder::add_value(const ir::Type& logical, const Placed& placed, sharding::SubAxisSet outer, std::string name) {
   LocalValue made;
   made.type = logical;
   made.view = placed.view;
@@ -20,7 +20,7 @@ LocalId Builder::add_value(const ir::Type& logical, const Placed& placed, shardi
   made.varies = placed.mask() | outer;
   if (logical.is_tensor()) {
     made.logical_dims = logical.dims();
-    made.dim_atoms = placed.dims;
+    made.dim_sub_axes = placed.dims;
     made.type.tensor.dims = local_dims(view(placed.view), logical.dims(), placed);
   }
   program_.values.push_back(std::move(made));
@@ -49,7 +49,7 @@ LocalId Builder::bring(LocalId id, const Placed& to, const ir::Location& locatio
   if (const auto found = known.find(key); found != known.end()) return found->second;
 
   const ir::Type logical = ir::Type::of({value(id).type.dtype(), value(id).logical_dims});
-  const sharding::AtomMask kept = outer(id);
+  const sharding::SubAxisSet kept = outer(id);
   if (from.view != to.view && kept != 0) {
     ir::fail("unsupported_partition", location, "a manual computation over two meshes whose axes do not line up");
   }
@@ -110,7 +110,7 @@ double Builder::lacking(LocalId id, const Placed& to) const {
   return has_recipe(id) ? 0 : nearest_source(id, to).second;
 }
 
-LocalId Builder::vary(LocalId id, sharding::AtomMask varies, const ir::Location& location, const std::string& reason) {
+LocalId Builder::vary(LocalId id, sharding::SubAxisSet varies, const ir::Location& location, const std::string& reason) {
   if (value(id).varies == varies) return id;
   const ir::Type logical =
       value(id).type.is_tensor() ? ir::Type::of({value(id).type.dtype(), value(id).logical_dims}) : value(id).type;

@@ -24,15 +24,15 @@ class Builder {
   [[nodiscard]] const sharding::MeshView& view(int number) const { return program_.views[static_cast<size_t>(number)]; }
   [[nodiscard]] const LocalValue& value(LocalId id) const { return program_.values[static_cast<size_t>(id)]; }
   [[nodiscard]] LocalValue& value(LocalId id) { return program_.values[static_cast<size_t>(id)]; }
-  [[nodiscard]] Placed placed(LocalId id) const { return {value(id).view, value(id).dim_atoms}; }
-  /// Atoms the value varies over without being cut by them: manual axes around it, or partial sums.
-  [[nodiscard]] sharding::AtomMask outer(LocalId id) const { return value(id).varies & ~placed(id).mask(); }
+  [[nodiscard]] Placed placed(LocalId id) const { return {value(id).view, value(id).dim_sub_axes}; }
+  /// Sub-axes the value varies over without being cut by them: manual axes around it, or partial sums.
+  [[nodiscard]] sharding::SubAxisSet outer(LocalId id) const { return value(id).varies & ~placed(id).mask(); }
   [[nodiscard]] LocalProgram& program() { return program_; }
   [[nodiscard]] const LocalProgram& program() const { return program_; }
   [[nodiscard]] ir::Function& function() { return *function_; }
 
   /// A value of the whole type `logical`, cut as `placed` says, which also varies over `outer`.
-  LocalId add_value(const ir::Type& logical, const Placed& placed, sharding::AtomMask outer, std::string name = {});
+  LocalId add_value(const ir::Type& logical, const Placed& placed, sharding::SubAxisSet outer, std::string name = {});
 
   /// Ops go to `block` as long as this lives. Reshards are remembered per block.
   class Inside {
@@ -55,8 +55,8 @@ class Builder {
   /// About how many elements a device lacks of the value lying as `to` says, copies of it in the current block
   /// considered.
   [[nodiscard]] double lacking(LocalId id, const Placed& to) const;
-  /// Same dims, but varying exactly over `varies` (which contains its cuts): drops or adds atoms outside of dims.
-  LocalId vary(LocalId id, sharding::AtomMask varies, const ir::Location& location, const std::string& reason);
+  /// Same dims, but varying exactly over `varies` (which contains its cuts): drops or adds sub-axes outside of dims.
+  LocalId vary(LocalId id, sharding::SubAxisSet varies, const ir::Location& location, const std::string& reason);
   /// Another name for the value.
   LocalId alias(LocalId id, const ir::Location& location);
   /// Marks the op that made `id` as one that can be made again anywhere for any placement (constant, iota, scalar

@@ -26,7 +26,7 @@ class HaloWriter {
     for (size_t i = 0; i < op_.halos.size(); ++i) {
       ir::ValueId rows = operands_[i];
       std::vector<Window> windows;
-      for (size_t d = 0; d < result_.dim_atoms.size(); ++d) {
+      for (size_t d = 0; d < result_.dim_sub_axes.size(); ++d) {
         if (!is_read_in_place(i, d)) rows = fetch(rows, windows.emplace_back(window_of(i, d)));
       }
       if (i == 0 && op_.halos.size() == 1) return rows;
@@ -58,8 +58,8 @@ class HaloWriter {
   [[nodiscard]] const sharding::MeshView& view() const {
     return around_.local.views[static_cast<size_t>(result_.view)];
   }
-  [[nodiscard]] const std::vector<int>& atoms(size_t dim) const { return result_.dim_atoms[dim]; }
-  [[nodiscard]] int64_t parts(size_t dim) const { return sharding::part_count(view(), atoms(dim)); }
+  [[nodiscard]] const std::vector<int>& sub_axes(size_t dim) const { return result_.dim_sub_axes[dim]; }
+  [[nodiscard]] int64_t parts(size_t dim) const { return sharding::part_count(view(), sub_axes(dim)); }
   [[nodiscard]] int64_t result_rows(size_t dim) const { return result_.type.tensor.dims[dim]; }
 
   [[nodiscard]] bool is_read_in_place(size_t operand, size_t d) const {
@@ -67,7 +67,7 @@ class HaloWriter {
     const int64_t rows = source(operand).type.tensor.dims[d];
     return halo.start == 0 && halo.row_step == 1 && halo.spread == 1 && halo.begin == 0 &&
            halo.end == source(operand).logical_dims[d] && halo.part_step == rows && rows == result_rows(d) &&
-           source(operand).dim_atoms[d] == atoms(d) && (!has_filling() || halo.end == rows * parts(d));
+           source(operand).dim_sub_axes[d] == sub_axes(d) && (!has_filling() || halo.end == rows * parts(d));
   }
 
   [[nodiscard]] Window window_of(size_t operand, size_t d) const {
@@ -84,7 +84,7 @@ class HaloWriter {
   ir::ValueId by_part(size_t dim, const std::vector<int64_t>& table) {
     if (std::all_of(table.begin(), table.end(), [&](int64_t entry) { return entry == table.front(); }))
       return writer_.integer(table.front());
-    const ir::ValueId here = around_.part(result_.view, atoms(dim));
+    const ir::ValueId here = around_.part(result_.view, sub_axes(dim));
     return writer_.reshape(writer_.block(writer_.integers(table), 0, here, 1), {});
   }
 
@@ -147,12 +147,12 @@ class HaloWriter {
     std::vector<int64_t> pairs;
     for (int64_t p = 0; p < view().position_count(); ++p) {
       tensor::Dims coords = view().coordinates(view().all(), p);
-      int64_t sender = from[static_cast<size_t>(sharding::part_index(view(), atoms(dim), coords))];
+      int64_t sender = from[static_cast<size_t>(sharding::part_index(view(), sub_axes(dim), coords))];
       if (sender < 0) continue;
-      for (size_t i = atoms(dim).size(); i-- > 0;) {
-        const auto atom = static_cast<size_t>(atoms(dim)[i]);
-        coords[atom] = sender % view().atom_sizes[atom];
-        sender /= view().atom_sizes[atom];
+      for (size_t i = sub_axes(dim).size(); i-- > 0;) {
+        const auto sub_axis = static_cast<size_t>(sub_axes(dim)[i]);
+        coords[sub_axis] = sender % view().sub_axis_sizes[sub_axis];
+        sender /= view().sub_axis_sizes[sub_axis];
       }
       pairs.push_back(view().flat(view().distinct_index(view().all(), coords)));
       pairs.push_back(view().flat(p));
@@ -258,12 +258,12 @@ class HaloWriter {
       return writer_.broadcast(has_filling() ? operands_.back() : writer_.zero(dtype), dims);
     }
     Gathered all{value, std::vector<int64_t>(static_cast<size_t>(parts(dim)), 0)};
-    if (!source(window.operand).dim_atoms[dim].empty()) {
+    if (!source(window.operand).dim_sub_axes[dim].empty()) {
       std::optional<Gathered> near = from_neighbours(value, window);
       if (near) {
         all = std::move(*near);
       } else {
-        all.value = around_.gather(value, result_.view, dim, atoms(dim));
+        all.value = around_.gather(value, result_.view, dim, sub_axes(dim));
       }
     }
     // The window's place among the rows, spread as they stand.

@@ -16,10 +16,10 @@ namespace meshd::partition {
 struct HaloSurroundings {
   OpWriter& writer;
   const LocalProgram& local;
-  /// Which part of a dimension cut by these atoms of a view this device has, a scalar of 64 bits.
-  std::function<ir::ValueId(int view, const std::vector<int>& atoms)> part;
+  /// Which part of a dimension cut by these sub-axes of a view this device has, a scalar of 64 bits.
+  std::function<ir::ValueId(int view, const std::vector<int>& sub_axes)> part;
   /// The value with all parts of a dimension behind one another.
-  std::function<ir::ValueId(ir::ValueId value, int view, size_t dim, const std::vector<int>& atoms)> gather;
+  std::function<ir::ValueId(ir::ValueId value, int view, size_t dim, const std::vector<int>& sub_axes)> gather;
   int64_t& channel;  ///< last channel taken
 };
 

@@ -11,7 +11,7 @@
 namespace meshd::partition {
 namespace {
 
-using sharding::AtomMask;
+using sharding::SubAxisSet;
 
 bool is_symbol_taken(const ir::Module& module, const std::string& name) { return module.find_mesh(name) != nullptr; }
 
@@ -54,7 +54,7 @@ class DeviceModule {
     names_ = names;
     if (mesh_ == nullptr) {
       mesh_ = std::make_shared<const mesh::Mesh>(mesh::Mesh{{{"device", local_.device_count()}}, {}, {}});
-      names_.atoms = {{0, 1, 0}};
+      names_.sub_axes = {{0, 1, 0}};
     }
     mesh_name_ = add_mesh(mesh_, names.mesh.empty() ? "devices" : names.mesh);
   }
@@ -74,9 +74,9 @@ class DeviceModule {
 
   // How a value enters or leaves the manual computation: its own cuts in the first view, whole in others.
   [[nodiscard]] sharding::TensorSharding edge_sharding(const LocalValue& value) const {
-    auto out = sharding::fully_replicated(mesh_name_, mesh_, static_cast<int64_t>(value.dim_atoms.size()));
-    for (size_t d = 0; d < value.dim_atoms.size() && value.view == 0; ++d) {
-      for (const int atom : value.dim_atoms[d]) out.dims[d].axes.push_back(names_.atoms[static_cast<size_t>(atom)]);
+    auto out = sharding::fully_replicated(mesh_name_, mesh_, static_cast<int64_t>(value.dim_sub_axes.size()));
+    for (size_t d = 0; d < value.dim_sub_axes.size() && value.view == 0; ++d) {
+      for (const int sub_axis : value.dim_sub_axes[d]) out.dims[d].axes.push_back(names_.sub_axes[static_cast<size_t>(sub_axis)]);
       out.dims[d].axes = sharding::canonical_axes(std::move(out.dims[d].axes), *mesh_);
     }
     return out;
@@ -85,8 +85,8 @@ class DeviceModule {
   // Dims that every part of which is full: ceil(n / p) * p.
   [[nodiscard]] tensor::Dims even_dims(const LocalValue& value) const {
     tensor::Dims out;
-    for (size_t d = 0; d < value.dim_atoms.size(); ++d)
-      out.push_back(value.type.tensor.dims[d] * sharding::part_count(view(value.view), value.dim_atoms[d]));
+    for (size_t d = 0; d < value.dim_sub_axes.size(); ++d)
+      out.push_back(value.type.tensor.dims[d] * sharding::part_count(view(value.view), value.dim_sub_axes[d]));
     return out;
   }
 
@@ -185,20 +185,20 @@ class DeviceModule {
     return position_;
   }
 
-  // Which part of a dimension cut by `atoms` this device has.
-  ir::ValueId part(int number, const std::vector<int>& atoms) {
-    const auto key = std::pair(number, atoms);
+  // Which part of a dimension cut by `sub_axes` this device has.
+  ir::ValueId part(int number, const std::vector<int>& sub_axes) {
+    const auto key = std::pair(number, sub_axes);
     if (const auto found = parts_.find(key); found != parts_.end()) return found->second;
     const sharding::MeshView& mesh_view = view(number);
     const ir::ValueId here = position();
     const OpWriter::Inside inside(writer_, prologue_);
     ir::ValueId made = -1;
     if (mesh_view.flat_of_position.empty()) {
-      for (const int atom : atoms) {
+      for (const int sub_axis : sub_axes) {
         int64_t stride = 1;
-        for (size_t a = static_cast<size_t>(atom) + 1; a < mesh_view.atom_sizes.size(); ++a)
-          stride *= mesh_view.atom_sizes[a];
-        const int64_t size = mesh_view.atom_sizes[static_cast<size_t>(atom)];
+        for (size_t a = static_cast<size_t>(sub_axis) + 1; a < mesh_view.sub_axis_sizes.size(); ++a)
+          stride *= mesh_view.sub_axis_sizes[a];
+        const int64_t size = mesh_view.sub_axis_sizes[static_cast<size_t>(sub_axis)];
         ir::ValueId coordinate = here;
         if (stride > 1) coordinate = writer_.binary("stablehlo.divide", coordinate, writer_.integer(stride));
         if (stride * size < mesh_view.position_count())
@@ -211,7 +211,7 @@ class DeviceModule {
       std::vector<int64_t> table(mesh_view.flat_of_position.size());
       for (int64_t p = 0; p < mesh_view.position_count(); ++p) {
         table[static_cast<size_t>(mesh_view.flat(p))] =
-            sharding::part_index(mesh_view, atoms, mesh_view.coordinates(mesh_view.all(), p));
+            sharding::part_index(mesh_view, sub_axes, mesh_view.coordinates(mesh_view.all(), p));
       }
       made = writer_.reshape(writer_.block(writer_.integers(table), 0, here, 1), {});
     }
@@ -219,16 +219,16 @@ class DeviceModule {
     return made;
   }
 
-  // Groups of devices that differ in `atoms`, in the order of the atoms, as replica_groups.
-  ir::AttributeList groups(int number, const std::vector<int>& atoms) {
+  // Groups of devices that differ in `sub_axes`, in the order of the sub-axes, as replica_groups.
+  ir::AttributeList groups(int number, const std::vector<int>& sub_axes) {
     const sharding::MeshView& mesh_view = view(number);
-    AtomMask mask = mask_of(atoms);
+    SubAxisSet mask = mask_of(sub_axes);
     std::vector<int64_t> order(static_cast<size_t>(mesh_view.position_count()));
     const int64_t size = mesh_view.distinct_count(mask);
     for (int64_t p = 0; p < mesh_view.position_count(); ++p) {
       const tensor::Dims coords = mesh_view.coordinates(mesh_view.all(), p);
       const int64_t group = mesh_view.distinct_index(mesh_view.all() & ~mask, coords);
-      order[static_cast<size_t>(group * size + sharding::part_index(mesh_view, atoms, coords))] = mesh_view.flat(p);
+      order[static_cast<size_t>(group * size + sharding::part_index(mesh_view, sub_axes, coords))] = mesh_view.flat(p);
     }
     auto bytes = std::make_shared<std::vector<std::byte>>(order.size() * sizeof(int64_t));
     std::copy_n(reinterpret_cast<const std::byte*>(order.data()), bytes->size(), bytes->data());
@@ -242,57 +242,57 @@ class DeviceModule {
 
   // ---- moving
 
-  ir::ValueId gather(ir::ValueId value, int number, size_t dim, const std::vector<int>& atoms) {
-    if (atoms.empty()) return value;
+  ir::ValueId gather(ir::ValueId value, int number, size_t dim, const std::vector<int>& sub_axes) {
+    if (sub_axes.empty()) return value;
     tensor::Dims dims = writer_.type_of(value).dims();
-    dims[dim] = core::checked_mul(dims[dim], sharding::part_count(view(number), atoms));
+    dims[dim] = core::checked_mul(dims[dim], sharding::part_count(view(number), sub_axes));
     ir::AttributeList attributes{{"all_gather_dim", integer_attribute(static_cast<int64_t>(dim))}};
-    for (auto& entry : groups(number, atoms)) attributes.push_back(std::move(entry));
+    for (auto& entry : groups(number, sub_axes)) attributes.push_back(std::move(entry));
     attributes.emplace_back("use_global_device_ids", ir::Attribute{ir::Unit{}});
     return writer_.one("stablehlo.all_gather", {value}, ir::Type::of({writer_.type_of(value).dtype(), dims}),
                        std::move(attributes));
   }
 
-  ir::ValueId exchange(ir::ValueId value, int number, size_t from, size_t to, const std::vector<int>& atoms) {
+  ir::ValueId exchange(ir::ValueId value, int number, size_t from, size_t to, const std::vector<int>& sub_axes) {
     tensor::Dims dims = writer_.type_of(value).dims();
-    const int64_t ways = sharding::part_count(view(number), atoms);
+    const int64_t ways = sharding::part_count(view(number), sub_axes);
     dims[from] *= ways;
     dims[to] /= ways;
     ir::AttributeList attributes{{"concat_dimension", integer_attribute(static_cast<int64_t>(from))},
                                  {"split_count", integer_attribute(ways)},
                                  {"split_dimension", integer_attribute(static_cast<int64_t>(to))}};
-    for (auto& entry : groups(number, atoms)) attributes.push_back(std::move(entry));
+    for (auto& entry : groups(number, sub_axes)) attributes.push_back(std::move(entry));
     return writer_.one("stablehlo.all_to_all", {value}, ir::Type::of({writer_.type_of(value).dtype(), dims}),
                        std::move(attributes));
   }
 
-  // The part of `dim` that this device has of `rows` rows, which the atoms divide.
-  ir::ValueId slice(ir::ValueId value, int number, size_t dim, const std::vector<int>& atoms) {
-    if (atoms.empty()) return value;
-    const int64_t size = writer_.type_of(value).dims()[dim] / sharding::part_count(view(number), atoms);
-    const ir::ValueId start = writer_.binary("stablehlo.multiply", part(number, atoms), writer_.integer(size));
+  // The part of `dim` that this device has of `rows` rows, which the sub-axes divide.
+  ir::ValueId slice(ir::ValueId value, int number, size_t dim, const std::vector<int>& sub_axes) {
+    if (sub_axes.empty()) return value;
+    const int64_t size = writer_.type_of(value).dims()[dim] / sharding::part_count(view(number), sub_axes);
+    const ir::ValueId start = writer_.binary("stablehlo.multiply", part(number, sub_axes), writer_.integer(size));
     return writer_.block(value, dim, start, size);
   }
 
   ir::ValueId slice_down(ir::ValueId value, const LocalValue& to) {
     value = writer_.pad_to(value, even_dims(to));
-    for (size_t d = 0; d < to.dim_atoms.size(); ++d) value = slice(value, to.view, d, to.dim_atoms[d]);
+    for (size_t d = 0; d < to.dim_sub_axes.size(); ++d) value = slice(value, to.view, d, to.dim_sub_axes[d]);
     return value;
   }
 
   ir::ValueId gather_up(ir::ValueId value, const LocalValue& from) {
-    for (size_t d = 0; d < from.dim_atoms.size(); ++d) {
-      value = gather(value, from.view, d, from.dim_atoms[d]);
+    for (size_t d = 0; d < from.dim_sub_axes.size(); ++d) {
+      value = gather(value, from.view, d, from.dim_sub_axes[d]);
       value = writer_.cut(value, d, from.logical_dims[d]);
     }
     return value;
   }
 
-  // The value of the devices whose coordinates along `atoms` are 0.
-  ir::ValueId of_first(ir::ValueId value, int number, AtomMask atoms) {
+  // The value of the devices whose coordinates along `sub_axes` are 0.
+  ir::ValueId of_first(ir::ValueId value, int number, SubAxisSet sub_axes) {
     std::vector<int> list;
-    for (size_t a = 0; a < view(number).atom_sizes.size(); ++a) {
-      if (atoms >> a & 1 && view(number).atom_sizes[a] > 1) list.push_back(static_cast<int>(a));
+    for (size_t a = 0; a < view(number).sub_axis_sizes.size(); ++a) {
+      if (sub_axes >> a & 1 && view(number).sub_axis_sizes[a] > 1) list.push_back(static_cast<int>(a));
     }
     if (list.empty()) return value;
     const tensor::Dims dims = writer_.type_of(value).dims();
@@ -311,14 +311,14 @@ class DeviceModule {
       return;
     }
     const int number = from.view;
-    const AtomMask cuts = Placed{number, from.dim_atoms}.mask() | Placed{number, to.dim_atoms}.mask();
+    const SubAxisSet cuts = Placed{number, from.dim_sub_axes}.mask() | Placed{number, to.dim_sub_axes}.mask();
     value = of_first(value, number, from.varies & ~to.varies & ~cuts);
-    const size_t rank = from.dim_atoms.size();
-    std::vector<std::vector<int>> out(rank), in(rank);  // atoms that dimensions lose and gain behind what they keep
+    const size_t rank = from.dim_sub_axes.size();
+    std::vector<std::vector<int>> out(rank), in(rank);  // sub-axes that dimensions lose and gain behind what they keep
     std::vector<char> uneven(rank, 0);
     for (size_t d = 0; d < rank; ++d) {
-      const auto& a = from.dim_atoms[d];
-      const auto& b = to.dim_atoms[d];
+      const auto& a = from.dim_sub_axes[d];
+      const auto& b = to.dim_sub_axes[d];
       if (a == b) continue;
       const int64_t size = from.logical_dims[d];
       uneven[d] =
@@ -328,8 +328,8 @@ class DeviceModule {
       out[d].assign(a.begin() + static_cast<std::ptrdiff_t>(same), a.end());
       in[d].assign(b.begin() + static_cast<std::ptrdiff_t>(same), b.end());
     }
-    AtomMask leaving = 0;
-    for (const auto& atoms : out) leaving |= mask_of(atoms);
+    SubAxisSet leaving = 0;
+    for (const auto& sub_axes : out) leaving |= mask_of(sub_axes);
     for (size_t d = 0; d < rank; ++d) {  // what every device has already
       if (uneven[d] || !out[d].empty() || (mask_of(in[d]) & leaving) != 0) continue;
       value = slice(value, number, d, in[d]);
@@ -349,7 +349,7 @@ class DeviceModule {
       if (!uneven[d]) continue;
       value = writer_.cut(value, d, from.logical_dims[d]);
       tensor::Dims padded = writer_.type_of(value).dims();
-      padded[d] = to.type.tensor.dims[d] * sharding::part_count(view(number), to.dim_atoms[d]);
+      padded[d] = to.type.tensor.dims[d] * sharding::part_count(view(number), to.dim_sub_axes[d]);
       value = writer_.pad_to(value, padded);
     }
     for (size_t d = 0; d < rank; ++d) value = slice(value, number, d, in[d]);
@@ -358,9 +358,9 @@ class DeviceModule {
 
   void halo(const LocalOp& op) {
     const HaloSurroundings around{writer_, local_,
-                                  [this](int number, const std::vector<int>& atoms) { return part(number, atoms); },
-                                  [this](ir::ValueId value, int number, size_t dim, const std::vector<int>& atoms) {
-                                    return gather(value, number, dim, atoms);
+                                  [this](int number, const std::vector<int>& sub_axes) { return part(number, sub_axes); },
+                                  [this](ir::ValueId value, int number, size_t dim, const std::vector<int>& sub_axes) {
+                                    return gather(value, number, dim, sub_axes);
                                   },
                                   channel_};
     define(op.results[0], write_halo(around, op, all(op.operands)));
@@ -475,7 +475,7 @@ class DeviceModule {
       ir::fail("unsupported_partition", op.location, "'" + op.name + "' is not written for one device");
     const auto dim = static_cast<size_t>(
         op.def->fuse.iota_dim({none, result, &op.attributes, {}, local_.function.get(), &op.location}));
-    if (value.dim_atoms[dim].empty()) return plain(op);
+    if (value.dim_sub_axes[dim].empty()) return plain(op);
     const tensor::Dims& dims = value.type.tensor.dims;
     const ir::ValueId rows = rows_of(value, dim, dims);
     define(op.results[0],
@@ -486,7 +486,7 @@ class DeviceModule {
   ir::ValueId rows_of(const LocalValue& value, size_t dim, const tensor::Dims& dims) {
     const ir::ValueId here = writer_.one("stablehlo.iota", {}, ir::Type::of({tensor::DType::kInt64, dims}),
                                          {{"iota_dimension", integer_attribute(static_cast<int64_t>(dim))}});
-    const ir::ValueId start = writer_.binary("stablehlo.multiply", part(value.view, value.dim_atoms[dim]),
+    const ir::ValueId start = writer_.binary("stablehlo.multiply", part(value.view, value.dim_sub_axes[dim]),
                                              writer_.integer(value.type.tensor.dims[dim]));
     return writer_.binary("stablehlo.add", here, writer_.broadcast(start, dims));
   }
@@ -508,7 +508,7 @@ class DeviceModule {
     const tensor::Dims& dims = value.type.tensor.dims;
     ir::ValueId masked = at(op.operands[0]);
     for (size_t d = 0; d < dims.size(); ++d) {
-      if (value.logical_dims[d] % sharding::part_count(view(value.view), value.dim_atoms[d]) == 0) continue;
+      if (value.logical_dims[d] % sharding::part_count(view(value.view), value.dim_sub_axes[d]) == 0) continue;
       const ir::ValueId rows = rows_of(value, d, dims);
       const ir::ValueId limit = writer_.broadcast(writer_.integer(value.logical_dims[d]), dims);
       const ir::ValueId is_real =
@@ -522,17 +522,17 @@ class DeviceModule {
 
   void reduce(const LocalOp& op) {
     const int number = local_.value(op.results[0]).view;
-    std::vector<int> atoms;
-    for (size_t a = 0; a < view(number).atom_sizes.size(); ++a) {
-      if (op.reduced >> a & 1) atoms.push_back(static_cast<int>(a));
+    std::vector<int> sub_axes;
+    for (size_t a = 0; a < view(number).sub_axis_sizes.size(); ++a) {
+      if (op.reduced >> a & 1) sub_axes.push_back(static_cast<int>(a));
     }
     for (size_t i = 0; i < op.results.size(); ++i) {
-      define(op.results[i], reduced(op, at(op.operands[i]), local_.value(op.results[i]).type, number, atoms));
+      define(op.results[i], reduced(op, at(op.operands[i]), local_.value(op.results[i]).type, number, sub_axes));
     }
   }
 
   ir::ValueId reduced(const LocalOp& op, ir::ValueId value, const ir::Type& type, int number,
-                      const std::vector<int>& atoms) {
+                      const std::vector<int>& sub_axes) {
     const tensor::DType dtype = local_.function->type_of(op.regions[0].arguments[0]).dtype();
     const auto as = [&](const char* name, ir::ValueId from, tensor::DType to) {
       return writer_.one(name, {from}, ir::Type::of({to, type.dims()}));
@@ -542,16 +542,16 @@ class DeviceModule {
       const auto part = type.dtype() == tensor::DType::kComplex64 ? tensor::DType::kFloat32 : tensor::DType::kFloat64;
       if (dtype != type.dtype()) {
         const ir::Type half = ir::Type::of({part, type.dims()});
-        const ir::ValueId real = reduced(op, as("stablehlo.real", value, part), half, number, atoms);
-        const ir::ValueId imag = reduced(op, as("stablehlo.imag", value, part), half, number, atoms);
+        const ir::ValueId real = reduced(op, as("stablehlo.real", value, part), half, number, sub_axes);
+        const ir::ValueId imag = reduced(op, as("stablehlo.imag", value, part), half, number, sub_axes);
         return writer_.one("stablehlo.complex", {real, imag}, type);
       }
     } else if (dtype != type.dtype()) {
       const ir::Type bits = ir::Type::of({dtype, type.dims()});
-      const ir::ValueId made = reduced(op, as("stablehlo.bitcast_convert", value, dtype), bits, number, atoms);
+      const ir::ValueId made = reduced(op, as("stablehlo.bitcast_convert", value, dtype), bits, number, sub_axes);
       return as("stablehlo.bitcast_convert", made, type.dtype());
     }
-    ir::AttributeList attributes = groups(number, atoms);
+    ir::AttributeList attributes = groups(number, sub_axes);
     attributes.emplace_back("use_global_device_ids", ir::Attribute{ir::Unit{}});
     return writer_.one("stablehlo.all_reduce", {value}, type, std::move(attributes), copied(op.regions));
   }

@@ -11,10 +11,10 @@ namespace {
 // Ops of more operands than this are not looked at from every one of them.
 constexpr size_t kMostSeatsTried = 8;
 
-// What one tensor would give to its factors: dims' atoms handed out major first, each factor taking what divides it.
+// What one tensor would give to its factors: dims' sub-axes handed out major first, each factor taking what divides it.
 struct Offer {
   int factor = 0;
-  std::vector<int> atoms;
+  std::vector<int> sub_axes;
   double weight = 0;
   size_t seat = 0;
 };
@@ -31,28 +31,28 @@ bool stands_alone(const sharding::FactorRule& rule, int factor) {
 }
 
 void offer_dim(const sharding::FactorRule& rule, const sharding::MeshView& view, const std::vector<int>& factors,
-               const std::vector<int>& atoms, double weight, size_t seat, std::vector<Offer>& offers) {
+               const std::vector<int>& sub_axes, double weight, size_t seat, std::vector<Offer>& offers) {
   size_t next = 0;
   for (const int factor : factors) {
     int64_t left = rule.factors[static_cast<size_t>(factor)].size;
     const bool alone = factors.size() == 1;
     Offer offer{factor, {}, weight, seat};
-    while (next < atoms.size()) {
-      const int64_t size = view.atom_sizes[static_cast<size_t>(atoms[next])];
+    while (next < sub_axes.size()) {
+      const int64_t size = view.sub_axis_sizes[static_cast<size_t>(sub_axes[next])];
       if (!alone && left % size != 0) break;
       if (!alone && left == 1) break;
-      offer.atoms.push_back(atoms[next++]);
+      offer.sub_axes.push_back(sub_axes[next++]);
       left = alone ? left : left / size;
     }
-    if (!offer.atoms.empty()) offers.push_back(offer);
+    if (!offer.sub_axes.empty()) offers.push_back(offer);
     if (!alone && left != 1) return;  // a minor factor may only be cut behind a major one cut to the end
   }
 }
 
-FactorAtoms choose(const sharding::FactorRule& rule, std::span<const Seat> seats,
-                   std::span<const sharding::MeshView> views, std::span<const bool> uncut, sharding::AtomMask taken,
+FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const Seat> seats,
+                   std::span<const sharding::MeshView> views, std::span<const bool> uncut, sharding::SubAxisSet taken,
                    std::optional<size_t> first) {
-  FactorAtoms choice{0, std::vector<std::vector<int>>(rule.factors.size())};
+  FactorSubAxes choice{0, std::vector<std::vector<int>>(rule.factors.size())};
   const size_t operand_count = rule.operands.size();
   const auto factors_of = [&](size_t seat) -> const sharding::TensorFactors& {
     return seat < operand_count ? rule.operands[seat] : rule.results[seat - operand_count];
@@ -86,7 +86,7 @@ FactorAtoms choose(const sharding::FactorRule& rule, std::span<const Seat> seats
   std::vector<double> support(offers.size(), 0);
   for (size_t i = 0; i < offers.size(); ++i) {
     for (const Offer& other : offers) {
-      if (other.factor == offers[i].factor && other.atoms == offers[i].atoms) support[i] += other.weight;
+      if (other.factor == offers[i].factor && other.sub_axes == offers[i].sub_axes) support[i] += other.weight;
     }
   }
   for (size_t i = 0; first && i < offers.size(); ++i) {
@@ -96,22 +96,22 @@ FactorAtoms choose(const sharding::FactorRule& rule, std::span<const Seat> seats
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return support[a] > support[b]; });
 
-  sharding::AtomMask used = taken;
+  sharding::SubAxisSet used = taken;
   for (const size_t i : order) {
     const auto factor = static_cast<size_t>(offers[i].factor);
-    if (uncut[factor] || !choice.atoms[factor].empty()) continue;
-    std::vector<int> atoms;
+    if (uncut[factor] || !choice.sub_axes[factor].empty()) continue;
+    std::vector<int> sub_axes;
     int64_t left = rule.factors[factor].size;
     const bool alone = stands_alone(rule, offers[i].factor);
-    for (const int atom : offers[i].atoms) {
-      const int64_t size = view.atom_sizes[static_cast<size_t>(atom)];
-      if (used >> atom & 1) break;
+    for (const int sub_axis : offers[i].sub_axes) {
+      const int64_t size = view.sub_axis_sizes[static_cast<size_t>(sub_axis)];
+      if (used >> sub_axis & 1) break;
       if (!alone && left % size != 0) break;
       if (!alone) left /= size;
-      atoms.push_back(atom);
+      sub_axes.push_back(sub_axis);
     }
-    used |= mask_of(atoms);
-    choice.atoms[factor] = std::move(atoms);
+    used |= mask_of(sub_axes);
+    choice.sub_axes[factor] = std::move(sub_axes);
   }
 
   // A minor factor of a shared dimension stays whole unless all before it are cut to the end.
@@ -122,13 +122,13 @@ FactorAtoms choose(const sharding::FactorRule& rule, std::span<const Seat> seats
       for (const std::vector<int>& dim : factors_of(s)) {
         bool open_before = false;
         for (const int factor : dim) {
-          auto& atoms = choice.atoms[static_cast<size_t>(factor)];
-          if (open_before && !atoms.empty()) {
-            atoms.clear();
+          auto& sub_axes = choice.sub_axes[static_cast<size_t>(factor)];
+          if (open_before && !sub_axes.empty()) {
+            sub_axes.clear();
             changed = true;
           }
           open_before =
-              open_before || sharding::part_count(view, atoms) != rule.factors[static_cast<size_t>(factor)].size;
+              open_before || sharding::part_count(view, sub_axes) != rule.factors[static_cast<size_t>(factor)].size;
         }
       }
     }
@@ -136,7 +136,7 @@ FactorAtoms choose(const sharding::FactorRule& rule, std::span<const Seat> seats
   return choice;
 }
 
-// True when every tensor that is worth cutting has the factor, alone in its dimension, and `atom` divides what is left.
+// True when every tensor that is worth cutting has the factor, alone in its dimension, and `sub_axis` divides what is left.
 bool may_take(const sharding::FactorRule& rule, std::span<const Seat> seats, size_t factor, int64_t parts) {
   if (!stands_alone(rule, static_cast<int>(factor)) || rule.factors[factor].size % parts != 0) return false;
   for (size_t s = 0; s < seats.size(); ++s) {
@@ -151,30 +151,30 @@ bool may_take(const sharding::FactorRule& rule, std::span<const Seat> seats, siz
   return true;
 }
 
-// Gives the atoms of the seats that nothing uses to the first factor that may take them.
-FactorAtoms with_idle_atoms(FactorAtoms choice, const sharding::FactorRule& rule, std::span<const Seat> seats,
+// Gives the sub-axes of the seats that nothing uses to the first factor that may take them.
+FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRule& rule, std::span<const Seat> seats,
                             std::span<const sharding::MeshView> views, std::span<const bool> uncut,
-                            sharding::AtomMask taken) {
+                            sharding::SubAxisSet taken) {
   // Who reads neighbours' rows gathers them and stays where it is.
   const bool permutes = std::any_of(rule.factors.begin(), rule.factors.end(), [](const sharding::Factor& factor) {
     return factor.kind == sharding::FactorKind::kPermutation;
   });
   if (permutes) return choice;
   const sharding::MeshView& view = views[static_cast<size_t>(choice.view)];
-  sharding::AtomMask used = taken;
-  for (const std::vector<int>& atoms : choice.atoms) used |= mask_of(atoms);
-  sharding::AtomMask idle = 0;
+  sharding::SubAxisSet used = taken;
+  for (const std::vector<int>& sub_axes : choice.sub_axes) used |= mask_of(sub_axes);
+  sharding::SubAxisSet idle = 0;
   for (const Seat& seat : seats) {
     if (seat.placed.view == choice.view) idle |= seat.placed.mask() & ~used;
   }
-  for (size_t a = 0; a < view.atom_sizes.size(); ++a) {
+  for (size_t a = 0; a < view.sub_axis_sizes.size(); ++a) {
     if ((idle >> a & 1) == 0) continue;
     for (size_t f = 0; f < rule.factors.size(); ++f) {
       if (uncut[f] || rule.factors[f].kind != sharding::FactorKind::kPassThrough) continue;
-      std::vector<int> atoms = choice.atoms[f];
-      atoms.push_back(static_cast<int>(a));
-      if (!may_take(rule, seats, f, sharding::part_count(view, atoms))) continue;
-      choice.atoms[f] = std::move(atoms);
+      std::vector<int> sub_axes = choice.sub_axes[f];
+      sub_axes.push_back(static_cast<int>(a));
+      if (!may_take(rule, seats, f, sharding::part_count(view, sub_axes))) continue;
+      choice.sub_axes[f] = std::move(sub_axes);
       break;
     }
   }
@@ -183,32 +183,32 @@ FactorAtoms with_idle_atoms(FactorAtoms choice, const sharding::FactorRule& rule
 
 }  // namespace
 
-FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<const Seat> seats,
+FactorSubAxes choose_factor_sub_axes(const sharding::FactorRule& rule, std::span<const Seat> seats,
                                 std::span<const sharding::MeshView> views, std::span<const bool> uncut,
-                                sharding::AtomMask taken) {
+                                sharding::SubAxisSet taken) {
   return choose(rule, seats, views, uncut, taken, std::nullopt);
 }
 
-std::vector<FactorAtoms> other_choices(const sharding::FactorRule& rule, std::span<const Seat> seats,
+std::vector<FactorSubAxes> other_choices(const sharding::FactorRule& rule, std::span<const Seat> seats,
                                        std::span<const sharding::MeshView> views, std::span<const bool> uncut,
-                                       sharding::AtomMask taken) {
-  std::vector<FactorAtoms> out;
+                                       sharding::SubAxisSet taken) {
+  std::vector<FactorSubAxes> out;
   out.push_back(
-      with_idle_atoms(choose(rule, seats, views, uncut, taken, std::nullopt), rule, seats, views, uncut, taken));
+      with_idle_sub_axes(choose(rule, seats, views, uncut, taken, std::nullopt), rule, seats, views, uncut, taken));
   for (size_t s = 0; s < seats.size() && s < kMostSeatsTried; ++s) {
     if (seats[s].placed.mask() == 0) continue;
     out.push_back(choose(rule, seats, views, uncut, taken, s));
-    out.push_back(with_idle_atoms(out.back(), rule, seats, views, uncut, taken));
+    out.push_back(with_idle_sub_axes(out.back(), rule, seats, views, uncut, taken));
   }
   return out;
 }
 
-Placed placement_of(const FactorAtoms& choice, const sharding::TensorFactors& factors) {
+Placed placement_of(const FactorSubAxes& choice, const sharding::TensorFactors& factors) {
   Placed out = whole(static_cast<int64_t>(factors.size()), choice.view);
   for (size_t d = 0; d < factors.size(); ++d) {
     for (const int factor : factors[d]) {
-      const auto& atoms = choice.atoms[static_cast<size_t>(factor)];
-      out.dims[d].insert(out.dims[d].end(), atoms.begin(), atoms.end());
+      const auto& sub_axes = choice.sub_axes[static_cast<size_t>(factor)];
+      out.dims[d].insert(out.dims[d].end(), sub_axes.begin(), sub_axes.end());
     }
   }
   return out;

@@ -1,4 +1,4 @@
-// Which atoms each factor of an op's rule gets. Pure.
+// Which sub-axes each factor of an op's rule gets. Pure.
 #pragma once
 
 #include <span>
@@ -15,27 +15,27 @@ struct Seat {
   Placed placed;
 };
 
-/// Atoms of every factor, in the rule's order; all in one view.
-struct FactorAtoms {
+/// Sub-axes of every factor, in the rule's order; all in one view.
+struct FactorSubAxes {
   int view = 0;
-  std::vector<std::vector<int>> atoms;
+  std::vector<std::vector<int>> sub_axes;
 };
 
-/// Greedy: the tensor and factor with the most bytes first; an atom serves one factor. Factors in `uncut` stay whole. A
+/// Greedy: the tensor and factor with the most bytes first; a sub-axis serves one factor. Factors in `uncut` stay whole. A
 /// factor that shares a dimension with others is cut only where the cut divides, and a minor one only behind a major
-/// one cut to the end. Atoms in `taken` (manual axes around) are not used. Seats: operands then results, in the rule's
+/// one cut to the end. Sub-axes in `taken` (manual axes around) are not used. Seats: operands then results, in the rule's
 /// order.
-FactorAtoms choose_factor_atoms(const sharding::FactorRule& rule, std::span<const Seat> seats,
+FactorSubAxes choose_factor_sub_axes(const sharding::FactorRule& rule, std::span<const Seat> seats,
                                 std::span<const sharding::MeshView> views, std::span<const bool> uncut,
-                                sharding::AtomMask taken);
+                                sharding::SubAxisSet taken);
 
-/// Other choices worth a look: each tensor's own cuts first, and the same with atoms that would lie idle (they cut
+/// Other choices worth a look: each tensor's own cuts first, and the same with sub-axes that would lie idle (they cut
 /// factors that stay whole) given to a factor that they divide. The same rules hold; some may be equal.
-std::vector<FactorAtoms> other_choices(const sharding::FactorRule& rule, std::span<const Seat> seats,
+std::vector<FactorSubAxes> other_choices(const sharding::FactorRule& rule, std::span<const Seat> seats,
                                        std::span<const sharding::MeshView> views, std::span<const bool> uncut,
-                                       sharding::AtomMask taken);
+                                       sharding::SubAxisSet taken);
 
-/// The placement that the chosen atoms mean for a tensor.
-Placed placement_of(const FactorAtoms& choice, const sharding::TensorFactors& factors);
+/// The placement that the chosen sub-axes mean for a tensor.
+Placed placement_of(const FactorSubAxes& choice, const sharding::TensorFactors& factors);
 
 }  // namespace meshd::partition

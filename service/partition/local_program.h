@@ -2,9 +2,9 @@
 // every reshard, reduction over shards and mask is an op of its own with the source line that asked for it. Made by
 // partition(), read by compile (which fuses, plans buffers and prepares kernels). Plain data.
 //
-// Shards. A value that varies over a mask of atoms has distinct_count(mask) distinct shards; all other positions share
+// Shards. A value that varies over a mask of sub-axes has distinct_count(mask) distinct shards; all other positions share
 // them. Local types are padded: a dimension of n cut p ways has ceil(n / p) rows in every shard; rows beyond n hold
-// garbage until an op masks them. Example: mesh x=4, y=2, tensor 8x6 cut [{"x"}, {}] -> dim_atoms [[0], []], varies
+// garbage until an op masks them. Example: mesh x=4, y=2, tensor 8x6 cut [{"x"}, {}] -> dim_sub_axes [[0], []], varies
 // {0}, local type 2x6, 4 distinct shards.
 #pragma once
 
@@ -29,15 +29,15 @@ struct LocalValue {
   ir::Type type;  ///< local type (padded); tokens and tuples as they are
   tensor::Dims
       logical_dims;  ///< dims of the whole that it is a shard of (inside a manual computation: of the manual shard)
-  std::vector<std::vector<int>> dim_atoms;  ///< atoms that cut each dimension, major first
-  sharding::AtomMask varies = 0;            ///< atoms the value depends on; contains those of dim_atoms
+  std::vector<std::vector<int>> dim_sub_axes;  ///< sub-axes that cut each dimension, major first
+  sharding::SubAxisSet varies = 0;            ///< sub-axes the value depends on; contains those of dim_sub_axes
   int view = 0;                             ///< which MeshView
   std::string name;                         ///< name in the text, for messages
 
   /// Uneven somewhere: ceil(n / p) * p != n.
   [[nodiscard]] bool is_padded(const sharding::MeshView& mesh_view) const {
-    for (size_t d = 0; d < dim_atoms.size(); ++d) {
-      if (type.tensor.dims[d] * sharding::part_count(mesh_view, dim_atoms[d]) != logical_dims[d]) return true;
+    for (size_t d = 0; d < dim_sub_axes.size(); ++d) {
+      if (type.tensor.dims[d] * sharding::part_count(mesh_view, dim_sub_axes[d]) != logical_dims[d]) return true;
     }
     return false;
   }
@@ -58,14 +58,14 @@ enum class LocalKind : uint8_t {
   kPosition,  ///< the position's number in the flat device list as a ui32 scalar (partition_id), or 0 (replica_id:
               ///< `name`)
   kMask,      ///< operand 0 with rows beyond logical_dims replaced by operand 1 (a scalar), along all cut dimensions
-  kReshard,   ///< operand's layout -> result's layout by block copies; atoms that vary outside of dims are kept or
+  kReshard,   ///< operand's layout -> result's layout by block copies; sub-axes that vary outside of dims are kept or
               ///< dropped (coordinate 0)
   kHalo,  ///< the first operands are read as `halos` say, one for each of them: shard p of the result (its part of each
           ///< dimension) gets rows from wherever they lie, its own and others'; an operand behind them is the scalar
           ///< that stands where no row does (absent: rows that nobody gives are garbage)
   kView,  ///< result shares the operand's bytes: same local dims and varies, other interpretation (edges of manual
           ///< computations)
-  kReduceShards,  ///< results[i] = reduction of operands[i] over the positions that differ in `reduced` atoms, with
+  kReduceShards,  ///< results[i] = reduction of operands[i] over the positions that differ in `reduced` sub-axes, with
                   ///< `regions[0]` as reducer in ascending position order; results vary over operands' varies minus
                   ///< `reduced`
   kGroup,         ///< a collective of the text: row with GroupKernel body, `groups` of flat device numbers
@@ -107,7 +107,7 @@ struct LocalOp {
   ir::AttributeList attributes;     ///< localized
   std::vector<ir::Region> regions;  ///< scalar regions (reducers, comparators), in terms of LocalProgram::function
   std::vector<LocalBlock> blocks;
-  sharding::AtomMask reduced = 0;           ///< kReduceShards
+  sharding::SubAxisSet reduced = 0;           ///< kReduceShards
   std::vector<std::vector<HaloDim>> halos;  ///< kHalo: [operand][dimension]
   bool reads_neighbours = false;  ///< kReshard: along dimensions in which the op only needs its neighbours' rows
   std::vector<std::vector<int64_t>> groups;  ///< kGroup
@@ -127,11 +127,11 @@ struct LocalParameter {
   std::string result_info;
 };
 
-/// What people call a view and its atoms.
+/// What people call a view and its sub-axes.
 struct ViewNames {
   std::string mesh;  ///< symbol of the first mesh that was met over it, without @; empty: none was
   mesh::MeshRef axes;
-  std::vector<sharding::AxisRef> atoms;  ///< each as an axis of that mesh or a part of one
+  std::vector<sharding::AxisRef> sub_axes;  ///< each as an axis of that mesh or a part of one
 };
 
 /// Everything the plan is made from.

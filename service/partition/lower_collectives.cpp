@@ -1,4 +1,4 @@
-// Collectives of the text: where their groups are all positions that differ in some atoms they become reductions over
+// Collectives of the text: where their groups are all positions that differ in some sub-axes they become reductions over
 // shards, else they stay groups of device numbers.
 #include <algorithm>
 #include <optional>
@@ -8,53 +8,53 @@
 namespace meshd::partition {
 namespace {
 
-// The atoms S such that every group is exactly the positions that agree outside of S; nothing when the groups are no
+// The sub-axes S such that every group is exactly the positions that agree outside of S; nothing when the groups are no
 // such thing.
-std::optional<sharding::AtomMask> atoms_of_groups(const sharding::MeshView& view,
+std::optional<sharding::SubAxisSet> sub_axes_of_groups(const sharding::MeshView& view,
                                                   const std::vector<std::vector<int64_t>>& groups) {
   if (groups.empty()) return std::nullopt;
   std::vector<int64_t> position_of(static_cast<size_t>(view.position_count()));
   for (int64_t p = 0; p < view.position_count(); ++p) position_of[static_cast<size_t>(view.flat(p))] = p;
-  sharding::AtomMask atoms = 0;
+  sharding::SubAxisSet sub_axes = 0;
   int64_t covered = 0;
   for (const auto& group : groups) {
     const tensor::Dims first = view.coordinates(view.all(), position_of[static_cast<size_t>(group.front())]);
     for (const int64_t member : group) {
       const tensor::Dims coords = view.coordinates(view.all(), position_of[static_cast<size_t>(member)]);
       for (size_t a = 0; a < coords.size(); ++a) {
-        if (coords[a] != first[a]) atoms |= sharding::AtomMask{1} << a;
+        if (coords[a] != first[a]) sub_axes |= sharding::SubAxisSet{1} << a;
       }
     }
     covered += static_cast<int64_t>(group.size());
   }
-  const int64_t size = view.distinct_count(atoms);
+  const int64_t size = view.distinct_count(sub_axes);
   const bool exact = covered == view.position_count() && std::all_of(groups.begin(), groups.end(), [&](const auto& g) {
                        return static_cast<int64_t>(g.size()) == size;
                      });
-  return exact ? std::optional(atoms) : std::nullopt;
+  return exact ? std::optional(sub_axes) : std::nullopt;
 }
 
-// Atoms along which members of a group differ, or a target from its source.
-sharding::AtomMask mixed_atoms(const sharding::MeshView& view, const std::vector<std::vector<int64_t>>& groups) {
+// Sub-axes along which members of a group differ, or a target from its source.
+sharding::SubAxisSet mixed_sub_axes(const sharding::MeshView& view, const std::vector<std::vector<int64_t>>& groups) {
   std::vector<int64_t> position_of(static_cast<size_t>(view.position_count()));
   for (int64_t p = 0; p < view.position_count(); ++p) position_of[static_cast<size_t>(view.flat(p))] = p;
-  sharding::AtomMask atoms = 0;
+  sharding::SubAxisSet sub_axes = 0;
   for (const auto& group : groups) {
     const tensor::Dims first = view.coordinates(view.all(), position_of[static_cast<size_t>(group.front())]);
     for (const int64_t member : group) {
       const tensor::Dims coords = view.coordinates(view.all(), position_of[static_cast<size_t>(member)]);
       for (size_t a = 0; a < coords.size(); ++a) {
-        if (coords[a] != first[a]) atoms |= sharding::AtomMask{1} << a;
+        if (coords[a] != first[a]) sub_axes |= sharding::SubAxisSet{1} << a;
       }
     }
   }
-  return atoms;
+  return sub_axes;
 }
 
 }  // namespace
 
 std::vector<Placed> Lowering::collective_places(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
-                                                sharding::AtomMask mixed, const Scope& scope) const {
+                                                sharding::SubAxisSet mixed, const Scope& scope) const {
   std::vector<Placed> places;
   std::vector<Seat> seats;
   for (const ir::ValueId id : op.operands) {
@@ -73,7 +73,7 @@ std::vector<Placed> Lowering::collective_places(const ir::Op& op, const ops::OpD
   // Members of a group must hold the same part of what other axes cut.
   Scope around = scope;
   around.manual |= mixed;
-  const FactorAtoms choice = least_moving(op, *rule, seats, uncut_factors(op, def, view, *rule, rule->factors.size(), std::nullopt),
+  const FactorSubAxes choice = least_moving(op, *rule, seats, uncut_factors(op, def, view, *rule, rule->factors.size(), std::nullopt),
                                           std::nullopt, std::nullopt, around, nullptr)
                                  .first;
   if (choice.view != scope.view) return places;
@@ -114,12 +114,12 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
   made.regions = op.regions;
   made.location = op.location;
   made.groups = kernel.groups(op_view, view.position_count());
-  const auto atoms = kernel.is_permutation ? std::nullopt : atoms_of_groups(view, made.groups);
+  const auto sub_axes = kernel.is_permutation ? std::nullopt : sub_axes_of_groups(view, made.groups);
   const ops::PreparedGroup prepared =
       kernel.prepare(op_view, made.groups.empty() ? 1 : static_cast<int64_t>(made.groups.front().size()));
-  const std::vector<Placed> places = collective_places(op, def, op_view, mixed_atoms(view, made.groups), scope);
+  const std::vector<Placed> places = collective_places(op, def, op_view, mixed_sub_axes(view, made.groups), scope);
 
-  sharding::AtomMask operand_varies = 0;
+  sharding::SubAxisSet operand_varies = 0;
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
     const LocalId operand = places[i].mask() == 0
@@ -132,9 +132,9 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
     operand_varies |= builder_.value(operand).varies;
   }
   // An all-reduce whose groups run along axes is computed once for each of its results.
-  const sharding::AtomMask along = atoms.value_or(0);
+  const sharding::SubAxisSet along = sub_axes.value_or(0);
   const bool reduces =
-      atoms.has_value() && prepared.same_for_all && op.regions.size() == 1 && operand_types == result_types;
+      sub_axes.has_value() && prepared.same_for_all && op.regions.size() == 1 && operand_types == result_types;
   if (reduces) {
     made.kind = LocalKind::kReduceShards;
     made.reduced = along;
@@ -145,8 +145,8 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
     made.kind = LocalKind::kGroup;
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
-    sharding::AtomMask varies = view.all();
-    if (atoms.has_value()) varies = prepared.same_for_all ? operand_varies & ~along : operand_varies | along;
+    sharding::SubAxisSet varies = view.all();
+    if (sub_axes.has_value()) varies = prepared.same_for_all ? operand_varies & ~along : operand_varies | along;
     if (reduces) varies = builder_.value(made.operands[i]).varies & ~along;
     const Placed& placed = places[op.operands.size() + i];
     const LocalId result = builder_.add_value(result_types[i], placed, varies & ~placed.mask(),

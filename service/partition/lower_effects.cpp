@@ -69,7 +69,7 @@ void Lowering::append_effect(const ir::Op& op, EffectPoint point, std::span<cons
         bring_whole(op.operands[static_cast<size_t>(operand)], scope, op.location,
                     made.effect.form == EffectForm::kCallback ? "operand of a callback" : "operand of " + op.name));
   }
-  const sharding::AtomMask varies = made.effect.every_device ? builder_.view(scope.view).all() : 0;
+  const sharding::SubAxisSet varies = made.effect.every_device ? builder_.view(scope.view).all() : 0;
   for (const int result : value_results) {
     const ir::ValueId id = op.results[static_cast<size_t>(result)];
     const LocalId value =

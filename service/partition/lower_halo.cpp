@@ -289,7 +289,7 @@ void Lowering::append_halo(std::vector<LocalId> operands, std::vector<std::vecto
 
 void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                              std::vector<LocalId> operands, const std::vector<Placed>& result_places,
-                             sharding::AtomMask partial) {
+                             sharding::SubAxisSet partial) {
   const sharding::MeshView& mesh_view = builder_.view(result_places[0].view);
   // Where operand i lies by the rule: cut as what it is read along.
   const auto place_by_rule = [&](size_t i) {
@@ -312,7 +312,7 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
   if (halo.is_move) {
     std::vector<LocalId> sources;
     std::vector<std::vector<HaloDim>> halos;
-    sharding::AtomMask outer = 0;
+    sharding::SubAxisSet outer = 0;
     for (size_t i = 0; i < operands.size(); ++i) {
       const bool is_read = std::any_of(halo.reads.begin(), halo.reads.end(),
                                        [&](const ops::HaloRead& read) { return read.operand == i; });
@@ -349,7 +349,7 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
     std::vector<HaloDim> dims = halo_dims(halo, i, mesh_view, view.operands[i].dims(), to);
     if (builder_.placed(operands[i]) == to && reads_own_rows(mesh_view, to, view.operands[i].dims(), dims, rows))
       continue;
-    const sharding::AtomMask outer = builder_.outer(operands[i]) | (beyond ? builder_.outer(*beyond) : 0);
+    const sharding::SubAxisSet outer = builder_.outer(operands[i]) | (beyond ? builder_.outer(*beyond) : 0);
     blocks[i] = builder_.add_value(ir::Type::of({view.operands[i].dtype(), whole}), to, outer,
                                    builder_.value(operands[i]).name);
     std::vector<LocalId> sources{operands[i]};

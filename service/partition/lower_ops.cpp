@@ -10,24 +10,24 @@ namespace meshd::partition {
 namespace {
 
 // Number of rows a factor stands for in a dimension it has alone, cut p ways, is uneven.
-bool is_uneven(const sharding::MeshView& view, const std::vector<int>& atoms, int64_t size) {
-  return size % sharding::part_count(view, atoms) != 0;
+bool is_uneven(const sharding::MeshView& view, const std::vector<int>& sub_axes, int64_t size) {
+  return size % sharding::part_count(view, sub_axes) != 0;
 }
 
 // Sums over dimensions that a halo is read along have parts of one size: nothing has to be masked.
 bool sums_evenly(const ops::Halo& halo, const sharding::FactorRule& rule, const sharding::MeshView& view,
-                 const FactorAtoms& choice) {
+                 const FactorSubAxes& choice) {
   return std::none_of(halo.reads.begin(), halo.reads.end(), [&](const ops::HaloRead& read) {
     if (!read.summed_operand) return false;
     const int factor = rule.operands[*read.summed_operand][read.along_dim].front();
-    return is_uneven(view, choice.atoms[static_cast<size_t>(factor)], read.along_size);
+    return is_uneven(view, choice.sub_axes[static_cast<size_t>(factor)], read.along_size);
   });
 }
 
 // Into how many parts the op's work is cut.
-int64_t parallel_parts(const sharding::MeshView& view, const FactorAtoms& choice) {
-  sharding::AtomMask all = 0;
-  for (const std::vector<int>& atoms : choice.atoms) all |= mask_of(atoms);
+int64_t parallel_parts(const sharding::MeshView& view, const FactorSubAxes& choice) {
+  sharding::SubAxisSet all = 0;
+  for (const std::vector<int>& sub_axes : choice.sub_axes) all |= mask_of(sub_axes);
   return view.distinct_count(all);
 }
 
@@ -110,12 +110,12 @@ std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& de
 }
 
 MovedBytes Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,
-                                 const FactorAtoms& choice, const Scope& scope, const ops::Halo* halo) const {
+                                 const FactorSubAxes& choice, const Scope& scope, const ops::Halo* halo) const {
   const sharding::MeshView& mesh_view = builder_.view(choice.view);
   MovedBytes moved;
-  sharding::AtomMask partial = 0;
+  sharding::SubAxisSet partial = 0;
   for (size_t f = 0; f < rule.factors.size(); ++f) {
-    if (rule.factors[f].kind == sharding::FactorKind::kReduction) partial |= mask_of(choice.atoms[f]);
+    if (rule.factors[f].kind == sharding::FactorKind::kReduction) partial |= mask_of(choice.sub_axes[f]);
   }
   std::vector<Placed> places;
   std::vector<size_t> read;
@@ -187,7 +187,7 @@ bool Lowering::is_plain(const LocalOp& op) const {
   return !kernel->prepare({operands, results, &op.attributes, op.regions, &module_main_, &op.location}).uses_offsets;
 }
 
-std::pair<FactorAtoms, MovedBytes> Lowering::least_moving(const ir::Op& op, const sharding::FactorRule& rule,
+std::pair<FactorSubAxes, MovedBytes> Lowering::least_moving(const ir::Op& op, const sharding::FactorRule& rule,
                                                           std::span<const Seat> seats, const std::vector<bool>& uncut,
                                                           const std::optional<ops::Combine>& combine,
                                                           std::optional<int> tied_view, const Scope& scope,
@@ -197,14 +197,14 @@ std::pair<FactorAtoms, MovedBytes> Lowering::least_moving(const ir::Op& op, cons
     return std::span<const bool>(reinterpret_cast<const bool*>(flags.data()), flags.size());
   };
   const std::vector<char> whole_factors(uncut.begin(), uncut.end());
-  FactorAtoms choice = choose_factor_atoms(rule, seats, views, span(whole_factors), scope.manual);
+  FactorSubAxes choice = choose_factor_sub_axes(rule, seats, views, span(whole_factors), scope.manual);
   if (tied_view) choice.view = *tied_view;
   MovedBytes least = moved_bytes(op, rule, seats, choice, scope, halo);
   if (least.all == 0) return {std::move(choice), least};
   // The default cuts by what most bytes have already; where that moves something, another may move less.
   const int64_t parts = parallel_parts(builder_.view(choice.view), choice);
   const auto look_from = [&](std::span<const Seat> from, const std::vector<char>& flags, bool may_be_less_parallel) {
-    for (FactorAtoms& other : other_choices(rule, from, views, span(flags), scope.manual)) {
+    for (FactorSubAxes& other : other_choices(rule, from, views, span(flags), scope.manual)) {
       if (other.view != choice.view) continue;
       if (!may_be_less_parallel && parallel_parts(builder_.view(other.view), other) < parts) continue;
       const MovedBytes moved = moved_bytes(op, rule, seats, other, scope, halo);
@@ -301,12 +301,12 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   }
   const sharding::MeshView& mesh_view = builder_.view(choice.view);
 
-  sharding::AtomMask partial = 0;
+  sharding::SubAxisSet partial = 0;
   std::vector<int> to_mask;
   for (size_t f = 0; f < rule->factors.size(); ++f) {
     if (rule->factors[f].kind != sharding::FactorKind::kReduction) continue;
-    partial |= mask_of(choice.atoms[f]);
-    if (is_uneven(mesh_view, choice.atoms[f], rule->factors[f].size)) to_mask.push_back(static_cast<int>(f));
+    partial |= mask_of(choice.sub_axes[f]);
+    if (is_uneven(mesh_view, choice.sub_axes[f], rule->factors[f].size)) to_mask.push_back(static_cast<int>(f));
   }
   bool shifted = false;
   for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -379,8 +379,8 @@ void Lowering::bring_returned(ir::ValueId id) {
 }
 
 void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
-                    const std::vector<Placed>& result_places, sharding::AtomMask partial) {
-  sharding::AtomMask outer = partial;
+                    const std::vector<Placed>& result_places, sharding::SubAxisSet partial) {
+  sharding::SubAxisSet outer = partial;
   for (const LocalId operand : operands) outer |= builder_.value(operand).varies;
 
   LocalOp made;

@@ -12,12 +12,12 @@ bool Lowering::begins_once(const ops::Combine& combine, size_t result, LocalId s
 }
 
 bool Lowering::emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std::vector<LocalId>& operands,
-                             const std::vector<Placed>& result_places, sharding::AtomMask partial) {
+                             const std::vector<Placed>& result_places, sharding::SubAxisSet partial) {
   if (def.on_shard == nullptr) return false;
   ShardWriter shard(builder_, op);
   std::vector<ir::ValueId> entered;
   std::vector<ir::Type> local_operands;
-  sharding::AtomMask outer = partial;
+  sharding::SubAxisSet outer = partial;
   for (const LocalId id : operands) {
     entered.push_back(shard.enter(id));
     local_operands.push_back(builder_.value(id).type);
@@ -31,7 +31,7 @@ bool Lowering::emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std:
     LocalValue like;
     like.type = result_types[i];
     like.type.tensor.dims = local_dims(builder_.view(result_places[i].view), result_types[i].dims(), result_places[i]);
-    like.dim_atoms = result_places[i].dims;
+    like.dim_sub_axes = result_places[i].dims;
     like.view = result_places[i].view;
     local_results.push_back(like.type);
     likes.push_back(std::move(like));
@@ -52,7 +52,7 @@ bool Lowering::emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std:
   return true;
 }
 
-void Lowering::begin_once(const ir::Op& op, const ops::Combine& combine, sharding::AtomMask partial, int view,
+void Lowering::begin_once(const ir::Op& op, const ops::Combine& combine, sharding::SubAxisSet partial, int view,
                           std::vector<LocalId>& operands) {
   for (size_t r = 0; r < combine.starts.size(); ++r) {
     if (combine.starts[r] < 0) continue;
@@ -65,12 +65,12 @@ void Lowering::begin_once(const ir::Op& op, const ops::Combine& combine, shardin
         shard.writer().constant(like.type, *identity_element(combine.ops[r], like.type.dtype()), true);
     const ir::ValueId chosen =
         shard.writer().add("stablehlo.select", {shard.is_first(view, partial), value, nothing}, {}, like.type);
-    start = shard.leave(chosen, ir::Type::of({like.type.dtype(), like.logical_dims}), {like.view, like.dim_atoms},
+    start = shard.leave(chosen, ir::Type::of({like.type.dtype(), like.logical_dims}), {like.view, like.dim_sub_axes},
                         partial, like.name);
   }
 }
 
-void Lowering::combine_partials(const ir::Op& op, const ops::Combine& combine, sharding::AtomMask partial,
+void Lowering::combine_partials(const ir::Op& op, const ops::Combine& combine, sharding::SubAxisSet partial,
                                 const Scope& scope) {
   for (size_t i = 0; i < op.results.size(); ++i) {
     const LocalId before = local(op.results[i]);

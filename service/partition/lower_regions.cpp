@@ -7,7 +7,7 @@
 namespace meshd::partition {
 namespace {
 
-// Widening what loop values vary over ends after as many rounds as there are atoms; this is far above.
+// Widening what loop values vary over ends after as many rounds as there are sub-axes; this is far above.
 constexpr int kMostRounds = 64;
 
 const std::vector<sharding::TensorSharding>& shardings_of(const ir::Op& op, std::string_view name) {
@@ -40,7 +40,7 @@ void Lowering::define_arguments(const ir::Region& region, const std::vector<Loca
 void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
   std::vector<size_t> carried;
   std::vector<Placed> places;
-  std::vector<sharding::AtomMask> varies;
+  std::vector<sharding::SubAxisSet> varies;
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (is_token(op.results[i])) continue;
     carried.push_back(i);
@@ -61,7 +61,7 @@ void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
     loop.name = op.name;
     loop.location = op.location;
     loop.blocks.resize(2);
-    std::vector<sharding::AtomMask> wider = varies;
+    std::vector<sharding::SubAxisSet> wider = varies;
     const auto make_values = [&](std::vector<LocalId>& out) {
       for (size_t c = 0; c < carried.size(); ++c) {
         const ir::ValueId result = op.results[carried[c]];
@@ -74,7 +74,7 @@ void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
           builder_.bring(local(op.operands[carried[c]]), places[c], op.location, "carried value of " + op.name);
       loop.operands.push_back(builder_.vary(init, varies[c], op.location, "carried value of " + op.name));
     }
-    sharding::AtomMask condition_varies = 0;
+    sharding::SubAxisSet condition_varies = 0;
     {
       const Builder::Inside inside(builder_, loop.blocks[0]);
       make_values(loop.blocks[0].arguments);
@@ -125,7 +125,7 @@ void Lowering::lower_case(const ir::Op& op, const Scope& scope) {
     kept.push_back(i);
     places.push_back(wanted(op.results[i], scope));
   }
-  std::vector<sharding::AtomMask> varies(kept.size(), builder_.value(branch.operands.front()).varies);
+  std::vector<sharding::SubAxisSet> varies(kept.size(), builder_.value(branch.operands.front()).varies);
   for (size_t b = 0; b < op.regions.size(); ++b) {
     const Builder::Inside inside(builder_, branch.blocks[b]);
     std::vector<ir::ValueId> returned;
@@ -191,11 +191,11 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
       const auto axis = mesh->axis_index(name);
       if (!axis)
         ir::fail("invalid_program", op.location, "manual axis '" + name + "' is not an axis of " + mesh::to_sdy(*mesh));
-      inner.manual |= mask_of(views_.atoms_of(mesh, {*axis, 1, 0}));
+      inner.manual |= mask_of(views_.sub_axes_of(mesh, {*axis, 1, 0}));
     }
   }
   const sharding::MeshView& view = builder_.view(inner.view);
-  const sharding::AtomMask fresh = inner.manual & ~scope.manual;
+  const sharding::SubAxisSet fresh = inner.manual & ~scope.manual;
 
   // Free axes inside: kept where they divide what a manual shard holds, so that both views of the bytes agree.
   const auto free_places = [&](ir::ValueId inside_value) {
@@ -208,7 +208,7 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
     placed.view = inner.view;
     return placed;
   };
-  // The manual atoms of a sharding in front, the free ones behind.
+  // The manual sub-axes of a sharding in front, the free ones behind.
   const auto outside_places = [&](const sharding::TensorSharding& sharding, const Placed& free, int64_t rank) {
     Placed manual = whole(rank, inner.view);
     if (sharding.mesh != nullptr && !sharding.mesh->axes.empty()) manual = place(views_, sharding).without(~fresh);
@@ -261,8 +261,8 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
     const Placed outside = outside_places(out[i], free, type.rank());
     LocalId value =
         builder_.bring(local(returned[i]), free, op.location, "result " + std::to_string(i) + " of " + op.name);
-    sharding::AtomMask summed = 0;
-    for (const sharding::AxisRef& axis : out[i].unreduced) summed |= mask_of(views_.atoms_of(out[i].mesh, axis));
+    sharding::SubAxisSet summed = 0;
+    for (const sharding::AxisRef& axis : out[i].unreduced) summed |= mask_of(views_.sub_axes_of(out[i].mesh, axis));
     summed &= fresh;
     if (summed != 0) {
       value = builder_.vary(value, builder_.value(value).varies | summed, op.location, "unreduced result");
@@ -284,7 +284,7 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
       builder_.append(std::move(sum));
       value = reduced;
     }
-    const sharding::AtomMask varies = outside.mask() | (builder_.value(value).varies & ~fresh);
+    const sharding::SubAxisSet varies = outside.mask() | (builder_.value(value).varies & ~fresh);
     value = builder_.vary(value, varies, op.location, "result " + std::to_string(i) + " of " + op.name);
     const LocalId whole_value = builder_.add_value(type, outside, varies & ~outside.mask(),
                                                    module_main_.values[static_cast<size_t>(op.results[i])].name);

@@ -48,7 +48,7 @@ Lowering::Lowering(const PartitionInput& input, const Views& views)
     if (parameter.is_token) continue;
     const auto annotated = of_rank(input_.result_shardings[i], parameter.type.rank());
     const std::string reason = "result " + std::to_string(position++);
-    if (unreduced_atoms(annotated) == 0 && !have_other_axes(sharding_at(given[i]), annotated))
+    if (unreduced_sub_axes(annotated) == 0 && !have_other_axes(sharding_at(given[i]), annotated))
       returned_.push_back({given[i], annotated ? place(views_, *annotated) : whole(parameter.type.rank()), reason});
   }
 }
@@ -109,14 +109,14 @@ Placed Lowering::wanted(ir::ValueId id, const Scope& scope) const {
   return placed.without(scope.manual);
 }
 
-sharding::AtomMask Lowering::unreduced_atoms(const std::optional<sharding::TensorSharding>& sharding) const {
-  sharding::AtomMask atoms = 0;
-  if (!sharding || sharding->unreduced_kind != sharding::ReductionKind::kSum) return atoms;
-  for (const sharding::AxisRef& axis : sharding->unreduced) atoms |= mask_of(views_.atoms_of(sharding->mesh, axis));
-  return atoms;
+sharding::SubAxisSet Lowering::unreduced_sub_axes(const std::optional<sharding::TensorSharding>& sharding) const {
+  sharding::SubAxisSet sub_axes = 0;
+  if (!sharding || sharding->unreduced_kind != sharding::ReductionKind::kSum) return sub_axes;
+  for (const sharding::AxisRef& axis : sharding->unreduced) sub_axes |= mask_of(views_.sub_axes_of(sharding->mesh, axis));
+  return sub_axes;
 }
 
-LocalId Lowering::bring_or_summed(LocalId id, const Placed& to, sharding::AtomMask summed, const ir::Location& location,
+LocalId Lowering::bring_or_summed(LocalId id, const Placed& to, sharding::SubAxisSet summed, const ir::Location& location,
                                   const std::string& reason) {
   const Placed lies = builder_.placed(id);
   return lies.view == to.view && lies.without(summed) == to ? id : builder_.bring(id, to, location, reason);
@@ -132,7 +132,7 @@ std::vector<ir::Type> Lowering::types_of(const std::vector<ir::ValueId>& ids) co
 LocalId Lowering::bring_whole(ir::ValueId id, const Scope& scope, const ir::Location& location,
                               const std::string& reason) {
   const LocalId source = local(id);
-  const auto rank = static_cast<int64_t>(builder_.value(source).dim_atoms.size());
+  const auto rank = static_cast<int64_t>(builder_.value(source).dim_sub_axes.size());
   const int view = builder_.outer(source) != 0 ? builder_.value(source).view : scope.view;
   return builder_.bring(source, whole(rank, view), location, reason);
 }
@@ -167,7 +167,7 @@ void Lowering::lower_results(const std::vector<ir::ValueId>& returned, LocalBloc
     const Placed placed = annotated ? place(views_, *annotated) : whole(parameter.type.rank());
     LocalParameter made;
     const Builder::Mark mark = builder_.mark();
-    made.value = bring_or_summed(local(returned[i]), placed, unreduced_atoms(annotated), module_main_.location,
+    made.value = bring_or_summed(local(returned[i]), placed, unreduced_sub_axes(annotated), module_main_.location,
                                  "result " + std::to_string(position));
     if (have_other_axes(sharding_at(returned[i]), annotated)) builder_.mark_unruled(mark);
     made.value = builder_.vary(made.value, builder_.placed(made.value).mask(), module_main_.location, "result");
@@ -288,7 +288,7 @@ void Lowering::lower_structural(ops::Structural kind, const ir::Op& op, const Sc
               kind == Structural::kShardingConstraint && !is_written && is_only_passed_on(op.results[i]);
           if (!is_moot && (to.view == builder_.value(value).view || builder_.outer(value) == 0)) {
             // Shardy's collectives name what they move; a reshard and a constraint name only where to.
-            value = bring_or_summed(value, to, unreduced_atoms(sharding_at(op.results[i])), op.location,
+            value = bring_or_summed(value, to, unreduced_sub_axes(sharding_at(op.results[i])), op.location,
                                     is_written ? std::string(kWritten) : "constraint");
           }
         }

@@ -30,8 +30,8 @@ class Lowering {
  private:
   /// What is around the ops being lowered.
   struct Scope {
-    sharding::AtomMask manual =
-        0;  ///< atoms of the manual computations around: values may vary over them, dims are not cut by them
+    sharding::SubAxisSet manual =
+        0;  ///< sub-axes of the manual computations around: values may vary over them, dims are not cut by them
     int view = 0;
     bool inside_manual = false;
   };
@@ -52,11 +52,11 @@ class Lowering {
   [[nodiscard]] bool is_between_meshes(const ir::Op& op) const;
   /// True when the value's only use is to be brought elsewhere: by a constraint, or by what it is returned to.
   [[nodiscard]] bool is_only_passed_on(ir::ValueId id) const;
-  /// Atoms over which a value of this sharding is yet to be summed.
-  [[nodiscard]] sharding::AtomMask unreduced_atoms(const std::optional<sharding::TensorSharding>& sharding) const;
-  /// The value lying as `to` says, or so and cut by atoms that it is yet to be summed over: its parts are then what is
+  /// Sub-axes over which a value of this sharding is yet to be summed.
+  [[nodiscard]] sharding::SubAxisSet unreduced_sub_axes(const std::optional<sharding::TensorSharding>& sharding) const;
+  /// The value lying as `to` says, or so and cut by sub-axes that it is yet to be summed over: its parts are then what is
   /// summed.
-  LocalId bring_or_summed(LocalId id, const Placed& to, sharding::AtomMask summed, const ir::Location& location,
+  LocalId bring_or_summed(LocalId id, const Placed& to, sharding::SubAxisSet summed, const ir::Location& location,
                           const std::string& reason);
   void lower_structural(ops::Structural kind, const ir::Op& op, const Scope& scope);
 
@@ -70,7 +70,7 @@ class Lowering {
                                   const std::optional<ops::Combine>& combine) const;
   /// Of all choices of factors worth a look, the one that moves least, and what it moves. `halo`: the op fetches rows
   /// of its neighbours.
-  [[nodiscard]] std::pair<FactorAtoms, MovedBytes> least_moving(const ir::Op& op, const sharding::FactorRule& rule,
+  [[nodiscard]] std::pair<FactorSubAxes, MovedBytes> least_moving(const ir::Op& op, const sharding::FactorRule& rule,
                                                                 std::span<const Seat> seats,
                                                                 const std::vector<bool>& uncut,
                                                                 const std::optional<ops::Combine>& combine,
@@ -81,24 +81,24 @@ class Lowering {
   /// About how many bytes a device receives when an op is cut like that: operands, partial results, results to where
   /// they are wanted.
   [[nodiscard]] MovedBytes moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,
-                                       const FactorAtoms& choice, const Scope& scope, const ops::Halo* halo) const;
+                                       const FactorSubAxes& choice, const Scope& scope, const ops::Halo* halo) const;
   void bring_returned(ir::ValueId id);
   void lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
   /// The op on local types; its results vary over `partial` too.
   void emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
-            const std::vector<Placed>& result_places, sharding::AtomMask partial);
+            const std::vector<Placed>& result_places, sharding::SubAxisSet partial);
 
   // lower_partial.cpp
   /// The op as its row says it on a shard; false where the row has nothing to say.
   bool emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std::vector<LocalId>& operands,
-                     const std::vector<Placed>& result_places, sharding::AtomMask partial);
+                     const std::vector<Placed>& result_places, sharding::SubAxisSet partial);
   /// True when a start value must not come in more than once.
   [[nodiscard]] bool begins_once(const ops::Combine& combine, size_t result, LocalId start) const;
   /// Start values of partial results: the first shard's are the op's, the others begin with the identity.
-  void begin_once(const ir::Op& op, const ops::Combine& combine, sharding::AtomMask partial, int view,
+  void begin_once(const ir::Op& op, const ops::Combine& combine, sharding::SubAxisSet partial, int view,
                   std::vector<LocalId>& operands);
   /// The op's partial results become its results.
-  void combine_partials(const ir::Op& op, const ops::Combine& combine, sharding::AtomMask partial, const Scope& scope);
+  void combine_partials(const ir::Op& op, const ops::Combine& combine, sharding::SubAxisSet partial, const Scope& scope);
 
   // lower_halo.cpp
   /// The ways in which the op may read its neighbours; none where it has no elements.
@@ -110,7 +110,7 @@ class Lowering {
   /// The exchanges and, behind them, the op on the rows that they brought. `operands` lie as fetched_from() says.
   void emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                      std::vector<LocalId> operands, const std::vector<Placed>& result_places,
-                     sharding::AtomMask partial);
+                     sharding::SubAxisSet partial);
   /// An exchange that gives `made` its rows.
   void append_halo(std::vector<LocalId> operands, std::vector<std::vector<HaloDim>> halos, LocalId made,
                    const ir::Location& location, const std::string& reason);
@@ -127,7 +127,7 @@ class Lowering {
   /// How a collective's operands and results lie in axes along which its groups do not differ; `mixed`: those along
   /// which they do.
   std::vector<Placed> collective_places(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
-                                        sharding::AtomMask mixed, const Scope& scope) const;
+                                        sharding::SubAxisSet mixed, const Scope& scope) const;
   void lower_position(const ir::Op& op, const Scope& scope, bool partition);
 
   // lower_effects.cpp
@@ -143,7 +143,7 @@ class Lowering {
   [[nodiscard]] LocalId local(ir::ValueId id) const { return env_[static_cast<size_t>(id)]; }
   void define(ir::ValueId id, LocalId local) { env_[static_cast<size_t>(id)] = local; }
   [[nodiscard]] bool is_token(ir::ValueId id) const { return module_main_.type_of(id).is_token(); }
-  /// What propagation found for a value, without the manual atoms; whole where it found nothing.
+  /// What propagation found for a value, without the manual sub-axes; whole where it found nothing.
   [[nodiscard]] Placed wanted(ir::ValueId id, const Scope& scope) const;
   [[nodiscard]] bool has_sharding(ir::ValueId id) const {
     const auto number = static_cast<size_t>(id);

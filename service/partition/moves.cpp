@@ -23,7 +23,7 @@ int64_t local_bytes(const LocalValue& value) {
 std::pair<int64_t, int64_t> rows(const LocalValue& value, const sharding::MeshView& view, size_t d,
                                  std::span<const int64_t> coords) {
   const int64_t size = value.type.tensor.dims[d];
-  const int64_t start = sharding::part_index(view, value.dim_atoms[d], coords) * size;
+  const int64_t start = sharding::part_index(view, value.dim_sub_axes[d], coords) * size;
   return {std::min(start, value.logical_dims[d]), std::min(start + size, value.logical_dims[d])};
 }
 
@@ -34,8 +34,8 @@ int64_t lacking_bytes(const LocalProgram& program, const LocalValue& from, const
   std::vector<int64_t> position_of(static_cast<size_t>(to_view.position_count()));
   for (size_t p = 0; p < position_of.size(); ++p)
     position_of[static_cast<size_t>(to_view.flat(static_cast<int64_t>(p)))] = static_cast<int64_t>(p);
-  // Only atoms that cut one of the two decide; the others are looked at once.
-  const sharding::AtomMask cuts = Placed{from.view, from.dim_atoms}.mask() | Placed{to.view, to.dim_atoms}.mask();
+  // Only sub-axes that cut one of the two decide; the others are looked at once.
+  const sharding::SubAxisSet cuts = Placed{from.view, from.dim_sub_axes}.mask() | Placed{to.view, to.dim_sub_axes}.mask();
   const bool same_view = from.view == to.view;
   const int64_t count = same_view ? from_view.distinct_count(cuts) : from_view.position_count();
   int64_t most = 0;
@@ -59,19 +59,19 @@ int64_t lacking_bytes(const LocalProgram& program, const LocalValue& from, const
 }
 
 // What an exchange brings a device, for each operand: bytes of the device that lacks most of all of them together, and
-// the atoms of the dimensions along which somebody lacks rows.
+// the sub-axes of the dimensions along which somebody lacks rows.
 struct Fetched {
   std::vector<int64_t> bytes;
-  std::vector<sharding::AtomMask> axes;
+  std::vector<sharding::SubAxisSet> axes;
 };
 
 Fetched fetched_by(const LocalProgram& program, const LocalOp& op) {
   const LocalValue& to = program.value(op.results[0]);
   const sharding::MeshView& view = program.views[static_cast<size_t>(to.view)];
   const size_t sources = op.halos.size();
-  sharding::AtomMask cuts = Placed{to.view, to.dim_atoms}.mask();
-  for (size_t i = 0; i < sources; ++i) cuts |= Placed{to.view, program.value(op.operands[i]).dim_atoms}.mask();
-  Fetched out{std::vector<int64_t>(sources, 0), std::vector<sharding::AtomMask>(sources, 0)};
+  sharding::SubAxisSet cuts = Placed{to.view, to.dim_sub_axes}.mask();
+  for (size_t i = 0; i < sources; ++i) cuts |= Placed{to.view, program.value(op.operands[i]).dim_sub_axes}.mask();
+  Fetched out{std::vector<int64_t>(sources, 0), std::vector<sharding::SubAxisSet>(sources, 0)};
   int64_t most = 0;
   for (int64_t device = 0; device < view.distinct_count(cuts); ++device) {
     const tensor::Dims here = view.coordinates(cuts, device);
@@ -80,12 +80,12 @@ Fetched fetched_by(const LocalProgram& program, const LocalOp& op) {
       const LocalValue& from = program.value(op.operands[i]);
       int64_t wanted = 1;
       int64_t common = 1;
-      for (size_t d = 0; d < to.dim_atoms.size(); ++d) {
+      for (size_t d = 0; d < to.dim_sub_axes.size(); ++d) {
         const auto [begin, end] = rows(from, view, d, here);
-        const int64_t part = sharding::part_index(view, to.dim_atoms[d], here);
+        const int64_t part = sharding::part_index(view, to.dim_sub_axes[d], here);
         const HaloRows read = rows_read(op.halos[i][d], part, to.type.tensor.dims[d]);
         const int64_t held = read.within(begin, end).count;
-        if (held < read.count) out.axes[i] |= mask_of(to.dim_atoms[d]);
+        if (held < read.count) out.axes[i] |= mask_of(to.dim_sub_axes[d]);
         wanted *= read.count;
         common *= held;
       }
@@ -101,8 +101,8 @@ Fetched fetched_by(const LocalProgram& program, const LocalOp& op) {
 
 MoveKind kind_of(const LocalValue& from, const LocalValue& to, int64_t bytes) {
   if (from.view != to.view) return MoveKind::kReshard;
-  const sharding::AtomMask before = Placed{from.view, from.dim_atoms}.mask();
-  const sharding::AtomMask after = Placed{to.view, to.dim_atoms}.mask();
+  const sharding::SubAxisSet before = Placed{from.view, from.dim_sub_axes}.mask();
+  const sharding::SubAxisSet after = Placed{to.view, to.dim_sub_axes}.mask();
   if (bytes == 0) return MoveKind::kAllSlice;
   if (before == after) {
     return local_bytes(from) == local_bytes(to) && from.type.tensor.dims == to.type.tensor.dims
@@ -110,14 +110,14 @@ MoveKind kind_of(const LocalValue& from, const LocalValue& to, int64_t bytes) {
                : MoveKind::kAllToAll;
   }
   if ((before & after) == after) {
-    for (size_t d = 0; d < from.dim_atoms.size(); ++d) {
-      const auto& a = from.dim_atoms[d];
-      const auto& b = to.dim_atoms[d];
+    for (size_t d = 0; d < from.dim_sub_axes.size(); ++d) {
+      const auto& a = from.dim_sub_axes[d];
+      const auto& b = to.dim_sub_axes[d];
       if (b.size() > a.size() || !std::equal(b.begin(), b.end(), a.begin())) return MoveKind::kReshard;
     }
     return MoveKind::kAllGather;
   }
-  return sharding::AtomMask{before & ~after} != 0 && local_bytes(from) == local_bytes(to) ? MoveKind::kCollectivePermute
+  return sharding::SubAxisSet{before & ~after} != 0 && local_bytes(from) == local_bytes(to) ? MoveKind::kCollectivePermute
                                                                                           : MoveKind::kReshard;
 }
 
@@ -176,16 +176,16 @@ class Finder {
     }
   }
 
-  // Atoms of a reduction that every user cuts the result by: then it is a reduce_scatter.
-  [[nodiscard]] sharding::AtomMask scattered(const LocalOp& op, LocalId id) const {
+  // Sub-axes of a reduction that every user cuts the result by: then it is a reduce_scatter.
+  [[nodiscard]] sharding::SubAxisSet scattered(const LocalOp& op, LocalId id) const {
     const auto& users = users_[static_cast<size_t>(id)];
-    sharding::AtomMask common = op.reduced;
+    sharding::SubAxisSet common = op.reduced;
     const LocalValue& value = program_.value(id);
     for (const LocalOp* user : users) {
       if (user == nullptr || user->kind != LocalKind::kReshard) return 0;
       const LocalValue& to = program_.value(user->results[0]);
       if (to.view != value.view) return 0;
-      common &= Placed{to.view, to.dim_atoms}.mask() & ~Placed{value.view, value.dim_atoms}.mask();
+      common &= Placed{to.view, to.dim_sub_axes}.mask() & ~Placed{value.view, value.dim_sub_axes}.mask();
     }
     return users.empty() ? 0 : common;
   }
@@ -221,12 +221,12 @@ class Finder {
     LocalId source = op.operands[0];
     const LocalValue& to = program_.value(op.results[0]);
     const LocalValue& from = program_.value(source);
-    if (from.view == to.view && from.dim_atoms == to.dim_atoms) return;  // what every device has already
+    if (from.view == to.view && from.dim_sub_axes == to.dim_sub_axes) return;  // what every device has already
     Move& made = add(op, source, op.results[0], depth);
     made.bytes = lacking_bytes(program_, from, to);
     made.kind = kind_of(from, to, made.bytes);
-    const sharding::AtomMask before = Placed{from.view, from.dim_atoms}.mask();
-    const sharding::AtomMask after = Placed{to.view, to.dim_atoms}.mask();
+    const sharding::SubAxisSet before = Placed{from.view, from.dim_sub_axes}.mask();
+    const sharding::SubAxisSet after = Placed{to.view, to.dim_sub_axes}.mask();
     made.axes = before & ~after;
     if (made.kind == MoveKind::kAllSlice) made.axes = after & ~before;
     if (made.axes == 0 || from.view != to.view) made.axes = before;
@@ -238,7 +238,7 @@ class Finder {
       Move& made = add(op, op.operands[i], op.results[0], depth);
       made.kind = fetched.axes[i] == 0 ? MoveKind::kAllSlice : MoveKind::kHaloExchange;
       made.axes =
-          fetched.axes[i] != 0 ? fetched.axes[i] : Placed{made.view, program_.value(op.results[0]).dim_atoms}.mask();
+          fetched.axes[i] != 0 ? fetched.axes[i] : Placed{made.view, program_.value(op.results[0]).dim_sub_axes}.mask();
       made.bytes = fetched.bytes[i];
     }
   }
@@ -249,7 +249,7 @@ class Finder {
       Move& made = add(op, op.operands[i], op.results[i], depth);
       const sharding::MeshView& view = program_.views[static_cast<size_t>(value.view)];
       const int64_t ways = view.distinct_count(op.reduced);
-      const sharding::AtomMask apart = scattered(op, op.results[i]);
+      const sharding::SubAxisSet apart = scattered(op, op.results[i]);
       const int64_t local = local_bytes(value);
       made.axes = op.reduced;
       made.kind = apart == 0 ? MoveKind::kAllReduce : MoveKind::kReduceScatter;
@@ -282,9 +282,9 @@ class Finder {
   std::vector<Move> out_;
 };
 
-std::vector<sharding::AxisRef> axes_of(const ViewNames& names, const std::vector<int>& atoms) {
+std::vector<sharding::AxisRef> axes_of(const ViewNames& names, const std::vector<int>& sub_axes) {
   std::vector<sharding::AxisRef> out;
-  for (const int atom : atoms) out.push_back(names.atoms[static_cast<size_t>(atom)]);
+  for (const int sub_axis : sub_axes) out.push_back(names.sub_axes[static_cast<size_t>(sub_axis)]);
   return sharding::canonical_axes(std::move(out), *names.axes);
 }
 
@@ -319,9 +319,9 @@ std::vector<Move> find_moves(const LocalProgram& program) { return Finder(progra
 sharding::TensorSharding placement_sharding(const LocalProgram& program, LocalId id) {
   const LocalValue& value = program.value(id);
   const ViewNames& names = program.view_names[static_cast<size_t>(value.view)];
-  auto sharding = sharding::fully_replicated(names.mesh, names.axes, static_cast<int64_t>(value.dim_atoms.size()));
-  for (size_t d = 0; d < value.dim_atoms.size() && names.axes != nullptr; ++d)
-    sharding.dims[d].axes = axes_of(names, value.dim_atoms[d]);
+  auto sharding = sharding::fully_replicated(names.mesh, names.axes, static_cast<int64_t>(value.dim_sub_axes.size()));
+  for (size_t d = 0; d < value.dim_sub_axes.size() && names.axes != nullptr; ++d)
+    sharding.dims[d].axes = axes_of(names, value.dim_sub_axes[d]);
   return sharding;
 }
 
@@ -330,12 +330,12 @@ std::string placement_text(const LocalProgram& program, LocalId id) {
   return names.axes == nullptr ? std::string() : sharding::to_sdy(placement_sharding(program, id));
 }
 
-std::string axes_text(const LocalProgram& program, int view, sharding::AtomMask atoms) {
+std::string axes_text(const LocalProgram& program, int view, sharding::SubAxisSet sub_axes) {
   const ViewNames& names = program.view_names[static_cast<size_t>(view)];
-  if (names.axes == nullptr || atoms == 0) return "{}";
+  if (names.axes == nullptr || sub_axes == 0) return "{}";
   std::vector<int> list;
-  for (size_t a = 0; a < names.atoms.size(); ++a) {
-    if (atoms >> a & 1) list.push_back(static_cast<int>(a));
+  for (size_t a = 0; a < names.sub_axes.size(); ++a) {
+    if (sub_axes >> a & 1) list.push_back(static_cast<int>(a));
   }
   auto sharding = sharding::fully_replicated(names.mesh, names.axes, 1);
   sharding.dims[0].axes = axes_of(names, list);

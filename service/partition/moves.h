@@ -48,7 +48,7 @@ struct Move {
   MoveCause cause = MoveCause::kSharding;
   LocalId from = 0;
   LocalId to = 0;
-  sharding::AtomMask axes = 0;  ///< atoms along which devices speak to each other
+  sharding::SubAxisSet axes = 0;  ///< sub-axes along which devices speak to each other
   int view = 0;                 ///< of `axes`
   /// What one device that holds a full shard receives, once. all_gather: local after - before; all_to_all and
   /// reduce_scatter: local - local / n; all_reduce: 2 (local - local / n); all_slice: 0. A copy of several of these at
@@ -69,6 +69,6 @@ sharding::TensorSharding placement_sharding(const LocalProgram& program, LocalId
 /// A value's placement as people write it: @mesh, [{"x"}, {"y":(1)2}]; empty text where nothing cuts it.
 std::string placement_text(const LocalProgram& program, LocalId id);
 /// Axes of a mask: {"x", "y":(1)2}.
-std::string axes_text(const LocalProgram& program, int view, sharding::AtomMask atoms);
+std::string axes_text(const LocalProgram& program, int view, sharding::SubAxisSet sub_axes);
 
 }  // namespace meshd::partition

@@ -4,21 +4,21 @@
 
 namespace meshd::partition {
 
-sharding::AtomMask mask_of(std::span<const int> atoms) {
-  sharding::AtomMask mask = 0;
-  for (const int atom : atoms) mask |= sharding::AtomMask{1} << atom;
+sharding::SubAxisSet mask_of(std::span<const int> sub_axes) {
+  sharding::SubAxisSet mask = 0;
+  for (const int sub_axis : sub_axes) mask |= sharding::SubAxisSet{1} << sub_axis;
   return mask;
 }
 
-sharding::AtomMask Placed::mask() const {
-  sharding::AtomMask all = 0;
+sharding::SubAxisSet Placed::mask() const {
+  sharding::SubAxisSet all = 0;
   for (const auto& dim : dims) all |= mask_of(dim);
   return all;
 }
 
-Placed Placed::without(sharding::AtomMask drop) const {
+Placed Placed::without(sharding::SubAxisSet drop) const {
   Placed out{view, dims};
-  for (auto& dim : out.dims) std::erase_if(dim, [&](int atom) { return drop >> atom & 1; });
+  for (auto& dim : out.dims) std::erase_if(dim, [&](int sub_axis) { return drop >> sub_axis & 1; });
   return out;
 }
 
@@ -27,15 +27,15 @@ Placed whole(int64_t rank, int view) { return {view, std::vector<std::vector<int
 Placed place(const Views& views, const sharding::TensorSharding& sharding) {
   Placed out = whole(sharding.rank(), views.view_of(sharding.mesh));
   if (sharding.mesh == nullptr || sharding.mesh->axes.empty()) return out;
-  sharding::AtomMask used = 0;
+  sharding::SubAxisSet used = 0;
   for (size_t d = 0; d < sharding.dims.size(); ++d) {
     for (const sharding::AxisRef& axis : sharding.dims[d].axes) {
-      const std::vector<int> atoms = views.atoms_of(sharding.mesh, axis);
-      if (atoms.empty() && sharding::axis_size(axis, *sharding.mesh) > 1)
+      const std::vector<int> sub_axes = views.sub_axes_of(sharding.mesh, axis);
+      if (sub_axes.empty() && sharding::axis_size(axis, *sharding.mesh) > 1)
         break;  // what is behind would change its meaning
-      if (used & mask_of(atoms)) break;
-      used |= mask_of(atoms);
-      out.dims[d].insert(out.dims[d].end(), atoms.begin(), atoms.end());
+      if (used & mask_of(sub_axes)) break;
+      used |= mask_of(sub_axes);
+      out.dims[d].insert(out.dims[d].end(), sub_axes.begin(), sub_axes.end());
     }
   }
   return out;
@@ -54,8 +54,8 @@ double lacking_elements(const sharding::MeshView& view, std::span<const int64_t>
   for (size_t d = 0; d < logical_dims.size(); ++d) {
     const std::vector<int>& a = from.dims[d];
     const std::vector<int>& b = to.dims[d];
-    const auto rows = [&](const std::vector<int>& atoms) {
-      return static_cast<double>(core::ceil_div(logical_dims[d], sharding::part_count(view, atoms)));
+    const auto rows = [&](const std::vector<int>& sub_axes) {
+      return static_cast<double>(core::ceil_div(logical_dims[d], sharding::part_count(view, sub_axes)));
     };
     wanted *= rows(b);
     if (from.view != to.view) continue;

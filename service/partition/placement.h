@@ -1,4 +1,4 @@
-// Where a value lies, in atoms, and what a sharding comes to in them.
+// Where a value lies, in sub-axes, and what a sharding comes to in them.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace meshd::partition {
 
-/// Atoms for each dimension, major first, over a view.
+/// Sub-axes for each dimension, major first, over a view.
 struct Placed {
   int view = 0;
   std::vector<std::vector<int>> dims;
   friend bool operator==(const Placed&, const Placed&) = default;
 
-  [[nodiscard]] sharding::AtomMask mask() const;
-  /// Without the atoms in `drop`.
-  [[nodiscard]] Placed without(sharding::AtomMask drop) const;
+  [[nodiscard]] sharding::SubAxisSet mask() const;
+  /// Without the sub-axes in `drop`.
+  [[nodiscard]] Placed without(sharding::SubAxisSet drop) const;
 };
 
 /// Nothing cut.
@@ -31,7 +31,7 @@ tensor::Dims local_dims(const sharding::MeshView& view, std::span<const int64_t>
 /// shards: exact for cuts that divide. Example: 8x16 from [{x=2}, {}] to [{}, {x}] -> 64 - 32.
 double lacking_elements(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const Placed& from,
                         const Placed& to);
-/// Mask of a list of atoms.
-sharding::AtomMask mask_of(std::span<const int> atoms);
+/// Mask of a list of sub-axes.
+sharding::SubAxisSet mask_of(std::span<const int> sub_axes);
 
 }  // namespace meshd::partition

@@ -7,7 +7,7 @@ ShardWriter::ShardWriter(Builder& builder, const ir::Op& source)
       source_(source),
       writer_(builder.function(), written_, source, [](ir::ValueId) { return std::nullopt; }) {}
 
-LocalId ShardWriter::seen_as(LocalId id, const ir::Type& logical, const Placed& placed, sharding::AtomMask outer,
+LocalId ShardWriter::seen_as(LocalId id, const ir::Type& logical, const Placed& placed, sharding::SubAxisSet outer,
                              const std::string& name) {
   const LocalId made = builder_.add_value(logical, placed, outer, name);
   if (builder_.value(made).varies != builder_.value(id).varies)
@@ -33,8 +33,8 @@ ir::ValueId ShardWriter::enter(LocalId id) {
   return made;
 }
 
-ir::ValueId ShardWriter::part(int view, const std::vector<int>& atoms) {
-  const auto key = std::pair(view, atoms);
+ir::ValueId ShardWriter::part(int view, const std::vector<int>& sub_axes) {
+  const auto key = std::pair(view, sub_axes);
   if (const auto found = parts_.find(key); found != parts_.end()) return found->second;
   // The only row that each shard has of the numbers of all parts.
   LocalOp numbers;
@@ -43,8 +43,8 @@ ir::ValueId ShardWriter::part(int view, const std::vector<int>& atoms) {
   numbers.attributes = {{"iota_dimension", ops::integer(0)}};
   numbers.location = source_.location;
   Placed placed = whole(1, view);
-  placed.dims[0] = atoms;
-  const int64_t count = sharding::part_count(builder_.view(view), atoms);
+  placed.dims[0] = sub_axes;
+  const int64_t count = sharding::part_count(builder_.view(view), sub_axes);
   const LocalId own = builder_.add_value(ir::Type::of({tensor::DType::kInt64, {count}}), placed, 0, "part");
   numbers.results = {own};
   builder_.append(std::move(numbers));
@@ -54,10 +54,10 @@ ir::ValueId ShardWriter::part(int view, const std::vector<int>& atoms) {
 }
 
 ir::ValueId ShardWriter::start(const LocalValue& like, size_t dim) {
-  const std::vector<int> atoms = like.dim_atoms[dim];
-  if (atoms.empty()) return ir::kNoValue;
+  const std::vector<int> sub_axes = like.dim_sub_axes[dim];
+  if (sub_axes.empty()) return ir::kNoValue;
   const int64_t rows = like.type.tensor.dims[dim];
-  const ir::ValueId number = part(like.view, atoms);
+  const ir::ValueId number = part(like.view, sub_axes);
   return writer_.add("stablehlo.multiply", {number, writer_.splat(writer_.type(number), static_cast<double>(rows))});
 }
 
@@ -66,10 +66,10 @@ ir::ValueId ShardWriter::start(LocalId id, size_t dim) {
   return start(like, dim);
 }
 
-ir::ValueId ShardWriter::is_first(int view, sharding::AtomMask atoms) {
+ir::ValueId ShardWriter::is_first(int view, sharding::SubAxisSet sub_axes) {
   std::vector<int> list;
-  for (size_t a = 0; a < builder_.view(view).atom_sizes.size(); ++a) {
-    if (atoms >> a & 1) list.push_back(static_cast<int>(a));
+  for (size_t a = 0; a < builder_.view(view).sub_axis_sizes.size(); ++a) {
+    if (sub_axes >> a & 1) list.push_back(static_cast<int>(a));
   }
   const ir::ValueId number = part(view, list);
   return writer_.add("stablehlo.compare", {number, writer_.splat(writer_.type(number), 0)},
@@ -85,7 +85,7 @@ void ShardWriter::flush() {
     made.attributes = std::move(op.attributes);
     made.regions = std::move(op.regions);
     made.location = op.location;
-    sharding::AtomMask varies = 0;
+    sharding::SubAxisSet varies = 0;
     for (const ir::ValueId id : op.operands) {
       made.operands.push_back(local(id));
       varies |= builder_.value(local(id)).varies;
@@ -105,7 +105,7 @@ void ShardWriter::flush() {
   written_.clear();
 }
 
-LocalId ShardWriter::leave(ir::ValueId value, const ir::Type& logical, const Placed& placed, sharding::AtomMask outer,
+LocalId ShardWriter::leave(ir::ValueId value, const ir::Type& logical, const Placed& placed, sharding::SubAxisSet outer,
                            const std::string& name) {
   flush();
   return seen_as(local(value), logical, placed, outer | builder_.value(local(value)).varies, name);

@@ -21,21 +21,21 @@ class ShardWriter {
   [[nodiscard]] ops::Writer& writer() { return writer_; }
   /// The shard of a local value.
   ir::ValueId enter(LocalId id);
-  /// Which part of a dimension cut by `atoms` of a view the shard has, a scalar of i64.
-  ir::ValueId part(int view, const std::vector<int>& atoms);
+  /// Which part of a dimension cut by `sub_axes` of a view the shard has, a scalar of i64.
+  ir::ValueId part(int view, const std::vector<int>& sub_axes);
   /// The first row that the shard of `id` has along a dimension, a scalar of i64; ir::kNoValue where it is not cut.
   ir::ValueId start(LocalId id, size_t dim);
   ir::ValueId start(const LocalValue& like, size_t dim);
-  /// True on the shards whose coordinates along `atoms` are 0, a scalar.
-  ir::ValueId is_first(int view, sharding::AtomMask atoms);
+  /// True on the shards whose coordinates along `sub_axes` are 0, a scalar.
+  ir::ValueId is_first(int view, sharding::SubAxisSet sub_axes);
   /// `value` as a shard of a value of type `logical` that lies as `placed` says and varies over `outer` too.
-  LocalId leave(ir::ValueId value, const ir::Type& logical, const Placed& placed, sharding::AtomMask outer,
+  LocalId leave(ir::ValueId value, const ir::Type& logical, const Placed& placed, sharding::SubAxisSet outer,
                 const std::string& name);
 
  private:
   void flush();
   LocalId local(ir::ValueId id) const { return known_.at(id); }
-  LocalId seen_as(LocalId id, const ir::Type& logical, const Placed& placed, sharding::AtomMask outer,
+  LocalId seen_as(LocalId id, const ir::Type& logical, const Placed& placed, sharding::SubAxisSet outer,
                   const std::string& name);
 
   Builder& builder_;

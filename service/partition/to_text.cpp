@@ -36,10 +36,10 @@ std::string_view kind_name(LocalKind kind) {
 std::string value_text(const LocalProgram& program, LocalId id) {
   const LocalValue& value = program.value(id);
   std::string out = "%" + std::to_string(id) + ":" + ir::to_string(value.type) + "{";
-  for (size_t d = 0; d < value.dim_atoms.size(); ++d) {
+  for (size_t d = 0; d < value.dim_sub_axes.size(); ++d) {
     out += d ? ";" : "";
-    for (size_t a = 0; a < value.dim_atoms[d].size(); ++a)
-      out += (a ? "," : "") + std::to_string(value.dim_atoms[d][a]);
+    for (size_t a = 0; a < value.dim_sub_axes[d].size(); ++a)
+      out += (a ? "," : "") + std::to_string(value.dim_sub_axes[d][a]);
   }
   out += "}";
   if (value.varies != 0) out += "~" + std::to_string(value.varies);

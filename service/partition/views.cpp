@@ -129,8 +129,8 @@ void Views::finish() {
   }
   for (size_t v = 0; v < views_.size(); ++v) {
     const std::vector<int64_t>& cuts = cuts_of_view[v];
-    for (size_t i = cuts.size(); i-- > 1;) views_[v].atom_sizes.push_back(cuts[i] / cuts[i - 1]);
-    if (views_[v].atom_sizes.size() > 60)
+    for (size_t i = cuts.size(); i-- > 1;) views_[v].sub_axis_sizes.push_back(cuts[i] / cuts[i - 1]);
+    if (views_[v].sub_axis_sizes.size() > 60)
       throw core::Error("unsupported_partition", "the mesh has more than 60 axes and parts of axes");
   }
 }
@@ -146,14 +146,14 @@ std::vector<ViewNames> Views::names() const {
     if (out[v].axes == nullptr) continue;
     const mesh::Mesh& mesh = *out[v].axes;
     int64_t major_end = device_count_;
-    for (const int64_t size : views_[v].atom_sizes) {
-      // Atoms are the finest cuts, so each lies within one axis.
+    for (const int64_t size : views_[v].sub_axis_sizes) {
+      // Sub-axes are the finest cuts, so each lies within one axis.
       for (size_t a = 0; a < mesh.axes.size(); ++a) {
         const int64_t low = minor_stride(mesh, static_cast<int>(a));
         const int64_t high = low * mesh.axes[a].size;
         if (major_end > high || major_end / size < low) continue;
         const bool is_axis = size == mesh.axes[a].size;
-        out[v].atoms.push_back({static_cast<int>(a), is_axis ? 1 : high / major_end, is_axis ? 0 : size});
+        out[v].sub_axes.push_back({static_cast<int>(a), is_axis ? 1 : high / major_end, is_axis ? 0 : size});
         break;
       }
       major_end /= size;
@@ -168,22 +168,22 @@ int Views::view_of(const mesh::MeshRef& mesh) const {
   return entry == nullptr ? 0 : entry->view;
 }
 
-std::vector<int> Views::atoms_of(const mesh::MeshRef& mesh, const sharding::AxisRef& axis) const {
+std::vector<int> Views::sub_axes_of(const mesh::MeshRef& mesh, const sharding::AxisRef& axis) const {
   const auto [low, high] = ends_of(*mesh, axis);
   const sharding::MeshView& view = views_[static_cast<size_t>(view_of(mesh))];
-  std::vector<int> atoms;
+  std::vector<int> sub_axes;
   int64_t major_end = device_count_;
   bool starts = high == major_end;
   bool ends = low == high;
-  for (size_t a = 0; a < view.atom_sizes.size(); ++a) {
-    const int64_t minor_end = major_end / view.atom_sizes[a];
+  for (size_t a = 0; a < view.sub_axis_sizes.size(); ++a) {
+    const int64_t minor_end = major_end / view.sub_axis_sizes[a];
     starts = starts || major_end == high;
-    if (major_end <= high && minor_end >= low && major_end > low) atoms.push_back(static_cast<int>(a));
+    if (major_end <= high && minor_end >= low && major_end > low) sub_axes.push_back(static_cast<int>(a));
     if (minor_end == low) ends = true;
     major_end = minor_end;
   }
   if (!starts || !ends) return {};
-  return atoms;
+  return sub_axes;
 }
 
 }  // namespace meshd::partition

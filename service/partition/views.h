@@ -1,4 +1,4 @@
-// Meshes of a module as views of atoms: every axis is cut at the places where some sharding takes a part of it.
+// Meshes of a module as views of sub-axes: every axis is cut at the places where some sharding takes a part of it.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ class Views {
   /// Tells of a sharding, before finish(): its mesh gets a view and its parts of axes become cuts.
   void add(const sharding::TensorSharding& sharding);
   void add(const mesh::MeshRef& mesh);
-  /// Makes the views. View 0 is the one of the mesh that was met first, or one atom over all devices.
+  /// Makes the views. View 0 is the one of the mesh that was met first, or one sub-axis over all devices.
   void finish();
 
   [[nodiscard]] const std::vector<sharding::MeshView>& views() const { return views_; }
-  /// By view: what its atoms are called.
+  /// By view: what its sub-axes are called.
   [[nodiscard]] std::vector<ViewNames> names() const;
   /// View of a mesh; empty and maximal meshes, and none at all, have view 0.
   [[nodiscard]] int view_of(const mesh::MeshRef& mesh) const;
-  /// Atoms of an axis (or part) in the mesh's view, major first; nothing for parts that do not fit the cuts.
-  [[nodiscard]] std::vector<int> atoms_of(const mesh::MeshRef& mesh, const sharding::AxisRef& axis) const;
+  /// Sub-axes of an axis (or part) in the mesh's view, major first; nothing for parts that do not fit the cuts.
+  [[nodiscard]] std::vector<int> sub_axes_of(const mesh::MeshRef& mesh, const sharding::AxisRef& axis) const;
 
  private:
   struct Entry {

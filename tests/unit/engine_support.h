@@ -28,7 +28,7 @@ using partition::LocalBlock;
 using partition::LocalId;
 using partition::LocalKind;
 using partition::LocalOp;
-using sharding::AtomMask;
+using sharding::SubAxisSet;
 
 template <typename T>
 std::vector<std::byte> bytes_of(const std::vector<T>& values) {
@@ -47,23 +47,23 @@ std::vector<T> values_of(const tensor::BufferRef& buffer) {
 /// Builds a LocalProgram over one mesh. Blocks are entered with Inside.
 class LocalBuilder {
  public:
-  explicit LocalBuilder(tensor::Dims atom_sizes) {
-    program.views.push_back({std::move(atom_sizes), {}});
+  explicit LocalBuilder(tensor::Dims sub_axis_sizes) {
+    program.views.push_back({std::move(sub_axis_sizes), {}});
     block_ = &program.body;
   }
 
-  /// A value of `type` (text of its whole, "8x6xf32"), cut by atoms, varying over more atoms.
-  LocalId value(std::string_view text, std::vector<std::vector<int>> dim_atoms = {}, AtomMask more = 0) {
+  /// A value of `type` (text of its whole, "8x6xf32"), cut by sub-axes, varying over more sub-axes.
+  LocalId value(std::string_view text, std::vector<std::vector<int>> dim_sub_axes = {}, SubAxisSet more = 0) {
     const ir::Type whole = type(text);
     partition::LocalValue made;
     made.type = whole;
     made.logical_dims = whole.dims();
-    made.dim_atoms = std::move(dim_atoms);
-    made.dim_atoms.resize(made.logical_dims.size());
+    made.dim_sub_axes = std::move(dim_sub_axes);
+    made.dim_sub_axes.resize(made.logical_dims.size());
     made.varies = more;
-    for (size_t d = 0; d < made.dim_atoms.size(); ++d) {
-      for (const int atom : made.dim_atoms[d]) made.varies |= AtomMask{1} << atom;
-      const int64_t parts = sharding::part_count(program.views[0], made.dim_atoms[d]);
+    for (size_t d = 0; d < made.dim_sub_axes.size(); ++d) {
+      for (const int sub_axis : made.dim_sub_axes[d]) made.varies |= SubAxisSet{1} << sub_axis;
+      const int64_t parts = sharding::part_count(program.views[0], made.dim_sub_axes[d]);
       made.type.tensor.dims[d] = core::ceil_div(made.logical_dims[d], parts);
     }
     made.name = "%" + std::to_string(program.values.size());
@@ -80,8 +80,8 @@ class LocalBuilder {
     return static_cast<LocalId>(program.values.size() - 1);
   }
 
-  LocalId argument(std::string_view text, std::vector<std::vector<int>> dim_atoms = {}, AtomMask more = 0) {
-    const LocalId id = value(text, std::move(dim_atoms), more);
+  LocalId argument(std::string_view text, std::vector<std::vector<int>> dim_sub_axes = {}, SubAxisSet more = 0) {
+    const LocalId id = value(text, std::move(dim_sub_axes), more);
     partition::LocalParameter parameter;
     parameter.value = id;
     parameter.position = static_cast<int64_t>(program.arguments.size());
@@ -141,8 +141,8 @@ class LocalBuilder {
   }
 
   template <typename T>
-  LocalId splat(std::string_view text, T element, std::vector<std::vector<int>> dim_atoms = {}) {
-    const LocalId id = value(text, std::move(dim_atoms));
+  LocalId splat(std::string_view text, T element, std::vector<std::vector<int>> dim_sub_axes = {}) {
+    const LocalId id = value(text, std::move(dim_sub_axes));
     ir::DenseAttr dense;
     dense.type = {program.value(id).type.dtype(), program.value(id).logical_dims};
     dense.splat = true;
@@ -153,8 +153,8 @@ class LocalBuilder {
 
   template <typename T>
   LocalId constant(std::string_view text, const std::vector<T>& elements,
-                   std::vector<std::vector<int>> dim_atoms = {}) {
-    const LocalId id = value(text, std::move(dim_atoms));
+                   std::vector<std::vector<int>> dim_sub_axes = {}) {
+    const LocalId id = value(text, std::move(dim_sub_axes));
     ir::DenseAttr dense;
     dense.type = {program.value(id).type.dtype(), program.value(id).logical_dims};
     dense.bytes = std::make_shared<const std::vector<std::byte>>(bytes_of(elements));
@@ -163,23 +163,23 @@ class LocalBuilder {
   }
 
   LocalId broadcast(LocalId from, std::string_view text, std::vector<int64_t> dims,
-                    std::vector<std::vector<int>> dim_atoms = {}) {
-    const LocalId out = value(text, std::move(dim_atoms));
+                    std::vector<std::vector<int>> dim_sub_axes = {}) {
+    const LocalId out = value(text, std::move(dim_sub_axes));
     op("stablehlo.broadcast_in_dim", {from}, {out},
        {{"broadcast_dimensions", attribute(ir::IntArrayAttr{std::move(dims), "i64"})}});
     return out;
   }
 
-  LocalId reshard(LocalId from, std::vector<std::vector<int>> dim_atoms, AtomMask more = 0) {
+  LocalId reshard(LocalId from, std::vector<std::vector<int>> dim_sub_axes, SubAxisSet more = 0) {
     const partition::LocalValue& source = program.value(from);
     ir::Type whole = source.type;
     whole.tensor.dims = source.logical_dims;
-    const LocalId out = value(tensor::to_string(whole.tensor), std::move(dim_atoms), more);
+    const LocalId out = value(tensor::to_string(whole.tensor), std::move(dim_sub_axes), more);
     add(LocalKind::kReshard, "reshard", {from}, {out});
     return out;
   }
 
-  LocalId reduce_shards(LocalId from, AtomMask reduced, std::string_view row = "stablehlo.add") {
+  LocalId reduce_shards(LocalId from, SubAxisSet reduced, std::string_view row = "stablehlo.add") {
     const LocalId out = like(from);
     program.values[static_cast<size_t>(out)].varies &= ~reduced;
     LocalOp& made = add(LocalKind::kReduceShards, "all_reduce", {from}, {out});
@@ -221,7 +221,7 @@ class LocalBuilder {
   /// beside.
   template <typename Condition, typename Body>
   std::vector<LocalId> loop(const std::vector<LocalId>& inits, const Condition& condition, const Body& body,
-                            AtomMask varying = 0) {
+                            SubAxisSet varying = 0) {
     LocalBlock cond_block;
     LocalBlock body_block;
     std::vector<LocalId> results;
@@ -249,7 +249,7 @@ class LocalBuilder {
 
   /// case: each branch gives the values of one block.
   std::vector<LocalId> branch(LocalId index, const std::vector<std::function<std::vector<LocalId>()>>& branches,
-                              AtomMask varying = 0) {
+                              SubAxisSet varying = 0) {
     std::vector<LocalBlock> blocks;
     for (const auto& make : branches) {
       LocalBlock made;

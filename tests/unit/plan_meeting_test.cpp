@@ -9,7 +9,7 @@ using Ints = std::vector<int32_t>;
 TEST(PlanMeeting, reshard_moves_blocks_between_layouts) {
   LocalBuilder b({2, 2});
   const LocalId x = b.argument("4x4xi32", {{0, 1}, {}});  // rows 0..3 on four positions
-  b.result(b.reshard(x, {{}, {1}}));                      // columns over the second atom
+  b.result(b.reshard(x, {{}, {1}}));                      // columns over the second sub-axis
   const auto plan = plan_of(b);
   Bench bench;
   const auto out =
