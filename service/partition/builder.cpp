@@ -12,16 +12,16 @@ Builder::Builder(const Views& views, ir::Function function)
   program_.view_names = views.names();
 }
 
-LocalId Builder::add_value(const ir::Type& logical, const Placed& placed, sharding::SubAxisSet outer, std::string name) {
+LocalId Builder::add_value(const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer, std::string name) {
   LocalValue made;
   made.type = logical;
-  made.view = placed.view;
+  made.view = layout.view;
   made.name = std::move(name);
-  made.varies = placed.mask() | outer;
+  made.varies = layout.mask() | outer;
   if (logical.is_tensor()) {
     made.logical_dims = logical.dims();
-    made.dim_sub_axes = placed.dims;
-    made.type.tensor.dims = local_dims(view(placed.view), logical.dims(), placed);
+    made.dim_sub_axes = layout.dims;
+    made.type.tensor.dims = local_dims(view(layout.view), logical.dims(), layout);
   }
   program_.values.push_back(std::move(made));
   return static_cast<LocalId>(program_.values.size()) - 1;
@@ -40,8 +40,8 @@ LocalOp& Builder::append(LocalOp op) {
   return block_->ops.back();
 }
 
-LocalId Builder::bring(LocalId id, const Placed& to, const ir::Location& location, const std::string& reason) {
-  const Placed from = placed(id);
+LocalId Builder::reshard(LocalId id, const ShardLayout& to, const ir::Location& location, const std::string& reason) {
+  const ShardLayout from = layout(id);
   if (from.dims == to.dims && (from.view == to.view || (from.mask() == 0 && outer(id) == 0))) return id;
   Key key{id, to.dims};
   key.second.push_back({to.view});
@@ -65,7 +65,7 @@ LocalId Builder::bring(LocalId id, const Placed& to, const ir::Location& locatio
     append_reshard(nearest_source(id, to).first, made, location, reason);
     last().reads_neighbours = shifted_.contains(id);
     if (unruled_.contains(id)) last().reason += kUnruledEnd;
-    brought_from_.insert_or_assign(made, id);
+    resharded_from_.insert_or_assign(made, id);
   }
   brought_[block_].emplace(std::move(key), made);
   return made;
@@ -82,9 +82,9 @@ void Builder::append_reshard(LocalId from, LocalId to, const ir::Location& locat
   append(std::move(op));
 }
 
-std::pair<LocalId, double> Builder::nearest_source(LocalId id, const Placed& to) const {
+std::pair<LocalId, double> Builder::nearest_source(LocalId id, const ShardLayout& to) const {
   std::vector<LocalId> same{id};
-  for (auto from = brought_from_.find(id); from != brought_from_.end(); from = brought_from_.find(from->second))
+  for (auto from = resharded_from_.find(id); from != resharded_from_.end(); from = resharded_from_.find(from->second))
     same.push_back(from->second);
   const size_t chain = same.size();
   if (const auto known = brought_.find(block_); known != brought_.end()) {
@@ -95,10 +95,10 @@ std::pair<LocalId, double> Builder::nearest_source(LocalId id, const Placed& to)
     }
   }
   LocalId best = id;
-  double least = lacking_elements(view(to.view), value(id).logical_dims, placed(id), to);
+  double least = lacking_elements(view(to.view), value(id).logical_dims, layout(id), to);
   for (const LocalId other : same) {
-    if (outer(other) != outer(id) || placed(other).view != to.view) continue;
-    const double lacking = lacking_elements(view(to.view), value(id).logical_dims, placed(other), to);
+    if (outer(other) != outer(id) || layout(other).view != to.view) continue;
+    const double lacking = lacking_elements(view(to.view), value(id).logical_dims, layout(other), to);
     if (lacking >= least) continue;
     least = lacking;
     best = other;
@@ -106,7 +106,7 @@ std::pair<LocalId, double> Builder::nearest_source(LocalId id, const Placed& to)
   return {best, least};
 }
 
-double Builder::lacking(LocalId id, const Placed& to) const {
+double Builder::lacking(LocalId id, const ShardLayout& to) const {
   return has_recipe(id) ? 0 : nearest_source(id, to).second;
 }
 
@@ -114,7 +114,7 @@ LocalId Builder::vary(LocalId id, sharding::SubAxisSet varies, const ir::Locatio
   if (value(id).varies == varies) return id;
   const ir::Type logical =
       value(id).type.is_tensor() ? ir::Type::of({value(id).type.dtype(), value(id).logical_dims}) : value(id).type;
-  const Placed lies = placed(id);
+  const ShardLayout lies = layout(id);
   const LocalId made = add_value(logical, lies, varies & ~lies.mask(), value(id).name);
   append_reshard(id, made, location, reason);
   return made;
@@ -158,7 +158,7 @@ LocalId Builder::add_scalar(tensor::DType dtype, const std::vector<std::byte>& e
   op.name = "stablehlo.constant";
   op.attributes = {{"value", ir::Attribute{dense}}};
   op.location = location;
-  const LocalId made = add_value(ir::Type::of(dense.type), whole(0, view_number), 0);
+  const LocalId made = add_value(ir::Type::of(dense.type), replicated(0, view_number), 0);
   op.results = {made};
   set_recipe(made, op);
   append(std::move(op));
@@ -171,7 +171,7 @@ LocalId Builder::mask(LocalId id, const std::vector<std::byte>& element, const i
   if (!masked.is_padded(view(masked.view))) return id;
   const LocalId fill = add_scalar(masked.type.dtype(), element, masked.view, location);
   const LocalId made =
-      add_value(ir::Type::of({masked.type.dtype(), masked.logical_dims}), placed(id), outer(id), masked.name);
+      add_value(ir::Type::of({masked.type.dtype(), masked.logical_dims}), layout(id), outer(id), masked.name);
   LocalOp op;
   op.kind = LocalKind::kMask;
   op.name = "mask";
@@ -233,7 +233,7 @@ void Builder::rewind(const Mark& mark) {
   program_.effect_count = mark.effect_count;
   for (std::set<LocalId>* ids : {&shifted_, &unruled_})
     std::erase_if(*ids, [&](LocalId id) { return static_cast<size_t>(id) >= mark.value_count; });
-  std::erase_if(brought_from_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
+  std::erase_if(resharded_from_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
   std::erase_if(recipes_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
   for (auto& [block, known] : brought_) {
     std::erase_if(known, [&](const auto& entry) {

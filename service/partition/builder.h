@@ -1,5 +1,5 @@
-// The local program under construction: adds values and ops to the block that is being written, and brings values from
-// one placement to another, once for each block and placement. One thread.
+// The local program under construction: adds values and ops to the block that is being written, and reshards values from
+// one layout to another, once for each block and layout. One thread.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "service/partition/local_program.h"
-#include "service/partition/placement.h"
+#include "service/partition/shard_layout.h"
 #include "service/partition/views.h"
 
 namespace meshd::partition {
@@ -24,15 +24,15 @@ class Builder {
   [[nodiscard]] const sharding::MeshView& view(int number) const { return program_.views[static_cast<size_t>(number)]; }
   [[nodiscard]] const LocalValue& value(LocalId id) const { return program_.values[static_cast<size_t>(id)]; }
   [[nodiscard]] LocalValue& value(LocalId id) { return program_.values[static_cast<size_t>(id)]; }
-  [[nodiscard]] Placed placed(LocalId id) const { return {value(id).view, value(id).dim_sub_axes}; }
+  [[nodiscard]] ShardLayout layout(LocalId id) const { return {value(id).view, value(id).dim_sub_axes}; }
   /// Sub-axes the value varies over without being cut by them: manual axes around it, or partial sums.
-  [[nodiscard]] sharding::SubAxisSet outer(LocalId id) const { return value(id).varies & ~placed(id).mask(); }
+  [[nodiscard]] sharding::SubAxisSet outer(LocalId id) const { return value(id).varies & ~layout(id).mask(); }
   [[nodiscard]] LocalProgram& program() { return program_; }
   [[nodiscard]] const LocalProgram& program() const { return program_; }
   [[nodiscard]] ir::Function& function() { return *function_; }
 
-  /// A value of the whole type `logical`, cut as `placed` says, which also varies over `outer`.
-  LocalId add_value(const ir::Type& logical, const Placed& placed, sharding::SubAxisSet outer, std::string name = {});
+  /// A value of the whole type `logical`, cut as `layout` says, which also varies over `outer`.
+  LocalId add_value(const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer, std::string name = {});
 
   /// Ops go to `block` as long as this lives. Reshards are remembered per block.
   class Inside {
@@ -51,15 +51,15 @@ class Builder {
   [[nodiscard]] LocalOp& last() { return block_->ops.back(); }
 
   /// The value lying as `to` says, in the current block: itself, a fresh copy of a constant, or a reshard.
-  LocalId bring(LocalId id, const Placed& to, const ir::Location& location, const std::string& reason);
+  LocalId reshard(LocalId id, const ShardLayout& to, const ir::Location& location, const std::string& reason);
   /// About how many elements a device lacks of the value lying as `to` says, copies of it in the current block
   /// considered.
-  [[nodiscard]] double lacking(LocalId id, const Placed& to) const;
+  [[nodiscard]] double lacking(LocalId id, const ShardLayout& to) const;
   /// Same dims, but varying exactly over `varies` (which contains its cuts): drops or adds sub-axes outside of dims.
   LocalId vary(LocalId id, sharding::SubAxisSet varies, const ir::Location& location, const std::string& reason);
   /// Another name for the value.
   LocalId alias(LocalId id, const ir::Location& location);
-  /// Marks the op that made `id` as one that can be made again anywhere for any placement (constant, iota, scalar
+  /// Marks the op that made `id` as one that can be made again anywhere for any layout (constant, iota, scalar
   /// broadcast).
   void set_recipe(LocalId id, LocalOp op) { recipes_.insert_or_assign(id, std::move(op)); }
   /// The same for the op appended last, which made `id`.
@@ -98,18 +98,18 @@ class Builder {
 
   LocalProgram finish();
 
-  /// `id` is where its like start from now on, not what it was brought from.
-  void forget_source(LocalId id) { brought_from_.erase(id); }
+  /// `id` is where its like start from now on, not what it was resharded from.
+  void forget_source(LocalId id) { resharded_from_.erase(id); }
   /// Marks a value that lies elsewhere than it is wanted because its op had to read its neighbours' rows.
   void mark_shifted(LocalId id) { shifted_.insert(id); }
-  /// True when the value can be made again anywhere, so that bringing it moves nothing.
+  /// True when the value can be made again anywhere, so that resharding it moves nothing.
   [[nodiscard]] bool has_recipe(LocalId id) const { return recipes_.contains(id); }
 
  private:
   void append_reshard(LocalId from, LocalId to, const ir::Location& location, const std::string& reason);
-  /// Of the values that are the same in other placements, the one from which `to` moves least; `id` on ties. And how
+  /// Of the values that are the same in other layouts, the one from which `to` moves least; `id` on ties. And how
   /// many elements are lacking then.
-  [[nodiscard]] std::pair<LocalId, double> nearest_source(LocalId id, const Placed& to) const;
+  [[nodiscard]] std::pair<LocalId, double> nearest_source(LocalId id, const ShardLayout& to) const;
 
   const Views& views_;
   LocalProgram program_;
@@ -118,7 +118,7 @@ class Builder {
   std::map<LocalId, LocalOp> recipes_;
   std::set<LocalId> shifted_;
   std::set<LocalId> unruled_;
-  std::map<LocalId, LocalId> brought_from_;  // what a reshard was made from
+  std::map<LocalId, LocalId> resharded_from_;  // what a reshard was made from
   using Key = std::pair<LocalId, std::vector<std::vector<int>>>;
   std::map<const LocalBlock*, std::map<Key, LocalId>> brought_;
 };

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "service/core/checked_math.h"
-#include "service/partition/placement.h"
+#include "service/partition/shard_layout.h"
 
 namespace meshd::partition {
 namespace {

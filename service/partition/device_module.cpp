@@ -6,7 +6,7 @@
 #include "service/core/checked_math.h"
 #include "service/partition/device_halo.h"
 #include "service/partition/device_writer.h"
-#include "service/partition/placement.h"
+#include "service/partition/shard_layout.h"
 
 namespace meshd::partition {
 namespace {
@@ -46,7 +46,7 @@ class DeviceModule {
   }
 
  private:
-  // ---- meshes and placements
+  // ---- meshes and layouts
 
   void choose_mesh() {
     const ViewNames& names = local_.view_names.front();
@@ -311,7 +311,7 @@ class DeviceModule {
       return;
     }
     const int number = from.view;
-    const SubAxisSet cuts = Placed{number, from.dim_sub_axes}.mask() | Placed{number, to.dim_sub_axes}.mask();
+    const SubAxisSet cuts = ShardLayout{number, from.dim_sub_axes}.mask() | ShardLayout{number, to.dim_sub_axes}.mask();
     value = of_first(value, number, from.varies & ~to.varies & ~cuts);
     const size_t rank = from.dim_sub_axes.size();
     std::vector<std::vector<int>> out(rank), in(rank);  // sub-axes that dimensions lose and gain behind what they keep

@@ -16,7 +16,7 @@ struct Offer {
   int factor = 0;
   std::vector<int> sub_axes;
   double weight = 0;
-  size_t seat = 0;
+  size_t op_tensor = 0;
 };
 
 // True when every dimension that has the factor has it alone, so that an uneven cut keeps its meaning.
@@ -31,12 +31,12 @@ bool stands_alone(const sharding::FactorRule& rule, int factor) {
 }
 
 void offer_dim(const sharding::FactorRule& rule, const sharding::MeshView& view, const std::vector<int>& factors,
-               const std::vector<int>& sub_axes, double weight, size_t seat, std::vector<Offer>& offers) {
+               const std::vector<int>& sub_axes, double weight, size_t op_tensor, std::vector<Offer>& offers) {
   size_t next = 0;
   for (const int factor : factors) {
     int64_t left = rule.factors[static_cast<size_t>(factor)].size;
     const bool alone = factors.size() == 1;
-    Offer offer{factor, {}, weight, seat};
+    Offer offer{factor, {}, weight, op_tensor};
     while (next < sub_axes.size()) {
       const int64_t size = view.sub_axis_sizes[static_cast<size_t>(sub_axes[next])];
       if (!alone && left % size != 0) break;
@@ -49,37 +49,37 @@ void offer_dim(const sharding::FactorRule& rule, const sharding::MeshView& view,
   }
 }
 
-FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const Seat> seats,
+FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
                    std::span<const sharding::MeshView> views, std::span<const bool> uncut, sharding::SubAxisSet taken,
                    std::optional<size_t> first) {
   FactorSubAxes choice{0, std::vector<std::vector<int>>(rule.factors.size())};
   const size_t operand_count = rule.operands.size();
-  const auto factors_of = [&](size_t seat) -> const sharding::TensorFactors& {
-    return seat < operand_count ? rule.operands[seat] : rule.results[seat - operand_count];
+  const auto factors_of = [&](size_t op_tensor) -> const sharding::TensorFactors& {
+    return op_tensor < operand_count ? rule.operands[op_tensor] : rule.results[op_tensor - operand_count];
   };
 
   // One view for the whole op: that of the largest tensor that is cut at all.
   double best = -1;
-  for (const Seat& seat : seats) {
-    const double weight = std::accumulate(seat.dims.begin(), seat.dims.end(), 1.0, std::multiplies<>());
-    if (seat.placed.mask() != 0 && weight > best) {
+  for (const OpTensor& op_tensor : op_tensors) {
+    const double weight = std::accumulate(op_tensor.dims.begin(), op_tensor.dims.end(), 1.0, std::multiplies<>());
+    if (op_tensor.layout.mask() != 0 && weight > best) {
       best = weight;
-      choice.view = seat.placed.view;
+      choice.view = op_tensor.layout.view;
     }
   }
   if (best < 0) {
-    if (!seats.empty()) choice.view = seats.front().placed.view;
+    if (!op_tensors.empty()) choice.view = op_tensors.front().layout.view;
     return choice;
   }
   const sharding::MeshView& view = views[static_cast<size_t>(choice.view)];
 
   std::vector<Offer> offers;
-  for (size_t s = 0; s < seats.size(); ++s) {
-    if (seats[s].placed.view != choice.view) continue;
-    const double weight = std::accumulate(seats[s].dims.begin(), seats[s].dims.end(), 1.0, std::multiplies<>());
+  for (size_t s = 0; s < op_tensors.size(); ++s) {
+    if (op_tensors[s].layout.view != choice.view) continue;
+    const double weight = std::accumulate(op_tensors[s].dims.begin(), op_tensors[s].dims.end(), 1.0, std::multiplies<>());
     const sharding::TensorFactors& factors = factors_of(s);
-    for (size_t d = 0; d < factors.size() && d < seats[s].placed.dims.size(); ++d) {
-      offer_dim(rule, view, factors[d], seats[s].placed.dims[d], weight, s, offers);
+    for (size_t d = 0; d < factors.size() && d < op_tensors[s].layout.dims.size(); ++d) {
+      offer_dim(rule, view, factors[d], op_tensors[s].layout.dims[d], weight, s, offers);
     }
   }
   // Equal offers of several tensors count together.
@@ -90,7 +90,7 @@ FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const Seat> sea
     }
   }
   for (size_t i = 0; first && i < offers.size(); ++i) {
-    if (offers[i].seat == *first) support[i] = std::numeric_limits<double>::infinity();
+    if (offers[i].op_tensor == *first) support[i] = std::numeric_limits<double>::infinity();
   }
   std::vector<size_t> order(offers.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -118,7 +118,7 @@ FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const Seat> sea
   bool changed = true;
   while (changed) {
     changed = false;
-    for (size_t s = 0; s < seats.size(); ++s) {
+    for (size_t s = 0; s < op_tensors.size(); ++s) {
       for (const std::vector<int>& dim : factors_of(s)) {
         bool open_before = false;
         for (const int factor : dim) {
@@ -137,10 +137,10 @@ FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const Seat> sea
 }
 
 // True when every tensor that is worth cutting has the factor, alone in its dimension, and `sub_axis` divides what is left.
-bool may_take(const sharding::FactorRule& rule, std::span<const Seat> seats, size_t factor, int64_t parts) {
+bool may_take(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors, size_t factor, int64_t parts) {
   if (!stands_alone(rule, static_cast<int>(factor)) || rule.factors[factor].size % parts != 0) return false;
-  for (size_t s = 0; s < seats.size(); ++s) {
-    if (seats[s].dims.empty()) continue;
+  for (size_t s = 0; s < op_tensors.size(); ++s) {
+    if (op_tensors[s].dims.empty()) continue;
     const sharding::TensorFactors& tensor =
         s < rule.operands.size() ? rule.operands[s] : rule.results[s - rule.operands.size()];
     const bool has = std::any_of(tensor.begin(), tensor.end(), [&](const std::vector<int>& dim) {
@@ -151,8 +151,8 @@ bool may_take(const sharding::FactorRule& rule, std::span<const Seat> seats, siz
   return true;
 }
 
-// Gives the sub-axes of the seats that nothing uses to the first factor that may take them.
-FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRule& rule, std::span<const Seat> seats,
+// Gives the sub-axes of the tensors that nothing uses to the first factor that may take them.
+FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
                             std::span<const sharding::MeshView> views, std::span<const bool> uncut,
                             sharding::SubAxisSet taken) {
   // Who reads neighbours' rows gathers them and stays where it is.
@@ -164,8 +164,8 @@ FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRul
   sharding::SubAxisSet used = taken;
   for (const std::vector<int>& sub_axes : choice.sub_axes) used |= mask_of(sub_axes);
   sharding::SubAxisSet idle = 0;
-  for (const Seat& seat : seats) {
-    if (seat.placed.view == choice.view) idle |= seat.placed.mask() & ~used;
+  for (const OpTensor& op_tensor : op_tensors) {
+    if (op_tensor.layout.view == choice.view) idle |= op_tensor.layout.mask() & ~used;
   }
   for (size_t a = 0; a < view.sub_axis_sizes.size(); ++a) {
     if ((idle >> a & 1) == 0) continue;
@@ -173,7 +173,7 @@ FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRul
       if (uncut[f] || rule.factors[f].kind != sharding::FactorKind::kPassThrough) continue;
       std::vector<int> sub_axes = choice.sub_axes[f];
       sub_axes.push_back(static_cast<int>(a));
-      if (!may_take(rule, seats, f, sharding::part_count(view, sub_axes))) continue;
+      if (!may_take(rule, op_tensors, f, sharding::part_count(view, sub_axes))) continue;
       choice.sub_axes[f] = std::move(sub_axes);
       break;
     }
@@ -183,28 +183,28 @@ FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRul
 
 }  // namespace
 
-FactorSubAxes choose_factor_sub_axes(const sharding::FactorRule& rule, std::span<const Seat> seats,
+FactorSubAxes choose_factor_sub_axes(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
                                 std::span<const sharding::MeshView> views, std::span<const bool> uncut,
                                 sharding::SubAxisSet taken) {
-  return choose(rule, seats, views, uncut, taken, std::nullopt);
+  return choose(rule, op_tensors, views, uncut, taken, std::nullopt);
 }
 
-std::vector<FactorSubAxes> other_choices(const sharding::FactorRule& rule, std::span<const Seat> seats,
+std::vector<FactorSubAxes> other_choices(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
                                        std::span<const sharding::MeshView> views, std::span<const bool> uncut,
                                        sharding::SubAxisSet taken) {
   std::vector<FactorSubAxes> out;
   out.push_back(
-      with_idle_sub_axes(choose(rule, seats, views, uncut, taken, std::nullopt), rule, seats, views, uncut, taken));
-  for (size_t s = 0; s < seats.size() && s < kMostSeatsTried; ++s) {
-    if (seats[s].placed.mask() == 0) continue;
-    out.push_back(choose(rule, seats, views, uncut, taken, s));
-    out.push_back(with_idle_sub_axes(out.back(), rule, seats, views, uncut, taken));
+      with_idle_sub_axes(choose(rule, op_tensors, views, uncut, taken, std::nullopt), rule, op_tensors, views, uncut, taken));
+  for (size_t s = 0; s < op_tensors.size() && s < kMostSeatsTried; ++s) {
+    if (op_tensors[s].layout.mask() == 0) continue;
+    out.push_back(choose(rule, op_tensors, views, uncut, taken, s));
+    out.push_back(with_idle_sub_axes(out.back(), rule, op_tensors, views, uncut, taken));
   }
   return out;
 }
 
-Placed placement_of(const FactorSubAxes& choice, const sharding::TensorFactors& factors) {
-  Placed out = whole(static_cast<int64_t>(factors.size()), choice.view);
+ShardLayout layout_of(const FactorSubAxes& choice, const sharding::TensorFactors& factors) {
+  ShardLayout out = replicated(static_cast<int64_t>(factors.size()), choice.view);
   for (size_t d = 0; d < factors.size(); ++d) {
     for (const int factor : factors[d]) {
       const auto& sub_axes = choice.sub_axes[static_cast<size_t>(factor)];

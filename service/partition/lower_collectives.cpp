@@ -53,34 +53,34 @@ sharding::SubAxisSet mixed_sub_axes(const sharding::MeshView& view, const std::v
 
 }  // namespace
 
-std::vector<Placed> Lowering::collective_places(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
+std::vector<ShardLayout> Lowering::collective_layouts(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                                                 sharding::SubAxisSet mixed, const Scope& scope) const {
-  std::vector<Placed> places;
-  std::vector<Seat> seats;
+  std::vector<ShardLayout> layouts;
+  std::vector<OpTensor> op_tensors;
   for (const ir::ValueId id : op.operands) {
-    places.push_back(whole(module_main_.type_of(id).rank(), scope.view));
-    seats.push_back({module_main_.type_of(id).dims(), builder_.placed(local(id))});
+    layouts.push_back(replicated(module_main_.type_of(id).rank(), scope.view));
+    op_tensors.push_back({module_main_.type_of(id).dims(), builder_.layout(local(id))});
   }
   for (const ir::ValueId id : op.results) {
-    places.push_back(whole(module_main_.type_of(id).rank(), scope.view));
-    seats.push_back({module_main_.type_of(id).dims(), wanted(id, scope)});
+    layouts.push_back(replicated(module_main_.type_of(id).rank(), scope.view));
+    op_tensors.push_back({module_main_.type_of(id).dims(), wanted(id, scope)});
   }
-  for (const Seat& seat : seats) {
-    if (seat.placed.view != scope.view) return places;
+  for (const OpTensor& op_tensor : op_tensors) {
+    if (op_tensor.layout.view != scope.view) return layouts;
   }
   const auto rule = ops::rule_of(def, view);
-  if (!rule || rule->is_custom) return places;
+  if (!rule || rule->is_custom) return layouts;
   // Members of a group must hold the same part of what other axes cut.
   Scope around = scope;
   around.manual |= mixed;
-  const FactorSubAxes choice = least_moving(op, *rule, seats, uncut_factors(op, def, view, *rule, rule->factors.size(), std::nullopt),
+  const FactorSubAxes choice = least_moving(op, *rule, op_tensors, uncut_factors(op, def, view, *rule, rule->factors.size(), std::nullopt),
                                           std::nullopt, std::nullopt, around, nullptr)
                                  .first;
-  if (choice.view != scope.view) return places;
-  for (size_t i = 0; i < op.operands.size(); ++i) places[i] = placement_of(choice, rule->operands[i]);
+  if (choice.view != scope.view) return layouts;
+  for (size_t i = 0; i < op.operands.size(); ++i) layouts[i] = layout_of(choice, rule->operands[i]);
   for (size_t i = 0; i < op.results.size(); ++i)
-    places[op.operands.size() + i] = placement_of(choice, rule->results[i]);
-  return places;
+    layouts[op.operands.size() + i] = layout_of(choice, rule->results[i]);
+  return layouts;
 }
 
 void Lowering::lower_position(const ir::Op& op, const Scope& scope, bool partition) {
@@ -93,7 +93,7 @@ void Lowering::lower_position(const ir::Op& op, const Scope& scope, bool partiti
   made.kind = LocalKind::kPosition;
   made.name = op.name;
   made.location = op.location;
-  const LocalId value = builder_.add_value(module_main_.type_of(op.results.front()), whole(0, scope.view),
+  const LocalId value = builder_.add_value(module_main_.type_of(op.results.front()), replicated(0, scope.view),
                                            builder_.view(scope.view).all(), "partition_id");
   made.results = {value};
   builder_.append(std::move(made));
@@ -117,14 +117,14 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
   const auto sub_axes = kernel.is_permutation ? std::nullopt : sub_axes_of_groups(view, made.groups);
   const ops::PreparedGroup prepared =
       kernel.prepare(op_view, made.groups.empty() ? 1 : static_cast<int64_t>(made.groups.front().size()));
-  const std::vector<Placed> places = collective_places(op, def, op_view, mixed_sub_axes(view, made.groups), scope);
+  const std::vector<ShardLayout> layouts = collective_layouts(op, def, op_view, mixed_sub_axes(view, made.groups), scope);
 
   sharding::SubAxisSet operand_varies = 0;
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
-    const LocalId operand = places[i].mask() == 0
-                                ? bring_whole(op.operands[i], scope, op.location, reason)
-                                : builder_.bring(local(op.operands[i]), places[i], op.location, reason);
+    const LocalId operand = layouts[i].mask() == 0
+                                ? reshard_to_replicated(op.operands[i], scope, op.location, reason)
+                                : builder_.reshard(local(op.operands[i]), layouts[i], op.location, reason);
     if (builder_.value(operand).view != scope.view) {
       ir::fail("unsupported_partition", op.location, "'" + op.name + "' over another mesh than its operand's");
     }
@@ -148,8 +148,8 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
     sharding::SubAxisSet varies = view.all();
     if (sub_axes.has_value()) varies = prepared.same_for_all ? operand_varies & ~along : operand_varies | along;
     if (reduces) varies = builder_.value(made.operands[i]).varies & ~along;
-    const Placed& placed = places[op.operands.size() + i];
-    const LocalId result = builder_.add_value(result_types[i], placed, varies & ~placed.mask(),
+    const ShardLayout& layout = layouts[op.operands.size() + i];
+    const LocalId result = builder_.add_value(result_types[i], layout, varies & ~layout.mask(),
                                               module_main_.values[static_cast<size_t>(op.results[i])].name);
     made.results.push_back(result);
     define(op.results[i], result);

@@ -1,4 +1,4 @@
-// Custom calls: callbacks become effects, markers of placement become what they mark; other targets are refused by
+// Custom calls: callbacks become effects, markers of layout become what they mark; other targets are refused by
 // name.
 #include <algorithm>
 
@@ -24,8 +24,8 @@ void Lowering::lower_custom_call(const ir::Op& op, const Scope& scope) {
         if (is_token(op.results[i])) continue;
         LocalId value = local(op.operands[i]);
         if (builder_.outer(value) == 0 && has_sharding(op.results[i])) {
-          value = builder_.bring(value, wanted(op.results[i], scope), op.location, "constraint");
-        } else if (row->kind == ops::CustomCallKind::kShardingMarker && builder_.placed(value).mask() != 0) {
+          value = builder_.reshard(value, wanted(op.results[i], scope), op.location, "constraint");
+        } else if (row->kind == ops::CustomCallKind::kShardingMarker && builder_.layout(value).mask() != 0) {
           // Propagation does not see through: what must lie elsewhere behind it is moved because of it.
           value = builder_.alias(value, op.location);
           builder_.mark_unruled(value);
@@ -66,14 +66,14 @@ void Lowering::append_effect(const ir::Op& op, EffectPoint point, std::span<cons
   made.effect.program_point = static_cast<int32_t>(builder_.program().effect_count++);
   for (const int operand : value_operands) {
     made.operands.push_back(
-        bring_whole(op.operands[static_cast<size_t>(operand)], scope, op.location,
+        reshard_to_replicated(op.operands[static_cast<size_t>(operand)], scope, op.location,
                     made.effect.form == EffectForm::kCallback ? "operand of a callback" : "operand of " + op.name));
   }
   const sharding::SubAxisSet varies = made.effect.every_device ? builder_.view(scope.view).all() : 0;
   for (const int result : value_results) {
     const ir::ValueId id = op.results[static_cast<size_t>(result)];
     const LocalId value =
-        builder_.add_value(module_main_.type_of(id), whole(module_main_.type_of(id).rank(), scope.view), varies,
+        builder_.add_value(module_main_.type_of(id), replicated(module_main_.type_of(id).rank(), scope.view), varies,
                            module_main_.values[static_cast<size_t>(id)].name);
     made.results.push_back(value);
     define(id, value);

@@ -65,13 +65,13 @@ struct Fetch {
   std::vector<char> moves;  // by dimension: rows are fetched along it
 };
 
-Fetch fetch_of(const ops::Halo& halo, size_t number, const sharding::MeshView& view, const Seat& seat,
-               const Placed& from, const Placed& to) {
-  const std::vector<HaloDim> dims = halo_dims(halo, number, view, seat.dims, to);
-  const tensor::Dims rows = fetched_dims(halo, number, view, seat.dims, to);
+Fetch fetch_of(const ops::Halo& halo, size_t number, const sharding::MeshView& view, const OpTensor& op_tensor,
+               const ShardLayout& from, const ShardLayout& to) {
+  const std::vector<HaloDim> dims = halo_dims(halo, number, view, op_tensor.dims, to);
+  const tensor::Dims rows = fetched_dims(halo, number, view, op_tensor.dims, to);
   Fetch out;
   for (size_t d = 0; d < dims.size(); ++d) {
-    const int64_t own = core::ceil_div(seat.dims[d], sharding::part_count(view, from.dims[d]));
+    const int64_t own = core::ceil_div(op_tensor.dims[d], sharding::part_count(view, from.dims[d]));
     auto& parts = out.rows.emplace_back();
     out.moves.push_back(fetched_read(halo, number, d, to) != nullptr ? 1 : 0);
     for (int64_t part = 0; part < sharding::part_count(view, to.dims[d]); ++part) {
@@ -84,10 +84,10 @@ Fetch fetch_of(const ops::Halo& halo, size_t number, const sharding::MeshView& v
 }
 
 // True when each part reads the rows that it has, all of them: windows side by side.
-bool reads_own_rows(const sharding::MeshView& view, const Placed& placed, std::span<const int64_t> operand_dims,
+bool reads_own_rows(const sharding::MeshView& view, const ShardLayout& layout, std::span<const int64_t> operand_dims,
                     std::span<const HaloDim> dims, std::span<const int64_t> rows) {
   for (size_t d = 0; d < dims.size(); ++d) {
-    const int64_t parts = sharding::part_count(view, placed.dims[d]);
+    const int64_t parts = sharding::part_count(view, layout.dims[d]);
     const int64_t own = core::ceil_div(operand_dims[d], parts);
     for (int64_t part = 0; part < parts; ++part) {
       const HaloRows read = rows_read(dims[d], part, rows[d]);
@@ -169,23 +169,23 @@ void keep_whole_what_moves(const ops::Halo& halo, const sharding::FactorRule& ru
   }
 }
 
-const ops::HaloRead* fetched_read(const ops::Halo& halo, size_t number, size_t dim, const Placed& to) {
+const ops::HaloRead* fetched_read(const ops::Halo& halo, size_t number, size_t dim, const ShardLayout& to) {
   const ops::HaloRead* read = read_of(halo, number, dim);
   return read != nullptr && (halo.is_move || !to.dims[dim].empty()) ? read : nullptr;
 }
 
-Placed fetched_from(const ops::Halo& halo, size_t number, const sharding::MeshView& view, const Seat& seat,
-                    const Placed& to, bool is_made_anew) {
-  Placed out = to;
+ShardLayout fetched_from(const ops::Halo& halo, size_t number, const sharding::MeshView& view, const OpTensor& op_tensor,
+                    const ShardLayout& to, bool is_made_anew) {
+  ShardLayout out = to;
   for (size_t d = 0; d < to.dims.size(); ++d) {
-    if (fetched_read(halo, number, d, to) != nullptr && (is_made_anew || seat.placed.dims[d].empty()))
+    if (fetched_read(halo, number, d, to) != nullptr && (is_made_anew || op_tensor.layout.dims[d].empty()))
       out.dims[d].clear();
   }
-  return is_made_anew || lacking_elements(view, seat.dims, seat.placed, out) == 0 ? out : to;
+  return is_made_anew || lacking_elements(view, op_tensor.dims, op_tensor.layout, out) == 0 ? out : to;
 }
 
 std::vector<HaloDim> halo_dims(const ops::Halo& halo, size_t number, const sharding::MeshView& view,
-                               std::span<const int64_t> operand_dims, const Placed& to) {
+                               std::span<const int64_t> operand_dims, const ShardLayout& to) {
   std::vector<HaloDim> out;
   for (size_t d = 0; d < operand_dims.size(); ++d) {
     HaloDim dim;
@@ -208,7 +208,7 @@ std::vector<HaloDim> halo_dims(const ops::Halo& halo, size_t number, const shard
 }
 
 tensor::Dims fetched_dims(const ops::Halo& halo, size_t number, const sharding::MeshView& view,
-                          std::span<const int64_t> operand_dims, const Placed& to) {
+                          std::span<const int64_t> operand_dims, const ShardLayout& to) {
   tensor::Dims out;
   for (size_t d = 0; d < operand_dims.size(); ++d) {
     const ops::HaloRead* read = fetched_read(halo, number, d, to);
@@ -219,13 +219,13 @@ tensor::Dims fetched_dims(const ops::Halo& halo, size_t number, const sharding::
 }
 
 double fetched_elements(const ops::Halo& halo, std::span<const size_t> read, const sharding::MeshView& view,
-                        std::span<const Seat> seats, std::span<const Placed> to) {
+                        std::span<const OpTensor> op_tensors, std::span<const ShardLayout> to) {
   double brought = 0;
   std::vector<Fetch> fetches;
   for (const size_t i : read) {
-    const Placed from = fetched_from(halo, i, view, seats[i], to[i], false);
-    brought += lacking_elements(view, seats[i].dims, seats[i].placed, from);
-    fetches.push_back(fetch_of(halo, i, view, seats[i], from, to[i]));
+    const ShardLayout from = fetched_from(halo, i, view, op_tensors[i], to[i], false);
+    brought += lacking_elements(view, op_tensors[i].dims, op_tensors[i].layout, from);
+    fetches.push_back(fetch_of(halo, i, view, op_tensors[i], from, to[i]));
   }
   if (fetches.size() == 1) return brought + lacking_of(fetches[0], {});
   // Several operands meet in one result: its parts, in all dimensions, are looked at for all of them.
@@ -288,15 +288,15 @@ void Lowering::append_halo(std::vector<LocalId> operands, std::vector<std::vecto
 }
 
 void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
-                             std::vector<LocalId> operands, const std::vector<Placed>& result_places,
+                             std::vector<LocalId> operands, const std::vector<ShardLayout>& result_places,
                              sharding::SubAxisSet partial) {
   const sharding::MeshView& mesh_view = builder_.view(result_places[0].view);
   // Where operand i lies by the rule: cut as what it is read along.
   const auto place_by_rule = [&](size_t i) {
-    Placed out = builder_.placed(operands[i]);
+    ShardLayout out = builder_.layout(operands[i]);
     for (const ops::HaloRead& read : halo.reads) {
       if (read.operand != i) continue;
-      const Placed along = read.summed_operand ? builder_.placed(operands[*read.summed_operand]) : result_places[0];
+      const ShardLayout along = read.summed_operand ? builder_.layout(operands[*read.summed_operand]) : result_places[0];
       out.dims[read.operand_dim] = along.dims[read.along_dim];
     }
     return out;
@@ -332,7 +332,7 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
   std::vector<ops::HaloRead> fetched;
   std::vector<LocalId> blocks = operands;
   for (size_t i = 0; i < operands.size(); ++i) {
-    const Placed to = place_by_rule(i);
+    const ShardLayout to = place_by_rule(i);
     std::optional<LocalId> beyond;
     bool is_fetched = false;
     tensor::Dims whole = view.operands[i].dims();
@@ -347,7 +347,7 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
     }
     if (!is_fetched) continue;
     std::vector<HaloDim> dims = halo_dims(halo, i, mesh_view, view.operands[i].dims(), to);
-    if (builder_.placed(operands[i]) == to && reads_own_rows(mesh_view, to, view.operands[i].dims(), dims, rows))
+    if (builder_.layout(operands[i]) == to && reads_own_rows(mesh_view, to, view.operands[i].dims(), dims, rows))
       continue;
     const sharding::SubAxisSet outer = builder_.outer(operands[i]) | (beyond ? builder_.outer(*beyond) : 0);
     blocks[i] = builder_.add_value(ir::Type::of({view.operands[i].dtype(), whole}), to, outer,

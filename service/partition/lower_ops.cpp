@@ -33,7 +33,7 @@ int64_t parallel_parts(const sharding::MeshView& view, const FactorSubAxes& choi
 
 // True when operand `number` has to change only in dimensions of which the op reads its neighbours' rows. `overlaps`:
 // factors that are sums over windows, which are kept whole because windows overlap.
-bool differs_along_permutations(const sharding::FactorRule& rule, size_t number, const Placed& from, const Placed& to,
+bool differs_along_permutations(const sharding::FactorRule& rule, size_t number, const ShardLayout& from, const ShardLayout& to,
                                 const std::vector<bool>& uncut, const std::vector<bool>& overlaps) {
   if (from.view != to.view) return false;
   for (size_t d = 0; d < to.dims.size(); ++d) {
@@ -109,7 +109,7 @@ std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& de
   return uncut;
 }
 
-MovedBytes Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,
+MovedBytes Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
                                  const FactorSubAxes& choice, const Scope& scope, const ops::Halo* halo) const {
   const sharding::MeshView& mesh_view = builder_.view(choice.view);
   MovedBytes moved;
@@ -117,17 +117,17 @@ MovedBytes Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& r
   for (size_t f = 0; f < rule.factors.size(); ++f) {
     if (rule.factors[f].kind == sharding::FactorKind::kReduction) partial |= mask_of(choice.sub_axes[f]);
   }
-  std::vector<Placed> places;
+  std::vector<ShardLayout> layouts;
   std::vector<size_t> read;
   const auto bytes_of = [&](size_t i) {
     return static_cast<double>(tensor::size_bytes(module_main_.type_of(op.operands[i]).dtype()));
   };
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    places.push_back(placement_of(choice, rule.operands[i]));
+    layouts.push_back(layout_of(choice, rule.operands[i]));
     if (builder_.has_recipe(local(op.operands[i]))) continue;
     read.push_back(i);
     if (halo != nullptr) continue;
-    const double bytes = builder_.lacking(local(op.operands[i]), places[i]) * bytes_of(i);
+    const double bytes = builder_.lacking(local(op.operands[i]), layouts[i]) * bytes_of(i);
     moved.all += bytes;
     if (use_counts_[static_cast<size_t>(op.operands[i])] > 1) moved.alone -= bytes;
   }
@@ -136,17 +136,17 @@ MovedBytes Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& r
     const size_t together = halo->is_move ? std::max<size_t>(read.size(), 1) : 1;
     for (size_t at = 0; at < read.size(); at += together) {
       moved.all +=
-          fetched_elements(*halo, std::span(read).subspan(at, together), mesh_view, seats, places) * bytes_of(read[at]);
+          fetched_elements(*halo, std::span(read).subspan(at, together), mesh_view, op_tensors, layouts) * bytes_of(read[at]);
     }
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (use_counts_[static_cast<size_t>(op.results[i])] == 0) continue;
-    const Placed made = placement_of(choice, rule.results[i]);
-    const Placed to = wanted(op.results[i], scope);
+    const ShardLayout made = layout_of(choice, rule.results[i]);
+    const ShardLayout to = wanted(op.results[i], scope);
     double elements = 1;
-    for (const int64_t size : local_dims(mesh_view, seats[op.operands.size() + i].dims, made))
+    for (const int64_t size : local_dims(mesh_view, op_tensors[op.operands.size() + i].dims, made))
       elements *= static_cast<double>(size);
-    double lacking = lacking_elements(mesh_view, seats[op.operands.size() + i].dims, made, to);
+    double lacking = lacking_elements(mesh_view, op_tensors[op.operands.size() + i].dims, made, to);
     const auto bytes = static_cast<double>(tensor::size_bytes(module_main_.type_of(op.results[i]).dtype()));
     if (partial != 0) {
       const auto ways = static_cast<double>(mesh_view.distinct_count(partial));
@@ -161,19 +161,19 @@ MovedBytes Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& r
 
 void Lowering::lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
   std::vector<LocalId> operands;
-  std::vector<Placed> places;
+  std::vector<ShardLayout> layouts;
   for (size_t i = 0; i < op.operands.size(); ++i) {
     operands.push_back(
-        bring_whole(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name));
+        reshard_to_replicated(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name));
   }
-  for (const ir::ValueId result : op.results) places.push_back(whole(module_main_.type_of(result).rank(), scope.view));
-  emit(op, def, std::move(operands), places, 0);
+  for (const ir::ValueId result : op.results) layouts.push_back(replicated(module_main_.type_of(result).rank(), scope.view));
+  emit(op, def, std::move(operands), layouts, 0);
 }
 
 bool Lowering::is_plain(const LocalOp& op) const {
   const auto* kernel = op.def == nullptr ? nullptr : std::get_if<ops::LocalKernel>(&op.def->body);
   if (kernel == nullptr) return true;
-  const auto is_cut = [&](LocalId id) { return builder_.placed(id).mask() != 0; };
+  const auto is_cut = [&](LocalId id) { return builder_.layout(id).mask() != 0; };
   if (std::none_of(op.results.begin(), op.results.end(), is_cut) &&
       std::none_of(op.operands.begin(), op.operands.end(), is_cut))
     return true;
@@ -188,7 +188,7 @@ bool Lowering::is_plain(const LocalOp& op) const {
 }
 
 std::pair<FactorSubAxes, MovedBytes> Lowering::least_moving(const ir::Op& op, const sharding::FactorRule& rule,
-                                                          std::span<const Seat> seats, const std::vector<bool>& uncut,
+                                                          std::span<const OpTensor> op_tensors, const std::vector<bool>& uncut,
                                                           const std::optional<ops::Combine>& combine,
                                                           std::optional<int> tied_view, const Scope& scope,
                                                           const ops::Halo* halo) const {
@@ -197,30 +197,30 @@ std::pair<FactorSubAxes, MovedBytes> Lowering::least_moving(const ir::Op& op, co
     return std::span<const bool>(reinterpret_cast<const bool*>(flags.data()), flags.size());
   };
   const std::vector<char> whole_factors(uncut.begin(), uncut.end());
-  FactorSubAxes choice = choose_factor_sub_axes(rule, seats, views, span(whole_factors), scope.manual);
+  FactorSubAxes choice = choose_factor_sub_axes(rule, op_tensors, views, span(whole_factors), scope.manual);
   if (tied_view) choice.view = *tied_view;
-  MovedBytes least = moved_bytes(op, rule, seats, choice, scope, halo);
+  MovedBytes least = moved_bytes(op, rule, op_tensors, choice, scope, halo);
   if (least.all == 0) return {std::move(choice), least};
   // The default cuts by what most bytes have already; where that moves something, another may move less.
   const int64_t parts = parallel_parts(builder_.view(choice.view), choice);
-  const auto look_from = [&](std::span<const Seat> from, const std::vector<char>& flags, bool may_be_less_parallel) {
+  const auto look_from = [&](std::span<const OpTensor> from, const std::vector<char>& flags, bool may_be_less_parallel) {
     for (FactorSubAxes& other : other_choices(rule, from, views, span(flags), scope.manual)) {
       if (other.view != choice.view) continue;
       if (!may_be_less_parallel && parallel_parts(builder_.view(other.view), other) < parts) continue;
-      const MovedBytes moved = moved_bytes(op, rule, seats, other, scope, halo);
+      const MovedBytes moved = moved_bytes(op, rule, op_tensors, other, scope, halo);
       if (!(moved < least)) continue;
       least = moved;
       choice = std::move(other);
     }
   };
   // Where operands should lie is worth a look too: copies may lie there already.
-  std::vector<Seat> as_wanted(seats.begin(), seats.end());
+  std::vector<OpTensor> as_wanted(op_tensors.begin(), op_tensors.end());
   for (size_t i = 0; i < op.operands.size(); ++i) {
-    const Placed placed = wanted(op.operands[i], scope);
-    if (placed.view == seats[i].placed.view) as_wanted[i].placed = placed;
+    const ShardLayout layout = wanted(op.operands[i], scope);
+    if (layout.view == op_tensors[i].layout.view) as_wanted[i].layout = layout;
   }
   const auto look = [&](const std::vector<char>& flags, bool may_be_less_parallel) {
-    look_from(seats, flags, may_be_less_parallel);
+    look_from(op_tensors, flags, may_be_less_parallel);
     look_from(as_wanted, flags, may_be_less_parallel);
   };
   look(whole_factors, false);
@@ -252,7 +252,7 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   std::vector<LocalId> operands;
 
   std::optional<ops::Combine> combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
-  // A rule that the text brings says nothing of who contributes what.
+  // A rule that the text gives says nothing of who contributes what.
   if (combine && combine->is_pick && rule->is_custom) combine.reset();
   std::vector<bool> uncut = uncut_factors(op, def, view, *rule, rule->factors.size(), combine);
   std::vector<bool> overlaps(uncut.size());
@@ -263,11 +263,11 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   std::vector<ops::Halo> halos = halos_of(def, view);
   for (const ops::Halo& way : halos) keep_whole_what_moves(way, *rule, uncut);
   std::erase_if(halos, [&](ops::Halo& way) { return !keep_fetchable(way, op, combine); });
-  std::vector<Seat> seats;
+  std::vector<OpTensor> op_tensors;
   for (size_t i = 0; i < op.operands.size(); ++i)
-    seats.push_back({operand_types[i].dims(), builder_.placed(local(op.operands[i]))});
+    op_tensors.push_back({operand_types[i].dims(), builder_.layout(local(op.operands[i]))});
   for (size_t i = 0; i < op.results.size(); ++i)
-    seats.push_back({result_types[i].dims(), wanted(op.results[i], scope)});
+    op_tensors.push_back({result_types[i].dims(), wanted(op.results[i], scope)});
   // Values inside a manual computation cannot change their view.
   int view_number = scope.view;
   for (const ir::ValueId operand : op.operands) {
@@ -276,18 +276,18 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   const bool tied = std::any_of(op.operands.begin(), op.operands.end(),
                                 [&](ir::ValueId id) { return builder_.outer(local(id)) != 0; });
   if (tied) {
-    for (Seat& seat : seats) {
-      if (seat.placed.view != view_number) seat.placed = whole(static_cast<int64_t>(seat.dims.size()), view_number);
+    for (OpTensor& op_tensor : op_tensors) {
+      if (op_tensor.layout.view != view_number) op_tensor.layout = replicated(static_cast<int64_t>(op_tensor.dims.size()), view_number);
     }
   }
   const std::optional<int> tied_view = tied ? std::optional(view_number) : std::nullopt;
-  auto [choice, least] = least_moving(op, *rule, seats, uncut, combine, tied_view, scope, nullptr);
+  auto [choice, least] = least_moving(op, *rule, op_tensors, uncut, combine, tied_view, scope, nullptr);
   // Rows of neighbours are fetched where that moves less than giving everybody the whole dimension.
   const ops::Halo* halo = nullptr;
   for (const sharding::FactorRule own = *rule; const ops::Halo& way : halos) {
     const sharding::FactorRule fetching = halo_rule(way, own);
     const std::vector<bool> fetching_uncut = uncut_factors(op, def, view, fetching, own.factors.size(), combine);
-    auto [other, moved] = least_moving(op, fetching, seats, fetching_uncut, combine, tied_view, scope, &way);
+    auto [other, moved] = least_moving(op, fetching, op_tensors, fetching_uncut, combine, tied_view, scope, &way);
     if (moved.all >= least.all || other.view != choice.view ||
         !sums_evenly(way, fetching, builder_.view(other.view), other) ||
         parallel_parts(builder_.view(other.view), other) < parallel_parts(builder_.view(choice.view), choice))
@@ -312,11 +312,11 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
     const LocalId before = local(op.operands[i]);
-    Placed to = placement_of(choice, rule->operands[i]);
-    if (halo) to = fetched_from(*halo, i, mesh_view, seats[i], to, builder_.has_recipe(before));
-    LocalId operand = builder_.bring(before, to, op.location, reason);
+    ShardLayout to = layout_of(choice, rule->operands[i]);
+    if (halo) to = fetched_from(*halo, i, mesh_view, op_tensors[i], to, builder_.has_recipe(before));
+    LocalId operand = builder_.reshard(before, to, op.location, reason);
     if (operand != before && builder_.last().kind == LocalKind::kReshard && builder_.last().results[0] == operand) {
-      const Placed from = builder_.placed(builder_.last().operands[0]);
+      const ShardLayout from = builder_.layout(builder_.last().operands[0]);
       builder_.last().reads_neighbours |= differs_along_permutations(*rule, i, from, to, uncut, overlaps);
       shifted = shifted || builder_.last().reads_neighbours;
     }
@@ -328,25 +328,25 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
     }
     operands.push_back(operand);
   }
-  std::vector<Placed> places;
-  for (const sharding::TensorFactors& factors : rule->results) places.push_back(placement_of(choice, factors));
+  std::vector<ShardLayout> layouts;
+  for (const sharding::TensorFactors& factors : rule->results) layouts.push_back(layout_of(choice, factors));
   if (partial != 0) begin_once(op, *combine, partial, choice.view, operands);
   const Builder::Mark before_op = builder_.mark();
   const auto is_all_plain = [&] {
     const std::span<const LocalOp> made = builder_.since(before_op);
     return std::all_of(made.begin(), made.end(), [&](const LocalOp& one) { return is_plain(one); });
   };
-  bool is_emitted = partial != 0 && combine->is_pick && emit_on_shard(op, def, operands, places, partial);
+  bool is_emitted = partial != 0 && combine->is_pick && emit_on_shard(op, def, operands, layouts, partial);
   if (!is_emitted && (partial == 0 || !combine->is_pick)) {
     if (halo) {
-      emit_fetching(*halo, op, def, view, operands, places, partial);
+      emit_fetching(*halo, op, def, view, operands, layouts, partial);
     } else {
-      emit(op, def, operands, places, partial);
+      emit(op, def, operands, layouts, partial);
     }
     is_emitted = !input_.plain_ops || is_all_plain();
     if (!is_emitted && def.on_shard != nullptr && !halo) {
       builder_.rewind(before_op);
-      is_emitted = emit_on_shard(op, def, operands, places, partial);
+      is_emitted = emit_on_shard(op, def, operands, layouts, partial);
     }
   }
   if (!is_emitted) {
@@ -355,7 +355,7 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   }
   if (partial != 0) combine_partials(op, *combine, partial, scope);
   for (size_t i = 0; i < op.results.size(); ++i) {
-    if (shifted || (halo && places[i] != seats[op.operands.size() + i].placed))
+    if (shifted || (halo && layouts[i] != op_tensors[op.operands.size() + i].layout))
       builder_.mark_shifted(local(op.results[i]));
   }
 
@@ -367,19 +367,19 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   if (of_scalars && op.results.size() == 1 && op.regions.empty() && result_types.front().rank() > 0 && partial == 0) {
     builder_.remember_last(local(op.results.front()));
   }
-  for (const ir::ValueId result : op.results) bring_returned(result);
+  for (const ir::ValueId result : op.results) reshard_returned(result);
 }
 
-void Lowering::bring_returned(ir::ValueId id) {
+void Lowering::reshard_returned(ir::ValueId id) {
   for (const Returned& returned : returned_) {
     const LocalId made = local(id);
-    if (returned.value == id && returned.placed.view == builder_.value(made).view)
-      builder_.bring(made, returned.placed, module_main_.location, returned.reason);
+    if (returned.value == id && returned.layout.view == builder_.value(made).view)
+      builder_.reshard(made, returned.layout, module_main_.location, returned.reason);
   }
 }
 
 void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
-                    const std::vector<Placed>& result_places, sharding::SubAxisSet partial) {
+                    const std::vector<ShardLayout>& result_places, sharding::SubAxisSet partial) {
   sharding::SubAxisSet outer = partial;
   for (const LocalId operand : operands) outer |= builder_.value(operand).varies;
 

@@ -12,7 +12,7 @@ bool Lowering::begins_once(const ops::Combine& combine, size_t result, LocalId s
 }
 
 bool Lowering::emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std::vector<LocalId>& operands,
-                             const std::vector<Placed>& result_places, sharding::SubAxisSet partial) {
+                             const std::vector<ShardLayout>& result_places, sharding::SubAxisSet partial) {
   if (def.on_shard == nullptr) return false;
   ShardWriter shard(builder_, op);
   std::vector<ir::ValueId> entered;
@@ -82,20 +82,20 @@ void Lowering::combine_partials(const ir::Op& op, const ops::Combine& combine, s
     sum.location = op.location;
     sum.reason = "cut reduction of " + op.name;
     sum.operands.push_back(before);
-    const Placed placed = builder_.placed(before);
-    const LocalId after = builder_.add_value(module_main_.type_of(op.results[i]), placed,
-                                             builder_.value(before).varies & ~partial & ~placed.mask(),
+    const ShardLayout layout = builder_.layout(before);
+    const LocalId after = builder_.add_value(module_main_.type_of(op.results[i]), layout,
+                                             builder_.value(before).varies & ~partial & ~layout.mask(),
                                              module_main_.values[static_cast<size_t>(op.results[i])].name);
     sum.results.push_back(after);
     define(op.results[i], after);
     sum.regions.push_back(builder_.reducer(combine.ops[i], combine.is_pick ? Builder::bits_dtype(dtype) : dtype));
     builder_.append(std::move(sum));
     // Who wants parts of what is summed gets the sums of those parts only; whoever wants more starts from there.
-    const Placed to = wanted(op.results[i], scope);
-    if (to.view != placed.view || (to.mask() & partial) == 0) continue;
+    const ShardLayout to = wanted(op.results[i], scope);
+    if (to.view != layout.view || (to.mask() & partial) == 0) continue;
     const tensor::Dims& dims = module_main_.type_of(op.results[i]).dims();
-    if (lacking_elements(builder_.view(placed.view), dims, placed, to) > 0) continue;
-    define(op.results[i], builder_.bring(after, to, op.location, "result of " + op.name));
+    if (lacking_elements(builder_.view(layout.view), dims, layout, to) > 0) continue;
+    define(op.results[i], builder_.reshard(after, to, op.location, "result of " + op.name));
     builder_.forget_source(local(op.results[i]));
   }
 }

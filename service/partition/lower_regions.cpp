@@ -1,4 +1,4 @@
-// Ops with regions: loops and branches keep their carried values in one placement all the way round; manual
+// Ops with regions: loops and branches keep their carried values in one layout all the way round; manual
 // computations are a change of view at their edges, and their bodies run as they stand.
 #include <algorithm>
 
@@ -39,18 +39,18 @@ void Lowering::define_arguments(const ir::Region& region, const std::vector<Loca
 
 void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
   std::vector<size_t> carried;
-  std::vector<Placed> places;
+  std::vector<ShardLayout> layouts;
   std::vector<sharding::SubAxisSet> varies;
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (is_token(op.results[i])) continue;
     carried.push_back(i);
     const LocalId init = local(op.operands[i]);
-    Placed place = wanted(op.results[i], scope);
-    if (builder_.outer(init) != 0 && place.view != builder_.value(init).view) {
-      place = whole(static_cast<int64_t>(place.dims.size()), builder_.value(init).view);
+    ShardLayout layout = wanted(op.results[i], scope);
+    if (builder_.outer(init) != 0 && layout.view != builder_.value(init).view) {
+      layout = replicated(static_cast<int64_t>(layout.dims.size()), builder_.value(init).view);
     }
-    varies.push_back(builder_.outer(init) | place.mask());
-    places.push_back(std::move(place));
+    varies.push_back(builder_.outer(init) | layout.mask());
+    layouts.push_back(std::move(layout));
   }
 
   const Builder::Mark mark = builder_.mark();
@@ -65,13 +65,13 @@ void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
     const auto make_values = [&](std::vector<LocalId>& out) {
       for (size_t c = 0; c < carried.size(); ++c) {
         const ir::ValueId result = op.results[carried[c]];
-        out.push_back(builder_.add_value(module_main_.type_of(result), places[c], varies[c] & ~places[c].mask(),
+        out.push_back(builder_.add_value(module_main_.type_of(result), layouts[c], varies[c] & ~layouts[c].mask(),
                                          module_main_.values[static_cast<size_t>(result)].name));
       }
     };
     for (size_t c = 0; c < carried.size(); ++c) {
       const LocalId init =
-          builder_.bring(local(op.operands[carried[c]]), places[c], op.location, "carried value of " + op.name);
+          builder_.reshard(local(op.operands[carried[c]]), layouts[c], op.location, "carried value of " + op.name);
       loop.operands.push_back(builder_.vary(init, varies[c], op.location, "carried value of " + op.name));
     }
     sharding::SubAxisSet condition_varies = 0;
@@ -81,7 +81,7 @@ void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
       define_arguments(op.regions[0], loop.blocks[0].arguments);
       std::vector<ir::ValueId> returned;
       lower_block(op.regions[0], scope, returned);
-      const LocalId condition = bring_whole(returned.front(), scope, op.location, "condition of " + op.name);
+      const LocalId condition = reshard_to_replicated(returned.front(), scope, op.location, "condition of " + op.name);
       condition_varies = builder_.value(condition).varies;
       loop.blocks[0].results = {condition};
     }
@@ -93,7 +93,7 @@ void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
       lower_block(op.regions[1], scope, returned);
       for (size_t c = 0; c < carried.size(); ++c) {
         LocalId next =
-            builder_.bring(local(returned[carried[c]]), places[c], op.location, "carried value of " + op.name);
+            builder_.reshard(local(returned[carried[c]]), layouts[c], op.location, "carried value of " + op.name);
         wider[c] |= builder_.value(next).varies | condition_varies;
         if (wider[c] == varies[c]) next = builder_.vary(next, varies[c], op.location, "carried value of " + op.name);
         loop.blocks[1].results.push_back(next);
@@ -116,14 +116,14 @@ void Lowering::lower_case(const ir::Op& op, const Scope& scope) {
   branch.kind = LocalKind::kCase;
   branch.name = op.name;
   branch.location = op.location;
-  branch.operands = {bring_whole(op.operands.front(), scope, op.location, "index of " + op.name)};
+  branch.operands = {reshard_to_replicated(op.operands.front(), scope, op.location, "index of " + op.name)};
   branch.blocks.resize(op.regions.size());
   std::vector<size_t> kept;
-  std::vector<Placed> places;
+  std::vector<ShardLayout> layouts;
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (is_token(op.results[i])) continue;
     kept.push_back(i);
-    places.push_back(wanted(op.results[i], scope));
+    layouts.push_back(wanted(op.results[i], scope));
   }
   std::vector<sharding::SubAxisSet> varies(kept.size(), builder_.value(branch.operands.front()).varies);
   for (size_t b = 0; b < op.regions.size(); ++b) {
@@ -132,10 +132,10 @@ void Lowering::lower_case(const ir::Op& op, const Scope& scope) {
     lower_block(op.regions[b], scope, returned);
     for (size_t r = 0; r < kept.size(); ++r) {
       const LocalId source = local(returned[kept[r]]);
-      if (builder_.outer(source) != 0 && places[r].view != builder_.value(source).view) {
-        places[r] = whole(static_cast<int64_t>(places[r].dims.size()), builder_.value(source).view);
+      if (builder_.outer(source) != 0 && layouts[r].view != builder_.value(source).view) {
+        layouts[r] = replicated(static_cast<int64_t>(layouts[r].dims.size()), builder_.value(source).view);
       }
-      const LocalId value = builder_.bring(source, places[r], op.location, "result of " + op.name);
+      const LocalId value = builder_.reshard(source, layouts[r], op.location, "result of " + op.name);
       varies[r] |= builder_.value(value).varies;
       branch.blocks[b].results.push_back(value);
     }
@@ -143,13 +143,13 @@ void Lowering::lower_case(const ir::Op& op, const Scope& scope) {
   for (LocalBlock& block : branch.blocks) {
     const Builder::Inside inside(builder_, block);
     for (size_t r = 0; r < kept.size(); ++r) {
-      LocalId value = builder_.bring(block.results[r], places[r], op.location, "result of " + op.name);
+      LocalId value = builder_.reshard(block.results[r], layouts[r], op.location, "result of " + op.name);
       block.results[r] = builder_.vary(value, varies[r], op.location, "result of " + op.name);
     }
   }
   for (size_t r = 0; r < kept.size(); ++r) {
     const ir::ValueId result = op.results[kept[r]];
-    branch.results.push_back(builder_.add_value(module_main_.type_of(result), places[r], varies[r] & ~places[r].mask(),
+    branch.results.push_back(builder_.add_value(module_main_.type_of(result), layouts[r], varies[r] & ~layouts[r].mask(),
                                                 module_main_.values[static_cast<size_t>(result)].name));
     define(result, branch.results.back());
   }
@@ -199,19 +199,19 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
 
   // Free axes inside: kept where they divide what a manual shard holds, so that both views of the bytes agree.
   const auto free_places = [&](ir::ValueId inside_value) {
-    Placed placed = wanted(inside_value, inner);
+    ShardLayout layout = wanted(inside_value, inner);
     const tensor::Dims& dims = module_main_.type_of(inside_value).dims();
     for (size_t d = 0; d < dims.size(); ++d) {
-      if (placed.view != inner.view || dims[d] % sharding::part_count(view, placed.dims[d]) != 0)
-        placed.dims[d].clear();
+      if (layout.view != inner.view || dims[d] % sharding::part_count(view, layout.dims[d]) != 0)
+        layout.dims[d].clear();
     }
-    placed.view = inner.view;
-    return placed;
+    layout.view = inner.view;
+    return layout;
   };
   // The manual sub-axes of a sharding in front, the free ones behind.
-  const auto outside_places = [&](const sharding::TensorSharding& sharding, const Placed& free, int64_t rank) {
-    Placed manual = whole(rank, inner.view);
-    if (sharding.mesh != nullptr && !sharding.mesh->axes.empty()) manual = place(views_, sharding).without(~fresh);
+  const auto outside_places = [&](const sharding::TensorSharding& sharding, const ShardLayout& free, int64_t rank) {
+    ShardLayout manual = replicated(rank, inner.view);
+    if (sharding.mesh != nullptr && !sharding.mesh->axes.empty()) manual = resolve_layout(views_, sharding).without(~fresh);
     manual.view = inner.view;
     for (size_t d = 0; d < manual.dims.size(); ++d) {
       manual.dims[d].insert(manual.dims[d].end(), free.dims[d].begin(), free.dims[d].end());
@@ -235,10 +235,10 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
       ir::fail("unsupported_attribute", op.location, "unreduced axes of an operand of a manual computation");
     }
     const ir::Type& inside_type = module_main_.type_of(body.arguments[i]);
-    const Placed free = free_places(body.arguments[i]);
-    const Placed outside = outside_places(in[i], free, inside_type.rank());
+    const ShardLayout free = free_places(body.arguments[i]);
+    const ShardLayout outside = outside_places(in[i], free, inside_type.rank());
     const LocalId operand =
-        builder_.bring(local(op.operands[i]), outside, op.location, "operand " + std::to_string(i) + " of " + op.name);
+        builder_.reshard(local(op.operands[i]), outside, op.location, "operand " + std::to_string(i) + " of " + op.name);
     const LocalId inside = builder_.add_value(inside_type, free, builder_.value(operand).varies,
                                               module_main_.values[static_cast<size_t>(body.arguments[i])].name);
     if (builder_.value(inside).type != builder_.value(operand).type) {
@@ -257,10 +257,10 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (is_token(op.results[i])) continue;
     const ir::Type& type = module_main_.type_of(op.results[i]);
-    const Placed free = free_places(returned[i]);
-    const Placed outside = outside_places(out[i], free, type.rank());
+    const ShardLayout free = free_places(returned[i]);
+    const ShardLayout outside = outside_places(out[i], free, type.rank());
     LocalId value =
-        builder_.bring(local(returned[i]), free, op.location, "result " + std::to_string(i) + " of " + op.name);
+        builder_.reshard(local(returned[i]), free, op.location, "result " + std::to_string(i) + " of " + op.name);
     sharding::SubAxisSet summed = 0;
     for (const sharding::AxisRef& axis : out[i].unreduced) summed |= mask_of(views_.sub_axes_of(out[i].mesh, axis));
     summed &= fresh;

@@ -49,7 +49,7 @@ Lowering::Lowering(const PartitionInput& input, const Views& views)
     const auto annotated = of_rank(input_.result_shardings[i], parameter.type.rank());
     const std::string reason = "result " + std::to_string(position++);
     if (unreduced_sub_axes(annotated) == 0 && !have_other_axes(sharding_at(given[i]), annotated))
-      returned_.push_back({given[i], annotated ? place(views_, *annotated) : whole(parameter.type.rank()), reason});
+      returned_.push_back({given[i], annotated ? resolve_layout(views_, *annotated) : replicated(parameter.type.rank()), reason});
   }
 }
 
@@ -100,13 +100,13 @@ bool Lowering::is_between_meshes(const ir::Op& op) const {
   return false;
 }
 
-Placed Lowering::wanted(ir::ValueId id, const Scope& scope) const {
+ShardLayout Lowering::wanted(ir::ValueId id, const Scope& scope) const {
   const auto number = static_cast<size_t>(id);
   const int64_t rank = module_main_.type_of(id).is_tensor() ? module_main_.type_of(id).rank() : 0;
-  if (number >= input_.value_shardings.size() || !input_.value_shardings[number]) return whole(rank, scope.view);
-  Placed placed = place(views_, *input_.value_shardings[number]);
-  if (static_cast<int64_t>(placed.dims.size()) != rank) return whole(rank, scope.view);
-  return placed.without(scope.manual);
+  if (number >= input_.value_shardings.size() || !input_.value_shardings[number]) return replicated(rank, scope.view);
+  ShardLayout layout = resolve_layout(views_, *input_.value_shardings[number]);
+  if (static_cast<int64_t>(layout.dims.size()) != rank) return replicated(rank, scope.view);
+  return layout.without(scope.manual);
 }
 
 sharding::SubAxisSet Lowering::unreduced_sub_axes(const std::optional<sharding::TensorSharding>& sharding) const {
@@ -116,10 +116,10 @@ sharding::SubAxisSet Lowering::unreduced_sub_axes(const std::optional<sharding::
   return sub_axes;
 }
 
-LocalId Lowering::bring_or_summed(LocalId id, const Placed& to, sharding::SubAxisSet summed, const ir::Location& location,
+LocalId Lowering::reshard_or_sum(LocalId id, const ShardLayout& to, sharding::SubAxisSet summed, const ir::Location& location,
                                   const std::string& reason) {
-  const Placed lies = builder_.placed(id);
-  return lies.view == to.view && lies.without(summed) == to ? id : builder_.bring(id, to, location, reason);
+  const ShardLayout lies = builder_.layout(id);
+  return lies.view == to.view && lies.without(summed) == to ? id : builder_.reshard(id, to, location, reason);
 }
 
 std::vector<ir::Type> Lowering::types_of(const std::vector<ir::ValueId>& ids) const {
@@ -129,12 +129,12 @@ std::vector<ir::Type> Lowering::types_of(const std::vector<ir::ValueId>& ids) co
   return types;
 }
 
-LocalId Lowering::bring_whole(ir::ValueId id, const Scope& scope, const ir::Location& location,
+LocalId Lowering::reshard_to_replicated(ir::ValueId id, const Scope& scope, const ir::Location& location,
                               const std::string& reason) {
   const LocalId source = local(id);
   const auto rank = static_cast<int64_t>(builder_.value(source).dim_sub_axes.size());
   const int view = builder_.outer(source) != 0 ? builder_.value(source).view : scope.view;
-  return builder_.bring(source, whole(rank, view), location, reason);
+  return builder_.reshard(source, replicated(rank, view), location, reason);
 }
 
 void Lowering::lower_arguments(LocalBlock& body) {
@@ -145,9 +145,9 @@ void Lowering::lower_arguments(LocalBlock& body) {
     const ir::ValueId id = module_main_.body.arguments[i];
     const Scope scope;
     const auto annotated = of_rank(input_.argument_shardings[i], parameter.type.rank());
-    const Placed placed = annotated ? place(views_, *annotated) : whole(parameter.type.rank());
+    const ShardLayout layout = annotated ? resolve_layout(views_, *annotated) : replicated(parameter.type.rank());
     LocalParameter made;
-    made.value = builder_.add_value(parameter.type, placed, 0, module_main_.values[static_cast<size_t>(id)].name);
+    made.value = builder_.add_value(parameter.type, layout, 0, module_main_.values[static_cast<size_t>(id)].name);
     made.position = position++;
     made.global_type = parameter.type.tensor;
     made.sharding = annotated ? *annotated : sharding::fully_replicated("", nullptr, parameter.type.rank());
@@ -164,18 +164,18 @@ void Lowering::lower_results(const std::vector<ir::ValueId>& returned, LocalBloc
     const ir::Parameter& parameter = module_main_.results[i];
     if (parameter.is_token) continue;
     const auto annotated = of_rank(input_.result_shardings[i], parameter.type.rank());
-    const Placed placed = annotated ? place(views_, *annotated) : whole(parameter.type.rank());
+    const ShardLayout layout = annotated ? resolve_layout(views_, *annotated) : replicated(parameter.type.rank());
     LocalParameter made;
     const Builder::Mark mark = builder_.mark();
-    made.value = bring_or_summed(local(returned[i]), placed, unreduced_sub_axes(annotated), module_main_.location,
+    made.value = reshard_or_sum(local(returned[i]), layout, unreduced_sub_axes(annotated), module_main_.location,
                                  "result " + std::to_string(position));
     if (have_other_axes(sharding_at(returned[i]), annotated)) builder_.mark_unruled(mark);
-    made.value = builder_.vary(made.value, builder_.placed(made.value).mask(), module_main_.location, "result");
+    made.value = builder_.vary(made.value, builder_.layout(made.value).mask(), module_main_.location, "result");
     made.position = position++;
     made.global_type = parameter.type.tensor;
     made.sharding = annotated ? *annotated : sharding::fully_replicated("", nullptr, parameter.type.rank());
     // What is to be summed over axes lies in parts along them: each part is what the others would add 0 to.
-    if (builder_.placed(made.value) != placed) made.sharding = placement_sharding(builder_.program(), made.value);
+    if (builder_.layout(made.value) != layout) made.sharding = placement_sharding(builder_.program(), made.value);
     made.result_info = parameter.result_info;
     body.results.push_back(made.value);
     builder_.program().results.push_back(std::move(made));
@@ -220,7 +220,7 @@ void Lowering::lower(const ir::Op& op, const Scope& scope) {
   if (!op.regions.empty() || !is_between_meshes(op)) return;
   builder_.mark_unruled(mark);
   for (const ir::ValueId id : op.results) {
-    if (!is_token(id) && builder_.placed(local(id)).mask() != 0) builder_.mark_unruled(local(id));
+    if (!is_token(id) && builder_.layout(local(id)).mask() != 0) builder_.mark_unruled(local(id));
   }
 }
 
@@ -282,13 +282,13 @@ void Lowering::lower_structural(ops::Structural kind, const ir::Op& op, const Sc
         if (is_token(op.results[i])) continue;
         LocalId value = local(op.operands[i]);
         if (kind == Structural::kShardingConstraint || kind == Structural::kReshard) {
-          const Placed to = wanted(op.results[i], scope);
+          const ShardLayout to = wanted(op.results[i], scope);
           const bool is_written = takes_out_sharding(ops::op(op.code));
           const bool is_moot =
               kind == Structural::kShardingConstraint && !is_written && is_only_passed_on(op.results[i]);
           if (!is_moot && (to.view == builder_.value(value).view || builder_.outer(value) == 0)) {
             // Shardy's collectives name what they move; a reshard and a constraint name only where to.
-            value = bring_or_summed(value, to, unreduced_sub_axes(sharding_at(op.results[i])), op.location,
+            value = reshard_or_sum(value, to, unreduced_sub_axes(sharding_at(op.results[i])), op.location,
                                     is_written ? std::string(kWritten) : "constraint");
           }
         }

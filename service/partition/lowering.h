@@ -50,13 +50,13 @@ class Lowering {
   [[nodiscard]] const std::optional<sharding::TensorSharding>& sharding_at(ir::ValueId id) const;
   /// True when an op's values are laid out over meshes with different axes: nothing propagates from one to the other.
   [[nodiscard]] bool is_between_meshes(const ir::Op& op) const;
-  /// True when the value's only use is to be brought elsewhere: by a constraint, or by what it is returned to.
+  /// True when the value's only use is to be resharded elsewhere: by a constraint, or by what it is returned to.
   [[nodiscard]] bool is_only_passed_on(ir::ValueId id) const;
   /// Sub-axes over which a value of this sharding is yet to be summed.
   [[nodiscard]] sharding::SubAxisSet unreduced_sub_axes(const std::optional<sharding::TensorSharding>& sharding) const;
   /// The value lying as `to` says, or so and cut by sub-axes that it is yet to be summed over: its parts are then what is
   /// summed.
-  LocalId bring_or_summed(LocalId id, const Placed& to, sharding::SubAxisSet summed, const ir::Location& location,
+  LocalId reshard_or_sum(LocalId id, const ShardLayout& to, sharding::SubAxisSet summed, const ir::Location& location,
                           const std::string& reason);
   void lower_structural(ops::Structural kind, const ir::Op& op, const Scope& scope);
 
@@ -71,7 +71,7 @@ class Lowering {
   /// Of all choices of factors worth a look, the one that moves least, and what it moves. `halo`: the op fetches rows
   /// of its neighbours.
   [[nodiscard]] std::pair<FactorSubAxes, MovedBytes> least_moving(const ir::Op& op, const sharding::FactorRule& rule,
-                                                                std::span<const Seat> seats,
+                                                                std::span<const OpTensor> op_tensors,
                                                                 const std::vector<bool>& uncut,
                                                                 const std::optional<ops::Combine>& combine,
                                                                 std::optional<int> tied_view, const Scope& scope,
@@ -80,18 +80,18 @@ class Lowering {
   [[nodiscard]] bool is_plain(const LocalOp& op) const;
   /// About how many bytes a device receives when an op is cut like that: operands, partial results, results to where
   /// they are wanted.
-  [[nodiscard]] MovedBytes moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const Seat> seats,
+  [[nodiscard]] MovedBytes moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
                                        const FactorSubAxes& choice, const Scope& scope, const ops::Halo* halo) const;
-  void bring_returned(ir::ValueId id);
+  void reshard_returned(ir::ValueId id);
   void lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
   /// The op on local types; its results vary over `partial` too.
   void emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
-            const std::vector<Placed>& result_places, sharding::SubAxisSet partial);
+            const std::vector<ShardLayout>& result_places, sharding::SubAxisSet partial);
 
   // lower_partial.cpp
   /// The op as its row says it on a shard; false where the row has nothing to say.
   bool emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std::vector<LocalId>& operands,
-                     const std::vector<Placed>& result_places, sharding::SubAxisSet partial);
+                     const std::vector<ShardLayout>& result_places, sharding::SubAxisSet partial);
   /// True when a start value must not come in more than once.
   [[nodiscard]] bool begins_once(const ops::Combine& combine, size_t result, LocalId start) const;
   /// Start values of partial results: the first shard's are the op's, the others begin with the identity.
@@ -107,9 +107,9 @@ class Lowering {
   /// op cannot be said for what is wanted.
   [[nodiscard]] bool keep_fetchable(ops::Halo& halo, const ir::Op& op,
                                     const std::optional<ops::Combine>& combine) const;
-  /// The exchanges and, behind them, the op on the rows that they brought. `operands` lie as fetched_from() says.
+  /// The exchanges and, behind them, the op on the rows that they fetched. `operands` lie as fetched_from() says.
   void emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
-                     std::vector<LocalId> operands, const std::vector<Placed>& result_places,
+                     std::vector<LocalId> operands, const std::vector<ShardLayout>& result_places,
                      sharding::SubAxisSet partial);
   /// An exchange that gives `made` its rows.
   void append_halo(std::vector<LocalId> operands, std::vector<std::vector<HaloDim>> halos, LocalId made,
@@ -126,7 +126,7 @@ class Lowering {
   void lower_collective(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
   /// How a collective's operands and results lie in axes along which its groups do not differ; `mixed`: those along
   /// which they do.
-  std::vector<Placed> collective_places(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
+  std::vector<ShardLayout> collective_layouts(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                                         sharding::SubAxisSet mixed, const Scope& scope) const;
   void lower_position(const ir::Op& op, const Scope& scope, bool partition);
 
@@ -144,13 +144,13 @@ class Lowering {
   void define(ir::ValueId id, LocalId local) { env_[static_cast<size_t>(id)] = local; }
   [[nodiscard]] bool is_token(ir::ValueId id) const { return module_main_.type_of(id).is_token(); }
   /// What propagation found for a value, without the manual sub-axes; whole where it found nothing.
-  [[nodiscard]] Placed wanted(ir::ValueId id, const Scope& scope) const;
+  [[nodiscard]] ShardLayout wanted(ir::ValueId id, const Scope& scope) const;
   [[nodiscard]] bool has_sharding(ir::ValueId id) const {
     const auto number = static_cast<size_t>(id);
     return number < input_.value_shardings.size() && input_.value_shardings[number].has_value();
   }
   /// Names the value after the text and makes it whole.
-  LocalId bring_whole(ir::ValueId id, const Scope& scope, const ir::Location& location, const std::string& reason);
+  LocalId reshard_to_replicated(ir::ValueId id, const Scope& scope, const ir::Location& location, const std::string& reason);
   [[nodiscard]] std::vector<ir::Type> types_of(const std::vector<ir::ValueId>& ids) const;
 
   const PartitionInput& input_;
@@ -161,10 +161,10 @@ class Lowering {
   std::vector<const ir::Op*> definitions_;
   std::vector<int> use_counts_;
   std::vector<const ir::Op*> last_users_;
-  /// What @main returns and where to; brought there as soon as it is made, so that others can start from there.
+  /// What @main returns and where to; resharded there as soon as it is made, so that others can start from there.
   struct Returned {
     ir::ValueId value;
-    Placed placed;
+    ShardLayout layout;
     std::string reason;
   };
   std::vector<Returned> returned_;

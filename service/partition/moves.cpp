@@ -6,7 +6,7 @@
 #include <set>
 
 #include "service/core/checked_math.h"
-#include "service/partition/placement.h"
+#include "service/partition/shard_layout.h"
 #include "service/tensor/dtype.h"
 
 namespace meshd::partition {
@@ -35,7 +35,7 @@ int64_t lacking_bytes(const LocalProgram& program, const LocalValue& from, const
   for (size_t p = 0; p < position_of.size(); ++p)
     position_of[static_cast<size_t>(to_view.flat(static_cast<int64_t>(p)))] = static_cast<int64_t>(p);
   // Only sub-axes that cut one of the two decide; the others are looked at once.
-  const sharding::SubAxisSet cuts = Placed{from.view, from.dim_sub_axes}.mask() | Placed{to.view, to.dim_sub_axes}.mask();
+  const sharding::SubAxisSet cuts = ShardLayout{from.view, from.dim_sub_axes}.mask() | ShardLayout{to.view, to.dim_sub_axes}.mask();
   const bool same_view = from.view == to.view;
   const int64_t count = same_view ? from_view.distinct_count(cuts) : from_view.position_count();
   int64_t most = 0;
@@ -58,7 +58,7 @@ int64_t lacking_bytes(const LocalProgram& program, const LocalValue& from, const
   return most * element_bytes(to);
 }
 
-// What an exchange brings a device, for each operand: bytes of the device that lacks most of all of them together, and
+// What an exchange sends a device, for each operand: bytes of the device that lacks most of all of them together, and
 // the sub-axes of the dimensions along which somebody lacks rows.
 struct Fetched {
   std::vector<int64_t> bytes;
@@ -69,8 +69,8 @@ Fetched fetched_by(const LocalProgram& program, const LocalOp& op) {
   const LocalValue& to = program.value(op.results[0]);
   const sharding::MeshView& view = program.views[static_cast<size_t>(to.view)];
   const size_t sources = op.halos.size();
-  sharding::SubAxisSet cuts = Placed{to.view, to.dim_sub_axes}.mask();
-  for (size_t i = 0; i < sources; ++i) cuts |= Placed{to.view, program.value(op.operands[i]).dim_sub_axes}.mask();
+  sharding::SubAxisSet cuts = ShardLayout{to.view, to.dim_sub_axes}.mask();
+  for (size_t i = 0; i < sources; ++i) cuts |= ShardLayout{to.view, program.value(op.operands[i]).dim_sub_axes}.mask();
   Fetched out{std::vector<int64_t>(sources, 0), std::vector<sharding::SubAxisSet>(sources, 0)};
   int64_t most = 0;
   for (int64_t device = 0; device < view.distinct_count(cuts); ++device) {
@@ -101,8 +101,8 @@ Fetched fetched_by(const LocalProgram& program, const LocalOp& op) {
 
 MoveKind kind_of(const LocalValue& from, const LocalValue& to, int64_t bytes) {
   if (from.view != to.view) return MoveKind::kReshard;
-  const sharding::SubAxisSet before = Placed{from.view, from.dim_sub_axes}.mask();
-  const sharding::SubAxisSet after = Placed{to.view, to.dim_sub_axes}.mask();
+  const sharding::SubAxisSet before = ShardLayout{from.view, from.dim_sub_axes}.mask();
+  const sharding::SubAxisSet after = ShardLayout{to.view, to.dim_sub_axes}.mask();
   if (bytes == 0) return MoveKind::kAllSlice;
   if (before == after) {
     return local_bytes(from) == local_bytes(to) && from.type.tensor.dims == to.type.tensor.dims
@@ -185,7 +185,7 @@ class Finder {
       if (user == nullptr || user->kind != LocalKind::kReshard) return 0;
       const LocalValue& to = program_.value(user->results[0]);
       if (to.view != value.view) return 0;
-      common &= Placed{to.view, to.dim_sub_axes}.mask() & ~Placed{value.view, value.dim_sub_axes}.mask();
+      common &= ShardLayout{to.view, to.dim_sub_axes}.mask() & ~ShardLayout{value.view, value.dim_sub_axes}.mask();
     }
     return users.empty() ? 0 : common;
   }
@@ -225,8 +225,8 @@ class Finder {
     Move& made = add(op, source, op.results[0], depth);
     made.bytes = lacking_bytes(program_, from, to);
     made.kind = kind_of(from, to, made.bytes);
-    const sharding::SubAxisSet before = Placed{from.view, from.dim_sub_axes}.mask();
-    const sharding::SubAxisSet after = Placed{to.view, to.dim_sub_axes}.mask();
+    const sharding::SubAxisSet before = ShardLayout{from.view, from.dim_sub_axes}.mask();
+    const sharding::SubAxisSet after = ShardLayout{to.view, to.dim_sub_axes}.mask();
     made.axes = before & ~after;
     if (made.kind == MoveKind::kAllSlice) made.axes = after & ~before;
     if (made.axes == 0 || from.view != to.view) made.axes = before;
@@ -238,7 +238,7 @@ class Finder {
       Move& made = add(op, op.operands[i], op.results[0], depth);
       made.kind = fetched.axes[i] == 0 ? MoveKind::kAllSlice : MoveKind::kHaloExchange;
       made.axes =
-          fetched.axes[i] != 0 ? fetched.axes[i] : Placed{made.view, program_.value(op.results[0]).dim_sub_axes}.mask();
+          fetched.axes[i] != 0 ? fetched.axes[i] : ShardLayout{made.view, program_.value(op.results[0]).dim_sub_axes}.mask();
       made.bytes = fetched.bytes[i];
     }
   }

@@ -61,12 +61,12 @@ struct Move {
 };
 
 /// In program order, blocks inside of loops and branches too. Moves of nothing (0 bytes) are there as well, views and
-/// placements that mean the same are not.
+/// layouts that mean the same are not.
 std::vector<Move> find_moves(const LocalProgram& program);
 
-/// A value's placement over the mesh that was met first over its view.
+/// A value's layout over the mesh that was met first over its view.
 sharding::TensorSharding placement_sharding(const LocalProgram& program, LocalId id);
-/// A value's placement as people write it: @mesh, [{"x"}, {"y":(1)2}]; empty text where nothing cuts it.
+/// A value's layout as people write it: @mesh, [{"x"}, {"y":(1)2}]; empty text where nothing cuts it.
 std::string placement_text(const LocalProgram& program, LocalId id);
 /// Axes of a mask: {"x", "y":(1)2}.
 std::string axes_text(const LocalProgram& program, int view, sharding::SubAxisSet sub_axes);

@@ -7,9 +7,9 @@ ShardWriter::ShardWriter(Builder& builder, const ir::Op& source)
       source_(source),
       writer_(builder.function(), written_, source, [](ir::ValueId) { return std::nullopt; }) {}
 
-LocalId ShardWriter::seen_as(LocalId id, const ir::Type& logical, const Placed& placed, sharding::SubAxisSet outer,
+LocalId ShardWriter::seen_as(LocalId id, const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
                              const std::string& name) {
-  const LocalId made = builder_.add_value(logical, placed, outer, name);
+  const LocalId made = builder_.add_value(logical, layout, outer, name);
   if (builder_.value(made).varies != builder_.value(id).varies)
     id = builder_.vary(id, builder_.value(made).varies, source_.location, "shards of " + source_.name);
   LocalOp op;
@@ -27,8 +27,8 @@ ir::ValueId ShardWriter::enter(LocalId id) {
   view_ = value.view;
   const ir::Type type = value.type;
   const ir::ValueId made = builder_.function().add_value(type);
-  if (type.is_tensor() && builder_.placed(id).mask() != 0)
-    id = seen_as(id, type, whole(type.rank(), value.view), value.varies, value.name);
+  if (type.is_tensor() && builder_.layout(id).mask() != 0)
+    id = seen_as(id, type, replicated(type.rank(), value.view), value.varies, value.name);
   known_.emplace(made, id);
   return made;
 }
@@ -42,10 +42,10 @@ ir::ValueId ShardWriter::part(int view, const std::vector<int>& sub_axes) {
   numbers.name = numbers.def->name;
   numbers.attributes = {{"iota_dimension", ops::integer(0)}};
   numbers.location = source_.location;
-  Placed placed = whole(1, view);
-  placed.dims[0] = sub_axes;
+  ShardLayout layout = replicated(1, view);
+  layout.dims[0] = sub_axes;
   const int64_t count = sharding::part_count(builder_.view(view), sub_axes);
-  const LocalId own = builder_.add_value(ir::Type::of({tensor::DType::kInt64, {count}}), placed, 0, "part");
+  const LocalId own = builder_.add_value(ir::Type::of({tensor::DType::kInt64, {count}}), layout, 0, "part");
   numbers.results = {own};
   builder_.append(std::move(numbers));
   const ir::ValueId made = writer_.reshape(enter(own), {});
@@ -97,7 +97,7 @@ void ShardWriter::flush() {
     }
     for (const ir::ValueId id : op.results) {
       const ir::Type& type = writer_.type(id);
-      known_[id] = builder_.add_value(type, whole(type.rank(), view_), varies);
+      known_[id] = builder_.add_value(type, replicated(type.rank(), view_), varies);
       made.results.push_back(known_[id]);
     }
     builder_.append(std::move(made));
@@ -105,10 +105,10 @@ void ShardWriter::flush() {
   written_.clear();
 }
 
-LocalId ShardWriter::leave(ir::ValueId value, const ir::Type& logical, const Placed& placed, sharding::SubAxisSet outer,
+LocalId ShardWriter::leave(ir::ValueId value, const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
                            const std::string& name) {
   flush();
-  return seen_as(local(value), logical, placed, outer | builder_.value(local(value)).varies, name);
+  return seen_as(local(value), logical, layout, outer | builder_.value(local(value)).varies, name);
 }
 
 }  // namespace meshd::partition

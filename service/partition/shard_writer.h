@@ -28,14 +28,14 @@ class ShardWriter {
   ir::ValueId start(const LocalValue& like, size_t dim);
   /// True on the shards whose coordinates along `sub_axes` are 0, a scalar.
   ir::ValueId is_first(int view, sharding::SubAxisSet sub_axes);
-  /// `value` as a shard of a value of type `logical` that lies as `placed` says and varies over `outer` too.
-  LocalId leave(ir::ValueId value, const ir::Type& logical, const Placed& placed, sharding::SubAxisSet outer,
+  /// `value` as a shard of a value of type `logical` that lies as `layout` says and varies over `outer` too.
+  LocalId leave(ir::ValueId value, const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
                 const std::string& name);
 
  private:
   void flush();
   LocalId local(ir::ValueId id) const { return known_.at(id); }
-  LocalId seen_as(LocalId id, const ir::Type& logical, const Placed& placed, sharding::SubAxisSet outer,
+  LocalId seen_as(LocalId id, const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
                   const std::string& name);
 
   Builder& builder_;

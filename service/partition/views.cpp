@@ -106,8 +106,8 @@ void Views::finish() {
   for (Entry& entry : entries_) {
     const std::vector<int64_t> own = chain(entry.cuts, device_count_);
     const std::vector<int64_t> order = flat_order(*entry.mesh);
-    bool placed = false;
-    for (size_t v = 0; v < cuts_of_view.size() && !placed; ++v) {
+    bool layout = false;
+    for (size_t v = 0; v < cuts_of_view.size() && !layout; ++v) {
       if (views_[v].flat_of_position != order) continue;
       std::vector<int64_t> both = cuts_of_view[v];
       both.insert(both.end(), own.begin(), own.end());
@@ -116,9 +116,9 @@ void Views::finish() {
       if (!is_chain(both)) continue;
       cuts_of_view[v] = both;
       entry.view = static_cast<int>(v);
-      placed = true;
+      layout = true;
     }
-    if (placed) continue;
+    if (layout) continue;
     cuts_of_view.push_back(own);
     views_.push_back({{}, order});
     entry.view = static_cast<int>(views_.size()) - 1;

@@ -1,4 +1,4 @@
-#include "service/partition/placement.h"
+#include "service/partition/shard_layout.h"
 
 #include <algorithm>
 
@@ -10,22 +10,22 @@ sharding::SubAxisSet mask_of(std::span<const int> sub_axes) {
   return mask;
 }
 
-sharding::SubAxisSet Placed::mask() const {
+sharding::SubAxisSet ShardLayout::mask() const {
   sharding::SubAxisSet all = 0;
   for (const auto& dim : dims) all |= mask_of(dim);
   return all;
 }
 
-Placed Placed::without(sharding::SubAxisSet drop) const {
-  Placed out{view, dims};
+ShardLayout ShardLayout::without(sharding::SubAxisSet drop) const {
+  ShardLayout out{view, dims};
   for (auto& dim : out.dims) std::erase_if(dim, [&](int sub_axis) { return drop >> sub_axis & 1; });
   return out;
 }
 
-Placed whole(int64_t rank, int view) { return {view, std::vector<std::vector<int>>(static_cast<size_t>(rank))}; }
+ShardLayout replicated(int64_t rank, int view) { return {view, std::vector<std::vector<int>>(static_cast<size_t>(rank))}; }
 
-Placed place(const Views& views, const sharding::TensorSharding& sharding) {
-  Placed out = whole(sharding.rank(), views.view_of(sharding.mesh));
+ShardLayout resolve_layout(const Views& views, const sharding::TensorSharding& sharding) {
+  ShardLayout out = replicated(sharding.rank(), views.view_of(sharding.mesh));
   if (sharding.mesh == nullptr || sharding.mesh->axes.empty()) return out;
   sharding::SubAxisSet used = 0;
   for (size_t d = 0; d < sharding.dims.size(); ++d) {
@@ -41,14 +41,14 @@ Placed place(const Views& views, const sharding::TensorSharding& sharding) {
   return out;
 }
 
-tensor::Dims local_dims(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const Placed& placed) {
+tensor::Dims local_dims(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const ShardLayout& layout) {
   tensor::Dims out(logical_dims.begin(), logical_dims.end());
-  for (size_t d = 0; d < out.size(); ++d) out[d] = core::ceil_div(out[d], sharding::part_count(view, placed.dims[d]));
+  for (size_t d = 0; d < out.size(); ++d) out[d] = core::ceil_div(out[d], sharding::part_count(view, layout.dims[d]));
   return out;
 }
 
-double lacking_elements(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const Placed& from,
-                        const Placed& to) {
+double lacking_elements(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const ShardLayout& from,
+                        const ShardLayout& to) {
   double wanted = 1;
   double common = from.view == to.view ? 1 : 0;
   for (size_t d = 0; d < logical_dims.size(); ++d) {
