@@ -28,14 +28,14 @@ class Builder {
       const auto& seed = i < options_.argument_seeds.size() ? options_.argument_seeds[i] : std::nullopt;
       const auto& given = seed ? seed : main.arguments[i].sharding;
       if (given)
-        graph_.set_placement(id, graph_.meshes.read(*given), {OriginKind::kArgument, 0, static_cast<int32_t>(i)});
+        graph_.set_sharding(id, graph_.meshes.read(*given), {OriginKind::kArgument, 0, static_cast<int32_t>(i)});
     }
     for (size_t i = 0; i < main.results.size(); ++i) {
       FunctionResult& result = graph_.results.emplace_back();
       const auto& seed = i < options_.result_seeds.size() ? options_.result_seeds[i] : std::nullopt;
       const auto& given = seed ? seed : main.results[i].sharding;
       if (!given) continue;
-      result.placement = graph_.meshes.read(*given);
+      result.sharding = graph_.meshes.read(*given);
       result.origin = {OriginKind::kResult, 0, static_cast<int32_t>(i)};
     }
     ops_into(body, main.body.ops, 0, main.body.ops.size(), -1);
@@ -136,7 +136,7 @@ class Builder {
   void annotate(int tensor, const std::vector<std::optional<sharding::TensorSharding>>& shardings, size_t index,
                 int32_t line) {
     if (index >= shardings.size() || !shardings[index]) return;
-    graph_.set_placement(tensor, graph_.meshes.read(*shardings[index]), {OriginKind::kAnnotation, line, 0});
+    graph_.set_sharding(tensor, graph_.meshes.read(*shardings[index]), {OriginKind::kAnnotation, line, 0});
   }
 
   static NodeKind kind_of(const ops::OpDef& def) {
@@ -192,7 +192,7 @@ class Builder {
     const auto* shardings = shardings_of(op.attributes, is_constraint ? "sharding" : "sdy.sharding");
     const Origin origin{is_constraint ? OriginKind::kConstraint : OriginKind::kAnnotation, op.location.line, 0};
     for (size_t i = 0; shardings && i < shardings->size() && i < op.results.size(); ++i) {
-      graph_.set_placement(graph_.node(id).results[i], graph_.meshes.read((*shardings)[i]), origin);
+      graph_.set_sharding(graph_.node(id).results[i], graph_.meshes.read((*shardings)[i]), origin);
     }
   }
 
@@ -205,20 +205,20 @@ class Builder {
     Node& node = graph_.node(id);
     for (const auto* list : {in, out}) {
       for (size_t i = 0; list && i < list->size(); ++i) {
-        (list == in ? node.in_placements : node.out_placements).push_back(graph_.meshes.read((*list)[i]));
+        (list == in ? node.in_shardings : node.out_shardings).push_back(graph_.meshes.read((*list)[i]));
       }
     }
     std::optional<int> row;  // of the first mesh that has axes; the others are equal or empty
-    for (const auto* list : {&node.in_placements, &node.out_placements}) {
-      for (const Placement& placement : *list) {
-        if (!row && !graph_.meshes.mesh(placement.mesh).axes.empty()) row = placement.mesh;
+    for (const auto* list : {&node.in_shardings, &node.out_shardings}) {
+      for (const OpenSharding& sharding : *list) {
+        if (!row && !graph_.meshes.mesh(sharding.mesh).axes.empty()) row = sharding.mesh;
       }
     }
     if (!row || names == nullptr) return;
     const mesh::Mesh& mesh = graph_.meshes.mesh(*row);
-    for (auto* list : {&node.in_placements, &node.out_placements}) {
-      for (Placement& placement : *list) {
-        if (graph_.meshes.mesh(placement.mesh).is_empty()) placement.mesh = *row;
+    for (auto* list : {&node.in_shardings, &node.out_shardings}) {
+      for (OpenSharding& sharding : *list) {
+        if (graph_.meshes.mesh(sharding.mesh).is_empty()) sharding.mesh = *row;
       }
     }
     for (const ir::Attribute& name : names->values) {

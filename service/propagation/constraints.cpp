@@ -36,63 +36,63 @@ class ConstraintApplier {
     }
   }
 
-  [[nodiscard]] const Placement& asked(int constraint) const {
-    return *graph_.placement(graph_.node(constraint).results[0]);
+  [[nodiscard]] const OpenSharding& asked(int constraint) const {
+    return *graph_.sharding(graph_.node(constraint).results[0]);
   }
 
   [[nodiscard]] bool is_asker(int node) const { return is_constraint(graph_, node) || is_manual(graph_, node); }
 
-  [[nodiscard]] bool should_apply(int input, const Placement& placement) const {
-    if (!graph_.tensor(input).is_tensor() || graph_.placement(input) || !placement.is_closed()) return false;
+  [[nodiscard]] bool should_apply(int input, const OpenSharding& sharding) const {
+    if (!graph_.tensor(input).is_tensor() || graph_.sharding(input) || !sharding.is_closed()) return false;
     return !graph_.any_use(input, [&](const Use& use) {
-      if (is_constraint(graph_, use.node)) return asked(use.node) != placement;
+      if (is_constraint(graph_, use.node)) return asked(use.node) != sharding;
       if (!is_manual(graph_, use.node)) return false;
-      return graph_.node(use.node).in_placements[static_cast<size_t>(use.operand)] != placement;
+      return graph_.node(use.node).in_shardings[static_cast<size_t>(use.operand)] != sharding;
     });
   }
 
   void constraint(int id) {
     redirect_behind_chain(id);
     const int input = graph_.node(id).operands[0];
-    const Placement placement = asked(id);
-    if (!should_apply(input, placement)) return;
+    const OpenSharding sharding = asked(id);
+    if (!should_apply(input, sharding)) return;
     if (!graph_.is_edge_target(input)) {
-      graph_.set_placement(input, placement, {OriginKind::kConstraint, graph_.node(id).line, 0});
+      graph_.set_sharding(input, sharding, {OriginKind::kConstraint, graph_.node(id).line, 0});
       return;
     }
     move_behind(id, input);
-    take_users(id, input, placement);
+    take_users(id, input, sharding);
   }
 
   void manual(int id) {
-    const size_t count = std::min(graph_.node(id).operands.size(), graph_.node(id).in_placements.size());
+    const size_t count = std::min(graph_.node(id).operands.size(), graph_.node(id).in_shardings.size());
     for (size_t i = 0; i < count; ++i) {
       const int input = graph_.node(id).operands[i];
-      const Placement placement = graph_.node(id).in_placements[i];
-      if (!should_apply(input, placement)) continue;
+      const OpenSharding sharding = graph_.node(id).in_shardings[i];
+      if (!should_apply(input, sharding)) continue;
       const Origin origin{OriginKind::kManual, graph_.node(id).line, 0};
       if (!graph_.is_edge_target(input)) {
-        graph_.set_placement(input, placement, origin);
+        graph_.set_sharding(input, sharding, origin);
         continue;
       }
-      const int made = make_constraint(graph_, input, placement, origin);
+      const int made = make_constraint(graph_, input, sharding, origin);
       move_behind(made, input);
-      take_users(made, input, placement);
+      take_users(made, input, sharding);
     }
   }
 
   /// The other targets of an edge stay free: users take the constraint's result in place of the edge's.
-  void take_users(int id, int input, const Placement& placement) {
+  void take_users(int id, int input, const OpenSharding& sharding) {
     graph_.replace_uses(input, graph_.node(id).results[0], id);
-    if (placement.unreduced.empty()) return;
+    if (sharding.unreduced.empty()) return;
     // Unreduced axes do not propagate, so the input gets them here.
-    Placement open;
-    open.mesh = placement.mesh;
-    open.dims.resize(placement.dims.size());
+    OpenSharding open;
+    open.mesh = sharding.mesh;
+    open.dims.resize(sharding.dims.size());
     for (sharding::DimSharding& dim : open.dims) dim.open = true;
-    open.unreduced = placement.unreduced;
-    open.unreduced_kind = placement.unreduced_kind;
-    graph_.set_placement(input, std::move(open), {OriginKind::kConstraint, graph_.node(id).line, 0});
+    open.unreduced = sharding.unreduced;
+    open.unreduced_kind = sharding.unreduced_kind;
+    graph_.set_sharding(input, std::move(open), {OriginKind::kConstraint, graph_.node(id).line, 0});
   }
 
   [[nodiscard]] bool has_asker(int tensor, int except) const {
@@ -115,7 +115,7 @@ class ConstraintApplier {
   [[nodiscard]] int tail_of_chain(int head) const {
     const int input = graph_.node(head).operands[0];
     const int def = graph_.tensor(input).node;
-    if ((def >= 0 && is_constraint(graph_, def)) || graph_.placement(input) || has_asker(input, head)) return -1;
+    if ((def >= 0 && is_constraint(graph_, def)) || graph_.sharding(input) || has_asker(input, head)) return -1;
     int tail = head;
     for (int next = next_in_chain(tail); next >= 0; next = next_in_chain(tail)) tail = next;
     return tail == head || has_asker(graph_.node(tail).results[0], -1) ? -1 : tail;
@@ -178,7 +178,7 @@ class ConstraintApplier {
 
 }  // namespace
 
-int make_constraint(Graph& graph, int tensor, Placement placement, Origin origin) {
+int make_constraint(Graph& graph, int tensor, OpenSharding sharding, Origin origin) {
   Node node;
   node.kind = NodeKind::kConstraint;
   node.line = origin.line;
@@ -187,7 +187,7 @@ int make_constraint(Graph& graph, int tensor, Placement placement, Origin origin
   const int result = graph.add_tensor(*graph.tensor(tensor).type, graph.tensor(tensor).value, id, -1);
   graph.node(id).results = {result};
   graph.add_uses(id);
-  graph.set_placement(result, std::move(placement), origin);
+  graph.set_sharding(result, std::move(sharding), origin);
   return id;
 }
 

@@ -46,8 +46,8 @@ class Driver {
   struct Side {
     int tensor = -1;
     int result = -1;
-    std::optional<Placement> transformed;  ///< what an edge at a border shows instead of what it holds
-    const Placement* placement = nullptr;
+    std::optional<OpenSharding> transformed;  ///< what an edge at a border shows instead of what it holds
+    const OpenSharding* sharding = nullptr;
   };
 
   // The worklist, as MLIR's greedy rewriter keeps it: last in, first out, each node once.
@@ -128,14 +128,14 @@ class Driver {
   }
 
   bool any_known(const std::vector<int>& tensors) const {
-    return std::any_of(tensors.begin(), tensors.end(), [&](int t) { return graph_.placement(t).has_value(); });
+    return std::any_of(tensors.begin(), tensors.end(), [&](int t) { return graph_.sharding(t).has_value(); });
   }
 
   [[nodiscard]] Side side(int tensor) const {
     Side out;
     out.tensor = tensor;
-    const std::optional<Placement>& placement = graph_.placement(tensor);
-    if (placement) out.placement = &*placement;
+    const std::optional<OpenSharding>& sharding = graph_.sharding(tensor);
+    if (sharding) out.sharding = &*sharding;
     return out;
   }
 
@@ -170,11 +170,11 @@ class Driver {
       operands.push_back(side(graph_.node(source.node).operands[static_cast<size_t>(source.operand)]));
     }
     std::vector<Side> results = {side(result)};
-    if (results[0].placement && node.border != Border::kNone) {
+    if (results[0].sharding && node.border != Border::kNone) {
       results[0].transformed = node.border == Border::kInto
-                                   ? with_free_axes(*node.outer, *results[0].placement, node.manual_axes)
-                                   : without_manual_axes(*results[0].placement, node.manual_axes);
-      results[0].placement = &*results[0].transformed;
+                                   ? with_free_axes(*node.outer, *results[0].sharding, node.manual_axes)
+                                   : without_manual_axes(*results[0].sharding, node.manual_axes);
+      results[0].sharding = &*results[0].transformed;
     }
     if (!node.rule) {
       graph_.node(id).rule = interned(identity_rule(graph_.tensor(result).type->dims(), node.sources.size()));
@@ -192,7 +192,7 @@ class Driver {
       if (!graph_.tensor(returned[i]).is_tensor()) continue;
       Side result;
       result.result = static_cast<int>(i);
-      if (graph_.results[i].placement) result.placement = &*graph_.results[i].placement;
+      if (graph_.results[i].sharding) result.sharding = &*graph_.results[i].sharding;
       const sharding::FactorRule rule = identity_rule(graph_.tensor(returned[i]).type->dims(), 1);
       std::vector<Side> operands = {side(returned[i])};
       std::vector<Side> results = {result};
@@ -248,13 +248,13 @@ class Driver {
 
   // Growing.
 
-  /// Row of the mesh that all known placements are over, or -1.
+  /// Row of the mesh that all known shardings are over, or -1.
   [[nodiscard]] int common_mesh(const std::vector<Side>& operands, const std::vector<Side>& results) const {
     int common = -1;
     for (const auto* sides : {&operands, &results}) {
       for (const Side& each : *sides) {
-        if (each.placement == nullptr) continue;
-        const int row = each.placement->mesh;
+        if (each.sharding == nullptr) continue;
+        const int row = each.sharding->mesh;
         if (graph_.meshes.mesh(row).is_empty()) continue;
         if (common < 0) common = row;
         if (common != row) return -1;
@@ -273,18 +273,18 @@ class Driver {
     Projection projection;
     for (size_t i = 0; i < operands.size(); ++i) {
       if (!fits(operands[i], rule.operands[i])) return;
-      projection.operands.push_back(project(rule.operands[i], operands[i].placement, rule, mesh));
+      projection.operands.push_back(project(rule.operands[i], operands[i].sharding, rule, mesh));
     }
     for (size_t i = 0; i < results.size(); ++i) {
       if (!fits(results[i], rule.results[i])) return;
-      projection.results.push_back(project(rule.results[i], results[i].placement, rule, mesh));
+      projection.results.push_back(project(rule.results[i], results[i].sharding, rule, mesh));
     }
     const Grown grown = grow(projection, rule, directions, elementwise, mesh);
-    std::vector<std::pair<const Side*, Placement>> updates;
+    std::vector<std::pair<const Side*, OpenSharding>> updates;
     const auto note = [&](const Side& each, const TensorProjection& tensor, const sharding::TensorFactors& factors) {
-      Placement made = unproject(tensor, factors, rule, row, mesh);
-      if (each.placement) made.unreduced_kind = each.placement->unreduced_kind;
-      if (each.placement ? made == *each.placement : made.has_no_axes()) return;
+      OpenSharding made = unproject(tensor, factors, rule, row, mesh);
+      if (each.sharding) made.unreduced_kind = each.sharding->unreduced_kind;
+      if (each.sharding ? made == *each.sharding : made.has_no_axes()) return;
       updates.emplace_back(&each, std::move(made));
     };
     for (size_t i = 0; i < operands.size(); ++i) {
@@ -297,10 +297,10 @@ class Driver {
   }
 
   static bool fits(const Side& each, const sharding::TensorFactors& factors) {
-    return each.placement == nullptr || each.placement->dims.size() == factors.size();
+    return each.sharding == nullptr || each.sharding->dims.size() == factors.size();
   }
 
-  void update(int id, const Side& each, Placement made) {
+  void update(int id, const Side& each, OpenSharding made) {
     const Origin origin{OriginKind::kRule, id >= 0 ? graph_.node(id).line : 0, 0};
     if (each.tensor < 0) {
       graph_.results[static_cast<size_t>(each.result)] = {std::move(made), origin};
@@ -313,11 +313,11 @@ class Driver {
       if (edge.border == Border::kInto) made = without_manual_axes(std::move(made), edge.manual_axes);
       if (edge.border == Border::kOutOf) made = with_free_axes(*edge.outer, made, edge.manual_axes);
     }
-    graph_.set_placement(holder, made, origin);
+    graph_.set_sharding(holder, made, origin);
     notify(holder, id);
     for (const int member : groups_.members(holder)) {
       if (member == holder) continue;
-      graph_.set_placement(member, made, {OriginKind::kGroup, origin.line, 0});
+      graph_.set_sharding(member, made, {OriginKind::kGroup, origin.line, 0});
       notify(member, id);
     }
   }
@@ -325,7 +325,7 @@ class Driver {
   /// An edge's own result, not a source that happens to be held by the same edge.
   [[nodiscard]] bool is_target(int id, const Side& each) const { return graph_.node(id).results[0] == each.tensor; }
 
-  /// Queues what looks at a tensor whose placement changed.
+  /// Queues what looks at a tensor whose sharding changed.
   void notify(int tensor, int self) {
     if (self < 0) return;  // results of @main are looked at outside of passes
     const Tensor& changed = graph_.tensor(tensor);

@@ -49,7 +49,7 @@ class EdgeAdder {
     graph_.node(id).results = {result};
     graph_.replace_uses(owner, result, -1);
     graph_.add_uses(id);
-    graph_.tensor(result).placement = graph_.tensor(owner).placement;
+    graph_.tensor(result).sharding = graph_.tensor(owner).sharding;
     graph_.tensor(result).origin = graph_.tensor(owner).origin;
     graph_.tensor(owner).holder = result;
     return id;
@@ -72,13 +72,13 @@ class EdgeAdder {
     const std::vector<int> results = graph_.node(id).results;
     for (size_t i = 0; i < results.size(); ++i) {
       if (!graph_.tensor(results[i]).is_tensor()) continue;
-      if (manual && i < graph_.node(id).out_placements.size()) set_outer_result(id, results[i], i);
+      if (manual && i < graph_.node(id).out_shardings.size()) set_outer_result(id, results[i], i);
       const int edge = make(results[i], graph_.node(id).block, graph_.node(id).line);
       if (manual) {
         Node& node = graph_.node(edge);
         node.border = Border::kOutOf;
         node.manual_axes = graph_.node(id).manual_axes;
-        node.outer = graph_.tensor(results[i]).placement;
+        node.outer = graph_.tensor(results[i]).sharding;
       }
       list.push_back(edge);
       sources_of_result(edge, id, i, role);
@@ -87,9 +87,9 @@ class EdgeAdder {
 
   void set_outer_result(int id, int result, size_t i) {
     const Origin origin{OriginKind::kManual, graph_.node(id).line, 0};
-    graph_.set_placement(result, with_all_manual_axes(graph_.node(id).out_placements[i], graph_.node(id).manual_axes),
+    graph_.set_sharding(result, with_all_manual_axes(graph_.node(id).out_shardings[i], graph_.node(id).manual_axes),
                          origin);
-    graph_.node(id).out_placements[i] = *graph_.tensor(result).placement;
+    graph_.node(id).out_shardings[i] = *graph_.tensor(result).sharding;
   }
 
   void sources_of_result(int edge, int id, size_t i, std::optional<ops::Structural> role) {
@@ -114,12 +114,12 @@ class EdgeAdder {
     std::vector<int> list;
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!graph_.tensor(arguments[i]).is_tensor()) continue;
-      std::optional<Placement> outer;
-      if (manual && i < graph_.node(id).in_placements.size()) {
-        outer = with_all_manual_axes(graph_.node(id).in_placements[i], graph_.node(id).manual_axes);
-        graph_.node(id).in_placements[i] = *outer;
+      std::optional<OpenSharding> outer;
+      if (manual && i < graph_.node(id).in_shardings.size()) {
+        outer = with_all_manual_axes(graph_.node(id).in_shardings[i], graph_.node(id).manual_axes);
+        graph_.node(id).in_shardings[i] = *outer;
         const Origin origin{OriginKind::kManual, graph_.node(id).line, 0};
-        graph_.set_placement(arguments[i], without_manual_axes(*outer, graph_.node(id).manual_axes), origin);
+        graph_.set_sharding(arguments[i], without_manual_axes(*outer, graph_.node(id).manual_axes), origin);
       }
       const int edge = make(arguments[i], body, graph_.node(id).line);
       if (manual) {

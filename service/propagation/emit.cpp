@@ -44,7 +44,7 @@ class Emitter {
     function_.body = region(0);
     note_empty_calls();
     for (const FunctionResult& result : graph_.results) {
-      out_.results.push_back(written(result.placement));
+      out_.results.push_back(written(result.sharding));
       out_.result_origins.push_back(result.origin);
     }
     module_.functions.push_back(std::move(function_));
@@ -56,9 +56,9 @@ class Emitter {
   }
 
  private:
-  [[nodiscard]] std::optional<sharding::TensorSharding> written(const std::optional<Placement>& placement) const {
-    if (!placement) return std::nullopt;
-    return graph_.meshes.write(*placement);
+  [[nodiscard]] std::optional<sharding::TensorSharding> written(const std::optional<OpenSharding>& sharding) const {
+    if (!sharding) return std::nullopt;
+    return graph_.meshes.write(*sharding);
   }
 
   ir::ValueId fresh(const ir::Type& type, std::string name, std::optional<sharding::TensorSharding> sharding,
@@ -73,7 +73,7 @@ class Emitter {
     const Tensor& from = graph_.tensor(tensor);
     const ir::Value& old = graph_.function->values[static_cast<size_t>(from.value)];
     const ir::ValueId id =
-        fresh(old.type, old.name, written(graph_.placement(tensor)), graph_.tensor(from.holder).origin);
+        fresh(old.type, old.name, written(graph_.sharding(tensor)), graph_.tensor(from.holder).origin);
     bind(tensor, id);
     any_id_of_.emplace(from.value, id);
     return id;
@@ -156,18 +156,18 @@ class Emitter {
   [[nodiscard]] bool same_results(const Node& a, const Node& b) const {
     if (a.block != b.block) return false;
     for (size_t i = 0; i < a.results.size(); ++i) {
-      if (!same(graph_.placement(a.results[i]), graph_.placement(b.results[i]))) return false;
+      if (!same(graph_.sharding(a.results[i]), graph_.sharding(b.results[i]))) return false;
     }
     return true;
   }
 
   /// Equal once closed; nothing known is replicated.
-  [[nodiscard]] bool same(const std::optional<Placement>& a, const std::optional<Placement>& b) const {
-    const auto is_whole = [&](const std::optional<Placement>& p) {
+  [[nodiscard]] bool same(const std::optional<OpenSharding>& a, const std::optional<OpenSharding>& b) const {
+    const auto is_whole = [&](const std::optional<OpenSharding>& p) {
       return !p || (!graph_.meshes.mesh(p->mesh).is_maximal() && written(p)->is_fully_replicated());
     };
     if (is_whole(a) || is_whole(b)) return is_whole(a) && is_whole(b);
-    return sharding::same_placement(*written(a), *written(b));
+    return sharding::same_sharding(*written(a), *written(b));
   }
 
   /// Regions of scalar ops, which the graph does not look into, with new values.
@@ -196,16 +196,16 @@ class Emitter {
 
   void fill_up_manual(const Node& node, ir::Op& op) {
     std::vector<sharding::TensorSharding> in;
-    for (size_t i = 0; i < node.in_placements.size(); ++i) {
+    for (size_t i = 0; i < node.in_shardings.size(); ++i) {
       const int argument = graph_.block(node.blocks[0]).arguments[i];
-      const std::optional<Placement>& inside = graph_.placement(argument);
-      const Placement& outer = node.in_placements[i];
+      const std::optional<OpenSharding>& inside = graph_.sharding(argument);
+      const OpenSharding& outer = node.in_shardings[i];
       in.push_back(graph_.meshes.write(inside ? with_free_axes(outer, *inside, node.manual_axes) : outer));
     }
     std::vector<sharding::TensorSharding> out;
-    for (size_t i = 0; i < node.out_placements.size(); ++i) {
-      const std::optional<Placement>& placement = graph_.placement(node.results[i]);
-      out.push_back(graph_.meshes.write(placement ? *placement : node.out_placements[i]));
+    for (size_t i = 0; i < node.out_shardings.size(); ++i) {
+      const std::optional<OpenSharding>& sharding = graph_.sharding(node.results[i]);
+      out.push_back(graph_.meshes.write(sharding ? *sharding : node.out_shardings[i]));
     }
     set_attribute(op.attributes, "in_shardings", {ir::ShardingAttr{std::move(in), true}});
     set_attribute(op.attributes, "out_shardings", {ir::ShardingAttr{std::move(out), true}});
@@ -218,12 +218,12 @@ class Emitter {
       return;
     }
     ir::Op op = copy(node);
-    set_attribute(op.attributes, "sharding", {ir::ShardingAttr{{*written(graph_.placement(result))}, false}});
+    set_attribute(op.attributes, "sharding", {ir::ShardingAttr{{*written(graph_.sharding(result))}, false}});
     op.results.push_back(value_for(result));
     ops.push_back(std::move(op));
   }
 
-  /// Brings a value to the placement of `tensor`; the new value has no name, for the text does not know it.
+  /// Brings a value to the sharding of `tensor`; the new value has no name, for the text does not know it.
   ir::ValueId reshard_into(std::vector<ir::Op>& ops, ir::ValueId from, int tensor, int line) {
     const Tensor& to = graph_.tensor(tensor);
     const ops::OpDef* def = ops::find_op("sdy.reshard");
@@ -235,7 +235,7 @@ class Emitter {
     op.location.column = 1;
     op.location.calls = calls_;
     op.location.frame = frame_;
-    std::optional<sharding::TensorSharding> sharding = written(graph_.placement(tensor));
+    std::optional<sharding::TensorSharding> sharding = written(graph_.sharding(tensor));
     op.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{*sharding}, false}});
     const ir::ValueId id = fresh(*to.type, "", std::move(sharding), graph_.tensor(to.holder).origin);
     op.results = {id};
@@ -244,8 +244,8 @@ class Emitter {
 
   /// What a value is called on the other side of a call's border, where it may be sharded otherwise.
   ir::ValueId across(std::vector<ir::Op>& ops, int from, int to, int line) {
-    const std::optional<Placement>& wanted = graph_.placement(to);
-    if (!wanted || !graph_.tensor(to).is_tensor() || same(graph_.placement(from), wanted)) return id_of(from);
+    const std::optional<OpenSharding>& wanted = graph_.sharding(to);
+    if (!wanted || !graph_.tensor(to).is_tensor() || same(graph_.sharding(from), wanted)) return id_of(from);
     return reshard_into(ops, id_of(from), to, line);
   }
 
@@ -265,7 +265,7 @@ class Emitter {
     for (size_t i = 0; i < arguments.size(); ++i) {
       bind(arguments[i], across(ops, node.operands[i], arguments[i], node.line));
       made.arguments.push_back(id_of(arguments[i]));
-      made.argument_shardings.push_back(written(graph_.placement(arguments[i])));
+      made.argument_shardings.push_back(written(graph_.sharding(arguments[i])));
     }
     const int32_t outer_frame = std::exchange(frame_, number);
     std::vector<int32_t> inner_calls = calls_;
@@ -280,7 +280,7 @@ class Emitter {
     for (size_t i = 0; i < node.results.size(); ++i) {
       bind(node.results[i], across(ops, returned[i], node.results[i], node.line));
       made.results.push_back(id_of(node.results[i]));
-      made.result_shardings.push_back(written(graph_.placement(node.results[i])));
+      made.result_shardings.push_back(written(graph_.sharding(node.results[i])));
     }
     module_.inlined_calls[static_cast<size_t>(number)] = std::move(made);
   }

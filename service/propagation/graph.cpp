@@ -25,9 +25,9 @@ int Graph::add_block(int node_id) {
   return static_cast<int>(blocks.size()) - 1;
 }
 
-void Graph::set_placement(int tensor_id, Placement made, Origin origin) {
+void Graph::set_sharding(int tensor_id, OpenSharding made, Origin origin) {
   Tensor& holder = tensor(tensor(tensor_id).holder);
-  holder.placement = std::move(made);
+  holder.sharding = std::move(made);
   holder.origin = origin;
 }
 

@@ -9,7 +9,7 @@
 
 #include "service/ir/program.h"
 #include "service/ops/op_def.h"
-#include "service/propagation/placement.h"
+#include "service/propagation/open_sharding.h"
 #include "service/propagation/propagate.h"
 
 namespace meshd::propagation {
@@ -21,18 +21,18 @@ struct Use {
   friend bool operator==(const Use&, const Use&) = default;
 };
 
-/// A value. Targets of a data-flow edge (loop results and carried values, a computation's results) share the placement
+/// A value. Targets of a data-flow edge (loop results and carried values, a computation's results) share the sharding
 /// of the edge's result, their `holder`.
 struct Tensor {
   const ir::Type* type = nullptr;
-  int holder = -1;  ///< tensor whose `placement` this one's is; itself for most
+  int holder = -1;  ///< tensor whose `sharding` this one's is; itself for most
   int node = -1;    ///< that gives it; -1: argument of `block`
   int block = -1;
   ir::ValueId value = ir::kNoValue;  ///< in the program that the graph was built from
   int newest_use = -1;               ///< in Graph's list of uses
   int oldest_use = -1;
   int use_count = 0;
-  std::optional<Placement> placement;
+  std::optional<OpenSharding> sharding;
   Origin origin;
 
   [[nodiscard]] bool is_tensor() const { return type->is_tensor(); }
@@ -44,7 +44,7 @@ enum class NodeKind : uint8_t {
   kRegions,     ///< while, case, if, optimization_barrier, manual_computation
   kFrame,       ///< a call whose body stands in its block
   kEdge,        ///< Shardy's data_flow_edge: sources and targets are one value
-  kConstraint,  ///< sharding_constraint or reshard; the placement it asks for is its result's
+  kConstraint,  ///< sharding_constraint or reshard; the sharding it asks for is its result's
   kBarrier,     ///< propagation_barrier
   kGroup,       ///< sharding_group
   kTerminator,
@@ -75,11 +75,11 @@ struct Node {
   std::vector<Use> sources;
   std::vector<int> other_targets;  ///< besides the operand: carried values inside of a loop
   Border border = Border::kNone;
-  std::optional<Placement> outer;  ///< of the manual computation's operand or result as written: has the manual axes
+  std::optional<OpenSharding> outer;  ///< of the manual computation's operand or result as written: has the manual axes
   std::vector<int> manual_axes;
   // kRegions of a manual computation:
-  std::vector<Placement> in_placements;
-  std::vector<Placement> out_placements;
+  std::vector<OpenSharding> in_shardings;
+  std::vector<OpenSharding> out_shardings;
 };
 
 struct Block {
@@ -89,7 +89,7 @@ struct Block {
 };
 
 struct FunctionResult {
-  std::optional<Placement> placement;
+  std::optional<OpenSharding> sharding;
   Origin origin;
 };
 
@@ -115,11 +115,11 @@ class Graph {
   int add_node(Node node);
   int add_block(int node_id);
 
-  std::optional<Placement>& placement(int tensor_id) { return tensor(tensor(tensor_id).holder).placement; }
-  [[nodiscard]] const std::optional<Placement>& placement(int tensor_id) const {
-    return tensor(tensor(tensor_id).holder).placement;
+  std::optional<OpenSharding>& sharding(int tensor_id) { return tensor(tensor(tensor_id).holder).sharding; }
+  [[nodiscard]] const std::optional<OpenSharding>& sharding(int tensor_id) const {
+    return tensor(tensor(tensor_id).holder).sharding;
   }
-  void set_placement(int tensor_id, Placement placement, Origin origin);
+  void set_sharding(int tensor_id, OpenSharding sharding, Origin origin);
 
   /// Calls `visit(Use)` for all uses of a tensor, the newest first as MLIR keeps them, until it returns false. The
   /// list may change meanwhile, but for the use that comes next.

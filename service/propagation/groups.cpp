@@ -84,11 +84,11 @@ const std::vector<int>& Groups::members(int tensor) const {
 void Groups::sync(Graph& graph) {
   for (size_t g = 0; g < groups_.size(); ++g) {
     std::vector<int>& members = groups_[g];
-    std::optional<Placement> common;
+    std::optional<OpenSharding> common;
     Origin origin;
     bool conflict = false;
     for (const int member : members) {
-      const std::optional<Placement>& candidate = graph.placement(member);
+      const std::optional<OpenSharding>& candidate = graph.sharding(member);
       if (!candidate || (members.size() > 1 && candidate->is_blank())) continue;
       if (!common) {
         common = candidate;
@@ -99,10 +99,10 @@ void Groups::sync(Graph& graph) {
     }
     if (!common) continue;
     if (!conflict) {
-      for (const int member : members) graph.set_placement(member, *common, origin);
+      for (const int member : members) graph.set_sharding(member, *common, origin);
       continue;
     }
-    Placement open;
+    OpenSharding open;
     open.mesh = common->mesh;
     open.dims.resize(common->dims.size());
     for (sharding::DimSharding& dim : open.dims) dim.open = true;

@@ -38,7 +38,7 @@ class Groups {
   std::map<int, size_t> group_of_;
 };
 
-/// A constraint on `tensor` that asks for `placement`, in no block yet; users are not changed. Returns its node.
-int make_constraint(Graph& graph, int tensor, Placement placement, Origin origin);
+/// A constraint on `tensor` that asks for `sharding`, in no block yet; users are not changed. Returns its node.
+int make_constraint(Graph& graph, int tensor, OpenSharding sharding, Origin origin);
 
 }  // namespace meshd::propagation

@@ -20,17 +20,17 @@ void drop_free(AxisList& axes, const std::vector<int>& manual_axes) {
       axes.end());
 }
 
-bool mentions(const Placement& placement, int axis) {
+bool mentions(const OpenSharding& sharding, int axis) {
   const auto has = [axis](const AxisList& axes) {
     return std::any_of(axes.begin(), axes.end(), [axis](const AxisRef& a) { return a.axis == axis; });
   };
-  return has(placement.replicated) || has(placement.unreduced) ||
-         std::any_of(placement.dims.begin(), placement.dims.end(), [&](const auto& dim) { return has(dim.axes); });
+  return has(sharding.replicated) || has(sharding.unreduced) ||
+         std::any_of(sharding.dims.begin(), sharding.dims.end(), [&](const auto& dim) { return has(dim.axes); });
 }
 
 }  // namespace
 
-Placement with_all_manual_axes(Placement outer, const std::vector<int>& manual_axes) {
+OpenSharding with_all_manual_axes(OpenSharding outer, const std::vector<int>& manual_axes) {
   for (const int axis : manual_axes) {
     if (!mentions(outer, axis)) outer.replicated.push_back({axis, 1, 0});
   }
@@ -38,15 +38,15 @@ Placement with_all_manual_axes(Placement outer, const std::vector<int>& manual_a
   return outer;
 }
 
-Placement without_manual_axes(Placement outer, const std::vector<int>& manual_axes) {
+OpenSharding without_manual_axes(OpenSharding outer, const std::vector<int>& manual_axes) {
   for (sharding::DimSharding& dim : outer.dims) drop_manual(dim.axes, manual_axes);
   drop_manual(outer.replicated, manual_axes);
   drop_manual(outer.unreduced, manual_axes);
   return outer;
 }
 
-Placement with_free_axes(const Placement& outer, const Placement& inner, const std::vector<int>& manual_axes) {
-  Placement out = outer;
+OpenSharding with_free_axes(const OpenSharding& outer, const OpenSharding& inner, const std::vector<int>& manual_axes) {
+  OpenSharding out = outer;
   out.mesh = inner.mesh;
   for (size_t i = 0; i < out.dims.size() && i < inner.dims.size(); ++i) {
     AxisList axes = outer.dims[i].axes;

@@ -3,15 +3,15 @@
 
 #include <vector>
 
-#include "service/propagation/placement.h"
+#include "service/propagation/open_sharding.h"
 
 namespace meshd::propagation {
 
 /// Manual axes that `outer` does not mention become replicated.
-Placement with_all_manual_axes(Placement outer, const std::vector<int>& manual_axes);
+OpenSharding with_all_manual_axes(OpenSharding outer, const std::vector<int>& manual_axes);
 /// What the body sees.
-Placement without_manual_axes(Placement outer, const std::vector<int>& manual_axes);
+OpenSharding without_manual_axes(OpenSharding outer, const std::vector<int>& manual_axes);
 /// The manual axes of `outer` in front, the axes of `inner` behind, open where `inner` is.
-Placement with_free_axes(const Placement& outer, const Placement& inner, const std::vector<int>& manual_axes);
+OpenSharding with_free_axes(const OpenSharding& outer, const OpenSharding& inner, const std::vector<int>& manual_axes);
 
 }  // namespace meshd::propagation

@@ -95,24 +95,24 @@ const FactorAxes* TensorProjection::find(int factor) const {
   return nullptr;
 }
 
-TensorProjection project(const sharding::TensorFactors& factors, const Placement* placement,
+TensorProjection project(const sharding::TensorFactors& factors, const OpenSharding* sharding,
                          const sharding::FactorRule& rule, const mesh::Mesh& mesh) {
   static const AxisList kNoAxes;
   TensorProjection out;
   for (size_t dim = 0; dim < factors.size(); ++dim) {
-    const bool closed = placement != nullptr && !placement->dims[dim].open;
-    project_dim(factors[dim], placement ? placement->dims[dim].axes : kNoAxes, closed, rule, mesh, out);
+    const bool closed = sharding != nullptr && !sharding->dims[dim].open;
+    project_dim(factors[dim], sharding ? sharding->dims[dim].axes : kNoAxes, closed, rule, mesh, out);
   }
-  if (placement) {
-    out.replicated = placement->replicated;
-    out.unreduced = placement->unreduced;
+  if (sharding) {
+    out.replicated = sharding->replicated;
+    out.unreduced = sharding->unreduced;
   }
   return out;
 }
 
-Placement unproject(const TensorProjection& tensor, const sharding::TensorFactors& factors,
+OpenSharding unproject(const TensorProjection& tensor, const sharding::TensorFactors& factors,
                     const sharding::FactorRule& rule, int mesh_row, const mesh::Mesh& mesh) {
-  Placement out;
+  OpenSharding out;
   out.mesh = mesh_row;
   out.replicated = tensor.replicated;
   out.unreduced = tensor.unreduced;

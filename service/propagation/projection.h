@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "service/propagation/axis_list.h"
-#include "service/propagation/placement.h"
+#include "service/propagation/open_sharding.h"
 #include "service/sharding/factor_rule.h"
 
 namespace meshd::propagation {
@@ -38,12 +38,12 @@ struct Projection {
 };
 
 /// Axes of a dimension are dealt to its factors, major first, until each is full; an axis is split where a factor takes
-/// a part. `placement` may be null: then all factors are open and empty.
-TensorProjection project(const sharding::TensorFactors& factors, const Placement* placement,
+/// a part. `sharding` may be null: then all factors are open and empty.
+TensorProjection project(const sharding::TensorFactors& factors, const OpenSharding* sharding,
                          const sharding::FactorRule& rule, const mesh::Mesh& mesh);
 
 /// The way back. Axes behind a factor that is not full are left out: they would need a strided view.
-Placement unproject(const TensorProjection& tensor, const sharding::TensorFactors& factors,
+OpenSharding unproject(const TensorProjection& tensor, const sharding::TensorFactors& factors,
                     const sharding::FactorRule& rule, int mesh_row, const mesh::Mesh& mesh);
 
 }  // namespace meshd::propagation

@@ -13,11 +13,11 @@ namespace {
 
 /// No annotation and no seed anywhere: nothing to find out.
 bool says_nothing(const Graph& graph) {
-  const auto is_free = [](const auto& each) { return !each.placement; };
+  const auto is_free = [](const auto& each) { return !each.sharding; };
   return std::all_of(graph.tensors.begin(), graph.tensors.end(), is_free) &&
          std::all_of(graph.results.begin(), graph.results.end(), is_free) &&
          std::all_of(graph.nodes.begin(), graph.nodes.end(),
-                     [](const Node& node) { return node.in_placements.empty() && node.out_placements.empty(); });
+                     [](const Node& node) { return node.in_shardings.empty() && node.out_shardings.empty(); });
 }
 
 Propagated unchanged(const ir::Module& module) {

@@ -136,7 +136,7 @@ class Splitter {
 
   int clone_tensor(int original, int node, int block) {
     const int made = graph_.add_tensor(*graph_.tensor(original).type, graph_.tensor(original).value, node, block);
-    graph_.tensor(made).placement = graph_.tensor(original).placement;
+    graph_.tensor(made).sharding = graph_.tensor(original).sharding;
     graph_.tensor(made).origin = graph_.tensor(original).origin;
     return made;
   }

@@ -10,8 +10,8 @@ namespace {
 int priority_of(const sharding::DimSharding& dim) { return dim.priority.value_or(0); }
 
 /// What is left for round 0.
-Placement first_round(const Placement& written) {
-  Placement out = written;
+OpenSharding first_round(const OpenSharding& written) {
+  OpenSharding out = written;
   for (sharding::DimSharding& dim : out.dims) {
     if (priority_of(dim) == 0) {
       dim.priority.reset();
@@ -28,31 +28,31 @@ Placement first_round(const Placement& written) {
 
 std::vector<PriorityRound> take_priorities(Graph& graph) {
   std::map<int, PriorityRound> rounds;
-  const auto take = [&](std::optional<Placement>& placement, int tensor, int result) {
-    if (!placement) return;
+  const auto take = [&](std::optional<OpenSharding>& sharding, int tensor, int result) {
+    if (!sharding) return;
     std::set<int> priorities;
-    for (const sharding::DimSharding& dim : placement->dims) {
+    for (const sharding::DimSharding& dim : sharding->dims) {
       if (priority_of(dim) > 0) priorities.insert(priority_of(dim));
     }
     for (const int priority : priorities) {
       rounds[priority].priority = priority;
-      rounds[priority].placements.push_back({tensor, result, *placement});
+      rounds[priority].shardings.push_back({tensor, result, *sharding});
     }
-    placement = first_round(*placement);
+    sharding = first_round(*sharding);
   };
   for (size_t i = 0; i < graph.tensors.size(); ++i) {
-    if (graph.tensors[i].holder == static_cast<int>(i)) take(graph.tensors[i].placement, static_cast<int>(i), -1);
+    if (graph.tensors[i].holder == static_cast<int>(i)) take(graph.tensors[i].sharding, static_cast<int>(i), -1);
   }
-  for (size_t i = 0; i < graph.results.size(); ++i) take(graph.results[i].placement, -1, static_cast<int>(i));
+  for (size_t i = 0; i < graph.results.size(); ++i) take(graph.results[i].sharding, -1, static_cast<int>(i));
   std::vector<PriorityRound> out;
   for (auto& [priority, round] : rounds) out.push_back(std::move(round));
   return out;
 }
 
 void enter_round(Graph& graph, const PriorityRound& round) {
-  for (const PrioritizedPlacement& each : round.placements) {
-    std::optional<Placement>& current =
-        each.tensor >= 0 ? graph.placement(each.tensor) : graph.results[static_cast<size_t>(each.result)].placement;
+  for (const PrioritizedSharding& each : round.shardings) {
+    std::optional<OpenSharding>& current =
+        each.tensor >= 0 ? graph.sharding(each.tensor) : graph.results[static_cast<size_t>(each.result)].sharding;
     if (!current) continue;
     AxisList entering;
     for (size_t i = 0; i < current->dims.size(); ++i) {

@@ -9,16 +9,16 @@
 namespace meshd::propagation {
 
 /// One annotated value (or result of @main) and what was written.
-struct PrioritizedPlacement {
+struct PrioritizedSharding {
   int tensor = -1;
   int result = -1;
-  Placement written;
+  OpenSharding written;
 };
 
 /// The dimensions that join in one round.
 struct PriorityRound {
   int priority = 0;
-  std::vector<PrioritizedPlacement> placements;
+  std::vector<PrioritizedSharding> shardings;
 };
 
 /// Takes priorities out of the graph: what is left is round 0; the other rounds are returned, first to last.

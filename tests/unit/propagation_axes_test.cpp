@@ -2,7 +2,7 @@
 
 #include "service/propagation/axis_list.h"
 #include "service/propagation/manual.h"
-#include "service/propagation/placement.h"
+#include "service/propagation/open_sharding.h"
 #include "service/propagation/projection.h"
 
 namespace meshd::propagation {
@@ -65,8 +65,8 @@ TEST(AxisList, agreement_without_growth_keeps_what_is_known) {
   EXPECT_EQ(agreed({kAMajor}, {kA}, Growth::kForbidden, Growth::kForbidden), (AxisList{kAMajor}));
 }
 
-Placement placed(std::vector<AxisList> dims) {
-  Placement out;
+OpenSharding placed(std::vector<AxisList> dims) {
+  OpenSharding out;
   for (AxisList& axes : dims) out.dims.push_back({std::move(axes), true, std::nullopt});
   return out;
 }
@@ -79,7 +79,7 @@ sharding::FactorRule rule_of_sizes(std::vector<int64_t> sizes) {
 
 TEST(Projection, an_axis_is_split_over_the_factors_of_a_dimension) {
   const sharding::FactorRule rule = rule_of_sizes({2, 32});
-  const Placement rows = placed({{kA}});
+  const OpenSharding rows = placed({{kA}});
   const TensorProjection seen = project({{0, 1}}, &rows, rule, kMesh);
   EXPECT_EQ(seen.find(0)->axes, (AxisList{kAMajor}));
   EXPECT_EQ(seen.find(1)->axes, (AxisList{kAMinor}));
@@ -88,7 +88,7 @@ TEST(Projection, an_axis_is_split_over_the_factors_of_a_dimension) {
 
 TEST(Projection, axes_that_do_not_fit_overflow_and_close_what_is_behind) {
   const sharding::FactorRule rule = rule_of_sizes({3, 8});
-  const Placement rows = placed({{kA, kB}});
+  const OpenSharding rows = placed({{kA, kB}});
   const TensorProjection seen = project({{0, 1}}, &rows, rule, kMesh);
   EXPECT_TRUE(seen.find(0)->axes.empty());
   EXPECT_EQ(seen.find(0)->overflow, (AxisList{kA, kB}));
@@ -105,12 +105,12 @@ TEST(Projection, axes_behind_a_factor_that_is_not_full_are_left_out) {
 }
 
 TEST(Manual, axes_go_and_come_back_at_the_border) {
-  Placement outer = placed({{kA, kB}, {}});
+  OpenSharding outer = placed({{kA, kB}, {}});
   outer = with_all_manual_axes(std::move(outer), {0, 2});
   EXPECT_EQ(outer.replicated, (AxisList{{2}}));
-  const Placement inner = without_manual_axes(outer, {0, 2});
+  const OpenSharding inner = without_manual_axes(outer, {0, 2});
   EXPECT_EQ(inner, placed({{kB}, {}}));
-  Placement grown = placed({{kB}, {}});
+  OpenSharding grown = placed({{kB}, {}});
   EXPECT_EQ(with_free_axes(outer, grown, {0, 2}), outer);
 }
 
@@ -135,7 +135,7 @@ TEST(MeshTable, axes_of_size_one_are_left_out) {
   written.dims[0].axes = {{0}, {1}};
   written.dims[1].axes = {};
   written.replicated = {{0}};
-  const Placement read = table.read(written);
+  const OpenSharding read = table.read(written);
   EXPECT_EQ(read.dims[0].axes, (AxisList{{1}}));
   EXPECT_TRUE(read.replicated.empty());
 }

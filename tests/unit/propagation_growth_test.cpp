@@ -9,8 +9,8 @@ const mesh::Mesh kMesh{{{"x", 2}, {"y", 4}}, {}, {}};
 constexpr AxisRef kX{0};
 constexpr AxisRef kY{1};
 
-Placement placed(std::vector<AxisList> dims, bool open = true) {
-  Placement out;
+OpenSharding placed(std::vector<AxisList> dims, bool open = true) {
+  OpenSharding out;
   for (AxisList& axes : dims) out.dims.push_back({std::move(axes), open, std::nullopt});
   return out;
 }
@@ -24,10 +24,10 @@ sharding::FactorRule matmul() {
 }
 
 struct Grown3 {
-  Placement lhs, rhs, result;
+  OpenSharding lhs, rhs, result;
 };
 
-Grown3 grown(const sharding::FactorRule& rule, const Placement& lhs, const Placement& rhs, const Placement& result,
+Grown3 grown(const sharding::FactorRule& rule, const OpenSharding& lhs, const OpenSharding& rhs, const OpenSharding& result,
              Direction direction, bool elementwise = false) {
   Projection projection;
   projection.operands = {project(rule.operands[0], &lhs, rule, kMesh), project(rule.operands[1], &rhs, rule, kMesh)};
@@ -38,7 +38,7 @@ Grown3 grown(const sharding::FactorRule& rule, const Placement& lhs, const Place
           unproject(projection.results[0], rule.results[0], rule, 0, kMesh)};
 }
 
-const Placement kFree = placed({{}, {}});
+const OpenSharding kFree = placed({{}, {}});
 
 TEST(Growth, a_matrix_product_takes_rows_of_one_and_columns_of_the_other) {
   const Grown3 out = grown(matmul(), placed({{kX}, {}}), placed({{}, {kY}}), kFree, Direction::kBoth);
@@ -62,7 +62,7 @@ TEST(Growth, nothing_flows_against_the_direction) {
 TEST(Growth, closed_dimensions_and_reserved_axes_do_not_grow) {
   EXPECT_EQ(grown(matmul(), placed({{kX}, {}}), kFree, placed({{}, {}}, false), Direction::kBoth).result,
             placed({{}, {}}, false));
-  Placement reserved = kFree;
+  OpenSharding reserved = kFree;
   reserved.replicated = {kX};
   EXPECT_EQ(grown(matmul(), placed({{kX}, {}}), kFree, reserved, Direction::kBoth).result, reserved);
 }
@@ -83,7 +83,7 @@ TEST(Growth, two_axes_for_one_dimension_leave_their_common_prefix) {
 
 TEST(Growth, an_elementwise_operand_takes_no_more_than_the_result) {
   const sharding::FactorRule add = sharding::FactorRuleBuilder({{8, 16}, {8, 16}}, {{8, 16}}).pointwise().build();
-  const Placement closed = placed({{}, {}}, false);
+  const OpenSharding closed = placed({{}, {}}, false);
   EXPECT_EQ(grown(add, placed({{kX}, {}}), kFree, closed, Direction::kBoth, true).rhs, kFree);
 }
 

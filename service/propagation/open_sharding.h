@@ -11,14 +11,14 @@
 namespace meshd::propagation {
 
 /// A sharding; `mesh` is a row of MeshTable. Value.
-struct Placement {
+struct OpenSharding {
   int mesh = 0;
   std::vector<sharding::DimSharding> dims;
   AxisList replicated;
   AxisList unreduced;
   sharding::ReductionKind unreduced_kind = sharding::ReductionKind::kSum;
 
-  friend bool operator==(const Placement&, const Placement&) = default;
+  friend bool operator==(const OpenSharding&, const OpenSharding&) = default;
   [[nodiscard]] bool is_closed() const;
   /// Every dimension open, no axis anywhere.
   [[nodiscard]] bool is_blank() const;
@@ -34,9 +34,9 @@ class MeshTable {
   int intern(const std::string& name, const mesh::MeshRef& mesh);
   [[nodiscard]] const mesh::Mesh& mesh(int row) const { return *rows_[static_cast<size_t>(row)].mesh; }
   /// The sharding with axes of size one left out.
-  Placement read(const sharding::TensorSharding& sharding);
+  OpenSharding read(const sharding::TensorSharding& sharding);
   /// Closed, without priorities and replicated axes.
-  [[nodiscard]] sharding::TensorSharding write(const Placement& placement) const;
+  [[nodiscard]] sharding::TensorSharding write(const OpenSharding& sharding) const;
   /// All meshes under the names that write() uses.
   [[nodiscard]] std::vector<ir::NamedMesh> named() const;
 

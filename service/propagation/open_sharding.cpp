@@ -1,18 +1,18 @@
-#include "service/propagation/placement.h"
+#include "service/propagation/open_sharding.h"
 
 #include <algorithm>
 
 namespace meshd::propagation {
 
-bool Placement::is_closed() const {
+bool OpenSharding::is_closed() const {
   return std::none_of(dims.begin(), dims.end(), [](const sharding::DimSharding& dim) { return dim.open; });
 }
 
-bool Placement::is_blank() const {
+bool OpenSharding::is_blank() const {
   return has_no_axes() && std::all_of(dims.begin(), dims.end(), [](const auto& dim) { return dim.open; });
 }
 
-bool Placement::has_no_axes() const {
+bool OpenSharding::has_no_axes() const {
   return replicated.empty() && unreduced.empty() &&
          std::all_of(dims.begin(), dims.end(), [](const auto& dim) { return dim.axes.empty(); });
 }
@@ -59,7 +59,7 @@ std::vector<ir::NamedMesh> MeshTable::named() const {
   return out;
 }
 
-Placement MeshTable::read(const sharding::TensorSharding& sharding) {
+OpenSharding MeshTable::read(const sharding::TensorSharding& sharding) {
   const mesh::Mesh& mesh = *sharding.mesh;
   const auto without_ones = [&](const AxisList& axes) {
     AxisList out;
@@ -68,7 +68,7 @@ Placement MeshTable::read(const sharding::TensorSharding& sharding) {
     }
     return out;
   };
-  Placement out;
+  OpenSharding out;
   out.mesh = intern(sharding.mesh_name, sharding.mesh);
   for (const sharding::DimSharding& dim : sharding.dims) {
     sharding::DimSharding kept{without_ones(dim.axes), dim.open, dim.priority};
@@ -81,14 +81,14 @@ Placement MeshTable::read(const sharding::TensorSharding& sharding) {
   return out;
 }
 
-sharding::TensorSharding MeshTable::write(const Placement& placement) const {
-  const Row& row = rows_[static_cast<size_t>(placement.mesh)];
+sharding::TensorSharding MeshTable::write(const OpenSharding& sharding) const {
+  const Row& row = rows_[static_cast<size_t>(sharding.mesh)];
   sharding::TensorSharding out;
   out.mesh_name = row.name;
   out.mesh = row.mesh;
-  for (const sharding::DimSharding& dim : placement.dims) out.dims.push_back({dim.axes, false, std::nullopt});
-  out.unreduced = placement.unreduced;
-  out.unreduced_kind = placement.unreduced_kind;
+  for (const sharding::DimSharding& dim : sharding.dims) out.dims.push_back({dim.axes, false, std::nullopt});
+  out.unreduced = sharding.unreduced;
+  out.unreduced_kind = sharding.unreduced_kind;
   return out;
 }
 
