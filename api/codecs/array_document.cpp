@@ -12,12 +12,12 @@ constexpr size_t kMostDevices = 100;
 std::string pending_document(const arrays::PendingParts& parts, const sharding::Layout& layout) {
   int64_t missing = 0;
   std::vector<int64_t> devices;
-  for (const sharding::Placement& place : layout.placements) {
+  for (const sharding::DeviceShard& place : layout.device_shards) {
     if (parts.received[static_cast<size_t>(place.position)]) continue;
     ++missing;
     if (devices.size() < kMostDevices) devices.push_back(place.device);
   }
-  return "{\"parts\":" + std::to_string(layout.placements.size()) + ",\"missing\":" + std::to_string(missing) +
+  return "{\"parts\":" + std::to_string(layout.device_shards.size()) + ",\"missing\":" + std::to_string(missing) +
          ",\"missing_devices\":" + integer_list(devices) + ",\"bytes\":" + std::to_string(parts.bytes) +
          ",\"expires\":" + quote(core::to_rfc3339(parts.expires)) + "}";
 }

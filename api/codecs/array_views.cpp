@@ -25,30 +25,30 @@ std::string array_repr(const arrays::Array& array) {
   return out + ")";
 }
 
-std::vector<std::string> placement_documents(const sharding::Layout& layout, const mesh::Processes& processes,
+std::vector<std::string> device_shard_documents(const sharding::Layout& layout, const mesh::Processes& processes,
                                              const ShardScope& scope, const std::string& data_path) {
   std::vector<std::string> out;
-  for (const sharding::Placement& placement : layout.placements) {
-    const int64_t process = processes.of(placement.device);
+  for (const sharding::DeviceShard& device_shard : layout.device_shards) {
+    const int64_t process = processes.of(device_shard.device);
     const bool is_local = scope.process < 0 || process == scope.process;
     if (scope.local_only && !is_local) continue;
-    const bool has_come = scope.received.empty() || scope.received.at(static_cast<size_t>(placement.position));
+    const bool has_come = scope.received.empty() || scope.received.at(static_cast<size_t>(device_shard.position));
     if (scope.only_received && *scope.only_received != has_come) continue;
     std::string index = "[";
     std::vector<int64_t> dims;
-    for (size_t d = 0; d < placement.index.size(); ++d) {
-      index += (d ? ",[" : "[") + std::to_string(placement.index[d].start) + "," +
-               std::to_string(placement.index[d].stop) + "]";
-      dims.push_back(placement.index[d].stop - placement.index[d].start);
+    for (size_t d = 0; d < device_shard.index.size(); ++d) {
+      index += (d ? ",[" : "[") + std::to_string(device_shard.index[d].start) + "," +
+               std::to_string(device_shard.index[d].stop) + "]";
+      dims.push_back(device_shard.index[d].stop - device_shard.index[d].start);
     }
-    std::string document = "{\"position\":" + std::to_string(placement.position) +
-                           ",\"device\":" + std::to_string(placement.device) +
+    std::string document = "{\"position\":" + std::to_string(device_shard.position) +
+                           ",\"device\":" + std::to_string(device_shard.device) +
                            ",\"process\":" + std::to_string(process) + ",\"index\":" + index +
-                           "],\"replica_id\":" + std::to_string(placement.replica_id) +
-                           ",\"shard\":" + std::to_string(placement.shard) + ",\"shape\":" + integer_list(dims);
+                           "],\"replica_id\":" + std::to_string(device_shard.replica_id) +
+                           ",\"shard\":" + std::to_string(device_shard.shard) + ",\"shape\":" + integer_list(dims);
     if (!data_path.empty()) {
       document +=
-          ",\"data\":" + (is_local ? quote(data_path + "/" + std::to_string(placement.device)) : std::string("null"));
+          ",\"data\":" + (is_local ? quote(data_path + "/" + std::to_string(device_shard.device)) : std::string("null"));
     }
     if (!scope.received.empty()) document += has_come ? ",\"received\":true" : ",\"received\":false";
     out.push_back(document + "}");

@@ -27,7 +27,7 @@ struct ShardScope {
 /// One JSON document for each place of the layout: position, device, process, index, replica_id, shard, shape, and with
 /// `data_path` where its bytes are; null for places of other processes. Places of a pending array say whether their
 /// part has come.
-std::vector<std::string> placement_documents(const sharding::Layout& layout, const mesh::Processes& processes,
+std::vector<std::string> device_shard_documents(const sharding::Layout& layout, const mesh::Processes& processes,
                                              const ShardScope& scope, const std::string& data_path);
 
 }  // namespace meshd::api

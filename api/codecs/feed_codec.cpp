@@ -22,7 +22,7 @@ effects::OwnedValue copy_of(arrays::ArrayStore& arrays, const arrays::ArrayRef& 
   effects::OwnedValue value{{info.type.dtype, arrays::slice_dims(slices)},
                             std::vector<std::byte>(static_cast<size_t>(reader.total_bytes()))};
   reader.read(value.bytes);
-  if (info.committed && !slice) partitions = static_cast<int64_t>(array->layout().placements.size());
+  if (info.committed && !slice) partitions = static_cast<int64_t>(array->layout().device_shards.size());
   return value;
 }
 

@@ -136,10 +136,10 @@ Response download_array(Request& request, Services& services, const arrays::Arra
 }
 
 Response download_shard(Request& request, Services& services, const arrays::ArrayRef& array, int64_t device) {
-  const auto& placements = array->layout().placements;
-  const auto found = std::find_if(placements.begin(), placements.end(),
-                                  [&](const sharding::Placement& p) { return p.device == device; });
-  if (found == placements.end())
+  const auto& device_shards = array->layout().device_shards;
+  const auto found = std::find_if(device_shards.begin(), device_shards.end(),
+                                  [&](const sharding::DeviceShard& p) { return p.device == device; });
+  if (found == device_shards.end())
     throw core::Error("not_found", "array '" + array->info().id + "' has no shard on device " + std::to_string(device));
   const arrays::ShardBuffers shards = services.arrays.shards(array);
   // The shard's real rows within its padded buffer are a slice of an array that is one shard.

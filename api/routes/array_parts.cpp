@@ -140,9 +140,9 @@ Response put_shard(Request& request, Services& services, const arrays::ArrayRef&
   const std::string_view replicas = request.query.get("replicas").value_or("one");
   if (replicas != "one" && replicas != "all") throw core::Error("invalid_query", "replicas: expected one or all");
   const sharding::Layout& layout = array->layout();
-  const auto place = std::find_if(layout.placements.begin(), layout.placements.end(),
-                                  [&](const sharding::Placement& p) { return p.device == device; });
-  if (place == layout.placements.end())
+  const auto place = std::find_if(layout.device_shards.begin(), layout.device_shards.end(),
+                                  [&](const sharding::DeviceShard& p) { return p.device == device; });
+  if (place == layout.device_shards.end())
     throw core::Error("not_found", "array '" + array->info().id + "' has no shard on device " + std::to_string(device));
   const tensor::TensorType expected{array->info().type.dtype, layout.shard_actual_dims(place->shard)};
   const arrays::PartOnItsWay on_its_way(services.arrays, array);

@@ -98,7 +98,7 @@ Response resolve_sharding(Request& request, Services& services) {
                                   ? sharding::undrawn_text(layout, positions)
                                   : sharding::picture_text(sharding::make_layout(asked.shape, asked.sharding));
   std::string shards;
-  for (const std::string& document : placement_documents(layout, services.processes, {}, "")) {
+  for (const std::string& document : device_shard_documents(layout, services.processes, {}, "")) {
     shards += (shards.empty() ? "" : ",") + document;
   }
   const sharding::Parts parts =
@@ -116,7 +116,7 @@ Response resolve_sharding(Request& request, Services& services) {
     out += ",\"local_parts\":" + integer_list(local) +
            ",\"local_shape\":" + integer_list(sharding::local_shape(asked.shape, *asked.parts, local));
   }
-  const int64_t next = first + static_cast<int64_t>(layout.placements.size());
+  const int64_t next = first + static_cast<int64_t>(layout.device_shards.size());
   return json(200, out + ",\"shards\":[" + shards +
                        "],\"next\":" + (next < positions ? quote(std::to_string(next)) : "null") +
                        ",\"picture\":" + quote(picture) + "}");
@@ -139,7 +139,7 @@ Response compare_arrays(Request& request, Services& services, const arrays::Arra
   }
   bool equal = array->info().type == other->info().type;
   if (*mode == "placement") {
-    equal = equal && sharding::same_placement(array->info().sharding, other->info().sharding);
+    equal = equal && sharding::is_equivalent(array->info().sharding, other->info().sharding);
   } else if (equal) {
     const auto reader_of = [&](const arrays::ArrayRef& a) {
       return arrays::GatherReader({a, &a->layout()}, tensor::size_bytes(a->info().type.dtype),

@@ -148,7 +148,7 @@ Response list_shards(const Request& request, Services& services) {
   });
   return list_response(
       request,
-      placement_documents(array->layout(), services.processes, scope, "/v1/arrays/" + array->info().id + "/shards"),
+      device_shard_documents(array->layout(), services.processes, scope, "/v1/arrays/" + array->info().id + "/shards"),
       "");
 }
 

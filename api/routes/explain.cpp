@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::seconds kLongestSearch{10};
 
 // The body of a request that places a program; none at all is the same as {}.
-jobs::JobRequest placement_of(Request& request, const compile::ParsedRef& program) {
+jobs::JobRequest read_assignment(Request& request, const compile::ParsedRef& program) {
   const std::string body = request.body().read_all(body_limit(BodyPolicy::kJson));
   return decode_placement(Json::parse(body.empty() ? "{}" : body), program);
 }
@@ -47,7 +47,7 @@ std::vector<Route> explain_routes(Services& services) {
          const std::string form =
              chosen_form(request, {{"json", "application/json"}, {"text", "text/plain"}, {"svg", "image/svg+xml"}});
          const auto stored = services.programs.get(request.capture("id"), request.principal);
-         const jobs::JobRequest asked = placement_of(request, stored.parsed);
+         const jobs::JobRequest asked = read_assignment(request, stored.parsed);
          const compile::Explanation explanation =
              compile::explain(asked.program, jobs::place_abstract(asked), services.compiler.threads());
          Response out = form == "text"  ? text(200, explanation_text(explanation))
@@ -59,7 +59,7 @@ std::vector<Route> explain_routes(Services& services) {
        [&services](Request& request) {
          const std::string form = chosen_form(request, {{"text", "text/plain"}, {"json", "application/json"}});
          const auto stored = services.programs.get(request.capture("id"), request.principal);
-         const jobs::JobRequest asked = placement_of(request, stored.parsed);
+         const jobs::JobRequest asked = read_assignment(request, stored.parsed);
          const compile::LowerRequest lower = jobs::place_abstract(asked);
          const std::string program = compile::device_text(*asked.program, lower);
          Response out = form == "text" ? text(200, program)
@@ -72,7 +72,7 @@ std::vector<Route> explain_routes(Services& services) {
        [&services](Request& request) {
          static_cast<void>(chosen_form(request, {{"json", "application/json"}}));
          const auto stored = services.programs.get(request.capture("id"), request.principal);
-         const jobs::JobRequest asked = placement_of(request, stored.parsed);
+         const jobs::JobRequest asked = read_assignment(request, stored.parsed);
          const auto end = services.clock.steady() + kLongestSearch;
          const compile::Suggestions found =
              compile::suggest(asked.program, jobs::place_abstract(asked), services.compiler.threads(),

@@ -11,10 +11,10 @@ namespace {
 
 std::string list_of(std::span<const int64_t> values) { return tensor::to_string(values); }
 
-const sharding::Placement* placement_on(const sharding::Layout& layout, int64_t device) {
-  const auto found = std::find_if(layout.placements.begin(), layout.placements.end(),
-                                  [&](const sharding::Placement& p) { return p.device == device; });
-  return found == layout.placements.end() ? nullptr : &*found;
+const sharding::DeviceShard* shard_on(const sharding::Layout& layout, int64_t device) {
+  const auto found = std::find_if(layout.device_shards.begin(), layout.device_shards.end(),
+                                  [&](const sharding::DeviceShard& p) { return p.device == device; });
+  return found == layout.device_shards.end() ? nullptr : &*found;
 }
 
 // Calls `visit(shard offset, part offset, bytes)` for each run of a shard's real elements within its padded buffer.
@@ -86,7 +86,7 @@ void check_parts(const std::vector<Part>& parts, const sharding::Layout& layout)
     same_dtype = same_dtype && part.type.dtype == parts.front().type.dtype;
     dtypes += (dtypes.empty() ? "" : ", ") + std::string(tensor::name(part.type.dtype));
     shapes += (shapes.empty() ? "" : ", ") + list_of(part.type.dims);
-    const sharding::Placement* place = placement_on(layout, part.devices.front());
+    const sharding::DeviceShard* place = shard_on(layout, part.devices.front());
     if (place == nullptr) continue;
     const tensor::Dims wanted = layout.shard_actual_dims(place->shard);
     expected += (expected.empty() ? "" : ", ") + list_of(wanted);
@@ -111,7 +111,7 @@ PartOnItsWay::~PartOnItsWay() {
 void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const tensor::TensorType& type,
               const tensor::BufferRef& bytes, Replicas replicas) {
   const sharding::Layout& layout = array->layout();
-  const sharding::Placement* place = placement_on(layout, device);
+  const sharding::DeviceShard* place = shard_on(layout, device);
   const std::string& id = array->info().id;
   if (place == nullptr)
     throw core::Error("not_found", "array '" + id + "' has no shard on device " + std::to_string(device));
@@ -147,7 +147,7 @@ void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const te
       });
     }
     parts.received[static_cast<size_t>(place->position)] = true;
-    for (const sharding::Placement& other : layout.placements) {
+    for (const sharding::DeviceShard& other : layout.device_shards) {
       if (replicas == Replicas::kAll && other.shard == place->shard)
         parts.received[static_cast<size_t>(other.position)] = true;
     }

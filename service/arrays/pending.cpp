@@ -27,7 +27,7 @@ void PendingArrays::add(const ArrayRef& array) {
     array->state().with([&](Array::State& state) {
       state.parts.emplace();
       state.parts->shards.resize(static_cast<size_t>(array->layout().shard_count));
-      state.parts->received.resize(array->layout().placements.size());
+      state.parts->received.resize(array->layout().device_shards.size());
       note_progress(*state.parts);
     });
     table.by_id.emplace(info.id, array);

@@ -47,8 +47,8 @@ std::vector<ExplainedMove> moves_of(const partition::LocalProgram& local,
       made.of_line = maker.op->location.line;
       made.of_result = maker.result;
     }
-    made.from = partition::placement_text(local, move.from);
-    made.to = partition::placement_text(local, move.to);
+    made.from = partition::layout_text(local, move.from);
+    made.to = partition::layout_text(local, move.to);
     made.axes = partition::axes_text(local, move.view, move.axes);
     made.move = std::move(move);
     out.push_back(std::move(made));

@@ -44,7 +44,7 @@ bool is_computed_with(ir::ValueId id, const ir::Region& region) {
 void check_against_text(const ir::Parameter& parameter, const std::optional<sharding::TensorSharding>& asked,
                         const char* what, size_t position) {
   if (!asked || !parameter.sharding) return;
-  if (sharding::same_placement(closed(*asked), closed(*parameter.sharding))) return;
+  if (sharding::is_equivalent(closed(*asked), closed(*parameter.sharding))) return;
   throw core::Error("invalid_spec", std::string(what) + " " + std::to_string(position) + ": the program annotates it " +
                                         sharding::to_sdy(*parameter.sharding) + ", the request says " +
                                         sharding::to_sdy(*asked));

@@ -91,7 +91,7 @@ std::vector<std::byte> assembled(const Feed& feed, const device::EffectCall& cal
     }
     return whole;
   }
-  for (const sharding::Placement& placed : layout->placements) {
+  for (const sharding::DeviceShard& placed : layout->device_shards) {
     const tensor::Dims extent = layout->shard_actual_dims(placed.shard);
     const int64_t device = call.devices[static_cast<size_t>(placed.device)];
     const OwnedValue* value = take(device, placed.shard, extent);

@@ -10,10 +10,10 @@
 namespace meshd::jobs {
 namespace {
 
-const sharding::Placement& place_on(const arrays::Array& array, int64_t device) {
-  const auto& places = array.layout().placements;
+const sharding::DeviceShard& place_on(const arrays::Array& array, int64_t device) {
+  const auto& places = array.layout().device_shards;
   const auto found =
-      std::find_if(places.begin(), places.end(), [&](const sharding::Placement& p) { return p.device == device; });
+      std::find_if(places.begin(), places.end(), [&](const sharding::DeviceShard& p) { return p.device == device; });
   if (found == places.end()) {
     throw core::Error("not_found", "array '" + array.info().id + "' has no shard on device " + std::to_string(device));
   }
@@ -36,7 +36,7 @@ effects::Question question_for(const arrays::Array& array, std::span<const int64
   out.shard = place_on(array, out.device).shard;
   std::vector<int64_t> bounds;
   for (const int64_t device : devices) {
-    const sharding::Placement& place = place_on(array, device);
+    const sharding::DeviceShard& place = place_on(array, device);
     for (const sharding::IndexRange& range : place.index) bounds.insert(bounds.end(), {range.start, range.stop});
     out.expected.push_back({array.info().type.dtype, array.layout().shard_actual_dims(place.shard)});
   }

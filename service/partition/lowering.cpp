@@ -175,7 +175,7 @@ void Lowering::lower_results(const std::vector<ir::ValueId>& returned, LocalBloc
     made.global_type = parameter.type.tensor;
     made.sharding = annotated ? *annotated : sharding::fully_replicated("", nullptr, parameter.type.rank());
     // What is to be summed over axes lies in parts along them: each part is what the others would add 0 to.
-    if (builder_.layout(made.value) != layout) made.sharding = placement_sharding(builder_.program(), made.value);
+    if (builder_.layout(made.value) != layout) made.sharding = layout_sharding(builder_.program(), made.value);
     made.result_info = parameter.result_info;
     body.results.push_back(made.value);
     builder_.program().results.push_back(std::move(made));

@@ -316,7 +316,7 @@ std::string_view name(MoveKind kind) {
 
 std::vector<Move> find_moves(const LocalProgram& program) { return Finder(program).run(); }
 
-sharding::TensorSharding placement_sharding(const LocalProgram& program, LocalId id) {
+sharding::TensorSharding layout_sharding(const LocalProgram& program, LocalId id) {
   const LocalValue& value = program.value(id);
   const ViewNames& names = program.view_names[static_cast<size_t>(value.view)];
   auto sharding = sharding::fully_replicated(names.mesh, names.axes, static_cast<int64_t>(value.dim_sub_axes.size()));
@@ -325,9 +325,9 @@ sharding::TensorSharding placement_sharding(const LocalProgram& program, LocalId
   return sharding;
 }
 
-std::string placement_text(const LocalProgram& program, LocalId id) {
+std::string layout_text(const LocalProgram& program, LocalId id) {
   const ViewNames& names = program.view_names[static_cast<size_t>(program.value(id).view)];
-  return names.axes == nullptr ? std::string() : sharding::to_sdy(placement_sharding(program, id));
+  return names.axes == nullptr ? std::string() : sharding::to_sdy(layout_sharding(program, id));
 }
 
 std::string axes_text(const LocalProgram& program, int view, sharding::SubAxisSet sub_axes) {

@@ -65,9 +65,9 @@ struct Move {
 std::vector<Move> find_moves(const LocalProgram& program);
 
 /// A value's layout over the mesh that was met first over its view.
-sharding::TensorSharding placement_sharding(const LocalProgram& program, LocalId id);
+sharding::TensorSharding layout_sharding(const LocalProgram& program, LocalId id);
 /// A value's layout as people write it: @mesh, [{"x"}, {"y":(1)2}]; empty text where nothing cuts it.
-std::string placement_text(const LocalProgram& program, LocalId id);
+std::string layout_text(const LocalProgram& program, LocalId id);
 /// Axes of a mask: {"x", "y":(1)2}.
 std::string axes_text(const LocalProgram& program, int view, sharding::SubAxisSet sub_axes);
 

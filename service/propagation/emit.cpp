@@ -167,7 +167,7 @@ class Emitter {
       return !p || (!graph_.meshes.mesh(p->mesh).is_maximal() && written(p)->is_fully_replicated());
     };
     if (is_whole(a) || is_whole(b)) return is_whole(a) && is_whole(b);
-    return sharding::same_sharding(*written(a), *written(b));
+    return sharding::is_equivalent(*written(a), *written(b));
   }
 
   /// Regions of scalar ops, which the graph does not look into, with new values.

@@ -92,7 +92,7 @@ Layout make_layout(std::span<const int64_t> global_dims, const TensorSharding& s
   std::vector<int64_t> replicas(static_cast<size_t>(layout.shard_count), 0);
   const int64_t first = std::clamp<int64_t>(range.first, 0, position_count);
   const int64_t end = first + std::min(range.count, position_count - first);
-  layout.placements.reserve(static_cast<size_t>(end - first));
+  layout.device_shards.reserve(static_cast<size_t>(end - first));
   std::vector<int64_t> parts(rank, 0);
   for (int64_t position = 0; position < end; ++position) {
     int64_t shard = 0;
@@ -105,11 +105,11 @@ Layout make_layout(std::span<const int64_t> global_dims, const TensorSharding& s
     }
     const int64_t replica_id = replicas[static_cast<size_t>(shard)]++;
     if (position < first) continue;
-    Placement& placement =
-        layout.placements.emplace_back(Placement{position, mesh.device_at(position), {}, replica_id, shard});
-    placement.index.reserve(rank);
+    DeviceShard& device_shard =
+        layout.device_shards.emplace_back(DeviceShard{position, mesh.device_at(position), {}, replica_id, shard});
+    device_shard.index.reserve(rank);
     for (size_t dim = 0; dim < rank; ++dim)
-      placement.index.push_back(range_of(parts[dim], layout.shard_dims[dim], global_dims[dim]));
+      device_shard.index.push_back(range_of(parts[dim], layout.shard_dims[dim], global_dims[dim]));
   }
   return layout;
 }

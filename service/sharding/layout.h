@@ -18,7 +18,7 @@ struct IndexRange {
 };
 
 /// What one position of the mesh holds.
-struct Placement {
+struct DeviceShard {
   int64_t position = 0;           ///< row-major place in the mesh
   int64_t device = 0;             ///< device id
   std::vector<IndexRange> index;  ///< a range for each dimension; short or empty at the end of an uneven dimension
@@ -31,7 +31,7 @@ struct Layout {
   tensor::Dims global_dims;
   tensor::Dims part_counts;           ///< ways each dimension is cut
   tensor::Dims shard_dims;            ///< ceil(size / parts): the size of a full shard (local shape)
-  std::vector<Placement> placements;  ///< one for each position of the mesh, or of the range that was asked for
+  std::vector<DeviceShard> device_shards;  ///< one for each position of the mesh, or of the range that was asked for
   int64_t shard_count = 1;            ///< distinct shards: product of part_counts
 
   /// Index ranges of a distinct shard.
@@ -46,7 +46,7 @@ struct PositionRange {
   int64_t count = INT64_MAX;
 };
 
-/// The layout of `global_dims` under `sharding` (verified), with the placements of some positions. In a dimension of
+/// The layout of `global_dims` under `sharding` (verified), with the shards of some positions. In a dimension of
 /// several axes the first is the major one (G5). Throws empty_mesh when the mesh has no positions.
 Layout make_layout(std::span<const int64_t> global_dims, const TensorSharding& sharding, PositionRange range = {});
 

@@ -1,5 +1,5 @@
 // A mesh cut into sub-axes: the finest axes that every sharding of a program is made of. With "x"=4 used as a whole and as "x":(1)2, the
-// sub-axes are 2 and 2. Inside the engine a tensor's placement is a list of sub-axes for each dimension, and what a value depends on is
+// sub-axes are 2 and 2. Inside the engine a tensor's layout is a list of sub-axes for each dimension, and what a value depends on is
 // a bit mask of sub-axes: cheap to combine, and the same for 4 devices and 4,096.
 #pragma once
 

@@ -27,9 +27,9 @@ std::vector<Panel> panels_of(const Layout& layout) {
   const size_t rows = rank >= 2 ? static_cast<size_t>(layout.part_counts[rank - 2]) : 1;
   const size_t columns = rank >= 1 ? static_cast<size_t>(layout.part_counts[rank - 1]) : 1;
   std::vector<std::string> holders(static_cast<size_t>(layout.shard_count));
-  for (const Placement& placement : layout.placements) {
-    std::string& text = holders[static_cast<size_t>(placement.shard)];
-    text += (text.empty() ? "" : ",") + std::to_string(placement.device);
+  for (const DeviceShard& device_shard : layout.device_shards) {
+    std::string& text = holders[static_cast<size_t>(device_shard.shard)];
+    text += (text.empty() ? "" : ",") + std::to_string(device_shard.device);
   }
   std::vector<Panel> out;
   for (int64_t shard = 0; shard < layout.shard_count; ++shard) {
@@ -71,7 +71,7 @@ std::string undrawn_text(const Layout& layout, int64_t position_count) {
 }
 
 std::string picture_text(const Layout& layout) {
-  const auto positions = static_cast<int64_t>(layout.placements.size());
+  const auto positions = static_cast<int64_t>(layout.device_shards.size());
   if (positions > kMaxDrawnPositions) return undrawn_text(layout, positions) + "\n";
   std::string out;
   for (const Panel& panel : panels_of(layout)) {
@@ -93,7 +93,7 @@ std::string picture_text(const Layout& layout) {
 }
 
 std::string picture_svg(const Layout& layout) {
-  const auto positions = static_cast<int64_t>(layout.placements.size());
+  const auto positions = static_cast<int64_t>(layout.device_shards.size());
   const bool is_drawn = positions <= kMaxDrawnPositions;
   const std::vector<Panel> panels = is_drawn ? panels_of(layout) : std::vector<Panel>();
   int64_t width = 2 * kMargin, y = kMargin;

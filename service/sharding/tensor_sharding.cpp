@@ -91,7 +91,7 @@ bool TensorSharding::is_fully_replicated() const {
   return true;
 }
 
-bool same_placement(const TensorSharding& a, const TensorSharding& b) {
+bool is_equivalent(const TensorSharding& a, const TensorSharding& b) {
   const auto same_axes = [](const DimSharding& x, const DimSharding& y) { return x.axes == y.axes; };
   return *a.mesh == *b.mesh && a.unreduced == b.unreduced &&
          (a.unreduced.empty() || a.unreduced_kind == b.unreduced_kind) &&

@@ -57,7 +57,7 @@ struct TensorSharding {
 };
 
 /// Same mesh content, same axes in each dimension, same unreduced axes: what "equal" means in conformance/propagation.
-bool same_placement(const TensorSharding& a, const TensorSharding& b);
+bool is_equivalent(const TensorSharding& a, const TensorSharding& b);
 /// Equal in everything, open flags and priorities too.
 bool operator==(const TensorSharding& a, const TensorSharding& b);
 

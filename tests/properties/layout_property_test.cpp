@@ -88,10 +88,10 @@ TEST(LayoutProperties, distinct_shards_tile_the_whole_and_replicas_are_numbered)
     const std::vector<int> hits = coverage(dims, blocks);
     ASSERT_TRUE(std::all_of(hits.begin(), hits.end(), [](int n) { return n == 1; })) << to_sdy(sharding);
     std::set<std::pair<int64_t, int64_t>> seen;
-    for (const Placement& placement : layout.placements) {
-      ASSERT_EQ(placement.index, layout.shard_index(placement.shard));
-      ASSERT_TRUE(seen.emplace(placement.shard, placement.replica_id).second);
-      ASSERT_LT(placement.replica_id, mesh->position_count() / layout.shard_count);
+    for (const DeviceShard& device_shard : layout.device_shards) {
+      ASSERT_EQ(device_shard.index, layout.shard_index(device_shard.shard));
+      ASSERT_TRUE(seen.emplace(device_shard.shard, device_shard.replica_id).second);
+      ASSERT_LT(device_shard.replica_id, mesh->position_count() / layout.shard_count);
     }
     ASSERT_EQ(static_cast<int64_t>(seen.size()), mesh->position_count());
   }
@@ -127,9 +127,9 @@ TEST(LayoutProperties, four_thousand_devices_are_one_placement_each) {
   TensorSharding sharding = fully_replicated("mesh", mesh, 2);
   sharding.dims[0].axes = {{0, 1, 0}};
   const Layout layout = make_layout(tensor::Dims{8192, 8192}, sharding);
-  EXPECT_EQ(layout.placements.size(), 4096U);
+  EXPECT_EQ(layout.device_shards.size(), 4096U);
   EXPECT_EQ(layout.shard_count, 64);
-  EXPECT_EQ(layout.placements.back().replica_id, 63);
+  EXPECT_EQ(layout.device_shards.back().replica_id, 63);
   EXPECT_EQ(reshard_copies(layout, layout).size(), 64U);
 }
 

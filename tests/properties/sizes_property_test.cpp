@@ -134,13 +134,13 @@ TEST(Sizes, pages_of_a_layout_are_those_of_the_whole) {
     if (model.count > 256) continue;  // their whole is not listed here
     ++told;
     const Layout whole = make_layout(dims, sharding);
-    ASSERT_EQ(static_cast<int64_t>(whole.placements.size()), model.count);
+    ASSERT_EQ(static_cast<int64_t>(whole.device_shards.size()), model.count);
     Wide shards = 1;
     for (const int64_t parts : whole.part_counts) shards *= parts;
     ASSERT_EQ(whole.shard_count, static_cast<int64_t>(shards));
-    for (const Placement& placement : whole.placements) {
+    for (const DeviceShard& device_shard : whole.device_shards) {
       for (size_t d = 0; d < dims.size(); ++d) {
-        const IndexRange& range = placement.index[d];
+        const IndexRange& range = device_shard.index[d];
         ASSERT_TRUE(0 <= range.start && range.start <= range.stop && range.stop <= dims[d]);
       }
     }
@@ -148,11 +148,11 @@ TEST(Sizes, pages_of_a_layout_are_those_of_the_whole) {
     const Layout page = make_layout(dims, sharding, range);
     const auto first = static_cast<size_t>(range.first);
     const auto end = static_cast<size_t>(std::min(range.first + range.count, model.count));
-    ASSERT_EQ(page.placements.size(), end - first);
+    ASSERT_EQ(page.device_shards.size(), end - first);
     ASSERT_EQ(page.shard_count, whole.shard_count);
     for (size_t i = first; i < end; ++i) {
-      const Placement& one = page.placements[i - first];
-      const Placement& other = whole.placements[i];
+      const DeviceShard& one = page.device_shards[i - first];
+      const DeviceShard& other = whole.device_shards[i];
       ASSERT_EQ(one.position, other.position);
       ASSERT_EQ(one.device, other.device);
       ASSERT_EQ(one.index, other.index);

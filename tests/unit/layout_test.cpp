@@ -22,7 +22,7 @@ Layout layout_of(tensor::Dims dims, const mesh::MeshRef& mesh, std::vector<std::
 
 std::vector<int64_t> replicas(const Layout& layout) {
   std::vector<int64_t> out;
-  for (const Placement& p : layout.placements) out.push_back(p.replica_id);
+  for (const DeviceShard& p : layout.device_shards) out.push_back(p.replica_id);
   return out;
 }
 
@@ -41,17 +41,17 @@ TEST(Layout, shard_shapes_of_every_spec) {  // G1, G3
 
 TEST(Layout, index_of_devices) {  // G4
   const Layout layout = layout_of(kShape, kGrid, {{0}, {1}});
-  EXPECT_EQ(layout.placements[0].index, (Index{{0, 2}, {0, 1}}));
-  EXPECT_EQ(layout.placements[1].index, (Index{{0, 2}, {1, 2}}));
-  EXPECT_EQ(layout.placements[7].index, (Index{{6, 8}, {1, 2}}));
-  EXPECT_EQ(layout.placements[7].shard, 7);
-  EXPECT_EQ(layout.shard_index(7), layout.placements[7].index);
+  EXPECT_EQ(layout.device_shards[0].index, (Index{{0, 2}, {0, 1}}));
+  EXPECT_EQ(layout.device_shards[1].index, (Index{{0, 2}, {1, 2}}));
+  EXPECT_EQ(layout.device_shards[7].index, (Index{{6, 8}, {1, 2}}));
+  EXPECT_EQ(layout.device_shards[7].shard, 7);
+  EXPECT_EQ(layout.shard_index(7), layout.device_shards[7].index);
 }
 
 TEST(Layout, first_axis_of_a_product_is_the_major_one) {  // G5
   const auto rows = [](const Layout& layout) {
     std::vector<int64_t> out;
-    for (const Placement& p : layout.placements) out.push_back(p.index[0].start);
+    for (const DeviceShard& p : layout.device_shards) out.push_back(p.index[0].start);
     return out;
   };
   EXPECT_EQ(rows(layout_of(kShape, kGrid, {{1, 0}})), (std::vector<int64_t>{0, 4, 1, 5, 2, 6, 3, 7}));
@@ -59,7 +59,7 @@ TEST(Layout, first_axis_of_a_product_is_the_major_one) {  // G5
 }
 
 TEST(Layout, order_of_dimensions_is_independent_of_the_mesh) {  // G6
-  EXPECT_EQ(layout_of({8, 4}, kGrid, {{1}, {0}}).placements[0].index, (Index{{0, 4}, {0, 1}}));
+  EXPECT_EQ(layout_of({8, 4}, kGrid, {{1}, {0}}).device_shards[0].index, (Index{{0, 4}, {0, 1}}));
 }
 
 TEST(Layout, replica_ids_count_equal_shards_in_mesh_order) {  // G7
@@ -83,7 +83,7 @@ TEST(Layout, three_dimensions) {  // G13
   EXPECT_EQ(layout_of({8, 4, 2}, cube, {{0}, {1}, {2}}).shard_dims, (tensor::Dims{4, 2, 1}));
   const Layout product = layout_of({8, 4, 2}, cube, {{0, 1}, {2}});
   EXPECT_EQ(product.shard_dims, (tensor::Dims{2, 2, 2}));
-  EXPECT_EQ(product.placements[1].index, (Index{{0, 2}, {2, 4}, {0, 2}}));
+  EXPECT_EQ(product.device_shards[1].index, (Index{{0, 2}, {2, 4}, {0, 2}}));
   const Layout last = layout_of({8, 4, 2}, cube, {{2}});
   EXPECT_EQ(last.shard_dims, (tensor::Dims{4, 4, 2}));
   EXPECT_EQ(replicas(last), (std::vector<int64_t>{0, 0, 1, 1, 2, 2, 3, 3}));
@@ -99,25 +99,25 @@ TEST(Layout, zero_size_array_is_whole_everywhere) {  // G15
   const Layout layout = layout_of({0}, mesh_of({{"x", 8}}), {});
   EXPECT_EQ(layout.shard_dims, (tensor::Dims{0}));
   EXPECT_EQ(replicas(layout), (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
-  for (const Placement& p : layout.placements) EXPECT_EQ(p.index, (Index{{0, 0}}));
+  for (const DeviceShard& p : layout.device_shards) EXPECT_EQ(p.index, (Index{{0, 0}}));
 }
 
 TEST(Layout, mesh_of_some_devices) {  // G16
   const Layout layout = layout_of(kShape, mesh_of({{"x", 2}, {"y", 2}}, {5, 2, 7, 0}), {{0}, {1}});
   EXPECT_EQ(layout.shard_dims, (tensor::Dims{4, 1}));
   EXPECT_EQ(replicas(layout), (std::vector<int64_t>(4, 0)));
-  EXPECT_EQ(layout.placements[2].device, 7);
+  EXPECT_EQ(layout.device_shards[2].device, 7);
 }
 
 TEST(Layout, axis_of_size_one_gives_the_full_range) {  // G17
-  EXPECT_EQ(layout_of(kShape, mesh_of({{"x", 1}, {"y", 8}}), {{0}}).placements[3].index, (Index{{0, 8}, {0, 2}}));
+  EXPECT_EQ(layout_of(kShape, mesh_of({{"x", 1}, {"y", 8}}), {{0}}).device_shards[3].index, (Index{{0, 8}, {0, 2}}));
 }
 
 TEST(Layout, part_of_an_axis_is_a_digit_of_the_axis) {
   TensorSharding sharding = fully_replicated("mesh", mesh_of({{"z", 8}}), 1);
   sharding.dims[0].axes = {{0, 2, 2}};  // 8 seen as [2, 2, 2], the middle digit
   std::vector<int64_t> shards;
-  for (const Placement& p : make_layout(tensor::Dims{8}, sharding).placements) shards.push_back(p.shard);
+  for (const DeviceShard& p : make_layout(tensor::Dims{8}, sharding).device_shards) shards.push_back(p.shard);
   EXPECT_EQ(shards, (std::vector<int64_t>{0, 0, 1, 1, 0, 0, 1, 1}));
 }
 
@@ -125,8 +125,8 @@ TEST(Layout, maximal_mesh_holds_the_whole_on_its_device) {
   TensorSharding sharding;
   sharding.mesh = mesh_of({}, {3});
   const Layout layout = make_layout(kShape, sharding);
-  ASSERT_EQ(layout.placements.size(), 1U);
-  EXPECT_EQ(layout.placements[0].device, 3);
+  ASSERT_EQ(layout.device_shards.size(), 1U);
+  EXPECT_EQ(layout.device_shards[0].device, 3);
   EXPECT_EQ(layout.shard_dims, kShape);
 }
 
