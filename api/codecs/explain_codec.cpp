@@ -311,12 +311,12 @@ std::string not_run_json(const std::vector<compile::NotRun>& places) {
   });
 }
 
-jobs::JobRequest decode_placement(const Json& body, const compile::ParsedRef& program) {
+jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program) {
   core::Diagnostics wrong;
   ObjectReader reader(body, "", wrong);
   jobs::JobRequest out;
   out.program = program;
-  read_placement(reader, out, wrong);
+  read_assignment(reader, out, wrong);
   out.donate = reader.integers("donate");
   for (const int64_t position : out.donate.value_or(std::vector<int64_t>{})) {
     if (position < 0 || position >= static_cast<int64_t>(program->arguments.size())) {

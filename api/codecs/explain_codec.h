@@ -13,7 +13,7 @@ namespace meshd::api {
 /// Decodes {mesh | meshes, in_shardings, out_shardings, donate, shapes}, all optional; the program of the result is
 /// specialised where arguments have dynamic dimensions. Throws invalid_request, invalid_mesh
 /// with JSON Pointers.
-jobs::JobRequest decode_placement(const Json& body, const compile::ParsedRef& program);
+jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program);
 
 /// The whole of it; `functions` as tests/conformance/propagation/README.md writes them.
 std::string explanation_json(const compile::Explanation& explanation);

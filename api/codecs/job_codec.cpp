@@ -11,7 +11,7 @@
 #include "service/compile/static_arguments.h"
 #include "service/effects/effect_log.h"
 #include "service/jobs/call_plan.h"
-#include "service/jobs/parts_placement.h"
+#include "service/jobs/parts_assignment.h"
 #include "service/mesh/mesh_document.h"
 
 namespace meshd::api {
@@ -332,7 +332,7 @@ std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string&
   return {object->back().second, std::move(mesh)};
 }
 
-void read_placement(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong, const ProgramTrees& trees) {
+void read_assignment(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong, const ProgramTrees& trees) {
   if (const Json* mesh = reader.field("mesh"); mesh != nullptr && !mesh->is_null())
     out.mesh = read_mesh(*mesh, "/mesh", wrong);
   if (const Json* meshes = reader.field("meshes")) {
@@ -381,7 +381,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
       }
     }
   }
-  read_placement(reader, out, wrong, trees);
+  read_assignment(reader, out, wrong, trees);
   out.least_loaded = reader.word("devices", {"least_loaded"}).has_value();
   out.processes = context.processes;
   read_partitions(reader, out);

@@ -55,7 +55,7 @@ struct ProgramTrees {
 
 /// Reads `mesh`, `meshes`, `in_shardings` and `out_shardings` of a body, which mean the same wherever they stand. With
 /// trees, shardings are prefixes of them.
-void read_placement(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong,
+void read_assignment(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong,
                     const ProgramTrees& trees = {});
 
 /// The answer of a run: results, effects, shardings, warnings, statistics.

@@ -5,7 +5,7 @@
 #include "api/codecs/explain_codec.h"
 #include "api/codecs/json.h"
 #include "api/routes/routes.h"
-#include "service/jobs/placement.h"
+#include "service/jobs/device_assignment.h"
 
 namespace meshd::api {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kLongestSearch{10};
 // The body of a request that places a program; none at all is the same as {}.
 jobs::JobRequest read_assignment(Request& request, const compile::ParsedRef& program) {
   const std::string body = request.body().read_all(body_limit(BodyPolicy::kJson));
-  return decode_placement(Json::parse(body.empty() ? "{}" : body), program);
+  return decode_assignment(Json::parse(body.empty() ? "{}" : body), program);
 }
 
 // What ?format= or else Accept asks for, the first of the names that fits.
@@ -49,7 +49,7 @@ std::vector<Route> explain_routes(Services& services) {
          const auto stored = services.programs.get(request.capture("id"), request.principal);
          const jobs::JobRequest asked = read_assignment(request, stored.parsed);
          const compile::Explanation explanation =
-             compile::explain(asked.program, jobs::place_abstract(asked), services.compiler.threads());
+             compile::explain(asked.program, jobs::assign_abstract(asked), services.compiler.threads());
          Response out = form == "text"  ? text(200, explanation_text(explanation))
                         : form == "svg" ? content(200, "image/svg+xml", explanation_svg(explanation))
                                         : json(200, explanation_json(explanation));
@@ -60,7 +60,7 @@ std::vector<Route> explain_routes(Services& services) {
          const std::string form = chosen_form(request, {{"text", "text/plain"}, {"json", "application/json"}});
          const auto stored = services.programs.get(request.capture("id"), request.principal);
          const jobs::JobRequest asked = read_assignment(request, stored.parsed);
-         const compile::LowerRequest lower = jobs::place_abstract(asked);
+         const compile::LowerRequest lower = jobs::assign_abstract(asked);
          const std::string program = compile::device_text(*asked.program, lower);
          Response out = form == "text" ? text(200, program)
                                        : json(200, "{\"program\":" + quote(stored.id) +
@@ -75,7 +75,7 @@ std::vector<Route> explain_routes(Services& services) {
          const jobs::JobRequest asked = read_assignment(request, stored.parsed);
          const auto end = services.clock.steady() + kLongestSearch;
          const compile::Suggestions found =
-             compile::suggest(asked.program, jobs::place_abstract(asked), services.compiler.threads(),
+             compile::suggest(asked.program, jobs::assign_abstract(asked), services.compiler.threads(),
                               [&] { return services.clock.steady() >= end || request.client_gone(); });
          return json(200, suggestions_json(found, *asked.program));
        }},

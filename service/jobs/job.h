@@ -11,7 +11,7 @@
 
 #include "service/core/error.h"
 #include "service/jobs/job_runner.h"
-#include "service/jobs/placement.h"
+#include "service/jobs/device_assignment.h"
 
 namespace meshd::jobs {
 
@@ -26,7 +26,7 @@ struct JobRunner::RunEnd {
 
 struct JobRunner::Job {
   JobRequest request;
-  JobPlacement placement;
+  DeviceAssignment assignment;
   compile::LoweredRef lowered;
   effects::Bindings bindings;
   storage::JobRow row;  ///< row.id is always set; written only when has_row

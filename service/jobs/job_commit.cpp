@@ -74,7 +74,7 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
     const bool has_mesh = sharding.mesh != nullptr && !sharding.mesh->axes.empty();
     if (has_mesh) {
       sharding::TensorSharding concrete = sharding;
-      concrete.mesh = std::make_shared<const mesh::Mesh>(concrete_mesh(*sharding.mesh, job.placement.devices));
+      concrete.mesh = std::make_shared<const mesh::Mesh>(concrete_mesh(*sharding.mesh, job.assignment.devices));
       value.sharding = std::move(concrete);
       layout = sharding::make_layout(value.type.dims, *value.sharding);
     } else {

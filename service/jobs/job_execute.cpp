@@ -172,14 +172,14 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
     wait_for_session(*job, *waiter, [&] { return job->queue->may_read(job->row.number); });
   }
   if (job->request.least_loaded) {
-    std::vector<int64_t>& devices = job->placement.devices;
+    std::vector<int64_t>& devices = job->assignment.devices;
     devices = engine_.least_loaded(static_cast<int64_t>(devices.size()));
     std::sort(devices.begin(), devices.end());  // positions of the mesh in the order of ids, as without the choice
     compiler_.bind(job->lowered, devices);
   }
   device::RunRequest run;
   run.plan = job->lowered->plan;
-  run.devices = job->placement.devices;
+  run.devices = job->assignment.devices;
   bind_arguments(*job, run);
   device::RunOutcome outcome = run_on_engine(*job, std::move(run), waiter);
   job->timings.queue_ms = std::chrono::duration<double, std::milli>(outcome.stats.queue_time).count();
@@ -194,7 +194,7 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   result.stats = outcome.stats;
   result.planned_peak_bytes = job->lowered->plan->peak_bytes;
   result.warnings = job->lowered->warnings;
-  result.partitions = job->placement.partitions;
+  result.partitions = job->assignment.partitions;
   int64_t number = 0;
   std::map<std::string, int64_t> places;  // of what went to outgoing queues, as a request without session counts them
   for (effects::RecordedEffect& effect : job->recorder->take()) {

@@ -113,12 +113,12 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   wrong.throw_if_any("invalid_argument");
 
   core::SteadyTime start = clock_.steady();
-  job->placement = place_job(wanted, engine_.options().device_count);
-  job->lowered = compiler_.lower(compile::specialised(wanted.program, types), job->placement.lower);
+  job->assignment = assign_devices(wanted, engine_.options().device_count);
+  job->lowered = compiler_.lower(compile::specialised(wanted.program, types), job->assignment.lower);
   job->timings.lower_ms = milliseconds_since(start, clock_.steady());
   start = clock_.steady();
-  if (!compiler_.bind(job->lowered, job->placement.devices) && options_.on_compile != nullptr) {
-    CompileNote note{wanted.program->module->name, static_cast<int64_t>(job->placement.devices.size()), {}};
+  if (!compiler_.bind(job->lowered, job->assignment.devices) && options_.on_compile != nullptr) {
+    CompileNote note{wanted.program->module->name, static_cast<int64_t>(job->assignment.devices.size()), {}};
     for (const tensor::TensorType& type : types)
       note.arguments += (note.arguments.empty() ? "" : ", ") + tensor::to_string(type);
     options_.on_compile(note);

@@ -9,7 +9,7 @@
 
 namespace meshd::jobs {
 
-struct JobPlacement {
+struct DeviceAssignment {
   compile::LowerRequest lower;
   std::vector<int64_t> devices;              ///< device id by flat position
   std::optional<PartitionCount> partitions;  ///< with integer specs
@@ -21,10 +21,10 @@ struct JobPlacement {
 /// 0, 1, 2, ... Throws invalid_mesh where the mesh does not fit the module's, too_few_devices with both numbers,
 /// invalid_spec and invalid_request with pointers for wrong specs and counts, and for least_loaded beside devices that
 /// the request or its arguments fix.
-JobPlacement place_job(const JobRequest& request, int64_t server_devices);
+DeviceAssignment assign_devices(const JobRequest& request, int64_t server_devices);
 
 /// The same for what is only looked at: any number of devices, abstract meshes, meshes of the module of several sizes.
-compile::LowerRequest place_abstract(const JobRequest& request);
+compile::LowerRequest assign_abstract(const JobRequest& request);
 
 /// The mesh that a sharding lies over, with the devices of the run.
 mesh::Mesh concrete_mesh(const mesh::Mesh& mesh, const std::vector<int64_t>& devices);

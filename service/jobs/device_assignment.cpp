@@ -1,10 +1,10 @@
-#include "service/jobs/placement.h"
+#include "service/jobs/device_assignment.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "service/core/error.h"
-#include "service/jobs/parts_placement.h"
+#include "service/jobs/parts_assignment.h"
 #include "service/mesh/positions.h"
 
 namespace meshd::jobs {
@@ -178,7 +178,7 @@ void check_least_loaded(const JobRequest& request) {
 }
 
 /// Without `server_devices` it is only looked at: devices that are no mesh's are not listed.
-JobPlacement place(const JobRequest& request, std::optional<int64_t> server_devices);
+DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_devices);
 
 }  // namespace
 
@@ -190,30 +190,30 @@ mesh::Mesh concrete_mesh(const mesh::Mesh& mesh, const std::vector<int64_t>& dev
   return out;
 }
 
-JobPlacement place_job(const JobRequest& request, int64_t server_devices) {
+DeviceAssignment assign_devices(const JobRequest& request, int64_t server_devices) {
   check_sizes(compile::real_meshes(*request.program->module));
   check_least_loaded(request);
-  if (asks_for_parts(request)) return place_parts(request);
-  JobPlacement out = place(request, server_devices);
+  if (asks_for_parts(request)) return assign_parts(request);
+  DeviceAssignment out = place(request, server_devices);
   check_devices(out.devices, server_devices);
   return out;
 }
 
-compile::LowerRequest place_abstract(const JobRequest& request) {
+compile::LowerRequest assign_abstract(const JobRequest& request) {
   if (!asks_for_parts(request)) return place(request, std::nullopt).lower;
   JobRequest wide = request;
   wide.processes = {INT32_MAX, 1};
-  return place_parts(wide).lower;
+  return assign_parts(wide).lower;
 }
 
 namespace {
 
-JobPlacement place(const JobRequest& request, std::optional<int64_t> server_devices) {
+DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_devices) {
   const ir::Module& module = *request.program->module;
   const auto real = compile::real_meshes(module);
   check_mesh(request, real);
 
-  JobPlacement out;
+  DeviceAssignment out;
   std::optional<mesh::Mesh> chosen = request.mesh;
   if (!chosen && !request.meshes.empty()) chosen = request.meshes.begin()->second;
   // Devices that the request names bind arrays that lie elsewhere, unless they may be moved (behaviours A9, G38).

@@ -1,4 +1,4 @@
-#include "service/jobs/parts_placement.h"
+#include "service/jobs/parts_assignment.h"
 
 #include <algorithm>
 #include <numeric>
@@ -72,7 +72,7 @@ bool asks_for_parts(const JobRequest& request) {
          has_parts(request.out_specs);
 }
 
-JobPlacement place_parts(const JobRequest& request) {
+DeviceAssignment assign_parts(const JobRequest& request) {
   const compile::ParsedProgram& program = *request.program;
   if (request.mesh || !request.meshes.empty()) {
     const bool is_abstract = request.mesh && request.mesh->device_ids.empty();
@@ -100,34 +100,34 @@ JobPlacement place_parts(const JobRequest& request) {
                             "constraints");
     }
   }
-  JobPlacement placed;
-  placed.partitions = count_of(request, total);
-  placed.devices = placed.partitions->devices;
-  mesh::MeshRef mesh = sharding::parts_mesh(placed.partitions->count);
+  DeviceAssignment out;
+  out.partitions = count_of(request, total);
+  out.devices = out.partitions->devices;
+  mesh::MeshRef mesh = sharding::parts_mesh(out.partitions->count);
   std::string name = "parts";
   if (real.empty()) {
-    placed.lower.mesh = *mesh;
+    out.lower.mesh = *mesh;
   } else {
     mesh = real.front()->mesh;
     name = real.front()->name;
   }
-  placed.lower.device_count = placed.partitions->count;
-  placed.lower.donate = request.donate;
+  out.lower.device_count = out.partitions->count;
+  out.lower.donate = request.donate;
   for (size_t i = 0; i < in.size(); ++i) {
     const ir::Parameter& parameter = program.argument(i);
     const bool left_to_text = !in[i] && parameter.sharding.has_value();
-    placed.lower.in_shardings.push_back(
+    out.lower.in_shardings.push_back(
         left_to_text ? std::nullopt
                      : std::optional(sharding::parts_sharding(in[i], name, mesh, parameter.type.tensor.rank())));
   }
   for (size_t i = 0; i < out_parts.size(); ++i) {
     const ir::Parameter& parameter = program.result(i);
     const bool left_to_text = !out_parts[i] && parameter.sharding.has_value();
-    placed.lower.out_shardings.push_back(
+    out.lower.out_shardings.push_back(
         left_to_text ? std::nullopt
                      : std::optional(sharding::parts_sharding(out_parts[i], name, mesh, parameter.type.tensor.rank())));
   }
-  return placed;
+  return out;
 }
 
 }  // namespace meshd::jobs

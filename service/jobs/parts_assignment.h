@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "service/jobs/placement.h"
+#include "service/jobs/device_assignment.h"
 
 namespace meshd::jobs {
 
@@ -17,6 +17,6 @@ bool asks_for_parts(const JobRequest& request);
 /// Throws invalid_spec (specs that disagree with each other, a rank or the program's own meshes), too_few_devices with
 /// both numbers, not_implemented for some but not all devices of several processes, invalid_request where the local
 /// number has to be said or is too large.
-JobPlacement place_parts(const JobRequest& request);
+DeviceAssignment assign_parts(const JobRequest& request);
 
 }  // namespace meshd::jobs
