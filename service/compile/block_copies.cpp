@@ -15,7 +15,7 @@ struct BlockCopies::Copies {
   std::vector<std::vector<Piece>> pieces;  // by shard
   int64_t element = 1;
 
-  void run(const MeetingCall& call) const {
+  void run(const CollectiveCall& call) const {
     const auto& list = pieces[static_cast<size_t>(call.shard)];
     for (size_t i = 0; i < list.size(); ++i) {
       const auto& [block, number, first_unit] = list[i];
@@ -39,28 +39,28 @@ BlockCopies::BlockCopies(std::vector<tensor::Dims> source_dims, int64_t element_
     : copies_(std::make_shared<Copies>()) {
   copies_->element = element_bytes;
   copies_->pieces.emplace_back();
-  meeting_.element_bytes = element_bytes;
-  meeting_.source_dims = std::move(source_dims);
+  collective_.element_bytes = element_bytes;
+  collective_.source_dims = std::move(source_dims);
 }
 
-void BlockCopies::add(BlockPiece piece, MeetingSource source) {
+void BlockCopies::add(BlockPiece piece, CollectiveSource source) {
   std::vector<tensor::Dims> key{piece.extent, piece.to_strides, piece.from_strides};
   const auto [found, is_new] = shapes_.try_emplace(std::move(key), copies_->shapes.size());
-  if (is_new) copies_->shapes.emplace_back(piece.extent, piece.to_strides, piece.from_strides, meeting_.element_bytes);
+  if (is_new) copies_->shapes.emplace_back(piece.extent, piece.to_strides, piece.from_strides, collective_.element_bytes);
   copies_->pieces.back().push_back({std::move(piece), found->second, units_});
   units_ += copies_->shapes[found->second].unit_count();
   sources_.push_back(std::move(source));
 }
 
 void BlockCopies::end_shard() {
-  meeting_.sources.push_back(std::exchange(sources_, {}));
-  meeting_.units.push_back(std::exchange(units_, 0));
+  collective_.sources.push_back(std::exchange(sources_, {}));
+  collective_.units.push_back(std::exchange(units_, 0));
   copies_->pieces.emplace_back();
 }
 
-Meeting BlockCopies::finish() {
-  meeting_.run = [copies = copies_](const MeetingCall& call) { copies->run(call); };
-  return std::move(meeting_);
+Collective BlockCopies::finish() {
+  collective_.run = [copies = copies_](const CollectiveCall& call) { copies->run(call); };
+  return std::move(collective_);
 }
 
 void set_part(const sharding::MeshView& view, const std::vector<int>& sub_axes, int64_t part, tensor::Dims& coords) {

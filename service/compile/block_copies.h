@@ -1,4 +1,4 @@
-// A meeting in which each shard of the result is put together from blocks of other shards: what reshards and halo
+// A collective in which each shard of the result is put together from blocks of other shards: what reshards and halo
 // exchanges become. Blocks of one form share a prepared copy.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "service/compile/meetings.h"
+#include "service/compile/collectives.h"
 #include "service/kernels/movement.h"
 
 namespace meshd::compile {
@@ -23,24 +23,24 @@ struct BlockPiece {
   tensor::Dims packed_strides;
 };
 
-/// Fills a meeting, shard by shard. One thread.
+/// Fills a collective, shard by shard. One thread.
 class BlockCopies {
  public:
   BlockCopies(std::vector<tensor::Dims> source_dims, int64_t element_bytes);
 
   /// A block of the shard that is being made, and the part of a shard that it is.
-  void add(BlockPiece piece, MeetingSource source);
+  void add(BlockPiece piece, CollectiveSource source);
   /// The shard has all its blocks; the next one begins.
   void end_shard();
-  Meeting finish();
+  Collective finish();
 
  private:
   struct Copies;
 
   std::shared_ptr<Copies> copies_;
-  Meeting meeting_;
+  Collective collective_;
   std::map<std::vector<tensor::Dims>, size_t> shapes_;  ///< by extent and both strides
-  std::vector<MeetingSource> sources_;
+  std::vector<CollectiveSource> sources_;
   int64_t units_ = 0;
 };
 

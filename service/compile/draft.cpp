@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "service/compile/meetings.h"
+#include "service/compile/collectives.h"
 #include "service/core/error.h"
 #include "service/kernels/movement.h"
 

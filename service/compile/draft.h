@@ -52,7 +52,7 @@ struct DraftStep {
   std::vector<std::vector<int>> offset_sub_axes;
   tensor::Dims offset_sizes;
   int offset_view = 0;
-  MeetingMaker meeting;  ///< kMeeting
+  CollectiveMaker collective;  ///< kCollective
   std::vector<DraftBlock> blocks;
   /// kWhile: per carried tensor. `variable` holds it; the body's result reaches `back`, and the two are exchanged after
   /// each turn.
@@ -111,7 +111,7 @@ Draft make_draft(const partition::LocalProgram& program, bool fuse);
 std::vector<DraftStep> fuse_block(Draft& draft, const std::vector<const LocalOp*>& ops,
                                   const std::vector<LocalId>& live_out, bool fuse);
 
-/// A step for an op that is not fused (kOp with a kernel, meetings); control flow and effects are draft's own.
+/// A step for an op that is not fused (kOp with a kernel, collectives); control flow and effects are draft's own.
 DraftStep make_step(Draft& draft, const LocalOp& op);
 /// The constant's element if all its elements are equal; null for other constants and for what is no constant.
 const ir::DenseAttr* splat_of(const Draft& draft, LocalId id);

@@ -25,7 +25,7 @@ class HaloMaker {
         copies_(source_dims(plan, op), tensor::size_bytes(value(op.results[0]).type.dtype)),
         to_strides_(tensor::row_major_strides(value(op.results[0]).type.dims)) {}
 
-  Meeting make() {
+  Collective make() {
     const PlanValue& result = value(op_.results[0]);
     const MeshView& view = plan_.views[static_cast<size_t>(result.view)];
     const sharding::SubAxisSet varies = result.varies & view.all();
@@ -148,7 +148,7 @@ class HaloMaker {
         piece.packed_offset += packed[d] * (rows.from - start[d]);
       }
       const sharding::SubAxisSet varies = source.varies & view.all();
-      MeetingSource made = source_of(plan_, static_cast<int32_t>(operand), op_.operands[operand],
+      CollectiveSource made = source_of(plan_, static_cast<int32_t>(operand), op_.operands[operand],
                                      view.distinct_index(varies, from_coords));
       made.bytes = tensor::element_count(held) * tensor::size_bytes(source.type.dtype);
       made.start = std::move(start);
@@ -186,7 +186,7 @@ class HaloMaker {
 
 }  // namespace
 
-MeetingMaker halo_maker(const LocalOp& op) {
+CollectiveMaker halo_maker(const LocalOp& op) {
   LocalOp kept;
   kept.operands = op.operands;
   kept.results = op.results;

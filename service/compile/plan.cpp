@@ -108,7 +108,7 @@ class PlanMaker {
       for (const LocalId id : from.results) step.results.push_back(place_for(from.table, id));
     }
     if (from.kind == StepKind::kEffect) step.effect = add_effect(from);
-    if (from.meeting != nullptr) step.meeting = std::make_shared<const LazyMeeting>(std::move(from.meeting));
+    if (from.collective != nullptr) step.collective = std::make_shared<const LazyCollective>(std::move(from.collective));
     const auto count = static_cast<double>(draft_.tables[from.table].count());
     step.estimated_ns = kStepNs + count * (from.kernel.flops / kOperationsPerNs + from.kernel.bytes / kBytesPerNs);
     ns_of_table_[from.table] += step.estimated_ns / count;

@@ -79,9 +79,9 @@ struct PlanValue {
 };
 
 /// A call that brings shards together: one output shard from source shards of several positions.
-struct MeetingCall {
+struct CollectiveCall {
   int64_t shard = 0;                          ///< of the step
-  const std::byte* const* sources = nullptr;  ///< as Meeting::sources[shard]
+  const std::byte* const* sources = nullptr;  ///< as Collective::sources[shard]
   const char* packed = nullptr;               ///< source i came as a message and holds its block alone; null: none did
   std::byte* const* results = nullptr;
   int64_t begin = 0;  ///< range of units
@@ -89,9 +89,9 @@ struct MeetingCall {
   core::Checkpoint* checkpoint = nullptr;  ///< as ops::KernelCall's
 };
 
-/// One source of a meeting. `extent` empty: the whole shard; else the block that is read, which is what a message
+/// One source of a collective. `extent` empty: the whole shard; else the block that is read, which is what a message
 /// carries.
-struct MeetingSource {
+struct CollectiveSource {
   int32_t operand = 0;
   int32_t place = 0;   ///< shard of the operand's slot
   int32_t device = 0;  ///< flat device that sends it when it is asked for from elsewhere
@@ -102,34 +102,34 @@ struct MeetingSource {
   int64_t bytes = 0;  ///< of the message
 };
 
-struct Meeting {
-  std::vector<std::vector<MeetingSource>> sources;  ///< by shard of the step
+struct Collective {
+  std::vector<std::vector<CollectiveSource>> sources;  ///< by shard of the step
   std::vector<int64_t> units;                       ///< by shard of the step
   std::vector<tensor::Dims> source_dims;            ///< by operand: of a shard, where blocks of it are read
   int64_t element_bytes = 1;
-  std::function<void(const MeetingCall&)> run;
+  std::function<void(const CollectiveCall&)> run;
 };
 
 struct Plan;
-using MeetingMaker = std::function<Meeting(const Plan&)>;
+using CollectiveMaker = std::function<Collective(const Plan&)>;
 
-/// A meeting that is made when it is first asked for. Any thread.
-class LazyMeeting {
+/// A collective that is made when it is first asked for. Any thread.
+class LazyCollective {
  public:
-  explicit LazyMeeting(MeetingMaker make) : make_(std::move(make)) {}
+  explicit LazyCollective(CollectiveMaker make) : make_(std::move(make)) {}
   /// `plan`: the plan that it belongs to, always the same.
-  [[nodiscard]] const Meeting& get(const Plan& plan) const {
+  [[nodiscard]] const Collective& get(const Plan& plan) const {
     std::call_once(once_, [&] { made_ = make_(plan); });
     return made_;
   }
 
  private:
-  MeetingMaker make_;
+  CollectiveMaker make_;
   mutable std::once_flag once_;
-  mutable Meeting made_;
+  mutable Collective made_;
 };
 
-enum class StepKind : uint8_t { kKernel, kMeeting, kWhile, kCase, kEffect };
+enum class StepKind : uint8_t { kKernel, kCollective, kWhile, kCase, kEffect };
 
 /// One step. Runs for each shard of `table` that an active device of this process holds.
 struct Step {
@@ -140,7 +140,7 @@ struct Step {
   ops::PreparedKernel kernel;    ///< kKernel; cost is of one shard
   std::vector<int64_t> offsets;  ///< kernel.uses_offsets: [shard][dim]
   int64_t offset_rank = 0;
-  std::shared_ptr<const LazyMeeting> meeting;  ///< kMeeting
+  std::shared_ptr<const LazyCollective> collective;  ///< kCollective
   BlockId blocks_first = -1;                   ///< kWhile: condition, then body; kCase: branches
   int64_t block_count = 0;
   std::vector<std::pair<SlotId, SlotId>> exchanges;  ///< kWhile: after each turn the two slots change places

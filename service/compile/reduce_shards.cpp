@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "service/compile/meetings.h"
+#include "service/compile/collectives.h"
 #include "service/core/error.h"
 #include "service/kernels/cache_size.h"
 #include "service/kernels/stream_store.h"
@@ -24,7 +24,7 @@ struct ShardReducer {
   int64_t count = 0;
   size_t operands = 1;
 
-  void run(const MeetingCall& call, size_t members) const {
+  void run(const CollectiveCall& call, size_t members) const {
     const int64_t start = call.begin * kReduceUnitElements;
     const int64_t stop = std::min(count, call.end * kReduceUnitElements);
     if (direct != nullptr) return run_direct(call, members, start, stop);
@@ -57,7 +57,7 @@ struct ShardReducer {
 
   // One known operation: member after member over tiles that stay in the first cache. A large result leaves past the
   // caches, which saves reading its lines before they are written.
-  void run_direct(const MeetingCall& call, size_t members, int64_t start, int64_t stop) const {
+  void run_direct(const CollectiveCall& call, size_t members, int64_t start, int64_t stop) const {
     const int64_t size = element_bytes[0];
     if (members == 1) return copy_lanes(call.results[0], call.sources[0], 0, start, stop - start);
     alignas(64) std::array<std::byte, kReduceTileBytes> buffer;
@@ -81,7 +81,7 @@ struct ShardReducer {
 
 }  // namespace
 
-MeetingMaker reduce_shards_maker(const Draft& draft, const LocalOp& op) {
+CollectiveMaker reduce_shards_maker(const Draft& draft, const LocalOp& op) {
   ShardReducer reducer;
   reducer.program = ops::compile_scalar_region(*draft.program->function, op.regions.at(0));
   reducer.operands = op.operands.size();
@@ -100,9 +100,9 @@ MeetingMaker reduce_shards_maker(const Draft& draft, const LocalOp& op) {
     const PlanValue& value = plan.values[static_cast<size_t>(result)];
     const MeshView& view = plan.views[static_cast<size_t>(value.view)];
     const int64_t members = view.distinct_count(reduced);
-    Meeting meeting;
+    Collective collective;
     for (int64_t shard = 0; shard < plan.table(value.table).count(); ++shard) {
-      std::vector<MeetingSource> sources;
+      std::vector<CollectiveSource> sources;
       const tensor::Dims base = view.coordinates(value.varies & view.all(), shard);
       for (int64_t member = 0; member < members; ++member) {
         tensor::Dims coords = view.coordinates(reduced, member);
@@ -115,11 +115,11 @@ MeetingMaker reduce_shards_maker(const Draft& draft, const LocalOp& op) {
           sources.push_back(source_of(plan, static_cast<int32_t>(k), operands[k], source));
         }
       }
-      meeting.sources.push_back(std::move(sources));
-      meeting.units.push_back(core::ceil_div(reducer.count, kReduceUnitElements));
+      collective.sources.push_back(std::move(sources));
+      collective.units.push_back(core::ceil_div(reducer.count, kReduceUnitElements));
     }
-    meeting.run = [reducer, members](const MeetingCall& call) { reducer.run(call, static_cast<size_t>(members)); };
-    return meeting;
+    collective.run = [reducer, members](const CollectiveCall& call) { reducer.run(call, static_cast<size_t>(members)); };
+    return collective;
   };
 }
 

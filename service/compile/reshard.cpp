@@ -108,7 +108,7 @@ std::vector<int> cutting(const MeshView& view, const std::vector<int>& sub_axes)
   return out;
 }
 
-Meeting make_reshard(const Plan& plan, LocalId operand, LocalId result) {
+Collective make_reshard(const Plan& plan, LocalId operand, LocalId result) {
   const PlanValue& source_value = plan.values[static_cast<size_t>(operand)];
   const PlanValue& target_value = plan.values[static_cast<size_t>(result)];
   const BlockLayout from = layout_of(plan.views[static_cast<size_t>(source_value.view)], source_value);
@@ -126,7 +126,7 @@ Meeting make_reshard(const Plan& plan, LocalId operand, LocalId result) {
       piece.from_offset = linear(source_value.type.dims, copy.from_start);
       piece.from_strides = from_strides;
       piece.packed_strides = tensor::row_major_strides(copy.extent);
-      MeetingSource source = source_of(plan, 0, operand, copy.from_shard);
+      CollectiveSource source = source_of(plan, 0, operand, copy.from_shard);
       source.bytes = tensor::element_count(copy.extent) * element;
       source.start = std::move(copy.from_start);
       source.extent = copy.extent;
@@ -173,7 +173,7 @@ bool reshard_is_rename(const Draft& draft, const LocalOp& op, std::vector<int32_
   return true;
 }
 
-MeetingMaker reshard_maker(LocalId operand, LocalId result) {
+CollectiveMaker reshard_maker(LocalId operand, LocalId result) {
   return [operand, result](const Plan& plan) { return make_reshard(plan, operand, result); };
 }
 

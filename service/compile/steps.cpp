@@ -1,6 +1,6 @@
 // One step for one op: what is not part of a chain.
 #include "service/compile/draft.h"
-#include "service/compile/meetings.h"
+#include "service/compile/collectives.h"
 #include "service/core/error.h"
 
 namespace meshd::compile {
@@ -19,8 +19,8 @@ void prepare_kernel(const Draft& draft, const LocalOp& op, DraftStep& step) {
   step.kernel = kernel->prepare(local.view);
 }
 
-// Bytes that one shard of a meeting reads and writes.
-double meeting_bytes(const Draft& draft, const LocalOp& op) {
+// Bytes that one shard of a collective reads and writes.
+double collective_bytes(const Draft& draft, const LocalOp& op) {
   double members = 1;
   if (op.kind == LocalKind::kReduceShards) {
     members = static_cast<double>(draft.tables.view(draft.value(op.results[0]).view).distinct_count(op.reduced));
@@ -38,7 +38,7 @@ StepKind kind_of(LocalKind kind) {
     case LocalKind::kHalo:
     case LocalKind::kReduceShards:
     case LocalKind::kGroup:
-      return StepKind::kMeeting;
+      return StepKind::kCollective;
     case LocalKind::kWhile:
       return StepKind::kWhile;
     case LocalKind::kCase:
@@ -68,29 +68,29 @@ DraftStep make_step(Draft& draft, const LocalOp& op) {
   for (const LocalId id : op.operands) {
     if (draft.value(id).is_tensor) step.operands.push_back(id);
   }
-  if (step.kind != StepKind::kKernel && step.kind != StepKind::kMeeting) return step;
+  if (step.kind != StepKind::kKernel && step.kind != StepKind::kCollective) return step;
   for (const LocalId id : op.results) {
     if (draft.value(id).is_tensor) step.results.push_back(id);
   }
   if (!step.results.empty()) step.table = draft.value(step.results[0]).table;
   switch (op.kind) {
     case LocalKind::kReshard:
-      step.meeting = reshard_maker(step.operands[0], step.results[0]);
+      step.collective = reshard_maker(step.operands[0], step.results[0]);
       break;
     case LocalKind::kHalo:
-      step.meeting = halo_maker(op);
+      step.collective = halo_maker(op);
       break;
     case LocalKind::kReduceShards:
-      step.meeting = reduce_shards_maker(draft, op);
+      step.collective = reduce_shards_maker(draft, op);
       break;
     case LocalKind::kGroup:
-      step.meeting = group_maker(draft, op);
+      step.collective = group_maker(draft, op);
       break;
     default:
       prepare_kernel(draft, op, step);
       if (step.kernel.uses_offsets && !step.results.empty()) set_offsets(draft, step, step.results[0]);
   }
-  if (step.kind == StepKind::kMeeting) step.kernel.bytes = meeting_bytes(draft, op);
+  if (step.kind == StepKind::kCollective) step.kernel.bytes = collective_bytes(draft, op);
   return step;
 }
 

@@ -55,8 +55,8 @@ RunImpl::Next RunImpl::execute(const compile::Step& step) {
   switch (step.kind) {
     case compile::StepKind::kKernel:
       return execute_kernel(step);
-    case compile::StepKind::kMeeting:
-      return execute_meeting(step);
+    case compile::StepKind::kCollective:
+      return execute_collective(step);
     case compile::StepKind::kEffect:
       return execute_effect(step);
     case compile::StepKind::kCase:

@@ -113,7 +113,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
     std::shared_ptr<ActiveSet> outer;  // case: of whom the branches are
   };
 
-  // Messages of one meeting on their way.
+  // Messages of one collective on their way.
   struct Exchange {
     int64_t visit = 0;
     std::atomic<int64_t> missing{1};                                    // one is ours until all are asked for
@@ -165,9 +165,9 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   std::optional<std::vector<int64_t>> read_control(const compile::Step& step, bool is_bool);
   [[noreturn]] void fail_at(const compile::Step& step, core::ErrorCode code, const std::string& message) const;
 
-  // ---- kernels and meetings (run_steps.cpp)
+  // ---- kernels and collectives (run_steps.cpp)
   Next execute_kernel(const compile::Step& step);
-  Next execute_meeting(const compile::Step& step);
+  Next execute_collective(const compile::Step& step);
   Next execute_shards(const compile::Step& step, std::span<const int32_t> shards);
   struct Units {
     int64_t shard = 0;
@@ -229,7 +229,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   std::byte* scratch_ = nullptr;
   std::vector<int32_t> counting_;  // 0, 1, 2, ...: all shards of any table
   std::shared_ptr<Exchange> exchange_;
-  int64_t visit_ = 0;  // meetings so far: names messages
+  int64_t visit_ = 0;  // collectives so far: names messages
   int64_t effect_visit_ = 0;
   size_t effect_cursor_ = 0;  // shards of the current effect that are done
   int64_t paused_at_ = -1;

@@ -1,4 +1,4 @@
-// What a run says to other ranks. Every rank executes the same steps in the same order, so the number of the meeting
+// What a run says to other ranks. Every rank executes the same steps in the same order, so the number of the collective
 // (`visit_`), the shard that wants a block and the block's place in its list of sources name a message on both sides
 // without asking.
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace meshd::device {
 namespace {
 
-constexpr int64_t kWholeShard = -1;  // MessageKey::source of messages that are no meeting's
+constexpr int64_t kWholeShard = -1;  // MessageKey::source of messages that are no collective's
 
 }  // namespace
 
@@ -39,14 +39,14 @@ bool RunImpl::exchange_sources(const compile::Step& step) {
   exchange_ = std::make_shared<Exchange>();
   exchange_->visit = visit_++;
   ActiveSet& active = *frames_.back().active;
-  const compile::Meeting& meeting = step.meeting->get(plan());
+  const compile::Collective& collective = step.collective->get(plan());
   const std::vector<int> others = other_ranks();
   Transport& transport = *engine_.options.transport;
   std::vector<std::byte> packed;
   for (int64_t shard = 0; shard < plan().table(step.table).count(); ++shard) {
-    const auto& sources = meeting.sources[static_cast<size_t>(shard)];
+    const auto& sources = collective.sources[static_cast<size_t>(shard)];
     for (size_t i = 0; i < sources.size(); ++i) {
-      const compile::MeetingSource& source = sources[i];
+      const compile::CollectiveSource& source = sources[i];
       const int64_t holder = active.holder(source.table, source.shard);
       if (holder < 0) continue;  // nobody can want it: check_members ended that run
       const MessageKey key{request_.key, exchange_->visit, shard, static_cast<int64_t>(i)};
@@ -68,8 +68,8 @@ bool RunImpl::exchange_sources(const compile::Step& step) {
           packed.resize(static_cast<size_t>(source.bytes));
           const tensor::Dims zeros(source.extent.size(), 0);
           kernels::copy_block(packed.data(), source.extent, zeros, bytes,
-                              meeting.source_dims[static_cast<size_t>(source.operand)], source.start, source.extent,
-                              meeting.element_bytes);
+                              collective.source_dims[static_cast<size_t>(source.operand)], source.start, source.extent,
+                              collective.element_bytes);
           bytes = packed.data();
         }
         transport.post(peer, key, {bytes, static_cast<size_t>(source.bytes)});

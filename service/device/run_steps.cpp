@@ -36,7 +36,7 @@ class Pointers {
 }  // namespace
 
 int64_t RunImpl::units_of(const compile::Step& step, int64_t shard) const {
-  return step.meeting == nullptr ? step.kernel.unit_count : step.meeting->get(plan()).units[static_cast<size_t>(shard)];
+  return step.collective == nullptr ? step.kernel.unit_count : step.collective->get(plan()).units[static_cast<size_t>(shard)];
 }
 
 void RunImpl::run_items(const compile::Step& step, const Units& units, int64_t lane, core::Checkpoint& checkpoint) {
@@ -64,13 +64,13 @@ void RunImpl::run_units(const compile::Step& step, const Units& units, int64_t l
   const int64_t shard = units.shard;
   Pointers results(step.results.size());
   for (size_t i = 0; i < step.results.size(); ++i) results.data()[i] = pointer(step.results[i], shard);
-  if (step.meeting != nullptr) {
-    const compile::Meeting& meeting = step.meeting->get(plan());
-    const auto& sources = meeting.sources[static_cast<size_t>(shard)];
+  if (step.collective != nullptr) {
+    const compile::Collective& collective = step.collective->get(plan());
+    const auto& sources = collective.sources[static_cast<size_t>(shard)];
     Pointers from(sources.size());
     std::vector<char> packed;
     for (size_t i = 0; i < sources.size(); ++i) {
-      const compile::MeetingSource& source = sources[i];
+      const compile::CollectiveSource& source = sources[i];
       const compile::Place& operand = step.operands[static_cast<size_t>(source.operand)];
       from.data()[i] = pointers_[static_cast<size_t>(operand.first + source.place)];
       if (exchange_ == nullptr) continue;
@@ -80,7 +80,7 @@ void RunImpl::run_units(const compile::Step& step, const Units& units, int64_t l
       packed[i] = 1;
       from.data()[i] = came->second->data();
     }
-    compile::MeetingCall call;
+    compile::CollectiveCall call;
     call.shard = shard;
     call.sources = from.data();
     call.packed = packed.empty() ? nullptr : packed.data();
@@ -88,7 +88,7 @@ void RunImpl::run_units(const compile::Step& step, const Units& units, int64_t l
     call.begin = units.begin;
     call.end = units.end;
     call.checkpoint = &checkpoint;
-    return meeting.run(call);
+    return collective.run(call);
   }
   Pointers operands(step.operands.size());
   for (size_t i = 0; i < step.operands.size(); ++i) operands.data()[i] = pointer(step.operands[i], shard);
@@ -124,7 +124,7 @@ RunImpl::Next RunImpl::execute_kernel(const compile::Step& step) {
   return execute_shards(step, active_shards(*frames_.back().active, step.table));
 }
 
-RunImpl::Next RunImpl::execute_meeting(const compile::Step& step) {
+RunImpl::Next RunImpl::execute_collective(const compile::Step& step) {
   ActiveSet& active = *frames_.back().active;
   const std::span<const int32_t> shards = active_shards(active, step.table);
   if (!active.is_everybody()) check_members(step, shards);
@@ -135,7 +135,7 @@ RunImpl::Next RunImpl::execute_meeting(const compile::Step& step) {
 void RunImpl::check_members(const compile::Step& step, std::span<const int32_t> shards) const {
   const ActiveSet& active = *frames_.back().active;
   for (const int32_t shard : shards) {
-    for (const compile::MeetingSource& source : step.meeting->get(plan()).sources[static_cast<size_t>(shard)]) {
+    for (const compile::CollectiveSource& source : step.collective->get(plan()).sources[static_cast<size_t>(shard)]) {
       if (active.holder(source.table, source.shard) >= 0) continue;
       fail_at(step, "program_failed",
               "only some members of its group reach it: device " + std::to_string(source.device) +

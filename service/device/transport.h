@@ -12,7 +12,7 @@
 
 namespace meshd::device {
 
-/// Names a message the same way on both sides without asking: the run, the how-manieth meeting of the run, which source
+/// Names a message the same way on both sides without asking: the run, the how-manieth collective of the run, which source
 /// of it.
 struct MessageKey {
   uint64_t run = 0;

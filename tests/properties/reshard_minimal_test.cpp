@@ -111,12 +111,12 @@ TEST(ReshardProperties, copies_are_one_block_for_each_pair_of_shards_that_meet) 
       }
     }
     for (const Step& step : plan->blocks[0].steps) {
-      if (step.kind != StepKind::kMeeting) continue;
-      const Meeting& meeting = step.meeting->get(*plan);
+      if (step.kind != StepKind::kCollective) continue;
+      const Collective& collective = step.collective->get(*plan);
       int64_t copies = 0;
-      for (const auto& sources : meeting.sources) {
+      for (const auto& sources : collective.sources) {
         std::set<std::pair<int32_t, tensor::Dims>> seen;
-        for (const MeetingSource& source : sources) {
+        for (const CollectiveSource& source : sources) {
           EXPECT_TRUE(seen.emplace(source.shard, source.start).second) << one.program;
           for (const int64_t rows : source.extent) EXPECT_GT(rows, 0) << one.program;
         }

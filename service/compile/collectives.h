@@ -10,19 +10,19 @@
 namespace meshd::compile {
 
 /// Block copies from one layout to another. `operand` and `result` are values of the plan.
-MeetingMaker reshard_maker(LocalId operand, LocalId result);
+CollectiveMaker reshard_maker(LocalId operand, LocalId result);
 /// Rows of other shards beside a shard's own (LocalKind::kHalo).
-MeetingMaker halo_maker(const LocalOp& op);
+CollectiveMaker halo_maker(const LocalOp& op);
 /// Reduction over the positions that differ in op.reduced, in ascending order. Throws when the reducer cannot be
 /// compiled.
-MeetingMaker reduce_shards_maker(const Draft& draft, const LocalOp& op);
+CollectiveMaker reduce_shards_maker(const Draft& draft, const LocalOp& op);
 /// A collective of the text over groups of device numbers.
-MeetingMaker group_maker(const Draft& draft, const LocalOp& op);
+CollectiveMaker group_maker(const Draft& draft, const LocalOp& op);
 
 /// If the reshard moves no byte: true, and the map from result shards to operand shards.
 bool reshard_is_rename(const Draft& draft, const LocalOp& op, std::vector<int32_t>& map);
 
-/// Shard `shard` of a value as a meeting's source; the whole of it.
-MeetingSource source_of(const Plan& plan, int32_t operand, LocalId id, int64_t shard);
+/// Shard `shard` of a value as a collective's source; the whole of it.
+CollectiveSource source_of(const Plan& plan, int32_t operand, LocalId id, int64_t shard);
 
 }  // namespace meshd::compile

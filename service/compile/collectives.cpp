@@ -1,4 +1,4 @@
-#include "service/compile/meetings.h"
+#include "service/compile/collectives.h"
 
 #include <algorithm>
 #include <cstring>
@@ -24,7 +24,7 @@ struct Groups {
   size_t operands = 1;
 };
 
-void run_role(const Groups& groups, const Role& role, const MeetingCall& call) {
+void run_role(const Groups& groups, const Role& role, const CollectiveCall& call) {
   if (role.group == nullptr) {
     for (size_t i = 0; i < groups.result_bytes.size(); ++i) {
       std::memset(call.results[i], 0, static_cast<size_t>(groups.result_bytes[i]));
@@ -38,9 +38,9 @@ void run_role(const Groups& groups, const Role& role, const MeetingCall& call) {
 
 }  // namespace
 
-MeetingSource source_of(const Plan& plan, int32_t operand, LocalId id, int64_t shard) {
+CollectiveSource source_of(const Plan& plan, int32_t operand, LocalId id, int64_t shard) {
   const PlanValue& value = plan.values[static_cast<size_t>(id)];
-  MeetingSource out;
+  CollectiveSource out;
   out.operand = operand;
   out.place = static_cast<int32_t>(plan.place_of(value.place, shard));
   out.shard = static_cast<int32_t>(shard);
@@ -50,7 +50,7 @@ MeetingSource source_of(const Plan& plan, int32_t operand, LocalId id, int64_t s
   return out;
 }
 
-MeetingMaker group_maker(const Draft& draft, const LocalOp& op) {
+CollectiveMaker group_maker(const Draft& draft, const LocalOp& op) {
   const LocalView local(draft, op);
   const ops::Body body = ops::body_of(*op.def, local.view);
   const auto* kernel = std::get_if<ops::GroupKernel>(&body);
@@ -75,11 +75,11 @@ MeetingMaker group_maker(const Draft& draft, const LocalOp& op) {
     }
   }
   return [groups, operands = op.operands, result = op.results[0]](const Plan& plan) {
-    Meeting meeting;
+    Collective collective;
     const ShardTable& table = plan.table(plan.values[static_cast<size_t>(result)].table);
     for (const int32_t device : table.device_of_shard) {
       const Role& role = groups->roles[static_cast<size_t>(device)];
-      std::vector<MeetingSource> sources;
+      std::vector<CollectiveSource> sources;
       if (role.group != nullptr) {
         for (const int64_t from : *role.members) {
           for (size_t k = 0; k < operands.size(); ++k) {
@@ -89,13 +89,13 @@ MeetingMaker group_maker(const Draft& draft, const LocalOp& op) {
           }
         }
       }
-      meeting.sources.push_back(std::move(sources));
-      meeting.units.push_back(1);
+      collective.sources.push_back(std::move(sources));
+      collective.units.push_back(1);
     }
-    meeting.run = [groups, devices = table.device_of_shard](const MeetingCall& call) {
+    collective.run = [groups, devices = table.device_of_shard](const CollectiveCall& call) {
       run_role(*groups, groups->roles[static_cast<size_t>(devices[static_cast<size_t>(call.shard)])], call);
     };
-    return meeting;
+    return collective;
   };
 }
 

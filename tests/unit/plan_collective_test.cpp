@@ -6,7 +6,7 @@ namespace {
 
 using Ints = std::vector<int32_t>;
 
-TEST(PlanMeeting, reshard_moves_blocks_between_layouts) {
+TEST(PlanCollective, reshard_moves_blocks_between_layouts) {
   LocalBuilder b({2, 2});
   const LocalId x = b.argument("4x4xi32", {{0, 1}, {}});  // rows 0..3 on four positions
   b.result(b.reshard(x, {{}, {1}}));                      // columns over the second sub-axis
@@ -17,7 +17,7 @@ TEST(PlanMeeting, reshard_moves_blocks_between_layouts) {
   EXPECT_EQ(output<int32_t>(out), (std::vector<Ints>{{0, 1, 4, 5, 8, 9, 12, 13}, {2, 3, 6, 7, 10, 11, 14, 15}}));
 }
 
-TEST(PlanMeeting, uneven_reshard_leaves_padding_alone) {
+TEST(PlanCollective, uneven_reshard_leaves_padding_alone) {
   LocalBuilder b({4});
   const LocalId x = b.argument("5xi32", {{0}});
   const LocalId whole = b.reshard(x, {{}});
@@ -30,7 +30,7 @@ TEST(PlanMeeting, uneven_reshard_leaves_padding_alone) {
   EXPECT_EQ(output<int32_t>(out, 1)[2][0], 5);
 }
 
-TEST(PlanMeeting, reshard_that_only_renames_costs_nothing) {
+TEST(PlanCollective, reshard_that_only_renames_costs_nothing) {
   LocalBuilder b({2, 2});
   const LocalId x = b.argument("4xi32", {{0}});
   const LocalId varied = b.reshard(x, {{0}}, 0b10);  // the same, counted for every position
@@ -42,7 +42,7 @@ TEST(PlanMeeting, reshard_that_only_renames_costs_nothing) {
             (std::vector<Ints>{{1, 2}, {3, 4}}));
 }
 
-TEST(PlanMeeting, reduction_over_shards_is_computed_once_for_each_distinct_result) {
+TEST(PlanCollective, reduction_over_shards_is_computed_once_for_each_distinct_result) {
   LocalBuilder b({2, 2});
   const LocalId x = b.argument("3xi32", {}, 0b11);
   b.result(b.reduce_shards(x, 0b01));
@@ -57,7 +57,7 @@ TEST(PlanMeeting, reduction_over_shards_is_computed_once_for_each_distinct_resul
   EXPECT_EQ(output<int32_t>(out, 2), (std::vector<Ints>{{1000, 2000, 3000}}));
 }
 
-TEST(PlanMeeting, reduction_in_ascending_position_order) {
+TEST(PlanCollective, reduction_in_ascending_position_order) {
   // a - b is not associative: ((1 - 10) - 100) - 1000.
   LocalBuilder b({4});
   const LocalId x = b.argument("i32", {}, 0b1);
@@ -66,7 +66,7 @@ TEST(PlanMeeting, reduction_in_ascending_position_order) {
   EXPECT_EQ(output<int32_t>(bench.run(plan_of(b), {bench.shards<int32_t>({{1}, {10}, {100}, {1000}})}))[0][0], -1109);
 }
 
-TEST(PlanMeeting, collective_of_the_text_reaches_every_member) {
+TEST(PlanCollective, collective_of_the_text_reaches_every_member) {
   LocalBuilder b({4});
   const LocalId x = b.argument("2xi32", {}, 0b1);
   const LocalId out = b.value("4xi32", {}, 0b1);
@@ -80,7 +80,7 @@ TEST(PlanMeeting, collective_of_the_text_reaches_every_member) {
   EXPECT_EQ(output<int32_t>(ran), (std::vector<Ints>{{0, 0, 2, 2}, {3, 3, 1, 1}, {0, 0, 2, 2}, {3, 3, 1, 1}}));
 }
 
-TEST(PlanMeeting, permutation_leaves_zeros_where_nobody_sends) {
+TEST(PlanCollective, permutation_leaves_zeros_where_nobody_sends) {
   LocalBuilder b({4});
   const LocalId x = b.argument("2xi32", {}, 0b1);
   const LocalId out = b.like(x);
@@ -93,7 +93,7 @@ TEST(PlanMeeting, permutation_leaves_zeros_where_nobody_sends) {
   EXPECT_EQ(output<int32_t>(ran), (std::vector<Ints>{{0, 0}, {5, 5}, {6, 6}, {0, 0}}));
 }
 
-TEST(PlanMeeting, position_is_the_place_in_the_flat_list) {
+TEST(PlanCollective, position_is_the_place_in_the_flat_list) {
   LocalBuilder b({2, 2});
   b.program.views[0].flat_of_position = {3, 2, 1, 0};
   b.result(b.position());
@@ -102,7 +102,7 @@ TEST(PlanMeeting, position_is_the_place_in_the_flat_list) {
   EXPECT_EQ(output<uint32_t>(ran), (std::vector<std::vector<uint32_t>>{{3}, {2}, {1}, {0}}));
 }
 
-TEST(PlanMeeting, replicated_work_is_done_once) {
+TEST(PlanCollective, replicated_work_is_done_once) {
   LocalBuilder b({4, 4});
   const LocalId x = b.argument("4xf32", {{0}});
   b.result(b.point("stablehlo.negate", {x}));
