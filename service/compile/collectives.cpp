@@ -42,7 +42,7 @@ CollectiveSource source_of(const Plan& plan, int32_t operand, LocalId id, int64_
   const PlanValue& value = plan.values[static_cast<size_t>(id)];
   CollectiveSource out;
   out.operand = operand;
-  out.place = static_cast<int32_t>(plan.place_of(value.place, shard));
+  out.slot_shard = static_cast<int32_t>(plan.slot_shard(value.slot_ref, shard));
   out.shard = static_cast<int32_t>(shard);
   out.table = value.table;
   out.device = plan.table(value.table).device_of_shard[static_cast<size_t>(shard)];
@@ -50,16 +50,16 @@ CollectiveSource source_of(const Plan& plan, int32_t operand, LocalId id, int64_
   return out;
 }
 
-CollectiveMaker group_maker(const Draft& draft, const LocalOp& op) {
-  const LocalView local(draft, op);
+CollectiveMaker group_maker(const PlanBuilder& builder, const LocalOp& op) {
+  const LocalView local(builder, op);
   const ops::Body body = ops::body_of(*op.def, local.view);
   const auto* kernel = std::get_if<ops::GroupKernel>(&body);
   if (kernel == nullptr) ir::fail("unsupported_op", op.location, "'" + op.name + "' is no collective");
   auto groups = std::make_shared<Groups>();
   groups->operands = op.operands.size();
-  groups->roles.resize(static_cast<size_t>(draft.tables.device_count()));
+  groups->roles.resize(static_cast<size_t>(builder.tables.device_count()));
   groups->senders.reserve(op.groups.size());
-  for (const LocalId id : op.results) groups->result_bytes.push_back(draft.value(id).bytes);
+  for (const LocalId id : op.results) groups->result_bytes.push_back(builder.value(id).bytes);
   std::map<size_t, std::shared_ptr<const ops::PreparedGroup>> prepared;
   for (const auto& group : op.groups) {
     auto& made = prepared[group.size()];

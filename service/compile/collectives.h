@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "service/compile/draft.h"
+#include "service/compile/plan_builder.h"
 
 namespace meshd::compile {
 
@@ -15,12 +15,12 @@ CollectiveMaker reshard_maker(LocalId operand, LocalId result);
 CollectiveMaker halo_maker(const LocalOp& op);
 /// Reduction over the positions that differ in op.reduced, in ascending order. Throws when the reducer cannot be
 /// compiled.
-CollectiveMaker reduce_shards_maker(const Draft& draft, const LocalOp& op);
+CollectiveMaker reduce_shards_maker(const PlanBuilder& builder, const LocalOp& op);
 /// A collective of the text over groups of device numbers.
-CollectiveMaker group_maker(const Draft& draft, const LocalOp& op);
+CollectiveMaker group_maker(const PlanBuilder& builder, const LocalOp& op);
 
 /// If the reshard moves no byte: true, and the map from result shards to operand shards.
-bool reshard_is_rename(const Draft& draft, const LocalOp& op, std::vector<int32_t>& map);
+bool reshard_is_rename(const PlanBuilder& builder, const LocalOp& op, std::vector<int32_t>& map);
 
 /// Shard `shard` of a value as a collective's source; the whole of it.
 CollectiveSource source_of(const Plan& plan, int32_t operand, LocalId id, int64_t shard);

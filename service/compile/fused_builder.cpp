@@ -80,9 +80,9 @@ ReadMap read_map_of(const ops::OpDef& def, const LocalView& local) {
   return next == to.size() ? exact : map;
 }
 
-FusedBuilder::FusedBuilder(Draft& draft, const std::vector<Node>& nodes, const Producers& producers, LocalId space)
-    : draft_(draft), nodes_(nodes), producers_(producers), space_(space) {
-  loop_.dims = draft.value(space).type.dims;
+FusedBuilder::FusedBuilder(PlanBuilder& builder, const std::vector<Node>& nodes, const Producers& producers, LocalId space)
+    : builder_(builder), nodes_(nodes), producers_(producers), space_(space) {
+  loop_.dims = builder.value(space).type.dims;
 }
 
 void FusedBuilder::note(const Node& node) {
@@ -93,8 +93,8 @@ void FusedBuilder::note(const Node& node) {
 void FusedBuilder::add(const Node& node) {
   for (const LocalId id : node.op->operands) source(id);
   if (node.op->kind == partition::LocalKind::kMask) {
-    const DraftValue& value = draft_.value(node.op->results[0]);
-    const sharding::MeshView& view = draft_.tables.view(value.view);
+    const BuilderValue& value = builder_.value(node.op->results[0]);
+    const sharding::MeshView& view = builder_.tables.view(value.view);
     std::vector<MaskDim> dims;
     for (size_t d = 0; d < value.dim_sub_axes.size(); ++d) {
       const int64_t parts = sharding::part_count(view, value.dim_sub_axes[d]);
@@ -122,7 +122,7 @@ void FusedBuilder::reduce(const Node& node) {
 FusedBuilder::Source FusedBuilder::source(LocalId id) {
   if (const auto found = sources_.find(id); found != sources_.end()) return found->second;
   Map map;
-  const tensor::Dims& dims = draft_.value(id).type.dims;
+  const tensor::Dims& dims = builder_.value(id).type.dims;
   if (dims.size() == loop_.dims.size()) {
     for (size_t d = 0; d < dims.size(); ++d) map.push_back({static_cast<int>(d), 0, 1});
   }
@@ -132,7 +132,7 @@ FusedBuilder::Source FusedBuilder::source(LocalId id) {
 }
 
 std::pair<int64_t, tensor::Dims> FusedBuilder::linear(LocalId id, const Map& map) const {
-  const tensor::Dims rows = tensor::row_major_strides(draft_.value(id).type.dims);
+  const tensor::Dims rows = tensor::row_major_strides(builder_.value(id).type.dims);
   int64_t offset = 0;
   tensor::Dims strides(loop_.dims.size(), 0);
   for (size_t d = 0; d < map.size(); ++d) {
@@ -146,7 +146,7 @@ std::pair<int64_t, tensor::Dims> FusedBuilder::linear(LocalId id, const Map& map
 }
 
 std::optional<FusedBuilder::Source> FusedBuilder::read(LocalId id, const Map& map, bool at_any_cost) {
-  if (const ir::DenseAttr* splat = splat_of(draft_, draft_.root(id).first)) {
+  if (const ir::DenseAttr* splat = splat_of(builder_, builder_.root(id).first)) {
     return constant(splat->type.dtype, *splat->bytes);
   }
   const int32_t producer = producers_[static_cast<size_t>(id)];
@@ -160,7 +160,7 @@ std::optional<FusedBuilder::Source> FusedBuilder::read(LocalId id, const Map& ma
       std::optional<Source> made;
       if (node.read.same_bytes) {
         const auto [offset, strides] = linear(id, map);
-        made = splat_of(draft_, draft_.root(operand).first) != nullptr ? read(operand, {}, false)
+        made = splat_of(builder_, builder_.root(operand).first) != nullptr ? read(operand, {}, false)
                                                                        : read_stored(operand, offset, strides, false);
       } else {
         Map deeper;
@@ -200,7 +200,7 @@ std::optional<FusedBuilder::Source> FusedBuilder::read_stored(LocalId id, int64_
     input.strides = strides;
     if (operand == operands_.end()) operands_.push_back(id);
     loop_.inputs.push_back(std::move(input));
-    input_dtypes_.push_back(draft_.value(id).type.dtype);
+    input_dtypes_.push_back(builder_.value(id).type.dtype);
   }
   return Source{Source::Kind::kInput, found->second};
 }
@@ -208,13 +208,13 @@ std::optional<FusedBuilder::Source> FusedBuilder::read_stored(LocalId id, int64_
 std::optional<FusedBuilder::Source> FusedBuilder::iota(LocalId id, int64_t dim, const Map& map) {
   const ReadMap::Dim& read = map.at(static_cast<size_t>(dim));
   if (read.result_dim < 0 || read.start != 0 || read.step != 1) return std::nullopt;
-  const DraftValue& value = draft_.value(id);
-  const DraftValue& space = draft_.value(space_);
+  const BuilderValue& value = builder_.value(id);
+  const BuilderValue& space = builder_.value(space_);
   const auto& mine = value.dim_sub_axes[static_cast<size_t>(dim)];
   const auto& loops = space.dim_sub_axes[static_cast<size_t>(read.result_dim)];
   if (value.view != space.view && !(mine.empty() && loops.empty())) return std::nullopt;
   // Both must begin at the same place on every shard.
-  if (without_ones(draft_.tables.view(value.view), mine) != without_ones(draft_.tables.view(space.view), loops))
+  if (without_ones(builder_.tables.view(value.view), mine) != without_ones(builder_.tables.view(space.view), loops))
     return std::nullopt;
   return iota_input(read.result_dim, value.type.dtype);
 }
@@ -258,7 +258,7 @@ uint16_t FusedBuilder::emit_mask(const Node& node, const std::vector<MaskDim>& d
   using kernels::ScalarOp;
   const uint16_t value = reg(sources_.at(node.op->operands[0]));
   const uint16_t fill = reg(sources_.at(node.op->operands[1]));
-  const DType dtype = draft_.value(node.op->results[0]).type.dtype;
+  const DType dtype = builder_.value(node.op->results[0]).type.dtype;
   if (dims.empty()) return value;
   std::optional<uint16_t> inside;
   for (const MaskDim& dim : dims) {
@@ -268,7 +268,7 @@ uint16_t FusedBuilder::emit_mask(const Node& node, const std::vector<MaskDim>& d
   return loop_.program.emit(ScalarOp::kSelect, {*inside, value, fill}, dtype);
 }
 
-DraftStep FusedBuilder::finish(const std::vector<LocalId>& outputs) {
+BuilderStep FusedBuilder::finish(const std::vector<LocalId>& outputs) {
   kernels::TileProgram& program = loop_.program;
   for (const DType dtype : input_dtypes_) program.add_register(dtype);
   program.input_count = static_cast<int>(input_dtypes_.size());
@@ -280,7 +280,7 @@ DraftStep FusedBuilder::finish(const std::vector<LocalId>& outputs) {
         member_registers_.push_back(emit_mask(*node, masks_.at(node)));
         continue;
       }
-      const LocalView local(draft_, *node->op);
+      const LocalView local(builder_, *node->op);
       std::vector<uint16_t> operands;
       for (const LocalId id : node->op->operands) operands.push_back(reg(sources_.at(id)));
       const ops::Body body = ops::body_of(*node->op->def, local.view);
@@ -297,16 +297,16 @@ DraftStep FusedBuilder::finish(const std::vector<LocalId>& outputs) {
     }
   }
 
-  DraftStep step;
+  BuilderStep step;
   step.op = reduce_ != nullptr ? reduce_->op : members_.empty() ? nullptr : members_.back()->op;
   step.results = outputs;
-  step.table = draft_.value(outputs[0]).table;
+  step.table = builder_.value(outputs[0]).table;
   if (reduce_ != nullptr) {
     const LocalOp& op = *reduce_->op;
     const size_t count = op.operands.size() / 2;
     kernels::FusedReduce tail;
     for (const int64_t dim : reduce_->dims) tail.dims.push_back(static_cast<int>(dim));
-    tail.reducer = ops::compile_scalar_region(*draft_.program->function, op.regions.at(0));
+    tail.reducer = ops::compile_scalar_region(*builder_.program->function, op.regions.at(0));
     for (size_t i = 0; i < count; ++i) {
       program.outputs.push_back(reg(sources_.at(op.operands[i])));
       const LocalId init = op.operands[count + i];
@@ -319,14 +319,14 @@ DraftStep FusedBuilder::finish(const std::vector<LocalId>& outputs) {
     for (const LocalId id : outputs) program.outputs.push_back(reg(sources_.at(id)));
   }
   step.operands = operands_;
-  if (uses_offsets_) set_offsets(draft_, step, space_);
+  if (uses_offsets_) set_offsets(builder_, step, space_);
   set_names(step);
   if (reduce_ == nullptr) set_in_place(step, outputs);
   set_kernel(step, outputs.size());
   return step;
 }
 
-void FusedBuilder::set_names(DraftStep& step) const {
+void FusedBuilder::set_names(BuilderStep& step) const {
   std::vector<const LocalOp*> all;
   for (const Node* node : members_) all.push_back(node->op);
   if (reduce_ != nullptr) all.push_back(reduce_->op);
@@ -347,7 +347,7 @@ void FusedBuilder::set_names(DraftStep& step) const {
 
 // An output may take the place of an input that is read lane for lane and not read again after the output's
 // instruction.
-void FusedBuilder::set_in_place(DraftStep& step, const std::vector<LocalId>& outputs) const {
+void FusedBuilder::set_in_place(BuilderStep& step, const std::vector<LocalId>& outputs) const {
   const tensor::Dims dense = [&] {
     tensor::Dims strides = tensor::row_major_strides(loop_.dims);
     for (size_t d = 0; d < strides.size(); ++d) {
@@ -372,7 +372,7 @@ void FusedBuilder::set_in_place(DraftStep& step, const std::vector<LocalId>& out
       input = static_cast<uint16_t>(i);
       lane_for_lane = lane_for_lane && read.offset == 0 && read.strides == dense;
     }
-    if (reads != 1 || !lane_for_lane || draft_.value(operands_[operand]).bytes == 0) continue;
+    if (reads != 1 || !lane_for_lane || builder_.value(operands_[operand]).bytes == 0) continue;
     for (size_t result = 0; result < outputs.size(); ++result) {
       const uint16_t reg = loop_.program.outputs[result];
       const auto writes =
@@ -380,14 +380,14 @@ void FusedBuilder::set_in_place(DraftStep& step, const std::vector<LocalId>& out
                        [&](const kernels::TileInstruction& instruction) { return instruction.result == reg; });
       if (writes == loop_.program.instructions.end()) continue;
       const auto at = static_cast<size_t>(writes - loop_.program.instructions.begin());
-      const bool same_size = draft_.value(operands_[operand]).bytes == draft_.value(outputs[result]).bytes;
+      const bool same_size = builder_.value(operands_[operand]).bytes == builder_.value(outputs[result]).bytes;
       if (same_size && last_use[input] <= at)
         step.kernel.in_place.emplace_back(static_cast<int>(operand), static_cast<int>(result));
     }
   }
 }
 
-void FusedBuilder::set_kernel(DraftStep& step, size_t output_count) {
+void FusedBuilder::set_kernel(BuilderStep& step, size_t output_count) {
   double work = 1;
   for (const kernels::TileInstruction& instruction : loop_.program.instructions) work += weight(instruction.op);
   if (loop_.reduce) {
@@ -395,12 +395,12 @@ void FusedBuilder::set_kernel(DraftStep& step, size_t output_count) {
       work += weight(instruction.op);
   }
   double bytes = 0;
-  for (const LocalId id : operands_) bytes += static_cast<double>(draft_.value(id).bytes);
-  for (size_t i = 0; i < output_count; ++i) bytes += static_cast<double>(draft_.value(step.results[i]).bytes);
+  for (const LocalId id : operands_) bytes += static_cast<double>(builder_.value(id).bytes);
+  for (size_t i = 0; i < output_count; ++i) bytes += static_cast<double>(builder_.value(step.results[i]).bytes);
   step.kernel.flops = work * static_cast<double>(core::checked_product(loop_.dims));
   step.kernel.bytes = bytes;
   step.kernel.uses_offsets = uses_offsets_;
-  loop_.copies = draft_.tables[step.table].count();
+  loop_.copies = builder_.tables[step.table].count();
   auto kernel = std::make_shared<const kernels::FusedKernel>(std::move(loop_));
   step.kernel.unit_count = kernel->unit_count();
   step.kernel.passes_checkpoints = true;

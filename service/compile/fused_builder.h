@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "service/compile/draft.h"
+#include "service/compile/plan_builder.h"
 #include "service/kernels/fused_loop.h"
 
 namespace meshd::compile {
@@ -41,7 +41,7 @@ ops::ReadMap read_map_of(const ops::OpDef& def, const LocalView& local);
 class FusedBuilder {
  public:
   /// `space`: a value whose dims, shards and sub-axes are the iteration space.
-  FusedBuilder(Draft& draft, const std::vector<Node>& nodes, const Producers& producers, LocalId space);
+  FusedBuilder(PlanBuilder& builder, const std::vector<Node>& nodes, const Producers& producers, LocalId space);
 
   /// Adds a pointwise op; operands that were added before are lanes, others are read from memory, generated or
   /// constant.
@@ -51,7 +51,7 @@ class FusedBuilder {
   /// Reads a value that is not computed here (an iota or a constant standing alone).
   void give(LocalId id);
   /// The step; `outputs` are values that were added or given (the results of the reduction where there is one).
-  DraftStep finish(const std::vector<LocalId>& outputs);
+  BuilderStep finish(const std::vector<LocalId>& outputs);
 
   /// Stored values that the loop reads, in operand order.
   [[nodiscard]] const std::vector<LocalId>& operands() const { return operands_; }
@@ -84,11 +84,11 @@ class FusedBuilder {
   uint16_t emit_mask(const Node& node, const std::vector<MaskDim>& dims);
   uint16_t reg(const Source& source);
   void note(const Node& node);
-  void set_in_place(DraftStep& step, const std::vector<LocalId>& outputs) const;
-  void set_kernel(DraftStep& step, size_t output_count);
-  void set_names(DraftStep& step) const;
+  void set_in_place(BuilderStep& step, const std::vector<LocalId>& outputs) const;
+  void set_kernel(BuilderStep& step, size_t output_count);
+  void set_names(BuilderStep& step) const;
 
-  Draft& draft_;
+  PlanBuilder& builder_;
   const std::vector<Node>& nodes_;
   const Producers& producers_;
   LocalId space_;

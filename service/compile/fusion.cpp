@@ -32,12 +32,12 @@ struct Chain {
 
 class BlockFuser {
  public:
-  BlockFuser(Draft& draft, const std::vector<const LocalOp*>& ops, const std::vector<LocalId>& live_out, bool fuse)
-      : draft_(draft),
+  BlockFuser(PlanBuilder& builder, const std::vector<const LocalOp*>& ops, const std::vector<LocalId>& live_out, bool fuse)
+      : builder_(builder),
         fuse_(fuse),
-        producers_(draft.values.size(), -1),
-        users_(draft.values.size()),
-        is_live_(draft.values.size(), 0) {
+        producers_(builder.values.size(), -1),
+        users_(builder.values.size()),
+        is_live_(builder.values.size(), 0) {
     for (const LocalOp* op : ops) {
       const auto number = static_cast<int32_t>(nodes_.size());
       nodes_.push_back(classify(*op));
@@ -47,17 +47,17 @@ class BlockFuser {
         for_each_use(block, [&](LocalId id) { users_[static_cast<size_t>(id)].push_back(number); });
       }
     }
-    for (LocalId id = 0; id < static_cast<LocalId>(draft_.values.size()); ++id) {
-      if (draft_.value(id).alias_of >= 0) aliases_[draft_.value(id).alias_of].push_back(id);
+    for (LocalId id = 0; id < static_cast<LocalId>(builder_.values.size()); ++id) {
+      if (builder_.value(id).alias_of >= 0) aliases_[builder_.value(id).alias_of].push_back(id);
     }
-    stored_.assign(draft_.values.size(), 0);
+    stored_.assign(builder_.values.size(), 0);
     for (LocalId id : live_out) {
       need({id});
-      for (; id >= 0; id = draft_.value(id).alias_of) is_live_[static_cast<size_t>(id)] = 1;
+      for (; id >= 0; id = builder_.value(id).alias_of) is_live_[static_cast<size_t>(id)] = 1;
     }
   }
 
-  std::vector<DraftStep> run() {
+  std::vector<BuilderStep> run() {
     for (int32_t n = 0; n < static_cast<int32_t>(nodes_.size()); ++n) {
       if (nodes_[static_cast<size_t>(n)].kind == NodeKind::kPoint) join(n);
       if (nodes_[static_cast<size_t>(n)].kind == NodeKind::kReduce) absorb(n);
@@ -74,14 +74,14 @@ class BlockFuser {
       node.kind = NodeKind::kPoint;
       return node;
     }
-    if (op.kind != LocalKind::kOp || op.results.size() != 1 || !draft_.value(op.results[0]).is_tensor) {
+    if (op.kind != LocalKind::kOp || op.results.size() != 1 || !builder_.value(op.results[0]).is_tensor) {
       if (op.kind == LocalKind::kOp && op.def != nullptr && op.def->fuse.reduce_dims != nullptr &&
           !op.operands.empty()) {
         return reduction(op, std::move(node));
       }
       return node;
     }
-    const LocalView local(draft_, op);
+    const LocalView local(builder_, op);
     const ops::Body body = ops::body_of(*op.def, local.view);
     if (std::holds_alternative<ops::ScalarMath>(body)) {
       node.kind = NodeKind::kPoint;
@@ -98,7 +98,7 @@ class BlockFuser {
   }
 
   Node reduction(const LocalOp& op, Node node) {
-    const LocalView local(draft_, op);
+    const LocalView local(builder_, op);
     node.kind = NodeKind::kReduce;
     node.dims = op.def->fuse.reduce_dims(local.view);
     return node;
@@ -109,8 +109,8 @@ class BlockFuser {
   [[nodiscard]] LocalId result(int32_t n) const { return nodes_[static_cast<size_t>(n)].op->results[0]; }
 
   [[nodiscard]] bool same_space(LocalId a, LocalId b) const {
-    const DraftValue& left = draft_.value(a);
-    const DraftValue& right = draft_.value(b);
+    const BuilderValue& left = builder_.value(a);
+    const BuilderValue& right = builder_.value(b);
     return left.type.dims == right.type.dims && left.table == right.table && left.dim_sub_axes == right.dim_sub_axes;
   }
 
@@ -118,8 +118,8 @@ class BlockFuser {
   Rank rank_of(LocalId id) {
     while (true) {
       if (producer(id) < 0) {
-        if (draft_.value(id).alias_of < 0) return {};
-        id = draft_.value(id).alias_of;
+        if (builder_.value(id).alias_of < 0) return {};
+        id = builder_.value(id).alias_of;
         continue;
       }
       const int32_t n = producer(id);
@@ -184,7 +184,7 @@ class BlockFuser {
     for (const int32_t member : joint.members) {
       for (const LocalId id : node(member).op->operands) {
         if (producer(id) >= 0 && inside(producer(id))) continue;
-        if (splat_of(draft_, draft_.root(id).first) != nullptr) continue;
+        if (splat_of(builder_, builder_.root(id).first) != nullptr) continue;
         reads.insert(id);
         // A value of the chain that comes back through a way of reading would have to be stored first.
         if (comes_from(id, inside)) return;
@@ -207,8 +207,8 @@ class BlockFuser {
     while (true) {
       const int32_t n = producer(id);
       if (n < 0) {
-        if (draft_.value(id).alias_of < 0) return false;
-        id = draft_.value(id).alias_of;
+        if (builder_.value(id).alias_of < 0) return false;
+        id = builder_.value(id).alias_of;
         continue;
       }
       if (node(n).kind == NodeKind::kPoint) return inside(n);
@@ -284,8 +284,8 @@ class BlockFuser {
     for (LocalId id : ids) {
       while (true) {
         stored_[static_cast<size_t>(id)] = 1;
-        if (draft_.value(id).alias_of < 0) break;
-        id = draft_.value(id).alias_of;
+        if (builder_.value(id).alias_of < 0) break;
+        id = builder_.value(id).alias_of;
       }
     }
   }
@@ -297,10 +297,10 @@ class BlockFuser {
       if (stored_[static_cast<size_t>(result(member))] != 0) outputs.push_back(result(member));
     }
     if (outputs.empty()) return;
-    FusedBuilder builder(draft_, nodes_, producers_, outputs[0]);
-    for (const int32_t member : chain.members) builder.add(node(member));
-    need(builder.operands());
-    made_.push_back({builder.finish(outputs), chain.members.back()});
+    FusedBuilder fused(builder_, nodes_, producers_, outputs[0]);
+    for (const int32_t member : chain.members) fused.add(node(member));
+    need(fused.operands());
+    made_.push_back({fused.finish(outputs), chain.members.back()});
     need(made_.back().step.operands);
   }
 
@@ -311,21 +311,21 @@ class BlockFuser {
     if ((self.kind == NodeKind::kRead || self.kind == NodeKind::kIota) && !is_read) return;
     if (self.kind == NodeKind::kRead && is_same_bytes(self)) {
       // Another name for the operand's bytes: no step.
-      DraftValue& value = draft_.value(result(n));
+      BuilderValue& value = builder_.value(result(n));
       value.alias_of = self.op->operands[0];
-      value.alias_map = draft_.tables.projection(value.table, draft_.value(value.alias_of).table);
+      value.alias_map = builder_.tables.projection(value.table, builder_.value(value.alias_of).table);
       need({value.alias_of});
       return;
     }
-    DraftStep step;
+    BuilderStep step;
     if (self.kind == NodeKind::kReduce) {
-      FusedBuilder builder(draft_, nodes_, producers_, self.op->operands[0]);
-      for (const int32_t member : taken_[n]) builder.add(node(member));
-      builder.reduce(self);
-      step = builder.finish(self.op->results);
-      step.table = draft_.value(self.op->results[0]).table;
+      FusedBuilder fused(builder_, nodes_, producers_, self.op->operands[0]);
+      for (const int32_t member : taken_[n]) fused.add(node(member));
+      fused.reduce(self);
+      step = fused.finish(self.op->results);
+      step.table = builder_.value(self.op->results[0]).table;
     } else {
-      step = make_step(draft_, *self.op);
+      step = make_step(builder_, *self.op);
       fill_large_splats(step);
     }
     need(step.operands);
@@ -335,11 +335,11 @@ class BlockFuser {
   [[nodiscard]] bool is_same_bytes(const Node& self) const {
     const LocalId from = self.op->operands[0];
     const LocalId to = self.op->results[0];
-    if (draft_.value(from).bytes != draft_.value(to).bytes) return false;
+    if (builder_.value(from).bytes != builder_.value(to).bytes) return false;
     if (self.read.same_bytes) return true;
     int last = -1;
     for (size_t d = 0; d < self.read.dims.size(); ++d) {
-      if (draft_.value(from).type.dims[d] == 1) continue;
+      if (builder_.value(from).type.dims[d] == 1) continue;
       const ops::ReadMap::Dim& dim = self.read.dims[d];
       if (dim.result_dim <= last || dim.start != 0 || dim.step != 1) return false;
       last = dim.result_dim;
@@ -348,13 +348,13 @@ class BlockFuser {
   }
 
   // A large constant of one element is written where it is needed, not kept with the plan.
-  void fill_large_splats(DraftStep& step) {
+  void fill_large_splats(BuilderStep& step) {
     if (step.kind != StepKind::kKernel) return;
     for (LocalId& id : step.operands) {
-      if (splat_of(draft_, id) == nullptr || draft_.value(id).bytes <= kMostSplatBytes) continue;
-      const LocalId filled = draft_.add_like(id, draft_.value(id).name);
+      if (splat_of(builder_, id) == nullptr || builder_.value(id).bytes <= kMostSplatBytes) continue;
+      const LocalId filled = builder_.add_like(id, builder_.value(id).name);
       grow();
-      DraftStep fill = make_fill(draft_, id, filled);
+      BuilderStep fill = make_fill(builder_, id, filled);
       fill.location = step.location;
       fills_.emplace(filled, std::move(fill));
       id = filled;
@@ -362,27 +362,27 @@ class BlockFuser {
   }
 
   void grow() {
-    producers_.resize(draft_.values.size(), -1);
-    users_.resize(draft_.values.size());
-    is_live_.resize(draft_.values.size(), 0);
-    stored_.resize(draft_.values.size(), 0);
+    producers_.resize(builder_.values.size(), -1);
+    users_.resize(builder_.values.size());
+    is_live_.resize(builder_.values.size(), 0);
+    stored_.resize(builder_.values.size(), 0);
   }
 
   // Steps as the text has them: each where its last op stands, earlier where somebody needs it.
-  std::vector<DraftStep> order() {
+  std::vector<BuilderStep> order() {
     std::stable_sort(made_.begin(), made_.end(), [](const Made& a, const Made& b) { return a.last < b.last; });
-    std::vector<int32_t> maker(draft_.values.size(), -1);
+    std::vector<int32_t> maker(builder_.values.size(), -1);
     for (size_t i = 0; i < made_.size(); ++i) {
       for (const LocalId id : made_[i].step.results) maker[static_cast<size_t>(id)] = static_cast<int32_t>(i);
       if (made_[i].step.op == nullptr) continue;
       for (const LocalId id : made_[i].step.op->results) maker[static_cast<size_t>(id)] = static_cast<int32_t>(i);
     }
-    std::vector<DraftStep> out;
+    std::vector<BuilderStep> out;
     for (size_t i = 0; i < made_.size(); ++i) place(static_cast<int32_t>(i), maker, out);
     return out;
   }
 
-  void place(int32_t first, const std::vector<int32_t>& maker, std::vector<DraftStep>& out) {
+  void place(int32_t first, const std::vector<int32_t>& maker, std::vector<BuilderStep>& out) {
     std::vector<int32_t> stack = {first};
     while (!stack.empty()) {
       Made& made = made_[static_cast<size_t>(stack.back())];
@@ -392,7 +392,7 @@ class BlockFuser {
       }
       const size_t before = stack.size();
       for_each_operand(made.step, [&](LocalId id) {
-        while (maker[static_cast<size_t>(id)] < 0 && draft_.value(id).alias_of >= 0) id = draft_.value(id).alias_of;
+        while (maker[static_cast<size_t>(id)] < 0 && builder_.value(id).alias_of >= 0) id = builder_.value(id).alias_of;
         const int32_t from = maker[static_cast<size_t>(id)];
         if (from >= 0 && from != stack[before - 1] && !made_[static_cast<size_t>(from)].is_placed)
           stack.push_back(from);
@@ -415,7 +415,7 @@ class BlockFuser {
 
   // What a step reads, blocks of control flow included.
   template <typename F>
-  void for_each_operand(const DraftStep& step, const F& f) {
+  void for_each_operand(const BuilderStep& step, const F& f) {
     for (const LocalId id : step.operands) f(id);
     if (step.op == nullptr || step.op->blocks.empty()) return;
     for (const LocalId id : step.op->operands) f(id);
@@ -434,12 +434,12 @@ class BlockFuser {
   static constexpr int64_t kMostSplatBytes = int64_t{1} << 16;
 
   struct Made {
-    DraftStep step;
+    BuilderStep step;
     int32_t last = 0;
     bool is_placed = false;
   };
 
-  Draft& draft_;
+  PlanBuilder& builder_;
   bool fuse_;
   std::vector<Node> nodes_;
   Producers producers_;
@@ -449,15 +449,15 @@ class BlockFuser {
   std::vector<Chain> chains_;
   std::map<int32_t, std::vector<int32_t>> taken_;
   std::map<LocalId, std::vector<LocalId>> aliases_;
-  std::map<LocalId, DraftStep> fills_;
+  std::map<LocalId, BuilderStep> fills_;
   std::vector<Made> made_;
 };
 
 }  // namespace
 
-std::vector<DraftStep> fuse_block(Draft& draft, const std::vector<const LocalOp*>& ops,
+std::vector<BuilderStep> fuse_block(PlanBuilder& builder, const std::vector<const LocalOp*>& ops,
                                   const std::vector<LocalId>& live_out, bool fuse) {
-  return BlockFuser(draft, ops, live_out, fuse).run();
+  return BlockFuser(builder, ops, live_out, fuse).run();
 }
 
 }  // namespace meshd::compile

@@ -1,11 +1,11 @@
 // The execution plan: a local program made flat. Steps over planned storage, chains of pointwise work fused, donated
-// arguments aliased to results, lifetimes and peak bytes known before anything runs. A device's position is an input:
+// arguments aliased to results, live ranges and peak bytes known before anything runs. A device's position is an input:
 // one plan serves every device.
 //
 // Words. A *shard* of a value is one of its distinct shards; all positions that differ only in sub-axes the value does not
 // vary over share it. A *table* says which device (number in the run's flat device list) holds which shard. A *slot* is
-// storage for one shard of each kind: it has as many places as its table has shards. Example: mesh x=4, y=2, value
-// varying over x: 4 shards, slot of 4 places, devices 0 and 1 (x=0) hold shard 0.
+// storage for one shard of each kind: one range of bytes for each shard of its table. Example: mesh x=4, y=2, value
+// varying over x: 4 shards, slot of 4 ranges, devices 0 and 1 (x=0) hold shard 0.
 #pragma once
 
 #include <cstddef>
@@ -55,14 +55,14 @@ struct Slot {
   int64_t offset = 0;  ///< in the arena or in Plan::constants
   int64_t argument = -1;     ///< kArgument: position
   bool is_writable = false;  ///< kArgument: donated, and steps write into it
-  int64_t first_place = 0;   ///< index of shard 0 in a run's table of pointers
+  int64_t first_pointer = 0;   ///< index of shard 0 in a run's table of pointers
 };
 
 /// Where an operand or result of a step is, for each shard of the step: shard maps[map][i] of the slot.
-struct Place {
+struct SlotRef {
   SlotId slot = -1;
   MapId map = kIdentity;
-  int64_t first = 0;  ///< the slot's first_place
+  int64_t first = 0;  ///< the slot's first_pointer
 };
 
 /// A value that is stored (fused ones are not). `slot` is -1 for values that never reach memory.
@@ -70,12 +70,12 @@ struct PlanValue {
   tensor::TensorType type;  ///< local, padded
   tensor::Dims logical_dims;
   std::vector<std::vector<int>> dim_sub_axes;
-  sharding::SubAxisSet varies = 0;  ///< after widening under divergent control flow
+  sharding::SubAxisSet varies = 0;  ///< after divergence analysis
   int view = 0;
   TableId table = 0;
-  Place place;  ///< by the value's own shards
+  SlotRef slot_ref;  ///< by the value's own shards
   std::string name;
-  [[nodiscard]] bool is_stored() const { return place.slot >= 0; }
+  [[nodiscard]] bool is_stored() const { return slot_ref.slot >= 0; }
 };
 
 /// A call that brings shards together: one output shard from source shards of several positions.
@@ -93,7 +93,7 @@ struct CollectiveCall {
 /// carries.
 struct CollectiveSource {
   int32_t operand = 0;
-  int32_t place = 0;   ///< shard of the operand's slot
+  int32_t slot_shard = 0;  ///< shard of the operand's slot
   int32_t device = 0;  ///< flat device that sends it when it is asked for from elsewhere
   int32_t table = 0;   ///< who else has it
   int32_t shard = 0;   ///< of that table
@@ -135,15 +135,15 @@ enum class StepKind : uint8_t { kKernel, kCollective, kWhile, kCase, kEffect };
 struct Step {
   StepKind kind = StepKind::kKernel;
   TableId table = 0;
-  std::vector<Place> operands;
-  std::vector<Place> results;
+  std::vector<SlotRef> operands;
+  std::vector<SlotRef> results;
   ops::PreparedKernel kernel;    ///< kKernel; cost is of one shard
   std::vector<int64_t> offsets;  ///< kernel.uses_offsets: [shard][dim]
   int64_t offset_rank = 0;
   std::shared_ptr<const LazyCollective> collective;  ///< kCollective
   BlockId blocks_first = -1;                   ///< kWhile: condition, then body; kCase: branches
   int64_t block_count = 0;
-  std::vector<std::pair<SlotId, SlotId>> exchanges;  ///< kWhile: after each turn the two slots change places
+  std::vector<std::pair<SlotId, SlotId>> exchanges;  ///< kWhile: after each iteration the two slots are exchanged
   bool is_bool = false;                              ///< kCase: the operand is i1, true is block 0
   int32_t effect = -1;                               ///< kEffect: index in Plan::effects
   int32_t number = 0;                                ///< in plan order, over all blocks
@@ -164,7 +164,7 @@ struct PlanParameter {
   tensor::TensorType local_type;  ///< shape of every buffer, padded
   int64_t shard_bytes = 0;
   TableId table = 0;
-  Place place;
+  SlotRef slot_ref;
   tensor::Dims logical_dims;  ///< of the whole
   std::vector<std::vector<int>> dim_sub_axes;
   sharding::SubAxisSet varies = 0;
@@ -230,7 +230,7 @@ struct Plan {
   std::vector<PlanEffect> effects;
   std::vector<std::byte> constant_bytes;
   int64_t constant_start = 0;  ///< first byte of constant_bytes that is aligned to 64
-  int64_t place_count = 0;     ///< pointers that a run keeps
+  int64_t pointer_count = 0;     ///< pointers that a run keeps
   int64_t device_count = 1;
   int64_t step_count = 0;   ///< static, over all blocks
   bool has_loops = false;   ///< the number of steps run depends on data
@@ -252,8 +252,8 @@ struct Plan {
   [[nodiscard]] const Slot& slot(SlotId id) const { return slots[static_cast<size_t>(id)]; }
   [[nodiscard]] const Block& block(BlockId id) const { return blocks[static_cast<size_t>(id)]; }
   /// Shard of the slot that shard `shard` of a step or value is in.
-  [[nodiscard]] int64_t place_of(const Place& place, int64_t shard) const {
-    return place.map == kIdentity ? shard : maps[static_cast<size_t>(place.map)][static_cast<size_t>(shard)];
+  [[nodiscard]] int64_t slot_shard(const SlotRef& ref, int64_t shard) const {
+    return ref.map == kIdentity ? shard : maps[static_cast<size_t>(ref.map)][static_cast<size_t>(shard)];
   }
   [[nodiscard]] const std::byte* constant_data() const { return constant_bytes.data() + constant_start; }
 };

@@ -18,29 +18,29 @@ const char* storage_name(Storage storage) {
   return "";
 }
 
-std::string place_text(const Plan& plan, const Place& place) {
-  const Slot& slot = plan.slot(place.slot);
+std::string slot_text(const Plan& plan, const SlotRef& ref) {
+  const Slot& slot = plan.slot(ref.slot);
   std::string out = storage_name(slot.storage);
   if (slot.storage == Storage::kArgument) {
     out += std::to_string(slot.argument);
   } else if (slot.storage == Storage::kArena) {
     out += "+" + std::to_string(slot.offset);
   } else {
-    out += "#" + std::to_string(place.slot);
+    out += "#" + std::to_string(ref.slot);
   }
-  return place.map == kIdentity ? out : out + "[map]";
+  return ref.map == kIdentity ? out : out + "[map]";
 }
 
 void block_text(const Plan& plan, BlockId id, int depth, std::string& out) {
   for (const Step& step : plan.block(id).steps) {
     out.append(static_cast<size_t>(depth) * 2, ' ');
-    for (size_t i = 0; i < step.results.size(); ++i) out += (i == 0 ? "" : ", ") + place_text(plan, step.results[i]);
+    for (size_t i = 0; i < step.results.size(); ++i) out += (i == 0 ? "" : ", ") + slot_text(plan, step.results[i]);
     out += (step.results.empty() ? "" : " = ") + step.name + "(";
-    for (size_t i = 0; i < step.operands.size(); ++i) out += (i == 0 ? "" : ", ") + place_text(plan, step.operands[i]);
+    for (size_t i = 0; i < step.operands.size(); ++i) out += (i == 0 ? "" : ", ") + slot_text(plan, step.operands[i]);
     out += ") x" + std::to_string(plan.table(step.table).count()) + "\n";
     for (const auto& [a, b] : step.exchanges) {
       out.append(static_cast<size_t>(depth) * 2 + 2, ' ');
-      out += "exchange " + place_text(plan, {a, kIdentity, 0}) + " " + place_text(plan, {b, kIdentity, 0}) + "\n";
+      out += "exchange " + slot_text(plan, {a, kIdentity, 0}) + " " + slot_text(plan, {b, kIdentity, 0}) + "\n";
     }
     for (int64_t b = 0; b < step.block_count; ++b) {
       out.append(static_cast<size_t>(depth) * 2 + 1, ' ');

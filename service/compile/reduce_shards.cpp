@@ -81,13 +81,13 @@ struct ShardReducer {
 
 }  // namespace
 
-CollectiveMaker reduce_shards_maker(const Draft& draft, const LocalOp& op) {
+CollectiveMaker reduce_shards_maker(const PlanBuilder& builder, const LocalOp& op) {
   ShardReducer reducer;
-  reducer.program = ops::compile_scalar_region(*draft.program->function, op.regions.at(0));
+  reducer.program = ops::compile_scalar_region(*builder.program->function, op.regions.at(0));
   reducer.operands = op.operands.size();
   // The reducer may take bits for what they are: elements of its own type, two for each complex number.
   const tensor::DType dtype = reducer.program.registers[0];
-  const DraftValue& first = draft.value(op.operands[0]);
+  const BuilderValue& first = builder.value(op.operands[0]);
   reducer.count = tensor::byte_count(first.type) / tensor::size_bytes(dtype);
   for (size_t k = 0; k < op.operands.size(); ++k)
     reducer.element_bytes.push_back(tensor::size_bytes(reducer.program.registers[k]));

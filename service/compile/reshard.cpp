@@ -140,11 +140,11 @@ Collective make_reshard(const Plan& plan, LocalId operand, LocalId result) {
 
 }  // namespace
 
-bool reshard_is_rename(const Draft& draft, const LocalOp& op, std::vector<int32_t>& map) {
-  const DraftValue& source = draft.value(op.operands[0]);
-  const DraftValue& target = draft.value(op.results[0]);
-  const BlockLayout from = layout_of(draft.tables.view(source.view), source);
-  const BlockLayout to = layout_of(draft.tables.view(target.view), target);
+bool reshard_is_rename(const PlanBuilder& builder, const LocalOp& op, std::vector<int32_t>& map) {
+  const BuilderValue& source = builder.value(op.operands[0]);
+  const BuilderValue& target = builder.value(op.results[0]);
+  const BlockLayout from = layout_of(builder.tables.view(source.view), source);
+  const BlockLayout to = layout_of(builder.tables.view(target.view), target);
   if (source.type != target.type) return false;
   const bool same_view = source.view == target.view;
   bool same = same_view;

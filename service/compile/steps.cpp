@@ -1,5 +1,5 @@
 // One step for one op: what is not part of a chain.
-#include "service/compile/draft.h"
+#include "service/compile/plan_builder.h"
 #include "service/compile/collectives.h"
 #include "service/core/error.h"
 
@@ -8,9 +8,9 @@ namespace {
 
 using partition::LocalKind;
 
-void prepare_kernel(const Draft& draft, const LocalOp& op, DraftStep& step) {
+void prepare_kernel(const PlanBuilder& builder, const LocalOp& op, BuilderStep& step) {
   if (op.def == nullptr) throw core::Error("internal", "an op without a row");
-  const LocalView local(draft, op);
+  const LocalView local(builder, op);
   const ops::Body body = ops::body_of(*op.def, local.view);
   const auto* kernel = std::get_if<ops::LocalKernel>(&body);
   if (kernel == nullptr || kernel->prepare == nullptr) {
@@ -20,15 +20,15 @@ void prepare_kernel(const Draft& draft, const LocalOp& op, DraftStep& step) {
 }
 
 // Bytes that one shard of a collective reads and writes.
-double collective_bytes(const Draft& draft, const LocalOp& op) {
+double collective_bytes(const PlanBuilder& builder, const LocalOp& op) {
   double members = 1;
   if (op.kind == LocalKind::kReduceShards) {
-    members = static_cast<double>(draft.tables.view(draft.value(op.results[0]).view).distinct_count(op.reduced));
+    members = static_cast<double>(builder.tables.view(builder.value(op.results[0]).view).distinct_count(op.reduced));
   } else if (op.kind == LocalKind::kGroup && !op.groups.empty()) {
     members = static_cast<double>(op.groups[0].size());
   }
   double bytes = 0;
-  for (const LocalId id : op.results) bytes += static_cast<double>(draft.value(id).bytes) * (1 + members);
+  for (const LocalId id : op.results) bytes += static_cast<double>(builder.value(id).bytes) * (1 + members);
   return bytes;
 }
 
@@ -57,8 +57,8 @@ StepKind kind_of(LocalKind kind) {
 
 }  // namespace
 
-DraftStep make_step(Draft& draft, const LocalOp& op) {
-  DraftStep step;
+BuilderStep make_step(PlanBuilder& builder, const LocalOp& op) {
+  BuilderStep step;
   step.kind = kind_of(op.kind);
   step.op = &op;
   step.name = op.name;
@@ -66,13 +66,13 @@ DraftStep make_step(Draft& draft, const LocalOp& op) {
   if (op.location.line > 0) step.lines.push_back(op.location.line);
   step.reason = op.reason;
   for (const LocalId id : op.operands) {
-    if (draft.value(id).is_tensor) step.operands.push_back(id);
+    if (builder.value(id).is_tensor) step.operands.push_back(id);
   }
   if (step.kind != StepKind::kKernel && step.kind != StepKind::kCollective) return step;
   for (const LocalId id : op.results) {
-    if (draft.value(id).is_tensor) step.results.push_back(id);
+    if (builder.value(id).is_tensor) step.results.push_back(id);
   }
-  if (!step.results.empty()) step.table = draft.value(step.results[0]).table;
+  if (!step.results.empty()) step.table = builder.value(step.results[0]).table;
   switch (op.kind) {
     case LocalKind::kReshard:
       step.collective = reshard_maker(step.operands[0], step.results[0]);
@@ -81,16 +81,16 @@ DraftStep make_step(Draft& draft, const LocalOp& op) {
       step.collective = halo_maker(op);
       break;
     case LocalKind::kReduceShards:
-      step.collective = reduce_shards_maker(draft, op);
+      step.collective = reduce_shards_maker(builder, op);
       break;
     case LocalKind::kGroup:
-      step.collective = group_maker(draft, op);
+      step.collective = group_maker(builder, op);
       break;
     default:
-      prepare_kernel(draft, op, step);
-      if (step.kernel.uses_offsets && !step.results.empty()) set_offsets(draft, step, step.results[0]);
+      prepare_kernel(builder, op, step);
+      if (step.kernel.uses_offsets && !step.results.empty()) set_offsets(builder, step, step.results[0]);
   }
-  if (step.kind == StepKind::kCollective) step.kernel.bytes = collective_bytes(draft, op);
+  if (step.kind == StepKind::kCollective) step.kernel.bytes = collective_bytes(builder, op);
   return step;
 }
 

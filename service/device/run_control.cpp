@@ -164,10 +164,10 @@ void RunImpl::exchange_slots(const compile::Step& step, ActiveSet& active) {
     const compile::Slot& left = plan().slot(a);
     const compile::Slot& right = plan().slot(b);
     for (const int32_t shard : active_shards(active, left.table)) {
-      const auto x = static_cast<size_t>(left.first_place + shard);
-      const auto y = static_cast<size_t>(right.first_place + shard);
+      const auto x = static_cast<size_t>(left.first_pointer + shard);
+      const auto y = static_cast<size_t>(right.first_pointer + shard);
       std::swap(pointers_[x], pointers_[y]);
-      std::swap(owner_of_place_[x], owner_of_place_[y]);
+      std::swap(owner_of_pointer_[x], owner_of_pointer_[y]);
     }
   }
 }

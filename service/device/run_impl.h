@@ -186,7 +186,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
 
   // ---- other ranks (run_messages.cpp)
   bool exchange_sources(const compile::Step& step);
-  bool exchange_bytes(compile::TableId table, const compile::Place& place, int64_t bytes,
+  bool exchange_bytes(compile::TableId table, const compile::SlotRef& ref, int64_t bytes,
                       std::vector<std::vector<std::byte>>& out);
   void expect(int peer, const MessageKey& key, const tensor::BufferRef& buffer);
   bool all_arrived();
@@ -200,8 +200,8 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   bool exchange_results(const compile::Step& step, int64_t holder);
 
   [[nodiscard]] const compile::Plan& plan() const { return *request_.plan; }
-  [[nodiscard]] std::byte*& pointer(const compile::Place& place, int64_t shard) {
-    return pointers_[static_cast<size_t>(place.first + plan().place_of(place, shard))];
+  [[nodiscard]] std::byte*& pointer(const compile::SlotRef& ref, int64_t shard) {
+    return pointers_[static_cast<size_t>(ref.first + plan().slot_shard(ref, shard))];
   }
   [[nodiscard]] std::span<const int32_t> active_shards(ActiveSet& active, compile::TableId table);
   [[nodiscard]] bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
@@ -222,8 +222,8 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   // Touched only by the thread that drives.
   bool has_begun_ = false;
   std::vector<Frame> frames_;
-  std::vector<std::byte*> pointers_;     // by place
-  std::vector<int32_t> owner_of_place_;  // which buffer of `held_` the place points into; -1: arena or constant
+  std::vector<std::byte*> pointers_;     // by slot, then shard
+  std::vector<int32_t> owner_of_pointer_;  // which buffer of `held_` the pointer points into; -1: arena or constant
   std::vector<tensor::BufferRef> held_;  // arguments and own buffers
   tensor::BufferRef arena_;
   std::byte* scratch_ = nullptr;

@@ -80,8 +80,8 @@ void RunImpl::begin() {
 
 void RunImpl::allocate() {
   const compile::Plan& made = plan();
-  pointers_.assign(static_cast<size_t>(made.place_count), nullptr);
-  owner_of_place_.assign(static_cast<size_t>(made.place_count), -1);
+  pointers_.assign(static_cast<size_t>(made.pointer_count), nullptr);
+  owner_of_pointer_.assign(static_cast<size_t>(made.pointer_count), -1);
   const int64_t shared_bytes = made.memory.arena + made.memory.scratch;
   if (shared_bytes > 0) {
     arena_ = engine_.buffers->allocate(shared_bytes);
@@ -102,23 +102,23 @@ void RunImpl::allocate() {
   }
   for (const compile::Slot& slot : made.slots) {
     const int64_t count = made.table(slot.table).count();
-    std::byte** const places = pointers_.data() + slot.first_place;
+    std::byte** const pointers = pointers_.data() + slot.first_pointer;
     switch (slot.storage) {
       case compile::Storage::kArena:
         for (int64_t i = 0; i < count; ++i)
-          places[i] = arena_ == nullptr ? nullptr : arena_->data() + slot.offset + i * slot.stride;
+          pointers[i] = arena_ == nullptr ? nullptr : arena_->data() + slot.offset + i * slot.stride;
         break;
       case compile::Storage::kConstant:
         // Never written: slots of constants are no step's result.
         for (int64_t i = 0; i < count; ++i)
-          places[i] = const_cast<std::byte*>(made.constant_data()) + slot.offset + i * slot.stride;
+          pointers[i] = const_cast<std::byte*>(made.constant_data()) + slot.offset + i * slot.stride;
         break;
       case compile::Storage::kOwn: {
         for (const int32_t i : active_shards(*frames_.back().active, slot.table)) {
-          owner_of_place_[static_cast<size_t>(slot.first_place + i)] = static_cast<int32_t>(held_.size());
+          owner_of_pointer_[static_cast<size_t>(slot.first_pointer + i)] = static_cast<int32_t>(held_.size());
           held_.push_back(engine_.buffers->allocate(slot.bytes));
           stats_.allocated_bytes += slot.bytes;
-          places[i] = held_.back()->data();
+          pointers[i] = held_.back()->data();
         }
         break;
       }
@@ -146,9 +146,9 @@ void RunImpl::bind_argument(size_t number, const compile::Slot& slot) {
       }
       buffer = std::move(copy);
     }
-    const auto place = static_cast<size_t>(slot.first_place) + shard;
-    owner_of_place_[place] = static_cast<int32_t>(held_.size());
-    pointers_[place] = buffer->data();
+    const auto at = static_cast<size_t>(slot.first_pointer) + shard;
+    owner_of_pointer_[at] = static_cast<int32_t>(held_.size());
+    pointers_[at] = buffer->data();
     held_.push_back(std::move(buffer));
   }
 }
@@ -272,8 +272,8 @@ std::vector<std::vector<tensor::BufferRef>> RunImpl::take_outputs() {
   for (const compile::PlanParameter& result : plan().results) {
     std::vector<tensor::BufferRef> shards(static_cast<size_t>(plan().table(result.table).count()));
     for (size_t shard = 0; shard < shards.size(); ++shard) {
-      const int64_t place = result.place.first + plan().place_of(result.place, static_cast<int64_t>(shard));
-      const int32_t owner = owner_of_place_[static_cast<size_t>(place)];
+      const int64_t at = result.slot_ref.first + plan().slot_shard(result.slot_ref, static_cast<int64_t>(shard));
+      const int32_t owner = owner_of_pointer_[static_cast<size_t>(at)];
       if (owner >= 0) shards[shard] = held_[static_cast<size_t>(owner)];
     }
     out.push_back(std::move(shards));

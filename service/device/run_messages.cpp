@@ -62,8 +62,8 @@ bool RunImpl::exchange_sources(const compile::Step& step) {
       for (const int peer : others) {
         if (!active.is_held_by(peer, step.table, shard) || active.is_held_by(peer, source.table, source.shard))
           continue;
-        const compile::Place& operand = step.operands[static_cast<size_t>(source.operand)];
-        const std::byte* bytes = pointers_[static_cast<size_t>(operand.first + source.place)];
+        const compile::SlotRef& operand = step.operands[static_cast<size_t>(source.operand)];
+        const std::byte* bytes = pointers_[static_cast<size_t>(operand.first + source.slot_shard)];
         if (!source.extent.empty()) {
           packed.resize(static_cast<size_t>(source.bytes));
           const tensor::Dims zeros(source.extent.size(), 0);
@@ -81,7 +81,7 @@ bool RunImpl::exchange_sources(const compile::Step& step) {
   return all_arrived();
 }
 
-bool RunImpl::exchange_bytes(compile::TableId table, const compile::Place& place, int64_t bytes,
+bool RunImpl::exchange_bytes(compile::TableId table, const compile::SlotRef& ref, int64_t bytes,
                              std::vector<std::vector<std::byte>>& out) {
   ActiveSet& active = *frames_.back().active;
   const int64_t count = plan().table(table).count();
@@ -98,7 +98,7 @@ bool RunImpl::exchange_bytes(compile::TableId table, const compile::Place& place
         expect(rank_of(holder), key, buffer);
         continue;
       }
-      std::copy_n(pointer(place, shard), bytes, buffer->data());
+      std::copy_n(pointer(ref, shard), bytes, buffer->data());
       for (const int peer : other_ranks()) {
         engine_.options.transport->post(peer, key, buffer->bytes());
         ++stats_.messages;

@@ -71,8 +71,8 @@ void RunImpl::run_units(const compile::Step& step, const Units& units, int64_t l
     std::vector<char> packed;
     for (size_t i = 0; i < sources.size(); ++i) {
       const compile::CollectiveSource& source = sources[i];
-      const compile::Place& operand = step.operands[static_cast<size_t>(source.operand)];
-      from.data()[i] = pointers_[static_cast<size_t>(operand.first + source.place)];
+      const compile::SlotRef& operand = step.operands[static_cast<size_t>(source.operand)];
+      from.data()[i] = pointers_[static_cast<size_t>(operand.first + source.slot_shard)];
       if (exchange_ == nullptr) continue;
       const auto came = exchange_->received.find({shard, static_cast<int64_t>(i)});
       if (came == exchange_->received.end()) continue;

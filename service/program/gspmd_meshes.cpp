@@ -71,7 +71,7 @@ std::vector<std::vector<int>> fitting_axes(const GspmdSharding& sharding, const 
 }
 
 /// A mesh in the making.
-struct Draft {
+struct MeshCandidate {
   std::vector<int64_t> order;  ///< of its devices; empty is 0..n-1
   std::set<int64_t> cuts;
 
@@ -100,27 +100,27 @@ struct Draft {
 }  // namespace
 
 std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, int64_t device_count) {
-  constexpr size_t kMaxDrafts = 16;
-  std::vector<Draft> drafts;
+  constexpr size_t kMaxMeshes = 16;
+  std::vector<MeshCandidate> candidates;
   for (const GspmdSharding& sharding : shardings) {
     if (sharding.kind != GspmdKind::kTiled) continue;
     if (sharding.device_count() != device_count) {
       throw core::Error("unsupported_attribute", "one sharding is over " + std::to_string(sharding.device_count()) +
                                                      " devices, another over " + std::to_string(device_count));
     }
-    if (std::any_of(drafts.begin(), drafts.end(), [&](Draft& draft) { return draft.take(sharding); })) continue;
-    if (drafts.size() == kMaxDrafts) {
+    if (std::any_of(candidates.begin(), candidates.end(), [&](MeshCandidate& candidate) { return candidate.take(sharding); })) continue;
+    if (candidates.size() == kMaxMeshes) {
       throw core::Error("unsupported_attribute", "the program's shardings need more than " +
-                                                     std::to_string(kMaxDrafts) +
+                                                     std::to_string(kMaxMeshes) +
                                                      " meshes: they cut the devices in ways that have no common axes");
     }
     // A mesh of its own fits always: parse_gspmd gives axes or a list.
-    drafts.push_back({sharding.devices, {device_count}});
-    drafts.back().take(sharding);
+    candidates.push_back({sharding.devices, {device_count}});
+    candidates.back().take(sharding);
   }
-  if (drafts.empty()) drafts.push_back({{}, {device_count}});
+  if (candidates.empty()) candidates.push_back({{}, {device_count}});
   std::vector<mesh::Mesh> out;
-  for (const Draft& draft : drafts) out.push_back(draft.finish());
+  for (const MeshCandidate& candidate : candidates) out.push_back(candidate.finish());
   return out;
 }
 

@@ -20,7 +20,7 @@
 namespace meshd::program {
 
 /// An op while it is read: the op, the types written behind it, and the names on its left side.
-struct OpDraft {
+struct OperationState {
   ir::Op op;
   const ops::OpDef* def = nullptr;
   std::vector<ir::Type> result_types;
@@ -123,10 +123,10 @@ class Parser {
 
   // Ops (parser_ops.cpp).
   void op();
-  void generic_op(OpDraft& draft);
-  void finish_op(OpDraft& draft);
-  void set_op(OpDraft& draft, const Token& where, std::string name);
-  void check_operands(const OpDraft& draft, const std::vector<ir::Type>& types);
+  void generic_op(OperationState& state);
+  void finish_op(OperationState& state);
+  void set_op(OperationState& state, const Token& where, std::string name);
+  void check_operands(const OperationState& state, const std::vector<ir::Type>& types);
   ir::ValueId value_use();
   std::vector<ir::ValueId> operands_in_parentheses();
   void define(const Token& name, ir::ValueId first, int64_t count);
@@ -137,32 +137,32 @@ class Parser {
   std::string location_body();
 
   // Pretty forms (parser_pretty.cpp, parser_pretty_regions.cpp).
-  void pretty_op(OpDraft& draft);
-  void fields_op(OpDraft& draft, const struct PrettyForm* form);
-  void field(OpDraft& draft, const struct PrettyField& field);
-  void types_behind_colon(OpDraft& draft);
-  void pretty_constant(OpDraft& draft);
-  void pretty_return(OpDraft& draft);
-  void pretty_call(OpDraft& draft);
-  void pretty_compare(OpDraft& draft);
-  void pretty_slice(OpDraft& draft);
-  void pretty_get_tuple_element(OpDraft& draft);
-  void pretty_trace(OpDraft& draft);
-  void pretty_convolution(OpDraft& draft);
-  void pretty_top_k(OpDraft& draft);
-  void pretty_composite(OpDraft& draft);
-  void pretty_while(OpDraft& draft);
-  void pretty_reduce(OpDraft& draft);
-  void pretty_scan(OpDraft& draft);
-  void pretty_sharding_constraint(OpDraft& draft);
-  void pretty_sdy_collective(OpDraft& draft);
-  void pretty_data_flow_edge(OpDraft& draft);
-  void pretty_sharding_group(OpDraft& draft);
-  void pretty_propagation_barrier(OpDraft& draft);
-  void pretty_manual_computation(OpDraft& draft);
-  void pretty_named_computation(OpDraft& draft);
-  void window(OpDraft& draft);
-  ir::Region applied_region(const OpDraft& draft, const Token& where, const std::string& op_name, const ir::Type& type);
+  void pretty_op(OperationState& state);
+  void fields_op(OperationState& state, const struct PrettyForm* form);
+  void field(OperationState& state, const struct PrettyField& field);
+  void types_behind_colon(OperationState& state);
+  void pretty_constant(OperationState& state);
+  void pretty_return(OperationState& state);
+  void pretty_call(OperationState& state);
+  void pretty_compare(OperationState& state);
+  void pretty_slice(OperationState& state);
+  void pretty_get_tuple_element(OperationState& state);
+  void pretty_trace(OperationState& state);
+  void pretty_convolution(OperationState& state);
+  void pretty_top_k(OperationState& state);
+  void pretty_composite(OperationState& state);
+  void pretty_while(OperationState& state);
+  void pretty_reduce(OperationState& state);
+  void pretty_scan(OperationState& state);
+  void pretty_sharding_constraint(OperationState& state);
+  void pretty_sdy_collective(OperationState& state);
+  void pretty_data_flow_edge(OperationState& state);
+  void pretty_sharding_group(OperationState& state);
+  void pretty_propagation_barrier(OperationState& state);
+  void pretty_manual_computation(OperationState& state);
+  void pretty_named_computation(OperationState& state);
+  void window(OperationState& state);
+  ir::Region applied_region(const OperationState& state, const Token& where, const std::string& op_name, const ir::Type& type);
 
   // Functions and the module (parser_functions.cpp, parser_module.cpp).
   ir::Module file();

@@ -55,16 +55,16 @@ std::string full_name(std::string_view name) {
 
 }  // namespace
 
-void Parser::set_op(OpDraft& draft, const Token& where, std::string name) {
-  draft.def = find_op(name);
-  if (draft.def == nullptr) fail("unsupported_op", where, "op '" + name + "' is not supported");
-  draft.op.code = ops::code_of(*draft.def);
-  draft.op.name = std::string(draft.def->name);
+void Parser::set_op(OperationState& state, const Token& where, std::string name) {
+  state.def = find_op(name);
+  if (state.def == nullptr) fail("unsupported_op", where, "op '" + name + "' is not supported");
+  state.op.code = ops::code_of(*state.def);
+  state.op.name = std::string(state.def->name);
 }
 
 void Parser::op() {
-  OpDraft draft;
-  draft.op.location = token_.location();
+  OperationState state;
+  state.op.location = token_.location();
   int64_t named = 0;
   while (token_.is(TokenKind::kValue)) {
     const Token name = take();
@@ -75,7 +75,7 @@ void Parser::op() {
       if (count < 1 || count > INT32_MAX) fail("program_syntax", number, "the number of results must be at least 1");
     }
     named += count;
-    draft.result_names.emplace_back(name, count);
+    state.result_names.emplace_back(name, count);
     if (!accept(',')) {
       expect('=', "behind the names of results");
       break;
@@ -84,37 +84,37 @@ void Parser::op() {
   const Token name = token_;
   if (name.is(TokenKind::kString)) {
     advance();
-    set_op(draft, name, unescape(name));
-    generic_op(draft);
+    set_op(state, name, unescape(name));
+    generic_op(state);
   } else if (name.is(TokenKind::kWord)) {
     advance();
-    set_op(draft, name, full_name(name.text));
-    pretty_op(draft);
+    set_op(state, name, full_name(name.text));
+    pretty_op(state);
   } else {
     expected("an op");
   }
-  if (named != 0 && named != static_cast<int64_t>(draft.result_types.size())) {
+  if (named != 0 && named != static_cast<int64_t>(state.result_types.size())) {
     fail("invalid_program", name,
-         "'" + draft.op.name + "' has " + std::to_string(draft.result_types.size()) + " results, but " +
+         "'" + state.op.name + "' has " + std::to_string(state.result_types.size()) + " results, but " +
              std::to_string(named) + " are named");
   }
-  finish_op(draft);
+  finish_op(state);
 }
 
-void Parser::finish_op(OpDraft& draft) {
-  draft.op.location.name = optional_location();
-  refuse_doubles(draft.op);
-  drop_accuracy(draft.op);
+void Parser::finish_op(OperationState& state) {
+  state.op.location.name = optional_location();
+  refuse_doubles(state.op);
+  drop_accuracy(state.op);
   const auto first = static_cast<ir::ValueId>(function_->values.size());
-  for (size_t i = 0; i < draft.result_types.size(); ++i) {
-    draft.op.results.push_back(function_->add_value(std::move(draft.result_types[i])));
+  for (size_t i = 0; i < state.result_types.size(); ++i) {
+    state.op.results.push_back(function_->add_value(std::move(state.result_types[i])));
   }
   ir::ValueId next = first;
-  for (const auto& [name, count] : draft.result_names) {
+  for (const auto& [name, count] : state.result_names) {
     define(name, next, count);
     next += static_cast<ir::ValueId>(count);
   }
-  region_->ops.push_back(std::move(draft.op));
+  region_->ops.push_back(std::move(state.op));
 }
 
 void Parser::define(const Token& name, ir::ValueId first, int64_t count) {
@@ -155,8 +155,8 @@ std::vector<ir::ValueId> Parser::operands_in_parentheses() {
   return out;
 }
 
-void Parser::check_operands(const OpDraft& draft, const std::vector<ir::Type>& types) {
-  const ir::Op& op = draft.op;
+void Parser::check_operands(const OperationState& state, const std::vector<ir::Type>& types) {
+  const ir::Op& op = state.op;
   if (types.size() != op.operands.size()) {
     ir::fail("invalid_program", op.location,
              "'" + op.name + "' has " + std::to_string(op.operands.size()) + " operands, but " +
@@ -171,8 +171,8 @@ void Parser::check_operands(const OpDraft& draft, const std::vector<ir::Type>& t
   }
 }
 
-void Parser::generic_op(OpDraft& draft) {
-  ir::Op& op = draft.op;
+void Parser::generic_op(OperationState& state) {
+  ir::Op& op = state.op;
   op.operands = operands_in_parentheses();
   if (at('[')) fail("unsupported_op", token_, "ops with successor blocks are not supported");
   if (at('<')) {
@@ -181,7 +181,7 @@ void Parser::generic_op(OpDraft& draft) {
     op.attributes = attribute_dict();
     expect('>', "behind the properties of an op");
     for (const auto& [name, value] : op.attributes) {
-      const auto& known = draft.def->signature.attributes;
+      const auto& known = state.def->signature.attributes;
       const bool found =
           std::any_of(known.begin(), known.end(), [&](const ops::AttributeSpec& spec) { return spec.name == name; });
       if (!found && !is_dropped(name))
@@ -210,9 +210,9 @@ void Parser::generic_op(OpDraft& draft) {
     }
   }
   expect(':', "before the type of an op");
-  check_operands(draft, type_list_in_parentheses());
+  check_operands(state, type_list_in_parentheses());
   expect(TokenKind::kArrow, "'->' in the type of an op");
-  draft.result_types = result_types();
+  state.result_types = result_types();
 }
 
 std::vector<BlockArgument> Parser::block_arguments() {

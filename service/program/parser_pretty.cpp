@@ -97,8 +97,8 @@ ir::Type real_of(ir::Type type) {
 
 }  // namespace
 
-void Parser::pretty_op(OpDraft& draft) {
-  using Method = void (Parser::*)(OpDraft&);
+void Parser::pretty_op(OperationState& state) {
+  using Method = void (Parser::*)(OperationState&);
   static const std::unordered_map<std::string_view, Method> special = {
       {"stablehlo.constant", &Parser::pretty_constant},
       {"sdy.constant", &Parser::pretty_constant},
@@ -135,16 +135,16 @@ void Parser::pretty_op(OpDraft& draft) {
       {"sdy.manual_computation", &Parser::pretty_manual_computation},
       {"sdy.named_computation", &Parser::pretty_named_computation},
   };
-  const auto found = special.find(draft.op.name);
+  const auto found = special.find(state.op.name);
   if (found != special.end()) {
-    (this->*found->second)(draft);
+    (this->*found->second)(state);
   } else {
-    fields_op(draft, form_of(draft.op.name));
+    fields_op(state, form_of(state.op.name));
   }
 }
 
-void Parser::fields_op(OpDraft& draft, const PrettyForm* form) {
-  ir::Op& op = draft.op;
+void Parser::fields_op(OperationState& state, const PrettyForm* form) {
+  ir::Op& op = state.op;
   // optimization_barrier prints its attributes first; a composite's name is among them already.
   for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
   if (accept('(')) {
@@ -165,16 +165,16 @@ void Parser::fields_op(OpDraft& draft, const PrettyForm* form) {
       if (known == nullptr) expected("an operand of '" + op.name + "' or ':'");
       advance();
       expect('=', "behind '" + std::string(key.text) + "'");
-      field(draft, *known);
+      field(state, *known);
     }
     if (!accept(',')) break;
   }
   for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  types_behind_colon(state);
 }
 
-void Parser::field(OpDraft& draft, const PrettyField& field) {
-  ir::AttributeList& attributes = draft.op.attributes;
+void Parser::field(OperationState& state, const PrettyField& field) {
+  ir::AttributeList& attributes = state.op.attributes;
   const std::string name(field.attribute);
   const Token value = token_;
   switch (field.kind) {
@@ -236,14 +236,14 @@ void Parser::field(OpDraft& draft, const PrettyField& field) {
   }
 }
 
-void Parser::types_behind_colon(OpDraft& draft) {
+void Parser::types_behind_colon(OperationState& state) {
   const Token where = token_;
-  const ir::Op& op = draft.op;
+  const ir::Op& op = state.op;
   expect(':', "before the type of an op");
   if (at('(')) {
-    check_operands(draft, type_list_in_parentheses());
+    check_operands(state, type_list_in_parentheses());
     expect(TokenKind::kArrow, "'->' in the type of an op");
-    draft.result_types = result_types();
+    state.result_types = result_types();
     return;
   }
   std::vector<ir::Type> types;
@@ -251,28 +251,28 @@ void Parser::types_behind_colon(OpDraft& draft) {
   while (accept(','));
   if (token_.is(TokenKind::kArrow)) {
     advance();
-    check_operands(draft, types);
-    draft.result_types = result_types();
+    check_operands(state, types);
+    state.result_types = result_types();
     return;
   }
   const size_t operand_count = op.operands.size();
   if (op.name == "stablehlo.optimization_barrier") {
-    check_operands(draft, types);
-    draft.result_types = std::move(types);
+    check_operands(state, types);
+    state.result_types = std::move(types);
   } else if (op.name == "stablehlo.select" && types.size() == 2) {
-    check_operands(draft, {types[0], types[1], types[1]});
-    draft.result_types = {types[1]};
+    check_operands(state, {types[0], types[1], types[1]});
+    state.result_types = {types[1]};
   } else if (types.size() != 1) {
     fail("program_syntax", where, "expected one type or (types) -> type behind '" + op.name + "'");
   } else if (op.name == "stablehlo.complex" && types[0].is_tensor() && tensor::is_complex(types[0].dtype())) {
-    check_operands(draft, {real_of(types[0]), real_of(types[0])});
-    draft.result_types = std::move(types);
+    check_operands(state, {real_of(types[0]), real_of(types[0])});
+    state.result_types = std::move(types);
   } else if (op.name == "stablehlo.tuple" && types[0].kind == ir::TypeKind::kTuple) {
-    check_operands(draft, types[0].elements);
-    draft.result_types = std::move(types);
+    check_operands(state, types[0].elements);
+    state.result_types = std::move(types);
   } else {
-    check_operands(draft, std::vector<ir::Type>(operand_count, types[0]));
-    draft.result_types = std::move(types);
+    check_operands(state, std::vector<ir::Type>(operand_count, types[0]));
+    state.result_types = std::move(types);
   }
 }
 

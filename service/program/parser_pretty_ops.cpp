@@ -19,52 +19,52 @@ ir::DenseAttr pairs(const std::vector<int64_t>& values) {
 
 }  // namespace
 
-void Parser::pretty_constant(OpDraft& draft) {
-  draft.op.attributes = optional_attribute_dict();
-  if (!at("dense") && !at("dense_resource")) expected("dense<...> behind '" + draft.op.name + "'");
+void Parser::pretty_constant(OperationState& state) {
+  state.op.attributes = optional_attribute_dict();
+  if (!at("dense") && !at("dense_resource")) expected("dense<...> behind '" + state.op.name + "'");
   ir::DenseAttr value = at("dense") ? dense_attribute() : dense_resource();
   if (value.is_index)
-    ir::fail("unsupported_dtype", draft.op.location, "element type 'index' is not supported in values");
-  draft.result_types = {ir::Type::of(value.type)};
+    ir::fail("unsupported_dtype", state.op.location, "element type 'index' is not supported in values");
+  state.result_types = {ir::Type::of(value.type)};
   // A type of its own stands behind only where it differs, which makes the result dynamic.
-  if (accept(':')) draft.result_types = {type()};
-  draft.op.attributes.emplace_back("value", ir::Attribute{std::move(value)});
+  if (accept(':')) state.result_types = {type()};
+  state.op.attributes.emplace_back("value", ir::Attribute{std::move(value)});
 }
 
-void Parser::pretty_return(OpDraft& draft) {
-  draft.op.attributes = optional_attribute_dict();
+void Parser::pretty_return(OperationState& state) {
+  state.op.attributes = optional_attribute_dict();
   if (!token_.is(TokenKind::kValue)) return;
-  do draft.op.operands.push_back(value_use());
+  do state.op.operands.push_back(value_use());
   while (accept(','));
-  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
   expect(':', "before the types of returned values");
   std::vector<ir::Type> types;
   do types.push_back(type());
   while (accept(','));
-  check_operands(draft, types);
+  check_operands(state, types);
 }
 
-void Parser::pretty_call(OpDraft& draft) {
+void Parser::pretty_call(OperationState& state) {
   const Token target = expect(TokenKind::kSymbol, "what is called, such as @name");
-  draft.op.operands = operands_in_parentheses();
+  state.op.operands = operands_in_parentheses();
   const std::string name = symbol_name(target);
-  const bool is_custom = draft.op.name == "stablehlo.custom_call";
-  draft.op.attributes.emplace_back(
+  const bool is_custom = state.op.name == "stablehlo.custom_call";
+  state.op.attributes.emplace_back(
       is_custom ? "call_target_name" : "callee",
       is_custom ? ir::Attribute{ir::StringAttr{name}} : ir::Attribute{ir::SymbolAttr{name}});
-  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
+  types_behind_colon(state);
 }
 
-void Parser::pretty_composite(OpDraft& draft) {
+void Parser::pretty_composite(OperationState& state) {
   const std::string name =
       token_.is(TokenKind::kSymbol) ? symbol_name(take()) : unescape(expect(TokenKind::kString, "a name"));
-  draft.op.attributes.emplace_back("name", ir::Attribute{ir::StringAttr{name}});
-  fields_op(draft, nullptr);
+  state.op.attributes.emplace_back("name", ir::Attribute{ir::StringAttr{name}});
+  fields_op(state, nullptr);
 }
 
-void Parser::pretty_compare(OpDraft& draft) {
-  ir::Op& op = draft.op;
+void Parser::pretty_compare(OperationState& state) {
+  ir::Op& op = state.op;
   const auto word = [&](std::string_view attribute, std::string_view kind, std::string_view what) {
     op.attributes.emplace_back(
         std::string(attribute),
@@ -77,11 +77,11 @@ void Parser::pretty_compare(OpDraft& draft) {
   op.operands.push_back(value_use());
   if (accept(',')) word("compare_type", "comparison_type", "a kind of comparison such as FLOAT");
   for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  types_behind_colon(state);
 }
 
-void Parser::pretty_slice(OpDraft& draft) {
-  draft.op.operands.push_back(value_use());
+void Parser::pretty_slice(OperationState& state) {
+  state.op.operands.push_back(value_use());
   ir::IntArrayAttr start;
   ir::IntArrayAttr limit;
   ir::IntArrayAttr stride;
@@ -91,48 +91,48 @@ void Parser::pretty_slice(OpDraft& draft) {
     limit.values.push_back(signed_integer("the limit of a range"));
     stride.values.push_back(accept(':') ? signed_integer("the stride of a range") : 1);
   });
-  draft.op.attributes.emplace_back("start_indices", ir::Attribute{std::move(start)});
-  draft.op.attributes.emplace_back("limit_indices", ir::Attribute{std::move(limit)});
-  draft.op.attributes.emplace_back("strides", ir::Attribute{std::move(stride)});
-  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  state.op.attributes.emplace_back("start_indices", ir::Attribute{std::move(start)});
+  state.op.attributes.emplace_back("limit_indices", ir::Attribute{std::move(limit)});
+  state.op.attributes.emplace_back("strides", ir::Attribute{std::move(stride)});
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
+  types_behind_colon(state);
 }
 
-void Parser::pretty_get_tuple_element(OpDraft& draft) {
-  draft.op.operands.push_back(value_use());
+void Parser::pretty_get_tuple_element(OperationState& state) {
+  state.op.operands.push_back(value_use());
   expect('[', "before the number of an element");
-  draft.op.attributes.emplace_back("index", int_attribute(signed_integer("the number of an element"), "i32"));
+  state.op.attributes.emplace_back("index", int_attribute(signed_integer("the number of an element"), "i32"));
   expect(']', "behind the number of an element");
-  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
+  types_behind_colon(state);
 }
 
-void Parser::pretty_trace(OpDraft& draft) {
-  draft.op.operands.push_back(value_use());
+void Parser::pretty_trace(OperationState& state) {
+  state.op.operands.push_back(value_use());
   expect(',', "behind the operand of 'stablehlo.trace'");
-  draft.op.attributes.emplace_back("tag", ir::Attribute{ir::StringAttr{unescape(expect(TokenKind::kString, "a tag"))}});
-  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
+  state.op.attributes.emplace_back("tag", ir::Attribute{ir::StringAttr{unescape(expect(TokenKind::kString, "a tag"))}});
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
   expect(':', "before the type of an op");
-  check_operands(draft, {type()});
+  check_operands(state, {type()});
 }
 
-void Parser::pretty_top_k(OpDraft& draft) {
+void Parser::pretty_top_k(OperationState& state) {
   expect('(', "behind 'chlo.top_k'");
-  draft.op.operands.push_back(value_use());
+  state.op.operands.push_back(value_use());
   expect(',', "behind the operand of 'chlo.top_k'");
   expect_key("k");
-  draft.op.attributes.emplace_back("k", int_attribute(signed_integer("how many elements are wanted")));
+  state.op.attributes.emplace_back("k", int_attribute(signed_integer("how many elements are wanted")));
   expect(')', "at the end of 'chlo.top_k(...)'");
-  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
+  types_behind_colon(state);
 }
 
-void Parser::window(OpDraft& draft) {
+void Parser::window(OperationState& state) {
   expect('{', "at the start of a window");
   while (!at('}')) {
     const Token key = expect(TokenKind::kWord, "a field of a window");
     expect('=', "behind a field of a window");
-    auto& attributes = draft.op.attributes;
+    auto& attributes = state.op.attributes;
     const auto ints = [&](std::string_view name) {
       attributes.emplace_back(std::string(name),
                               ir::Attribute{ir::IntArrayAttr{integer_list("around integers"), "i64"}});
@@ -170,15 +170,15 @@ void Parser::window(OpDraft& draft) {
   expect('}', "at the end of a window");
 }
 
-void Parser::pretty_convolution(OpDraft& draft) {
-  draft.op.operands = operands_in_parentheses();
+void Parser::pretty_convolution(OperationState& state) {
+  state.op.operands = operands_in_parentheses();
   expect_key("dim_numbers");
-  draft.op.attributes.emplace_back("dimension_numbers", ir::Attribute{convolution_dimensions()});
+  state.op.attributes.emplace_back("dimension_numbers", ir::Attribute{convolution_dimensions()});
   expect(',', "behind the dimensions of a convolution");
   expect_key("window");
-  window(draft);
-  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  window(state);
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
+  types_behind_colon(state);
 }
 
 }  // namespace meshd::program

@@ -3,13 +3,13 @@
 
 namespace meshd::program {
 
-void Parser::pretty_while(OpDraft& draft) {
+void Parser::pretty_while(OperationState& state) {
   std::vector<BlockArgument> arguments;
   list('(', ')', "around the values of a loop", [&] {
     BlockArgument argument;
     argument.name = expect(TokenKind::kValue, "the name of a loop value");
     expect('=', "behind the name of a loop value");
-    draft.op.operands.push_back(value_use());
+    state.op.operands.push_back(value_use());
     arguments.push_back(std::move(argument));
   });
   if (accept(':')) {
@@ -23,35 +23,35 @@ void Parser::pretty_while(OpDraft& draft) {
   } else if (!arguments.empty()) {
     expected("':' before the types of a loop's values");
   }
-  for (const BlockArgument& argument : arguments) draft.result_types.push_back(argument.type);
-  check_operands(draft, draft.result_types);
-  if (accept("attributes")) draft.op.attributes = attribute_dict();
+  for (const BlockArgument& argument : arguments) state.result_types.push_back(argument.type);
+  check_operands(state, state.result_types);
+  if (accept("attributes")) state.op.attributes = attribute_dict();
   expect_word("cond", "before the condition of a loop");
-  draft.op.regions.push_back(region(arguments));
+  state.op.regions.push_back(region(arguments));
   expect_word("do", "before the body of a loop");
-  draft.op.regions.push_back(region(arguments));
+  state.op.regions.push_back(region(arguments));
 }
 
-ir::Region Parser::applied_region(const OpDraft& draft, const Token& where, const std::string& op_name,
+ir::Region Parser::applied_region(const OperationState& state, const Token& where, const std::string& op_name,
                                   const ir::Type& type) {
-  OpDraft inner;
+  OperationState inner;
   set_op(inner, where, op_name);
   ir::Region out;
   for (int i = 0; i < 2; ++i) out.arguments.push_back(function_->add_value(type));
-  inner.op.location = draft.op.location;
+  inner.op.location = state.op.location;
   inner.op.operands = out.arguments;
   inner.op.results = {function_->add_value(type)};
-  OpDraft terminator;
+  OperationState terminator;
   set_op(terminator, where, "stablehlo.return");
-  terminator.op.location = draft.op.location;
+  terminator.op.location = state.op.location;
   terminator.op.operands = inner.op.results;
   out.ops.push_back(std::move(inner.op));
   out.ops.push_back(std::move(terminator.op));
   return out;
 }
 
-void Parser::pretty_reduce(OpDraft& draft) {
-  ir::Op& op = draft.op;
+void Parser::pretty_reduce(OperationState& state) {
+  ir::Op& op = state.op;
   std::vector<ir::ValueId> initial;
   do {
     expect('(', "around an operand and its initial value");
@@ -69,12 +69,12 @@ void Parser::pretty_reduce(OpDraft& draft) {
   expect_key("dimensions");
   op.attributes.emplace_back("dimensions", ir::Attribute{ir::IntArrayAttr{integer_list("around dimensions"), "i64"}});
   for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  types_behind_colon(state);
   if (applied.is(TokenKind::kWord)) {
     const ir::Type& operand = function_->type_of(op.operands[0]);
     if (count != 1 || !operand.is_tensor()) fail("program_syntax", applied, "'applies' takes one operand");
     op.regions.push_back(
-        applied_region(draft, applied, std::string(applied.text), ir::Type::of({operand.dtype(), {}})));
+        applied_region(state, applied, std::string(applied.text), ir::Type::of({operand.dtype(), {}})));
     return;
   }
   // reducer(%lhs0, %rhs0) (%lhs1, %rhs1): the region's arguments are all left sides, then all right sides.
@@ -92,9 +92,9 @@ void Parser::pretty_reduce(OpDraft& draft) {
   op.regions.push_back(region(left));
 }
 
-void Parser::pretty_scan(OpDraft& draft) {
+void Parser::pretty_scan(OperationState& state) {
   // chlo.scan(%inputs) inits(%starts) dimension=0 attributes {...} { ^bb0(...): ... } : types
-  ir::Op& op = draft.op;
+  ir::Op& op = state.op;
   op.operands = operands_in_parentheses();
   expect_word("inits", "before the start values of 'chlo.scan'");
   const std::vector<ir::ValueId> starts = operands_in_parentheses();
@@ -105,63 +105,63 @@ void Parser::pretty_scan(OpDraft& draft) {
     for (auto& entry : attribute_dict()) op.attributes.push_back(std::move(entry));
   }
   op.regions.push_back(region({}));
-  types_behind_colon(draft);
+  types_behind_colon(state);
 }
 
-void Parser::pretty_sharding_constraint(OpDraft& draft) {
-  draft.op.operands.push_back(value_use());
-  draft.op.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, false}});
-  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+void Parser::pretty_sharding_constraint(OperationState& state) {
+  state.op.operands.push_back(value_use());
+  state.op.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, false}});
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
+  types_behind_colon(state);
 }
 
-void Parser::pretty_sdy_collective(OpDraft& draft) {
-  for (const ops::AttributeSpec& spec : draft.def->signature.attributes) {
+void Parser::pretty_sdy_collective(OperationState& state) {
+  for (const ops::AttributeSpec& spec : state.def->signature.attributes) {
     if (spec.name == "sharding" || spec.name == "out_sharding") continue;
     const char* kind = spec.name == "params" ? "all_to_all_param_list"
                        : at('{')             ? "axis_ref_list"
                                              : "list_of_axis_ref_lists";
-    draft.op.attributes.emplace_back(std::string(spec.name), axis_lists(kind));
+    state.op.attributes.emplace_back(std::string(spec.name), axis_lists(kind));
   }
-  draft.op.operands.push_back(value_use());
+  state.op.operands.push_back(value_use());
   expect_key("out_sharding");
-  draft.op.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, false}});
-  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  state.op.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, false}});
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
+  types_behind_colon(state);
 }
 
-void Parser::pretty_data_flow_edge(OpDraft& draft) {
-  draft.op.operands.push_back(value_use());
+void Parser::pretty_data_flow_edge(OperationState& state) {
+  state.op.operands.push_back(value_use());
   if (at("sharding")) {
     expect_key("sharding");
-    draft.op.attributes.emplace_back("sdy.sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, true}});
+    state.op.attributes.emplace_back("sdy.sharding", ir::Attribute{ir::ShardingAttr{{sharding_body()}, true}});
   }
-  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
+  types_behind_colon(state);
 }
 
-void Parser::pretty_sharding_group(OpDraft& draft) {
-  draft.op.operands.push_back(value_use());
+void Parser::pretty_sharding_group(OperationState& state) {
+  state.op.operands.push_back(value_use());
   expect_key("group_id");
-  draft.op.attributes.emplace_back("group_id",
+  state.op.attributes.emplace_back("group_id",
                                    ir::Attribute{ir::IntegerAttr{signed_integer("the number of a group"), "i64"}});
-  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
   expect(':', "before the type of an op");
-  check_operands(draft, {type()});
+  check_operands(state, {type()});
 }
 
-void Parser::pretty_propagation_barrier(OpDraft& draft) {
-  draft.op.operands.push_back(value_use());
+void Parser::pretty_propagation_barrier(OperationState& state) {
+  state.op.operands.push_back(value_use());
   expect_key("allowed_direction");
   const Token direction = expect(TokenKind::kWord, "a direction: NONE, FORWARD, BACKWARD or BOTH");
-  draft.op.attributes.emplace_back(
+  state.op.attributes.emplace_back(
       "allowed_direction", ir::Attribute{ir::EnumAttr{"sdy.propagation_direction", std::string(direction.text)}});
-  for (auto& entry : optional_attribute_dict()) draft.op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
+  types_behind_colon(state);
 }
 
-void Parser::pretty_manual_computation(OpDraft& draft) {
-  ir::Op& op = draft.op;
+void Parser::pretty_manual_computation(OperationState& state) {
+  ir::Op& op = state.op;
   op.operands = operands_in_parentheses();
   for (const char* name : {"in_shardings", "out_shardings"}) {
     expect_key(name);
@@ -172,11 +172,11 @@ void Parser::pretty_manual_computation(OpDraft& draft) {
   const std::vector<BlockArgument> arguments = block_arguments();
   op.regions.push_back(region(arguments));
   for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  types_behind_colon(state);
 }
 
-void Parser::pretty_named_computation(OpDraft& draft) {
-  ir::Op& op = draft.op;
+void Parser::pretty_named_computation(OperationState& state) {
+  ir::Op& op = state.op;
   expect('<', "before the name of a computation");
   op.attributes.emplace_back("name", ir::Attribute{ir::StringAttr{unescape(expect(TokenKind::kString, "a name"))}});
   expect('>', "behind the name of a computation");
@@ -189,7 +189,7 @@ void Parser::pretty_named_computation(OpDraft& draft) {
   const std::vector<BlockArgument> arguments = block_arguments();
   op.regions.push_back(region(arguments));
   for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
-  types_behind_colon(draft);
+  types_behind_colon(state);
 }
 
 }  // namespace meshd::program

@@ -1,4 +1,4 @@
-// Lifetimes, sharing of memory, donation, and bytes that are known before the run.
+// Liveness, sharing of memory, donation, and bytes that are known before the run.
 #include "tests/unit/engine_support.h"
 
 namespace meshd::test {

@@ -1,9 +1,11 @@
-// A plan while it is being made: steps in order with values instead of places. The stages, each a file:
-//   widen      values assigned under divergent control flow vary at least as the condition does
-//   draft      what nobody reads is dropped; control flow becomes blocks with carried variables and copies
-//   fusion     pointwise chains of a block become one step each
-//   storage    lifetimes, sharing of memory (copies vanish, steps write in place, donated arguments become results),
-//   arena offsets plan       steps with places, kernels and costs
+// A plan under construction: steps in order, with values where the plan has slots. The passes over it, in order, and the
+// file of each:
+//   1. divergence         a value that is assigned under divergent control flow varies at least as the condition does
+//   2. plan_builder       dead code is eliminated; control flow becomes blocks with carried variables and copies
+//   3. fusion             pointwise ops of a block, and the reductions behind them, become one step each
+//   4. liveness           when each value is live
+//   5. buffer_assignment  which slot each value has: copies vanish, steps write in place, donated arguments become results
+//   6. plan               slots, kernels and costs on each step
 #pragma once
 
 #include <cstdint>
@@ -21,8 +23,8 @@ namespace meshd::compile {
 using partition::LocalId;
 using partition::LocalOp;
 
-/// A value of the local program, or a variable that draft added (what a loop carries, what branches write).
-struct DraftValue {
+/// A value of the local program, or a variable that build_steps() added (what a loop carries, what branches write).
+struct BuilderValue {
   tensor::TensorType type;
   bool is_tensor = true;
   tensor::Dims logical_dims;
@@ -38,10 +40,10 @@ struct DraftValue {
   int64_t argument = -1;              ///< a program argument
 };
 
-struct DraftBlock;
+struct BuilderBlock;
 
 /// One step. Operands and results are tensor values only.
-struct DraftStep {
+struct BuilderStep {
   StepKind kind = StepKind::kKernel;
   const LocalOp* op = nullptr;  ///< null for copies
   TableId table = 0;
@@ -53,7 +55,7 @@ struct DraftStep {
   tensor::Dims offset_sizes;
   int offset_view = 0;
   CollectiveMaker collective;  ///< kCollective
-  std::vector<DraftBlock> blocks;
+  std::vector<BuilderBlock> blocks;
   /// kWhile: per carried tensor. `variable` holds it; the body's result reaches `back`, and the two are exchanged after
   /// each turn.
   struct Carry {
@@ -61,7 +63,7 @@ struct DraftStep {
     LocalId body_argument = -1;
     LocalId body_result = -1;
     LocalId back = -1;
-    bool in_place = false;  ///< storage: body_result is written into `variable`, no exchange
+    bool in_place = false;  ///< buffer assignment: body_result is written into `variable`, no exchange
   };
   std::vector<Carry> carries;
   bool is_copy = false;      ///< result 0 = operand 0; vanishes where both share memory
@@ -71,63 +73,63 @@ struct DraftStep {
   ir::Location location;
   std::vector<int32_t> lines;
   std::string reason;
-  int64_t begin = 0;  ///< times, by storage
+  int64_t begin = 0;  ///< times, by liveness
   int64_t end = 0;
 };
 
-struct DraftBlock {
-  std::vector<DraftStep> steps;
+struct BuilderBlock {
+  std::vector<BuilderStep> steps;
   std::vector<LocalId> results;  ///< tensors that must stand at the end: predicate, nothing else
   int64_t begin = 0;
   int64_t end = 0;
 };
 
-struct Draft {
+struct PlanBuilder {
   const partition::LocalProgram* program = nullptr;
   TableSet tables;
-  std::vector<DraftValue> values;
-  DraftBlock body;
+  std::vector<BuilderValue> values;
+  BuilderBlock body;
   std::vector<LocalId> results;  ///< of the program
 
-  Draft(const partition::LocalProgram& local, int64_t device_count)
+  PlanBuilder(const partition::LocalProgram& local, int64_t device_count)
       : program(&local), tables(local.views, device_count) {}
-  [[nodiscard]] DraftValue& value(LocalId id) { return values[static_cast<size_t>(id)]; }
-  [[nodiscard]] const DraftValue& value(LocalId id) const { return values[static_cast<size_t>(id)]; }
+  [[nodiscard]] BuilderValue& value(LocalId id) { return values[static_cast<size_t>(id)]; }
+  [[nodiscard]] const BuilderValue& value(LocalId id) const { return values[static_cast<size_t>(id)]; }
   /// A new variable like `like`.
   LocalId add_like(LocalId like, const std::string& name);
   /// The value whose memory `id` is, and the map from id's shards to its shards.
   [[nodiscard]] std::pair<LocalId, MapId> root(LocalId id);
 };
 
-/// Masks of all values after widening: where a condition or index varies, so does what its blocks assign.
-std::vector<sharding::SubAxisSet> widen(const partition::LocalProgram& program);
+/// Pass 1. The sub-axes that each value varies over after divergence analysis: where a condition or index varies, so does what its blocks assign.
+std::vector<sharding::SubAxisSet> analyze_divergence(const partition::LocalProgram& program);
 
-/// Program -> draft: dead ops dropped, blocks fused.
-Draft make_draft(const partition::LocalProgram& program, bool fuse);
+/// Passes 2 and 3: dead code eliminated, blocks fused.
+PlanBuilder build_steps(const partition::LocalProgram& program, bool fuse);
 
 /// Fuses and orders the ops of one block. `ops` are those that are needed; `live_out`: what must stand in memory for
 /// the block's results and the blocks inside it. Steps of control flow and effects come back empty, to be filled by
-/// draft.
-std::vector<DraftStep> fuse_block(Draft& draft, const std::vector<const LocalOp*>& ops,
+/// build_steps().
+std::vector<BuilderStep> fuse_block(PlanBuilder& builder, const std::vector<const LocalOp*>& ops,
                                   const std::vector<LocalId>& live_out, bool fuse);
 
-/// A step for an op that is not fused (kOp with a kernel, collectives); control flow and effects are draft's own.
-DraftStep make_step(Draft& draft, const LocalOp& op);
+/// A step for an op that is not fused (kOp with a kernel, collectives); control flow and effects are build_steps()'s own.
+BuilderStep make_step(PlanBuilder& builder, const LocalOp& op);
 /// The constant's element if all its elements are equal; null for other constants and for what is no constant.
-const ir::DenseAttr* splat_of(const Draft& draft, LocalId id);
+const ir::DenseAttr* splat_of(const PlanBuilder& builder, LocalId id);
 /// Writes a splat constant into a value's memory.
-DraftStep make_fill(Draft& draft, LocalId splat, LocalId to);
+BuilderStep make_fill(PlanBuilder& builder, LocalId splat, LocalId to);
 /// Copies one value's bytes into another of the same local size; runs for each shard of `to`.
-DraftStep make_copy(Draft& draft, LocalId from, LocalId to);
+BuilderStep make_copy(PlanBuilder& builder, LocalId from, LocalId to);
 /// Offsets of value `id`'s shards are what the step's kernel is told.
-void set_offsets(Draft& draft, DraftStep& step, LocalId id);
+void set_offsets(PlanBuilder& builder, BuilderStep& step, LocalId id);
 
 /// Types of an op's operands and results, for row functions.
 struct LocalView {
   std::vector<ir::Type> operands;
   std::vector<ir::Type> results;
   ops::OpView view;
-  LocalView(const Draft& draft, const LocalOp& op);
+  LocalView(const PlanBuilder& builder, const LocalOp& op);
   LocalView(const LocalView&) = delete;
   LocalView& operator=(const LocalView&) = delete;
 };

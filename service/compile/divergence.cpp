@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "service/compile/draft.h"
+#include "service/compile/plan_builder.h"
 #include "service/core/error.h"
 
 namespace meshd::compile {
@@ -9,9 +9,9 @@ namespace {
 using sharding::SubAxisSet;
 
 // Forward flow of "added" sub-axes until nothing changes. Masks only grow, so it ends.
-class Widener {
+class DivergenceAnalysis {
  public:
-  explicit Widener(const partition::LocalProgram& program) : program_(program) {
+  explicit DivergenceAnalysis(const partition::LocalProgram& program) : program_(program) {
     for (const partition::LocalValue& value : program.values) varies_.push_back(value.varies);
     added_.assign(varies_.size(), 0);
   }
@@ -127,6 +127,6 @@ class Widener {
 
 }  // namespace
 
-std::vector<sharding::SubAxisSet> widen(const partition::LocalProgram& program) { return Widener(program).run(); }
+std::vector<sharding::SubAxisSet> analyze_divergence(const partition::LocalProgram& program) { return DivergenceAnalysis(program).run(); }
 
 }  // namespace meshd::compile

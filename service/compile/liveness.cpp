@@ -1,4 +1,4 @@
-#include "service/compile/lifetimes.h"
+#include "service/compile/liveness.h"
 
 #include <algorithm>
 
@@ -7,32 +7,32 @@ namespace {
 
 class Walker {
  public:
-  explicit Walker(Draft& draft) : draft_(draft), values_(draft.values.size()) {
-    out_.of.resize(draft.values.size());
-    out_.reserved.assign(draft.values.size(), {0, -1});
+  explicit Walker(PlanBuilder& builder) : builder_(builder), values_(builder.values.size()) {
+    out_.of.resize(builder.values.size());
+    out_.reserved.assign(builder.values.size(), {0, -1});
   }
 
-  Lifetimes run() {
-    for (LocalId id = 0; id < static_cast<LocalId>(draft_.values.size()); ++id) {
-      if (draft_.value(id).argument >= 0) define(id, -1);
+  Liveness run() {
+    for (LocalId id = 0; id < static_cast<LocalId>(builder_.values.size()); ++id) {
+      if (builder_.value(id).argument >= 0) define(id, -1);
     }
-    block(draft_.body);
-    for (const LocalId id : draft_.results) use(id, kForever);
-    for (LocalId id = 0; id < static_cast<LocalId>(draft_.values.size()); ++id) close(id);
+    block(builder_.body);
+    for (const LocalId id : builder_.results) use(id, kForever);
+    for (LocalId id = 0; id < static_cast<LocalId>(builder_.values.size()); ++id) close(id);
     return std::move(out_);
   }
 
  private:
   struct Loop {
-    DraftStep* step = nullptr;
+    BuilderStep* step = nullptr;
     std::vector<std::pair<LocalId, size_t>> outside;  // values from outside that are read inside: alive to the end
   };
   struct Info {
     std::vector<int64_t> definitions;
     std::vector<int64_t> uses;
     size_t depth = 0;           // loops around the definition
-    DraftStep* loop = nullptr;  // carried by this loop
-    DraftStep* branches = nullptr;
+    BuilderStep* loop = nullptr;  // carried by this loop
+    BuilderStep* branches = nullptr;
   };
 
   Info& info(LocalId id) { return values_[static_cast<size_t>(id)]; }
@@ -44,7 +44,7 @@ class Walker {
   }
 
   void use(LocalId id, int64_t time) {
-    const LocalId root = draft_.root(id).first;
+    const LocalId root = builder_.root(id).first;
     Info& value = info(root);
     value.uses.push_back(time);
     size_t depth = value.depth;
@@ -53,9 +53,9 @@ class Walker {
     if (loops_.size() > depth) loops_[depth].outside.emplace_back(root, value.uses.size() - 1);
   }
 
-  void block(DraftBlock& body) {
+  void block(BuilderBlock& body) {
     body.begin = ++clock_;
-    for (DraftStep& step : body.steps) {
+    for (BuilderStep& step : body.steps) {
       if (step.kind == StepKind::kWhile) {
         loop(step);
       } else if (step.kind == StepKind::kCase) {
@@ -69,7 +69,7 @@ class Walker {
     for (const LocalId id : body.results) use(id, body.end);
   }
 
-  void leaf(DraftStep& step) {
+  void leaf(BuilderStep& step) {
     if (!step.is_together || !together_) ++clock_;
     together_ = step.is_together;
     step.begin = step.end = clock_;
@@ -86,43 +86,43 @@ class Walker {
   }
 
   // The same bytes stand behind another operand, which must not change while they are read.
-  bool is_read_twice(const DraftStep& step, size_t operand) const {
-    const LocalId root = draft_.root(step.operands[operand]).first;
+  bool is_read_twice(const BuilderStep& step, size_t operand) const {
+    const LocalId root = builder_.root(step.operands[operand]).first;
     return std::count_if(step.operands.begin(), step.operands.end(),
-                         [&](LocalId id) { return draft_.root(id).first == root; }) > 1;
+                         [&](LocalId id) { return builder_.root(id).first == root; }) > 1;
   }
 
   // Shard i of the result may lie on shard i of the operand.
-  void pair(LocalId operand, LocalId result, const DraftStep& step) {
-    const auto [root, map] = draft_.root(operand);
+  void pair(LocalId operand, LocalId result, const BuilderStep& step) {
+    const auto [root, map] = builder_.root(operand);
     const MapId reach =
-        draft_.tables.compose(draft_.tables.projection(step.table, draft_.value(operand).table), map, step.table);
+        builder_.tables.compose(builder_.tables.projection(step.table, builder_.value(operand).table), map, step.table);
     if (reach != kIdentity) return;
     out_.may_touch.emplace(root, result, step.begin);
     out_.in_place.push_back({root, result, step.begin});
   }
 
-  void loop(DraftStep& step) {
+  void loop(BuilderStep& step) {
     step.begin = ++clock_;
-    for (const DraftStep::Carry& carry : step.carries) info(carry.variable).loop = &step;
+    for (const BuilderStep::Carry& carry : step.carries) info(carry.variable).loop = &step;
     loops_.push_back({&step, {}});
-    for (DraftBlock& inner : step.blocks) block(inner);
-    for (const DraftStep::Carry& carry : step.carries) use(carry.back, step.blocks[1].end);
+    for (BuilderBlock& inner : step.blocks) block(inner);
+    for (const BuilderStep::Carry& carry : step.carries) use(carry.back, step.blocks[1].end);
     const Loop done = std::move(loops_.back());
     loops_.pop_back();
     step.end = ++clock_;
     for (const auto& [id, number] : done.outside) info(id).uses[number] = step.end;
-    for (const DraftStep::Carry& carry : step.carries) reserve(carry.back, step.begin, step.end);
+    for (const BuilderStep::Carry& carry : step.carries) reserve(carry.back, step.begin, step.end);
   }
 
-  void branches(DraftStep& step) {
+  void branches(BuilderStep& step) {
     step.begin = ++clock_;
     for (const LocalId id : step.operands) use(id, step.begin);
     for (const LocalId id : step.results) {
       info(id).branches = &step;
       info(id).depth = loops_.size();
     }
-    for (DraftBlock& inner : step.blocks) block(inner);
+    for (BuilderBlock& inner : step.blocks) block(inner);
     step.end = ++clock_;
   }
 
@@ -139,7 +139,7 @@ class Walker {
   void close(LocalId id) {
     const Info& value = info(id);
     if (value.definitions.empty()) {
-      if (draft_.value(id).constant != nullptr && !value.uses.empty()) out_.constants.push_back(id);
+      if (builder_.value(id).constant != nullptr && !value.uses.empty()) out_.constants.push_back(id);
       return;
     }
     const int64_t first = *std::min_element(value.definitions.begin(), value.definitions.end());
@@ -151,9 +151,9 @@ class Walker {
   }
 
   void close_variable(LocalId id, const Info& value, int64_t first, int64_t last) {
-    const DraftStep& step = *value.loop;
-    const DraftBlock& condition = step.blocks[0];
-    const DraftBlock& body = step.blocks[1];
+    const BuilderStep& step = *value.loop;
+    const BuilderBlock& condition = step.blocks[0];
+    const BuilderBlock& body = step.blocks[1];
     int64_t in_body = body.begin;
     bool after = false;
     for (const int64_t time : value.uses) {
@@ -167,10 +167,10 @@ class Walker {
   }
 
   void close_written(LocalId id, const Info& value, int64_t last) {
-    const DraftStep& step = *value.branches;
+    const BuilderStep& step = *value.branches;
     for (const int64_t time : value.definitions) {
       int64_t end = step.end;
-      for (const DraftBlock& branch : step.blocks) {
+      for (const BuilderBlock& branch : step.blocks) {
         if (time >= branch.begin && time <= branch.end) end = branch.end;
       }
       add(id, time, end);
@@ -179,16 +179,16 @@ class Walker {
     reserve(id, step.begin, std::max(step.end, last));
   }
 
-  Draft& draft_;
+  PlanBuilder& builder_;
   std::vector<Info> values_;
   std::vector<Loop> loops_;
-  Lifetimes out_;
+  Liveness out_;
   int64_t clock_ = 0;
   bool together_ = false;  // the last step was one of copies that are made at once
 };
 
 }  // namespace
 
-Lifetimes find_lifetimes(Draft& draft) { return Walker(draft).run(); }
+Liveness analyze_liveness(PlanBuilder& builder) { return Walker(builder).run(); }
 
 }  // namespace meshd::compile

@@ -1,4 +1,4 @@
-// Where every stored value lives: lifetimes over nested blocks, values that share memory, arena offsets.
+// Where every stored value lives: live ranges over nested blocks, values that share memory, arena offsets.
 //
 // Times number the steps in plan order; a block has a time before and behind its steps. A value is alive from the step
 // that defines it to its last reader; what a loop reads from outside is alive to the loop's end. A variable that a loop
@@ -14,11 +14,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "service/compile/draft.h"
+#include "service/compile/plan_builder.h"
 
 namespace meshd::compile {
 
-struct StoragePlan {
+struct BufferAssignment {
   std::vector<Slot> slots;
   std::vector<SlotId> slot_of;       ///< by value that is a root; -1: not stored
   std::vector<std::byte> constants;  ///< from offset 0; the plan aligns them
@@ -28,6 +28,6 @@ struct StoragePlan {
 };
 
 /// Decides storage and marks carries as in place. `donated`: by argument.
-StoragePlan plan_storage(Draft& draft, const std::vector<bool>& donated);
+BufferAssignment assign_buffers(PlanBuilder& builder, const std::vector<bool>& donated);
 
 }  // namespace meshd::compile

@@ -1,10 +1,10 @@
-#include "service/compile/storage.h"
+#include "service/compile/buffer_assignment.h"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 
-#include "service/compile/lifetimes.h"
+#include "service/compile/liveness.h"
 #include "service/core/error.h"
 #include "service/kernels/movement.h"
 
@@ -15,7 +15,7 @@ constexpr int64_t kAlignment = 64;
 
 // Values that share one slot.
 struct Shared {
-  std::vector<Lifetime> lives;
+  std::vector<LiveRange> lives;
   int64_t reserved_from = kForever;
   int64_t reserved_to = -kForever;
   TableId table = 0;
@@ -24,30 +24,30 @@ struct Shared {
   bool is_writable = true;
   bool leaves = false;                  // is a result
   std::vector<LocalId> exchanged;       // values whose slots change places with this one
-  std::vector<const DraftStep*> loops;  // that carry it: no two variables of a loop may share a slot
+  std::vector<const BuilderStep*> loops;  // that carry it: no two variables of a loop may share a slot
 };
 
 class Planner {
  public:
-  Planner(Draft& draft, const std::vector<bool>& donated)
-      : draft_(draft),
+  Planner(PlanBuilder& builder, const std::vector<bool>& donated)
+      : builder_(builder),
         donated_(donated),
-        lives_(find_lifetimes(draft)),
-        parent_(draft.values.size(), -1),
-        sets_(draft.values.size()) {}
+        lives_(analyze_liveness(builder)),
+        parent_(builder.values.size(), -1),
+        sets_(builder.values.size()) {}
 
-  StoragePlan run() {
+  BufferAssignment run() {
     make_sets();
-    each_loop(draft_.body, [&](const DraftStep& step) {
-      for (const DraftStep::Carry& carry : step.carries) {
+    each_loop(builder_.body, [&](const BuilderStep& step) {
+      for (const BuilderStep::Carry& carry : step.carries) {
         for (const LocalId id : {carry.variable, carry.back}) set(id).loops.push_back(&step);
       }
     });
-    each_loop(draft_.body, [&](DraftStep& step) { share_initial(step); });
+    each_loop(builder_.body, [&](BuilderStep& step) { share_initial(step); });
     share_donated();
-    each_loop(draft_.body, [&](DraftStep& step) { share_carried(step); });
-    share_copies(draft_.body);
-    for (const Lifetimes::Pair& pair : lives_.in_place) unite(pair.from, pair.to);
+    each_loop(builder_.body, [&](BuilderStep& step) { share_carried(step); });
+    share_copies(builder_.body);
+    for (const Liveness::Pair& pair : lives_.in_place) unite(pair.from, pair.to);
     mark_exchanges();
     give_donated();
     return emit();
@@ -57,10 +57,10 @@ class Planner {
   // ---- sets
 
   void make_sets() {
-    for (LocalId id = 0; id < static_cast<LocalId>(draft_.values.size()); ++id) {
+    for (LocalId id = 0; id < static_cast<LocalId>(builder_.values.size()); ++id) {
       const auto& lives = lives_.of[static_cast<size_t>(id)];
       if (lives.empty()) continue;
-      const DraftValue& value = draft_.value(id);
+      const BuilderValue& value = builder_.value(id);
       parent_[static_cast<size_t>(id)] = id;
       Shared& made = sets_[static_cast<size_t>(id)];
       made.lives = lives;
@@ -74,8 +74,8 @@ class Planner {
         made.reserved_to = to;
       }
     }
-    for (const LocalId id : draft_.results) {
-      if (const LocalId root = draft_.root(id).first; is_stored(root)) set(root).leaves = true;
+    for (const LocalId id : builder_.results) {
+      if (const LocalId root = builder_.root(id).first; is_stored(root)) set(root).leaves = true;
     }
   }
 
@@ -92,10 +92,10 @@ class Planner {
   Shared& set(LocalId id) { return sets_[static_cast<size_t>(find(id))]; }
 
   bool same_shards(TableId a, TableId b) {
-    return a == b || draft_.tables[a].shard_of_device == draft_.tables[b].shard_of_device;
+    return a == b || builder_.tables[a].shard_of_device == builder_.tables[b].shard_of_device;
   }
 
-  [[nodiscard]] bool meet(const Lifetime& a, const Lifetime& b) const {
+  [[nodiscard]] bool meet(const LiveRange& a, const LiveRange& b) const {
     if (a.start > b.end || b.start > a.end) return false;
     const bool a_first = a.end == b.start && lives_.may_touch.contains({a.value, b.value, b.start});
     const bool b_first = b.end == a.start && lives_.may_touch.contains({b.value, a.value, a.start});
@@ -113,11 +113,11 @@ class Planner {
     if (to.bytes != from.bytes || !to.is_writable || !from.is_writable || !same_shards(to.table, from.table))
       return false;
     if (to.argument >= 0 && from.argument >= 0) return false;
-    for (const DraftStep* loop : to.loops) {
+    for (const BuilderStep* loop : to.loops) {
       if (std::find(from.loops.begin(), from.loops.end(), loop) != from.loops.end()) return false;
     }
-    for (const Lifetime& x : to.lives) {
-      for (const Lifetime& y : from.lives) {
+    for (const LiveRange& x : to.lives) {
+      for (const LiveRange& y : from.lives) {
         if (meet(x, y)) return false;
       }
     }
@@ -136,41 +136,41 @@ class Planner {
   // ---- sharing
 
   template <typename F>
-  void each_loop(DraftBlock& block, const F& f) {
-    for (DraftStep& step : block.steps) {
-      for (DraftBlock& inner : step.blocks) each_loop(inner, f);
+  void each_loop(BuilderBlock& block, const F& f) {
+    for (BuilderStep& step : block.steps) {
+      for (BuilderBlock& inner : step.blocks) each_loop(inner, f);
       if (step.kind == StepKind::kWhile) f(step);
     }
   }
 
-  void share_initial(DraftStep& step) {
-    for (const DraftStep::Carry& carry : step.carries) {
-      for (const Lifetimes::Pair& pair : pairs_into(carry.variable)) unite(pair.from, pair.to);
+  void share_initial(BuilderStep& step) {
+    for (const BuilderStep::Carry& carry : step.carries) {
+      for (const Liveness::Pair& pair : pairs_into(carry.variable)) unite(pair.from, pair.to);
     }
   }
 
-  std::vector<Lifetimes::Pair> pairs_into(LocalId value) {
+  std::vector<Liveness::Pair> pairs_into(LocalId value) {
     if (into_.empty()) {
-      for (const Lifetimes::Pair& pair : lives_.in_place) into_[pair.to].push_back(pair);
+      for (const Liveness::Pair& pair : lives_.in_place) into_[pair.to].push_back(pair);
     }
     const auto found = into_.find(value);
-    return found == into_.end() ? std::vector<Lifetimes::Pair>{} : found->second;
+    return found == into_.end() ? std::vector<Liveness::Pair>{} : found->second;
   }
 
   void share_donated() {
-    for (const partition::LocalParameter& argument : draft_.program->arguments) {
-      const auto number = static_cast<size_t>(draft_.value(argument.value).argument);
+    for (const partition::LocalParameter& argument : builder_.program->arguments) {
+      const auto number = static_cast<size_t>(builder_.value(argument.value).argument);
       if (!donated_[number] || argument.aliases < 0) continue;
-      const auto [root, map] = draft_.root(draft_.results[static_cast<size_t>(argument.aliases)]);
+      const auto [root, map] = builder_.root(builder_.results[static_cast<size_t>(argument.aliases)]);
       if (map == kIdentity) unite(argument.value, root);
     }
   }
 
-  void share_carried(DraftStep& step) {
-    for (DraftStep::Carry& carry : step.carries) {
-      const auto [result, map] = draft_.root(carry.body_result);
+  void share_carried(BuilderStep& step) {
+    for (BuilderStep::Carry& carry : step.carries) {
+      const auto [result, map] = builder_.root(carry.body_result);
       const bool lies_alike = map == kIdentity && is_stored(result) &&
-                              same_shards(draft_.value(result).table, draft_.value(carry.variable).table);
+                              same_shards(builder_.value(result).table, builder_.value(carry.variable).table);
       if (lies_alike && unite(result, carry.variable)) {
         carry.in_place = true;
         drop(carry.back);
@@ -182,12 +182,12 @@ class Planner {
     }
   }
 
-  void share_copies(DraftBlock& block) {
-    for (DraftStep& step : block.steps) {
-      for (DraftBlock& inner : step.blocks) {
+  void share_copies(BuilderBlock& block) {
+    for (BuilderStep& step : block.steps) {
+      for (BuilderBlock& inner : step.blocks) {
         if (step.kind == StepKind::kCase) {
-          for (const DraftStep& copy : inner.steps) {
-            if (copy.is_copy && may_touch(copy)) unite(draft_.root(copy.operands[0]).first, copy.results[0]);
+          for (const BuilderStep& copy : inner.steps) {
+            if (copy.is_copy && may_touch(copy)) unite(builder_.root(copy.operands[0]).first, copy.results[0]);
           }
         }
         share_copies(inner);
@@ -195,8 +195,8 @@ class Planner {
     }
   }
 
-  bool may_touch(const DraftStep& copy) {
-    return lives_.may_touch.contains({draft_.root(copy.operands[0]).first, copy.results[0], copy.begin});
+  bool may_touch(const BuilderStep& copy) {
+    return lives_.may_touch.contains({builder_.root(copy.operands[0]).first, copy.results[0], copy.begin});
   }
 
   void drop(LocalId id) {
@@ -228,7 +228,7 @@ class Planner {
 
   static std::pair<int64_t, int64_t> hull(const Shared& shared) {
     std::pair<int64_t, int64_t> out{shared.reserved_from, shared.reserved_to};
-    for (const Lifetime& life : shared.lives) {
+    for (const LiveRange& life : shared.lives) {
       out.first = std::min(out.first, life.start);
       out.second = std::max(out.second, life.end);
     }
@@ -237,12 +237,12 @@ class Planner {
 
   // A result that found no memory of its size may take any donated argument's that is read no more.
   void give_donated() {
-    for (const partition::LocalParameter& argument : draft_.program->arguments) {
+    for (const partition::LocalParameter& argument : builder_.program->arguments) {
       const LocalId id = argument.value;
-      if (!is_stored(id) || !donated_[static_cast<size_t>(draft_.value(id).argument)]) continue;
+      if (!is_stored(id) || !donated_[static_cast<size_t>(builder_.value(id).argument)]) continue;
       if (set(id).lives.size() != 1) continue;
-      for (const LocalId result : draft_.results) {
-        const auto [root, map] = draft_.root(result);
+      for (const LocalId result : builder_.results) {
+        const auto [root, map] = builder_.root(result);
         if (!is_stored(root) || map != kIdentity || set(root).argument >= 0) continue;
         const auto [from, to] = hull(set(root));
         if (from <= hull(set(id)).second || !set(root).exchanged.empty()) continue;
@@ -253,11 +253,11 @@ class Planner {
 
   // ---- slots
 
-  StoragePlan emit() {
-    out_.slot_of.assign(draft_.values.size(), -1);
-    std::vector<SlotId> slot_of_set(draft_.values.size(), -1);
+  BufferAssignment emit() {
+    out_.slot_of.assign(builder_.values.size(), -1);
+    std::vector<SlotId> slot_of_set(builder_.values.size(), -1);
     std::vector<std::pair<int64_t, int64_t>> hulls;
-    for (LocalId id = 0; id < static_cast<LocalId>(draft_.values.size()); ++id) {
+    for (LocalId id = 0; id < static_cast<LocalId>(builder_.values.size()); ++id) {
       if (!is_stored(id)) continue;
       const LocalId top = find(id);
       SlotId& slot = slot_of_set[static_cast<size_t>(top)];
@@ -299,7 +299,7 @@ class Planner {
     for (size_t i = 0; i < out_.slots.size(); ++i) {
       const Slot& slot = out_.slots[i];
       if (slot.storage != Storage::kArena) continue;
-      sizes[i] = core::checked_mul(slot.stride, draft_.tables[slot.table].count());
+      sizes[i] = core::checked_mul(slot.stride, builder_.tables[slot.table].count());
       order.push_back(i);
     }
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
@@ -341,18 +341,18 @@ class Planner {
   }
 
   void add_constant(LocalId id) {
-    const DraftValue& value = draft_.value(id);
+    const BuilderValue& value = builder_.value(id);
     Slot slot;
     slot.storage = Storage::kConstant;
     slot.table = value.table;
     slot.bytes = value.bytes;
     slot.offset = core::round_up(static_cast<int64_t>(out_.constants.size()), kAlignment);
-    const int64_t count = draft_.tables[value.table].count();
+    const int64_t count = builder_.tables[value.table].count();
     bool same = true;
     for (const auto& sub_axes : value.dim_sub_axes)
-      same = same && sharding::part_count(draft_.tables.view(value.view), sub_axes) == 1;
+      same = same && sharding::part_count(builder_.tables.view(value.view), sub_axes) == 1;
     const bool shared =
-        value.constant->kind == partition::LocalKind::kConstant && (splat_of(draft_, id) != nullptr || same);
+        value.constant->kind == partition::LocalKind::kConstant && (splat_of(builder_, id) != nullptr || same);
     slot.stride = shared ? 0 : core::round_up(value.bytes, kAlignment);
     out_.constants.resize(
         static_cast<size_t>(slot.offset + (shared ? core::round_up(value.bytes, kAlignment) : slot.stride * count)));
@@ -364,26 +364,26 @@ class Planner {
   }
 
   void write_constant(LocalId id, int64_t shard, std::byte* to) {
-    const DraftValue& value = draft_.value(id);
+    const BuilderValue& value = builder_.value(id);
     const LocalOp& op = *value.constant;
     if (op.kind == partition::LocalKind::kPosition) {
       const bool replica = op.name.find("replica") != std::string::npos;
       const auto number =
-          static_cast<uint32_t>(replica ? 0 : draft_.tables[value.table].device_of_shard[static_cast<size_t>(shard)]);
+          static_cast<uint32_t>(replica ? 0 : builder_.tables[value.table].device_of_shard[static_cast<size_t>(shard)]);
       std::memcpy(to, &number, sizeof(number));
       return;
     }
     const int64_t size = tensor::size_bytes(value.type.dtype);
-    if (const ir::DenseAttr* splat = splat_of(draft_, id)) {
+    if (const ir::DenseAttr* splat = splat_of(builder_, id)) {
       return kernels::fill_elements(to, splat->bytes->data(), tensor::element_count(value.type), size);
     }
     const auto& dense = *ir::find(op.attributes, "value")->as<ir::DenseAttr>();
-    const tensor::Dims coords = draft_.tables.coordinates(value.table, shard);
+    const tensor::Dims coords = builder_.tables.coordinates(value.table, shard);
     tensor::Dims start;
     tensor::Dims extent;
     for (size_t d = 0; d < value.type.dims.size(); ++d) {
       const int64_t local = value.type.dims[d];
-      start.push_back(sharding::part_index(draft_.tables.view(value.view), value.dim_sub_axes[d], coords) * local);
+      start.push_back(sharding::part_index(builder_.tables.view(value.view), value.dim_sub_axes[d], coords) * local);
       extent.push_back(std::clamp(dense.type.dims[d] - start[d], int64_t{0}, local));
       if (extent[d] == 0) return;
     }
@@ -391,17 +391,17 @@ class Planner {
     kernels::copy_block(to, value.type.dims, zeros, dense.bytes->data(), dense.type.dims, start, extent, size);
   }
 
-  Draft& draft_;
+  PlanBuilder& builder_;
   const std::vector<bool>& donated_;
-  Lifetimes lives_;
+  Liveness lives_;
   std::vector<LocalId> parent_;
   std::vector<Shared> sets_;
-  std::map<LocalId, std::vector<Lifetimes::Pair>> into_;
-  StoragePlan out_;
+  std::map<LocalId, std::vector<Liveness::Pair>> into_;
+  BufferAssignment out_;
 };
 
 }  // namespace
 
-StoragePlan plan_storage(Draft& draft, const std::vector<bool>& donated) { return Planner(draft, donated).run(); }
+BufferAssignment assign_buffers(PlanBuilder& builder, const std::vector<bool>& donated) { return Planner(builder, donated).run(); }
 
 }  // namespace meshd::compile

@@ -1,4 +1,4 @@
-// Lifetimes of a draft's values: see storage.h for what the times mean.
+// Liveness: when each value of a plan under construction is live. buffer_assignment.h says what the times mean.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,22 @@
 #include <tuple>
 #include <vector>
 
-#include "service/compile/draft.h"
+#include "service/compile/plan_builder.h"
 
 namespace meshd::compile {
 
 inline constexpr int64_t kForever = INT64_MAX / 4;
 
 /// Closed range of times in which `value` holds something that is still read.
-struct Lifetime {
+struct LiveRange {
   LocalId value = -1;
   int64_t start = 0;
   int64_t end = 0;
 };
 
-struct Lifetimes {
+struct Liveness {
   /// By root value; empty: never stored.
-  std::vector<std::vector<Lifetime>> of;
+  std::vector<std::vector<LiveRange>> of;
   /// Memory that must be kept though nothing is alive in it (variables round their loops), by root value: {start, end},
   /// end < start: none.
   std::vector<std::pair<int64_t, int64_t>> reserved;
@@ -40,6 +40,6 @@ struct Lifetimes {
 };
 
 /// Sets the times of all steps and blocks.
-Lifetimes find_lifetimes(Draft& draft);
+Liveness analyze_liveness(PlanBuilder& builder);
 
 }  // namespace meshd::compile
