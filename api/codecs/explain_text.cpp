@@ -42,7 +42,7 @@ std::string move_text(const ExplainedMove& made, const Explanation& explanation)
     out += ": " + (made.from.empty() ? "whole" : made.from) + " -> " + (made.to.empty() ? "whole" : made.to);
   }
   out += ", " + grouped(static_cast<double>(move.bytes)) + " bytes a device";
-  if (move.loop_depth > 0) out += " in each turn";
+  if (move.loop_depth > 0) out += " in each iteration";
   if (move.cause == partition::MoveCause::kNeighbours) out += ", because the op reads its neighbours' rows";
   if (!move.reason.empty()) out += " (" + move.reason + ")";
   return out;

@@ -7,7 +7,7 @@
 //
 // Sharing, in this order: a loop's variable takes the memory of its initial value; a result takes the memory of the
 // argument donated to it; the body's result is written into the variable itself (in place) or into a second buffer that
-// is exchanged with it after each turn; a branch's result is written where the branch's results go; steps write in
+// is exchanged with it after each iteration; a branch's result is written where the branch's results go; steps write in
 // place of operands that die there. Two values may touch at a step only where its kernel allows it.
 #pragma once
 

@@ -48,7 +48,7 @@ class Walker {
     Info& value = info(root);
     value.uses.push_back(time);
     size_t depth = value.depth;
-    // Inside of its own loop a variable is defined anew in each turn.
+    // Inside of its own loop a variable is defined anew in each iteration.
     if (value.loop != nullptr && loops_.size() > depth && loops_[depth].step == value.loop) ++depth;
     if (loops_.size() > depth) loops_[depth].outside.emplace_back(root, value.uses.size() - 1);
   }

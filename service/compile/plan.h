@@ -147,7 +147,7 @@ struct Step {
   bool is_bool = false;                              ///< kCase: the operand is i1, true is block 0
   int32_t effect = -1;                               ///< kEffect: index in Plan::effects
   int32_t number = 0;                                ///< in plan order, over all blocks
-  double estimated_ns = 0;                           ///< all shards, one thread, control flow: one turn
+  double estimated_ns = 0;                           ///< all shards, one thread, control flow: one iteration
   std::string name;                                  ///< "stablehlo.dot_general", "fused add tanh (5 ops)"
   ir::Location location;
   std::vector<int32_t> lines;  ///< of every op in it

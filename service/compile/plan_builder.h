@@ -57,7 +57,7 @@ struct BuilderStep {
   CollectiveMaker collective;  ///< kCollective
   std::vector<BuilderBlock> blocks;
   /// kWhile: per carried tensor. `variable` holds it; the body's result reaches `back`, and the two are exchanged after
-  /// each turn.
+  /// each iteration.
   struct Carry {
     LocalId variable = -1;
     LocalId body_argument = -1;

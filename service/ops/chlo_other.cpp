@@ -337,7 +337,7 @@ std::vector<ir::Type> infer_scan(const OpView& view) {
   return {view.results.begin(), view.results.end()};
 }
 
-/// A loop that carries its turn, the carried values and the outputs made so far.
+/// A loop that carries its iteration number, the carried values and the outputs made so far.
 Values expand_scan(const OpView& view, Writer& writer) {
   const ScanShape shape = scan_shape(view);
   const bool is_reverse = ir::bool_or(attributes_of(view), "is_reverse", false);

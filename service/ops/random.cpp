@@ -188,7 +188,7 @@ uint64_t seed_of(uint64_t start, uint64_t call) {
   return uint64_t{words[1]} << 32 | words[0];
 }
 
-/// Each call of the kernel has a seed of its own, so that the turns of a loop and the shards of an array differ.
+/// Each call of the kernel has a seed of its own, so that the iterations of a loop and the shards of an array differ.
 PreparedKernel prepare_rng(const OpView& local) {
   const ir::Type& to = local.results[0];
   const DType dtype = to.dtype();

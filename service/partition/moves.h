@@ -57,7 +57,7 @@ struct Move {
   std::string op;  ///< the text's op that asked, "reshard" and "all_reduce" where none did
   std::string reason;
   ir::Location location;
-  int loop_depth = 0;  ///< loops around; bytes are those of one turn
+  int loop_depth = 0;  ///< loops around; bytes are those of one iteration
 };
 
 /// In program order, blocks inside of loops and branches too. Moves of nothing (0 bytes) are there as well, views and

@@ -19,7 +19,7 @@ using BitsOf = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 
 /// Places on the line of representable values; neighbours differ by 1, -0 and +0 not at all.
 template <class T>
-int64_t slot_shard(T x) {
+int64_t place_of(T x) {
   const int64_t bits = std::bit_cast<BitsOf<T>>(x);
   return bits < 0 ? static_cast<int64_t>(std::numeric_limits<BitsOf<T>>::min()) - bits : bits;
 }
@@ -34,8 +34,8 @@ double ulps_apart(T got, Exact exact) {
   if (std::isinf(rounded))
     return std::isinf(got) ? 1e30 : ulps_apart<T, Exact>(got, std::copysign(std::numeric_limits<T>::max(), rounded));
   if (std::isinf(got)) return 1e30;
-  const int64_t a = slot_shard(got);
-  const int64_t b = slot_shard(rounded);
+  const int64_t a = place_of(got);
+  const int64_t b = place_of(rounded);
   return static_cast<double>(a > b ? static_cast<uint64_t>(a) - static_cast<uint64_t>(b)
                                    : static_cast<uint64_t>(b) - static_cast<uint64_t>(a));
 }
