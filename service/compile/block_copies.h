@@ -41,7 +41,7 @@ class BlockCopies {
   Collective collective_;
   std::map<std::vector<tensor::Dims>, size_t> shapes_;  ///< by extent and both strides
   std::vector<CollectiveSource> sources_;
-  int64_t units_ = 0;
+  int64_t work_items_ = 0;
 };
 
 /// Writes the coordinates that part `part` of a dimension cut by `sub_axes` has.

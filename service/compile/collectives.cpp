@@ -90,7 +90,7 @@ CollectiveMaker group_maker(const PlanBuilder& builder, const LocalOp& op) {
         }
       }
       collective.sources.push_back(std::move(sources));
-      collective.units.push_back(1);
+      collective.work_items.push_back(1);
     }
     collective.run = [groups, devices = table.device_of_shard](const CollectiveCall& call) {
       run_role(*groups, groups->roles[static_cast<size_t>(devices[static_cast<size_t>(call.shard)])], call);

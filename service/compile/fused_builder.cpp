@@ -402,7 +402,7 @@ void FusedBuilder::set_kernel(BuilderStep& step, size_t output_count) {
   step.kernel.uses_offsets = uses_offsets_;
   loop_.copies = builder_.tables[step.table].count();
   auto kernel = std::make_shared<const kernels::FusedKernel>(std::move(loop_));
-  step.kernel.unit_count = kernel->unit_count();
+  step.kernel.work_count = kernel->work_count();
   step.kernel.passes_checkpoints = true;
   step.kernel.run = [kernel](const ops::KernelCall& call) {
     kernels::FusedCall fused;

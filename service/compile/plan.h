@@ -84,7 +84,7 @@ struct CollectiveCall {
   const std::byte* const* sources = nullptr;  ///< as Collective::sources[shard]
   const char* packed = nullptr;               ///< source i came as a message and holds its block alone; null: none did
   std::byte* const* results = nullptr;
-  int64_t begin = 0;  ///< range of units
+  int64_t begin = 0;  ///< range of work items
   int64_t end = 0;
   core::Checkpoint* checkpoint = nullptr;  ///< as ops::KernelCall's
 };
@@ -104,7 +104,7 @@ struct CollectiveSource {
 
 struct Collective {
   std::vector<std::vector<CollectiveSource>> sources;  ///< by shard of the step
-  std::vector<int64_t> units;                       ///< by shard of the step
+  std::vector<int64_t> work_items;                       ///< by shard of the step
   std::vector<tensor::Dims> source_dims;            ///< by operand: of a shard, where blocks of it are read
   int64_t element_bytes = 1;
   std::function<void(const CollectiveCall&)> run;

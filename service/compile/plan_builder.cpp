@@ -273,12 +273,12 @@ BuilderStep make_fill(PlanBuilder& builder, LocalId splat, LocalId to) {
   step.table = builder.value(to).table;
   const int64_t count = tensor::element_count(builder.value(to).type);
   const int64_t size = tensor::size_bytes(builder.value(to).type.dtype);
-  constexpr int64_t kUnitElements = int64_t{1} << 16;
-  step.kernel.unit_count = core::ceil_div(count, kUnitElements);
+  constexpr int64_t kWorkItemElements = int64_t{1} << 16;
+  step.kernel.work_count = core::ceil_div(count, kWorkItemElements);
   step.kernel.bytes = static_cast<double>(count * size);
   step.kernel.run = [dense, count, size](const ops::KernelCall& call) {
-    const int64_t start = call.begin * kUnitElements;
-    const int64_t stop = std::min(count, call.end * kUnitElements);
+    const int64_t start = call.begin * kWorkItemElements;
+    const int64_t stop = std::min(count, call.end * kWorkItemElements);
     if (stop > start) kernels::fill_elements(call.results[0] + start * size, dense.bytes->data(), stop - start, size);
   };
   return step;
@@ -294,12 +294,12 @@ BuilderStep make_copy(PlanBuilder& builder, LocalId from, LocalId to) {
   step.results = {to};
   step.table = builder.value(to).table;
   const int64_t bytes = builder.value(to).bytes;
-  constexpr int64_t kUnitBytes = int64_t{1} << 18;
-  step.kernel.unit_count = core::ceil_div(bytes, kUnitBytes);
+  constexpr int64_t kWorkItemBytes = int64_t{1} << 18;
+  step.kernel.work_count = core::ceil_div(bytes, kWorkItemBytes);
   step.kernel.bytes = 2.0 * static_cast<double>(bytes);
   step.kernel.run = [bytes](const ops::KernelCall& call) {
-    const int64_t start = call.begin * kUnitBytes;
-    const int64_t stop = std::min(bytes, call.end * kUnitBytes);
+    const int64_t start = call.begin * kWorkItemBytes;
+    const int64_t stop = std::min(bytes, call.end * kWorkItemBytes);
     if (stop > start && call.results[0] != call.operands[0]) {
       std::memcpy(call.results[0] + start, call.operands[0] + start, static_cast<size_t>(stop - start));
     }

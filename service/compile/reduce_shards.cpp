@@ -13,7 +13,7 @@ namespace {
 
 using sharding::MeshView;
 
-constexpr int64_t kReduceUnitElements = int64_t{1} << 14;
+constexpr int64_t kReduceWorkItemElements = int64_t{1} << 14;
 constexpr int64_t kReduceTileBytes = 8192;  // partial results of a tile stay in the first cache
 
 // Reduction over shards in a fixed order, over ranges of elements.
@@ -25,8 +25,8 @@ struct ShardReducer {
   size_t operands = 1;
 
   void run(const CollectiveCall& call, size_t members) const {
-    const int64_t start = call.begin * kReduceUnitElements;
-    const int64_t stop = std::min(count, call.end * kReduceUnitElements);
+    const int64_t start = call.begin * kReduceWorkItemElements;
+    const int64_t stop = std::min(count, call.end * kReduceWorkItemElements);
     if (direct != nullptr) return run_direct(call, members, start, stop);
     const int64_t lanes = kernels::tile_lanes(program);
     kernels::TileScratch scratch(program, lanes);
@@ -116,7 +116,7 @@ CollectiveMaker reduce_shards_maker(const PlanBuilder& builder, const LocalOp& o
         }
       }
       collective.sources.push_back(std::move(sources));
-      collective.units.push_back(core::ceil_div(reducer.count, kReduceUnitElements));
+      collective.work_items.push_back(core::ceil_div(reducer.count, kReduceWorkItemElements));
     }
     collective.run = [reducer, members](const CollectiveCall& call) { reducer.run(call, static_cast<size_t>(members)); };
     return collective;

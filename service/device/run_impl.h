@@ -169,17 +169,17 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   Next execute_kernel(const compile::Step& step);
   Next execute_collective(const compile::Step& step);
   Next execute_shards(const compile::Step& step, std::span<const int32_t> shards);
-  struct Units {
+  struct WorkItems {
     int64_t shard = 0;
     int64_t begin = 0;
     int64_t end = 0;
     double estimated_ns = 0;
   };
-  /// Cut into work items, a checkpoint behind each.
-  void run_items(const compile::Step& step, const Units& units, int64_t lane, core::Checkpoint& checkpoint);
-  void run_units(const compile::Step& step, const Units& units, int64_t lane, core::Checkpoint& checkpoint);
+  /// Cut into work groups, a checkpoint behind each.
+  void run_work_groups(const compile::Step& step, const WorkItems& work_items, int64_t lane, core::Checkpoint& checkpoint);
+  void run_work_items(const compile::Step& step, const WorkItems& work_items, int64_t lane, core::Checkpoint& checkpoint);
   void charge(const compile::Step& step, size_t shard_count);
-  [[nodiscard]] int64_t units_of(const compile::Step& step, int64_t shard) const;
+  [[nodiscard]] int64_t work_items_of(const compile::Step& step, int64_t shard) const;
   /// On the thread that finished the last part of a shared step.
   void go_on_after(const SharedStep& shared, const compile::Step& step);
   void check_members(const compile::Step& step, std::span<const int32_t> shards) const;
@@ -306,7 +306,7 @@ class SharedStep final : public Work {
   const std::shared_ptr<RunImpl> run_;
   const compile::Step& step_;
   const int lanes_;
-  std::vector<RunImpl::Units> parts_;
+  std::vector<RunImpl::WorkItems> parts_;
   std::atomic<int> next_lane_{0};
   std::atomic<size_t> next_part_{0};
   std::atomic<size_t> done_parts_{0};

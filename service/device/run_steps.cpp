@@ -1,4 +1,4 @@
-// Kernels and collectives: for each distinct shard in turn, or shared between threads; in work items that end at
+// Kernels and collectives: for each distinct shard in turn, or shared between threads; in work groups that end at
 // checkpoints.
 #include <algorithm>
 #include <exception>
@@ -14,7 +14,7 @@ namespace {
 constexpr double kWorthSharingNs = 60'000;
 constexpr double kPartNs = 20'000;
 constexpr int64_t kPartsPerThread = 4;
-// A work item: short beside a time slice, long beside what it costs to call a kernel once more.
+// A work group: short beside a time slice, long beside what it costs to call a kernel once more.
 constexpr double kItemNs = 1'000'000;
 // A thread that is lent leaves steps of more than this to the pool: who lent it wants it back.
 constexpr double kLentStepNs = 2'000'000;
@@ -35,22 +35,22 @@ class Pointers {
 
 }  // namespace
 
-int64_t RunImpl::units_of(const compile::Step& step, int64_t shard) const {
-  return step.collective == nullptr ? step.kernel.unit_count : step.collective->get(plan()).units[static_cast<size_t>(shard)];
+int64_t RunImpl::work_items_of(const compile::Step& step, int64_t shard) const {
+  return step.collective == nullptr ? step.kernel.work_count : step.collective->get(plan()).work_items[static_cast<size_t>(shard)];
 }
 
-void RunImpl::run_items(const compile::Step& step, const Units& units, int64_t lane, core::Checkpoint& checkpoint) {
-  if (units.begin >= units.end) return;
-  const int64_t all = units.end - units.begin;
-  if (step.kernel.passes_checkpoints || units.estimated_ns <= kItemNs || all == 1) {
-    return run_units(step, units, lane, checkpoint);
+void RunImpl::run_work_groups(const compile::Step& step, const WorkItems& work_items, int64_t lane, core::Checkpoint& checkpoint) {
+  if (work_items.begin >= work_items.end) return;
+  const int64_t all = work_items.end - work_items.begin;
+  if (step.kernel.passes_checkpoints || work_items.estimated_ns <= kItemNs || all == 1) {
+    return run_work_items(step, work_items, lane, checkpoint);
   }
   // By the estimate at first, and then by the time that items take.
-  auto count = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(all) * kItemNs / units.estimated_ns));
+  auto count = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(all) * kItemNs / work_items.estimated_ns));
   core::SteadyTime begun = std::chrono::steady_clock::now();
-  for (int64_t at = units.begin; at < units.end;) {
-    const int64_t end = std::min(units.end, at + count);
-    run_units(step, {.shard = units.shard, .begin = at, .end = end}, lane, checkpoint);
+  for (int64_t at = work_items.begin; at < work_items.end;) {
+    const int64_t end = std::min(work_items.end, at + count);
+    run_work_items(step, {.shard = work_items.shard, .begin = at, .end = end}, lane, checkpoint);
     const auto took = static_cast<double>((std::chrono::steady_clock::now() - begun).count());
     if (took > 2 * kItemNs) count = std::max<int64_t>(1, count / 2);
     if (took < kItemNs / 2 && end - at == count) count *= 2;
@@ -60,8 +60,8 @@ void RunImpl::run_items(const compile::Step& step, const Units& units, int64_t l
   }
 }
 
-void RunImpl::run_units(const compile::Step& step, const Units& units, int64_t lane, core::Checkpoint& checkpoint) {
-  const int64_t shard = units.shard;
+void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_items, int64_t lane, core::Checkpoint& checkpoint) {
+  const int64_t shard = work_items.shard;
   Pointers results(step.results.size());
   for (size_t i = 0; i < step.results.size(); ++i) results.data()[i] = pointer(step.results[i], shard);
   if (step.collective != nullptr) {
@@ -85,8 +85,8 @@ void RunImpl::run_units(const compile::Step& step, const Units& units, int64_t l
     call.sources = from.data();
     call.packed = packed.empty() ? nullptr : packed.data();
     call.results = results.data();
-    call.begin = units.begin;
-    call.end = units.end;
+    call.begin = work_items.begin;
+    call.end = work_items.end;
     call.checkpoint = &checkpoint;
     return collective.run(call);
   }
@@ -95,8 +95,8 @@ void RunImpl::run_units(const compile::Step& step, const Units& units, int64_t l
   ops::KernelCall call;
   call.operands = operands.data();
   call.results = results.data();
-  call.begin = units.begin;
-  call.end = units.end;
+  call.begin = work_items.begin;
+  call.end = work_items.end;
   call.checkpoint = &checkpoint;
   if (step.kernel.scratch_bytes > 0) call.scratch = scratch_ + lane * plan().scratch_bytes;
   if (!step.offsets.empty()) call.result_offsets = step.offsets.data() + shard * step.offset_rank;
@@ -166,7 +166,7 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
   }
   RunCheckpoint checkpoint(*this, is_lent_);
   for (const int32_t shard : shards)
-    run_items(step, {.shard = shard, .end = units_of(step, shard), .estimated_ns = of_one}, 0, checkpoint);
+    run_work_groups(step, {.shard = shard, .end = work_items_of(step, shard), .estimated_ns = of_one}, 0, checkpoint);
   stats_.kernel_calls += static_cast<int64_t>(shards.size());
   exchange_.reset();
   return step_done(step);
@@ -177,17 +177,17 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
 SharedStep::SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, std::span<const int32_t> shards,
                        int lanes, double estimated_ns)
     : run_(std::move(run)), step_(step), lanes_(lanes) {
-  int64_t all_units = 0;
-  for (const int32_t shard : shards) all_units += run_->units_of(step, shard);
+  int64_t all_work_items = 0;
+  for (const int32_t shard : shards) all_work_items += run_->work_items_of(step, shard);
   const auto worth = static_cast<int64_t>(estimated_ns / kPartNs);
   const int64_t wanted = std::clamp<int64_t>(worth, 1, lanes * kPartsPerThread);
-  const int64_t part_units = std::max<int64_t>(1, core::ceil_div(all_units, wanted));
-  const double of_unit = estimated_ns / static_cast<double>(std::max<int64_t>(1, all_units));
+  const int64_t part_work_items = std::max<int64_t>(1, core::ceil_div(all_work_items, wanted));
+  const double of_work_item = estimated_ns / static_cast<double>(std::max<int64_t>(1, all_work_items));
   for (const int32_t shard : shards) {
-    const int64_t units = run_->units_of(step, shard);
-    for (int64_t begin = 0; begin < units; begin += part_units) {
-      const int64_t end = std::min(units, begin + part_units);
-      parts_.push_back({shard, begin, end, of_unit * static_cast<double>(end - begin)});
+    const int64_t work_items = run_->work_items_of(step, shard);
+    for (int64_t begin = 0; begin < work_items; begin += part_work_items) {
+      const int64_t end = std::min(work_items, begin + part_work_items);
+      parts_.push_back({shard, begin, end, of_work_item * static_cast<double>(end - begin)});
     }
   }
 }
@@ -202,7 +202,7 @@ bool SharedStep::take_parts(bool is_lent) {
     const auto begun = std::chrono::steady_clock::now();
     try {
       run_->throw_if_cancelled();
-      run_->run_items(step_, parts_[number], lane, checkpoint);
+      run_->run_work_groups(step_, parts_[number], lane, checkpoint);
     } catch (...) {
       const std::lock_guard held(error_mutex_);
       if (!error_) error_ = error_of(std::current_exception());

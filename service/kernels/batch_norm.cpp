@@ -11,8 +11,8 @@ namespace meshd::kernels {
 namespace {
 
 constexpr int64_t kTile = 1024;       ///< elements that are widened at once
-constexpr int64_t kBlock = 64;        ///< features in a unit
-constexpr int64_t kFeatureRows = 10;  ///< arrays of a unit with a number for each feature
+constexpr int64_t kBlock = 64;        ///< features in a work item
+constexpr int64_t kFeatureRows = 10;  ///< arrays of a work item with a number for each feature
 
 }  // namespace
 
@@ -29,13 +29,13 @@ BatchNorm::BatchNorm(BatchNormKind kind, const Sizes& sizes, double epsilon, ten
   tile_ = sizes.inner >= kTile ? kTile : std::max<int64_t>(1, kTile / std::max<int64_t>(1, sizes.inner)) * sizes.inner;
 }
 
-int64_t BatchNorm::unit_count() const { return core::ceil_div(sizes_.features, block_); }
+int64_t BatchNorm::work_count() const { return core::ceil_div(sizes_.features, block_); }
 int64_t BatchNorm::scratch_bytes() const { return 8 * (2 * core::round_up(kTile, 8) + kFeatureRows * block_); }
 
 /// A block of features. One thread.
-class BatchNorm::Unit {
+class BatchNorm::WorkItem {
  public:
-  Unit(const BatchNorm& norm, int64_t first, int64_t count, std::byte* scratch, core::Checkpoint* checkpoint)
+  WorkItem(const BatchNorm& norm, int64_t first, int64_t count, std::byte* scratch, core::Checkpoint* checkpoint)
       : norm_(norm),
         first_(first),
         count_(count),
@@ -106,20 +106,20 @@ void BatchNorm::run(const std::byte* const* operands, std::byte* const* results,
   for (int64_t number = begin; number < end; ++number) {
     const int64_t first = number * block_;
     const int64_t count = std::min(block_, sizes_.features - first);
-    Unit unit(*this, first, count, scratch, checkpoint);
-    const double* const scale = unit.load(operands[1], 0);
+    WorkItem work_item(*this, first, count, scratch, checkpoint);
+    const double* const scale = work_item.load(operands[1], 0);
     if (kind_ == BatchNormKind::kGrad) {
-      const double* const mean = unit.load(operands[2], 1);
-      const double* const variance = unit.load(operands[3], 2);
-      double* const sums = unit.zeros(3);
-      double* const products = unit.zeros(4);  // of gradients with distances from the mean
-      unit.for_all(operands[0], operands[4], nullptr, [&](int64_t f, const double* x, const double* grad, int64_t n) {
+      const double* const mean = work_item.load(operands[2], 1);
+      const double* const variance = work_item.load(operands[3], 2);
+      double* const sums = work_item.zeros(3);
+      double* const products = work_item.zeros(4);  // of gradients with distances from the mean
+      work_item.for_all(operands[0], operands[4], nullptr, [&](int64_t f, const double* x, const double* grad, int64_t n) {
         for (int64_t i = 0; i < n; ++i) {
           sums[f] += grad[i];
           products[f] += grad[i] * (x[i] - mean[f]);
         }
       });
-      unit.for_all(operands[0], operands[4], results[0], [&](int64_t f, double* x, const double* grad, int64_t n) {
+      work_item.for_all(operands[0], operands[4], results[0], [&](int64_t f, double* x, const double* grad, int64_t n) {
         const double spread = variance[f] + epsilon_;
         const double factor = scale[f] / std::sqrt(spread) / elements;
         for (int64_t i = 0; i < n; ++i) {
@@ -127,27 +127,27 @@ void BatchNorm::run(const std::byte* const* operands, std::byte* const* results,
         }
       });
       for (int64_t f = 0; f < count; ++f) products[f] /= std::sqrt(variance[f] + epsilon_);
-      unit.store(products, results[1]);
-      unit.store(sums, results[2]);
+      work_item.store(products, results[1]);
+      work_item.store(sums, results[2]);
       continue;
     }
-    const double* const offset = unit.load(operands[2], 1);
+    const double* const offset = work_item.load(operands[2], 1);
     const bool is_training = kind_ == BatchNormKind::kTraining;
-    double* const mean = is_training ? unit.zeros(2) : unit.load(operands[3], 2);
-    double* const variance = is_training ? unit.zeros(3) : unit.load(operands[4], 3);
+    double* const mean = is_training ? work_item.zeros(2) : work_item.load(operands[3], 2);
+    double* const variance = is_training ? work_item.zeros(3) : work_item.load(operands[4], 3);
     if (is_training) {
-      unit.for_all(operands[0], nullptr, nullptr, [&](int64_t f, const double* x, const double*, int64_t n) {
+      work_item.for_all(operands[0], nullptr, nullptr, [&](int64_t f, const double* x, const double*, int64_t n) {
         for (int64_t i = 0; i < n; ++i) mean[f] += x[i];
       });
       for (int64_t f = 0; f < count; ++f) mean[f] /= elements;
-      unit.for_all(operands[0], nullptr, nullptr, [&](int64_t f, const double* x, const double*, int64_t n) {
+      work_item.for_all(operands[0], nullptr, nullptr, [&](int64_t f, const double* x, const double*, int64_t n) {
         for (int64_t i = 0; i < n; ++i) variance[f] += (x[i] - mean[f]) * (x[i] - mean[f]);
       });
       for (int64_t f = 0; f < count; ++f) variance[f] /= elements;
-      unit.store(mean, results[1]);
-      unit.store(variance, results[2]);
+      work_item.store(mean, results[1]);
+      work_item.store(variance, results[2]);
     }
-    unit.for_all(operands[0], nullptr, results[0], [&](int64_t f, double* x, const double*, int64_t n) {
+    work_item.for_all(operands[0], nullptr, results[0], [&](int64_t f, double* x, const double*, int64_t n) {
       const double deviation = std::sqrt(variance[f] + epsilon_);
       for (int64_t i = 0; i < n; ++i) x[i] = (x[i] - mean[f]) / deviation * scale[f] + offset[f];
     });

@@ -14,7 +14,7 @@ namespace meshd::kernels {
 enum class BatchNormKind : uint8_t { kTraining, kInference, kGrad };
 
 /// Arrays are (outer, features, inner), row-major; the others have an element for each feature. Immutable; run() may be
-/// called by several threads on disjoint ranges of units.
+/// called by several threads on disjoint ranges of work items.
 class BatchNorm {
  public:
   struct Sizes {
@@ -25,7 +25,7 @@ class BatchNorm {
   /// Throws unsupported_dtype where `dtype` is no float.
   BatchNorm(BatchNormKind kind, const Sizes& sizes, double epsilon, tensor::DType dtype);
 
-  [[nodiscard]] int64_t unit_count() const;
+  [[nodiscard]] int64_t work_count() const;
   [[nodiscard]] int64_t scratch_bytes() const;
   /// kTraining: operand, scale, offset -> output, mean, variance. kInference: operand, scale, offset, mean, variance ->
   /// output. kGrad: operand, scale, mean, variance, gradient -> gradients of operand, scale, offset.
@@ -33,13 +33,13 @@ class BatchNorm {
            core::Checkpoint* checkpoint = nullptr) const;
 
  private:
-  class Unit;
+  class WorkItem;
 
   BatchNormKind kind_;
   Sizes sizes_;
   double epsilon_;
   int64_t elem_;
-  int64_t block_ = 1;  ///< features in a unit
+  int64_t block_ = 1;  ///< features in a work item
   int64_t tile_ = 1;   ///< elements of a row at once
   ScalarKernel widen_;
   ScalarKernel narrow_;

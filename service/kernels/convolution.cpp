@@ -74,7 +74,7 @@ Convolution::Convolution(const ConvolutionSpec& spec) {
   const ConvolutionSpec plain = normalised(spec, lhs_offset);
   plan_ = plan_convolution_onednn(plain);
   if (plan_ == nullptr) plan_ = plan_convolution_columns(plain);
-  unit_count_ = plan_->unit_count;
+  work_count_ = plan_->work_count;
   scratch_bytes_ = plan_->scratch_bytes;
   if (lhs_offset == 0) return;
   auto moved = std::make_shared<OffsetPlan>();

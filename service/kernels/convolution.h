@@ -49,14 +49,14 @@ struct ConvolutionSpec {
   tensor::DType out_dtype = tensor::DType::kFloat32;
 };
 
-/// A convolution made ready. Immutable; run() may be called by several threads on disjoint ranges of units. Floats of
+/// A convolution made ready. Immutable; run() may be called by several threads on disjoint ranges of work items. Floats of
 /// up to 32 bits are multiplied and summed in f32, integers wrap around, sums of booleans are "or".
 class Convolution {
  public:
   /// Throws unsupported_dtype when the types cannot be multiplied.
   explicit Convolution(const ConvolutionSpec& spec);
 
-  [[nodiscard]] int64_t unit_count() const { return unit_count_; }
+  [[nodiscard]] int64_t work_count() const { return work_count_; }
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
   [[nodiscard]] double flops() const { return flops_; }
   /// Whose loops run: "oneDNN forward", "oneDNN by data", "oneDNN by weights", "columns". For tests and benchmarks.
@@ -66,7 +66,7 @@ class Convolution {
 
   /// One way of doing it.
   struct Plan {
-    int64_t unit_count = 1;
+    int64_t work_count = 1;
     int64_t scratch_bytes = 0;
     const char* way = "";
     virtual ~Plan() = default;
@@ -76,7 +76,7 @@ class Convolution {
 
  private:
   std::shared_ptr<const Plan> plan_;
-  int64_t unit_count_ = 0;
+  int64_t work_count_ = 0;
   int64_t scratch_bytes_ = 0;
   double flops_ = 0;
 };

@@ -19,7 +19,7 @@ using tensor::DType;
 
 constexpr int64_t kTileBytes = 256 << 10;  ///< of patches at once
 constexpr int64_t kFewestRows = 16;        ///< of patches, however large they are
-constexpr double kUnitFlops = 4e6;
+constexpr double kWorkItemFlops = 4e6;
 
 int64_t product(const std::vector<ConvolutionDim>& dims, int64_t ConvolutionDim::*field) {
   int64_t out = 1;
@@ -107,7 +107,7 @@ struct ColumnsPlan : Convolution::Plan {
   int64_t positions = 1;
   int64_t taps = 1;  ///< columns: taps of the window times features
   int64_t tile = 1;  ///< positions at once
-  int64_t images_per_unit = 1;
+  int64_t images_per_work_item = 1;
   int64_t lhs_elem = 4;
   int64_t rhs_elem = 4;
   int64_t out_elem = 4;
@@ -123,7 +123,7 @@ struct ColumnsPlan : Convolution::Plan {
     const int64_t images = spec.groups * spec.batch;
     const std::byte* matrix = nullptr;
     int64_t current = -1;
-    for (int64_t i = begin * images_per_unit; i < std::min(end * images_per_unit, images); ++i) {
+    for (int64_t i = begin * images_per_work_item; i < std::min(end * images_per_work_item, images); ++i) {
       const int64_t group = i / spec.batch;
       const int64_t image = i % spec.batch;
       if (group != current) {
@@ -232,9 +232,9 @@ std::shared_ptr<const Convolution::Plan> plan_convolution_columns(const Convolut
   const double flops_of_one = 2.0 * static_cast<double>(plan->positions) * static_cast<double>(plan->taps) *
                               static_cast<double>(spec.out_features);
   const int64_t images = core::checked_mul(spec.groups, spec.batch);
-  plan->images_per_unit =
-      std::clamp<int64_t>(static_cast<int64_t>(kUnitFlops / std::max(1.0, flops_of_one)), 1, images);
-  plan->unit_count = core::ceil_div(images, plan->images_per_unit);
+  plan->images_per_work_item =
+      std::clamp<int64_t>(static_cast<int64_t>(kWorkItemFlops / std::max(1.0, flops_of_one)), 1, images);
+  plan->work_count = core::ceil_div(images, plan->images_per_work_item);
   return plan;
 }
 

@@ -21,7 +21,7 @@ using dnnl::memory;
 using tensor::Dims;
 using tensor::DType;
 
-constexpr double kUnitFlops = 1e8;
+constexpr double kWorkItemFlops = 1e8;
 // A call that long is none that others wait for; one that would be longer than some seconds is left to columns, which
 // pass checkpoints.
 constexpr double kUncheckedFlops = 1e9;
@@ -74,8 +74,8 @@ struct OneDnnPlan : Convolution::Plan {
   Way kind = Way::kForward;
   int64_t prim_groups = 1;  ///< groups that one primitive computes together
   int64_t outer_groups = 1;
-  int64_t images_per_unit = 1;
-  int64_t units_per_group = 1;
+  int64_t images_per_work_item = 1;
+  int64_t work_items_per_group = 1;
   double call_flops = 0;
   std::unordered_map<int64_t, Step> steps;  ///< by number of images
   // The kernel (by weights: the other images), packed where it is turned around or of another type.
@@ -99,8 +99,8 @@ struct OneDnnPlan : Convolution::Plan {
   void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end, std::byte* scratch,
            core::Checkpoint* checkpoint) const override {
     try {
-      for (int64_t unit = begin; unit < end; ++unit) {
-        const int64_t group = unit / units_per_group;
+      for (int64_t work_item = begin; work_item < end; ++work_item) {
+        const int64_t group = work_item / work_items_per_group;
         const std::byte* const from = lhs + group * spec.lhs.group * lhs_elem;
         const std::byte* const kernel = rhs + (group * spec.rhs.group + second_offset) * rhs_elem;
         std::byte* const to = out + group * spec.out.group * out_elem;
@@ -109,7 +109,7 @@ struct OneDnnPlan : Convolution::Plan {
         if (kind == Way::kWeights) {
           run_weights(from, kernel, to, scratch);
         } else {
-          run_images(from, kernel, to, unit % units_per_group * images_per_unit, scratch);
+          run_images(from, kernel, to, work_item % work_items_per_group * images_per_work_item, scratch);
         }
         call.end();
       }
@@ -131,7 +131,7 @@ struct OneDnnPlan : Convolution::Plan {
   }
 
   void run_images(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t image, std::byte* scratch) const {
-    const int64_t images = std::min(images_per_unit, spec.batch - image);
+    const int64_t images = std::min(images_per_work_item, spec.batch - image);
     const Step& step = steps.at(images);
     dnnl::stream stream(cpu_engine());
     const std::byte* const kernel = second_is_packed ? second_side.read(rhs, scratch + second_at) : rhs;
@@ -254,13 +254,13 @@ class Builder {
     const double flops_of_one = 2.0 * static_cast<double>(groups * spec_.out_features * spec_.in_features) *
                                 static_cast<double>(product(kernel_)) *
                                 static_cast<double>(product(forward ? out_ : in_));
-    plan.images_per_unit =
-        std::clamp<int64_t>(static_cast<int64_t>(kUnitFlops / std::max(1.0, flops_of_one)), 1, spec_.batch);
-    plan.call_flops = flops_of_one * static_cast<double>(plan.images_per_unit);
+    plan.images_per_work_item =
+        std::clamp<int64_t>(static_cast<int64_t>(kWorkItemFlops / std::max(1.0, flops_of_one)), 1, spec_.batch);
+    plan.call_flops = flops_of_one * static_cast<double>(plan.images_per_work_item);
     if (plan.call_flops > kMostFlops) return false;
-    plan.units_per_group = core::ceil_div(spec_.batch, plan.images_per_unit);
-    plan.unit_count = plan.outer_groups * plan.units_per_group;
-    for (const int64_t count : {plan.images_per_unit, spec_.batch % plan.images_per_unit}) {
+    plan.work_items_per_group = core::ceil_div(spec_.batch, plan.images_per_work_item);
+    plan.work_count = plan.outer_groups * plan.work_items_per_group;
+    for (const int64_t count : {plan.images_per_work_item, spec_.batch % plan.images_per_work_item}) {
       if (count == 0 || plan.steps.contains(count)) continue;
       Step step;
       const bool fits = forward ? forward_step(count, step) : data_step(count, step);
@@ -388,7 +388,7 @@ class Builder {
       plan.result_given = given_kernel(spec_.out_features, spec_.batch, out_, dense[0], dense[1], dense[2],
                                        Dims(dense.begin() + 3, dense.end()));
     }
-    plan.unit_count = plan.outer_groups;
+    plan.work_count = plan.outer_groups;
     plan.steps.emplace(spec_.in_features, std::move(step));
     return true;
   }

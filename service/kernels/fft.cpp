@@ -109,8 +109,8 @@ class FftOf : public Fft::Impl {
     const int64_t array_scratch =
         spec_.kind == FftKind::kRealInverse && !lines_.empty() ? rounded(2 * complex_size_) : 0;
     scratch_bytes = (line_scratch_ + group_scratch_ + array_scratch) * static_cast<int64_t>(sizeof(T));
-    arrays_in_unit_ = lines_.empty() ? group_ : 1;
-    unit_count = (spec_.batch + arrays_in_unit_ - 1) / arrays_in_unit_;
+    arrays_in_work_item_ = lines_.empty() ? group_ : 1;
+    work_count = (spec_.batch + arrays_in_work_item_ - 1) / arrays_in_work_item_;
     const auto size = static_cast<double>(total_);
     flops = static_cast<double>(spec_.batch) * 5 * size * std::log2(std::max(2.0, size)) * (is_real_ ? 0.5 : 1);
   }
@@ -124,9 +124,9 @@ class FftOf : public Fft::Impl {
     const int64_t in_size = real_in ? total_ : 2 * complex_size_;
     const int64_t out_size = real_out ? total_ : 2 * complex_size_;
     const Memory memory = {reinterpret_cast<T*>(scratch), checkpoint};
-    for (int64_t unit = begin; unit < end; ++unit) {
-      const int64_t first = unit * arrays_in_unit_;
-      const int64_t arrays = std::min(arrays_in_unit_, spec_.batch - first);
+    for (int64_t work_item = begin; work_item < end; ++work_item) {
+      const int64_t first = work_item * arrays_in_work_item_;
+      const int64_t arrays = std::min(arrays_in_work_item_, spec_.batch - first);
       run_arrays(from + first * in_size, to + first * out_size, arrays * (total_ / last_), memory);
     }
   }
@@ -275,7 +275,7 @@ class FftOf : public Fft::Impl {
   std::optional<RealHalves<T>> halves_;
   std::vector<LineFft<T>> lines_;  ///< of the dimensions before the last
   int64_t group_ = 1;              ///< lines along the last dimension at a time
-  int64_t arrays_in_unit_ = 1;
+  int64_t arrays_in_work_item_ = 1;
   int64_t line_scratch_ = 0;
   int64_t group_scratch_ = 0;
 };
@@ -290,7 +290,7 @@ Fft::Fft(FftSpec spec) {
   }
 }
 
-int64_t Fft::unit_count() const { return impl_->unit_count; }
+int64_t Fft::work_count() const { return impl_->work_count; }
 int64_t Fft::scratch_bytes() const { return impl_->scratch_bytes; }
 double Fft::flops() const { return impl_->flops; }
 

@@ -36,12 +36,12 @@ class Fft {
   explicit Fft(FftSpec spec);
 
   /// Arrays, or small groups of them, that can be computed apart.
-  [[nodiscard]] int64_t unit_count() const;
+  [[nodiscard]] int64_t work_count() const;
   /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
   [[nodiscard]] int64_t scratch_bytes() const;
-  /// Floating operations of all units, as they are counted for transforms: 5 n log2 n, half of it for real ones.
+  /// Floating operations of all work items, as they are counted for transforms: 5 n log2 n, half of it for real ones.
   [[nodiscard]] double flops() const;
-  /// Units [begin, end). Input and output do not overlap.
+  /// Work items [begin, end). Input and output do not overlap.
   void run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end,
            core::Checkpoint* checkpoint = nullptr) const;
 
@@ -49,7 +49,7 @@ class Fft {
     virtual ~Impl() = default;
     virtual void run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end,
                      core::Checkpoint* checkpoint) const = 0;
-    int64_t unit_count = 0;
+    int64_t work_count = 0;
     int64_t scratch_bytes = 0;
     double flops = 0;
   };

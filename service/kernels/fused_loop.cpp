@@ -49,8 +49,8 @@ std::pmr::vector<OutputWay> ways_of(const FusedLoop& loop, const FusedPlan& plan
 }
 
 void run_pointwise(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call) {
-  const int64_t end = std::min(call.end * plan.unit_elements, plan.region.size);
-  int64_t at = call.begin * plan.unit_elements;
+  const int64_t end = std::min(call.end * plan.work_item_elements, plan.region.size);
+  int64_t at = call.begin * plan.work_item_elements;
   if (at >= end) return;
   const TileProgram& program = loop.program;
   // Small calls take no memory from the heap.
@@ -101,7 +101,7 @@ FusedKernel::FusedKernel(FusedLoop loop) : loop_(std::move(loop)) {
   FusedPlan plan = make_fused_plan(loop_);
   std::optional<SmallLoop> small = SmallLoop::make(loop_, plan);
   prepared_ = std::make_shared<const Prepared>(Prepared{std::move(plan), std::move(small)});
-  unit_count_ = prepared_->plan.unit_count;
+  work_count_ = prepared_->plan.work_count;
 }
 
 void FusedKernel::run(const FusedCall& call) const {

@@ -49,7 +49,7 @@ struct FusedLoop {
 struct FusedCall {
   const std::byte* const* operands = nullptr;
   std::byte* const* results = nullptr;  ///< one for each output; dense row-major over dims (or the dims left by reduce)
-  int64_t begin = 0;                    ///< range of units
+  int64_t begin = 0;                    ///< range of work items
   int64_t end = 0;
   const int64_t* dim_offsets =
       nullptr;  ///< global start of this shard in each iteration dimension (iota), or null for zeros
@@ -61,14 +61,14 @@ struct FusedCall {
 class FusedKernel {
  public:
   explicit FusedKernel(FusedLoop loop);
-  /// Work is cut into units of the output; how results are summed does not depend on how units are cut.
-  [[nodiscard]] int64_t unit_count() const { return unit_count_; }
+  /// Work is cut into work items of the output; how results are summed does not depend on how work items are cut.
+  [[nodiscard]] int64_t work_count() const { return work_count_; }
   void run(const FusedCall& call) const;
   [[nodiscard]] const FusedLoop& loop() const { return loop_; }
 
  private:
   FusedLoop loop_;
-  int64_t unit_count_ = 1;
+  int64_t work_count_ = 1;
   struct Prepared;
   std::shared_ptr<const Prepared> prepared_;
 };

@@ -10,12 +10,12 @@
 namespace meshd::kernels {
 namespace {
 
-/// Elements that are worth a unit of their own: some microseconds of work, a whole number of cache lines of any type.
-constexpr int64_t kUnitElements = 16 * 1024;
-/// Results of a column reduction that one unit keeps at hand.
+/// Elements that are worth a work item of their own: some microseconds of work, a whole number of cache lines of any type.
+constexpr int64_t kWorkItemElements = 16 * 1024;
+/// Results of a column reduction that one work item keeps at hand.
 constexpr int64_t kMinChunkLanes = 512;
 constexpr int64_t kMaxChunkLanes = 2048;
-constexpr int64_t kColumnUnits = 8;
+constexpr int64_t kColumnWorkItems = 8;
 /// A chain without instructions only reads: tiles need no room for registers.
 constexpr int64_t kReadingTile = 8192;
 constexpr int64_t kRoundingTile = 1024;
@@ -103,11 +103,11 @@ int64_t input_bytes(const Region& region) {
   return bytes;
 }
 
-void cut_into_units(ReducePlan& plan, int64_t tile) {
+void cut_into_work_items(ReducePlan& plan, int64_t tile) {
   if (plan.items == 1) {
     const int64_t results = plan.groups * plan.lanes;
-    // Several units where there is work for them; rows of some kilobytes are still read in one go.
-    const int64_t cut = core::round_up((results + kColumnUnits - 1) / kColumnUnits, kMinChunkLanes);
+    // Several work items where there is work for them; rows of some kilobytes are still read in one go.
+    const int64_t cut = core::round_up((results + kColumnWorkItems - 1) / kColumnWorkItems, kMinChunkLanes);
     plan.chunk = std::min({results, cut, kMaxChunkLanes});
     plan.lanes *= plan.groups;
     plan.groups = 1;
@@ -115,7 +115,7 @@ void cut_into_units(ReducePlan& plan, int64_t tile) {
     return;
   }
   const int64_t behind_group = std::max<int64_t>(1, plan.reduced_size * plan.lanes);
-  plan.chunk = std::clamp(kUnitElements / behind_group, int64_t{1}, std::max<int64_t>(1, plan.groups));
+  plan.chunk = std::clamp(kWorkItemElements / behind_group, int64_t{1}, std::max<int64_t>(1, plan.groups));
   const int64_t groups_in_tile =
       plan.items == 0 ? 1 : groups_of_tile(tile, std::max<int64_t>(1, plan.items * plan.lanes));
   if (groups_in_tile > 1 && plan.chunk > groups_in_tile) plan.chunk -= plan.chunk % groups_in_tile;
@@ -138,8 +138,8 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
     std::vector<bool> alike(loop.dims.size(), false);
     plan.region.collapse(alike);
     plan.tile = fit_tile(plan.tile, plan.region);
-    plan.unit_elements = kUnitElements;
-    plan.unit_count = (plan.region.size + kUnitElements - 1) / kUnitElements;
+    plan.work_item_elements = kWorkItemElements;
+    plan.work_count = (plan.region.size + kWorkItemElements - 1) / kWorkItemElements;
     int64_t output_bytes = 0;
     for (const uint16_t reg : loop.program.outputs) {
       output_bytes += plan.region.size * tensor::size_bytes(loop.program.registers[reg]);
@@ -158,10 +158,10 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
   }
   // What rounds at each step keeps its runs short.
   if (only_reads) plan.tile = reduce.fold && reduce.fold->rounds ? kRoundingTile : kReadingTile;
-  cut_into_units(reduce, plan.tile);
+  cut_into_work_items(reduce, plan.tile);
   if (!reduce.fold) reduce.reducer_layout.emplace(loop.reduce->reducer);
-  plan.unit_count = results == 0 ? 0 : reduce.chunks;
-  for (const OuterDim& dim : reduce.kept) plan.unit_count *= dim.size;
+  plan.work_count = results == 0 ? 0 : reduce.chunks;
+  for (const OuterDim& dim : reduce.kept) plan.work_count *= dim.size;
   plan.reduce = std::move(reduce);
   return plan;
 }

@@ -26,8 +26,8 @@ struct ReducePlan {
   int64_t items = 1;
   int64_t lanes = 1;
   int64_t reduced_size = 1;                  ///< elements behind one result
-  int64_t chunk = 1;                         ///< results of a unit: so many groups, or lanes when items is 1
-  int64_t chunks = 1;                        ///< units in one region
+  int64_t chunk = 1;                         ///< results of a work item: so many groups, or lanes when items is 1
+  int64_t chunks = 1;                        ///< work items in one region
   std::optional<FoldKernels> fold;           ///< the direct loop, where there is one
   std::optional<TileLayout> reducer_layout;  ///< for any other reducer
 };
@@ -37,8 +37,8 @@ struct FusedPlan {
   Region region;
   TileLayout layout;
   int64_t tile = 64;  ///< lanes of a tile
-  int64_t unit_count = 0;
-  int64_t unit_elements = 1;  ///< pointwise: elements of a unit
+  int64_t work_count = 0;
+  int64_t work_item_elements = 1;  ///< pointwise: elements of a work item
   bool streams = false;       ///< outputs leave past the caches
   bool prefetches = false;    ///< inputs come from memory: the next tile's are asked for early
   std::optional<ReducePlan> reduce;
@@ -49,7 +49,7 @@ int64_t groups_of_tile(int64_t tile, int64_t group_size);
 
 FusedPlan make_fused_plan(const FusedLoop& loop);
 
-/// Units [begin, end) of a loop that ends in a reduction.
+/// Work items [begin, end) of a loop that ends in a reduction.
 void run_reduce(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call);
 
 /// Puts every input of the reader at the start of a region that lies `places` elements (one for each input) from its

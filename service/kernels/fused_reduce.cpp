@@ -9,10 +9,10 @@
 namespace meshd::kernels {
 namespace {
 
-/// Results a unit keeps at hand, in lanes.
-int64_t unit_lanes(const ReducePlan& plan) { return plan.items == 1 ? plan.chunk : plan.chunk * plan.lanes; }
+/// Results a work item keeps at hand, in lanes.
+int64_t work_item_lanes(const ReducePlan& plan) { return plan.items == 1 ? plan.chunk : plan.chunk * plan.lanes; }
 
-/// Walks through units of one reduction. One thread, for one call.
+/// Walks through work items of one reduction. One thread, for one call.
 class ReduceRun {
  public:
   ReduceRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call)
@@ -23,7 +23,7 @@ class ReduceRun {
         tile_(std::max<int64_t>(1, std::min(plan.tile, plan.region.size))),
         scratch_(loop.program, plan.layout, tile_),
         reader_(plan.region, scratch_),
-        results_(make_accumulator(unit_lanes(reduce_))),
+        results_(make_accumulator(work_item_lanes(reduce_))),
         rows_(loop.program.outputs.size()) {
     for (const int operand : loop.reduce->init_operands) init_.push_back(call.operands[operand]);
     adds_rows_ = reduce_.items == 1 && !reduce_.reduced.empty() && results_->adds_rows() && only_reads();
@@ -31,10 +31,10 @@ class ReduceRun {
     group_ = make_accumulator(reduce_.lanes);
   }
 
-  void run_unit(int64_t unit) {
+  void run_work_item(int64_t work_item) {
     const int64_t region_results = reduce_.groups * reduce_.lanes;
-    const int64_t in_region = unit % reduce_.chunks * reduce_.chunk;
-    int64_t kept = unit / reduce_.chunks;
+    const int64_t in_region = work_item % reduce_.chunks * reduce_.chunk;
+    int64_t kept = work_item / reduce_.chunks;
     const bool by_lanes = reduce_.items == 1;
     const int64_t size = std::min(reduce_.chunk, (by_lanes ? reduce_.lanes : reduce_.groups) - in_region);
     const int64_t start = kept * region_results + (by_lanes ? in_region : in_region * reduce_.lanes);
@@ -168,7 +168,7 @@ class ReduceRun {
 void run_reduce(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call) {
   if (call.begin >= call.end) return;
   ReduceRun run(loop, plan, call);
-  for (int64_t unit = call.begin; unit < call.end; ++unit) run.run_unit(unit);
+  for (int64_t work_item = call.begin; work_item < call.end; ++work_item) run.run_work_item(work_item);
 }
 
 }  // namespace meshd::kernels

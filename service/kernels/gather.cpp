@@ -7,7 +7,7 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kUnitBytes = 64 << 10;
+constexpr int64_t kWorkItemBytes = 64 << 10;
 constexpr int64_t kTuplesAtOnce = 512;
 
 // A window of known size: the copy is a load and a store.
@@ -39,14 +39,14 @@ Gather::Gather(IndexTable table, const tensor::Dims& window, const tensor::Dims&
       elem_size_(elem_size),
       run_bytes_(contiguous_bytes(window, result_strides, operand_strides, elem_size)),
       tuple_count_(table_.count()) {
-  if (window_.unit_count() == 0 || tuple_count_ == 0) return;
-  if (window_.unit_count() > 1) {
-    units_per_window_ = window_.unit_count();
-    unit_count_ = tuple_count_ * units_per_window_;
+  if (window_.work_count() == 0 || tuple_count_ == 0) return;
+  if (window_.work_count() > 1) {
+    work_items_per_window_ = window_.work_count();
+    work_count_ = tuple_count_ * work_items_per_window_;
     return;
   }
-  tuples_per_unit_ = std::max<int64_t>(1, kUnitBytes / window_.byte_count());
-  unit_count_ = core::ceil_div(tuple_count_, tuples_per_unit_);
+  tuples_per_work_item_ = std::max<int64_t>(1, kWorkItemBytes / window_.byte_count());
+  work_count_ = core::ceil_div(tuple_count_, tuples_per_work_item_);
 }
 
 void Gather::copy_windows(const IndexRun& run, const std::byte* operand, std::byte* result) const {
@@ -77,19 +77,19 @@ void Gather::copy_windows(const IndexRun& run, const std::byte* operand, std::by
 void Gather::run(const std::byte* operand, const std::byte* indices, std::byte* result, int64_t begin,
                  int64_t end) const {
   IndexRun run;
-  if (units_per_window_ > 1) {
-    for (int64_t unit = begin; unit < end;) {
-      const int64_t tuple = unit / units_per_window_;
-      const int64_t first = unit - tuple * units_per_window_;
-      const int64_t last = std::min(units_per_window_, first + end - unit);
+  if (work_items_per_window_ > 1) {
+    for (int64_t work_item = begin; work_item < end;) {
+      const int64_t tuple = work_item / work_items_per_window_;
+      const int64_t first = work_item - tuple * work_items_per_window_;
+      const int64_t last = std::min(work_items_per_window_, first + end - work_item);
       run.read_clamped(table_, indices, tuple, 1);
       window_.run(result + run.slice[0] * elem_size_, operand + run.operand[0] * elem_size_, first, last);
-      unit += last - first;
+      work_item += last - first;
     }
     return;
   }
-  const int64_t stop = std::min(tuple_count_, end * tuples_per_unit_);
-  for (int64_t tuple = begin * tuples_per_unit_; tuple < stop; tuple += kTuplesAtOnce) {
+  const int64_t stop = std::min(tuple_count_, end * tuples_per_work_item_);
+  for (int64_t tuple = begin * tuples_per_work_item_; tuple < stop; tuple += kTuplesAtOnce) {
     run.read_clamped(table_, indices, tuple, std::min(kTuplesAtOnce, stop - tuple));
     copy_windows(run, operand, result);
   }

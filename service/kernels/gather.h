@@ -16,8 +16,8 @@ class Gather {
   Gather(IndexTable table, const tensor::Dims& window, const tensor::Dims& result_strides,
          const tensor::Dims& operand_strides, int64_t elem_size);
 
-  /// The result can be cut into this many units.
-  [[nodiscard]] int64_t unit_count() const { return unit_count_; }
+  /// The result can be cut into this many work items.
+  [[nodiscard]] int64_t work_count() const { return work_count_; }
   void run(const std::byte* operand, const std::byte* indices, std::byte* result, int64_t begin, int64_t end) const;
 
  private:
@@ -28,9 +28,9 @@ class Gather {
   int64_t elem_size_;
   int64_t run_bytes_ = 0;  // of a window that is contiguous in both arrays; 0: it is not
   int64_t tuple_count_;
-  int64_t tuples_per_unit_ = 1;
-  int64_t units_per_window_ = 1;  // of a window so large that it is cut itself
-  int64_t unit_count_ = 0;
+  int64_t tuples_per_work_item_ = 1;
+  int64_t work_items_per_window_ = 1;  // of a window so large that it is cut itself
+  int64_t work_count_ = 0;
 };
 
 }  // namespace meshd::kernels

@@ -11,7 +11,7 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kUnitBytes = 256 << 10;
+constexpr int64_t kWorkItemBytes = 256 << 10;
 constexpr int64_t kMaxRank = 64;
 constexpr int64_t kTransposeRowBytes = 1024;  // what one step of a transpose reads of each row of src
 constexpr int64_t kTransposeMinExtent = 4;    // below this the strided loop is as good
@@ -146,13 +146,13 @@ StridedCopy::StridedCopy(std::span<const int64_t> extent, std::span<const int64_
     chunk_count_ = core::ceil_div(cross_extent_, chunk_);
     step_bytes = inner_bytes * chunk_;
   } else {
-    chunk_ = std::max<int64_t>(1, std::min(inner_extent_, kUnitBytes / elem_size_));
+    chunk_ = std::max<int64_t>(1, std::min(inner_extent_, kWorkItemBytes / elem_size_));
     chunk_count_ = core::ceil_div(inner_extent_, chunk_);
     step_bytes = chunk_ * elem_size_;
   }
   step_count_ = outer_count * chunk_count_;
-  steps_per_unit_ = std::max<int64_t>(1, kUnitBytes / std::max<int64_t>(1, step_bytes));
-  unit_count_ = core::ceil_div(step_count_, steps_per_unit_);
+  steps_per_work_item_ = std::max<int64_t>(1, kWorkItemBytes / std::max<int64_t>(1, step_bytes));
+  work_count_ = core::ceil_div(step_count_, steps_per_work_item_);
 }
 
 void StridedCopy::run_inner(std::byte* dst, const std::byte* src, int64_t chunk) const {
@@ -181,8 +181,8 @@ void StridedCopy::run_inner(std::byte* dst, const std::byte* src, int64_t chunk)
 }
 
 void StridedCopy::run(std::byte* dst, const std::byte* src, int64_t begin, int64_t end) const {
-  const int64_t first = begin * steps_per_unit_;
-  const int64_t last = std::min(end * steps_per_unit_, step_count_);
+  const int64_t first = begin * steps_per_work_item_;
+  const int64_t last = std::min(end * steps_per_work_item_, step_count_);
   if (first >= last) return;
   const int rank = static_cast<int>(outer_extent_.size());
   std::array<int64_t, kMaxRank> index{};

@@ -30,14 +30,14 @@ class StridedCopy {
   StridedCopy(std::span<const int64_t> extent, std::span<const int64_t> dst_strides,
               std::span<const int64_t> src_strides, int64_t elem_size);
 
-  /// The copy can be cut into this many units of about 256 KiB; 0 when there is nothing to copy.
-  [[nodiscard]] int64_t unit_count() const { return unit_count_; }
-  /// Bytes written by all units.
+  /// The copy can be cut into this many work items of about 256 KiB; 0 when there is nothing to copy.
+  [[nodiscard]] int64_t work_count() const { return work_count_; }
+  /// Bytes written by all work items.
   [[nodiscard]] int64_t byte_count() const { return byte_count_; }
-  /// Copies units begin..end-1. `dst` and `src` are where index zero stands; they must not overlap.
+  /// Copies work items begin..end-1. `dst` and `src` are where index zero stands; they must not overlap.
   void run(std::byte* dst, const std::byte* src, int64_t begin, int64_t end) const;
   /// Copies everything.
-  void run(std::byte* dst, const std::byte* src) const { run(dst, src, 0, unit_count_); }
+  void run(std::byte* dst, const std::byte* src) const { run(dst, src, 0, work_count_); }
 
  private:
   enum class Inner : uint8_t { kRun, kFill, kStrided, kTranspose };
@@ -58,9 +58,9 @@ class StridedCopy {
   int64_t cross_dst_ = 0;     // its byte stride in dst
   int64_t chunk_ = 1;         // elements of the inner loop (kTranspose: of the cross loop) in one step
   int64_t chunk_count_ = 1;
-  int64_t steps_per_unit_ = 1;
+  int64_t steps_per_work_item_ = 1;
   int64_t step_count_ = 0;
-  int64_t unit_count_ = 0;
+  int64_t work_count_ = 0;
   int64_t byte_count_ = 0;
 };
 

@@ -72,7 +72,7 @@ SelectAndScatter::SelectAndScatter(TileProgram select, std::shared_ptr<const Mon
   inner_block_ = has_wide_rows ? std::min(inner_, kLanes) : inner_;
   lead_block_ = has_wide_rows ? 1 : std::clamp<int64_t>(kFewLanes / inner_, 1, lead_);
   lanes_ = core::round_up(lead_block_ * inner_block_, 64);
-  unit_count_ = core::ceil_div(lead_, lead_block_) * core::ceil_div(inner_, inner_block_);
+  work_count_ = core::ceil_div(lead_, lead_block_) * core::ceil_div(inner_, inner_block_);
   // Operand and result of a block, its sums and which of them have any; source, and what the windows have chosen.
   scratch_bytes_ = core::checked_mul(core::checked_mul(lanes_, operand_rows_), elem_);
   scratch_bytes_ = core::checked_add(
@@ -84,9 +84,9 @@ SelectAndScatter::SelectAndScatter(TileProgram select, std::shared_ptr<const Mon
 }
 
 /// One block of lanes, through all windows. One thread.
-class SelectAndScatter::Unit {
+class SelectAndScatter::WorkItem {
  public:
-  Unit(const SelectAndScatter& op, const SelectAndScatterCall& call)
+  WorkItem(const SelectAndScatter& op, const SelectAndScatterCall& call)
       : op_(op), call_(call), scratch_(op.select_, op.layout_, kLanes), worker_(*op.scatter_, call.checkpoint) {
     std::byte* place = call.scratch;
     const auto array = [&place](int64_t bytes) { return std::exchange(place, place + bytes); };
@@ -311,12 +311,12 @@ class SelectAndScatter::Unit {
 };
 
 void SelectAndScatter::run(const SelectAndScatterCall& call) const {
-  Unit unit(*this, call);
+  WorkItem work_item(*this, call);
   const int64_t inners = core::ceil_div(inner_, inner_block_);
   for (int64_t number = call.begin; number < call.end; ++number) {
     const int64_t inner = number % inners * inner_block_;
     const int64_t lead = number / inners * lead_block_;
-    unit.run(lead, std::min(lead_block_, lead_ - lead), inner, std::min(inner_block_, inner_ - inner));
+    work_item.run(lead, std::min(lead_block_, lead_ - lead), inner, std::min(inner_block_, inner_ - inner));
   }
 }
 

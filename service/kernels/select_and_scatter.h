@@ -38,7 +38,7 @@ struct SelectAndScatterCall {
   const std::byte* init = nullptr;
   std::byte* result = nullptr;
   const int64_t* offsets = nullptr;  ///< by dimension, the result's first row in the whole; null: zeros
-  int64_t begin = 0;                 ///< range of units
+  int64_t begin = 0;                 ///< range of work items
   int64_t end = 0;
   std::byte* scratch = nullptr;  ///< scratch_bytes() of this call alone, aligned to 64
   core::Checkpoint* checkpoint = nullptr;
@@ -53,7 +53,7 @@ class SelectAndScatter {
   SelectAndScatter(TileProgram select, std::shared_ptr<const Monoid> scatter, tensor::DType dtype,
                    const std::vector<SelectDim>& dims);
 
-  [[nodiscard]] int64_t unit_count() const { return unit_count_; }
+  [[nodiscard]] int64_t work_count() const { return work_count_; }
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
   [[nodiscard]] double flops() const { return flops_; }
   /// Some dimension is made in parts: offsets are looked at.
@@ -61,7 +61,7 @@ class SelectAndScatter {
   void run(const SelectAndScatterCall& call) const;
 
  private:
-  class Unit;
+  class WorkItem;
 
   TileProgram select_;
   TileLayout layout_;
@@ -78,7 +78,7 @@ class SelectAndScatter {
   int64_t offset_count_ = 1;  ///< elements of a window
   int64_t lead_block_ = 1;
   int64_t inner_block_ = 1;
-  int64_t unit_count_ = 0;
+  int64_t work_count_ = 0;
   int64_t lanes_ = 1;  ///< of a block, rounded up
   int64_t scratch_bytes_ = 0;
   double flops_ = 0;

@@ -14,7 +14,7 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kUnitElements = 16 << 10;
+constexpr int64_t kWorkItemElements = 16 << 10;
 constexpr int64_t kLinesAtOnce = 16;  // lines side by side that are packed together: a cache line of four-byte elements
 constexpr int64_t kPackedBytes = 4 << 20;      // at most, unless one line is larger
 constexpr int64_t kOrderBytesPerElement = 32;  // see LineScratch
@@ -214,16 +214,16 @@ Sort::Sort(SortSpec spec) : spec_(std::move(spec)) {
   if (spec_.outer == 0 || spec_.length == 0 || spec_.inner == 0) return;
   order_bytes_ = core::round_up(core::checked_mul(spec_.length, kOrderBytesPerElement), 64);
   if (spec_.inner == 1) {
-    lines_per_unit_ = std::max<int64_t>(1, kUnitElements / spec_.length);
-    unit_count_ = core::ceil_div(spec_.outer, lines_per_unit_);
+    lines_per_work_item_ = std::max<int64_t>(1, kWorkItemElements / spec_.length);
+    work_count_ = core::ceil_div(spec_.outer, lines_per_work_item_);
   } else {
     const int64_t line_bytes = spec_.length * line_elem_bytes;
-    lines_per_unit_ = std::min(spec_.inner, std::clamp<int64_t>(kPackedBytes / line_bytes, 1, kLinesAtOnce));
-    units_per_outer_ = core::ceil_div(spec_.inner, lines_per_unit_);
-    unit_count_ = spec_.outer * units_per_outer_;
+    lines_per_work_item_ = std::min(spec_.inner, std::clamp<int64_t>(kPackedBytes / line_bytes, 1, kLinesAtOnce));
+    work_items_per_outer_ = core::ceil_div(spec_.inner, lines_per_work_item_);
+    work_count_ = spec_.outer * work_items_per_outer_;
     // Lines of each operand as they come and as they go.
     for (const int64_t size : elem_sizes_)
-      packed_bytes_ += 2 * core::round_up(lines_per_unit_ * spec_.length * size, 64);
+      packed_bytes_ += 2 * core::round_up(lines_per_work_item_ * spec_.length * size, 64);
   }
   scratch_bytes_ = order_bytes_ + packed_bytes_;
 }
@@ -235,8 +235,8 @@ void Sort::run(const std::byte* const* operands, std::byte* const* results, std:
   std::vector<const std::byte*> from(operand_count);
   std::vector<std::byte*> to(operand_count);
   if (spec_.inner == 1) {
-    const int64_t stop = std::min(spec_.outer, end * lines_per_unit_);
-    for (int64_t line = begin * lines_per_unit_; line < stop; ++line) {
+    const int64_t stop = std::min(spec_.outer, end * lines_per_work_item_);
+    for (int64_t line = begin * lines_per_work_item_; line < stop; ++line) {
       for (size_t k = 0; k < operand_count; ++k) {
         from[k] = operands[k] + line * spec_.length * elem_sizes_[k];
         to[k] = results[k] + line * spec_.length * elem_sizes_[k];
@@ -246,16 +246,16 @@ void Sort::run(const std::byte* const* operands, std::byte* const* results, std:
     }
     return;
   }
-  for (int64_t unit = begin; unit < end; ++unit) {
-    const int64_t outer = unit / units_per_outer_;
-    const int64_t first = unit % units_per_outer_ * lines_per_unit_;
-    const int64_t count = std::min(lines_per_unit_, spec_.inner - first);
+  for (int64_t work_item = begin; work_item < end; ++work_item) {
+    const int64_t outer = work_item / work_items_per_outer_;
+    const int64_t first = work_item % work_items_per_outer_ * lines_per_work_item_;
+    const int64_t count = std::min(lines_per_work_item_, spec_.inner - first);
     std::byte* packed = scratch + order_bytes_;
     std::vector<std::byte*> packed_from(operand_count);
     std::vector<std::byte*> packed_to(operand_count);
     for (size_t k = 0; k < operand_count; ++k) {
       const int64_t size = elem_sizes_[k];
-      const int64_t bytes = core::round_up(lines_per_unit_ * spec_.length * size, 64);
+      const int64_t bytes = core::round_up(lines_per_work_item_ * spec_.length * size, 64);
       packed_from[k] = packed;
       packed_to[k] = packed + bytes;
       packed += 2 * bytes;

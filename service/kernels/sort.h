@@ -30,10 +30,10 @@ class Sort {
  public:
   explicit Sort(SortSpec spec);
 
-  [[nodiscard]] int64_t unit_count() const { return unit_count_; }
+  [[nodiscard]] int64_t work_count() const { return work_count_; }
   /// Bytes of scratch, aligned to 64, for each concurrent run().
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
-  /// Sorts units begin..end-1 of `operands` into `results`, which must be other memory.
+  /// Sorts work items begin..end-1 of `operands` into `results`, which must be other memory.
   void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin, int64_t end,
            core::Checkpoint* checkpoint = nullptr) const;
   /// True when the comparator was recognised.
@@ -45,9 +45,9 @@ class Sort {
   SortSpec spec_;
   std::optional<std::vector<SortKey>> keys_;
   std::vector<int64_t> elem_sizes_;
-  int64_t lines_per_unit_ = 1;
-  int64_t units_per_outer_ = 1;  // where inner > 1
-  int64_t unit_count_ = 0;
+  int64_t lines_per_work_item_ = 1;
+  int64_t work_items_per_outer_ = 1;  // where inner > 1
+  int64_t work_count_ = 0;
   int64_t order_bytes_ = 0;   // scratch for keys and the order of a line
   int64_t packed_bytes_ = 0;  // scratch for lines that do not stand in one piece
   int64_t scratch_bytes_ = 0;

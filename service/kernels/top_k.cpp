@@ -9,7 +9,7 @@
 namespace meshd::kernels {
 namespace {
 
-constexpr int64_t kUnitElements = 64 << 10;
+constexpr int64_t kWorkItemElements = 64 << 10;
 constexpr int64_t kChunk = 1024;           // keys made at once
 constexpr int64_t kLeastCandidates = 256;  // so that small k do not select all the time
 
@@ -28,8 +28,8 @@ TopK::TopK(const TopKSpec& spec) : spec_(spec) {
   key_.dtype = spec.dtype;
   key_.descending = spec.largest;
   if (spec.lines == 0 || spec.k == 0) return;
-  lines_per_unit_ = std::max<int64_t>(1, kUnitElements / spec.length);
-  unit_count_ = core::ceil_div(spec.lines, lines_per_unit_);
+  lines_per_work_item_ = std::max<int64_t>(1, kWorkItemElements / spec.length);
+  work_count_ = core::ceil_div(spec.lines, lines_per_work_item_);
 }
 
 // Smaller keys come first. Candidates are kept until there are twice as many as wanted, then the better half stays and
@@ -43,8 +43,8 @@ void TopK::run_lines(const std::byte* elements, std::byte* values, int32_t* indi
   std::vector<T> keys(static_cast<size_t>(std::min(kChunk, spec_.length)));
   std::vector<Candidate<T>> best;
   best.reserve(std::min(most, static_cast<size_t>(spec_.length)));
-  const int64_t stop = std::min(spec_.lines, end * lines_per_unit_);
-  for (int64_t line = begin * lines_per_unit_; line < stop; ++line) {
+  const int64_t stop = std::min(spec_.lines, end * lines_per_work_item_);
+  for (int64_t line = begin * lines_per_work_item_; line < stop; ++line) {
     const std::byte* from = elements + line * spec_.length * size;
     best.clear();
     bool has_bar = false;

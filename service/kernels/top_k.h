@@ -24,8 +24,8 @@ class TopK {
  public:
   explicit TopK(const TopKSpec& spec);
 
-  [[nodiscard]] int64_t unit_count() const { return unit_count_; }
-  /// Units begin..end-1: `values` (lines x k) and `indices` (lines x k) from `elements` (lines x length).
+  [[nodiscard]] int64_t work_count() const { return work_count_; }
+  /// Work items begin..end-1: `values` (lines x k) and `indices` (lines x k) from `elements` (lines x length).
   void run(const std::byte* elements, std::byte* values, int32_t* indices, int64_t begin, int64_t end,
            core::Checkpoint* checkpoint = nullptr) const;
 
@@ -36,8 +36,8 @@ class TopK {
 
   TopKSpec spec_;
   SortKey key_;
-  int64_t lines_per_unit_ = 1;
-  int64_t unit_count_ = 0;
+  int64_t lines_per_work_item_ = 1;
+  int64_t work_count_ = 0;
 };
 
 }  // namespace meshd::kernels

@@ -16,7 +16,7 @@ using tensor::Dims;
 
 constexpr int64_t kLanes = 256;             ///< lanes side by side, at most
 constexpr int64_t kFewLanes = 128;          ///< wanted where the dimensions before the windows must give them
-constexpr int64_t kBlockBytes = 512 << 10;  ///< of accumulators that go into a unit
+constexpr int64_t kBlockBytes = 512 << 10;  ///< of accumulators that go into a work item
 
 int64_t product(const std::vector<int64_t>& sizes, size_t begin, size_t end) {
   int64_t out = 1;
@@ -46,7 +46,7 @@ WindowReduce::WindowReduce(std::shared_ptr<const Monoid> monoid, const std::vect
   is_backwards_ = dim.pad_low == 0;
   is_scan_ = steps_by_one && (is_backwards_ || dim.pad_low == dim.window - 1);
   choose_blocks();
-  unit_count_ = core::ceil_div(lead_, lead_block_) * core::ceil_div(windows_[0], window_block_) *
+  work_count_ = core::ceil_div(lead_, lead_block_) * core::ceil_div(windows_[0], window_block_) *
                 core::ceil_div(inner_, inner_block_);
 }
 
@@ -94,13 +94,13 @@ void WindowReduce::run(const WindowReduceCall& call) const {
   Monoid::Worker worker(*monoid_, call.checkpoint);
   const int64_t stretches = core::ceil_div(windows_[0], window_block_);
   const int64_t inners = core::ceil_div(inner_, inner_block_);
-  for (int64_t unit = call.begin; unit < call.end; ++unit) {
+  for (int64_t work_item = call.begin; work_item < call.end; ++work_item) {
     Block block;
-    block.inner = unit % inners * inner_block_;
+    block.inner = work_item % inners * inner_block_;
     block.inner_count = std::min(inner_block_, inner_ - block.inner);
-    block.window = unit / inners % stretches * window_block_;
+    block.window = work_item / inners % stretches * window_block_;
     block.window_count = std::min(window_block_, windows_[0] - block.window);
-    block.lead = unit / inners / stretches * lead_block_;
+    block.lead = work_item / inners / stretches * lead_block_;
     block.lead_count = std::min(lead_block_, lead_ - block.lead);
     if (is_scan_) {
       run_scan(call, worker, block);

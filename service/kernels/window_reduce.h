@@ -15,7 +15,7 @@ struct WindowReduceCall {
   const std::byte* const* inputs = nullptr;  ///< one for each value, dense row-major
   const std::byte* const* init = nullptr;    ///< one element of each value
   std::byte* const* results = nullptr;
-  int64_t begin = 0;  ///< range of units
+  int64_t begin = 0;  ///< range of work items
   int64_t end = 0;
   std::byte* scratch = nullptr;  ///< scratch_bytes() of this call alone, aligned to 64
   core::Checkpoint* checkpoint = nullptr;
@@ -28,9 +28,9 @@ class WindowReduce {
   /// One entry of `dims` for each dimension of the arrays.
   WindowReduce(std::shared_ptr<const Monoid> monoid, const std::vector<WindowDim>& dims);
 
-  [[nodiscard]] int64_t unit_count() const { return unit_count_; }
+  [[nodiscard]] int64_t work_count() const { return work_count_; }
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
-  /// Combinations that all units make, about.
+  /// Combinations that all work items make, about.
   [[nodiscard]] double combine_count() const { return combine_count_; }
   void run(const WindowReduceCall& call) const;
 
@@ -61,7 +61,7 @@ class WindowReduce {
   int64_t lead_block_ = 1;
   int64_t window_block_ = 1;
   int64_t inner_block_ = 1;
-  int64_t unit_count_ = 0;
+  int64_t work_count_ = 0;
   int64_t array_lanes_ = 0;  ///< lanes of each of the arrays in scratch
   int64_t scratch_bytes_ = 0;
   double combine_count_ = 0;

@@ -110,7 +110,7 @@ PreparedKernel prepare(const OpView& local) {
   if (value == nullptr) reject(local, "batch_norm: 'epsilon' must be a number");
   const auto norm = std::make_shared<const kernels::BatchNorm>(Kind, sizes, value->value, array.dtype());
   PreparedKernel kernel;
-  kernel.unit_count = norm->unit_count();
+  kernel.work_count = norm->work_count();
   kernel.passes_checkpoints = true;
   kernel.scratch_bytes = norm->scratch_bytes();
   kernel.flops = 8.0 * static_cast<double>(tensor::element_count(array.dims()));

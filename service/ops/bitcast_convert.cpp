@@ -89,7 +89,7 @@ void join_bytes(const std::byte* from, std::byte* to, int64_t bytes, int bits) {
   }
 }
 
-constexpr int64_t kUnitBytes = int64_t{1} << 18;
+constexpr int64_t kWorkItemBytes = int64_t{1} << 18;
 
 PreparedKernel prepare(const OpView& local) {
   const tensor::TensorType from = local.operands[0].tensor;
@@ -105,20 +105,20 @@ PreparedKernel prepare(const OpView& local) {
                " is not supported");
   }
   if (is_packed(to.dtype)) {
-    kernel.unit_count = core::ceil_div(from_bytes, kUnitBytes);
+    kernel.work_count = core::ceil_div(from_bytes, kWorkItemBytes);
     kernel.run = [from_bytes, bits = tensor::row(to.dtype).bits,
                   is_signed = tensor::is_signed_integer(to.dtype)](const KernelCall& call) {
-      const int64_t begin = call.begin * kUnitBytes;
-      const int64_t end = std::min(from_bytes, call.end * kUnitBytes);
+      const int64_t begin = call.begin * kWorkItemBytes;
+      const int64_t end = std::min(from_bytes, call.end * kWorkItemBytes);
       split_bytes(call.operands[0] + begin, call.results[0] + begin * 8 / bits, end - begin, bits, is_signed);
     };
     return kernel;
   }
   if (is_packed(from.dtype)) {
-    kernel.unit_count = core::ceil_div(to_bytes, kUnitBytes);
+    kernel.work_count = core::ceil_div(to_bytes, kWorkItemBytes);
     kernel.run = [to_bytes, bits = tensor::row(from.dtype).bits](const KernelCall& call) {
-      const int64_t begin = call.begin * kUnitBytes;
-      const int64_t end = std::min(to_bytes, call.end * kUnitBytes);
+      const int64_t begin = call.begin * kWorkItemBytes;
+      const int64_t end = std::min(to_bytes, call.end * kWorkItemBytes);
       join_bytes(call.operands[0] + begin * 8 / bits, call.results[0] + begin, end - begin, bits);
     };
     return kernel;
@@ -131,10 +131,10 @@ PreparedKernel prepare(const OpView& local) {
   // Elements are little-endian and row-major, so that the innermost dimension is the bytes of the wider element in
   // order.
   kernel.in_place = {{0, 0}};
-  kernel.unit_count = core::ceil_div(to_bytes, kUnitBytes);
+  kernel.work_count = core::ceil_div(to_bytes, kWorkItemBytes);
   kernel.run = [to_bytes](const KernelCall& call) {
-    const int64_t begin = call.begin * kUnitBytes;
-    const int64_t end = std::min(to_bytes, call.end * kUnitBytes);
+    const int64_t begin = call.begin * kWorkItemBytes;
+    const int64_t end = std::min(to_bytes, call.end * kWorkItemBytes);
     if (call.operands[0] != call.results[0] && begin < end)
       std::memcpy(call.results[0] + begin, call.operands[0] + begin, static_cast<size_t>(end - begin));
   };

@@ -308,7 +308,7 @@ PreparedKernel prepare_convolution(const OpView& local) {
   }
   const auto convolution = std::make_shared<const kernels::Convolution>(spec);
   PreparedKernel kernel;
-  kernel.unit_count = convolution->unit_count();
+  kernel.work_count = convolution->work_count();
   kernel.passes_checkpoints = true;
   kernel.scratch_bytes = convolution->scratch_bytes();
   kernel.flops = convolution->flops();

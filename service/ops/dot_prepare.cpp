@@ -1,7 +1,7 @@
 // The kernel of dot_general: operands become batches of matrices. A matrix whose strides BLAS can read is taken where
 // it lies; another one, or one of a type that no product takes, is first packed into scratch. Work is cut into units of
 // batches, and large products into blocks of rows, by shapes alone: so the bits of a result do not depend on who
-// computes which unit.
+// computes which work item.
 #include <algorithm>
 #include <optional>
 
@@ -24,7 +24,7 @@ using tensor::Dims;
 using tensor::DType;
 
 constexpr double kNarrowFlops = 2.0 * 64 * 64 * 64;
-constexpr double kUnitFlops = 2e6;   // less is not worth handing to another thread
+constexpr double kWorkItemFlops = 2e6;   // less is not worth handing to another thread
 constexpr double kBlockFlops = 3e7;  // a product is cut into row blocks of at least this much
 // And at least so many rows, since each block packs rhs again: of 256 they are as fast as all at once, of 128 it costs
 // 7 %.
@@ -105,8 +105,8 @@ struct Side {
     const std::byte* at = operand + offset_of(batch, index) * elem;
     if (!is_packed) return at;
     if (gather) {
-      for (int64_t unit = 0; unit < gather->unit_count(); ++unit) {
-        gather->run(scratch, at, unit, unit + 1);
+      for (int64_t work_item = 0; work_item < gather->work_count(); ++work_item) {
+        gather->run(scratch, at, work_item, work_item + 1);
         core::pass(checkpoint);
       }
       at = scratch;
@@ -213,8 +213,8 @@ struct Product {
   int64_t n = 0;
   int64_t block_rows = 0;
   int64_t block_count = 1;        // of one product
-  int64_t products_per_unit = 1;  // where products are not cut
-  int64_t unit_count = 0;
+  int64_t products_per_work_item = 1;  // where products are not cut
+  int64_t work_count = 0;
   int64_t a_row_bytes = 0;  // between rows of lhs as the product reads it
   int64_t out_elem = 4;
   int64_t result_elem = 4;
@@ -230,8 +230,8 @@ struct Product {
     const std::byte* a = nullptr;
     const std::byte* b = nullptr;
     int64_t current = -1;
-    const int64_t first = call.begin * products_per_unit;
-    const int64_t last_block = std::min(call.end * products_per_unit, batch_count * block_count);
+    const int64_t first = call.begin * products_per_work_item;
+    const int64_t last_block = std::min(call.end * products_per_work_item, batch_count * block_count);
     for (int64_t block = first; block < last_block; ++block) {
       const int64_t index = block / block_count;
       if (index != current) {
@@ -284,7 +284,7 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
   kernel.bytes = static_cast<double>(tensor::byte_count(lhs.tensor)) +
                  static_cast<double>(tensor::byte_count(rhs.tensor)) +
                  static_cast<double>(tensor::byte_count(result.tensor));
-  kernel.unit_count = 0;
+  kernel.work_count = 0;
   if (tensor::element_count(result.dims()) == 0) return kernel;
 
   // A packed operand is packed for a whole product, so such products stay in one piece.
@@ -304,14 +304,14 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
     gemm_scratch = std::max(gemm_scratch, product->last->scratch_bytes());
   }
   if (product->block_count == 1) {
-    product->products_per_unit = std::max<int64_t>(1, static_cast<int64_t>(kUnitFlops / std::max(1.0, flops_of_one)));
+    product->products_per_work_item = std::max<int64_t>(1, static_cast<int64_t>(kWorkItemFlops / std::max(1.0, flops_of_one)));
   }
   if (product->convert_result != nullptr) {
     product->converted_bytes = core::round_up(product->block_rows * product->n * product->out_elem, 64);
   }
   product->scratch_bytes = product->lhs.scratch_bytes() + product->rhs.scratch_bytes() + product->converted_bytes +
                            core::round_up(gemm_scratch, 64);
-  kernel.unit_count = core::ceil_div(product->batch_count * product->block_count, product->products_per_unit);
+  kernel.work_count = core::ceil_div(product->batch_count * product->block_count, product->products_per_work_item);
   kernel.scratch_bytes = product->scratch_bytes;
   kernel.passes_checkpoints = true;
   kernel.run = [product](const KernelCall& call) { product->run(call); };

@@ -65,7 +65,7 @@ std::vector<SmallValue> local(const LocalKernel& kernel, const OpView& view, std
   prepared.run({.operands = in.data(),
                 .results = out.data(),
                 .begin = 0,
-                .end = prepared.unit_count,
+                .end = prepared.work_count,
                 .scratch = static_cast<std::byte*>(scratch.get())});
   std::vector<SmallValue> results;
   for (std::vector<std::byte>& bytes : made)

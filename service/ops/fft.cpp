@@ -90,7 +90,7 @@ PreparedKernel prepare_fft(const OpView& local) {
   for (size_t d = 0; d + spec.lengths.size() < dims.size(); ++d) spec.batch *= dims[d];
   auto fft = std::make_shared<const kernels::Fft>(std::move(spec));
   PreparedKernel kernel;
-  kernel.unit_count = fft->unit_count();
+  kernel.work_count = fft->work_count();
   kernel.passes_checkpoints = true;
   kernel.flops = fft->flops();
   kernel.bytes = static_cast<double>(tensor::byte_count(local.operands[0].tensor)) +

@@ -82,7 +82,7 @@ PreparedKernel prepare_gather(const OpView& local) {
   PreparedKernel kernel;
   // A dimension of no elements has nothing to read, not even for a clamped index.
   const bool is_empty = tensor::element_count(operand.dims()) == 0;
-  kernel.unit_count = is_empty ? 0 : gather->unit_count();
+  kernel.work_count = is_empty ? 0 : gather->work_count();
   kernel.bytes = 2.0 * static_cast<double>(tensor::byte_count(local.results[0].tensor)) +
                  static_cast<double>(tensor::byte_count(local.operands[1].tensor));
   kernel.run = [gather](const KernelCall& call) {

@@ -505,7 +505,7 @@ PreparedKernel prepare_lapack_call(const OpView& local) {
   const LapackSpec spec = Reader(local).read();
   auto lapack = std::make_shared<const kernels::Lapack>(spec);
   PreparedKernel kernel;
-  kernel.unit_count = lapack->unit_count();
+  kernel.work_count = lapack->work_count();
   kernel.scratch_bytes = lapack->scratch_bytes();
   kernel.flops = lapack->flops() * static_cast<double>(spec.batch);
   kernel.passes_checkpoints = true;

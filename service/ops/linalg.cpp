@@ -117,7 +117,7 @@ PreparedKernel prepare_cholesky(const OpView& local) {
   spec.uplo = lower ? 'L' : 'U';
   auto lapack = std::make_shared<const Lapack>(spec);
   PreparedKernel kernel;
-  kernel.unit_count = spec.batch;
+  kernel.work_count = spec.batch;
   kernel.passes_checkpoints = true;
   kernel.flops = static_cast<double>(spec.batch) * static_cast<double>(order * order * order) / 3;
   kernel.bytes = 2 * static_cast<double>(tensor::byte_count(type.tensor));
@@ -225,7 +225,7 @@ PreparedKernel prepare_triangular_solve(const OpView& local) {
   const int64_t a_count = spec.rows * spec.rows;
   const int64_t b_count = spec.other_rows * spec.other_columns;
   PreparedKernel kernel;
-  kernel.unit_count = spec.batch;
+  kernel.work_count = spec.batch;
   kernel.passes_checkpoints = true;
   kernel.flops = static_cast<double>(spec.batch * b_count) * static_cast<double>(spec.rows);
   kernel.bytes = static_cast<double>(tensor::byte_count(local.operands[0].tensor)) +

@@ -40,15 +40,15 @@ std::vector<ir::Type> infer(const OpView& view) {
   return agree(view, "map C4", {ir::Type::of({returned[0].dtype(), std::move(dims)})});
 }
 
-/// Elements of one unit: enough to be worth handing to another thread.
-constexpr int64_t kUnit = 16384;
+/// Elements of one work item: enough to be worth handing to another thread.
+constexpr int64_t kWorkItem = 16384;
 
 PreparedKernel prepare(const OpView& local) {
   const auto program =
       std::make_shared<const kernels::TileProgram>(compile_scalar_region(*local.function, local.regions[0]));
   const int64_t count = tensor::element_count(local.results[0].tensor);
   PreparedKernel kernel;
-  kernel.unit_count = std::max<int64_t>(1, core::ceil_div(count, kUnit));
+  kernel.work_count = std::max<int64_t>(1, core::ceil_div(count, kWorkItem));
   kernel.flops = static_cast<double>(count) * static_cast<double>(program->instructions.size());
   kernel.bytes = static_cast<double>(tensor::byte_count(local.results[0].tensor));
   for (const ir::Type& type : local.operands) kernel.bytes += static_cast<double>(tensor::byte_count(type.tensor));
@@ -57,8 +57,8 @@ PreparedKernel prepare(const OpView& local) {
     const int64_t result_size = tensor::size_bytes(program->registers[output]);
     const int64_t lanes = kernels::tile_lanes(*program);
     kernels::TileScratch scratch(*program, lanes);
-    const int64_t end = std::min(call.end * kUnit, count);
-    for (int64_t start = call.begin * kUnit; start < end; start += lanes) {
+    const int64_t end = std::min(call.end * kWorkItem, count);
+    for (int64_t start = call.begin * kWorkItem; start < end; start += lanes) {
       const int64_t run = std::min(lanes, end - start);
       for (int i = 0; i < program->input_count; ++i) {
         const auto reg = static_cast<uint16_t>(i);

@@ -11,7 +11,7 @@ namespace meshd::ops {
 namespace {
 
 constexpr int64_t kChunk = 1024;
-constexpr int64_t kUnitElements = 64 * kChunk;
+constexpr int64_t kWorkItemElements = 64 * kChunk;
 
 }  // namespace
 
@@ -26,14 +26,14 @@ PreparedKernel prepare_iota(const OpView& local) {
   const int64_t repeat = tensor::row_major_strides(to.dims())[dim];  // elements that share an index
   const int64_t elem = tensor::size_bytes(to.dtype());
   PreparedKernel kernel;
-  kernel.unit_count = core::ceil_div(count, kUnitElements);
+  kernel.work_count = core::ceil_div(count, kWorkItemElements);
   kernel.bytes = static_cast<double>(count * elem);
   kernel.uses_offsets = true;
   kernel.run = [=](const KernelCall& call) {
     const int64_t start = call.result_offsets != nullptr ? call.result_offsets[dim] : 0;
     std::array<int64_t, kChunk> indices;
-    const int64_t stop = std::min(count, call.end * kUnitElements);
-    for (int64_t at = call.begin * kUnitElements; at < stop; at += kChunk) {
+    const int64_t stop = std::min(count, call.end * kWorkItemElements);
+    for (int64_t at = call.begin * kWorkItemElements; at < stop; at += kChunk) {
       const int64_t chunk = std::min(kChunk, stop - at);
       int64_t index = at / repeat % size;
       int64_t left = repeat - at % repeat;

@@ -30,7 +30,7 @@ PreparedKernel one_copy(const OpView& local, const Dims& src_strides, int64_t of
   const int64_t elem = elem_bytes(to);
   auto copy = std::make_shared<const StridedCopy>(to.dims(), tensor::row_major_strides(to.dims()), src_strides, elem);
   PreparedKernel kernel;
-  kernel.unit_count = copy->unit_count();
+  kernel.work_count = copy->work_count();
   kernel.bytes = 2.0 * static_cast<double>(copy->byte_count());
   kernel.run = [copy, skip = offset * elem](const KernelCall& call) {
     copy->run(call.results[0], call.operands[0] + skip, call.begin, call.end);
@@ -61,17 +61,17 @@ ir::AttributeList replaced(const OpView& view, std::string_view name, std::vecto
   return list;
 }
 
-/// Rows along the outermost dimension: what pad and dynamic_update_slice are cut into. Small rows are one unit
+/// Rows along the outermost dimension: what pad and dynamic_update_slice are cut into. Small rows are one work item
 /// together.
-struct RowUnits {
-  int64_t rows_per_unit = 1;
-  int64_t unit_count = 0;
+struct RowWorkItems {
+  int64_t rows_per_work_item = 1;
+  int64_t work_count = 0;
 
-  RowUnits(int64_t rows, int64_t row_bytes) {
-    constexpr int64_t kUnitBytes = 256 << 10;
+  RowWorkItems(int64_t rows, int64_t row_bytes) {
+    constexpr int64_t kWorkItemBytes = 256 << 10;
     if (rows == 0 || row_bytes == 0) return;
-    rows_per_unit = std::max<int64_t>(1, kUnitBytes / row_bytes);
-    unit_count = core::ceil_div(rows, rows_per_unit);
+    rows_per_work_item = std::max<int64_t>(1, kWorkItemBytes / row_bytes);
+    work_count = core::ceil_div(rows, rows_per_work_item);
   }
 };
 
@@ -86,7 +86,7 @@ PreparedKernel prepare_reshape(const OpView& local) {
   const Dims one = {1};
   auto copy = std::make_shared<const StridedCopy>(flat, one, one, elem_bytes(local.results[0]));
   PreparedKernel kernel;
-  kernel.unit_count = copy->unit_count();
+  kernel.work_count = copy->work_count();
   kernel.bytes = 2.0 * static_cast<double>(copy->byte_count());
   kernel.in_place = {{0, 0}};
   kernel.run = [copy](const KernelCall& call) {
@@ -149,7 +149,7 @@ PreparedKernel prepare_dynamic_slice(const OpView& local) {
   auto copy = std::make_shared<const StridedCopy>(window, tensor::row_major_strides(window),
                                                   tensor::row_major_strides(dims), elem);
   PreparedKernel kernel;
-  kernel.unit_count = copy->unit_count();
+  kernel.work_count = copy->work_count();
   kernel.bytes = 2.0 * static_cast<double>(copy->byte_count());
   kernel.run = [copy, dims, window, elem, dtype](const KernelCall& call) {
     const int64_t offset = window_offset(call, 1, dtype, dims, window);
@@ -172,15 +172,15 @@ PreparedKernel prepare_dynamic_update_slice(const OpView& local) {
   const tensor::DType dtype = start_dtype(local, 2);
   const int64_t rows = first_or_one(dims);
   const int64_t row_bytes = tensor::element_count(without_first(dims)) * elem;
-  const RowUnits units(rows, row_bytes);
+  const RowWorkItems work_items(rows, row_bytes);
   PreparedKernel kernel;
-  kernel.unit_count = units.unit_count;
+  kernel.work_count = work_items.work_count;
   kernel.bytes = 2.0 * static_cast<double>(element_count(local.operands[1]) * elem);
   kernel.in_place = {{0, 0}};
   kernel.uses_offsets = true;
   kernel.run = [=](const KernelCall& call) {
-    const int64_t begin = call.begin * units.rows_per_unit;
-    const int64_t end = std::min(rows, call.end * units.rows_per_unit);
+    const int64_t begin = call.begin * work_items.rows_per_work_item;
+    const int64_t end = std::min(rows, call.end * work_items.rows_per_work_item);
     if (begin >= end) return;
     if (call.results[0] != call.operands[0]) {
       std::memcpy(call.results[0] + begin * row_bytes, call.operands[0] + begin * row_bytes,
@@ -215,25 +215,25 @@ PreparedKernel prepare_concatenate(const OpView& local) {
   struct Part {
     StridedCopy copy;
     int64_t offset;  // bytes in the result
-    int64_t first_unit;
+    int64_t first_work_item;
   };
   auto parts = std::make_shared<std::vector<Part>>();
   PreparedKernel kernel;
-  kernel.unit_count = 0;
+  kernel.work_count = 0;
   int64_t start = 0;
   for (const ir::Type& from : local.operands) {
     StridedCopy copy(from.dims(), strides, tensor::row_major_strides(from.dims()), elem);
-    const int64_t units = copy.unit_count();
+    const int64_t work_items = copy.work_count();
     kernel.bytes += 2.0 * static_cast<double>(copy.byte_count());
-    parts->push_back({std::move(copy), start * strides[dim] * elem, kernel.unit_count});
-    kernel.unit_count += units;
+    parts->push_back({std::move(copy), start * strides[dim] * elem, kernel.work_count});
+    kernel.work_count += work_items;
     start += from.dims()[dim];
   }
   kernel.run = [parts](const KernelCall& call) {
     for (size_t i = 0; i < parts->size(); ++i) {
       const Part& part = (*parts)[i];
-      const int64_t begin = std::max<int64_t>(0, call.begin - part.first_unit);
-      const int64_t end = std::min(part.copy.unit_count(), call.end - part.first_unit);
+      const int64_t begin = std::max<int64_t>(0, call.begin - part.first_work_item);
+      const int64_t end = std::min(part.copy.work_count(), call.end - part.first_work_item);
       if (begin < end) part.copy.run(call.results[0] + part.offset, call.operands[i], begin, end);
     }
   };
@@ -282,18 +282,18 @@ PreparedKernel prepare_pad(const OpView& local) {
   const int64_t first_row = rank == 0 ? 0 : place[0];
   const int64_t row_step = rank == 0 ? 1 : step[0];
   const int64_t src_row_bytes = rank == 0 ? elem : src_strides[0] * elem;
-  const RowUnits units(rows, row_bytes);
+  const RowWorkItems work_items(rows, row_bytes);
   auto row_copy = std::make_shared<const StridedCopy>(without_first(count), without_first(copy_strides),
                                                       without_first(src_strides), elem);
   auto whole_copy = std::make_shared<const StridedCopy>(count, copy_strides, src_strides, elem);
   PreparedKernel kernel;
-  kernel.unit_count = units.unit_count;
+  kernel.work_count = work_items.work_count;
   kernel.bytes =
       static_cast<double>(row_bytes) * static_cast<double>(rows) + static_cast<double>(element_count(from) * elem);
   constexpr int64_t kTinyRow = 256;  // bytes; one copy over all rows is then faster than a copy a row
   kernel.run = [=](const KernelCall& call) {
-    const int64_t begin = call.begin * units.rows_per_unit;
-    const int64_t end = std::min(rows, call.end * units.rows_per_unit);
+    const int64_t begin = call.begin * work_items.rows_per_work_item;
+    const int64_t end = std::min(rows, call.end * work_items.rows_per_work_item);
     if (begin >= end) return;
     std::byte* result = call.results[0];
     const std::byte* source = call.operands[0] + src_offset * elem;

@@ -162,7 +162,7 @@ PreparedKernel prepare_reduce(const OpView& local) {
       static_cast<double>(tensor::element_count(loop.dims)) * static_cast<double>(reduce.reducer.instructions.size());
   loop.reduce = std::move(reduce);
   auto fused = std::make_shared<const kernels::FusedKernel>(std::move(loop));
-  kernel.unit_count = fused->unit_count();
+  kernel.work_count = fused->work_count();
   kernel.passes_checkpoints = true;
   kernel.run = [fused](const KernelCall& call) {
     fused->run({.operands = call.operands,

@@ -127,7 +127,7 @@ PreparedKernel prepare_reduce_window(const OpView& local) {
   const auto monoid =
       std::make_shared<const kernels::Monoid>(compile_scalar_region(*local.function, local.regions[0]), elements);
   const auto windows = std::make_shared<const kernels::WindowReduce>(monoid, reduce_window_dims(local));
-  kernel.unit_count = windows->unit_count();
+  kernel.work_count = windows->work_count();
   kernel.passes_checkpoints = true;
   kernel.scratch_bytes = windows->scratch_bytes();
   kernel.flops = windows->combine_count() * monoid->flops();

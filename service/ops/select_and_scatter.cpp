@@ -152,7 +152,7 @@ PreparedKernel prepare_select_and_scatter(const OpView& local) {
   const auto op = std::make_shared<const kernels::SelectAndScatter>(
       compile_scalar_region(*local.function, local.regions[0]), scatter, dtype, held_dims(local));
   PreparedKernel kernel;
-  kernel.unit_count = op->unit_count();
+  kernel.work_count = op->work_count();
   kernel.passes_checkpoints = true;
   kernel.scratch_bytes = op->scratch_bytes();
   kernel.flops = op->flops();

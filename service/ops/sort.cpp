@@ -89,7 +89,7 @@ PreparedKernel prepare_sort(const OpView& local) {
   spec.comparator = compile_scalar_region(*local.function, local.regions[0]);
   kernel.flops = static_cast<double>(tensor::element_count(dims)) * 20;  // comparisons and moves of an element, about
   auto sort = std::make_shared<const kernels::Sort>(std::move(spec));
-  kernel.unit_count = sort->unit_count();
+  kernel.work_count = sort->work_count();
   kernel.passes_checkpoints = true;
   kernel.scratch_bytes = sort->scratch_bytes();
   kernel.run = [sort](const KernelCall& call) {

@@ -53,7 +53,7 @@ PreparedKernel prepare(const OpView& local, int64_t k, bool largest) {
   spec.largest = largest;
   auto top = std::make_shared<const kernels::TopK>(spec);
   PreparedKernel kernel;
-  kernel.unit_count = top->unit_count();
+  kernel.work_count = top->work_count();
   kernel.passes_checkpoints = true;
   kernel.bytes = static_cast<double>(tensor::byte_count(operand.tensor));
   kernel.flops = static_cast<double>(tensor::element_count(dims)) * 2;
@@ -82,15 +82,15 @@ class FirstOfLines {
     stable_ = std::make_shared<const kernels::Sort>(std::move(line));
   }
 
-  [[nodiscard]] int64_t unit_count() const { return length_ == 0 ? 0 : core::ceil_div(outer_ * inner_, per_unit()); }
+  [[nodiscard]] int64_t work_count() const { return length_ == 0 ? 0 : core::ceil_div(outer_ * inner_, per_work_item()); }
   /// Each operand's line as it comes and as it goes, then what sorting it takes.
   [[nodiscard]] int64_t scratch_bytes() const { return line_bytes_ + stable_->scratch_bytes(); }
 
   void run(const KernelCall& call) const {
     std::vector<uint64_t> keys(static_cast<size_t>(length_));
     std::vector<int64_t> order(static_cast<size_t>(length_));
-    const int64_t stop = std::min(outer_ * inner_, call.end * per_unit());
-    for (int64_t line = call.begin * per_unit(); line < stop; ++line) {
+    const int64_t stop = std::min(outer_ * inner_, call.end * per_work_item());
+    for (int64_t line = call.begin * per_work_item(); line < stop; ++line) {
       core::pass(call.checkpoint);
       std::vector<const std::byte*> from;
       std::vector<std::byte*> to;
@@ -111,7 +111,7 @@ class FirstOfLines {
           }
         }
       } else {
-        stable_->run(from.data(), to.data(), scratch, 0, stable_->unit_count(), call.checkpoint);
+        stable_->run(from.data(), to.data(), scratch, 0, stable_->work_count(), call.checkpoint);
       }
       for (size_t k = 0; k < sizes_.size(); ++k) {
         copy(call.results[k] + first(line, wanted_) * sizes_[k], inner_ * sizes_[k], to[k], sizes_[k], wanted_,
@@ -121,7 +121,7 @@ class FirstOfLines {
   }
 
  private:
-  [[nodiscard]] int64_t per_unit() const { return std::max<int64_t>(1, (16 << 10) / length_); }
+  [[nodiscard]] int64_t per_work_item() const { return std::max<int64_t>(1, (16 << 10) / length_); }
   /// Number of a line's first element where lines are `length` long.
   [[nodiscard]] int64_t first(int64_t line, int64_t length) const {
     return line / inner_ * length * inner_ + line % inner_;
@@ -211,7 +211,7 @@ PreparedKernel prepare_approx_top_k(const OpView& local) {
   line.comparator = compile_scalar_region(*local.function, local.regions[0]);
   auto lines = std::make_shared<const FirstOfLines>(std::move(line), outer, inner, out[dim]);
   kernel.flops = static_cast<double>(tensor::element_count(in)) * 20;
-  kernel.unit_count = lines->unit_count();
+  kernel.work_count = lines->work_count();
   kernel.passes_checkpoints = true;
   kernel.scratch_bytes = lines->scratch_bytes();
   kernel.run = [lines](const KernelCall& call) { lines->run(call); };

@@ -177,7 +177,7 @@ struct Ready {
     FusedCall call;
     call.operands = operands.data();
     call.results = results.data();
-    call.end = kernel.unit_count();
+    call.end = kernel.work_count();
     kernel.run(call);
   }
 };

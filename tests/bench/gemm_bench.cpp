@@ -45,7 +45,7 @@ void compare(int64_t m, int64_t n, int64_t k) {
   std::byte* outputs[] = {reinterpret_cast<std::byte*>(c.data())};
   auto* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
   const int rounds = static_cast<int>(std::clamp(4e9 / static_cast<double>(m * n * k), 5.0, 2000.0));
-  const double ours = best_of(rounds, [&] { kernel.run({inputs, outputs, 0, kernel.unit_count, aligned, nullptr}); });
+  const double ours = best_of(rounds, [&] { kernel.run({inputs, outputs, 0, kernel.work_count, aligned, nullptr}); });
   const double direct = best_of(rounds, [&] {
     dnnl_sgemm('N', 'N', m, n, k, 1.0F, a.data(), k, b.data(), n, 0.0F, c.data(), n);
   });

@@ -55,7 +55,7 @@ class Array {
 
 void print(const std::string& what, double work, const char* unit, std::pair<double, double> seconds,
            const char* peer) {
-  std::printf("%-34s %8.1f %s   %5.2fx of %s (%.1f)\n", what.c_str(), work / seconds.first / 1e9, unit,
+  std::printf("%-34s %8.1f %s   %5.2fx of %s (%.1f)\n", what.c_str(), work / seconds.first / 1e9, work_item,
               seconds.second / seconds.first, peer, work / seconds.second / 1e9);
 }
 
@@ -157,7 +157,7 @@ void bench_sort() {
     const auto ours = [&] {
       const std::byte* from[] = {values.bytes()};
       std::byte* to[] = {out.bytes()};
-      sort.run(from, to, scratch.bytes(), 0, sort.unit_count());
+      sort.run(from, to, scratch.bytes(), 0, sort.work_count());
     };
     const auto each = [&](const std::function<void(uint32_t*, uint32_t*)>& sort_line) {
       std::memcpy(work.bytes(), values.bytes(), kCount * 4);
@@ -192,7 +192,7 @@ void bench_sort() {
             [&] {
               const std::byte* from[] = {values.bytes(), indices.bytes()};
               std::byte* to[] = {out.bytes(), out_indices.bytes()};
-              argsort.run(from, to, scratch.bytes(), 0, argsort.unit_count());
+              argsort.run(from, to, scratch.bytes(), 0, argsort.work_count());
             },
             [&] {
               std::memcpy(out_indices.bytes(), indices.bytes(), kCount * 4);
@@ -223,7 +223,7 @@ void bench_gather() {
     const kernels::Gather gather(index, window, dense, dense, 4);
     const auto bytes = static_cast<double>(kPicks * width * 4);
     print("gather rows of " + std::to_string(width) + " f32", bytes, "GB/s",
-          compare([&] { gather.run(table.bytes(), indices.bytes(), out.bytes(), 0, gather.unit_count()); },
+          compare([&] { gather.run(table.bytes(), indices.bytes(), out.bytes(), 0, gather.work_count()); },
                   [&] {
                     const int32_t* at = indices.as<int32_t>();
                     for (int64_t i = 0; i < kPicks; ++i) {

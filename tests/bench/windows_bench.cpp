@@ -30,7 +30,7 @@ using Bytes = std::vector<std::byte>;
 
 void print(const std::string& what, double work, const char* unit, std::pair<double, double> seconds,
            const char* peer) {
-  std::printf("%-44s %8.2f %s   %5.2fx of %s (%.2f)\n", what.c_str(), work / seconds.first / 1e9, unit,
+  std::printf("%-44s %8.2f %s   %5.2fx of %s (%.2f)\n", what.c_str(), work / seconds.first / 1e9, work_item,
               seconds.second / seconds.first, peer, work / seconds.second / 1e9);
 }
 
@@ -191,7 +191,7 @@ void bench_convolution() {
       Bytes scratch(static_cast<size_t>(convolution.scratch_bytes()) + 64);
       print(
           layer.text() + ", " + convolution.way(), layer.flops(), "GFLOP/s",
-          compare([&] { convolution.run(a.data(), b.data(), c.data(), 0, convolution.unit_count(), aligned(scratch)); },
+          compare([&] { convolution.run(a.data(), b.data(), c.data(), 0, convolution.work_count(), aligned(scratch)); },
                   [&] { direct.run(which); }),
           "oneDNN");
     }
@@ -240,7 +240,7 @@ void bench_pooling() {
   print("max of 2x2, 64x28x28x32", 4.0 * kCount, "GB/s",
         compare(
             [&] {
-              pool.run({inputs, inits, results, 0, pool.unit_count(), aligned(scratch)});
+              pool.run({inputs, inits, results, 0, pool.work_count(), aligned(scratch)});
             },
             [&] {
               visit([&](int64_t i, int64_t y, int64_t at) {
@@ -265,7 +265,7 @@ void bench_pooling() {
         compare(
             [&] {
               back.run({from.data(), source.data(), reinterpret_cast<const std::byte*>(&zero), to.data(), nullptr, 0,
-                        back.unit_count(), aligned(scratch)});
+                        back.work_count(), aligned(scratch)});
             },
             [&] {
               std::fill_n(out, kCount, 0.0F);
@@ -306,7 +306,7 @@ void bench_cumulative() {
           8.0 * static_cast<double>(count), "GB/s",
           compare(
               [&] {
-                scan.run({inputs, inits, results, 0, scan.unit_count(), aligned(scratch)});
+                scan.run({inputs, inits, results, 0, scan.work_count(), aligned(scratch)});
               },
               [&, lead = lead, rows = rows, inner = inner] {
                 const auto* x = reinterpret_cast<const float*>(from.data());
@@ -337,7 +337,7 @@ void bench_cumulative() {
     print("moving sum over " + std::to_string(window), 8.0 * kRows, "GB/s",
           compare(
               [&] {
-                moving.run({inputs, inits, results, 0, moving.unit_count(), aligned(scratch)});
+                moving.run({inputs, inits, results, 0, moving.work_count(), aligned(scratch)});
               },
               [&] {
                 const auto* x = reinterpret_cast<const float*>(from.data());

@@ -169,7 +169,7 @@ class Interpreter {
     prepared.run({.operands = in.data(),
                   .results = out.data(),
                   .begin = 0,
-                  .end = prepared.unit_count,
+                  .end = prepared.work_count,
                   .scratch = static_cast<std::byte*>(scratch.get())});
     return results;
   }

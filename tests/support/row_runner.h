@@ -1,4 +1,4 @@
-// Runs one row of the op table on arrays, as the executor would: infer, prepare, then units in pieces. For unit tests
+// Runs one row of the op table on arrays, as the executor would: infer, prepare, then work items in pieces. For unit tests
 // of rows.
 #pragma once
 
@@ -77,7 +77,7 @@ struct Instance {
     return sharding::to_sdy(def->rule(view(operands, results)));
   }
 
-  enum class Cut { kOneCall, kUnitByUnit, kBackwards };
+  enum class Cut { kOneCall, kItemByItem, kBackwards };
 
   /// Infers, prepares, runs. Results begin as garbage. With `in_place`, the pairs that the kernel allows share memory.
   [[nodiscard]] std::vector<Array> run(const std::vector<Array>& operands, Cut cut = Cut::kOneCall,
@@ -110,17 +110,17 @@ struct Instance {
     call.results = result_data.data();
     call.scratch = aligned;
     call.result_offsets = result_offsets.empty() ? nullptr : result_offsets.data();
-    const auto units = [&](int64_t begin, int64_t end) {
+    const auto work_items = [&](int64_t begin, int64_t end) {
       call.begin = begin;
       call.end = end;
       kernel.run(call);
     };
     if (cut == Cut::kOneCall) {
-      units(0, kernel.unit_count);
+      work_items(0, kernel.work_count);
     } else {
-      for (int64_t i = 0; i < kernel.unit_count; ++i) {
-        const int64_t unit = cut == Cut::kBackwards ? kernel.unit_count - 1 - i : i;
-        units(unit, unit + 1);
+      for (int64_t i = 0; i < kernel.work_count; ++i) {
+        const int64_t work_item = cut == Cut::kBackwards ? kernel.work_count - 1 - i : i;
+        work_items(work_item, work_item + 1);
       }
     }
     return results;

@@ -28,14 +28,14 @@ std::vector<T> run(const Fft& fft, const std::vector<T>& in, size_t out_size, bo
   const auto bytes = static_cast<size_t>((fft.scratch_bytes() + 127) / 64 * 64);
   const std::unique_ptr<void, Freed> scratch(std::aligned_alloc(64, bytes));
   std::memset(scratch.get(), 0xFF, bytes);
-  const auto units = [&](int64_t begin, int64_t end) {
+  const auto work_items = [&](int64_t begin, int64_t end) {
     fft.run(reinterpret_cast<const std::byte*>(in.data()), reinterpret_cast<std::byte*>(out.data()),
             static_cast<std::byte*>(scratch.get()), begin, end);
   };
   if (!backwards) {
-    units(0, fft.unit_count());
+    work_items(0, fft.work_count());
   } else {
-    for (int64_t unit = fft.unit_count() - 1; unit >= 0; --unit) units(unit, unit + 1);
+    for (int64_t work_item = fft.work_count() - 1; work_item >= 0; --work_item) work_items(work_item, work_item + 1);
   }
   return out;
 }
@@ -220,8 +220,8 @@ TEST(Fft, an_array_has_the_same_bits_wherever_it_stands) {
 }
 
 TEST(Fft, nothing_to_transform) {
-  EXPECT_EQ(Fft({FftKind::kForward, false, 0, {8}}).unit_count(), 0);
-  EXPECT_EQ(Fft({FftKind::kRealForward, false, 3, {4, 0}}).unit_count(), 0);
+  EXPECT_EQ(Fft({FftKind::kForward, false, 0, {8}}).work_count(), 0);
+  EXPECT_EQ(Fft({FftKind::kRealForward, false, 3, {4, 0}}).work_count(), 0);
 }
 
 TEST(Fft, roots_are_exact_where_they_can_be) {

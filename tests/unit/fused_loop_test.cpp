@@ -138,9 +138,9 @@ std::string describe(const FusedLoop& loop) {
   return text;
 }
 
-std::vector<int64_t> random_cuts(LoopMaker& maker, int64_t units) {
+std::vector<int64_t> random_cuts(LoopMaker& maker, int64_t work_items) {
   std::vector<int64_t> cuts;
-  for (int64_t i = maker.number(0, 3); i > 0; --i) cuts.push_back(maker.number(0, units));
+  for (int64_t i = maker.number(0, 3); i > 0; --i) cuts.push_back(maker.number(0, work_items));
   std::sort(cuts.begin(), cuts.end());
   return cuts;
 }
@@ -178,7 +178,7 @@ TEST(FusedLoop, random_chains_have_the_bits_of_single_elements_however_cut) {
     for (size_t d = 0; d < loop.dims.size(); ++d) offsets.push_back(maker.number(0, 100));
     const FusedKernel kernel(loop);
     const auto expected = run_naively(loop, operands, offsets);
-    const auto got = run_kernel(kernel, operands, random_cuts(maker, kernel.unit_count()), offsets);
+    const auto got = run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets);
     ASSERT_EQ(got, expected) << "seed " << seed << " " << describe(loop);
   }
 }
@@ -210,7 +210,7 @@ TEST(FusedLoop, random_integer_reductions_are_exact) {
     const std::vector<Bytes> operands = maker.operands();
     const Dims offsets(loop.dims.size(), 3);
     const FusedKernel kernel(loop);
-    const auto got = run_kernel(kernel, operands, random_cuts(maker, kernel.unit_count()), offsets);
+    const auto got = run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets);
     ASSERT_EQ(got, run_naively(loop, operands, offsets)) << "seed " << seed << " " << describe(loop);
   }
 }
@@ -227,7 +227,7 @@ TEST(FusedLoop, random_argmax_reductions_are_exact) {
     const std::vector<Bytes> operands = maker.operands();
     const Dims offsets(loop.dims.size(), 0);
     const FusedKernel kernel(loop);
-    const auto got = run_kernel(kernel, operands, random_cuts(maker, kernel.unit_count()), offsets);
+    const auto got = run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets);
     ASSERT_EQ(got, run_naively(loop, operands, offsets)) << "seed " << seed << " " << describe(loop);
   }
 }
@@ -275,7 +275,7 @@ TEST(FusedLoop, random_float_sums_are_near_the_true_sum_and_do_not_depend_on_cut
     const Dims offsets(loop.dims.size(), 1);
     const FusedKernel kernel(loop);
     const auto got = run_kernel(kernel, operands, {}, offsets);
-    ASSERT_EQ(run_kernel(kernel, operands, random_cuts(maker, kernel.unit_count()), offsets), got) << "seed " << seed;
+    ASSERT_EQ(run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets), got) << "seed " << seed;
     const auto expected = values_of<double>(run_naively(wide, wide_operands, offsets)[0]);
     wide.program.outputs = {wide.program.emit(ScalarOp::kAbs, {wide.program.outputs[0]}, DType::kFloat64)};
     const auto sizes = values_of<double>(run_naively(wide, wide_operands, offsets)[0]);
@@ -428,7 +428,7 @@ TEST(FusedLoop, results_may_take_over_the_memory_of_an_operand) {
   FusedCall call;
   call.operands = operands.data();
   call.results = results.data();
-  call.end = kernel.unit_count();
+  call.end = kernel.work_count();
   kernel.run(call);
   for (size_t i = 0; i < a.size(); ++i) {
     ASSERT_EQ(a[i], static_cast<float>(i) + 1.5F);
@@ -459,9 +459,9 @@ TEST(FusedLoop, empty_dims_give_the_initial_value_or_nothing) {
   input.strides = {0, 1};
   loop.inputs = {input};
   const std::vector<Bytes> operands = {Bytes(4), bytes_of(std::vector<float>{2.5F})};
-  EXPECT_EQ(FusedKernel(loop).unit_count(), 0);
+  EXPECT_EQ(FusedKernel(loop).work_count(), 0);
   loop.inputs[0].strides = {1, 0};  // rows do not join: the innermost dim stays empty
-  EXPECT_EQ(FusedKernel(loop).unit_count(), 0);
+  EXPECT_EQ(FusedKernel(loop).work_count(), 0);
   loop.inputs[0].strides = {0, 1};
   for (const auto& reducer :
        {binary_reducer(ScalarOp::kAdd, DType::kFloat32), binary_reducer(ScalarOp::kPower, DType::kFloat32)}) {
@@ -469,7 +469,7 @@ TEST(FusedLoop, empty_dims_give_the_initial_value_or_nothing) {
     EXPECT_EQ(values_of<float>(run_kernel(FusedKernel(loop), operands, {}, {0, 0})[0]),
               (std::vector<float>{2.5F, 2.5F, 2.5F}));
     loop.reduce = FusedReduce{{0}, reducer, {1}};
-    EXPECT_EQ(FusedKernel(loop).unit_count(), 0);
+    EXPECT_EQ(FusedKernel(loop).work_count(), 0);
   }
 }
 

@@ -108,7 +108,7 @@ inline std::vector<Bytes> run_naively(const FusedLoop& loop, const std::vector<B
   return outputs;
 }
 
-/// Runs the kernel, its units cut at the given places.
+/// Runs the kernel, its work items cut at the given places.
 inline std::vector<Bytes> run_kernel(const FusedKernel& kernel, const std::vector<Bytes>& operands,
                                      const std::vector<int64_t>& cuts, const tensor::Dims& dim_offsets) {
   const FusedLoop& loop = kernel.loop();
@@ -141,7 +141,7 @@ inline std::vector<Bytes> run_kernel(const FusedKernel& kernel, const std::vecto
     from = cut;
   }
   call.begin = from;
-  call.end = kernel.unit_count();
+  call.end = kernel.work_count();
   kernel.run(call);
   return outputs;
 }

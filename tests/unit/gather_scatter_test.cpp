@@ -201,7 +201,7 @@ TEST(gather, unsigned_indices_beyond_the_end_are_clamped) {
   EXPECT_EQ(gather.instance.run({counting({5}), indices})[0].values<float>(), (std::vector<float>{4, 2, 4}));
 }
 
-TEST(gather, large_windows_are_cut_into_units) {
+TEST(gather, large_windows_are_cut_into_work_items) {
   const ParsedInstance gather(R"(module @jit_f {
   func.func public @main(%arg0: tensor<900x600xf32>, %arg1: tensor<3x2xi32>) -> tensor<3x500x400xf32> {
     %0 = "stablehlo.gather"(%arg0, %arg1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1, 2], start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 500, 400>}> : (tensor<900x600xf32>, tensor<3x2xi32>) -> tensor<3x500x400xf32>

@@ -62,7 +62,7 @@ struct Matrix {
   const T& operator()(int64_t i, int64_t j) const { return values[static_cast<size_t>(i * columns + j)]; }
   std::byte* bytes() { return reinterpret_cast<std::byte*>(values.data()); }
 
-  static Matrix unit(int64_t n) {
+  static Matrix work_item(int64_t n) {
     Matrix out(n, n);
     for (int64_t i = 0; i < n; ++i) out(i, i) = 1;
     return out;
@@ -196,7 +196,7 @@ TYPED_TEST(LapackTest, potrf) {
       }
     }
   }
-  Matrix<T> bad = Matrix<T>::unit(4);
+  Matrix<T> bad = Matrix<T>::work_item(4);
   bad(2, 2) = -1;
   Matrix<T> factor(4, 4);
   int32_t info = 0;
@@ -255,7 +255,7 @@ TYPED_TEST(LapackTest, geqrf_orgqr_ormqr) {
     this->run({.routine = LapackRoutine::kGeqrf, .rows = m, .columns = n}, {in.bytes()},
               {factors.bytes(), this->bytes(tau)});
     const Matrix<T> q = this->q_of(factors, tau, m);
-    EXPECT_LT(distance(adjoint(q) * q, Matrix<T>::unit(m)), this->kSmall);
+    EXPECT_LT(distance(adjoint(q) * q, Matrix<T>::work_item(m)), this->kSmall);
     EXPECT_LT(distance(q * this->upper(factors), a), this->kSmall);
     // Products with Q without making it.
     Matrix<T> reflectors(m, k);
@@ -335,7 +335,7 @@ TYPED_TEST(LapackTest, syevd) {
           for (int64_t j = 0; j < n; ++j) scaled(i, j) *= w[static_cast<size_t>(j)];
         }
         EXPECT_LT(distance(scaled * adjoint(v), a), this->kSmall);
-        EXPECT_LT(distance(adjoint(v) * v, Matrix<T>::unit(n)), this->kSmall);
+        EXPECT_LT(distance(adjoint(v) * v, Matrix<T>::work_item(n)), this->kSmall);
       }
     }
   }
@@ -365,8 +365,8 @@ TYPED_TEST(LapackTest, gesdd_gesvd) {
         EXPECT_TRUE(std::is_sorted(s.rbegin(), s.rend()));
         of_mode[mode == 'A' ? 0 : mode == 'S' ? 1 : 2] = s;
         if (mode == 'N') continue;
-        EXPECT_LT(distance(adjoint(u) * u, Matrix<T>::unit(left)), this->kSmall);
-        EXPECT_LT(distance(vt * adjoint(vt), Matrix<T>::unit(right)), this->kSmall);
+        EXPECT_LT(distance(adjoint(u) * u, Matrix<T>::work_item(left)), this->kSmall);
+        EXPECT_LT(distance(vt * adjoint(vt), Matrix<T>::work_item(right)), this->kSmall);
         Matrix<T> middle(left, right);
         for (int64_t i = 0; i < k; ++i) middle(i, i) = s[static_cast<size_t>(i)];
         EXPECT_LT(distance(u * middle * vt, a), this->kSmall);
@@ -431,7 +431,7 @@ TYPED_TEST(LapackTest, gees) {
     EXPECT_EQ(info, 0);
     EXPECT_EQ(selected, 0);
     EXPECT_LT(distance(q * form * adjoint(q), a), this->kSmall);
-    EXPECT_LT(distance(adjoint(q) * q, Matrix<T>::unit(n)), this->kSmall);
+    EXPECT_LT(distance(adjoint(q) * q, Matrix<T>::work_item(n)), this->kSmall);
     EXPECT_EQ(distance(this->upper(form, kIsComplex<T> ? 0 : 1), form), 0) << "triangular, or nearly";
   }
 }
@@ -448,7 +448,7 @@ TYPED_TEST(LapackTest, gehrd) {
               {form.bytes(), this->bytes(tau), this->bytes(info)});
     EXPECT_EQ(info, 0);
     // Reflectors stand one below the diagonal: Q is 1 beside a smaller Q.
-    Matrix<T> q = Matrix<T>::unit(n);
+    Matrix<T> q = Matrix<T>::work_item(n);
     if (n > 1) {
       Matrix<T> below(n - 1, n - 1);
       for (int64_t i = 0; i + 1 < n; ++i) {
@@ -476,7 +476,7 @@ TYPED_TEST(LapackTest, sytrd) {
     this->run({.routine = LapackRoutine::kSytrd, .rows = n, .columns = n, .uplo = 'L'}, {in.bytes()},
               {form.bytes(), this->bytes(d), this->bytes(e), this->bytes(tau), this->bytes(info)});
     EXPECT_EQ(info, 0);
-    Matrix<T> q = Matrix<T>::unit(n);
+    Matrix<T> q = Matrix<T>::work_item(n);
     if (n > 1) {
       Matrix<T> below(n - 1, n - 1);
       for (int64_t i = 0; i + 1 < n; ++i) {

@@ -55,7 +55,7 @@ void expect_permuted_copy_matches(const Dims& src_dims, const std::vector<int>& 
   const StridedCopy copy(extent, dst_strides, src_strides, elem);
   EXPECT_EQ(copy.byte_count(), bytes);
   // Units one by one and backwards: each must stand alone.
-  for (int64_t unit = copy.unit_count(); unit-- > 0;) copy.run(got.data(), src.data(), unit, unit + 1);
+  for (int64_t work_item = copy.work_count(); work_item-- > 0;) copy.run(got.data(), src.data(), work_item, work_item + 1);
   EXPECT_EQ(expected, got) << tensor::to_string(src_dims) << " elem " << elem;
 }
 
@@ -74,7 +74,7 @@ TEST(strided_copy, transposes_of_all_element_sizes_match_the_definition) {
   }
 }
 
-TEST(strided_copy, large_transpose_is_right_across_units) { expect_permuted_copy_matches({1031, 777}, {1, 0}, 4); }
+TEST(strided_copy, large_transpose_is_right_across_work_items) { expect_permuted_copy_matches({1031, 777}, {1, 0}, 4); }
 
 TEST(strided_copy, random_strides_match_the_definition) {
   std::mt19937 random(3);
@@ -114,10 +114,10 @@ TEST(strided_copy, random_strides_match_the_definition) {
   }
 }
 
-TEST(strided_copy, nothing_to_copy_has_no_units) {
+TEST(strided_copy, nothing_to_copy_has_no_work_items) {
   const Dims extent = {3, 0};
   const Dims strides = {1, 1};
-  EXPECT_EQ(StridedCopy(extent, strides, strides, 4).unit_count(), 0);
+  EXPECT_EQ(StridedCopy(extent, strides, strides, 4).work_count(), 0);
 }
 
 TEST(strided_copy, rank_zero_copies_one_element) {

@@ -133,7 +133,7 @@ std::vector<Out> bitcast(const Instance& instance, std::vector<In> in, size_t co
   std::vector<Out> out(count);
   const auto* operand = reinterpret_cast<const std::byte*>(in.data());
   auto* result = reinterpret_cast<std::byte*>(out.data());
-  kernel.run({.operands = &operand, .results = &result, .begin = 0, .end = kernel.unit_count});
+  kernel.run({.operands = &operand, .results = &result, .begin = 0, .end = kernel.work_count});
   return out;
 }
 

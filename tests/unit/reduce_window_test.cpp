@@ -97,7 +97,7 @@ TEST(ReduceWindow, elements_meet_in_order) {
     std::vector<int32_t> slopes = random_ints(random, count);
     std::vector<int32_t> starts = random_ints(random, count);
     const std::vector<Array> got = parsed.instance.run(
-        {i32(window.sizes(), slopes), i32(window.sizes(), starts), i32({}, {1}), i32({}, {0})}, Cut::kUnitByUnit);
+        {i32(window.sizes(), slopes), i32(window.sizes(), starts), i32({}, {1}), i32({}, {0})}, Cut::kItemByItem);
     std::vector<int32_t> expected_slopes;
     std::vector<int32_t> expected_starts;
     for_each_index(window.counts(), [&](const Dims& at) {
