@@ -55,7 +55,7 @@ class Array {
 
 void print(const std::string& what, double work, const char* unit, std::pair<double, double> seconds,
            const char* peer) {
-  std::printf("%-34s %8.1f %s   %5.2fx of %s (%.1f)\n", what.c_str(), work / seconds.first / 1e9, work_item,
+  std::printf("%-34s %8.1f %s   %5.2fx of %s (%.1f)\n", what.c_str(), work / seconds.first / 1e9, unit,
               seconds.second / seconds.first, peer, work / seconds.second / 1e9);
 }
 

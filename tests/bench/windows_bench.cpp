@@ -30,7 +30,7 @@ using Bytes = std::vector<std::byte>;
 
 void print(const std::string& what, double work, const char* unit, std::pair<double, double> seconds,
            const char* peer) {
-  std::printf("%-44s %8.2f %s   %5.2fx of %s (%.2f)\n", what.c_str(), work / seconds.first / 1e9, work_item,
+  std::printf("%-44s %8.2f %s   %5.2fx of %s (%.2f)\n", what.c_str(), work / seconds.first / 1e9, unit,
               seconds.second / seconds.first, peer, work / seconds.second / 1e9);
 }
 
