@@ -81,10 +81,10 @@ void read_target(std::string_view target, Head& head, std::string_view& authorit
     if (!is_authority(authority)) refuse("the host in the request target is not a host");
     target.remove_prefix(end);
   }
-  const size_t question = std::min(target.find('?'), target.size());
-  head.path = target.substr(0, question);
+  const size_t question_mark = std::min(target.find('?'), target.size());
+  head.path = target.substr(0, question_mark);
   if (head.path.empty()) head.path = "/";
-  head.raw_query = target.substr(std::min(question + 1, target.size()));
+  head.raw_query = target.substr(std::min(question_mark + 1, target.size()));
 }
 
 void read_request_line(std::string_view line, const HeadLimits& limits, Head& head, std::string_view& authority) {

@@ -12,7 +12,7 @@ struct Request;
 
 /// Each role may do what the roles before it may.
 enum class Role : uint8_t {
-  kReader,  ///< reads the principal's data and asks questions that change nothing
+  kReader,  ///< reads the principal's data and asks callback requests that change nothing
   kUser,    ///< makes, changes and deletes the principal's data, and runs programs
   kAdmin,   ///< the operations on the server itself
 };

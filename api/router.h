@@ -35,7 +35,7 @@ enum class RunOn {
 /// Who may call it. The contract says the same as `x-role` of the operation.
 enum class Access {
   kOpen,    ///< health, readiness: no credentials asked
-  kReader,  ///< GETs, and questions that change nothing
+  kReader,  ///< GETs, and callback requests that change nothing
   kUser,    ///< whatever makes, changes or runs something
   kAdmin,   ///< the server itself
 };

@@ -171,8 +171,8 @@ CREATE TABLE feed_queues(
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// 2 -> 3. Questions and answers are any bytes. Nobody could ask one before.
-constexpr const char* kQuestions = R"sql(
+// 2 -> 3. Callback requests and answers are any bytes. Nobody could ask one before.
+constexpr const char* kCallbacks = R"sql(
 DROP TABLE callbacks;
 CREATE TABLE callbacks(
   session TEXT NOT NULL,
@@ -214,7 +214,7 @@ UPDATE jobs SET program = coalesce(json_extract(CAST(request AS TEXT), '$.progra
 WHERE program IS NULL AND state IN ('queued', 'running') AND json_valid(CAST(request AS TEXT));
 )sql";
 
-// 5 -> 6. Ids of jobs are unique for each principal, not for all of them; so are effects and questions, by their
+// 5 -> 6. Ids of jobs are unique for each principal, not for all of them; so are effects and callback requests, by their
 // session.
 constexpr const char* kJobNames = R"sql(
 CREATE TABLE jobs_by_owner(
@@ -249,7 +249,7 @@ DROP INDEX callbacks_by_call;
 CREATE UNIQUE INDEX callbacks_by_call ON callbacks(job, call, session);
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst, kQueues, kQuestions, kProgramNames, kProgramsOfJobs, kJobNames};
+constexpr const char* kMigrations[] = {kFirst, kQueues, kCallbacks, kProgramNames, kProgramsOfJobs, kJobNames};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Every question that the database answers. All answers of one Reader come from one moment.
+// Every callback request that the database answers. All answers of one Reader come from one moment.
 #pragma once
 
 #include <cstdint>
@@ -111,7 +111,7 @@ class Reader {
   [[nodiscard]] std::optional<CallbackRow> callback(std::string_view session, int64_t number);
   /// What a job has asked so far, by call: a run that starts again replays the answers.
   [[nodiscard]] std::vector<CallbackRow> callbacks_of_job(std::string_view job);
-  /// Questions without an answer, by number.
+  /// Callback requests without an answer, by number.
   [[nodiscard]] std::vector<CallbackRow> open_callbacks(std::string_view session);
 
   [[nodiscard]] std::optional<IdempotencyRow> idempotency(std::string_view principal, std::string_view route,

@@ -52,7 +52,7 @@ RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now) {
     report.requeued_jobs = rows.requeue_running_jobs();
     rows.release_stale_reservations();
     report.dropped_keys = rows.drop_cut_off_keys();
-    rows.drop_questions_of_arrays();
+    rows.drop_callbacks_of_arrays();
     rows.drop_unseen_contents();
   });
   report.orphans = remove_orphans(blobs, shards, files);

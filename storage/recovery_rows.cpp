@@ -86,7 +86,7 @@ int64_t RecoveryRows::drop_cut_off_keys() {
   return change("DELETE FROM idempotency WHERE state = 'running' AND job = ''");
 }
 
-void RecoveryRows::drop_questions_of_arrays() {
+void RecoveryRows::drop_callbacks_of_arrays() {
   change("DELETE FROM callbacks WHERE answer IS NULL AND job NOT IN (SELECT id FROM jobs)");
 }
 

@@ -28,8 +28,8 @@ class RecoveryRows {
   void release_stale_reservations();
   /// Idempotency records of requests that never came to a job or an answer. Returns how many.
   int64_t drop_cut_off_keys();
-  /// Questions for the parts of arrays that were pending: a restart forgets these.
-  void drop_questions_of_arrays();
+  /// Callback requests for the parts of arrays that were pending: a restart forgets these.
+  void drop_callbacks_of_arrays();
   /// Meshes and programs that nobody sees and nothing names.
   void drop_unseen_contents();
 

@@ -139,13 +139,13 @@ struct FeedQueueRow {
   int64_t bytes = 0;    ///< of those
 };
 
-/// A question that a program asks the client, durable before it is shown; its answer is durable before it is used.
+/// A callback request that a program asks the client, durable before it is shown; its answer is durable before it is used.
 struct CallbackRow {
   std::string session;
   int64_t number = 0;  ///< 1.. within the session, given by Transaction::insert_callback
   std::string job;     ///< that asks, or the pending array whose parts are asked for
   int64_t call = 0;    ///< position in the job's own order of calls, 0..
-  std::string question;
+  std::string request;
   std::optional<std::string> answer;
   core::WallTime created;
 };

@@ -1,4 +1,4 @@
-// Sessions and the questions that their programs ask.
+// Sessions and the callback requests that their programs ask.
 #include "storage/row_words.h"
 #include "storage/transaction.h"
 
@@ -26,7 +26,7 @@ CallbackRow read_callback(const Statement& row) {
   callback.number = row.integer(1);
   callback.job = row.text(2);
   callback.call = row.integer(3);
-  callback.question = row.text(4);
+  callback.request = row.text(4);
   if (!row.is_null(5)) callback.answer = row.text(5);
   callback.created = row.time(6);
   return callback;
@@ -141,9 +141,9 @@ CallbackRow Transaction::insert_callback(const CallbackRow& row) {
       "WHERE session = ?1 AND job = ?2 AND call = ?3");
   if (before.bind(row.session, row.job, row.call).step()) {
     CallbackRow found = read_callback(before);
-    if (found.question == row.question) return found;
+    if (found.request == row.request) return found;
     throw core::Error("nondeterministic_job", "call " + std::to_string(row.call) + " of job '" + row.job +
-                                                  "' asks another question than in the run before");
+                                                  "' makes another callback request than in the run before");
   }
   CallbackRow stored = row;
   Statement last = connection_->statement("SELECT coalesce(max(number), 0) FROM callbacks WHERE session = ?1");
@@ -151,16 +151,16 @@ CallbackRow Transaction::insert_callback(const CallbackRow& row) {
   stored.answer.reset();
   connection_
       ->statement("INSERT INTO callbacks(session, number, job, call, question, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6)")
-      .bind(stored.session, stored.number, stored.job, stored.call, Bytes{stored.question}, stored.created)
+      .bind(stored.session, stored.number, stored.job, stored.call, Bytes{stored.request}, stored.created)
       .run();
   return stored;
 }
 
 void Transaction::answer_callback(std::string_view session, int64_t number, std::string_view answer) {
   const std::optional<CallbackRow> row = callback(session, number);
-  if (!row) throw core::Error("not_found", "there is no question " + std::to_string(number) + " in this session");
+  if (!row) throw core::Error("not_found", "there is no callback request " + std::to_string(number) + " in this session");
   if (row->answer && *row->answer == answer) return;
-  if (row->answer) throw core::Error("conflict", "question " + std::to_string(number) + " has another answer already");
+  if (row->answer) throw core::Error("conflict", "callback request " + std::to_string(number) + " has another answer already");
   connection_->statement("UPDATE callbacks SET answer = ?3 WHERE session = ?1 AND number = ?2")
       .bind(session, number, Bytes{answer})
       .run();

@@ -76,12 +76,12 @@ class Transaction : public Reader {
   /// not over: it may have taken some of them.
   int64_t drop_feeds(std::string_view session, std::string_view queue);
 
-  /// Gives `row.number` and stores the question; one with the same (session, job, call) is not stored again, and throws
-  /// nondeterministic_job when the question differs. Returns the row as it stands, with the answer it may have.
+  /// Gives `row.number` and stores the callback request; one with the same (session, job, call) is not stored again, and throws
+  /// nondeterministic_job when the callback request differs. Returns the row as it stands, with the answer it may have.
   CallbackRow insert_callback(const CallbackRow& row);
   /// Throws not_found; conflict when it has another answer already.
   void answer_callback(std::string_view session, int64_t number, std::string_view answer);
-  /// Questions of this job or array that have no answer leave.
+  /// Callback requests of this job or array that have no answer leave.
   void drop_open_callbacks(std::string_view asker);
 
   /// False when (principal, route, key) is taken; then read it.

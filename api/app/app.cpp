@@ -133,11 +133,11 @@ struct App::Parts {
         sessions(store.catalog(), clock, given.mesh_stack, limits.sessions),
         effect_log(store.catalog()),
         feeds(store.catalog(), clock),
-        questions(store.catalog(), clock),
-        runner(store, arrays, compiler, engine, sessions, effect_log, feeds, questions, clock,
+        callbacks(store.catalog(), clock),
+        runner(store, arrays, compiler, engine, sessions, effect_log, feeds, callbacks, clock,
                runner_options(given, log_lines)),
         services{clock,    store,    *pool,      compiler, engine,    arrays, meshes,
-                 programs, sessions, effect_log, feeds,    questions, runner, processes_of(given)},
+                 programs, sessions, effect_log, feeds,    callbacks, runner, processes_of(given)},
         // Removes files that rows stopped naming, and pending arrays whose time is over.
         collector(kCollectEvery,
                   [this] {
@@ -164,7 +164,7 @@ struct App::Parts {
     for (auto&& rows :
          {mesh_routes(services), array_routes(services), array_part_routes(services), array_bundle_routes(services),
           zarr_routes(services), call_routes(), program_routes(services), explain_routes(services),
-          session_routes(services), session_mesh_routes(services), queue_routes(services), question_routes(services),
+          session_routes(services), session_mesh_routes(services), queue_routes(services), callback_routes(services),
           job_routes(services), health_routes(services, facts), principal_routes(services, principals),
           document_routes(services, facts)}) {
       router.add(rows);
@@ -272,7 +272,7 @@ struct App::Parts {
   sessions::SessionStore sessions;
   effects::EffectLog effect_log;
   effects::FeedStore feeds;
-  effects::QuestionStore questions;
+  effects::CallbackStore callbacks;
   jobs::JobRunner runner;
   Services services;
   Periodic collector;

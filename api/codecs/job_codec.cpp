@@ -485,24 +485,24 @@ std::string encode_result(const jobs::JobResult& result, const ResultForm& form)
   return out + "}}";
 }
 
-std::string question_document(const effects::AskedQuestion& asked, bool base64) {
-  const effects::Question& question = asked.question;
+std::string callback_document(const effects::SessionCallback& asked, bool base64) {
+  const effects::CallbackRequest& request = asked.request;
   const bool asks_for_parts = effects::asks_for_parts(asked);
   std::string out =
       "{\"number\":" + std::to_string(asked.number) + (asks_for_parts ? ",\"job\":null,\"array\":" : ",\"job\":") +
       quote(asked.job) + ",\"state\":" + quote(effects::to_string(asked.state)) +
-      ",\"callback\":" + std::to_string(question.callback) + ",\"name\":" + quote(question.name) +
-      ",\"ordered\":" + (question.ordered ? "true" : "false") + ",\"shard\":" + std::to_string(question.shard) +
-      ",\"point\":" + std::to_string(question.point) + ",\"device\":" + std::to_string(question.device) +
+      ",\"callback\":" + std::to_string(request.callback) + ",\"name\":" + quote(request.name) +
+      ",\"ordered\":" + (request.ordered ? "true" : "false") + ",\"shard\":" + std::to_string(request.shard) +
+      ",\"point\":" + std::to_string(request.point) + ",\"device\":" + std::to_string(request.device) +
       ",\"created\":" + quote(core::to_rfc3339(asked.created)) + ",\"values\":";
-  append_values(out, question.values, base64);
+  append_values(out, request.values, base64);
   out += ",\"expected\":[";
-  for (size_t i = 0; i < question.expected.size(); ++i) {
-    out += (i ? ",{" : "{") + std::string("\"dtype\":\"") + std::string(tensor::name(question.expected[i].dtype)) +
-           "\",\"shape\":" + integer_list(question.expected[i].dims) + "}";
+  for (size_t i = 0; i < request.expected.size(); ++i) {
+    out += (i ? ",{" : "{") + std::string("\"dtype\":\"") + std::string(tensor::name(request.expected[i].dtype)) +
+           "\",\"shape\":" + integer_list(request.expected[i].dims) + "}";
   }
   out += "]";
-  if (asked.state == effects::QuestionState::kAnswered && !asks_for_parts) {
+  if (asked.state == effects::CallbackState::kAnswered && !asks_for_parts) {
     out += ",\"answer\":";
     append_values(out, asked.answer, base64);
   }
@@ -510,7 +510,7 @@ std::string question_document(const effects::AskedQuestion& asked, bool base64) 
 }
 
 std::string effect_document(const storage::EffectRow& row, bool base64) {
-  const effects::EffectPlace place = effects::place_from_text(row.values);
+  const effects::EffectOrigin place = effects::place_from_text(row.values);
   std::string out = "{\"sequence\":" + std::to_string(row.sequence) + ",\"effect\":" + quote(row.kind) +
                     ",\"name\":" + quote(row.name) + ",\"ordered\":" + (row.ordered ? "true" : "false") +
                     ",\"job\":" + quote(row.job) + ",\"shard\":" + std::to_string(row.shard_index) +
@@ -538,8 +538,8 @@ std::string job_document(const jobs::JobView& view, bool with_answer) {
            ",\"steps_estimated\":" + std::to_string(view.progress->steps_estimated) +
            ",\"op\":" + quote(view.progress->op) + ",\"line\":" + std::to_string(view.progress->line) +
            ",\"effects\":" + std::to_string(view.effect_count);
-    if (view.waits && view.waits->question > 0) {
-      out += ",\"waits_for\":{\"callback\":" + std::to_string(view.waits->question) + "}";
+    if (view.waits && view.waits->request > 0) {
+      out += ",\"waits_for\":{\"callback\":" + std::to_string(view.waits->request) + "}";
     } else if (view.waits) {
       out += ",\"waits_for\":{\"infeed\":" + quote(view.waits->queue) + "}";
     }

@@ -64,8 +64,8 @@ std::string encode_result(const jobs::JobResult& result, const ResultForm& form)
 /// {"sequence", "effect", "name", "ordered", "job", "values"} of a log entry.
 std::string effect_document(const storage::EffectRow& row, bool base64);
 
-/// A question that a program asks its client.
-std::string question_document(const effects::AskedQuestion& asked, bool base64);
+/// A callback request that a program asks its client.
+std::string callback_document(const effects::SessionCallback& asked, bool base64);
 
 /// A job as GET shows it; `answer` (a JSON document or empty) goes in as "answer".
 std::string job_document(const jobs::JobView& view, bool with_answer);

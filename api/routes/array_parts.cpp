@@ -120,7 +120,7 @@ Response assemble(Request& request, Services& services) {
       }
     }
     if (pull) {
-      jobs::pull_parts(services.questions, wanted.session, *array, devices,
+      jobs::pull_parts(services.callbacks, wanted.session, *array, devices,
                        *pull == "batch" ? jobs::Pull::kBatch : jobs::Pull::kEach);
     }
   } catch (...) {
@@ -157,7 +157,7 @@ Response put_shard(Request& request, Services& services, const arrays::ArrayRef&
   body.reader->expect_end();
   arrays::put_part(services.arrays, array, device, body.type, bytes,
                    replicas == "all" ? arrays::Replicas::kAll : arrays::Replicas::kOne);
-  jobs::end_pull(services.questions, *array);
+  jobs::end_pull(services.callbacks, *array);
   return json(200, array_document(*array)).with("ETag", array_etag(*array));
 }
 

@@ -51,7 +51,7 @@ std::vector<Route> explain_routes(Services& services);
 std::vector<Route> session_routes(Services& services);
 std::vector<Route> session_mesh_routes(Services& services);
 std::vector<Route> queue_routes(Services& services);
-std::vector<Route> question_routes(Services& services);
+std::vector<Route> callback_routes(Services& services);
 std::vector<Route> job_routes(Services& services);
 std::vector<Route> health_routes(Services& services, const ProcessFacts& facts);
 std::vector<Route> principal_routes(Services& services, const PrincipalFacts& facts);

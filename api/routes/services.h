@@ -9,7 +9,7 @@
 #include "service/device/engine.h"
 #include "service/effects/effect_log.h"
 #include "service/effects/feed_store.h"
-#include "service/effects/question.h"
+#include "service/effects/callback_store.h"
 #include "service/jobs/job_runner.h"
 #include "service/mesh/processes.h"
 #include "service/registry/registry.h"
@@ -30,7 +30,7 @@ struct Services {
   sessions::SessionStore& sessions;
   effects::EffectLog& log;
   effects::FeedStore& feeds;
-  effects::QuestionStore& questions;
+  effects::CallbackStore& callbacks;
   jobs::JobRunner& jobs;
   mesh::Processes processes;  ///< labels of the devices
 };

@@ -104,7 +104,7 @@ void ArrayStore::expire_pending() {
     for (const ArrayRef& array : over) table.by_id.erase(array->info().id);
   });
   for (const ArrayRef& array : over) array->watchers().notify_all();
-  // What its session is still asked for (questions of pulled arrays) is asked no more.
+  // What its session is still asked for (callback requests of pulled arrays) is asked no more.
   store_.catalog().write_async(
       [over](storage::Transaction& transaction) {
         for (const ArrayRef& array : over) transaction.drop_open_callbacks(array->info().id);

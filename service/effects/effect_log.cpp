@@ -2,10 +2,10 @@
 
 namespace meshd::effects {
 
-EffectPlace place_from_text(std::string_view text) {
+EffectOrigin place_from_text(std::string_view text) {
   static_cast<void>(read_values(text));
   if (text.empty()) return {};
-  EffectPlace place;
+  EffectOrigin place;
   place.point = take_number<int64_t>(text);
   place.device = take_number<int64_t>(text);
   return place;

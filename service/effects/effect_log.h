@@ -8,18 +8,18 @@
 #include <vector>
 
 #include "service/effects/owned_value.h"
-#include "service/effects/recorder.h"
+#include "service/effects/effect_recorder.h"
 #include "service/effects/wake_table.h"
 #include "storage/catalog.h"
 
 namespace meshd::effects {
 
 /// Where an effect happened: kept behind the values of its row.
-struct EffectPlace {
+struct EffectOrigin {
   int64_t point = 0;
   int64_t device = 0;
 };
-EffectPlace place_from_text(std::string_view text);
+EffectOrigin place_from_text(std::string_view text);
 
 /// Any thread.
 class EffectLog {

@@ -54,7 +54,7 @@ struct JobRunner::Job {
   std::mutex mutex;        ///< for what follows
   core::WaiterRef waiter;  ///< where it waits while it is executed: whoever changes what it waits for notifies
   std::shared_ptr<device::Run> run;
-  std::shared_ptr<effects::Recorder> recorder;
+  std::shared_ptr<effects::EffectRecorder> recorder;
   bool cancelled = false;
   bool stopped = false;  ///< the server is going down: its row stays as it is
   bool over = false;

@@ -13,7 +13,7 @@
 #include "service/arrays/region.h"
 #include "service/compile/pipeline.h"
 #include "service/device/engine.h"
-#include "service/effects/recorder.h"
+#include "service/effects/effect_recorder.h"
 #include "service/mesh/mesh.h"
 #include "service/mesh/processes.h"
 #include "service/tensor/buffer.h"

@@ -14,7 +14,7 @@ using storage::JobState;
 
 JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler,
                      device::Engine& engine, sessions::SessionStore& sessions, effects::EffectLog& log,
-                     effects::FeedStore& feeds, effects::QuestionStore& questions, const core::Clock& clock,
+                     effects::FeedStore& feeds, effects::CallbackStore& callbacks, const core::Clock& clock,
                      RunnerOptions options)
     : store_(store),
       arrays_(arrays),
@@ -23,7 +23,7 @@ JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile:
       sessions_(sessions),
       log_(log),
       feeds_(feeds),
-      questions_(questions),
+      callbacks_(callbacks),
       clock_(clock),
       options_(std::move(options)),
       places_(options_.queue),

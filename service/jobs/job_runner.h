@@ -24,7 +24,7 @@
 #include "service/device/engine.h"
 #include "service/effects/effect_log.h"
 #include "service/effects/feed_store.h"
-#include "service/effects/question.h"
+#include "service/effects/callback_store.h"
 #include "service/jobs/fair_queue.h"
 #include "service/jobs/fiber_pool.h"
 #include "service/jobs/job_request.h"
@@ -60,7 +60,7 @@ struct RunnerOptions {
 /// What a job waits for that its client has to bring.
 struct ClientWait {
   std::string queue;     ///< an entry of this queue; or
-  int64_t question = 0;  ///< an answer to the question of this number
+  int64_t callback_request = 0;  ///< an answer to the callback request of this number
 };
 
 /// A job as GET shows it.
@@ -90,7 +90,7 @@ class JobRunner {
  public:
   JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Engine& engine,
             sessions::SessionStore& sessions, effects::EffectLog& log, effects::FeedStore& feeds,
-            effects::QuestionStore& questions, const core::Clock& clock, RunnerOptions options);
+            effects::CallbackStore& callbacks, const core::Clock& clock, RunnerOptions options);
   /// Stops: jobs that wait stay queued for the next start, running ones are cancelled after their commit is impossible.
   ~JobRunner();
 
@@ -156,9 +156,9 @@ class JobRunner {
   void wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there);
   void wait_idle(sessions::SessionQueue& queue, std::chrono::milliseconds time, const core::WaiterRef& waiter);
   /// What the run waits for is there now: it may go on. False: it is not, and the job waits.
-  bool get_for(Job& job, effects::Recorder& recorder, const effects::Wants& wants, ServeNotes& notes);
+  bool get_for(Job& job, effects::EffectRecorder& recorder, const effects::Wants& wants, ServeNotes& notes);
   /// True when the run waited for it.
-  bool commit_effects(Job& job, effects::Recorder& recorder);
+  bool commit_effects(Job& job, effects::EffectRecorder& recorder);
   /// The job waits for something that may take long, and gives its place among the running ones to another.
   void give_slot(Job& job);
   void take_slot(Job& job);
@@ -190,7 +190,7 @@ class JobRunner {
   sessions::SessionStore& sessions_;
   effects::EffectLog& log_;
   effects::FeedStore& feeds_;
-  effects::QuestionStore& questions_;
+  effects::CallbackStore& callbacks_;
   const core::Clock& clock_;
   const RunnerOptions options_;
 

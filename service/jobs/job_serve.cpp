@@ -2,7 +2,7 @@
 // it stops and says so, and the job gets it:
 //  - its session's turn: before the job takes from a queue or shows something, ordered jobs before it are over
 //  - entries that clients fed: read from the queue, or waited for
-//  - answers to what the program asks: the question is stored and shown, its answer waited for
+//  - answers to what the program asks: the callback request is stored and shown, its answer waited for
 //  - effects for outgoing queues: committed while the run goes on, and only then shown
 #include "service/core/error.h"
 #include "service/jobs/job.h"
@@ -25,7 +25,7 @@ struct JobRunner::ServeNotes {
 device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, RunEnd& end) {
   ServeNotes notes;
   device::Run& run = *job.run;
-  effects::Recorder& recorder = *job.recorder;
+  effects::EffectRecorder& recorder = *job.recorder;
   bool has_turn = job.queue == nullptr;
   bool is_ending = false;  // cancelled from here: nothing is done for it any more
   const auto cancel = [&](const core::Error& reason) {
@@ -49,7 +49,7 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
     if (!wants.any()) continue;
     try {
       // Pure and unordered callbacks ask when they like.
-      const bool needs_turn = wants.commit || wants.feed || (wants.question && wants.question->ordered);
+      const bool needs_turn = wants.commit || wants.feed || (wants.request && wants.request->ordered);
       if (needs_turn && !has_turn) has_turn = job.queue->has_turn(job.row.number);
       if (needs_turn && !has_turn) {
         if (job.queue->is_behind_put_back(job.row.number)) throw draining();
@@ -58,13 +58,13 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
       }
       if (needs_turn) take_slot(job);
       if (wants.commit && commit_effects(job, recorder)) run.resume();
-      if (!wants.feed && !wants.question) continue;
+      if (!wants.feed && !wants.request) continue;
       if (notes.subscriptions.empty()) {
         const auto notify = [weak = std::weak_ptr(waiter)] {
           if (const auto there = weak.lock()) there->notify();
         };
         notes.subscriptions = {feeds_.subscribe(job.request.session, notify),
-                               questions_.subscribe(job.request.session, notify)};
+                               callbacks_.subscribe(job.request.session, notify)};
       }
       if (get_for(job, recorder, wants, notes)) {
         end_wait(job);
@@ -78,7 +78,7 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
   }
 }
 
-bool JobRunner::get_for(Job& job, effects::Recorder& recorder, const effects::Wants& wants, ServeNotes& notes) {
+bool JobRunner::get_for(Job& job, effects::EffectRecorder& recorder, const effects::Wants& wants, ServeNotes& notes) {
   const std::string& session = job.request.session;
   if (wants.feed) {
     std::vector<effects::Feed> more = feeds_.after(session, wants.queue, notes.given[wants.queue]);
@@ -90,21 +90,21 @@ bool JobRunner::get_for(Job& job, effects::Recorder& recorder, const effects::Wa
     recorder.feed(wants.queue, std::move(more));
     return true;
   }
-  const effects::Question& question = *wants.question;
-  const bool is_new = notes.asked != question.call;
-  const effects::AskedQuestion asked =
-      is_new ? questions_.ask(session, job.row.id, question) : questions_.get(session, notes.number);
-  notes.asked = question.call;
+  const effects::CallbackRequest& request = *wants.request;
+  const bool is_new = notes.asked != request.call;
+  const effects::SessionCallback asked =
+      is_new ? callbacks_.ask(session, job.row.id, request) : callbacks_.get(session, notes.number);
+  notes.asked = request.call;
   notes.number = asked.number;
-  if (asked.state != effects::QuestionState::kAnswered) {
+  if (asked.state != effects::CallbackState::kAnswered) {
     begin_wait(job, {"", asked.number});
     return false;
   }
-  recorder.answer(question.call, asked.answer);
+  recorder.answer(request.call, asked.answer);
   return true;
 }
 
-bool JobRunner::commit_effects(Job& job, effects::Recorder& recorder) {
+bool JobRunner::commit_effects(Job& job, effects::EffectRecorder& recorder) {
   std::vector<storage::EffectRow> rows = recorder.rows(job.committed.size(), job.row.id);
   if (rows.empty()) return false;
   store_.catalog().write(

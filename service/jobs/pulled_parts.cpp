@@ -27,8 +27,8 @@ effects::OwnedValue integers(tensor::Dims dims, const std::vector<int64_t>& valu
   return out;
 }
 
-effects::Question question_for(const arrays::Array& array, std::span<const int64_t> devices, int64_t call, Pull pull) {
-  effects::Question out;
+effects::CallbackRequest callback_for(const arrays::Array& array, std::span<const int64_t> devices, int64_t call, Pull pull) {
+  effects::CallbackRequest out;
   out.call = call;
   out.name = pull == Pull::kEach ? "part" : "parts";
   out.ordered = true;
@@ -46,9 +46,9 @@ effects::Question question_for(const arrays::Array& array, std::span<const int64
   return out;
 }
 
-// The devices whose parts a question asks for, in the order of its answer.
-std::vector<int64_t> devices_of(const effects::Question& question) {
-  const std::vector<std::byte>& bytes = question.values.at(0).bytes;
+// The devices whose parts a callback request asks for, in the order of its answer.
+std::vector<int64_t> devices_of(const effects::CallbackRequest& request) {
+  const std::vector<std::byte>& bytes = request.values.at(0).bytes;
   std::vector<int64_t> out(bytes.size() / sizeof(int64_t));
   if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;
@@ -62,38 +62,38 @@ std::string digest_of(const std::vector<effects::OwnedValue>& values) {
 
 }  // namespace
 
-void pull_parts(effects::QuestionStore& questions, const std::string& session, const arrays::Array& array,
+void pull_parts(effects::CallbackStore& callbacks, const std::string& session, const arrays::Array& array,
                 std::span<const int64_t> devices, Pull pull) {
-  std::vector<effects::Question> asked;
-  if (pull == Pull::kBatch) asked.push_back(question_for(array, devices, 0, pull));
+  std::vector<effects::CallbackRequest> asked;
+  if (pull == Pull::kBatch) asked.push_back(callback_for(array, devices, 0, pull));
   for (size_t i = 0; pull == Pull::kEach && i < devices.size(); ++i)
-    asked.push_back(question_for(array, devices.subspan(i, 1), static_cast<int64_t>(i), pull));
-  questions.ask_for_parts(session, array.info().id, asked);
+    asked.push_back(callback_for(array, devices.subspan(i, 1), static_cast<int64_t>(i), pull));
+  callbacks.ask_for_parts(session, array.info().id, asked);
 }
 
-effects::AskedQuestion answer_with_parts(const PartsContext& context, const std::string& session, int64_t number,
+effects::SessionCallback answer_with_parts(const PartsContext& context, const std::string& session, int64_t number,
                                          const std::vector<effects::OwnedValue>& values) {
-  const effects::AskedQuestion asked = context.questions.get(session, number);
-  effects::check_answer(asked.question, values);
+  const effects::SessionCallback asked = context.callbacks.get(session, number);
+  effects::check_answer(asked.request, values);
   const std::string digest = digest_of(values);
   // Answered before: the digest alone tells whether this is the same answer again.
-  if (asked.state == effects::QuestionState::kAnswered) return context.questions.note_parts(session, number, digest);
+  if (asked.state == effects::CallbackState::kAnswered) return context.callbacks.note_parts(session, number, digest);
   const arrays::ArrayRef array = context.arrays.find(asked.job, context.principal);
-  const std::vector<int64_t> devices = devices_of(asked.question);
+  const std::vector<int64_t> devices = devices_of(asked.request);
   for (size_t i = 0; i < devices.size(); ++i) {
     const tensor::BufferRef bytes = context.pool.allocate(static_cast<int64_t>(values[i].bytes.size()));
     if (bytes->size() > 0) std::memcpy(bytes->data(), values[i].bytes.data(), values[i].bytes.size());
     arrays::put_part(context.arrays, array, devices[i], values[i].type, bytes);
   }
-  effects::AskedQuestion answered = context.questions.note_parts(session, number, digest);
-  end_pull(context.questions, *array);
+  effects::SessionCallback answered = context.callbacks.note_parts(session, number, digest);
+  end_pull(context.callbacks, *array);
   return answered;
 }
 
-void end_pull(effects::QuestionStore& questions, arrays::Array& array) {
+void end_pull(effects::CallbackStore& callbacks, arrays::Array& array) {
   const bool is_pending = array.state().with(
       [](const arrays::Array::State& state) { return state.state == storage::ArrayState::kPending; });
-  if (!is_pending) questions.withdraw(array.info().id);
+  if (!is_pending) callbacks.withdraw(array.info().id);
 }
 
 }  // namespace meshd::jobs

@@ -1,4 +1,4 @@
-// Arrays that are pulled: the session is asked for their parts, one question for each device or one for all of them,
+// Arrays that are pulled: the session is asked for their parts, one callback request for each device or one for all of them,
 // and its client answers with the data. JAX: from_callback, from_batched_callback (behaviours G32, G34).
 #pragma once
 
@@ -8,28 +8,28 @@
 #include <vector>
 
 #include "service/arrays/array_store.h"
-#include "service/effects/question.h"
+#include "service/effects/callback_store.h"
 #include "service/tensor/buffer.h"
 
 namespace meshd::jobs {
 
 enum class Pull : uint8_t {
-  kEach,   ///< a question for each device, replicas too
-  kBatch,  ///< one question with the indices of all devices
+  kEach,   ///< a callback request for each device, replicas too
+  kBatch,  ///< one callback request with the indices of all devices
 };
 
-/// Asks for the parts of a pending array on `devices`, in this order. A question has two values: the devices, int64[n],
+/// Asks for the parts of a pending array on `devices`, in this order. A callback request has two values: the devices, int64[n],
 /// and the index of each, int64[n, rank, 2]: where each dimension starts and stops. Its answer has n values. Example:
 /// float32[8,2] over x = 4 and y = 2, cut by ("x", "y") ->
-///   kEach: 8 questions; the second has [1] and [[[0, 2], [1, 2]]], and expects one float32[2,1]
-///   kBatch: 1 question; it has [0, ..., 7] and 8 indices, and expects 8 values
-/// Throws not_found for a device without a part, and what QuestionStore::ask_for_parts throws.
-void pull_parts(effects::QuestionStore& questions, const std::string& session, const arrays::Array& array,
+///   kEach: 8 callback requests; the second has [1] and [[[0, 2], [1, 2]]], and expects one float32[2,1]
+///   kBatch: 1 callback request; it has [0, ..., 7] and 8 indices, and expects 8 values
+/// Throws not_found for a device without a part, and what CallbackStore::ask_for_parts throws.
+void pull_parts(effects::CallbackStore& callbacks, const std::string& session, const arrays::Array& array,
                 std::span<const int64_t> devices, Pull pull);
 
-/// What a question for parts is answered in.
+/// What a callback request for parts is answered in.
 struct PartsContext {
-  effects::QuestionStore& questions;
+  effects::CallbackStore& callbacks;
   arrays::ArrayStore& arrays;
   tensor::BufferPool& pool;
   const std::string& principal;
@@ -38,10 +38,10 @@ struct PartsContext {
 /// Puts the values in their places; the last part makes the array ready. The same answer again changes nothing. Throws
 /// invalid_request for values of other types, conflict for another answer, not_found when the array is gone, and what
 /// arrays::put_part throws.
-effects::AskedQuestion answer_with_parts(const PartsContext& context, const std::string& session, int64_t number,
+effects::SessionCallback answer_with_parts(const PartsContext& context, const std::string& session, int64_t number,
                                          const std::vector<effects::OwnedValue>& values);
 
 /// Parts may be put without being asked for, too: what is still asked for a complete array is withdrawn.
-void end_pull(effects::QuestionStore& questions, arrays::Array& array);
+void end_pull(effects::CallbackStore& callbacks, arrays::Array& array);
 
 }  // namespace meshd::jobs

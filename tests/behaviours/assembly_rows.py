@@ -188,7 +188,7 @@ def behaviour_G32_answers_are_checked_and_happen_once(s):
     for device in range(1, 8):
         ok(s.ask("PUT", f"/v1/arrays/{array}/shards/{device}", WHOLE.tobytes(), RAW))
     assert asked(s, session) == [] and data(s, array) == WHOLE.tolist()
-    refused(answer(s, session, second, [WHOLE]), 404, "no question")
+    refused(answer(s, session, second, [WHOLE]), 404, "no callback request")
 
 
 @own_server()

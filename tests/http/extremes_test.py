@@ -131,7 +131,7 @@ class Target:
             query["queue"] = "q"
         bodies = {
             "run": RUN, "createJob": RUN, "putJob": RUN, "createSession": {"name": "s"}, "feed": {"values": [VALUE]},
-            "answerQuestion": {"values": [VALUE]}, "createArray": VALUE, "putArrayData": VALUE,
+            "replyToCallback": {"values": [VALUE]}, "createArray": VALUE, "putArrayData": VALUE,
             "putShardData": {"dtype": "float32", "shape": [2], "data": [1, 2]},
             "reshardArray": {"mesh": made["mesh"], "spec": [["x"]]}, "createMesh": {**AXES, "devices": [0, 1]},
             "patchMesh": {**AXES, "devices": [0, 1]}, "createProgram": {"text": ADD}, "explainProgram": PLACEMENT,

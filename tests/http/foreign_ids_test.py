@@ -99,7 +99,7 @@ class Principal:
         return {
             "run": run_, "createJob": run_, "putJob": run_, "feed": {"values": [VALUE]}, "createArray": VALUE, "putArrayData": VALUE,
             "putShardData": VALUE, "reshardArray": {"mesh": self.mesh, "spec": []}, "patchMesh": MESH, "enterMesh": {"mesh": self.mesh},
-            "assembleArray": {"shape": [2], "mesh": self.mesh, "spec": [], "dtype": "float32"}, "answerQuestion": {"values": []},
+            "assembleArray": {"shape": [2], "mesh": self.mesh, "spec": [], "dtype": "float32"}, "replyToCallback": {"values": []},
             "resolveSharding": {"shape": [2], "mesh": self.mesh, "spec": []}, "compareArrays": {"array": self.arr, "mode": "bits"},
             "explainProgram": {}, "partitionProgram": {}, "suggestShardings": {},
         }.get(operation)

@@ -386,7 +386,7 @@ def programs_ask_their_client(s):
     assert done["answer"]["results"][0]["data"] == total
     assert [[value["data"] for value in effect["values"]] for effect in done["answer"]["effects"]] == [[0, 0.0], [1, 0.5], [2, 2.0]]
     assert ok(s.ask("GET", f"/v1/sessions/{at}/callbacks"))["items"] == []
-    refused(s.ask("GET", f"/v1/sessions/{at}/callbacks/4"), 404, "no question 4")
+    refused(s.ask("GET", f"/v1/sessions/{at}/callbacks/4"), 404, "no callback request 4")
     refused(s.ask("GET", f"/v1/sessions/{at}/callbacks/x"), 404)
     refused(s.ask("GET", f"/v1/sessions/{at}/callbacks?wait=-1"), 422, "wait")
 

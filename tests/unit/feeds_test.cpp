@@ -6,7 +6,7 @@
 
 #include "service/compile/plan.h"
 #include "service/core/error.h"
-#include "service/effects/recorder.h"
+#include "service/effects/effect_recorder.h"
 #include "service/partition/channel_order.h"
 #include "service/program/parse.h"
 
@@ -128,9 +128,9 @@ TEST(Feed, fed_arrays_lie_on_as_many_devices) {
   EXPECT_NE(error_of([&] { effects::answer_of(feed, infeed.call()); }).find("over 3 devices"), std::string::npos);
 }
 
-TEST(Recorder, infeed_without_session_takes_what_the_request_brings) {
+TEST(EffectRecorder, infeed_without_session_takes_what_the_request_brings) {
   Infeed infeed({1});
-  effects::Recorder recorder({}, {whole({1}), whole({2})}, false, [] { FAIL(); });
+  effects::EffectRecorder recorder({}, {whole({1}), whole({2})}, false, [] { FAIL(); });
   EXPECT_EQ(numbers(recorder.emit(infeed.call(0)).answers[0]), std::vector<float>{1});
   EXPECT_EQ(recorder.left(), (std::map<std::string, int64_t>{{"", 1}}));
   EXPECT_EQ(numbers(recorder.emit(infeed.call(1)).answers[0]), std::vector<float>{2});
@@ -139,10 +139,10 @@ TEST(Recorder, infeed_without_session_takes_what_the_request_brings) {
   EXPECT_TRUE(recorder.left().empty());
 }
 
-TEST(Recorder, infeed_of_a_session_waits_and_goes_on) {
+TEST(EffectRecorder, infeed_of_a_session_waits_and_goes_on) {
   Infeed infeed({1});
   int rung = 0;
-  effects::Recorder recorder({}, {}, true, [&] { ++rung; });
+  effects::EffectRecorder recorder({}, {}, true, [&] { ++rung; });
   EXPECT_FALSE(recorder.emit(infeed.call(0)).is_done);
   EXPECT_EQ(rung, 1);
   EXPECT_TRUE(recorder.wants().feed);
@@ -154,11 +154,11 @@ TEST(Recorder, infeed_of_a_session_waits_and_goes_on) {
   EXPECT_FALSE(recorder.emit(infeed.call(2)).is_done);
 }
 
-TEST(Recorder, devices_take_from_the_same_entry) {
+TEST(EffectRecorder, devices_take_from_the_same_entry) {
   Infeed infeed({1});
   Feed feed;
   feed.parts = {{4, {floats({1}, {1})}}, {6, {floats({1}, {2})}}};
-  effects::Recorder recorder({}, {feed, feed}, false, [] {});
+  effects::EffectRecorder recorder({}, {feed, feed}, false, [] {});
   for (int64_t turn = 0; turn < 2; ++turn) {
     EXPECT_EQ(numbers(recorder.emit(infeed.call(turn, 4)).answers[0]), std::vector<float>{1});
     EXPECT_EQ(numbers(recorder.emit(infeed.call(turn, 6)).answers[0]), std::vector<float>{2});
@@ -166,7 +166,7 @@ TEST(Recorder, devices_take_from_the_same_entry) {
   EXPECT_TRUE(recorder.left().empty());
 }
 
-TEST(Recorder, outfeeds_wait_when_too_much_is_open) {
+TEST(EffectRecorder, outfeeds_wait_when_too_much_is_open) {
   compile::PlanEffect effect;
   effect.point.form = partition::EffectForm::kOutfeed;
   effect.point.queue = "out";
@@ -176,7 +176,7 @@ TEST(Recorder, outfeeds_wait_when_too_much_is_open) {
   call.effect = &effect;
   call.ordered = true;
   call.operands = {&value, 1};
-  effects::Recorder recorder({}, {}, true, [] {});
+  effects::EffectRecorder recorder({}, {}, true, [] {});
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(recorder.emit(call).is_done) << i;
   EXPECT_FALSE(recorder.emit(call).is_done);
   EXPECT_TRUE(recorder.wants().commit);

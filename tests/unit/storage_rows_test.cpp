@@ -491,22 +491,22 @@ TEST_F(StorageRows, effects_of_one_job_are_picked_from_the_log) {
 
 TEST_F(StorageRows, callback_is_asked_once_and_answered_once) {
   write([](Transaction& t) {
-    CallbackRow question;
-    question.session = "ses_1";
-    question.job = "job_1";
-    question.question = "{\"q\":1}";
-    EXPECT_EQ(t.insert_callback(question).number, 1);
-    question.call = 1;
-    EXPECT_EQ(t.insert_callback(question).number, 2);
+    CallbackRow row;
+    row.session = "ses_1";
+    row.job = "job_1";
+    row.request = "{\"q\":1}";
+    EXPECT_EQ(t.insert_callback(row).number, 1);
+    row.call = 1;
+    EXPECT_EQ(t.insert_callback(row).number, 2);
     t.answer_callback("ses_1", 2, "yes");
     t.answer_callback("ses_1", 2, "yes");
     EXPECT_EQ(error_word([&] { t.answer_callback("ses_1", 2, "no"); }), "conflict");
     EXPECT_EQ(error_word([&] { t.answer_callback("ses_1", 3, "no"); }), "not_found");
-    EXPECT_EQ(t.insert_callback(question).answer, "yes");
+    EXPECT_EQ(t.insert_callback(row).answer, "yes");
     EXPECT_EQ(t.open_callbacks("ses_1").size(), 1U);
     EXPECT_EQ(t.callbacks_of_job("job_1").size(), 2U);
-    question.question = "{\"q\":2}";
-    EXPECT_EQ(error_word([&] { t.insert_callback(question); }), "nondeterministic_job");
+    row.request = "{\"q\":2}";
+    EXPECT_EQ(error_word([&] { t.insert_callback(row); }), "nondeterministic_job");
   });
 }
 

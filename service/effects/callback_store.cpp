@@ -1,4 +1,4 @@
-#include "service/effects/question.h"
+#include "service/effects/callback_store.h"
 
 #include <algorithm>
 
@@ -22,45 +22,45 @@ bool is_over(const std::optional<storage::JobRow>& job) {
   return !job || (job->state != storage::JobState::kQueued && job->state != storage::JobState::kRunning);
 }
 
-AskedQuestion from_row(const storage::CallbackRow& row, bool job_is_over) {
-  AskedQuestion out;
+SessionCallback from_row(const storage::CallbackRow& row, bool job_is_over) {
+  SessionCallback out;
   out.number = row.number;
   out.job = row.job;
-  out.question = question_from_text(row.call, row.question);
+  out.request = callback_from_text(row.call, row.request);
   out.created = row.created;
   if (row.answer) {
-    out.state = QuestionState::kAnswered;
+    out.state = CallbackState::kAnswered;
     if (!asks_for_parts(out)) out.answer = values_from_text(*row.answer);
   } else if (job_is_over && !asks_for_parts(out)) {
-    out.state = QuestionState::kWithdrawn;
+    out.state = CallbackState::kWithdrawn;
   }
   return out;
 }
 
-AskedQuestion find(storage::Reader& reader, const std::string& session, int64_t number) {
+SessionCallback find(storage::Reader& reader, const std::string& session, int64_t number) {
   const auto row = reader.callback(session, number);
-  if (!row) throw core::Error("not_found", "there is no question " + std::to_string(number) + " in this session");
+  if (!row) throw core::Error("not_found", "there is no callback request " + std::to_string(number) + " in this session");
   return from_row(*row, is_over(reader.job_of_session(session, row->job)));
 }
 
 }  // namespace
 
-std::string question_to_text(const Question& question) {
+std::string callback_to_text(const CallbackRequest& request) {
   std::string out;
-  put_number<int64_t>(out, question.callback);
-  put_number<int64_t>(out, question.shard);
-  put_number<int64_t>(out, question.device);
-  put_number<int64_t>(out, question.point);
-  put_number<uint8_t>(out, question.ordered ? 1 : 0);
-  put_number<uint32_t>(out, static_cast<uint32_t>(question.name.size()));
-  out += question.name;
-  out += values_to_text(question.values);
-  out += values_to_text(empty_values(question.expected));
+  put_number<int64_t>(out, request.callback);
+  put_number<int64_t>(out, request.shard);
+  put_number<int64_t>(out, request.device);
+  put_number<int64_t>(out, request.point);
+  put_number<uint8_t>(out, request.ordered ? 1 : 0);
+  put_number<uint32_t>(out, static_cast<uint32_t>(request.name.size()));
+  out += request.name;
+  out += values_to_text(request.values);
+  out += values_to_text(empty_values(request.expected));
   return out;
 }
 
-Question question_from_text(int64_t call, std::string_view text) {
-  Question out;
+CallbackRequest callback_from_text(int64_t call, std::string_view text) {
+  CallbackRequest out;
   out.call = call;
   out.callback = take_number<int64_t>(text);
   out.shard = take_number<int64_t>(text);
@@ -68,7 +68,7 @@ Question question_from_text(int64_t call, std::string_view text) {
   out.point = take_number<int64_t>(text);
   out.ordered = take_number<uint8_t>(text) != 0;
   const auto length = take_number<uint32_t>(text);
-  if (text.size() < length) throw core::Error("internal", "a stored question is cut short");
+  if (text.size() < length) throw core::Error("internal", "a stored callback request is cut short");
   out.name = text.substr(0, length);
   text.remove_prefix(length);
   out.values = read_values(text);
@@ -79,87 +79,87 @@ Question question_from_text(int64_t call, std::string_view text) {
   return out;
 }
 
-std::string_view to_string(QuestionState state) {
+std::string_view to_string(CallbackState state) {
   switch (state) {
-    case QuestionState::kOpen:
+    case CallbackState::kOpen:
       return "open";
-    case QuestionState::kAnswered:
+    case CallbackState::kAnswered:
       return "answered";
-    case QuestionState::kWithdrawn:
+    case CallbackState::kWithdrawn:
       return "withdrawn";
   }
   return "";
 }
 
-storage::CallbackRow QuestionStore::row_of(const std::string& session, const std::string& asker,
-                                           const Question& question) const {
+storage::CallbackRow CallbackStore::row_of(const std::string& session, const std::string& asker,
+                                           const CallbackRequest& request) const {
   storage::CallbackRow row;
   row.session = session;
   row.job = asker;
-  row.call = question.call;
-  row.question = question_to_text(question);
+  row.call = request.call;
+  row.request = callback_to_text(request);
   row.created = clock_.wall();
   return row;
 }
 
-AskedQuestion QuestionStore::ask(const std::string& session, const std::string& job, const Question& question) {
-  const storage::CallbackRow row = row_of(session, job, question);
+SessionCallback CallbackStore::ask(const std::string& session, const std::string& job, const CallbackRequest& request) {
+  const storage::CallbackRow row = row_of(session, job, request);
   storage::CallbackRow stored;
   catalog_.write([&](storage::Transaction& transaction) { stored = transaction.insert_callback(row); });
   wakes_.notify(session);
   return from_row(stored, false);
 }
 
-AskedQuestion QuestionStore::get(const std::string& session, int64_t number) {
+SessionCallback CallbackStore::get(const std::string& session, int64_t number) {
   return catalog_.read([&](storage::Reader& reader) { return find(reader, session, number); });
 }
 
-std::vector<AskedQuestion> QuestionStore::open(const std::string& session) {
-  std::vector<AskedQuestion> out;
+std::vector<SessionCallback> CallbackStore::open(const std::string& session) {
+  std::vector<SessionCallback> out;
   catalog_.read([&](storage::Reader& reader) {
     for (const storage::CallbackRow& row : reader.open_callbacks(session)) out.push_back(from_row(row, false));
   });
   return out;
 }
 
-void QuestionStore::ask_for_parts(const std::string& session, const std::string& array,
-                                  const std::vector<Question>& questions) {
+void CallbackStore::ask_for_parts(const std::string& session, const std::string& array,
+                                  const std::vector<CallbackRequest>& callbacks) {
   catalog_.write([&](storage::Transaction& transaction) {
     const auto found = transaction.session(session);
     if (!found) throw core::Error("not_found", "there is no session '" + session + "'");
     if (found->state == storage::SessionState::kClosed)
       throw core::Error("session_closed", "session '" + session + "' is closed and asks nothing");
-    for (const Question& question : questions)
-      static_cast<void>(transaction.insert_callback(row_of(session, array, question)));
+    for (const CallbackRequest& request : callbacks)
+      static_cast<void>(transaction.insert_callback(row_of(session, array, request)));
   });
   wakes_.notify(session);
 }
 
-AskedQuestion QuestionStore::note_parts(const std::string& session, int64_t number, const std::string& digest) {
-  AskedQuestion asked = get(session, number);
+SessionCallback CallbackStore::note_parts(const std::string& session, int64_t number, const std::string& digest) {
+  SessionCallback asked = get(session, number);
   catalog_.write([&](storage::Transaction& transaction) {
     if (transaction.callback(session, number)) transaction.answer_callback(session, number, digest);
   });
-  asked.state = QuestionState::kAnswered;
+  asked.state = CallbackState::kAnswered;
   wakes_.notify(session);
   return asked;
 }
 
-void QuestionStore::withdraw(const std::string& asker) {
+void CallbackStore::withdraw(const std::string& asker) {
   const auto asked = catalog_.read([&](storage::Reader& reader) { return reader.callbacks_of_job(asker); });
   const bool has_open = std::any_of(asked.begin(), asked.end(), [](const auto& row) { return !row.answer; });
   if (!has_open) return;
   catalog_.write([&](storage::Transaction& transaction) { transaction.drop_open_callbacks(asker); });
 }
 
-AskedQuestion QuestionStore::answer(const std::string& session, int64_t number, const std::vector<OwnedValue>& values) {
-  check_answer(get(session, number).question, values);
+SessionCallback CallbackStore::answer(const std::string& session, int64_t number, const std::vector<OwnedValue>& values) {
+  check_answer(get(session, number).request, values);
   const std::string text = values_to_text(values);
   catalog_.write([&](storage::Transaction& transaction) {
     const auto row = transaction.callback(session, number);
     if (row && !row->answer && is_over(transaction.job_of_session(session, row->job))) {
       throw core::Error("job_finished",
-                        "question " + std::to_string(number) + " was withdrawn: job '" + row->job + "' is over");
+                        "callback request " + std::to_string(number) + " was withdrawn: job '" + row->job + "' is over");
     }
     transaction.answer_callback(session, number, text);
   });
@@ -167,9 +167,9 @@ AskedQuestion QuestionStore::answer(const std::string& session, int64_t number, 
   return get(session, number);
 }
 
-void check_answer(const Question& question, const std::vector<OwnedValue>& values) {
+void check_answer(const CallbackRequest& request, const std::vector<OwnedValue>& values) {
   core::Diagnostics wrong;
-  const auto& expected = question.expected;
+  const auto& expected = request.expected;
   if (values.size() != expected.size()) {
     wrong.add("/values",
               "expected " + std::to_string(expected.size()) + " values, got " + std::to_string(values.size()));
@@ -182,6 +182,6 @@ void check_answer(const Question& question, const std::vector<OwnedValue>& value
   wrong.throw_if_any("invalid_request");
 }
 
-bool asks_for_parts(const AskedQuestion& asked) { return asked.job.starts_with("arr_"); }
+bool asks_for_parts(const SessionCallback& asked) { return asked.job.starts_with("arr_"); }
 
 }  // namespace meshd::effects

@@ -20,7 +20,7 @@
 #include "service/effects/effect_kinds.h"
 #include "service/effects/feed.h"
 #include "service/effects/owned_value.h"
-#include "service/effects/question.h"
+#include "service/effects/callback_store.h"
 #include "storage/rows.h"
 
 namespace meshd::effects {
@@ -31,7 +31,7 @@ struct Binding {
   std::string name;
   /// For kinds that answer: the n-th call gets the n-th list, calls beyond the last get the last.
   std::vector<std::vector<OwnedValue>> answers;
-  bool live = false;  ///< calls beyond the last are questions that the client answers while the program runs
+  bool live = false;  ///< calls beyond the last are callback requests that the client answers while the program runs
 };
 using Bindings = std::map<int64_t, Binding>;
 
@@ -50,7 +50,7 @@ struct RecordedEffect {
 storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, int64_t step);
 
 /// Fills in what is not bound (a callback that returns nothing is a `log` named callback_<n>) and checks the rest
-/// against the plan; `has_session`: questions can be asked. Throws invalid_request with pointers into the body for
+/// against the plan; `has_session`: callback requests can be asked. Throws invalid_request with pointers into the body for
 /// bindings without a callback, callbacks that need answers and have none, answers of another type;
 /// effects_not_supported for kinds that cannot be lowered, ordered effects of kinds that are not shardable on several
 /// devices, and kinds that may not stand in control flow and do.
@@ -62,17 +62,17 @@ struct Wants {
   std::string queue;
   bool commit = false;               ///< effects that a client should see while the program runs are not committed yet
   bool room = false;                 ///< and so many that the run waits
-  std::optional<Question> question;  ///< the run waits for its answer
-  [[nodiscard]] bool any() const { return feed || commit || question.has_value(); }
+  std::optional<CallbackRequest> callback_request;  ///< the run waits for its answer
+  [[nodiscard]] bool any() const { return feed || commit || request.has_value(); }
 };
 
 /// The sink of one run. emit() comes from one thread at a time, the rest from any.
-class Recorder final : public device::EffectSink {
+class EffectRecorder final : public device::EffectSink {
  public:
   /// `feeds` came with the request and are taken first. `has_session`: more may come from the session's queues, and
   /// what goes to outgoing queues is committed as it comes. `bell` is rung when there is something in wants(); it may
   /// be rung by emit(), on a thread that must not wait.
-  Recorder(Bindings bindings, std::vector<Feed> feeds, bool has_session, std::function<void()> bell);
+  EffectRecorder(Bindings bindings, std::vector<Feed> feeds, bool has_session, std::function<void()> bell);
   device::EffectResult emit(const device::EffectCall& call) override;
   /// Effects so far.
   [[nodiscard]] int64_t count() const;
@@ -80,7 +80,7 @@ class Recorder final : public device::EffectSink {
   [[nodiscard]] Wants wants() const;
   /// More of a queue. Then the run is to be resumed.
   void feed(const std::string& queue, std::vector<Feed> feeds);
-  /// The answer to question `call`. Then the run is to be resumed.
+  /// The answer to callback request `call`. Then the run is to be resumed.
   void answer(int64_t call, const std::vector<OwnedValue>& values);
   /// Effects from number `first` on as rows of `job`, in order.
   [[nodiscard]] std::vector<storage::EffectRow> rows(size_t first, const std::string& job) const;
@@ -105,7 +105,7 @@ class Recorder final : public device::EffectSink {
     std::map<std::string, int64_t> used;
     std::vector<int64_t> path;  // of the infeed that took last
     Feed current;               // what it took: every device gets its part of the same entry
-    std::map<int64_t, std::vector<std::vector<std::byte>>> answers;  // to questions, until they are used
+    std::map<int64_t, std::vector<std::vector<std::byte>>> answers;  // to callback requests, until they are used
   };
   void record(const device::EffectCall& call, const EffectKind& kind, const std::string& name);
   device::EffectResult take_feed(const device::EffectCall& call);
@@ -118,7 +118,7 @@ class Recorder final : public device::EffectSink {
   const std::function<void()> bell_;
   core::Locked<State> state_;
   std::map<int64_t, size_t> calls_;  // emit() only: by callback
-  int64_t asked_ = 0;                // emit() only: questions that were answered
+  int64_t asked_ = 0;                // emit() only: callback requests that were answered
 };
 
 }  // namespace meshd::effects

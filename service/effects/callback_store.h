@@ -1,5 +1,5 @@
 // What a client is asked: by a program while it runs, the call of a callback whose answer is not prepared; for an array
-// that is pulled, the parts of it. A question is
+// that is pulled, the parts of it. A callback request is
 // durable before it is shown, its answer before it is used; a run that starts again asks the same and finds the
 // answers.
 #pragma once
@@ -19,8 +19,8 @@
 namespace meshd::effects {
 
 /// One call.
-struct Question {
-  int64_t call = 0;      ///< 0..: how many questions the job asked before
+struct CallbackRequest {
+  int64_t call = 0;      ///< 0..: how many callback requests the job asked before
   int64_t callback = 0;  ///< index in the text
   std::string name;      ///< of the binding
   bool ordered = false;
@@ -31,49 +31,49 @@ struct Question {
   std::vector<tensor::TensorType> expected;  ///< types of the values that answer it
 };
 
-std::string question_to_text(const Question& question);
-Question question_from_text(int64_t call, std::string_view text);
+std::string callback_to_text(const CallbackRequest& request);
+CallbackRequest callback_from_text(int64_t call, std::string_view text);
 
-enum class QuestionState : uint8_t {
+enum class CallbackState : uint8_t {
   kOpen,
   kAnswered,
   kWithdrawn,  ///< its job is over
 };
-std::string_view to_string(QuestionState state);
+std::string_view to_string(CallbackState state);
 
-/// A question with its place in the session.
-struct AskedQuestion {
+/// A callback request with its place in the session.
+struct SessionCallback {
   int64_t number = 0;  ///< 1.. within the session
   std::string job;     ///< or the id of a pending array
-  Question question;
-  QuestionState state = QuestionState::kOpen;
+  CallbackRequest request;
+  CallbackState state = CallbackState::kOpen;
   std::vector<OwnedValue> answer;  ///< when answered; empty for parts of an array, which has them
   core::WallTime created;
 };
 
 /// Any thread; it waits for the disk.
-class QuestionStore {
+class CallbackStore {
  public:
-  QuestionStore(storage::Catalog& catalog, const core::Clock& clock) : catalog_(catalog), clock_(clock) {}
+  CallbackStore(storage::Catalog& catalog, const core::Clock& clock) : catalog_(catalog), clock_(clock) {}
 
   /// Asks, durable when it returns; one that the job has asked before is found with the answer it may have. Throws
-  /// nondeterministic_job when it was another question.
-  AskedQuestion ask(const std::string& session, const std::string& job, const Question& question);
+  /// nondeterministic_job when it was another callback request.
+  SessionCallback ask(const std::string& session, const std::string& job, const CallbackRequest& request);
   /// Throws not_found.
-  AskedQuestion get(const std::string& session, int64_t number);
+  SessionCallback get(const std::string& session, int64_t number);
   /// Those that are open, by number.
-  std::vector<AskedQuestion> open(const std::string& session);
+  std::vector<SessionCallback> open(const std::string& session);
   /// Durable when it returns. The same answer again changes nothing. Throws invalid_request for values of other types
   /// (pointers below /values), conflict when there is another answer, job_finished when nobody waits for it any more.
-  AskedQuestion answer(const std::string& session, int64_t number, const std::vector<OwnedValue>& values);
+  SessionCallback answer(const std::string& session, int64_t number, const std::vector<OwnedValue>& values);
 
-  /// Asks for parts of a pending array, each question with a `call` of its own: all are durable when it returns, or
+  /// Asks for parts of a pending array, each callback request with a `call` of its own: all are durable when it returns, or
   /// none is asked. Throws not_found, session_closed.
-  void ask_for_parts(const std::string& session, const std::string& array, const std::vector<Question>& questions);
+  void ask_for_parts(const std::string& session, const std::string& array, const std::vector<CallbackRequest>& callbacks);
   /// The array has the parts now; `digest` tells a repeated answer from another one, which throws conflict. Nothing
-  /// happens where the question was withdrawn.
-  AskedQuestion note_parts(const std::string& session, int64_t number, const std::string& digest);
-  /// Questions of a job or array that have no answer are there no more.
+  /// happens where the callback request was withdrawn.
+  SessionCallback note_parts(const std::string& session, int64_t number, const std::string& digest);
+  /// Callback requests of a job or array that have no answer are there no more.
   void withdraw(const std::string& asker);
 
   /// `wake` runs after something was asked or answered in the session; it must not block.
@@ -82,18 +82,18 @@ class QuestionStore {
   }
 
  private:
-  /// A question of `asker` as it is stored, not asked yet.
+  /// A callback request of `asker` as it is stored, not asked yet.
   [[nodiscard]] storage::CallbackRow row_of(const std::string& session, const std::string& asker,
-                                            const Question& question) const;
+                                            const CallbackRequest& request) const;
 
   storage::Catalog& catalog_;
   const core::Clock& clock_;
   WakeTable wakes_;
 };
 
-/// Throws invalid_request when these values cannot answer the question (pointers below /values).
-void check_answer(const Question& question, const std::vector<OwnedValue>& values);
-/// Whether the question is for parts of an array.
-bool asks_for_parts(const AskedQuestion& asked);
+/// Throws invalid_request when these values cannot answer the callback request (pointers below /values).
+void check_answer(const CallbackRequest& request, const std::vector<OwnedValue>& values);
+/// Whether the callback request is for parts of an array.
+bool asks_for_parts(const SessionCallback& asked);
 
 }  // namespace meshd::effects

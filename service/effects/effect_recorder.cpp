@@ -1,4 +1,4 @@
-#include "service/effects/recorder.h"
+#include "service/effects/effect_recorder.h"
 
 #include <algorithm>
 #include <utility>
@@ -93,7 +93,7 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_sess
     }
     if (binding.live && effect.results.empty())
       wrong.add(pointer + "/live", "the callback gives nothing back: there is nothing to answer");
-    if (binding.live && !has_session) wrong.add(pointer + "/live", "questions are answered in a session; name one");
+    if (binding.live && !has_session) wrong.add(pointer + "/live", "callback requests are answered in a session; name one");
     if (effect.results.empty()) continue;
     if (binding.kind->answers && binding.answers.empty() && !binding.live) {
       wrong.add(pointer,
@@ -132,7 +132,7 @@ storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, 
   return row;
 }
 
-Recorder::Recorder(Bindings bindings, std::vector<Feed> feeds, bool has_session, std::function<void()> bell)
+EffectRecorder::EffectRecorder(Bindings bindings, std::vector<Feed> feeds, bool has_session, std::function<void()> bell)
     : bindings_(std::move(bindings)), has_session_(has_session), bell_(std::move(bell)) {
   state_.with([&](State& state) {
     for (Feed& feed : feeds) {
@@ -143,7 +143,7 @@ Recorder::Recorder(Bindings bindings, std::vector<Feed> feeds, bool has_session,
   });
 }
 
-void Recorder::record(const device::EffectCall& call, const EffectKind& kind, const std::string& name) {
+void EffectRecorder::record(const device::EffectCall& call, const EffectKind& kind, const std::string& name) {
   RecordedEffect made;
   made.kind = &kind;
   made.name = name;
@@ -162,7 +162,7 @@ void Recorder::record(const device::EffectCall& call, const EffectKind& kind, co
   });
 }
 
-device::EffectResult Recorder::emit(const device::EffectCall& call) {
+device::EffectResult EffectRecorder::emit(const device::EffectCall& call) {
   const partition::EffectForm form =
       call.effect == nullptr ? partition::EffectForm::kCallback : call.effect->point.form;
   if (form == partition::EffectForm::kInfeed) return take_feed(call);
@@ -183,7 +183,7 @@ device::EffectResult Recorder::emit(const device::EffectCall& call) {
   return device::EffectResult::done(std::move(answers));
 }
 
-std::optional<std::vector<std::vector<std::byte>>> Recorder::answer_to(const device::EffectCall& call,
+std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::answer_to(const device::EffectCall& call,
                                                                        const Binding& binding) {
   const size_t number = calls_[call.callback];
   if (!binding.live || number < binding.answers.size()) {
@@ -200,18 +200,18 @@ std::optional<std::vector<std::vector<std::byte>>> Recorder::answer_to(const dev
       state.answers.erase(there);
       return;
     }
-    Question question;
-    question.call = asked_;
-    question.callback = call.callback;
-    question.name = binding.name;
-    question.ordered = call.ordered;
-    question.shard = call.shard;
-    question.device = call.device;
-    question.point = call.program_point;
+    CallbackRequest request;
+    request.call = asked_;
+    request.callback = call.callback;
+    request.name = binding.name;
+    request.ordered = call.ordered;
+    request.shard = call.shard;
+    request.device = call.device;
+    request.point = call.program_point;
     for (const device::EffectValue& value : call.operands)
-      question.values.push_back({value.type, std::vector<std::byte>(value.bytes.begin(), value.bytes.end())});
-    question.expected.assign(call.results.begin(), call.results.end());
-    state.wants.question = std::move(question);
+      request.values.push_back({value.type, std::vector<std::byte>(value.bytes.begin(), value.bytes.end())});
+    request.expected.assign(call.results.begin(), call.results.end());
+    state.wants.request = std::move(request);
   });
   if (found) {
     ++asked_;
@@ -221,16 +221,16 @@ std::optional<std::vector<std::vector<std::byte>>> Recorder::answer_to(const dev
   return found;
 }
 
-void Recorder::answer(int64_t call, const std::vector<OwnedValue>& values) {
+void EffectRecorder::answer(int64_t call, const std::vector<OwnedValue>& values) {
   state_.with([&](State& state) {
     auto& answer = state.answers[call];
     answer.clear();
     for (const OwnedValue& value : values) answer.push_back(value.bytes);
-    state.wants.question.reset();
+    state.wants.request.reset();
   });
 }
 
-device::EffectResult Recorder::take_feed(const device::EffectCall& call) {
+device::EffectResult EffectRecorder::take_feed(const device::EffectCall& call) {
   const std::string& name = call.effect->point.queue;
   enum class Got { kEntry, kNothing, kStop } got = Got::kEntry;
   Feed entry;
@@ -271,7 +271,7 @@ device::EffectResult Recorder::take_feed(const device::EffectCall& call) {
   return device::EffectResult::done(answer_of(entry, call));
 }
 
-device::EffectResult Recorder::give(const device::EffectCall& call) {
+device::EffectResult EffectRecorder::give(const device::EffectCall& call) {
   bool is_full = false;
   state_.with([&](State& state) {
     is_full =
@@ -286,22 +286,22 @@ device::EffectResult Recorder::give(const device::EffectCall& call) {
   return is_full ? device::EffectResult::pending() : device::EffectResult::done();
 }
 
-int64_t Recorder::count() const {
+int64_t EffectRecorder::count() const {
   return state_.with([](const State& state) { return static_cast<int64_t>(state.effects.size()); });
 }
 
-Wants Recorder::wants() const {
+Wants EffectRecorder::wants() const {
   return state_.with([](const State& state) { return state.wants; });
 }
 
-void Recorder::feed(const std::string& queue, std::vector<Feed> feeds) {
+void EffectRecorder::feed(const std::string& queue, std::vector<Feed> feeds) {
   state_.with([&](State& state) {
     for (Feed& feed : feeds) state.ready[queue].push_back(std::move(feed));
     state.wants.feed = false;
   });
 }
 
-std::vector<storage::EffectRow> Recorder::rows(size_t first, const std::string& job) const {
+std::vector<storage::EffectRow> EffectRecorder::rows(size_t first, const std::string& job) const {
   return state_.with([&](const State& state) {
     std::vector<storage::EffectRow> out;
     for (size_t i = first; i < state.effects.size(); ++i)
@@ -310,7 +310,7 @@ std::vector<storage::EffectRow> Recorder::rows(size_t first, const std::string& 
   });
 }
 
-bool Recorder::committed(size_t count) {
+bool EffectRecorder::committed(size_t count) {
   return state_.with([&](State& state) {
     state.committed = count;
     state.open_bytes = 0;
@@ -323,15 +323,15 @@ bool Recorder::committed(size_t count) {
   });
 }
 
-std::vector<RecordedEffect> Recorder::take() {
+std::vector<RecordedEffect> EffectRecorder::take() {
   return state_.with([](State& state) { return std::exchange(state.effects, {}); });
 }
 
-std::map<std::string, int64_t> Recorder::used() const {
+std::map<std::string, int64_t> EffectRecorder::used() const {
   return state_.with([](const State& state) { return state.used; });
 }
 
-std::map<std::string, int64_t> Recorder::left() const {
+std::map<std::string, int64_t> EffectRecorder::left() const {
   return state_.with([](const State& state) {
     std::map<std::string, int64_t> out;
     for (const auto& [queue, entries] : state.ready) {
