@@ -103,10 +103,10 @@ class Reader {
                                                 int64_t limit);
 
   /// What was fed to the queue and is not used up, with number > `after`, at most `limit` (1..1000), in order.
-  [[nodiscard]] std::vector<FeedRow> feeds(std::string_view session, std::string_view queue, int64_t after,
+  [[nodiscard]] std::vector<InfeedRow> infeeds(std::string_view session, std::string_view queue, int64_t after,
                                            int64_t limit);
   /// Queues that were ever fed, by name.
-  [[nodiscard]] std::vector<FeedQueueRow> feed_queues(std::string_view session);
+  [[nodiscard]] std::vector<InfeedQueueRow> infeed_queues(std::string_view session);
 
   [[nodiscard]] std::optional<CallbackRow> callback(std::string_view session, int64_t number);
   /// What a job has asked so far, by call: a run that starts again replays the answers.

@@ -123,16 +123,16 @@ struct EffectRow {
 };
 
 /// Something that a client fed and no job has used up: numbered 1.. in its queue, never twice the same.
-struct FeedRow {
+struct InfeedRow {
   std::string session;
   std::string queue;    ///< may be empty
-  int64_t number = 0;   ///< given by Transaction::append_feed
+  int64_t number = 0;   ///< given by Transaction::append_infeed
   std::string content;  ///< any bytes
   core::WallTime created;
 };
 
 /// A queue that clients feed.
-struct FeedQueueRow {
+struct InfeedQueueRow {
   std::string queue;
   int64_t last = 0;     ///< number of the entry fed last
   int64_t waiting = 0;  ///< entries that no job has used up

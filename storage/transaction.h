@@ -69,12 +69,12 @@ class Transaction : public Reader {
   void append_effects(std::string_view session, std::span<EffectRow> rows);
 
   /// Gives `row.number` and stores the entry at the end of its queue. Throws not_found, session_closed.
-  void append_feed(FeedRow& row);
+  void append_infeed(InfeedRow& row);
   /// Used up: entries of the queue up to `number` leave.
-  void use_feeds(std::string_view session, std::string_view queue, int64_t number);
+  void use_infeeds(std::string_view session, std::string_view queue, int64_t number);
   /// Empties the queue; numbers go on. Returns how many entries left. Throws conflict while a job of the session is
   /// not over: it may have taken some of them.
-  int64_t drop_feeds(std::string_view session, std::string_view queue);
+  int64_t drop_infeeds(std::string_view session, std::string_view queue);
 
   /// Gives `row.number` and stores the callback request; one with the same (session, job, call) is not stored again, and throws
   /// nondeterministic_job when the callback request differs. Returns the row as it stands, with the answer it may have.

@@ -132,12 +132,12 @@ struct App::Parts {
         programs(store.catalog(), compiler, clock, limits.programs),
         sessions(store.catalog(), clock, given.mesh_stack, limits.sessions),
         effect_log(store.catalog()),
-        feeds(store.catalog(), clock),
+        infeeds(store.catalog(), clock),
         callbacks(store.catalog(), clock),
-        runner(store, arrays, compiler, engine, sessions, effect_log, feeds, callbacks, clock,
+        runner(store, arrays, compiler, engine, sessions, effect_log, infeeds, callbacks, clock,
                runner_options(given, log_lines)),
         services{clock,    store,    *pool,      compiler, engine,    arrays, meshes,
-                 programs, sessions, effect_log, feeds,    callbacks, runner, processes_of(given)},
+                 programs, sessions, effect_log, infeeds,    callbacks, runner, processes_of(given)},
         // Removes files that rows stopped naming, and pending arrays whose time is over.
         collector(kCollectEvery,
                   [this] {
@@ -271,7 +271,7 @@ struct App::Parts {
   registry::ProgramRegistry programs;
   sessions::SessionStore sessions;
   effects::EffectLog effect_log;
-  effects::FeedStore feeds;
+  effects::InfeedQueues infeeds;
   effects::CallbackStore callbacks;
   jobs::JobRunner runner;
   Services services;

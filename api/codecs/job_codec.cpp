@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "api/codecs/feed_codec.h"
+#include "api/codecs/infeed_codec.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/trees.h"
 #include "api/codecs/value.h"
@@ -258,7 +258,7 @@ void read_infeed(ObjectReader& reader, const JobContext& context, jobs::JobReque
   for (size_t i = 0; i < infeed->size() && has_room(wrong); ++i) {
     const Json item = infeed->at(i);
     ObjectReader fields(item, reader.pointer("infeed") + "/" + std::to_string(i), wrong);
-    out.feeds.push_back(read_feed(fields, {context.arrays, out.principal, &out.fed_arrays}, wrong));
+    out.infeeds.push_back(read_infeed_entry(fields, {context.arrays, out.principal, &out.fed_arrays}, wrong));
     fields.finish();
   }
 }

@@ -1,5 +1,5 @@
 // /v1/sessions/{id}/infeed and /outfeed: queues between clients and the programs of a session.
-#include "api/codecs/feed_codec.h"
+#include "api/codecs/infeed_codec.h"
 #include "api/codecs/job_codec.h"
 #include "api/codecs/json.h"
 #include "api/routes/routes.h"
@@ -8,7 +8,7 @@
 namespace meshd::api {
 namespace {
 
-constexpr JsonLimits kFeedLimits{64, 64'000'000};
+constexpr JsonLimits kInfeedLimits{64, 64'000'000};
 
 std::string queue_of(const Request& request) {
   std::string queue(request.query.get("queue").value_or(""));
@@ -16,16 +16,16 @@ std::string queue_of(const Request& request) {
   return queue;
 }
 
-Response feed(Request& request, Services& services) {
+Response append_infeed(Request& request, Services& services) {
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
-  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kInline)), kFeedLimits);
+  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kInline)), kInfeedLimits);
   core::Diagnostics wrong;
   ObjectReader reader(body, "", wrong);
-  const effects::Feed given = read_feed(reader, {services.arrays, request.principal}, wrong);
+  const effects::InfeedEntry given = read_infeed_entry(reader, {services.arrays, request.principal}, wrong);
   const auto number = reader.integer("number", 1, INT64_MAX);
   reader.finish();
   wrong.throw_if_any("invalid_request");
-  const effects::FeedStore::Fed fed = services.feeds.append(session, given, number);
+  const effects::InfeedQueues::Fed fed = services.infeeds.append(session, given, number);
   return json(fed.is_new ? 201 : 200,
               "{\"queue\":" + quote(given.queue) + ",\"number\":" + std::to_string(fed.number) + "}");
 }
@@ -35,7 +35,7 @@ Response list_queues(Request& request, Services& services) {
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   std::string out = "{\"items\":[";
   bool first = true;
-  for (const storage::FeedQueueRow& queue : services.feeds.queues(session)) {
+  for (const storage::InfeedQueueRow& queue : services.infeeds.queues(session)) {
     out += std::string(first ? "" : ",") + "{\"queue\":" + quote(queue.queue) +
            ",\"last\":" + std::to_string(queue.last) + ",\"waiting\":" + std::to_string(queue.waiting) +
            ",\"bytes\":" + std::to_string(queue.bytes) + "}";
@@ -49,7 +49,7 @@ Response drop(Request& request, Services& services) {
   request.query.require_known(kKnown);
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const std::string queue = queue_of(request);
-  const int64_t dropped = services.feeds.drop(session, queue);
+  const int64_t dropped = services.infeeds.drop(session, queue);
   return json(200, "{\"queue\":" + quote(queue) + ",\"dropped\":" + std::to_string(dropped) + "}");
 }
 
@@ -80,11 +80,11 @@ Response outgoing(Request& request, Services& services) {
 
 std::vector<Route> queue_routes(Services& services) {
   return {
-      {"POST", "/v1/sessions/{id}/infeed", "feed", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
-       [&services](Request& request) { return feed(request, services); }},
-      {"GET", "/v1/sessions/{id}/infeed", "listFeedQueues", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+      {"POST", "/v1/sessions/{id}/infeed", "appendInfeed", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) { return append_infeed(request, services); }},
+      {"GET", "/v1/sessions/{id}/infeed", "listInfeedQueues", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return list_queues(request, services); }},
-      {"DELETE", "/v1/sessions/{id}/infeed", "dropFeeds", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
+      {"DELETE", "/v1/sessions/{id}/infeed", "dropInfeed", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return drop(request, services); }},
       {"GET", "/v1/sessions/{id}/outfeed", "listOutfeed", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return outgoing(request, services); }},

@@ -8,7 +8,7 @@
 #include "service/core/clock.h"
 #include "service/device/engine.h"
 #include "service/effects/effect_log.h"
-#include "service/effects/feed_store.h"
+#include "service/effects/infeed_queues.h"
 #include "service/effects/callback_store.h"
 #include "service/jobs/job_runner.h"
 #include "service/mesh/processes.h"
@@ -29,7 +29,7 @@ struct Services {
   registry::ProgramRegistry& programs;
   sessions::SessionStore& sessions;
   effects::EffectLog& log;
-  effects::FeedStore& feeds;
+  effects::InfeedQueues& infeeds;
   effects::CallbackStore& callbacks;
   jobs::JobRunner& jobs;
   mesh::Processes processes;  ///< labels of the devices

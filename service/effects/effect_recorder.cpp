@@ -132,13 +132,13 @@ storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, 
   return row;
 }
 
-EffectRecorder::EffectRecorder(Bindings bindings, std::vector<Feed> feeds, bool has_session, std::function<void()> bell)
+EffectRecorder::EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, bool has_session, std::function<void()> bell)
     : bindings_(std::move(bindings)), has_session_(has_session), bell_(std::move(bell)) {
   state_.with([&](State& state) {
-    for (Feed& feed : feeds) {
-      auto& queue = state.ready[feed.queue];
-      feed.number = static_cast<int64_t>(queue.size()) + 1;
-      queue.push_back(std::move(feed));
+    for (InfeedEntry& entry : infeeds) {
+      auto& queue = state.ready[entry.queue];
+      entry.number = static_cast<int64_t>(queue.size()) + 1;
+      queue.push_back(std::move(entry));
     }
   });
 }
@@ -165,7 +165,7 @@ void EffectRecorder::record(const device::EffectCall& call, const EffectKind& ki
 device::EffectResult EffectRecorder::emit(const device::EffectCall& call) {
   const partition::EffectForm form =
       call.effect == nullptr ? partition::EffectForm::kCallback : call.effect->point.form;
-  if (form == partition::EffectForm::kInfeed) return take_feed(call);
+  if (form == partition::EffectForm::kInfeed) return take_infeed(call);
   if (form == partition::EffectForm::kOutfeed) return give(call);
   const auto found = bindings_.find(call.callback);
   if (found == bindings_.end()) {
@@ -230,10 +230,10 @@ void EffectRecorder::answer(int64_t call, const std::vector<OwnedValue>& values)
   });
 }
 
-device::EffectResult EffectRecorder::take_feed(const device::EffectCall& call) {
+device::EffectResult EffectRecorder::take_infeed(const device::EffectCall& call) {
   const std::string& name = call.effect->point.queue;
   enum class Got { kEntry, kNothing, kStop } got = Got::kEntry;
-  Feed entry;
+  InfeedEntry entry;
   int64_t taken = 0;
   state_.with([&](State& state) {
     const bool is_same = call.every_device && !state.path.empty() && state.path == call.key->path;
@@ -294,9 +294,9 @@ Wants EffectRecorder::wants() const {
   return state_.with([](const State& state) { return state.wants; });
 }
 
-void EffectRecorder::feed(const std::string& queue, std::vector<Feed> feeds) {
+void EffectRecorder::feed(const std::string& queue, std::vector<InfeedEntry> infeeds) {
   state_.with([&](State& state) {
-    for (Feed& feed : feeds) state.ready[queue].push_back(std::move(feed));
+    for (InfeedEntry& entry : infeeds) state.ready[queue].push_back(std::move(entry));
     state.wants.feed = false;
   });
 }
@@ -336,7 +336,7 @@ std::map<std::string, int64_t> EffectRecorder::left() const {
     std::map<std::string, int64_t> out;
     for (const auto& [queue, entries] : state.ready) {
       const auto count =
-          std::count_if(entries.begin(), entries.end(), [](const Feed& feed) { return !feed.from_session; });
+          std::count_if(entries.begin(), entries.end(), [](const InfeedEntry& entry) { return !entry.from_session; });
       if (count > 0) out[queue] = count;
     }
     return out;

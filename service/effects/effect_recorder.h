@@ -18,7 +18,7 @@
 #include "service/core/locked.h"
 #include "service/device/effect_sink.h"
 #include "service/effects/effect_kinds.h"
-#include "service/effects/feed.h"
+#include "service/effects/infeed_entry.h"
 #include "service/effects/owned_value.h"
 #include "service/effects/callback_store.h"
 #include "storage/rows.h"
@@ -69,17 +69,17 @@ struct Wants {
 /// The sink of one run. emit() comes from one thread at a time, the rest from any.
 class EffectRecorder final : public device::EffectSink {
  public:
-  /// `feeds` came with the request and are taken first. `has_session`: more may come from the session's queues, and
+  /// `infeeds` came with the request and are taken first. `has_session`: more may come from the session's queues, and
   /// what goes to outgoing queues is committed as it comes. `bell` is rung when there is something in wants(); it may
   /// be rung by emit(), on a thread that must not wait.
-  EffectRecorder(Bindings bindings, std::vector<Feed> feeds, bool has_session, std::function<void()> bell);
+  EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, bool has_session, std::function<void()> bell);
   device::EffectResult emit(const device::EffectCall& call) override;
   /// Effects so far.
   [[nodiscard]] int64_t count() const;
 
   [[nodiscard]] Wants wants() const;
   /// More of a queue. Then the run is to be resumed.
-  void feed(const std::string& queue, std::vector<Feed> feeds);
+  void feed(const std::string& queue, std::vector<InfeedEntry> infeeds);
   /// The answer to callback request `call`. Then the run is to be resumed.
   void answer(int64_t call, const std::vector<OwnedValue>& values);
   /// Effects from number `first` on as rows of `job`, in order.
@@ -100,15 +100,15 @@ class EffectRecorder final : public device::EffectSink {
     size_t committed = 0;
     int64_t open_bytes = 0;  // of those not committed
     Wants wants;
-    std::map<std::string, std::deque<Feed>> ready;
+    std::map<std::string, std::deque<InfeedEntry>> ready;
     std::map<std::string, int64_t> taken_of_request;
     std::map<std::string, int64_t> used;
     std::vector<int64_t> path;  // of the infeed that took last
-    Feed current;               // what it took: every device gets its part of the same entry
+    InfeedEntry current;               // what it took: every device gets its part of the same entry
     std::map<int64_t, std::vector<std::vector<std::byte>>> answers;  // to callback requests, until they are used
   };
   void record(const device::EffectCall& call, const EffectKind& kind, const std::string& name);
-  device::EffectResult take_feed(const device::EffectCall& call);
+  device::EffectResult take_infeed(const device::EffectCall& call);
   device::EffectResult give(const device::EffectCall& call);
   /// Nothing: the answer is not there.
   std::optional<std::vector<std::vector<std::byte>>> answer_to(const device::EffectCall& call, const Binding& binding);

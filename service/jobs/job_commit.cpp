@@ -159,7 +159,7 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
         result.effects[job.committed.size() + i].sequence = rows[i].sequence;
         result.effects[job.committed.size() + i].number = rows[i].number;
       }
-      for (const auto& [queue, last] : used) transaction.use_feeds(request.session, queue, last);
+      for (const auto& [queue, last] : used) transaction.use_infeeds(request.session, queue, last);
       if (job.has_row) {
         if (job.encode != nullptr) job.row.answer = job.encode(result);
         transaction.update_job(job.row);

@@ -108,7 +108,7 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
   const auto notify = [weak = std::weak_ptr(waiter)] {
     if (const auto there = weak.lock()) there->notify();
   };
-  const auto recorder = std::make_shared<effects::EffectRecorder>(job.bindings, std::move(job.request.feeds),
+  const auto recorder = std::make_shared<effects::EffectRecorder>(job.bindings, std::move(job.request.infeeds),
                                                             !job.request.session.empty(), notify);
   run.effects = recorder.get();
   run.step_budget = options_.step_budget;

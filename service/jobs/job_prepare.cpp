@@ -19,7 +19,7 @@ bool has_ordered_effects(const compile::Plan& plan) {
 }
 
 // Entries for queues that the program does not take from are a mistake.
-void check_feeds(const std::vector<effects::Feed>& feeds, const compile::Plan& plan) {
+void check_infeeds(const std::vector<effects::InfeedEntry>& infeeds, const compile::Plan& plan) {
   core::Diagnostics wrong;
   std::set<std::string> queues;
   for (const compile::PlanEffect& effect : plan.effects) {
@@ -27,10 +27,10 @@ void check_feeds(const std::vector<effects::Feed>& feeds, const compile::Plan& p
   }
   std::string known;
   for (const std::string& queue : queues) known += (known.empty() ? "'" : ", '") + queue + "'";
-  for (size_t i = 0; i < feeds.size(); ++i) {
-    if (queues.contains(feeds[i].queue)) continue;
+  for (size_t i = 0; i < infeeds.size(); ++i) {
+    if (queues.contains(infeeds[i].queue)) continue;
     wrong.add("/infeed/" + std::to_string(i) + "/queue",
-              "the program takes nothing from queue '" + feeds[i].queue + "'" +
+              "the program takes nothing from queue '" + infeeds[i].queue + "'" +
                   (known.empty() ? "; it has no infeed" : "; it takes from " + known));
   }
   wrong.throw_if_any("invalid_request");
@@ -129,7 +129,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   }
   job->bindings = effects::check_bindings(wanted.callbacks, *job->lowered->plan, !wanted.session.empty());
   check_updates(*job);
-  check_feeds(wanted.feeds, *job->lowered->plan);
+  check_infeeds(wanted.infeeds, *job->lowered->plan);
   job->is_ordered = has_ordered_effects(*job->lowered->plan);
   for (const int64_t position : job->lowered->donated) {
     const auto* argument = std::get_if<ArrayArgument>(&wanted.arguments[static_cast<size_t>(position)]);

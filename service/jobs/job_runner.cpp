@@ -14,7 +14,7 @@ using storage::JobState;
 
 JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler,
                      device::Engine& engine, sessions::SessionStore& sessions, effects::EffectLog& log,
-                     effects::FeedStore& feeds, effects::CallbackStore& callbacks, const core::Clock& clock,
+                     effects::InfeedQueues& infeeds, effects::CallbackStore& callbacks, const core::Clock& clock,
                      RunnerOptions options)
     : store_(store),
       arrays_(arrays),
@@ -22,7 +22,7 @@ JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile:
       engine_(engine),
       sessions_(sessions),
       log_(log),
-      feeds_(feeds),
+      infeeds_(infeeds),
       callbacks_(callbacks),
       clock_(clock),
       options_(std::move(options)),

@@ -23,7 +23,7 @@
 #include "service/core/waiter_list.h"
 #include "service/device/engine.h"
 #include "service/effects/effect_log.h"
-#include "service/effects/feed_store.h"
+#include "service/effects/infeed_queues.h"
 #include "service/effects/callback_store.h"
 #include "service/jobs/fair_queue.h"
 #include "service/jobs/fiber_pool.h"
@@ -89,7 +89,7 @@ struct QueueRoom {
 class JobRunner {
  public:
   JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Engine& engine,
-            sessions::SessionStore& sessions, effects::EffectLog& log, effects::FeedStore& feeds,
+            sessions::SessionStore& sessions, effects::EffectLog& log, effects::InfeedQueues& infeeds,
             effects::CallbackStore& callbacks, const core::Clock& clock, RunnerOptions options);
   /// Stops: jobs that wait stay queued for the next start, running ones are cancelled after their commit is impossible.
   ~JobRunner();
@@ -189,7 +189,7 @@ class JobRunner {
   device::Engine& engine_;
   sessions::SessionStore& sessions_;
   effects::EffectLog& log_;
-  effects::FeedStore& feeds_;
+  effects::InfeedQueues& infeeds_;
   effects::CallbackStore& callbacks_;
   const core::Clock& clock_;
   const RunnerOptions options_;

@@ -63,7 +63,7 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
         const auto notify = [weak = std::weak_ptr(waiter)] {
           if (const auto there = weak.lock()) there->notify();
         };
-        notes.subscriptions = {feeds_.subscribe(job.request.session, notify),
+        notes.subscriptions = {infeeds_.subscribe(job.request.session, notify),
                                callbacks_.subscribe(job.request.session, notify)};
       }
       if (get_for(job, recorder, wants, notes)) {
@@ -81,7 +81,7 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
 bool JobRunner::get_for(Job& job, effects::EffectRecorder& recorder, const effects::Wants& wants, ServeNotes& notes) {
   const std::string& session = job.request.session;
   if (wants.feed) {
-    std::vector<effects::Feed> more = feeds_.after(session, wants.queue, notes.given[wants.queue]);
+    std::vector<effects::InfeedEntry> more = infeeds_.after(session, wants.queue, notes.given[wants.queue]);
     if (more.empty()) {
       begin_wait(job, {wants.queue, 0});
       return false;

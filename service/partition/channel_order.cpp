@@ -4,16 +4,16 @@
 #include <map>
 #include <unordered_set>
 
-#include "service/ops/feeds.h"
+#include "service/ops/host_transfers.h"
 
 namespace meshd::partition {
 namespace {
 
-ops::FeedInfo info_of(const ir::Op& op) {
+ops::TransferInfo info_of(const ir::Op& op) {
   ops::OpView view;
   view.attributes = &op.attributes;
   view.location = &op.location;
-  return ops::feed_of(op.name, view);
+  return ops::host_transfer_of(op.name, view);
 }
 
 bool uses_any(const ir::Op& op, const std::unordered_set<ir::ValueId>& values) {
@@ -48,9 +48,9 @@ class Order {
  private:
   // False: a recv whose send has not come.
   bool take_send(const ir::Op& op) {
-    if (!ops::is_feed(op.name)) return true;
-    const ops::FeedInfo info = info_of(op);
-    if (info.way != ops::FeedWay::kRecv) return true;
+    if (!ops::is_host_transfer(op.name)) return true;
+    const ops::TransferInfo info = info_of(op);
+    if (info.way != ops::TransferKind::kRecv) return true;
     int64_t& sends = sends_[info.channel];
     if (sends == 0) return false;
     --sends;
@@ -59,9 +59,9 @@ class Order {
 
   void emit(const ir::Op& op) {
     out_.push_back(&op);
-    if (!ops::is_feed(op.name)) return;
-    const ops::FeedInfo info = info_of(op);
-    if (info.way != ops::FeedWay::kSend) return;
+    if (!ops::is_host_transfer(op.name)) return;
+    const ops::TransferInfo info = info_of(op);
+    if (info.way != ops::TransferKind::kSend) return;
     ++sends_[info.channel];
     if (late_.empty()) return;
     // What waited goes through once more, in its order.
@@ -84,7 +84,7 @@ std::vector<const ir::Op*> in_channel_order(const ir::Region& region) {
   bool has_recv = false;
   for (const ir::Op& op : region.ops) {
     plain.push_back(&op);
-    has_recv = has_recv || (op.name == "stablehlo.recv" && info_of(op).way == ops::FeedWay::kRecv);
+    has_recv = has_recv || (op.name == "stablehlo.recv" && info_of(op).way == ops::TransferKind::kRecv);
   }
   if (!has_recv || plain.empty()) return plain;
   Order order;

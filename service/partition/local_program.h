@@ -83,7 +83,7 @@ enum class EffectForm : uint8_t {
   kOutfeed,   ///< gives to a queue of the client
 };
 
-/// A side effect's facts, from ops::effect_of and ops::feed_of.
+/// A side effect's facts, from ops::effect_of and ops::host_transfer_of.
 struct EffectPoint {
   EffectForm form = EffectForm::kCallback;
   int64_t callback = 0;         ///< index in the text; -1 unless form is kCallback

@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "service/ops/feeds.h"
+#include "service/ops/host_transfers.h"
 #include "service/partition/channel_order.h"
 #include "service/partition/donation.h"
 #include "service/partition/moves.h"
@@ -269,7 +269,7 @@ void Lowering::lower_structural(ops::Structural kind, const ir::Op& op, const Sc
     case Structural::kCustomCall:
       return lower_custom_call(op, scope);
     case Structural::kEffect:
-      return ops::is_feed(op.name) ? lower_feed(op, scope) : lower_effect(op, scope);
+      return ops::is_host_transfer(op.name) ? lower_host_transfer(op, scope) : lower_effect(op, scope);
     case Structural::kShardingGroup:
       break;
     case Structural::kAfterAll:

@@ -137,7 +137,7 @@ class Lowering {
                      std::span<const int> value_results, const Scope& scope);
 
   // lower_feeds.cpp
-  void lower_feed(const ir::Op& op, const Scope& scope);
+  void lower_host_transfer(const ir::Op& op, const Scope& scope);
   void lower_pair(const ir::Op& recv, const Scope& scope);
 
   [[nodiscard]] LocalId local(ir::ValueId id) const { return env_[static_cast<size_t>(id)]; }

@@ -130,7 +130,7 @@ class Target:
         if operation == "listOutfeed":
             query["queue"] = "q"
         bodies = {
-            "run": RUN, "createJob": RUN, "putJob": RUN, "createSession": {"name": "s"}, "feed": {"values": [VALUE]},
+            "run": RUN, "createJob": RUN, "putJob": RUN, "createSession": {"name": "s"}, "appendInfeed": {"values": [VALUE]},
             "replyToCallback": {"values": [VALUE]}, "createArray": VALUE, "putArrayData": VALUE,
             "putShardData": {"dtype": "float32", "shape": [2], "data": [1, 2]},
             "reshardArray": {"mesh": made["mesh"], "spec": [["x"]]}, "createMesh": {**AXES, "devices": [0, 1]},

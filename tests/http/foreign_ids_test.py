@@ -97,7 +97,7 @@ class Principal:
         """A body of the operation that would be taken, with its own ids."""
         run_ = {"program": {"id": self.prog}, "arguments": [{"array": self.arr}]}
         return {
-            "run": run_, "createJob": run_, "putJob": run_, "feed": {"values": [VALUE]}, "createArray": VALUE, "putArrayData": VALUE,
+            "run": run_, "createJob": run_, "putJob": run_, "appendInfeed": {"values": [VALUE]}, "createArray": VALUE, "putArrayData": VALUE,
             "putShardData": VALUE, "reshardArray": {"mesh": self.mesh, "spec": []}, "patchMesh": MESH, "enterMesh": {"mesh": self.mesh},
             "assembleArray": {"shape": [2], "mesh": self.mesh, "spec": [], "dtype": "float32"}, "replyToCallback": {"values": []},
             "resolveSharding": {"shape": [2], "mesh": self.mesh, "spec": []}, "compareArrays": {"array": self.arr, "mode": "bits"},

@@ -13,7 +13,7 @@
 namespace meshd::test {
 namespace {
 
-using effects::Feed;
+using effects::InfeedEntry;
 using effects::OwnedValue;
 
 OwnedValue floats(tensor::Dims dims, const std::vector<float>& values) {
@@ -64,8 +64,8 @@ class Infeed {
   std::vector<int64_t> devices_ = {4, 6};
 };
 
-Feed whole(std::vector<float> values, int64_t number = 0) {
-  Feed feed;
+InfeedEntry whole(std::vector<float> values, int64_t number = 0) {
+  InfeedEntry feed;
   feed.number = number;
   const auto count = static_cast<int64_t>(values.size());
   feed.values = {floats({count}, values)};
@@ -82,11 +82,11 @@ std::string error_of(const std::function<void()>& f) {
   return "";
 }
 
-TEST(Feed, text_reads_back) {
-  Feed feed;
+TEST(InfeedEntry, text_reads_back) {
+  InfeedEntry feed;
   feed.partitions = 2;
   feed.parts = {{6, {floats({1, 2}, {3, 4})}}, {4, {floats({}, {5})}}};
-  const Feed read = effects::feed_from_text("q", 9, effects::feed_to_text(feed));
+  const InfeedEntry read = effects::infeed_from_text("q", 9, effects::infeed_to_text(feed));
   EXPECT_EQ(read.queue, "q");
   EXPECT_EQ(read.number, 9);
   EXPECT_EQ(read.partitions, 2);
@@ -94,14 +94,14 @@ TEST(Feed, text_reads_back) {
   EXPECT_EQ(read.parts[0].device, 6);
   EXPECT_EQ(read.parts[0].values[0].bytes, feed.parts[0].values[0].bytes);
   EXPECT_EQ(read.parts[1].values[0].type.dims, tensor::Dims{});
-  const std::string text = effects::feed_to_text(feed);
+  const std::string text = effects::infeed_to_text(feed);
   for (size_t length = 0; length < text.size(); ++length)
-    EXPECT_NE(error_of([&] { effects::feed_from_text("q", 9, text.substr(0, length)); }), "") << length;
+    EXPECT_NE(error_of([&] { effects::infeed_from_text("q", 9, text.substr(0, length)); }), "") << length;
 }
 
-TEST(Feed, parts_are_put_together_as_the_text_says) {
+TEST(InfeedEntry, parts_are_put_together_as_the_text_says) {
   Infeed infeed({3, 2});
-  Feed feed;
+  InfeedEntry feed;
   feed.parts = {{6, {floats({1, 2}, {5, 6})}}, {4, {floats({2, 2}, {1, 2, 3, 4})}}};
   EXPECT_EQ(numbers(effects::answer_of(feed, infeed.cut_by_rows().call())[0]), (std::vector<float>{1, 2, 3, 4, 5, 6}));
   feed.parts[0].values = {floats({2, 2}, {5, 6, 7, 8})};
@@ -110,18 +110,18 @@ TEST(Feed, parts_are_put_together_as_the_text_says) {
   EXPECT_NE(error_of([&] { effects::answer_of(feed, infeed.call()); }).find("fed in 1 parts"), std::string::npos);
 }
 
-TEST(Feed, replicas_must_agree) {
+TEST(InfeedEntry, replicas_must_agree) {
   Infeed infeed({2});
-  Feed feed;
+  InfeedEntry feed;
   feed.parts = {{4, {floats({2}, {1, 2})}}, {6, {floats({2}, {1, 2})}}};
   EXPECT_EQ(numbers(effects::answer_of(feed, infeed.call())[0]), (std::vector<float>{1, 2}));
   feed.parts[1].values = {floats({2}, {1, 3})};
   EXPECT_NE(error_of([&] { effects::answer_of(feed, infeed.call()); }).find("differs"), std::string::npos);
 }
 
-TEST(Feed, fed_arrays_lie_on_as_many_devices) {
+TEST(InfeedEntry, fed_arrays_lie_on_as_many_devices) {
   Infeed infeed({1});
-  Feed feed = whole({7});
+  InfeedEntry feed = whole({7});
   feed.partitions = 2;
   EXPECT_EQ(numbers(effects::answer_of(feed, infeed.call())[0]), std::vector<float>{7});
   feed.partitions = 3;
@@ -156,7 +156,7 @@ TEST(EffectRecorder, infeed_of_a_session_waits_and_goes_on) {
 
 TEST(EffectRecorder, devices_take_from_the_same_entry) {
   Infeed infeed({1});
-  Feed feed;
+  InfeedEntry feed;
   feed.parts = {{4, {floats({1}, {1})}}, {6, {floats({1}, {2})}}};
   effects::EffectRecorder recorder({}, {feed, feed}, false, [] {});
   for (int64_t turn = 0; turn < 2; ++turn) {

@@ -1,4 +1,4 @@
-#include "service/effects/feed.h"
+#include "service/effects/infeed_entry.h"
 
 #include <algorithm>
 #include <optional>
@@ -13,12 +13,12 @@ namespace {
 
 using tensor::TensorType;
 
-[[noreturn]] void misfit(const Feed& feed, const device::EffectCall& call, const std::string& what) {
+[[noreturn]] void misfit(const InfeedEntry& entry, const device::EffectCall& call, const std::string& what) {
   const std::string where = call.location != nullptr && call.location->line > 0
                                 ? "line " + std::to_string(call.location->line) + ": "
                                 : std::string();
   throw core::Error("invalid_argument", where + "'" + std::string(call.name) + "': entry " +
-                                            std::to_string(feed.number) + " of queue '" + feed.queue + "' " + what);
+                                            std::to_string(entry.number) + " of queue '" + entry.queue + "' " + what);
 }
 
 std::string wanted_text(std::span<const TensorType> types) {
@@ -27,21 +27,21 @@ std::string wanted_text(std::span<const TensorType> types) {
   return out;
 }
 
-std::vector<std::vector<std::byte>> bytes_of(const Feed& feed, const device::EffectCall& call,
+std::vector<std::vector<std::byte>> bytes_of(const InfeedEntry& entry, const device::EffectCall& call,
                                              const std::vector<OwnedValue>& values, const std::string& whose) {
   const bool fits = std::equal(values.begin(), values.end(), call.results.begin(), call.results.end(),
                                [](const OwnedValue& value, const TensorType& type) { return value.type == type; });
   if (!fits)
-    misfit(feed, call, whose + "has values of types " + types_text(values) + ", expected " + wanted_text(call.results));
+    misfit(entry, call, whose + "has values of types " + types_text(values) + ", expected " + wanted_text(call.results));
   std::vector<std::vector<std::byte>> out;
   for (const OwnedValue& value : values) out.push_back(value.bytes);
   return out;
 }
 
-const FeedPart& part_of(const Feed& feed, const device::EffectCall& call, int64_t device) {
+const InfeedPart& part_of(const InfeedEntry& entry, const device::EffectCall& call, int64_t device) {
   const auto found =
-      std::find_if(feed.parts.begin(), feed.parts.end(), [&](const FeedPart& part) { return part.device == device; });
-  if (found == feed.parts.end()) misfit(feed, call, "has no part for device " + std::to_string(device));
+      std::find_if(entry.parts.begin(), entry.parts.end(), [&](const InfeedPart& part) { return part.device == device; });
+  if (found == entry.parts.end()) misfit(entry, call, "has no part for device " + std::to_string(device));
   return *found;
 }
 
@@ -58,29 +58,29 @@ std::optional<sharding::Layout> layout_of(const device::EffectCall& call, size_t
 }
 
 // One result from the parts of all devices.
-std::vector<std::byte> assembled(const Feed& feed, const device::EffectCall& call, size_t result) {
+std::vector<std::byte> assembled(const InfeedEntry& entry, const device::EffectCall& call, size_t result) {
   const TensorType& type = call.results[result];
   std::optional<sharding::Layout> layout = layout_of(call, result);
   std::vector<std::byte> whole(static_cast<size_t>(tensor::byte_count(type)));
   std::vector<const OwnedValue*> first;  // of each distinct shard
   const auto take = [&](int64_t device, int64_t shard, const tensor::Dims& dims) -> const OwnedValue* {
-    const FeedPart& part = part_of(feed, call, device);
+    const InfeedPart& part = part_of(entry, call, device);
     const std::string whose = "part of device " + std::to_string(device) + ": ";
     if (part.values.size() != call.results.size())
-      misfit(feed, call,
+      misfit(entry, call,
              whose + std::to_string(part.values.size()) + " values for " + std::to_string(call.results.size()) +
                  " results");
     const OwnedValue& value = part.values[result];
     const TensorType expected{type.dtype, dims};
     if (value.type != expected) {
-      misfit(feed, call,
+      misfit(entry, call,
              whose + "value " + std::to_string(result) + " is " + tensor::to_string(value.type) + ", expected " +
                  tensor::to_string(expected));
     }
     if (first.size() <= static_cast<size_t>(shard)) first.resize(static_cast<size_t>(shard) + 1);
     const OwnedValue*& known = first[static_cast<size_t>(shard)];
     if (known != nullptr && known->bytes != value.bytes)
-      misfit(feed, call, whose + "differs from that of another device that holds the same");
+      misfit(entry, call, whose + "differs from that of another device that holds the same");
     const bool is_new = known == nullptr;
     known = &value;
     return is_new ? &value : nullptr;
@@ -107,51 +107,51 @@ std::vector<std::byte> assembled(const Feed& feed, const device::EffectCall& cal
 
 }  // namespace
 
-std::string feed_to_text(const Feed& feed) {
+std::string infeed_to_text(const InfeedEntry& entry) {
   std::string out;
-  put_number<int64_t>(out, feed.partitions);
-  out += values_to_text(feed.values);
-  put_number<uint32_t>(out, static_cast<uint32_t>(feed.parts.size()));
-  for (const FeedPart& part : feed.parts) {
+  put_number<int64_t>(out, entry.partitions);
+  out += values_to_text(entry.values);
+  put_number<uint32_t>(out, static_cast<uint32_t>(entry.parts.size()));
+  for (const InfeedPart& part : entry.parts) {
     put_number<int64_t>(out, part.device);
     out += values_to_text(part.values);
   }
   return out;
 }
 
-Feed feed_from_text(std::string queue, int64_t number, std::string_view text) {
-  Feed feed;
-  feed.queue = std::move(queue);
-  feed.number = number;
-  feed.partitions = take_number<int64_t>(text);
-  feed.values = read_values(text);
-  feed.parts.resize(take_number<uint32_t>(text));
-  for (FeedPart& part : feed.parts) {
+InfeedEntry infeed_from_text(std::string queue, int64_t number, std::string_view text) {
+  InfeedEntry entry;
+  entry.queue = std::move(queue);
+  entry.number = number;
+  entry.partitions = take_number<int64_t>(text);
+  entry.values = read_values(text);
+  entry.parts.resize(take_number<uint32_t>(text));
+  for (InfeedPart& part : entry.parts) {
     part.device = take_number<int64_t>(text);
     part.values = read_values(text);
   }
-  return feed;
+  return entry;
 }
 
-std::vector<std::vector<std::byte>> answer_of(const Feed& feed, const device::EffectCall& call) {
+std::vector<std::vector<std::byte>> answer_of(const InfeedEntry& entry, const device::EffectCall& call) {
   const auto devices = static_cast<int64_t>(call.devices.size());
-  if (feed.partitions > 0 && feed.partitions != devices) {
-    misfit(feed, call,
-           "was fed arrays over " + std::to_string(feed.partitions) + " devices, the program runs on " +
+  if (entry.partitions > 0 && entry.partitions != devices) {
+    misfit(entry, call,
+           "was fed arrays over " + std::to_string(entry.partitions) + " devices, the program runs on " +
                std::to_string(devices));
   }
-  if (feed.parts.empty()) return bytes_of(feed, call, feed.values, "");
-  if (static_cast<int64_t>(feed.parts.size()) != devices) {
-    misfit(feed, call,
-           "was fed in " + std::to_string(feed.parts.size()) + " parts, the program runs on " +
+  if (entry.parts.empty()) return bytes_of(entry, call, entry.values, "");
+  if (static_cast<int64_t>(entry.parts.size()) != devices) {
+    misfit(entry, call,
+           "was fed in " + std::to_string(entry.parts.size()) + " parts, the program runs on " +
                std::to_string(devices) + " devices");
   }
   if (call.every_device) {
-    return bytes_of(feed, call, part_of(feed, call, call.device).values,
+    return bytes_of(entry, call, part_of(entry, call, call.device).values,
                     "part of device " + std::to_string(call.device) + ": ");
   }
   std::vector<std::vector<std::byte>> out;
-  for (size_t i = 0; i < call.results.size(); ++i) out.push_back(assembled(feed, call, i));
+  for (size_t i = 0; i < call.results.size(); ++i) out.push_back(assembled(entry, call, i));
   return out;
 }
 

@@ -1,5 +1,5 @@
 // infeed and outfeed: values that arrive and leave while a program runs, through queues of the client.
-#include "service/ops/feeds.h"
+#include "service/ops/host_transfers.h"
 
 #include <string>
 
@@ -72,13 +72,13 @@ std::vector<OpDef> make_rows() {
 
 }  // namespace
 
-bool is_feed(std::string_view name) {
+bool is_host_transfer(std::string_view name) {
   return name == "stablehlo.infeed" || name == "stablehlo.outfeed" || name == "stablehlo.send" ||
          name == "stablehlo.recv";
 }
 
-FeedInfo feed_of(std::string_view name, const OpView& view) {
-  FeedInfo info;
+TransferInfo host_transfer_of(std::string_view name, const OpView& view) {
+  TransferInfo info;
   for (size_t i = 0; i < view.operands.size(); ++i) {
     if (!view.operands[i].is_token()) info.value_operands.push_back(static_cast<int>(i));
   }
@@ -88,18 +88,18 @@ FeedInfo feed_of(std::string_view name, const OpView& view) {
   const ir::AttributeList& attributes = attributes_of(view);
   if (name == "stablehlo.infeed" || name == "stablehlo.outfeed") {
     const bool in = name == "stablehlo.infeed";
-    info.way = in ? FeedWay::kIn : FeedWay::kOut;
+    info.way = in ? TransferKind::kIn : TransferKind::kOut;
     info.queue = ir::string_or(attributes, in ? "infeed_config" : "outfeed_config", "");
     return info;
   }
   const bool is_send = name == "stablehlo.send";
   info.channel = channel_of(view);
   if (ir::bool_or(attributes, "is_host_transfer", false)) {
-    info.way = is_send ? FeedWay::kOut : FeedWay::kIn;
+    info.way = is_send ? TransferKind::kOut : TransferKind::kIn;
     info.queue = "channel_" + std::to_string(info.channel);
     return info;
   }
-  info.way = is_send ? FeedWay::kSend : FeedWay::kRecv;
+  info.way = is_send ? TransferKind::kSend : TransferKind::kRecv;
   if (const ir::Attribute* pairs = ir::find(attributes, "source_target_pairs")) {
     const auto* dense = pairs->as<ir::DenseAttr>();
     info.has_pairs = dense != nullptr && tensor::element_count(dense->type.dims) > 0;

@@ -4,29 +4,29 @@
 
 namespace meshd::storage {
 
-std::vector<FeedRow> Reader::feeds(std::string_view session, std::string_view queue, int64_t after, int64_t limit) {
+std::vector<InfeedRow> Reader::infeeds(std::string_view session, std::string_view queue, int64_t after, int64_t limit) {
   check_limit(limit);
   Statement rows = connection_->statement(
       "SELECT session, queue, number, content, created FROM feeds "
       "WHERE session = ?1 AND queue = ?2 AND number > ?3 ORDER BY number LIMIT ?4");
   rows.bind(session, queue, after, limit);
-  std::vector<FeedRow> out;
+  std::vector<InfeedRow> out;
   while (rows.step()) out.push_back({rows.text(0), rows.text(1), rows.integer(2), rows.text(3), rows.time(4)});
   return out;
 }
 
-std::vector<FeedQueueRow> Reader::feed_queues(std::string_view session) {
+std::vector<InfeedQueueRow> Reader::infeed_queues(std::string_view session) {
   Statement rows = connection_->statement(
       "SELECT q.queue, q.last, count(f.number), coalesce(sum(length(f.content)), 0) FROM feed_queues q "
       "LEFT JOIN feeds f ON f.session = q.session AND f.queue = q.queue "
       "WHERE q.session = ?1 GROUP BY q.queue, q.last ORDER BY q.queue");
   rows.bind(session);
-  std::vector<FeedQueueRow> out;
+  std::vector<InfeedQueueRow> out;
   while (rows.step()) out.push_back({rows.text(0), rows.integer(1), rows.integer(2), rows.integer(3)});
   return out;
 }
 
-void Transaction::append_feed(FeedRow& row) {
+void Transaction::append_infeed(InfeedRow& row) {
   const std::optional<SessionRow> owner = session(row.session);
   if (!owner) throw core::Error("not_found", "there is no session '" + row.session + "'");
   if (owner->state == SessionState::kClosed) {
@@ -48,13 +48,13 @@ void Transaction::append_feed(FeedRow& row) {
       .run();
 }
 
-void Transaction::use_feeds(std::string_view session, std::string_view queue, int64_t number) {
+void Transaction::use_infeeds(std::string_view session, std::string_view queue, int64_t number) {
   connection_->statement("DELETE FROM feeds WHERE session = ?1 AND queue = ?2 AND number <= ?3")
       .bind(session, queue, number)
       .run();
 }
 
-int64_t Transaction::drop_feeds(std::string_view session, std::string_view queue) {
+int64_t Transaction::drop_infeeds(std::string_view session, std::string_view queue) {
   Statement open =
       connection_->statement("SELECT id FROM jobs WHERE session = ?1 AND state IN ('queued', 'running') LIMIT 1");
   if (open.bind(session).step()) {

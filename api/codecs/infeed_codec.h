@@ -8,7 +8,7 @@
 
 #include "api/codecs/json.h"
 #include "service/arrays/array_store.h"
-#include "service/effects/feed.h"
+#include "service/effects/infeed_entry.h"
 
 namespace meshd::api {
 
@@ -16,7 +16,7 @@ namespace meshd::api {
 std::optional<std::string> mistake_of_queue(std::string_view name);
 
 /// Where the arrays that an entry names are looked up.
-struct FeedSource {
+struct InfeedSource {
   arrays::ArrayStore& arrays;
   const std::string& principal;
   std::vector<arrays::ArrayRef>* copied = nullptr;  ///< takes those that the entry was copied from
@@ -25,6 +25,6 @@ struct FeedSource {
 /// An entry: {"queue": "", "values": [VALUE]} or {"queue": "", "parts": [{"device": 0, "values": [VALUE]}]}. A VALUE
 /// has a dtype, a shape and data or base64, or names a stored array that the principal sees, which is copied. Notes
 /// every mistake under the reader's pointer; the caller reads other fields and finishes. Throws not_found for arrays.
-effects::Feed read_feed(ObjectReader& reader, const FeedSource& source, core::Diagnostics& wrong);
+effects::InfeedEntry read_infeed_entry(ObjectReader& reader, const InfeedSource& source, core::Diagnostics& wrong);
 
 }  // namespace meshd::api

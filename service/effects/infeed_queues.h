@@ -9,23 +9,23 @@
 #include <vector>
 
 #include "service/core/clock.h"
-#include "service/effects/feed.h"
+#include "service/effects/infeed_entry.h"
 #include "service/effects/wake_table.h"
 #include "storage/catalog.h"
 
 namespace meshd::effects {
 
 /// What a session's queues may hold.
-struct FeedLimits {
+struct InfeedLimits {
   int64_t entries = 4096;              ///< waiting in one queue
   int64_t bytes = int64_t{256} << 20;  ///< waiting in all queues of a session
   int64_t name_bytes = 255;
 };
 
 /// Any thread; it waits for the disk.
-class FeedStore {
+class InfeedQueues {
  public:
-  FeedStore(storage::Catalog& catalog, const core::Clock& clock, FeedLimits limits = {})
+  InfeedQueues(storage::Catalog& catalog, const core::Clock& clock, InfeedLimits limits = {})
       : catalog_(catalog), clock_(clock), limits_(limits) {}
 
   struct Fed {
@@ -35,12 +35,12 @@ class FeedStore {
   /// Appends an entry; durable when it returns. `number`: the place that the client means it for, so that sending it
   /// again feeds nothing twice. Throws queue_full over the limits, conflict for another number than the next one
   /// (unless the same content waits there), not_found, session_closed, invalid_request for names that are too long.
-  Fed append(const std::string& session, const Feed& feed, std::optional<int64_t> number);
+  Fed append(const std::string& session, const InfeedEntry& entry, std::optional<int64_t> number);
   /// The next entries after `after` that no job has used up, in order: a few, or one where they are large.
-  std::vector<Feed> after(const std::string& session, const std::string& queue, int64_t after);
-  std::vector<storage::FeedRow> rows_after(const std::string& session, const std::string& queue, int64_t after,
+  std::vector<InfeedEntry> after(const std::string& session, const std::string& queue, int64_t after);
+  std::vector<storage::InfeedRow> rows_after(const std::string& session, const std::string& queue, int64_t after,
                                            int64_t limit);
-  std::vector<storage::FeedQueueRow> queues(const std::string& session);
+  std::vector<storage::InfeedQueueRow> queues(const std::string& session);
   /// Empties a queue. Throws conflict while a job of the session is not over.
   int64_t drop(const std::string& session, const std::string& queue);
 
@@ -54,7 +54,7 @@ class FeedStore {
  private:
   storage::Catalog& catalog_;
   const core::Clock& clock_;
-  const FeedLimits limits_;
+  const InfeedLimits limits_;
   WakeTable wakes_;
 };
 

@@ -1,4 +1,4 @@
-#include "service/effects/feed_store.h"
+#include "service/effects/infeed_queues.h"
 
 #include "service/core/error.h"
 
@@ -11,15 +11,15 @@ constexpr size_t kAheadBytes = size_t{1} << 20;
 
 }  // namespace
 
-FeedStore::Fed FeedStore::append(const std::string& session, const Feed& feed, std::optional<int64_t> number) {
-  if (static_cast<int64_t>(feed.queue.size()) > limits_.name_bytes) {
+InfeedQueues::Fed InfeedQueues::append(const std::string& session, const InfeedEntry& entry, std::optional<int64_t> number) {
+  if (static_cast<int64_t>(entry.queue.size()) > limits_.name_bytes) {
     throw core::Error("invalid_request", "queue: a name has at most " + std::to_string(limits_.name_bytes) + " bytes",
                       {{"/queue", "expected at most " + std::to_string(limits_.name_bytes) + " bytes"}});
   }
-  storage::FeedRow row;
+  storage::InfeedRow row;
   row.session = session;
-  row.queue = feed.queue;
-  row.content = feed_to_text(feed);
+  row.queue = entry.queue;
+  row.content = infeed_to_text(entry);
   row.created = clock_.wall();
   Fed fed;
   catalog_.write([&](storage::Transaction& transaction) {
@@ -27,66 +27,66 @@ FeedStore::Fed FeedStore::append(const std::string& session, const Feed& feed, s
     int64_t last = 0;
     int64_t waiting = 0;
     int64_t bytes = 0;
-    for (const storage::FeedQueueRow& queue : transaction.feed_queues(session)) {
+    for (const storage::InfeedQueueRow& queue : transaction.infeed_queues(session)) {
       bytes += queue.bytes;
-      if (queue.queue != feed.queue) continue;
+      if (queue.queue != entry.queue) continue;
       last = queue.last;
       waiting = queue.waiting;
     }
     if (number && *number <= last) {
-      const auto there = transaction.feeds(session, feed.queue, *number - 1, 1);
+      const auto there = transaction.infeeds(session, entry.queue, *number - 1, 1);
       if (!there.empty() && there.front().number == *number && there.front().content == row.content) {
         fed = {*number, false};
         return;
       }
     }
     if (number && *number != last + 1) {
-      throw core::Error("conflict", "queue '" + feed.queue + "' has been fed " + std::to_string(last) +
+      throw core::Error("conflict", "queue '" + entry.queue + "' has been fed " + std::to_string(last) +
                                         " entries; the next one has number " + std::to_string(last + 1) + ", not " +
                                         std::to_string(*number));
     }
     if (waiting >= limits_.entries || bytes + static_cast<int64_t>(row.content.size()) > limits_.bytes) {
-      throw core::Error("queue_full", "queue '" + feed.queue + "': " + std::to_string(waiting) + " entries and " +
+      throw core::Error("queue_full", "queue '" + entry.queue + "': " + std::to_string(waiting) + " entries and " +
                                           std::to_string(bytes) + " bytes wait in this session; at most " +
                                           std::to_string(limits_.entries) + " entries and " +
                                           std::to_string(limits_.bytes) + " bytes may")
           .with_retry_after(1);
     }
-    transaction.append_feed(row);
+    transaction.append_infeed(row);
     fed = {row.number, true};
   });
   if (fed.is_new) notify(session);
   return fed;
 }
 
-std::vector<Feed> FeedStore::after(const std::string& session, const std::string& queue, int64_t after) {
-  std::vector<Feed> out;
+std::vector<InfeedEntry> InfeedQueues::after(const std::string& session, const std::string& queue, int64_t after) {
+  std::vector<InfeedEntry> out;
   catalog_.read([&](storage::Reader& reader) {
     size_t bytes = 0;
     while (out.size() < kAhead && bytes < kAheadBytes) {
-      const auto rows = reader.feeds(session, queue, after, 1);
+      const auto rows = reader.infeeds(session, queue, after, 1);
       if (rows.empty()) return;
       after = rows.front().number;
       bytes += rows.front().content.size();
-      out.push_back(feed_from_text(queue, after, rows.front().content));
+      out.push_back(infeed_from_text(queue, after, rows.front().content));
       out.back().from_session = true;
     }
   });
   return out;
 }
 
-std::vector<storage::FeedRow> FeedStore::rows_after(const std::string& session, const std::string& queue, int64_t after,
+std::vector<storage::InfeedRow> InfeedQueues::rows_after(const std::string& session, const std::string& queue, int64_t after,
                                                     int64_t limit) {
-  return catalog_.read([&](storage::Reader& reader) { return reader.feeds(session, queue, after, limit); });
+  return catalog_.read([&](storage::Reader& reader) { return reader.infeeds(session, queue, after, limit); });
 }
 
-std::vector<storage::FeedQueueRow> FeedStore::queues(const std::string& session) {
-  return catalog_.read([&](storage::Reader& reader) { return reader.feed_queues(session); });
+std::vector<storage::InfeedQueueRow> InfeedQueues::queues(const std::string& session) {
+  return catalog_.read([&](storage::Reader& reader) { return reader.infeed_queues(session); });
 }
 
-int64_t FeedStore::drop(const std::string& session, const std::string& queue) {
+int64_t InfeedQueues::drop(const std::string& session, const std::string& queue) {
   int64_t count = 0;
-  catalog_.write([&](storage::Transaction& transaction) { count = transaction.drop_feeds(session, queue); });
+  catalog_.write([&](storage::Transaction& transaction) { count = transaction.drop_infeeds(session, queue); });
   return count;
 }
 

@@ -14,30 +14,30 @@
 namespace meshd::effects {
 
 /// What one device is fed.
-struct FeedPart {
+struct InfeedPart {
   int64_t device = 0;
   std::vector<OwnedValue> values;
 };
 
 /// Either `values` or `parts`.
-struct Feed {
+struct InfeedEntry {
   std::string queue;
   int64_t number = 0;              ///< place in its queue, 1..; among those of a request where it came with one
   std::vector<OwnedValue> values;  ///< by result, whole
-  std::vector<FeedPart> parts;
+  std::vector<InfeedPart> parts;
   int64_t partitions = 0;     ///< devices that the fed arrays lay on; 0: any number will do
   bool from_session = false;  ///< taken from the session's queue, not from the request
 };
 
 /// The entry as its row keeps it, without queue and number.
-std::string feed_to_text(const Feed& feed);
-Feed feed_from_text(std::string queue, int64_t number, std::string_view text);
+std::string infeed_to_text(const InfeedEntry& entry);
+InfeedEntry infeed_from_text(std::string queue, int64_t number, std::string_view text);
 
 /// The answer to an infeed: bytes for each result. Parts are put together as the text says that the results lie; where
 /// it says nothing every device is fed the whole, and all the same. Inside a manual computation each device gets its
 /// own part. Example: result 8x2 with mhlo.sharding {devices=[2,1]<=[2]}: parts 4x2 for two devices -> 8x2. Throws
 /// invalid_argument naming queue and entry: another number of parts or devices than the run has, a device twice or not
 /// in the run, other types, replicas that differ.
-std::vector<std::vector<std::byte>> answer_of(const Feed& feed, const device::EffectCall& call);
+std::vector<std::vector<std::byte>> answer_of(const InfeedEntry& entry, const device::EffectCall& call);
 
 }  // namespace meshd::effects

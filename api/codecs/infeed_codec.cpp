@@ -1,4 +1,4 @@
-#include "api/codecs/feed_codec.h"
+#include "api/codecs/infeed_codec.h"
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ effects::OwnedValue copy_of(arrays::ArrayStore& arrays, const arrays::ArrayRef& 
   return value;
 }
 
-std::vector<effects::OwnedValue> read_values(const Json& list, const std::string& pointer, const FeedSource& source,
+std::vector<effects::OwnedValue> read_values(const Json& list, const std::string& pointer, const InfeedSource& source,
                                              int64_t& partitions, core::Diagnostics& wrong) {
   std::vector<effects::OwnedValue> out;
   if (!list.is_array()) wrong.add(pointer, "expected a list, got " + std::string(list.kind_name()));
@@ -68,16 +68,16 @@ std::optional<std::string> mistake_of_queue(std::string_view name) {
   return "expected at most " + std::to_string(kMost) + " characters, got " + std::to_string(characters);
 }
 
-effects::Feed read_feed(ObjectReader& reader, const FeedSource& source, core::Diagnostics& wrong) {
-  effects::Feed feed;
-  feed.queue = reader.string("queue").value_or("");
-  if (const auto mistake = mistake_of_queue(feed.queue)) wrong.add(reader.pointer("queue"), *mistake);
+effects::InfeedEntry read_infeed_entry(ObjectReader& reader, const InfeedSource& source, core::Diagnostics& wrong) {
+  effects::InfeedEntry entry;
+  entry.queue = reader.string("queue").value_or("");
+  if (const auto mistake = mistake_of_queue(entry.queue)) wrong.add(reader.pointer("queue"), *mistake);
   const Json* values = reader.field("values");
   const Json* parts = reader.field("parts");
   if (values != nullptr && parts != nullptr)
     wrong.add(reader.pointer("parts"), "stands beside values; give one of the two");
   if (values != nullptr) {
-    feed.values = read_values(*values, reader.pointer("values"), source, feed.partitions, wrong);
+    entry.values = read_values(*values, reader.pointer("values"), source, entry.partitions, wrong);
   } else if (parts == nullptr) {
     reader.missing("values");
   } else {
@@ -87,11 +87,11 @@ effects::Feed read_feed(ObjectReader& reader, const FeedSource& source, core::Di
       const std::string pointer = reader.pointer("parts") + "/" + std::to_string(i);
       const Json item = parts->at(i);
       ObjectReader fields(item, pointer, wrong);
-      effects::FeedPart part;
+      effects::InfeedPart part;
       const auto device = fields.integer("device", 0, kMostDevice);
       if (!device && fields.field("device") == nullptr) fields.missing("device");
       part.device = device.value_or(0);
-      for (const effects::FeedPart& other : feed.parts) {
+      for (const effects::InfeedPart& other : entry.parts) {
         if (device && other.device == part.device)
           wrong.add(fields.pointer("device"), "device " + std::to_string(part.device) + " is fed twice");
       }
@@ -102,10 +102,10 @@ effects::Feed read_feed(ObjectReader& reader, const FeedSource& source, core::Di
         fields.missing("values");
       }
       fields.finish();
-      feed.parts.push_back(std::move(part));
+      entry.parts.push_back(std::move(part));
     }
   }
-  return feed;
+  return entry;
 }
 
 }  // namespace meshd::api

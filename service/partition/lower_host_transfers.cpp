@@ -2,7 +2,7 @@
 // a send and a recv of the same program are a collective_permute.
 #include <algorithm>
 
-#include "service/ops/feeds.h"
+#include "service/ops/host_transfers.h"
 #include "service/partition/lowering.h"
 
 namespace meshd::partition {
@@ -23,19 +23,19 @@ std::vector<std::optional<sharding::TensorSharding>> said_of(const ir::Op& op, c
 
 }  // namespace
 
-void Lowering::lower_feed(const ir::Op& op, const Scope& scope) {
+void Lowering::lower_host_transfer(const ir::Op& op, const Scope& scope) {
   const std::vector<ir::Type> operand_types = types_of(op.operands);
   const std::vector<ir::Type> result_types = types_of(op.results);
-  const ops::FeedInfo info =
-      ops::feed_of(op.name, {operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location});
-  if (info.way == ops::FeedWay::kSend) return sent_[info.channel].push_back(&op);
-  if (info.way == ops::FeedWay::kRecv) return lower_pair(op, scope);
+  const ops::TransferInfo info =
+      ops::host_transfer_of(op.name, {operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location});
+  if (info.way == ops::TransferKind::kSend) return sent_[info.channel].push_back(&op);
+  if (info.way == ops::TransferKind::kRecv) return lower_pair(op, scope);
   EffectPoint point;
-  point.form = info.way == ops::FeedWay::kIn ? EffectForm::kInfeed : EffectForm::kOutfeed;
+  point.form = info.way == ops::TransferKind::kIn ? EffectForm::kInfeed : EffectForm::kOutfeed;
   point.callback = -1;
   point.queue = info.queue;
   point.ordered = true;
-  if (info.way == ops::FeedWay::kIn) point.result_shardings = said_of(op, info.value_results);
+  if (info.way == ops::TransferKind::kIn) point.result_shardings = said_of(op, info.value_results);
   append_effect(op, std::move(point), info.value_operands, info.value_results, scope);
 }
 
@@ -44,14 +44,14 @@ void Lowering::lower_feed(const ir::Op& op, const Scope& scope) {
 void Lowering::lower_pair(const ir::Op& recv, const Scope& scope) {
   const auto info_of = [&](const ir::Op& op, const std::vector<ir::Type>& operands,
                            const std::vector<ir::Type>& results) {
-    return ops::feed_of(op.name, {operands, results, &op.attributes, op.regions, &module_main_, &op.location});
+    return ops::host_transfer_of(op.name, {operands, results, &op.attributes, op.regions, &module_main_, &op.location});
   };
   const std::vector<ir::Type> recv_results = types_of(recv.results);
-  const ops::FeedInfo taking = info_of(recv, types_of(recv.operands), recv_results);
+  const ops::TransferInfo taking = info_of(recv, types_of(recv.operands), recv_results);
   const ir::Op& send = *sent_.at(taking.channel).front();
   sent_.at(taking.channel).pop_front();
   const std::vector<ir::Type> send_operands = types_of(send.operands);
-  const ops::FeedInfo giving = info_of(send, send_operands, types_of(send.results));
+  const ops::TransferInfo giving = info_of(send, send_operands, types_of(send.results));
 
   std::vector<ir::Type> given;
   std::vector<ir::Type> taken;

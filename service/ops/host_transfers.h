@@ -11,7 +11,7 @@
 
 namespace meshd::ops {
 
-enum class FeedWay : uint8_t {
+enum class TransferKind : uint8_t {
   kIn,    ///< takes what the client fed: infeed, recv from the host
   kOut,   ///< gives to the client: outfeed, send to the host
   kSend,  ///< gives to a recv of the same program
@@ -20,8 +20,8 @@ enum class FeedWay : uint8_t {
 
 /// One instance. Example: `"stablehlo.send"(%x, %token) <{channel_handle = #stablehlo.channel_handle<handle = 3, type =
 /// 2>, is_host_transfer = true}>` -> kOut, queue "channel_3", channel 3, value_operands {0}.
-struct FeedInfo {
-  FeedWay way = FeedWay::kIn;
+struct TransferInfo {
+  TransferKind way = TransferKind::kIn;
   std::string queue;                ///< kIn, kOut: infeed_config or outfeed_config as written, or channel_N
   int64_t channel = 0;              ///< send, recv
   bool has_pairs = false;           ///< source_target_pairs has rows
@@ -30,9 +30,9 @@ struct FeedInfo {
 };
 
 /// True for the four names, with their dialect ("stablehlo.infeed").
-bool is_feed(std::string_view name);
+bool is_host_transfer(std::string_view name);
 /// `name` is one of them. Throws invalid_program for attributes of the wrong kind.
-FeedInfo feed_of(std::string_view name, const OpView& view);
+TransferInfo host_transfer_of(std::string_view name, const OpView& view);
 
 /// The op that a pair of send and recv is: source_target_pairs say who gets whose value.
 const OpDef& pair_op();
