@@ -8,7 +8,7 @@
 
 #include "service/core/error.h"
 #include "storage/blob_state.h"
-#include "storage/blob_tail.h"
+#include "storage/blob_footer.h"
 #include "storage/blob_writer.h"
 
 namespace meshd::storage {
@@ -116,7 +116,7 @@ std::vector<CommittedBlob> commit_blobs(std::vector<BlobWriter> writers) {
   return committed;
 }
 
-/// One open file and its checked tail.
+/// One open file and its checked footer.
 struct BlobReader::Impl {
   BlobRef ref;
   std::unique_ptr<File> file;
@@ -192,13 +192,13 @@ BlobReader BlobStore::open(const BlobRef& ref) const {
   std::unique_ptr<File> file = state_->files.open(state_->path(ref.name));
   if (!file) throw_damaged(ref, "the file is missing");
   if (file->size() != file_bytes(ref.length)) throw_damaged(ref, "the file has another length");
-  std::vector<std::byte> tail(static_cast<size_t>(blob_tail_bytes(ref.length)));
-  if (file->read_at(ref.length, tail) != tail.size()) throw_damaged(ref, "it is cut off");
-  if (blob_checksum(tail) != ref.checksum) throw_damaged(ref, "its tail");
+  std::vector<std::byte> footer(static_cast<size_t>(blob_footer_bytes(ref.length)));
+  if (file->read_at(ref.length, footer) != footer.size()) throw_damaged(ref, "it is cut off");
+  if (blob_checksum(footer) != ref.checksum) throw_damaged(ref, "its footer");
   auto reader = std::make_unique<BlobReader::Impl>();
   reader->ref = ref;
   reader->file = std::move(file);
-  reader->pages = decode_blob_tail(ref.length, tail);
+  reader->pages = decode_blob_footer(ref.length, footer);
   return BlobReader(std::move(reader));
 }
 
@@ -214,7 +214,7 @@ void BlobStore::verify(const BlobRef& ref) const {
   }
 }
 
-int64_t BlobStore::file_bytes(int64_t length) { return length + blob_tail_bytes(length); }
+int64_t BlobStore::file_bytes(int64_t length) { return length + blob_footer_bytes(length); }
 
 std::vector<StoredBlob> BlobStore::list() const {
   std::vector<StoredBlob> blobs;

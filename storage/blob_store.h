@@ -1,8 +1,8 @@
 // Bytes too big for rows: one file a blob, written once, never changed. A blob is durable before the row that names it.
 //
-// A file is the data, then its tail: one XXH3-64 for each 256 KiB page of the data (little endian), the data's length
-// (8 bytes), and 8 bytes of magic. The blob's checksum, which the row keeps, is the XXH3-64 of the tail. So a read of
-// any range checks the tail against the row and the pages it touches against the tail, and reads no more than those.
+// A file is the data, then its footer: one XXH3-64 for each 256 KiB page of the data (little endian), the data's length
+// (8 bytes), and 8 bytes of magic. The blob's checksum, which the row keeps, is the XXH3-64 of the footer. So a read of
+// any range checks the footer against the row and the pages it touches against the footer, and reads no more than those.
 //
 // Names are made of [A-Za-z0-9_.-], at most 200 characters, with no leading dot. Names that agree up to their first dot
 // share a folder, so that all shards of an array ("arr_X.v1.s0", "arr_X.v1.s1") cost one folder sync.
@@ -28,8 +28,8 @@ struct BlobStoreState;
 /// What a row has to say to find a blob again and to trust it.
 struct BlobRef {
   std::string name;
-  int64_t length = 0;     ///< bytes of data, without the tail
-  uint64_t checksum = 0;  ///< XXH3-64 of the tail
+  int64_t length = 0;     ///< bytes of data, without the footer
+  uint64_t checksum = 0;  ///< XXH3-64 of the footer
 };
 
 /// Keeps the collector away from a blob that no row names yet. Keep it until the transaction that names the blob has
@@ -65,7 +65,7 @@ class BlobWriter {
   /// offset + bytes.size() <= length. Throws disk_full, storage_failed.
   void write(int64_t offset, std::span<const std::byte> bytes);
   [[nodiscard]] int64_t length() const;
-  /// Writes the tail, syncs the file, renames it, syncs the folder. The writer is used up, also when it throws.
+  /// Writes the footer, syncs the file, renames it, syncs the folder. The writer is used up, also when it throws.
   /// Throws disk_full; or storage_failed after the fatal handler was called, when a sync failed.
   [[nodiscard]] CommittedBlob commit();
 
@@ -81,7 +81,7 @@ class BlobWriter {
 /// are left to the collector. Errors as BlobWriter::commit.
 [[nodiscard]] std::vector<CommittedBlob> commit_blobs(std::vector<BlobWriter> writers);
 
-/// An open blob whose tail has been checked: for streams that read one range after another. Stays readable when the
+/// An open blob whose footer has been checked: for streams that read one range after another. Stays readable when the
 /// blob is removed meanwhile. Any thread.
 class BlobReader {
  public:
@@ -104,7 +104,7 @@ class BlobReader {
 /// A blob as it lies in its folder.
 struct StoredBlob {
   std::string name;
-  int64_t file_bytes = 0;  ///< data and tail
+  int64_t file_bytes = 0;  ///< data and footer
 };
 
 /// All blobs under one folder. Any thread.
@@ -119,7 +119,7 @@ class BlobStore {
   /// Starts a blob of `length` bytes. Throws storage_failed when a blob of this name exists or is being written (names
   /// carry a version, they are never used twice), disk_full when the space cannot be reserved.
   [[nodiscard]] BlobWriter begin(std::string name, int64_t length);
-  /// Opens and checks the tail. Throws storage_failed when the file is missing, has another length, or a tail with
+  /// Opens and checks the footer. Throws storage_failed when the file is missing, has another length, or a footer with
   /// another checksum than `ref` says.
   [[nodiscard]] BlobReader open(const BlobRef& ref) const;
   /// One range, checked: open and read.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "service/core/error.h"
-#include "storage/blob_tail.h"
+#include "storage/blob_footer.h"
 
 namespace meshd::storage {
 namespace {
@@ -27,7 +27,7 @@ BlobWriter::Impl::Impl(std::shared_ptr<BlobStoreState> state, std::string name, 
   if (!running_) throw std::bad_alloc();
   file_ = state_->files.create(state_->temporary_path(name_));
   try {
-    if (length_ >= kReserveFrom) file_->reserve(length_ + blob_tail_bytes(length_));
+    if (length_ >= kReserveFrom) file_->reserve(length_ + blob_footer_bytes(length_));
   } catch (...) {
     file_.reset();
     state_->files.unlink(state_->temporary_path(name_));
@@ -115,8 +115,8 @@ uint64_t BlobWriter::Impl::finish() {
     std::fill(again.begin() + static_cast<std::ptrdiff_t>(got), again.end(), std::byte{0});
     pages_[page] = blob_checksum(again);
   }
-  const std::vector<std::byte> tail = encode_blob_tail(length_, pages_);
-  file_->write_at(length_, tail);
+  const std::vector<std::byte> footer = encode_blob_footer(length_, pages_);
+  file_->write_at(length_, footer);
   try {
     file_->sync();
   } catch (const core::Error& error) {
@@ -124,7 +124,7 @@ uint64_t BlobWriter::Impl::finish() {
     if (error.code() != core::ErrorCode("disk_full")) state_->fatal("sync of a blob failed: " + error.internal());
     throw;
   }
-  return blob_checksum(tail);
+  return blob_checksum(footer);
 }
 
 void BlobWriter::Impl::publish() {

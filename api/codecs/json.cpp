@@ -14,7 +14,7 @@ constexpr int64_t kLargestExact = int64_t{1} << 53;
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   /// `lists` were taken out of the text, whose arrays they are.
-  Builder(const JsonLimits& limits, LeanJson& lean) : limits_(limits), lists_(lean.lists) {}
+  Builder(const JsonLimits& limits, ElidedJson& elided) : limits_(limits), lists_(elided.lists) {}
 
   bool null() override { return add({}); }
   bool boolean(bool value) override {
@@ -146,7 +146,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   const JsonLimits limits_;
-  std::vector<LeanJson::List>& lists_;
+  std::vector<ElidedJson::List>& lists_;
   size_t next_list_ = 0;
   size_t arrays_ = 0;
   int64_t nodes_ = 0;
@@ -195,11 +195,11 @@ void append_real(std::string& out, T value) {
 }  // namespace
 
 Json Json::parse(std::string_view text, const JsonLimits& limits) {
-  LeanJson lean = take_numbers_out(text, limits.nodes);
-  Builder builder(limits, lean);
-  const std::string_view rest = lean.lists.empty() ? text : std::string_view(lean.text);
+  ElidedJson elided = elide_numbers(text, limits.nodes);
+  Builder builder(limits, elided);
+  const std::string_view rest = elided.lists.empty() ? text : std::string_view(elided.text);
   if (nlohmann::json::sax_parse(rest.begin(), rest.end(), &builder)) return std::move(builder.root);
-  const std::string_view before = text.substr(0, std::min(lean.original(builder.failed_at), text.size()));
+  const std::string_view before = text.substr(0, std::min(elided.original(builder.failed_at), text.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   throw core::Error("malformed_json", builder.problem.empty() ? "the body is no JSON" : builder.problem,
                     {{"", builder.problem, static_cast<int>(line), 0}});

@@ -105,7 +105,7 @@ void JsonNumbers::unpack() {
   values_ = std::move(all);
 }
 
-size_t LeanJson::original(size_t position) const {
+size_t ElidedJson::original(size_t position) const {
   size_t out = position;
   for (const List& list : lists) {
     if (list.begin > position) break;
@@ -114,11 +114,11 @@ size_t LeanJson::original(size_t position) const {
   return out;
 }
 
-LeanJson take_numbers_out(std::string_view text, int64_t most) {
-  LeanJson lean;
+ElidedJson elide_numbers(std::string_view text, int64_t most) {
+  ElidedJson elided;
   const char* const begin = text.data();
   const char* const end = begin + text.size();
-  const char* kept = begin;  // up to here the text is in `lean`
+  const char* kept = begin;  // up to here the text is in `elided`
   size_t arrays = 0;
   for (const char* at = begin; at < end; ++at) {
     if (*at == '"') {
@@ -131,13 +131,13 @@ LeanJson take_numbers_out(std::string_view text, int64_t most) {
     const char* const stop = read_list(at + 1, end, most, numbers);
     if (stop == nullptr) continue;
     most -= static_cast<int64_t>(numbers.size());
-    lean.text.append(kept, static_cast<size_t>(at + 1 - kept));
-    lean.lists.push_back({array, lean.text.size(), static_cast<size_t>(stop - at - 1), std::move(numbers)});
+    elided.text.append(kept, static_cast<size_t>(at + 1 - kept));
+    elided.lists.push_back({array, elided.text.size(), static_cast<size_t>(stop - at - 1), std::move(numbers)});
     kept = stop;
     at = stop;
   }
-  if (!lean.lists.empty()) lean.text.append(kept, static_cast<size_t>(end - kept));
-  return lean;
+  if (!elided.lists.empty()) elided.text.append(kept, static_cast<size_t>(end - kept));
+  return elided;
 }
 
 }  // namespace meshd::api

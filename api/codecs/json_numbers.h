@@ -38,7 +38,7 @@ class JsonNumbers {
 };
 
 /// JSON text without the insides of its longer lists of numbers.
-struct LeanJson {
+struct ElidedJson {
   struct List {
     size_t array = 0;    ///< the how many-th array of the text, counted from 0
     size_t begin = 0;    ///< in `text`, behind its bracket
@@ -54,6 +54,6 @@ struct LeanJson {
 
 /// Without lists and text when the text has no such list. Lists that are not wholly as RFC 8259 has numbers stay in the
 /// text, for the parser to refuse. `most` numbers are read altogether; later lists stay, too.
-LeanJson take_numbers_out(std::string_view text, int64_t most);
+ElidedJson elide_numbers(std::string_view text, int64_t most);
 
 }  // namespace meshd::api

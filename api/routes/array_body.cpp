@@ -7,7 +7,7 @@
 #include "api/codecs/value.h"
 #include "api/media_type.h"
 #include "api/router.h"
-#include "api/routes/array_intake.h"
+#include "api/routes/upload_body.h"
 
 namespace meshd::api {
 namespace {

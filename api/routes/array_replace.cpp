@@ -5,7 +5,7 @@
 
 #include "api/codecs/array_document.h"
 #include "api/conditions.h"
-#include "api/routes/array_intake.h"
+#include "api/routes/upload_body.h"
 
 namespace meshd::api {
 namespace {

@@ -1,11 +1,11 @@
 #include "api/routes/array_upload.h"
 
-#include "api/routes/array_intake.h"
+#include "api/routes/upload_body.h"
 
 namespace meshd::api {
 
 arrays::ArrayRef upload_array(Request& request, Services& services) {
-  const IntakeQuery wanted = read_intake_query(request);
+  const UploadQuery wanted = read_upload_query(request);
   const ArrayBody body = open_array_body(request, wanted.dtype, wanted.shape);
   arrays::ArrayRef array = begin_array(wanted, body.type, request, services);
   arrays::ShardBuffers shards = services.arrays.allocate(*array);

@@ -6,7 +6,7 @@
 #include "api/codecs/json.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/conditions.h"
-#include "api/routes/array_bundles.h"
+#include "api/routes/array_archives.h"
 #include "api/routes/array_download.h"
 #include "api/routes/array_parts.h"
 #include "api/routes/array_replace.h"
@@ -158,7 +158,7 @@ std::vector<Route> array_routes(Services& services) {
   return {
       {"POST", "/v1/arrays", "createArray", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
-         if (is_bundle(request)) return import_arrays(request, services);
+         if (is_archive(request)) return import_arrays(request, services);
          return described(*upload_array(request, services), 201);
        }},
       {"GET", "/v1/arrays", "listArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,

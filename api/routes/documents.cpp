@@ -2,7 +2,7 @@
 #include "api/accept.h"
 #include "api/codecs/json.h"
 #include "api/embedded.h"
-#include "api/routes/error_guide.h"
+#include "api/routes/error_reference.h"
 #include "api/routes/ops_document.h"
 #include "api/routes/routes.h"
 #include "service/core/error.h"

@@ -43,7 +43,7 @@ struct PrincipalFacts {
 std::vector<Route> mesh_routes(Services& services);
 std::vector<Route> array_routes(Services& services);
 std::vector<Route> array_part_routes(Services& services);
-std::vector<Route> array_bundle_routes(Services& services);
+std::vector<Route> array_archive_routes(Services& services);
 std::vector<Route> zarr_routes(Services& services);
 std::vector<Route> call_routes();
 std::vector<Route> program_routes(Services& services);

@@ -1,5 +1,5 @@
 // The table behind GET /docs/errors.
-#include "api/routes/error_guide.h"
+#include "api/routes/error_reference.h"
 
 #include <algorithm>
 #include <iterator>
@@ -12,7 +12,7 @@
 namespace meshd::api {
 namespace {
 
-struct Guide {
+struct Reference {
   std::string_view code;
   std::string_view detail;  ///< what a problem with it may say
   std::string_view hint;    ///< how to mend it
@@ -20,7 +20,7 @@ struct Guide {
       command;  ///< a shell line that is answered so ($URL is the server); empty where no client can cause it alone
 };
 
-constexpr Guide kGuides[] = {
+constexpr Reference kReference[] = {
     {"malformed_request", "a '%' in the request target is not followed by two hex digits",
      "Send what HTTP allows: escapes in the address, a plain head, a body only where one is taken.",
      "curl -s $URL/v1/arrays/%zz"},
@@ -280,18 +280,18 @@ constexpr Guide kGuides[] = {
 
 /// Both tables have the same codes in the same order: a code without an example does not compile.
 consteval bool covers_all_codes() {
-  if (std::size(kGuides) != std::size(core::kErrorTable)) return false;
-  for (size_t i = 0; i < std::size(kGuides); ++i) {
-    if (kGuides[i].code != core::kErrorTable[i].word || kGuides[i].detail.empty() || kGuides[i].hint.empty())
+  if (std::size(kReference) != std::size(core::kErrorTable)) return false;
+  for (size_t i = 0; i < std::size(kReference); ++i) {
+    if (kReference[i].code != core::kErrorTable[i].word || kReference[i].detail.empty() || kReference[i].hint.empty())
       return false;
   }
   return true;
 }
-static_assert(covers_all_codes(), "each row of kErrorTable needs one of kGuides, in the same order");
+static_assert(covers_all_codes(), "each row of kErrorTable needs one of kReference, in the same order");
 
-std::string example_of(const Guide& guide, const core::ErrorRow& row) {
+std::string example_of(const Reference& reference, const core::ErrorRow& row) {
   return "{\"type\":" + quote("/docs/errors#" + std::string(row.word)) + ",\"title\":" + quote(row.title) +
-         ",\"status\":" + std::to_string(status_of(row.kind)) + ",\"detail\":" + quote(guide.detail) +
+         ",\"status\":" + std::to_string(status_of(row.kind)) + ",\"detail\":" + quote(reference.detail) +
          ",\"instance\":\"req-1a2b3c4d5e6f-1\",\"code\":" + quote(row.word) + ",\"errors\":[]}";
 }
 
@@ -299,13 +299,13 @@ std::string example_of(const Guide& guide, const core::ErrorRow& row) {
 
 std::string error_document() {
   std::string out = "{\"items\":[";
-  for (size_t i = 0; i < std::size(kGuides); ++i) {
-    const Guide& guide = kGuides[i];
+  for (size_t i = 0; i < std::size(kReference); ++i) {
+    const Reference& reference = kReference[i];
     const core::ErrorRow& row = core::kErrorTable[i];
     out += (i ? "," : "") + std::string("{\"code\":") + quote(row.word) + ",\"title\":" + quote(row.title) +
-           ",\"status\":" + std::to_string(status_of(row.kind)) + ",\"hint\":" + quote(guide.hint) +
-           ",\"example\":" + example_of(guide, row);
-    if (!guide.command.empty()) out += ",\"command\":" + quote(guide.command);
+           ",\"status\":" + std::to_string(status_of(row.kind)) + ",\"hint\":" + quote(reference.hint) +
+           ",\"example\":" + example_of(reference, row);
+    if (!reference.command.empty()) out += ",\"command\":" + quote(reference.command);
     out += "}";
   }
   return out + "],\"next\":null}";
@@ -321,14 +321,14 @@ std::string error_page() {
       "codes. Switch on <code>code</code>; <code>detail</code> and <code>errors</code> say what was wrong in this "
       "request. "
       "Where a command stands, it is answered so; <code>$URL</code> is the server.</p>";
-  for (size_t i = 0; i < std::size(kGuides); ++i) {
-    const Guide& guide = kGuides[i];
+  for (size_t i = 0; i < std::size(kReference); ++i) {
+    const Reference& reference = kReference[i];
     const core::ErrorRow& row = core::kErrorTable[i];
     const std::string word(row.word);
     out += "<h2 id=\"" + word + "\">" + word + "</h2><p>" + std::to_string(status_of(row.kind)) + ". " +
-           escaped_html(row.title) + ". " + escaped_html(guide.hint) + "</p>";
-    if (!guide.command.empty()) out += "<pre>" + escaped_html(guide.command) + "</pre>";
-    out += "<pre>" + escaped_html(example_of(guide, row)) + "</pre>";
+           escaped_html(row.title) + ". " + escaped_html(reference.hint) + "</p>";
+    if (!reference.command.empty()) out += "<pre>" + escaped_html(reference.command) + "</pre>";
+    out += "<pre>" + escaped_html(example_of(reference, row)) + "</pre>";
   }
   return out + "</body></html>";
 }

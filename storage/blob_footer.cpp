@@ -1,4 +1,4 @@
-#include "storage/blob_tail.h"
+#include "storage/blob_footer.h"
 
 #include <xxhash.h>
 
@@ -27,24 +27,24 @@ int64_t blob_page_length(int64_t length, int64_t page) {
   return std::min(BlobStore::kPageBytes, length - page * BlobStore::kPageBytes);
 }
 
-int64_t blob_tail_bytes(int64_t length) {
+int64_t blob_footer_bytes(int64_t length) {
   return blob_page_count(length) * kWordBytes + kWordBytes + static_cast<int64_t>(kMagic.size());
 }
 
-std::vector<std::byte> encode_blob_tail(int64_t length, std::span<const uint64_t> pages) {
-  std::vector<std::byte> tail;
-  tail.reserve(static_cast<size_t>(blob_tail_bytes(length)));
-  for (const uint64_t page : pages) append_word(tail, page);
-  append_word(tail, static_cast<uint64_t>(length));
-  for (const char c : kMagic) tail.push_back(static_cast<std::byte>(c));
-  return tail;
+std::vector<std::byte> encode_blob_footer(int64_t length, std::span<const uint64_t> pages) {
+  std::vector<std::byte> footer;
+  footer.reserve(static_cast<size_t>(blob_footer_bytes(length)));
+  for (const uint64_t page : pages) append_word(footer, page);
+  append_word(footer, static_cast<uint64_t>(length));
+  for (const char c : kMagic) footer.push_back(static_cast<std::byte>(c));
+  return footer;
 }
 
-std::vector<uint64_t> decode_blob_tail(int64_t length, std::span<const std::byte> tail) {
+std::vector<uint64_t> decode_blob_footer(int64_t length, std::span<const std::byte> footer) {
   std::vector<uint64_t> pages(static_cast<size_t>(blob_page_count(length)));
   for (size_t page = 0; page < pages.size(); ++page) {
     for (size_t i = 0; i < kWordBytes; ++i) {
-      pages[page] |= static_cast<uint64_t>(tail[page * kWordBytes + i]) << (8 * i);
+      pages[page] |= static_cast<uint64_t>(footer[page * kWordBytes + i]) << (8 * i);
     }
   }
   return pages;

@@ -8,9 +8,9 @@
 #include "api/codecs/npy.h"
 #include "api/codecs/safetensors.h"
 #include "api/media_type.h"
-#include "api/routes/array_bundles.h"
+#include "api/routes/array_archives.h"
 #include "api/routes/array_file.h"
-#include "api/routes/array_intake.h"
+#include "api/routes/upload_body.h"
 #include "api/routes/routes.h"
 #include "service/core/ids.h"
 
@@ -22,7 +22,7 @@ constexpr std::string_view kSuffix = ".npy";
 
 // What the query of an import says beyond that of one array.
 struct ImportQuery {
-  IntakeQuery common;
+  UploadQuery common;
   std::string prefix;
   std::map<std::string, jobs::NamedSpec, std::less<>> specs;  ///< by the name in the file
   std::vector<std::string_view> unused;                       ///< of those, the names that have not come
@@ -31,7 +31,7 @@ struct ImportQuery {
 ImportQuery read_import_query(const Request& request) {
   static constexpr std::string_view kMore[] = {"prefix", "spec_for", "format"};
   ImportQuery out;
-  out.common = read_intake_query(request, kMore);
+  out.common = read_upload_query(request, kMore);
   out.prefix = std::string(request.query.get("prefix").value_or(""));
   core::Diagnostics wrong;
   for (const std::string_view field : {"dtype", "shape"}) {
@@ -61,7 +61,7 @@ class Import {
   std::pair<arrays::Array&, arrays::ShardBuffers&> begin(const std::string& name, const tensor::TensorType& type) {
     if (made_.size() == kMostArrays)
       throw core::Error("invalid_array", "the file holds more than " + std::to_string(kMostArrays) + " arrays");
-    IntakeQuery wanted = query_.common;
+    UploadQuery wanted = query_.common;
     const std::string& given = query_.common.name;
     if (!given.empty() && !made_.empty()) {
       throw core::Error("invalid_query",
@@ -175,7 +175,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
 
 }  // namespace
 
-bool is_bundle(const Request& request) {
+bool is_archive(const Request& request) {
   return is_one_of(media_type_of(request.headers), {"application/zip", "application/npz", "application/x-npz",
                                                     "application/safetensors", "application/x-safetensors"});
 }
@@ -198,7 +198,7 @@ Response import_arrays(Request& request, Services& services) {
 
 namespace {
 
-Response export_bundle(Request& request, Services& services) {
+Response export_archive(Request& request, Services& services) {
   static constexpr std::string_view kKnown[] = {"id", "as", "format", "compression"};
   request.query.require_known(kKnown);
   const std::string_view word = request.query.get("format").value_or("safetensors");
@@ -238,12 +238,12 @@ Response export_bundle(Request& request, Services& services) {
 
 }  // namespace
 
-std::vector<Route> array_bundle_routes(Services& services) {
+std::vector<Route> array_archive_routes(Services& services) {
   return {
       {"POST", "/v1/arrays:import", "importArrays", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return import_arrays(request, services); }},
       {"GET", "/v1/arrays:export", "exportArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
-       [&services](Request& request) { return export_bundle(request, services); }},
+       [&services](Request& request) { return export_archive(request, services); }},
   };
 }
 

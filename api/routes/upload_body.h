@@ -17,7 +17,7 @@
 namespace meshd::api {
 
 /// What the query says beside the data.
-struct IntakeQuery {
+struct UploadQuery {
   std::string name, mesh, session;
   std::optional<jobs::NamedSpec> spec;
   storage::Durability durability = storage::Durability::kDurable;
@@ -27,11 +27,11 @@ struct IntakeQuery {
 };
 
 /// Reads it; parameters that are neither of these nor in `others` are refused (invalid_query).
-IntakeQuery read_intake_query(const Request& request, std::span<const std::string_view> others = {});
+UploadQuery read_upload_query(const Request& request, std::span<const std::string_view> others = {});
 
 /// A pending array of this type, named and cut as the query says. Throws invalid_spec, invalid_array, quota_exceeded,
 /// and not_found for a mesh or a session that the principal does not have.
-arrays::ArrayRef begin_array(const IntakeQuery& wanted, const tensor::TensorType& type, const Request& request,
+arrays::ArrayRef begin_array(const UploadQuery& wanted, const tensor::TensorType& type, const Request& request,
                              Services& services);
 
 /// A body that holds one array: its type, and a reader that stands at its first byte of data.

@@ -1,4 +1,4 @@
-#include "api/routes/array_intake.h"
+#include "api/routes/upload_body.h"
 
 #include <algorithm>
 #include <charconv>
@@ -36,11 +36,11 @@ tensor::Dims parse_shape(std::string_view text) {
 
 }  // namespace
 
-IntakeQuery read_intake_query(const Request& request, std::span<const std::string_view> others) {
+UploadQuery read_upload_query(const Request& request, std::span<const std::string_view> others) {
   std::vector<std::string_view> known = {"name", "mesh", "spec", "durability", "session", "dtype", "shape", "uneven"};
   known.insert(known.end(), others.begin(), others.end());
   request.query.require_known(known);
-  IntakeQuery out;
+  UploadQuery out;
   out.name = std::string(request.query.get("name").value_or(""));
   out.mesh = std::string(request.query.get("mesh").value_or(""));
   out.session = std::string(request.query.get("session").value_or(""));
@@ -67,7 +67,7 @@ IntakeQuery read_intake_query(const Request& request, std::span<const std::strin
   return out;
 }
 
-arrays::ArrayRef begin_array(const IntakeQuery& wanted, const tensor::TensorType& type, const Request& request,
+arrays::ArrayRef begin_array(const UploadQuery& wanted, const tensor::TensorType& type, const Request& request,
                              Services& services) {
   arrays::NewArray made;
   made.principal = request.principal;
