@@ -21,11 +21,11 @@ constexpr size_t kMostThreads = 512;  // parked ones and spare ones included
 
 class AsioTimer final : public Timer {
  public:
-  AsioTimer(boost::asio::thread_pool& pool, core::SteadyTime time, std::function<void()> ring)
+  AsioTimer(boost::asio::thread_pool& pool, core::SteadyTime time, std::function<void()> fire)
       : timer_(std::make_shared<boost::asio::steady_timer>(pool, time)) {
     // The handler owns the timer: it may run while this object is destroyed.
-    timer_->async_wait([timer = timer_, ring = std::move(ring)](const boost::system::error_code& error) {
-      if (!error) ring();
+    timer_->async_wait([timer = timer_, fire = std::move(fire)](const boost::system::error_code& error) {
+      if (!error) fire();
     });
   }
   ~AsioTimer() override {
@@ -130,8 +130,8 @@ void WorkerPool::post(const std::shared_ptr<Work>& work, int count) {
 const std::atomic<int64_t>& WorkerPool::waiting_count() const { return impl_->waiting; }
 int WorkerPool::threads() const { return impl_->thread_count; }
 
-std::unique_ptr<Timer> WorkerPool::at(core::SteadyTime time, std::function<void()> ring) {
-  return std::make_unique<AsioTimer>(impl_->timers, time, std::move(ring));
+std::unique_ptr<Timer> WorkerPool::at(core::SteadyTime time, std::function<void()> fire) {
+  return std::make_unique<AsioTimer>(impl_->timers, time, std::move(fire));
 }
 
 bool WorkerPool::give_place() {

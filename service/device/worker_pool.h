@@ -1,5 +1,5 @@
 // The engine's threads: workers that serve a queue of ours, because strands and posted handlers cost ten times more
-// than an atomic that is waited on (limits.md G). One more thread, of Boost.Asio, rings timers.
+// than an atomic that is waited on (limits.md G). One more thread, of Boost.Asio, fires timers.
 //
 // As many workers as asked for serve at any time. A thread that has to wait in the middle of a kernel gives its place
 // to a spare worker and parks; when it is its turn again, the worker that takes it out of the queue becomes a spare
@@ -23,7 +23,7 @@ class Work {
   virtual void work() = 0;
 };
 
-/// A timer that has been set; when it is destroyed before its time it does not ring.
+/// A timer that has been set; when it is destroyed before its time it does not fire.
 class Timer {
  public:
   virtual ~Timer() = default;
@@ -60,8 +60,8 @@ class WorkerPool {
   [[nodiscard]] int64_t waiting() const { return waiting_count().load(std::memory_order_relaxed); }
   [[nodiscard]] const std::atomic<int64_t>& waiting_count() const;
   [[nodiscard]] int threads() const;
-  /// Calls `ring` on the timer thread at `time`.
-  std::unique_ptr<Timer> at(core::SteadyTime time, std::function<void()> ring);
+  /// Calls `fire` on the timer thread at `time`.
+  std::unique_ptr<Timer> at(core::SteadyTime time, std::function<void()> fire);
 
   /// The calling worker's place is another's, until take_place() or until a ParkedThread of it is posted. False when
   /// there is nobody who could take it: so many threads wait already.

@@ -132,8 +132,8 @@ storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, 
   return row;
 }
 
-EffectRecorder::EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, bool has_session, std::function<void()> bell)
-    : bindings_(std::move(bindings)), has_session_(has_session), bell_(std::move(bell)) {
+EffectRecorder::EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, bool has_session, std::function<void()> notify)
+    : bindings_(std::move(bindings)), has_session_(has_session), notify_(std::move(notify)) {
   state_.with([&](State& state) {
     for (InfeedEntry& entry : infeeds) {
       auto& queue = state.ready[entry.queue];
@@ -216,7 +216,7 @@ std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::answer_to(con
   if (found) {
     ++asked_;
   } else {
-    bell_();
+    notify_();
   }
   return found;
 }
@@ -258,7 +258,7 @@ device::EffectResult EffectRecorder::take_infeed(const device::EffectCall& call)
     entry = call.every_device ? state.current : std::move(state.current);
   });
   if (got == Got::kStop) {
-    bell_();
+    notify_();
     return device::EffectResult::pending();
   }
   if (got == Got::kNothing) {
@@ -282,7 +282,7 @@ device::EffectResult EffectRecorder::give(const device::EffectCall& call) {
     record(call, *find_effect_kind("outfeed"), call.effect->point.queue);
     state_.with([&](State& state) { state.wants.commit = has_session_; });
   }
-  if (has_session_) bell_();
+  if (has_session_) notify_();
   return is_full ? device::EffectResult::pending() : device::EffectResult::done();
 }
 

@@ -2,7 +2,7 @@
 // committed; gives infeeds what was fed. Nothing is shown from here: the log shows what is durable.
 //
 // Where a run has to stop (nothing is fed yet, too much is not durable yet), emit() says so, notes what is wanted and
-// rings the bell; the thread of the job looks with wants(), gets it, and resumes the run.
+// calls `notify`; the thread of the job looks with wants(), gets it, and resumes the run.
 #pragma once
 
 #include <cstddef>
@@ -70,9 +70,9 @@ struct Wants {
 class EffectRecorder final : public device::EffectSink {
  public:
   /// `infeeds` came with the request and are taken first. `has_session`: more may come from the session's queues, and
-  /// what goes to outgoing queues is committed as it comes. `bell` is rung when there is something in wants(); it may
-  /// be rung by emit(), on a thread that must not wait.
-  EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, bool has_session, std::function<void()> bell);
+  /// what goes to outgoing queues is committed as it comes. `notify` is called when there is something in wants(); it may
+  /// be called by emit(), on a thread that must not wait.
+  EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, bool has_session, std::function<void()> notify);
   device::EffectResult emit(const device::EffectCall& call) override;
   /// Effects so far.
   [[nodiscard]] int64_t count() const;
@@ -115,7 +115,7 @@ class EffectRecorder final : public device::EffectSink {
 
   const Bindings bindings_;
   const bool has_session_;
-  const std::function<void()> bell_;
+  const std::function<void()> notify_;
   core::Locked<State> state_;
   std::map<int64_t, size_t> calls_;  // emit() only: by callback
   int64_t asked_ = 0;                // emit() only: callback requests that were answered
