@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "service/core/error.h"
-#include "storage/blob_state.h"
 #include "storage/blob_footer.h"
+#include "storage/blob_state.h"
 #include "storage/blob_writer.h"
 
 namespace meshd::storage {

@@ -2,7 +2,8 @@
 //
 // A file is the data, then its footer: one XXH3-64 for each 256 KiB page of the data (little endian), the data's length
 // (8 bytes), and 8 bytes of magic. The blob's checksum, which the row keeps, is the XXH3-64 of the footer. So a read of
-// any range checks the footer against the row and the pages it touches against the footer, and reads no more than those.
+// any range checks the footer against the row and the pages it touches against the footer, and reads no more than
+// those.
 //
 // Names are made of [A-Za-z0-9_.-], at most 200 characters, with no leading dot. Names that agree up to their first dot
 // share a folder, so that all shards of an array ("arr_X.v1.s0", "arr_X.v1.s1") cost one folder sync.

@@ -214,8 +214,8 @@ UPDATE jobs SET program = coalesce(json_extract(CAST(request AS TEXT), '$.progra
 WHERE program IS NULL AND state IN ('queued', 'running') AND json_valid(CAST(request AS TEXT));
 )sql";
 
-// 5 -> 6. Ids of jobs are unique for each principal, not for all of them; so are effects and callback requests, by their
-// session.
+// 5 -> 6. Ids of jobs are unique for each principal, not for all of them; so are effects and callback requests, by
+// their session.
 constexpr const char* kJobNames = R"sql(
 CREATE TABLE jobs_by_owner(
   id TEXT NOT NULL,

@@ -104,7 +104,7 @@ class Reader {
 
   /// What was fed to the queue and is not used up, with number > `after`, at most `limit` (1..1000), in order.
   [[nodiscard]] std::vector<InfeedRow> infeeds(std::string_view session, std::string_view queue, int64_t after,
-                                           int64_t limit);
+                                               int64_t limit);
   /// Queues that were ever fed, by name.
   [[nodiscard]] std::vector<InfeedQueueRow> infeed_queues(std::string_view session);
 

@@ -139,7 +139,8 @@ struct InfeedQueueRow {
   int64_t bytes = 0;    ///< of those
 };
 
-/// A callback request that a program asks the client, durable before it is shown; its answer is durable before it is used.
+/// A callback request that a program asks the client, durable before it is shown; its answer is durable before it is
+/// used.
 struct CallbackRow {
   std::string session;
   int64_t number = 0;  ///< 1.. within the session, given by Transaction::insert_callback

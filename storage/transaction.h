@@ -76,8 +76,9 @@ class Transaction : public Reader {
   /// not over: it may have taken some of them.
   int64_t drop_infeeds(std::string_view session, std::string_view queue);
 
-  /// Gives `row.number` and stores the callback request; one with the same (session, job, call) is not stored again, and throws
-  /// nondeterministic_job when the callback request differs. Returns the row as it stands, with the answer it may have.
+  /// Gives `row.number` and stores the callback request; one with the same (session, job, call) is not stored again,
+  /// and throws nondeterministic_job when the callback request differs. Returns the row as it stands, with the answer
+  /// it may have.
   CallbackRow insert_callback(const CallbackRow& row);
   /// Throws not_found; conflict when it has another answer already.
   void answer_callback(std::string_view session, int64_t number, std::string_view answer);

@@ -26,7 +26,7 @@ std::string array_repr(const arrays::Array& array) {
 }
 
 std::vector<std::string> device_shard_documents(const sharding::Layout& layout, const mesh::Processes& processes,
-                                             const ShardScope& scope, const std::string& data_path) {
+                                                const ShardScope& scope, const std::string& data_path) {
   std::vector<std::string> out;
   for (const sharding::DeviceShard& device_shard : layout.device_shards) {
     const int64_t process = processes.of(device_shard.device);
@@ -47,8 +47,8 @@ std::vector<std::string> device_shard_documents(const sharding::Layout& layout, 
                            "],\"replica_id\":" + std::to_string(device_shard.replica_id) +
                            ",\"shard\":" + std::to_string(device_shard.shard) + ",\"shape\":" + integer_list(dims);
     if (!data_path.empty()) {
-      document +=
-          ",\"data\":" + (is_local ? quote(data_path + "/" + std::to_string(device_shard.device)) : std::string("null"));
+      document += ",\"data\":" +
+                  (is_local ? quote(data_path + "/" + std::to_string(device_shard.device)) : std::string("null"));
     }
     if (!scope.received.empty()) document += has_come ? ",\"received\":true" : ",\"received\":false";
     out.push_back(document + "}");

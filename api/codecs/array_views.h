@@ -28,6 +28,6 @@ struct ShardScope {
 /// `data_path` where its bytes are; null for places of other processes. Places of a pending array say whether their
 /// part has come.
 std::vector<std::string> device_shard_documents(const sharding::Layout& layout, const mesh::Processes& processes,
-                                             const ShardScope& scope, const std::string& data_path);
+                                                const ShardScope& scope, const std::string& data_path);
 
 }  // namespace meshd::api

@@ -56,7 +56,7 @@ struct ProgramTrees {
 /// Reads `mesh`, `meshes`, `in_shardings` and `out_shardings` of a body, which mean the same wherever they stand. With
 /// trees, shardings are prefixes of them.
 void read_assignment(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong,
-                    const ProgramTrees& trees = {});
+                     const ProgramTrees& trees = {});
 
 /// The answer of a run: results, effects, shardings, warnings, statistics.
 std::string encode_result(const jobs::JobResult& result, const ResultForm& form);

@@ -10,8 +10,8 @@
 #include "api/media_type.h"
 #include "api/routes/array_archives.h"
 #include "api/routes/array_file.h"
-#include "api/routes/upload_body.h"
 #include "api/routes/routes.h"
+#include "api/routes/upload_body.h"
 #include "service/core/ids.h"
 
 namespace meshd::api {

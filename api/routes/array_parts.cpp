@@ -6,9 +6,9 @@
 #include "api/codecs/json.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/value.h"
-#include "api/routes/upload_body.h"
 #include "api/routes/array_parts.h"
 #include "api/routes/routes.h"
+#include "api/routes/upload_body.h"
 #include "service/arrays/assembly.h"
 #include "service/jobs/pulled_parts.h"
 

@@ -19,16 +19,16 @@ namespace {
 
 constexpr size_t kCompared = size_t{1} << 20;
 
-struct Query {
+struct ShardingQuery {
   std::vector<int64_t> shape;
   sharding::TensorSharding sharding;
   std::optional<std::vector<int64_t>> parts, local_parts;
 };
 
-Query read_query(const Json& body, Services& services, const std::string& principal) {
+ShardingQuery read_sharding_query(const Json& body, Services& services, const std::string& principal) {
   core::Diagnostics wrong;
   ObjectReader reader(body, "", wrong);
-  Query out;
+  ShardingQuery out;
   auto shape = reader.integers("shape", 0, INT64_MAX);
   const auto local_shape = reader.integers("local_shape", 0, INT64_MAX);
   const auto mesh_id = reader.string("mesh");
@@ -89,7 +89,7 @@ std::pair<int64_t, int64_t> page_of_positions(const Request& request, int64_t po
 
 Response resolve_sharding(Request& request, Services& services) {
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
-  const Query asked = read_query(body, services, request.principal);
+  const ShardingQuery asked = read_sharding_query(body, services, request.principal);
   // A mesh may have a million positions: what is listed by position comes in pages.
   const int64_t positions = asked.sharding.mesh->position_count();
   const auto [first, limit] = page_of_positions(request, positions);

@@ -46,7 +46,8 @@ BlockCopies::BlockCopies(std::vector<tensor::Dims> source_dims, int64_t element_
 void BlockCopies::add(BlockPiece piece, CollectiveSource source) {
   std::vector<tensor::Dims> key{piece.extent, piece.to_strides, piece.from_strides};
   const auto [found, is_new] = shapes_.try_emplace(std::move(key), copies_->shapes.size());
-  if (is_new) copies_->shapes.emplace_back(piece.extent, piece.to_strides, piece.from_strides, collective_.element_bytes);
+  if (is_new)
+    copies_->shapes.emplace_back(piece.extent, piece.to_strides, piece.from_strides, collective_.element_bytes);
   copies_->pieces.back().push_back({std::move(piece), found->second, work_items_});
   work_items_ += copies_->shapes[found->second].work_count();
   sources_.push_back(std::move(source));

@@ -22,8 +22,8 @@ struct Shared {
   int64_t bytes = 0;
   int64_t argument = -1;
   bool is_writable = true;
-  bool leaves = false;                  // is a result
-  std::vector<LocalId> exchanged;       // values whose slots change places with this one
+  bool leaves = false;                    // is a result
+  std::vector<LocalId> exchanged;         // values whose slots change places with this one
   std::vector<const BuilderStep*> loops;  // that carry it: no two variables of a loop may share a slot
 };
 
@@ -402,6 +402,8 @@ class Planner {
 
 }  // namespace
 
-BufferAssignment assign_buffers(PlanBuilder& builder, const std::vector<bool>& donated) { return Planner(builder, donated).run(); }
+BufferAssignment assign_buffers(PlanBuilder& builder, const std::vector<bool>& donated) {
+  return Planner(builder, donated).run();
+}
 
 }  // namespace meshd::compile

@@ -61,8 +61,8 @@ class DivergenceAnalysis {
     for (const LocalId id : op.results) widen_to(id, mask);
   }
 
-  // `control`: sub-axes that decide whether the block runs. Pure ops may run for more shards than needed; what leaves the
-  // block may not.
+  // `control`: sub-axes that decide whether the block runs. Pure ops may run for more shards than needed; what leaves
+  // the block may not.
   void block(const partition::LocalBlock& body, SubAxisSet control) {
     for (const LocalOp& op : body.ops) {
       switch (op.kind) {
@@ -127,6 +127,8 @@ class DivergenceAnalysis {
 
 }  // namespace
 
-std::vector<sharding::SubAxisSet> analyze_divergence(const partition::LocalProgram& program) { return DivergenceAnalysis(program).run(); }
+std::vector<sharding::SubAxisSet> analyze_divergence(const partition::LocalProgram& program) {
+  return DivergenceAnalysis(program).run();
+}
 
 }  // namespace meshd::compile

@@ -80,7 +80,8 @@ ReadMap read_map_of(const ops::OpDef& def, const LocalView& local) {
   return next == to.size() ? exact : map;
 }
 
-FusedBuilder::FusedBuilder(PlanBuilder& builder, const std::vector<Node>& nodes, const Producers& producers, LocalId space)
+FusedBuilder::FusedBuilder(PlanBuilder& builder, const std::vector<Node>& nodes, const Producers& producers,
+                           LocalId space)
     : builder_(builder), nodes_(nodes), producers_(producers), space_(space) {
   loop_.dims = builder.value(space).type.dims;
 }
@@ -160,8 +161,9 @@ std::optional<FusedBuilder::Source> FusedBuilder::read(LocalId id, const Map& ma
       std::optional<Source> made;
       if (node.read.same_bytes) {
         const auto [offset, strides] = linear(id, map);
-        made = splat_of(builder_, builder_.root(operand).first) != nullptr ? read(operand, {}, false)
-                                                                       : read_stored(operand, offset, strides, false);
+        made = splat_of(builder_, builder_.root(operand).first) != nullptr
+                   ? read(operand, {}, false)
+                   : read_stored(operand, offset, strides, false);
       } else {
         Map deeper;
         for (const ReadMap::Dim& dim : node.read.dims) {

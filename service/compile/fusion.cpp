@@ -32,7 +32,8 @@ struct Chain {
 
 class BlockFuser {
  public:
-  BlockFuser(PlanBuilder& builder, const std::vector<const LocalOp*>& ops, const std::vector<LocalId>& live_out, bool fuse)
+  BlockFuser(PlanBuilder& builder, const std::vector<const LocalOp*>& ops, const std::vector<LocalId>& live_out,
+             bool fuse)
       : builder_(builder),
         fuse_(fuse),
         producers_(builder.values.size(), -1),
@@ -456,7 +457,7 @@ class BlockFuser {
 }  // namespace
 
 std::vector<BuilderStep> fuse_block(PlanBuilder& builder, const std::vector<const LocalOp*>& ops,
-                                  const std::vector<LocalId>& live_out, bool fuse) {
+                                    const std::vector<LocalId>& live_out, bool fuse) {
   return BlockFuser(builder, ops, live_out, fuse).run();
 }
 

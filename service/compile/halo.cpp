@@ -149,7 +149,7 @@ class HaloMaker {
       }
       const sharding::SubAxisSet varies = source.varies & view.all();
       CollectiveSource made = source_of(plan_, static_cast<int32_t>(operand), op_.operands[operand],
-                                     view.distinct_index(varies, from_coords));
+                                        view.distinct_index(varies, from_coords));
       made.bytes = tensor::element_count(held) * tensor::size_bytes(source.type.dtype);
       made.start = std::move(start);
       made.extent = std::move(held);

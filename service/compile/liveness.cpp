@@ -30,7 +30,7 @@ class Walker {
   struct Info {
     std::vector<int64_t> definitions;
     std::vector<int64_t> uses;
-    size_t depth = 0;           // loops around the definition
+    size_t depth = 0;             // loops around the definition
     BuilderStep* loop = nullptr;  // carried by this loop
     BuilderStep* branches = nullptr;
   };

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <map>
 
-#include "service/compile/plan_builder.h"
 #include "service/compile/buffer_assignment.h"
+#include "service/compile/plan_builder.h"
 #include "service/core/error.h"
 
 namespace meshd::compile {
@@ -99,16 +99,17 @@ class PlanMaker {
     step.lines = std::move(from.lines);
     step.reason = std::move(from.reason);
     step.is_bool = from.is_bool;
-    for (const LocalId id : from.operands) step.operands.push_back(place_for(from.table, id));
+    for (const LocalId id : from.operands) step.operands.push_back(slot_ref_for(from.table, id));
     if (from.kind == StepKind::kWhile) {
       for (const BuilderStep::Carry& carry : from.carries) {
         if (!carry.in_place) step.exchanges.emplace_back(slot_ref(carry.variable).slot, slot_ref(carry.back).slot);
       }
     } else if (from.kind != StepKind::kCase) {
-      for (const LocalId id : from.results) step.results.push_back(place_for(from.table, id));
+      for (const LocalId id : from.results) step.results.push_back(slot_ref_for(from.table, id));
     }
     if (from.kind == StepKind::kEffect) step.effect = add_effect(from);
-    if (from.collective != nullptr) step.collective = std::make_shared<const LazyCollective>(std::move(from.collective));
+    if (from.collective != nullptr)
+      step.collective = std::make_shared<const LazyCollective>(std::move(from.collective));
     const auto count = static_cast<double>(builder_.tables[from.table].count());
     step.estimated_ns = kStepNs + count * (from.kernel.flops / kOperationsPerNs + from.kernel.bytes / kBytesPerNs);
     ns_of_table_[from.table] += step.estimated_ns / count;
@@ -170,7 +171,8 @@ class PlanMaker {
       plan_->memory.donated += bytes;
       for (size_t r = 0; r < plan_->results.size(); ++r) {
         PlanParameter& result = plan_->results[r];
-        if (result.aliased >= 0 || result.slot_ref.slot != argument.slot_ref.slot || argument.slot_ref.slot < 0) continue;
+        if (result.aliased >= 0 || result.slot_ref.slot != argument.slot_ref.slot || argument.slot_ref.slot < 0)
+          continue;
         argument.aliased = static_cast<int64_t>(r);
         result.aliased = static_cast<int64_t>(i);
         break;

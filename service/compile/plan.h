@@ -2,10 +2,10 @@
 // arguments aliased to results, live ranges and peak bytes known before anything runs. A device's position is an input:
 // one plan serves every device.
 //
-// Words. A *shard* of a value is one of its distinct shards; all positions that differ only in sub-axes the value does not
-// vary over share it. A *table* says which device (number in the run's flat device list) holds which shard. A *slot* is
-// storage for one shard of each kind: one range of bytes for each shard of its table. Example: mesh x=4, y=2, value
-// varying over x: 4 shards, slot of 4 ranges, devices 0 and 1 (x=0) hold shard 0.
+// Words. A *shard* of a value is one of its distinct shards; all positions that differ only in sub-axes the value does
+// not vary over share it. A *table* says which device (number in the run's flat device list) holds which shard. A
+// *slot* is storage for one shard of each kind: one range of bytes for each shard of its table. Example: mesh x=4, y=2,
+// value varying over x: 4 shards, slot of 4 ranges, devices 0 and 1 (x=0) hold shard 0.
 #pragma once
 
 #include <cstddef>
@@ -53,9 +53,9 @@ struct Slot {
   int64_t bytes = 0;   ///< of one shard
   int64_t stride = 0;  ///< arena and constants: from shard to shard (0: all shards share the bytes), a multiple of 64
   int64_t offset = 0;  ///< in the arena or in Plan::constants
-  int64_t argument = -1;     ///< kArgument: position
-  bool is_writable = false;  ///< kArgument: donated, and steps write into it
-  int64_t first_pointer = 0;   ///< index of shard 0 in a run's table of pointers
+  int64_t argument = -1;      ///< kArgument: position
+  bool is_writable = false;   ///< kArgument: donated, and steps write into it
+  int64_t first_pointer = 0;  ///< index of shard 0 in a run's table of pointers
 };
 
 /// Where an operand or result of a step is, for each shard of the step: shard maps[map][i] of the slot.
@@ -94,9 +94,9 @@ struct CollectiveCall {
 struct CollectiveSource {
   int32_t operand = 0;
   int32_t slot_shard = 0;  ///< shard of the operand's slot
-  int32_t device = 0;  ///< flat device that sends it when it is asked for from elsewhere
-  int32_t table = 0;   ///< who else has it
-  int32_t shard = 0;   ///< of that table
+  int32_t device = 0;      ///< flat device that sends it when it is asked for from elsewhere
+  int32_t table = 0;       ///< who else has it
+  int32_t shard = 0;       ///< of that table
   tensor::Dims start;
   tensor::Dims extent;
   int64_t bytes = 0;  ///< of the message
@@ -104,8 +104,8 @@ struct CollectiveSource {
 
 struct Collective {
   std::vector<std::vector<CollectiveSource>> sources;  ///< by shard of the step
-  std::vector<int64_t> work_items;                       ///< by shard of the step
-  std::vector<tensor::Dims> source_dims;            ///< by operand: of a shard, where blocks of it are read
+  std::vector<int64_t> work_items;                     ///< by shard of the step
+  std::vector<tensor::Dims> source_dims;               ///< by operand: of a shard, where blocks of it are read
   int64_t element_bytes = 1;
   std::function<void(const CollectiveCall&)> run;
 };
@@ -141,7 +141,7 @@ struct Step {
   std::vector<int64_t> offsets;  ///< kernel.uses_offsets: [shard][dim]
   int64_t offset_rank = 0;
   std::shared_ptr<const LazyCollective> collective;  ///< kCollective
-  BlockId blocks_first = -1;                   ///< kWhile: condition, then body; kCase: branches
+  BlockId blocks_first = -1;                         ///< kWhile: condition, then body; kCase: branches
   int64_t block_count = 0;
   std::vector<std::pair<SlotId, SlotId>> exchanges;  ///< kWhile: after each iteration the two slots are exchanged
   bool is_bool = false;                              ///< kCase: the operand is i1, true is block 0
@@ -230,7 +230,7 @@ struct Plan {
   std::vector<PlanEffect> effects;
   std::vector<std::byte> constant_bytes;
   int64_t constant_start = 0;  ///< first byte of constant_bytes that is aligned to 64
-  int64_t pointer_count = 0;     ///< pointers that a run keeps
+  int64_t pointer_count = 0;   ///< pointers that a run keeps
   int64_t device_count = 1;
   int64_t step_count = 0;   ///< static, over all blocks
   bool has_loops = false;   ///< the number of steps run depends on data

@@ -96,8 +96,9 @@ class BlockBuilder {
       case LocalKind::kOp:
         if (op.def == nullptr || !op.def->result_is_operand) return false;
         for (size_t i = 0; i < op.results.size(); ++i) {
-          name_as(op.results[i], op.operands[i],
-                  builder_.tables.projection(builder_.value(op.results[i]).table, builder_.value(op.operands[i]).table));
+          name_as(
+              op.results[i], op.operands[i],
+              builder_.tables.projection(builder_.value(op.results[i]).table, builder_.value(op.operands[i]).table));
         }
         return true;
       default:

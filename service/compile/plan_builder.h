@@ -1,11 +1,11 @@
-// A plan under construction: steps in order, with values where the plan has slots. The passes over it, in order, and the
-// file of each:
-//   1. divergence         a value that is assigned under divergent control flow varies at least as the condition does
+// A plan under construction: steps in order, with values where the plan has slots. The passes over it, in order, and
+// the file of each:
+//   1. divergence         what is assigned under divergent control flow varies at least as the condition does
 //   2. plan_builder       dead code is eliminated; control flow becomes blocks with carried variables and copies
 //   3. fusion             pointwise ops of a block, and the reductions behind them, become one step each
 //   4. liveness           when each value is live
-//   5. buffer_assignment  which slot each value has: copies vanish, steps write in place, donated arguments become results
-//   6. plan               slots, kernels and costs on each step
+//   5. buffer_assignment  copies vanish, steps write in place, donated arguments become results; arena offsets
+//   6. plan               slots, kernels and costs of each step
 #pragma once
 
 #include <cstdint>
@@ -101,7 +101,8 @@ struct PlanBuilder {
   [[nodiscard]] std::pair<LocalId, MapId> root(LocalId id);
 };
 
-/// Pass 1. The sub-axes that each value varies over after divergence analysis: where a condition or index varies, so does what its blocks assign.
+/// Pass 1. The sub-axes that each value varies over after divergence analysis: where a condition or index varies, so
+/// does what its blocks assign.
 std::vector<sharding::SubAxisSet> analyze_divergence(const partition::LocalProgram& program);
 
 /// Passes 2 and 3: dead code eliminated, blocks fused.
@@ -111,9 +112,10 @@ PlanBuilder build_steps(const partition::LocalProgram& program, bool fuse);
 /// the block's results and the blocks inside it. Steps of control flow and effects come back empty, to be filled by
 /// build_steps().
 std::vector<BuilderStep> fuse_block(PlanBuilder& builder, const std::vector<const LocalOp*>& ops,
-                                  const std::vector<LocalId>& live_out, bool fuse);
+                                    const std::vector<LocalId>& live_out, bool fuse);
 
-/// A step for an op that is not fused (kOp with a kernel, collectives); control flow and effects are build_steps()'s own.
+/// A step for an op that is not fused (kOp with a kernel, collectives); control flow and effects are build_steps()'s
+/// own.
 BuilderStep make_step(PlanBuilder& builder, const LocalOp& op);
 /// The constant's element if all its elements are equal; null for other constants and for what is no constant.
 const ir::DenseAttr* splat_of(const PlanBuilder& builder, LocalId id);

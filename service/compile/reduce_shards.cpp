@@ -118,7 +118,9 @@ CollectiveMaker reduce_shards_maker(const PlanBuilder& builder, const LocalOp& o
       collective.sources.push_back(std::move(sources));
       collective.work_items.push_back(core::ceil_div(reducer.count, kReduceWorkItemElements));
     }
-    collective.run = [reducer, members](const CollectiveCall& call) { reducer.run(call, static_cast<size_t>(members)); };
+    collective.run = [reducer, members](const CollectiveCall& call) {
+      reducer.run(call, static_cast<size_t>(members));
+    };
     return collective;
   };
 }

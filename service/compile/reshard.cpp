@@ -6,8 +6,8 @@
 namespace meshd::compile {
 namespace {
 
-using sharding::SubAxisSet;
 using sharding::MeshView;
+using sharding::SubAxisSet;
 
 constexpr int64_t kMostEnumerated = 512;  // shards up to which layouts over two meshes are compared one by one
 
@@ -43,8 +43,8 @@ struct Copy {
   tensor::Dims extent;
 };
 
-// All blocks of `from` that shard `to_shard` of `to` is made of. Sub-axes that `from` varies over outside of its dims keep
-// the target's coordinate where the target varies over them, else take 0.
+// All blocks of `from` that shard `to_shard` of `to` is made of. Sub-axes that `from` varies over outside of its dims
+// keep the target's coordinate where the target varies over them, else take 0.
 std::vector<Copy> copies_into(const BlockLayout& from, const BlockLayout& to, int64_t to_shard) {
   const tensor::Dims& from_dims = *from.local_dims;
   const tensor::Dims& to_dims = *to.local_dims;

@@ -1,6 +1,6 @@
 // One step for one op: what is not part of a chain.
-#include "service/compile/plan_builder.h"
 #include "service/compile/collectives.h"
+#include "service/compile/plan_builder.h"
 #include "service/core/error.h"
 
 namespace meshd::compile {

@@ -28,8 +28,8 @@ Error& Error::with_retry_after(int seconds) {
 
 void Diagnostics::throw_if_any(ErrorCode code) const {
   if (list_.empty()) return;
-  std::string detail = list_.front().pointer.empty() ? list_.front().detail
-                                                     : list_.front().pointer + ": " + list_.front().detail;
+  std::string detail =
+      list_.front().pointer.empty() ? list_.front().detail : list_.front().pointer + ": " + list_.front().detail;
   if (list_.size() > 1) detail += " (and " + std::to_string(list_.size() - 1) + " more)";
   throw Error(code, std::move(detail), list_);
 }

@@ -1,5 +1,5 @@
-// The one exception type: what ends a request, a run or a job. It carries a code, text for the client, detail for the log
-// and any number of diagnostics. It is caught at three edges only: HTTP, the device task, the job runner.
+// The one exception type: what ends a request, a run or a job. It carries a code, text for the client, detail for the
+// log and any number of diagnostics. It is caught at three edges only: HTTP, the device task, the job runner.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// The one table of error codes. A code is a stable machine word that clients switch on; its kind decides the HTTP status
-// (api/problem.cpp maps kinds, nothing else does). To add a code, add a row here; api/routes/error_reference.cpp asks for its hint.
+// The one table of error codes. A code is a stable machine word that clients switch on; its kind decides the HTTP
+// status (api/problem.cpp maps kinds, nothing else does). To add a code, add a row here; api/routes/error_reference.cpp
+// asks for its hint.
 #pragma once
 
 #include <cstddef>
@@ -10,30 +11,30 @@ namespace meshd::core {
 
 /// What sort of failure it is, in words no protocol owns. The HTTP edge maps each kind to one status.
 enum class ErrorKind {
-  kMalformed,        ///< the bytes are not what they claim to be
-  kUnauthorized,     ///< no or wrong credentials
-  kForbidden,        ///< known, but not allowed
-  kNotFound,         ///< no such thing for this principal
-  kMethodNotAllowed, ///< the resource exists, the verb does not
-  kNotAcceptable,    ///< none of the forms the client takes
-  kTimeout,          ///< the client was too slow
-  kConflict,         ///< right request, wrong state
-  kGone,             ///< was here, is not any more
-  kPrecondition,     ///< an If-Match or the like did not hold
-  kTooLarge,         ///< over a size limit
-  kUriTooLong,       ///< over the limit of the request line
-  kUnsupportedMedia, ///< a media type this route does not read
-  kRange,            ///< a range outside of the representation
-  kExpectation,      ///< an Expect header we do not know
-  kInvalid,          ///< well formed, but wrong: a field, a value, a rule
-  kPreconditionRequired, ///< the request must carry a condition
-  kTooMany,          ///< quota or rate
-  kHeadTooLarge,     ///< request head over its limits
-  kNotImplemented,   ///< 501, only where the contract says so
-  kUnavailable,      ///< draining or overloaded; try again
-  kVersion,          ///< HTTP version not spoken
-  kDiskFull,         ///< no space left to keep an acknowledgement
-  kInternal,         ///< our fault
+  kMalformed,             ///< the bytes are not what they claim to be
+  kUnauthorized,          ///< no or wrong credentials
+  kForbidden,             ///< known, but not allowed
+  kNotFound,              ///< no such thing for this principal
+  kMethodNotAllowed,      ///< the resource exists, the verb does not
+  kNotAcceptable,         ///< none of the forms the client takes
+  kTimeout,               ///< the client was too slow
+  kConflict,              ///< right request, wrong state
+  kGone,                  ///< was here, is not any more
+  kPrecondition,          ///< an If-Match or the like did not hold
+  kTooLarge,              ///< over a size limit
+  kUriTooLong,            ///< over the limit of the request line
+  kUnsupportedMedia,      ///< a media type this route does not read
+  kRange,                 ///< a range outside of the representation
+  kExpectation,           ///< an Expect header we do not know
+  kInvalid,               ///< well formed, but wrong: a field, a value, a rule
+  kPreconditionRequired,  ///< the request must carry a condition
+  kTooMany,               ///< quota or rate
+  kHeadTooLarge,          ///< request head over its limits
+  kNotImplemented,        ///< 501, only where the contract says so
+  kUnavailable,           ///< draining or overloaded; try again
+  kVersion,               ///< HTTP version not spoken
+  kDiskFull,              ///< no space left to keep an acknowledgement
+  kInternal,              ///< our fault
 };
 
 /// One row: the word, what kind it is, and a title fit for a heading.
@@ -120,7 +121,8 @@ inline constexpr ErrorRow kErrorTable[] = {
 /// A reference to one row, made from the row's word at compile time: an unknown word does not compile.
 class ErrorCode {
  public:
-  // By number, not by a pointer that is compared with null: the latter is no constant expression under -fsanitize=undefined.
+  // By number, not by a pointer that is compared with null: the latter is no constant expression under
+  // -fsanitize=undefined.
   consteval ErrorCode(const char* word) : row_(kErrorTable + number_of(word)) {}
 
   [[nodiscard]] constexpr std::string_view word() const { return row_->word; }

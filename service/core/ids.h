@@ -1,4 +1,5 @@
-// Names of things: UUIDv7 with a prefix for what is made (arr_, ses_, job_), digests for what is interned (mesh_, prog_).
+// Names of things: UUIDv7 with a prefix for what is made (arr_, ses_, job_), digests for what is interned (mesh_,
+// prog_).
 #pragma once
 
 #include <string>
@@ -8,7 +9,8 @@
 
 namespace meshd::core {
 
-/// `prefix` + "_" + a UUIDv7 (RFC 9562) in lower-case hex with dashes. Ids made later by one process sort later. Any thread.
+/// `prefix` + "_" + a UUIDv7 (RFC 9562) in lower-case hex with dashes. Ids made later by one process sort later. Any
+/// thread.
 std::string new_id(std::string_view prefix, const Clock& clock);
 
 /// Lower-case hex SHA-256 of `bytes`, 64 characters.

@@ -6,8 +6,8 @@
 
 namespace meshd::core {
 
-/// Locked<T> owns a T and hands it out only inside a callable or through a guard. Never call out of this process's own code
-/// (no callbacks of clients, no I/O unless the README of the folder says so) while a guard is alive.
+/// Locked<T> owns a T and hands it out only inside a callable or through a guard. Never call out of this process's own
+/// code (no callbacks of clients, no I/O unless the README of the folder says so) while a guard is alive.
 template <typename T>
 class Locked {
  public:

@@ -176,8 +176,10 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
     double estimated_ns = 0;
   };
   /// Cut into work groups, a checkpoint behind each.
-  void run_work_groups(const compile::Step& step, const WorkItems& work_items, int64_t lane, core::Checkpoint& checkpoint);
-  void run_work_items(const compile::Step& step, const WorkItems& work_items, int64_t lane, core::Checkpoint& checkpoint);
+  void run_work_groups(const compile::Step& step, const WorkItems& work_items, int64_t lane,
+                       core::Checkpoint& checkpoint);
+  void run_work_items(const compile::Step& step, const WorkItems& work_items, int64_t lane,
+                      core::Checkpoint& checkpoint);
   void charge(const compile::Step& step, size_t shard_count);
   [[nodiscard]] int64_t work_items_of(const compile::Step& step, int64_t shard) const;
   /// On the thread that finished the last part of a shared step.
@@ -222,9 +224,9 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   // Touched only by the thread that drives.
   bool has_begun_ = false;
   std::vector<Frame> frames_;
-  std::vector<std::byte*> pointers_;     // by slot, then shard
+  std::vector<std::byte*> pointers_;       // by slot, then shard
   std::vector<int32_t> owner_of_pointer_;  // which buffer of `held_` the pointer points into; -1: arena or constant
-  std::vector<tensor::BufferRef> held_;  // arguments and own buffers
+  std::vector<tensor::BufferRef> held_;    // arguments and own buffers
   tensor::BufferRef arena_;
   std::byte* scratch_ = nullptr;
   std::vector<int32_t> counting_;  // 0, 1, 2, ...: all shards of any table

@@ -36,10 +36,12 @@ class Pointers {
 }  // namespace
 
 int64_t RunImpl::work_items_of(const compile::Step& step, int64_t shard) const {
-  return step.collective == nullptr ? step.kernel.work_count : step.collective->get(plan()).work_items[static_cast<size_t>(shard)];
+  return step.collective == nullptr ? step.kernel.work_count
+                                    : step.collective->get(plan()).work_items[static_cast<size_t>(shard)];
 }
 
-void RunImpl::run_work_groups(const compile::Step& step, const WorkItems& work_items, int64_t lane, core::Checkpoint& checkpoint) {
+void RunImpl::run_work_groups(const compile::Step& step, const WorkItems& work_items, int64_t lane,
+                              core::Checkpoint& checkpoint) {
   if (work_items.begin >= work_items.end) return;
   const int64_t all = work_items.end - work_items.begin;
   if (step.kernel.passes_checkpoints || work_items.estimated_ns <= kItemNs || all == 1) {
@@ -60,7 +62,8 @@ void RunImpl::run_work_groups(const compile::Step& step, const WorkItems& work_i
   }
 }
 
-void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_items, int64_t lane, core::Checkpoint& checkpoint) {
+void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_items, int64_t lane,
+                             core::Checkpoint& checkpoint) {
   const int64_t shard = work_items.shard;
   Pointers results(step.results.size());
   for (size_t i = 0; i < step.results.size(); ++i) results.data()[i] = pointer(step.results[i], shard);

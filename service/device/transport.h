@@ -12,8 +12,8 @@
 
 namespace meshd::device {
 
-/// Names a message the same way on both sides without asking: the run, the how-manieth collective of the run, which source
-/// of it.
+/// Names a message the same way on both sides without asking: the run, the how-manieth collective of the run, which
+/// source of it.
 struct MessageKey {
   uint64_t run = 0;
   int64_t visit = 0;

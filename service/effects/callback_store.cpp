@@ -39,7 +39,8 @@ SessionCallback from_row(const storage::CallbackRow& row, bool job_is_over) {
 
 SessionCallback find(storage::Reader& reader, const std::string& session, int64_t number) {
   const auto row = reader.callback(session, number);
-  if (!row) throw core::Error("not_found", "there is no callback request " + std::to_string(number) + " in this session");
+  if (!row)
+    throw core::Error("not_found", "there is no callback request " + std::to_string(number) + " in this session");
   return from_row(*row, is_over(reader.job_of_session(session, row->job)));
 }
 
@@ -152,14 +153,15 @@ void CallbackStore::withdraw(const std::string& asker) {
   catalog_.write([&](storage::Transaction& transaction) { transaction.drop_open_callbacks(asker); });
 }
 
-SessionCallback CallbackStore::answer(const std::string& session, int64_t number, const std::vector<OwnedValue>& values) {
+SessionCallback CallbackStore::answer(const std::string& session, int64_t number,
+                                      const std::vector<OwnedValue>& values) {
   check_answer(get(session, number).request, values);
   const std::string text = values_to_text(values);
   catalog_.write([&](storage::Transaction& transaction) {
     const auto row = transaction.callback(session, number);
     if (row && !row->answer && is_over(transaction.job_of_session(session, row->job))) {
-      throw core::Error("job_finished",
-                        "callback request " + std::to_string(number) + " was withdrawn: job '" + row->job + "' is over");
+      throw core::Error("job_finished", "callback request " + std::to_string(number) + " was withdrawn: job '" +
+                                            row->job + "' is over");
     }
     transaction.answer_callback(session, number, text);
   });

@@ -67,9 +67,10 @@ class CallbackStore {
   /// (pointers below /values), conflict when there is another answer, job_finished when nobody waits for it any more.
   SessionCallback answer(const std::string& session, int64_t number, const std::vector<OwnedValue>& values);
 
-  /// Asks for parts of a pending array, each callback request with a `call` of its own: all are durable when it returns, or
-  /// none is asked. Throws not_found, session_closed.
-  void ask_for_parts(const std::string& session, const std::string& array, const std::vector<CallbackRequest>& callbacks);
+  /// Asks for parts of a pending array, each callback request with a `call` of its own: all are durable when it
+  /// returns, or none is asked. Throws not_found, session_closed.
+  void ask_for_parts(const std::string& session, const std::string& array,
+                     const std::vector<CallbackRequest>& callbacks);
   /// The array has the parts now; `digest` tells a repeated answer from another one, which throws conflict. Nothing
   /// happens where the callback request was withdrawn.
   SessionCallback note_parts(const std::string& session, int64_t number, const std::string& digest);

@@ -93,7 +93,8 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_sess
     }
     if (binding.live && effect.results.empty())
       wrong.add(pointer + "/live", "the callback gives nothing back: there is nothing to answer");
-    if (binding.live && !has_session) wrong.add(pointer + "/live", "callback requests are answered in a session; name one");
+    if (binding.live && !has_session)
+      wrong.add(pointer + "/live", "callback requests are answered in a session; name one");
     if (effect.results.empty()) continue;
     if (binding.kind->answers && binding.answers.empty() && !binding.live) {
       wrong.add(pointer,
@@ -132,7 +133,8 @@ storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, 
   return row;
 }
 
-EffectRecorder::EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, bool has_session, std::function<void()> notify)
+EffectRecorder::EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, bool has_session,
+                               std::function<void()> notify)
     : bindings_(std::move(bindings)), has_session_(has_session), notify_(std::move(notify)) {
   state_.with([&](State& state) {
     for (InfeedEntry& entry : infeeds) {
@@ -184,7 +186,7 @@ device::EffectResult EffectRecorder::emit(const device::EffectCall& call) {
 }
 
 std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::answer_to(const device::EffectCall& call,
-                                                                       const Binding& binding) {
+                                                                             const Binding& binding) {
   const size_t number = calls_[call.callback];
   if (!binding.live || number < binding.answers.size()) {
     std::vector<std::vector<std::byte>> out;

@@ -17,10 +17,10 @@
 #include "service/compile/plan.h"
 #include "service/core/locked.h"
 #include "service/device/effect_sink.h"
+#include "service/effects/callback_store.h"
 #include "service/effects/effect_kinds.h"
 #include "service/effects/infeed_entry.h"
 #include "service/effects/owned_value.h"
-#include "service/effects/callback_store.h"
 #include "storage/rows.h"
 
 namespace meshd::effects {
@@ -50,8 +50,8 @@ struct RecordedEffect {
 storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, int64_t step);
 
 /// Fills in what is not bound (a callback that returns nothing is a `log` named callback_<n>) and checks the rest
-/// against the plan; `has_session`: callback requests can be asked. Throws invalid_request with pointers into the body for
-/// bindings without a callback, callbacks that need answers and have none, answers of another type;
+/// against the plan; `has_session`: callback requests can be asked. Throws invalid_request with pointers into the body
+/// for bindings without a callback, callbacks that need answers and have none, answers of another type;
 /// effects_not_supported for kinds that cannot be lowered, ordered effects of kinds that are not shardable on several
 /// devices, and kinds that may not stand in control flow and do.
 Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_session);
@@ -60,9 +60,9 @@ Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_sess
 struct Wants {
   bool feed = false;  ///< the run waits for more entries of `queue`
   std::string queue;
-  bool commit = false;               ///< effects that a client should see while the program runs are not committed yet
-  bool room = false;                 ///< and so many that the run waits
-  std::optional<CallbackRequest> callback_request;  ///< the run waits for its answer
+  bool commit = false;  ///< effects that a client should see while the program runs are not committed yet
+  bool room = false;    ///< and so many that the run waits
+  std::optional<CallbackRequest> request;  ///< the run waits for its answer
   [[nodiscard]] bool any() const { return feed || commit || request.has_value(); }
 };
 
@@ -70,8 +70,8 @@ struct Wants {
 class EffectRecorder final : public device::EffectSink {
  public:
   /// `infeeds` came with the request and are taken first. `has_session`: more may come from the session's queues, and
-  /// what goes to outgoing queues is committed as it comes. `notify` is called when there is something in wants(); it may
-  /// be called by emit(), on a thread that must not wait.
+  /// what goes to outgoing queues is committed as it comes. `notify` is called when there is something in wants(); it
+  /// may be called by emit(), on a thread that must not wait.
   EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, bool has_session, std::function<void()> notify);
   device::EffectResult emit(const device::EffectCall& call) override;
   /// Effects so far.
@@ -104,7 +104,7 @@ class EffectRecorder final : public device::EffectSink {
     std::map<std::string, int64_t> taken_of_request;
     std::map<std::string, int64_t> used;
     std::vector<int64_t> path;  // of the infeed that took last
-    InfeedEntry current;               // what it took: every device gets its part of the same entry
+    InfeedEntry current;        // what it took: every device gets its part of the same entry
     std::map<int64_t, std::vector<std::vector<std::byte>>> answers;  // to callback requests, until they are used
   };
   void record(const device::EffectCall& call, const EffectKind& kind, const std::string& name);

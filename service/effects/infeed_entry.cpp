@@ -32,15 +32,16 @@ std::vector<std::vector<std::byte>> bytes_of(const InfeedEntry& entry, const dev
   const bool fits = std::equal(values.begin(), values.end(), call.results.begin(), call.results.end(),
                                [](const OwnedValue& value, const TensorType& type) { return value.type == type; });
   if (!fits)
-    misfit(entry, call, whose + "has values of types " + types_text(values) + ", expected " + wanted_text(call.results));
+    misfit(entry, call,
+           whose + "has values of types " + types_text(values) + ", expected " + wanted_text(call.results));
   std::vector<std::vector<std::byte>> out;
   for (const OwnedValue& value : values) out.push_back(value.bytes);
   return out;
 }
 
 const InfeedPart& part_of(const InfeedEntry& entry, const device::EffectCall& call, int64_t device) {
-  const auto found =
-      std::find_if(entry.parts.begin(), entry.parts.end(), [&](const InfeedPart& part) { return part.device == device; });
+  const auto found = std::find_if(entry.parts.begin(), entry.parts.end(),
+                                  [&](const InfeedPart& part) { return part.device == device; });
   if (found == entry.parts.end()) misfit(entry, call, "has no part for device " + std::to_string(device));
   return *found;
 }

@@ -11,7 +11,8 @@ constexpr size_t kAheadBytes = size_t{1} << 20;
 
 }  // namespace
 
-InfeedQueues::Fed InfeedQueues::append(const std::string& session, const InfeedEntry& entry, std::optional<int64_t> number) {
+InfeedQueues::Fed InfeedQueues::append(const std::string& session, const InfeedEntry& entry,
+                                       std::optional<int64_t> number) {
   if (static_cast<int64_t>(entry.queue.size()) > limits_.name_bytes) {
     throw core::Error("invalid_request", "queue: a name has at most " + std::to_string(limits_.name_bytes) + " bytes",
                       {{"/queue", "expected at most " + std::to_string(limits_.name_bytes) + " bytes"}});
@@ -75,8 +76,8 @@ std::vector<InfeedEntry> InfeedQueues::after(const std::string& session, const s
   return out;
 }
 
-std::vector<storage::InfeedRow> InfeedQueues::rows_after(const std::string& session, const std::string& queue, int64_t after,
-                                                    int64_t limit) {
+std::vector<storage::InfeedRow> InfeedQueues::rows_after(const std::string& session, const std::string& queue,
+                                                         int64_t after, int64_t limit) {
   return catalog_.read([&](storage::Reader& reader) { return reader.infeeds(session, queue, after, limit); });
 }
 

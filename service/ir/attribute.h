@@ -46,7 +46,8 @@ struct StringAttr {
   friend bool operator==(const StringAttr&, const StringAttr&) = default;
 };
 
-/// dense<...> : tensor<...>. Row-major bytes of all elements, or of one when it is a splat. Bytes are shared, never written.
+/// dense<...> : tensor<...>. Row-major bytes of all elements, or of one when it is a splat. Bytes are shared, never
+/// written.
 struct DenseAttr {
   tensor::TensorType type;
   bool splat = false;
@@ -69,7 +70,8 @@ struct ArrayAttr {
   std::vector<Attribute> values;
 };
 
-/// {a = 1, b = "x"}, and dialect structs such as #stablehlo.gather<offset_dims = [1], ...>, whose `name` is "stablehlo.gather".
+/// {a = 1, b = "x"}, and dialect structs such as #stablehlo.gather<offset_dims = [1], ...>, whose `name` is
+/// "stablehlo.gather".
 struct DictAttr {
   std::string name;
   AttributeList entries;
@@ -107,7 +109,8 @@ struct ShardingRuleAttr {
   sharding::FactorRule rule;
 };
 
-/// Text of an attribute of a dialect we do not read; kept to print it again. Only allowed where unknown attributes are ignored.
+/// Text of an attribute of a dialect we do not read; kept to print it again. Only allowed where unknown attributes are
+/// ignored.
 struct OpaqueAttr {
   std::string text;
   friend bool operator==(const OpaqueAttr&, const OpaqueAttr&) = default;
@@ -115,8 +118,8 @@ struct OpaqueAttr {
 
 /// One attribute.
 struct Attribute {
-  std::variant<Unit, IntegerAttr, FloatAttr, StringAttr, DenseAttr, IntArrayAttr, ArrayAttr, DictAttr, EnumAttr, SymbolAttr, TypeAttr,
-               ShardingAttr, ShardingRuleAttr, OpaqueAttr>
+  std::variant<Unit, IntegerAttr, FloatAttr, StringAttr, DenseAttr, IntArrayAttr, ArrayAttr, DictAttr, EnumAttr,
+               SymbolAttr, TypeAttr, ShardingAttr, ShardingRuleAttr, OpaqueAttr>
       value;
 
   template <typename T>
@@ -128,7 +131,8 @@ struct Attribute {
 /// The attribute of that name, or null.
 const Attribute* find(const AttributeList& list, std::string_view name);
 
-/// Integer value of `name` (integer, or boolean), or `otherwise` when absent. Throws invalid_program when it is something else.
+/// Integer value of `name` (integer, or boolean), or `otherwise` when absent. Throws invalid_program when it is
+/// something else.
 int64_t int_or(const AttributeList& list, std::string_view name, int64_t otherwise);
 bool bool_or(const AttributeList& list, std::string_view name, bool otherwise);
 /// Integers of `name`: array<i64: ..>, a list [1, 2], or dense integers; `otherwise` when absent.

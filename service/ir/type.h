@@ -13,8 +13,8 @@ enum class TypeKind : uint8_t { kTensor, kToken, kTuple };
 /// A tensor type, a token, or a tuple of types.
 struct Type {
   TypeKind kind = TypeKind::kTensor;
-  tensor::TensorType tensor;     ///< valid for kTensor
-  std::vector<Type> elements;    ///< valid for kTuple
+  tensor::TensorType tensor;   ///< valid for kTensor
+  std::vector<Type> elements;  ///< valid for kTuple
 
   static Type of(tensor::TensorType type) { return {TypeKind::kTensor, std::move(type), {}}; }
   static Type token() { return {TypeKind::kToken, {}, {}}; }

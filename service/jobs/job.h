@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "service/core/error.h"
-#include "service/jobs/job_runner.h"
 #include "service/jobs/device_assignment.h"
+#include "service/jobs/job_runner.h"
 
 namespace meshd::jobs {
 

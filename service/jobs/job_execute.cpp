@@ -109,7 +109,7 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
     if (const auto there = weak.lock()) there->notify();
   };
   const auto recorder = std::make_shared<effects::EffectRecorder>(job.bindings, std::move(job.request.infeeds),
-                                                            !job.request.session.empty(), notify);
+                                                                  !job.request.session.empty(), notify);
   run.effects = recorder.get();
   run.step_budget = options_.step_budget;
   run.operation_budget = static_cast<double>(options_.operation_budget);

@@ -80,8 +80,8 @@ struct JobRequest {
   bool strict_donation = false;
   bool reshard = false;  ///< move arguments that lie otherwise than the program wants
   effects::Bindings callbacks;
-  std::vector<effects::InfeedEntry> infeeds;          ///< for infeeds, taken before those of the session's queues
-  std::vector<arrays::ArrayRef> fed_arrays;  ///< that `infeeds` are copies of: read again when the job runs again
+  std::vector<effects::InfeedEntry> infeeds;  ///< for infeeds, taken before those of the session's queues
+  std::vector<arrays::ArrayRef> fed_arrays;   ///< that `infeeds` are copies of: read again when the job runs again
   ResultMode results = ResultMode::kInline;
   storage::Durability durability = storage::Durability::kDurable;
   std::optional<std::chrono::milliseconds> deadline;

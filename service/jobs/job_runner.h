@@ -22,9 +22,9 @@
 #include "service/core/waiter.h"
 #include "service/core/waiter_list.h"
 #include "service/device/engine.h"
+#include "service/effects/callback_store.h"
 #include "service/effects/effect_log.h"
 #include "service/effects/infeed_queues.h"
-#include "service/effects/callback_store.h"
 #include "service/jobs/fair_queue.h"
 #include "service/jobs/fiber_pool.h"
 #include "service/jobs/job_request.h"
@@ -59,8 +59,8 @@ struct RunnerOptions {
 
 /// What a job waits for that its client has to bring.
 struct ClientWait {
-  std::string queue;     ///< an entry of this queue; or
-  int64_t callback_request = 0;  ///< an answer to the callback request of this number
+  std::string queue;    ///< an entry of this queue; or
+  int64_t request = 0;  ///< an answer to the callback request of this number
 };
 
 /// A job as GET shows it.

@@ -27,7 +27,8 @@ effects::OwnedValue integers(tensor::Dims dims, const std::vector<int64_t>& valu
   return out;
 }
 
-effects::CallbackRequest callback_for(const arrays::Array& array, std::span<const int64_t> devices, int64_t call, Pull pull) {
+effects::CallbackRequest callback_for(const arrays::Array& array, std::span<const int64_t> devices, int64_t call,
+                                      Pull pull) {
   effects::CallbackRequest out;
   out.call = call;
   out.name = pull == Pull::kEach ? "part" : "parts";
@@ -72,7 +73,7 @@ void pull_parts(effects::CallbackStore& callbacks, const std::string& session, c
 }
 
 effects::SessionCallback answer_with_parts(const PartsContext& context, const std::string& session, int64_t number,
-                                         const std::vector<effects::OwnedValue>& values) {
+                                           const std::vector<effects::OwnedValue>& values) {
   const effects::SessionCallback asked = context.callbacks.get(session, number);
   effects::check_answer(asked.request, values);
   const std::string digest = digest_of(values);

@@ -113,12 +113,13 @@ void BatchNorm::run(const std::byte* const* operands, std::byte* const* results,
       const double* const variance = work_item.load(operands[3], 2);
       double* const sums = work_item.zeros(3);
       double* const products = work_item.zeros(4);  // of gradients with distances from the mean
-      work_item.for_all(operands[0], operands[4], nullptr, [&](int64_t f, const double* x, const double* grad, int64_t n) {
-        for (int64_t i = 0; i < n; ++i) {
-          sums[f] += grad[i];
-          products[f] += grad[i] * (x[i] - mean[f]);
-        }
-      });
+      work_item.for_all(operands[0], operands[4], nullptr,
+                        [&](int64_t f, const double* x, const double* grad, int64_t n) {
+                          for (int64_t i = 0; i < n; ++i) {
+                            sums[f] += grad[i];
+                            products[f] += grad[i] * (x[i] - mean[f]);
+                          }
+                        });
       work_item.for_all(operands[0], operands[4], results[0], [&](int64_t f, double* x, const double* grad, int64_t n) {
         const double spread = variance[f] + epsilon_;
         const double factor = scale[f] / std::sqrt(spread) / elements;

@@ -49,8 +49,8 @@ struct ConvolutionSpec {
   tensor::DType out_dtype = tensor::DType::kFloat32;
 };
 
-/// A convolution made ready. Immutable; run() may be called by several threads on disjoint ranges of work items. Floats of
-/// up to 32 bits are multiplied and summed in f32, integers wrap around, sums of booleans are "or".
+/// A convolution made ready. Immutable; run() may be called by several threads on disjoint ranges of work items. Floats
+/// of up to 32 bits are multiplied and summed in f32, integers wrap around, sums of booleans are "or".
 class Convolution {
  public:
   /// Throws unsupported_dtype when the types cannot be multiplied.

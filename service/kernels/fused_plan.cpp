@@ -10,7 +10,8 @@
 namespace meshd::kernels {
 namespace {
 
-/// Elements that are worth a work item of their own: some microseconds of work, a whole number of cache lines of any type.
+/// Elements that are worth a work item of their own: some microseconds of work, a whole number of cache lines of any
+/// type.
 constexpr int64_t kWorkItemElements = 16 * 1024;
 /// Results of a column reduction that one work item keeps at hand.
 constexpr int64_t kMinChunkLanes = 512;

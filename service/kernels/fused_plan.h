@@ -39,8 +39,8 @@ struct FusedPlan {
   int64_t tile = 64;  ///< lanes of a tile
   int64_t work_count = 0;
   int64_t work_item_elements = 1;  ///< pointwise: elements of a work item
-  bool streams = false;       ///< outputs leave past the caches
-  bool prefetches = false;    ///< inputs come from memory: the next tile's are asked for early
+  bool streams = false;            ///< outputs leave past the caches
+  bool prefetches = false;         ///< inputs come from memory: the next tile's are asked for early
   std::optional<ReducePlan> reduce;
 };
 

@@ -62,7 +62,7 @@ class Lapack {
   /// Throws unsupported_dtype for other types, and unsupported_op for sizes beyond 32 bits.
   explicit Lapack(const LapackSpec& spec);
 
-  [[nodiscard]] int64_t unit_count() const { return batch_; }  ///< problems
+  [[nodiscard]] int64_t work_count() const { return batch_; }  ///< problems
   /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
   [[nodiscard]] int64_t scratch_bytes() const;
   /// Problems [begin, end). A result may be an operand's memory where both have the same type.

@@ -1,5 +1,5 @@
-// A mesh: named axes over devices. With device ids it is concrete, without it is abstract. Plain values; compared by content.
-// JAX: jax/_src/mesh.py; Shardy: sdy.mesh.
+// A mesh: named axes over devices. With device ids it is concrete, without it is abstract. Plain values; compared by
+// content. JAX: jax/_src/mesh.py; Shardy: sdy.mesh.
 #pragma once
 
 #include <cstdint>

@@ -24,8 +24,8 @@ using tensor::Dims;
 using tensor::DType;
 
 constexpr double kNarrowFlops = 2.0 * 64 * 64 * 64;
-constexpr double kWorkItemFlops = 2e6;   // less is not worth handing to another thread
-constexpr double kBlockFlops = 3e7;  // a product is cut into row blocks of at least this much
+constexpr double kWorkItemFlops = 2e6;  // less is not worth handing to another thread
+constexpr double kBlockFlops = 3e7;     // a product is cut into row blocks of at least this much
 // And at least so many rows, since each block packs rhs again: of 256 they are as fast as all at once, of 128 it costs
 // 7 %.
 constexpr int64_t kBlockRows = 256;
@@ -212,7 +212,7 @@ struct Product {
   int64_t m = 0;
   int64_t n = 0;
   int64_t block_rows = 0;
-  int64_t block_count = 1;        // of one product
+  int64_t block_count = 1;             // of one product
   int64_t products_per_work_item = 1;  // where products are not cut
   int64_t work_count = 0;
   int64_t a_row_bytes = 0;  // between rows of lhs as the product reads it
@@ -304,7 +304,8 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
     gemm_scratch = std::max(gemm_scratch, product->last->scratch_bytes());
   }
   if (product->block_count == 1) {
-    product->products_per_work_item = std::max<int64_t>(1, static_cast<int64_t>(kWorkItemFlops / std::max(1.0, flops_of_one)));
+    product->products_per_work_item =
+        std::max<int64_t>(1, static_cast<int64_t>(kWorkItemFlops / std::max(1.0, flops_of_one)));
   }
   if (product->convert_result != nullptr) {
     product->converted_bytes = core::round_up(product->block_rows * product->n * product->out_elem, 64);

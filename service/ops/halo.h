@@ -39,8 +39,8 @@ struct HaloRead {
   int64_t extent = 1;
   int64_t spread = 1;
   /// What is read begins only at places that are `phase` modulo `grid` and goes on for `tail` places (windows: a stride
-  /// apart, one place less than a window). Parts as large as a number of grid steps fetch just that; where tail is 0 and
-  /// rows stand as far apart (spread is grid), no places between. Other than 1 only where step is 1.
+  /// apart, one place less than a window). Parts as large as a number of grid steps fetch just that; where tail is 0
+  /// and rows stand as far apart (spread is grid), no places between. Other than 1 only where step is 1.
   int64_t grid = 1;
   int64_t phase = 0;
   int64_t tail = 0;

@@ -63,8 +63,8 @@ struct KernelCall {
   core::Checkpoint* checkpoint = nullptr;  ///< passed in what takes more than a millisecond; null: nobody asks
 };
 
-/// A kernel made ready for fixed local types and attributes. run() may be called by several threads on disjoint work item
-/// ranges.
+/// A kernel made ready for fixed local types and attributes. run() may be called by several threads on disjoint work
+/// item ranges.
 struct PreparedKernel {
   std::function<void(const KernelCall&)> run;
   int64_t work_count = 1;     ///< the output can be cut into this many work items
@@ -72,8 +72,8 @@ struct PreparedKernel {
   double bytes = 0;           ///< traffic of all work items
   int64_t scratch_bytes = 0;  ///< for each concurrent call
   bool uses_offsets = false;  ///< reads result_offsets
-  /// run() passes its call's checkpoint every 10^5 to 10^6 operations. Else the caller cuts ranges of work items into work
-  /// groups, and each work item is some milliseconds of work at most.
+  /// run() passes its call's checkpoint every 10^5 to 10^6 operations. Else the caller cuts ranges of work items into
+  /// work groups, and each work item is some milliseconds of work at most.
   bool passes_checkpoints = false;
   std::vector<std::pair<int, int>> in_place;  ///< (operand, result) pairs that may share memory
 };

@@ -106,7 +106,7 @@ PreparedKernel prepare_bits(const OpView& local) {
   const int64_t count = tensor::element_count(dims);
   const size_t out = local.results.size() - 1;
   const bool with_state = only < 0;
-  kernel.unit_count = with_state ? 1 : core::ceil_div(count, kUnitElements);
+  kernel.work_count = with_state ? 1 : core::ceil_div(count, kUnitElements);
   kernel.uses_offsets = !with_state;
   kernel.passes_checkpoints = true;
   kernel.flops = static_cast<double>(count) * 40;

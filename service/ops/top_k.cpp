@@ -82,7 +82,9 @@ class FirstOfLines {
     stable_ = std::make_shared<const kernels::Sort>(std::move(line));
   }
 
-  [[nodiscard]] int64_t work_count() const { return length_ == 0 ? 0 : core::ceil_div(outer_ * inner_, per_work_item()); }
+  [[nodiscard]] int64_t work_count() const {
+    return length_ == 0 ? 0 : core::ceil_div(outer_ * inner_, per_work_item());
+  }
   /// Each operand's line as it comes and as it goes, then what sorting it takes.
   [[nodiscard]] int64_t scratch_bytes() const { return line_bytes_ + stable_->scratch_bytes(); }
 

@@ -12,7 +12,8 @@ Builder::Builder(const Views& views, ir::Function function)
   program_.view_names = views.names();
 }
 
-LocalId Builder::add_value(const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer, std::string name) {
+LocalId Builder::add_value(const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
+                           std::string name) {
   LocalValue made;
   made.type = logical;
   made.view = layout.view;
@@ -110,7 +111,8 @@ double Builder::lacking(LocalId id, const ShardLayout& to) const {
   return has_recipe(id) ? 0 : nearest_source(id, to).second;
 }
 
-LocalId Builder::vary(LocalId id, sharding::SubAxisSet varies, const ir::Location& location, const std::string& reason) {
+LocalId Builder::vary(LocalId id, sharding::SubAxisSet varies, const ir::Location& location,
+                      const std::string& reason) {
   if (value(id).varies == varies) return id;
   const ir::Type logical =
       value(id).type.is_tensor() ? ir::Type::of({value(id).type.dtype(), value(id).logical_dims}) : value(id).type;
@@ -233,7 +235,8 @@ void Builder::rewind(const Mark& mark) {
   program_.effect_count = mark.effect_count;
   for (std::set<LocalId>* ids : {&shifted_, &unruled_})
     std::erase_if(*ids, [&](LocalId id) { return static_cast<size_t>(id) >= mark.value_count; });
-  std::erase_if(resharded_from_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
+  std::erase_if(resharded_from_,
+                [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
   std::erase_if(recipes_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
   for (auto& [block, known] : brought_) {
     std::erase_if(known, [&](const auto& entry) {

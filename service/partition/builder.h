@@ -1,5 +1,5 @@
-// The local program under construction: adds values and ops to the block that is being written, and reshards values from
-// one layout to another, once for each block and layout. One thread.
+// The local program under construction: adds values and ops to the block that is being written, and reshards values
+// from one layout to another, once for each block and layout. One thread.
 #pragma once
 
 #include <map>
@@ -32,7 +32,8 @@ class Builder {
   [[nodiscard]] ir::Function& function() { return *function_; }
 
   /// A value of the whole type `logical`, cut as `layout` says, which also varies over `outer`.
-  LocalId add_value(const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer, std::string name = {});
+  LocalId add_value(const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
+                    std::string name = {});
 
   /// Ops go to `block` as long as this lives. Reshards are remembered per block.
   class Inside {

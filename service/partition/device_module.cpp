@@ -76,7 +76,8 @@ class DeviceModule {
   [[nodiscard]] sharding::TensorSharding edge_sharding(const LocalValue& value) const {
     auto out = sharding::fully_replicated(mesh_name_, mesh_, static_cast<int64_t>(value.dim_sub_axes.size()));
     for (size_t d = 0; d < value.dim_sub_axes.size() && value.view == 0; ++d) {
-      for (const int sub_axis : value.dim_sub_axes[d]) out.dims[d].axes.push_back(names_.sub_axes[static_cast<size_t>(sub_axis)]);
+      for (const int sub_axis : value.dim_sub_axes[d])
+        out.dims[d].axes.push_back(names_.sub_axes[static_cast<size_t>(sub_axis)]);
       out.dims[d].axes = sharding::canonical_axes(std::move(out.dims[d].axes), *mesh_);
     }
     return out;
@@ -357,12 +358,12 @@ class DeviceModule {
   }
 
   void halo(const LocalOp& op) {
-    const HaloSurroundings around{writer_, local_,
-                                  [this](int number, const std::vector<int>& sub_axes) { return part(number, sub_axes); },
-                                  [this](ir::ValueId value, int number, size_t dim, const std::vector<int>& sub_axes) {
-                                    return gather(value, number, dim, sub_axes);
-                                  },
-                                  channel_};
+    const HaloSurroundings around{
+        writer_, local_, [this](int number, const std::vector<int>& sub_axes) { return part(number, sub_axes); },
+        [this](ir::ValueId value, int number, size_t dim, const std::vector<int>& sub_axes) {
+          return gather(value, number, dim, sub_axes);
+        },
+        channel_};
     define(op.results[0], write_halo(around, op, all(op.operands)));
   }
 

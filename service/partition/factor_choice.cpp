@@ -50,8 +50,8 @@ void offer_dim(const sharding::FactorRule& rule, const sharding::MeshView& view,
 }
 
 FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                   std::span<const sharding::MeshView> views, std::span<const bool> uncut, sharding::SubAxisSet taken,
-                   std::optional<size_t> first) {
+                     std::span<const sharding::MeshView> views, std::span<const bool> uncut, sharding::SubAxisSet taken,
+                     std::optional<size_t> first) {
   FactorSubAxes choice{0, std::vector<std::vector<int>>(rule.factors.size())};
   const size_t operand_count = rule.operands.size();
   const auto factors_of = [&](size_t op_tensor) -> const sharding::TensorFactors& {
@@ -76,7 +76,8 @@ FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const OpTensor>
   std::vector<Offer> offers;
   for (size_t s = 0; s < op_tensors.size(); ++s) {
     if (op_tensors[s].layout.view != choice.view) continue;
-    const double weight = std::accumulate(op_tensors[s].dims.begin(), op_tensors[s].dims.end(), 1.0, std::multiplies<>());
+    const double weight =
+        std::accumulate(op_tensors[s].dims.begin(), op_tensors[s].dims.end(), 1.0, std::multiplies<>());
     const sharding::TensorFactors& factors = factors_of(s);
     for (size_t d = 0; d < factors.size() && d < op_tensors[s].layout.dims.size(); ++d) {
       offer_dim(rule, view, factors[d], op_tensors[s].layout.dims[d], weight, s, offers);
@@ -136,7 +137,8 @@ FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const OpTensor>
   return choice;
 }
 
-// True when every tensor that is worth cutting has the factor, alone in its dimension, and `sub_axis` divides what is left.
+// True when every tensor that is worth cutting has the factor, alone in its dimension, and `sub_axis` divides what is
+// left.
 bool may_take(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors, size_t factor, int64_t parts) {
   if (!stands_alone(rule, static_cast<int>(factor)) || rule.factors[factor].size % parts != 0) return false;
   for (size_t s = 0; s < op_tensors.size(); ++s) {
@@ -152,9 +154,9 @@ bool may_take(const sharding::FactorRule& rule, std::span<const OpTensor> op_ten
 }
 
 // Gives the sub-axes of the tensors that nothing uses to the first factor that may take them.
-FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                            std::span<const sharding::MeshView> views, std::span<const bool> uncut,
-                            sharding::SubAxisSet taken) {
+FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRule& rule,
+                                 std::span<const OpTensor> op_tensors, std::span<const sharding::MeshView> views,
+                                 std::span<const bool> uncut, sharding::SubAxisSet taken) {
   // Who reads neighbours' rows gathers them and stays where it is.
   const bool permutes = std::any_of(rule.factors.begin(), rule.factors.end(), [](const sharding::Factor& factor) {
     return factor.kind == sharding::FactorKind::kPermutation;
@@ -184,17 +186,17 @@ FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRul
 }  // namespace
 
 FactorSubAxes choose_factor_sub_axes(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                std::span<const sharding::MeshView> views, std::span<const bool> uncut,
-                                sharding::SubAxisSet taken) {
+                                     std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                     sharding::SubAxisSet taken) {
   return choose(rule, op_tensors, views, uncut, taken, std::nullopt);
 }
 
 std::vector<FactorSubAxes> other_choices(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                       std::span<const sharding::MeshView> views, std::span<const bool> uncut,
-                                       sharding::SubAxisSet taken) {
+                                         std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                         sharding::SubAxisSet taken) {
   std::vector<FactorSubAxes> out;
-  out.push_back(
-      with_idle_sub_axes(choose(rule, op_tensors, views, uncut, taken, std::nullopt), rule, op_tensors, views, uncut, taken));
+  out.push_back(with_idle_sub_axes(choose(rule, op_tensors, views, uncut, taken, std::nullopt), rule, op_tensors, views,
+                                   uncut, taken));
   for (size_t s = 0; s < op_tensors.size() && s < kMostSeatsTried; ++s) {
     if (op_tensors[s].layout.mask() == 0) continue;
     out.push_back(choose(rule, op_tensors, views, uncut, taken, s));

@@ -21,19 +21,19 @@ struct FactorSubAxes {
   std::vector<std::vector<int>> sub_axes;
 };
 
-/// Greedy: the tensor and factor with the most bytes first; a sub-axis serves one factor. Factors in `uncut` stay whole. A
-/// factor that shares a dimension with others is cut only where the cut divides, and a minor one only behind a major
-/// one cut to the end. Sub-axes in `taken` (manual axes around) are not used. Seats: operands then results, in the rule's
-/// order.
+/// Greedy: the tensor and factor with the most bytes first; a sub-axis serves one factor. Factors in `uncut` stay
+/// whole. A factor that shares a dimension with others is cut only where the cut divides, and a minor one only behind a
+/// major one cut to the end. Sub-axes in `taken` (manual axes around) are not used. Tensors: operands then results, in
+/// the rule's order.
 FactorSubAxes choose_factor_sub_axes(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                std::span<const sharding::MeshView> views, std::span<const bool> uncut,
-                                sharding::SubAxisSet taken);
+                                     std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                     sharding::SubAxisSet taken);
 
 /// Other choices worth a look: each tensor's own cuts first, and the same with sub-axes that would lie idle (they cut
 /// factors that stay whole) given to a factor that they divide. The same rules hold; some may be equal.
 std::vector<FactorSubAxes> other_choices(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                       std::span<const sharding::MeshView> views, std::span<const bool> uncut,
-                                       sharding::SubAxisSet taken);
+                                         std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                         sharding::SubAxisSet taken);
 
 /// The layout that the chosen sub-axes mean for a tensor.
 ShardLayout layout_of(const FactorSubAxes& choice, const sharding::TensorFactors& factors);

@@ -2,10 +2,10 @@
 // every reshard, reduction over shards and mask is an op of its own with the source line that asked for it. Made by
 // partition(), read by compile (which fuses, plans buffers and prepares kernels). Plain data.
 //
-// Shards. A value that varies over a mask of sub-axes has distinct_count(mask) distinct shards; all other positions share
-// them. Local types are padded: a dimension of n cut p ways has ceil(n / p) rows in every shard; rows beyond n hold
-// garbage until an op masks them. Example: mesh x=4, y=2, tensor 8x6 cut [{"x"}, {}] -> dim_sub_axes [[0], []], varies
-// {0}, local type 2x6, 4 distinct shards.
+// Shards. A value that varies over a mask of sub-axes has distinct_count(mask) distinct shards; all other positions
+// share them. Local types are padded: a dimension of n cut p ways has ceil(n / p) rows in every shard; rows beyond n
+// hold garbage until an op masks them. Example: mesh x=4, y=2, tensor 8x6 cut [{"x"}, {}] -> dim_sub_axes [[0], []],
+// varies {0}, local type 2x6, 4 distinct shards.
 #pragma once
 
 #include <cstdint>
@@ -30,9 +30,9 @@ struct LocalValue {
   tensor::Dims
       logical_dims;  ///< dims of the whole that it is a shard of (inside a manual computation: of the manual shard)
   std::vector<std::vector<int>> dim_sub_axes;  ///< sub-axes that cut each dimension, major first
-  sharding::SubAxisSet varies = 0;            ///< sub-axes the value depends on; contains those of dim_sub_axes
-  int view = 0;                             ///< which MeshView
-  std::string name;                         ///< name in the text, for messages
+  sharding::SubAxisSet varies = 0;             ///< sub-axes the value depends on; contains those of dim_sub_axes
+  int view = 0;                                ///< which MeshView
+  std::string name;                            ///< name in the text, for messages
 
   /// Uneven somewhere: ceil(n / p) * p != n.
   [[nodiscard]] bool is_padded(const sharding::MeshView& mesh_view) const {
@@ -107,7 +107,7 @@ struct LocalOp {
   ir::AttributeList attributes;     ///< localized
   std::vector<ir::Region> regions;  ///< scalar regions (reducers, comparators), in terms of LocalProgram::function
   std::vector<LocalBlock> blocks;
-  sharding::SubAxisSet reduced = 0;           ///< kReduceShards
+  sharding::SubAxisSet reduced = 0;         ///< kReduceShards
   std::vector<std::vector<HaloDim>> halos;  ///< kHalo: [operand][dimension]
   bool reads_neighbours = false;  ///< kReshard: along dimensions in which the op only needs its neighbours' rows
   std::vector<std::vector<int64_t>> groups;  ///< kGroup

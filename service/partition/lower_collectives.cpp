@@ -1,5 +1,5 @@
-// Collectives of the text: where their groups are all positions that differ in some sub-axes they become reductions over
-// shards, else they stay groups of device numbers.
+// Collectives of the text: where their groups are all positions that differ in some sub-axes they become reductions
+// over shards, else they stay groups of device numbers.
 #include <algorithm>
 #include <optional>
 
@@ -11,7 +11,7 @@ namespace {
 // The sub-axes S such that every group is exactly the positions that agree outside of S; nothing when the groups are no
 // such thing.
 std::optional<sharding::SubAxisSet> sub_axes_of_groups(const sharding::MeshView& view,
-                                                  const std::vector<std::vector<int64_t>>& groups) {
+                                                       const std::vector<std::vector<int64_t>>& groups) {
   if (groups.empty()) return std::nullopt;
   std::vector<int64_t> position_of(static_cast<size_t>(view.position_count()));
   for (int64_t p = 0; p < view.position_count(); ++p) position_of[static_cast<size_t>(view.flat(p))] = p;
@@ -54,7 +54,7 @@ sharding::SubAxisSet mixed_sub_axes(const sharding::MeshView& view, const std::v
 }  // namespace
 
 std::vector<ShardLayout> Lowering::collective_layouts(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
-                                                sharding::SubAxisSet mixed, const Scope& scope) const {
+                                                      sharding::SubAxisSet mixed, const Scope& scope) const {
   std::vector<ShardLayout> layouts;
   std::vector<OpTensor> op_tensors;
   for (const ir::ValueId id : op.operands) {
@@ -73,13 +73,13 @@ std::vector<ShardLayout> Lowering::collective_layouts(const ir::Op& op, const op
   // Members of a group must hold the same part of what other axes cut.
   Scope around = scope;
   around.manual |= mixed;
-  const FactorSubAxes choice = least_moving(op, *rule, op_tensors, uncut_factors(op, def, view, *rule, rule->factors.size(), std::nullopt),
-                                          std::nullopt, std::nullopt, around, nullptr)
-                                 .first;
+  const FactorSubAxes choice =
+      least_moving(op, *rule, op_tensors, uncut_factors(op, def, view, *rule, rule->factors.size(), std::nullopt),
+                   std::nullopt, std::nullopt, around, nullptr)
+          .first;
   if (choice.view != scope.view) return layouts;
   for (size_t i = 0; i < op.operands.size(); ++i) layouts[i] = layout_of(choice, rule->operands[i]);
-  for (size_t i = 0; i < op.results.size(); ++i)
-    layouts[op.operands.size() + i] = layout_of(choice, rule->results[i]);
+  for (size_t i = 0; i < op.results.size(); ++i) layouts[op.operands.size() + i] = layout_of(choice, rule->results[i]);
   return layouts;
 }
 
@@ -117,7 +117,8 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
   const auto sub_axes = kernel.is_permutation ? std::nullopt : sub_axes_of_groups(view, made.groups);
   const ops::PreparedGroup prepared =
       kernel.prepare(op_view, made.groups.empty() ? 1 : static_cast<int64_t>(made.groups.front().size()));
-  const std::vector<ShardLayout> layouts = collective_layouts(op, def, op_view, mixed_sub_axes(view, made.groups), scope);
+  const std::vector<ShardLayout> layouts =
+      collective_layouts(op, def, op_view, mixed_sub_axes(view, made.groups), scope);
 
   sharding::SubAxisSet operand_varies = 0;
   for (size_t i = 0; i < op.operands.size(); ++i) {

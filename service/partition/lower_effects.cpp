@@ -65,9 +65,9 @@ void Lowering::append_effect(const ir::Op& op, EffectPoint point, std::span<cons
   made.effect.every_device = made.effect.every_device || scope.inside_manual;
   made.effect.program_point = static_cast<int32_t>(builder_.program().effect_count++);
   for (const int operand : value_operands) {
-    made.operands.push_back(
-        reshard_to_replicated(op.operands[static_cast<size_t>(operand)], scope, op.location,
-                    made.effect.form == EffectForm::kCallback ? "operand of a callback" : "operand of " + op.name));
+    made.operands.push_back(reshard_to_replicated(
+        op.operands[static_cast<size_t>(operand)], scope, op.location,
+        made.effect.form == EffectForm::kCallback ? "operand of a callback" : "operand of " + op.name));
   }
   const sharding::SubAxisSet varies = made.effect.every_device ? builder_.view(scope.view).all() : 0;
   for (const int result : value_results) {

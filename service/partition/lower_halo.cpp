@@ -174,8 +174,8 @@ const ops::HaloRead* fetched_read(const ops::Halo& halo, size_t number, size_t d
   return read != nullptr && (halo.is_move || !to.dims[dim].empty()) ? read : nullptr;
 }
 
-ShardLayout fetched_from(const ops::Halo& halo, size_t number, const sharding::MeshView& view, const OpTensor& op_tensor,
-                    const ShardLayout& to, bool is_made_anew) {
+ShardLayout fetched_from(const ops::Halo& halo, size_t number, const sharding::MeshView& view,
+                         const OpTensor& op_tensor, const ShardLayout& to, bool is_made_anew) {
   ShardLayout out = to;
   for (size_t d = 0; d < to.dims.size(); ++d) {
     if (fetched_read(halo, number, d, to) != nullptr && (is_made_anew || op_tensor.layout.dims[d].empty()))
@@ -296,7 +296,8 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
     ShardLayout out = builder_.layout(operands[i]);
     for (const ops::HaloRead& read : halo.reads) {
       if (read.operand != i) continue;
-      const ShardLayout along = read.summed_operand ? builder_.layout(operands[*read.summed_operand]) : result_places[0];
+      const ShardLayout along =
+          read.summed_operand ? builder_.layout(operands[*read.summed_operand]) : result_places[0];
       out.dims[read.operand_dim] = along.dims[read.along_dim];
     }
     return out;

@@ -22,8 +22,8 @@ void keep_whole_what_moves(const ops::Halo& halo, const sharding::FactorRule& ru
 
 /// Where operand `number` has to lie for the result to be made, `to` being its layout by the rule: a dimension of
 /// which every device has all rows stays so. `is_made_anew`: it lies wherever it is wanted.
-ShardLayout fetched_from(const ops::Halo& halo, size_t number, const sharding::MeshView& view, const OpTensor& op_tensor,
-                    const ShardLayout& to, bool is_made_anew);
+ShardLayout fetched_from(const ops::Halo& halo, size_t number, const sharding::MeshView& view,
+                         const OpTensor& op_tensor, const ShardLayout& to, bool is_made_anew);
 
 /// Rows of every dimension of operand `number` that parts read; `to` is the operand's layout by the
 /// rule. Dimensions that nobody fetches are read as they lie.
@@ -36,8 +36,8 @@ tensor::Dims fetched_dims(const ops::Halo& halo, size_t number, const sharding::
 /// cut.
 const ops::HaloRead* fetched_read(const ops::Halo& halo, size_t number, size_t dim, const ShardLayout& to);
 
-/// About how many elements a device lacks of what it reads of operands `op_tensors`, of which `read` are looked at, whose
-/// layouts by the rule are `to`. Operands that one result is put together from count together.
+/// About how many elements a device lacks of what it reads of operands `op_tensors`, of which `read` are looked at,
+/// whose layouts by the rule are `to`. Operands that one result is put together from count together.
 double fetched_elements(const ops::Halo& halo, std::span<const size_t> read, const sharding::MeshView& view,
                         std::span<const OpTensor> op_tensors, std::span<const ShardLayout> to);
 

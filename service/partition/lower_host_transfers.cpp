@@ -26,8 +26,8 @@ std::vector<std::optional<sharding::TensorSharding>> said_of(const ir::Op& op, c
 void Lowering::lower_host_transfer(const ir::Op& op, const Scope& scope) {
   const std::vector<ir::Type> operand_types = types_of(op.operands);
   const std::vector<ir::Type> result_types = types_of(op.results);
-  const ops::TransferInfo info =
-      ops::host_transfer_of(op.name, {operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location});
+  const ops::TransferInfo info = ops::host_transfer_of(
+      op.name, {operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location});
   if (info.way == ops::TransferKind::kSend) return sent_[info.channel].push_back(&op);
   if (info.way == ops::TransferKind::kRecv) return lower_pair(op, scope);
   EffectPoint point;

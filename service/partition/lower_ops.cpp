@@ -33,8 +33,9 @@ int64_t parallel_parts(const sharding::MeshView& view, const FactorSubAxes& choi
 
 // True when operand `number` has to change only in dimensions of which the op reads its neighbours' rows. `overlaps`:
 // factors that are sums over windows, which are kept whole because windows overlap.
-bool differs_along_permutations(const sharding::FactorRule& rule, size_t number, const ShardLayout& from, const ShardLayout& to,
-                                const std::vector<bool>& uncut, const std::vector<bool>& overlaps) {
+bool differs_along_permutations(const sharding::FactorRule& rule, size_t number, const ShardLayout& from,
+                                const ShardLayout& to, const std::vector<bool>& uncut,
+                                const std::vector<bool>& overlaps) {
   if (from.view != to.view) return false;
   for (size_t d = 0; d < to.dims.size(); ++d) {
     // Cutting further moves nothing.
@@ -109,8 +110,9 @@ std::vector<bool> Lowering::uncut_factors(const ir::Op& op, const ops::OpDef& de
   return uncut;
 }
 
-MovedBytes Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                 const FactorSubAxes& choice, const Scope& scope, const ops::Halo* halo) const {
+MovedBytes Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& rule,
+                                 std::span<const OpTensor> op_tensors, const FactorSubAxes& choice, const Scope& scope,
+                                 const ops::Halo* halo) const {
   const sharding::MeshView& mesh_view = builder_.view(choice.view);
   MovedBytes moved;
   sharding::SubAxisSet partial = 0;
@@ -135,8 +137,8 @@ MovedBytes Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& r
     // What a move puts together is of one dtype and comes at once.
     const size_t together = halo->is_move ? std::max<size_t>(read.size(), 1) : 1;
     for (size_t at = 0; at < read.size(); at += together) {
-      moved.all +=
-          fetched_elements(*halo, std::span(read).subspan(at, together), mesh_view, op_tensors, layouts) * bytes_of(read[at]);
+      moved.all += fetched_elements(*halo, std::span(read).subspan(at, together), mesh_view, op_tensors, layouts) *
+                   bytes_of(read[at]);
     }
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
@@ -166,7 +168,8 @@ void Lowering::lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope&
     operands.push_back(
         reshard_to_replicated(op.operands[i], scope, op.location, "operand " + std::to_string(i) + " of " + op.name));
   }
-  for (const ir::ValueId result : op.results) layouts.push_back(replicated(module_main_.type_of(result).rank(), scope.view));
+  for (const ir::ValueId result : op.results)
+    layouts.push_back(replicated(module_main_.type_of(result).rank(), scope.view));
   emit(op, def, std::move(operands), layouts, 0);
 }
 
@@ -188,10 +191,11 @@ bool Lowering::is_plain(const LocalOp& op) const {
 }
 
 std::pair<FactorSubAxes, MovedBytes> Lowering::least_moving(const ir::Op& op, const sharding::FactorRule& rule,
-                                                          std::span<const OpTensor> op_tensors, const std::vector<bool>& uncut,
-                                                          const std::optional<ops::Combine>& combine,
-                                                          std::optional<int> tied_view, const Scope& scope,
-                                                          const ops::Halo* halo) const {
+                                                            std::span<const OpTensor> op_tensors,
+                                                            const std::vector<bool>& uncut,
+                                                            const std::optional<ops::Combine>& combine,
+                                                            std::optional<int> tied_view, const Scope& scope,
+                                                            const ops::Halo* halo) const {
   const std::vector<sharding::MeshView>& views = builder_.views().views();
   const auto span = [](const std::vector<char>& flags) {
     return std::span<const bool>(reinterpret_cast<const bool*>(flags.data()), flags.size());
@@ -203,7 +207,8 @@ std::pair<FactorSubAxes, MovedBytes> Lowering::least_moving(const ir::Op& op, co
   if (least.all == 0) return {std::move(choice), least};
   // The default cuts by what most bytes have already; where that moves something, another may move less.
   const int64_t parts = parallel_parts(builder_.view(choice.view), choice);
-  const auto look_from = [&](std::span<const OpTensor> from, const std::vector<char>& flags, bool may_be_less_parallel) {
+  const auto look_from = [&](std::span<const OpTensor> from, const std::vector<char>& flags,
+                             bool may_be_less_parallel) {
     for (FactorSubAxes& other : other_choices(rule, from, views, span(flags), scope.manual)) {
       if (other.view != choice.view) continue;
       if (!may_be_less_parallel && parallel_parts(builder_.view(other.view), other) < parts) continue;
@@ -277,7 +282,8 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
                                 [&](ir::ValueId id) { return builder_.outer(local(id)) != 0; });
   if (tied) {
     for (OpTensor& op_tensor : op_tensors) {
-      if (op_tensor.layout.view != view_number) op_tensor.layout = replicated(static_cast<int64_t>(op_tensor.dims.size()), view_number);
+      if (op_tensor.layout.view != view_number)
+        op_tensor.layout = replicated(static_cast<int64_t>(op_tensor.dims.size()), view_number);
     }
   }
   const std::optional<int> tied_view = tied ? std::optional(view_number) : std::nullopt;

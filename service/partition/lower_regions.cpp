@@ -149,7 +149,8 @@ void Lowering::lower_case(const ir::Op& op, const Scope& scope) {
   }
   for (size_t r = 0; r < kept.size(); ++r) {
     const ir::ValueId result = op.results[kept[r]];
-    branch.results.push_back(builder_.add_value(module_main_.type_of(result), layouts[r], varies[r] & ~layouts[r].mask(),
+    branch.results.push_back(builder_.add_value(module_main_.type_of(result), layouts[r],
+                                                varies[r] & ~layouts[r].mask(),
                                                 module_main_.values[static_cast<size_t>(result)].name));
     define(result, branch.results.back());
   }
@@ -211,7 +212,8 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
   // The manual sub-axes of a sharding in front, the free ones behind.
   const auto outside_places = [&](const sharding::TensorSharding& sharding, const ShardLayout& free, int64_t rank) {
     ShardLayout manual = replicated(rank, inner.view);
-    if (sharding.mesh != nullptr && !sharding.mesh->axes.empty()) manual = resolve_layout(views_, sharding).without(~fresh);
+    if (sharding.mesh != nullptr && !sharding.mesh->axes.empty())
+      manual = resolve_layout(views_, sharding).without(~fresh);
     manual.view = inner.view;
     for (size_t d = 0; d < manual.dims.size(); ++d) {
       manual.dims[d].insert(manual.dims[d].end(), free.dims[d].begin(), free.dims[d].end());
@@ -237,8 +239,8 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
     const ir::Type& inside_type = module_main_.type_of(body.arguments[i]);
     const ShardLayout free = free_places(body.arguments[i]);
     const ShardLayout outside = outside_places(in[i], free, inside_type.rank());
-    const LocalId operand =
-        builder_.reshard(local(op.operands[i]), outside, op.location, "operand " + std::to_string(i) + " of " + op.name);
+    const LocalId operand = builder_.reshard(local(op.operands[i]), outside, op.location,
+                                             "operand " + std::to_string(i) + " of " + op.name);
     const LocalId inside = builder_.add_value(inside_type, free, builder_.value(operand).varies,
                                               module_main_.values[static_cast<size_t>(body.arguments[i])].name);
     if (builder_.value(inside).type != builder_.value(operand).type) {

@@ -49,7 +49,8 @@ Lowering::Lowering(const PartitionInput& input, const Views& views)
     const auto annotated = of_rank(input_.result_shardings[i], parameter.type.rank());
     const std::string reason = "result " + std::to_string(position++);
     if (unreduced_sub_axes(annotated) == 0 && !have_other_axes(sharding_at(given[i]), annotated))
-      returned_.push_back({given[i], annotated ? resolve_layout(views_, *annotated) : replicated(parameter.type.rank()), reason});
+      returned_.push_back(
+          {given[i], annotated ? resolve_layout(views_, *annotated) : replicated(parameter.type.rank()), reason});
   }
 }
 
@@ -112,12 +113,13 @@ ShardLayout Lowering::wanted(ir::ValueId id, const Scope& scope) const {
 sharding::SubAxisSet Lowering::unreduced_sub_axes(const std::optional<sharding::TensorSharding>& sharding) const {
   sharding::SubAxisSet sub_axes = 0;
   if (!sharding || sharding->unreduced_kind != sharding::ReductionKind::kSum) return sub_axes;
-  for (const sharding::AxisRef& axis : sharding->unreduced) sub_axes |= mask_of(views_.sub_axes_of(sharding->mesh, axis));
+  for (const sharding::AxisRef& axis : sharding->unreduced)
+    sub_axes |= mask_of(views_.sub_axes_of(sharding->mesh, axis));
   return sub_axes;
 }
 
-LocalId Lowering::reshard_or_sum(LocalId id, const ShardLayout& to, sharding::SubAxisSet summed, const ir::Location& location,
-                                  const std::string& reason) {
+LocalId Lowering::reshard_or_sum(LocalId id, const ShardLayout& to, sharding::SubAxisSet summed,
+                                 const ir::Location& location, const std::string& reason) {
   const ShardLayout lies = builder_.layout(id);
   return lies.view == to.view && lies.without(summed) == to ? id : builder_.reshard(id, to, location, reason);
 }
@@ -130,7 +132,7 @@ std::vector<ir::Type> Lowering::types_of(const std::vector<ir::ValueId>& ids) co
 }
 
 LocalId Lowering::reshard_to_replicated(ir::ValueId id, const Scope& scope, const ir::Location& location,
-                              const std::string& reason) {
+                                        const std::string& reason) {
   const LocalId source = local(id);
   const auto rank = static_cast<int64_t>(builder_.value(source).dim_sub_axes.size());
   const int view = builder_.outer(source) != 0 ? builder_.value(source).view : scope.view;
@@ -168,7 +170,7 @@ void Lowering::lower_results(const std::vector<ir::ValueId>& returned, LocalBloc
     LocalParameter made;
     const Builder::Mark mark = builder_.mark();
     made.value = reshard_or_sum(local(returned[i]), layout, unreduced_sub_axes(annotated), module_main_.location,
-                                 "result " + std::to_string(position));
+                                "result " + std::to_string(position));
     if (have_other_axes(sharding_at(returned[i]), annotated)) builder_.mark_unruled(mark);
     made.value = builder_.vary(made.value, builder_.layout(made.value).mask(), module_main_.location, "result");
     made.position = position++;
@@ -289,7 +291,7 @@ void Lowering::lower_structural(ops::Structural kind, const ir::Op& op, const Sc
           if (!is_moot && (to.view == builder_.value(value).view || builder_.outer(value) == 0)) {
             // Shardy's collectives name what they move; a reshard and a constraint name only where to.
             value = reshard_or_sum(value, to, unreduced_sub_axes(sharding_at(op.results[i])), op.location,
-                                    is_written ? std::string(kWritten) : "constraint");
+                                   is_written ? std::string(kWritten) : "constraint");
           }
         }
         define(op.results[i], value);

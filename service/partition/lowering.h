@@ -54,10 +54,10 @@ class Lowering {
   [[nodiscard]] bool is_only_passed_on(ir::ValueId id) const;
   /// Sub-axes over which a value of this sharding is yet to be summed.
   [[nodiscard]] sharding::SubAxisSet unreduced_sub_axes(const std::optional<sharding::TensorSharding>& sharding) const;
-  /// The value lying as `to` says, or so and cut by sub-axes that it is yet to be summed over: its parts are then what is
-  /// summed.
+  /// The value lying as `to` says, or so and cut by sub-axes that it is yet to be summed over: its parts are then what
+  /// is summed.
   LocalId reshard_or_sum(LocalId id, const ShardLayout& to, sharding::SubAxisSet summed, const ir::Location& location,
-                          const std::string& reason);
+                         const std::string& reason);
   void lower_structural(ops::Structural kind, const ir::Op& op, const Scope& scope);
 
   // lower_ops.cpp
@@ -71,17 +71,18 @@ class Lowering {
   /// Of all choices of factors worth a look, the one that moves least, and what it moves. `halo`: the op fetches rows
   /// of its neighbours.
   [[nodiscard]] std::pair<FactorSubAxes, MovedBytes> least_moving(const ir::Op& op, const sharding::FactorRule& rule,
-                                                                std::span<const OpTensor> op_tensors,
-                                                                const std::vector<bool>& uncut,
-                                                                const std::optional<ops::Combine>& combine,
-                                                                std::optional<int> tied_view, const Scope& scope,
-                                                                const ops::Halo* halo) const;
+                                                                  std::span<const OpTensor> op_tensors,
+                                                                  const std::vector<bool>& uncut,
+                                                                  const std::optional<ops::Combine>& combine,
+                                                                  std::optional<int> tied_view, const Scope& scope,
+                                                                  const ops::Halo* halo) const;
   /// True when the op means on its shard what it means in the text: no kernel that is told where its shard begins.
   [[nodiscard]] bool is_plain(const LocalOp& op) const;
   /// About how many bytes a device receives when an op is cut like that: operands, partial results, results to where
   /// they are wanted.
-  [[nodiscard]] MovedBytes moved_bytes(const ir::Op& op, const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                       const FactorSubAxes& choice, const Scope& scope, const ops::Halo* halo) const;
+  [[nodiscard]] MovedBytes moved_bytes(const ir::Op& op, const sharding::FactorRule& rule,
+                                       std::span<const OpTensor> op_tensors, const FactorSubAxes& choice,
+                                       const Scope& scope, const ops::Halo* halo) const;
   void reshard_returned(ir::ValueId id);
   void lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
   /// The op on local types; its results vary over `partial` too.
@@ -98,7 +99,8 @@ class Lowering {
   void begin_once(const ir::Op& op, const ops::Combine& combine, sharding::SubAxisSet partial, int view,
                   std::vector<LocalId>& operands);
   /// The op's partial results become its results.
-  void combine_partials(const ir::Op& op, const ops::Combine& combine, sharding::SubAxisSet partial, const Scope& scope);
+  void combine_partials(const ir::Op& op, const ops::Combine& combine, sharding::SubAxisSet partial,
+                        const Scope& scope);
 
   // lower_halo.cpp
   /// The ways in which the op may read its neighbours; none where it has no elements.
@@ -127,7 +129,7 @@ class Lowering {
   /// How a collective's operands and results lie in axes along which its groups do not differ; `mixed`: those along
   /// which they do.
   std::vector<ShardLayout> collective_layouts(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
-                                        sharding::SubAxisSet mixed, const Scope& scope) const;
+                                              sharding::SubAxisSet mixed, const Scope& scope) const;
   void lower_position(const ir::Op& op, const Scope& scope, bool partition);
 
   // lower_effects.cpp
@@ -150,7 +152,8 @@ class Lowering {
     return number < input_.value_shardings.size() && input_.value_shardings[number].has_value();
   }
   /// Names the value after the text and makes it whole.
-  LocalId reshard_to_replicated(ir::ValueId id, const Scope& scope, const ir::Location& location, const std::string& reason);
+  LocalId reshard_to_replicated(ir::ValueId id, const Scope& scope, const ir::Location& location,
+                                const std::string& reason);
   [[nodiscard]] std::vector<ir::Type> types_of(const std::vector<ir::ValueId>& ids) const;
 
   const PartitionInput& input_;

@@ -35,7 +35,8 @@ int64_t lacking_bytes(const LocalProgram& program, const LocalValue& from, const
   for (size_t p = 0; p < position_of.size(); ++p)
     position_of[static_cast<size_t>(to_view.flat(static_cast<int64_t>(p)))] = static_cast<int64_t>(p);
   // Only sub-axes that cut one of the two decide; the others are looked at once.
-  const sharding::SubAxisSet cuts = ShardLayout{from.view, from.dim_sub_axes}.mask() | ShardLayout{to.view, to.dim_sub_axes}.mask();
+  const sharding::SubAxisSet cuts =
+      ShardLayout{from.view, from.dim_sub_axes}.mask() | ShardLayout{to.view, to.dim_sub_axes}.mask();
   const bool same_view = from.view == to.view;
   const int64_t count = same_view ? from_view.distinct_count(cuts) : from_view.position_count();
   int64_t most = 0;
@@ -117,8 +118,9 @@ MoveKind kind_of(const LocalValue& from, const LocalValue& to, int64_t bytes) {
     }
     return MoveKind::kAllGather;
   }
-  return sharding::SubAxisSet{before & ~after} != 0 && local_bytes(from) == local_bytes(to) ? MoveKind::kCollectivePermute
-                                                                                          : MoveKind::kReshard;
+  return sharding::SubAxisSet{before & ~after} != 0 && local_bytes(from) == local_bytes(to)
+             ? MoveKind::kCollectivePermute
+             : MoveKind::kReshard;
 }
 
 class Finder {
@@ -237,8 +239,8 @@ class Finder {
     for (size_t i = 0; i < op.halos.size(); ++i) {
       Move& made = add(op, op.operands[i], op.results[0], depth);
       made.kind = fetched.axes[i] == 0 ? MoveKind::kAllSlice : MoveKind::kHaloExchange;
-      made.axes =
-          fetched.axes[i] != 0 ? fetched.axes[i] : ShardLayout{made.view, program_.value(op.results[0]).dim_sub_axes}.mask();
+      made.axes = fetched.axes[i] != 0 ? fetched.axes[i]
+                                       : ShardLayout{made.view, program_.value(op.results[0]).dim_sub_axes}.mask();
       made.bytes = fetched.bytes[i];
     }
   }

@@ -49,7 +49,7 @@ struct Move {
   LocalId from = 0;
   LocalId to = 0;
   sharding::SubAxisSet axes = 0;  ///< sub-axes along which devices speak to each other
-  int view = 0;                 ///< of `axes`
+  int view = 0;                   ///< of `axes`
   /// What one device that holds a full shard receives, once. all_gather: local after - before; all_to_all and
   /// reduce_scatter: local - local / n; all_reduce: 2 (local - local / n); all_slice: 0. A copy of several of these at
   /// once is what the device lacks of its new shard.

@@ -1,9 +1,9 @@
 // From the global program and a sharding for every value to the program that every device runs. Pure: no data, no
 // devices.
 //
-// How an op is cut: its factor rule says which dimensions go together; each factor gets the sub-axes that most of the op's
-// bytes already have; operands whose layout differs are resharded; factors that the op needs whole are not cut; a cut
-// reduction factor ends in a reduction over shards, with padding masked by the identity. Ops without a rule run on
+// How an op is cut: its factor rule says which dimensions go together; each factor gets the sub-axes that most of the
+// op's bytes already have; operands whose layout differs are resharded; factors that the op needs whole are not cut; a
+// cut reduction factor ends in a reduction over shards, with padding masked by the identity. Ops without a rule run on
 // whole values.
 #pragma once
 

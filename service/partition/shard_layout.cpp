@@ -22,7 +22,9 @@ ShardLayout ShardLayout::without(sharding::SubAxisSet drop) const {
   return out;
 }
 
-ShardLayout replicated(int64_t rank, int view) { return {view, std::vector<std::vector<int>>(static_cast<size_t>(rank))}; }
+ShardLayout replicated(int64_t rank, int view) {
+  return {view, std::vector<std::vector<int>>(static_cast<size_t>(rank))};
+}
 
 ShardLayout resolve_layout(const Views& views, const sharding::TensorSharding& sharding) {
   ShardLayout out = replicated(sharding.rank(), views.view_of(sharding.mesh));
@@ -41,7 +43,8 @@ ShardLayout resolve_layout(const Views& views, const sharding::TensorSharding& s
   return out;
 }
 
-tensor::Dims local_dims(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const ShardLayout& layout) {
+tensor::Dims local_dims(const sharding::MeshView& view, std::span<const int64_t> logical_dims,
+                        const ShardLayout& layout) {
   tensor::Dims out(logical_dims.begin(), logical_dims.end());
   for (size_t d = 0; d < out.size(); ++d) out[d] = core::ceil_div(out[d], sharding::part_count(view, layout.dims[d]));
   return out;

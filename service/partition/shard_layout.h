@@ -26,7 +26,8 @@ ShardLayout replicated(int64_t rank, int view = 0);
 /// What a sharding comes to; parts of axes that do not fit the view's cuts are left out.
 ShardLayout resolve_layout(const Views& views, const sharding::TensorSharding& sharding);
 /// Local dims: ceil(n / parts) in each dimension.
-tensor::Dims local_dims(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const ShardLayout& layout);
+tensor::Dims local_dims(const sharding::MeshView& view, std::span<const int64_t> logical_dims,
+                        const ShardLayout& layout);
 /// About how many elements a device lacks of its shard under `to` when it has its shard under `from`, for one with full
 /// shards: exact for cuts that divide. Example: 8x16 from [{x=2}, {}] to [{}, {x}] -> 64 - 32.
 double lacking_elements(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const ShardLayout& from,

@@ -105,8 +105,8 @@ void ShardWriter::flush() {
   written_.clear();
 }
 
-LocalId ShardWriter::leave(ir::ValueId value, const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
-                           const std::string& name) {
+LocalId ShardWriter::leave(ir::ValueId value, const ir::Type& logical, const ShardLayout& layout,
+                           sharding::SubAxisSet outer, const std::string& name) {
   flush();
   return seen_as(local(value), logical, layout, outer | builder_.value(local(value)).varies, name);
 }

@@ -108,7 +108,9 @@ std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, i
       throw core::Error("unsupported_attribute", "one sharding is over " + std::to_string(sharding.device_count()) +
                                                      " devices, another over " + std::to_string(device_count));
     }
-    if (std::any_of(candidates.begin(), candidates.end(), [&](MeshCandidate& candidate) { return candidate.take(sharding); })) continue;
+    if (std::any_of(candidates.begin(), candidates.end(),
+                    [&](MeshCandidate& candidate) { return candidate.take(sharding); }))
+      continue;
     if (candidates.size() == kMaxMeshes) {
       throw core::Error("unsupported_attribute", "the program's shardings need more than " +
                                                      std::to_string(kMaxMeshes) +

@@ -162,7 +162,8 @@ class Parser {
   void pretty_manual_computation(OperationState& state);
   void pretty_named_computation(OperationState& state);
   void window(OperationState& state);
-  ir::Region applied_region(const OperationState& state, const Token& where, const std::string& op_name, const ir::Type& type);
+  ir::Region applied_region(const OperationState& state, const Token& where, const std::string& op_name,
+                            const ir::Type& type);
 
   // Functions and the module (parser_functions.cpp, parser_module.cpp).
   ir::Module file();

@@ -88,7 +88,7 @@ class EdgeAdder {
   void set_outer_result(int id, int result, size_t i) {
     const Origin origin{OriginKind::kManual, graph_.node(id).line, 0};
     graph_.set_sharding(result, with_all_manual_axes(graph_.node(id).out_shardings[i], graph_.node(id).manual_axes),
-                         origin);
+                        origin);
     graph_.node(id).out_shardings[i] = *graph_.tensor(result).sharding;
   }
 

@@ -111,7 +111,7 @@ TensorProjection project(const sharding::TensorFactors& factors, const OpenShard
 }
 
 OpenSharding unproject(const TensorProjection& tensor, const sharding::TensorFactors& factors,
-                    const sharding::FactorRule& rule, int mesh_row, const mesh::Mesh& mesh) {
+                       const sharding::FactorRule& rule, int mesh_row, const mesh::Mesh& mesh) {
   OpenSharding out;
   out.mesh = mesh_row;
   out.replicated = tensor.replicated;

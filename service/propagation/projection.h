@@ -44,6 +44,6 @@ TensorProjection project(const sharding::TensorFactors& factors, const OpenShard
 
 /// The way back. Axes behind a factor that is not full are left out: they would need a strided view.
 OpenSharding unproject(const TensorProjection& tensor, const sharding::TensorFactors& factors,
-                    const sharding::FactorRule& rule, int mesh_row, const mesh::Mesh& mesh);
+                       const sharding::FactorRule& rule, int mesh_row, const mesh::Mesh& mesh);
 
 }  // namespace meshd::propagation

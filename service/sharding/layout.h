@@ -29,10 +29,10 @@ struct DeviceShard {
 /// The index map of a global shape. Example: mesh x=4, y=2, shape (8,2), spec (x,y): position 7 -> [6:8, 1:2], shard 7.
 struct Layout {
   tensor::Dims global_dims;
-  tensor::Dims part_counts;           ///< ways each dimension is cut
-  tensor::Dims shard_dims;            ///< ceil(size / parts): the size of a full shard (local shape)
+  tensor::Dims part_counts;                ///< ways each dimension is cut
+  tensor::Dims shard_dims;                 ///< ceil(size / parts): the size of a full shard (local shape)
   std::vector<DeviceShard> device_shards;  ///< one for each position of the mesh, or of the range that was asked for
-  int64_t shard_count = 1;            ///< distinct shards: product of part_counts
+  int64_t shard_count = 1;                 ///< distinct shards: product of part_counts
 
   /// Index ranges of a distinct shard.
   [[nodiscard]] std::vector<IndexRange> shard_index(int64_t shard) const;

@@ -1,6 +1,6 @@
-// A mesh cut into sub-axes: the finest axes that every sharding of a program is made of. With "x"=4 used as a whole and as "x":(1)2, the
-// sub-axes are 2 and 2. Inside the engine a tensor's layout is a list of sub-axes for each dimension, and what a value depends on is
-// a bit mask of sub-axes: cheap to combine, and the same for 4 devices and 4,096.
+// A mesh cut into sub-axes: the finest axes that every sharding of a program is made of. With "x"=4 used as a whole and
+// as "x":(1)2, the sub-axes are 2 and 2. Inside the engine a tensor's layout is a list of sub-axes for each dimension,
+// and what a value depends on is a bit mask of sub-axes: cheap to combine, and the same for 4 devices and 4,096.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ struct MeshView {
     return count;
   }
 
-  /// Coordinates (one for each sub-axis, 0 outside of `mask`) of distinct shard `index`: row-major over the sub-axes of the mask.
+  /// Coordinates (one for each sub-axis, 0 outside of `mask`) of distinct shard `index`: row-major over the sub-axes of
+  /// the mask.
   [[nodiscard]] tensor::Dims coordinates(SubAxisSet mask, int64_t index) const {
     tensor::Dims out(sub_axis_sizes.size(), 0);
     for (size_t i = sub_axis_sizes.size(); i-- > 0;) {
@@ -68,7 +69,8 @@ struct MeshView {
 /// Which part of a dimension cut by `sub_axes` (major first) the position with these coordinates holds.
 inline int64_t part_index(const MeshView& view, std::span<const int> sub_axes, std::span<const int64_t> coords) {
   int64_t index = 0;
-  for (const int sub_axis : sub_axes) index = index * view.sub_axis_sizes[static_cast<size_t>(sub_axis)] + coords[static_cast<size_t>(sub_axis)];
+  for (const int sub_axis : sub_axes)
+    index = index * view.sub_axis_sizes[static_cast<size_t>(sub_axis)] + coords[static_cast<size_t>(sub_axis)];
   return index;
 }
 

@@ -8,11 +8,36 @@
 
 namespace meshd::tensor {
 
-/// Element types in the order of kDTypeTable. 2 and 4 bit integers and bool take one byte an element, in memory and on the wire.
+/// Element types in the order of kDTypeTable. 2 and 4 bit integers and bool take one byte an element, in memory and on
+/// the wire.
 enum class DType : uint8_t {
-  kBool, kInt2, kInt4, kInt8, kInt16, kInt32, kInt64, kUint2, kUint4, kUint8, kUint16, kUint32, kUint64,
-  kFloat8E3M4, kFloat8E4M3, kFloat8E4M3B11FNUZ, kFloat8E4M3FN, kFloat8E4M3FNUZ, kFloat8E5M2, kFloat8E5M2FNUZ, kFloat8E8M0FNU,
-  kFloat16, kBfloat16, kFloat32, kFloat64, kComplex64, kComplex128,
+  kBool,
+  kInt2,
+  kInt4,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUint2,
+  kUint4,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64,
+  kFloat8E3M4,
+  kFloat8E4M3,
+  kFloat8E4M3B11FNUZ,
+  kFloat8E4M3FN,
+  kFloat8E4M3FNUZ,
+  kFloat8E5M2,
+  kFloat8E5M2FNUZ,
+  kFloat8E8M0FNU,
+  kFloat16,
+  kBfloat16,
+  kFloat32,
+  kFloat64,
+  kComplex64,
+  kComplex128,
 };
 
 enum class DTypeClass : uint8_t { kBool, kSigned, kUnsigned, kFloat, kComplex };
@@ -27,8 +52,8 @@ struct DTypeRow {
   std::string_view zarr3;        ///< Zarr v3 data_type
   std::string_view safetensors;  ///< safetensors dtype
   DTypeClass kind;
-  int bits;                      ///< meaningful bits of one element (both parts of a complex)
-  int bytes;                     ///< bytes one element takes in memory and on the wire
+  int bits;   ///< meaningful bits of one element (both parts of a complex)
+  int bytes;  ///< bytes one element takes in memory and on the wire
 };
 
 inline constexpr DTypeRow kDTypeTable[] = {
@@ -67,7 +92,9 @@ constexpr std::string_view name(DType dtype) { return row(dtype).name; }
 constexpr int64_t size_bytes(DType dtype) { return row(dtype).bytes; }
 constexpr bool is_complex(DType d) { return row(d).kind == DTypeClass::kComplex; }
 constexpr bool is_float(DType d) { return row(d).kind == DTypeClass::kFloat; }
-constexpr bool is_integer(DType d) { return row(d).kind == DTypeClass::kSigned || row(d).kind == DTypeClass::kUnsigned; }
+constexpr bool is_integer(DType d) {
+  return row(d).kind == DTypeClass::kSigned || row(d).kind == DTypeClass::kUnsigned;
+}
 constexpr bool is_signed_integer(DType d) { return row(d).kind == DTypeClass::kSigned; }
 constexpr bool is_unsigned_integer(DType d) { return row(d).kind == DTypeClass::kUnsigned; }
 

@@ -30,7 +30,9 @@ struct TensorType {
 inline int64_t element_count(std::span<const int64_t> dims) { return core::checked_product(dims); }
 inline int64_t element_count(const TensorType& type) { return core::checked_product(type.dims); }
 /// Bytes of all elements.
-inline int64_t byte_count(const TensorType& type) { return core::checked_mul(element_count(type), size_bytes(type.dtype)); }
+inline int64_t byte_count(const TensorType& type) {
+  return core::checked_mul(element_count(type), size_bytes(type.dtype));
+}
 
 /// Row-major strides in elements: (2, 3, 4) -> (12, 4, 1).
 Dims row_major_strides(std::span<const int64_t> dims);

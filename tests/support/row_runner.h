@@ -1,5 +1,5 @@
-// Runs one row of the op table on arrays, as the executor would: infer, prepare, then work items in pieces. For unit tests
-// of rows.
+// Runs one row of the op table on arrays, as the executor would: infer, prepare, then work items in pieces. For unit
+// tests of rows.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -55,7 +55,8 @@ void expect_permuted_copy_matches(const Dims& src_dims, const std::vector<int>& 
   const StridedCopy copy(extent, dst_strides, src_strides, elem);
   EXPECT_EQ(copy.byte_count(), bytes);
   // Units one by one and backwards: each must stand alone.
-  for (int64_t work_item = copy.work_count(); work_item-- > 0;) copy.run(got.data(), src.data(), work_item, work_item + 1);
+  for (int64_t work_item = copy.work_count(); work_item-- > 0;)
+    copy.run(got.data(), src.data(), work_item, work_item + 1);
   EXPECT_EQ(expected, got) << tensor::to_string(src_dims) << " elem " << elem;
 }
 

@@ -48,7 +48,8 @@ class Rules {
       ops::OpView view{operands, results, &op.attributes, op.regions, &function_, &op.location};
       view.op = &op;
       view.definitions = definitions;
-      if (const auto rule = ops::rule_of(ops::op(op.code), view)) by_line_.emplace(op.location.line, sharding::to_sdy(*rule));
+      if (const auto rule = ops::rule_of(ops::op(op.code), view))
+        by_line_.emplace(op.location.line, sharding::to_sdy(*rule));
       for (const ir::Region& inner : op.regions) visit(inner);
     }
   }

@@ -27,8 +27,8 @@ struct Grown3 {
   OpenSharding lhs, rhs, result;
 };
 
-Grown3 grown(const sharding::FactorRule& rule, const OpenSharding& lhs, const OpenSharding& rhs, const OpenSharding& result,
-             Direction direction, bool elementwise = false) {
+Grown3 grown(const sharding::FactorRule& rule, const OpenSharding& lhs, const OpenSharding& rhs,
+             const OpenSharding& result, Direction direction, bool elementwise = false) {
   Projection projection;
   projection.operands = {project(rule.operands[0], &lhs, rule, kMesh), project(rule.operands[1], &rhs, rule, kMesh)};
   projection.results = {project(rule.results[0], &result, rule, kMesh)};

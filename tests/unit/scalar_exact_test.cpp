@@ -159,9 +159,8 @@ void check_integers(DType dtype) {
   const auto as_signed = [](Wide x) { return static_cast<Wide>(static_cast<std::make_signed_t<T>>(x)); };
   Reference::check(ScalarOp::kAdd, dtype, [](Wide a, Wide b) { return a + b; });
   Reference::check(ScalarOp::kSubtract, dtype, [](Wide a, Wide b) { return a - b; });
-  Reference::check(ScalarOp::kMultiply, dtype, [](Wide a, Wide b) {
-    return Wide(static_cast<UnsignedWide>(a) * static_cast<UnsignedWide>(b));
-  });
+  Reference::check(ScalarOp::kMultiply, dtype,
+                   [](Wide a, Wide b) { return Wide(static_cast<UnsignedWide>(a) * static_cast<UnsignedWide>(b)); });
   Reference::check(ScalarOp::kDivide, dtype, [](Wide a, Wide b) { return b == 0 ? Wide{-1} : a / b; });
   Reference::check(ScalarOp::kRemainder, dtype, [](Wide a, Wide b) { return b == 0 ? a : a % b; });
   Reference::check(ScalarOp::kMaximum, dtype, [](Wide a, Wide b) { return std::max(a, b); });
@@ -341,9 +340,8 @@ TEST(ScalarKernels, narrow_floats_round_once) {
       }
     }
   }
-  for (const DType dtype :
-       {DType::kFloat8E3M4, DType::kFloat8E4M3, DType::kFloat8E4M3B11FNUZ, DType::kFloat8E4M3FN, DType::kFloat8E4M3FNUZ,
-        DType::kFloat8E5M2, DType::kFloat8E5M2FNUZ}) {
+  for (const DType dtype : {DType::kFloat8E3M4, DType::kFloat8E4M3, DType::kFloat8E4M3B11FNUZ, DType::kFloat8E4M3FN,
+                            DType::kFloat8E4M3FNUZ, DType::kFloat8E5M2, DType::kFloat8E5M2FNUZ}) {
     std::vector<uint8_t> a;
     std::vector<uint8_t> b;
     for (int code = 0; code < 65536; ++code) {

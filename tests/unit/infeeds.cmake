@@ -1,0 +1,1 @@
+meshd_test(infeeds_test SOURCES infeeds_test.cpp LINKS meshd_effects meshd_partition meshd_program)
