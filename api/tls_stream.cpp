@@ -217,6 +217,7 @@ ByteStream::Result TlsStream::write_record(std::span<const iovec> pieces, size_t
     std::memcpy(gathered.data(), data, size);
     for (const iovec& piece : pieces.subspan(1)) {
       const size_t step = std::min(piece.iov_len, kRecordBytes - size);
+      if (step == 0) continue;  // nothing, from nowhere
       std::memcpy(gathered.data() + size, piece.iov_base, step);
       size += step;
       if (size == kRecordBytes) break;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <map>
 
 #include "service/compile/buffer_assignment.h"
 #include "service/compile/plan_builder.h"
+#include "service/core/checked_math.h"
 #include "service/core/error.h"
 
 namespace meshd::compile {
@@ -164,11 +166,11 @@ class PlanMaker {
     for (size_t i = 0; i < plan_->arguments.size(); ++i) {
       PlanParameter& argument = plan_->arguments[i];
       argument.is_donated = donated[i];
-      const int64_t bytes = argument.shard_bytes * builder_.tables[argument.table].count();
-      plan_->memory.arguments += bytes;
-      plan_->memory.device_arguments += argument.shard_bytes;
+      const int64_t bytes = core::checked_mul(argument.shard_bytes, builder_.tables[argument.table].count());
+      add(plan_->memory.arguments, bytes);
+      add(plan_->memory.device_arguments, argument.shard_bytes);
       if (!donated[i]) continue;
-      plan_->memory.donated += bytes;
+      add(plan_->memory.donated, bytes);
       for (size_t r = 0; r < plan_->results.size(); ++r) {
         PlanParameter& result = plan_->results[r];
         if (result.aliased >= 0 || result.slot_ref.slot != argument.slot_ref.slot || argument.slot_ref.slot < 0)
@@ -203,10 +205,10 @@ class PlanMaker {
       slot.first_pointer = plan_->pointer_count;
       plan_->pointer_count += count;
       if (slot.storage == Storage::kOwn) {
-        plan_->memory.own += slot.bytes * count;
-        plan_->memory.device_own += slot.bytes;
+        add(plan_->memory.own, core::checked_mul(slot.bytes, count));
+        add(plan_->memory.device_own, slot.bytes);
       }
-      if (slot.storage == Storage::kConstant) plan_->memory.device_constants += slot.bytes;
+      if (slot.storage == Storage::kConstant) add(plan_->memory.device_constants, slot.bytes);
     }
     const auto settle = [&](SlotRef& at) {
       if (at.slot >= 0) at.first = plan_->slots[static_cast<size_t>(at.slot)].first_pointer;
@@ -238,7 +240,19 @@ class PlanMaker {
     plan_->memory.device_arena = assignment_.device_arena_bytes;
     plan_->memory.scratch = core::round_up(scratch_, kAlignment) * plan_->threads;
     plan_->scratch_bytes = core::round_up(scratch_, kAlignment);
-    plan_->peak_bytes = plan_->memory.arguments + plan_->memory.run_bytes();
+    const PlanMemory& memory = plan_->memory;
+    plan_->peak_bytes = sum({memory.arguments, memory.arena, memory.own, memory.scratch});
+    // Asked for later, and then it fits.
+    static_cast<void>(sum({memory.device_arguments, memory.device_arena, memory.device_own, memory.device_constants,
+                           plan_->scratch_bytes}));
+  }
+
+  // Sizes add up to more than 63 bits in programs that are only looked at.
+  static void add(int64_t& total, int64_t bytes) { total = core::checked_add(total, bytes); }
+  static int64_t sum(std::initializer_list<int64_t> sizes) {
+    int64_t total = 0;
+    for (const int64_t size : sizes) add(total, size);
+    return total;
   }
 
   const partition::LocalProgram& program_;

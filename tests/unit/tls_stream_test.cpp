@@ -211,8 +211,8 @@ TEST_F(TlsStreamTest, plain_http_gets_an_answer_in_plain_text) {
 }
 
 TEST_F(TlsStreamTest, garbage_breaks_the_handshake) {
-  const std::string garbage("\x16\x03\x01\x40\x00\x7f garbage that is no ClientHello \xff\xff\xff\xff\xff\xff\xff\xff",
-                            50);
+  using namespace std::string_literals;  // there is a zero in it
+  const std::string garbage = "\x16\x03\x01\x40\x00\x7f garbage that is no ClientHello \xff\xff\xff\xff\xff\xff"s;
   std::string bytes = garbage;
   while (bytes.size() < (1 << 15)) bytes += garbage;
   ASSERT_GT(::send(fds_[1], bytes.data(), bytes.size(), 0), 0);
