@@ -15,13 +15,13 @@ namespace meshd::api {
 
 namespace {
 
-constexpr int kGzipWindow = 15 + 16;  // zlib's way to say: gzip only
-constexpr int kZstdWindowLog = 23;    // 8 MiB of memory a body; RFC 8878 asks decoders for that much
+constexpr int kGzipReadWindow = 15 + 16;  // zlib's way to say: gzip only
+constexpr int kZstdWindowLog = 23;        // 8 MiB of memory a body; RFC 8878 asks decoders for that much
 
 class GzipDecoder final : public ContentDecoder {
  public:
   GzipDecoder() {
-    if (inflateInit2(&stream_, kGzipWindow) != Z_OK) throw std::bad_alloc();
+    if (inflateInit2(&stream_, kGzipReadWindow) != Z_OK) throw std::bad_alloc();
   }
   ~GzipDecoder() override { inflateEnd(&stream_); }
   GzipDecoder(const GzipDecoder&) = delete;

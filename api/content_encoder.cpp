@@ -22,7 +22,7 @@ constexpr size_t kSmallest = 1024;
 constexpr size_t kSample = 64 * 1024;
 constexpr size_t kWorthwhile = 10;  // a tenth less, or not at all
 constexpr size_t kInput = 256 * 1024;
-constexpr int kGzipWindow = 15 + 16;  // zlib's way to say: gzip
+constexpr int kGzipWriteWindow = 15 + 16;  // zlib's way to say: gzip
 constexpr int kGzipLevel = 1, kZstdLevel = 1;
 
 enum class Coding { kNone, kGzip, kZstd };
@@ -41,7 +41,7 @@ class Encoder {
 class GzipEncoder final : public Encoder {
  public:
   GzipEncoder() {
-    if (deflateInit2(&stream_, kGzipLevel, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&stream_, kGzipLevel, Z_DEFLATED, kGzipWriteWindow, 8, Z_DEFAULT_STRATEGY) != Z_OK)
       throw std::bad_alloc();
   }
   ~GzipEncoder() override { deflateEnd(&stream_); }

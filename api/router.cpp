@@ -11,19 +11,19 @@
 
 namespace meshd::api {
 
-namespace {
-
-constexpr size_t kPathBytes = 2048;
-constexpr std::array<std::string_view, 5> kMethods = {"GET", "POST", "PUT", "PATCH", "DELETE"};
-
 /// A segment of a template. The order of the kinds is the order of precedence.
-struct Segment {
+struct RouteSegment {
   enum class Kind { kLiteral, kAffixed, kCapture, kRest };
   Kind kind = Kind::kLiteral;
   std::string prefix;  ///< of kLiteral: the whole segment
   std::string name;
   std::string suffix;
 };
+
+namespace {
+
+constexpr size_t kPathBytes = 2048;
+constexpr std::array<std::string_view, 5> kMethods = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 
 core::Error broken(std::string_view path, std::string_view why) {
   return core::Error("internal", "the route table is wrong")
@@ -42,11 +42,11 @@ std::vector<std::string_view> split(std::string_view path) {
   }
 }
 
-Segment parse_segment(std::string_view text, std::string_view path, bool last) {
+RouteSegment parse_segment(std::string_view text, std::string_view path, bool last) {
   const size_t open = text.find('{');
   if (open == std::string_view::npos) {
     if (text.empty() || text.find('}') != std::string_view::npos) throw broken(path, "empty segment or stray '}'");
-    return {Segment::Kind::kLiteral, std::string(text), {}, {}};
+    return {RouteSegment::Kind::kLiteral, std::string(text), {}, {}};
   }
   const size_t close = text.find('}', open);
   if (close == std::string_view::npos || text.find('{', open + 1) != std::string_view::npos) {
@@ -56,22 +56,22 @@ Segment parse_segment(std::string_view text, std::string_view path, bool last) {
   const bool rest = name.ends_with("...");
   if (rest) name.remove_suffix(3);
   if (name.empty()) throw broken(path, "a capture needs a name");
-  Segment segment{Segment::Kind::kCapture, std::string(text.substr(0, open)), std::string(name),
-                  std::string(text.substr(close + 1))};
+  RouteSegment segment{RouteSegment::Kind::kCapture, std::string(text.substr(0, open)), std::string(name),
+                       std::string(text.substr(close + 1))};
   const bool affixed = !segment.prefix.empty() || !segment.suffix.empty();
   if (rest && (affixed || !last)) throw broken(path, "'{name...}' must be the whole last segment");
-  if (rest) segment.kind = Segment::Kind::kRest;
-  if (affixed) segment.kind = Segment::Kind::kAffixed;
+  if (rest) segment.kind = RouteSegment::Kind::kRest;
+  if (affixed) segment.kind = RouteSegment::Kind::kAffixed;
   return segment;
 }
 
 /// What one segment of a template makes of one segment of a path; nothing when it does not match.
-std::optional<std::string_view> captured(const Segment& segment, std::string_view text) {
+std::optional<std::string_view> captured(const RouteSegment& segment, std::string_view text) {
   if (text.empty() || text.find('/') != std::string_view::npos) return std::nullopt;
   switch (segment.kind) {
-    case Segment::Kind::kLiteral:
+    case RouteSegment::Kind::kLiteral:
       return text == segment.prefix ? std::optional<std::string_view>("") : std::nullopt;
-    case Segment::Kind::kAffixed: {
+    case RouteSegment::Kind::kAffixed: {
       if (text.size() <= segment.prefix.size() + segment.suffix.size() || !text.starts_with(segment.prefix) ||
           !text.ends_with(segment.suffix)) {
         return std::nullopt;
@@ -80,9 +80,9 @@ std::optional<std::string_view> captured(const Segment& segment, std::string_vie
       text.remove_suffix(segment.suffix.size());
       return text.find(':') == std::string_view::npos ? std::optional(text) : std::nullopt;
     }
-    case Segment::Kind::kCapture:
+    case RouteSegment::Kind::kCapture:
       return text.find(':') == std::string_view::npos ? std::optional(text) : std::nullopt;
-    case Segment::Kind::kRest:
+    case RouteSegment::Kind::kRest:
       return text;
   }
   return std::nullopt;
@@ -112,7 +112,7 @@ struct Router::Table {
   /// One template and its rows.
   struct Path {
     std::string path_template;
-    std::vector<Segment> segments;
+    std::vector<RouteSegment> segments;
     std::vector<const Route*> rows;
     std::string allow;
 
@@ -135,12 +135,12 @@ struct Router::Table {
     /// Precedence: segment by segment the more literal one first, then the longer affixes, then by text to be total.
     [[nodiscard]] bool before(const Path& other) const {
       for (size_t i = 0; i < std::min(segments.size(), other.segments.size()); ++i) {
-        const Segment& a = segments[i];
-        const Segment& b = other.segments[i];
+        const RouteSegment& a = segments[i];
+        const RouteSegment& b = other.segments[i];
         if (a.kind != b.kind) return a.kind < b.kind;
         const size_t a_size = a.prefix.size() + a.suffix.size();
         const size_t b_size = b.prefix.size() + b.suffix.size();
-        if (a.kind == Segment::Kind::kAffixed && a_size != b_size) return a_size > b_size;
+        if (a.kind == RouteSegment::Kind::kAffixed && a_size != b_size) return a_size > b_size;
       }
       return path_template < other.path_template;
     }
@@ -163,13 +163,13 @@ struct Router::Table {
 
   static bool matches(const Path& path, const std::vector<std::string>& segments,
                       std::vector<std::pair<std::string, std::string>>& captures) {
-    const bool rest = !path.segments.empty() && path.segments.back().kind == Segment::Kind::kRest;
+    const bool rest = !path.segments.empty() && path.segments.back().kind == RouteSegment::Kind::kRest;
     if (rest ? segments.size() < path.segments.size() : segments.size() != path.segments.size()) return false;
     for (size_t i = 0; i < segments.size(); ++i) {
-      const Segment& segment = path.segments[std::min(i, path.segments.size() - 1)];
+      const RouteSegment& segment = path.segments[std::min(i, path.segments.size() - 1)];
       const std::optional<std::string_view> value = captured(segment, segments[i]);
       if (!value) return false;
-      if (segment.kind == Segment::Kind::kLiteral) continue;
+      if (segment.kind == RouteSegment::Kind::kLiteral) continue;
       if (i >= path.segments.size()) {
         captures.back().second.append("/").append(*value);
       } else {
@@ -200,7 +200,7 @@ void Router::add(Route route) {
     bool literal = true;
     for (size_t i = 0; i < segments.size(); ++i) {
       fresh->segments.push_back(parse_segment(segments[i], row->path, i + 1 == segments.size()));
-      literal = literal && fresh->segments.back().kind == Segment::Kind::kLiteral;
+      literal = literal && fresh->segments.back().kind == RouteSegment::Kind::kLiteral;
     }
     if (literal) table_->literal.emplace(fresh->path_template, fresh.get());
     path = table_->paths.insert(std::upper_bound(table_->paths.begin(), table_->paths.end(), fresh,

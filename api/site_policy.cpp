@@ -41,7 +41,7 @@ Sender sender_of(const Headers& headers) {
   return out;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return "'" + std::string(text.substr(0, kQuotedBytes)) + (text.size() > kQuotedBytes ? "...'" : "'");
 }
 
@@ -67,7 +67,7 @@ SitePolicy::SitePolicy(std::string_view address, const SiteOptions& options) : h
       throw core::Error("internal",
                         "--allowed-host: expected a name or an address such as meshd.example.org or "
                         "[2001:db8::1]:8080, got " +
-                            quoted(text));
+                            in_quotes(text));
     }
     hosts_.push_back(std::move(*host));
   }
@@ -77,7 +77,7 @@ SitePolicy::SitePolicy(std::string_view address, const SiteOptions& options) : h
       throw core::Error("internal",
                         "--cors-origin: expected an origin such as https://app.example.org or "
                         "http://localhost:3000, without a path and without '*', got " +
-                            quoted(text));
+                            in_quotes(text));
     }
     origins_.push_back(std::move(*origin));
   }
@@ -113,7 +113,7 @@ void SitePolicy::check_host(const Head& head) const {
   }
   std::string names = address_.is_unspecified() ? "its addresses" : shown(address_);
   for (const Authority& allowed : hosts_) names += ", " + shown(allowed);
-  throw core::Error("host_not_allowed", "Host is " + quoted(head.authority) + "; this server goes by " + names +
+  throw core::Error("host_not_allowed", "Host is " + in_quotes(head.authority) + "; this server goes by " + names +
                                             " and localhost; its operator may add names with --allowed-host");
 }
 
@@ -127,12 +127,13 @@ std::string SitePolicy::admit(const Head& head) const {
   if (sender.origin) {
     if (sender.several_origins) throw cross_site("Origin is given more than once");
     if (!is_own(*sender.origin, head, sender.same_origin))
-      throw cross_site("Origin is " + quoted(*sender.origin) + ", which is another site");
+      throw cross_site("Origin is " + in_quotes(*sender.origin) + ", which is another site");
   }
   if (sender.other_site.empty()) return origin;
   const bool reads = head.method == "GET" || head.method == "HEAD";
   if (!reads || !sender.navigates || !sender.is_whole_window)
-    throw cross_site("Sec-Fetch-Site is " + quoted(sender.other_site) + ": a page of another site sent this request");
+    throw cross_site("Sec-Fetch-Site is " + in_quotes(sender.other_site) +
+                     ": a page of another site sent this request");
   return origin;
 }
 

@@ -21,13 +21,28 @@ if(MESHD_TSAN)
   target_link_options(meshd_options INTERFACE -fsanitize=thread)
 endif()
 
+option(MESHD_UNITY_BUILD "compile the files of a library folder in batches: half the processor time of a first build" ON)
+
+# meshd_unity(TARGET): its sources are compiled in batches, so that headers and the templates they instantiate are
+# compiled once a batch. Files of a folder share one namespace then, and two of them cannot have a local name in common.
+# Everything in a batch is compiled again when one file of it changes: work on a single file with the preset debug.
+function(meshd_unity target)
+  if(MESHD_UNITY_BUILD)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 12)
+  endif()
+endfunction()
+
+# NO_UNITY: each file is compiled by itself.
 function(meshd_folder name)
-  cmake_parse_arguments(FOLDER "" "" "LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(FOLDER "NO_UNITY" "" "LINKS;PRIVATE_LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   list(TRANSFORM FOLDER_LINKS PREPEND meshd_ REGEX "^[a-z]+$")
   if(sources)
     add_library(meshd_${name} STATIC ${sources})
     target_link_libraries(meshd_${name} PUBLIC meshd_options ${FOLDER_LINKS} PRIVATE ${FOLDER_PRIVATE_LINKS})
+    if(NOT FOLDER_NO_UNITY)
+      meshd_unity(meshd_${name})
+    endif()
   else()
     add_library(meshd_${name} INTERFACE)
     target_link_libraries(meshd_${name} INTERFACE meshd_options ${FOLDER_LINKS} ${FOLDER_PRIVATE_LINKS})

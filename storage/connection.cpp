@@ -11,8 +11,6 @@
 namespace meshd::storage {
 namespace {
 
-constexpr int kBusyMilliseconds = 5000;
-
 // What a failure is for the client.
 core::Error meaning(int code) {
   if (classify(code) == Damage::kNoSpace) {

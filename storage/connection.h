@@ -15,6 +15,9 @@ struct sqlite3_stmt;
 
 namespace meshd::storage {
 
+/// How long a statement waits for a lock of the database.
+inline constexpr int kBusyMilliseconds = 5000;
+
 class Connection;
 
 /// The empty string is stored as NULL: for columns that refer to a row that may not be there.

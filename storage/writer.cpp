@@ -19,7 +19,6 @@ constexpr size_t kMaxGroup = 512;
 constexpr int kCheckpointPages = 2000;
 constexpr int kRestartPages = 8000;
 constexpr int kRestartWaitMilliseconds = 20;
-constexpr int kBusyMilliseconds = 5000;
 
 int note_wal_pages(void* wal_pages, sqlite3*, const char*, int pages) {
   *static_cast<int*>(wal_pages) = pages;

@@ -8,7 +8,7 @@ namespace meshd::api {
 namespace {
 
 // OpenSSL counts in int: work in pieces that are whole groups.
-constexpr size_t kPiece = size_t{3} << 20;
+constexpr size_t kBase64Piece = size_t{3} << 20;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ std::string base64_encode(std::span<const std::byte> bytes) {
   std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');
   size_t written = 0;
   while (!bytes.empty()) {
-    const size_t count = std::min(bytes.size(), kPiece);
+    const size_t count = std::min(bytes.size(), kBase64Piece);
     written += static_cast<size_t>(EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()) + written,
                                                    reinterpret_cast<const unsigned char*>(bytes.data()),
                                                    static_cast<int>(count)));
@@ -39,7 +39,7 @@ std::optional<std::vector<std::byte>> base64_decode(std::string_view text) {
   std::vector<std::byte> out(text.size() / 4 * 3 + 3);
   size_t written = 0;
   while (!text.empty()) {
-    const size_t count = std::min(text.size(), kPiece / 3 * 4);
+    const size_t count = std::min(text.size(), kBase64Piece / 3 * 4);
     const int got = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()) + written,
                                     reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(count));
     if (got < 0) return std::nullopt;

@@ -12,31 +12,31 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kLongestHead = 64 * 1024;
 
-[[noreturn]] void fail(const std::string& what) { throw core::Error("malformed_body", "npy: " + what); }
+[[noreturn]] void fail_npy(const std::string& what) { throw core::Error("malformed_body", "npy: " + what); }
 
 // Text behind 'name': in the head's dictionary.
 std::string_view entry(std::string_view head, std::string_view name) {
   const std::string key = "'" + std::string(name) + "'";
   const size_t at = head.find(key);
-  if (at == std::string_view::npos) fail("the head has no " + std::string(name));
+  if (at == std::string_view::npos) fail_npy("the head has no " + std::string(name));
   std::string_view rest = head.substr(at + key.size());
   const size_t start = rest.find_first_not_of(": ");
-  if (start == std::string_view::npos) fail("the head ends behind " + std::string(name));
+  if (start == std::string_view::npos) fail_npy("the head ends behind " + std::string(name));
   return rest.substr(start);
 }
 
 tensor::Dims parse_shape(std::string_view text) {
   tensor::Dims dims;
-  if (text.empty() || text.front() != '(') fail("shape is no tuple");
+  if (text.empty() || text.front() != '(') fail_npy("shape is no tuple");
   text.remove_prefix(1);
   for (;;) {
     const size_t start = text.find_first_not_of(" ,");
-    if (start == std::string_view::npos) fail("shape does not end");
+    if (start == std::string_view::npos) fail_npy("shape does not end");
     text.remove_prefix(start);
     if (text.front() == ')') return dims;
     int64_t dim = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), dim);
-    if (error != std::errc{} || dim < 0) fail("shape holds something else than sizes");
+    if (error != std::errc{} || dim < 0) fail_npy("shape holds something else than sizes");
     text.remove_prefix(static_cast<size_t>(end - text.data()));
     if (!text.empty() && text.front() == 'L') text.remove_prefix(1);
     dims.push_back(dim);
@@ -48,15 +48,15 @@ tensor::Dims parse_shape(std::string_view text) {
 NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly) {
   std::array<char, 8> start{};
   read_exactly(std::as_writable_bytes(std::span(start)));
-  if (std::string_view(start.data(), 6) != kMagic) fail("the body does not begin with \\x93NUMPY");
+  if (std::string_view(start.data(), 6) != kMagic) fail_npy("the body does not begin with \\x93NUMPY");
   const auto version = static_cast<unsigned char>(start[6]);
-  if (version < 1 || version > 3) fail("version " + std::to_string(version) + " is not known");
+  if (version < 1 || version > 3) fail_npy("version " + std::to_string(version) + " is not known");
   size_t length = 0;
   std::array<unsigned char, 4> size{};
   const size_t size_bytes = version == 1 ? 2 : 4;
   read_exactly(std::as_writable_bytes(std::span(size).first(size_bytes)));
   for (size_t i = 0; i < size_bytes; ++i) length |= static_cast<size_t>(size[i]) << (8 * i);
-  if (length > kLongestHead) fail("a head of " + std::to_string(length) + " bytes");
+  if (length > kLongestHead) fail_npy("a head of " + std::to_string(length) + " bytes");
   std::string head(length, '\0');
   read_exactly(std::as_writable_bytes(std::span(head)));
 

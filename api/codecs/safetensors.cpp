@@ -13,7 +13,9 @@ constexpr std::string_view kMetadata = "__metadata__";
 constexpr JsonLimits kHeadLimits{8, 200'000};
 constexpr size_t kAlignment = 8;
 
-[[noreturn]] void fail(const std::string& what) { throw core::Error("malformed_body", "safetensors: " + what); }
+[[noreturn]] void fail_safetensors(const std::string& what) {
+  throw core::Error("malformed_body", "safetensors: " + what);
+}
 
 std::optional<tensor::DType> dtype_of(std::string_view word) {
   for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
@@ -95,15 +97,15 @@ SafetensorsHead read_safetensors_head(const std::function<void(std::span<std::by
   uint64_t length = 0;
   for (size_t i = size.size(); i-- > 0;) length = length << 8 | size[i];
   if (length > static_cast<uint64_t>(kLongestSafetensorsHead)) {
-    fail("the first 8 bytes say that the head has " + std::to_string(length) + " bytes, at most " +
-         std::to_string(kLongestSafetensorsHead) + " are read");
+    fail_safetensors("the first 8 bytes say that the head has " + std::to_string(length) + " bytes, at most " +
+                     std::to_string(kLongestSafetensorsHead) + " are read");
   }
   std::string text(length, '\0');
   read_exactly(std::as_writable_bytes(std::span(text)));
-  if (!text.starts_with('{')) fail("the head does not begin with '{'");
+  if (!text.starts_with('{')) fail_safetensors("the head does not begin with '{'");
   const Json json = Json::parse(text, kHeadLimits);
   const JsonObject* object = json.as<JsonObject>();
-  if (object == nullptr) fail("the head is no JSON object");
+  if (object == nullptr) fail_safetensors("the head is no JSON object");
 
   SafetensorsHead out;
   out.head_bytes = static_cast<int64_t>(size.size() + length);

@@ -244,10 +244,10 @@ Writer writer_of(DType dtype) {
 // A row of finite floats goes straight into the text's memory: the shortest digits that read back, a point in each.
 template <typename T>
 void append_reals(std::string& out, const std::byte* at, int64_t count) {
-  constexpr int64_t kPiece = 256;
+  constexpr int64_t kElements = 256;
   constexpr size_t kLongest = 26;  // -2.2250738585072014e-308 and a comma, or "-Infinity"
-  for (int64_t begin = 0; begin < count; begin += kPiece) {
-    const int64_t end = std::min(count, begin + kPiece);
+  for (int64_t begin = 0; begin < count; begin += kElements) {
+    const int64_t end = std::min(count, begin + kElements);
     const size_t size = out.size();
     out.resize(size + static_cast<size_t>(end - begin) * kLongest);
     char* to = out.data() + size;

@@ -20,7 +20,7 @@ constexpr int64_t kMostTimes = 200;
 constexpr int64_t kFreeBytes = int64_t{1} << 20;
 constexpr size_t kLocalRest = 26, kCentralRest = 42, kEnd64Rest = 52, kLocatorRest = 16, kEndRest = 18;
 
-[[noreturn]] void fail(const std::string& what) { throw core::Error("malformed_body", "npz: " + what); }
+[[noreturn]] void fail_npz(const std::string& what) { throw core::Error("malformed_body", "npz: " + what); }
 
 // Sizes that stand in a zip64 field because theirs of 4 bytes say so, in the order of `wanted`.
 bool read_zip64(std::string_view extra, std::initializer_list<int64_t*> wanted) {
@@ -28,14 +28,14 @@ bool read_zip64(std::string_view extra, std::initializer_list<int64_t*> wanted) 
     const auto id = get(extra, 0, 2);
     const size_t length = get(extra, 2, 2);
     extra.remove_prefix(4);
-    if (length > extra.size()) fail("an extra field is longer than its record");
+    if (length > extra.size()) fail_npz("an extra field is longer than its record");
     if (id == zip::kZip64Extra) {
       std::string_view field = extra.substr(0, length);
       for (int64_t* value : wanted) {
         if (*value != zip::kSee64) continue;
-        if (field.size() < 8) fail("a zip64 field is too short");
+        if (field.size() < 8) fail_npz("a zip64 field is too short");
         const uint64_t large = get(field, 0, 8);
-        if (large > INT64_MAX) fail("a size does not fit in 63 bits");
+        if (large > INT64_MAX) fail_npz("a size does not fit in 63 bits");
         *value = static_cast<int64_t>(large);
         field.remove_prefix(8);
       }
@@ -84,9 +84,9 @@ struct ZipReader::State {
       size_t count = 0;
       if (at == filled && out.size() >= kInput) {
         count = read(out);
-        if (count == 0) fail("the file ends too early");
+        if (count == 0) fail_npz("the file ends too early");
       } else {
-        if (!refill()) fail("the file ends too early");
+        if (!refill()) fail_npz("the file ends too early");
         count = std::min(out.size(), filled - at);
         std::memcpy(out.data(), input.data() + at, count);
         at += count;
@@ -135,7 +135,7 @@ struct ZipReader::State {
   size_t inflate_some(std::span<std::byte> out) {
     size_t done = 0;
     while (done < out.size() && !inflated) {
-      if (!refill()) fail("the file ends within member '" + current.name + "'");
+      if (!refill()) fail_npz("the file ends within member '" + current.name + "'");
       const size_t most = std::min<size_t>(out.size() - done, size_t{1} << 30);
       inflater.next_in = reinterpret_cast<unsigned char*>(input.data() + at);
       inflater.avail_in = static_cast<uInt>(filled - at);
@@ -149,7 +149,7 @@ struct ZipReader::State {
       if (code == Z_STREAM_END) {
         inflated = true;
       } else if (code != Z_OK) {
-        fail("the deflated bytes of member '" + current.name + "' are damaged");
+        fail_npz("the deflated bytes of member '" + current.name + "' are damaged");
       }
       const int64_t produced = current.produced + static_cast<int64_t>(done);
       if (produced > kFreeBytes && produced / kMostTimes > taken - current.start) {
@@ -174,7 +174,7 @@ struct ZipReader::State {
       const auto found = members.find(listed.offset);
       if (found == members.end() || found->second.name != listed.name || found->second.crc != listed.crc ||
           found->second.bytes != listed.bytes || found->second.stored_bytes != listed.stored_bytes) {
-        fail("the directory lists '" + listed.name + "' otherwise than it stands in the file");
+        fail_npz("the directory lists '" + listed.name + "' otherwise than it stands in the file");
       }
       members.erase(found);
       const uint32_t signature = take_signature();
@@ -185,17 +185,17 @@ struct ZipReader::State {
   uint32_t take_signature() { return static_cast<uint32_t>(get(take_text(4), 0, 4)); }
 
   void read_end(uint32_t signature) {
-    if (!members.empty()) fail("the directory does not list '" + members.begin()->second.name + "'");
+    if (!members.empty()) fail_npz("the directory does not list '" + members.begin()->second.name + "'");
     if (signature == zip::kEnd64) {
       const std::string record = take_text(kEnd64Rest);
-      if (get(record, 0, 8) != kEnd64Rest - 8) fail("the zip64 end record has a length that is not known here");
-      if (take_signature() != zip::kLocator64) fail("the zip64 locator is missing");
+      if (get(record, 0, 8) != kEnd64Rest - 8) fail_npz("the zip64 end record has a length that is not known here");
+      if (take_signature() != zip::kLocator64) fail_npz("the zip64 locator is missing");
       take_text(kLocatorRest);
       signature = take_signature();
     }
-    if (signature != zip::kEnd) fail("the end record is missing");
+    if (signature != zip::kEnd) fail_npz("the end record is missing");
     take_text(get(take_text(kEndRest), 16, 2));  // comment
-    if (refill()) fail("there are bytes behind the end record");
+    if (refill()) fail_npz("there are bytes behind the end record");
   }
 };
 
@@ -216,7 +216,7 @@ bool ZipReader::next(Member& out) {
   } else if (signature == zip::kEnd || signature == zip::kEnd64) {
     state_->read_end(signature);
   } else {
-    fail(state_->taken == 4 ? "the body is no zip file" : "a member is followed by bytes that are no record");
+    fail_npz(state_->taken == 4 ? "the body is no zip file" : "a member is followed by bytes that are no record");
   }
   return false;
 }
@@ -225,7 +225,7 @@ void ZipReader::read_exactly(std::span<std::byte> out) {
   State& s = *state_;
   State::Current& now = s.current;
   const auto size = static_cast<int64_t>(out.size());
-  const auto too_short = [&] { fail("member '" + now.name + "' ends before its array does"); };
+  const auto too_short = [&] { fail_npz("member '" + now.name + "' ends before its array does"); };
   if (now.method == ZipMethod::kStored) {
     if (!now.sizes_behind && size > now.stored_bytes - now.produced) too_short();
     s.take(out);
@@ -241,23 +241,23 @@ void ZipReader::end_member() {
   State::Current& now = s.current;
   std::byte more{};
   if (now.method == ZipMethod::kDeflated && s.inflate_some({&more, 1}) != 0)
-    fail("member '" + now.name + "' has bytes behind its array");
+    fail_npz("member '" + now.name + "' has bytes behind its array");
   const int64_t stored = s.taken - now.start;
   if (now.sizes_behind) {
     const int width = now.has_zip64 ? 8 : 4;
     const std::string record = s.take_text(8 + 2 * static_cast<size_t>(width));
-    if (get(record, 0, 4) != zip::kDescriptor) fail("member '" + now.name + "' has bytes behind its array");
+    if (get(record, 0, 4) != zip::kDescriptor) fail_npz("member '" + now.name + "' has bytes behind its array");
     now.crc = static_cast<uint32_t>(get(record, 4, 4));
     const uint64_t stored_bytes = get(record, 8, width), bytes = get(record, 8 + static_cast<size_t>(width), width);
-    if (stored_bytes > INT64_MAX || bytes > INT64_MAX) fail("a size does not fit in 63 bits");
+    if (stored_bytes > INT64_MAX || bytes > INT64_MAX) fail_npz("a size does not fit in 63 bits");
     now.stored_bytes = static_cast<int64_t>(stored_bytes);
     now.bytes = static_cast<int64_t>(bytes);
   }
   if (now.bytes != now.produced || now.stored_bytes != stored) {
-    fail("member '" + now.name + "' has " + std::to_string(now.produced) + " bytes, its record says " +
-         std::to_string(now.bytes));
+    fail_npz("member '" + now.name + "' has " + std::to_string(now.produced) + " bytes, its record says " +
+             std::to_string(now.bytes));
   }
-  if (now.crc != now.computed) fail("member '" + now.name + "' does not have its checksum");
+  if (now.crc != now.computed) fail_npz("member '" + now.name + "' does not have its checksum");
   now.ended = true;
   s.members.emplace(now.offset, now);
 }

@@ -12,7 +12,7 @@ namespace {
 
 // Runs shorter than this are gathered here before they are dealt out.
 constexpr size_t kSmallestDirectRead = 16 * 1024;
-constexpr size_t kPiece = size_t{1} << 20;
+constexpr size_t kUploadPiece = size_t{1} << 20;
 constexpr size_t kSizeDigits = 15;  // what the contract allows for a size in the query
 
 tensor::Dims parse_shape(std::string_view text) {
@@ -130,15 +130,15 @@ void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::Sha
   while (writer.remaining() > 0) {
     const std::span<std::byte> direct = writer.destination();
     if (direct.size() >= kSmallestDirectRead || static_cast<int64_t>(direct.size()) == writer.remaining()) {
-      const size_t got = body.read_some(direct.first(std::min(direct.size(), kPiece * 4)));
+      const size_t got = body.read_some(direct.first(std::min(direct.size(), kUploadPiece * 4)));
       if (got == 0)
         throw core::Error("malformed_body",
                           "the body ends " + std::to_string(writer.remaining()) + " bytes before the array does");
       writer.advance(got);
       continue;
     }
-    piece.resize(kPiece);
-    const size_t most = static_cast<size_t>(std::min<int64_t>(writer.remaining(), static_cast<int64_t>(kPiece)));
+    piece.resize(kUploadPiece);
+    const size_t most = static_cast<size_t>(std::min<int64_t>(writer.remaining(), static_cast<int64_t>(kUploadPiece)));
     const size_t got = body.read_some(std::span(piece).first(most));
     if (got == 0)
       throw core::Error("malformed_body",

@@ -7,11 +7,10 @@
 #include "service/compile/liveness.h"
 #include "service/core/error.h"
 #include "service/kernels/movement.h"
+#include "service/tensor/buffer.h"
 
 namespace meshd::compile {
 namespace {
-
-constexpr int64_t kAlignment = 64;
 
 // Values that share one slot.
 struct Shared {
@@ -278,7 +277,7 @@ class Planner {
     Slot slot;
     slot.table = shared.table;
     slot.bytes = shared.bytes;
-    slot.stride = core::round_up(shared.bytes, kAlignment);
+    slot.stride = core::round_up(shared.bytes, tensor::kBufferAlignment);
     slot.argument = shared.argument;
     if (shared.argument >= 0) {
       slot.storage = Storage::kArgument;
@@ -346,16 +345,16 @@ class Planner {
     slot.storage = Storage::kConstant;
     slot.table = value.table;
     slot.bytes = value.bytes;
-    slot.offset = core::round_up(static_cast<int64_t>(out_.constants.size()), kAlignment);
+    slot.offset = core::round_up(static_cast<int64_t>(out_.constants.size()), tensor::kBufferAlignment);
     const int64_t count = builder_.tables[value.table].count();
     bool same = true;
     for (const auto& sub_axes : value.dim_sub_axes)
       same = same && sharding::part_count(builder_.tables.view(value.view), sub_axes) == 1;
     const bool shared =
         value.constant->kind == partition::LocalKind::kConstant && (splat_of(builder_, id) != nullptr || same);
-    slot.stride = shared ? 0 : core::round_up(value.bytes, kAlignment);
-    out_.constants.resize(
-        static_cast<size_t>(slot.offset + (shared ? core::round_up(value.bytes, kAlignment) : slot.stride * count)));
+    slot.stride = shared ? 0 : core::round_up(value.bytes, tensor::kBufferAlignment);
+    out_.constants.resize(static_cast<size_t>(
+        slot.offset + (shared ? core::round_up(value.bytes, tensor::kBufferAlignment) : slot.stride * count)));
     for (int64_t shard = 0; shard < (shared ? 1 : count); ++shard) {
       write_constant(id, shard, out_.constants.data() + slot.offset + shard * slot.stride);
     }

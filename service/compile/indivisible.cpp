@@ -73,9 +73,9 @@ std::vector<int64_t> sizes_next_to(int64_t size, int64_t ways) {
   return out;
 }
 
-class Finder {
+class PaddingFinder {
  public:
-  explicit Finder(const propagation::Propagated& propagated)
+  explicit PaddingFinder(const propagation::Propagated& propagated)
       : propagated_(propagated), main_(propagated.module->main()) {}
 
   std::vector<Indivisible> run() {
@@ -204,7 +204,7 @@ class Finder {
 }  // namespace
 
 std::vector<Indivisible> find_indivisible(const propagation::Propagated& propagated) {
-  return Finder(propagated).run();
+  return PaddingFinder(propagated).run();
 }
 
 }  // namespace meshd::compile

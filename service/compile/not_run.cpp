@@ -9,9 +9,9 @@
 namespace meshd::compile {
 namespace {
 
-class Finder {
+class UnrunnableFinder {
  public:
-  Finder(const ir::Function& main, size_t limit) : main_(main), limit_(limit) {}
+  UnrunnableFinder(const ir::Function& main, size_t limit) : main_(main), limit_(limit) {}
 
   void look(const ir::Region& region) {
     for (const ir::Op& op : region.ops) {
@@ -44,7 +44,7 @@ class Finder {
 
 std::vector<NotRun> find_not_run(const ParsedProgram& parsed, size_t limit) {
   const ir::Function& main = parsed.flat->main();
-  Finder finder(main, limit);
+  UnrunnableFinder finder(main, limit);
   finder.look(main.body);
   return std::move(finder.found);
 }

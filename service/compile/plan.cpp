@@ -9,11 +9,11 @@
 #include "service/compile/plan_builder.h"
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
+#include "service/tensor/buffer.h"
 
 namespace meshd::compile {
 namespace {
 
-constexpr int64_t kAlignment = 64;
 // Rates of one core, for estimates only: simple operations and bytes in a nanosecond, and what a step costs besides.
 constexpr double kOperationsPerNs = 30;
 constexpr double kBytesPerNs = 20;
@@ -229,17 +229,18 @@ class PlanMaker {
     }
     // Constants begin at an address that is a multiple of the alignment, wherever the vector's memory lies.
     const size_t size = assignment_.constants.size();
-    plan_->constant_bytes.resize(size == 0 ? 0 : size + static_cast<size_t>(kAlignment));
+    plan_->constant_bytes.resize(size == 0 ? 0 : size + static_cast<size_t>(tensor::kBufferAlignment));
     if (size != 0) {
       const auto address = reinterpret_cast<uintptr_t>(plan_->constant_bytes.data());
-      plan_->constant_start = static_cast<int64_t>((kAlignment - address % kAlignment) % kAlignment);
+      plan_->constant_start = static_cast<int64_t>((tensor::kBufferAlignment - address % tensor::kBufferAlignment) %
+                                                   tensor::kBufferAlignment);
       std::memcpy(plan_->constant_bytes.data() + plan_->constant_start, assignment_.constants.data(), size);
     }
     plan_->memory.constants = static_cast<int64_t>(size);
     plan_->memory.arena = assignment_.arena_bytes;
     plan_->memory.device_arena = assignment_.device_arena_bytes;
-    plan_->memory.scratch = core::round_up(scratch_, kAlignment) * plan_->threads;
-    plan_->scratch_bytes = core::round_up(scratch_, kAlignment);
+    plan_->memory.scratch = core::round_up(scratch_, tensor::kBufferAlignment) * plan_->threads;
+    plan_->scratch_bytes = core::round_up(scratch_, tensor::kBufferAlignment);
     const PlanMemory& memory = plan_->memory;
     plan_->peak_bytes = sum({memory.arguments, memory.arena, memory.own, memory.scratch});
     // Asked for later, and then it fits.

@@ -32,6 +32,9 @@ inline int64_t checked_product(std::span<const int64_t> sizes) {
 /// ceil(a / b) for a >= 0, b > 0.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
+/// floor(a / b) for any a, b != 0: floor_div(-7, 2) == -4.
+constexpr int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+
 /// The smallest multiple of `unit` that is at least `a`.
 constexpr int64_t round_up(int64_t a, int64_t unit) { return ceil_div(a, unit) * unit; }
 

@@ -25,8 +25,10 @@ namespace {
 constexpr size_t kStackBytes = size_t{8} << 20;
 constexpr size_t kKeptBytes = size_t{64} << 10;  // of a spare stack that stay in memory
 constexpr size_t kSpareStacks = 64;
-constexpr size_t kWarmStacks =
-    8;  // that are used next, and keep all pages: giving them back costs each body its faults
+// That are used next, and keep all pages: giving them back costs each body its faults.
+constexpr size_t kWarmStacks = 8;
+
+}  // namespace
 
 // The C++ runtime keeps, for each thread, the exceptions that are being handled (Itanium C++ ABI 2.2.2): the list of
 // caught ones and the count of those in flight. A fiber that changes its thread takes them along.
@@ -35,7 +37,7 @@ struct ExceptionState {
   unsigned int uncaught = 0;
 };
 
-ExceptionState exchange_exception_state(const ExceptionState& next) {
+static ExceptionState exchange_exception_state(const ExceptionState& next) {
   void* const globals = abi::__cxa_get_globals();
   ExceptionState before;
   std::memcpy(&before, globals, sizeof before);
@@ -107,8 +109,6 @@ class StackSwitch {
   void* host_ = nullptr;
 #endif
 };
-
-}  // namespace
 
 /// A stack that serves one body after the other. One thread at a time.
 class Fiber {

@@ -20,6 +20,7 @@ struct Type {
   static Type token() { return {TypeKind::kToken, {}, {}}; }
   [[nodiscard]] bool is_tensor() const { return kind == TypeKind::kTensor; }
   [[nodiscard]] bool is_token() const { return kind == TypeKind::kToken; }
+  [[nodiscard]] bool is_tuple() const { return kind == TypeKind::kTuple; }
   [[nodiscard]] const tensor::Dims& dims() const { return tensor.dims; }
   [[nodiscard]] tensor::DType dtype() const { return tensor.dtype; }
   [[nodiscard]] int64_t rank() const { return tensor.rank(); }

@@ -18,9 +18,6 @@ int64_t shard_at(const sharding::Layout& layout, const tensor::Dims& start) {
   return shard;
 }
 
-// Kernels read vectors: a stretch begins where a buffer might.
-constexpr int64_t kAlignment = 64;
-
 // The plan's shard as rows of a source that is one whole shard, or null when they do not lie together there.
 tensor::BufferRef stretch_of(const Source& source, const compile::PlanParameter& wanted, int64_t shard) {
   const sharding::Layout& layout = *source.layout;
@@ -32,7 +29,7 @@ tensor::BufferRef stretch_of(const Source& source, const compile::PlanParameter&
     row_bytes *= dims[d];
   }
   const int64_t offset = wanted.shard_start(shard)[0] * row_bytes;
-  if (offset % kAlignment != 0 || wanted.shard_bytes == 0) return nullptr;
+  if (offset % tensor::kBufferAlignment != 0 || wanted.shard_bytes == 0) return nullptr;
   return std::make_shared<tensor::Buffer>(source.shards->front(), offset, wanted.shard_bytes);
 }
 

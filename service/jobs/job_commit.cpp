@@ -14,10 +14,6 @@ namespace {
 using storage::Durability;
 using storage::JobState;
 
-double milliseconds_since(core::SteadyTime start, core::SteadyTime now) {
-  return std::chrono::duration<double, std::milli>(now - start).count();
-}
-
 // The answer to a key stands in the job's row from now on.
 void close_key(storage::IdempotencyRow& key, storage::Transaction& transaction) {
   if (key.key.empty()) return;
@@ -184,7 +180,7 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
   }
   leave(job, Leave::kOver);
   if (!request.session.empty() && !result.effects.empty()) log_.notify(request.session);
-  job.timings.commit_ms = milliseconds_since(start, clock_.steady());
+  job.timings.commit_ms = core::milliseconds_between(start, clock_.steady());
   result.timings = job.timings;
 }
 

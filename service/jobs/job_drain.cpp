@@ -8,7 +8,7 @@ namespace meshd::jobs {
 namespace {
 
 // A cancelled run ends at its next work item; its job then writes its row.
-constexpr std::chrono::milliseconds kUntilCancelled{1'000};
+constexpr std::chrono::milliseconds kCancelTime{1'000};
 
 }  // namespace
 
@@ -25,7 +25,7 @@ bool JobRunner::drain(std::chrono::milliseconds time) {
   };
   if (wait_for_all(time)) return true;
   stop_running(Stop::kAll);
-  if (wait_for_all(kUntilCancelled)) return true;
+  if (wait_for_all(kCancelTime)) return true;
   put_back_running();
   return false;
 }

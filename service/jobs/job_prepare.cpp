@@ -9,10 +9,6 @@
 namespace meshd::jobs {
 namespace {
 
-double milliseconds_since(core::SteadyTime start, core::SteadyTime now) {
-  return std::chrono::duration<double, std::milli>(now - start).count();
-}
-
 bool has_ordered_effects(const compile::Plan& plan) {
   return std::any_of(plan.effects.begin(), plan.effects.end(),
                      [](const compile::PlanEffect& effect) { return effect.point.ordered; });
@@ -115,7 +111,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   core::SteadyTime start = clock_.steady();
   job->assignment = assign_devices(wanted, engine_.options().device_count);
   job->lowered = compiler_.lower(compile::specialised(wanted.program, types), job->assignment.lower);
-  job->timings.lower_ms = milliseconds_since(start, clock_.steady());
+  job->timings.lower_ms = core::milliseconds_between(start, clock_.steady());
   start = clock_.steady();
   if (!compiler_.bind(job->lowered, job->assignment.devices) && options_.on_compile != nullptr) {
     CompileNote note{wanted.program->module->name, static_cast<int64_t>(job->assignment.devices.size()), {}};
@@ -123,7 +119,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
       note.arguments += (note.arguments.empty() ? "" : ", ") + tensor::to_string(type);
     options_.on_compile(note);
   }
-  job->timings.bind_ms = milliseconds_since(start, clock_.steady());
+  job->timings.bind_ms = core::milliseconds_between(start, clock_.steady());
   if (wanted.strict_donation && !job->lowered->warnings.empty()) {
     throw core::Error("donation_unusable", job->lowered->warnings.front());
   }

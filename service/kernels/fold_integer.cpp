@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "service/kernels/fold_loops.h"
 #include "service/kernels/integer_functors.h"
 
@@ -6,25 +8,34 @@ namespace {
 
 using tensor::DType;
 
+/// Sums, products and bits of two's complement numbers do not depend on their sign: one loop for each width.
+template <class Unsigned>
+FoldKernels find_unsigned(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kAdd:
+      return fold_loops<IntAdd<Unsigned>, Unsigned, Unsigned>();
+    case ScalarOp::kMultiply:
+      return fold_loops<IntMultiply<Unsigned>, Unsigned, Unsigned>();
+    case ScalarOp::kAnd:
+      return fold_loops<IntAnd<Unsigned>, Unsigned, Unsigned>();
+    case ScalarOp::kOr:
+      return fold_loops<IntOr<Unsigned>, Unsigned, Unsigned>();
+    case ScalarOp::kXor:
+      return fold_loops<IntXor<Unsigned>, Unsigned, Unsigned>();
+    default:
+      return {};
+  }
+}
+
 template <class T>
 FoldKernels find_integer(ScalarOp op) {
   switch (op) {
-    case ScalarOp::kAdd:
-      return fold_loops<IntAdd<T>, T, T>();
-    case ScalarOp::kMultiply:
-      return fold_loops<IntMultiply<T>, T, T>();
     case ScalarOp::kMaximum:
       return fold_loops<IntMaximum<T>, T, T>();
     case ScalarOp::kMinimum:
       return fold_loops<IntMinimum<T>, T, T>();
-    case ScalarOp::kAnd:
-      return fold_loops<IntAnd<T>, T, T>();
-    case ScalarOp::kOr:
-      return fold_loops<IntOr<T>, T, T>();
-    case ScalarOp::kXor:
-      return fold_loops<IntXor<T>, T, T>();
     default:
-      return {};
+      return find_unsigned<std::make_unsigned_t<T>>(op);
   }
 }
 
@@ -33,12 +44,12 @@ FoldKernels find_bool(ScalarOp op) {
   switch (op) {
     case ScalarOp::kAdd:
     case ScalarOp::kMaximum:
-      return find_integer<uint8_t>(ScalarOp::kOr);
+      return find_unsigned<uint8_t>(ScalarOp::kOr);
     case ScalarOp::kMultiply:
     case ScalarOp::kMinimum:
-      return find_integer<uint8_t>(ScalarOp::kAnd);
+      return find_unsigned<uint8_t>(ScalarOp::kAnd);
     default:
-      return find_integer<uint8_t>(op);
+      return find_unsigned<uint8_t>(op);
   }
 }
 

@@ -13,8 +13,7 @@ namespace {
 /// Windows of more rows than these are worth blocks.
 constexpr int64_t kFewElements = 6;
 
-int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
-int64_t ceil_div_any(int64_t a, int64_t b) { return -floor_div(-a, b); }
+int64_t ceil_div_any(int64_t a, int64_t b) { return -core::floor_div(-a, b); }
 
 void copy_rows(const Monoid& monoid, const ConstRows& from, const Rows& to, int64_t lanes) {
   for (size_t k = 0; k < to.size(); ++k) {
@@ -39,7 +38,7 @@ WindowPart part_of(const WindowDim& dim, int64_t first, int64_t count) {
   const int64_t begin = first * dim.stride - dim.pad_low;
   const int64_t end = begin + (count - 1) * dim.stride + dim.span();
   const int64_t row = std::clamp<int64_t>(ceil_div_any(begin, dim.base_dilation), 0, dim.size);
-  const int64_t row_end = std::clamp<int64_t>(floor_div(end - 1, dim.base_dilation) + 1, row, dim.size);
+  const int64_t row_end = std::clamp<int64_t>(core::floor_div(end - 1, dim.base_dilation) + 1, row, dim.size);
   WindowPart part{dim, row, first, count};
   part.dim.size = row_end - row;
   part.dim.pad_low = row * dim.base_dilation - begin;
@@ -135,7 +134,7 @@ void WindowPass::plan_blocks() {
     const int64_t end = begin + (dim_.window - 1) * step;  // the last place
     int64_t row = base > 1 ? std::max<int64_t>(0, ceil_div_any(begin, base)) : begin;
     if (row < 0) row += core::ceil_div(-row, step) * step;
-    int64_t last = base > 1 ? std::min(dim_.size - 1, floor_div(end, base)) : end;
+    int64_t last = base > 1 ? std::min(dim_.size - 1, core::floor_div(end, base)) : end;
     if (last >= dim_.size) last -= core::ceil_div(last - (dim_.size - 1), step) * step;
     if (row > last) {
       empty_.push_back(window);

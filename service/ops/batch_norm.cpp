@@ -19,7 +19,7 @@ using tensor::Dims;
 int64_t feature_of(const OpView& view) { return ir::int_or(attributes_of(view), "feature_index", -1); }
 
 /// Operand 0 is the array; `whole` is another one of its shape, or 0; all others have an element for each feature.
-void expect_operands(const OpView& view, const std::string& op, size_t count, size_t whole) {
+void expect_batch_norm_operands(const OpView& view, const std::string& op, size_t count, size_t whole) {
   // checks: batch_norm_training C1: feature_index is below the rank of the operand
   // checks: batch_norm_training C2: operands have one element type
   // checks: batch_norm_training C3: scale has an element for each feature
@@ -58,15 +58,15 @@ void expect_operands(const OpView& view, const std::string& op, size_t count, si
 }
 
 std::vector<ir::Type> infer_inference(const OpView& view) {
-  expect_operands(view, "batch_norm_inference", 5, 0);
+  expect_batch_norm_operands(view, "batch_norm_inference", 5, 0);
   return agree(view, "batch_norm_inference C7", {view.operands[0]});
 }
 std::vector<ir::Type> infer_training(const OpView& view) {
-  expect_operands(view, "batch_norm_training", 3, 0);
+  expect_batch_norm_operands(view, "batch_norm_training", 3, 0);
   return agree(view, "batch_norm_training C7", {view.operands[0], view.operands[1], view.operands[1]});
 }
 std::vector<ir::Type> infer_grad(const OpView& view) {
-  expect_operands(view, "batch_norm_grad", 5, 4);
+  expect_batch_norm_operands(view, "batch_norm_grad", 5, 4);
   return agree(view, "batch_norm_grad C4", {view.operands[0], view.operands[1], view.operands[1]});
 }
 
@@ -97,7 +97,7 @@ FactorRule inference_rule(const OpView& view) { return rule_with(view, FactorKin
 FactorRule statistics_rule(const OpView& view) { return rule_with(view, FactorKind::kNeedReplication); }
 
 template <BatchNormKind Kind>
-PreparedKernel prepare(const OpView& local) {
+PreparedKernel prepare_batch_norm(const OpView& local) {
   const ir::Type& array = local.operands[0];
   const auto feature = static_cast<size_t>(feature_of(local));
   kernels::BatchNorm::Sizes sizes;
@@ -126,7 +126,7 @@ std::vector<AttributeSpec> attributes() {
   return {{"epsilon", true, "is added to variances"}, {"feature_index", true, "which dimension has the features"}};
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_batch_norm_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.batch_norm_inference",
                   .summary = "features normalised by given mean and variance, then scaled and moved",
@@ -140,7 +140,7 @@ std::vector<OpDef> make_rows() {
                   .signature = {.operand_min = 5, .operand_max = 5, .attributes = attributes()},
                   .infer = infer_inference,
                   .rule = inference_rule,
-                  .body = LocalKernel{prepare<BatchNormKind::kInference>}});
+                  .body = LocalKernel{prepare_batch_norm<BatchNormKind::kInference>}});
   rows.push_back({.name = "stablehlo.batch_norm_training",
                   .summary = "features normalised by their own mean and variance, which are results too",
                   .example = R"(module @jit_f {
@@ -153,7 +153,7 @@ std::vector<OpDef> make_rows() {
                   .signature = {.operand_min = 3, .operand_max = 3, .attributes = attributes()},
                   .infer = infer_training,
                   .rule = statistics_rule,
-                  .body = LocalKernel{prepare<BatchNormKind::kTraining>}});
+                  .body = LocalKernel{prepare_batch_norm<BatchNormKind::kTraining>}});
   rows.push_back({.name = "stablehlo.batch_norm_grad",
                   .summary = "gradients of operand, scale and offset of batch_norm_training",
                   .example = R"(module @jit_f {
@@ -166,14 +166,14 @@ std::vector<OpDef> make_rows() {
                   .signature = {.operand_min = 5, .operand_max = 5, .attributes = attributes()},
                   .infer = infer_grad,
                   .rule = statistics_rule,
-                  .body = LocalKernel{prepare<BatchNormKind::kGrad>}});
+                  .body = LocalKernel{prepare_batch_norm<BatchNormKind::kGrad>}});
   return rows;
 }
 
 }  // namespace
 
 std::span<const OpDef> batch_norm_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_batch_norm_rows();
   return kRows;
 }
 

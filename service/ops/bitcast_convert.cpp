@@ -17,7 +17,7 @@ using tensor::DType;
 /// 2 and 4 bit integers take a byte each in memory, so that packing them is a loop and not a copy.
 bool is_packed(DType dtype) { return tensor::is_integer(dtype) && tensor::row(dtype).bits < 8; }
 
-std::vector<ir::Type> infer(const OpView& view) {
+std::vector<ir::Type> infer_bitcast_convert(const OpView& view) {
   expect_operand_count(view, "bitcast_convert", 1);
   expect_tensor(view, "bitcast_convert", 0);
   std::vector<ir::Type> results = declared(view, "bitcast_convert", 1);
@@ -91,7 +91,7 @@ void join_bytes(const std::byte* from, std::byte* to, int64_t bytes, int bits) {
 
 constexpr int64_t kWorkItemBytes = int64_t{1} << 18;
 
-PreparedKernel prepare(const OpView& local) {
+PreparedKernel prepare_bitcast_convert(const OpView& local) {
   const tensor::TensorType from = local.operands[0].tensor;
   const tensor::TensorType to = local.results[0].tensor;
   const int64_t from_bytes = tensor::byte_count(from);
@@ -141,10 +141,10 @@ PreparedKernel prepare(const OpView& local) {
   return kernel;
 }
 
-Body choose_body(const OpView& view) {
+Body choose_bitcast_body(const OpView& view) {
   const bool same_width = tensor::row(view.operands[0].dtype()).bits == tensor::row(view.results[0].dtype()).bits;
   if (same_width) return ScalarMath{.op = kernels::ScalarOp::kBitcast};
-  return LocalKernel{prepare};
+  return LocalKernel{prepare_bitcast_convert};
 }
 
 }  // namespace
@@ -152,9 +152,9 @@ Body choose_body(const OpView& view) {
 OpDef bitcast_convert_row() {
   OpDef def = pointwise_unary_to<"stablehlo.bitcast_convert", kAnyDType, Gives::kSame, "f32", "i32">(
       "the same bits under another element type", {.op = kernels::ScalarOp::kBitcast});
-  def.infer = infer;
+  def.infer = infer_bitcast_convert;
   def.rule = rule;
-  def.choose_body = choose_body;
+  def.choose_body = choose_bitcast_body;
   return def;
 }
 

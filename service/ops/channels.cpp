@@ -34,7 +34,7 @@ const std::vector<AttributeSpec>& channel_attributes() {
   return kAttributes;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_channels_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.send",
                   .summary = "gives values to a channel: to the client, or to a recv of the program",
@@ -70,7 +70,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> channel_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_channels_rows();
   return kRows;
 }
 

@@ -82,6 +82,28 @@ std::vector<ir::Type> declared(const OpView& view, std::string_view op, size_t c
   return {view.results.begin(), view.results.end()};
 }
 
+void expect_inputs_and_inits(const OpView& view, const std::string& op, const InputLabels& labels) {
+  const auto label = [&](std::string_view name) { return op + " " + std::string(name) + ": "; };
+  const size_t count = input_count(view);
+  if (count == 0 || view.operands.size() % 2 != 0) {
+    reject(view, label(labels.count) + "expects as many init values as inputs, and one at least, got " +
+                     std::to_string(view.operands.size()) + " operands");
+  }
+  for (size_t i = 0; i < view.operands.size(); ++i) expect_tensor(view, op, i);
+  for (size_t i = 0; i < count; ++i) {
+    if (!compatible_shapes(view.operands[i].dims(), view.operands[0].dims())) {
+      reject(view, label(labels.shapes) + "inputs must have one shape (input 0 is " + operand_text(view, 0) +
+                       ", input " + std::to_string(i) + " is " + operand_text(view, i) + ")");
+    }
+    const ir::Type& init = view.operands[count + i];
+    if (init.dtype() != view.operands[i].dtype() || init.rank() != 0) {
+      reject(view, label(labels.init) + "init value " + std::to_string(i) +
+                       " must be a scalar of its input's type (input " + operand_text(view, i) + ", init value " +
+                       operand_text(view, count + i) + ")");
+    }
+  }
+}
+
 std::vector<ir::Type> argument_types(const OpView& view, const ir::Region& region) {
   std::vector<ir::Type> types;
   types.reserve(region.arguments.size());

@@ -1,9 +1,11 @@
 // What infer functions check, in words they share, so that messages of all families read alike. Pure; any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "service/ops/op_def.h"
@@ -37,6 +39,25 @@ void expect_tensor(const OpView& view, std::string_view op, size_t operand);
 std::vector<ir::Type> agree(const OpView& view, std::string_view constraint, std::vector<ir::Type> inferred);
 /// The declared results of an op whose result type cannot be inferred; throws when there are not `count`.
 std::vector<ir::Type> declared(const OpView& view, std::string_view op, size_t count);
+
+/// "8", or "?" for a dynamic one. For messages.
+inline std::string dim_text(int64_t dim) { return dim == tensor::kDynamicDim ? "?" : std::to_string(dim); }
+/// `like` with other dimensions.
+inline ir::Type with_dims(const ir::Type& like, tensor::Dims dims) {
+  return ir::Type::of({like.dtype(), std::move(dims)});
+}
+inline bool contains(const std::vector<int64_t>& list, int64_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+/// Labels in the specification of what inputs and init values must be.
+struct InputLabels {
+  std::string_view count, shapes, init;
+};
+/// How many inputs an op has whose operands are N inputs, then N init values.
+inline size_t input_count(const OpView& view) { return view.operands.size() / 2; }
+/// As many init values as inputs, inputs of one shape, each init value a scalar of its input's type.
+void expect_inputs_and_inits(const OpView& view, const std::string& op, const InputLabels& labels);
 
 /// Types of a region's arguments.
 std::vector<ir::Type> argument_types(const OpView& view, const ir::Region& region);

@@ -79,7 +79,7 @@ std::vector<ir::Type> broadcast_types(const OpView& view, const Dims& dims) {
 }
 
 template <FixedString kName>
-std::vector<ir::Type> infer(const OpView& view) {
+std::vector<ir::Type> infer_chlo_broadcast(const OpView& view) {
   const std::string op(mnemonic(kName.view()));
   for (size_t i = 0; i < view.operands.size(); ++i) expect_tensor(view, op, i);
   const std::vector<ir::Type> operands = broadcast_types(view, broadcast_shape(view, op));
@@ -111,7 +111,7 @@ OpDef binary(std::string_view summary) {
   def.signature = {.operand_min = 2,
                    .operand_max = 2,
                    .attributes = {{"broadcast_dimensions", false, "result dims of the operand of lower rank"}}};
-  def.infer = infer<kName>;
+  def.infer = infer_chlo_broadcast<kName>;
   def.expand = expand;
   def.example = Joined<"module @jit_f {\n  func.func public @main(%arg0: tensor<3x4x", kElement, ">, %arg1: tensor<4x",
                        kElement, ">) -> tensor<3x4x", kResult, "> {\n    %0 = ", kName, " %arg0, %arg1 : (tensor<3x4x",
@@ -139,7 +139,7 @@ OpDef select_row() {
   def.name = "chlo.broadcast_select";
   def.summary = "select among broadcast operands";
   def.signature = {.operand_min = 3, .operand_max = 3};
-  def.infer = infer<"chlo.broadcast_select">;
+  def.infer = infer_chlo_broadcast<"chlo.broadcast_select">;
   def.expand = expand;
   def.example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xi1>, %arg1: tensor<3x4xf32>, %arg2: tensor<f32>) -> tensor<3x4xf32> {
@@ -151,7 +151,7 @@ OpDef select_row() {
   return def;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_chlo_broadcast_rows() {
   return {
       binary<"chlo.broadcast_add">("sum of broadcast operands"),
       binary<"chlo.broadcast_and", "i32">("bits of both broadcast operands"),
@@ -182,7 +182,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> chlo_broadcast_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_chlo_broadcast_rows();
   return kRows;
 }
 

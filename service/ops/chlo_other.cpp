@@ -412,7 +412,7 @@ Values expand_scan(const OpView& view, Writer& writer) {
 
 // chlo.constant
 
-std::vector<ir::Type> infer_constant(const OpView& view) {
+std::vector<ir::Type> infer_chlo_constant(const OpView& view) {
   expect_operand_count(view, "constant", 0);
   const ir::Attribute* value = ir::find(attributes_of(view), "value");
   const auto* dense = value == nullptr ? nullptr : value->as<ir::DenseAttr>();
@@ -420,7 +420,7 @@ std::vector<ir::Type> infer_constant(const OpView& view) {
   return agree(view, "constant C1", {ir::Type::of(dense->type)});
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_chlo_other_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "chlo.constant",
                   .summary = "a value written in the program",
@@ -432,7 +432,7 @@ std::vector<OpDef> make_rows() {
 }
 )",
                   .signature = {.attributes = {{"value", true, "the elements"}}},
-                  .infer = infer_constant,
+                  .infer = infer_chlo_constant,
                   .body = Structural::kConstant});
   rows.push_back({.name = "chlo.constant_like",
                   .summary = "a number repeated over the operand's shape",
@@ -512,7 +512,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> chlo_other_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_chlo_other_rows();
   return kRows;
 }
 

@@ -61,7 +61,7 @@ uint16_t emit_is_signed_inf(const OpView& view, kernels::TileProgram& program, s
   return program.emit(ScalarOp::kCompareEq, {operands[0], infinity(view, program, dtype, kNegative)}, DType::kBool);
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_chlo_rows() {
   return {
       chlo_unary<"chlo.acos", kFloatsOrComplexes>("inverse cosine, in radians", {.op = ScalarOp::kAcos}),
       chlo_unary<"chlo.acosh", kFloatsOrComplexes>("inverse hyperbolic cosine", {.op = ScalarOp::kAcosh}),
@@ -99,7 +99,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> chlo_pointwise_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_chlo_rows();
   return kRows;
 }
 

@@ -77,7 +77,7 @@ const AttributeSpec kChannel{"channel_handle", false, "the channel; there is one
 const AttributeSpec kChannelId{"channel_id", false, "the channel's number, as newer texts write it"};
 const AttributeSpec kGlobalIds{"use_global_device_ids", false, "ids count all devices"};
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_collectives_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.all_gather",
                   .summary = "the operands of all members of a group, one behind the other",
@@ -221,7 +221,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> collective_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_collectives_rows();
   return kRows;
 }
 

@@ -305,12 +305,12 @@ Values expand_cross_replica_sum(const OpView& view, Writer& writer) {
                     std::vector<ir::Type>(view.results.begin(), view.results.end()), std::move(regions));
 }
 
-std::vector<ir::Type> infer_nothing(const OpView& view) { return agree(view, "trace", {}); }
+std::vector<ir::Type> infer_trace(const OpView& view) { return agree(view, "trace", {}); }
 
 /// A note in a profile that nobody makes here.
 Values expand_trace(const OpView& /*view*/, Writer& /*writer*/) { return std::vector<ir::ValueId>{}; }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_composed_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.broadcast",
                   .summary = "the operand repeated along new dimensions in front",
@@ -393,7 +393,7 @@ std::vector<OpDef> make_rows() {
 }
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"tag", false, "its name"}}},
-                  .infer = infer_nothing,
+                  .infer = infer_trace,
                   .expand = expand_trace});
   return rows;
 }
@@ -401,7 +401,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> composed_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_composed_rows();
   return kRows;
 }
 

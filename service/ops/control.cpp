@@ -80,19 +80,19 @@ std::vector<ir::Type> infer_if(const OpView& view) {
 /// What a call gives is written on it; that it fits the callee is checked where the module is known.
 std::vector<ir::Type> infer_as_declared(const OpView& view) { return {view.results.begin(), view.results.end()}; }
 
-std::vector<ir::Type> infer_nothing(const OpView& view) { return agree(view, "return", {}); }
+std::vector<ir::Type> infer_return(const OpView& view) { return agree(view, "return", {}); }
 
 OpDef return_row(std::string_view name, std::string_view summary, std::string_view example) {
   return {.name = name,
           .summary = summary,
           .example = example,
           .signature = {.operand_max = -1},
-          .infer = infer_nothing,
+          .infer = infer_return,
           .body = Structural::kReturn,
           .has_effect = true};
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_control_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.while",
                   .summary = "runs its body as long as its condition holds",
@@ -219,7 +219,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> control_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_control_rows();
   return kRows;
 }
 

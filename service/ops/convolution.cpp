@@ -46,8 +46,6 @@ ConvolutionDims dims_of(const OpView& view) {
 }
 
 int64_t size_of(const ir::Type& type, int64_t dim) { return type.dims()[static_cast<size_t>(dim)]; }
-std::string number(int64_t size) { return size == tensor::kDynamicDim ? "?" : std::to_string(size); }
-
 void expect_side(const OpView& view, const SideDims& side, int64_t rank, const char* what, const char* count_label,
                  const char* label) {
   if (static_cast<int64_t>(side.spatial.size()) != rank - 2) {
@@ -139,7 +137,7 @@ std::vector<ir::Type> infer_convolution(const OpView& view) {
   if (features != tensor::kDynamicDim && kernel_features != tensor::kDynamicDim &&
       kernel_features != features / dims.feature_groups) {
     reject(view, "convolution C14: the input feature dimension of rhs must be that of lhs by the feature groups, " +
-                     number(features / dims.feature_groups) + ", got " + number(kernel_features));
+                     dim_text(features / dims.feature_groups) + ", got " + dim_text(kernel_features));
   }
   Dims result(lhs.dims().size());
   result[static_cast<size_t>(dims.out.major)] = batch == tensor::kDynamicDim ? batch : batch / dims.batch_groups;
@@ -324,7 +322,7 @@ PreparedKernel prepare_convolution(const OpView& local) {
 
 /// A convolution's sum over elements of windows is cut only where there is one window, of all elements in order:
 /// elsewhere every shard of the kernel meets every shard of lhs.
-bool keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
+bool convolution_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
   if (rule.factors[factor].kind != FactorKind::kReduction) return false;
   const ConvolutionDims dims = dims_of(view);
   const std::vector<kernels::WindowDim> windows = window_of(view, dims);
@@ -339,7 +337,7 @@ bool keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
   return false;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_convolution_rows() {
   std::vector<OpDef> rows;
   rows.push_back(
       {.name = "stablehlo.convolution",
@@ -368,7 +366,7 @@ std::vector<OpDef> make_rows() {
        .body = LocalKernel{prepare_convolution},
        .combine = combine_sums,
        .localize = localize_convolution,
-       .keeps_whole = keeps_whole,
+       .keeps_whole = convolution_keeps_whole,
        .halo = convolution_halo});
   return rows;
 }
@@ -376,7 +374,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> convolution_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_convolution_rows();
   return kRows;
 }
 

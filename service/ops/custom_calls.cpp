@@ -67,7 +67,7 @@ CustomCallDef explained(std::string_view target, RuleFn rule) {
   return {.target = target, .kind = CustomCallKind::kCompute, .summary = "explained, not run", .rule = rule};
 }
 
-std::vector<CustomCallDef> make_table() {
+std::vector<CustomCallDef> make_custom_calls() {
   std::vector<CustomCallDef> table = {
       callback("xla_ffi_python_cpu_callback"),
       callback("xla_ffi_python_gpu_callback"),
@@ -134,23 +134,23 @@ std::vector<CustomCallDef> make_table() {
   return table;
 }
 
-const std::vector<CustomCallDef>& the_table() {
-  static const std::vector<CustomCallDef> kTable = make_table();
+const std::vector<CustomCallDef>& custom_call_table() {
+  static const std::vector<CustomCallDef> kTable = make_custom_calls();
   return kTable;
 }
 
-Body choose_body(const OpView& view) {
+Body choose_custom_call_body(const OpView& view) {
   const CustomCallDef* def = find_custom_call(target_of(view));
   return def == nullptr ? Body{Unsupported{}} : def->body;
 }
 
-std::vector<ir::Type> infer(const OpView& view) {
+std::vector<ir::Type> infer_custom_call(const OpView& view) {
   const CustomCallDef* def = find_custom_call(target_of(view));
   if (def != nullptr && def->check != nullptr) def->check(view);
   return {view.results.begin(), view.results.end()};
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_custom_calls_rows() {
   std::vector<OpDef> rows;
   rows.push_back(
       {.name = "stablehlo.custom_call",
@@ -172,9 +172,9 @@ std::vector<OpDef> make_rows() {
                                     {"operand_layouts", false, "of the operands"},
                                     {"result_layouts", false, "of the results"},
                                     {"output_operand_aliases", false, "results that are operands overwritten"}}},
-       .infer = infer,
+       .infer = infer_custom_call,
        .body = Structural::kCustomCall,
-       .choose_body = choose_body});
+       .choose_body = choose_custom_call_body});
   return rows;
 }
 
@@ -227,14 +227,14 @@ std::optional<int64_t> descriptor(const OpView& view) {
 }  // namespace
 
 const CustomCallDef* find_custom_call(std::string_view target) {
-  const auto& table = the_table();
+  const auto& table = custom_call_table();
   const auto found =
       std::lower_bound(table.begin(), table.end(), target,
                        [](const CustomCallDef& def, std::string_view name) { return def.target < name; });
   return found != table.end() && found->target == target ? &*found : nullptr;
 }
 
-std::span<const CustomCallDef> all_custom_calls() { return the_table(); }
+std::span<const CustomCallDef> all_custom_calls() { return custom_call_table(); }
 
 std::string target_of(const OpView& view) {
   std::string target = ir::string_or(attributes_of(view), "call_target_name", "");
@@ -303,7 +303,7 @@ EffectInfo effect_of(const OpView& view) {
 }
 
 std::span<const OpDef> custom_call_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_custom_calls_rows();
   return kRows;
 }
 

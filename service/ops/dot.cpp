@@ -17,12 +17,6 @@ using sharding::FactorRule;
 using sharding::FactorRuleBuilder;
 using tensor::Dims;
 
-bool contains(const std::vector<int64_t>& list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-
-std::string number(int64_t dim) { return dim == tensor::kDynamicDim ? "?" : std::to_string(dim); }
-
 void expect_dims(const OpView& view, const std::string& range_label, const std::string& distinct_label,
                  const char* side, size_t operand, const std::vector<int64_t>& batch,
                  const std::vector<int64_t>& contract) {
@@ -48,8 +42,8 @@ void expect_same_sizes(const OpView& view, const char* label, const char* what, 
     const int64_t right = view.operands[1].dims()[static_cast<size_t>(rhs[i])];
     if (left == right || left == tensor::kDynamicDim || right == tensor::kDynamicDim) continue;
     reject(view, std::string("dot_general ") + label + ": " + what + " dims differ in size (lhs dim " +
-                     std::to_string(lhs[i]) + " is " + number(left) + ", rhs dim " + std::to_string(rhs[i]) + " is " +
-                     number(right) + ")");
+                     std::to_string(lhs[i]) + " is " + dim_text(left) + ", rhs dim " + std::to_string(rhs[i]) + " is " +
+                     dim_text(right) + ")");
   }
 }
 
@@ -94,7 +88,7 @@ FactorRule rule_with(const OpView& view, const DotDims& dims) {
   return builder.build();
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_dot_rows() {
   std::vector<OpDef> rows;
   rows.push_back(
       {.name = "stablehlo.dot_general",
@@ -199,7 +193,7 @@ FactorRule dot_general_rule(const OpView& view) { return rule_with(view, dot_gen
 FactorRule dot_rule(const OpView& view) { return rule_with(view, dot_dims(view)); }
 
 std::span<const OpDef> dot_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_dot_rows();
   return kRows;
 }
 

@@ -88,8 +88,6 @@ Values expand_three(const OpView& view, Writer& writer, size_t first, std::strin
       writer.add(op, {operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(first)}, std::move(attributes))};
 }
 
-ir::Type with_dims(const ir::Type& like, Dims dims) { return ir::Type::of({like.dtype(), std::move(dims)}); }
-
 /// Attributes of the op without those of a list.
 ir::AttributeList without(const OpView& view, std::initializer_list<std::string_view> names) {
   ir::AttributeList out;
@@ -398,7 +396,7 @@ Values expand_set_dimension_size(const OpView& view, Writer& writer) {
       {{"start_indices", int_array(zeros)}, {"limit_indices", int_array(limits)}, {"strides", int_array(ones)}})};
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_dynamic_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.dynamic_reshape",
                   .summary = "reshape to a shape that is a value",
@@ -537,7 +535,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> dynamic_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_dynamic_rows();
   return kRows;
 }
 

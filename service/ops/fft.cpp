@@ -27,7 +27,7 @@ FftKind kind_of(const OpView& view) {
 }
 
 DType real_of(DType dtype) { return dtype == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64; }
-DType complex_of(DType dtype) { return dtype == DType::kFloat32 ? DType::kComplex64 : DType::kComplex128; }
+DType spectrum_of(DType dtype) { return dtype == DType::kFloat32 ? DType::kComplex64 : DType::kComplex128; }
 
 /// Values that are left of a real line of this length.
 int64_t half_of(int64_t length) { return length == 0 ? 0 : length / 2 + 1; }
@@ -62,7 +62,7 @@ std::vector<ir::Type> infer_fft(const OpView& view) {
   }
   if (kind == FftKind::kRealForward) dims.back() = half_of(lengths.back());
   if (kind == FftKind::kRealInverse) dims.back() = lengths.back();
-  const DType out = is_real ? complex_of(dtype) : kind == FftKind::kRealInverse ? real_of(dtype) : dtype;
+  const DType out = is_real ? spectrum_of(dtype) : kind == FftKind::kRealInverse ? real_of(dtype) : dtype;
   return agree(view, "fft C2", {ir::Type::of({out, std::move(dims)})});
 }
 
@@ -102,7 +102,7 @@ PreparedKernel prepare_fft(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_fft_rows() {
   std::vector<OpDef> rows;
   rows.push_back(
       {.name = "stablehlo.fft",
@@ -127,7 +127,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> fft_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_fft_rows();
   return kRows;
 }
 

@@ -16,10 +16,6 @@ using sharding::FactorRule;
 using sharding::FactorRuleBuilder;
 using tensor::Dims;
 
-bool contains(const std::vector<int64_t>& list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-
 /// What the factors of both rules are made from; add() gets -1 where a tensor does not have the factor.
 template <typename Add>
 void add_factors(const WindowDims& dims, const Dims& operand, const Dims& indices, const Dims& slices, bool is_gather,
@@ -84,7 +80,7 @@ bool scatter_keeps_whole(const OpView& view, const FactorRule& rule, size_t fact
   return false;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_gather_scatter_rows() {
   std::vector<OpDef> rows;
   rows.push_back(
       {.name = "stablehlo.gather",
@@ -210,7 +206,7 @@ FactorRule scatter_rule(const OpView& view) {
 }
 
 std::span<const OpDef> gather_scatter_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_gather_scatter_rows();
   return kRows;
 }
 

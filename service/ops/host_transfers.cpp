@@ -32,7 +32,7 @@ std::vector<ir::Type> infer_outfeed(const OpView& view) {
   return agree(view, "outfeed", {ir::Type::token()});
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_host_transfers_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.infeed",
                   .summary = "takes the next values that the client feeds; waits for them",
@@ -110,7 +110,7 @@ TransferInfo host_transfer_of(std::string_view name, const OpView& view) {
 const OpDef& pair_op() { return *find_op("stablehlo.collective_permute"); }
 
 std::span<const OpDef> feed_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_host_transfers_rows();
   return kRows;
 }
 

@@ -253,7 +253,7 @@ PreparedKernel prepare_triangular_solve(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_linalg_rows() {
   std::vector<OpDef> rows;
   rows.push_back(
       {.name = "stablehlo.cholesky",
@@ -295,7 +295,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> linalg_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_linalg_rows();
   return kRows;
 }
 

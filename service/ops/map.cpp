@@ -11,7 +11,7 @@
 namespace meshd::ops {
 namespace {
 
-std::vector<ir::Type> infer(const OpView& view) {
+std::vector<ir::Type> infer_map(const OpView& view) {
   if (view.operands.empty()) reject(view, "map C2: needs at least one operand");
   std::vector<ir::Type> scalars;
   tensor::Dims dims;
@@ -43,7 +43,7 @@ std::vector<ir::Type> infer(const OpView& view) {
 /// Elements of one work item: enough to be worth handing to another thread.
 constexpr int64_t kWorkItem = 16384;
 
-PreparedKernel prepare(const OpView& local) {
+PreparedKernel prepare_map(const OpView& local) {
   const auto program =
       std::make_shared<const kernels::TileProgram>(compile_scalar_region(*local.function, local.regions[0]));
   const int64_t count = tensor::element_count(local.results[0].tensor);
@@ -72,7 +72,7 @@ PreparedKernel prepare(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_map_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.map",
                   .summary = "a computation on scalars, for each element",
@@ -91,15 +91,15 @@ std::vector<OpDef> make_rows() {
                                 .operand_max = -1,
                                 .region_count = 1,
                                 .attributes = {{"dimensions", false, "all dimensions, in order"}}},
-                  .infer = infer,
-                  .body = LocalKernel{prepare}});
+                  .infer = infer_map,
+                  .body = LocalKernel{prepare_map}});
   return rows;
 }
 
 }  // namespace
 
 std::span<const OpDef> map_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_map_rows();
   return kRows;
 }
 

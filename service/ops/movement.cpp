@@ -7,7 +7,7 @@
 namespace meshd::ops {
 namespace {
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_movement_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.reshape",
                   .summary = "the same elements in another shape",
@@ -179,7 +179,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> movement_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_movement_rows();
   return kRows;
 }
 

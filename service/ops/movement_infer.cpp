@@ -15,10 +15,6 @@ using tensor::kDynamicDim;
 bool is_dynamic(int64_t dim) { return dim == kDynamicDim; }
 bool any_dynamic(const Dims& dims) { return std::any_of(dims.begin(), dims.end(), is_dynamic); }
 
-std::string number(int64_t value) { return is_dynamic(value) ? "?" : std::to_string(value); }
-
-ir::Type with_dims(const ir::Type& like, Dims dims) { return ir::Type::of({like.dtype(), std::move(dims)}); }
-
 /// Integers of an attribute, one for each dimension of operand 0.
 std::vector<int64_t> one_per_dim(const OpView& view, std::string_view label, std::string_view attribute) {
   std::vector<int64_t> values = ir::ints(attributes_of(view), attribute);
@@ -112,7 +108,7 @@ std::vector<ir::Type> infer_broadcast_in_dim(const OpView& view) {
     const int64_t target = to.dims()[static_cast<size_t>(dims[i])];
     if (size != 1 && size != target && !is_dynamic(size) && !is_dynamic(target)) {
       reject(view, "broadcast_in_dim C5: operand dim " + std::to_string(i) + " must be 1 or the size of result dim " +
-                       std::to_string(dims[i]) + " (" + number(target) + "), got " + number(size));
+                       std::to_string(dims[i]) + " (" + dim_text(target) + "), got " + dim_text(size));
     }
   }
   return results;
@@ -129,7 +125,7 @@ std::vector<ir::Type> infer_slice(const OpView& view) {
   for (size_t d = 0; d < starts.size(); ++d) {
     const int64_t size = from.dims()[d];
     if (starts[d] < 0 || starts[d] > limits[d] || (!is_dynamic(size) && limits[d] > size)) {
-      reject(view, "slice C3: dim " + std::to_string(d) + " must have 0 <= start <= limit <= " + number(size) +
+      reject(view, "slice C3: dim " + std::to_string(d) + " must have 0 <= start <= limit <= " + dim_text(size) +
                        ", got [" + std::to_string(starts[d]) + ":" + std::to_string(limits[d]) + "]");
     }
     if (strides[d] < 1) reject(view, "slice C4: strides must be positive, got " + std::to_string(strides[d]));
@@ -149,7 +145,7 @@ std::vector<ir::Type> infer_dynamic_slice(const OpView& view) {
     const int64_t size = from.dims()[d];
     if (sizes[d] < 0 || (!is_dynamic(size) && sizes[d] > size)) {
       reject(view, "dynamic_slice C4: slice size of dim " + std::to_string(d) + " must be between 0 and " +
-                       number(size) + ", got " + std::to_string(sizes[d]));
+                       dim_text(size) + ", got " + std::to_string(sizes[d]));
     }
   }
   return agree(view, "dynamic_slice C5", {with_dims(from, sizes)});
@@ -175,8 +171,8 @@ std::vector<ir::Type> infer_dynamic_update_slice(const OpView& view) {
     const int64_t size = to.dims()[d];
     const int64_t part = update.dims()[d];
     if (!is_dynamic(size) && !is_dynamic(part) && part > size) {
-      reject(view, "dynamic_update_slice C6: update dim " + std::to_string(d) + " must be at most " + number(size) +
-                       ", got " + number(part));
+      reject(view, "dynamic_update_slice C6: update dim " + std::to_string(d) + " must be at most " + dim_text(size) +
+                       ", got " + dim_text(part));
     }
   }
   return agree(view, "dynamic_update_slice C1", {to});

@@ -17,8 +17,6 @@ using kernels::StridedCopy;
 using tensor::Dims;
 
 constexpr size_t kMaxRank = 64;
-// What localize_dynamic_update_slice adds where shapes are cut.
-constexpr std::string_view kGlobalDims = "meshd.global_dims";
 constexpr std::string_view kGlobalUpdateDims = "meshd.global_update_dims";
 
 int64_t elem_bytes(const ir::Type& type) { return tensor::size_bytes(type.dtype()); }
@@ -68,9 +66,9 @@ struct RowWorkItems {
   int64_t work_count = 0;
 
   RowWorkItems(int64_t rows, int64_t row_bytes) {
-    constexpr int64_t kWorkItemBytes = 256 << 10;
+    constexpr int64_t kRowsBytes = 256 << 10;
     if (rows == 0 || row_bytes == 0) return;
-    rows_per_work_item = std::max<int64_t>(1, kWorkItemBytes / row_bytes);
+    rows_per_work_item = std::max<int64_t>(1, kRowsBytes / row_bytes);
     work_count = core::ceil_div(rows, rows_per_work_item);
   }
 };

@@ -91,6 +91,9 @@ struct ScalarMath {
   uint16_t (*emit)(const OpView&, kernels::TileProgram&, std::span<const uint16_t> operands) = nullptr;
 };
 
+/// Attribute by which on_shard tells a kernel the dims of the whole tensor, where the kernel depends on them.
+inline constexpr std::string_view kGlobalDims = "meshd.global_dims";
+
 /// Appends a pointwise op to a tile program, whichever of the three ways its row says, and returns the result's
 /// register. `view` has the declared result. Throws unsupported_dtype naming the operation and the type when there is
 /// no kernel.

@@ -65,12 +65,6 @@ std::string text(DTypeSet set) {
   return out;
 }
 
-DType part_of(DType dtype) {
-  if (dtype == DType::kComplex64) return DType::kFloat32;
-  if (dtype == DType::kComplex128) return DType::kFloat64;
-  return dtype;
-}
-
 std::vector<ir::Type> infer_pointwise(const OpView& view, std::string_view op, size_t operand_count, DTypeSet takes,
                                       Gives gives) {
   expect_operand_count(view, op, operand_count);

@@ -37,9 +37,6 @@ enum class Gives : uint8_t {
   kComplex,  ///< complex of the operands'
 };
 
-/// Part type of a complex type, the type itself otherwise: complex64 -> float32.
-tensor::DType part_of(tensor::DType dtype);
-
 /// Result type of an op whose operands have one type that is in `takes`. Throws invalid_program with the labels I1
 /// (element type) and C1 (types differ); `op` is the mnemonic.
 std::vector<ir::Type> infer_pointwise(const OpView& view, std::string_view op, size_t operand_count, DTypeSet takes,

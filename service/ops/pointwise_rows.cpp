@@ -14,7 +14,7 @@ using kernels::ScalarOp;
 
 constexpr DTypeSet kSignedNumbers = kSignedIntegers | kFloatsOrComplexes;
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_pointwise_rows() {
   return {
       // one operand
       pointwise_unary_to<"stablehlo.abs", kSignedNumbers, Gives::kPart, "complex<f32>", "f32">(
@@ -83,7 +83,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> pointwise_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_pointwise_rows();
   return kRows;
 }
 

@@ -27,7 +27,6 @@ using tensor::Dims;
 using tensor::DType;
 
 constexpr int64_t kUnitElements = 16 << 10;
-constexpr std::string_view kGlobalDims = "meshd.global_dims";
 constexpr std::string_view kBits = "meshd.bits";
 
 /// DEFAULT is Philox, as it is for XLA on a CPU.
@@ -231,7 +230,7 @@ PreparedKernel prepare_rng(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_random_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.rng_bit_generator",
                   .summary = "random bits that follow from a state, and the state to go on with; the bits are XLA's",
@@ -275,7 +274,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> random_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_random_rows();
   return kRows;
 }
 

@@ -20,33 +20,6 @@ using tensor::Dims;
 
 std::vector<int64_t> reduced_dims(const OpView& view) { return ir::ints(attributes_of(view), "dimensions"); }
 
-bool contains(const std::vector<int64_t>& list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-
-/// Operands are N inputs, then N init values.
-size_t input_count(const OpView& view) { return view.operands.size() / 2; }
-
-void expect_operands(const OpView& view) {
-  const size_t count = input_count(view);
-  if (count == 0 || view.operands.size() % 2 != 0) {
-    reject(view, "reduce C3: expects as many init values as inputs, and one at least, got " +
-                     std::to_string(view.operands.size()) + " operands");
-  }
-  for (size_t i = 0; i < view.operands.size(); ++i) expect_tensor(view, "reduce", i);
-  for (size_t i = 0; i < count; ++i) {
-    if (!compatible_shapes(view.operands[i].dims(), view.operands[0].dims())) {
-      reject(view, "reduce C1: inputs must have one shape (input 0 is " + operand_text(view, 0) + ", input " +
-                       std::to_string(i) + " is " + operand_text(view, i) + ")");
-    }
-    const ir::Type& init = view.operands[count + i];
-    if (init.dtype() != view.operands[i].dtype() || init.rank() != 0) {
-      reject(view, "reduce C2: init value " + std::to_string(i) + " must be a scalar of its input's type (input " +
-                       operand_text(view, i) + ", init value " + operand_text(view, count + i) + ")");
-    }
-  }
-}
-
 /// The body takes accumulators, then values, all scalars, and gives the new accumulators.
 void expect_body(const OpView& view) {
   if (view.regions.size() != 1 || view.function == nullptr) return;
@@ -69,7 +42,7 @@ void expect_body(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_reduce(const OpView& view) {
-  expect_operands(view);
+  expect_inputs_and_inits(view, "reduce", {.count = "C3", .shapes = "C1", .init = "C2"});
   const ir::Type& first = view.operands[0];
   const std::vector<int64_t> dims = reduced_dims(view);
   for (const int64_t d : dims) {
@@ -174,7 +147,7 @@ PreparedKernel prepare_reduce(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_reduce_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.reduce",
                   .summary = "elements along dimensions combined by the body, beginning with the init values",
@@ -201,7 +174,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> reduce_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_reduce_rows();
   return kRows;
 }
 

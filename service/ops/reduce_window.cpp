@@ -17,30 +17,6 @@ using sharding::FactorRule;
 using sharding::FactorRuleBuilder;
 using tensor::Dims;
 
-/// Operands are N inputs, then N init values.
-size_t input_count(const OpView& view) { return view.operands.size() / 2; }
-
-void expect_operands(const OpView& view) {
-  const size_t count = input_count(view);
-  if (count == 0 || view.operands.size() % 2 != 0) {
-    reject(view, "reduce_window C1: expects as many init values as inputs, and one at least, got " +
-                     std::to_string(view.operands.size()) + " operands");
-  }
-  for (size_t i = 0; i < view.operands.size(); ++i) expect_tensor(view, "reduce_window", i);
-  for (size_t i = 0; i < count; ++i) {
-    if (!compatible_shapes(view.operands[i].dims(), view.operands[0].dims())) {
-      reject(view, "reduce_window C2: inputs must have one shape (input 0 is " + operand_text(view, 0) + ", input " +
-                       std::to_string(i) + " is " + operand_text(view, i) + ")");
-    }
-    const ir::Type& init = view.operands[count + i];
-    if (init.dtype() != view.operands[i].dtype() || init.rank() != 0) {
-      reject(view, "reduce_window C3: init value " + std::to_string(i) +
-                       " must be a scalar of its input's type (input " + operand_text(view, i) + ", init value " +
-                       operand_text(view, count + i) + ")");
-    }
-  }
-}
-
 /// The body takes accumulators, then values, all scalars, and gives the new accumulators.
 std::vector<ir::Type> body_types(const OpView& view) {
   const size_t count = input_count(view);
@@ -65,7 +41,7 @@ std::vector<ir::Type> body_types(const OpView& view) {
 }
 
 std::vector<ir::Type> infer_reduce_window(const OpView& view) {
-  expect_operands(view);
+  expect_inputs_and_inits(view, "reduce_window", {.count = "C1", .shapes = "C2", .init = "C3"});
   const std::vector<ir::Type> element_types = body_types(view);
   const Dims counts = window_counts(view, reduce_window_dims(view));
   std::vector<ir::Type> results;
@@ -143,7 +119,7 @@ PreparedKernel prepare_reduce_window(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_reduce_window_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.reduce_window",
                   .summary = "elements of windows combined by the body, beginning with the init values",
@@ -178,7 +154,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> reduce_window_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_reduce_window_rows();
   return kRows;
 }
 

@@ -21,8 +21,6 @@ using tensor::Dims;
 
 // Dimensions of which a shard has a part, with the rows around it, and the sizes of the whole.
 constexpr std::string_view kCutDims = "meshd.cut_dims";
-constexpr std::string_view kGlobalDims = "meshd.global_dims";
-
 /// A region of two scalars of `dtype` that returns one scalar, of `result` where that is given.
 tensor::DType body_result(const OpView& view, size_t region, const char* label, std::optional<tensor::DType> result) {
   const std::vector<ir::Type> arguments = argument_types(view, view.regions[region]);
@@ -168,7 +166,7 @@ PreparedKernel prepare_select_and_scatter(const OpView& local) {
 }
 
 /// As many windows as elements do not make them independent.
-bool keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
+bool select_and_scatter_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
   const std::vector<kernels::WindowDim> dims = select_and_scatter_dims(view);
   for (size_t d = 0; d < dims.size(); ++d) {
     const std::vector<int>& factors = rule.operands[0][d];
@@ -178,7 +176,7 @@ bool keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
   return false;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_select_and_scatter_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.select_and_scatter",
                   .summary = "each window selects an element, to whose place the source's element is scattered",
@@ -207,7 +205,7 @@ std::vector<OpDef> make_rows() {
                   .infer = infer_select_and_scatter,
                   .rule = select_and_scatter_rule,
                   .body = LocalKernel{prepare_select_and_scatter},
-                  .keeps_whole = keeps_whole,
+                  .keeps_whole = select_and_scatter_keeps_whole,
                   .halo = select_and_scatter_halo});
   return rows;
 }
@@ -215,7 +213,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> select_and_scatter_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_select_and_scatter_rows();
   return kRows;
 }
 

@@ -137,7 +137,7 @@ std::vector<ir::Type> infer_named(const OpView& view) {
   return agree(view, "named_computation", returned_types(view, body));
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_sharding_ops_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "sdy.sharding_constraint",
                   .summary = "its operand, which must have the given sharding here",
@@ -246,7 +246,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> sharding_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_sharding_ops_rows();
   return kRows;
 }
 

@@ -98,7 +98,7 @@ PreparedKernel prepare_sort(const OpView& local) {
   return kernel;
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_sort_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.sort",
                   .summary = "elements along a dimension in the order of the comparator; equal ones keep their order",
@@ -127,7 +127,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> sort_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_sort_rows();
   return kRows;
 }
 

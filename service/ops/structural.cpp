@@ -96,7 +96,7 @@ sharding::FactorRule rule_get_dimension_size(const OpView& view) {
   return builder.build();
 }
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_structural_rows() {
   std::vector<OpDef> rows;
   rows.push_back({.name = "stablehlo.constant",
                   .summary = "a value written in the program",
@@ -230,7 +230,7 @@ std::vector<OpDef> make_rows() {
 }  // namespace
 
 std::span<const OpDef> structural_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_structural_rows();
   return kRows;
 }
 

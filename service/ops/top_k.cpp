@@ -157,7 +157,7 @@ class FirstOfLines {
   std::shared_ptr<const kernels::Sort> stable_;
 };
 
-std::vector<OpDef> make_rows() {
+std::vector<OpDef> make_top_k_rows() {
   std::vector<OpDef> rows;
   rows.push_back(
       {.name = "chlo.top_k",
@@ -223,7 +223,7 @@ PreparedKernel prepare_approx_top_k(const OpView& local) {
 bool takes_comparator(std::string_view target) { return target == "ApproxTopK" || target == "PartialReduce"; }
 
 std::span<const OpDef> top_k_rows() {
-  static const std::vector<OpDef> kRows = make_rows();
+  static const std::vector<OpDef> kRows = make_top_k_rows();
   return kRows;
 }
 

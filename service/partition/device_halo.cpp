@@ -12,9 +12,7 @@ namespace {
 
 // A source of which more devices want the same rows at once than this is gathered: each would take a permute of its
 // own.
-constexpr size_t kMostRounds = 4;
-
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
+constexpr size_t kMostExchanges = 4;
 
 class HaloWriter {
  public:
@@ -184,7 +182,7 @@ class HaloWriter {
     for (int64_t p = 0; p < count; ++p) {
       const int64_t place = halo.start + p * halo.part_step;
       const int64_t least = std::min(place, place + (result_rows(window.dim) - 1) * halo.row_step);
-      first.push_back(floor_div(floor_div(least, halo.spread), own));
+      first.push_back(core::floor_div(core::floor_div(least, halo.spread), own));
       const HaloRows& rows = window.rows[static_cast<size_t>(p)];
       if (rows.count == 0) continue;
       for (int64_t part = rows.first() / own; part <= rows.last() / own; ++part) {
@@ -231,7 +229,7 @@ class HaloWriter {
       if (from[p] < 0) continue;
       stays = stays && from[p] == static_cast<int64_t>(p);
       const size_t round = sent[from[p]]++;
-      if (round == kMostRounds) return std::nullopt;
+      if (round == kMostExchanges) return std::nullopt;
       if (round == rounds.size()) rounds.emplace_back(from.size(), -1);
       rounds[round][p] = from[p];
       round_of[p] = static_cast<int64_t>(round);

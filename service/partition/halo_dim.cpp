@@ -1,5 +1,7 @@
 #include "service/partition/halo_dim.h"
 
+#include "service/core/checked_math.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -7,15 +9,14 @@
 namespace meshd::partition {
 namespace {
 
-int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
-int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
+int64_t ceil_div(int64_t a, int64_t b) { return -core::floor_div(-a, b); }
 
 }  // namespace
 
 HaloRows HaloRows::within(int64_t low, int64_t high) const {
   // from + t * from_step in [low, high)
   int64_t begin = from_step > 0 ? ceil_div(low - from, from_step) : ceil_div(high - 1 - from, from_step);
-  int64_t end = from_step > 0 ? ceil_div(high - from, from_step) : floor_div(low - from, from_step) + 1;
+  int64_t end = from_step > 0 ? ceil_div(high - from, from_step) : core::floor_div(low - from, from_step) + 1;
   begin = std::max<int64_t>(begin, 0);
   end = std::min(end, count);
   if (begin >= end) return {};

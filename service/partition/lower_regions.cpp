@@ -8,7 +8,7 @@ namespace meshd::partition {
 namespace {
 
 // Widening what loop values vary over ends after as many rounds as there are sub-axes; this is far above.
-constexpr int kMostRounds = 64;
+constexpr int kMostLoopRounds = 64;
 
 const std::vector<sharding::TensorSharding>& shardings_of(const ir::Op& op, std::string_view name) {
   const ir::Attribute* found = ir::find(op.attributes, name);
@@ -55,7 +55,7 @@ void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
 
   const Builder::Mark mark = builder_.mark();
   for (int round = 0;; ++round) {
-    if (round == kMostRounds) throw core::Error("internal", "a loop's placement does not settle");
+    if (round == kMostLoopRounds) throw core::Error("internal", "a loop's placement does not settle");
     LocalOp loop;
     loop.kind = LocalKind::kWhile;
     loop.name = op.name;

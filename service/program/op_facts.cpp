@@ -110,11 +110,6 @@ std::string replaced(const std::string& text, std::string_view from, std::string
   return out;
 }
 
-tensor::DType part_of(tensor::DType dtype) {
-  if (!tensor::is_complex(dtype)) return dtype;
-  return dtype == tensor::DType::kComplex64 ? tensor::DType::kFloat32 : tensor::DType::kFloat64;
-}
-
 /// 1.000000e+00 as 1, everywhere.
 std::string without_points(std::string text) {
   constexpr std::string_view kExponent = "e+00";

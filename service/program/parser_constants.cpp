@@ -15,9 +15,6 @@ namespace {
 
 using tensor::DType;
 
-/// Type of the parts of a complex number.
-DType part_of(DType dtype) { return dtype == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64; }
-
 void append(std::vector<std::byte>& out, uint64_t bits, int64_t size) {
   std::array<std::byte, sizeof(bits)> raw;
   std::memcpy(raw.data(), &bits, sizeof(bits));

@@ -23,11 +23,9 @@ bool is_dynamic(const ir::Type& type) {
   return type.is_tensor() && std::count(type.dims().begin(), type.dims().end(), tensor::kDynamicDim) != 0;
 }
 
-bool is_tuple(const ir::Type& type) { return type.kind == ir::TypeKind::kTuple; }
-
 /// Types of a tuple's leaves, from left to right; the type itself where it is none.
 void leaves_of(const ir::Type& type, std::vector<ir::Type>& out) {
-  if (!is_tuple(type)) {
+  if (!type.is_tuple()) {
     out.push_back(type);
     return;
   }
@@ -56,7 +54,7 @@ class Specialiser {
     size_t next = 0;
     for (size_t i = 0; i < main_.arguments.size(); ++i) {
       ir::Parameter& parameter = main_.arguments[i];
-      if (is_tuple(parameter.type)) {
+      if (parameter.type.is_tuple()) {
         ir::fail("unsupported_type", parameter.location,
                  "argument " + std::to_string(i) + " of @main is a tuple: its elements must be arguments of their own");
       }
@@ -140,7 +138,7 @@ class Specialiser {
   std::vector<ValueId> definitions(const std::vector<ValueId>& ids) {
     std::vector<ValueId> out;
     for (const ValueId id : ids) {
-      if (!is_tuple(type(id))) {
+      if (!type(id).is_tuple()) {
         out.push_back(id);
         continue;
       }
@@ -188,7 +186,7 @@ class Specialiser {
     for (size_t i = 0; i < index; ++i) first += leaves_of(tuple.elements.at(i)).size();
     const size_t count = leaves_of(tuple.elements.at(index)).size();
     const std::vector<ValueId> leaves = all_resolved({op.operands[0]});
-    if (is_tuple(tuple.elements[index])) {
+    if (tuple.elements[index].is_tuple()) {
       const auto begin = leaves.begin() + static_cast<std::ptrdiff_t>(first);
       parts_[op.results[0]] = {begin, begin + static_cast<std::ptrdiff_t>(count)};
     } else {
@@ -339,7 +337,7 @@ bool has_more_than_plain_ops(const ir::Module& flat) {
                          role_of(def) == Structural::kGetTupleElement;
                 }) ||
          std::any_of(flat.main().values.begin(), flat.main().values.end(),
-                     [](const ir::Value& value) { return is_tuple(value.type); });
+                     [](const ir::Value& value) { return value.type.is_tuple(); });
 }
 
 bool has_static_arguments(const ir::Module& flat) {

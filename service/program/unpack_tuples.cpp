@@ -17,8 +17,6 @@ constexpr std::string_view kAlias = "tf.aliasing_output";
 constexpr std::string_view kSharding = "mhlo.sharding";
 constexpr std::string_view kInfo = "jax.result_info";
 
-bool is_tuple(const ir::Type& type) { return type.kind == ir::TypeKind::kTuple; }
-
 /// A leaf of a type: its type and the way to it, "[1][0]".
 struct Leaf {
   ir::Type type;
@@ -26,7 +24,7 @@ struct Leaf {
 };
 
 void leaves_of(const ir::Type& type, const std::string& path, std::vector<Leaf>& out) {
-  if (!is_tuple(type)) {
+  if (!type.is_tuple()) {
     out.push_back({type, path});
     return;
   }
@@ -105,7 +103,7 @@ class Unpacker {
     for (ir::Op& op : old) {
       for (ir::Region& nested : op.regions) custom_calls(nested);
       const bool gives_tuple =
-          op.name == "stablehlo.custom_call" && op.results.size() == 1 && is_tuple(function_.type_of(op.results[0]));
+          op.name == "stablehlo.custom_call" && op.results.size() == 1 && function_.type_of(op.results[0]).is_tuple();
       if (!gives_tuple) {
         region.ops.push_back(std::move(op));
         continue;
@@ -141,7 +139,7 @@ class Unpacker {
     std::vector<ir::Op> joined;
     for (size_t i = 0; i < function_.arguments.size(); ++i) {
       const ir::Parameter& parameter = function_.arguments[i];
-      if (!is_tuple(parameter.type)) {
+      if (!parameter.type.is_tuple()) {
         parameters.push_back(parameter);
         values.push_back(function_.body.arguments[i]);
         continue;
@@ -163,7 +161,7 @@ class Unpacker {
     ir::Op& back = function_.body.ops.back();
     for (size_t i = 0; i < function_.results.size(); ++i) {
       const ir::Parameter& parameter = function_.results[i];
-      if (!is_tuple(parameter.type)) {
+      if (!parameter.type.is_tuple()) {
         first.push_back(static_cast<int64_t>(values.size()));
         parameters.push_back(parameter);
         values.push_back(back.operands[i]);
@@ -197,7 +195,7 @@ class Unpacker {
     for (const ir::Type& element : elements) {
       const ValueId value = function_.add_value(element);
       op.operands.push_back(value);
-      if (is_tuple(element)) {
+      if (element.is_tuple()) {
         join(value, where, leaves, ops);
       } else {
         leaves.push_back(value);
@@ -217,7 +215,7 @@ class Unpacker {
       op.results = {value};
       op.attributes.emplace_back("index", ir::Attribute{ir::IntegerAttr{static_cast<int64_t>(i), "i32"}});
       ops.push_back(std::move(op));
-      if (is_tuple(elements[i])) {
+      if (elements[i].is_tuple()) {
         take(value, where, leaves, ops);
       } else {
         leaves.push_back(value);
@@ -242,12 +240,12 @@ ir::Module unpack_tuples(ir::Module module) {
   bool main_stays = false;
   for (ir::Function& function : module.functions) {
     const bool has_tuples = std::any_of(function.values.begin(), function.values.end(),
-                                        [](const ir::Value& value) { return is_tuple(value.type); });
+                                        [](const ir::Value& value) { return value.type.is_tuple(); });
     if (has_tuples) Unpacker(function).custom_calls(function.body);
     main_stays = main_stays || calls_main(function.body);
   }
   for (ir::Function& function : module.functions) {
-    const auto tuple = [](const ir::Parameter& parameter) { return is_tuple(parameter.type); };
+    const auto tuple = [](const ir::Parameter& parameter) { return parameter.type.is_tuple(); };
     const bool has_tuples = std::any_of(function.arguments.begin(), function.arguments.end(), tuple) ||
                             std::any_of(function.results.begin(), function.results.end(), tuple);
     if (function.name == "main" && has_tuples && !main_stays) Unpacker(function).entry();

@@ -14,7 +14,6 @@
 namespace meshd::tensor {
 namespace {
 
-constexpr int64_t kAlignment = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
 
 // The next size of the form 2^k * {4,5,6,7}/4, so that at most a fifth of a buffer is waste.
@@ -77,7 +76,7 @@ BufferRef BufferPool::allocate(int64_t size) {
     return recycled;
   });
   if (data == nullptr) {
-    const int64_t alignment = capacity >= kHugePage ? kHugePage : kAlignment;
+    const int64_t alignment = capacity >= kHugePage ? kHugePage : kBufferAlignment;
     void* fresh = nullptr;
     if (posix_memalign(&fresh, static_cast<size_t>(alignment), static_cast<size_t>(capacity)) != 0) {
       state_->inner.with([&](State::Inner& inner) { inner.stats.in_use_bytes -= capacity; });

@@ -9,10 +9,13 @@
 
 namespace meshd::tensor {
 
+/// Of every buffer's first byte, of arenas' slots and of constants: vectors are read whole.
+inline constexpr int64_t kBufferAlignment = 64;
+
 class BufferPool;
 
-/// A run of bytes aligned to 64, owned through shared_ptr; goes back to its pool when the last owner lets go.
-/// The bytes are not synchronised: who may write is settled by whoever shares it.
+/// A run of bytes aligned to kBufferAlignment, owned through shared_ptr; goes back to its pool when the last owner lets
+/// go. The bytes are not synchronised: who may write is settled by whoever shares it.
 class Buffer {
  public:
   Buffer(std::byte* data, int64_t size, int64_t capacity, std::shared_ptr<BufferPool> pool);

@@ -91,6 +91,10 @@ constexpr const DTypeRow& row(DType dtype) { return kDTypeTable[static_cast<size
 constexpr std::string_view name(DType dtype) { return row(dtype).name; }
 constexpr int64_t size_bytes(DType dtype) { return row(dtype).bytes; }
 constexpr bool is_complex(DType d) { return row(d).kind == DTypeClass::kComplex; }
+/// The type of the two parts of a complex number; other types themselves.
+constexpr DType part_of(DType d) {
+  return d == DType::kComplex64 ? DType::kFloat32 : d == DType::kComplex128 ? DType::kFloat64 : d;
+}
 constexpr bool is_float(DType d) { return row(d).kind == DTypeClass::kFloat; }
 constexpr bool is_integer(DType d) {
   return row(d).kind == DTypeClass::kSigned || row(d).kind == DTypeClass::kUnsigned;
