@@ -1,5 +1,15 @@
-// The local program under construction: adds values and ops to the block that is being written, and reshards values
-// from one layout to another, once for each block and layout. One thread.
+// The builder of the local program: appends values and ops to the current block, and reshards values. One thread.
+//
+// Invariant: a value is resharded once for each block and layout; a second request returns the first copy.
+//
+// Steps of reshard(value, layout):
+//   1. The value itself, if it has the layout; the copy, if this block has made one.
+//   2. A constant, iota or broadcast of a scalar (has_recipe) is computed again in the new layout. Nothing moves.
+//   3. Otherwise the reshard reads the nearest source: of the value, what it was resharded from, and their copies in
+//      this block, the one from which a device lacks the fewest elements.
+//
+// Example, mesh x=2, y=4, %v 8x16 [{x}, {}]: reshard to [{}, {}] for one op -> %w. Then reshard %v to [{}, {y}] for
+// another: a device lacks 32 - 16 = 16 elements from %v and none from %w, so the second reshard reads %w.
 #pragma once
 
 #include <map>
@@ -25,17 +35,17 @@ class Builder {
   [[nodiscard]] const LocalValue& value(LocalId id) const { return program_.values[static_cast<size_t>(id)]; }
   [[nodiscard]] LocalValue& value(LocalId id) { return program_.values[static_cast<size_t>(id)]; }
   [[nodiscard]] ShardLayout layout(LocalId id) const { return {value(id).view, value(id).dim_sub_axes}; }
-  /// Sub-axes the value varies over without being cut by them: manual axes around it, or partial sums.
+  /// Varying sub-axes that do not shard a dimension: manual axes around the value, or axes of partial results.
   [[nodiscard]] sharding::SubAxisSet outer(LocalId id) const { return value(id).varies & ~layout(id).mask(); }
   [[nodiscard]] LocalProgram& program() { return program_; }
   [[nodiscard]] const LocalProgram& program() const { return program_; }
   [[nodiscard]] ir::Function& function() { return *function_; }
 
-  /// A value of the whole type `logical`, cut as `layout` says, which also varies over `outer`.
+  /// A value of global type `logical` in layout `layout`, which also varies over `outer`.
   LocalId add_value(const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
                     std::string name = {});
 
-  /// Ops go to `block` as long as this lives. Reshards are remembered per block.
+  /// Ops go to `block` as long as this object lives. Copies that reshards made in it are forgotten at its end.
   class Inside {
    public:
     Inside(Builder& builder, LocalBlock& block);
@@ -51,26 +61,24 @@ class Builder {
   /// The op appended last to the current block; there is one.
   [[nodiscard]] LocalOp& last() { return block_->ops.back(); }
 
-  /// The value lying as `to` says, in the current block: itself, a fresh copy of a constant, or a reshard.
+  /// The value in layout `to`, in the current block: itself, a constant computed again, or a reshard.
   LocalId reshard(LocalId id, const ShardLayout& to, const ir::Location& location, const std::string& reason);
-  /// About how many elements a device lacks of the value lying as `to` says, copies of it in the current block
-  /// considered.
+  /// Estimate of the elements that a device lacks of the value in layout `to`, read from the nearest source.
   [[nodiscard]] double lacking(LocalId id, const ShardLayout& to) const;
-  /// Same dims, but varying exactly over `varies` (which contains its cuts): drops or adds sub-axes outside of dims.
+  /// The value varying exactly over `varies`, which contains the sub-axes of its dims: drops or adds the others.
   LocalId vary(LocalId id, sharding::SubAxisSet varies, const ir::Location& location, const std::string& reason);
-  /// Another name for the value.
+  /// A view of the value.
   LocalId alias(LocalId id, const ir::Location& location);
-  /// Marks the op that made `id` as one that can be made again anywhere for any layout (constant, iota, scalar
-  /// broadcast).
+  /// Marks `id` as rematerialisable: `op` computes it again in any layout (constant, iota, scalar broadcast).
   void set_recipe(LocalId id, LocalOp op) { recipes_.insert_or_assign(id, std::move(op)); }
-  /// The same for the op appended last, which made `id`.
+  /// The same for the op appended last, whose result is `id`.
   void remember_last(LocalId id) { set_recipe(id, block_->ops.back()); }
-  /// The constant that the value is, or the scalar one that it repeats; or null.
+  /// The constant that the value is, or the scalar constant that it broadcasts; or null.
   [[nodiscard]] const ir::DenseAttr* constant_of(LocalId id) const;
   /// A scalar constant.
   LocalId add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view,
                      const ir::Location& location);
-  /// Replaces the rows of `id` that padding filled by `element`.
+  /// Replaces the padding of `id` by `element`; `id` itself where it has none.
   LocalId mask(LocalId id, const std::vector<std::byte>& element, const ir::Location& location,
                const std::string& reason);
   /// Region of a reducer with one binary op, in function().
@@ -79,7 +87,7 @@ class Builder {
   /// element or as a part of a complex one.
   static tensor::DType bits_dtype(tensor::DType dtype);
 
-  /// What is there now, to go back to when a region has to be written again.
+  /// A state to rewind to, when a region or an op has to be written again.
   struct Mark {
     size_t value_count = 0;
     size_t op_count = 0;
@@ -92,24 +100,23 @@ class Builder {
   }
 
   void rewind(const Mark& mark);
-  /// What was moved behind `mark` was moved for an op without a rule, or between meshes.
+  /// Marks the ops behind `mark` as asked for by an op without a factor rule, or between meshes (kUnruledEnd).
   void mark_unruled(const Mark& mark);
-  /// The same for what will be moved because `id` lies where it does.
+  /// The same for later reshards of `id`.
   void mark_unruled(LocalId id) { unruled_.insert(id); }
 
   LocalProgram finish();
 
-  /// `id` is where its like start from now on, not what it was resharded from.
+  /// Later reshards of `id` no longer read what it was resharded from.
   void forget_source(LocalId id) { resharded_from_.erase(id); }
-  /// Marks a value that lies elsewhere than it is wanted because its op had to read its neighbours' rows.
+  /// Marks a value whose layout differs from the wanted one because its op had to read its neighbours' rows.
   void mark_shifted(LocalId id) { shifted_.insert(id); }
-  /// True when the value can be made again anywhere, so that resharding it moves nothing.
+  /// True when the value can be computed again in any layout, so that resharding it moves nothing.
   [[nodiscard]] bool has_recipe(LocalId id) const { return recipes_.contains(id); }
 
  private:
   void append_reshard(LocalId from, LocalId to, const ir::Location& location, const std::string& reason);
-  /// Of the values that are the same in other layouts, the one from which `to` moves least; `id` on ties. And how
-  /// many elements are lacking then.
+  /// Step 3 of reshard(): the nearest source, `id` on ties, and the number of elements that a device lacks from there.
   [[nodiscard]] std::pair<LocalId, double> nearest_source(LocalId id, const ShardLayout& to) const;
 
   const Views& views_;
@@ -119,7 +126,7 @@ class Builder {
   std::map<LocalId, LocalOp> recipes_;
   std::set<LocalId> shifted_;
   std::set<LocalId> unruled_;
-  std::map<LocalId, LocalId> resharded_from_;  // what a reshard was made from
+  std::map<LocalId, LocalId> resharded_from_;  // by result of a reshard: the value that was asked for
   using Key = std::pair<LocalId, std::vector<std::vector<int>>>;
   std::map<const LocalBlock*, std::map<Key, LocalId>> brought_;
 };

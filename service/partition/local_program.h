@@ -1,11 +1,17 @@
-// The program that every device runs: one SPMD program over local types in which a device's position is an input, and
-// every reshard, reduction over shards and mask is an op of its own with the source line that asked for it. Made by
-// partition(), read by compile (which fuses, plans buffers and prepares kernels). Plain data.
+// The local program: one SPMD program over local types, which every device runs. A device's position is an input, and
+// every reshard, reduction over shards and mask is an op of its own with the source line that asked for it. partition()
+// makes it; compile reads it, fuses, plans buffers and prepares kernels. Plain data.
 //
-// Shards. A value that varies over a mask of sub-axes has distinct_count(mask) distinct shards; all other positions
-// share them. Local types are padded: a dimension of n cut p ways has ceil(n / p) rows in every shard; rows beyond n
-// hold garbage until an op masks them. Example: mesh x=4, y=2, tensor 8x6 cut [{"x"}, {}] -> dim_sub_axes [[0], []],
-// varies {0}, local type 2x6, 4 distinct shards.
+// Invariants:
+//   - A value that varies over a mask of sub-axes has distinct_count(mask) distinct shards; positions that differ only
+//     in other sub-axes share them. `varies` contains the sub-axes of `dim_sub_axes`.
+//   - Local types are padded: a dimension of n sharded into p parts has ceil(n / p) rows in every shard. Rows beyond n
+//     hold garbage until an op masks them.
+//
+// Examples, mesh x=4, y=2 (sub-axis 0 is x, 1 is y):
+//   8x6 [{"x"}, {}] -> dim_sub_axes [[0], []], varies {0}, local type 2x6, 4 distinct shards.
+//   Partial results of 8x32 [{}, {"x"}], yet to be summed over y -> dim_sub_axes [[], [0]], varies {0, 1}, local type
+//   8x8, 8 distinct shards. Behind the all_reduce over y: varies {0}, 4 distinct shards.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +34,8 @@ using LocalId = int32_t;
 struct LocalValue {
   ir::Type type;  ///< local type (padded); tokens and tuples as they are
   tensor::Dims
-      logical_dims;  ///< dims of the whole that it is a shard of (inside a manual computation: of the manual shard)
-  std::vector<std::vector<int>> dim_sub_axes;  ///< sub-axes that cut each dimension, major first
+      logical_dims;  ///< dims of the global value that it is a shard of (inside a manual computation: the manual shard)
+  std::vector<std::vector<int>> dim_sub_axes;  ///< sub-axes that shard each dimension, major first
   sharding::SubAxisSet varies = 0;             ///< sub-axes the value depends on; contains those of dim_sub_axes
   int view = 0;                                ///< which MeshView
   std::string name;                            ///< name in the text, for messages
@@ -60,11 +66,11 @@ enum class LocalKind : uint8_t {
   kMask,      ///< operand 0 with rows beyond logical_dims replaced by operand 1 (a scalar), along all cut dimensions
   kReshard,   ///< operand's layout -> result's layout by block copies; sub-axes that vary outside of dims are kept or
               ///< dropped (coordinate 0)
-  kHalo,  ///< the first operands are read as `halos` say, one for each of them: shard p of the result (its part of each
-          ///< dimension) gets rows from wherever they lie, its own and others'; an operand behind them is the scalar
-          ///< that stands where no row does (absent: rows that nobody gives are garbage)
-  kView,  ///< result shares the operand's bytes: same local dims and varies, other interpretation (edges of manual
-          ///< computations)
+  kHalo,      ///< halo exchange, `halos` has an entry for each operand that is read: shard p of the result (its part of
+              ///< each dimension) gets rows of its own shard and of others. A further operand is the scalar that fills
+              ///< places without a row (absent: these are garbage)
+  kView,      ///< result shares the operand's bytes: same local dims and varies, other layout (edges of manual
+              ///< computations)
   kReduceShards,  ///< results[i] = reduction of operands[i] over the positions that differ in `reduced` sub-axes, with
                   ///< `regions[0]` as reducer in ascending position order; results vary over operands' varies minus
                   ///< `reduced`
@@ -73,7 +79,7 @@ enum class LocalKind : uint8_t {
            ///< diverges: positions whose condition is false keep their values (results vary at least as the condition
            ///< does)
   kCase,  ///< operands[0]: i32 index or i1 (true is block 0); further operands none; blocks: branches without arguments
-  kEffect,  ///< a callback, infeed or outfeed; `effect` says what is known of it
+  kEffect,  ///< a callback, infeed or outfeed, described by `effect`
 };
 
 /// What an effect is in the text.
@@ -93,7 +99,7 @@ struct EffectPoint {
   bool every_device = false;    ///< once for each device (inside a manual computation, or a partitioned target); else
                                 ///< once, on whole values
   int32_t program_point = 0;    ///< number of the effect in program order
-  /// kInfeed: how the text says that each result lies (parts that devices are fed are its shards); none: whole on each.
+  /// kInfeed: the sharding that the text gives each result, whose shards devices are fed; none: each is fed the whole.
   std::vector<std::optional<sharding::TensorSharding>> result_shardings = {};
 };
 
@@ -101,7 +107,7 @@ struct EffectPoint {
 struct LocalOp {
   LocalKind kind = LocalKind::kOp;
   const ops::OpDef* def = nullptr;  ///< for kOp and kGroup
-  std::string name;  ///< what stands in the text ("stablehlo.add"), or what partition calls its own ("reshard")
+  std::string name;                 ///< the name in the text ("stablehlo.add"), or partition's own ("reshard")
   std::vector<LocalId> operands;
   std::vector<LocalId> results;
   ir::AttributeList attributes;     ///< localized
@@ -113,7 +119,7 @@ struct LocalOp {
   std::vector<std::vector<int64_t>> groups;  ///< kGroup
   EffectPoint effect;                        ///< kEffect
   ir::Location location;
-  std::string reason;  ///< why partition put it in: "operand 1 of dot_general", "result", "constraint"
+  std::string reason;  ///< why partition appended it: "operand 1 of stablehlo.dot_general", "result 0", "constraint"
 };
 
 /// An argument or result of the program as a client sees it. Tokens do not appear.
@@ -127,9 +133,9 @@ struct LocalParameter {
   std::string result_info;
 };
 
-/// What people call a view and its sub-axes.
+/// Names of a view and its sub-axes, for messages.
 struct ViewNames {
-  std::string mesh;  ///< symbol of the first mesh that was met over it, without @; empty: none was
+  std::string mesh;  ///< symbol of the first mesh that has this view, without @; empty: there is none
   mesh::MeshRef axes;
   std::vector<sharding::AxisRef> sub_axes;  ///< each as an axis of that mesh or a part of one
 };

@@ -1,3 +1,29 @@
+// Lowers an op with a factor rule: which factors are sharded by which sub-axes, what is resharded, what is reduced.
+//
+// Invariant: where no way to lower the op on its shards exists, the builder is rewound and the op runs replicated.
+//
+// Steps of Lowering::lower_ruled():
+//   1. Ask the row for the factor rule of this instance. Without one, lower_whole: replicate the operands.
+//   2. uncut_factors: the factors that stay unsharded. These are need-replication and permutation factors, reductions
+//      whose partial results cannot be combined or whose padding cannot be masked, pass-through factors that only
+//      operands have, or only results (but new_dims_may_be_cut), and those that the row's keeps_whole names.
+//   3. least_moving: the greedy choice of factor_choice.h. Where it moves bytes, other candidates are compared by
+//      moved_bytes. One that uses fewer devices counts only for ops that read their operands once (reduce, gather).
+//   4. The same with each halo of the row (lower_halo.h). A halo wins where it moves fewer bytes, is as parallel, and
+//      sums over parts of one size.
+//   5. Reshard the operands to the choice. Where a sharded reduction factor is uneven, mask the padding with the
+//      identity of the reducer.
+//   6. begin_once: start values of a sharded reduction count on the first shard only.
+//   7. Append the op on local types: emit, emit_fetching behind a halo exchange, or emit_on_shard for picks (gather)
+//      and for plain ops. OpDef::localize gives the local attributes.
+//   8. combine_partials: all-reduce over the sub-axes of sharded reduction factors. Where propagation wants the result
+//      sharded by these sub-axes, a slice follows, and both together are a reduce-scatter.
+//   9. Reshard results that @main returns, and mark broadcasts of scalars as rematerialisable.
+//
+// Example, mesh x=2, y=4: dot_general of 8x16 [{}, {x}] and 16x8 [{x}, {}], k=16 a reduction factor.
+//   Step 3: k={x}, no reshard.  Step 7: 8x8 . 8x8 -> 8x8 on each device, partial over x.
+//   Step 8, result [{}, {}]: all_reduce, a device receives 2 (256 - 128) bytes.
+//   Step 8, result [{x}, {}]: reduce_scatter to 4x8, a device receives 256 - 128 bytes.
 #include <algorithm>
 #include <variant>
 
@@ -9,12 +35,12 @@
 namespace meshd::partition {
 namespace {
 
-// Number of rows a factor stands for in a dimension it has alone, cut p ways, is uneven.
+// True when the parts of a factor that is alone in its dimension differ in size.
 bool is_uneven(const sharding::MeshView& view, const std::vector<int>& sub_axes, int64_t size) {
   return size % sharding::part_count(view, sub_axes) != 0;
 }
 
-// Sums over dimensions that a halo is read along have parts of one size: nothing has to be masked.
+// True when sums over dimensions that a halo is read along have parts of one size, so that nothing has to be masked.
 bool sums_evenly(const ops::Halo& halo, const sharding::FactorRule& rule, const sharding::MeshView& view,
                  const FactorSubAxes& choice) {
   return std::none_of(halo.reads.begin(), halo.reads.end(), [&](const ops::HaloRead& read) {
@@ -24,15 +50,15 @@ bool sums_evenly(const ops::Halo& halo, const sharding::FactorRule& rule, const 
   });
 }
 
-// Into how many parts the op's work is cut.
+// The number of parts into which a choice shards the op's work.
 int64_t parallel_parts(const sharding::MeshView& view, const FactorSubAxes& choice) {
   sharding::SubAxisSet all = 0;
   for (const std::vector<int>& sub_axes : choice.sub_axes) all |= mask_of(sub_axes);
   return view.distinct_count(all);
 }
 
-// True when operand `number` has to change only in dimensions of which the op reads its neighbours' rows. `overlaps`:
-// factors that are sums over windows, which are kept whole because windows overlap.
+// True when operand `number` has to be resharded only along dimensions of which the op reads its neighbours' rows.
+// `overlaps`: factors that are sums over windows, which stay unsharded because windows overlap.
 bool differs_along_permutations(const sharding::FactorRule& rule, size_t number, const ShardLayout& from,
                                 const ShardLayout& to, const std::vector<bool>& uncut,
                                 const std::vector<bool>& overlaps) {
@@ -134,7 +160,7 @@ MovedBytes Lowering::moved_bytes(const ir::Op& op, const sharding::FactorRule& r
     if (use_counts_[static_cast<size_t>(op.operands[i])] > 1) moved.alone -= bytes;
   }
   if (halo != nullptr) {
-    // What a move puts together is of one dtype and comes at once.
+    // The operands of a move have one dtype and are fetched by one exchange.
     const size_t together = halo->is_move ? std::max<size_t>(read.size(), 1) : 1;
     for (size_t at = 0; at < read.size(); at += together) {
       moved.all += fetched_elements(*halo, std::span(read).subspan(at, together), mesh_view, op_tensors, layouts) *
@@ -180,7 +206,7 @@ bool Lowering::is_plain(const LocalOp& op) const {
   if (std::none_of(op.results.begin(), op.results.end(), is_cut) &&
       std::none_of(op.operands.begin(), op.operands.end(), is_cut))
     return true;
-  // Names that only kernels know stand in no dialect.
+  // meshd.* attributes are in no dialect.
   for (const auto& [name, value] : op.attributes) {
     if (name.starts_with("meshd.")) return false;
   }
@@ -205,7 +231,7 @@ std::pair<FactorSubAxes, MovedBytes> Lowering::least_moving(const ir::Op& op, co
   if (tied_view) choice.view = *tied_view;
   MovedBytes least = moved_bytes(op, rule, op_tensors, choice, scope, halo);
   if (least.all == 0) return {std::move(choice), least};
-  // The default cuts by what most bytes have already; where that moves something, another may move less.
+  // The greedy choice follows the largest tensors; where it moves something, another may move less.
   const int64_t parts = parallel_parts(builder_.view(choice.view), choice);
   const auto look_from = [&](std::span<const OpTensor> from, const std::vector<char>& flags,
                              bool may_be_less_parallel) {
@@ -218,7 +244,7 @@ std::pair<FactorSubAxes, MovedBytes> Lowering::least_moving(const ir::Op& op, co
       choice = std::move(other);
     }
   };
-  // Where operands should lie is worth a look too: copies may lie there already.
+  // The layouts that propagation found for operands are candidates too: copies may have them already.
   std::vector<OpTensor> as_wanted(op_tensors.begin(), op_tensors.end());
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const ShardLayout layout = wanted(op.operands[i], scope);
@@ -229,7 +255,7 @@ std::pair<FactorSubAxes, MovedBytes> Lowering::least_moving(const ir::Op& op, co
     look_from(as_wanted, flags, may_be_less_parallel);
   };
   look(whole_factors, false);
-  // Ops that only read their operands once: what moves counts for more than who computes.
+  // Ops that only read their operands once: the bytes moved cost more than the work.
   const bool is_light = combine && (combine->is_pick || combine->starts.front() >= 0);
   if (!is_light) return {std::move(choice), least};
   look(whole_factors, true);
@@ -257,7 +283,7 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   std::vector<LocalId> operands;
 
   std::optional<ops::Combine> combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
-  // A rule that the text gives says nothing of who contributes what.
+  // A rule that the text gives does not tell which shard contributes which element.
   if (combine && combine->is_pick && rule->is_custom) combine.reset();
   std::vector<bool> uncut = uncut_factors(op, def, view, *rule, rule->factors.size(), combine);
   std::vector<bool> overlaps(uncut.size());
@@ -288,7 +314,7 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   }
   const std::optional<int> tied_view = tied ? std::optional(view_number) : std::nullopt;
   auto [choice, least] = least_moving(op, *rule, op_tensors, uncut, combine, tied_view, scope, nullptr);
-  // Rows of neighbours are fetched where that moves less than giving everybody the whole dimension.
+  // Rows of neighbours are fetched where that moves less than replicating the dimension.
   const ops::Halo* halo = nullptr;
   for (const sharding::FactorRule own = *rule; const ops::Halo& way : halos) {
     const sharding::FactorRule fetching = halo_rule(way, own);
@@ -365,7 +391,7 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
       builder_.mark_shifted(local(op.results[i]));
   }
 
-  // A broadcast of a scalar can be made again wherever it is wanted otherwise.
+  // A broadcast of a scalar can be computed again in any layout.
   const bool of_scalars =
       !op.operands.empty() && std::all_of(op.operands.begin(), op.operands.end(), [&](ir::ValueId id) {
         return module_main_.type_of(id).rank() == 0 && builder_.value(local(id)).varies == 0;

@@ -1,4 +1,21 @@
-// Walks @main and writes each op as ops on local types. One object for one partition() call; one thread.
+// Lowers @main to local ops: every op over global types becomes ops over local types, reshards and collectives. One
+// object for one partition() call; one thread.
+//
+// Invariant: ops are lowered in program order, and when an op is lowered, each of its operands has one local value
+// (env_), whose layout need not be the one that propagation found.
+//
+// Steps of run():
+//   1. lower_arguments: each argument gets the layout that its sharding resolves to.
+//   2. lower_block: for each op, a recv behind its send (channel_order.h), lower_any dispatches on how the op runs:
+//      constants and structural ops: lower_structural (regions, manual computations, constraints);
+//      custom calls: lower_custom_call;  collectives of the text: lower_collective;
+//      ops without operands whose result may have any layout (iota): lower_made;
+//      all others: lower_ruled, the algorithm above lower_ops.cpp.
+//   3. lower_results: each result is resharded to its sharding.
+//   4. plan_donation.
+//
+// Example, mesh x=2, y=4: %a 8x16 [{x}, {}] -> result [{}, {x}]. Step 1: %a is 4x16. Step 3: a reshard 4x16 -> 8x8, an
+// all-to-all over x in which a device receives 64 - 32 elements.
 #pragma once
 
 #include <deque>
@@ -15,10 +32,11 @@
 
 namespace meshd::partition {
 
-/// What a choice moves. Of two that move as much, the one that moves more operands that others read too is better.
+/// Bytes that a device receives under a choice. Of two equal ones, the choice that moves more of operands with several
+/// users wins.
 struct MovedBytes {
   double all = 0;
-  double alone = 0;  ///< without operands that others read too
+  double alone = 0;  ///< `all` without operands that have several users
   friend auto operator<=>(const MovedBytes&, const MovedBytes&) = default;
 };
 
@@ -28,10 +46,10 @@ class Lowering {
   LocalProgram run();
 
  private:
-  /// What is around the ops being lowered.
+  /// The context of the ops being lowered.
   struct Scope {
     sharding::SubAxisSet manual =
-        0;  ///< sub-axes of the manual computations around: values may vary over them, dims are not cut by them
+        0;  ///< sub-axes of the manual computations around: values may vary over them, they do not shard dims
     int view = 0;
     bool inside_manual = false;
   };
@@ -46,7 +64,7 @@ class Lowering {
   void collect_definitions(const ir::Region& region);
   /// The ops that define these values.
   [[nodiscard]] std::vector<const ir::Op*> definitions_of(const std::vector<ir::ValueId>& ids) const;
-  /// What propagation found for a value; nothing where it found nothing.
+  /// The sharding that propagation found for a value; nothing where it found none.
   [[nodiscard]] const std::optional<sharding::TensorSharding>& sharding_at(ir::ValueId id) const;
   /// True when an op's values are laid out over meshes with different axes: nothing propagates from one to the other.
   [[nodiscard]] bool is_between_meshes(const ir::Op& op) const;
@@ -54,21 +72,22 @@ class Lowering {
   [[nodiscard]] bool is_only_passed_on(ir::ValueId id) const;
   /// Sub-axes over which a value of this sharding is yet to be summed.
   [[nodiscard]] sharding::SubAxisSet unreduced_sub_axes(const std::optional<sharding::TensorSharding>& sharding) const;
-  /// The value lying as `to` says, or so and cut by sub-axes that it is yet to be summed over: its parts are then what
-  /// is summed.
+  /// The value in layout `to`. A value that has layout `to` but for sub-axes in `summed` (unreduced: it is yet to be
+  /// summed over them) stays sharded along them: its shards are then the terms of the sum.
   LocalId reshard_or_sum(LocalId id, const ShardLayout& to, sharding::SubAxisSet summed, const ir::Location& location,
                          const std::string& reason);
   void lower_structural(ops::Structural kind, const ir::Op& op, const Scope& scope);
 
   // lower_ops.cpp
   void lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
-  /// An op without operands, made anew wherever it is wanted: one that generates (iota), or a constant (`def` null).
+  /// An op without operands, computed again in every layout that a user needs: iota and its like, or a constant
+  /// (`def` null).
   void lower_made(const ir::Op& op, const ops::OpDef* def, const Scope& scope);
-  /// Of the first `own` factors the row says itself which stay whole; others were put there by partition.
+  /// Which factors stay unsharded. The row's keeps_whole decides on the first `own`; halo_rule() added the others.
   std::vector<bool> uncut_factors(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                                   const sharding::FactorRule& rule, size_t own,
                                   const std::optional<ops::Combine>& combine) const;
-  /// Of all choices of factors worth a look, the one that moves least, and what it moves. `halo`: the op fetches rows
+  /// Of the candidate choices the one that communicates the fewest bytes, and these bytes. `halo`: the op fetches rows
   /// of its neighbours.
   [[nodiscard]] std::pair<FactorSubAxes, MovedBytes> least_moving(const ir::Op& op, const sharding::FactorRule& rule,
                                                                   std::span<const OpTensor> op_tensors,
@@ -76,10 +95,11 @@ class Lowering {
                                                                   const std::optional<ops::Combine>& combine,
                                                                   std::optional<int> tied_view, const Scope& scope,
                                                                   const ops::Halo* halo) const;
-  /// True when the op means on its shard what it means in the text: no kernel that is told where its shard begins.
+  /// True when StableHLO expresses the op on its shard: its kernel needs no offsets of the shard and no meshd.*
+  /// attributes.
   [[nodiscard]] bool is_plain(const LocalOp& op) const;
-  /// About how many bytes a device receives when an op is cut like that: operands, partial results, results to where
-  /// they are wanted.
+  /// Estimate of the bytes that a device receives under a choice: for operands, for partial results, and for results
+  /// that propagation gives another layout.
   [[nodiscard]] MovedBytes moved_bytes(const ir::Op& op, const sharding::FactorRule& rule,
                                        std::span<const OpTensor> op_tensors, const FactorSubAxes& choice,
                                        const Scope& scope, const ops::Halo* halo) const;
@@ -90,30 +110,31 @@ class Lowering {
             const std::vector<ShardLayout>& result_places, sharding::SubAxisSet partial);
 
   // lower_partial.cpp
-  /// The op as its row says it on a shard; false where the row has nothing to say.
+  /// Lowers the op by its row's per-shard lowering (OpDef::on_shard); false where the row has none for this choice.
   bool emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std::vector<LocalId>& operands,
                      const std::vector<ShardLayout>& result_places, sharding::SubAxisSet partial);
-  /// True when a start value must not come in more than once.
+  /// True when a start value must count on one shard only: the reducer is not idempotent, and the value is not known to
+  /// be its identity.
   [[nodiscard]] bool begins_once(const ops::Combine& combine, size_t result, LocalId start) const;
-  /// Start values of partial results: the first shard's are the op's, the others begin with the identity.
+  /// Start values of partial results: the first shard begins with the op's, the others with the identity.
   void begin_once(const ir::Op& op, const ops::Combine& combine, sharding::SubAxisSet partial, int view,
                   std::vector<LocalId>& operands);
-  /// The op's partial results become its results.
+  /// All-reduces the op's partial results over `partial`.
   void combine_partials(const ir::Op& op, const ops::Combine& combine, sharding::SubAxisSet partial,
                         const Scope& scope);
 
   // lower_halo.cpp
-  /// The ways in which the op may read its neighbours; none where it has no elements.
+  /// The ways in which the op may read its neighbours' rows (OpDef::halo); none where a tensor has no elements.
   [[nodiscard]] static std::vector<ops::Halo> halos_of(const ops::OpDef& def, const ops::OpView& view);
-  /// Leaves the reads for which what stands beyond the rows changes no result; false where none is left, or where the
-  /// op cannot be said for what is wanted.
+  /// Drops the reads where the fill value beyond the operand would change a result. False where none is left, where the
+  /// rows are too far apart or too many to count, or where plain ops are wanted and the op needs its kernel.
   [[nodiscard]] bool keep_fetchable(ops::Halo& halo, const ir::Op& op,
                                     const std::optional<ops::Combine>& combine) const;
-  /// The exchanges and, behind them, the op on the rows that they fetched. `operands` lie as fetched_from() says.
+  /// The halo exchanges, then the op on the fetched rows. `operands` have the layouts of fetched_from().
   void emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                      std::vector<LocalId> operands, const std::vector<ShardLayout>& result_places,
                      sharding::SubAxisSet partial);
-  /// An exchange that gives `made` its rows.
+  /// A halo exchange whose result is `made`.
   void append_halo(std::vector<LocalId> operands, std::vector<std::vector<HaloDim>> halos, LocalId made,
                    const ir::Location& location, const std::string& reason);
 
@@ -126,8 +147,8 @@ class Lowering {
 
   // lower_collectives.cpp
   void lower_collective(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
-  /// How a collective's operands and results lie in axes along which its groups do not differ; `mixed`: those along
-  /// which they do.
+  /// Layouts of a collective's operands and then results, sharded only by sub-axes on which all members of a group
+  /// agree. `mixed`: the others.
   std::vector<ShardLayout> collective_layouts(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
                                               sharding::SubAxisSet mixed, const Scope& scope) const;
   void lower_position(const ir::Op& op, const Scope& scope, bool partition);
@@ -138,20 +159,20 @@ class Lowering {
   void append_effect(const ir::Op& op, EffectPoint point, std::span<const int> value_operands,
                      std::span<const int> value_results, const Scope& scope);
 
-  // lower_feeds.cpp
+  // lower_host_transfers.cpp
   void lower_host_transfer(const ir::Op& op, const Scope& scope);
   void lower_pair(const ir::Op& recv, const Scope& scope);
 
   [[nodiscard]] LocalId local(ir::ValueId id) const { return env_[static_cast<size_t>(id)]; }
   void define(ir::ValueId id, LocalId local) { env_[static_cast<size_t>(id)] = local; }
   [[nodiscard]] bool is_token(ir::ValueId id) const { return module_main_.type_of(id).is_token(); }
-  /// What propagation found for a value, without the manual sub-axes; whole where it found nothing.
+  /// The layout that propagation found for a value, without the manual sub-axes; replicated where it found none.
   [[nodiscard]] ShardLayout wanted(ir::ValueId id, const Scope& scope) const;
   [[nodiscard]] bool has_sharding(ir::ValueId id) const {
     const auto number = static_cast<size_t>(id);
     return number < input_.value_shardings.size() && input_.value_shardings[number].has_value();
   }
-  /// Names the value after the text and makes it whole.
+  /// The value replicated: in the scope's view, or in its own where it varies over manual axes or is partial.
   LocalId reshard_to_replicated(ir::ValueId id, const Scope& scope, const ir::Location& location,
                                 const std::string& reason);
   [[nodiscard]] std::vector<ir::Type> types_of(const std::vector<ir::ValueId>& ids) const;
@@ -164,14 +185,15 @@ class Lowering {
   std::vector<const ir::Op*> definitions_;
   std::vector<int> use_counts_;
   std::vector<const ir::Op*> last_users_;
-  /// What @main returns and where to; resharded there as soon as it is made, so that others can start from there.
+  /// A value that @main returns, and the result's layout. It is resharded as soon as it is defined, so that later
+  /// reshards can read the copy.
   struct Returned {
     ir::ValueId value;
     ShardLayout layout;
     std::string reason;
   };
   std::vector<Returned> returned_;
-  std::map<int64_t, std::deque<const ir::Op*>> sent_;  ///< sends of the block whose recv has not come yet, by channel
+  std::map<int64_t, std::deque<const ir::Op*>> sent_;  ///< sends of the block whose recv is not lowered yet, by channel
 };
 
 }  // namespace meshd::partition

@@ -1,10 +1,19 @@
-// From the global program and a sharding for every value to the program that every device runs. Pure: no data, no
-// devices.
+// The SPMD partitioner: a module over global types and a sharding for every value -> one program over local types,
+// which every device runs on its shards. Pure: no data, no devices.
 //
-// How an op is cut: its factor rule says which dimensions go together; each factor gets the sub-axes that most of the
-// op's bytes already have; operands whose layout differs are resharded; factors that the op needs whole are not cut; a
-// cut reduction factor ends in a reduction over shards, with padding masked by the identity. Ops without a rule run on
-// whole values.
+// Invariant: run on the shards of the arguments, the local program gives the shards of the results. Only the order of
+// floating-point reductions may differ from that of the unsharded program.
+//
+// Steps, after GSPMD (Xu et al. 2021, arXiv:2105.04663):
+//   1. Split the axes of all meshes into sub-axes (views.h).
+//   2. Resolve every sharding to a layout, which is sub-axes for each dimension (shard_layout.h).
+//   3. Lower @main op by op (lowering.h). An op with a factor rule gets sub-axes for each factor, its operands are
+//      resharded to them, and a sharded reduction ends in an all-reduce (lower_ops.cpp has these steps). An op without
+//      a rule runs on replicated operands.
+//   4. Match donated arguments with results (donation.h).
+//
+// Example, mesh x=4, y=2: dot_general of 8x16 [{x}, {y}] and 16x32 [{y}, {x}] with result [{}, {x}] ->
+//   reshard operand 0 to [{}, {y}], 2x8 -> 8x8;  dot_general 8x8 . 8x8 -> 8x8 (partial over y);  all_reduce over y.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +26,26 @@
 
 namespace meshd::partition {
 
-/// What partition is told beside the program.
+/// The program, its shardings and the options of one partition() call.
 struct PartitionInput {
   /// A module whose @main has no calls left.
   const ir::Module* module = nullptr;
-  /// By ValueId of @main; nothing means that nothing cuts the value.
+  /// By ValueId of @main; nothing: replicated.
   std::vector<std::optional<sharding::TensorSharding>> value_shardings;
-  /// By number of @main's arguments and results in the text (tokens counted); nothing: whole.
+  /// By number of @main's arguments and results in the text (tokens counted); nothing: replicated.
   std::vector<std::optional<sharding::TensorSharding>> argument_shardings;
   std::vector<std::optional<sharding::TensorSharding>> result_shardings;
   /// Positions of the request's mesh. Meshes of the module that are neither empty nor maximal have as many.
   int64_t device_count = 1;
   /// Token-free argument positions that the caller donates; nothing: as the text says.
   std::optional<std::vector<int64_t>> donate;
-  /// True: every op must mean on its shard what it means in the text (device_module): those whose kernels have to be
-  /// told where their shard begins run on whole values instead.
+  /// True: every op must be expressible in StableHLO on its shard (device_module). An op whose kernel needs the offsets
+  /// of its shard is lowered by its row's on_shard, or else runs on replicated values.
   bool plain_ops = false;
 };
 
-/// Throws invalid_program with the op's line where a rule is broken, unsupported_op / unsupported_partition by name
-/// where we do not have it.
+/// Throws invalid_program with the op's line where a rule is broken, unsupported_op / unsupported_partition with the
+/// op's name where it is not implemented.
 LocalProgram partition(const PartitionInput& input);
 
 }  // namespace meshd::partition

@@ -1,6 +1,19 @@
-// The program as propagation sees it: tensors, nodes and blocks, with uses in the order that MLIR would walk them
-// (which decides ties). Built from the IR, rearranged by the import steps, read by the driver, written back as IR by
-// emit().
+// The def-use graph that propagation works on: tensors, nodes and blocks. build_graph() makes it from the IR, the
+// import steps rearrange it, the driver writes shardings, emit() makes IR of it again.
+//
+// Invariant: the uses of a tensor are in the order in which MLIR walks them, newest first, because it decides ties.
+//
+// Steps of build_graph():
+//   1. A tensor for each argument of @main, with its seed or its annotation; a result record for each result.
+//   2. A node for each op, with its uses; tensors for its results, with their annotations. Regions become blocks, whose
+//      uses are older than those of the op.
+//   3. The ops that came from one call (Module::inlined_calls) become a frame: a node whose block is the body. Inside,
+//      the call's arguments are tensors of their own.
+//   4. A manual computation notes its in_shardings, out_shardings and manual axes.
+//
+// Example of an edge (edges.cpp), while with one carried value: sources are the initial value and what the body
+// returns; targets are the loop's result and the arguments of condition and body. All targets have one holder, the
+// result of the edge, hence one sharding.
 #pragma once
 
 #include <memory>
@@ -21,12 +34,12 @@ struct Use {
   friend bool operator==(const Use&, const Use&) = default;
 };
 
-/// A value. Targets of a data-flow edge (loop results and carried values, a computation's results) share the sharding
-/// of the edge's result, their `holder`.
+/// A value. Targets of a data-flow edge (results and carried values of loops, results of computations) share the
+/// sharding of the edge's result, their `holder`.
 struct Tensor {
   const ir::Type* type = nullptr;
   int holder = -1;  ///< tensor whose `sharding` this one's is; itself for most
-  int node = -1;    ///< that gives it; -1: argument of `block`
+  int node = -1;    ///< that defines it; -1: argument of `block`
   int block = -1;
   ir::ValueId value = ir::kNoValue;  ///< in the program that the graph was built from
   int newest_use = -1;               ///< in Graph's list of uses
@@ -42,7 +55,7 @@ struct Tensor {
 enum class NodeKind : uint8_t {
   kOp,          ///< an op without regions of interest; has a rule or none
   kRegions,     ///< while, case, if, optimization_barrier, manual_computation
-  kFrame,       ///< a call whose body stands in its block
+  kFrame,       ///< a call whose body is its block
   kEdge,        ///< Shardy's data_flow_edge: sources and targets are one value
   kConstraint,  ///< sharding_constraint or reshard; the sharding it asks for is its result's
   kBarrier,     ///< propagation_barrier
@@ -55,7 +68,7 @@ enum class Border : uint8_t { kNone, kInto, kOutOf };
 
 struct Node {
   NodeKind kind = NodeKind::kOp;
-  const ir::Op* op = nullptr;  ///< null for frames, edges and constraints that import put in
+  const ir::Op* op = nullptr;  ///< null for frames, edges and constraints that import added
   const ops::OpDef* def = nullptr;
   int block = -1;
   std::vector<int> operands;  ///< tensors
@@ -145,7 +158,7 @@ class Graph {
   void replace_uses(int from, int to, int except);
   /// Takes a node out of its block and its uses away. Its results must be unused.
   void erase(int node_id);
-  /// Places a node into the block where `tensor_id` is born, right behind that place.
+  /// Places a node into the block that defines `tensor_id`, right behind the definition.
   void place_behind(int node_id, int tensor_id);
   /// Drops erased nodes out of the lists of all blocks.
   void sweep();

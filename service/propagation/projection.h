@@ -1,4 +1,18 @@
-// Shardings of one op's tensors seen through its rule: axes of factors in place of axes of dimensions.
+// The sharding projection of an op: axes of factors in place of axes of dimensions. Shardy's sharding_projection.h.
+//
+// Invariant: as long as no factor has grown, unproject() gives the dimensions back that project() took.
+//
+// Steps of project() for one dimension, whose factors are listed major first:
+//   1. A factor that is not minor-most takes from the front of the axes what divides the rest of its size. An axis is
+//      split where only a part of it divides.
+//   2. Where such a factor is not full and axes are left, they are its overflow, and the factors behind are closed.
+//   3. The minor-most factor takes all axes that are left; it may be uneven.
+//
+// Examples:
+//   mesh a=4, 64 rows [{"a"}] = factors 2 and 32:  2 has "a":(1)2, 32 has "a":(2)2
+//   mesh x=8, 48 rows [{"x"}] = factors 6 and 8:   6 has "x":(1)2 and overflow "x":(2)4, 8 has none and is closed;
+//     the reshape of 12x48 [{}, {"x"}] to 12x6x8 therefore gives [{}, {"x":(1)2}, {}]
+//   mesh a=4, b=2, [{"a", "b"}] = factors 3 and 8: 3 has none and overflow "a", "b"
 #pragma once
 
 #include <cstdint>
@@ -11,17 +25,17 @@
 
 namespace meshd::propagation {
 
-/// What one tensor says about one factor.
+/// The axes of one factor in one tensor.
 struct FactorAxes {
   int factor = 0;
   AxisList axes;
-  /// Axes that did not fit this factor's size; they stay in the dimension and block everything behind.
+  /// Axes that do not divide this factor's size; they stay in the dimension and block all factors behind.
   AxisList overflow;
   bool closed = false;
   bool minor_most = false;  ///< last factor of its dimension: need not be divided evenly
 };
 
-/// One tensor. Example: 64 rows cut by "x"=4, reshaped from 2x32, rule ([ij]): i=2 has "x":(1)2, j=32 has "x":(2)2.
+/// One tensor.
 struct TensorProjection {
   std::vector<FactorAxes> factors;
   AxisList replicated;
@@ -37,8 +51,7 @@ struct Projection {
   std::vector<TensorProjection> results;
 };
 
-/// Axes of a dimension are dealt to its factors, major first, until each is full; an axis is split where a factor takes
-/// a part. `sharding` may be null: then all factors are open and empty.
+/// The projection of one tensor. `sharding` may be null: then all factors are open and empty.
 TensorProjection project(const sharding::TensorFactors& factors, const OpenSharding* sharding,
                          const sharding::FactorRule& rule, const mesh::Mesh& mesh);
 
