@@ -22,10 +22,11 @@ struct Shared {
   int64_t argument = -1;
   bool is_writable = true;
   bool leaves = false;                    // is a result
-  std::vector<LocalId> exchanged;         // values whose slots change places with this one
+  std::vector<LocalId> exchanged;         // values whose slots are exchanged with this one
   std::vector<const BuilderStep*> loops;  // that carry it: no two variables of a loop may share a slot
 };
 
+// The rules of buffer_assignment.h, in its order.
 class Planner {
  public:
   Planner(PlanBuilder& builder, const std::vector<bool>& donated)
@@ -101,7 +102,7 @@ class Planner {
     return !a_first && !b_first;
   }
 
-  // Puts two values into one slot if nothing of the two sets is alive at once.
+  // Unites the sets of two values if no two live ranges of them overlap.
   bool unite(LocalId a, LocalId b) {
     if (!is_stored(a) || !is_stored(b)) return false;
     const LocalId left = find(a);
@@ -203,7 +204,7 @@ class Planner {
     sets_[static_cast<size_t>(id)] = {};
   }
 
-  // Slots that change places must live equally long, and if one may leave the run, each may.
+  // Slots that are exchanged must live equally long, and if one may leave the run, each may.
   void mark_exchanges() {
     bool changed = true;
     while (changed) {
@@ -234,7 +235,7 @@ class Planner {
     return out;
   }
 
-  // A result that found no memory of its size may take any donated argument's that is read no more.
+  // A result without an argument's memory may take that of any donated argument that is read no more.
   void give_donated() {
     for (const partition::LocalParameter& argument : builder_.program->arguments) {
       const LocalId id = argument.value;
@@ -281,7 +282,7 @@ class Planner {
     slot.argument = shared.argument;
     if (shared.argument >= 0) {
       slot.storage = Storage::kArgument;
-      // More lives than the argument's own: something is written there; exchanged: the other's bytes come here.
+      // More live ranges than the argument's own: steps write there; exchanged: it gets the other slot's bytes.
       slot.is_writable = shared.is_writable && (shared.lives.size() > 1 || !shared.exchanged.empty());
       if (slot.is_writable) out_.written_arguments.push_back(shared.argument);
     } else if (shared.leaves) {
@@ -290,8 +291,8 @@ class Planner {
     return slot;
   }
 
-  // Greedy by size: large slots first, each at the lowest offset at which nothing of its time lies; among gaps the
-  // tightest.
+  // Greedy by size: large slots first, each in the tightest gap between slots that are live at the same time, else
+  // behind the last of them.
   void pack(const std::vector<std::pair<int64_t, int64_t>>& hulls) {
     std::vector<size_t> order;
     std::vector<int64_t> sizes(out_.slots.size(), 0);
@@ -325,7 +326,7 @@ class Planner {
     }
   }
 
-  // What one device would need: one shard of each slot, at the busiest time.
+  // What one device needs: one shard of each slot, at the busiest time.
   [[nodiscard]] int64_t alive_at_once(const std::vector<std::pair<int64_t, int64_t>>& hulls) const {
     std::map<int64_t, int64_t> changes;
     for (size_t i = 0; i < out_.slots.size(); ++i) {

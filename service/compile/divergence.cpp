@@ -1,3 +1,23 @@
+// Divergence analysis: the sub-axes that each value varies over once control flow is taken into account.
+// The rules are those of LLVM's divergence (uniformity) analysis, with a set of sub-axes in place of one bit.
+//
+// Invariant: devices share one shard of a value only where each of them would compute the same bits. Sets only grow
+// from those that partition gives, so the iteration ends.
+//
+// 1. Data: a result varies over what was added to an operand. A reduction over shards leaves out the sub-axes that it
+//    reduces. Results of one step vary alike.
+// 2. Branches (LLVM: sync dependence): a result of a case varies over the index's sub-axes, and over those of the
+//    value that each branch returns.
+// 3. Loops (LLVM: temporal divergence): devices whose condition differs leave at different iterations, so every
+//    carried value varies over the condition's sub-axes. All names of a carried value vary alike.
+// 4. Results of effects that happen on every device vary over the conditions around them.
+// 5. Repeat from 1 until nothing changes.
+//
+// Sub-axes of one mesh mean nothing in another: a varying condition may decide only over values of its own mesh.
+//
+// Example: mesh x=2, limit = 3 on device 0 and 5 on device 1. A loop carries s = 0 and i = 0, both replicated:
+//   while (i < limit) { s += 10; i += 1 }
+// In: s and i vary over {}, one shard each. Out: both vary over {x}, two shards each; s ends as 30 and as 50.
 #include <vector>
 
 #include "service/compile/plan_builder.h"
@@ -8,7 +28,7 @@ namespace {
 
 using sharding::SubAxisSet;
 
-// Forward flow of "added" sub-axes until nothing changes. Masks only grow, so it ends.
+// A forward data-flow analysis; `added_` is what it adds to the sets of partition.
 class DivergenceAnalysis {
  public:
   explicit DivergenceAnalysis(const partition::LocalProgram& program) : program_(program) {
@@ -28,7 +48,7 @@ class DivergenceAnalysis {
   SubAxisSet& varies(LocalId id) { return varies_[static_cast<size_t>(id)]; }
   SubAxisSet added(LocalId id) const { return added_[static_cast<size_t>(id)]; }
 
-  // Sub-axes of one mesh mean nothing in another; partition keeps what a varying condition decides in one mesh.
+  // Partition keeps the values that a varying condition decides over in the condition's mesh.
   void widen_from(LocalId id, LocalId source, SubAxisSet mask) {
     if (mask == 0) return;
     if (program_.value(id).view != program_.value(source).view) {
@@ -53,7 +73,7 @@ class DivergenceAnalysis {
     }
   }
 
-  // Results of one step are written for the same shards.
+  // A step writes all of its results for the same shards.
   void widen_alike(const LocalOp& op) {
     if (op.results.size() < 2) return;
     SubAxisSet mask = 0;
@@ -61,8 +81,8 @@ class DivergenceAnalysis {
     for (const LocalId id : op.results) widen_to(id, mask);
   }
 
-  // `control`: sub-axes that decide whether the block runs. Pure ops may run for more shards than needed; what leaves
-  // the block may not.
+  // `control`: sub-axes that the conditions around the block vary over. Pure ops may run for more shards than needed;
+  // effects and the values that leave the block may not.
   void block(const partition::LocalBlock& body, SubAxisSet control) {
     for (const LocalOp& op : body.ops) {
       switch (op.kind) {
@@ -95,7 +115,7 @@ class DivergenceAnalysis {
     const SubAxisSet inner = control | varies(condition.results[0]);
     const bool diverges = varies(condition.results[0]) != 0;
     for (size_t i = 0; i < op.results.size(); ++i) {
-      // Every name of a carried value varies alike: the widest of them, and what decides when a position leaves.
+      // The union of its names' sets, and the condition's, which decides when a position leaves.
       SubAxisSet mask = varies(op.results[i]) | varies(condition.arguments[i]) | varies(body.arguments[i]);
       mask |= varies(op.operands[i]) | varies(body.results[i]);
       if (diverges) widen_from(op.results[i], condition.results[0], varies(condition.results[0]));

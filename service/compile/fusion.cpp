@@ -1,6 +1,28 @@
-// Which ops of a block become one step. Pointwise ops over the same iteration space join the chain of their operands as
-// long as no step outside would have to run between; movement ops, iotas and constants are ways of reading and belong
-// to whoever reads them; a reduction takes the part of the chain that only it needs.
+// Loop fusion and reduction fusion: which ops of one block become one step. The kinds are XLA's (loop fusion, input
+// fusion of a reduction, multi-output fusion); the decision is one forward pass over the block with ranks.
+//
+// Invariant: fusing makes no cycle. The rank (op, depth) of a fusion is the earliest place where it can run: behind op
+// number `op` of the block, a step of its own (-1: the block's start); `depth` counts the fusions in a row behind it.
+// A member of a fusion is read only by members and by what has a greater rank.
+//
+// 1. Classify ops: pointwise; read through an indexing map (movement ops); iota; reduction; other, a step of its own.
+// 2. Join, in program order: each pointwise op starts a fusion and merges with those of its operands, except when
+//    a. local dims, shard table or sub-axes of dims differ (another iteration space);
+//    b. it would have more than 64 ops, or read more than 24 values;
+//    c. it would read a value of its own through an indexing map, which has to be stored first;
+//    d. a reader outside has no greater rank than the merged fusion: one would wait for the other.
+// 3. Absorb: a reduction takes those pointwise producers whose readers are all its own (input fusion).
+// 4. Build, from the last step to the first, so that each step's stored outputs are those that later steps read.
+//    A movement op that nobody reads from memory leaves no step; one that keeps the bytes in order becomes an alias.
+// 5. Order: as the text, by the last op of each step; earlier where another step needs its result (topological order).
+//
+// Example, one shard, values 4x4xf32, each op with its number and rank:
+//   0 (-1,0)  p = add x, y
+//   1 (1,0)   d = dot_general p, w
+//   2 (1,1)   q = tanh d
+//   3 (1,1)   r = multiply q, p
+// 3 joins 2. They do not join 0: op 1 reads p, and its rank (1,0) is not greater than (1,1).
+// Out: three steps: add (p is stored), dot_general, "fused tanh multiply (2 ops)".
 #include <algorithm>
 #include <set>
 
@@ -12,11 +34,11 @@ namespace {
 
 using partition::LocalKind;
 
-constexpr size_t kMostMembers = 64;  // ops in a chain: more would not fit a tile's registers in the first cache
-constexpr size_t kMostReads = 24;    // different values that a chain reads
+constexpr size_t kMostMembers = 64;  // ops in a fusion: more would not fit a tile's registers in the first cache
+constexpr size_t kMostReads = 24;    // different values that a fusion reads
 
-// When a step can run at the earliest: behind which op of the block (-1: at its start), and how many chains deep behind
-// it.
+// The earliest place where a step can run: behind which op of the block (-1: at its start; depth 0 is the op itself),
+// and as which in a row of fusions behind it.
 struct Rank {
   int32_t op = -1;
   int32_t depth = 0;
@@ -115,7 +137,7 @@ class BlockFuser {
     return left.type.dims == right.type.dims && left.table == right.table && left.dim_sub_axes == right.dim_sub_axes;
   }
 
-  // Steps that a value waits for: through ways of reading and other names to whoever computes it.
+  // The earliest place where a value can be read: through indexing maps and aliases to the step that computes it.
   Rank rank_of(LocalId id) {
     while (true) {
       if (producer(id) < 0) {
@@ -137,7 +159,7 @@ class BlockFuser {
     }
   }
 
-  // Nodes that read a value, through ways of reading and other names. Only those before `limit` matter.
+  // Nodes that read a value, through indexing maps and aliases. Only those before `limit` matter.
   void readers(LocalId id, int32_t limit, std::vector<int32_t>& out) {
     for (const int32_t user : users_[static_cast<size_t>(id)]) {
       if (user >= limit) continue;
@@ -173,7 +195,7 @@ class BlockFuser {
     }
   }
 
-  // Joins chain `a` to `b` if nothing outside has to run between; `now` is the op being looked at.
+  // Step 2. Merges fusion `a` into `b` if no step outside has to run between them; `now` is the op that joins.
   void merge(int32_t a, int32_t b, int32_t now) {
     const std::vector<int32_t>& left = chains_[static_cast<size_t>(a)].members;
     const std::vector<int32_t>& right = chains_[static_cast<size_t>(b)].members;
@@ -187,7 +209,7 @@ class BlockFuser {
         if (producer(id) >= 0 && inside(producer(id))) continue;
         if (splat_of(builder_, builder_.root(id).first) != nullptr) continue;
         reads.insert(id);
-        // A value of the chain that comes back through a way of reading would have to be stored first.
+        // A value of the fusion that is read through an indexing map has to be stored first.
         if (comes_from(id, inside)) return;
         joint.rank = std::max(joint.rank, rank_of(id));
       }
@@ -218,7 +240,7 @@ class BlockFuser {
     }
   }
 
-  // A reduction computes what only it reads itself.
+  // Step 3. A reduction computes the pointwise values that only it reads.
   void absorb(int32_t n) {
     if (!fuse_) return;
     const LocalOp& op = *node(n).op;
@@ -238,7 +260,7 @@ class BlockFuser {
       if (!only_here) continue;
       taken.push_back(from);
       for (const LocalId operand : node(from).op->operands) open.push_back(operand);
-      // A value seen too early, when not all of its readers were taken yet, is looked at again.
+      // A value that was refused because not all of its readers were taken yet is looked at again.
       for (const int32_t member : taken) {
         for (const LocalId operand : node(member).op->operands) {
           if (std::find(open.begin(), open.end(), operand) == open.end() && producer(operand) >= 0 &&
@@ -258,7 +280,7 @@ class BlockFuser {
     taken_[n] = std::move(taken);
   }
 
-  // Builds steps from the last to the first, so that each knows which of its values are read from memory.
+  // Step 4. From the last to the first: which values of a step are stored depends on the steps behind it.
   void build() {
     std::vector<std::pair<Rank, int32_t>> units;  // chains as n >= 0, ops as ~n
     for (int32_t n = 0; n < static_cast<int32_t>(nodes_.size()); ++n) {
@@ -270,7 +292,7 @@ class BlockFuser {
     for (size_t c = 0; c < chains_.size(); ++c) {
       if (!chains_[c].is_gone) units.emplace_back(chains_[c].rank, static_cast<int32_t>(c));
     }
-    // A way of reading has the rank of whoever reads it, and comes before: ops stand before chains of the same rank.
+    // A movement op sorts before the fusions of its rank, which read it: it is built after them.
     std::stable_sort(units.begin(), units.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
       if (unit->second >= 0) {
@@ -311,7 +333,7 @@ class BlockFuser {
                                      [&](LocalId id) { return stored_[static_cast<size_t>(id)] != 0; });
     if ((self.kind == NodeKind::kRead || self.kind == NodeKind::kIota) && !is_read) return;
     if (self.kind == NodeKind::kRead && is_same_bytes(self)) {
-      // Another name for the operand's bytes: no step.
+      // An alias of the operand's bytes: no step.
       BuilderValue& value = builder_.value(result(n));
       value.alias_of = self.op->operands[0];
       value.alias_map = builder_.tables.projection(value.table, builder_.value(value.alias_of).table);
@@ -348,7 +370,7 @@ class BlockFuser {
     return true;
   }
 
-  // A large constant of one element is written where it is needed, not kept with the plan.
+  // A large splat constant is written where it is needed, not kept with the plan.
   void fill_large_splats(BuilderStep& step) {
     if (step.kind != StepKind::kKernel) return;
     for (LocalId& id : step.operands) {
@@ -369,7 +391,7 @@ class BlockFuser {
     stored_.resize(builder_.values.size(), 0);
   }
 
-  // Steps as the text has them: each where its last op stands, earlier where somebody needs it.
+  // Step 5. Each step at the place of its last op, earlier where another step needs its result.
   std::vector<BuilderStep> order() {
     std::stable_sort(made_.begin(), made_.end(), [](const Made& a, const Made& b) { return a.last < b.last; });
     std::vector<int32_t> maker(builder_.values.size(), -1);

@@ -1,5 +1,16 @@
-// A halo exchange as block copies: each shard gets the rows that its part of the result reads from the shards that have
-// them, its own among them, and a scalar where nobody has one.
+// Halo exchange as block copies: each part of the result gets the rows that it reads, its own and its neighbours'; a
+// scalar fills rows that no operand has.
+//
+// For each shard of the result, operand and dimension:
+// 1. rows_read() gives the operand rows of the part, in global numbers (partition/halo_dim.h).
+// 2. runs_of() splits them where the parts of the operand end. runs_beyond() lists the rows that are left over.
+// 3. One copy for each combination of runs, one run of each dimension.
+// 4. Rows that are left over are filled with the scalar, if the op has one: along dimension d those that are left over
+//    there, given along the dimensions before it, any along those behind it. So these blocks are disjoint.
+//
+// Example: mesh x=4, 8x3 with its rows over x (two each). Windows of four rows: start -1, part_step 2, end 8, so the
+// result is 16x3. Part 0 reads rows -1 to 2: its row 0 is the scalar, rows 0 and 1 are of shard 0, row 2 is row 0 of
+// shard 1. Part 1 reads rows 1 to 4, in three runs: row 1 of shard 0, rows 0 and 1 of shard 1, row 0 of shard 2.
 #include <algorithm>
 
 #include "service/compile/block_copies.h"
@@ -11,7 +22,7 @@ using partition::HaloDim;
 using partition::HaloRows;
 using sharding::MeshView;
 
-// Rows of one dimension: of one part of the source, or (part -1) rows that nobody gives.
+// Rows of one dimension: of one part of the source, or (part -1) rows that no part has.
 struct Run {
   int64_t part = -1;
   HaloRows rows;  // `from` counts rows of that part
@@ -59,7 +70,7 @@ class HaloMaker {
       }
       add_blocks(i, view, coords, given);
       if (op_.operands.size() == op_.halos.size()) continue;
-      // What no row stands in: beyond along one dimension, given along those before it, anywhere along those behind.
+      // Step 4: left over along dimension d, given along those before it, anywhere along those behind it.
       for (size_t d = 0; d < given.size(); ++d) {
         std::vector<std::vector<Run>> block = given;
         block[d] = lacking[d];
@@ -70,7 +81,7 @@ class HaloMaker {
     }
   }
 
-  // Cuts rows where the parts of the source end.
+  // Splits rows where the parts of the source end.
   static std::vector<Run> runs_of(HaloRows rows, int64_t part_rows) {
     std::vector<Run> out;
     if (rows.count == 0 || part_rows == 0) return out;
@@ -100,7 +111,7 @@ class HaloMaker {
     return out;
   }
 
-  // Rows of several parts as one run, which they are on the result's side.
+  // Rows of several parts as one run: on the result's side they are adjacent.
   static std::vector<Run> merged(const std::vector<Run>& runs) {
     if (runs.empty()) return runs;
     HaloRows all{runs.front().rows.to, runs.front().rows.to_step, 0, 1, 0};

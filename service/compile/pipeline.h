@@ -1,7 +1,13 @@
-// From program text to a plan, in stages with a cache each: parse (text), lower (+ abstract mesh, shardings, donation),
-// bind
-// (+ concrete devices). Counters say what was really done (behaviour A11: two device sets of one abstract mesh cost 1,
-// 1 and 2).
+// The compilation pipeline: program text -> parsed program -> lowered program (plan) -> binding to devices.
+// Each stage has a cache of its own:
+//
+// 1. parse: reads, verifies and inlines. Key: digest of format and text.
+// 2. lower: propagates, partitions and plans. Key: program, abstract mesh, device count, shardings, donation.
+// 3. bind:  notes the concrete devices. Key: the lowering and the list of device ids. A plan names no device,
+//           so binding makes nothing.
+//
+// Counters count the work that is really done. Example (behaviour A11): one program, lowered for one mesh x=2 and
+// run on devices {0, 1}, then on {2, 3}. Out: parse_count 1, lower_count 1, bind_count 2.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +25,7 @@
 
 namespace meshd::compile {
 
-/// A program that was read and verified. Immutable.
+/// A program that is read and verified. Immutable.
 struct ParsedProgram {
   std::string id;      ///< prog_<digest of format and text>
   std::string format;  ///< "stablehlo"
@@ -37,26 +43,26 @@ using ParsedRef = std::shared_ptr<const ParsedProgram>;
 
 /// What a lowering depends on beside the program.
 struct LowerRequest {
-  /// Abstract form of the request's mesh; nothing: none was given.
+  /// Abstract form of the request's mesh; nothing: the request has none.
   std::optional<mesh::Mesh> mesh;
-  /// Devices that the run has; the mesh's positions where there is one.
+  /// Devices of the run: as many as the mesh has positions, where there is a mesh.
   int64_t device_count = 1;
   /// Token-free; over `mesh` or a mesh of the module. Nothing: left to the text or to propagation.
   std::vector<std::optional<sharding::TensorSharding>> in_shardings;
   std::vector<std::optional<sharding::TensorSharding>> out_shardings;
-  /// Token-free positions that the caller gives up; nothing: as the text says.
+  /// Token-free positions that the caller donates; nothing: those that the text donates.
   std::optional<std::vector<int64_t>> donate;
 };
 
-/// A program made ready for any devices of one abstract mesh. Immutable.
+/// A program planned for any devices of one abstract mesh. Immutable.
 struct LoweredProgram {
-  std::string key;  ///< what it was made from: program, mesh, shardings, donation
+  std::string key;  ///< the cache's: program, mesh, shardings, donation
   ParsedRef parsed;
   PlanRef plan;
-  /// Final shardings by token-free position, closed; mesh may be null where nothing cuts.
+  /// Final shardings by token-free position, closed; mesh may be null where nothing is sharded.
   std::vector<sharding::TensorSharding> argument_shardings;
   std::vector<sharding::TensorSharding> result_shardings;
-  std::vector<int64_t> donated;  ///< token-free argument positions that a run gives up
+  std::vector<int64_t> donated;  ///< token-free argument positions that a run donates
   std::vector<std::string> warnings;
 };
 using LoweredRef = std::shared_ptr<const LoweredProgram>;
@@ -67,12 +73,12 @@ struct CompileCounters {
   int64_t bind_count = 0, bind_hits = 0;
 };
 
-/// Owns the caches. Any thread; work on a miss is done outside of the lock, so two threads may do it twice and one
+/// Owns the caches. Any thread. A miss is worked on outside of the lock: two threads may do the same work, and one
 /// result is kept.
 class Compiler {
  public:
-  /// `threads`: EngineOptions::threads, which plans scratch memory. Caches keep that many entries each, least used go
-  /// first.
+  /// `threads`: EngineOptions::threads, for which plans reserve scratch memory. `cache_entries`: how many entries each
+  /// cache keeps; it evicts the least recently used one.
   Compiler(int threads, size_t cache_entries);
 
   /// Reads and verifies. Throws what program::parse_stablehlo throws; unsupported_format for other formats.
@@ -81,7 +87,7 @@ class Compiler {
   ParsedRef find(const std::string& id);
   /// Propagates, partitions, plans. Throws invalid_spec, sharding_mismatch, too_few_devices, unsupported_*.
   LoweredRef lower(const ParsedRef& parsed, const LowerRequest& request);
-  /// Notes that a lowering is run on these devices: true when it was bound to them before.
+  /// Notes that a lowering runs on these devices: true when it is bound to them already.
   bool bind(const LoweredRef& lowered, const std::vector<int64_t>& devices);
   [[nodiscard]] CompileCounters counters() const;
   /// How many threads plans are made for.
@@ -113,7 +119,7 @@ class Compiler {
   mutable core::Locked<State> state_;
 };
 
-/// Meshes of a module that devices are laid over: neither empty nor maximal.
+/// Meshes of a module that have axes.
 std::vector<const ir::NamedMesh*> real_meshes(const ir::Module& module);
 
 }  // namespace meshd::compile

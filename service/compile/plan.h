@@ -1,11 +1,15 @@
-// The execution plan: a local program made flat. Steps over planned storage, chains of pointwise work fused, donated
-// arguments aliased to results, live ranges and peak bytes known before anything runs. A device's position is an input:
-// one plan serves every device.
+// The execution plan: a local program as steps over slots of memory, with fused loops, donated arguments aliased to
+// results, and peak bytes known before anything runs. A device's position is an input: one plan serves every device.
 //
-// Words. A *shard* of a value is one of its distinct shards; all positions that differ only in sub-axes the value does
-// not vary over share it. A *table* says which device (number in the run's flat device list) holds which shard. A
-// *slot* is storage for one shard of each kind: one range of bytes for each shard of its table. Example: mesh x=4, y=2,
-// value varying over x: 4 shards, slot of 4 ranges, devices 0 and 1 (x=0) hold shard 0.
+// Words. A *shard* of a value is one of its distinct shards; positions that differ only in sub-axes that the value does
+// not vary over share it. A *table* maps each device (number in the run's flat device list) to the shard that it holds.
+// A *slot* is storage for all shards of a table: one range of bytes for each. A *map* gives, for each shard of a step,
+// the shard of a slot (SlotRef).
+//
+// Example: mesh x=2, y=2; f32 8x6 with its rows sharded over x. In: local type 4x6, 96 bytes, varies over {x}. Out:
+//   table  shard_of_device {0, 0, 1, 1}, device_of_shard {0, 2}
+//   slot   2 ranges of 96 bytes, stride 128 (a multiple of 64), 256 bytes of the arena
+//   map    {0, 0, 1, 1} for a step over {x, y}: its four shards read the slot's two
 #pragma once
 
 #include <cstddef>
@@ -30,7 +34,7 @@ using MapId = int32_t;
 using BlockId = int32_t;
 inline constexpr MapId kIdentity = -1;
 
-/// Who holds which shard of a value that varies over `mask`.
+/// Which device holds which shard of a value that varies over `mask`.
 struct ShardTable {
   int view = 0;
   sharding::SubAxisSet mask = 0;
@@ -58,7 +62,7 @@ struct Slot {
   int64_t first_pointer = 0;  ///< index of shard 0 in a run's table of pointers
 };
 
-/// Where an operand or result of a step is, for each shard of the step: shard maps[map][i] of the slot.
+/// An operand or result of a step: shard i of the step uses shard maps[map][i] of the slot.
 struct SlotRef {
   SlotId slot = -1;
   MapId map = kIdentity;
@@ -78,7 +82,7 @@ struct PlanValue {
   [[nodiscard]] bool is_stored() const { return slot_ref.slot >= 0; }
 };
 
-/// A call that brings shards together: one output shard from source shards of several positions.
+/// A call of a collective step: it makes one output shard from source shards of several positions.
 struct CollectiveCall {
   int64_t shard = 0;                          ///< of the step
   const std::byte* const* sources = nullptr;  ///< as Collective::sources[shard]
@@ -89,13 +93,13 @@ struct CollectiveCall {
   core::Checkpoint* checkpoint = nullptr;  ///< as ops::KernelCall's
 };
 
-/// One source of a collective. `extent` empty: the whole shard; else the block that is read, which is what a message
+/// One source of a collective. `extent` empty: the whole shard; else the block of it that is read, which a message
 /// carries.
 struct CollectiveSource {
   int32_t operand = 0;
   int32_t slot_shard = 0;  ///< shard of the operand's slot
-  int32_t device = 0;      ///< flat device that sends it when it is asked for from elsewhere
-  int32_t table = 0;       ///< who else has it
+  int32_t device = 0;      ///< the first flat device that holds it, for error messages
+  int32_t table = 0;       ///< which devices hold it
   int32_t shard = 0;       ///< of that table
   tensor::Dims start;
   tensor::Dims extent;
@@ -113,7 +117,7 @@ struct Collective {
 struct Plan;
 using CollectiveMaker = std::function<Collective(const Plan&)>;
 
-/// A collective that is made when it is first asked for. Any thread.
+/// A collective that is made at its first use. Any thread.
 class LazyCollective {
  public:
   explicit LazyCollective(CollectiveMaker make) : make_(std::move(make)) {}
@@ -158,7 +162,7 @@ struct Block {
   std::vector<Step> steps;
 };
 
-/// An argument or result as the job layer sees it.
+/// An argument or result of the plan, as jobs use it.
 struct PlanParameter {
   partition::LocalParameter parameter;
   tensor::TensorType local_type;  ///< shape of every buffer, padded
@@ -209,7 +213,7 @@ struct PlanMemory {
 struct PlanOptions {
   /// Positions of arguments that may be overwritten.
   std::vector<int64_t> donate;
-  /// True: those that the program's parameters say (LocalParameter::is_donated), too.
+  /// True: those that the program's parameters donate (LocalParameter::is_donated), too.
   bool donate_as_text_says = false;
   /// How many calls of one kernel may run at once (scratch is planned for that many): EngineOptions::threads.
   int threads = 1;
@@ -240,7 +244,7 @@ struct Plan {
   int threads = 1;
   int64_t scratch_bytes = 0;  ///< of one kernel call, a multiple of 64
   PlanMemory memory;
-  /// Arguments, arena, results that take no argument's buffer, scratch: the most bytes that are alive because of a run.
+  /// Arguments, arena, results that take no argument's buffer, scratch: the most bytes that a run holds.
   int64_t peak_bytes = 0;
   /// What one device needs that holds one shard of everything, with scratch for one thread.
   [[nodiscard]] int64_t device_peak_bytes() const {
@@ -260,7 +264,7 @@ struct Plan {
 
 using PlanRef = std::shared_ptr<const Plan>;
 
-/// Drops what nobody reads, fuses, lays out storage, prepares kernels. Throws unsupported_dtype, unsupported_op with
+/// Eliminates dead code, fuses, assigns buffers, prepares kernels. Throws unsupported_dtype, unsupported_op with
 /// line and name where a kernel is missing.
 PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& options = {});
 

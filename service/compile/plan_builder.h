@@ -1,11 +1,24 @@
-// A plan under construction: steps in order, with values where the plan has slots. The passes over it, in order, and
-// the file of each:
-//   1. divergence         what is assigned under divergent control flow varies at least as the condition does
-//   2. plan_builder       dead code is eliminated; control flow becomes blocks with carried variables and copies
-//   3. fusion             pointwise ops of a block, and the reductions behind them, become one step each
-//   4. liveness           when each value is live
-//   5. buffer_assignment  copies vanish, steps write in place, donated arguments become results; arena offsets
-//   6. plan               slots, kernels and costs of each step
+// The plan builder: a plan under construction, with values where the finished plan has slots.
+// The passes over it, in order, and the file of each:
+//
+// 1. divergence         values assigned under divergent control flow vary at least as the condition does
+// 2. plan_builder       eliminates dead code; makes blocks with carried variables and copies of control flow
+// 3. fusion             fuses pointwise ops of a block, and the reductions behind them, into one step each
+// 4. liveness           computes when each value is live
+// 5. buffer_assignment  copies vanish, steps write in place, donated arguments become results; arena offsets
+// 6. plan               writes slot references, kernels and costs of each step
+//
+// Pass 2 turns names of the same bytes into aliases (views, reshards that move nothing, what a loop never changes).
+// An alias has the value whose bytes it shares and the map from its shards to that value's. A loop becomes, for each
+// value that it carries:
+//
+//   a copy of the initial value into the variable, before the loop
+//   a copy of the body's result into `back`, the variable's second buffer, at the end of the body
+//   an exchange of the two after each iteration
+//
+// The copies at the end of a body are one parallel copy, as in SSA destruction: all read before any writes.
+// Example: a loop carries (a, b) -> (b, a). In: a = 55, b = 89. Out after three iterations: a = 89, b = 55. With
+// copies one after the other (a = b, b = a) both would be 89.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +36,7 @@ namespace meshd::compile {
 using partition::LocalId;
 using partition::LocalOp;
 
-/// A value of the local program, or a variable that build_steps() added (what a loop carries, what branches write).
+/// A value of the local program, or a variable that build_steps() adds: one that a loop carries, a result's own bytes.
 struct BuilderValue {
   tensor::TensorType type;
   bool is_tensor = true;
@@ -67,7 +80,7 @@ struct BuilderStep {
   };
   std::vector<Carry> carries;
   bool is_copy = false;      ///< result 0 = operand 0; vanishes where both share memory
-  bool is_together = false;  ///< one of a body's last copies, which count as made at once
+  bool is_together = false;  ///< part of the parallel copy at the end of a body
   bool is_bool = false;
   std::string name;
   ir::Location location;
@@ -79,7 +92,7 @@ struct BuilderStep {
 
 struct BuilderBlock {
   std::vector<BuilderStep> steps;
-  std::vector<LocalId> results;  ///< tensors that must stand at the end: predicate, nothing else
+  std::vector<LocalId> results;  ///< tensors that must be in memory at the end (of a loop: the predicate)
   int64_t begin = 0;
   int64_t end = 0;
 };
@@ -108,9 +121,9 @@ std::vector<sharding::SubAxisSet> analyze_divergence(const partition::LocalProgr
 /// Passes 2 and 3: dead code eliminated, blocks fused.
 PlanBuilder build_steps(const partition::LocalProgram& program, bool fuse);
 
-/// Fuses and orders the ops of one block. `ops` are those that are needed; `live_out`: what must stand in memory for
-/// the block's results and the blocks inside it. Steps of control flow and effects come back empty, to be filled by
-/// build_steps().
+/// Fuses and orders the ops of one block. `ops` are the live ones; `live_out`: values that must be in memory for the
+/// block's results and the blocks inside it. Steps of control flow and effects are returned empty; build_steps() fills
+/// them.
 std::vector<BuilderStep> fuse_block(PlanBuilder& builder, const std::vector<const LocalOp*>& ops,
                                     const std::vector<LocalId>& live_out, bool fuse);
 
@@ -123,7 +136,7 @@ const ir::DenseAttr* splat_of(const PlanBuilder& builder, LocalId id);
 BuilderStep make_fill(PlanBuilder& builder, LocalId splat, LocalId to);
 /// Copies one value's bytes into another of the same local size; runs for each shard of `to`.
 BuilderStep make_copy(PlanBuilder& builder, LocalId from, LocalId to);
-/// Offsets of value `id`'s shards are what the step's kernel is told.
+/// The step's kernel gets the offsets of value `id`'s shards.
 void set_offsets(PlanBuilder& builder, BuilderStep& step, LocalId id);
 
 /// Types of an op's operands and results, for row functions.

@@ -1,4 +1,23 @@
-// Reshards as block copies between two layouts, computed from what each shard of either side is of the whole.
+// Reshards as block copies: shard by shard of the target layout, the blocks of the source layout that it is made of.
+//
+// Invariant: every element of a target shard inside the logical dims is written by exactly one copy; padding is not
+// written.
+//
+// For each shard of the target:
+// 1. Its block of the whole, [start, stop) along each dimension, ends at the logical size.
+// 2. Along each dimension, the source parts that overlap it are first = start / part size to last = (stop - 1) / part
+//    size. One copy for each combination of parts.
+// 3. The parts give the source shard's coordinates. Sub-axes that the source varies over outside of its dims keep the
+//    target's coordinate where the target varies over them, else they are 0.
+//
+// A reshard that gives each target shard the bytes of one source shard moves nothing. It becomes a rename, a map from
+// target shards to source shards (reshard_is_rename).
+//
+// Example: mesh x=2, y=2, 4x4xi32, rows over (x, y) -> columns over y.
+// In:  shards 1x4  {0 1 2 3} {4 5 6 7} {8 9 10 11} {12 13 14 15}
+// Target shard 1 (y=1) is rows 0 to 3, columns 2 to 3: parts 0 to 3 along rows, part 0 along columns, so four copies of
+// 1x2: from [0, 2] of source shard p to [p, 0].
+// Out: shards 4x2  {0 1 4 5 8 9 12 13} {2 3 6 7 10 11 14 15}
 #include <algorithm>
 
 #include "service/compile/block_copies.h"
@@ -11,7 +30,7 @@ using sharding::SubAxisSet;
 
 constexpr int64_t kMostEnumerated = 512;  // shards up to which layouts over two meshes are compared one by one
 
-// One value's layout: which block of the whole each shard is.
+// The layout of one value: which block of the whole each shard is.
 struct BlockLayout {
   const MeshView* view = nullptr;
   int view_number = 0;
@@ -43,8 +62,7 @@ struct Copy {
   tensor::Dims extent;
 };
 
-// All blocks of `from` that shard `to_shard` of `to` is made of. Sub-axes that `from` varies over outside of its dims
-// keep the target's coordinate where the target varies over them, else take 0.
+// Steps 1 to 3 for one shard of the target.
 std::vector<Copy> copies_into(const BlockLayout& from, const BlockLayout& to, int64_t to_shard) {
   const tensor::Dims& from_dims = *from.local_dims;
   const tensor::Dims& to_dims = *to.local_dims;
@@ -99,7 +117,7 @@ int64_t linear(const tensor::Dims& dims, const tensor::Dims& index) {
   return out;
 }
 
-// Sub-axes of a dimension that cut, without those of size one.
+// Sub-axes that shard a dimension, without those of size one.
 std::vector<int> cutting(const MeshView& view, const std::vector<int>& sub_axes) {
   std::vector<int> out;
   for (const int sub_axis : sub_axes) {

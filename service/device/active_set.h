@@ -1,5 +1,16 @@
-// Which devices take part in what is being executed. All of them, until a condition differs between devices; then the
-// block inside runs for those whose condition says so, and the others keep what they have.
+// Active sets: which devices take part in the block that a run executes (the active mask of SIMT hardware).
+//
+// Invariant: an inner set is part of the outer one. Devices that are not active keep the values that they have.
+//
+// 1. The program runs with all devices.
+// 2. A loop whose condition differs between devices: the next iteration runs for those whose condition is true, and the
+//    loop ends when none is left.
+// 3. A branch on an index that differs: each branch that some device takes runs once, for the devices that take it.
+// 4. A step runs for each shard that an active device of this process holds.
+// 5. A collective that needs a shard which no active device holds ends the run.
+//
+// Example: mesh x=4, every device starts with i = 0, v = 1 and loops while i < device + 2: i += 1, v += v.
+// Active: {0, 1, 2, 3} for two iterations, then {1, 2, 3}, {2, 3}, {3}. Out: i = 2, 3, 4, 5 and v = 4, 8, 16, 32.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +23,7 @@
 
 namespace meshd::device {
 
-/// What a run's process owns: by flat device, whether it is ours, and its rank.
+/// Which rank owns each device of a run, and which rank this process is.
 struct Ownership {
   std::vector<int> rank_of_device;
   int rank = 0;
@@ -31,7 +42,7 @@ class ActiveSet {
   std::span<const int32_t> shards(compile::TableId table);
   [[nodiscard]] bool is_active(int64_t device) const { return active_[static_cast<size_t>(device)] != 0; }
   [[nodiscard]] bool is_everybody() const { return is_everybody_; }
-  /// The first active device that holds a shard, whoever's it is; -1: none.
+  /// The first active device that holds a shard, of any rank; -1: none.
   [[nodiscard]] int64_t holder(compile::TableId table, int64_t shard) const;
   /// True when an active device of rank `rank` holds the shard.
   [[nodiscard]] bool is_held_by(int rank, compile::TableId table, int64_t shard) const;

@@ -1,7 +1,17 @@
-// Runs plans on logical devices. A run starts when it is the next in the fair order of all its devices' queues and its
-// planned bytes fit; it is executed on one hot thread, and others help only with steps that are worth waking them. Runs
-// that share a device take turns of a time slice; a run that waits (for an answer, a message, its turn between two
-// steps) is data and has no thread.
+// The execution engine: runs plans on logical devices, many runs at once, on one pool of threads.
+//
+// Invariant: at most one run holds a device at a time, and the planned bytes of admitted runs stay within the limit.
+//
+// 1. submit() checks the request and queues the run (scheduler.h).
+// 2. The run starts when it is the next in the fair order of all its devices and its planned bytes fit.
+// 3. One thread drives it (run_impl.h); others help only with steps that are worth waking them.
+// 4. Runs that share a device alternate in time slices. A run that waits (for a callback reply, a message, or its time
+//    slice between two steps) is data and has no thread.
+// 5. `done` gets the outcome: outputs, overwritten arguments, statistics, or the error.
+//
+// Example: devices 0 to 3; a on {0}, b on {0, 1}, c on {1} and d on {2} are submitted in this order, and none yields.
+// In: four runs. Out: a and d run; b waits for device 0 and reserves device 1, so c waits too; device_queue is
+// {2, 2, 1, 0}, queued 2. After a, b runs; after b, c.
 #pragma once
 
 #include <atomic>
@@ -36,8 +46,8 @@ struct EngineOptions {
 /// shard_bytes long (local type, padded). Buffers of shards that other ranks own may be null.
 struct RunArgument {
   std::vector<tensor::BufferRef> shards;
-  /// The run may write these buffers and give them back as results: nobody else reads them. Only looked at where the
-  /// plan donates; when it is false there, the run copies the argument first.
+  /// The run may write these buffers and return them as results: nobody else reads them. Only used where the plan
+  /// donates; when it is false there, the run copies the argument first.
   bool may_overwrite = false;
 };
 
@@ -50,23 +60,23 @@ struct RunRequest {
   int64_t step_budget = 0;      ///< steps that may be executed; 0: any number
   double operation_budget = 0;  ///< operations that may be executed, by the plan's estimate; 0: any number
   double byte_budget = 0;       ///< bytes that steps may read and write, by the plan's estimate; 0: any number
-  /// Whose devices' time it is: principals share it equally, then the sessions of each, then their runs.
+  /// Who is charged for the devices' time: principals share it equally, then the sessions of each, then their runs.
   std::string principal;
   std::string session;
-  uint64_t ticket = 0;   ///< place among runs that had equal time (lower first); 0: behind all that are there
+  uint64_t ticket = 0;   ///< order among runs with equal virtual time (lower first); 0: behind all that are queued
   uint64_t key = 0;      ///< names the run to other ranks: the same on every rank, never used twice
   bool profile = false;  ///< RunStats::steps is filled
-  /// The caller lends its thread: a run that may start at once begins in submit() and goes on there until it stops, is
-  /// over, or has had its time slice. For small programs this saves two wake-ups.
+  /// The caller lends its thread: a run that may start at once begins in submit() and continues there until it stops,
+  /// ends, or has had its time slice. For small programs this saves two wake-ups.
   bool on_callers_thread = false;
-  /// Called in submit() before the run can begin: who lends its thread has the run only later.
+  /// Called in submit() before the run can begin: a caller that lends its thread gets the run only later.
   std::function<void(const std::shared_ptr<class Run>&)> on_submit;
-  /// Asked before each step with the number of steps executed; true stops the run until Run::resume(). For tests and
+  /// Called before each step with the number of steps executed; true stops the run until Run::resume(). For tests and
   /// debuggers.
   std::function<bool(int64_t)> pause_before;
 };
 
-/// What a step took, all executions together.
+/// Time of one step, all executions together.
 struct StepStats {
   int32_t step = 0;  ///< Step::number
   int64_t count = 0;
@@ -78,7 +88,7 @@ struct RunStats {
   double operations = 0;  ///< of these, by the plan's estimate
   double bytes = 0;       ///< that these read and wrote, by the plan's estimate
   int64_t kernel_calls = 0;
-  int64_t handoffs = 0;         ///< times the run moved to, or asked for help of, another thread
+  int64_t handoffs = 0;         ///< times the run moved to another thread or shared a step with others
   int64_t peak_bytes = 0;       ///< measured: equals the plan's where every argument that it donates may be overwritten
   int64_t allocated_bytes = 0;  ///< by the run itself
   int64_t messages = 0;
@@ -116,7 +126,8 @@ struct RunProgress {
 class Run {
  public:
   virtual ~Run() = default;
-  /// Goes on after a pending effect or a pause. Called too early it is remembered; called without need it is harmless.
+  /// Continues after a pending effect or a pause. A call that comes too early is remembered, a needless one is
+  /// harmless.
   virtual void resume() = 0;
   /// Ends the run with this error at its next checkpoint (in a step, some milliseconds away; README.md names the
   /// library calls that have none), or at once when it is queued or waiting.

@@ -1,13 +1,23 @@
-// One run: its state is data, so that it can stop anywhere and go on on another thread.
+// One run: its state is data (a stack of frames, a table of pointers), so that it can stop anywhere and continue on
+// another thread.
 //
-// Protocol of a run's life. (1) submit() queues it; (2) the scheduler lets it start: begin() allocates what was
-// planned; (3) drive() executes steps until the run is over, has had its turn, waits, or left a step to several
-// threads; (4) exactly one thread drives at a time: `phase_` passes it on, and a run that waits for an effect's answer
-// gives its devices to others meanwhile; (5) finish() gives outputs, frees, lets others start, tells `done`.
+// Invariant: exactly one thread drives a run at a time; `phase_` passes it on.
 //
-// A turn is what a run has its devices for: at least a time slice, and longer while nobody else wants them. It ends
-// between two steps, where the run is data and needs no thread; or within one, at a checkpoint of each thread that
-// works on the step, where the threads park until the next turn (run_turns.cpp).
+// 1. submit() queues it (Phase::kQueued).
+// 2. The scheduler starts it: begin() allocates what was planned, one arena and the buffers that may leave.
+// 3. drive() executes steps until the run is over, its time slice is over, it waits, or it left a step to several
+//    threads (SharedStep).
+// 4. A run that waits (for a callback reply, a message, a pause) is Phase::kWaiting; resume() continues it. For a reply
+//    it steps aside. A resume() that comes first makes it kResumed, and drive() continues at once.
+// 5. finish() takes the outputs, frees, lets others start, calls `done`.
+//
+// A time slice (`Turn` in the code) is the time for which a run holds its devices: at least 2 ms, and longer while
+// nobody else waits for them. It ends between two steps, where the run is data and needs no thread; or within one, at a
+// checkpoint of each thread that works on the step, where the threads park until the next slice (run_turns.cpp).
+//
+// Example of frames: a loop is step 2 of the program, and step 1 of its body runs in the fourth iteration. In: frames
+// [{block 0, index 2}, {the loop's body, index 1, turn 3}]. A loop's condition and body share one frame; each iteration
+// counts as a step.
 #pragma once
 
 #include <array>
@@ -66,7 +76,7 @@ struct EngineShared {
   WorkerPool workers;  // last: its threads use the rest
 };
 
-/// Gives each its turn.
+/// Starts the time slice of each.
 void start_all(const std::vector<QueueEntryRef>& entries);
 
 class RunImpl final : public Run, public Work, public QueueEntry, public std::enable_shared_from_this<RunImpl> {
@@ -79,13 +89,13 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
 
   /// On a thread of the pool: begins, or goes on.
   void work() override;
-  /// It has its devices: what waits for them is queued for the threads of the pool.
+  /// The run has its devices: it, or the threads of its step that are parked, are queued for the pool.
   void start_turn();
-  /// After the scheduler was told that this run waits: what was cancelled meanwhile needs no devices.
+  /// Called once the scheduler has the run in its queue: a run that was cancelled meanwhile needs no devices.
   void withdraw_if_cancelled();
   /// In submit(), when the run may start at once and the caller lends its thread.
   void lend();
-  /// Bytes that admission counts.
+  /// Bytes that the scheduler admits it with.
   [[nodiscard]] int64_t planned_bytes() const { return planned_bytes_; }
   void set_timer(std::unique_ptr<Timer> timer) { timer_ = std::move(timer); }
 
@@ -95,7 +105,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
 
   // Bits of attention_, beside kWanted.
   static constexpr uint32_t kCancelled = 2;
-  static constexpr uint32_t kAway = 4;  // others have the devices: the step's threads wait
+  static constexpr uint32_t kAway = 4;  // others have the devices: the step's threads park
 
   enum class Phase : uint8_t { kQueued, kRunning, kResumed, kWaiting, kDone };
   enum class Next : uint8_t { kGoOn, kFinished, kSuspended, kYield, kHandedOff };
@@ -106,11 +116,11 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
     size_t index = 0;
     const compile::Step* control = nullptr;  // the loop or branch it belongs to; null: the program
     bool is_condition = false;
-    int64_t turn = 0;                       // loop
+    int64_t turn = 0;                       // loop: iteration
     int64_t branch = 0;                     // case
     std::vector<int64_t> branch_of_device;  // case, where devices differ
     std::shared_ptr<ActiveSet> active;
-    std::shared_ptr<ActiveSet> outer;  // case: of whom the branches are
+    std::shared_ptr<ActiveSet> outer;  // case: the active set around the branches
   };
 
   // Messages of one collective on their way.
@@ -127,15 +137,15 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   void allocate();
   void bind_argument(size_t number, const compile::Slot& slot);
   void drive();
-  /// With the run's phase in hand: another thread drives it, as soon as it has its devices.
+  /// By the thread that owns the run's phase: another thread drives it, as soon as it has its devices.
   void go_on();
-  /// Between two steps, when the turn's time is over: false when others have the devices, or another thread the run.
+  /// Between two steps, when the slice is over: false when others have the devices, or another thread drives the run.
   bool goes_on_after_yield();
   void finish(std::optional<core::Error> error);
   std::vector<std::vector<tensor::BufferRef>> take_outputs();
   [[nodiscard]] std::vector<int64_t> overwritten() const;
 
-  // ---- turns (run_turns.cpp)
+  // ---- time slices (run_turns.cpp)
   void begin_turn();
   [[nodiscard]] bool is_turn_over(core::SteadyTime now) const;
   [[nodiscard]] std::chrono::nanoseconds turn_time() const;
@@ -182,7 +192,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
                       core::Checkpoint& checkpoint);
   void charge(const compile::Step& step, size_t shard_count);
   [[nodiscard]] int64_t work_items_of(const compile::Step& step, int64_t shard) const;
-  /// On the thread that finished the last part of a shared step.
+  /// On the thread that finishes the last part of a shared step.
   void go_on_after(const SharedStep& shared, const compile::Step& step);
   void check_members(const compile::Step& step, std::span<const int32_t> shards) const;
 
@@ -242,8 +252,8 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   core::SteadyTime step_started_;
   core::SteadyTime segment_start_;  // time on a thread is counted from here
   bool is_lent_ = false;            // on the thread of submit()'s caller
-  bool waits_outside_ = false;      // stopped for somebody who may take long
-  bool gave_way_ = false;           // it gave its devices away; handed on with phase_
+  bool waits_outside_ = false;      // stopped for a callback reply
+  bool gave_way_ = false;           // it stepped aside; handed on with phase_
   RunStats stats_;
   std::atomic<int64_t> helper_ns_{0};
 
@@ -267,12 +277,12 @@ class RunCheckpoint final : public core::Checkpoint {
   RunCheckpoint(RunImpl& run, bool is_lent)
       : Checkpoint(run.attention_, run.engine_.workers.waiting_count()), run_(run), is_lent_(is_lent) {}
 
-  /// Its place in the pool is for another thread. A lent thread has none.
+  /// Gives its place in the pool to another thread. A lent thread has none.
   bool give_place() { return is_lent_ || (gave_place_ = run_.engine_.workers.give_place()); }
   void take_place() {
     if (std::exchange(gave_place_, false)) run_.engine_.workers.take_place();
   }
-  /// For the time that it waits; who lets it go on gives it a place again, if it gave one.
+  /// For the time that it parks; whoever wakes it gives it a place again, if it gave one.
   std::shared_ptr<ParkedThread> park() {
     return std::make_shared<ParkedThread>(run_.engine_.workers, std::exchange(gave_place_, false)
                                                                     ? ParkedThread::Kind::kWorker
@@ -290,15 +300,15 @@ class RunCheckpoint final : public core::Checkpoint {
   bool gave_place_ = false;
 };
 
-/// A step that several threads execute. The last to finish a part goes on with the run.
+/// A step that several threads execute. The last to finish a part continues the run.
 class SharedStep final : public Work {
  public:
   SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, std::span<const int32_t> shards, int lanes,
              double estimated_ns);
   /// On a helping thread.
   void work() override;
-  /// Takes parts until none is left; true when this call finished the last one. Nothing of the run may be touched after
-  /// false.
+  /// Takes parts until none is left; true when this call finished the last one. After false the run must not be
+  /// touched.
   bool take_parts(bool is_lent);
   [[nodiscard]] int64_t part_count() const { return static_cast<int64_t>(parts_.size()); }
   /// The first error of any part. Only after the last part is done.
@@ -316,7 +326,7 @@ class SharedStep final : public Work {
   std::optional<core::Error> error_;
 };
 
-/// What an exception in a step comes to.
+/// The error that an exception in a step ends the run with.
 core::Error error_of(const std::exception_ptr& exception);
 
 }  // namespace meshd::device

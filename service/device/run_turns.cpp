@@ -1,4 +1,29 @@
-// Turns: when a run gives its devices to others, and how the threads in the middle of its step wait for them.
+// Time slices: when a run yields its devices, and how the threads inside one of its steps park until its next slice.
+//
+// Invariant: threads work on a step only while the run holds its devices (library calls under leave() excepted), and
+// start_turn() wakes every thread that parked before it.
+//
+// Between two steps (step_done, goes_on_after_yield):
+// 1. Every 16 steps, and after a step estimated at 20 us or more, the run looks at the clock, if its devices or a
+//    thread are wanted or its thread is lent.
+// 2. If the slice is 2 ms old, the scheduler charges it and queues the run again.
+// 3. If the run is the next, and no other work waits for the thread, it continues here with a new slice. If it is the
+//    next but the thread is wanted or lent, the pool gets it. Else it is data until start_turn() posts it.
+//
+// Within a step (attend, wait_for_turn), at a checkpoint of each thread:
+// 1. attend() returns unless others have the devices (kAway) or the slice is 4 ms old. The 2 ms more let runs of short
+//    steps yield between two of them, without a parked thread.
+// 2. The thread gives its place in the pool to a spare worker. If none can be had, it continues.
+// 3. The first thread sets kAway and yields to the scheduler; later ones only park.
+// 4. If the run is the next at once and no work waits for a thread, the first thread continues and wakes the others.
+// 5. Else each parks until start_turn() posts it to the pool.
+//
+// Around a library call without checkpoints, leave_turn() steps aside (without other ranks) and gives the place away;
+// wait_for_turn() steps back when the call is over.
+//
+// Example: a step of 30 ms on two threads, a checkpoint each millisecond, and a second run that wants the device. At
+// the first checkpoint after 4 ms one thread yields and parks; the other sees kAway at its next checkpoint, about 1 ms
+// later. The second run holds the device until it yields or ends; then both threads are posted.
 #include <algorithm>
 #include <utility>
 
@@ -8,9 +33,9 @@ namespace meshd::device {
 namespace {
 
 constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(2);
-// Within a step a turn ends later: a run whose steps are short yields between two of them, without a thread that waits.
+// Within a step a slice ends later: a run whose steps are short yields between two of them, without a parked thread.
 constexpr std::chrono::nanoseconds kGrace = kSlice;
-// A turn that nobody else wanted costs no more than this when somebody does at last.
+// The most that one slice is charged: for most of a longer one nobody else wanted the devices.
 constexpr std::chrono::nanoseconds kMostCharged = 5 * kSlice;
 
 }  // namespace
@@ -41,7 +66,7 @@ void RunImpl::start_turn() {
     parked.swap(turn.parked);
     return std::exchange(turn.where, Turn::Where::kHere) == Turn::Where::kHere;
   });
-  // Between two steps there is nobody who waits: a thread of the pool goes on with the run.
+  // Between two steps no thread is parked: a thread of the pool continues the run.
   if (was_here) return engine_.workers.post(shared_from_this());
   for (const auto& thread : parked) engine_.workers.post(thread);
 }
@@ -62,7 +87,7 @@ bool RunImpl::goes_on_after_yield() {
   const bool is_next = std::erase(starting, QueueEntryRef(self)) > 0;
   start_all(starting);
   if (!is_next) {
-    // Whoever has the run may have finished it by now; `self` keeps it.
+    // Another thread may have finished the run by now; `self` keeps it.
     withdraw_if_cancelled();
     return false;
   }
@@ -86,7 +111,7 @@ void RunImpl::attend(RunCheckpoint& thread) {
 
 void RunImpl::leave_turn(RunCheckpoint& thread) {
   throw_if_cancelled();
-  // Other ranks count on the order of runs on each device.
+  // With other ranks the order of runs on each device is fixed.
   const bool leaves = engine_.options.transport == nullptr && turn_.with([](Turn& turn) {
     if (turn.where != Turn::Where::kHere) return false;
     turn.where = Turn::Where::kLeft;
@@ -96,14 +121,13 @@ void RunImpl::leave_turn(RunCheckpoint& thread) {
   thread.give_place();
 }
 
-// (1) The first thread that gets here tells the scheduler; those that come later wait with it. (2) Who is next at once
-// goes on, unless others wait for a thread. (3) Else the thread parks until start_turn() queues it.
+// Steps 3 to 5 within a step, and the end of a library call.
 void RunImpl::wait_for_turn(RunCheckpoint& thread) {
   const auto self = shared_from_this();
   enum class Part : uint8_t { kGoOn, kYield, kStepBack, kWait };
   std::shared_ptr<ParkedThread> parked;
   const Part part = turn_.with([&](Turn& turn) {
-    // start_turn() comes after the flag is set: who parks now is found by it.
+    // start_turn() runs after the flag is set: it finds every thread that parks here.
     if (is_cancelled()) return Part::kGoOn;
     const Turn::Where where = turn.where;
     if (where == Turn::Where::kHere && !is_turn_over(std::chrono::steady_clock::now())) return Part::kGoOn;

@@ -1,18 +1,29 @@
-// Who may run: a queue for each device, in one fair order, and memory by planned bytes.
+// The device scheduler: a queue of runs in one fair order over all devices, and admission by planned bytes.
+// Start-time fair queueing (Goyal, Vin, Cheng 1996) on three levels: principals, their sessions, their runs.
 //
-// Start-time fair queueing on two levels (Goyal, Vin, Cheng 1996): each principal, each of its sessions and each run
-// has a virtual time, the device time that it has had. Who waits is ordered by the virtual time of its principal, then
-// of its session, then of the run; who was idle begins at the virtual time of those that are served, so that nobody
-// saves time up. Example: a's run has had 2 ms of device 0 and others wait: b's new run is next, then a's again.
+// Invariant: a device has at most one holder. Entries take all their devices at once, in one global order, so there is
+// no circular wait.
 //
-// 1. All entries that wait are ordered, and looked at in that order. An entry starts when nobody runs on its devices
-//    and no earlier entry waits for one of them; an entry that cannot start reserves its devices against later ones.
-//    Devices are taken all at once and in one global order, so there is no circular wait.
-// 2. A new entry also needs its planned bytes. They are given in the same order: a large run is not overtaken for ever.
-//    An entry that waits for bytes alone reserves no device, because those that have bytes must be able to end.
-// 3. An entry for whose devices others wait is told so (kWanted) and yields when its time slice is over: it keeps its
-//    bytes and waits again. One that waits for somebody outside steps aside, and comes back before those of its
-//    session.
+// 1. Each principal, session and run has a virtual time: how long its runs held their devices. A time slice counts as
+//    its length, whatever the number of devices.
+// 2. A principal or session that was idle begins at the greatest virtual time at which one of its level was started, if
+//    its own is less; a new run begins at that of the runs of its session. So nobody saves time up.
+// 3. Waiting entries are ordered by virtual time of the principal, then of the session; then entries that come back
+//    from aside; then by virtual time of the run, ticket and arrival.
+// 4. start() looks at them in that order. An entry starts when its devices have no holder and no earlier entry waits
+//    for one of them. An entry that cannot start reserves its devices against later ones, and marks those that hold
+//    them (kWanted), which yield when their time slice is over.
+// 5. A new entry also needs its planned bytes. They are given in the same order: later entries do not overtake a large
+//    one. An entry that waits for bytes alone reserves no device, because those that have bytes must be able to end.
+// 6. An entry that yields keeps its bytes and waits again. One that waits for somebody outside steps aside: it gives
+//    its devices to others and, back, precedes the runs of its session.
+// 7. With Order::kTickets nobody is charged or yields: lower tickets first, the same order on every rank.
+//
+// Example: one device, slices of 2 ms. Principal a has run A1 in session s and A2 in session t, b has B1. In: A1, A2,
+// B1 arrive together. Virtual times of (a, b) before each slice, and who runs:
+//   (0, 0) A1   (2, 0) B1   (2, 2) A2   (4, 2) B1   (4, 4) A1   (6, 4) B1   (6, 6) A2 ...
+// Out: b has half of the time, each session of a a quarter. At (2, 2) A2 precedes A1 because its session has had 0 ms,
+// and a precedes b because t's 0 ms are less than the 2 ms of b's session.
 #pragma once
 
 #include <atomic>
@@ -35,7 +46,7 @@ class QueueEntry {
   virtual ~QueueEntry() = default;
 
  protected:
-  /// What a running entry has to attend to, by bits. The scheduler sets and clears kWanted, others are the run's.
+  /// Requests to a running entry, one bit each. The scheduler sets and clears kWanted; the run owns the others.
   static constexpr uint32_t kWanted = 1;
   std::atomic<uint32_t> attention_{0};
 
@@ -50,7 +61,7 @@ class QueueEntry {
   std::chrono::nanoseconds used_{0};  // virtual time
   std::string principal_;
   std::string session_;
-  bool has_bytes_ = false;   // it ran: bytes are its own until it leaves
+  bool has_bytes_ = false;   // admitted: it keeps its bytes until it leaves
   bool comes_back_ = false;  // from aside
 };
 using QueueEntryRef = std::shared_ptr<QueueEntry>;
@@ -63,7 +74,7 @@ struct QueueRequest {
   std::string session;
 };
 
-/// Any thread. Calls nobody: whoever may start now is returned, in order.
+/// Any thread. Calls nobody while it is locked: entries that may start now are returned, in order.
 class Scheduler {
  public:
   enum class Order : uint8_t {
@@ -74,18 +85,18 @@ class Scheduler {
   Scheduler(int64_t device_count, int64_t memory_limit_bytes, Order order = Order::kFair);
 
   std::vector<QueueEntryRef> add(const QueueEntryRef& entry, QueueRequest request);
-  /// A run is over, or is not to start any more; `used` is what it had of its devices since it was started last.
+  /// A run is over, or is not to start any more; `used`: how long it held its devices since it was started last.
   std::vector<QueueEntryRef> remove(const QueueEntryRef& entry, std::chrono::nanoseconds used);
-  /// Takes a run that waits in the queues out of them; false when it runs, is aside or is gone. Who may start now is
-  /// put into `starting`.
+  /// Takes a waiting run out of the queue; false when it runs, is aside or is gone. `starting` gets the entries that
+  /// may start now.
   bool withdraw(const QueueEntryRef& entry, std::vector<QueueEntryRef>& starting);
-  /// A running run waits again. It is among those that start when it is the next in the order.
+  /// A running run waits again. It is among those that start if it is the next in the order.
   std::vector<QueueEntryRef> yield(const QueueEntryRef& entry, std::chrono::nanoseconds used);
-  /// A running run gives its devices to others for as long as it waits for somebody outside.
+  /// A running run gives its devices to others while it waits for somebody outside.
   std::vector<QueueEntryRef> step_aside(const QueueEntryRef& entry, std::chrono::nanoseconds used);
-  /// It wants its devices again. Returns it, if nobody else has them; else a later call does.
+  /// It needs its devices again. Returns it if nobody else holds them; else a later call does.
   std::vector<QueueEntryRef> step_back(const QueueEntryRef& entry);
-  /// Everybody who waits, runs or is aside.
+  /// All entries that wait, run or are aside.
   [[nodiscard]] std::vector<QueueEntryRef> everybody() const;
 
   struct Stats {

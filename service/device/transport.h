@@ -1,5 +1,18 @@
-// Blocks between processes: post and complete, never wait. MPI will be one implementation; the loopback below is
-// another, for tests.
+// Point-to-point messages between processes (ranks): post and complete, never wait. The loopback below is an
+// implementation for tests.
+//
+// Invariant: a message has one sender, one receiver and one key, and both sides compute the key without asking. Every
+// rank executes the same steps in the same order, so the number of the collective names its messages.
+//
+// 1. Each rank walks all sources of the collective, in order.
+// 2. The rank of a source's holder (the first active device that has it) posts it to each peer that needs it and does
+//    not have it.
+// 3. A rank that needs a source and does not have it expects it from the rank of the holder.
+// 4. When the last message is in its buffer, its completion resumes the run.
+//
+// Example: 4x4xi32 on a mesh x=2, y=2, rows over (x, y) -> columns over y; devices 0 and 1 are rank 0's, devices 2 and
+// 3 rank 1's. Run 7, first collective. Result shard 0 is columns 0 and 1; device 0 holds it, and device 2 has row 2.
+// Out: rank 1 posts key {run 7, visit 0, shard 0, source 2} to rank 0, 8 bytes: elements 8 and 9 of the whole.
 #pragma once
 
 #include <compare>
@@ -12,12 +25,12 @@
 
 namespace meshd::device {
 
-/// Names a message the same way on both sides without asking: the run, the how-manieth collective of the run, which
-/// source of it.
+/// The name of a message, the same on both sides: the run, the number of the collective in the run, the result shard,
+/// the source.
 struct MessageKey {
   uint64_t run = 0;
   int64_t visit = 0;
-  int64_t shard = 0;   ///< of the step that wants it
+  int64_t shard = 0;   ///< of the step that reads it
   int64_t source = 0;  ///< place in the shard's list of sources
   friend auto operator<=>(const MessageKey&, const MessageKey&) = default;
 };
@@ -28,11 +41,11 @@ class Transport {
   virtual ~Transport() = default;
   /// Sends bytes to rank `peer`; they are copied or sent before it returns.
   virtual void post(int peer, const MessageKey& key, std::span<const std::byte> bytes) = 0;
-  /// Calls `completion` (on any thread, perhaps at once) when the message of that key from `peer` stands in `buffer`.
+  /// Calls `completion` (on any thread, perhaps at once) when the message of that key from `peer` is in `buffer`.
   /// The buffer must live as long as `completion` does: let that own it.
   virtual void expect(int peer, const MessageKey& key, std::span<std::byte> buffer,
                       std::function<void()> completion) = 0;
-  /// Drops what came or is expected for a run that is over.
+  /// Drops messages that arrived or are expected for a run that is over.
   virtual void forget(uint64_t run) = 0;
 };
 

@@ -1,9 +1,18 @@
-// The engine's threads: workers that serve a queue of ours, because strands and posted handlers cost ten times more
-// than an atomic that is waited on (limits.md G). One more thread, of Boost.Asio, fires timers.
+// The worker pool: threads that serve one queue of work, with spare workers for threads that park inside a kernel.
+// Idle workers wait on an atomic; strands and posted handlers of Boost.Asio cost ten times more. One more thread, of
+// Boost.Asio, fires timers.
 //
-// As many workers as asked for serve at any time. A thread that has to wait in the middle of a kernel gives its place
-// to a spare worker and parks; when it is its turn again, the worker that takes it out of the queue becomes a spare
-// one.
+// Invariant: as many workers as asked for serve at any time; the pool has at most 512 threads.
+//
+// 1. A thread that must wait inside a kernel gives its place (give_place): a surplus worker keeps serving, else a spare
+//    worker wakes up, else a new one is made.
+// 2. It parks (park) on its own ParkedThread.
+// 3. To let it continue, the ParkedThread is posted like any work. The worker that takes it gives the thread its place
+//    back and makes one worker surplus.
+// 4. The next worker that finishes its work while there is a surplus stands by as a spare one.
+//
+// Example: two workers, W1 and W2. W1 parks: W3 is made, W2 and W3 serve. W1's ParkedThread is posted and W2 takes it:
+// W1 continues, and W2 becomes the spare worker. Again two serve.
 #pragma once
 
 #include <atomic>
@@ -23,7 +32,7 @@ class Work {
   virtual void work() = 0;
 };
 
-/// A timer that has been set; when it is destroyed before its time it does not fire.
+/// A timer that is set; destroyed before its time, it does not fire.
 class Timer {
  public:
   virtual ~Timer() = default;
@@ -31,11 +40,11 @@ class Timer {
 
 class WorkerPool;
 
-/// A thread that waits in the middle of its work. Posting it lets the thread go on.
+/// A thread that waits in the middle of its work. Posting it lets the thread continue.
 class ParkedThread final : public Work {
  public:
   enum class Kind : uint8_t { kWorker, kLent };
-  /// kLent: the thread has given no place, as it is no worker of the pool.
+  /// kLent: the thread gave no place, because it is no worker of the pool.
   ParkedThread(WorkerPool& pool, Kind kind) : pool_(pool), kind_(kind) {}
   void work() override;
 
@@ -46,7 +55,7 @@ class ParkedThread final : public Work {
   std::atomic<bool> may_go_on_{false};
 };
 
-/// Any thread. The destructor waits for work that is being done and drops what is queued.
+/// Any thread. The destructor waits for work in progress and drops what is queued.
 class WorkerPool {
  public:
   explicit WorkerPool(int threads);
@@ -56,18 +65,18 @@ class WorkerPool {
 
   /// Queues work `count` times (it is then called by up to so many threads at once) and wakes as many threads.
   void post(const std::shared_ptr<Work>& work, int count = 1);
-  /// Work that nobody has begun.
+  /// How much work is queued and not begun.
   [[nodiscard]] int64_t waiting() const { return waiting_count().load(std::memory_order_relaxed); }
   [[nodiscard]] const std::atomic<int64_t>& waiting_count() const;
   [[nodiscard]] int threads() const;
   /// Calls `fire` on the timer thread at `time`.
   std::unique_ptr<Timer> at(core::SteadyTime time, std::function<void()> fire);
 
-  /// The calling worker's place is another's, until take_place() or until a ParkedThread of it is posted. False when
-  /// there is nobody who could take it: so many threads wait already.
+  /// Gives the calling worker's place to another, until take_place() or until a ParkedThread of it is posted. False
+  /// when no thread can take it: the pool has its most threads.
   [[nodiscard]] bool give_place();
   void take_place();
-  /// On the thread that `parked` stands for, which has given its place: returns when `parked` was posted and taken.
+  /// On the thread of `parked`, which has given its place: returns when `parked` has been posted and taken.
   static void park(ParkedThread& parked);
 
  private:
