@@ -50,8 +50,8 @@ void offer_dim(const sharding::FactorRule& rule, const sharding::MeshView& view,
 }
 
 FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                     std::span<const sharding::MeshView> views, std::span<const bool> uncut, sharding::SubAxisSet taken,
-                     std::optional<size_t> first) {
+                     std::span<const sharding::MeshView> views, const std::vector<bool>& uncut,
+                     sharding::SubAxisSet taken, std::optional<size_t> first) {
   FactorSubAxes choice{0, std::vector<std::vector<int>>(rule.factors.size())};
   const size_t operand_count = rule.operands.size();
   const auto factors_of = [&](size_t op_tensor) -> const sharding::TensorFactors& {
@@ -156,7 +156,7 @@ bool may_take(const sharding::FactorRule& rule, std::span<const OpTensor> op_ten
 // Gives the sub-axes of the tensors that nothing uses to the first factor that may take them.
 FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRule& rule,
                                  std::span<const OpTensor> op_tensors, std::span<const sharding::MeshView> views,
-                                 std::span<const bool> uncut, sharding::SubAxisSet taken) {
+                                 const std::vector<bool>& uncut, sharding::SubAxisSet taken) {
   // Who reads neighbours' rows gathers them and stays where it is.
   const bool permutes = std::any_of(rule.factors.begin(), rule.factors.end(), [](const sharding::Factor& factor) {
     return factor.kind == sharding::FactorKind::kPermutation;
@@ -186,13 +186,13 @@ FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRul
 }  // namespace
 
 FactorSubAxes choose_factor_sub_axes(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                     std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                     std::span<const sharding::MeshView> views, const std::vector<bool>& uncut,
                                      sharding::SubAxisSet taken) {
   return choose(rule, op_tensors, views, uncut, taken, std::nullopt);
 }
 
 std::vector<FactorSubAxes> other_choices(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                         std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                         std::span<const sharding::MeshView> views, const std::vector<bool>& uncut,
                                          sharding::SubAxisSet taken) {
   std::vector<FactorSubAxes> out;
   out.push_back(with_idle_sub_axes(choose(rule, op_tensors, views, uncut, taken, std::nullopt), rule, op_tensors, views,

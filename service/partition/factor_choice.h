@@ -44,14 +44,14 @@ struct FactorSubAxes {
 /// sub-axes that divide it. Sub-axes in `taken` (manual axes around) are not used. Tensors: operands then results, in
 /// the rule's order.
 FactorSubAxes choose_factor_sub_axes(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                     std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                     std::span<const sharding::MeshView> views, const std::vector<bool>& uncut,
                                      sharding::SubAxisSet taken);
 
 /// Other candidates: for each tensor the choice in which its own offers come first, and each choice again with idle
 /// sub-axes (of factors that stay unsharded) given to a factor that they divide. The same rules hold; some may be
 /// equal.
 std::vector<FactorSubAxes> other_choices(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                         std::span<const sharding::MeshView> views, std::span<const bool> uncut,
+                                         std::span<const sharding::MeshView> views, const std::vector<bool>& uncut,
                                          sharding::SubAxisSet taken);
 
 /// The layout of a tensor under a choice. Example: factors ([k], [j]) with j={x}, k={y} -> [{y}, {x}].

@@ -223,19 +223,15 @@ std::pair<FactorSubAxes, MovedBytes> Lowering::least_moving(const ir::Op& op, co
                                                             std::optional<int> tied_view, const Scope& scope,
                                                             const ops::Halo* halo) const {
   const std::vector<sharding::MeshView>& views = builder_.views().views();
-  const auto span = [](const std::vector<char>& flags) {
-    return std::span<const bool>(reinterpret_cast<const bool*>(flags.data()), flags.size());
-  };
-  const std::vector<char> whole_factors(uncut.begin(), uncut.end());
-  FactorSubAxes choice = choose_factor_sub_axes(rule, op_tensors, views, span(whole_factors), scope.manual);
+  FactorSubAxes choice = choose_factor_sub_axes(rule, op_tensors, views, uncut, scope.manual);
   if (tied_view) choice.view = *tied_view;
   MovedBytes least = moved_bytes(op, rule, op_tensors, choice, scope, halo);
   if (least.all == 0) return {std::move(choice), least};
   // The greedy choice follows the largest tensors; where it moves something, another may move less.
   const int64_t parts = parallel_parts(builder_.view(choice.view), choice);
-  const auto look_from = [&](std::span<const OpTensor> from, const std::vector<char>& flags,
+  const auto look_from = [&](std::span<const OpTensor> from, const std::vector<bool>& unsharded,
                              bool may_be_less_parallel) {
-    for (FactorSubAxes& other : other_choices(rule, from, views, span(flags), scope.manual)) {
+    for (FactorSubAxes& other : other_choices(rule, from, views, unsharded, scope.manual)) {
       if (other.view != choice.view) continue;
       if (!may_be_less_parallel && parallel_parts(builder_.view(other.view), other) < parts) continue;
       const MovedBytes moved = moved_bytes(op, rule, op_tensors, other, scope, halo);
@@ -250,18 +246,18 @@ std::pair<FactorSubAxes, MovedBytes> Lowering::least_moving(const ir::Op& op, co
     const ShardLayout layout = wanted(op.operands[i], scope);
     if (layout.view == op_tensors[i].layout.view) as_wanted[i].layout = layout;
   }
-  const auto look = [&](const std::vector<char>& flags, bool may_be_less_parallel) {
-    look_from(op_tensors, flags, may_be_less_parallel);
-    look_from(as_wanted, flags, may_be_less_parallel);
+  const auto look = [&](const std::vector<bool>& unsharded, bool may_be_less_parallel) {
+    look_from(op_tensors, unsharded, may_be_less_parallel);
+    look_from(as_wanted, unsharded, may_be_less_parallel);
   };
-  look(whole_factors, false);
+  look(uncut, false);
   // Ops that only read their operands once: the bytes moved cost more than the work.
   const bool is_light = combine && (combine->is_pick || combine->starts.front() >= 0);
   if (!is_light) return {std::move(choice), least};
-  look(whole_factors, true);
-  std::vector<char> no_partials = whole_factors;
+  look(uncut, true);
+  std::vector<bool> no_partials = uncut;
   for (size_t f = 0; f < rule.factors.size(); ++f) {
-    if (rule.factors[f].kind == sharding::FactorKind::kReduction) no_partials[f] = 1;
+    if (rule.factors[f].kind == sharding::FactorKind::kReduction) no_partials[f] = true;
   }
   look(no_partials, true);
   return {std::move(choice), least};
