@@ -159,8 +159,10 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
       close_segment();
       stats_.kernel_calls += shared->part_count();
       ++stats_.handoffs;
+      // From here on the run may be another thread's.
+      const bool is_lent = is_lent_;
       engine_.workers.post(shared, static_cast<int>(std::min<int64_t>(threads, shared->part_count())) - 1);
-      if (!shared->take_parts(is_lent_)) return Next::kHandedOff;
+      if (!shared->take_parts(is_lent)) return Next::kHandedOff;
       segment_start_ = std::chrono::steady_clock::now();
       if (shared->error()) throw *shared->error();
       exchange_.reset();
