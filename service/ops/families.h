@@ -1,6 +1,6 @@
 // The families of op rows. Each family is one .cpp file (two for the large ones) that holds its rows in a static table;
-// table.cpp strings them together. A new family is a line here and a line there; a new op is a row in its family and
-// nothing else.
+// table.cpp strings them together. A new family is a line here and a line there; a new op is a row in its
+// family. README.md says which ops need more than that: those with a pretty form or a structural role of their own.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
 // The recursive descent parser of StableHLO text. One class because all parts share the lexer and the names in scope;
 // its parts stand in one file each: parser_types, parser_attributes, parser_dialect_attributes, parser_constants,
-// parser_shardings, parser_ops, parser_pretty, parser_pretty_regions, parser_functions, parser_module. Internal to
-// service/program. One thread.
+// parser_shardings, parser_factor_rules, parser_ops, parser_pretty, parser_pretty_ops, parser_pretty_regions,
+// parser_functions, parser_module. Internal to service/program. One thread.
 #pragma once
 
 #include <deque>

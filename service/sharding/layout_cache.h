@@ -16,7 +16,7 @@ namespace meshd::sharding {
 class LayoutCache {
  public:
   explicit LayoutCache(size_t entries = 256) : entries_(entries) {}
-  /// As make_layout; trailing dimensions that nothing cuts make no difference.
+  /// As make_layout. Shardings that are written differently have entries of their own.
   std::shared_ptr<const Layout> get(std::span<const int64_t> global_dims, const TensorSharding& sharding);
 
   struct Counters {
