@@ -28,7 +28,7 @@ option(MESHD_UNITY_BUILD "compile the files of a library folder in batches: half
 # Everything in a batch is compiled again when one file of it changes: work on a single file with the preset debug.
 function(meshd_unity target)
   if(MESHD_UNITY_BUILD)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 24)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 12)
   endif()
 endfunction()
 
