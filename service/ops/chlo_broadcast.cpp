@@ -120,7 +120,7 @@ OpDef binary(std::string_view summary) {
   return def;
 }
 
-OpDef compare_row() {
+OpDef broadcast_compare_row() {
   OpDef def = binary<"chlo.broadcast_compare", "f32", "i1">("comparison of broadcast operands");
   def.signature.attributes.push_back({"comparison_direction", true, "EQ, NE, GE, GT, LE or LT"});
   def.signature.attributes.push_back({"compare_type", false, "FLOAT, TOTALORDER, SIGNED or UNSIGNED"});
@@ -134,7 +134,7 @@ OpDef compare_row() {
   return def;
 }
 
-OpDef select_row() {
+OpDef broadcast_select_row() {
   OpDef def;
   def.name = "chlo.broadcast_select";
   def.summary = "select among broadcast operands";
@@ -156,7 +156,7 @@ std::vector<OpDef> make_chlo_broadcast_rows() {
       binary<"chlo.broadcast_add">("sum of broadcast operands"),
       binary<"chlo.broadcast_and", "i32">("bits of both broadcast operands"),
       binary<"chlo.broadcast_atan2">("angle of broadcast operands"),
-      compare_row(),
+      broadcast_compare_row(),
       binary<"chlo.broadcast_complex", "f32", "complex<f32>">("complex numbers of broadcast parts"),
       binary<"chlo.broadcast_divide">("quotient of broadcast operands"),
       binary<"chlo.broadcast_maximum">("larger of broadcast operands"),
@@ -167,7 +167,7 @@ std::vector<OpDef> make_chlo_broadcast_rows() {
       binary<"chlo.broadcast_polygamma">("polygamma of broadcast operands"),
       binary<"chlo.broadcast_power">("power of broadcast operands"),
       binary<"chlo.broadcast_remainder">("remainder of broadcast operands"),
-      select_row(),
+      broadcast_select_row(),
       binary<"chlo.broadcast_shift_left", "i32">("bits of the first broadcast operand, moved up by the second"),
       binary<"chlo.broadcast_shift_right_arithmetic", "i32">(
           "bits of the first broadcast operand, moved down by the second, with the sign"),

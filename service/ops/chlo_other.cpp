@@ -23,7 +23,7 @@ ir::ValueId binary(Writer& writer, std::string_view name, ir::ValueId a, ir::Val
   return writer.add(name, {a, b}, {}, writer.type(a));
 }
 
-ir::ValueId compared(Writer& writer, std::string direction, ir::ValueId a, ir::ValueId b) {
+ir::ValueId add_compare(Writer& writer, std::string direction, ir::ValueId a, ir::ValueId b) {
   return writer.add("stablehlo.compare", {a, b},
                     {{"comparison_direction", word("comparison_direction", std::move(direction))}});
 }
@@ -197,7 +197,8 @@ ir::ValueId group_mask(Writer& writer, ir::ValueId sizes_of, int64_t rows) {
   };
   // Where groups end: sums of the sizes up to them.
   const Dims square = {groups, groups};
-  const ir::ValueId before = as_type(writer, compared(writer, "LE", iota(1, square), iota(0, square)), DType::kInt64);
+  const ir::ValueId before =
+      as_type(writer, add_compare(writer, "LE", iota(1, square), iota(0, square)), DType::kInt64);
   const ir::DictAttr numbers{
       "stablehlo.dot",
       {{"lhs_contracting_dimensions", int_array({rank - 1})}, {"rhs_contracting_dimensions", int_array({1})}}};
@@ -209,8 +210,8 @@ ir::ValueId group_mask(Writer& writer, ir::ValueId sizes_of, int64_t rows) {
   for (int64_t d = 0; d < rank; ++d) into.push_back(d);
   shape.push_back(rows);
   const ir::ValueId row = iota(rank, shape);
-  return binary(writer, "stablehlo.and", compared(writer, "GE", row, writer.broadcast(starts, shape, into)),
-                compared(writer, "LT", row, writer.broadcast(ends, shape, into)));
+  return binary(writer, "stablehlo.and", add_compare(writer, "GE", row, writer.broadcast(starts, shape, into)),
+                add_compare(writer, "LT", row, writer.broadcast(ends, shape, into)));
 }
 
 std::vector<int64_t> raised(std::vector<int64_t> dims, std::vector<int64_t> first) {
@@ -359,7 +360,7 @@ Values expand_scan(const OpView& view, Writer& writer) {
   {
     Writer in(writer.function(), regions[0].ops, writer.source(), nothing_known);
     const ir::ValueId end = in.splat(index, static_cast<double>(shape.length));
-    in.add("stablehlo.return", {compared(in, "LT", regions[0].arguments[0], end)}, {}, std::vector<ir::Type>{}, {});
+    in.add("stablehlo.return", {add_compare(in, "LT", regions[0].arguments[0], end)}, {}, std::vector<ir::Type>{}, {});
   }
   Writer in(writer.function(), regions[1].ops, writer.source(), nothing_known);
   const std::vector<ir::ValueId>& carried = regions[1].arguments;

@@ -65,8 +65,8 @@ sharding::FactorRule collective_rule(const OpView& view, std::initializer_list<s
 }
 
 sharding::FactorRule elementwise_rule(const OpView& view) { return collective_rule(view, {}); }
-sharding::FactorRule gather_rule(const OpView& view) { return collective_rule(view, {"all_gather_dim"}); }
-sharding::FactorRule scatter_rule(const OpView& view) { return collective_rule(view, {"scatter_dimension"}); }
+sharding::FactorRule all_gather_rule(const OpView& view) { return collective_rule(view, {"all_gather_dim"}); }
+sharding::FactorRule reduce_scatter_rule(const OpView& view) { return collective_rule(view, {"scatter_dimension"}); }
 sharding::FactorRule all_to_all_rule(const OpView& view) {
   return collective_rule(view, {"split_dimension", "concat_dimension"});
 }
@@ -100,7 +100,7 @@ std::vector<OpDef> make_collectives_rows() {
                                                kChannelId,
                                                kGlobalIds}},
                   .infer = infer_all_gather,
-                  .rule = gather_rule,
+                  .rule = all_gather_rule,
                   .body = GroupKernel{prepare_all_gather, by_replica<"all_gather">}});
   rows.push_back({.name = "stablehlo.all_reduce",
                   .summary = "the operands of all members of a group, combined element by element",
@@ -176,7 +176,7 @@ std::vector<OpDef> make_collectives_rows() {
                                                kChannelId,
                                                kGlobalIds}},
                   .infer = infer_reduce_scatter,
-                  .rule = scatter_rule,
+                  .rule = reduce_scatter_rule,
                   .body = GroupKernel{prepare_reduce_scatter, by_replica<"reduce_scatter">}});
   rows.push_back(
       {.name = "stablehlo.collective_permute",

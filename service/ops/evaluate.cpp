@@ -29,7 +29,7 @@ SmallValue constant(const ir::DenseAttr& dense) {
   return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
 }
 
-SmallValue pointwise(const ScalarMath& math, const OpView& view, std::span<const SmallValue> operands) {
+SmallValue pointwise_value(const ScalarMath& math, const OpView& view, std::span<const SmallValue> operands) {
   kernels::TileProgram program;
   std::vector<uint16_t> registers;
   for (const ir::Type& type : view.operands) registers.push_back(program.add_register(type.dtype()));
@@ -83,7 +83,7 @@ std::optional<std::vector<SmallValue>> evaluate_small(const OpDef& def, const Op
     return std::nullopt;
   }
   const Body body = body_of(def, view);
-  if (const auto* math = std::get_if<ScalarMath>(&body)) return std::vector{pointwise(*math, view, operands)};
+  if (const auto* math = std::get_if<ScalarMath>(&body)) return std::vector{pointwise_value(*math, view, operands)};
   if (role_of(body) == Structural::kConstant) {
     const auto* dense = ir::find(attributes_of(view), "value")->as<ir::DenseAttr>();
     return std::vector{constant(*dense)};

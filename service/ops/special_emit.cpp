@@ -132,8 +132,8 @@ uint16_t polygamma(Emitter& e, uint16_t n, uint16_t x) {
 
 /// Narrow types are computed in f32 and rounded once.
 template <typename Function>
-uint16_t widened(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands,
-                 Function&& function) {
+uint16_t computed_wider(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands,
+                        Function&& function) {
   const DType dtype = view.operands[0].dtype();
   if (dtype == DType::kFloat32 || dtype == DType::kFloat64) {
     Emitter emitter(program, dtype);
@@ -147,11 +147,11 @@ uint16_t widened(const OpView& view, kernels::TileProgram& program, std::span<co
 }  // namespace
 
 uint16_t emit_zeta(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
-  return widened(view, program, operands, zeta);
+  return computed_wider(view, program, operands, zeta);
 }
 
 uint16_t emit_polygamma(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
-  return widened(view, program, operands, polygamma);
+  return computed_wider(view, program, operands, polygamma);
 }
 
 }  // namespace meshd::ops

@@ -20,7 +20,7 @@ double float_from_bits(uint64_t bits, std::string_view type) {
 
 /// False when `value` does not fit in an integer type of this name, read as signed or unsigned. Other names hold
 /// anything.
-bool fits(int64_t value, std::string_view type) {
+bool fits_type(int64_t value, std::string_view type) {
   const auto dtype = tensor::dtype_from_stablehlo(type);
   if (!dtype || tensor::row(*dtype).bits >= 64) return true;
   const int bits = tensor::row(*dtype).bits;
@@ -123,7 +123,7 @@ ir::Attribute Parser::number_attribute() {
   }
   const int64_t signed_value = static_cast<int64_t>(negative ? ~value + 1 : value);
   if (type_name.empty()) type_name = "i64";
-  if (!fits(signed_value, type_name)) {
+  if (!fits_type(signed_value, type_name)) {
     fail("program_syntax", start, "the number " + describe(number) + " does not fit in " + type_name);
   }
   return {ir::IntegerAttr{signed_value, std::move(type_name)}};
@@ -146,7 +146,7 @@ ir::Attribute Parser::array_attribute() {
       } else {
         out.values.push_back(signed_integer("an integer"));
       }
-      if (!fits(out.values.back(), out.element_type)) {
+      if (!fits_type(out.values.back(), out.element_type)) {
         fail("program_syntax", value, "the number " + describe(value) + " does not fit in " + out.element_type);
       }
     } while (accept(','));

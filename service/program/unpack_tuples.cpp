@@ -13,7 +13,7 @@ namespace {
 
 using ir::ValueId;
 
-constexpr std::string_view kAlias = "tf.aliasing_output";
+constexpr std::string_view kOutputAlias = "tf.aliasing_output";
 constexpr std::string_view kSharding = "mhlo.sharding";
 constexpr std::string_view kInfo = "jax.result_info";
 
@@ -180,7 +180,7 @@ class Unpacker {
                  "'tf.aliasing_output' names result " + std::to_string(alias) + ", which is a tuple");
       }
       argument.aliases_output = flat;
-      replace(argument.attributes, kAlias, ir::Attribute{ir::IntegerAttr{flat, "i32"}});
+      replace(argument.attributes, kOutputAlias, ir::Attribute{ir::IntegerAttr{flat, "i32"}});
     }
     back.operands = std::move(values);
     function_.results = std::move(parameters);
