@@ -15,7 +15,7 @@ constexpr double kWorthSharingNs = 60'000;
 constexpr double kPartNs = 20'000;
 constexpr int64_t kPartsPerThread = 4;
 // A work group: short beside a time slice, long beside what it costs to call a kernel once more.
-constexpr double kItemNs = 1'000'000;
+constexpr double kWorkGroupNs = 1'000'000;
 // A thread that is lent leaves steps of more than this to the pool: who lent it wants it back.
 constexpr double kLentStepNs = 2'000'000;
 constexpr size_t kInlinePointers = 24;
@@ -44,18 +44,19 @@ void RunImpl::run_work_groups(const compile::Step& step, const WorkItems& work_i
                               core::Checkpoint& checkpoint) {
   if (work_items.begin >= work_items.end) return;
   const int64_t all = work_items.end - work_items.begin;
-  if (step.kernel.passes_checkpoints || work_items.estimated_ns <= kItemNs || all == 1) {
+  if (step.kernel.passes_checkpoints || work_items.estimated_ns <= kWorkGroupNs || all == 1) {
     return run_work_items(step, work_items, lane, checkpoint);
   }
   // By the estimate at first, and then by the time that items take.
-  auto count = std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(all) * kItemNs / work_items.estimated_ns));
+  auto count =
+      std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(all) * kWorkGroupNs / work_items.estimated_ns));
   core::SteadyTime begun = std::chrono::steady_clock::now();
   for (int64_t at = work_items.begin; at < work_items.end;) {
     const int64_t end = std::min(work_items.end, at + count);
     run_work_items(step, {.shard = work_items.shard, .begin = at, .end = end}, lane, checkpoint);
     const auto took = static_cast<double>((std::chrono::steady_clock::now() - begun).count());
-    if (took > 2 * kItemNs) count = std::max<int64_t>(1, count / 2);
-    if (took < kItemNs / 2 && end - at == count) count *= 2;
+    if (took > 2 * kWorkGroupNs) count = std::max<int64_t>(1, count / 2);
+    if (took < kWorkGroupNs / 2 && end - at == count) count *= 2;
     at = end;
     checkpoint.pass();
     begun = std::chrono::steady_clock::now();

@@ -32,7 +32,7 @@ Builder::Inside::Inside(Builder& builder, LocalBlock& block)
     : builder_(builder), before_(std::exchange(builder.block_, &block)) {}
 
 Builder::Inside::~Inside() {
-  builder_.brought_.erase(builder_.block_);
+  builder_.resharded_.erase(builder_.block_);
   builder_.block_ = before_;
 }
 
@@ -46,7 +46,7 @@ LocalId Builder::reshard(LocalId id, const ShardLayout& to, const ir::Location& 
   if (from.dims == to.dims && (from.view == to.view || (from.mask() == 0 && outer(id) == 0))) return id;
   Key key{id, to.dims};
   key.second.push_back({to.view});
-  auto& known = brought_[block_];
+  auto& known = resharded_[block_];
   if (const auto found = known.find(key); found != known.end()) return found->second;
 
   const ir::Type logical = ir::Type::of({value(id).type.dtype(), value(id).logical_dims});
@@ -68,7 +68,7 @@ LocalId Builder::reshard(LocalId id, const ShardLayout& to, const ir::Location& 
     if (unruled_.contains(id)) last().reason += kUnruledEnd;
     resharded_from_.insert_or_assign(made, id);
   }
-  brought_[block_].emplace(std::move(key), made);
+  resharded_[block_].emplace(std::move(key), made);
   return made;
 }
 
@@ -88,7 +88,7 @@ std::pair<LocalId, double> Builder::nearest_source(LocalId id, const ShardLayout
   for (auto from = resharded_from_.find(id); from != resharded_from_.end(); from = resharded_from_.find(from->second))
     same.push_back(from->second);
   const size_t chain = same.size();
-  if (const auto known = brought_.find(block_); known != brought_.end()) {
+  if (const auto known = resharded_.find(block_); known != resharded_.end()) {
     for (size_t i = 0; i < chain; ++i) {
       for (auto copy = known->second.lower_bound({same[i], {}});
            copy != known->second.end() && copy->first.first == same[i]; ++copy)
@@ -238,7 +238,7 @@ void Builder::rewind(const Mark& mark) {
   std::erase_if(resharded_from_,
                 [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
   std::erase_if(recipes_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
-  for (auto& [block, known] : brought_) {
+  for (auto& [block, known] : resharded_) {
     std::erase_if(known, [&](const auto& entry) {
       return static_cast<size_t>(entry.second) >= mark.value_count ||
              static_cast<size_t>(entry.first.first) >= mark.value_count;

@@ -128,7 +128,7 @@ class Builder {
   std::set<LocalId> unruled_;
   std::map<LocalId, LocalId> resharded_from_;  // by result of a reshard: the value that was asked for
   using Key = std::pair<LocalId, std::vector<std::vector<int>>>;
-  std::map<const LocalBlock*, std::map<Key, LocalId>> brought_;
+  std::map<const LocalBlock*, std::map<Key, LocalId>> resharded_;
 };
 
 }  // namespace meshd::partition

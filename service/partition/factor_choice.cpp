@@ -9,7 +9,7 @@ namespace meshd::partition {
 namespace {
 
 // Ops of more operands than this are not looked at from every one of them.
-constexpr size_t kMostSeatsTried = 8;
+constexpr size_t kMostTensorsTried = 8;
 
 // What one tensor would give to its factors: dims' sub-axes handed out major first, each factor taking what divides it.
 struct Offer {
@@ -197,7 +197,7 @@ std::vector<FactorSubAxes> other_choices(const sharding::FactorRule& rule, std::
   std::vector<FactorSubAxes> out;
   out.push_back(with_idle_sub_axes(choose(rule, op_tensors, views, uncut, taken, std::nullopt), rule, op_tensors, views,
                                    uncut, taken));
-  for (size_t s = 0; s < op_tensors.size() && s < kMostSeatsTried; ++s) {
+  for (size_t s = 0; s < op_tensors.size() && s < kMostTensorsTried; ++s) {
     if (op_tensors[s].layout.mask() == 0) continue;
     out.push_back(choose(rule, op_tensors, views, uncut, taken, s));
     out.push_back(with_idle_sub_axes(out.back(), rule, op_tensors, views, uncut, taken));

@@ -288,16 +288,16 @@ void Lowering::append_halo(std::vector<LocalId> operands, std::vector<std::vecto
 }
 
 void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
-                             std::vector<LocalId> operands, const std::vector<ShardLayout>& result_places,
+                             std::vector<LocalId> operands, const std::vector<ShardLayout>& result_layouts,
                              sharding::SubAxisSet partial) {
-  const sharding::MeshView& mesh_view = builder_.view(result_places[0].view);
+  const sharding::MeshView& mesh_view = builder_.view(result_layouts[0].view);
   // Where operand i lies by the rule: cut as what it is read along.
   const auto place_by_rule = [&](size_t i) {
     ShardLayout out = builder_.layout(operands[i]);
     for (const ops::HaloRead& read : halo.reads) {
       if (read.operand != i) continue;
       const ShardLayout along =
-          read.summed_operand ? builder_.layout(operands[*read.summed_operand]) : result_places[0];
+          read.summed_operand ? builder_.layout(operands[*read.summed_operand]) : result_layouts[0];
       out.dims[read.operand_dim] = along.dims[read.along_dim];
     }
     return out;
@@ -307,7 +307,7 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
     if (read.beyond == ops::Beyond::kOperand) return operands[read.beyond_operand];
     if (read.beyond == ops::Beyond::kNothing) return std::nullopt;
     const std::vector<std::byte> zero(static_cast<size_t>(tensor::size_bytes(dtype)));
-    return builder_.add_scalar(dtype, zero, result_places[0].view, op.location);
+    return builder_.add_scalar(dtype, zero, result_layouts[0].view, op.location);
   };
 
   if (halo.is_move) {
@@ -324,7 +324,7 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
     if (const std::optional<LocalId> beyond = stands_beyond(halo.reads.front())) sources.push_back(*beyond);
     for (const LocalId id : sources) outer |= builder_.outer(id);
     const ir::ValueId result = op.results.front();
-    const LocalId made = builder_.add_value(module_main_.type_of(result), result_places[0], outer,
+    const LocalId made = builder_.add_value(module_main_.type_of(result), result_layouts[0], outer,
                                             module_main_.values[static_cast<size_t>(result)].name);
     append_halo(std::move(sources), std::move(halos), made, op.location, op.name);
     return define(result, made);
@@ -360,7 +360,7 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
   }
   ir::Op local_op = op;
   local_op.attributes = halo.localize(view, fetched);
-  emit(local_op, def, std::move(blocks), result_places, partial);
+  emit(local_op, def, std::move(blocks), result_layouts, partial);
 }
 
 }  // namespace meshd::partition

@@ -407,7 +407,7 @@ void Lowering::reshard_returned(ir::ValueId id) {
 }
 
 void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
-                    const std::vector<ShardLayout>& result_places, sharding::SubAxisSet partial) {
+                    const std::vector<ShardLayout>& result_layouts, sharding::SubAxisSet partial) {
   sharding::SubAxisSet outer = partial;
   for (const LocalId operand : operands) outer |= builder_.value(operand).varies;
 
@@ -422,7 +422,7 @@ void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId
   for (const LocalId id : operands) local_operands.push_back(builder_.value(id).type);
   std::vector<ir::Type> local_results;
   for (size_t i = 0; i < op.results.size(); ++i) {
-    const LocalId id = builder_.add_value(module_main_.type_of(op.results[i]), result_places[i], outer,
+    const LocalId id = builder_.add_value(module_main_.type_of(op.results[i]), result_layouts[i], outer,
                                           module_main_.values[static_cast<size_t>(op.results[i])].name);
     made.results.push_back(id);
     local_results.push_back(builder_.value(id).type);

@@ -12,7 +12,7 @@ bool Lowering::begins_once(const ops::Combine& combine, size_t result, LocalId s
 }
 
 bool Lowering::emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std::vector<LocalId>& operands,
-                             const std::vector<ShardLayout>& result_places, sharding::SubAxisSet partial) {
+                             const std::vector<ShardLayout>& result_layouts, sharding::SubAxisSet partial) {
   if (def.on_shard == nullptr) return false;
   ShardWriter shard(builder_, op);
   std::vector<ir::ValueId> entered;
@@ -30,9 +30,10 @@ bool Lowering::emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std:
   for (size_t i = 0; i < result_types.size(); ++i) {
     LocalValue like;
     like.type = result_types[i];
-    like.type.tensor.dims = local_dims(builder_.view(result_places[i].view), result_types[i].dims(), result_places[i]);
-    like.dim_sub_axes = result_places[i].dims;
-    like.view = result_places[i].view;
+    like.type.tensor.dims =
+        local_dims(builder_.view(result_layouts[i].view), result_types[i].dims(), result_layouts[i]);
+    like.dim_sub_axes = result_layouts[i].dims;
+    like.view = result_layouts[i].view;
     local_results.push_back(like.type);
     likes.push_back(std::move(like));
   }
@@ -47,7 +48,7 @@ bool Lowering::emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std:
   if (!written) return false;
   for (size_t i = 0; i < op.results.size(); ++i) {
     const std::string& name = module_main_.values[static_cast<size_t>(op.results[i])].name;
-    define(op.results[i], shard.leave((*written)[i], result_types[i], result_places[i], outer, name));
+    define(op.results[i], shard.leave((*written)[i], result_types[i], result_layouts[i], outer, name));
   }
   return true;
 }

@@ -107,12 +107,12 @@ class Lowering {
   void lower_whole(const ir::Op& op, const ops::OpDef& def, const Scope& scope);
   /// The op on local types; its results vary over `partial` too.
   void emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
-            const std::vector<ShardLayout>& result_places, sharding::SubAxisSet partial);
+            const std::vector<ShardLayout>& result_layouts, sharding::SubAxisSet partial);
 
   // lower_partial.cpp
   /// Lowers the op by its row's per-shard lowering (OpDef::on_shard); false where the row has none for this choice.
   bool emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std::vector<LocalId>& operands,
-                     const std::vector<ShardLayout>& result_places, sharding::SubAxisSet partial);
+                     const std::vector<ShardLayout>& result_layouts, sharding::SubAxisSet partial);
   /// True when a start value must count on one shard only: the reducer is not idempotent, and the value is not known to
   /// be its identity.
   [[nodiscard]] bool begins_once(const ops::Combine& combine, size_t result, LocalId start) const;
@@ -132,7 +132,7 @@ class Lowering {
                                     const std::optional<ops::Combine>& combine) const;
   /// The halo exchanges, then the op on the fetched rows. `operands` have the layouts of fetched_from().
   void emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
-                     std::vector<LocalId> operands, const std::vector<ShardLayout>& result_places,
+                     std::vector<LocalId> operands, const std::vector<ShardLayout>& result_layouts,
                      sharding::SubAxisSet partial);
   /// A halo exchange whose result is `made`.
   void append_halo(std::vector<LocalId> operands, std::vector<std::vector<HaloDim>> halos, LocalId made,
