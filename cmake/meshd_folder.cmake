@@ -1,5 +1,5 @@
 # meshd_folder(NAME [LINKS ...] [PRIVATE_LINKS ...]): one static library from all .cpp files of the current folder.
-# The LINKS line of a folder is the dependency diagram: tests/unit/include_direction holds #include lines to it.
+# The LINKS line of a folder is the dependency diagram: tests/system/include_direction_test.py holds #include lines to it.
 add_library(meshd_options INTERFACE)
 target_compile_options(meshd_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align -Wimplicit-fallthrough -Werror
@@ -28,14 +28,21 @@ option(MESHD_UNITY_BUILD "compile the files of a library folder in batches: half
 # Everything in a batch is compiled again when one file of it changes: work on a single file with the preset debug.
 function(meshd_unity target)
   if(MESHD_UNITY_BUILD)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 12)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 24)
   endif()
 endfunction()
 
-# NO_UNITY: each file is compiled by itself.
+# Subfolders without a CMakeLists.txt of their own belong to the library. NO_UNITY: each file is compiled by itself.
 function(meshd_folder name)
   cmake_parse_arguments(FOLDER "NO_UNITY" "" "LINKS;PRIVATE_LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB subfolders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${CMAKE_CURRENT_SOURCE_DIR}/*)
+  foreach(subfolder ${subfolders})
+    if(IS_DIRECTORY ${subfolder} AND NOT EXISTS ${subfolder}/CMakeLists.txt)
+      file(GLOB more CONFIGURE_DEPENDS ${subfolder}/*.cpp)
+      list(APPEND sources ${more})
+    endif()
+  endforeach()
   list(TRANSFORM FOLDER_LINKS PREPEND meshd_ REGEX "^[a-z]+$")
   if(sources)
     add_library(meshd_${name} STATIC ${sources})

@@ -143,7 +143,7 @@ int main(int count, char** arguments) {
   }
   std::ofstream out(arguments[1]);
   out << "// Made by cmake/op_constraints.cpp from the checks of service/ops.\n"
-         "#include \"service/program/op_constraints.h\"\n\nnamespace meshd::program {\n\n"
+         "#include \"service/program/verify/op_constraints.h\"\n\nnamespace meshd::program {\n\n"
          "std::span<const OpConstraint> op_constraints() {\n  static constexpr OpConstraint kRows[] = {\n";
   for (const auto& [op, label, text] : rows)
     out << "      {" << quoted(op) << ", " << quoted(label) << ", " << quoted(text) << "},\n";

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "service/core/error.h"
-#include "storage/connection.h"
-#include "storage/writer.h"
+#include "storage/database/connection.h"
+#include "storage/database/writer.h"
 
 namespace meshd::storage {
 namespace {

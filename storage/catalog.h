@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "storage/database.h"
-#include "storage/reader.h"
-#include "storage/transaction.h"
+#include "storage/database/database.h"
+#include "storage/database/reader.h"
+#include "storage/database/transaction.h"
 
 namespace meshd::storage {
 

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "storage/recovery_rows.h"
+#include "storage/rows/recovery_rows.h"
 
 namespace meshd::storage {
 namespace {

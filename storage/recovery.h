@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/blob_store.h"
+#include "storage/blobs/blob_store.h"
 #include "storage/catalog.h"
 
 namespace meshd::storage {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "service/core/error.h"
-#include "storage/connection.h"
+#include "storage/database/connection.h"
 
 namespace meshd::storage {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "service/core/clock.h"
 #include "service/core/locked.h"
-#include "storage/blob_store.h"
+#include "storage/blobs/blob_store.h"
 #include "storage/catalog.h"
-#include "storage/database.h"
-#include "storage/fatal.h"
+#include "storage/database/database.h"
+#include "storage/database/fatal.h"
 #include "storage/file_system.h"
 #include "storage/recovery.h"
 

@@ -12,8 +12,8 @@
 #include "api/codecs/job_codec.h"
 #include "api/codecs/json.h"
 #include "api/routes/routes.h"
-#include "api/server.h"
-#include "api/tls_context.h"
+#include "api/server/server.h"
+#include "api/server/tls_context.h"
 #include "service/quotas/rate_limiter.h"
 
 namespace meshd::api {

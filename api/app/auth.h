@@ -6,7 +6,7 @@
 #include <string>
 
 #include "api/app/token_file.h"
-#include "api/http.h"
+#include "api/http/http.h"
 #include "service/core/locked.h"
 
 namespace meshd::api {

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <chrono>
 
-#include "api/authority.h"
-#include "api/site_policy.h"
-#include "api/tls_context.h"
+#include "api/http/authority.h"
+#include "api/http/site_policy.h"
+#include "api/server/tls_context.h"
 #include "service/core/error.h"
 
 namespace meshd::api {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "api/app/options.h"
-#include "api/server.h"
+#include "api/server/server.h"
 
 namespace meshd::api {
 

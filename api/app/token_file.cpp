@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "api/characters.h"
+#include "api/http/characters.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/roles.h"
+#include "api/http/roles.h"
 
 namespace meshd::api {
 

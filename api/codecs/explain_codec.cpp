@@ -5,7 +5,7 @@
 
 #include "api/codecs/job_codec.h"
 #include "api/codecs/mesh_codec.h"
-#include "service/compile/specialised.h"
+#include "service/compile/rewrite/specialised.h"
 #include "service/sharding/layout.h"
 
 namespace meshd::api {

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "api/codecs/json.h"
-#include "service/compile/explain.h"
-#include "service/compile/suggest.h"
+#include "service/compile/explain/explain.h"
+#include "service/compile/explain/suggest.h"
 #include "service/jobs/job_request.h"
 
 namespace meshd::api {

@@ -8,7 +8,7 @@
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/trees.h"
 #include "api/codecs/value.h"
-#include "service/compile/static_arguments.h"
+#include "service/compile/rewrite/static_arguments.h"
 #include "service/effects/effect_log.h"
 #include "service/jobs/call_plan.h"
 #include "service/jobs/parts_assignment.h"

@@ -12,7 +12,7 @@
 #include "service/jobs/job_runner.h"
 #include "service/registry/registry.h"
 #include "service/tensor/buffer.h"
-#include "storage/rows.h"
+#include "storage/rows/rows.h"
 
 namespace meshd::api {
 

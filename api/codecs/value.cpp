@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "api/codecs/base64.h"
-#include "service/kernels/scalar_op.h"
+#include "service/kernels/elementwise/scalar_op.h"
 
 namespace meshd::api {
 namespace {

@@ -1,9 +1,9 @@
 // /v1/programs/{id}:explain, :partition and :suggest: what a program will do, told without data.
 #include <chrono>
 
-#include "api/accept.h"
 #include "api/codecs/explain_codec.h"
 #include "api/codecs/json.h"
+#include "api/http/accept.h"
 #include "api/routes/routes.h"
 #include "service/jobs/device_assignment.h"
 

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "api/characters.h"
 #include "api/codecs/job_codec.h"
 #include "api/codecs/json.h"
-#include "api/conditions.h"
-#include "api/preferences.h"
-#include "api/problem.h"
+#include "api/http/characters.h"
+#include "api/http/conditions.h"
+#include "api/http/preferences.h"
+#include "api/http/problem.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
 #include "service/core/ids.h"

@@ -1,5 +1,5 @@
-#include "api/characters.h"
 #include "api/codecs/json.h"
+#include "api/http/characters.h"
 #include "api/routes/routes.h"
 
 namespace meshd::api {

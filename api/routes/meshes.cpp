@@ -1,7 +1,7 @@
 // /v1/meshes: meshes by content; the same mesh has the same id.
 #include "api/codecs/json.h"
 #include "api/codecs/mesh_codec.h"
-#include "api/conditions.h"
+#include "api/http/conditions.h"
 #include "api/routes/routes.h"
 #include "service/mesh/mesh_document.h"
 

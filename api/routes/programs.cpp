@@ -4,7 +4,7 @@
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/trees.h"
 #include "api/routes/routes.h"
-#include "service/ops/custom_calls.h"
+#include "service/ops/linalg/custom_calls.h"
 #include "service/ops/op_def.h"
 
 namespace meshd::api {

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "api/router.h"
+#include "api/http/router.h"
 #include "api/routes/services.h"
-#include "api/server.h"
+#include "api/server/server.h"
 #include "service/quotas/limits.h"
 
 namespace meshd::api {

@@ -3,9 +3,9 @@
 
 #include "api/codecs/job_codec.h"
 #include "api/codecs/json.h"
-#include "api/events.h"
-#include "api/preferences.h"
+#include "api/http/preferences.h"
 #include "api/routes/routes.h"
+#include "api/server/events.h"
 
 namespace meshd::api {
 namespace {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "api/http.h"
-#include "api/preferences.h"
+#include "api/http/http.h"
+#include "api/http/preferences.h"
 
 namespace meshd::api {
 

@@ -4,7 +4,7 @@
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/zarr.h"
-#include "api/ranges.h"
+#include "api/http/ranges.h"
 #include "api/routes/routes.h"
 #include "service/arrays/region.h"
 

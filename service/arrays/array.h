@@ -17,7 +17,7 @@
 #include "service/sharding/tensor_sharding.h"
 #include "service/tensor/buffer.h"
 #include "service/tensor/shape.h"
-#include "storage/rows.h"
+#include "storage/rows/rows.h"
 
 namespace meshd::arrays {
 

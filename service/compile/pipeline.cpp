@@ -5,10 +5,10 @@
 #include "service/compile/stages.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
-#include "service/program/inline_calls.h"
-#include "service/program/parse.h"
-#include "service/program/specialise.h"
-#include "service/program/verify_tokens.h"
+#include "service/program/parse/parse.h"
+#include "service/program/transform/inline_calls.h"
+#include "service/program/transform/specialise.h"
+#include "service/program/verify/verify_tokens.h"
 
 namespace meshd::compile {
 namespace {

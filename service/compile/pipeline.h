@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "service/compile/plan.h"
+#include "service/compile/plan/plan.h"
 #include "service/core/locked.h"
 #include "service/ir/program.h"
 #include "service/mesh/mesh.h"

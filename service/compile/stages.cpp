@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "service/compile/cut_batch_norms.h"
-#include "service/compile/rounding.h"
+#include "service/compile/rewrite/cut_batch_norms.h"
+#include "service/compile/rewrite/rounding.h"
 #include "service/core/error.h"
 #include "service/partition/partition.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "service/compile/pipeline.h"
-#include "service/compile/plan.h"
+#include "service/compile/plan/plan.h"
 #include "service/partition/local_program.h"
 #include "service/propagation/propagate.h"
 

@@ -1,6 +1,6 @@
 // The one table of error codes. A code is a stable machine word that clients switch on; its kind decides the HTTP
-// status (api/problem.cpp maps kinds, nothing else does). To add a code, add a row here; api/routes/error_reference.cpp
-// asks for its hint.
+// status (api/http/problem.cpp maps kinds, nothing else does). To add a code, add a row here;
+// api/routes/documents/error_reference.cpp asks for its hint.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "service/compile/plan.h"
+#include "service/compile/plan/plan.h"
 
 namespace meshd::device {
 

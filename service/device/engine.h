@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "service/compile/plan.h"
+#include "service/compile/plan/plan.h"
 #include "service/core/clock.h"
 #include "service/core/error.h"
 #include "service/device/effect_sink.h"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "service/device/run_impl.h"
-#include "service/kernels/movement.h"
+#include "service/kernels/movement/movement.h"
 
 namespace meshd::device {
 namespace {

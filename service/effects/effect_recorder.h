@@ -14,14 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "service/compile/plan.h"
+#include "service/compile/plan/plan.h"
 #include "service/core/locked.h"
 #include "service/device/effect_sink.h"
 #include "service/effects/callback_store.h"
 #include "service/effects/effect_kinds.h"
 #include "service/effects/infeed_entry.h"
 #include "service/effects/owned_value.h"
-#include "storage/rows.h"
+#include "storage/rows/rows.h"
 
 namespace meshd::effects {
 

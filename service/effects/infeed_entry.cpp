@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "service/compile/plan.h"
+#include "service/compile/plan/plan.h"
 #include "service/core/error.h"
-#include "service/kernels/movement.h"
+#include "service/kernels/movement/movement.h"
 #include "service/sharding/layout.h"
 
 namespace meshd::effects {

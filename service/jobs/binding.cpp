@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "service/core/error.h"
-#include "service/kernels/movement.h"
+#include "service/kernels/movement/movement.h"
 
 namespace meshd::jobs {
 namespace {

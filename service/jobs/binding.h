@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "service/arrays/array.h"
-#include "service/compile/plan.h"
+#include "service/compile/plan/plan.h"
 #include "service/tensor/buffer.h"
 
 namespace meshd::jobs {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "service/compile/specialised.h"
+#include "service/compile/rewrite/specialised.h"
 #include "service/core/error.h"
 #include "service/jobs/job.h"
 

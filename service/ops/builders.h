@@ -6,7 +6,7 @@
 
 #include "service/ops/fixed_string.h"
 #include "service/ops/op_def.h"
-#include "service/ops/pointwise.h"
+#include "service/ops/pointwise/pointwise.h"
 
 namespace meshd::ops {
 

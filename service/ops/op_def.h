@@ -17,8 +17,8 @@
 
 #include "service/core/checkpoint.h"
 #include "service/ir/program.h"
-#include "service/kernels/scalar_op.h"
-#include "service/kernels/tile_program.h"
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/tile_program.h"
 #include "service/ops/halo.h"
 #include "service/ops/shard_rules.h"
 #include "service/sharding/factor_rule.h"

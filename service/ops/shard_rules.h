@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "service/ir/program.h"
-#include "service/kernels/scalar_op.h"
+#include "service/kernels/elementwise/scalar_op.h"
 
 namespace meshd::ops {
 

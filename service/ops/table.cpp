@@ -4,8 +4,8 @@
 
 #include "service/core/error.h"
 #include "service/ops/checks.h"
-#include "service/ops/custom_calls.h"
 #include "service/ops/families.h"
+#include "service/ops/linalg/custom_calls.h"
 
 namespace meshd::ops {
 namespace {

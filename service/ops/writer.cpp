@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "service/kernels/scalar_op.h"
+#include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/checks.h"
 
 namespace meshd::ops {

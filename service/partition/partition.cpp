@@ -1,7 +1,7 @@
 #include "service/partition/partition.h"
 
-#include "service/partition/lowering.h"
-#include "service/partition/views.h"
+#include "service/partition/lower/lowering.h"
+#include "service/partition/lower/views.h"
 
 namespace meshd::partition {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "service/ops/op_def.h"
-#include "service/program/hex.h"
+#include "service/program/parse/hex.h"
 
 namespace meshd::program {
 namespace {

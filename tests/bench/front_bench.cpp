@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "api/server.h"
+#include "api/server/server.h"
 #include "tests/bench/raw_server.h"
 #include "tests/bench/stopwatch.h"
 

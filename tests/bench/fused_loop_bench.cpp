@@ -15,8 +15,8 @@
 #include <immintrin.h>
 #endif
 
-#include "service/kernels/fused_loop.h"
-#include "service/kernels/vector_math.h"
+#include "service/kernels/elementwise/vector_math.h"
+#include "service/kernels/fused/fused_loop.h"
 #include "tests/bench/stopwatch.h"
 
 namespace {

@@ -16,12 +16,12 @@
 #include <hwy/contrib/sort/vqsort.h>
 #include <oneapi/dnnl/dnnl.h>
 
-#include "service/kernels/blas_core.h"
-#include "service/kernels/gather.h"
-#include "service/kernels/gemm.h"
-#include "service/kernels/movement.h"
-#include "service/kernels/scatter.h"
-#include "service/kernels/sort.h"
+#include "service/kernels/lapack/blas_core.h"
+#include "service/kernels/movement/gather.h"
+#include "service/kernels/movement/movement.h"
+#include "service/kernels/movement/scatter.h"
+#include "service/kernels/product/gemm.h"
+#include "service/kernels/sort/sort.h"
 #include "tests/bench/stopwatch.h"
 
 namespace {

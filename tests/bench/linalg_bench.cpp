@@ -16,8 +16,8 @@
 #include <kiss_fft.h>
 #endif
 
-#include "service/kernels/fft.h"
-#include "service/kernels/lapack.h"
+#include "service/kernels/fft/fft.h"
+#include "service/kernels/lapack/lapack.h"
 #include "tests/bench/stopwatch.h"
 
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "service/program/hex.h"
-#include "service/program/parse.h"
+#include "service/program/parse/hex.h"
+#include "service/program/parse/parse.h"
 
 namespace {
 

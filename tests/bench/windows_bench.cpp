@@ -13,10 +13,10 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include "service/kernels/convolution.h"
-#include "service/kernels/gemm.h"
-#include "service/kernels/select_and_scatter.h"
-#include "service/kernels/window_reduce.h"
+#include "service/kernels/product/convolution.h"
+#include "service/kernels/product/gemm.h"
+#include "service/kernels/window/select_and_scatter.h"
+#include "service/kernels/window/window_reduce.h"
 #include "tests/bench/stopwatch.h"
 
 namespace {

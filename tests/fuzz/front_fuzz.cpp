@@ -6,12 +6,12 @@
 #include <cstdlib>
 #include <string>
 
-#include "api/body_pipeline.h"
-#include "api/head.h"
-#include "api/httplib_bridge.h"
-#include "api/ranges.h"
-#include "api/router.h"
-#include "api/site_policy.h"
+#include "api/http/head.h"
+#include "api/http/httplib_bridge.h"
+#include "api/http/ranges.h"
+#include "api/http/router.h"
+#include "api/http/site_policy.h"
+#include "api/server/body_pipeline.h"
 #include "service/core/error.h"
 
 namespace {

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "service/core/error.h"
-#include "service/program/inline_calls.h"
-#include "service/program/parse.h"
+#include "service/program/parse/parse.h"
 #include "service/program/print.h"
+#include "service/program/transform/inline_calls.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   meshd::ir::ModuleRef module;

@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "api/server.h"
+#include "api/server/server.h"
 #include "service/core/error.h"
 #include "tests/http/attack_cases.h"
 #include "tests/http/raw_client.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "api/server.h"
+#include "api/server/server.h"
 #include "tests/http/raw_client.h"
 #include "tests/http/toy_routes.h"
 #include "tests/http/transport.h"

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "api/characters.h"
+#include "api/http/characters.h"
 #include "tests/http/transport.h"
 
 namespace meshd::http_test {

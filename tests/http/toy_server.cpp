@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "api/server.h"
+#include "api/server/server.h"
 #include "tests/http/toy_routes.h"
 
 int main(int argc, char** argv) {

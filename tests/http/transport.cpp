@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "api/tls_context.h"
+#include "api/server/tls_context.h"
 #include "tests/http/tls_files.h"
 #include "tests/support/temp_folder.h"
 

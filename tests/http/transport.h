@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "api/server.h"
+#include "api/server/server.h"
 
 struct ssl_st;
 

@@ -9,8 +9,8 @@
 
 #include "service/core/error.h"
 #include "service/ops/op_def.h"
-#include "service/program/inline_calls.h"
-#include "service/program/parse.h"
+#include "service/program/parse/parse.h"
+#include "service/program/transform/inline_calls.h"
 #include "service/propagation/propagate.h"
 #include "service/propagation/report.h"
 

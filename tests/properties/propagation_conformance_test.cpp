@@ -6,9 +6,9 @@
 #include <fstream>
 
 #include "service/core/error.h"
-#include "service/program/inline_calls.h"
-#include "service/program/parse.h"
+#include "service/program/parse/parse.h"
 #include "service/program/print.h"
+#include "service/program/transform/inline_calls.h"
 #include "service/propagation/propagate.h"
 
 #include "tests/properties/propagation_cases.h"

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "service/compile/stages.h"
-#include "service/program/inline_calls.h"
-#include "service/program/parse.h"
+#include "service/program/parse/parse.h"
+#include "service/program/transform/inline_calls.h"
 
 namespace meshd::compile {
 namespace {

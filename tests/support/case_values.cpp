@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "service/kernels/scalar_op.h"
+#include "service/kernels/elementwise/scalar_op.h"
 
 namespace meshd::test {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "service/core/error.h"
 #include "service/ops/op_def.h"
-#include "service/program/inline_calls.h"
-#include "service/program/specialise.h"
+#include "service/program/transform/inline_calls.h"
+#include "service/program/transform/specialise.h"
 
 namespace meshd::test {
 namespace {

@@ -1,62 +1,87 @@
 #!/usr/bin/env python3
-"""Holds every #include of the sources to the table of allowed edges (service/README.md), and third parties to their fences."""
+"""The link lines of CMake are the dependency diagram: a source may include its own library's headers and those of the libraries that its
+CMakeLists.txt links, links have no cycle, and the headers of third parties stay in the folders that may know them."""
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ORDER = ["core", "quotas", "tensor", "mesh", "sharding", "ir", "kernels", "ops", "program", "propagation", "partition", "compile", "device",
-         "arrays", "registry", "effects", "sessions", "jobs"]
-# Folders of service that call storage, which itself uses core only.
-STORES = {"arrays", "registry", "effects", "sessions", "jobs"}
-NEVER = {("program", "propagation"), ("program", "partition"), ("propagation", "program"), ("propagation", "partition"),
-         ("partition", "program"), ("partition", "propagation")}
 FENCES = {  # what is included -> where it may be
-    r"httplib\.h": ["api/httplib_bridge", "api/app/probe"], r"sqlite3\.h": ["storage/"], r"boost/asio": ["service/device/", "api/"],
-    r"boost/context": ["service/core/fiber"],
-    r"(cblas|openblas|dnnl|oneapi)": ["service/kernels/"], r"mpi\.h": ["service/device/"], r"spdlog": ["api/app/", "storage/"],
-    r"CLI/": ["api/app/"], r"openssl/(?!evp\.h)": ["api/tls_"]}
+    r"httplib\.h": ["api/http/httplib_bridge", "api/app/probe"], r"sqlite3\.h": ["storage/"], r"boost/asio": ["service/device/", "api/server/"],
+    r"boost/context": ["service/core/fiber"], r"(cblas|openblas|lapack|dnnl|oneapi)": ["service/kernels/"], r"mpi\.h": ["service/device/"],
+    r"spdlog": ["api/app/", "storage/"], r"CLI/": ["api/app/"], r"openssl/(?!evp\.h)": ["api/server/tls_"]}
 
 
-def room(path):
-    parts = path.split("/")
-    return parts[1] if parts[0] == "service" and len(parts) > 2 else parts[0]
+def links_of(listfile):
+    """(name of the library, what it links) as meshd_folder or target_link_libraries say it."""
+    text = re.sub(r"#[^\n]*", "", listfile.read_text())
+    folder = re.search(r"meshd_folder\((\w+)(.*?)\)", text, re.S)
+    if folder:
+        linked = re.search(r"\bLINKS\b(.*?)(?:PRIVATE_LINKS|$)", folder.group(2), re.S)
+        return folder.group(1), set(linked.group(1).split()) if linked else set()
+    library = re.search(r"add_library\(meshd_(\w+)", text)
+    if not library:
+        return None, set()
+    linked = re.search(rf"target_link_libraries\(meshd_{library.group(1)}(.*?)\)", text, re.S)
+    return library.group(1), set(re.findall(r"meshd_(\w+)", linked.group(1)))
 
 
-def allowed(user, used):
-    if user == used or used == "core":
-        return True
-    if user == "api":
-        return True
-    if user == "storage":
-        return False
-    if used == "storage":
-        return user in STORES
-    if used == "api" or user not in ORDER or used not in ORDER:
-        return False
-    return ORDER.index(used) < ORDER.index(user) and (user, used) not in NEVER
+def cycle_through(links, start):
+    """A path from `start` back to it, or nothing."""
+    paths = [[start]]
+    while paths:
+        path = paths.pop()
+        for used in links.get(path[-1], ()):
+            if used == start:
+                return [*path, used]
+            if used not in path:
+                paths.append([*path, used])
+    return None
 
 
-wrong, count = [], 0
-for top in ("service", "storage", "api"):
-    for path in sorted((ROOT / top).rglob("*")):
-        if path.suffix not in (".h", ".cpp"):
-            continue
-        name = str(path.relative_to(ROOT))
-        for number, line in enumerate(path.read_text().splitlines(), 1):
-            found = re.match(r'\s*#include\s+(["<])([^">]+)[">]', line)
-            if not found:
+def main():
+    links, room_of_folder = {}, {}
+    for top in ("service", "storage", "api"):
+        for listfile in sorted((ROOT / top).rglob("CMakeLists.txt")):
+            name, linked = links_of(listfile)
+            if name:
+                links[name] = linked
+                room_of_folder[str(listfile.parent.relative_to(ROOT))] = name
+
+    def room(path):
+        while path not in room_of_folder and "/" in path:
+            path = path.rsplit("/", 1)[0]
+        return room_of_folder.get(path)
+
+    wrong, count = [], 0
+    for name in links:
+        cycle = cycle_through(links, name)
+        if cycle:
+            wrong.append("links in a cycle: " + " -> ".join(cycle))
+    for top in ("service", "storage", "api"):
+        for path in sorted((ROOT / top).rglob("*")):
+            if path.suffix not in (".h", ".cpp"):
                 continue
-            count += 1
-            target = found.group(2)
-            if found.group(1) == '"':
-                if not re.match(r"(service|storage|api)/", target):
-                    wrong.append(f"{name}:{number}: '{target}' is not written from the root")
-                elif not allowed(room(name), room(target)):
-                    wrong.append(f"{name}:{number}: {room(name)} may not include {room(target)} ('{target}')")
-            for pattern, places in FENCES.items():
-                if re.match(pattern, target) and not any(name.startswith(place) for place in places):
-                    wrong.append(f"{name}:{number}: <{target}> belongs behind {', '.join(places)}")
-print("\n".join(wrong))
-print(f"{count} includes, {len(wrong)} in the wrong direction")
-sys.exit(1 if wrong or count < 100 else 0)
+            name = str(path.relative_to(ROOT))
+            user = room(name)
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                found = re.match(r'\s*#include\s+(["<])([^">]+)[">]', line)
+                if not found:
+                    continue
+                count += 1
+                target = found.group(2)
+                if found.group(1) == '"':
+                    used = room(target)
+                    if not used:
+                        wrong.append(f"{name}:{number}: '{target}' is not written from the root")
+                    elif used != user and used not in links[user]:
+                        wrong.append(f"{name}:{number}: {user} does not link {used} ('{target}')")
+                for pattern, places in FENCES.items():
+                    if re.match(pattern, target) and not any(name.startswith(place) for place in places):
+                        wrong.append(f"{name}:{number}: <{target}> belongs behind {', '.join(places)}")
+    print("\n".join(wrong))
+    print(f"{count} includes of {len(links)} libraries, {len(wrong)} against the diagram")
+    return 1 if wrong or count < 500 or len(links) < 20 else 0
+
+
+sys.exit(main())

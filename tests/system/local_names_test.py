@@ -17,17 +17,23 @@ def names_of(text):
     return FUNCTION.findall(text) + [type_ or constant for type_, constant in OTHERS.findall(text)]
 
 
+def files_of(library, pattern):
+    """Those of the library's folder and of its subfolders that are no library of their own (cmake/meshd_folder.cmake)."""
+    subfolders = [path for path in library.iterdir() if path.is_dir() and not (path / "CMakeLists.txt").exists()]
+    return sorted(file for folder in [library, *subfolders] for file in folder.glob(pattern))
+
+
 def main():
     wrong, looked = [], 0
     for top in ("service", "storage", "api"):
-        for folder in sorted({path.parent for path in (ROOT / top).rglob("*.cpp")}):
+        for folder in sorted(path.parent for path in (ROOT / top).rglob("CMakeLists.txt")):
             if folder.name == "kernels":
                 continue  # its files are compiled by themselves
             declared = collections.defaultdict(set)
-            for header in folder.glob("*.h"):
+            for header in files_of(folder, "*.h"):
                 for name in names_of(header.read_text()):
                     declared[name].add(header.name)
-            for source in folder.glob("*.cpp"):
+            for source in files_of(folder, "*.cpp"):
                 text = source.read_text()
                 for inside in ANONYMOUS.findall(text):
                     for name in names_of(inside):

@@ -1,8 +1,8 @@
 // What a role may call: the column of the route table against the role of the token.
 #include <gtest/gtest.h>
 
-#include "api/http.h"
-#include "api/router.h"
+#include "api/http/http.h"
+#include "api/http/router.h"
 #include "service/core/error.h"
 
 namespace meshd::api {

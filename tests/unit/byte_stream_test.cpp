@@ -1,4 +1,4 @@
-#include "api/byte_stream.h"
+#include "api/server/byte_stream.h"
 
 #include <sys/socket.h>
 #include <sys/uio.h>

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "service/core/error.h"
-#include "service/kernels/convolution.h"
+#include "service/kernels/product/convolution.h"
 #include "tests/support/parsed_instance.h"
 #include "tests/support/window_text.h"
 

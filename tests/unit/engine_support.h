@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "service/compile/plan.h"
+#include "service/compile/plan/plan.h"
 #include "service/device/engine.h"
 #include "service/ops/op_def.h"
 #include "tests/unit/ops_support.h"

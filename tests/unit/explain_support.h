@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "service/compile/explain.h"
-#include "service/program/inline_calls.h"
-#include "service/program/parse.h"
+#include "service/compile/explain/explain.h"
+#include "service/program/parse/parse.h"
+#include "service/program/transform/inline_calls.h"
 
 namespace meshd::compile {
 

@@ -1,7 +1,7 @@
 // What an explanation says: moves and their bytes, who decided, what does not divide, what would be cheaper.
 #include <gtest/gtest.h>
 
-#include "service/compile/suggest.h"
+#include "service/compile/explain/suggest.h"
 
 #include "tests/unit/explain_support.h"
 

@@ -9,8 +9,8 @@
 #include <random>
 #include <vector>
 
-#include "service/kernels/fft.h"
-#include "service/kernels/fft_stages.h"
+#include "service/kernels/fft/fft.h"
+#include "service/kernels/fft/fft_stages.h"
 
 namespace meshd::kernels {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "api/body_pipeline.h"
-#include "api/rate_guard.h"
+#include "api/http/rate_guard.h"
+#include "api/server/body_pipeline.h"
 #include "service/core/error.h"
 
 namespace meshd::api {

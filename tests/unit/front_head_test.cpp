@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "api/head.h"
+#include "api/http/head.h"
 #include "service/core/error.h"
 
 namespace meshd::api {

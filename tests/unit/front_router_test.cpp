@@ -1,7 +1,7 @@
 // The route table: precedence, captures, and what follows from it.
 #include <gtest/gtest.h>
 
-#include "api/router.h"
+#include "api/http/router.h"
 #include "service/core/error.h"
 
 namespace meshd::api {

@@ -5,7 +5,7 @@
 #include <latch>
 #include <vector>
 
-#include "api/worker_pool.h"
+#include "api/server/worker_pool.h"
 
 namespace meshd::api {
 namespace {

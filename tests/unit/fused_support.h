@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "service/kernels/fused_loop.h"
+#include "service/kernels/fused/fused_loop.h"
 
 namespace meshd::kernels {
 

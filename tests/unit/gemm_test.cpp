@@ -1,5 +1,5 @@
 // Products against their definition: kernels by shape and layout, dot_general by dimension numbers and element types.
-#include "service/kernels/gemm.h"
+#include "service/kernels/product/gemm.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "service/core/error.h"
-#include "service/kernels/scalar_op.h"
+#include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/families.h"
 #include "tests/support/row_runner.h"
 

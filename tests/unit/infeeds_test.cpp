@@ -4,11 +4,11 @@
 
 #include <cstring>
 
-#include "service/compile/plan.h"
+#include "service/compile/plan/plan.h"
 #include "service/core/error.h"
 #include "service/effects/effect_recorder.h"
-#include "service/partition/channel_order.h"
-#include "service/program/parse.h"
+#include "service/partition/export/channel_order.h"
+#include "service/program/parse/parse.h"
 
 namespace meshd::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "service/core/error.h"
-#include "service/kernels/lapack.h"
+#include "service/kernels/lapack/lapack.h"
 
 namespace meshd::kernels {
 namespace {

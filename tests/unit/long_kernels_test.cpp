@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "service/kernels/gemm.h"
-#include "service/kernels/vector_sort.h"
+#include "service/kernels/product/gemm.h"
+#include "service/kernels/sort/vector_sort.h"
 
 namespace meshd::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "service/kernels/movement.h"
+#include "service/kernels/movement/movement.h"
 
 #include <gtest/gtest.h>
 

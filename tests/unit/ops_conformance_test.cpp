@@ -9,7 +9,7 @@
 #include <string>
 
 #include "service/core/error.h"
-#include "service/program/parse.h"
+#include "service/program/parse/parse.h"
 #include "tests/support/case_values.h"
 #include "tests/support/interpreter.h"
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "service/ops/custom_calls.h"
-#include "service/ops/shape_assertion.h"
+#include "service/ops/linalg/custom_calls.h"
+#include "service/ops/structure/shape_assertion.h"
 #include "tests/unit/ops_support.h"
 
 namespace meshd::ops {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "service/ops/pointwise.h"
+#include "service/ops/pointwise/pointwise.h"
 #include "tests/unit/ops_support.h"
 
 namespace meshd::ops {

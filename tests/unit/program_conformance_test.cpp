@@ -1,6 +1,6 @@
 // Every program of tests/conformance: it parses (or names an op that has no row), prints and parses again, flattens;
 // what Shardy refuses is refused.
-#include "service/program/inline_calls.h"
+#include "service/program/transform/inline_calls.h"
 #include "tests/unit/program_support.h"
 
 namespace meshd::program {

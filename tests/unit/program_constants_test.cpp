@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "service/program/float_literal.h"
-#include "service/program/hex.h"
+#include "service/program/parse/float_literal.h"
+#include "service/program/parse/hex.h"
 #include "tests/unit/program_support.h"
 
 namespace meshd::program {

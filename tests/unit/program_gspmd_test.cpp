@@ -1,6 +1,6 @@
 // The older notation of shardings, and programs that use it.
-#include "service/program/gspmd_sharding.h"
-#include "service/program/inline_calls.h"
+#include "service/program/gspmd/gspmd_sharding.h"
+#include "service/program/transform/inline_calls.h"
 #include "tests/unit/program_support.h"
 
 namespace meshd::program {

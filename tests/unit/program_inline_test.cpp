@@ -1,6 +1,6 @@
 // Calls flattened into @main.
-#include "service/program/inline_calls.h"
-#include "service/program/verify.h"
+#include "service/program/transform/inline_calls.h"
+#include "service/program/verify/verify.h"
 #include "tests/unit/program_support.h"
 
 namespace meshd::program {

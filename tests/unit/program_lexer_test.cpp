@@ -1,5 +1,5 @@
 // Tokens, their places, strings and their escapes.
-#include "service/program/lexer.h"
+#include "service/program/parse/lexer.h"
 #include "tests/unit/program_support.h"
 
 namespace meshd::program {

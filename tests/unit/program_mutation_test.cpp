@@ -2,7 +2,7 @@
 // tests/fuzz.
 #include <chrono>
 
-#include "service/program/inline_calls.h"
+#include "service/program/transform/inline_calls.h"
 #include "tests/support/mutate.h"
 #include "tests/unit/program_support.h"
 

@@ -1,9 +1,9 @@
 // Programs made ready for arguments of known shapes.
-#include "service/program/specialise.h"
+#include "service/program/transform/specialise.h"
 
-#include "service/program/inline_calls.h"
-#include "service/program/op_constraints.h"
-#include "service/program/op_facts.h"
+#include "service/program/transform/inline_calls.h"
+#include "service/program/verify/op_constraints.h"
+#include "service/program/verify/op_facts.h"
 #include "tests/unit/program_support.h"
 
 namespace meshd::program {

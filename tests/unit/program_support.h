@@ -9,7 +9,7 @@
 #include <string>
 
 #include "service/core/error.h"
-#include "service/program/parse.h"
+#include "service/program/parse/parse.h"
 #include "service/program/print.h"
 
 namespace meshd::program {

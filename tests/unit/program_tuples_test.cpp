@@ -1,5 +1,5 @@
 // Tuples at the edges of a program: arguments and results of @main, and what custom calls of older texts give.
-#include "service/program/unpack_tuples.h"
+#include "service/program/transform/unpack_tuples.h"
 #include "tests/unit/program_support.h"
 
 namespace meshd::program {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "service/core/error.h"
-#include "service/program/inline_calls.h"
-#include "service/program/parse.h"
+#include "service/program/parse/parse.h"
 #include "service/program/print.h"
+#include "service/program/transform/inline_calls.h"
 #include "service/propagation/propagate.h"
 #include "service/propagation/report.h"
 

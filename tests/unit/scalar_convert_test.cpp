@@ -5,7 +5,7 @@
 #include <cmath>
 #include <complex>
 
-#include "service/kernels/reduce_precision.h"
+#include "service/kernels/elementwise/reduce_precision.h"
 #include "service/tensor/half.h"
 #include "tests/unit/scalar_support.h"
 

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "service/kernels/scalar_op.h"
+#include "service/kernels/elementwise/scalar_op.h"
 
 namespace meshd::kernels {
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "api/authority.h"
+#include "api/http/authority.h"
 
 namespace meshd::api {
 namespace {

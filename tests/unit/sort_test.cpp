@@ -8,7 +8,7 @@
 #include <random>
 
 #include "service/core/error.h"
-#include "service/kernels/sort_keys.h"
+#include "service/kernels/sort/sort_keys.h"
 #include "tests/support/parsed_instance.h"
 
 namespace meshd::test {

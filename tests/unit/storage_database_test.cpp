@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "storage/migrations.h"
+#include "storage/database/migrations.h"
 #include "tests/support/fault_plan.h"
 #include "tests/support/storage_fixture.h"
 #include "tests/support/watched_vfs.h"

@@ -1,4 +1,4 @@
-#include "api/tls_context.h"
+#include "api/server/tls_context.h"
 
 #include <gtest/gtest.h>
 #include <openssl/pem.h>

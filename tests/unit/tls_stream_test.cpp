@@ -1,4 +1,4 @@
-#include "api/tls_stream.h"
+#include "api/server/tls_stream.h"
 
 #include <gtest/gtest.h>
 #include <openssl/err.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/tls_context.h"
+#include "api/server/tls_context.h"
 #include "tests/http/tls_files.h"
 #include "tests/support/temp_folder.h"
 

@@ -1,0 +1,28 @@
+// Errors as clients see them: application/problem+json (RFC 9457). The one place where kinds of failure become HTTP
+// statuses.
+#pragma once
+
+#include <exception>
+#include <string_view>
+
+#include "api/http/http.h"
+#include "service/core/error.h"
+
+namespace meshd::api {
+
+/// The HTTP status of a kind of failure. Nothing else maps them.
+int status_of(core::ErrorKind kind);
+
+/// The problem document: type (/docs/errors#<code>), title, status, detail, instance (the request id), code, and
+/// errors[] of {pointer, detail, line?, column?}. Under /v2 (`path`) it also has `error`, as the Open Inference
+/// Protocol wants. Adds Retry-After if the error says so and WWW-Authenticate to a 401.
+Response problem(const core::Error& error, std::string_view request_id, std::string_view path = {});
+
+/// The same with what the request says of itself: its id, its path, and trace_id where the client sent a traceparent.
+Response problem(const core::Error& error, const Request& request);
+
+/// The problem for whatever was thrown: core::Error as above, bad_alloc as overloaded, anything else as internal with
+/// no text of its own. Never throws.
+Response problem(const std::exception_ptr& thrown, std::string_view request_id, std::string_view path = {});
+
+}  // namespace meshd::api

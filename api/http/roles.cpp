@@ -1,0 +1,34 @@
+#include "api/http/roles.h"
+
+#include <array>
+#include <string>
+
+#include "api/http/http.h"
+#include "api/http/router.h"
+#include "service/core/error.h"
+
+namespace meshd::api {
+namespace {
+
+constexpr std::array<std::string_view, 3> kWords = {"reader", "user", "admin"};
+
+}  // namespace
+
+std::string_view to_string(Role role) { return kWords[static_cast<size_t>(role)]; }
+
+std::optional<Role> role_from_word(std::string_view word) {
+  for (size_t i = 0; i < kWords.size(); ++i) {
+    if (kWords[i] == word) return static_cast<Role>(i);
+  }
+  return std::nullopt;
+}
+
+void require_role(const Request& request) {
+  const std::optional<Role> needed = role_needed(request.route->access);
+  if (!needed || request.role >= *needed) return;
+  throw core::Error("forbidden", request.route->operation_id + " needs the role " + std::string(to_string(*needed)) +
+                                     ", this token has the role " + std::string(to_string(request.role)) +
+                                     "; the server's file of tokens says who has which");
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,252 @@
+#include "api/http/router.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "api/http/characters.h"
+#include "service/core/error.h"
+
+namespace meshd::api {
+
+/// A segment of a template. The order of the kinds is the order of precedence.
+struct RouteSegment {
+  enum class Kind { kLiteral, kAffixed, kCapture, kRest };
+  Kind kind = Kind::kLiteral;
+  std::string prefix;  ///< of kLiteral: the whole segment
+  std::string name;
+  std::string suffix;
+};
+
+namespace {
+
+constexpr size_t kPathBytes = 2048;
+constexpr std::array<std::string_view, 5> kMethods = {"GET", "POST", "PUT", "PATCH", "DELETE"};
+
+core::Error broken(std::string_view path, std::string_view why) {
+  return core::Error("internal", "the route table is wrong")
+      .with_internal("route template '" + std::string(path) + "': " + std::string(why));
+}
+
+std::vector<std::string_view> split(std::string_view path) {
+  std::vector<std::string_view> out;
+  if (path == "/") return out;
+  path.remove_prefix(1);
+  while (true) {
+    const size_t slash = path.find('/');
+    out.push_back(path.substr(0, slash));
+    if (slash == std::string_view::npos) return out;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+RouteSegment parse_segment(std::string_view text, std::string_view path, bool last) {
+  const size_t open = text.find('{');
+  if (open == std::string_view::npos) {
+    if (text.empty() || text.find('}') != std::string_view::npos) throw broken(path, "empty segment or stray '}'");
+    return {RouteSegment::Kind::kLiteral, std::string(text), {}, {}};
+  }
+  const size_t close = text.find('}', open);
+  if (close == std::string_view::npos || text.find('{', open + 1) != std::string_view::npos) {
+    throw broken(path, "one '{name}' a segment");
+  }
+  std::string_view name = text.substr(open + 1, close - open - 1);
+  const bool rest = name.ends_with("...");
+  if (rest) name.remove_suffix(3);
+  if (name.empty()) throw broken(path, "a capture needs a name");
+  RouteSegment segment{RouteSegment::Kind::kCapture, std::string(text.substr(0, open)), std::string(name),
+                       std::string(text.substr(close + 1))};
+  const bool affixed = !segment.prefix.empty() || !segment.suffix.empty();
+  if (rest && (affixed || !last)) throw broken(path, "'{name...}' must be the whole last segment");
+  if (rest) segment.kind = RouteSegment::Kind::kRest;
+  if (affixed) segment.kind = RouteSegment::Kind::kAffixed;
+  return segment;
+}
+
+/// What one segment of a template makes of one segment of a path; nothing when it does not match.
+std::optional<std::string_view> captured(const RouteSegment& segment, std::string_view text) {
+  if (text.empty() || text.find('/') != std::string_view::npos) return std::nullopt;
+  switch (segment.kind) {
+    case RouteSegment::Kind::kLiteral:
+      return text == segment.prefix ? std::optional<std::string_view>("") : std::nullopt;
+    case RouteSegment::Kind::kAffixed: {
+      if (text.size() <= segment.prefix.size() + segment.suffix.size() || !text.starts_with(segment.prefix) ||
+          !text.ends_with(segment.suffix)) {
+        return std::nullopt;
+      }
+      text.remove_prefix(segment.prefix.size());
+      text.remove_suffix(segment.suffix.size());
+      return text.find(':') == std::string_view::npos ? std::optional(text) : std::nullopt;
+    }
+    case RouteSegment::Kind::kCapture:
+      return text.find(':') == std::string_view::npos ? std::optional(text) : std::nullopt;
+    case RouteSegment::Kind::kRest:
+      return text;
+  }
+  return std::nullopt;
+}
+
+/// Decodes the segments of a raw path; throws for what no path of ours may hold.
+std::vector<std::string> decode(std::string_view path) {
+  std::vector<std::string> out;
+  for (const std::string_view raw : split(path)) {
+    std::string segment = percent_decode(raw);
+    if (segment == "." || segment == "..") {
+      throw core::Error("malformed_request", "the path has a '.' or '..' segment: write it without");
+    }
+    for (const char c : segment) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+        throw core::Error("malformed_request", "the path, decoded, has a control character");
+      }
+    }
+    out.push_back(std::move(segment));
+  }
+  return out;
+}
+
+}  // namespace
+
+struct Router::Table {
+  /// One template and its rows.
+  struct Path {
+    std::string path_template;
+    std::vector<RouteSegment> segments;
+    std::vector<const Route*> rows;
+    std::string allow;
+
+    [[nodiscard]] const Route* row(std::string_view method) const {
+      for (const Route* candidate : rows) {
+        if (candidate->method == method) return candidate;
+      }
+      return nullptr;
+    }
+    void refresh_allow() {
+      allow.clear();
+      for (const std::string_view method : kMethods) {
+        if (row(method) == nullptr) continue;
+        if (!allow.empty()) allow += ", ";
+        allow += method;
+        if (method == "GET") allow += ", HEAD";
+      }
+      allow += ", OPTIONS";
+    }
+    /// Precedence: segment by segment the more literal one first, then the longer affixes, then by text to be total.
+    [[nodiscard]] bool before(const Path& other) const {
+      for (size_t i = 0; i < std::min(segments.size(), other.segments.size()); ++i) {
+        const RouteSegment& a = segments[i];
+        const RouteSegment& b = other.segments[i];
+        if (a.kind != b.kind) return a.kind < b.kind;
+        const size_t a_size = a.prefix.size() + a.suffix.size();
+        const size_t b_size = b.prefix.size() + b.suffix.size();
+        if (a.kind == RouteSegment::Kind::kAffixed && a_size != b_size) return a_size > b_size;
+      }
+      return path_template < other.path_template;
+    }
+  };
+
+  std::vector<std::unique_ptr<Route>> routes;
+  std::vector<std::unique_ptr<Path>> paths;                   ///< in order of precedence
+  std::unordered_map<std::string_view, const Path*> literal;  ///< templates without captures
+
+  [[nodiscard]] const Path* find(std::string_view path,
+                                 std::vector<std::pair<std::string, std::string>>& captures) const {
+    if (const auto exact = literal.find(path); exact != literal.end()) return exact->second;
+    const std::vector<std::string> segments = decode(path);
+    for (const auto& candidate : paths) {
+      if (matches(*candidate, segments, captures)) return candidate.get();
+      captures.clear();
+    }
+    return nullptr;
+  }
+
+  static bool matches(const Path& path, const std::vector<std::string>& segments,
+                      std::vector<std::pair<std::string, std::string>>& captures) {
+    const bool rest = !path.segments.empty() && path.segments.back().kind == RouteSegment::Kind::kRest;
+    if (rest ? segments.size() < path.segments.size() : segments.size() != path.segments.size()) return false;
+    for (size_t i = 0; i < segments.size(); ++i) {
+      const RouteSegment& segment = path.segments[std::min(i, path.segments.size() - 1)];
+      const std::optional<std::string_view> value = captured(segment, segments[i]);
+      if (!value) return false;
+      if (segment.kind == RouteSegment::Kind::kLiteral) continue;
+      if (i >= path.segments.size()) {
+        captures.back().second.append("/").append(*value);
+      } else {
+        captures.emplace_back(segment.name, *value);
+      }
+    }
+    return true;
+  }
+};
+
+Router::Router() : table_(std::make_unique<Table>()) {}
+Router::~Router() = default;
+Router::Router(Router&&) noexcept = default;
+Router& Router::operator=(Router&&) noexcept = default;
+
+void Router::add(Route route) {
+  if (std::find(kMethods.begin(), kMethods.end(), route.method) == kMethods.end())
+    throw broken(route.path, "unknown method");
+  if (route.path.empty() || route.path.front() != '/' || !route.handler)
+    throw broken(route.path, "no path or no handler");
+  auto row = std::make_unique<Route>(std::move(route));
+  auto path = std::find_if(table_->paths.begin(), table_->paths.end(),
+                           [&](const auto& known) { return known->path_template == row->path; });
+  if (path == table_->paths.end()) {
+    auto fresh = std::make_unique<Table::Path>();
+    fresh->path_template = row->path;
+    const std::vector<std::string_view> segments = split(fresh->path_template);
+    bool literal = true;
+    for (size_t i = 0; i < segments.size(); ++i) {
+      fresh->segments.push_back(parse_segment(segments[i], row->path, i + 1 == segments.size()));
+      literal = literal && fresh->segments.back().kind == RouteSegment::Kind::kLiteral;
+    }
+    if (literal) table_->literal.emplace(fresh->path_template, fresh.get());
+    path = table_->paths.insert(std::upper_bound(table_->paths.begin(), table_->paths.end(), fresh,
+                                                 [](const auto& a, const auto& b) { return a->before(*b); }),
+                                std::move(fresh));
+  }
+  if ((*path)->row(row->method) != nullptr) throw broken(row->path, "two rows for " + row->method);
+  (*path)->rows.push_back(row.get());
+  (*path)->refresh_allow();
+  table_->routes.push_back(std::move(row));
+}
+
+void Router::add(std::vector<Route> routes) {
+  for (Route& route : routes) add(std::move(route));
+}
+
+RouteMatch Router::match(std::string_view method, std::string_view path) const {
+  if (path.size() > kPathBytes) {
+    throw core::Error("uri_too_long", "the path has " + std::to_string(path.size()) + " bytes, at most " +
+                                          std::to_string(kPathBytes) + " are taken");
+  }
+  RouteMatch out;
+  const Table::Path* found = path.empty() ? nullptr : table_->find(path, out.captures);
+  if (found == nullptr) return out;
+  out.route = found->row(method == "HEAD" ? "GET" : method);
+  out.allow = out.route == nullptr ? found->allow : std::string();
+  out.path_template = found->path_template;
+  return out;
+}
+
+const std::vector<std::unique_ptr<Route>>& Router::routes() const { return table_->routes; }
+
+int64_t body_limit(BodyPolicy policy) {
+  switch (policy) {
+    case BodyPolicy::kNone:
+      return 0;
+    case BodyPolicy::kJson:
+      return 4LL << 20;
+    case BodyPolicy::kProgram:
+      return 64LL << 20;
+    case BodyPolicy::kInline:
+      return 256LL << 20;
+    case BodyPolicy::kBulk:
+      return INT64_MAX;
+  }
+  return 0;
+}
+
+}  // namespace meshd::api

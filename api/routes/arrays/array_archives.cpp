@@ -1,0 +1,250 @@
+// Several arrays in one file: POST /v1/arrays:import takes one apart, GET /v1/arrays:export makes one.
+#include <algorithm>
+#include <map>
+
+#include "api/codecs/array_document.h"
+#include "api/codecs/json.h"
+#include "api/codecs/mesh_codec.h"
+#include "api/codecs/npy.h"
+#include "api/codecs/safetensors.h"
+#include "api/http/media_type.h"
+#include "api/routes/arrays/array_archives.h"
+#include "api/routes/arrays/array_file.h"
+#include "api/routes/arrays/upload_body.h"
+#include "api/routes/routes.h"
+#include "service/core/ids.h"
+
+namespace meshd::api {
+namespace {
+
+constexpr size_t kMostArrays = 4096;
+constexpr std::string_view kSuffix = ".npy";
+
+// What the query of an import says beyond that of one array.
+struct ImportQuery {
+  UploadQuery common;
+  std::string prefix;
+  std::map<std::string, jobs::NamedSpec, std::less<>> specs;  ///< by the name in the file
+  std::vector<std::string_view> unused;                       ///< of those, the names that have not come
+};
+
+ImportQuery read_import_query(const Request& request) {
+  static constexpr std::string_view kMore[] = {"prefix", "spec_for", "format"};
+  ImportQuery out;
+  out.common = read_upload_query(request, kMore);
+  out.prefix = std::string(request.query.get("prefix").value_or(""));
+  core::Diagnostics wrong;
+  for (const std::string_view field : {"dtype", "shape"}) {
+    if (request.query.has(field)) wrong.add("/" + std::string(field), "the file says it itself");
+  }
+  wrong.throw_if_any("invalid_query");
+  for (const std::string_view entry : request.query.all("spec_for")) {
+    const size_t equals = entry.rfind('=');
+    if (equals == std::string_view::npos)
+      throw core::Error("invalid_query", "spec_for: '" + std::string(entry) + "' is not name=x,,y.z");
+    if (out.common.mesh.empty()) throw core::Error("invalid_query", "spec_for: needs mesh=mesh_... beside it");
+    const auto [at, is_new] =
+        out.specs.emplace(std::string(entry.substr(0, equals)), parse_spec_query(entry.substr(equals + 1)));
+    if (!is_new) throw core::Error("invalid_query", "spec_for: " + quote(at->first) + " comes twice");
+    out.unused.emplace_back(at->first);
+  }
+  return out;
+}
+
+// Arrays as they come out of a file; published together.
+class Import {
+ public:
+  Import(Request& request, Services& services)
+      : request_(request), services_(services), query_(read_import_query(request)) {}
+
+  // The shards of the next array, to be filled.
+  std::pair<arrays::Array&, arrays::ShardBuffers&> begin(const std::string& name, const tensor::TensorType& type) {
+    if (made_.size() == kMostArrays)
+      throw core::Error("invalid_array", "the file holds more than " + std::to_string(kMostArrays) + " arrays");
+    UploadQuery wanted = query_.common;
+    const std::string& given = query_.common.name;
+    if (!given.empty() && !made_.empty()) {
+      throw core::Error("invalid_query",
+                        "name: the file holds several arrays, which have names of their own; prefix= "
+                        "stands before them");
+    }
+    wanted.name = query_.prefix + (given.empty() ? name : given);
+    if (const auto own = query_.specs.find(name); own != query_.specs.end()) {
+      wanted.spec = own->second;
+      std::erase(query_.unused, name);
+    }
+    arrays::ArrayRef array;
+    try {
+      array = begin_array(wanted, type, request_, services_);
+    } catch (const core::Error& error) {
+      throw core::Error(error.code(), "array " + quote(name) + ": " + error.detail(), error.diagnostics());
+    }
+    bytes_ = core::checked_add(bytes_, array->byte_count());
+    services_.arrays.require_quota(bytes_, "a file of arrays");
+    arrays::ShardBuffers shards = services_.arrays.allocate(*array);
+    made_.emplace_back(std::move(array), std::move(shards));
+    return {*made_.back().first, made_.back().second};
+  }
+
+  Response finish() {
+    if (!query_.unused.empty())
+      throw core::Error("invalid_query", "spec_for: the file has no " + quote(query_.unused.front()));
+    const auto made = made_;
+    services_.arrays.publish(std::move(made_));
+    std::string items;
+    for (const auto& [array, shards] : made) items += (items.empty() ? "" : ",") + array_document(*array);
+    return json(201, "{\"items\":[" + items + "],\"next\":null}");
+  }
+
+ private:
+  Request& request_;
+  Services& services_;
+  ImportQuery query_;
+  int64_t bytes_ = 0;
+  std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> made_;
+};
+
+Response import_safetensors(Request& request, Services& services) {
+  Import import(request, services);
+  BodyReader& body = request.body();
+  const SafetensorsHead head = read_safetensors_head([&](std::span<std::byte> to) { body.read_exactly(to); });
+  services.arrays.require_quota(head.data_bytes, "a file of arrays");
+  const auto length = body.content_length();
+  if (length && *length != head.head_bytes + head.data_bytes) {
+    throw core::Error("malformed_body", "safetensors: the head says " + std::to_string(head.data_bytes) +
+                                            " bytes of data, the body has " +
+                                            std::to_string(*length - head.head_bytes));
+  }
+  for (const NamedTensor& tensor : head.tensors) {
+    const auto [array, shards] = import.begin(tensor.name, tensor.type);
+    fill_shards(body, array, shards, ElementOrder::kC);
+  }
+  body.expect_end();
+  return import.finish();
+}
+
+// A member of a .npz as the body of one array.
+class MemberBody final : public BodyReader {
+ public:
+  MemberBody(ZipReader& zip, int64_t bytes) : zip_(zip), left_(bytes), size_(bytes) {}
+  [[nodiscard]] std::optional<int64_t> content_length() const override { return size_; }
+  size_t read_some(std::span<std::byte> destination) override {
+    const size_t count = static_cast<size_t>(std::min<int64_t>(left_, static_cast<int64_t>(destination.size())));
+    zip_.read_exactly(destination.first(count));
+    left_ -= static_cast<int64_t>(count);
+    return count;
+  }
+  void set_limit(int64_t) override {}
+  [[nodiscard]] int64_t bytes_read() const override { return size_ - left_; }
+
+ private:
+  ZipReader& zip_;
+  int64_t left_, size_;
+};
+
+Response import_npz(Request& request, Services& services) {
+  Import import(request, services);
+  BodyReader& body = request.body();
+  ZipReader zip([&](std::span<std::byte> to) { return body.read_some(to); });
+  ZipReader::Member member;
+  std::vector<std::string> names;
+  while (zip.next(member)) {
+    if (!member.name.ends_with(kSuffix))
+      throw core::Error("malformed_body", "npz: member " + quote(member.name) + " is no .npy file");
+    const std::string name = member.name.substr(0, member.name.size() - kSuffix.size());
+    if (std::find(names.begin(), names.end(), name) != names.end())
+      throw core::Error("malformed_body", "npz: two members are named " + quote(member.name));
+    names.push_back(name);
+    NpyHead head;
+    try {
+      head = read_npy_head([&](std::span<std::byte> to) { zip.read_exactly(to); });
+    } catch (const core::Error& error) {
+      throw core::Error(error.code(), "member " + quote(member.name) + ": " + error.detail(), error.diagnostics());
+    }
+    const auto [array, shards] = import.begin(name, head.type);
+    MemberBody data(zip, array.byte_count());
+    fill_shards(data, array, shards, head.order);
+    zip.end_member();
+  }
+  return import.finish();
+}
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+}  // namespace
+
+bool is_archive(const Request& request) {
+  return is_one_of(media_type_of(request.headers), {"application/zip", "application/npz", "application/x-npz",
+                                                    "application/safetensors", "application/x-safetensors"});
+}
+
+Response import_arrays(Request& request, Services& services) {
+  const std::string media = media_type_of(request.headers);
+  std::string form(request.query.get("format").value_or(""));
+  if (!form.empty() && form != "safetensors" && form != "npz")
+    throw core::Error("invalid_query", "format: expected safetensors or npz");
+  if (form.empty() && is_one_of(media, {"application/zip", "application/npz", "application/x-npz"})) form = "npz";
+  if (form.empty() && is_one_of(media, {"application/safetensors", "application/x-safetensors"})) form = "safetensors";
+  if (form.empty()) {
+    throw core::Error("unsupported_media_type",
+                      "'" + media +
+                          "' says not what the file is; add ?format=safetensors or ?format=npz, or -H 'Content-Type: "
+                          "application/x-safetensors' or 'application/zip'");
+  }
+  return form == "npz" ? import_npz(request, services) : import_safetensors(request, services);
+}
+
+namespace {
+
+Response export_archive(Request& request, Services& services) {
+  static constexpr std::string_view kKnown[] = {"id", "as", "format", "compression"};
+  request.query.require_known(kKnown);
+  const std::string_view word = request.query.get("format").value_or("safetensors");
+  if (word != "safetensors" && word != "npz") throw core::Error("invalid_query", "format: expected safetensors or npz");
+  const DataForm form = word == "npz" ? DataForm::kNpz : DataForm::kSafetensors;
+  const ZipMethod method = zip_method_of(request, form);
+  const std::vector<std::string_view> ids = request.query.all("id"), names = request.query.all("as");
+  if (ids.empty()) throw core::Error("invalid_query", "id: name at least one array, as id=arr_...&id=arr_...");
+  if (!names.empty() && names.size() != ids.size()) {
+    throw core::Error("invalid_query", "as: " + std::to_string(names.size()) + " names for " +
+                                           std::to_string(ids.size()) + " arrays; name all or none");
+  }
+  std::vector<FileEntry> entries;
+  std::string identity = std::string(word) + (method == ZipMethod::kDeflated ? " deflate" : "");
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const arrays::ArrayRef array = services.arrays.find(ids[i], request.principal);
+    arrays::ArrayStore::Snapshot now = services.arrays.snapshot(array);
+    const arrays::ArrayInfo& info = array->info();
+    const std::string own = info.name.empty() ? info.id : info.name;
+    const std::string name = names.empty() ? own : std::string(names[i]);
+    if (std::any_of(entries.begin(), entries.end(), [&](const FileEntry& other) { return other.name == name; }))
+      throw core::Error("invalid_query",
+                        "id: two arrays are named " + quote(name) + "; give each a name of its own by as=");
+    identity += "\n" + array_etag(info.id, now.version) + " " + name;
+    auto region = std::make_shared<arrays::GatherReader>(
+        std::shared_ptr<const sharding::Layout>(array, &array->layout()), tensor::size_bytes(info.type.dtype),
+        std::move(now.shards), arrays::whole_slices(info.type.dims));
+    entries.push_back({name, info.type, std::move(region)});
+  }
+  const std::string etag = "\"" + core::sha256_hex(identity).substr(0, 32) + "\"";
+  Response response = send_file(request, std::move(entries), form, method, etag);
+  if (response.status < 300) {
+    response.headers.set("Content-Disposition", "attachment; filename=\"arrays." + std::string(word) + "\"");
+  }
+  return response;
+}
+
+}  // namespace
+
+std::vector<Route> array_archive_routes(Services& services) {
+  return {
+      {"POST", "/v1/arrays:import", "importArrays", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) { return import_arrays(request, services); }},
+      {"GET", "/v1/arrays:export", "exportArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) { return export_archive(request, services); }},
+  };
+}
+
+}  // namespace meshd::api

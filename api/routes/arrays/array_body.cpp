@@ -1,0 +1,117 @@
+// Bodies that hold one array, in all the forms that are read.
+#include <algorithm>
+#include <cstring>
+
+#include "api/codecs/json.h"
+#include "api/codecs/npy.h"
+#include "api/codecs/value.h"
+#include "api/http/media_type.h"
+#include "api/http/router.h"
+#include "api/routes/arrays/upload_body.h"
+
+namespace meshd::api {
+namespace {
+
+struct Hints {
+  const std::optional<tensor::DType>& dtype;
+  const std::optional<tensor::Dims>& shape;
+  const tensor::TensorType* expected;
+};
+
+NpyHead open_npy(const Hints& hints, BodyReader& body) {
+  const NpyHead head = read_npy_head([&](std::span<std::byte> to) { body.read_exactly(to); });
+  if (hints.dtype && *hints.dtype != head.type.dtype)
+    throw core::Error("invalid_query", "dtype: the file says " + std::string(tensor::name(head.type.dtype)));
+  if (hints.shape && *hints.shape != head.type.dims)
+    throw core::Error("invalid_query",
+                      "shape: the file says " + tensor::to_string(std::span<const int64_t>(head.type.dims)));
+  return head;
+}
+
+NpyHead open_raw(const Hints& hints, const BodyReader& body) {
+  core::Diagnostics wrong;
+  const bool is_known = hints.expected != nullptr;
+  if (!hints.dtype && !is_known) wrong.add("/dtype", "raw bytes need ?dtype=float32 or the like");
+  if (!hints.shape && !is_known) wrong.add("/shape", "raw bytes need ?shape=8,2 (shape= for a scalar)");
+  wrong.throw_if_any("invalid_query");
+  const tensor::TensorType type{hints.dtype ? *hints.dtype : hints.expected->dtype,
+                                hints.shape ? *hints.shape : hints.expected->dims};
+  const int64_t bytes = tensor::byte_count(type);
+  const auto length = body.content_length();
+  if (length && *length != bytes) {
+    throw core::Error("malformed_body", "the body has " + std::to_string(*length) + " bytes, dtype and shape say " +
+                                            std::to_string(bytes));
+  }
+  return {type, ElementOrder::kC};
+}
+
+// The part named `file` of a form, as it stands between its boundaries.
+std::string form_file(const std::string& content_type, const std::string& body) {
+  const size_t at = content_type.find("boundary=");
+  if (at == std::string::npos) throw core::Error("malformed_body", "multipart/form-data without a boundary");
+  std::string boundary = content_type.substr(at + 9);
+  if (!boundary.empty() && boundary.front() == '"') {
+    boundary = boundary.substr(1, boundary.find('"', 1) - 1);
+  } else {
+    boundary = boundary.substr(0, boundary.find(';'));
+  }
+  const std::string mark = "--" + boundary;
+  size_t part = body.find(mark);
+  while (part != std::string::npos) {
+    part += mark.size();
+    if (body.compare(part, 2, "--") == 0) break;
+    const size_t head_end = body.find("\r\n\r\n", part);
+    const size_t end = body.find("\r\n" + mark, part);
+    if (head_end == std::string::npos || end == std::string::npos || end < head_end) break;
+    if (body.substr(part, head_end - part).find("name=\"file\"") != std::string::npos)
+      return body.substr(head_end + 4, end - head_end - 4);
+    part = end + 2;
+  }
+  throw core::Error("malformed_body", "the form has no part named file");
+}
+
+ArrayBody opened(NpyHead head, BodyReader* reader) { return {std::move(head.type), head.order, reader, nullptr}; }
+
+}  // namespace
+
+ArrayBody open_array_body(Request& request, const std::optional<tensor::DType>& dtype,
+                          const std::optional<tensor::Dims>& shape, const tensor::TensorType* expected) {
+  const Hints hints{dtype, shape, expected};
+  const std::string media = media_type_of(request.headers);
+  BodyReader& body = request.body();
+  const bool says_type = expected != nullptr || (dtype && shape);
+  if (media == "application/x-npy" || media == "application/npy") return opened(open_npy(hints, body), &body);
+  if (media == "application/octet-stream" || (media.empty() && dtype)) return opened(open_raw(hints, body), &body);
+  if (media == "application/json") {
+    const Json json = Json::parse(body.read_all(body_limit(BodyPolicy::kInline)), {64, 64'000'000});
+    core::Diagnostics wrong;
+    auto value = read_value(json, expected, "", wrong);
+    wrong.throw_if_any("invalid_array");
+    std::string bytes(reinterpret_cast<const char*>(value->bytes.data()), value->bytes.size());
+    auto memory = std::make_shared<MemoryBody>(std::move(bytes));
+    return {value->type, ElementOrder::kC, memory.get(), memory};
+  }
+  if (media == "multipart/form-data") {
+    const std::string original(request.headers.get("Content-Type").value_or(""));
+    auto memory = std::make_shared<MemoryBody>(form_file(original, body.read_all(body_limit(BodyPolicy::kInline))));
+    ArrayBody out = opened(says_type ? open_raw(hints, *memory) : open_npy(hints, *memory), memory.get());
+    out.held = memory;
+    return out;
+  }
+  // curl --data-binary without -H says it is a form: taken where the query or the bytes say what it is.
+  if (media == "application/x-www-form-urlencoded" || media.empty()) {
+    bool is_raw = says_type && !(media.empty() && expected == nullptr);
+    if (is_raw && expected != nullptr && !dtype) {
+      const auto length = body.content_length();
+      is_raw = !length || *length == tensor::byte_count(*expected);
+    }
+    return opened(is_raw ? open_raw(hints, body) : open_npy(hints, body), &body);
+  }
+  throw core::Error(
+      "unsupported_media_type",
+      "'" + media +
+          "' is not read here; add -H 'Content-Type: application/x-npy' for a .npy file, "
+          "-H 'Content-Type: application/octet-stream' with ?dtype= and ?shape= for raw bytes, or send a JSON value");
+}
+
+}  // namespace meshd::api

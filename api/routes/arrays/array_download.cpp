@@ -1,0 +1,167 @@
+#include "api/routes/arrays/array_download.h"
+
+#include <algorithm>
+#include <array>
+
+#include "api/codecs/array_document.h"
+#include "api/codecs/json.h"
+#include "api/codecs/npy.h"
+#include "api/codecs/value.h"
+#include "api/http/accept.h"
+#include "api/http/conditions.h"
+#include "api/routes/arrays/array_file.h"
+#include "api/routes/arrays/array_stream.h"
+#include "service/arrays/region.h"
+
+namespace meshd::api {
+namespace {
+
+// The forms of an array's data, one row each; the first is what a client gets who says nothing.
+struct FormRow {
+  DataForm form;
+  std::string_view name;                       ///< of ?format=
+  std::string_view media;                      ///< answered
+  std::array<std::string_view, 2> also_named;  ///< other media types that ask for it
+  std::string_view suffix;                     ///< of the file
+};
+
+constexpr FormRow kForms[] = {
+    {DataForm::kRaw, "raw", "application/octet-stream", {}, ".bin"},
+    {DataForm::kNpy, "npy", "application/x-npy", {"application/npy"}, ".npy"},
+    {DataForm::kNpz, "npz", "application/zip", {"application/x-npz", "application/npz"}, ".npz"},
+    {DataForm::kSafetensors, "safetensors", "application/x-safetensors", {"application/safetensors"}, ".safetensors"},
+    {DataForm::kJson, "json", "application/json", {}, ".json"},
+    {DataForm::kBase64, "base64", "application/json", {}, ".json"},
+};
+
+std::string listed(std::string_view FormRow::*column) {
+  std::string out;
+  for (const FormRow& row : kForms) {
+    if (out.find(row.*column) == std::string::npos) out += (out.empty() ? "" : ", ") + std::string(row.*column);
+  }
+  return out;
+}
+
+const FormRow& form_of(const Request& request) {
+  if (const auto format = request.query.get("format")) {
+    for (const FormRow& row : kForms) {
+      if (row.name == *format) return row;
+    }
+    throw core::Error("invalid_query", "format: expected one of " + listed(&FormRow::name));
+  }
+  std::vector<std::string_view> offered;
+  std::vector<const FormRow*> rows;
+  for (const FormRow& row : kForms) {
+    for (const std::string_view media : {row.media, row.also_named[0], row.also_named[1]}) {
+      if (media.empty()) continue;
+      offered.push_back(media);
+      rows.push_back(&row);
+    }
+  }
+  if (const auto best = preferred_media(request, offered)) return *rows[*best];
+  throw core::Error("not_acceptable", "data is there as " + listed(&FormRow::media));
+}
+
+// A region of an array, and how the answer calls it.
+struct Source {
+  std::shared_ptr<const sharding::Layout> layout;
+  tensor::TensorType type;  ///< of the whole
+  arrays::ShardBuffers shards;
+  std::string name;  ///< in files that name what they hold
+  std::string file;  ///< without suffix
+  std::string etag;  ///< may be empty
+};
+
+Response send(Request& request, const Source& source) {
+  static constexpr std::string_view kKnown[] = {"format", "slice", "as_process", "compression"};
+  request.query.require_known(kKnown);
+  const FormRow& form = form_of(request);
+  const ZipMethod method = zip_method_of(request, form.form);
+  const std::vector<arrays::Slice> slices =
+      arrays::parse_slices(request.query.get("slice").value_or(""), source.type.dims);
+  const tensor::TensorType type{source.type.dtype, arrays::slice_dims(slices)};
+  auto reader =
+      std::make_shared<arrays::GatherReader>(source.layout, tensor::size_bytes(type.dtype), source.shards, slices);
+  Response response;
+  if (form.form == DataForm::kJson || form.form == DataForm::kBase64) {
+    std::string out = "{";
+    append_value_fields(out, type, *dense_bytes(*reader),
+                        form.form == DataForm::kJson ? ValueEncoding::kJson : ValueEncoding::kBase64);
+    out += '}';
+    response = json(200, std::move(out));
+    if (!source.etag.empty()) response.headers.set("ETag", source.etag);
+  } else if (form.form == DataForm::kNpz || form.form == DataForm::kSafetensors) {
+    response = send_file(request, {{source.name, type, std::move(reader)}}, form.form, method, source.etag);
+  } else {
+    ArrayStream stream;
+    if (form.form == DataForm::kNpy) stream.add(write_npy_head(type));
+    stream.add(std::move(reader));
+    response = std::move(stream).respond(request, form.media, source.etag);
+  }
+  if (response.status >= 300) return response;
+  if (form.media != "application/json") {
+    response.headers.set("Content-Disposition",
+                         "attachment; filename=\"" + source.file + std::string(form.suffix) + "\"");
+  }
+  response.headers.set("Array-Dtype", tensor::name(type.dtype));
+  std::string shape;
+  for (const int64_t dim : type.dims) shape += (shape.empty() ? "" : ",") + std::to_string(dim);
+  response.headers.set("Array-Shape", shape);
+  response.headers.set("Array-Order", "C");
+  response.headers.set("Vary", "Accept, Accept-Encoding");
+  return response;
+}
+
+std::string name_of(const arrays::Array& array) {
+  return array.info().name.empty() ? array.info().id : array.info().name;
+}
+
+}  // namespace
+
+Response download_array(Request& request, Services& services, const arrays::ArrayRef& array) {
+  arrays::ArrayStore::Snapshot now = services.arrays.snapshot(array);
+  const std::string etag = array_etag(array->info().id, now.version);
+  // Before a byte is gathered; the front looks at the others.
+  if (const std::string known = request.headers.joined("If-None-Match");
+      !request.headers.has("If-Match") && !known.empty() && names_etag(known, etag, true)) {
+    Response unchanged = no_content();
+    unchanged.status = 304;
+    unchanged.headers.set("ETag", etag);
+    unchanged.headers.set("Vary", "Accept, Accept-Encoding");
+    return unchanged;
+  }
+  const std::string& id = array->info().id;
+  return send(request,
+              {{array, &array->layout()}, array->info().type, std::move(now.shards), name_of(*array), id, etag});
+}
+
+Response download_shard(Request& request, Services& services, const arrays::ArrayRef& array, int64_t device) {
+  const auto& device_shards = array->layout().device_shards;
+  const auto found = std::find_if(device_shards.begin(), device_shards.end(),
+                                  [&](const sharding::DeviceShard& p) { return p.device == device; });
+  if (found == device_shards.end())
+    throw core::Error("not_found", "array '" + array->info().id + "' has no shard on device " + std::to_string(device));
+  const arrays::ShardBuffers shards = services.arrays.shards(array);
+  // The shard's real rows within its padded buffer are a slice of an array that is one shard.
+  auto layout = std::make_shared<sharding::Layout>();
+  layout->global_dims = array->layout().shard_dims;
+  layout->shard_dims = array->layout().shard_dims;
+  layout->part_counts.assign(layout->shard_dims.size(), 1);
+  const tensor::Dims actual = array->layout().shard_actual_dims(found->shard);
+  if (request.query.has("slice")) throw core::Error("invalid_query", "slice: shards are given whole");
+  std::vector<arrays::Slice> slices = arrays::whole_slices(actual);
+  arrays::GatherReader reader(layout, tensor::size_bytes(array->info().type.dtype),
+                              {shards[static_cast<size_t>(found->shard)]}, slices);
+  tensor::BufferRef dense = services.pool.allocate(reader.total_bytes());
+  reader.read(dense->bytes());
+  auto whole = std::make_shared<sharding::Layout>();
+  whole->global_dims = actual;
+  whole->shard_dims = actual;
+  whole->part_counts.assign(actual.size(), 1);
+  const std::string suffix = ".shard" + std::to_string(found->shard);
+  return send(
+      request,
+      {whole, {array->info().type.dtype, actual}, {dense}, name_of(*array) + suffix, array->info().id + suffix, ""});
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,14 @@
+// Giving an array's bytes: raw, .npy or JSON, whole, sliced or a byte range of it, from the shards' memory.
+#pragma once
+
+#include "api/http/http.h"
+#include "api/routes/services.h"
+
+namespace meshd::api {
+
+/// GET /v1/arrays/{id}/data.
+Response download_array(Request& request, Services& services, const arrays::ArrayRef& array);
+/// GET /v1/arrays/{id}/shards/{device}: the bytes of the shard on that device.
+Response download_shard(Request& request, Services& services, const arrays::ArrayRef& array, int64_t device);
+
+}  // namespace meshd::api

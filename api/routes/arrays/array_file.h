@@ -1,0 +1,34 @@
+// Files that hold several arrays, on their way out: safetensors and .npz.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/codecs/zip.h"
+#include "api/http/http.h"
+#include "service/arrays/region.h"
+
+namespace meshd::api {
+
+/// The forms that an array's data has.
+enum class DataForm : uint8_t { kRaw, kNpy, kNpz, kSafetensors, kJson, kBase64 };
+
+/// One array of a file: all of it or a region.
+struct FileEntry {
+  std::string name;
+  tensor::TensorType type;
+  std::shared_ptr<arrays::GatherReader> region;
+};
+
+/// ?compression=stored or deflate; deflate is for .npz only (invalid_query).
+ZipMethod zip_method_of(const Request& request, DataForm form);
+
+/// The entries in one file of `form` (kSafetensors or kNpz), from the shards' memory; with byte ranges where they are
+/// asked for, but not of deflated files. `etag` may be empty. Throws not_acceptable for dtypes that the format has no
+/// name for, and names that it cannot hold.
+Response send_file(const Request& request, std::vector<FileEntry> entries, DataForm form, ZipMethod method,
+                   const std::string& etag);
+
+}  // namespace meshd::api

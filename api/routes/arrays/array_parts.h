@@ -1,0 +1,16 @@
+// What handlers of arrays share about parts and index maps.
+#pragma once
+
+#include "api/http/http.h"
+#include "api/routes/services.h"
+
+namespace meshd::api {
+
+/// PUT /v1/arrays/{id}/shards/{device} of an array that is being put together.
+Response put_shard(Request& request, Services& services, const arrays::ArrayRef& array, int64_t device);
+/// POST /v1/shardings:resolve: what a sharding means in numbers; nothing is stored.
+Response resolve_sharding(Request& request, Services& services);
+/// POST /v1/arrays/{id}:compare.
+Response compare_arrays(Request& request, Services& services, const arrays::ArrayRef& array);
+
+}  // namespace meshd::api

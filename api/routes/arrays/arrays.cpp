@@ -1,0 +1,246 @@
+// /v1/arrays: upload, metadata, data, shards, reshard, delete.
+#include <charconv>
+
+#include "api/codecs/array_document.h"
+#include "api/codecs/array_views.h"
+#include "api/codecs/json.h"
+#include "api/codecs/mesh_codec.h"
+#include "api/http/conditions.h"
+#include "api/routes/arrays/array_archives.h"
+#include "api/routes/arrays/array_download.h"
+#include "api/routes/arrays/array_parts.h"
+#include "api/routes/arrays/array_replace.h"
+#include "api/routes/arrays/array_upload.h"
+#include "api/routes/routes.h"
+#include "api/routes/waiting.h"
+#include "service/core/ids.h"
+#include "service/jobs/binding.h"
+#include "service/kernels/movement/movement.h"
+#include "service/sharding/picture.h"
+
+namespace meshd::api {
+namespace {
+
+Response described(arrays::Array& array, int status) {
+  return json(status, array_document(array))
+      .with("ETag", array_etag(array))
+      .with("Location", "/v1/arrays/" + array.info().id);
+}
+
+void check_condition(const Request& request, arrays::Array& array) { require_match(request, array_etag(array)); }
+
+int64_t device_of(const Request& request) {
+  const std::string& text = request.capture("device");
+  int64_t device = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), device);
+  if (error != std::errc{} || end != text.data() + text.size() || device < 0)
+    throw core::Error("not_found", "'" + text + "' is no device");
+  return device;
+}
+
+// A new array with the same values, cut otherwise; the old one stays.
+Response reshard(Request& request, Services& services) {
+  const arrays::ArrayRef from = services.arrays.find(request.capture("id"), request.principal);
+  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
+  core::Diagnostics wrong;
+  ObjectReader reader(body, "", wrong);
+  if (reader.field("parts") != nullptr) {
+    throw core::Error("not_implemented",
+                      "a constraint by integer specs outside of a partitioned program; name a mesh and a spec");
+  }
+  const auto mesh_id = reader.string("mesh");
+  if (!mesh_id && reader.field("mesh") == nullptr) reader.missing("mesh");
+  std::optional<jobs::NamedSpec> spec;
+  if (const Json* given = reader.field("spec")) {
+    Json holder;
+    holder.value = JsonObject{{"spec", *given}};
+    spec = read_spec(holder, "", wrong);
+  } else {
+    reader.missing("spec");
+  }
+  const auto durability = reader.word("durability", {"durable", "memory"});
+  const auto name = reader.string("name");
+  reader.finish();
+  wrong.throw_if_any("invalid_request");
+
+  const registry::StoredMesh stored = services.meshes.get(*mesh_id, request.principal);
+  mesh::Mesh target = stored.mesh;
+  std::string target_id = stored.id;
+  // An abstract mesh takes its devices from the operand, which must lie on a mesh of the same axes (behaviour A10).
+  if (target.device_ids.empty()) {
+    const mesh::Mesh& own = *from->info().sharding.mesh;
+    if (!from->info().committed || own.axes != target.axes) {
+      throw core::Error("invalid_array", "the array lies on " + mesh::to_text(own) + ", the abstract mesh is " +
+                                             mesh::to_text(target) + "; they must have the same axes");
+    }
+    target = own;
+    target_id = from->info().mesh_id;
+  }
+  auto mesh = std::make_shared<const mesh::Mesh>(target);
+  const tensor::TensorType& type = from->info().type;
+  const sharding::TensorSharding sharding = sharding_on(mesh, *spec, type.rank());
+
+  arrays::NewArray wanted;
+  wanted.principal = request.principal;
+  wanted.session = from->info().session;
+  wanted.name = name.value_or(from->info().name);
+  wanted.type = type;
+  wanted.mesh_id = target_id;
+  wanted.sharding = sharding;
+  wanted.durability = durability
+                          ? (*durability == "memory" ? storage::Durability::kMemory : storage::Durability::kDurable)
+                          : from->info().durability;
+  const arrays::ArrayRef to = services.arrays.begin(wanted);
+  const arrays::ShardBuffers source = services.arrays.shards(from);
+  arrays::ShardBuffers shards = services.arrays.allocate(*to);
+  for (const sharding::BlockCopy& copy : sharding::reshard_copies(from->layout(), to->layout())) {
+    kernels::copy_block(shards[static_cast<size_t>(copy.to_shard)]->data(), to->layout().shard_dims, copy.to_start,
+                        source[static_cast<size_t>(copy.from_shard)]->data(), from->layout().shard_dims,
+                        copy.from_start, copy.extent, tensor::size_bytes(type.dtype));
+  }
+  services.arrays.publish(to, std::move(shards));
+  return described(*to, 201);
+}
+
+// ?wait=ready returns when the array is complete, or not any more (behaviour G29); ?view= gives it as text.
+Response show(const Request& request, Services& services) {
+  static constexpr std::string_view kKnown[] = {"wait", "view"};
+  request.query.require_known(kKnown);
+  const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+  if (const auto wait = request.query.get("wait")) {
+    if (*wait != "ready") throw core::Error("invalid_query", "wait: expected ready");
+    wait_until(
+        request, kLongestWaitSeconds,
+        [&] {
+          return array->state().with([](const arrays::Array::State& state) {
+            return state.state != storage::ArrayState::kPending || state.deleted;
+          });
+        },
+        [&](const std::function<void()>&) {
+          array->watchers().add(request.waiter);
+          return std::shared_ptr<void>();
+        });
+    static_cast<void>(services.arrays.find(array->info().id, request.principal));  // it may have expired meanwhile
+  }
+  const auto view = request.query.get("view");
+  if (view && *view == "text") return text(200, array_text(*array) + "\n");
+  if (view && *view == "repr") return text(200, array_repr(*array) + "\n");
+  if (view && *view != "json") throw core::Error("invalid_query", "view: expected json, text or repr");
+  return described(*array, 200);
+}
+
+Response list_shards(const Request& request, Services& services) {
+  static constexpr std::string_view kKnown[] = {"scope", "as_process", "state"};
+  request.query.require_known(kKnown);
+  const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+  ShardScope scope;
+  scope.process = request.query.integer("as_process", -1, 0, INT32_MAX);
+  if (scope.process >= 0) services.processes.check(scope.process);
+  const std::string_view word = request.query.get("scope").value_or("global");
+  if (word != "local" && word != "global") throw core::Error("invalid_query", "scope: expected local or global");
+  scope.local_only = word == "local";
+  const auto state = request.query.get("state");
+  if (state && *state != "missing" && *state != "received")
+    throw core::Error("invalid_query", "state: expected missing or received");
+  if (state) scope.only_received = *state == "received";
+  array->state().with([&](const arrays::Array::State& current) {
+    if (current.parts) scope.received = current.parts->received;
+  });
+  return list_response(
+      request,
+      device_shard_documents(array->layout(), services.processes, scope, "/v1/arrays/" + array->info().id + "/shards"),
+      "");
+}
+
+}  // namespace
+
+std::vector<Route> array_routes(Services& services) {
+  return {
+      {"POST", "/v1/arrays", "createArray", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) {
+         if (is_archive(request)) return import_arrays(request, services);
+         return described(*upload_array(request, services), 201);
+       }},
+      {"GET", "/v1/arrays", "listArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) {
+         storage::ArrayFilter filter;
+         filter.session = std::string(request.query.get("session").value_or(""));
+         if (request.query.has("session") &&
+             (filter.session.size() != 40 || !core::looks_like_id(filter.session, "ses")))
+           throw core::Error("invalid_query", "session: expected the id of a session, ses_...");
+         filter.name = std::string(request.query.get("name").value_or(""));
+         const auto page = services.arrays.list(request.principal, filter, page_of(request, {"session", "name"}));
+         std::vector<std::string> items;
+         for (const auto& array : page.items) items.push_back(array_document(*array));
+         return list_response(request, items, page.next);
+       }},
+      {"GET", "/v1/arrays/{id}", "getArray", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) { return show(request, services); }},
+      {"DELETE", "/v1/arrays/{id}", "deleteArray", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) {
+         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+         check_condition(request, *array);
+         services.arrays.remove(array);
+         return no_content();
+       }},
+      {"POST", "/v1/arrays/{id}:delete", "deleteArrayByPost", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) {
+         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+         check_condition(request, *array);
+         services.arrays.remove(array);
+         return no_content();
+       }},
+      {"POST", "/v1/arrays/{id}:reshard", "reshardArray", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) { return reshard(request, services); }},
+      {"GET", "/v1/arrays/{id}/data", "getArrayData", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) {
+         return download_array(request, services, services.arrays.find(request.capture("id"), request.principal));
+       }},
+      {"PUT", "/v1/arrays/{id}/data", "putArrayData", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) {
+         return put_array_data(request, services, services.arrays.find(request.capture("id"), request.principal));
+       }},
+      {"GET", "/v1/arrays/{id}/shards", "listShards", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) { return list_shards(request, services); }},
+      {"GET", "/v1/arrays/{id}/shards/{device}", "getShardData", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) {
+         const int64_t device = device_of(request);
+         const int64_t process = request.query.integer("as_process", -1, 0, INT32_MAX);
+         if (process >= 0) services.processes.check(process);
+         if (process >= 0 && services.processes.of(device) != process) {
+           throw core::Error("forbidden", "device " + std::to_string(device) + " is process " +
+                                              std::to_string(services.processes.of(device)) +
+                                              "'s; a process reads its own shards only");
+         }
+         return download_shard(request, services, services.arrays.find(request.capture("id"), request.principal),
+                               device);
+       }},
+      {"PUT", "/v1/arrays/{id}/shards/{device}", "putShardData", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) {
+         return put_shard(request, services, services.arrays.find(request.capture("id"), request.principal),
+                          device_of(request));
+       }},
+      {"POST", "/v1/arrays/{id}:compare", "compareArrays", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) {
+         return compare_arrays(request, services, services.arrays.find(request.capture("id"), request.principal));
+       }},
+      {"POST", "/v1/arrays/{id}:move", "moveArray", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) {
+         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+         check_condition(request, *array);
+         return described(*services.arrays.move(array), 201);
+       }},
+      {"GET", "/v1/arrays/{id}/sharding.txt", "getShardingText", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) {
+         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+         return text(200, sharding::picture_text(array->layout()));
+       }},
+      {"GET", "/v1/arrays/{id}/sharding.svg", "getShardingSvg", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) {
+         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+         return content(200, "image/svg+xml", sharding::picture_svg(array->layout()));
+       }},
+  };
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,151 @@
+#include "api/routes/arrays/upload_body.h"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "api/codecs/mesh_codec.h"
+#include "service/kernels/movement/movement.h"
+
+namespace meshd::api {
+namespace {
+
+// Runs shorter than this are gathered here before they are dealt out.
+constexpr size_t kSmallestDirectRead = 16 * 1024;
+constexpr size_t kUploadPiece = size_t{1} << 20;
+constexpr size_t kSizeDigits = 15;  // what the contract allows for a size in the query
+
+tensor::Dims parse_shape(std::string_view text) {
+  tensor::Dims dims;
+  while (!text.empty()) {
+    int64_t dim = -1;
+    const size_t comma = text.find(',');
+    const std::string_view field = text.substr(0, comma);
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), dim);
+    if (error != std::errc{} || end != field.data() + field.size() || dim < 0 || field.size() > kSizeDigits) {
+      throw core::Error("invalid_query",
+                        "shape: '" + std::string(field) + "' is no size; write shape=8,2, or shape= for a scalar");
+    }
+    dims.push_back(dim);
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+    if (text.empty()) throw core::Error("invalid_query", "shape: ends in a comma");
+  }
+  return dims;
+}
+
+}  // namespace
+
+UploadQuery read_upload_query(const Request& request, std::span<const std::string_view> others) {
+  std::vector<std::string_view> known = {"name", "mesh", "spec", "durability", "session", "dtype", "shape", "uneven"};
+  known.insert(known.end(), others.begin(), others.end());
+  request.query.require_known(known);
+  UploadQuery out;
+  out.name = std::string(request.query.get("name").value_or(""));
+  out.mesh = std::string(request.query.get("mesh").value_or(""));
+  out.session = std::string(request.query.get("session").value_or(""));
+  for (const std::string_view name : {"mesh", "session"}) {
+    if (request.query.has(name) && request.query.get(name)->empty())
+      throw core::Error("invalid_query", std::string(name) + ": expected an id, or leave the parameter away");
+  }
+  if (const auto spec = request.query.get("spec")) out.spec = parse_spec_query(*spec);
+  if (const auto durability = request.query.get("durability")) {
+    if (*durability != "durable" && *durability != "memory")
+      throw core::Error("invalid_query", "durability: expected durable or memory");
+    if (*durability == "memory") out.durability = storage::Durability::kMemory;
+  }
+  if (const auto dtype = request.query.get("dtype")) {
+    out.dtype = tensor::dtype_from_name(*dtype);
+    if (!out.dtype)
+      throw core::Error("invalid_query", "dtype: '" + std::string(*dtype) + "' is no dtype that is known here");
+  }
+  if (const auto shape = request.query.get("shape")) out.shape = parse_shape(*shape);
+  const std::string_view uneven = request.query.get("uneven").value_or("allow");
+  if (uneven != "allow" && uneven != "refuse") throw core::Error("invalid_query", "uneven: expected allow or refuse");
+  out.refuses_uneven = uneven == "refuse";
+  if (out.spec && out.mesh.empty()) throw core::Error("invalid_query", "spec: needs mesh=mesh_... beside it");
+  return out;
+}
+
+arrays::ArrayRef begin_array(const UploadQuery& wanted, const tensor::TensorType& type, const Request& request,
+                             Services& services) {
+  arrays::NewArray made;
+  made.principal = request.principal;
+  made.name = wanted.name;
+  made.type = type;
+  made.durability = wanted.durability;
+  if (!wanted.session.empty()) made.session = services.sessions.get(wanted.session, request.principal).id;
+  if (!wanted.mesh.empty()) {
+    const registry::StoredMesh stored = services.meshes.get(wanted.mesh, request.principal);
+    if (stored.mesh.device_ids.empty())
+      throw core::Error("invalid_array", "an abstract mesh has no devices to put an array on");
+    auto mesh = std::make_shared<const mesh::Mesh>(stored.mesh);
+    sharding::TensorSharding sharding = sharding_on(mesh, wanted.spec.value_or(jobs::NamedSpec{}), type.rank());
+    if (wanted.refuses_uneven) {
+      for (int64_t d = 0; d < type.rank(); ++d) {
+        const int64_t size = type.dims[static_cast<size_t>(d)];
+        const int64_t parts = sharding.part_count(d);
+        if (size % parts != 0) {
+          throw core::Error("invalid_spec", "dimension " + std::to_string(d) + " of size " + std::to_string(size) +
+                                                " does not divide by " + std::to_string(parts));
+        }
+      }
+    }
+    made.mesh_id = stored.id;
+    made.sharding = std::move(sharding);
+  }
+  return services.arrays.begin(made);
+}
+
+void clean_bools(tensor::DType dtype, std::span<std::byte> bytes) {
+  if (dtype != tensor::DType::kBool) return;
+  for (std::byte& byte : bytes) byte = byte != std::byte{0} ? std::byte{1} : std::byte{0};
+}
+
+void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder order, std::span<std::byte> out) {
+  if (order == ElementOrder::kC) {
+    body.read_exactly(out);
+  } else {
+    // Not touched before it is read: a head alone costs no memory.
+    const auto columns = std::make_unique_for_overwrite<std::byte[]>(out.size());
+    body.read_exactly({columns.get(), out.size()});
+    tensor::Dims strides(type.dims.size(), 1);
+    for (size_t d = 1; d < strides.size(); ++d) strides[d] = strides[d - 1] * type.dims[d - 1];
+    kernels::StridedCopy(type.dims, tensor::row_major_strides(type.dims), strides, tensor::size_bytes(type.dtype))
+        .run(out.data(), columns.get());
+  }
+  clean_bools(type.dtype, out);
+}
+
+// Stretches that are short go through a piece of memory.
+void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::ShardBuffers& shards, ElementOrder order) {
+  arrays::ScatterWriter writer(array.layout(), tensor::size_bytes(array.info().type.dtype), shards);
+  std::vector<std::byte> piece;
+  if (order == ElementOrder::kFortran) {
+    const auto size = static_cast<size_t>(writer.remaining());
+    const auto dense = std::make_unique_for_overwrite<std::byte[]>(size);
+    read_dense(body, array.info().type, order, {dense.get(), size});
+    return writer.write({dense.get(), size});
+  }
+  while (writer.remaining() > 0) {
+    const std::span<std::byte> direct = writer.destination();
+    if (direct.size() >= kSmallestDirectRead || static_cast<int64_t>(direct.size()) == writer.remaining()) {
+      const size_t got = body.read_some(direct.first(std::min(direct.size(), kUploadPiece * 4)));
+      if (got == 0)
+        throw core::Error("malformed_body",
+                          "the body ends " + std::to_string(writer.remaining()) + " bytes before the array does");
+      writer.advance(got);
+      continue;
+    }
+    piece.resize(kUploadPiece);
+    const size_t most = static_cast<size_t>(std::min<int64_t>(writer.remaining(), static_cast<int64_t>(kUploadPiece)));
+    const size_t got = body.read_some(std::span(piece).first(most));
+    if (got == 0)
+      throw core::Error("malformed_body",
+                        "the body ends " + std::to_string(writer.remaining()) + " bytes before the array does");
+    writer.write(std::span<const std::byte>(piece).first(got));
+  }
+  for (const tensor::BufferRef& shard : shards) clean_bools(array.info().type.dtype, shard->bytes());
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,61 @@
+// What every way of taking in arrays shares: what the query says of them, and the body's bytes on their way into
+// shards.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "api/codecs/npy.h"
+#include "api/http/http.h"
+#include "api/routes/services.h"
+#include "service/arrays/region.h"
+#include "service/jobs/job_request.h"
+
+namespace meshd::api {
+
+/// What the query says beside the data.
+struct UploadQuery {
+  std::string name, mesh, session;
+  std::optional<jobs::NamedSpec> spec;
+  storage::Durability durability = storage::Durability::kDurable;
+  std::optional<tensor::DType> dtype;
+  std::optional<tensor::Dims> shape;
+  bool refuses_uneven = false;
+};
+
+/// Reads it; parameters that are neither of these nor in `others` are refused (invalid_query).
+UploadQuery read_upload_query(const Request& request, std::span<const std::string_view> others = {});
+
+/// A pending array of this type, named and cut as the query says. Throws invalid_spec, invalid_array, quota_exceeded,
+/// and not_found for a mesh or a session that the principal does not have.
+arrays::ArrayRef begin_array(const UploadQuery& wanted, const tensor::TensorType& type, const Request& request,
+                             Services& services);
+
+/// A body that holds one array: its type, and a reader that stands at its first byte of data.
+struct ArrayBody {
+  tensor::TensorType type;
+  ElementOrder order = ElementOrder::kC;
+  BodyReader* reader = nullptr;
+  std::shared_ptr<BodyReader> held;  ///< what `reader` is when the data does not come from the socket
+};
+
+/// Opens application/x-npy, raw bytes (whose type is `dtype` and `shape`, or else `expected`), a JSON VALUE, or a form
+/// with one file. With `expected`, sugar is taken in JSON (the type is not compared). Throws malformed_body,
+/// invalid_query, invalid_array, unsupported_media_type, before or while it reads what stands before the data.
+ArrayBody open_array_body(Request& request, const std::optional<tensor::DType>& dtype,
+                          const std::optional<tensor::Dims>& shape, const tensor::TensorType* expected = nullptr);
+
+/// The array's bytes from the body straight into its shards; in Fortran order they go through memory. Throws
+/// malformed_body when the body ends before the array does; what stands behind it is left.
+void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::ShardBuffers& shards, ElementOrder order);
+
+/// The bytes of a dense value in C order, clean bools among them. Throws as fill_shards.
+void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder order, std::span<std::byte> out);
+
+/// Bool bytes are 0 or 1, whatever a client sends.
+void clean_bools(tensor::DType dtype, std::span<std::byte> bytes);
+
+}  // namespace meshd::api

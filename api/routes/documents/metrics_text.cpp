@@ -1,0 +1,201 @@
+#include "api/routes/documents/metrics_text.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace meshd::api {
+namespace {
+
+std::string number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.10g", value);
+  return text;
+}
+
+// Label values: backslash, quote and line feed escaped.
+std::string label(std::string_view name, std::string_view value) {
+  std::string out(name);
+  out += "=\"";
+  for (const char c : value) {
+    if (c == '\\' || c == '"') out += '\\';
+    out += c == '\n' ? ' ' : c;
+  }
+  return out + "\"";
+}
+
+class Text {
+ public:
+  void head(std::string_view name, std::string_view help, std::string_view type) {
+    out_ += "# HELP " + std::string(name) + " " + std::string(help) + "\n# TYPE " + std::string(name) + " " +
+            std::string(type) + "\n";
+  }
+  void sample(std::string_view name, const std::string& labels, double value) {
+    out_ += std::string(name) + (labels.empty() ? "" : "{" + labels + "}") + " " + number(value) + "\n";
+  }
+  void gauge(std::string_view name, std::string_view help, double value) {
+    head(name, help, "gauge");
+    sample(name, "", value);
+  }
+  void counter(std::string_view name, std::string_view help, double value) {
+    head(name, help, "counter");
+    sample(name, "", value);
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  std::string out_;
+};
+
+void http_metrics(Text& out, const ServerMetrics& metrics) {
+  out.head("meshd_http_requests_total", "Requests answered, by method, route template and status code.", "counter");
+  for (const auto& [key, series] : metrics.requests) {
+    out.sample(
+        "meshd_http_requests_total",
+        label("method", key.method) + "," + label("route", key.route) + "," + label("code", std::to_string(key.code)),
+        static_cast<double>(series.count));
+  }
+  out.head("meshd_http_request_duration_seconds", "Time from a complete head to the end of the answer.", "histogram");
+  for (const auto& [key, series] : metrics.requests) {
+    const std::string labels =
+        label("method", key.method) + "," + label("route", key.route) + "," + label("code", std::to_string(key.code));
+    int64_t total = 0;
+    for (size_t i = 0; i < series.buckets.size(); ++i) {
+      total += series.buckets[i];
+      const std::string bound = i < kDurationBounds.size() ? number(kDurationBounds[i]) : "+Inf";
+      out.sample("meshd_http_request_duration_seconds_bucket", labels + "," + label("le", bound),
+                 static_cast<double>(total));
+    }
+    out.sample("meshd_http_request_duration_seconds_sum", labels, series.seconds);
+    out.sample("meshd_http_request_duration_seconds_count", labels, static_cast<double>(series.count));
+  }
+  out.gauge("meshd_http_requests_in_flight", "Requests being handled now.", static_cast<double>(metrics.in_flight));
+  out.gauge("meshd_http_handlers", "Handlers that have not ended, those that wait without a thread included.",
+            static_cast<double>(metrics.handlers));
+  out.gauge("meshd_http_worker_threads", "Threads for handlers.", static_cast<double>(metrics.worker_threads));
+  out.head("meshd_http_connections", "Open connections, by what they do.", "gauge");
+  out.sample("meshd_http_connections", label("state", "idle"), static_cast<double>(metrics.connections_idle));
+  out.sample("meshd_http_connections", label("state", "reading"), static_cast<double>(metrics.connections_reading));
+  out.sample("meshd_http_connections", label("state", "working"), static_cast<double>(metrics.connections_working));
+  out.sample("meshd_http_connections", label("state", "writing"), static_cast<double>(metrics.connections_writing));
+  out.sample("meshd_http_connections", label("state", "events"), static_cast<double>(metrics.event_streams));
+  out.head("meshd_tls_handshakes_total", "TLS handshakes, by how they ended.", "counter");
+  out.sample("meshd_tls_handshakes_total", label("outcome", "done"), static_cast<double>(metrics.handshakes_done));
+  out.sample("meshd_tls_handshakes_total", label("outcome", "failed"), static_cast<double>(metrics.handshakes_failed));
+  out.sample("meshd_tls_handshakes_total", label("outcome", "late"), static_cast<double>(metrics.handshakes_late));
+  out.counter("meshd_http_request_body_bytes_total", "Bytes of request bodies taken in.",
+              static_cast<double>(metrics.bytes_in));
+  out.counter("meshd_http_response_body_bytes_total", "Bytes of answers sent.", static_cast<double>(metrics.bytes_out));
+  out.head("meshd_rejected_total", "Requests refused before a handler ran, by error code.", "counter");
+  for (const auto& [reason, count] : metrics.rejected)
+    out.sample("meshd_rejected_total", label("reason", reason), static_cast<double>(count));
+}
+
+void job_metrics(Text& out, Services& services) {
+  const jobs::JobCounters counters = services.jobs.counters();
+  out.head("meshd_jobs_total", "Jobs that are over, by how they ended.", "counter");
+  out.sample("meshd_jobs_total", label("state", "done"), static_cast<double>(counters.done));
+  out.sample("meshd_jobs_total", label("state", "failed"), static_cast<double>(counters.failed));
+  out.sample("meshd_jobs_total", label("state", "cancelled"), static_cast<double>(counters.cancelled));
+  out.gauge("meshd_job_queue_depth", "Accepted jobs that wait for a thread.", static_cast<double>(counters.waiting));
+  out.gauge("meshd_jobs_running", "Jobs that are running now.", static_cast<double>(counters.running));
+  out.counter("meshd_job_queue_wait_seconds_total", "Time that finished jobs waited for their devices.",
+              counters.queue_seconds);
+  out.counter("meshd_job_run_seconds_total", "Time that finished jobs ran.", counters.run_seconds);
+  out.counter("meshd_effect_commit_seconds_total", "Time that finished jobs took to commit.", counters.commit_seconds);
+  out.counter("meshd_effects_appended_total", "Effects of finished jobs.",
+              static_cast<double>(counters.effects_appended));
+  const device::EngineStats engine = services.engine.stats();
+  out.head("meshd_device_queue_depth", "Runs that stand in a device's queue, the running one included.", "gauge");
+  for (size_t d = 0; d < engine.device_queue.size(); ++d) {
+    out.sample("meshd_device_queue_depth", label("device", std::to_string(d)),
+               static_cast<double>(engine.device_queue[d]));
+  }
+  out.head("meshd_device_busy_seconds_total", "Time a device's shards were worked on.", "counter");
+  for (size_t d = 0; d < engine.device_busy.size(); ++d) {
+    out.sample("meshd_device_busy_seconds_total", label("device", std::to_string(d)),
+               std::chrono::duration<double>(engine.device_busy[d]).count());
+  }
+  const compile::CompileCounters compiled = services.compiler.counters();
+  out.head("meshd_compile_stages_total", "Stages of compilation, by stage and whether a cache had the result.",
+           "counter");
+  const auto stage = [&](std::string_view name, int64_t made, int64_t hits) {
+    out.sample("meshd_compile_stages_total", label("stage", name) + "," + label("cache", "miss"),
+               static_cast<double>(made));
+    out.sample("meshd_compile_stages_total", label("stage", name) + "," + label("cache", "hit"),
+               static_cast<double>(hits));
+  };
+  stage("parse", compiled.parse_count, compiled.parse_hits);
+  stage("lower", compiled.lower_count, compiled.lower_hits);
+  stage("bind", compiled.bind_count, compiled.bind_hits);
+}
+
+void storage_metrics(Text& out, Services& services, const storage::StoreHealth& health) {
+  const arrays::ArrayUsage usage = services.arrays.usage();
+  out.head("meshd_arrays_bytes", "Bytes of arrays, by where they are.", "gauge");
+  out.sample("meshd_arrays_bytes", label("tier", "memory"), static_cast<double>(usage.memory_bytes));
+  out.sample("meshd_arrays_bytes", label("tier", "disk"), static_cast<double>(usage.disk_bytes));
+  out.gauge("meshd_sessions_open", "Sessions that had work since the start.",
+            static_cast<double>(services.sessions.open_count()));
+  const storage::CatalogCounters& catalog = health.catalog;
+  out.head("meshd_db_commit_seconds", "Time of one commit, which may gather many transactions.", "histogram");
+  int64_t total = 0;
+  for (size_t i = 0; i < catalog.commit_buckets.size(); ++i) {
+    total += catalog.commit_buckets[i];
+    const bool bounded = i < std::size(storage::kCommitBuckets);
+    out.sample("meshd_db_commit_seconds_bucket", label("le", bounded ? number(storage::kCommitBuckets[i]) : "+Inf"),
+               static_cast<double>(total));
+  }
+  out.sample("meshd_db_commit_seconds_sum", "", catalog.commit_seconds);
+  out.sample("meshd_db_commit_seconds_count", "", static_cast<double>(total));
+  out.counter("meshd_db_transactions_total", "Transactions that became durable.",
+              static_cast<double>(catalog.transactions));
+  out.gauge("meshd_wal_bytes", "Bytes of the write-ahead log.", static_cast<double>(catalog.wal_bytes));
+  out.gauge("meshd_disk_free_bytes", "Room that is left on the data folder's disk.",
+            static_cast<double>(health.disk_free_bytes));
+  const auto pool = services.pool.stats();
+  out.gauge("meshd_pool_in_use_bytes", "Bytes of buffers in use.", static_cast<double>(pool.in_use_bytes));
+  out.gauge("meshd_pool_kept_bytes", "Bytes of released buffers that are kept for reuse.",
+            static_cast<double>(pool.kept_bytes));
+}
+
+void process_metrics(Text& out, const ProcessFacts& facts) {
+  out.head("meshd_build_info", "The version that runs.", "gauge");
+  out.sample("meshd_build_info", label("version", facts.version), 1);
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const double cpu = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                     static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+  out.counter("process_cpu_seconds_total", "Processor time of the process.", cpu);
+  std::ifstream statm("/proc/self/statm");
+  int64_t virtual_pages = 0, resident_pages = 0;
+  statm >> virtual_pages >> resident_pages;
+  out.gauge("process_resident_memory_bytes", "Memory that the process holds.",
+            static_cast<double>(resident_pages * sysconf(_SC_PAGESIZE)));
+  out.gauge("process_virtual_memory_bytes", "Address space of the process.",
+            static_cast<double>(virtual_pages * sysconf(_SC_PAGESIZE)));
+  int64_t descriptors = 0;
+  std::error_code ignored;
+  for (auto it = std::filesystem::directory_iterator("/proc/self/fd", ignored);
+       it != std::filesystem::directory_iterator(); it.increment(ignored))
+    ++descriptors;
+  out.gauge("process_open_fds", "Open file descriptors.", static_cast<double>(descriptors));
+  out.counter("meshd_log_lines_dropped_total", "Log lines given up because their queue was full.",
+              static_cast<double>(facts.dropped_log_lines()));
+}
+
+}  // namespace
+
+std::string metrics_text(Services& services, const ProcessFacts& facts) {
+  Text out;
+  http_metrics(out, facts.metrics());
+  job_metrics(out, services);
+  storage_metrics(out, services, facts.storage().health);
+  process_metrics(out, facts);
+  return out.take();
+}
+
+}  // namespace meshd::api

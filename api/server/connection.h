@@ -1,0 +1,168 @@
+// One client's connection: reads heads and small bodies, hands requests on, sends answers. It belongs to the reactor's
+// thread but for the time a worker has it (state kWorking); in that time the reactor does no more than shut its socket
+// down.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include "api/http/head.h"
+#include "api/http/rate_guard.h"
+#include "api/server/byte_stream.h"
+#include "api/server/exchange.h"
+#include "api/server/input_buffer.h"
+#include "api/server/outgoing.h"
+#include "service/core/waiter.h"
+
+namespace meshd::api {
+
+class EventStream;
+class Reactor;
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// `transport` carries the bytes of `socket`, which is non-blocking; Asio only waits for it.
+  Connection(Reactor& reactor, boost::asio::ip::tcp::socket socket, std::unique_ptr<ByteStream> transport, Peer peer);
+  ~Connection();
+
+  // All of these on the reactor's thread.
+  void start();
+  /// Looks at deadlines and heartbeats. May close.
+  void sweep(Time now);
+  /// The listener is closed: idle connections end now, streams get their last event.
+  void drain();
+  /// Ends it whatever it does.
+  void abort();
+  /// The socket while a handler has the connection and its client has not left; else -1.
+  [[nodiscard]] int working_socket();
+  /// The handler's client has left: what waits for it alone ends.
+  void client_left();
+  /// What the handler waits for has to be looked at again.
+  void wake_handler();
+  [[nodiscard]] const Peer& peer() const { return peer_; }
+
+ private:
+  /// What happens next, and on which thread.
+  enum class State {
+    kHandshake,  ///< the stream is not open yet
+    kIdle,       ///< between requests
+    kHead,       ///< part of a head is there
+    kTakeBody,   ///< a body is taken in before its handler runs
+    kAwaitBody,  ///< the first bytes of a body that a handler will read
+    kWorking,    ///< a worker has the connection
+    kWriting,    ///< the client has to read before more can be sent
+    kSkipBody,   ///< what nobody read of a body is thrown away
+    kEvents,     ///< an event stream
+    kLinger,     ///< answered and half closed; what still comes is thrown away so that the answer is not lost
+    kClosed,
+  };
+
+  void set_state(State state);
+  void begin_idle();
+  /// Opens the stream, a step at a time, each on a thread for handshakes.
+  void wait_to_open(boost::asio::ip::tcp::socket::wait_type ready);
+  void open();
+  void opened(ByteStream::Outcome outcome);
+  /// Reads once there is something to read, into room for at least so many bytes.
+  void read(size_t at_least);
+  void wait_to_read();
+  void read_now();
+  void on_read(size_t count);
+  /// Does what can be done with the input, until it has to wait.
+  void advance();
+  /// One step of advance(); false when it has to wait.
+  bool step();
+  bool step_head();
+  bool begin_request(Head head);
+  /// Reads and takes the head at the front of the input. Throws core::Error.
+  Head take_head(size_t head_size);
+  bool take_body();
+  bool skip_body();
+  bool go_on(Exchange::Plan plan);
+  bool hand_to_worker(bool streams_body);
+  bool refuse_head(const core::Error& error);
+
+  bool run_here();
+  void run_on_worker(bool streams_body);
+  void answer_on_worker(bool streams_body);
+  /// On the handler's fiber: gives the thread back until the socket is ready for what the stream wants, or `until`.
+  void wait_ready(ByteStream::Outcome wanted, Time until);
+  void watch_socket(ByteStream::Outcome wanted);
+  bool start_answer();
+  /// Writes as much as goes; false when it has to wait.
+  bool write_more();
+  /// Tells the guard how far the answer is; the first time it starts it.
+  void note_written();
+  void wait_writable();
+  void worker_pull();
+  void back_from_worker(Outgoing::Progress progress);
+  bool on_progress(Outgoing::Progress progress);
+  bool finish_answer();
+  void send_continue();
+  [[nodiscard]] bool body_can_be_left() const;
+
+  bool start_events(std::shared_ptr<EventStream> stream);
+  void flush_events();
+  void queue_event_bytes(const std::string& bytes);
+  void end_events();
+
+  void linger();
+  void close();
+  void release_body();
+  [[nodiscard]] int fd();
+  /// The kernel or the stream holds bytes for us.
+  [[nodiscard]] bool is_input_waiting();
+
+  class StreamPort;
+
+  Reactor& reactor_;
+  boost::asio::ip::tcp::socket socket_;
+  std::unique_ptr<ByteStream> transport_;
+  Peer peer_;
+  State state_ = State::kClosed;
+  InputBuffer input_;
+  HeadScanner scanner_;
+  Time deadline_ = Time::max();
+  RateGuard guard_;
+  core::WaiterRef waiter_;  ///< of the handler that has the connection or had it last
+  bool reading_ = false;
+  size_t read_room_ = 0;                               ///< of the read that waits
+  bool read_watched_ = false, write_watched_ = false;  ///< for the handler's fiber
+  bool advancing_ = false;
+  std::atomic<bool> aborted_{false};
+
+  /// The last head that was understood: clients repeat themselves, and the same bytes mean the same.
+  struct Known {
+    std::string bytes;
+    Head head;
+  };
+  Known known_;
+
+  std::unique_ptr<Exchange> exchange_;
+  Outgoing outgoing_;
+  int64_t guarded_bytes_ = 0;  ///< of outgoing_ that the guard knows of
+  std::optional<BodyPipeline> left_body_;
+  int64_t skipped_ = 0;  ///< bytes of kSkipBody and kLinger
+  bool continue_sent_ = false;
+
+  std::string taken_;  ///< a body that is taken in
+  size_t taken_size_ = 0;
+  int64_t buffered_ = 0;  ///< counted against the reactor's budget
+
+  std::shared_ptr<EventStream> stream_;
+  std::string event_bytes_;
+  bool event_blocked_ = false;
+  bool event_chunked_ = false;
+  bool event_ending_ = false;
+  Time last_event_{};
+};
+
+}  // namespace meshd::api

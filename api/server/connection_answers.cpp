@@ -1,0 +1,225 @@
+// The part of a connection that runs requests and sends answers, here or on a worker.
+#include <sys/socket.h>
+
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+#include "api/server/connection.h"
+#include "api/server/reactor.h"
+#include "api/server/socket_body.h"
+#include "service/core/error.h"
+
+namespace meshd::api {
+
+namespace {
+
+constexpr int64_t kTurnBytes = int64_t{1} << 20;  // written before others get their turn
+constexpr std::chrono::seconds kLinger{2};
+
+}  // namespace
+
+bool Connection::run_here() {
+  exchange_->run([this] { return body_can_be_left(); }, outgoing_.head());
+  return start_answer();
+}
+
+bool Connection::hand_to_worker(bool streams_body) {
+  set_state(State::kWorking);
+  const std::shared_ptr<WorkerPool>& pool = streams_body ? reactor_.uploads() : reactor_.workers();
+  const auto waiter =
+      reactor_.fibers().prepare([pool](std::function<void()> next) { pool->post_next(std::move(next)); });
+  waiter_ = waiter;
+  exchange_->set_waiter(waiter);
+  const bool taken = pool->post([self = shared_from_this(), waiter, streams_body] {
+    try {
+      self->reactor_.fibers().run(waiter, [self, streams_body] { self->run_on_worker(streams_body); });
+    } catch (const std::bad_alloc&) {  // no stack
+      boost::asio::post(*self->reactor_.io(), [self] { self->back_from_worker(Outgoing::Progress::kBroken); });
+    }
+  });
+  if (taken) {
+    reactor_.watch_clients();
+    return false;
+  }
+  waiter_.reset();
+  exchange_->set_waiter(nullptr);
+  exchange_->deny(core::Error("overloaded", "too many requests wait for a thread").with_retry_after(1));
+  return run_here();
+}
+
+void Connection::run_on_worker(bool streams_body) {
+  try {
+    if (!aborted_.load()) {
+      answer_on_worker(streams_body);
+      if (std::holds_alternative<std::shared_ptr<EventStream>>(exchange_->response().body)) {
+        boost::asio::post(*reactor_.io(), [self = shared_from_this()] {
+          if (self->start_answer()) self->advance();
+        });
+        return;
+      }
+      outgoing_.start(std::move(exchange_->response()), exchange_->chunked_answer());
+      worker_pull();
+      return;
+    }
+  } catch (...) {
+    // No memory for the answer: the connection ends.
+  }
+  boost::asio::post(*reactor_.io(),
+                    [self = shared_from_this()] { self->back_from_worker(Outgoing::Progress::kBroken); });
+}
+
+void Connection::answer_on_worker(bool streams_body) {
+  if (!streams_body) {
+    exchange_->run([this] { return body_can_be_left(); }, outgoing_.head());
+    return;
+  }
+  // The body's rate is asked for from the handler's first read on: time before it is ours.
+  const auto reader = std::make_shared<SocketBody>(
+      *transport_, input_, *exchange_->pipeline(), guard_,
+      [this](ByteStream::Outcome wanted, Time until) { wait_ready(wanted, until); },
+      [this] {
+        if (exchange_->head().expect_continue && input_.empty()) send_continue();
+      },
+      reactor_.context().metrics.bytes_in);
+  exchange_->give_reader(reader);
+  exchange_->run([&] { return !reader->failed() && body_can_be_left(); }, outgoing_.head());
+  exchange_->count_in(reader->bytes_read());
+}
+
+void Connection::wait_ready(ByteStream::Outcome wanted, Time until) {
+  boost::asio::post(*reactor_.io(), [self = shared_from_this(), wanted] { self->watch_socket(wanted); });
+  waiter_->wait(until);
+}
+
+void Connection::watch_socket(ByteStream::Outcome wanted) {
+  const bool write = wanted == ByteStream::Outcome::kWouldBlockWrite;
+  bool& watched = write ? write_watched_ : read_watched_;
+  if (state_ != State::kWorking || watched) return;
+  watched = true;
+  socket_.async_wait(write ? boost::asio::ip::tcp::socket::wait_write : boost::asio::ip::tcp::socket::wait_read,
+                     [self = shared_from_this(), &watched](const boost::system::error_code&) {
+                       watched = false;
+                       if (self->waiter_ != nullptr) self->waiter_->notify();
+                     });
+}
+
+void Connection::worker_pull() {
+  Outgoing::Progress progress = outgoing_.write(*transport_, kTurnBytes, reactor_.context().metrics);
+  try {
+    while (progress == Outgoing::Progress::kNeedsPull && !aborted_.load()) {
+      outgoing_.pull();
+      progress = outgoing_.write(*transport_, kTurnBytes, reactor_.context().metrics);
+    }
+  } catch (...) {
+    // The head is gone already: the only way to say that the body is not whole is to break off.
+    progress = Outgoing::Progress::kBroken;
+  }
+  boost::asio::post(*reactor_.io(), [self = shared_from_this(), progress] { self->back_from_worker(progress); });
+}
+
+void Connection::back_from_worker(Outgoing::Progress progress) {
+  if (state_ == State::kClosed) return;
+  if (aborted_.load()) {
+    close();
+    return;
+  }
+  set_state(State::kWriting);
+  guard_.start(std::chrono::steady_clock::now());
+  guarded_bytes_ = outgoing_.written();
+  if (on_progress(progress)) advance();
+}
+
+bool Connection::start_answer() {
+  if (auto* stream = std::get_if<std::shared_ptr<EventStream>>(&exchange_->response().body)) {
+    return start_events(std::move(*stream));
+  }
+  outgoing_.start(std::move(exchange_->response()), exchange_->chunked_answer());
+  guarded_bytes_ = 0;
+  set_state(State::kWriting);
+  return write_more();
+}
+
+bool Connection::write_more() {
+  return on_progress(outgoing_.write(*transport_, kTurnBytes, reactor_.context().metrics));
+}
+
+bool Connection::on_progress(Outgoing::Progress progress) {
+  switch (progress) {
+    case Outgoing::Progress::kDone:
+      return finish_answer();
+    case Outgoing::Progress::kBlocked:
+      note_written();
+      wait_writable();
+      return false;
+    case Outgoing::Progress::kYield:
+      note_written();
+      boost::asio::post(*reactor_.io(), [self = shared_from_this()] {
+        if (self->state_ != State::kWriting) return;
+        if (self->write_more()) self->advance();
+      });
+      return false;
+    case Outgoing::Progress::kNeedsPull:
+      set_state(State::kWorking);
+      if (!reactor_.workers()->post_next([self = shared_from_this()] { self->worker_pull(); })) close();
+      return false;
+    case Outgoing::Progress::kBroken:
+      close();
+      return false;
+  }
+  return false;
+}
+
+void Connection::note_written() {
+  const auto now = std::chrono::steady_clock::now();
+  if (guarded_bytes_ == 0) guard_.start(now);
+  guard_.progress(now, outgoing_.written() - guarded_bytes_);
+  guarded_bytes_ = std::max<int64_t>(outgoing_.written(), 1);
+}
+
+void Connection::wait_writable() {
+  socket_.async_wait(boost::asio::ip::tcp::socket::wait_write,
+                     [self = shared_from_this()](const boost::system::error_code& error) {
+                       if (self->state_ != State::kWriting) return;
+                       if (error) {
+                         self->close();
+                       } else if (self->write_more()) {
+                         self->advance();
+                       }
+                     });
+}
+
+bool Connection::finish_answer() {
+  const bool keep = exchange_->keep_alive();
+  const bool whole = !exchange_->pipeline() || exchange_->pipeline()->done();
+  const auto now = std::chrono::steady_clock::now();
+  exchange_->sent(outgoing_.written(), now);
+  if (keep && !whole) left_body_ = std::move(exchange_->pipeline());
+  const bool understood = !exchange_->head().target.empty();
+  exchange_.reset();
+  outgoing_.clear();
+  release_body();
+  skipped_ = 0;
+  if (!keep) {
+    // Closing with unread bytes would reset the connection and may take the answer with it.
+    if (whole && understood && input_.empty() && !is_input_waiting()) {
+      close();
+      return false;
+    }
+    linger();
+    return true;
+  }
+  guard_.start(now);
+  set_state(whole ? State::kIdle : State::kSkipBody);
+  deadline_ = now + reactor_.context().options.idle_deadline;
+  return true;
+}
+
+void Connection::linger() {
+  transport_->notify_end();
+  ::shutdown(fd(), SHUT_WR);
+  set_state(State::kLinger);
+  deadline_ = std::chrono::steady_clock::now() + kLinger;
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,164 @@
+#include "api/server/events.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace meshd::api {
+
+std::string format_event(std::string_view id, std::string_view event, std::string_view data) {
+  // A field ends at a line end, so none may come out of a name: they are data of ours, and cut there to be sure.
+  const auto first_line = [](std::string_view text) { return text.substr(0, text.find_first_of("\r\n")); };
+  std::string out;
+  if (!id.empty()) out.append("id: ").append(first_line(id)).append("\n");
+  if (!event.empty()) out.append("event: ").append(first_line(event)).append("\n");
+  while (true) {
+    const size_t end = data.find_first_of("\r\n");
+    out.append("data: ").append(data.substr(0, end)).append("\n");
+    if (end == std::string_view::npos) break;
+    const bool pair = data[end] == '\r' && end + 1 < data.size() && data[end + 1] == '\n';
+    data.remove_prefix(end + (pair ? 2 : 1));
+  }
+  out += '\n';
+  return out;
+}
+
+EventStream::EventStream(size_t backlog_limit_bytes) : backlog_limit_(backlog_limit_bytes) {}
+
+EventStream::~EventStream() = default;
+
+bool EventStream::send(std::string event) {
+  std::shared_ptr<Port> port;
+  bool accepted = true;
+  {
+    std::lock_guard held(mutex_);
+    if (closed_ || finishing_) return false;
+    if (backlog_.size() + event.size() > backlog_limit_) {
+      // Too slow: what is queued still goes out, then the client has to come back with Last-Event-ID.
+      finishing_ = true;
+      accepted = false;
+    } else if (backlog_.empty()) {
+      backlog_ = std::move(event);
+    } else {
+      backlog_ += event;
+    }
+    if (backlog_.size() > backlog_limit_ / 2) was_over_half_ = true;
+    port = port_;
+  }
+  if (port) port->flush();
+  return accepted;
+}
+
+bool EventStream::has_room() const {
+  std::lock_guard held(mutex_);
+  return !closed_ && !finishing_ && backlog_.size() <= backlog_limit_ / 2;
+}
+
+bool EventStream::closed() const {
+  std::lock_guard held(mutex_);
+  return closed_;
+}
+
+void EventStream::finish() {
+  std::shared_ptr<Port> port;
+  {
+    std::lock_guard held(mutex_);
+    finishing_ = true;
+    port = port_;
+  }
+  if (port) port->flush();
+}
+
+void EventStream::set_refill(std::function<void(EventStream&)> refill) {
+  std::lock_guard held(mutex_);
+  refill_ = std::move(refill);
+}
+
+void EventStream::wake() {
+  std::shared_ptr<Port> port;
+  {
+    std::lock_guard held(mutex_);
+    if (closed_ || finishing_ || refill_scheduled_ || !port_ || (!refill_ && !refill_running_)) return;
+    refill_scheduled_ = true;
+    if (refill_running_) return;  // the run that goes on sees the flag when it ends
+    port = port_;
+  }
+  port->schedule_refill();
+}
+
+void EventStream::on_close(std::function<void()> closed) {
+  {
+    std::lock_guard held(mutex_);
+    if (!closed_) {
+      on_close_ = std::move(closed);
+      return;
+    }
+  }
+  closed();
+}
+
+void EventStream::attach(std::shared_ptr<Port> port) {
+  {
+    std::lock_guard held(mutex_);
+    port_ = port;
+  }
+  port->flush();
+  wake();
+}
+
+std::string EventStream::take() {
+  std::string out;
+  bool drained = false;
+  {
+    std::lock_guard held(mutex_);
+    out.swap(backlog_);
+    drained = std::exchange(was_over_half_, false);
+  }
+  if (drained) wake();
+  return out;
+}
+
+bool EventStream::finished() const {
+  std::lock_guard held(mutex_);
+  return finishing_ && backlog_.empty();
+}
+
+void EventStream::run_refill() {
+  while (true) {
+    std::function<void(EventStream&)> refill;
+    {
+      std::lock_guard held(mutex_);
+      if (closed_ || finishing_ || refill_running_ || !refill_scheduled_) return;
+      refill_scheduled_ = false;
+      refill_running_ = true;
+      refill = std::exchange(refill_, nullptr);
+    }
+    try {
+      refill(*this);
+    } catch (...) {
+      // A log that cannot be read ends this stream; the client resumes where it stood.
+      finish();
+    }
+    std::lock_guard held(mutex_);
+    refill_running_ = false;
+    if (closed_) return;
+    refill_ = std::move(refill);
+    if (!refill_scheduled_) return;
+  }
+}
+
+void EventStream::close() {
+  std::function<void()> closed;
+  std::function<void(EventStream&)> refill;
+  std::shared_ptr<Port> port;
+  {
+    std::lock_guard held(mutex_);
+    if (std::exchange(closed_, true)) return;
+    closed.swap(on_close_);
+    if (!refill_running_) refill.swap(refill_);
+    port.swap(port_);
+    backlog_.clear();
+  }
+  if (closed) closed();
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,127 @@
+// One request and its answer, apart from sockets: routing, credentials, body policy, the handler, and the answer's
+// head. The connection decides where and when; this decides what.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/http/head.h"
+#include "api/http/http.h"
+#include "api/http/httplib_bridge.h"
+#include "api/http/router.h"
+#include "api/server/body_pipeline.h"
+#include "api/server/front_metrics.h"
+#include "api/server/server.h"
+#include "service/core/error.h"
+
+namespace meshd::api {
+
+/// What all exchanges of a server share. Any thread.
+struct FrontContext {
+  ServerOptions options;
+  SitePolicy site;
+  Router router;
+  ServerHooks hooks;
+  HttplibBridge bridge;
+  FrontMetrics metrics;
+  std::atomic<bool> draining{false};
+  std::string id_prefix;  ///< of request ids made here
+  std::atomic<uint64_t> next_id{0};
+  std::shared_ptr<BodyReader> no_body;  ///< of all requests without one; it has no state
+};
+
+/// Where a request comes from.
+struct Peer {
+  std::string address;
+  int port = 0;
+};
+
+/// One thread at a time: the reactor's, or the worker's that the exchange was handed to.
+class Exchange {
+ public:
+  /// What has to happen before run().
+  enum class Plan {
+    kRunHere,      ///< nothing, and run() does not wait: a refusal, or a RunOn::kReactor row
+    kRunOnWorker,  ///< nothing
+    kTakeBody,     ///< the reactor takes the body in through pipeline() and calls give_body(); then after_body() says
+                   ///< where to run
+    kStreamBody,   ///< on a worker, with a reader over pipeline(), given by give_reader()
+  };
+
+  /// Counts the request as in flight.
+  Exchange(FrontContext& context, Head head, const Peer& peer);
+  /// A request whose head was refused.
+  Exchange(FrontContext& context, const core::Error& refusal, const Peer& peer);
+  /// Counts it as over, and writes the access record.
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  /// Routes, checks credentials and what the head says of the body. Refusals become the answer. Never throws.
+  Plan plan();
+  /// The body; there is one unless the head says that there is none.
+  [[nodiscard]] std::optional<BodyPipeline>& pipeline() { return pipeline_; }
+  void give_body(std::string bytes);
+  void give_reader(std::shared_ptr<BodyReader> reader);
+  [[nodiscard]] Plan after_body() const;
+  /// The answer becomes this problem.
+  void deny(const core::Error& error);
+  /// The same, and the connection ends after it.
+  void refuse(const core::Error& error);
+  /// The same for what the body's pipeline threw.
+  void refuse_body(const core::Error& error);
+  void set_client_gone(std::function<bool()> gone) { request_.is_client_gone = std::move(gone); }
+  /// Where the handler waits; before run() on a worker.
+  void set_waiter(core::WaiterRef waiter) { request_.waiter = std::move(waiter); }
+
+  /// Runs the handler (or takes the refusal) and makes the answer's head. `can_keep` is asked after the handler: may
+  /// the connection carry another request, given what is left of the body? Never throws.
+  /// `head` is emptied and filled: its memory serves one request after the other.
+  void run(const std::function<bool()>& can_keep, std::string& head);
+
+  [[nodiscard]] const Head& head() const { return head_; }
+  [[nodiscard]] Response& response() { return response_; }
+  [[nodiscard]] bool keep_alive() const { return keep_alive_; }
+  [[nodiscard]] bool chunked_answer() const { return chunked_answer_; }
+  /// The answer's last byte is out, `bytes_out` in all; without this call the request counts as broken off.
+  void sent(int64_t bytes_out, std::chrono::steady_clock::time_point now);
+  void count_in(int64_t bytes) { bytes_in_ += bytes; }
+
+ private:
+  Plan plan_route();
+  Plan plan_body(const Route& route);
+  Response options_answer(std::string allow) const;
+  Response make_answer();
+  void finish_answer(bool can_keep, std::string& head);
+  void write_head(std::optional<int64_t> size, std::string& out) const;
+  void choose_request_id();
+  void read_trace();
+  /// What the request's conditions, preferences and codings make of the answer.
+  void shape_representation();
+
+  FrontContext& context_;
+  Head head_;
+  Request request_;
+  std::string_view path_template_;  ///< of the router, which lives longer
+  std::optional<Response> refusal_;
+  std::optional<BodyPipeline> pipeline_;
+  Response response_;
+  std::string cors_origin_;  ///< the named origin whose page asks; empty: none
+  std::string traceparent_;  ///< of the answer; empty when the client sent none
+  std::string error_code_;
+  std::string error_internal_;
+  bool close_ = false;
+  bool keep_alive_ = false;
+  bool chunked_answer_ = false;
+  bool head_only_ = false;
+  int64_t bytes_in_ = 0;
+  int64_t bytes_out_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> sent_;
+};
+
+}  // namespace meshd::api

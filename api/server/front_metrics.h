@@ -1,0 +1,43 @@
+// What the front counts. Any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "api/server/server.h"
+#include "service/core/locked.h"
+
+namespace meshd::api {
+
+class FrontMetrics {
+ public:
+  /// A request is over. `route` may be null, `code` 0 when there was no answer.
+  void finished(std::string_view method, const Route* route, int code, std::chrono::steady_clock::duration took);
+  /// A refusal before a handler ran.
+  void rejected(std::string_view error_code);
+  /// Fills everything but what the reactor and the pools know.
+  void fill(ServerMetrics& out) const;
+
+  /// Counts one stream more unless there are `most`.
+  bool open_stream(int most);
+  void close_stream() { event_streams.fetch_sub(1); }
+
+  std::atomic<int64_t> in_flight{0};
+  std::atomic<int64_t> idle{0}, reading{0}, working{0}, writing{0};
+  std::atomic<int64_t> event_streams{0};
+  std::atomic<int64_t> accepted{0}, refused{0}, accept_errors{0};
+  std::atomic<int64_t> handshakes_done{0}, handshakes_failed{0}, handshakes_late{0};
+  std::atomic<int64_t> bytes_in{0}, bytes_out{0}, socket_writes{0};
+
+ private:
+  using Key = std::tuple<const Route*, std::string_view, int>;
+  core::Locked<std::map<Key, ServerMetrics::Series>> requests_;
+  core::Locked<std::map<std::string, int64_t, std::less<>>> rejected_;
+};
+
+}  // namespace meshd::api

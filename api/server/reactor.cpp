@@ -1,0 +1,332 @@
+#include "api/server/reactor.h"
+
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/post.hpp>
+
+#include "api/http/problem.h"
+#include "api/server/tls_context.h"
+#include "service/core/error.h"
+
+namespace meshd::api {
+
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr int kAcceptsATurn = 64;
+constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::chrono::milliseconds kSweepMost{250};
+constexpr std::chrono::milliseconds kSweepLeast{5};
+constexpr std::chrono::milliseconds kWatchEvery{50};
+
+core::Error cannot_listen(const ServerOptions& options, const std::string& why) {
+  return core::Error("internal",
+                     "cannot listen on " + options.address + ":" + std::to_string(options.port) + ": " + why);
+}
+
+/// A whole answer for a connection that is not taken.
+std::string whole_answer(const HttplibBridge& bridge, const core::Error& error) {
+  const Response response = problem(error, std::string_view());
+  const std::string& body = std::get<std::string>(response.body);
+  std::string out(bridge.status_line(response.status));
+  for (const auto& [name, value] : response.headers.fields())
+    out.append(name).append(": ").append(value).append("\r\n");
+  return out + "Content-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body;
+}
+
+}  // namespace
+
+Reactor::Reactor(FrontContext& context)
+    : context_(context),
+      io_(std::make_shared<asio::io_context>(1)),
+      acceptor_(*io_),
+      sweep_timer_(*io_),
+      accept_timer_(*io_),
+      drain_timer_(*io_),
+      watch_timer_(*io_),
+      workers_(std::make_shared<WorkerPool>(context.options.workers, context.options.workers_max,
+                                            context.options.worker_queue)),
+      uploads_(std::make_shared<WorkerPool>(0, context.options.upload_workers_max, context.options.worker_queue)),
+      handshakes_(0, context.options.handshake_workers_max, context.options.connections),
+      fibers_(timers_),
+      busy_answer_(
+          whole_answer(context.bridge, core::Error("overloaded", "there are no connections left").with_retry_after(1))),
+      address_answer_(whole_answer(
+          context.bridge,
+          core::Error("too_many_requests", "too many connections from one address").with_retry_after(1))) {}
+
+Reactor::~Reactor() {
+  stop();
+  if (spare_fd_ >= 0) ::close(spare_fd_);
+}
+
+void Reactor::start() {
+  listen();
+  spare_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  accepting_.store(true);
+  accept_next();
+  sweep_later();
+  thread_ = std::thread([this] { run(); });
+}
+
+void Reactor::run() {
+  while (!io_->stopped()) {
+    try {
+      io_->run();
+    } catch (...) {
+      // What threw has lost its turn (no memory, as a rule); the others go on.
+    }
+  }
+}
+
+void Reactor::listen() {
+  const ServerOptions& options = context_.options;
+  boost::system::error_code error;
+  const auto address = asio::ip::make_address(options.address, error);
+  if (error) throw cannot_listen(options, "the address is no IP address");
+  const asio::ip::tcp::endpoint endpoint(address, options.port);
+  acceptor_.open(endpoint.protocol(), error);
+  // SO_REUSEADDR alone: with SO_REUSEPORT a second server would take half of the connections without a word.
+  if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(options.backlog, error);
+  if (!error) acceptor_.native_non_blocking(true, error);
+  if (error) throw cannot_listen(options, error.message());
+  port_ = acceptor_.local_endpoint().port();
+}
+
+void Reactor::accept_next() {
+  if (accept_waiting_ || accept_paused_ || !acceptor_.is_open()) return;
+  accept_waiting_ = true;
+  acceptor_.async_wait(asio::socket_base::wait_read, [this](const boost::system::error_code& error) {
+    accept_waiting_ = false;
+    if (!error) accept_all();
+    accept_next();
+  });
+}
+
+void Reactor::accept_all() {
+  for (int i = 0; i < kAcceptsATurn; ++i) {
+    if (!accept_one()) return;
+  }
+}
+
+bool Reactor::accept_one() {
+  if (static_cast<int>(connections_.size()) >= context_.options.connections) {
+    accept_paused_ = true;  // until one of them ends
+    return false;
+  }
+  asio::ip::tcp::endpoint endpoint;
+  auto size = static_cast<socklen_t>(endpoint.capacity());
+  const int fd = ::accept4(acceptor_.native_handle(), endpoint.data(), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) {
+    const int error = errno;
+    if (error == EINTR || error == ECONNABORTED) return true;
+    if (error != EAGAIN && error != EWOULDBLOCK) accept_failed(error);
+    return false;
+  }
+  endpoint.resize(size);
+  admit(fd, endpoint);
+  return true;
+}
+
+void Reactor::accept_failed(int error) {
+  context_.metrics.accept_errors.fetch_add(1);
+  if ((error == EMFILE || error == ENFILE) && spare_fd_ >= 0) {
+    // No descriptor left: the spare one is given up to take one client and tell it so, instead of leaving it waiting.
+    ::close(spare_fd_);
+    const int fd = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) turn_away(fd, busy_answer_);
+    spare_fd_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  }
+  // What waits in the backlog would wake us at once again: a short rest keeps the processor free.
+  pause_accepting(kAcceptPause);
+}
+
+void Reactor::pause_accepting(std::chrono::milliseconds pause) {
+  accept_paused_ = true;
+  accept_timer_.expires_after(pause);
+  accept_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    accept_paused_ = false;
+    accept_next();
+  });
+}
+
+void Reactor::turn_away(int fd, const std::string& answer) {
+  // Best effort: the answer fits the socket's buffer. A handshake to say no would cost more than the answer.
+  if (!context_.options.tls) {
+    [[maybe_unused]] const ssize_t count = ::send(fd, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  ::shutdown(fd, SHUT_WR);
+  ::close(fd);
+}
+
+void Reactor::admit(int fd, const asio::ip::tcp::endpoint& endpoint) {
+  context_.metrics.accepted.fetch_add(1, std::memory_order_relaxed);
+  Peer peer{endpoint.address().to_string(), endpoint.port()};
+  const int most = context_.options.connections_per_address;
+  int& count = per_address_[peer.address];
+  if (count >= most && !endpoint.address().is_loopback()) {
+    context_.metrics.refused.fetch_add(1);
+    turn_away(fd, address_answer_);
+    return;
+  }
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  boost::system::error_code error;
+  asio::ip::tcp::socket socket(*io_);
+  socket.assign(endpoint.protocol(), fd, error);
+  if (error) {
+    if (count == 0) per_address_.erase(peer.address);
+    ::close(fd);
+    return;
+  }
+  socket.non_blocking(true, error);
+  const TlsContext* tls = context_.options.tls.get();
+  auto transport = tls != nullptr ? tls->accept(fd) : std::make_unique<PlainStream>(fd);
+  ++count;
+  auto connection = std::make_shared<Connection>(*this, std::move(socket), std::move(transport), std::move(peer));
+  if (connections_.empty()) {
+    std::lock_guard held(quiet_mutex_);
+    is_quiet_ = false;
+  }
+  connections_.insert(connection);
+  connection->start();
+}
+
+void Reactor::forget(const std::shared_ptr<Connection>& connection) {
+  const auto count = per_address_.find(connection->peer().address);
+  if (count != per_address_.end() && --count->second <= 0) per_address_.erase(count);
+  connections_.erase(connection);
+  if (connections_.empty()) {
+    {
+      std::lock_guard held(quiet_mutex_);
+      is_quiet_ = true;
+    }
+    quiet_.notify_all();
+  }
+  if (accept_paused_ && accept_timer_.expiry() <= std::chrono::steady_clock::now()) {
+    accept_paused_ = false;
+    accept_next();
+  }
+}
+
+bool Reactor::reserve(int64_t bytes) {
+  if (buffered_ + bytes > context_.options.buffered_bytes) return false;
+  buffered_ += bytes;
+  return true;
+}
+
+void Reactor::sweep_later() {
+  const ServerOptions& options = context_.options;
+  const auto shortest = std::min({options.head_deadline, options.idle_deadline, options.rate_grace, options.heartbeat});
+  sweep_timer_.expires_after(std::clamp(shortest / 8, kSweepLeast, kSweepMost));
+  sweep_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    sweep();
+    sweep_later();
+  });
+}
+
+void Reactor::sweep() {
+  const auto now = std::chrono::steady_clock::now();
+  // A copy: what a connection does here may end others' lives or its own.
+  const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
+  for (const auto& connection : all) connection->sweep(now);
+}
+
+void Reactor::watch_clients() {
+  if (std::exchange(watching_, true)) return;
+  watch_later();
+}
+
+void Reactor::watch_later() {
+  watch_timer_.expires_after(kWatchEvery);
+  watch_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) look_at_clients();
+  });
+}
+
+// One call for all of them: readiness alone would not do, since a client may have sent its next request and then left.
+void Reactor::look_at_clients() {
+  std::vector<pollfd> sockets;
+  std::vector<Connection*> working;
+  for (const auto& connection : connections_) {
+    const int fd = connection->working_socket();
+    if (fd < 0) continue;
+    sockets.push_back({fd, POLLRDHUP, 0});
+    working.push_back(connection.get());
+  }
+  watching_ = !sockets.empty();
+  if (!watching_) return;
+  if (::poll(sockets.data(), sockets.size(), 0) > 0) {
+    for (size_t i = 0; i < sockets.size(); ++i) {
+      if ((sockets[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) working[i]->client_left();
+    }
+  }
+  watch_later();
+}
+
+void Reactor::begin_drain() {
+  if (context_.draining.exchange(true)) return;
+  asio::post(*io_, [this] {
+    for (const auto& connection : connections_) connection->wake_handler();
+    drain_timer_.expires_after(context_.options.accept_after_drain);
+    drain_timer_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) close_listener();
+    });
+  });
+}
+
+void Reactor::close_listener() {
+  if (!acceptor_.is_open()) return;
+  accept_all();  // who has connected already is still served
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+  const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
+  for (const auto& connection : all) connection->drain();
+  {
+    std::lock_guard held(quiet_mutex_);
+    accepting_.store(false);
+  }
+  quiet_.notify_all();
+}
+
+bool Reactor::wait_until_quiet(std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock held(quiet_mutex_);
+  return quiet_.wait_until(held, deadline, [this] { return is_quiet_ && !accepting_.load(); });
+}
+
+int64_t Reactor::stop() {
+  if (!thread_.joinable()) return 0;
+  context_.draining.store(true);
+  const int64_t broken_off = context_.metrics.in_flight.load();
+  asio::post(*io_, [this] {
+    close_listener();
+    const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
+    for (const auto& connection : all) connection->abort();
+  });
+  // Handlers end first: what they wait for is over, and who resumes them needs the pools.
+  fibers_.wait_until_idle();
+  workers_->stop();
+  uploads_->stop();
+  handshakes_.stop();
+  asio::post(*io_, [this] { io_->stop(); });
+  thread_.join();
+  // What is queued is not run any more; connections go with their sockets.
+  const auto connections = std::exchange(connections_, {});
+  return broken_off;
+}
+
+}  // namespace meshd::api

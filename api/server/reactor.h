@@ -1,0 +1,118 @@
+// The one thread that owns sockets: accepts, keeps the connections, looks at their deadlines and at clients that leave,
+// and hands work that may wait to fibers on workers.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "api/server/connection.h"
+#include "api/server/exchange.h"
+#include "api/server/worker_pool.h"
+#include "service/core/fiber.h"
+#include "service/core/timers.h"
+
+namespace meshd::api {
+
+/// Public members are for connections, on the reactor's thread, unless they say "any thread".
+class Reactor {
+ public:
+  explicit Reactor(FrontContext& context);
+  ~Reactor();
+  Reactor(const Reactor&) = delete;
+  Reactor& operator=(const Reactor&) = delete;
+
+  // The owner's side.
+  void start();
+  [[nodiscard]] uint16_t port() const { return port_; }
+  /// Any thread.
+  void begin_drain();
+  /// Waits until the listener is closed and no connection is left, at most until `deadline`.
+  bool wait_until_quiet(std::chrono::steady_clock::time_point deadline);
+  /// Ends everything and joins. Returns how many requests were broken off.
+  int64_t stop();
+  [[nodiscard]] int worker_threads() const { return workers_->threads() + uploads_->threads(); }
+  /// Requests whose handlers have not ended, waiting ones included.
+  [[nodiscard]] int64_t handlers() const { return fibers_.live(); }
+  [[nodiscard]] int worker_queue() const { return workers_->queued() + uploads_->queued(); }
+
+  // The connections' side.
+  [[nodiscard]] FrontContext& context() { return context_; }
+  [[nodiscard]] const std::shared_ptr<WorkerPool>& workers() const { return workers_; }
+  [[nodiscard]] const std::shared_ptr<WorkerPool>& uploads() const { return uploads_; }
+  [[nodiscard]] WorkerPool& handshakes() { return handshakes_; }
+  /// Any thread.
+  [[nodiscard]] core::Fibers& fibers() { return fibers_; }
+  /// A handler has begun: from now on its client is looked at until none is left.
+  void watch_clients();
+  /// Any thread; lives as long as anybody holds it.
+  [[nodiscard]] const std::shared_ptr<boost::asio::io_context>& io() const { return io_; }
+  void forget(const std::shared_ptr<Connection>& connection);
+  /// Takes `bytes` of the budget for bodies taken in; false when there are not so many left.
+  bool reserve(int64_t bytes);
+  void release(int64_t bytes) { buffered_ -= bytes; }
+  [[nodiscard]] bool listening() const { return acceptor_.is_open(); }
+
+ private:
+  void listen();
+  void run();
+  void accept_next();
+  void accept_all();
+  /// One of what waits in the backlog; false when there is none or accepting has to pause.
+  bool accept_one();
+  void accept_failed(int error);
+  void admit(int fd, const boost::asio::ip::tcp::endpoint& endpoint);
+  void turn_away(int fd, const std::string& answer);
+  void pause_accepting(std::chrono::milliseconds pause);
+  void close_listener();
+  void sweep_later();
+  void sweep();
+  void watch_later();
+  /// Tells handlers whose clients have left.
+  void look_at_clients();
+
+  FrontContext& context_;
+  std::shared_ptr<boost::asio::io_context> io_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  boost::asio::steady_timer sweep_timer_;
+  boost::asio::steady_timer accept_timer_;
+  boost::asio::steady_timer drain_timer_;
+  boost::asio::steady_timer watch_timer_;
+  // Shared with waiters: who ends a wait may still be posting when the reactor goes.
+  std::shared_ptr<WorkerPool> workers_;
+  std::shared_ptr<WorkerPool> uploads_;
+  /// Of TLS: threads of their own, so that a flood of handshakes keeps neither the reactor nor requests.
+  WorkerPool handshakes_;
+  core::Timers timers_;
+  core::Fibers fibers_;
+  std::unordered_set<std::shared_ptr<Connection>> connections_;
+  std::unordered_map<std::string, int> per_address_;
+  std::string busy_answer_;
+  std::string address_answer_;
+  int spare_fd_ = -1;  ///< given up for a moment to say no when there is no descriptor left
+  bool accept_waiting_ = false;
+  bool accept_paused_ = false;
+  bool watching_ = false;
+  int64_t buffered_ = 0;
+  uint16_t port_ = 0;
+  std::thread thread_;
+  std::atomic<bool> accepting_{false};  ///< between start() and the end of accepting
+
+  std::mutex quiet_mutex_;
+  std::condition_variable quiet_;
+  bool is_quiet_ = true;  ///< guarded by quiet_mutex_
+};
+
+}  // namespace meshd::api

@@ -1,0 +1,81 @@
+// What a program will do, told before it runs and without data: shardings of all values and who decided them, what is
+// moved, what it costs, what does not divide. All of it is read from the stages that a run goes through.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "service/compile/explain/not_run.h"
+#include "service/compile/stages.h"
+#include "service/core/error.h"
+#include "service/partition/lower/moves.h"
+#include "service/propagation/report.h"
+
+namespace meshd::compile {
+
+/// A dimension that the axes it has, or could have had, do not divide.
+struct Indivisible {
+  std::string value;  ///< name in the text
+  int32_t line = 0;   ///< of the op that makes it; 0: an argument of @main
+  int64_t dim = 0;
+  int64_t size = 0;
+  int64_t ways = 0;    ///< into how many parts the axes would cut it
+  std::string axes;    ///< {"x", "y"}
+  bool is_cut = true;  ///< false: it stays whole along the last of them (replicated); true: cut unevenly, shards padded
+  int32_t op_line = 0;  ///< replicated: the op whose other tensors are cut so
+  std::string op;
+  struct Choice {
+    std::string axes;  ///< axes for this dimension that divide it
+    int64_t ways = 1;
+  };
+  std::vector<Choice> nearest;         ///< nearest in parts first; empty: nothing of the mesh divides it
+  std::vector<int64_t> nearest_sizes;  ///< sizes next to `size` that the axes divide
+};
+
+/// A move and the entry of `functions` that it belongs to.
+struct ExplainedMove {
+  partition::Move move;
+  size_t function = 0;
+  /// A second copy of the same function does the same again; sums by function leave it out.
+  bool is_again = false;
+  bool of_argument = false;  ///< what is moved is an argument of @main
+  int64_t argument = 0;      ///< its token-free position
+  int32_t of_line = 0;       ///< else the line that makes it
+  int64_t of_result = 0;     ///< and which result
+  std::string from, to;      ///< as sdy.sharding writes them
+  std::string axes;
+};
+
+struct Explanation {
+  ParsedRef parsed;
+  int64_t device_count = 1;
+  propagation::Propagated propagated;
+  std::vector<propagation::FunctionReport> functions;
+  std::vector<Indivisible> indivisible;
+  /// Nothing where partition or plan stopped; `unplanned` says why.
+  std::optional<partition::LocalProgram> local;
+  std::vector<ExplainedMove> moves;
+  PlanRef plan;
+  std::optional<core::Error> unplanned;
+  std::vector<NotRun> not_run;  ///< what keeps it from running, wherever planning stopped
+
+  [[nodiscard]] int64_t moved_bytes() const;  ///< of one device, loops counted once
+  [[nodiscard]] double flops() const;         ///< of one device, loops counted once
+};
+
+/// Devices for which moves, plans and texts are told, as many as a server may have; shardings are told for any mesh.
+inline constexpr int64_t kMaxPlannedDevices = 4096;
+
+/// Throws what propagate_for throws; what stops partition or plan is told in the answer. `threads`: as for plans.
+Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int threads);
+
+/// The program that every device runs, as StableHLO text (partition/device_module.h). Throws what the stages throw,
+/// unsupported_partition for what cannot be said in StableHLO, and too_few_devices beyond kMaxPlannedDevices.
+std::string device_text(const ParsedProgram& parsed, const LowerRequest& request);
+
+/// Dimensions that are padded or whole because nothing else divides; each value and dimension once.
+std::vector<Indivisible> find_indivisible(const propagation::Propagated& propagated);
+
+}  // namespace meshd::compile

@@ -1,0 +1,50 @@
+// A collective in which each shard of the result is put together from blocks of other shards: what reshards and halo
+// exchanges become. Blocks of one form share a prepared copy.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "service/compile/plan/collectives.h"
+#include "service/kernels/movement/movement.h"
+
+namespace meshd::compile {
+
+/// Where one block goes and where it comes from, counted in elements.
+struct BlockPiece {
+  tensor::Dims extent;
+  int64_t to_offset = 0;
+  tensor::Dims to_strides;
+  int64_t from_offset = 0;
+  tensor::Dims from_strides;
+  /// In a message that holds the block alone.
+  int64_t packed_offset = 0;
+  tensor::Dims packed_strides;
+};
+
+/// Fills a collective, shard by shard. One thread.
+class BlockCopies {
+ public:
+  BlockCopies(std::vector<tensor::Dims> source_dims, int64_t element_bytes);
+
+  /// A block of the shard that is being made, and the part of a shard that it is.
+  void add(BlockPiece piece, CollectiveSource source);
+  /// The shard has all its blocks; the next one begins.
+  void end_shard();
+  Collective finish();
+
+ private:
+  struct Copies;
+
+  std::shared_ptr<Copies> copies_;
+  Collective collective_;
+  std::map<std::vector<tensor::Dims>, size_t> shapes_;  ///< by extent and both strides
+  std::vector<CollectiveSource> sources_;
+  int64_t work_items_ = 0;
+};
+
+/// Writes the coordinates that part `part` of a dimension cut by `sub_axes` has.
+void set_part(const sharding::MeshView& view, const std::vector<int>& sub_axes, int64_t part, tensor::Dims& coords);
+
+}  // namespace meshd::compile

@@ -1,0 +1,486 @@
+// Loop fusion and reduction fusion: which ops of one block become one step. The kinds are XLA's (loop fusion, input
+// fusion of a reduction, multi-output fusion); the decision is one forward pass over the block with ranks.
+//
+// Invariant: fusing makes no cycle. The rank (op, depth) of a fusion is the earliest place where it can run: behind op
+// number `op` of the block, a step of its own (-1: the block's start); `depth` counts the fusions in a row behind it.
+// A member of a fusion is read only by members and by what has a greater rank.
+//
+// 1. Classify ops: pointwise; read through an indexing map (movement ops); iota; reduction; other, a step of its own.
+// 2. Join, in program order: each pointwise op starts a fusion and merges with those of its operands, except when
+//    a. local dims, shard table or sub-axes of dims differ (another iteration space);
+//    b. it would have more than 64 ops, or read more than 24 values;
+//    c. it would read a value of its own through an indexing map, which has to be stored first;
+//    d. a reader outside has no greater rank than the merged fusion: one would wait for the other.
+// 3. Absorb: a reduction takes those pointwise producers whose readers are all its own (input fusion).
+// 4. Build, from the last step to the first, so that each step's stored outputs are those that later steps read.
+//    A movement op that nobody reads from memory leaves no step; one that keeps the bytes in order becomes an alias.
+// 5. Order: as the text, by the last op of each step; earlier where another step needs its result (topological order).
+//
+// Example, one shard, values 4x4xf32, each op with its number and rank:
+//   0 (-1,0)  p = add x, y
+//   1 (1,0)   d = dot_general p, w
+//   2 (1,1)   q = tanh d
+//   3 (1,1)   r = multiply q, p
+// 3 joins 2. They do not join 0: op 1 reads p, and its rank (1,0) is not greater than (1,1).
+// Out: three steps: add (p is stored), dot_general, "fused tanh multiply (2 ops)".
+#include <algorithm>
+#include <set>
+
+#include "service/compile/plan/fused_builder.h"
+#include "service/core/error.h"
+
+namespace meshd::compile {
+namespace {
+
+using partition::LocalKind;
+
+constexpr size_t kMostMembers = 64;  // ops in a fusion: more would not fit a tile's registers in the first cache
+constexpr size_t kMostReads = 24;    // different values that a fusion reads
+
+// The earliest place where a step can run: behind which op of the block (-1: at its start; depth 0 is the op itself),
+// and as which in a row of fusions behind it.
+struct Rank {
+  int32_t op = -1;
+  int32_t depth = 0;
+  friend auto operator<=>(const Rank&, const Rank&) = default;
+  [[nodiscard]] Rank next() const { return {op, depth + 1}; }
+};
+
+struct Chain {
+  std::vector<int32_t> members;  // nodes, ascending
+  Rank rank;
+  bool is_gone = false;
+};
+
+class BlockFuser {
+ public:
+  BlockFuser(PlanBuilder& builder, const std::vector<const LocalOp*>& ops, const std::vector<LocalId>& live_out,
+             bool fuse)
+      : builder_(builder),
+        fuse_(fuse),
+        producers_(builder.values.size(), -1),
+        users_(builder.values.size()),
+        is_live_(builder.values.size(), 0) {
+    for (const LocalOp* op : ops) {
+      const auto number = static_cast<int32_t>(nodes_.size());
+      nodes_.push_back(classify(*op));
+      for (const LocalId id : op->results) producers_[static_cast<size_t>(id)] = number;
+      for (const LocalId id : op->operands) users_[static_cast<size_t>(id)].push_back(number);
+      for (const partition::LocalBlock& block : op->blocks) {
+        for_each_use(block, [&](LocalId id) { users_[static_cast<size_t>(id)].push_back(number); });
+      }
+    }
+    for (LocalId id = 0; id < static_cast<LocalId>(builder_.values.size()); ++id) {
+      if (builder_.value(id).alias_of >= 0) aliases_[builder_.value(id).alias_of].push_back(id);
+    }
+    stored_.assign(builder_.values.size(), 0);
+    for (LocalId id : live_out) {
+      need({id});
+      for (; id >= 0; id = builder_.value(id).alias_of) is_live_[static_cast<size_t>(id)] = 1;
+    }
+  }
+
+  std::vector<BuilderStep> run() {
+    for (int32_t n = 0; n < static_cast<int32_t>(nodes_.size()); ++n) {
+      if (nodes_[static_cast<size_t>(n)].kind == NodeKind::kPoint) join(n);
+      if (nodes_[static_cast<size_t>(n)].kind == NodeKind::kReduce) absorb(n);
+    }
+    build();
+    return order();
+  }
+
+ private:
+  Node classify(const LocalOp& op) {
+    Node node;
+    node.op = &op;
+    if (op.kind == LocalKind::kMask) {
+      node.kind = NodeKind::kPoint;
+      return node;
+    }
+    if (op.kind != LocalKind::kOp || op.results.size() != 1 || !builder_.value(op.results[0]).is_tensor) {
+      if (op.kind == LocalKind::kOp && op.def != nullptr && op.def->fuse.reduce_dims != nullptr &&
+          !op.operands.empty()) {
+        return reduction(op, std::move(node));
+      }
+      return node;
+    }
+    const LocalView local(builder_, op);
+    const ops::Body body = ops::body_of(*op.def, local.view);
+    if (std::holds_alternative<ops::ScalarMath>(body)) {
+      node.kind = NodeKind::kPoint;
+    } else if (op.def->fuse.read != nullptr) {
+      node.kind = NodeKind::kRead;
+      node.read = read_map_of(*op.def, local);
+    } else if (op.def->fuse.iota_dim != nullptr) {
+      node.kind = NodeKind::kIota;
+      node.iota_dim = op.def->fuse.iota_dim(local.view);
+    } else if (op.def->fuse.reduce_dims != nullptr) {
+      return reduction(op, std::move(node));
+    }
+    return node;
+  }
+
+  Node reduction(const LocalOp& op, Node node) {
+    const LocalView local(builder_, op);
+    node.kind = NodeKind::kReduce;
+    node.dims = op.def->fuse.reduce_dims(local.view);
+    return node;
+  }
+
+  Node& node(int32_t n) { return nodes_[static_cast<size_t>(n)]; }
+  [[nodiscard]] int32_t producer(LocalId id) const { return producers_[static_cast<size_t>(id)]; }
+  [[nodiscard]] LocalId result(int32_t n) const { return nodes_[static_cast<size_t>(n)].op->results[0]; }
+
+  [[nodiscard]] bool same_space(LocalId a, LocalId b) const {
+    const BuilderValue& left = builder_.value(a);
+    const BuilderValue& right = builder_.value(b);
+    return left.type.dims == right.type.dims && left.table == right.table && left.dim_sub_axes == right.dim_sub_axes;
+  }
+
+  // The earliest place where a value can be read: through indexing maps and aliases to the step that computes it.
+  Rank rank_of(LocalId id) {
+    while (true) {
+      if (producer(id) < 0) {
+        if (builder_.value(id).alias_of < 0) return {};
+        id = builder_.value(id).alias_of;
+        continue;
+      }
+      const int32_t n = producer(id);
+      if (node(n).kind == NodeKind::kPoint) {
+        if (node(n).group >= 0) return chains_[static_cast<size_t>(node(n).group)].rank.next();
+        return Rank{n, 0}.next();
+      }
+      if (node(n).kind == NodeKind::kIota) return {};
+      if (node(n).kind == NodeKind::kRead) {
+        id = node(n).op->operands[0];
+        continue;
+      }
+      return Rank{n, 0}.next();
+    }
+  }
+
+  // Nodes that read a value, through indexing maps and aliases. Only those before `limit` matter.
+  void readers(LocalId id, int32_t limit, std::vector<int32_t>& out) {
+    for (const int32_t user : users_[static_cast<size_t>(id)]) {
+      if (user >= limit) continue;
+      if (node(user).kind == NodeKind::kRead) {
+        readers(node(user).op->results[0], limit, out);
+      } else {
+        out.push_back(user);
+      }
+    }
+    if (const auto names = aliases_.find(id); names != aliases_.end()) {
+      for (const LocalId name : names->second) readers(name, limit, out);
+    }
+  }
+
+  Rank node_rank(int32_t n) {
+    const int32_t group = node(n).group;
+    return group >= 0 ? chains_[static_cast<size_t>(group)].rank : Rank{n, 0};
+  }
+
+  void join(int32_t n) {
+    Chain made;
+    made.members = {n};
+    for (const LocalId id : node(n).op->operands) made.rank = std::max(made.rank, rank_of(id));
+    const auto number = static_cast<int32_t>(chains_.size());
+    chains_.push_back(std::move(made));
+    node(n).group = number;
+    if (!fuse_) return;
+    for (const LocalId id : node(n).op->operands) {
+      const int32_t from = producer(id);
+      if (from < 0 || node(from).kind != NodeKind::kPoint) continue;
+      const int32_t other = node(from).group;
+      if (other != node(n).group && same_space(id, result(n))) merge(other, node(n).group, n);
+    }
+  }
+
+  // Step 2. Merges fusion `a` into `b` if no step outside has to run between them; `now` is the op that joins.
+  void merge(int32_t a, int32_t b, int32_t now) {
+    const std::vector<int32_t>& left = chains_[static_cast<size_t>(a)].members;
+    const std::vector<int32_t>& right = chains_[static_cast<size_t>(b)].members;
+    if (left.size() + right.size() > kMostMembers) return;
+    Chain joint;
+    std::merge(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(joint.members));
+    const auto inside = [&](int32_t n) { return node(n).group == a || node(n).group == b; };
+    std::set<LocalId> reads;
+    for (const int32_t member : joint.members) {
+      for (const LocalId id : node(member).op->operands) {
+        if (producer(id) >= 0 && inside(producer(id))) continue;
+        if (splat_of(builder_, builder_.root(id).first) != nullptr) continue;
+        reads.insert(id);
+        // A value of the fusion that is read through an indexing map has to be stored first.
+        if (comes_from(id, inside)) return;
+        joint.rank = std::max(joint.rank, rank_of(id));
+      }
+    }
+    if (reads.size() > kMostReads) return;
+    std::vector<int32_t> outside;
+    for (const int32_t member : joint.members) readers(result(member), now, outside);
+    for (const int32_t reader : outside) {
+      if (!inside(reader) && node_rank(reader) <= joint.rank) return;
+    }
+    for (const int32_t member : left) node(member).group = b;
+    chains_[static_cast<size_t>(a)].is_gone = true;
+    chains_[static_cast<size_t>(b)] = std::move(joint);
+  }
+
+  template <typename Inside>
+  bool comes_from(LocalId id, const Inside& inside) {
+    while (true) {
+      const int32_t n = producer(id);
+      if (n < 0) {
+        if (builder_.value(id).alias_of < 0) return false;
+        id = builder_.value(id).alias_of;
+        continue;
+      }
+      if (node(n).kind == NodeKind::kPoint) return inside(n);
+      if (node(n).kind != NodeKind::kRead) return false;
+      id = node(n).op->operands[0];
+    }
+  }
+
+  // Step 3. A reduction computes the pointwise values that only it reads.
+  void absorb(int32_t n) {
+    if (!fuse_) return;
+    const LocalOp& op = *node(n).op;
+    const LocalId space = op.operands[0];
+    std::vector<int32_t> taken;
+    std::vector<LocalId> open(op.operands.begin(), op.operands.begin() + static_cast<int64_t>(op.operands.size() / 2));
+    while (!open.empty() && taken.size() < kMostMembers) {
+      const LocalId id = open.back();
+      open.pop_back();
+      const int32_t from = producer(id);
+      if (from < 0 || node(from).kind != NodeKind::kPoint || is_live_[static_cast<size_t>(id)] != 0) continue;
+      if (aliases_.contains(id)) continue;
+      if (!same_space(id, space) || std::find(taken.begin(), taken.end(), from) != taken.end()) continue;
+      const bool only_here = std::all_of(
+          users_[static_cast<size_t>(id)].begin(), users_[static_cast<size_t>(id)].end(),
+          [&](int32_t user) { return user == n || std::find(taken.begin(), taken.end(), user) != taken.end(); });
+      if (!only_here) continue;
+      taken.push_back(from);
+      for (const LocalId operand : node(from).op->operands) open.push_back(operand);
+      // A value that was refused because not all of its readers were taken yet is looked at again.
+      for (const int32_t member : taken) {
+        for (const LocalId operand : node(member).op->operands) {
+          if (std::find(open.begin(), open.end(), operand) == open.end() && producer(operand) >= 0 &&
+              std::find(taken.begin(), taken.end(), producer(operand)) == taken.end() && member != from) {
+            open.push_back(operand);
+          }
+        }
+      }
+    }
+    std::sort(taken.begin(), taken.end());
+    for (const int32_t member : taken) {
+      std::vector<int32_t>& members = chains_[static_cast<size_t>(node(member).group)].members;
+      members.erase(std::remove(members.begin(), members.end(), member), members.end());
+      if (members.empty()) chains_[static_cast<size_t>(node(member).group)].is_gone = true;
+      node(member).group = -1;
+    }
+    taken_[n] = std::move(taken);
+  }
+
+  // Step 4. From the last to the first: which values of a step are stored depends on the steps behind it.
+  void build() {
+    std::vector<std::pair<Rank, int32_t>> units;  // chains as n >= 0, ops as ~n
+    for (int32_t n = 0; n < static_cast<int32_t>(nodes_.size()); ++n) {
+      const bool absorbed = node(n).kind == NodeKind::kPoint;
+      const bool lazy = node(n).kind == NodeKind::kRead || node(n).kind == NodeKind::kIota;
+      if (absorbed) continue;
+      units.emplace_back(lazy ? rank_of(result(n)) : Rank{n, 0}, ~n);
+    }
+    for (size_t c = 0; c < chains_.size(); ++c) {
+      if (!chains_[c].is_gone) units.emplace_back(chains_[c].rank, static_cast<int32_t>(c));
+    }
+    // A movement op sorts before the fusions of its rank, which read it: it is built after them.
+    std::stable_sort(units.begin(), units.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
+      if (unit->second >= 0) {
+        build_chain(unit->second);
+      } else {
+        build_op(~unit->second);
+      }
+    }
+  }
+
+  void need(const std::vector<LocalId>& ids) {
+    for (LocalId id : ids) {
+      while (true) {
+        stored_[static_cast<size_t>(id)] = 1;
+        if (builder_.value(id).alias_of < 0) break;
+        id = builder_.value(id).alias_of;
+      }
+    }
+  }
+
+  void build_chain(int32_t c) {
+    const Chain& chain = chains_[static_cast<size_t>(c)];
+    std::vector<LocalId> outputs;
+    for (const int32_t member : chain.members) {
+      if (stored_[static_cast<size_t>(result(member))] != 0) outputs.push_back(result(member));
+    }
+    if (outputs.empty()) return;
+    FusedBuilder fused(builder_, nodes_, producers_, outputs[0]);
+    for (const int32_t member : chain.members) fused.add(node(member));
+    need(fused.operands());
+    made_.push_back({fused.finish(outputs), chain.members.back()});
+    need(made_.back().step.operands);
+  }
+
+  void build_op(int32_t n) {
+    Node& self = node(n);
+    const bool is_read = std::any_of(self.op->results.begin(), self.op->results.end(),
+                                     [&](LocalId id) { return stored_[static_cast<size_t>(id)] != 0; });
+    if ((self.kind == NodeKind::kRead || self.kind == NodeKind::kIota) && !is_read) return;
+    if (self.kind == NodeKind::kRead && is_same_bytes(self)) {
+      // An alias of the operand's bytes: no step.
+      BuilderValue& value = builder_.value(result(n));
+      value.alias_of = self.op->operands[0];
+      value.alias_map = builder_.tables.projection(value.table, builder_.value(value.alias_of).table);
+      need({value.alias_of});
+      return;
+    }
+    BuilderStep step;
+    if (self.kind == NodeKind::kReduce) {
+      FusedBuilder fused(builder_, nodes_, producers_, self.op->operands[0]);
+      for (const int32_t member : taken_[n]) fused.add(node(member));
+      fused.reduce(self);
+      step = fused.finish(self.op->results);
+      step.table = builder_.value(self.op->results[0]).table;
+    } else {
+      step = make_step(builder_, *self.op);
+      fill_large_splats(step);
+    }
+    need(step.operands);
+    made_.push_back({std::move(step), n});
+  }
+
+  [[nodiscard]] bool is_same_bytes(const Node& self) const {
+    const LocalId from = self.op->operands[0];
+    const LocalId to = self.op->results[0];
+    if (builder_.value(from).bytes != builder_.value(to).bytes) return false;
+    if (self.read.same_bytes) return true;
+    int last = -1;
+    for (size_t d = 0; d < self.read.dims.size(); ++d) {
+      if (builder_.value(from).type.dims[d] == 1) continue;
+      const ops::ReadMap::Dim& dim = self.read.dims[d];
+      if (dim.result_dim <= last || dim.start != 0 || dim.step != 1) return false;
+      last = dim.result_dim;
+    }
+    return true;
+  }
+
+  // A large splat constant is written where it is needed, not kept with the plan.
+  void fill_large_splats(BuilderStep& step) {
+    if (step.kind != StepKind::kKernel) return;
+    for (LocalId& id : step.operands) {
+      if (splat_of(builder_, id) == nullptr || builder_.value(id).bytes <= kMostSplatBytes) continue;
+      const LocalId filled = builder_.add_like(id, builder_.value(id).name);
+      grow();
+      BuilderStep fill = make_fill(builder_, id, filled);
+      fill.location = step.location;
+      fills_.emplace(filled, std::move(fill));
+      id = filled;
+    }
+  }
+
+  void grow() {
+    producers_.resize(builder_.values.size(), -1);
+    users_.resize(builder_.values.size());
+    is_live_.resize(builder_.values.size(), 0);
+    stored_.resize(builder_.values.size(), 0);
+  }
+
+  // Step 5. Each step at the place of its last op, earlier where another step needs its result.
+  std::vector<BuilderStep> order() {
+    std::stable_sort(made_.begin(), made_.end(), [](const Made& a, const Made& b) { return a.last < b.last; });
+    std::vector<int32_t> maker(builder_.values.size(), -1);
+    for (size_t i = 0; i < made_.size(); ++i) {
+      for (const LocalId id : made_[i].step.results) maker[static_cast<size_t>(id)] = static_cast<int32_t>(i);
+      if (made_[i].step.op == nullptr) continue;
+      for (const LocalId id : made_[i].step.op->results) maker[static_cast<size_t>(id)] = static_cast<int32_t>(i);
+    }
+    std::vector<BuilderStep> out;
+    for (size_t i = 0; i < made_.size(); ++i) place(static_cast<int32_t>(i), maker, out);
+    return out;
+  }
+
+  void place(int32_t first, const std::vector<int32_t>& maker, std::vector<BuilderStep>& out) {
+    std::vector<int32_t> stack = {first};
+    while (!stack.empty()) {
+      Made& made = made_[static_cast<size_t>(stack.back())];
+      if (made.is_placed) {
+        stack.pop_back();
+        continue;
+      }
+      const size_t before = stack.size();
+      for_each_operand(made.step, [&](LocalId id) {
+        while (maker[static_cast<size_t>(id)] < 0 && builder_.value(id).alias_of >= 0) id = builder_.value(id).alias_of;
+        const int32_t from = maker[static_cast<size_t>(id)];
+        if (from >= 0 && from != stack[before - 1] && !made_[static_cast<size_t>(from)].is_placed)
+          stack.push_back(from);
+      });
+      if (stack.size() != before) {
+        if (stack.size() > 4 * made_.size() + 64) throw core::Error("internal", "fused steps wait for each other");
+        continue;
+      }
+      for (const LocalId id : made.step.operands) {
+        const auto fill = fills_.find(id);
+        if (fill == fills_.end()) continue;
+        out.push_back(std::move(fill->second));
+        fills_.erase(fill);
+      }
+      made.is_placed = true;
+      out.push_back(std::move(made.step));
+      stack.pop_back();
+    }
+  }
+
+  // What a step reads, blocks of control flow included.
+  template <typename F>
+  void for_each_operand(const BuilderStep& step, const F& f) {
+    for (const LocalId id : step.operands) f(id);
+    if (step.op == nullptr || step.op->blocks.empty()) return;
+    for (const LocalId id : step.op->operands) f(id);
+    for (const partition::LocalBlock& block : step.op->blocks) for_each_use(block, f);
+  }
+
+  template <typename F>
+  void for_each_use(const partition::LocalBlock& block, const F& f) {
+    for (const LocalId id : block.results) f(id);
+    for (const LocalOp& op : block.ops) {
+      for (const LocalId id : op.operands) f(id);
+      for (const partition::LocalBlock& inner : op.blocks) for_each_use(inner, f);
+    }
+  }
+
+  static constexpr int64_t kMostSplatBytes = int64_t{1} << 16;
+
+  struct Made {
+    BuilderStep step;
+    int32_t last = 0;
+    bool is_placed = false;
+  };
+
+  PlanBuilder& builder_;
+  bool fuse_;
+  std::vector<Node> nodes_;
+  Producers producers_;
+  std::vector<std::vector<int32_t>> users_;
+  std::vector<char> is_live_;
+  std::vector<char> stored_;
+  std::vector<Chain> chains_;
+  std::map<int32_t, std::vector<int32_t>> taken_;
+  std::map<LocalId, std::vector<LocalId>> aliases_;
+  std::map<LocalId, BuilderStep> fills_;
+  std::vector<Made> made_;
+};
+
+}  // namespace
+
+std::vector<BuilderStep> fuse_block(PlanBuilder& builder, const std::vector<const LocalOp*>& ops,
+                                    const std::vector<LocalId>& live_out, bool fuse) {
+  return BlockFuser(builder, ops, live_out, fuse).run();
+}
+
+}  // namespace meshd::compile

@@ -1,0 +1,352 @@
+#include "service/compile/plan/plan_builder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "service/compile/plan/collectives.h"
+#include "service/core/error.h"
+#include "service/kernels/movement/movement.h"
+
+namespace meshd::compile {
+namespace {
+
+using partition::LocalBlock;
+using partition::LocalKind;
+using partition::LocalProgram;
+
+// Which ops are needed: their results are read, or they do something that is seen outside.
+class Needed {
+ public:
+  explicit Needed(const LocalProgram& program) : used_(program.values.size(), 0) { block(program.body); }
+
+  bool operator()(const LocalOp& op) const {
+    if (has_effect(op)) return true;
+    return std::any_of(op.results.begin(), op.results.end(),
+                       [&](LocalId id) { return used_[static_cast<size_t>(id)] != 0; });
+  }
+
+ private:
+  static bool has_effect(const LocalOp& op) {
+    if (op.kind == LocalKind::kEffect) return op.effect.has_side_effect;
+    if (op.kind == LocalKind::kOp && op.def != nullptr && op.def->has_effect) return true;
+    return std::any_of(op.blocks.begin(), op.blocks.end(), [](const LocalBlock& inner) {
+      return std::any_of(inner.ops.begin(), inner.ops.end(), [](const LocalOp& in) { return has_effect(in); });
+    });
+  }
+
+  void use(const std::vector<LocalId>& ids) {
+    for (const LocalId id : ids) used_[static_cast<size_t>(id)] = 1;
+  }
+
+  void block(const LocalBlock& body) {
+    use(body.results);
+    for (auto op = body.ops.rbegin(); op != body.ops.rend(); ++op) {
+      if (!(*this)(*op)) continue;
+      use(op->operands);
+      for (const LocalBlock& inner : op->blocks) block(inner);
+    }
+  }
+
+  std::vector<char> used_;
+};
+
+class BlockBuilder {
+ public:
+  BlockBuilder(PlanBuilder& builder, bool fuse) : builder_(builder), needed_(*builder.program), fuse_(fuse) {}
+
+  BuilderBlock block(const LocalBlock& local, const std::vector<LocalId>& results) {
+    std::vector<const LocalOp*> ops;
+    for (const LocalOp& op : local.ops) {
+      if (needed_(op) && !name_only(op)) ops.push_back(&op);
+    }
+    BuilderBlock out;
+    out.results = results;
+    for (BuilderStep& step : fuse_block(builder_, ops, live_out(ops, results), fuse_)) {
+      if (step.op != nullptr && step.op->kind == LocalKind::kWhile) {
+        loop(std::move(step), out);
+      } else if (step.op != nullptr && step.op->kind == LocalKind::kCase) {
+        branches(std::move(step), out);
+      } else if (step.op != nullptr && step.op->kind == LocalKind::kEffect) {
+        out.steps.push_back(effect(std::move(step)));
+      } else {
+        out.steps.push_back(std::move(step));
+      }
+    }
+    return out;
+  }
+
+ private:
+  // Ops that only give bytes another name leave no step.
+  bool name_only(const LocalOp& op) {
+    std::vector<int32_t> map;
+    switch (op.kind) {
+      case LocalKind::kView:
+        name_as(op.results[0], op.operands[0], kIdentity);
+        return true;
+      case LocalKind::kReshard:
+        if (!builder_.value(op.results[0]).is_tensor) return true;
+        if (!reshard_is_rename(builder_, op, map)) return false;
+        name_as(op.results[0], op.operands[0],
+                builder_.tables.intern(std::move(map), builder_.tables[builder_.value(op.operands[0]).table].count()));
+        return true;
+      case LocalKind::kConstant:
+      case LocalKind::kPosition:
+        builder_.value(op.results[0]).constant = &op;
+        return true;
+      case LocalKind::kOp:
+        if (op.def == nullptr || !op.def->result_is_operand) return false;
+        for (size_t i = 0; i < op.results.size(); ++i) {
+          name_as(
+              op.results[i], op.operands[i],
+              builder_.tables.projection(builder_.value(op.results[i]).table, builder_.value(op.operands[i]).table));
+        }
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  void name_as(LocalId id, LocalId of, MapId map) {
+    builder_.value(id).alias_of = of;
+    builder_.value(id).alias_map = map;
+  }
+
+  // Values that must stand in memory after the block's plain ops: its results, and what nested blocks read.
+  std::vector<LocalId> live_out(const std::vector<const LocalOp*>& ops, const std::vector<LocalId>& results) {
+    std::vector<LocalId> out = results;
+    for (const LocalOp* op : ops) {
+      for (const LocalBlock& inner : op->blocks) collect_uses(inner, out);
+    }
+    return out;
+  }
+
+  void collect_uses(const LocalBlock& body, std::vector<LocalId>& out) {
+    out.insert(out.end(), body.results.begin(), body.results.end());
+    for (const LocalOp& op : body.ops) {
+      if (!needed_(op)) continue;
+      out.insert(out.end(), op.operands.begin(), op.operands.end());
+      for (const LocalBlock& inner : op.blocks) collect_uses(inner, out);
+    }
+  }
+
+  void loop(BuilderStep step, BuilderBlock& out) {
+    const LocalOp& op = *step.op;
+    const LocalBlock& condition = op.blocks[0];
+    const LocalBlock& body = op.blocks[1];
+    step.operands.clear();
+    step.name = op.name;
+    std::vector<size_t> carried;
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      if (!builder_.value(op.results[i]).is_tensor) continue;
+      const LocalId init = op.operands[i];
+      if (body.results[i] == body.arguments[i]) {
+        // Never changes: three names of the value before the loop.
+        for (const LocalId id : {condition.arguments[i], body.arguments[i], op.results[i]}) {
+          name_as(id, init, builder_.tables.projection(builder_.value(id).table, builder_.value(init).table));
+        }
+        continue;
+      }
+      carried.push_back(i);
+      const LocalId variable = builder_.add_like(op.results[i], "carried by " + op.name);
+      for (const LocalId id : {condition.arguments[i], body.arguments[i], op.results[i]}) {
+        name_as(id, variable, builder_.tables.projection(builder_.value(id).table, builder_.value(variable).table));
+      }
+      out.steps.push_back(make_copy(builder_, init, variable));
+      out.steps.back().location = op.location;
+    }
+    step.blocks.push_back(block(condition, {condition.results[0]}));
+    step.operands = {condition.results[0]};
+    step.table = builder_.value(condition.results[0]).table;
+    std::vector<LocalId> returned;
+    for (const size_t i : carried) returned.push_back(body.results[i]);
+    step.blocks.push_back(block(body, returned));
+    step.blocks.back().results.clear();
+    for (const size_t i : carried) {
+      BuilderStep::Carry carry;
+      carry.variable = builder_.value(op.results[i]).alias_of;
+      carry.body_argument = body.arguments[i];
+      carry.body_result = body.results[i];
+      carry.back = builder_.add_like(carry.variable, "next " + op.name);
+      step.blocks.back().steps.push_back(make_copy(builder_, carry.body_result, carry.back));
+      step.blocks.back().steps.back().location = op.location;
+      step.blocks.back().steps.back().is_together = true;
+      step.carries.push_back(carry);
+      step.results.push_back(op.results[i]);
+    }
+    out.steps.push_back(std::move(step));
+  }
+
+  void branches(BuilderStep step, BuilderBlock& out) {
+    const LocalOp& op = *step.op;
+    step.name = op.name;
+    step.operands = {op.operands[0]};
+    step.table = builder_.value(op.operands[0]).table;
+    step.is_bool = builder_.value(op.operands[0]).type.dtype == tensor::DType::kBool;
+    std::vector<size_t> written;
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      if (builder_.value(op.results[i]).is_tensor) {
+        written.push_back(i);
+        step.results.push_back(op.results[i]);
+      }
+    }
+    for (const LocalBlock& local : op.blocks) {
+      std::vector<LocalId> returned;
+      for (const size_t i : written) returned.push_back(local.results[i]);
+      BuilderBlock branch = block(local, returned);
+      branch.results.clear();
+      for (const size_t i : written) {
+        branch.steps.push_back(make_copy(builder_, local.results[i], op.results[i]));
+        branch.steps.back().location = op.location;
+      }
+      step.blocks.push_back(std::move(branch));
+    }
+    out.steps.push_back(std::move(step));
+  }
+
+  BuilderStep effect(BuilderStep step) {
+    const LocalOp& op = *step.op;
+    step.name = op.name;
+    int view = 0;
+    for (const LocalId id : op.results) {
+      if (!builder_.value(id).is_tensor) continue;
+      step.results.push_back(id);
+      view = builder_.value(id).view;
+    }
+    if (step.results.empty() && !step.operands.empty()) view = builder_.value(step.operands[0]).view;
+    const sharding::SubAxisSet mask = op.effect.every_device ? builder_.tables.view(view).all() : 0;
+    step.table = builder_.tables.table(view, mask);
+    return step;
+  }
+
+  PlanBuilder& builder_;
+  Needed needed_;
+  bool fuse_;
+};
+
+}  // namespace
+
+LocalView::LocalView(const PlanBuilder& builder, const LocalOp& op) {
+  for (const LocalId id : op.operands) operands.push_back(builder.program->value(id).type);
+  for (const LocalId id : op.results) results.push_back(builder.program->value(id).type);
+  view.operands = operands;
+  view.results = results;
+  view.attributes = &op.attributes;
+  view.regions = op.regions;
+  view.function = builder.program->function.get();
+  view.location = &op.location;
+}
+
+LocalId PlanBuilder::add_like(LocalId like, const std::string& name) {
+  BuilderValue made = value(like);
+  made.alias_of = -1;
+  made.alias_map = kIdentity;
+  made.constant = nullptr;
+  made.argument = -1;
+  made.name = name;
+  values.push_back(std::move(made));
+  return static_cast<LocalId>(values.size() - 1);
+}
+
+std::pair<LocalId, MapId> PlanBuilder::root(LocalId id) {
+  MapId map = kIdentity;
+  const TableId from = value(id).table;
+  while (value(id).alias_of >= 0) {
+    map = tables.compose(map, value(id).alias_map, from);
+    id = value(id).alias_of;
+  }
+  return {id, map};
+}
+
+const ir::DenseAttr* splat_of(const PlanBuilder& builder, LocalId id) {
+  const LocalOp* op = builder.value(id).constant;
+  if (op == nullptr || op->kind != LocalKind::kConstant) return nullptr;
+  const ir::Attribute* found = ir::find(op->attributes, "value");
+  const auto* dense = found == nullptr ? nullptr : found->as<ir::DenseAttr>();
+  if (dense == nullptr) throw core::Error("internal", "a constant without a value");
+  return dense->splat || tensor::element_count(dense->type) == 1 ? dense : nullptr;
+}
+
+BuilderStep make_fill(PlanBuilder& builder, LocalId splat, LocalId to) {
+  const ir::DenseAttr dense = *splat_of(builder, splat);
+  BuilderStep step;
+  step.name = "fill";
+  step.results = {to};
+  step.table = builder.value(to).table;
+  const int64_t count = tensor::element_count(builder.value(to).type);
+  const int64_t size = tensor::size_bytes(builder.value(to).type.dtype);
+  constexpr int64_t kWorkItemElements = int64_t{1} << 16;
+  step.kernel.work_count = core::ceil_div(count, kWorkItemElements);
+  step.kernel.bytes = static_cast<double>(count * size);
+  step.kernel.run = [dense, count, size](const ops::KernelCall& call) {
+    const int64_t start = call.begin * kWorkItemElements;
+    const int64_t stop = std::min(count, call.end * kWorkItemElements);
+    if (stop > start) kernels::fill_elements(call.results[0] + start * size, dense.bytes->data(), stop - start, size);
+  };
+  return step;
+}
+
+BuilderStep make_copy(PlanBuilder& builder, LocalId from, LocalId to) {
+  const LocalId source = builder.root(from).first;
+  if (splat_of(builder, source) != nullptr) return make_fill(builder, source, to);
+  BuilderStep step;
+  step.is_copy = true;
+  step.name = "copy";
+  step.operands = {from};
+  step.results = {to};
+  step.table = builder.value(to).table;
+  const int64_t bytes = builder.value(to).bytes;
+  constexpr int64_t kWorkItemBytes = int64_t{1} << 18;
+  step.kernel.work_count = core::ceil_div(bytes, kWorkItemBytes);
+  step.kernel.bytes = 2.0 * static_cast<double>(bytes);
+  step.kernel.run = [bytes](const ops::KernelCall& call) {
+    const int64_t start = call.begin * kWorkItemBytes;
+    const int64_t stop = std::min(bytes, call.end * kWorkItemBytes);
+    if (stop > start && call.results[0] != call.operands[0]) {
+      std::memcpy(call.results[0] + start, call.operands[0] + start, static_cast<size_t>(stop - start));
+    }
+  };
+  return step;
+}
+
+void set_offsets(PlanBuilder& builder, BuilderStep& step, LocalId id) {
+  const BuilderValue& value = builder.value(id);
+  step.offset_sub_axes = value.dim_sub_axes;
+  step.offset_sizes = value.type.dims;
+  step.offset_view = value.view;
+}
+
+PlanBuilder build_steps(const partition::LocalProgram& program, bool fuse) {
+  PlanBuilder builder(program, program.device_count());
+  const std::vector<sharding::SubAxisSet> masks = analyze_divergence(program);
+  for (size_t i = 0; i < program.values.size(); ++i) {
+    const partition::LocalValue& local = program.values[i];
+    BuilderValue made;
+    made.is_tensor = local.type.is_tensor();
+    made.view = local.view;
+    made.varies = masks[i];
+    made.name = local.name;
+    made.table = builder.tables.table(made.view, made.varies);
+    if (made.is_tensor) {
+      made.type = local.type.tensor;
+      made.logical_dims = local.logical_dims;
+      made.dim_sub_axes = local.dim_sub_axes;
+      made.bytes = tensor::byte_count(local.type.tensor);
+    }
+    builder.values.push_back(std::move(made));
+  }
+  for (size_t i = 0; i < program.arguments.size(); ++i) {
+    builder.value(program.arguments[i].value).argument = static_cast<int64_t>(i);
+  }
+  builder.body = BlockBuilder(builder, fuse).block(program.body, program.body.results);
+  // A constant of the plan cannot leave it: such results get bytes of their own.
+  for (const LocalId id : program.body.results) {
+    builder.results.push_back(id);
+    if (builder.value(builder.root(id).first).constant == nullptr) continue;
+    builder.results.back() = builder.add_like(id, "result");
+    builder.body.steps.push_back(make_copy(builder, id, builder.results.back()));
+  }
+  builder.body.results = builder.results;
+  return builder;
+}
+
+}  // namespace meshd::compile

@@ -1,0 +1,152 @@
+// The plan builder: a plan under construction, with values where the finished plan has slots.
+// The passes over it, in order, and the file of each:
+//
+// 1. divergence         values assigned under divergent control flow vary at least as the condition does
+// 2. plan_builder       eliminates dead code; makes blocks with carried variables and copies of control flow
+// 3. fusion             fuses pointwise ops of a block, and the reductions behind them, into one step each
+// 4. liveness           computes when each value is live
+// 5. buffer_assignment  copies vanish, steps write in place, donated arguments become results; arena offsets
+// 6. plan               writes slot references, kernels and costs of each step
+//
+// Pass 2 turns names of the same bytes into aliases (views, reshards that move nothing, what a loop never changes).
+// An alias has the value whose bytes it shares and the map from its shards to that value's. A loop becomes, for each
+// value that it carries:
+//
+//   a copy of the initial value into the variable, before the loop
+//   a copy of the body's result into `back`, the variable's second buffer, at the end of the body
+//   an exchange of the two after each iteration
+//
+// The copies at the end of a body are one parallel copy, as in SSA destruction: all read before any writes.
+// Example: a loop carries (a, b) -> (b, a). In: a = 55, b = 89. Out after three iterations: a = 89, b = 55. With
+// copies one after the other (a = b, b = a) both would be 89.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "service/compile/plan/plan.h"
+#include "service/compile/plan/tables.h"
+
+namespace meshd::compile {
+
+using partition::LocalId;
+using partition::LocalOp;
+
+/// A value of the local program, or a variable that build_steps() adds: one that a loop carries, a result's own bytes.
+struct BuilderValue {
+  tensor::TensorType type;
+  bool is_tensor = true;
+  tensor::Dims logical_dims;
+  std::vector<std::vector<int>> dim_sub_axes;
+  sharding::SubAxisSet varies = 0;
+  int view = 0;
+  TableId table = 0;
+  int64_t bytes = 0;
+  std::string name;
+  LocalId alias_of = -1;              ///< shares the bytes of that value ...
+  MapId alias_map = kIdentity;        ///< ... shard i is that one's shard alias_map[i]
+  const LocalOp* constant = nullptr;  ///< kConstant or kPosition: bytes of the plan
+  int64_t argument = -1;              ///< a program argument
+};
+
+struct BuilderBlock;
+
+/// One step. Operands and results are tensor values only.
+struct BuilderStep {
+  StepKind kind = StepKind::kKernel;
+  const LocalOp* op = nullptr;  ///< null for copies
+  TableId table = 0;
+  std::vector<LocalId> operands;
+  std::vector<LocalId> results;
+  ops::PreparedKernel kernel;
+  /// Values of the kernel's dims, for offsets: sub-axes and local size of each iteration dimension.
+  std::vector<std::vector<int>> offset_sub_axes;
+  tensor::Dims offset_sizes;
+  int offset_view = 0;
+  CollectiveMaker collective;  ///< kCollective
+  std::vector<BuilderBlock> blocks;
+  /// kWhile: per carried tensor. `variable` holds it; the body's result reaches `back`, and the two are exchanged after
+  /// each iteration.
+  struct Carry {
+    LocalId variable = -1;
+    LocalId body_argument = -1;
+    LocalId body_result = -1;
+    LocalId back = -1;
+    bool in_place = false;  ///< buffer assignment: body_result is written into `variable`, no exchange
+  };
+  std::vector<Carry> carries;
+  bool is_copy = false;      ///< result 0 = operand 0; vanishes where both share memory
+  bool is_together = false;  ///< part of the parallel copy at the end of a body
+  bool is_bool = false;
+  std::string name;
+  ir::Location location;
+  std::vector<int32_t> lines;
+  std::string reason;
+  int64_t begin = 0;  ///< times, by liveness
+  int64_t end = 0;
+};
+
+struct BuilderBlock {
+  std::vector<BuilderStep> steps;
+  std::vector<LocalId> results;  ///< tensors that must be in memory at the end (of a loop: the predicate)
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+struct PlanBuilder {
+  const partition::LocalProgram* program = nullptr;
+  TableSet tables;
+  std::vector<BuilderValue> values;
+  BuilderBlock body;
+  std::vector<LocalId> results;  ///< of the program
+
+  PlanBuilder(const partition::LocalProgram& local, int64_t device_count)
+      : program(&local), tables(local.views, device_count) {}
+  [[nodiscard]] BuilderValue& value(LocalId id) { return values[static_cast<size_t>(id)]; }
+  [[nodiscard]] const BuilderValue& value(LocalId id) const { return values[static_cast<size_t>(id)]; }
+  /// A new variable like `like`.
+  LocalId add_like(LocalId like, const std::string& name);
+  /// The value whose memory `id` is, and the map from id's shards to its shards.
+  [[nodiscard]] std::pair<LocalId, MapId> root(LocalId id);
+};
+
+/// Pass 1. The sub-axes that each value varies over after divergence analysis: where a condition or index varies, so
+/// does what its blocks assign.
+std::vector<sharding::SubAxisSet> analyze_divergence(const partition::LocalProgram& program);
+
+/// Passes 2 and 3: dead code eliminated, blocks fused.
+PlanBuilder build_steps(const partition::LocalProgram& program, bool fuse);
+
+/// Fuses and orders the ops of one block. `ops` are the live ones; `live_out`: values that must be in memory for the
+/// block's results and the blocks inside it. Steps of control flow and effects are returned empty; build_steps() fills
+/// them.
+std::vector<BuilderStep> fuse_block(PlanBuilder& builder, const std::vector<const LocalOp*>& ops,
+                                    const std::vector<LocalId>& live_out, bool fuse);
+
+/// A step for an op that is not fused (kOp with a kernel, collectives); control flow and effects are build_steps()'s
+/// own.
+BuilderStep make_step(PlanBuilder& builder, const LocalOp& op);
+/// The constant's element if all its elements are equal; null for other constants and for what is no constant.
+const ir::DenseAttr* splat_of(const PlanBuilder& builder, LocalId id);
+/// Writes a splat constant into a value's memory.
+BuilderStep make_fill(PlanBuilder& builder, LocalId splat, LocalId to);
+/// Copies one value's bytes into another of the same local size; runs for each shard of `to`.
+BuilderStep make_copy(PlanBuilder& builder, LocalId from, LocalId to);
+/// The step's kernel gets the offsets of value `id`'s shards.
+void set_offsets(PlanBuilder& builder, BuilderStep& step, LocalId id);
+
+/// Types of an op's operands and results, for row functions.
+struct LocalView {
+  std::vector<ir::Type> operands;
+  std::vector<ir::Type> results;
+  ops::OpView view;
+  LocalView(const PlanBuilder& builder, const LocalOp& op);
+  LocalView(const LocalView&) = delete;
+  LocalView& operator=(const LocalView&) = delete;
+};
+
+}  // namespace meshd::compile

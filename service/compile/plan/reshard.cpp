@@ -1,0 +1,198 @@
+// Reshards as block copies: shard by shard of the target layout, the blocks of the source layout that it is made of.
+//
+// Invariant: every element of a target shard inside the logical dims is written by exactly one copy; padding is not
+// written.
+//
+// For each shard of the target:
+// 1. Its block of the whole, [start, stop) along each dimension, ends at the logical size.
+// 2. Along each dimension, the source parts that overlap it are first = start / part size to last = (stop - 1) / part
+//    size. One copy for each combination of parts.
+// 3. The parts give the source shard's coordinates. Sub-axes that the source varies over outside of its dims keep the
+//    target's coordinate where the target varies over them, else they are 0.
+//
+// A reshard that gives each target shard the bytes of one source shard moves nothing. It becomes a rename, a map from
+// target shards to source shards (reshard_is_rename).
+//
+// Example: mesh x=2, y=2, 4x4xi32, rows over (x, y) -> columns over y.
+// In:  shards 1x4  {0 1 2 3} {4 5 6 7} {8 9 10 11} {12 13 14 15}
+// Target shard 1 (y=1) is rows 0 to 3, columns 2 to 3: parts 0 to 3 along rows, part 0 along columns, so four copies of
+// 1x2: from [0, 2] of source shard p to [p, 0].
+// Out: shards 4x2  {0 1 4 5 8 9 12 13} {2 3 6 7 10 11 14 15}
+#include <algorithm>
+
+#include "service/compile/plan/block_copies.h"
+
+namespace meshd::compile {
+namespace {
+
+using sharding::MeshView;
+using sharding::SubAxisSet;
+
+constexpr int64_t kMostEnumerated = 512;  // shards up to which layouts over two meshes are compared one by one
+
+// The layout of one value: which block of the whole each shard is.
+struct BlockLayout {
+  const MeshView* view = nullptr;
+  int view_number = 0;
+  SubAxisSet varies = 0;
+  const tensor::Dims* local_dims = nullptr;
+  const tensor::Dims* logical_dims = nullptr;
+  const std::vector<std::vector<int>>* dim_sub_axes = nullptr;
+
+  [[nodiscard]] int64_t parts(size_t dim) const { return sharding::part_count(*view, (*dim_sub_axes)[dim]); }
+  [[nodiscard]] int64_t shard_count() const { return view->distinct_count(varies); }
+  [[nodiscard]] SubAxisSet cut() const {
+    SubAxisSet out = 0;
+    for (const auto& sub_axes : *dim_sub_axes) {
+      for (const int sub_axis : sub_axes) out |= SubAxisSet{1} << sub_axis;
+    }
+    return out;
+  }
+};
+
+template <typename Value>
+BlockLayout layout_of(const MeshView& view, const Value& value) {
+  return {&view, value.view, value.varies & view.all(), &value.type.dims, &value.logical_dims, &value.dim_sub_axes};
+}
+
+struct Copy {
+  int64_t from_shard = 0;
+  tensor::Dims from_start;
+  tensor::Dims to_start;
+  tensor::Dims extent;
+};
+
+// Steps 1 to 3 for one shard of the target.
+std::vector<Copy> copies_into(const BlockLayout& from, const BlockLayout& to, int64_t to_shard) {
+  const tensor::Dims& from_dims = *from.local_dims;
+  const tensor::Dims& to_dims = *to.local_dims;
+  const size_t rank = to_dims.size();
+  const tensor::Dims to_coords = to.view->coordinates(to.varies, to_shard);
+  tensor::Dims coords(from.view->sub_axis_sizes.size(), 0);
+  if (from.view_number == to.view_number) {
+    const SubAxisSet kept = from.varies & ~from.cut() & to.varies;
+    for (size_t i = 0; i < coords.size(); ++i) {
+      if (kept >> i & 1) coords[i] = to_coords[i];
+    }
+  }
+  // Ranges of parts of `from` that overlap, for each dimension.
+  tensor::Dims start(rank);
+  tensor::Dims stop(rank);
+  tensor::Dims first(rank);
+  tensor::Dims last(rank);
+  for (size_t d = 0; d < rank; ++d) {
+    start[d] = sharding::part_index(*to.view, (*to.dim_sub_axes)[d], to_coords) * to_dims[d];
+    stop[d] = std::min(start[d] + to_dims[d], (*to.logical_dims)[d]);
+    if (stop[d] <= start[d]) return {};
+    first[d] = start[d] / from_dims[d];
+    last[d] = (stop[d] - 1) / from_dims[d];
+  }
+  std::vector<Copy> out;
+  tensor::Dims part = first;
+  while (true) {
+    Copy copy;
+    for (size_t d = 0; d < rank; ++d) {
+      set_part(*from.view, (*from.dim_sub_axes)[d], part[d], coords);
+      const int64_t begin = part[d] * from_dims[d];
+      const int64_t low = std::max(begin, start[d]);
+      copy.from_start.push_back(low - begin);
+      copy.to_start.push_back(low - start[d]);
+      copy.extent.push_back(std::min(begin + from_dims[d], stop[d]) - low);
+    }
+    copy.from_shard = from.view->distinct_index(from.varies, coords);
+    out.push_back(std::move(copy));
+    size_t d = rank;
+    while (d > 0 && part[d - 1] == last[d - 1]) {
+      part[d - 1] = first[d - 1];
+      --d;
+    }
+    if (d == 0) return out;
+    ++part[d - 1];
+  }
+}
+
+int64_t linear(const tensor::Dims& dims, const tensor::Dims& index) {
+  int64_t out = 0;
+  for (size_t d = 0; d < dims.size(); ++d) out = out * dims[d] + index[d];
+  return out;
+}
+
+// Sub-axes that shard a dimension, without those of size one.
+std::vector<int> cutting(const MeshView& view, const std::vector<int>& sub_axes) {
+  std::vector<int> out;
+  for (const int sub_axis : sub_axes) {
+    if (view.sub_axis_sizes[static_cast<size_t>(sub_axis)] != 1) out.push_back(sub_axis);
+  }
+  return out;
+}
+
+Collective make_reshard(const Plan& plan, LocalId operand, LocalId result) {
+  const PlanValue& source_value = plan.values[static_cast<size_t>(operand)];
+  const PlanValue& target_value = plan.values[static_cast<size_t>(result)];
+  const BlockLayout from = layout_of(plan.views[static_cast<size_t>(source_value.view)], source_value);
+  const BlockLayout to = layout_of(plan.views[static_cast<size_t>(target_value.view)], target_value);
+  const int64_t element = tensor::size_bytes(target_value.type.dtype);
+  BlockCopies copies({source_value.type.dims}, element);
+  const tensor::Dims to_strides = tensor::row_major_strides(target_value.type.dims);
+  const tensor::Dims from_strides = tensor::row_major_strides(source_value.type.dims);
+  const bool is_empty = tensor::element_count(target_value.type) == 0;
+  for (int64_t shard = 0; shard < to.shard_count(); ++shard) {
+    for (Copy& copy : is_empty ? std::vector<Copy>{} : copies_into(from, to, shard)) {
+      BlockPiece piece;
+      piece.to_offset = linear(target_value.type.dims, copy.to_start);
+      piece.to_strides = to_strides;
+      piece.from_offset = linear(source_value.type.dims, copy.from_start);
+      piece.from_strides = from_strides;
+      piece.packed_strides = tensor::row_major_strides(copy.extent);
+      CollectiveSource source = source_of(plan, 0, operand, copy.from_shard);
+      source.bytes = tensor::element_count(copy.extent) * element;
+      source.start = std::move(copy.from_start);
+      source.extent = copy.extent;
+      piece.extent = std::move(copy.extent);
+      copies.add(std::move(piece), std::move(source));
+    }
+    copies.end_shard();
+  }
+  return copies.finish();
+}
+
+}  // namespace
+
+bool reshard_is_rename(const PlanBuilder& builder, const LocalOp& op, std::vector<int32_t>& map) {
+  const BuilderValue& source = builder.value(op.operands[0]);
+  const BuilderValue& target = builder.value(op.results[0]);
+  const BlockLayout from = layout_of(builder.tables.view(source.view), source);
+  const BlockLayout to = layout_of(builder.tables.view(target.view), target);
+  if (source.type != target.type) return false;
+  const bool same_view = source.view == target.view;
+  bool same = same_view;
+  bool whole = true;
+  for (size_t d = 0; d < target.type.dims.size(); ++d) {
+    same = same && cutting(*from.view, source.dim_sub_axes[d]) == cutting(*to.view, target.dim_sub_axes[d]);
+    whole = whole && from.parts(d) == 1 && to.parts(d) == 1;
+  }
+  if (same) {
+    for (int64_t shard = 0; shard < to.shard_count(); ++shard) {
+      map.push_back(static_cast<int32_t>(from.view->project(to.varies, shard, from.varies)));
+    }
+    return true;
+  }
+  if (whole && !same_view) {
+    map.assign(static_cast<size_t>(to.shard_count()), 0);
+    return true;
+  }
+  if (same_view || to.shard_count() > kMostEnumerated || tensor::element_count(target.type) == 0) return false;
+  for (int64_t shard = 0; shard < to.shard_count(); ++shard) {
+    const std::vector<Copy> copies = copies_into(from, to, shard);
+    if (copies.size() > 1) return false;
+    if (copies.size() == 1 && copies[0].from_start != copies[0].to_start) return false;
+    map.push_back(copies.empty() ? 0 : static_cast<int32_t>(copies[0].from_shard));
+  }
+  return true;
+}
+
+CollectiveMaker reshard_maker(LocalId operand, LocalId result) {
+  return [operand, result](const Plan& plan) { return make_reshard(plan, operand, result); };
+}
+
+}  // namespace meshd::compile

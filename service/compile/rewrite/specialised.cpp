@@ -1,0 +1,40 @@
+#include "service/compile/rewrite/specialised.h"
+
+#include <algorithm>
+
+#include "service/program/transform/specialise.h"
+
+namespace meshd::compile {
+namespace {
+
+bool is_dynamic(const tensor::TensorType& type) {
+  return std::count(type.dims.begin(), type.dims.end(), tensor::kDynamicDim) != 0;
+}
+
+}  // namespace
+
+bool fits(const tensor::TensorType& given, const tensor::TensorType& declared) {
+  return given.dtype == declared.dtype &&
+         std::equal(given.dims.begin(), given.dims.end(), declared.dims.begin(), declared.dims.end(),
+                    [](int64_t size, int64_t wanted) { return size == wanted || wanted == tensor::kDynamicDim; });
+}
+
+ParsedRef specialised(const ParsedRef& parsed, const std::vector<tensor::TensorType>& arguments) {
+  bool any = false;
+  for (size_t i = 0; i < parsed->arguments.size() && !any; ++i) any = is_dynamic(parsed->argument(i).type.tensor);
+  if (!any) return parsed;
+  auto made = std::make_shared<ParsedProgram>(*parsed);
+  for (const tensor::TensorType& type : arguments) made->id += "," + tensor::to_string(type);
+  made->flat = std::make_shared<const ir::Module>(program::specialise(*parsed->flat, arguments));
+  // The signature that requests are held to is the one with numbers.
+  auto module = std::make_shared<ir::Module>(*parsed->module);
+  for (ir::Function& function : module->functions) {
+    if (function.name != made->flat->main().name) continue;
+    function.arguments = made->flat->main().arguments;
+    function.results = made->flat->main().results;
+  }
+  made->module = std::move(module);
+  return made;
+}
+
+}  // namespace meshd::compile

@@ -1,0 +1,89 @@
+#include "service/compile/rewrite/static_arguments.h"
+
+#include <algorithm>
+
+#include "service/compile/rewrite/specialised.h"
+#include "service/core/error.h"
+#include "service/core/ids.h"
+#include "service/ops/op_def.h"
+
+namespace meshd::compile {
+namespace {
+
+// Positions in the text's argument list that are static, with their values.
+using Constants = std::map<size_t, const StaticValue*>;
+
+ir::Op constant(const StaticValue& value, ir::ValueId result, const ir::Location& location) {
+  const ops::OpDef* def = ops::find_op("stablehlo.constant");
+  if (def == nullptr) throw core::Error("internal", "there is no row for constants");
+  ir::Op op;
+  op.code = ops::code_of(*def);
+  op.name = "stablehlo.constant";
+  op.results = {result};
+  op.location = location;
+  op.attributes.emplace_back(
+      "value", ir::Attribute{ir::DenseAttr{value.type, false,
+                                           std::make_shared<const std::vector<std::byte>>(value.bytes), false}});
+  return op;
+}
+
+// Takes the parameters out of the signature; with a body, constants stand at its beginning.
+void bind(ir::Function& function, const Constants& constants) {
+  std::vector<ir::Parameter> arguments;
+  std::vector<ir::ValueId> values;
+  std::vector<ir::Op> ops;
+  for (size_t i = 0; i < function.arguments.size(); ++i) {
+    const auto found = constants.find(i);
+    const ir::ValueId id = function.body.arguments[i];
+    if (found == constants.end()) {
+      arguments.push_back(std::move(function.arguments[i]));
+      values.push_back(id);
+      continue;
+    }
+    function.values[static_cast<size_t>(id)].type = ir::Type::of(found->second->type);
+    ops.push_back(constant(*found->second, id, function.arguments[i].location));
+  }
+  function.arguments = std::move(arguments);
+  function.body.arguments = std::move(values);
+  function.body.ops.insert(function.body.ops.begin(), std::make_move_iterator(ops.begin()),
+                           std::make_move_iterator(ops.end()));
+}
+
+ir::ModuleRef bound(const ir::Module& module, const Constants& constants) {
+  auto made = std::make_shared<ir::Module>(module);
+  for (ir::Function& function : made->functions) {
+    if (function.name == module.main().name) bind(function, constants);
+  }
+  return made;
+}
+
+}  // namespace
+
+ParsedRef with_static(const ParsedRef& parsed, const std::map<size_t, StaticValue>& values) {
+  if (values.empty()) return parsed;
+  Constants constants;
+  std::string said;
+  for (const auto& [position, value] : values) {
+    const tensor::TensorType& wanted = parsed->argument(position).type.tensor;
+    if (!fits(value.type, wanted)) {
+      throw core::Error("invalid_argument", "static argument " + std::to_string(position) + ": expected tensor<" +
+                                                tensor::to_string(wanted) + ">, got tensor<" +
+                                                tensor::to_string(value.type) + ">");
+    }
+    constants.emplace(parsed->arguments[position], &value);
+    said += std::to_string(position) + ":" + tensor::to_string(value.type) + ":" +
+            std::string(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size()) + ";";
+  }
+  auto made = std::make_shared<ParsedProgram>(*parsed);
+  made->id = parsed->id + "," + core::digest_id("static", said);
+  made->module = bound(*parsed->module, constants);
+  made->flat = bound(*parsed->flat, constants);
+  made->arguments.clear();
+  const std::vector<ir::Parameter>& arguments = made->module->main().arguments;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].is_token) made->arguments.push_back(i);
+  }
+  return made;
+}
+
+}  // namespace meshd::compile

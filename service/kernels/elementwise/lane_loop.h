@@ -1,0 +1,100 @@
+// Loops over lanes, compiled once for each instruction level and chosen at run time by plain function pointers (no
+// ifunc, so sanitizers and old linkers have nothing to trip over). Whole blocks of 64 lanes run straight through; what
+// is left is padded to a block, so an element gets the same bits wherever it lies in a run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+
+#include "service/kernels/cpu.h"
+#include "service/kernels/elementwise/scalar_op.h"
+
+namespace meshd::kernels {
+
+/// Lanes of one block: a multiple of every vector width in use.
+inline constexpr int64_t kBlockLanes = 64;
+
+/// One block: result[j] = Op::apply(operands[j]...). Op has a static apply without side effects.
+template <class Op, class R, class... A, size_t... I>
+[[gnu::always_inline]] inline void lane_block(const std::byte* const* operands, std::byte* result, int64_t begin,
+                                              std::index_sequence<I...>) {
+  R* const out = reinterpret_cast<R*>(result) + begin;
+  // The result may be an operand's own memory, lane for lane; that is no dependency between lanes.
+#pragma GCC ivdep
+  for (int64_t j = 0; j < kBlockLanes; ++j) {
+    out[j] = Op::apply((reinterpret_cast<const A*>(operands[I]) + begin)[j]...);
+  }
+}
+
+/// Writes `count` copies of an element of 1, 2, 4, 8 or 16 bytes; the element may lie right before them.
+void repeat_element(const std::byte* element, int64_t element_bytes, std::byte* to, int64_t count);
+
+/// Runs `kernel` on lanes [begin, begin + rest) by way of a block of memory padded with copies of the last lane, rest <
+/// kBlockLanes. The bytes of one element of each operand and of the result are given.
+void run_padded_block(ScalarKernel kernel, std::initializer_list<size_t> operand_bytes, size_t result_bytes,
+                      const std::byte* const* operands, std::byte* result, int64_t begin, int64_t rest);
+
+/// All whole blocks of a run; returns where the rest begins.
+template <class Op, class R, class... A>
+[[gnu::always_inline]] inline int64_t lane_blocks(const std::byte* const* operands, std::byte* result, int64_t count) {
+  const int64_t whole = count - count % kBlockLanes;
+  for (int64_t begin = 0; begin < whole; begin += kBlockLanes) {
+    lane_block<Op, R, A...>(operands, result, begin, std::index_sequence_for<A...>{});
+  }
+  return whole;
+}
+
+template <class Op, class R, class... A>
+void lane_run_base(const std::byte* const* operands, std::byte* result, int64_t count) {
+  const int64_t whole = lane_blocks<Op, R, A...>(operands, result, count);
+  if (whole == count) return;
+  run_padded_block(lane_run_base<Op, R, A...>, {sizeof(A)...}, sizeof(R), operands, result, whole, count - whole);
+}
+
+#if defined(__x86_64__)
+template <class Op, class R, class... A>
+[[gnu::target("arch=x86-64-v3")]] void lane_run_v3(const std::byte* const* operands, std::byte* result, int64_t count) {
+  const int64_t whole = lane_blocks<Op, R, A...>(operands, result, count);
+  if (whole == count) return;
+  run_padded_block(lane_run_v3<Op, R, A...>, {sizeof(A)...}, sizeof(R), operands, result, whole, count - whole);
+}
+
+template <class Op, class R, class... A>
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void lane_run_v4(const std::byte* const* operands,
+                                                                           std::byte* result, int64_t count) {
+  const int64_t whole = lane_blocks<Op, R, A...>(operands, result, count);
+  if (whole == count) return;
+  run_padded_block(lane_run_v4<Op, R, A...>, {sizeof(A)...}, sizeof(R), operands, result, whole, count - whole);
+}
+#endif
+
+/// The kernel of an op whose loop the compiler can vectorise, for this processor.
+template <class Op, class R, class... A>
+ScalarKernel vector_kernel() {
+#if defined(__x86_64__)
+  if (cpu_level() == CpuLevel::kV4) return lane_run_v4<Op, R, A...>;
+  if (cpu_level() == CpuLevel::kV3) return lane_run_v3<Op, R, A...>;
+#endif
+  return lane_run_base<Op, R, A...>;
+}
+
+template <class Op, class R, class... A, size_t... I>
+void scalar_run(const std::byte* const* operands, std::byte* result, int64_t count, std::index_sequence<I...>) {
+  R* const out = reinterpret_cast<R*>(result);
+  for (int64_t j = 0; j < count; ++j) out[j] = Op::apply(reinterpret_cast<const A*>(operands[I])[j]...);
+}
+
+template <class Op, class R, class... A>
+void scalar_loop(const std::byte* const* operands, std::byte* result, int64_t count) {
+  scalar_run<Op, R, A...>(operands, result, count, std::index_sequence_for<A...>{});
+}
+
+/// The kernel of an op that calls a scalar function for each element: no padding, since it would cost calls.
+template <class Op, class R, class... A>
+ScalarKernel call_kernel() {
+  return scalar_loop<Op, R, A...>;
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "service/kernels/elementwise/narrow_lanes.h"
+#include "service/kernels/elementwise/scalar_tables.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::DType;
+
+/// Lanes that pass through the wider type at once: the buffers stay in L1.
+constexpr int64_t kStageLanes = 512;
+
+/// In which wider type an op on a narrow type is computed.
+DType carrier_of(ScalarOp op, DType dtype) {
+  if (is_narrow_float(dtype)) return DType::kFloat32;
+  switch (op) {
+    case ScalarOp::kShiftRightLogical:
+    case ScalarOp::kPopcnt:
+    case ScalarOp::kClz:
+      return DType::kUint8;  // these see the bits, not the sign
+    case ScalarOp::kShiftRightArithmetic:
+      return DType::kInt8;
+    default:
+      return tensor::is_signed_integer(dtype) ? DType::kInt8 : DType::kUint8;
+  }
+}
+
+ScalarKernel carrier_kernel(ScalarOp op, DType carrier) {
+  return carrier == DType::kFloat32 ? find_float32_kernel(op) : find_integer_kernel(op, carrier);
+}
+
+void widen(DType dtype, DType carrier, const std::byte* from, std::byte* to, int64_t count) {
+  const int bits = tensor::row(dtype).bits;
+  if (carrier == DType::kFloat32) return widen_to_float(dtype, from, reinterpret_cast<float*>(to), count);
+  if (carrier == DType::kInt8) return extend_signed(bits, from, to, count);
+  extend_unsigned(bits, from, to, count);
+}
+
+void narrow(ScalarOp op, DType dtype, DType carrier, std::byte* from, std::byte* to, int64_t count) {
+  const int bits = tensor::row(dtype).bits;
+  if (carrier == DType::kFloat32) return narrow_from_float(dtype, reinterpret_cast<const float*>(from), to, count);
+  if (op == ScalarOp::kClz) {
+    for (int64_t i = 0; i < count; ++i) from[i] = static_cast<std::byte>(static_cast<int>(from[i]) - (8 - bits));
+  }
+  if (tensor::is_signed_integer(dtype)) return extend_signed(bits, from, to, count);
+  extend_unsigned(bits, from, to, count);
+}
+
+void run_narrow(ScalarOp op, DType dtype, const std::byte* const* operands, std::byte* result, int64_t count) {
+  const DType carrier = carrier_of(op, dtype);
+  const ScalarKernel kernel = carrier_kernel(op, carrier);
+  const int operand_total = operand_count(op);
+  const auto element_bytes = static_cast<size_t>(tensor::size_bytes(dtype));
+  const bool gives_bool = result_dtype(op, dtype) == DType::kBool;
+  alignas(64) std::array<std::array<std::byte, kStageLanes * sizeof(float)>, 4> stage;
+  const std::array<const std::byte*, 3> staged = {stage[0].data(), stage[1].data(), stage[2].data()};
+  for (int64_t begin = 0; begin < count; begin += kStageLanes) {
+    const int64_t lanes = std::min(kStageLanes, count - begin);
+    const auto offset = static_cast<size_t>(begin) * element_bytes;
+    for (int i = 0; i < operand_total; ++i) {
+      widen(dtype, carrier, operands[i] + offset, stage[static_cast<size_t>(i)].data(), lanes);
+    }
+    if (gives_bool) {
+      kernel(staged.data(), result + begin, lanes);
+    } else {
+      kernel(staged.data(), stage[3].data(), lanes);
+      narrow(op, dtype, carrier, stage[3].data(), result + offset, lanes);
+    }
+  }
+}
+
+template <DType D, ScalarOp Op>
+void narrow_kernel(const std::byte* const* operands, std::byte* result, int64_t count) {
+  run_narrow(Op, D, operands, result, count);
+}
+
+constexpr size_t kOpCount = static_cast<size_t>(ScalarOp::kClamp) + 1;
+
+template <DType D, size_t... Op>
+ScalarKernel narrow_kernel_of(ScalarOp op, std::index_sequence<Op...>) {
+  static constexpr std::array<ScalarKernel, kOpCount> kTable = {narrow_kernel<D, static_cast<ScalarOp>(Op)>...};
+  return kTable[static_cast<size_t>(op)];
+}
+
+template <DType D>
+ScalarKernel narrow_kernel_of(ScalarOp op) {
+  return narrow_kernel_of<D>(op, std::make_index_sequence<kOpCount>{});
+}
+
+}  // namespace
+
+ScalarKernel find_narrow_kernel(ScalarOp op, DType dtype) {
+  // The neighbour of a value is another one in a narrower type.
+  if (op == ScalarOp::kNextAfter || carrier_kernel(op, carrier_of(op, dtype)) == nullptr) return nullptr;
+  switch (dtype) {
+    case DType::kInt2:
+      return narrow_kernel_of<DType::kInt2>(op);
+    case DType::kInt4:
+      return narrow_kernel_of<DType::kInt4>(op);
+    case DType::kUint2:
+      return narrow_kernel_of<DType::kUint2>(op);
+    case DType::kUint4:
+      return narrow_kernel_of<DType::kUint4>(op);
+    case DType::kFloat8E3M4:
+      return narrow_kernel_of<DType::kFloat8E3M4>(op);
+    case DType::kFloat8E4M3:
+      return narrow_kernel_of<DType::kFloat8E4M3>(op);
+    case DType::kFloat8E4M3B11FNUZ:
+      return narrow_kernel_of<DType::kFloat8E4M3B11FNUZ>(op);
+    case DType::kFloat8E4M3FN:
+      return narrow_kernel_of<DType::kFloat8E4M3FN>(op);
+    case DType::kFloat8E4M3FNUZ:
+      return narrow_kernel_of<DType::kFloat8E4M3FNUZ>(op);
+    case DType::kFloat8E5M2:
+      return narrow_kernel_of<DType::kFloat8E5M2>(op);
+    case DType::kFloat8E5M2FNUZ:
+      return narrow_kernel_of<DType::kFloat8E5M2FNUZ>(op);
+    case DType::kFloat8E8M0FNU:
+      return narrow_kernel_of<DType::kFloat8E8M0FNU>(op);
+    case DType::kFloat16:
+      return narrow_kernel_of<DType::kFloat16>(op);
+    case DType::kBfloat16:
+      return narrow_kernel_of<DType::kBfloat16>(op);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace meshd::kernels

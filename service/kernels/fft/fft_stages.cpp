@@ -1,0 +1,520 @@
+#include "service/kernels/fft/fft_stages.h"
+
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "service/kernels/cpu.h"
+#include "service/kernels/fft/fft_butterflies.h"
+
+// Vectors wider than the processor's are passed by reference only; nothing depends on how they would be passed.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace meshd::kernels {
+namespace {
+
+template <class T>
+struct VectorOf;
+template <>
+struct VectorOf<float> {
+  typedef float Type __attribute__((vector_size(kFftVectorBytes)));
+  typedef float Loose __attribute__((vector_size(kFftVectorBytes), aligned(alignof(float))));  // of tables
+  using Lane = int32_t;
+  typedef int32_t Mask __attribute__((vector_size(kFftVectorBytes)));
+};
+template <>
+struct VectorOf<double> {
+  typedef double Type __attribute__((vector_size(kFftVectorBytes)));
+  typedef double Loose __attribute__((vector_size(kFftVectorBytes), aligned(alignof(double))));
+  using Lane = int64_t;
+  typedef int64_t Mask __attribute__((vector_size(kFftVectorBytes)));
+};
+
+/// A transform of odd length by sums and differences of the elements that mirror each other.
+template <class T, class V>
+[[gnu::always_inline]] inline void transform_odd(int radix, const T* roots, Complex<V>* a) {
+  const int half = (radix - 1) / 2;
+  Complex<V> out[kFftMaxRadix];
+  out[0] = a[0];
+  for (int j = 1; j <= half; ++j) {
+    add_sub(a[j], a[radix - j], a[j], a[radix - j]);
+    out[0] = {out[0].re + a[j].re, out[0].im + a[j].im};
+  }
+  for (int k = 1; k <= half; ++k) {
+    Complex<V> even = a[0];
+    Complex<V> odd{};
+    for (int j = 1, turns = k; j <= half; ++j, turns = turns + k >= radix ? turns + k - radix : turns + k) {
+      const T cosine = roots[2 * turns];
+      const T sine = roots[2 * turns + 1];
+      even = {even.re + a[j].re * cosine, even.im + a[j].im * cosine};
+      if (j == 1) {
+        odd = {a[radix - j].re * sine, a[radix - j].im * sine};
+      } else {
+        odd = {odd.re + a[radix - j].re * sine, odd.im + a[radix - j].im * sine};
+      }
+    }
+    out[k] = {even.re + odd.im, even.im - odd.re};
+    out[radix - k] = {even.re - odd.im, even.im + odd.re};
+  }
+  for (int k = 0; k < radix; ++k) a[k] = out[k];
+}
+
+/// One pass: from[q + lanes (p + rest j)] to to[q + lanes (radix p + k)], for lanes that earlier passes have
+/// multiplied.
+template <int kRadix, bool kLast, class T>
+[[gnu::always_inline]] inline void pass_loop(int runtime_radix, int64_t rest, int64_t lanes, const T* twiddles,
+                                             const T* roots, Planes<const T> from, Planes<T> to) {
+  using V = typename VectorOf<T>::Type;
+  const int radix = kRadix == 0 ? runtime_radix : kRadix;
+  const int64_t step = rest * lanes;
+  for (int64_t p = 0; p < rest; ++p) {
+    const T* const factors = twiddles + p * 2 * (radix - 1);
+    const T* const from_re = from.re + p * lanes;
+    const T* const from_im = from.im + p * lanes;
+    T* const to_re = to.re + p * radix * lanes;
+    T* const to_im = to.im + p * radix * lanes;
+    for (int64_t q = 0; q < lanes; q += kFftLanes<T>) {
+      Complex<V> a[kRadix == 0 ? kFftMaxRadix : kRadix];
+      for (int j = 0; j < radix; ++j) {
+        a[j] = {*reinterpret_cast<const V*>(from_re + q + j * step),
+                *reinterpret_cast<const V*>(from_im + q + j * step)};
+      }
+      if constexpr (kRadix != 0 && kRadix % 2 == 0) {
+        transform_even<kRadix, T>(a);
+      } else {
+        transform_odd<T>(radix, roots, a);
+      }
+      *reinterpret_cast<V*>(to_re + q) = a[0].re;
+      *reinterpret_cast<V*>(to_im + q) = a[0].im;
+      for (int k = 1; k < radix; ++k) {
+        if constexpr (kLast) {  // its factors are all one
+          *reinterpret_cast<V*>(to_re + q + k * lanes) = a[k].re;
+          *reinterpret_cast<V*>(to_im + q + k * lanes) = a[k].im;
+          continue;
+        }
+        const T re = factors[2 * (k - 1)];
+        const T im = factors[2 * (k - 1) + 1];
+        *reinterpret_cast<V*>(to_re + q + k * lanes) = a[k].re * re - a[k].im * im;
+        *reinterpret_cast<V*>(to_im + q + k * lanes) = a[k].re * im + a[k].im * re;
+      }
+    }
+  }
+}
+
+template <int kRadix, class T>
+[[gnu::always_inline]] inline void run_pass(int radix, int64_t rest, int64_t lanes, const T* twiddles, const T* roots,
+                                            Planes<const T> from, Planes<T> to) {
+  if (rest == 1) return pass_loop<kRadix, true>(radix, rest, lanes, twiddles, roots, from, to);
+  pass_loop<kRadix, false>(radix, rest, lanes, twiddles, roots, from, to);
+}
+
+template <class T>
+[[gnu::always_inline]] inline bool transform_lanes(const FftPasses<T>& passes, int64_t lanes, Planes<T> x,
+                                                   Planes<T> y) {
+  bool in_y = false;
+  for (const auto& pass : passes.passes) {
+    const Planes<const T> from = in_y ? Planes<const T>{y.re, y.im} : Planes<const T>{x.re, x.im};
+    const Planes<T> to = in_y ? x : y;
+    const T* const twiddles = passes.table.data() + pass.twiddles;
+    const T* const roots = passes.table.data() + pass.roots;
+    const int radix = static_cast<int>(pass.radix);
+    switch (radix) {
+      case 2:
+        run_pass<2>(2, pass.rest, lanes, twiddles, roots, from, to);
+        break;
+      case 3:
+        run_pass<3>(3, pass.rest, lanes, twiddles, roots, from, to);
+        break;
+      case 4:
+        run_pass<4>(4, pass.rest, lanes, twiddles, roots, from, to);
+        break;
+      case 5:
+        run_pass<5>(5, pass.rest, lanes, twiddles, roots, from, to);
+        break;
+      case 7:
+        run_pass<7>(7, pass.rest, lanes, twiddles, roots, from, to);
+        break;
+      case 8:
+        run_pass<8>(8, pass.rest, lanes, twiddles, roots, from, to);
+        break;
+      default:
+        run_pass<0>(radix, pass.rest, lanes, twiddles, roots, from, to);
+        break;
+    }
+    lanes *= pass.radix;
+    in_y = !in_y;
+  }
+  return in_y;
+}
+
+template <int64_t kStep, class T>
+[[gnu::always_inline]] inline void load_rows(ComplexView<const T> from, int64_t rows, int64_t pitch, int64_t columns,
+                                             int64_t lanes, Planes<T> to) {
+  for (int64_t j = 0; j < rows; ++j) {
+    const T* const from_re = from.re + j * pitch * kStep;
+    const T* const from_im = from.im + j * pitch * kStep;
+    T* const to_re = to.re + j * lanes;
+    T* const to_im = to.im + j * lanes;
+#pragma GCC ivdep
+    for (int64_t q = 0; q < columns; ++q) {
+      to_re[q] = from_re[q * kStep];
+      to_im[q] = from_im[q * kStep];
+    }
+    for (int64_t q = columns; q < lanes; ++q) to_re[q] = to_im[q] = 0;
+  }
+}
+
+template <int64_t kStep, class T>
+[[gnu::always_inline]] inline void store_rows(Planes<const T> from, int64_t rows, int64_t pitch, int64_t columns,
+                                              int64_t lanes, T scale, ComplexView<T> to) {
+  for (int64_t j = 0; j < rows; ++j) {
+    const T* const from_re = from.re + j * lanes;
+    const T* const from_im = from.im + j * lanes;
+    T* const to_re = to.re + j * pitch * kStep;
+    T* const to_im = to.im + j * pitch * kStep;
+#pragma GCC ivdep
+    for (int64_t q = 0; q < columns; ++q) {
+      to_re[q * kStep] = from_re[q] * scale;
+      to_im[q * kStep] = from_im[q] * scale;
+    }
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void load_lanes(ComplexView<const T> from, int64_t rows, int64_t pitch, int64_t columns,
+                                              int64_t lanes, Planes<T> to) {
+  return from.step == 1 ? load_rows<1>(from, rows, pitch, columns, lanes, to)
+                        : load_rows<2>(from, rows, pitch, columns, lanes, to);
+}
+template <class T>
+[[gnu::always_inline]] inline void store_lanes(Planes<const T> from, int64_t rows, int64_t pitch, int64_t columns,
+                                               int64_t lanes, T scale, ComplexView<T> to) {
+  return to.step == 1 ? store_rows<1>(from, rows, pitch, columns, lanes, scale, to)
+                      : store_rows<2>(from, rows, pitch, columns, lanes, scale, to);
+}
+
+/// Lanes of two rows such that blocks of kBlock change places.
+template <class Mask, class Lane, Lane kCount, Lane kBlock, bool kUpper>
+[[gnu::always_inline]] inline void exchange_mask(Mask& mask) {
+  for (Lane e = 0; e < kCount; ++e) {
+    const bool other = (e / kBlock) % 2 == 1;
+    if (kUpper) {
+      mask[e] = other ? kCount + e : e + kBlock;
+    } else {
+      mask[e] = other ? kCount + e - kBlock : e;
+    }
+  }
+}
+
+template <class T, int kBlock>
+[[gnu::always_inline]] inline void exchange(typename VectorOf<T>::Type* rows) {
+  using Mask = typename VectorOf<T>::Mask;
+  using Lane = typename VectorOf<T>::Lane;
+  constexpr Lane kCount = kFftLanes<T>;
+  Mask lower;
+  Mask upper;
+  exchange_mask<Mask, Lane, kCount, kBlock, false>(lower);
+  exchange_mask<Mask, Lane, kCount, kBlock, true>(upper);
+  for (Lane i = 0; i < kCount; ++i) {
+    if ((i / kBlock) % 2 == 1) continue;
+    const auto a = rows[i];
+    const auto b = rows[i + kBlock];
+    rows[i] = __builtin_shuffle(a, b, lower);
+    rows[i + kBlock] = __builtin_shuffle(a, b, upper);
+  }
+}
+
+/// A square of one vector's width, in registers where the processor has vectors as wide.
+template <class T, bool kInRegisters>
+[[gnu::always_inline]] inline void transpose_block(const typename VectorOf<T>::Type* rows, T* to, int64_t pitch) {
+  using V = typename VectorOf<T>::Type;
+  constexpr int64_t kCount = kFftLanes<T>;
+  if constexpr (kInRegisters) {
+    V work[kCount];
+    for (int64_t i = 0; i < kCount; ++i) work[i] = rows[i];
+    if constexpr (kCount == 16) exchange<T, 8>(work);
+    exchange<T, 4>(work);
+    exchange<T, 2>(work);
+    exchange<T, 1>(work);
+    for (int64_t i = 0; i < kCount; ++i) *reinterpret_cast<V*>(to + i * pitch) = work[i];
+  } else {
+    const T* const elements = reinterpret_cast<const T*>(rows);
+    for (int64_t i = 0; i < kCount; ++i) {
+      for (int64_t j = 0; j < kCount; ++j) to[i * pitch + j] = elements[j * kCount + i];
+    }
+  }
+}
+
+template <class T, bool kInRegisters>
+[[gnu::always_inline]] inline void twiddle_transpose_lanes(Planes<const T> from, int64_t rows, int64_t lanes,
+                                                           Planes<const T> near, int64_t near_pitch,
+                                                           Planes<const T> far, int64_t far_pitch, Planes<T> to,
+                                                           int64_t pitch) {
+  using V = typename VectorOf<T>::Type;
+  constexpr int64_t kCount = kFftLanes<T>;
+  for (int64_t first = 0; first < rows; first += kCount) {
+    for (int64_t q = 0; q < lanes; q += kCount) {
+      V re[kCount];
+      V im[kCount];
+      for (int64_t i = 0; i < kCount; ++i) {
+        const int64_t j = first + i;
+        if (j >= rows) {
+          re[i] = V{};
+          im[i] = V{};
+          continue;
+        }
+        V x = *reinterpret_cast<const typename VectorOf<T>::Loose*>(near.re + j * near_pitch + q % near_pitch);
+        V y = *reinterpret_cast<const typename VectorOf<T>::Loose*>(near.im + j * near_pitch + q % near_pitch);
+        if (far.re != nullptr) {
+          const T u = far.re[j * far_pitch + q / near_pitch];
+          const T v = far.im[j * far_pitch + q / near_pitch];
+          const V turned = x * u - y * v;
+          y = x * v + y * u;
+          x = turned;
+        }
+        const V a = *reinterpret_cast<const V*>(from.re + j * lanes + q);
+        const V b = *reinterpret_cast<const V*>(from.im + j * lanes + q);
+        re[i] = a * x - b * y;
+        im[i] = a * y + b * x;
+      }
+      transpose_block<T, kInRegisters>(re, to.re + q * pitch + first, pitch);
+      transpose_block<T, kInRegisters>(im, to.im + q * pitch + first, pitch);
+    }
+  }
+}
+
+template <int64_t kFrom, int64_t kTo, class T>
+[[gnu::always_inline]] inline void multiply_steps(ComplexView<const T> from, Planes<const T> factor, int64_t count,
+                                                  ComplexView<T> to) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) {
+    const T re = from.re[i * kFrom];
+    const T im = from.im[i * kFrom];
+    to.re[i * kTo] = re * factor.re[i] - im * factor.im[i];
+    to.im[i * kTo] = re * factor.im[i] + im * factor.re[i];
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void multiply_lanes(ComplexView<const T> from, Planes<const T> factor, int64_t count,
+                                                  ComplexView<T> to) {
+  if (from.step == 1 && to.step == 1) return multiply_steps<1, 1>(from, factor, count, to);
+  if (from.step == 1) return multiply_steps<1, 2>(from, factor, count, to);
+  if (to.step == 1) return multiply_steps<2, 1>(from, factor, count, to);
+  multiply_steps<2, 2>(from, factor, count, to);
+}
+
+template <class T>
+[[gnu::always_inline]] inline void multiply_rows_lanes(Planes<const T> from, Planes<const T> factor, int64_t rows,
+                                                       int64_t lanes, Planes<T> to) {
+  using V = typename VectorOf<T>::Type;
+  for (int64_t j = 0; j < rows; ++j) {
+    const T x = factor.re[j];
+    const T y = factor.im[j];
+    for (int64_t q = j * lanes; q < (j + 1) * lanes; q += kFftLanes<T>) {
+      const V re = *reinterpret_cast<const V*>(from.re + q);
+      const V im = *reinterpret_cast<const V*>(from.im + q);
+      *reinterpret_cast<V*>(to.re + q) = re * x - im * y;
+      *reinterpret_cast<V*>(to.im + q) = re * y + im * x;
+    }
+  }
+}
+
+/// One set of loops for each instruction level.
+template <class T>
+struct Base {
+  static bool transform(const FftPasses<T>& passes, int64_t lanes, Planes<T> x, Planes<T> y) {
+    return transform_lanes(passes, lanes, x, y);
+  }
+  static void load(ComplexView<const T> from, int64_t rows, int64_t pitch, int64_t columns, int64_t lanes,
+                   Planes<T> to) {
+    load_lanes(from, rows, pitch, columns, lanes, to);
+  }
+  static void store(Planes<const T> from, int64_t rows, int64_t pitch, int64_t columns, int64_t lanes, T scale,
+                    ComplexView<T> to) {
+    store_lanes(from, rows, pitch, columns, lanes, scale, to);
+  }
+  static void twiddle_transpose(Planes<const T> from, int64_t rows, int64_t lanes, Planes<const T> near,
+                                int64_t near_pitch, Planes<const T> far, int64_t far_pitch, Planes<T> to,
+                                int64_t pitch) {
+    twiddle_transpose_lanes<T, false>(from, rows, lanes, near, near_pitch, far, far_pitch, to, pitch);
+  }
+  static void multiply(ComplexView<const T> from, Planes<const T> factor, int64_t count, ComplexView<T> to) {
+    multiply_lanes(from, factor, count, to);
+  }
+  static void multiply_rows(Planes<const T> from, Planes<const T> factor, int64_t rows, int64_t lanes, Planes<T> to) {
+    multiply_rows_lanes(from, factor, rows, lanes, to);
+  }
+};
+
+#if defined(__x86_64__)
+template <class T>
+struct V3 {
+  [[gnu::target("arch=x86-64-v3")]] static bool transform(const FftPasses<T>& passes, int64_t lanes, Planes<T> x,
+                                                          Planes<T> y) {
+    return transform_lanes(passes, lanes, x, y);
+  }
+  [[gnu::target("arch=x86-64-v3")]] static void load(ComplexView<const T> from, int64_t rows, int64_t pitch,
+                                                     int64_t columns, int64_t lanes, Planes<T> to) {
+    load_lanes(from, rows, pitch, columns, lanes, to);
+  }
+  [[gnu::target("arch=x86-64-v3")]] static void store(Planes<const T> from, int64_t rows, int64_t pitch,
+                                                      int64_t columns, int64_t lanes, T scale, ComplexView<T> to) {
+    store_lanes(from, rows, pitch, columns, lanes, scale, to);
+  }
+  [[gnu::target("arch=x86-64-v3")]] static void twiddle_transpose(Planes<const T> from, int64_t rows, int64_t lanes,
+                                                                  Planes<const T> near, int64_t near_pitch,
+                                                                  Planes<const T> far, int64_t far_pitch, Planes<T> to,
+                                                                  int64_t pitch) {
+    twiddle_transpose_lanes<T, false>(from, rows, lanes, near, near_pitch, far, far_pitch, to, pitch);
+  }
+  [[gnu::target("arch=x86-64-v3")]] static void multiply(ComplexView<const T> from, Planes<const T> factor,
+                                                         int64_t count, ComplexView<T> to) {
+    multiply_lanes(from, factor, count, to);
+  }
+  [[gnu::target("arch=x86-64-v3")]] static void multiply_rows(Planes<const T> from, Planes<const T> factor,
+                                                              int64_t rows, int64_t lanes, Planes<T> to) {
+    multiply_rows_lanes(from, factor, rows, lanes, to);
+  }
+};
+
+template <class T>
+struct V4 {
+  [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static bool transform(const FftPasses<T>& passes,
+                                                                                  int64_t lanes, Planes<T> x,
+                                                                                  Planes<T> y) {
+    return transform_lanes(passes, lanes, x, y);
+  }
+  [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static void load(ComplexView<const T> from, int64_t rows,
+                                                                             int64_t pitch, int64_t columns,
+                                                                             int64_t lanes, Planes<T> to) {
+    load_lanes(from, rows, pitch, columns, lanes, to);
+  }
+  [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static void store(Planes<const T> from, int64_t rows,
+                                                                              int64_t pitch, int64_t columns,
+                                                                              int64_t lanes, T scale,
+                                                                              ComplexView<T> to) {
+    store_lanes(from, rows, pitch, columns, lanes, scale, to);
+  }
+  [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static void twiddle_transpose(
+      Planes<const T> from, int64_t rows, int64_t lanes, Planes<const T> near, int64_t near_pitch, Planes<const T> far,
+      int64_t far_pitch, Planes<T> to, int64_t pitch) {
+    twiddle_transpose_lanes<T, true>(from, rows, lanes, near, near_pitch, far, far_pitch, to, pitch);
+  }
+  [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static void multiply(ComplexView<const T> from,
+                                                                                 Planes<const T> factor, int64_t count,
+                                                                                 ComplexView<T> to) {
+    multiply_lanes(from, factor, count, to);
+  }
+  [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static void multiply_rows(Planes<const T> from,
+                                                                                      Planes<const T> factor,
+                                                                                      int64_t rows, int64_t lanes,
+                                                                                      Planes<T> to) {
+    multiply_rows_lanes(from, factor, rows, lanes, to);
+  }
+};
+#endif
+
+template <class T, template <class> class Level>
+constexpr FftLoops<T> loops_of() {
+  return {Level<T>::transform,         Level<T>::load,     Level<T>::store,
+          Level<T>::twiddle_transpose, Level<T>::multiply, Level<T>::multiply_rows};
+}
+
+template <class T>
+FftLoops<T> choose_loops() {
+#if defined(__x86_64__)
+  if (cpu_level() == CpuLevel::kV4) return loops_of<T, V4>();
+  if (cpu_level() == CpuLevel::kV3) return loops_of<T, V3>();
+#endif
+  return loops_of<T, Base>();
+}
+
+/// Radices in the order of the passes: eights as long as no lone two is left, then fours, odd primes from large to
+/// small.
+std::vector<int64_t> radices_of(int64_t length) {
+  std::vector<int64_t> out;
+  for (int64_t prime = kFftMaxRadix; prime >= 3; prime -= 2) {
+    bool is_prime = true;
+    for (int64_t d = 3; d < prime; d += 2) is_prime = is_prime && prime % d != 0;
+    for (; is_prime && length % prime == 0; length /= prime) out.push_back(prime);
+  }
+  int twos = 0;
+  for (; length % 2 == 0; length /= 2) ++twos;
+  for (; twos >= 3 && twos != 4; twos -= 3) out.push_back(8);
+  for (; twos >= 2; twos -= 2) out.push_back(4);
+  if (twos == 1) out.push_back(2);
+  return out;
+}
+
+}  // namespace
+
+UnitRoot unit_root(int64_t k, int64_t n) {
+  k %= n;
+  // Into the first eighth of the circle, where cosine and sine are at their best.
+  const bool mirrored = 2 * k > n;
+  if (mirrored) k = n - k;
+  const bool beyond_quarter = 4 * k > n;
+  int64_t numerator = 4 * k;  // of a turn's 4n-th parts
+  if (beyond_quarter) numerator = 2 * n - numerator;
+  const bool beyond_eighth = 2 * numerator > n;
+  const auto angle = [n](int64_t parts) {
+    return std::numbers::pi / 2 * (static_cast<double>(parts) / static_cast<double>(n));
+  };
+  double cosine = beyond_eighth ? std::sin(angle(n - numerator)) : std::cos(angle(numerator));
+  const double sine = beyond_eighth ? std::cos(angle(n - numerator)) : std::sin(angle(numerator));
+  if (beyond_quarter) cosine = -cosine;
+  return {cosine, mirrored ? sine : -sine};
+}
+
+bool has_small_factors(int64_t length) {
+  if (length < 1) return false;
+  for (int64_t factor = 2; factor <= kFftMaxRadix; ++factor) {
+    while (length % factor == 0) length /= factor;
+  }
+  return length == 1;
+}
+
+template <class T>
+FftPasses<T> make_passes(int64_t length) {
+  FftPasses<T> out;
+  out.length = length;
+  int64_t left = length;
+  for (const int64_t radix : radices_of(length)) {
+    typename FftPasses<T>::Pass pass;
+    pass.radix = radix;
+    pass.rest = left / radix;
+    pass.twiddles = static_cast<int64_t>(out.table.size());
+    const auto add = [&out](double re, double im) {
+      out.table.push_back(static_cast<T>(re));
+      out.table.push_back(static_cast<T>(im));
+    };
+    for (int64_t p = 0; p < pass.rest; ++p) {
+      for (int64_t k = 1; k < radix; ++k) {
+        const UnitRoot root = unit_root(p * k, left);
+        add(root.re, root.im);
+      }
+    }
+    pass.roots = static_cast<int64_t>(out.table.size());
+    for (int64_t k = 0; k < radix; ++k) {
+      const UnitRoot root = unit_root(k, radix);
+      add(root.re, -root.im);
+    }
+    out.passes.push_back(pass);
+    left = pass.rest;
+  }
+  return out;
+}
+
+template <class T>
+const FftLoops<T>& fft_loops() {
+  static const FftLoops<T> kLoops = choose_loops<T>();
+  return kLoops;
+}
+
+template FftPasses<float> make_passes<float>(int64_t);
+template FftPasses<double> make_passes<double>(int64_t);
+template const FftLoops<float>& fft_loops<float>();
+template const FftLoops<double>& fft_loops<double>();
+
+}  // namespace meshd::kernels

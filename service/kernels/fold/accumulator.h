@@ -1,0 +1,51 @@
+// Where the results of a fused reduction grow: a row of lanes, to each of which values are added step by step. How they
+// are added depends on shapes only, so a result has the same bits whoever computes it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "service/kernels/fold/fold_kernels.h"
+#include "service/kernels/fused/tile_program.h"
+
+namespace meshd::kernels {
+
+/// Memory of one array for each of the values that a reducer combines.
+using ValueRows = std::vector<const std::byte*>;
+
+/// One thread.
+class Accumulator {
+ public:
+  virtual ~Accumulator() = default;
+  Accumulator() = default;
+  Accumulator(const Accumulator&) = delete;
+  Accumulator& operator=(const Accumulator&) = delete;
+
+  /// Empties `lanes` lanes, at most as many as it was made for.
+  virtual void reset(int64_t lanes) = 0;
+  /// Adds values to lanes [lane, lane + count); in one step no lane gets more than one. Operand order is the order of
+  /// steps.
+  virtual void add_values(const ValueRows& values, int64_t lane, int64_t count) = 0;
+  /// The same with values (groups, items, lanes) that are first folded over their items, into groups * lanes lanes.
+  virtual void add_segments(const ValueRows& values, int64_t groups, int64_t items, int64_t lanes, int64_t lane) = 0;
+  /// One step of 1 to kFoldRows rows of the one value, `row_bytes` apart, from lane 0 on. Only where adds_rows().
+  virtual void add_rows(const std::byte* values, int64_t row_bytes, int64_t rows, int64_t count) = 0;
+  [[nodiscard]] virtual bool adds_rows() const = 0;
+  /// The same with the lanes of another accumulator of this kind, which is empty afterwards.
+  virtual void add_all_of(Accumulator& other, int64_t lane) = 0;
+  virtual void end_step() = 0;
+  /// Combines the initial values with what has come in, if anything has, and writes all lanes from element `start` of
+  /// the results.
+  virtual void finish(const ValueRows& init, std::byte* const* results, int64_t start) = 0;
+};
+
+/// For the reducers that have direct loops. Values are elements of the reduced type.
+std::unique_ptr<Accumulator> make_fold_accumulator(const FoldKernels& fold, tensor::DType element, int64_t lanes);
+
+/// For any other reducer: works through its tile program, items in their order (it need not be commutative).
+std::unique_ptr<Accumulator> make_reducer_accumulator(const TileProgram& reducer, const TileLayout& layout,
+                                                      int64_t lanes);
+
+}  // namespace meshd::kernels

@@ -1,0 +1,226 @@
+// The loops behind find_fold, instantiated by its source files. Private to this folder.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <type_traits>
+
+#include "service/kernels/elementwise/float_functors.h"
+#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/fold/fold_kernels.h"
+
+namespace meshd::kernels {
+
+/// Op on accumulators where the second operand is a value that still has to be widened.
+template <class Op, class Acc, class Value>
+struct FoldInto {
+  static Acc apply(Acc accumulator, Value value) { return Op::apply(accumulator, static_cast<Acc>(value)); }
+};
+template <class Acc, class Value>
+struct FoldStart {
+  static Acc apply(Value value) { return static_cast<Acc>(value); }
+};
+
+template <class Acc>
+using FoldLanes = std::array<Acc, static_cast<size_t>(kBlockLanes)>;
+
+template <class Op, class Acc, class Value>
+inline constexpr bool kSumsFloatsInDouble =
+    std::is_same_v<Op, Add<double>>&& std::is_same_v<Acc, double>&& std::is_same_v<Value, float>;
+
+/// One segment of one lane: a short one from left to right, a long one in 64 lanes that are folded in a tree at the
+/// end.
+template <class Op, class Acc, class Value>
+[[gnu::always_inline]] inline Acc fold_one(const Value* from, int64_t count) {
+  constexpr int64_t kLanes = kBlockLanes;
+  if (count < kLanes) {
+    Acc sum = static_cast<Acc>(from[0]);
+    for (int64_t i = 1; i < count; ++i) sum = Op::apply(sum, static_cast<Acc>(from[i]));
+    return sum;
+  }
+  alignas(64) FoldLanes<Acc> lanes;
+  for (int64_t j = 0; j < kLanes; ++j) lanes[static_cast<size_t>(j)] = static_cast<Acc>(from[j]);
+  int64_t i = kLanes;
+  if constexpr (kSumsFloatsInDouble<Op, Acc, Value>) {
+    // Four values become one before they are widened: two roundings of floats, and a quarter of the conversions.
+    constexpr int64_t kAhead = 1024;  // values: the next page comes before it is asked for
+    constexpr int64_t kLineValues = 16;
+    for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
+      for (int64_t j = 0; j < 4 * kLanes; j += kLineValues) __builtin_prefetch(from + i + kAhead + j);
+      for (int64_t j = 0; j < kLanes; ++j) {
+        const Value* const four = from + i + j;
+        const Value sum = (four[0] + four[kLanes]) + (four[2 * kLanes] + four[3 * kLanes]);
+        lanes[static_cast<size_t>(j)] += static_cast<Acc>(sum);
+      }
+    }
+  }
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int64_t j = 0; j < kLanes; ++j) {
+      Acc& lane = lanes[static_cast<size_t>(j)];
+      lane = Op::apply(lane, static_cast<Acc>(from[i + j]));
+    }
+  }
+  for (int64_t j = 0; i + j < count; ++j) {
+    Acc& lane = lanes[static_cast<size_t>(j)];
+    lane = Op::apply(lane, static_cast<Acc>(from[i + j]));
+  }
+  for (size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (size_t j = 0; j < half; ++j) lanes[j] = Op::apply(lanes[j], lanes[j + half]);
+  }
+  return lanes[0];
+}
+
+/// One segment of a few lanes: several items side by side, so that vectors are full, folded together at the end.
+template <class Op, class Acc, class Value>
+[[gnu::always_inline]] inline void fold_few(const Value* from, int64_t count, int64_t lanes, Acc* to) {
+  const int64_t side_by_side = std::min(count, kBlockLanes / lanes);
+  const int64_t wide = side_by_side * lanes;
+  alignas(64) FoldLanes<Acc> sums;
+  for (int64_t j = 0; j < wide; ++j) sums[static_cast<size_t>(j)] = static_cast<Acc>(from[j]);
+  const int64_t total = count * lanes;
+  for (int64_t i = wide; i < total; i += wide) {
+    const int64_t some = std::min(wide, total - i);
+    for (int64_t j = 0; j < some; ++j) {
+      Acc& sum = sums[static_cast<size_t>(j)];
+      sum = Op::apply(sum, static_cast<Acc>(from[i + j]));
+    }
+  }
+  for (int64_t item = 1; item < side_by_side; ++item) {
+    for (int64_t j = 0; j < lanes; ++j) {
+      Acc& sum = sums[static_cast<size_t>(j)];
+      sum = Op::apply(sum, sums[static_cast<size_t>(item * lanes + j)]);
+    }
+  }
+  std::copy_n(sums.begin(), lanes, to);
+}
+
+template <class Op, class Acc, class Value>
+[[gnu::always_inline]] inline void fold_segments(const std::byte* values, int64_t groups, int64_t count, int64_t lanes,
+                                                 std::byte* accumulators) {
+  const Value* from = reinterpret_cast<const Value*>(values);
+  Acc* to = reinterpret_cast<Acc*>(accumulators);
+  for (int64_t group = 0; group < groups; ++group, from += count * lanes, to += lanes) {
+    if (lanes == 1)
+      *to = fold_one<Op, Acc, Value>(from, count);
+    else
+      fold_few<Op, Acc, Value>(from, count, lanes, to);
+  }
+}
+
+/// Lanes [begin, end) of some rows, in a tree; floats that are added in double are added in fours before they are
+/// widened.
+template <class Op, class Acc, class Value, bool kWhole>
+[[gnu::always_inline]] inline void fold_row_lanes(const std::byte* values, int64_t row_bytes, int64_t rows, bool starts,
+                                                  Acc* to, int64_t begin, int64_t end) {
+  const auto row = [&](int64_t r) { return reinterpret_cast<const Value*>(values + r * row_bytes) + begin; };
+  const int64_t count = kWhole ? kBlockLanes : end - begin;
+  to += begin;
+  const auto four = [](const Value* const* from, int64_t j) {
+    if constexpr (kSumsFloatsInDouble<Op, Acc, Value>) {
+      return static_cast<Acc>((from[0][j] + from[1][j]) + (from[2][j] + from[3][j]));
+    } else {
+      return Op::apply(Op::apply(static_cast<Acc>(from[0][j]), static_cast<Acc>(from[1][j])),
+                       Op::apply(static_cast<Acc>(from[2][j]), static_cast<Acc>(from[3][j])));
+    }
+  };
+  if (rows == kFoldRows) {
+    const std::array<const Value*, kFoldRows> from = {row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)};
+    for (int64_t j = 0; j < count; ++j) {
+      const Acc sum = Op::apply(four(from.data(), j), four(from.data() + 4, j));
+      to[j] = starts ? sum : Op::apply(to[j], sum);
+    }
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    const Value* const from = row(r);
+    for (int64_t j = 0; j < count; ++j) {
+      const Acc value = static_cast<Acc>(from[j]);
+      to[j] = starts && r == 0 ? value : Op::apply(to[j], value);
+    }
+  }
+}
+
+template <class Op, class Acc, class Value>
+[[gnu::always_inline]] inline void fold_rows(const std::byte* values, int64_t row_bytes, int64_t rows, bool starts,
+                                             int64_t lanes, std::byte* accumulators) {
+  constexpr int64_t kLineBytes = 64;
+  constexpr auto kBlockBytes = static_cast<int64_t>(sizeof(Value)) * kBlockLanes;
+  Acc* const to = reinterpret_cast<Acc*>(accumulators);
+  int64_t begin = 0;
+  for (; begin + kBlockLanes <= lanes; begin += kBlockLanes) {
+    // The rows that come after these.
+    const std::byte* const soon = values + kFoldRows * row_bytes + begin * static_cast<int64_t>(sizeof(Value));
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t line = 0; line < kBlockBytes; line += kLineBytes) __builtin_prefetch(soon + r * row_bytes + line);
+    }
+    fold_row_lanes<Op, Acc, Value, true>(values, row_bytes, rows, starts, to, begin, begin + kBlockLanes);
+  }
+  if (begin < lanes) fold_row_lanes<Op, Acc, Value, false>(values, row_bytes, rows, starts, to, begin, lanes);
+}
+
+template <class Op, class Acc, class Value>
+void fold_rows_base(const std::byte* values, int64_t row_bytes, int64_t rows, bool starts, int64_t lanes,
+                    std::byte* accumulators) {
+  fold_rows<Op, Acc, Value>(values, row_bytes, rows, starts, lanes, accumulators);
+}
+#if defined(__x86_64__)
+template <class Op, class Acc, class Value>
+[[gnu::target("arch=x86-64-v3")]] void fold_rows_v3(const std::byte* values, int64_t row_bytes, int64_t rows,
+                                                    bool starts, int64_t lanes, std::byte* accumulators) {
+  fold_rows<Op, Acc, Value>(values, row_bytes, rows, starts, lanes, accumulators);
+}
+template <class Op, class Acc, class Value>
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void fold_rows_v4(const std::byte* values, int64_t row_bytes,
+                                                                            int64_t rows, bool starts, int64_t lanes,
+                                                                            std::byte* accumulators) {
+  fold_rows<Op, Acc, Value>(values, row_bytes, rows, starts, lanes, accumulators);
+}
+#endif
+
+template <class Op, class Acc, class Value>
+void fold_segments_base(const std::byte* values, int64_t groups, int64_t count, int64_t lanes,
+                        std::byte* accumulators) {
+  fold_segments<Op, Acc, Value>(values, groups, count, lanes, accumulators);
+}
+#if defined(__x86_64__)
+template <class Op, class Acc, class Value>
+[[gnu::target("arch=x86-64-v3")]] void fold_segments_v3(const std::byte* values, int64_t groups, int64_t count,
+                                                        int64_t lanes, std::byte* accumulators) {
+  fold_segments<Op, Acc, Value>(values, groups, count, lanes, accumulators);
+}
+template <class Op, class Acc, class Value>
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void fold_segments_v4(const std::byte* values, int64_t groups,
+                                                                                int64_t count, int64_t lanes,
+                                                                                std::byte* accumulators) {
+  fold_segments<Op, Acc, Value>(values, groups, count, lanes, accumulators);
+}
+#endif
+
+/// Loops of Op in Acc over values of type Value; the conversions of whole elements are the caller's.
+template <class Op, class Acc, class Value>
+FoldKernels fold_loops() {
+  FoldKernels kernels;
+  kernels.start = vector_kernel<FoldStart<Acc, Value>, Acc, Value>();
+  kernels.fold = vector_kernel<FoldInto<Op, Acc, Value>, Acc, Acc, Value>();
+  kernels.combine = vector_kernel<Op, Acc, Acc, Acc>();
+  kernels.combine_few = call_kernel<Op, Acc, Acc, Acc>();
+  kernels.segments = fold_segments_base<Op, Acc, Value>;
+  kernels.rows = fold_rows_base<Op, Acc, Value>;
+#if defined(__x86_64__)
+  if (cpu_level() == CpuLevel::kV3) {
+    kernels.segments = fold_segments_v3<Op, Acc, Value>;
+    kernels.rows = fold_rows_v3<Op, Acc, Value>;
+  }
+  if (cpu_level() == CpuLevel::kV4) {
+    kernels.segments = fold_segments_v4<Op, Acc, Value>;
+    kernels.rows = fold_rows_v4<Op, Acc, Value>;
+  }
+#endif
+  return kernels;
+}
+
+/// By kind of value type; `start` null when the op has no such fold.
+FoldKernels find_float_fold(ScalarOp op, tensor::DType value);
+FoldKernels find_integer_fold(ScalarOp op, tensor::DType value);
+
+}  // namespace meshd::kernels

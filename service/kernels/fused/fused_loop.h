@@ -1,0 +1,76 @@
+// A fused step: a chain of pointwise work over one iteration space, tile by tile, reading its inputs once and writing
+// its outputs once; broadcasts, iotas and strided slices are ways of reading, never materialised; a reduction may stand
+// at the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "service/core/checkpoint.h"
+#include "service/kernels/fused/tile_program.h"
+#include "service/tensor/shape.h"
+
+namespace meshd::kernels {
+
+/// How input register i is filled.
+struct FusedInput {
+  enum class Kind : uint8_t {
+    kTensor,  ///< element at offset + sum(stride[d] * index[d]); stride 0 broadcasts
+    kIota,    ///< the index of dimension `iota_dim` plus the call's offset of that dimension, in the register's dtype
+  };
+  Kind kind = Kind::kTensor;
+  int operand = 0;       ///< which operand pointer of the call
+  int64_t offset = 0;    ///< in elements
+  tensor::Dims strides;  ///< one for each iteration dimension, in elements; may be negative (reverse)
+  int iota_dim = 0;
+};
+
+/// A reduction behind the chain: output register k of the program is combined along `dims` of the iteration space with
+/// `reducer` (inputs: accumulators then values; outputs: new accumulators). Results have the remaining dims.
+struct FusedReduce {
+  std::vector<int> dims;
+  TileProgram reducer;
+  std::vector<int> init_operands;  ///< operand index of each scalar init value
+};
+
+/// Immutable once built.
+struct FusedLoop {
+  tensor::Dims dims;  ///< iteration space, local sizes
+  std::vector<FusedInput> inputs;
+  TileProgram program;
+  std::optional<FusedReduce> reduce;
+  /// How many pieces of this size one step works on: together they pass through the caches.
+  int64_t copies = 1;
+};
+
+struct FusedCall {
+  const std::byte* const* operands = nullptr;
+  std::byte* const* results = nullptr;  ///< one for each output; dense row-major over dims (or the dims left by reduce)
+  int64_t begin = 0;                    ///< range of work items
+  int64_t end = 0;
+  const int64_t* dim_offsets =
+      nullptr;  ///< global start of this shard in each iteration dimension (iota), or null for zeros
+  core::Checkpoint* checkpoint = nullptr;  ///< passed for each tile
+};
+
+/// Prepared form: strides collapsed, tile size chosen. run() is const and may be called by several threads on disjoint
+/// ranges.
+class FusedKernel {
+ public:
+  explicit FusedKernel(FusedLoop loop);
+  /// Work is cut into work items of the output; how results are summed does not depend on how work items are cut.
+  [[nodiscard]] int64_t work_count() const { return work_count_; }
+  void run(const FusedCall& call) const;
+  [[nodiscard]] const FusedLoop& loop() const { return loop_; }
+
+ private:
+  FusedLoop loop_;
+  int64_t work_count_ = 1;
+  struct Prepared;
+  std::shared_ptr<const Prepared> prepared_;
+};
+
+}  // namespace meshd::kernels

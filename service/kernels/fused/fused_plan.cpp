@@ -1,0 +1,184 @@
+#include "service/kernels/fused/fused_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "service/core/checked_math.h"
+#include "service/kernels/cache_size.h"
+#include "service/kernels/elementwise/lane_loop.h"
+
+namespace meshd::kernels {
+namespace {
+
+/// Elements that are worth a work item of their own: some microseconds of work, a whole number of cache lines of any
+/// type.
+constexpr int64_t kWorkItemElements = 16 * 1024;
+/// Results of a column reduction that one work item keeps at hand.
+constexpr int64_t kMinChunkLanes = 512;
+constexpr int64_t kMaxChunkLanes = 2048;
+constexpr int64_t kColumnWorkItems = 8;
+/// A chain without instructions only reads: tiles need no room for registers.
+constexpr int64_t kReadingTile = 8192;
+constexpr int64_t kRoundingTile = 1024;
+/// Fewer lanes than these are folded within tiles.
+constexpr int64_t kFewLanes = kBlockLanes;
+
+/// Strides of an input over the iteration dims; an iota moves by one along its dim.
+tensor::Dims walk_of(const FusedInput& input, size_t rank) {
+  if (input.kind == FusedInput::Kind::kTensor) return input.strides;
+  tensor::Dims strides(rank, 0);
+  strides[static_cast<size_t>(input.iota_dim)] = 1;
+  return strides;
+}
+
+Region whole_region(const FusedLoop& loop) {
+  Region region;
+  region.dims = loop.dims;
+  for (size_t i = 0; i < loop.inputs.size(); ++i) {
+    RegionInput input;
+    input.reg = static_cast<uint16_t>(i);
+    input.dtype = loop.program.registers[i];
+    input.is_iota = loop.inputs[i].kind == FusedInput::Kind::kIota;
+    input.strides = walk_of(loop.inputs[i], loop.dims.size());
+    region.inputs.push_back(std::move(input));
+  }
+  return region;
+}
+
+int64_t product(const tensor::Dims& dims, size_t begin, size_t end) {
+  int64_t size = 1;
+  for (size_t d = begin; d < end; ++d) size *= dims[d];
+  return size;
+}
+
+/// Lanes so that rows fall into equal tiles, or tiles into whole rows, and broadcasts along rows stay where they are.
+int64_t fit_tile(int64_t tile, const Region& region) {
+  if (region.dims.size() < 2 || region.dims.back() == 0) return tile;
+  const int64_t inner = region.dims.back();
+  if (inner > tile) {
+    const int64_t pieces = (inner + tile - 1) / tile;
+    const int64_t even = (inner + pieces - 1) / pieces;
+    return (even + kBlockLanes - 1) / kBlockLanes * kBlockLanes;
+  }
+  return std::max<int64_t>(1, groups_of_tile(tile, inner)) * inner;
+}
+
+/// Splits the innermost dims off as a region; the rest become outer dims.
+ReducePlan split_reduction(Region& region, std::vector<bool>& reduced) {
+  ReducePlan plan;
+  region.collapse(reduced);
+  size_t begin = region.dims.size();
+  // The next run of dims outwards that are all reduced, or all kept; 1 and nothing taken when it is of the other kind.
+  const auto take_run = [&](bool label) {
+    const size_t end = begin;
+    while (begin > 0 && reduced[begin - 1] == label) --begin;
+    return product(region.dims, begin, end);
+  };
+  plan.lanes = take_run(false);
+  if (plan.lanes < kFewLanes) {
+    plan.items = take_run(true);
+    plan.groups = take_run(false);
+  }
+  plan.reduced_size = plan.items;
+  for (size_t d = 0; d < begin; ++d) {
+    OuterDim outer;
+    outer.size = region.dims[d];
+    for (const RegionInput& input : region.inputs) outer.strides.push_back(input.strides[d]);
+    if (reduced[d]) plan.reduced_size *= outer.size;
+    (reduced[d] ? plan.reduced : plan.kept).push_back(std::move(outer));
+  }
+  const auto cut = static_cast<std::ptrdiff_t>(begin);
+  region.dims.erase(region.dims.begin(), region.dims.begin() + cut);
+  for (RegionInput& input : region.inputs) input.strides.erase(input.strides.begin(), input.strides.begin() + cut);
+  std::vector<bool> all_alike(region.dims.size(), false);
+  region.collapse(all_alike);
+  return plan;
+}
+
+/// Of the inputs whose lanes lie in memory one after the other.
+int64_t input_bytes(const Region& region) {
+  int64_t bytes = 0;
+  for (const RegionInput& input : region.inputs) {
+    if (input.is_dense) bytes += region.size * tensor::size_bytes(input.dtype);
+  }
+  return bytes;
+}
+
+void cut_into_work_items(ReducePlan& plan, int64_t tile) {
+  if (plan.items == 1) {
+    const int64_t results = plan.groups * plan.lanes;
+    // Several work items where there is work for them; rows of some kilobytes are still read in one go.
+    const int64_t cut = core::round_up((results + kColumnWorkItems - 1) / kColumnWorkItems, kMinChunkLanes);
+    plan.chunk = std::min({results, cut, kMaxChunkLanes});
+    plan.lanes *= plan.groups;
+    plan.groups = 1;
+    plan.chunks = plan.chunk == 0 ? 0 : (plan.lanes + plan.chunk - 1) / plan.chunk;
+    return;
+  }
+  const int64_t behind_group = std::max<int64_t>(1, plan.reduced_size * plan.lanes);
+  plan.chunk = std::clamp(kWorkItemElements / behind_group, int64_t{1}, std::max<int64_t>(1, plan.groups));
+  const int64_t groups_in_tile =
+      plan.items == 0 ? 1 : groups_of_tile(tile, std::max<int64_t>(1, plan.items * plan.lanes));
+  if (groups_in_tile > 1 && plan.chunk > groups_in_tile) plan.chunk -= plan.chunk % groups_in_tile;
+  plan.chunks = (plan.groups + plan.chunk - 1) / plan.chunk;
+}
+
+}  // namespace
+
+int64_t groups_of_tile(int64_t tile, int64_t group_size) {
+  const int64_t groups = tile / group_size;
+  const int64_t block = kBlockLanes / std::gcd(group_size, kBlockLanes);
+  return groups > block ? groups - groups % block : groups;
+}
+
+FusedPlan make_fused_plan(const FusedLoop& loop) {
+  FusedPlan plan{.region = whole_region(loop), .layout = TileLayout(loop.program), .reduce = std::nullopt};
+  plan.tile = tile_lanes(loop.program);
+  const bool only_reads = loop.program.instructions.empty() && loop.program.constants.empty();
+  if (!loop.reduce) {
+    std::vector<bool> alike(loop.dims.size(), false);
+    plan.region.collapse(alike);
+    plan.tile = fit_tile(plan.tile, plan.region);
+    plan.work_item_elements = kWorkItemElements;
+    plan.work_count = (plan.region.size + kWorkItemElements - 1) / kWorkItemElements;
+    int64_t output_bytes = 0;
+    for (const uint16_t reg : loop.program.outputs) {
+      output_bytes += plan.region.size * tensor::size_bytes(loop.program.registers[reg]);
+    }
+    plan.streams = output_bytes * loop.copies >= streaming_bytes();
+    plan.prefetches = plan.streams || (output_bytes + input_bytes(plan.region)) * loop.copies >= streaming_bytes();
+    return plan;
+  }
+  std::vector<bool> reduced(loop.dims.size(), false);
+  for (const int dim : loop.reduce->dims) reduced[static_cast<size_t>(dim)] = true;
+  int64_t results = 1;
+  for (size_t d = 0; d < loop.dims.size(); ++d) results *= reduced[d] ? 1 : loop.dims[d];
+  ReducePlan reduce = split_reduction(plan.region, reduced);
+  if (loop.program.outputs.size() == 1) {
+    reduce.fold = find_fold(as_single_binary(loop.reduce->reducer), loop.program.registers[loop.program.outputs[0]]);
+  }
+  // What rounds at each step keeps its runs short.
+  if (only_reads) plan.tile = reduce.fold && reduce.fold->rounds ? kRoundingTile : kReadingTile;
+  cut_into_work_items(reduce, plan.tile);
+  if (!reduce.fold) reduce.reducer_layout.emplace(loop.reduce->reducer);
+  plan.work_count = results == 0 ? 0 : reduce.chunks;
+  for (const OuterDim& dim : reduce.kept) plan.work_count *= dim.size;
+  plan.reduce = std::move(reduce);
+  return plan;
+}
+
+void set_bases(TileReader& reader, const FusedLoop& loop, const FusedCall& call, const tensor::Dims& places) {
+  for (size_t i = 0; i < loop.inputs.size(); ++i) {
+    const FusedInput& input = loop.inputs[i];
+    const int64_t place = places.empty() ? 0 : places[i];
+    if (input.kind == FusedInput::Kind::kIota) {
+      const int64_t first = call.dim_offsets == nullptr ? 0 : call.dim_offsets[input.iota_dim];
+      reader.set_base(i, first + place);
+      continue;
+    }
+    const int64_t bytes = tensor::size_bytes(loop.program.registers[i]);
+    reader.set_base(i, call.operands[input.operand] + (input.offset + place) * bytes);
+  }
+}
+
+}  // namespace meshd::kernels

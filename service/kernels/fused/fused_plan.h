@@ -1,0 +1,59 @@
+// What FusedKernel works out once from a fused loop: how the iteration space falls into outer dims and a region that
+// tiles walk through, and how work is cut. Private to this folder.
+#pragma once
+
+#include <optional>
+
+#include "service/kernels/fold/fold_kernels.h"
+#include "service/kernels/fused/fused_loop.h"
+#include "service/kernels/fused/tile_reader.h"
+
+namespace meshd::kernels {
+
+/// A dim outside of the region that tiles walk through.
+struct OuterDim {
+  int64_t size = 1;
+  tensor::Dims strides;  ///< one for each input, in elements
+};
+
+/// How a reduction works through its iteration space. The innermost part of it is read as (groups, items, lanes):
+/// results are groups x lanes, items are folded within tiles as far as a tile holds them; what is reduced outside comes
+/// step by step.
+struct ReducePlan {
+  std::vector<OuterDim> kept;     ///< outer dims of the result
+  std::vector<OuterDim> reduced;  ///< outer dims that are reduced
+  int64_t groups = 1;
+  int64_t items = 1;
+  int64_t lanes = 1;
+  int64_t reduced_size = 1;                  ///< elements behind one result
+  int64_t chunk = 1;                         ///< results of a work item: so many groups, or lanes when items is 1
+  int64_t chunks = 1;                        ///< work items in one region
+  std::optional<FoldKernels> fold;           ///< the direct loop, where there is one
+  std::optional<TileLayout> reducer_layout;  ///< for any other reducer
+};
+
+/// Immutable; any thread.
+struct FusedPlan {
+  Region region;
+  TileLayout layout;
+  int64_t tile = 64;  ///< lanes of a tile
+  int64_t work_count = 0;
+  int64_t work_item_elements = 1;  ///< pointwise: elements of a work item
+  bool streams = false;            ///< outputs leave past the caches
+  bool prefetches = false;         ///< inputs come from memory: the next tile's are asked for early
+  std::optional<ReducePlan> reduce;
+};
+
+/// How many groups of so many elements a tile takes: whole blocks of lanes where it can be.
+int64_t groups_of_tile(int64_t tile, int64_t group_size);
+
+FusedPlan make_fused_plan(const FusedLoop& loop);
+
+/// Work items [begin, end) of a loop that ends in a reduction.
+void run_reduce(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call);
+
+/// Puts every input of the reader at the start of a region that lies `places` elements (one for each input) from its
+/// beginning.
+void set_bases(TileReader& reader, const FusedLoop& loop, const FusedCall& call, const tensor::Dims& places);
+
+}  // namespace meshd::kernels

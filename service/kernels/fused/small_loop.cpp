@@ -1,0 +1,87 @@
+#include "service/kernels/fused/small_loop.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "service/kernels/elementwise/lane_loop.h"
+
+namespace meshd::kernels {
+namespace {
+
+constexpr size_t kMostBytes = 8 * 1024;
+
+void pad(std::byte* home, int64_t element_bytes, int64_t lanes) {
+  if (lanes == kBlockLanes) return;
+  std::byte* const end = home + lanes * element_bytes;
+  repeat_element(end - element_bytes, element_bytes, end, kBlockLanes - lanes);
+}
+
+}  // namespace
+
+std::optional<SmallLoop> SmallLoop::make(const FusedLoop& loop, const FusedPlan& plan) {
+  const TileProgram& program = loop.program;
+  if (loop.reduce || plan.region.size == 0 || plan.region.size > kBlockLanes) return std::nullopt;
+  SmallLoop small;
+  small.lanes_ = plan.region.size;
+  std::vector<size_t> homes(program.registers.size(), 0);
+  const auto place = [&](uint16_t reg) {
+    homes[reg] = small.bytes_;
+    small.bytes_ += static_cast<size_t>(tensor::size_bytes(program.registers[reg]) * kBlockLanes);
+  };
+  for (const TileConstant& constant : program.constants) place(constant.reg);
+  small.constants_.resize(small.bytes_);
+  for (const TileConstant& constant : program.constants) {
+    repeat_element(constant.element.data(), tensor::size_bytes(program.registers[constant.reg]),
+                   small.constants_.data() + homes[constant.reg], kBlockLanes);
+  }
+  for (size_t i = 0; i < loop.inputs.size(); ++i) {
+    const RegionInput& walk = plan.region.inputs[i];
+    const bool is_one = walk.walk_strides.empty() || (walk.walk_strides.size() == 1 && walk.walk_strides[0] == 0);
+    if (walk.is_iota || !(walk.is_dense || is_one)) return std::nullopt;
+    place(static_cast<uint16_t>(i));
+    const int64_t element_bytes = tensor::size_bytes(program.registers[i]);
+    small.inputs_.push_back({loop.inputs[i].operand, loop.inputs[i].offset * element_bytes, element_bytes,
+                             is_one ? 1 : small.lanes_, homes[i]});
+  }
+  for (const TileInstruction& instruction : program.instructions) {
+    if (instruction.kernel == nullptr) return std::nullopt;
+    place(instruction.result);
+    Instruction made;
+    made.kernel = instruction.kernel;
+    for (size_t k = 0; k < 3; ++k) made.operands[k] = homes[instruction.operands[k]];
+    made.result = homes[instruction.result];
+    made.lanes = instruction.is_lane_by_lane ? small.lanes_ : kBlockLanes;
+    made.element_bytes = tensor::size_bytes(program.registers[instruction.result]);
+    small.instructions_.push_back(made);
+  }
+  for (const uint16_t reg : program.outputs) {
+    small.outputs_.push_back(
+        {homes[reg], static_cast<size_t>(small.lanes_ * tensor::size_bytes(program.registers[reg]))});
+  }
+  if (small.bytes_ > kMostBytes) return std::nullopt;
+  return small;
+}
+
+void SmallLoop::run(const FusedCall& call) const {
+  if (call.begin >= call.end) return;
+  alignas(64) std::array<std::byte, kMostBytes> block;
+  std::byte* const base = block.data();
+  if (!constants_.empty()) std::memcpy(base, constants_.data(), constants_.size());
+  for (const Input& input : inputs_) {
+    std::byte* const home = base + input.home;
+    std::memcpy(home, call.operands[input.operand] + input.byte_offset,
+                static_cast<size_t>(input.lanes * input.element_bytes));
+    pad(home, input.element_bytes, input.lanes);
+  }
+  for (const Instruction& instruction : instructions_) {
+    const std::array<const std::byte*, 3> operands = {base + instruction.operands[0], base + instruction.operands[1],
+                                                      base + instruction.operands[2]};
+    std::byte* const result = base + instruction.result;
+    instruction.kernel(operands.data(), result, instruction.lanes);
+    pad(result, instruction.element_bytes, instruction.lanes);
+  }
+  for (size_t k = 0; k < outputs_.size(); ++k) std::memcpy(call.results[k], base + outputs_[k].home, outputs_[k].bytes);
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,51 @@
+// A fused loop over no more lanes than one block: scalars and short vectors, as the iterations of a loop have them by
+// the thousand. Everything is worked out beforehand and nothing is taken from the heap; bits are those of the tiles.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "service/kernels/fused/fused_plan.h"
+
+namespace meshd::kernels {
+
+/// Immutable; any thread.
+class SmallLoop {
+ public:
+  /// Nothing where the loop is larger, reduces, counts, or reads in another way than lane for lane or one element.
+  static std::optional<SmallLoop> make(const FusedLoop& loop, const FusedPlan& plan);
+
+  void run(const FusedCall& call) const;
+
+ private:
+  struct Input {
+    int operand = 0;
+    int64_t byte_offset = 0;
+    int64_t element_bytes = 4;
+    int64_t lanes = 1;  ///< read; the rest of the block repeats the last
+    size_t home = 0;
+  };
+  struct Instruction {
+    ScalarKernel kernel = nullptr;
+    std::array<size_t, 3> operands{};  ///< places in the block
+    size_t result = 0;
+    int64_t lanes = 0;  ///< as many as it computes
+    int64_t element_bytes = 4;
+  };
+  struct Output {
+    size_t home = 0;
+    size_t bytes = 0;
+  };
+
+  int64_t lanes_ = 0;
+  size_t bytes_ = 0;  ///< of a block's registers
+  std::vector<Input> inputs_;
+  std::vector<Instruction> instructions_;
+  std::vector<Output> outputs_;
+  std::vector<std::byte> constants_;  ///< registers of constants, which come first in the block
+};
+
+}  // namespace meshd::kernels

@@ -1,0 +1,288 @@
+#include "service/kernels/fused/tile_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "service/kernels/elementwise/lane_loop.h"
+
+namespace meshd::kernels {
+namespace {
+
+struct Element16 {
+  uint64_t low;
+  uint64_t high;
+};
+
+/// Shorter rows are not worth a call.
+constexpr int64_t kShortRow = 16;
+
+template <class T>
+void copy_strided(const std::byte* from, int64_t stride, std::byte* to, int64_t count) {
+  const T* const source = reinterpret_cast<const T*>(from);
+  T* const target = reinterpret_cast<T*>(to);
+  if (stride == 1 && count >= kShortRow) {
+    std::memcpy(target, source, static_cast<size_t>(count) * sizeof(T));
+  } else {
+    for (int64_t i = 0; i < count; ++i) target[i] = source[i * stride];
+  }
+}
+
+/// Elements that follow each other, each `repeat` times; the first lane is the `skip`th of its element.
+template <class T>
+void copy_each(const std::byte* from, int64_t repeat, int64_t skip, std::byte* to, int64_t count) {
+  const T* source = reinterpret_cast<const T*>(from);
+  T* target = reinterpret_cast<T*>(to);
+  T* const end = target + count;
+  if (skip > 0) {
+    for (int64_t i = skip; i < repeat && target < end; ++i) *target++ = *source;
+    ++source;
+  }
+  for (; end - target >= repeat; ++source) {
+    for (int64_t i = 0; i < repeat; ++i) *target++ = *source;
+  }
+  while (target < end) *target++ = *source;
+}
+
+/// Calls run with a value of the unsigned type that has so many bytes.
+template <class Run>
+void with_element(int64_t element_bytes, const Run& run) {
+  switch (element_bytes) {
+    case 1:
+      return run(uint8_t{});
+    case 2:
+      return run(uint16_t{});
+    case 4:
+      return run(uint32_t{});
+    case 8:
+      return run(uint64_t{});
+    default:
+      return run(Element16{});
+  }
+}
+
+/// Lanes [done, count) become what lies `done` lanes before them, again and again.
+void repeat_lanes(std::byte* lanes, int64_t element_bytes, int64_t done, int64_t count) {
+  while (done < count) {
+    const int64_t some = std::min(done, count - done);
+    std::memcpy(lanes + done * element_bytes, lanes, static_cast<size_t>(some * element_bytes));
+    done += some;
+  }
+}
+
+/// Calls run(place, stride, lane, count) for each piece of [start, start + count) that lies within one row of the
+/// innermost dim.
+template <class Run>
+void for_each_row(const tensor::Dims& dims, const tensor::Dims& strides, int64_t start, int64_t count, const Run& run) {
+  if (dims.empty()) return run(int64_t{0}, int64_t{0}, int64_t{0}, count);
+  const size_t inner = dims.size() - 1;
+  tensor::Dims index(dims.size(), 0);
+  int64_t rest = start;
+  int64_t place = 0;
+  for (size_t d = dims.size(); d-- > 0;) {
+    index[d] = rest % dims[d];
+    rest /= dims[d];
+    place += index[d] * strides[d];
+  }
+  int64_t lane = 0;
+  while (lane < count) {
+    const int64_t piece = std::min(count - lane, dims[inner] - index[inner]);
+    run(place, strides[inner], lane, piece);
+    lane += piece;
+    // On to the start of the next row.
+    place -= index[inner] * strides[inner];
+    index[inner] = 0;
+    for (size_t d = inner; d-- > 0;) {
+      place += strides[d];
+      if (++index[d] < dims[d]) break;
+      place -= dims[d] * strides[d];
+      index[d] = 0;
+    }
+  }
+}
+
+/// Where lane `start` is, in elements.
+int64_t place_of(const tensor::Dims& dims, const tensor::Dims& strides, int64_t start) {
+  int64_t place = 0;
+  for (size_t d = dims.size(); d-- > 0;) {
+    place += start % dims[d] * strides[d];
+    start /= dims[d];
+  }
+  return place;
+}
+
+/// What follows from the region's dims for one input.
+void set_walk(const tensor::Dims& dims, int64_t size, RegionInput& input) {
+  input.walk_dims.clear();
+  input.walk_strides.clear();
+  int64_t expected = 1;
+  input.is_dense = !input.is_iota;
+  for (size_t d = dims.size(); d-- > 0;) {
+    input.is_dense = input.is_dense && input.strides[d] == expected;
+    expected *= dims[d];
+  }
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!input.walk_dims.empty() && input.walk_strides.back() == input.strides[d] * dims[d]) {
+      input.walk_dims.back() *= dims[d];
+      input.walk_strides.back() = input.strides[d];
+      continue;
+    }
+    input.walk_dims.push_back(dims[d]);
+    input.walk_strides.push_back(input.strides[d]);
+  }
+  // What lies outside of the outermost moving dim does not change it.
+  input.period = size;
+  if (!input.walk_dims.empty() && input.walk_strides[0] == 0) input.period /= std::max<int64_t>(1, input.walk_dims[0]);
+  input.period = std::max<int64_t>(1, input.period);
+}
+
+}  // namespace
+
+void Region::collapse(std::vector<bool>& labels) {
+  size = 1;
+  for (const int64_t dim : dims) size *= dim;
+  const auto drop = [&](size_t d) {
+    const auto at = static_cast<std::ptrdiff_t>(d);
+    dims.erase(dims.begin() + at);
+    labels.erase(labels.begin() + at);
+    for (RegionInput& input : inputs) input.strides.erase(input.strides.begin() + at);
+  };
+  for (size_t d = dims.size(); d-- > 0;) {
+    if (dims[d] == 1) drop(d);
+  }
+  for (size_t d = dims.size(); d-- > 1;) {
+    const bool joins =
+        labels[d - 1] == labels[d] && std::all_of(inputs.begin(), inputs.end(), [&](const RegionInput& input) {
+          return input.strides[d - 1] == input.strides[d] * dims[d];
+        });
+    if (!joins) continue;
+    dims[d] *= dims[d - 1];
+    drop(d - 1);
+  }
+  for (RegionInput& input : inputs) set_walk(dims, size, input);
+}
+
+TileReader::TileReader(const Region& region, TileScratch& scratch, std::pmr::memory_resource* memory)
+    : region_(region), scratch_(scratch), states_(region.inputs.size(), memory), ranges_(memory), counted_(memory) {
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const RegionInput& input = region.inputs[i];
+    State& state = states_[i];
+    state.home = scratch.reg(input.reg);
+    if (!input.is_iota) continue;
+    state.from_int64 = find_scalar_kernel(ScalarOp::kConvert, tensor::DType::kInt64, input.dtype);
+    counted_.resize(static_cast<size_t>(scratch.lanes()));
+  }
+}
+
+void TileReader::read(int64_t start, int64_t count) {
+  for (size_t i = 0; i < states_.size(); ++i) read_input(region_.inputs[i], states_[i], start, count);
+}
+
+std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
+  ranges_.clear();
+  for (size_t i = 0; i < states_.size(); ++i) {
+    if (!region_.inputs[i].is_dense) continue;
+    const int64_t element_bytes = tensor::size_bytes(region_.inputs[i].dtype);
+    ranges_.push_back({states_[i].memory + start * element_bytes, count * element_bytes});
+  }
+  return ranges_;
+}
+
+void TileReader::read_input(const RegionInput& input, State& state, int64_t start, int64_t count) {
+  const int64_t element_bytes = tensor::size_bytes(input.dtype);
+  // A tile that ends within a block overwrites what lies behind its lanes in the registers' own memory (run_tile).
+  const bool is_ragged = count % kBlockLanes != 0;
+  if (input.is_dense) {
+    // Registers are only read, so lending them memory that must not change is safe.
+    scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + start * element_bytes);
+    return;
+  }
+  const tensor::Dims& dims = input.walk_dims;
+  const tensor::Dims& strides = input.walk_strides;
+  const int64_t inner = dims.empty() ? 1 : dims.back();
+  const int64_t stride = dims.empty() ? 0 : strides.back();
+  const bool in_row = start % inner + count <= inner;
+  if (!input.is_iota && stride == 1 && in_row) {
+    scratch_.bind(input.reg, const_cast<std::byte*>(state.memory) + place_of(dims, strides, start) * element_bytes);
+    if (is_ragged) state.filled_count = 0;
+    return;
+  }
+  scratch_.bind(input.reg, state.home);
+  // What the lanes hold depends on where they begin: on the element or row (a row again and again is one), and on the
+  // lane within it.
+  constexpr int64_t kOneElement = -1;
+  int64_t phase = start % input.period;
+  int64_t place = 0;
+  if (stride == 0 && in_row) {
+    place = place_of(dims, strides, start);
+    phase = kOneElement;
+  } else if (dims.size() > 1 && strides[dims.size() - 2] == 0) {
+    const int64_t block = inner * dims[dims.size() - 2];
+    if (start % block + count <= block) {
+      place = place_of(dims, strides, start - start % block);
+      phase = start % inner;
+    }
+  }
+  const std::byte* const memory = input.is_iota ? nullptr : state.memory + place * element_bytes;
+  const int64_t first_value = input.is_iota ? state.first_value + place : 0;
+  const bool is_filled = state.filled_memory == memory && state.filled_value == first_value &&
+                         state.filled_phase == phase && state.filled_count >= count;
+  if (!is_filled) {
+    gather(input, state, start, count);
+    state.filled_memory = memory;
+    state.filled_value = first_value;
+    state.filled_phase = phase;
+    state.filled_count = count;
+  }
+  if (is_ragged && phase != kOneElement) state.filled_count = count;
+}
+
+void TileReader::gather(const RegionInput& input, const State& state, int64_t start, int64_t count) {
+  if (!input.is_iota) return gather_tensor(input, state, start, count);
+  for_each_row(input.walk_dims, input.walk_strides, start, count,
+               [&](int64_t place, int64_t stride, int64_t lane, int64_t piece) {
+                 for (int64_t i = 0; i < piece; ++i) {
+                   counted_[static_cast<size_t>(lane + i)] = state.first_value + place + i * stride;
+                 }
+               });
+  const auto* const counted = reinterpret_cast<const std::byte*>(counted_.data());
+  state.from_int64(&counted, state.home, count);
+}
+
+void TileReader::gather_tensor(const RegionInput& input, const State& state, int64_t start, int64_t count) {
+  const tensor::Dims& dims = input.walk_dims;
+  const tensor::Dims& strides = input.walk_strides;
+  const int64_t element_bytes = tensor::size_bytes(input.dtype);
+  const size_t rank = dims.size();
+  if (rank > 1 && strides[rank - 1] == 0 && dims[rank - 1] < kShortRow && strides[rank - 2] == 1) {
+    // Each element a few times: rows of elements, not one call for each.
+    const int64_t repeat = dims[rank - 1];
+    const int64_t row = repeat * dims[rank - 2];
+    for (int64_t lane = 0; lane < count;) {
+      const int64_t at = start + lane;
+      const int64_t piece = std::min(count - lane, row - at % row);
+      const std::byte* const from = state.memory + place_of(dims, strides, at) * element_bytes;
+      std::byte* const to = state.home + lane * element_bytes;
+      with_element(element_bytes,
+                   [&](auto sample) { copy_each<decltype(sample)>(from, repeat, at % repeat, to, piece); });
+      lane += piece;
+    }
+    return;
+  }
+  // A row again and again is read once.
+  int64_t distinct = count;
+  if (rank > 1 && strides[rank - 2] == 0 &&
+      start % (dims[rank - 1] * dims[rank - 2]) + count <= dims[rank - 1] * dims[rank - 2]) {
+    distinct = std::min(distinct, dims[rank - 1]);
+  }
+  distinct = std::min(distinct, input.period);
+  for_each_row(dims, strides, start, distinct, [&](int64_t place, int64_t stride, int64_t lane, int64_t piece) {
+    const std::byte* const from = state.memory + place * element_bytes;
+    std::byte* const to = state.home + lane * element_bytes;
+    if (stride == 0) return repeat_element(from, element_bytes, to, piece);
+    with_element(element_bytes, [&](auto sample) { copy_strided<decltype(sample)>(from, stride, to, piece); });
+  });
+  repeat_lanes(state.home, element_bytes, distinct, count);
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,83 @@
+// How the inputs of a fused chain get into its registers, tile by tile: bound where memory already has the lanes in a
+// row, else gathered; broadcasts are filled once for as long as they stay the same, iotas are counted. Nothing is
+// materialised.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "service/kernels/fused/tile_program.h"
+#include "service/tensor/shape.h"
+
+namespace meshd::kernels {
+
+/// One input over a region of the iteration space: lane i is the element at base + sum(stride[d] * index[d]) of its
+/// memory. An iota has no memory: its element at place p is p.
+struct RegionInput {
+  uint16_t reg = 0;
+  tensor::DType dtype = tensor::DType::kFloat32;
+  bool is_iota = false;
+  tensor::Dims strides;  ///< one for each dim of the region, in elements
+  // The same walk in as few dims as this input alone needs; Region::collapse sets them.
+  tensor::Dims walk_dims;
+  tensor::Dims walk_strides;
+  bool is_dense = false;  ///< lanes follow each other in memory over the whole region
+  int64_t period = 1;     ///< lanes after which the input repeats itself
+};
+
+/// A dense row-major region of some dims, and the inputs over it. Immutable; any thread.
+struct Region {
+  tensor::Dims dims;
+  std::vector<RegionInput> inputs;
+  int64_t size = 1;  ///< product of dims
+
+  /// Joins neighbouring dims of one label over which every input walks as over one, and drops dims of size 1; sets the
+  /// size and each input's own walk. Labels, one for each dim, follow the dims.
+  void collapse(std::vector<bool>& labels);
+};
+
+/// Fills registers for tiles of a region. One thread; the region and scratch must outlive it.
+class TileReader {
+ public:
+  TileReader(const Region& region, TileScratch& scratch,
+             std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
+
+  /// Where input i stands at index 0 of the region: memory of a tensor (element at the base), first value of an iota.
+  void set_base(size_t input, const std::byte* memory) { states_[input].memory = memory; }
+  void set_base(size_t input, int64_t value) { states_[input].first_value = value; }
+
+  /// Makes the registers of all inputs hold lanes [start, start + count) of the region in row-major order.
+  void read(int64_t start, int64_t count);
+
+  /// The memory of lanes [start, start + count) of dense inputs, to be asked for while another tile is computed. Valid
+  /// until the next call.
+  std::span<const MemoryRange> ranges(int64_t start, int64_t count);
+
+ private:
+  struct State {
+    const std::byte* memory = nullptr;
+    int64_t first_value = 0;
+    std::byte* home = nullptr;  ///< the register's own memory
+    // What the register's own memory holds now.
+    const std::byte* filled_memory = nullptr;
+    int64_t filled_value = 0;
+    int64_t filled_phase = 0;
+    int64_t filled_count = 0;
+    ScalarKernel from_int64 = nullptr;
+  };
+
+  void read_input(const RegionInput& input, State& state, int64_t start, int64_t count);
+  void gather(const RegionInput& input, const State& state, int64_t start, int64_t count);
+  void gather_tensor(const RegionInput& input, const State& state, int64_t start, int64_t count);
+
+  const Region& region_;
+  TileScratch& scratch_;
+  std::pmr::vector<State> states_;
+  std::pmr::vector<MemoryRange> ranges_;
+  std::pmr::vector<int64_t> counted_;  ///< lanes of an iota before conversion
+};
+
+}  // namespace meshd::kernels

@@ -1,0 +1,129 @@
+#include "service/kernels/lapack/lapack.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <sstream>
+#include <string>
+
+#include "service/core/error.h"
+#include "service/kernels/lapack/blas_core.h"
+#include "service/kernels/lapack/lapack_plans.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::DType;
+
+/// Matrices are counted in 32 bits, workspaces of a few times their size too.
+void expect_sizes(const LapackSpec& spec) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 8;
+  const std::array<std::array<int64_t, 2>, 4> matrices = {{{spec.rows, spec.columns},
+                                                           {spec.other_rows, spec.other_columns},
+                                                           {spec.rows, spec.left_columns},
+                                                           {spec.right_rows, spec.columns}}};
+  for (const auto& [rows, columns] : matrices) {
+    if (rows < kMost && columns < kMost && (rows == 0 || columns <= kMost / rows)) continue;
+    throw core::Error("unsupported_op", "linear algebra: a matrix of " + std::to_string(rows) + " x " +
+                                            std::to_string(columns) + " has more than " + std::to_string(kMost) +
+                                            " elements");
+  }
+}
+
+std::shared_ptr<const Lapack::Plan> make_plan(const LapackSpec& spec) {
+  switch (spec.routine) {
+    case LapackRoutine::kSyevd:
+    case LapackRoutine::kGeev:
+    case LapackRoutine::kGees:
+    case LapackRoutine::kGehrd:
+    case LapackRoutine::kSytrd:
+      return plan_eigen(spec);
+    case LapackRoutine::kGesdd:
+    case LapackRoutine::kGesvd:
+      return plan_svd(spec);
+    case LapackRoutine::kTrsm:
+    case LapackRoutine::kGtsv:
+    case LapackRoutine::kTridiagonalPerturbed:
+      return plan_solve(spec);
+    default:
+      return plan_factor(spec);
+  }
+}
+
+// Operations of one problem, as the literature counts them.
+double flops_of(const LapackSpec& spec) {
+  const auto m = static_cast<double>(std::max(spec.rows, spec.other_rows));
+  const auto n = static_cast<double>(std::max(spec.columns, spec.other_columns));
+  const double least = std::min(m, n);
+  double factor = 2;
+  switch (spec.routine) {
+    case LapackRoutine::kGtsv:
+    case LapackRoutine::kTridiagonalPerturbed:
+      return 10 * m * static_cast<double>(spec.other_columns + 1);
+    case LapackRoutine::kPotrf:
+      factor = 1.0 / 3;
+      break;
+    case LapackRoutine::kTrsm:
+      factor = 1;
+      break;
+    case LapackRoutine::kSyevd:
+      factor = 9;
+      break;
+    case LapackRoutine::kGesdd:
+    case LapackRoutine::kGesvd:
+      factor = 20;
+      break;
+    case LapackRoutine::kGeev:
+    case LapackRoutine::kGees:
+      factor = 25;
+      break;
+    default:
+      break;
+  }
+  return factor * m * n * least * (tensor::is_complex(spec.dtype) ? 4 : 1);
+}
+
+// A library call that long is none that others wait for; one of kMostFlops takes minutes, and nothing ends it.
+constexpr double kUncheckedFlops = 5e7;
+constexpr double kMostFlops = 1e13;
+
+void expect_operations(double flops) {
+  if (flops <= kMostFlops) return;
+  std::ostringstream text;
+  text.precision(3);
+  text << "linear algebra: one problem takes about " << flops
+       << " operations; a call that cannot be interrupted may take " << kMostFlops;
+  throw core::Error("unsupported_op", text.str());
+}
+
+}  // namespace
+
+Lapack::Lapack(const LapackSpec& spec) : batch_(spec.batch) {
+  if (spec.dtype != DType::kFloat32 && spec.dtype != DType::kFloat64 && !tensor::is_complex(spec.dtype)) {
+    throw core::Error("unsupported_dtype", "linear algebra of " + std::string(tensor::name(spec.dtype)) +
+                                               ": float32, float64, complex64 and complex128 are supported");
+  }
+  expect_sizes(spec);
+  flops_ = flops_of(spec);
+  expect_operations(flops_);
+  prepare_openblas();
+  plan_ = make_plan(spec);
+}
+
+int64_t Lapack::scratch_bytes() const { return plan_->scratch_bytes; }
+
+void Lapack::run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin,
+                 int64_t end, core::Checkpoint* checkpoint) const {
+  std::vector<const std::byte*> in(plan_->operand_bytes.size());
+  std::vector<std::byte*> out(plan_->result_bytes.size());
+  for (int64_t item = begin; item < end; ++item) {
+    for (size_t i = 0; i < in.size(); ++i) in[i] = operands[i] + item * plan_->operand_bytes[i];
+    for (size_t i = 0; i < out.size(); ++i) out[i] = results[i] + item * plan_->result_bytes[i];
+    core::pass(checkpoint);
+    core::UncheckedCall call(flops_ > kUncheckedFlops ? checkpoint : nullptr);
+    plan_->run(in.data(), out.data(), scratch);
+    call.end();
+  }
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,98 @@
+#include "service/kernels/movement/gather.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace meshd::kernels {
+namespace {
+
+constexpr int64_t kWorkItemBytes = 64 << 10;
+constexpr int64_t kTuplesAtOnce = 512;
+
+// A window of known size: the copy is a load and a store.
+template <int64_t kBytes>
+void copy_fixed(const IndexRun& run, const std::byte* operand, std::byte* result, int64_t elem) {
+  for (size_t i = 0; i < run.operand.size(); ++i) {
+    std::memcpy(result + run.slice[i] * elem, operand + run.operand[i] * elem, kBytes);
+  }
+}
+
+// Bytes of a window that lies in one piece in both arrays, 0 where it does not.
+int64_t contiguous_bytes(const tensor::Dims& window, const tensor::Dims& result_strides,
+                         const tensor::Dims& operand_strides, int64_t elem) {
+  int64_t expected = 1;
+  for (size_t d = window.size(); d-- > 0;) {
+    if (window[d] == 1) continue;
+    if (result_strides[d] != expected || operand_strides[d] != expected) return 0;
+    expected *= window[d];
+  }
+  return expected * elem;
+}
+
+}  // namespace
+
+Gather::Gather(IndexTable table, const tensor::Dims& window, const tensor::Dims& result_strides,
+               const tensor::Dims& operand_strides, int64_t elem_size)
+    : table_(std::move(table)),
+      window_(window, result_strides, operand_strides, elem_size),
+      elem_size_(elem_size),
+      run_bytes_(contiguous_bytes(window, result_strides, operand_strides, elem_size)),
+      tuple_count_(table_.count()) {
+  if (window_.work_count() == 0 || tuple_count_ == 0) return;
+  if (window_.work_count() > 1) {
+    work_items_per_window_ = window_.work_count();
+    work_count_ = tuple_count_ * work_items_per_window_;
+    return;
+  }
+  tuples_per_work_item_ = std::max<int64_t>(1, kWorkItemBytes / window_.byte_count());
+  work_count_ = core::ceil_div(tuple_count_, tuples_per_work_item_);
+}
+
+void Gather::copy_windows(const IndexRun& run, const std::byte* operand, std::byte* result) const {
+  switch (run_bytes_) {
+    case 1:
+      return copy_fixed<1>(run, operand, result, elem_size_);
+    case 2:
+      return copy_fixed<2>(run, operand, result, elem_size_);
+    case 4:
+      return copy_fixed<4>(run, operand, result, elem_size_);
+    case 8:
+      return copy_fixed<8>(run, operand, result, elem_size_);
+    case 16:
+      return copy_fixed<16>(run, operand, result, elem_size_);
+    case 0:
+      for (size_t i = 0; i < run.operand.size(); ++i) {
+        window_.run(result + run.slice[i] * elem_size_, operand + run.operand[i] * elem_size_);
+      }
+      return;
+    default:
+      for (size_t i = 0; i < run.operand.size(); ++i) {
+        std::memcpy(result + run.slice[i] * elem_size_, operand + run.operand[i] * elem_size_,
+                    static_cast<size_t>(run_bytes_));
+      }
+  }
+}
+
+void Gather::run(const std::byte* operand, const std::byte* indices, std::byte* result, int64_t begin,
+                 int64_t end) const {
+  IndexRun run;
+  if (work_items_per_window_ > 1) {
+    for (int64_t work_item = begin; work_item < end;) {
+      const int64_t tuple = work_item / work_items_per_window_;
+      const int64_t first = work_item - tuple * work_items_per_window_;
+      const int64_t last = std::min(work_items_per_window_, first + end - work_item);
+      run.read_clamped(table_, indices, tuple, 1);
+      window_.run(result + run.slice[0] * elem_size_, operand + run.operand[0] * elem_size_, first, last);
+      work_item += last - first;
+    }
+    return;
+  }
+  const int64_t stop = std::min(tuple_count_, end * tuples_per_work_item_);
+  for (int64_t tuple = begin * tuples_per_work_item_; tuple < stop; tuple += kTuplesAtOnce) {
+    run.read_clamped(table_, indices, tuple, std::min(kTuplesAtOnce, stop - tuple));
+    copy_windows(run, operand, result);
+  }
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,259 @@
+#include "service/kernels/movement/movement_loops.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "service/kernels/movement/movement.h"
+
+namespace meshd::kernels {
+namespace {
+
+constexpr int64_t kLine = 64;
+constexpr int64_t kPage = 4096;
+constexpr int64_t kPages = 4;
+constexpr int64_t kStreamMinBytes = 1024;  // shorter runs gain nothing from going around the cache
+
+struct Wide16 {
+  uint64_t low, high;
+};
+
+template <typename T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+template <typename T>
+void store(std::byte* to, T value) {
+  std::memcpy(to, &value, sizeof(T));
+}
+
+template <typename T>
+void strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride, int64_t count) {
+  if (dst_stride == static_cast<int64_t>(sizeof(T))) {
+    for (int64_t i = 0; i < count; ++i) store(dst + i * static_cast<int64_t>(sizeof(T)), load<T>(src + i * src_stride));
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) store(dst + i * dst_stride, load<T>(src + i * src_stride));
+}
+
+template <typename T>
+void fill(std::byte* dst, const std::byte* element, int64_t count) {
+  const T value = load<T>(element);
+  for (int64_t i = 0; i < count; ++i) store(dst + i * static_cast<int64_t>(sizeof(T)), value);
+}
+
+// Interleaving rows i and i + N/2, log2(N) times, transposes an N x N tile of 16-byte rows.
+template <int kBytes>
+__m128i interleave_low(__m128i a, __m128i b) {
+  if constexpr (kBytes == 1) return _mm_unpacklo_epi8(a, b);
+  if constexpr (kBytes == 2) return _mm_unpacklo_epi16(a, b);
+  if constexpr (kBytes == 4) return _mm_unpacklo_epi32(a, b);
+  if constexpr (kBytes == 8) return _mm_unpacklo_epi64(a, b);
+  return a;
+}
+template <int kBytes>
+__m128i interleave_high(__m128i a, __m128i b) {
+  if constexpr (kBytes == 1) return _mm_unpackhi_epi8(a, b);
+  if constexpr (kBytes == 2) return _mm_unpackhi_epi16(a, b);
+  if constexpr (kBytes == 4) return _mm_unpackhi_epi32(a, b);
+  if constexpr (kBytes == 8) return _mm_unpackhi_epi64(a, b);
+  return b;
+}
+
+template <int kBytes>
+void transpose_tile(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride) {
+  constexpr int kN = 16 / kBytes;
+  __m128i tile[kN];
+  for (int i = 0; i < kN; ++i) tile[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src + i * src_stride));
+#pragma GCC unroll 4
+  for (int width = 1; width < kN; width *= 2) {
+    __m128i next[kN];
+#pragma GCC unroll 8
+    for (int i = 0; i < kN / 2; ++i) {
+      next[2 * i] = interleave_low<kBytes>(tile[i], tile[i + kN / 2]);
+      next[2 * i + 1] = interleave_high<kBytes>(tile[i], tile[i + kN / 2]);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kN; ++i) tile[i] = next[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kN; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(dst + i * dst_stride), tile[i]);
+}
+
+// A square as wide as a cache line in both directions, by way of a buffer in L1: each line of src is read once and each
+// line of dst written once, even where the rows of a large power-of-two matrix all fall into one cache set.
+template <int kBytes, bool kStream>
+void transpose_square(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride) {
+  constexpr int kSide = kLine / kBytes;
+  constexpr int kN = 16 / kBytes;
+  if constexpr (!kStream) {
+    for (int j = 0; j < kSide; j += kN) {
+      for (int i = 0; i < kSide; i += kN) {
+        transpose_tile<kBytes>(dst + j * dst_stride + i * kBytes, dst_stride, src + i * src_stride + j * kBytes,
+                               src_stride);
+      }
+    }
+  } else {
+    alignas(64) std::byte buffer[kSide * kLine];
+    for (int i = 0; i < kSide; i += kN) {
+      for (int j = 0; j < kSide; j += kN) {
+        transpose_tile<kBytes>(buffer + j * kLine + i * kBytes, kLine, src + i * src_stride + j * kBytes, src_stride);
+      }
+    }
+    for (int i = 0; i < kSide; ++i) {
+      for (int part = 0; part < kLine; part += 16) {
+        _mm_stream_si128(reinterpret_cast<__m128i*>(dst + i * dst_stride + part),
+                         _mm_load_si128(reinterpret_cast<const __m128i*>(buffer + i * kLine + part)));
+      }
+    }
+  }
+}
+
+template <int kBytes, bool kStream>
+void transpose_squares(MatrixRows dst, ConstMatrixRows src, int64_t row_squares, int64_t column_squares) {
+  constexpr int64_t kSide = kLine / kBytes;
+  for (int64_t column = 0; column < column_squares; ++column) {
+    const std::byte* from = src.data + column * kSide * src.row_stride;
+    const std::byte* ahead = column + 1 < column_squares ? from + kSide * src.row_stride : from;
+    for (int64_t row = 0; row < row_squares; ++row) {
+      for (int64_t i = 0; kStream && i < kSide; ++i) {
+        _mm_prefetch(reinterpret_cast<const char*>(ahead + i * src.row_stride + row * kLine), _MM_HINT_T1);
+      }
+      transpose_square<kBytes, kStream>(dst.data + row * kSide * dst.row_stride + column * kLine, dst.row_stride,
+                                        from + row * kLine, src.row_stride);
+    }
+  }
+}
+
+template <typename T>
+void transpose_plain(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns) {
+  constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kBlock = kLine / kSize < 4 ? 4 : kLine / kSize;
+  for (int64_t column = 0; column < columns; column += kBlock) {
+    const int64_t stop = std::min(columns, column + kBlock);
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t c = column; c < stop; ++c) {
+        store(dst.data + row * dst.row_stride + c * kSize, load<T>(src.data + c * src.row_stride + row * kSize));
+      }
+    }
+  }
+}
+
+template <typename T>
+void transpose(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns, bool streaming) {
+  constexpr int kBytes = sizeof(T);
+  constexpr int64_t kSide = kLine / kBytes;
+  const int64_t tiled_rows = rows / kSide * kSide;
+  const int64_t tiled_columns = columns / kSide * kSide;
+  const bool aligned = reinterpret_cast<uintptr_t>(dst.data) % 16 == 0 && dst.row_stride % 16 == 0;
+  if (streaming && aligned) {
+    transpose_squares<kBytes, true>(dst, src, tiled_rows / kSide, tiled_columns / kSide);
+  } else {
+    transpose_squares<kBytes, false>(dst, src, tiled_rows / kSide, tiled_columns / kSide);
+  }
+  if (tiled_columns < columns) {
+    transpose_plain<T>({dst.data + tiled_columns * kBytes, dst.row_stride},
+                       {src.data + tiled_columns * src.row_stride, src.row_stride}, tiled_rows,
+                       columns - tiled_columns);
+  }
+  if (tiled_rows < rows) {
+    transpose_plain<T>({dst.data + tiled_rows * dst.row_stride, dst.row_stride},
+                       {src.data + tiled_rows * kBytes, src.row_stride}, rows - tiled_rows, columns);
+  }
+}
+
+void stream_line(std::byte* dst, const std::byte* src) {
+  __m128i line[4];
+  for (int i = 0; i < 4; ++i) line[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(src) + i);
+  for (int i = 0; i < 4; ++i) _mm_stream_si128(reinterpret_cast<__m128i*>(dst) + i, line[i]);
+}
+
+}  // namespace
+
+void store_fence() { _mm_sfence(); }
+
+void copy_run(std::byte* dst, const std::byte* src, int64_t bytes, bool streaming) {
+  if (!streaming || bytes < kStreamMinBytes) {
+    std::memcpy(dst, src, static_cast<size_t>(bytes));
+    return;
+  }
+  const int64_t head = (kLine - static_cast<int64_t>(reinterpret_cast<uintptr_t>(dst) % kLine)) % kLine;
+  std::memcpy(dst, src, static_cast<size_t>(head));
+  int64_t at = head;
+  // Four pages side by side: reads of one page wait for memory while those of the others arrive.
+  for (; at + kPages * kPage <= bytes; at += kPages * kPage) {
+    for (int64_t line = at; line < at + kPage; line += kLine) {
+      for (int64_t page = 0; page < kPages; ++page) stream_line(dst + line + page * kPage, src + line + page * kPage);
+    }
+  }
+  for (; at + kLine <= bytes; at += kLine) stream_line(dst + at, src + at);
+  std::memcpy(dst + at, src + at, static_cast<size_t>(bytes - at));
+}
+
+void copy_strided(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride, int64_t count,
+                  int64_t elem_size) {
+  if (dst_stride == elem_size && src_stride == elem_size) {
+    std::memcpy(dst, src, static_cast<size_t>(count * elem_size));
+    return;
+  }
+  switch (elem_size) {
+    case 1:
+      return strided<uint8_t>(dst, dst_stride, src, src_stride, count);
+    case 2:
+      return strided<uint16_t>(dst, dst_stride, src, src_stride, count);
+    case 4:
+      return strided<uint32_t>(dst, dst_stride, src, src_stride, count);
+    case 8:
+      return strided<uint64_t>(dst, dst_stride, src, src_stride, count);
+    case 16:
+      return strided<Wide16>(dst, dst_stride, src, src_stride, count);
+    default:
+      for (int64_t i = 0; i < count; ++i) {
+        std::memcpy(dst + i * dst_stride, src + i * src_stride, static_cast<size_t>(elem_size));
+      }
+  }
+}
+
+void fill_elements(std::byte* dst, const std::byte* element, int64_t count, int64_t elem_size) {
+  switch (elem_size) {
+    case 1:
+      std::memset(dst, static_cast<int>(*element), static_cast<size_t>(count));
+      return;
+    case 2:
+      return fill<uint16_t>(dst, element, count);
+    case 4:
+      return fill<uint32_t>(dst, element, count);
+    case 8:
+      return fill<uint64_t>(dst, element, count);
+    case 16:
+      return fill<Wide16>(dst, element, count);
+    default:
+      for (int64_t i = 0; i < count; ++i) std::memcpy(dst + i * elem_size, element, static_cast<size_t>(elem_size));
+  }
+}
+
+void transpose_block(MatrixRows dst, ConstMatrixRows src, int64_t rows, int64_t columns, int64_t elem_size,
+                     bool streaming) {
+  switch (elem_size) {
+    case 1:
+      return transpose<uint8_t>(dst, src, rows, columns, streaming);
+    case 2:
+      return transpose<uint16_t>(dst, src, rows, columns, streaming);
+    case 4:
+      return transpose<uint32_t>(dst, src, rows, columns, streaming);
+    case 8:
+      return transpose<uint64_t>(dst, src, rows, columns, streaming);
+    case 16:
+      return transpose<Wide16>(dst, src, rows, columns, streaming);
+    default:
+      for (int64_t row = 0; row < rows; ++row) {
+        copy_strided(dst.data + row * dst.row_stride, elem_size, src.data + row * elem_size, src.row_stride, columns,
+                     elem_size);
+      }
+  }
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,96 @@
+#include "service/kernels/product/convolution.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "service/kernels/product/gemm.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::DType;
+
+/// Crops what negative padding cuts off and rows that no window reaches, where the lhs has no holes.
+ConvolutionSpec normalised(ConvolutionSpec spec, int64_t& lhs_offset) {
+  for (size_t d = 0; d < spec.dims.size(); ++d) {
+    ConvolutionDim& dim = spec.dims[d];
+    // A kernel of one element is the same from both ends, and has no distances.
+    if (dim.kernel == 1) dim.is_reversed = false;
+    if (dim.kernel == 1) dim.rhs_dilation = 1;
+    if (dim.out == 1) dim.stride = 1;
+    if (dim.in == 1) dim.lhs_dilation = 1;
+    if (dim.lhs_dilation != 1) continue;
+    if (dim.pad_low < 0) {
+      const int64_t cut = std::min(-dim.pad_low, dim.in);
+      lhs_offset += cut * spec.lhs.spatial[d];
+      dim.in -= cut;
+      dim.pad_low += cut;
+    }
+    const int64_t reached = (dim.out - 1) * dim.stride + (dim.kernel - 1) * dim.rhs_dilation + 1 - dim.pad_low;
+    if (reached < dim.in) dim.in = std::max<int64_t>(reached, 0);
+  }
+  return spec;
+}
+
+/// Begins to read the lhs behind its first element.
+struct OffsetPlan : Convolution::Plan {
+  std::shared_ptr<const Convolution::Plan> inner;
+  int64_t offset_bytes = 0;
+
+  void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end, std::byte* scratch,
+           core::Checkpoint* checkpoint) const override {
+    inner->run(lhs + offset_bytes, rhs, out, begin, end, scratch, checkpoint);
+  }
+};
+
+}  // namespace
+
+DType convolution_type(DType lhs, DType rhs, DType out) {
+  if (tensor::is_complex(lhs) || tensor::is_complex(rhs) || tensor::is_complex(out)) {
+    const bool is_wide = lhs == DType::kComplex128 || rhs == DType::kComplex128 || out == DType::kComplex128;
+    return is_wide ? DType::kComplex128 : DType::kComplex64;
+  }
+  if (tensor::is_float(lhs) || tensor::is_float(rhs) || tensor::is_float(out)) {
+    const bool is_wide = lhs == DType::kFloat64 || rhs == DType::kFloat64 || out == DType::kFloat64;
+    return is_wide ? DType::kFloat64 : DType::kFloat32;
+  }
+  // Integers wrap around modulo the result's width whatever they are widened to. Sums of booleans count, and become
+  // true.
+  if (out == DType::kBool) return DType::kInt32;
+  return gemm_takes(out, out) ? out : DType::kInt8;
+}
+
+Convolution::Convolution(const ConvolutionSpec& spec) {
+  double positions = static_cast<double>(spec.groups) * static_cast<double>(spec.batch);
+  double taps = static_cast<double>(spec.in_features);
+  for (const ConvolutionDim& dim : spec.dims) {
+    positions *= static_cast<double>(dim.out);
+    taps *= static_cast<double>(dim.kernel);
+  }
+  const DType type = convolution_type(spec.lhs_dtype, spec.rhs_dtype, spec.out_dtype);
+  flops_ = (tensor::is_complex(type) ? 8 : 2) * positions * taps * static_cast<double>(spec.out_features);
+  if (positions * static_cast<double>(spec.out_features) == 0) return;
+  int64_t lhs_offset = 0;
+  const ConvolutionSpec plain = normalised(spec, lhs_offset);
+  plan_ = plan_convolution_onednn(plain);
+  if (plan_ == nullptr) plan_ = plan_convolution_columns(plain);
+  work_count_ = plan_->work_count;
+  scratch_bytes_ = plan_->scratch_bytes;
+  if (lhs_offset == 0) return;
+  auto moved = std::make_shared<OffsetPlan>();
+  moved->inner = plan_;
+  moved->offset_bytes = lhs_offset * tensor::size_bytes(spec.lhs_dtype);
+  moved->way = plan_->way;
+  plan_ = std::move(moved);
+}
+
+const char* Convolution::way() const { return plan_ == nullptr ? "nothing" : plan_->way; }
+
+void Convolution::run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end,
+                      std::byte* scratch, core::Checkpoint* checkpoint) const {
+  if (plan_ == nullptr) return;
+  prepare_thread();
+  plan_->run(lhs, rhs, out, begin, end, scratch, checkpoint);
+}
+
+}  // namespace meshd::kernels

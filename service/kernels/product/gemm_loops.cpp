@@ -1,0 +1,119 @@
+// Products by loops of our own: integers, where sums must wrap around exactly, and products too small for a library
+// call.
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "service/core/error.h"
+#include "service/kernels/cpu.h"
+#include "service/kernels/product/gemm_plans.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::DType;
+
+constexpr int64_t kRows = 4;
+constexpr int64_t kTermsBetweenCheckpoints = 4096;
+constexpr int64_t kColumnBytes = 1024;  // of one row of sums: four of them and a row of b live in L1
+
+struct LoopShape {
+  int64_t m, n, k;
+  MatrixLayout a;
+  int64_t b_row;  // elements from one row of b to the next; its columns stand next to each other
+  core::Checkpoint* checkpoint = nullptr;
+};
+
+// What narrow integers are multiplied in: int would overflow, which is undefined, where unsigned wraps.
+template <typename T>
+using Wide = std::conditional_t<sizeof(T) < sizeof(uint32_t), uint32_t, T>;
+
+// kRows x columns sums at a time, over the whole of k: each element of c is one sum in ascending order of k.
+template <typename T>
+[[gnu::always_inline]] inline void multiply(const LoopShape& shape, const T* a, const T* b, T* c) {
+  constexpr int64_t kColumns = kColumnBytes / static_cast<int64_t>(sizeof(T));
+  alignas(64) T sums[kRows][kColumns];
+  for (int64_t column = 0; column < shape.n; column += kColumns) {
+    const int64_t columns = std::min(kColumns, shape.n - column);
+    for (int64_t row = 0; row < shape.m; row += kRows) {
+      const int64_t rows = std::min(kRows, shape.m - row);
+      for (int64_t r = 0; r < rows; ++r) std::fill(sums[r], sums[r] + columns, T{});
+      for (int64_t p = 0; p < shape.k; ++p) {
+        if (p % kTermsBetweenCheckpoints == 0) core::pass(shape.checkpoint);
+        const T* b_row = b + p * shape.b_row + column;
+        for (int64_t r = 0; r < rows; ++r) {
+          const Wide<T> factor = a[(row + r) * shape.a.row_stride + p * shape.a.column_stride];
+          T* sum = sums[r];
+          for (int64_t j = 0; j < columns; ++j) sum[j] = static_cast<T>(sum[j] + factor * Wide<T>{b_row[j]});
+        }
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        std::memcpy(c + (row + r) * shape.n + column, sums[r], static_cast<size_t>(columns) * sizeof(T));
+      }
+    }
+  }
+}
+
+template <typename T>
+void multiply_base(const LoopShape& shape, const std::byte* a, const std::byte* b, std::byte* c) {
+  multiply(shape, reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b), reinterpret_cast<T*>(c));
+}
+#if defined(__x86_64__)
+template <typename T>
+[[gnu::target("arch=x86-64-v3")]] void multiply_v3(const LoopShape& shape, const std::byte* a, const std::byte* b,
+                                                   std::byte* c) {
+  multiply(shape, reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b), reinterpret_cast<T*>(c));
+}
+template <typename T>
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void multiply_v4(const LoopShape& shape, const std::byte* a,
+                                                                           const std::byte* b, std::byte* c) {
+  multiply(shape, reinterpret_cast<const T*>(a), reinterpret_cast<const T*>(b), reinterpret_cast<T*>(c));
+}
+#endif
+
+using Multiply = void (*)(const LoopShape&, const std::byte*, const std::byte*, std::byte*);
+
+template <typename T>
+Multiply for_this_cpu() {
+#if defined(__x86_64__)
+  if (cpu_level() == CpuLevel::kV4) return multiply_v4<T>;
+  if (cpu_level() == CpuLevel::kV3) return multiply_v3<T>;
+#endif
+  return multiply_base<T>;
+}
+
+// Unsigned types: signed sums wrap the same way, without undefined overflow.
+Multiply multiply_of(DType dtype) {
+  switch (tensor::size_bytes(dtype)) {
+    case 1:
+      return for_this_cpu<uint8_t>();
+    case 2:
+      return for_this_cpu<uint16_t>();
+    case 4:
+      return for_this_cpu<uint32_t>();
+    default:
+      return for_this_cpu<uint64_t>();
+  }
+}
+
+struct GemmByLoops : Gemm::Plan {
+  LoopShape shape{};
+  Multiply multiply_all = nullptr;
+  void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* /*scratch*/,
+           core::Checkpoint* checkpoint) const override {
+    LoopShape checked = shape;
+    checked.checkpoint = checkpoint;
+    multiply_all(checked, a, b, c);
+  }
+};
+
+}  // namespace
+
+GemmPlan plan_loops(const GemmSpec& spec) {
+  auto plan = std::make_shared<GemmByLoops>();
+  plan->shape = {spec.m, spec.n, spec.k, spec.a, spec.b.row_stride, nullptr};
+  plan->multiply_all = multiply_of(spec.in);
+  return {plan, 0};
+}
+
+}  // namespace meshd::kernels

@@ -1,7 +1,0 @@
-#include "service/kernels/scalar_float.h"
-
-namespace meshd::kernels {
-
-ScalarKernel find_float32_kernel(ScalarOp op) { return find_float_kernel<float>(op); }
-
-}  // namespace meshd::kernels

@@ -1,0 +1,56 @@
+// Sorting lines of one or several arrays by any comparator: always stable. Comparators that are an order of integers
+// (sort_keys.h) sort unsigned keys with Highway's vector sort; others merge, one comparison of the comparator's program
+// at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "service/core/checkpoint.h"
+#include "service/kernels/fused/tile_program.h"
+#include "service/kernels/sort/sort_keys.h"
+
+namespace meshd::kernels {
+
+/// Arrays of `outer` x `length` x `inner` elements, sorted along the middle. The first operand decides nothing by
+/// itself: the comparator says which are compared. All are permuted alike.
+struct SortSpec {
+  int64_t outer = 1;
+  int64_t length = 0;
+  int64_t inner = 1;
+  std::vector<tensor::DType> dtypes;
+  TileProgram comparator;  ///< takes (lhs, rhs) of each operand in turn, gives whether lhs comes before rhs
+};
+
+/// Immutable; any thread.
+class Sort {
+ public:
+  explicit Sort(SortSpec spec);
+
+  [[nodiscard]] int64_t work_count() const { return work_count_; }
+  /// Bytes of scratch, aligned to 64, for each concurrent run().
+  [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
+  /// Sorts work items begin..end-1 of `operands` into `results`, which must be other memory.
+  void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin, int64_t end,
+           core::Checkpoint* checkpoint = nullptr) const;
+  /// True when the comparator was recognised.
+  [[nodiscard]] bool sorts_keys() const { return keys_.has_value(); }
+
+ private:
+  class Lines;
+
+  SortSpec spec_;
+  std::optional<std::vector<SortKey>> keys_;
+  std::vector<int64_t> elem_sizes_;
+  int64_t lines_per_work_item_ = 1;
+  int64_t work_items_per_outer_ = 1;  // where inner > 1
+  int64_t work_count_ = 0;
+  int64_t order_bytes_ = 0;   // scratch for keys and the order of a line
+  int64_t packed_bytes_ = 0;  // scratch for lines that do not stand in one piece
+  int64_t scratch_bytes_ = 0;
+};
+
+}  // namespace meshd::kernels

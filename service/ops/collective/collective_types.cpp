@@ -1,0 +1,123 @@
+// Result types of collectives, with the specification's labels.
+#include <string>
+
+#include "service/ops/checks.h"
+#include "service/ops/collective/collective_groups.h"
+#include "service/ops/collective/collectives.h"
+
+namespace meshd::ops {
+namespace {
+
+/// The dimension an attribute names, checked against the rank of operand `operand`.
+size_t dimension_of(const OpView& view, const std::string& label, std::string_view attribute, size_t operand) {
+  const int64_t dim = ir::int_or(attributes_of(view), attribute, -1);
+  const int64_t rank = view.operands[operand].rank();
+  if (dim < 0 || dim >= rank) {
+    reject(view, label + ": " + std::string(attribute) + " must be in [0, " + std::to_string(rank) + "), got " +
+                     std::to_string(dim));
+  }
+  return static_cast<size_t>(dim);
+}
+
+void expect_tensors(const OpView& view, const std::string& op) {
+  if (view.operands.empty()) reject(view, op + " I1: needs at least one operand");
+  for (size_t i = 0; i < view.operands.size(); ++i) expect_tensor(view, op, i);
+}
+
+/// The region must take two scalars and return one, all of one element type, which is the operands'.
+void expect_reducer(const OpView& view, const std::string& op, std::string_view label) {
+  const std::vector<ir::Type> arguments = argument_types(view, view.regions[0]);
+  const std::vector<ir::Type> returned = returned_types(view, view.regions[0]);
+  for (const ir::Type& operand : view.operands) {
+    const ir::Type scalar = ir::Type::of({operand.dtype(), {}});
+    if (arguments == std::vector<ir::Type>{scalar, scalar} && returned == std::vector<ir::Type>{scalar}) continue;
+    reject(view, op + " " + std::string(label) + ": computation must be " + types_text({scalar, scalar}) + " -> " +
+                     types_text({scalar}) + ", got " + types_text(arguments) + " -> " + types_text(returned));
+  }
+}
+
+/// Members of the group that `dim` is shared among, from the declared result where the attribute means "all".
+int64_t divided(const OpView& view, const std::string& op, std::string_view label, int64_t size, int64_t parts) {
+  if (size == tensor::kDynamicDim) return size;
+  if (parts <= 0 || size % parts != 0) {
+    reject(view, op + " " + std::string(label) + ": dimension of size " + std::to_string(size) +
+                     " cannot be cut into " + std::to_string(parts) + " equal parts");
+  }
+  return size / parts;
+}
+
+}  // namespace
+
+std::vector<ir::Type> infer_all_gather(const OpView& view) {
+  expect_tensors(view, "all_gather");
+  const int64_t group_size = written_group_size(view, "all_gather");
+  std::vector<ir::Type> types(view.operands.begin(), view.operands.end());
+  for (size_t i = 0; i < types.size(); ++i) {
+    const size_t dim = dimension_of(view, "all_gather C1", "all_gather_dim", i);
+    int64_t& size = types[i].tensor.dims[dim];
+    // Groups written as "all", and those of replica ids, have a size that only the mesh knows: the text says the
+    // result.
+    const bool known = group_size > 1 || channel_of(view) <= 0;
+    if (size != tensor::kDynamicDim)
+      size = known && group_size > 0 ? core::checked_mul(size, group_size) : tensor::kDynamicDim;
+  }
+  return agree(view, "all_gather C6", std::move(types));
+}
+
+std::vector<ir::Type> infer_all_reduce(const OpView& view) {
+  expect_tensors(view, "all_reduce");
+  replica_groups_of(view, "all_reduce");
+  // checks: all_reduce C5: computation takes two scalars of the operands' element type and returns one
+  expect_reducer(view, "all_reduce", "C5");
+  return agree(view, "all_reduce C6", {view.operands.begin(), view.operands.end()});
+}
+
+std::vector<ir::Type> infer_all_to_all(const OpView& view) {
+  expect_tensors(view, "all_to_all");
+  const int64_t count = ir::int_or(attributes_of(view), "split_count", 0);
+  if (count <= 0) reject(view, "all_to_all C4: split_count must be positive, got " + std::to_string(count));
+  const int64_t group_size = written_group_size(view, "all_to_all");
+  if (group_size > 0 && group_size != count) {
+    reject(view, "all_to_all C8: split_count must be the size of the groups (" + std::to_string(group_size) +
+                     "), got " + std::to_string(count));
+  }
+  // checks: all_to_all C2: split_count divides dimension split_dimension
+  std::vector<ir::Type> types(view.operands.begin(), view.operands.end());
+  for (size_t i = 0; i < types.size(); ++i) {
+    const size_t split = dimension_of(view, "all_to_all C1", "split_dimension", i);
+    const size_t concat = dimension_of(view, "all_to_all C3", "concat_dimension", i);
+    tensor::Dims& dims = types[i].tensor.dims;
+    dims[split] = divided(view, "all_to_all", "C2", dims[split], count);
+    if (dims[concat] != tensor::kDynamicDim) dims[concat] = core::checked_mul(dims[concat], count);
+  }
+  return agree(view, "all_to_all C9", std::move(types));
+}
+
+std::vector<ir::Type> infer_reduce_scatter(const OpView& view) {
+  expect_operand_count(view, "reduce_scatter", 1);
+  expect_tensors(view, "reduce_scatter");
+  const size_t dim = dimension_of(view, "reduce_scatter C2", "scatter_dimension", 0);
+  // checks: reduce_scatter C7: computation takes two scalars of the operand's element type and returns one
+  // checks: reduce_scatter C1: the group's size divides dimension scatter_dimension
+  expect_reducer(view, "reduce_scatter", "C7");
+  const int64_t group_size = written_group_size(view, "reduce_scatter");
+  ir::Type type = view.operands[0];
+  int64_t& size = type.tensor.dims[dim];
+  const bool known = group_size > 1 || (group_size == 1 && channel_of(view) <= 0);
+  size = known ? divided(view, "reduce_scatter", "C1", size, group_size) : tensor::kDynamicDim;
+  return agree(view, "reduce_scatter C8", {std::move(type)});
+}
+
+std::vector<ir::Type> infer_collective_permute(const OpView& view) {
+  expect_tensors(view, "collective_permute");
+  source_target_pairs_of(view);
+  return agree(view, "collective_permute C5", {view.operands.begin(), view.operands.end()});
+}
+
+std::vector<ir::Type> infer_collective_broadcast(const OpView& view) {
+  expect_tensors(view, "collective_broadcast");
+  replica_groups_of(view, "collective_broadcast");
+  return agree(view, "collective_broadcast C3", {view.operands.begin(), view.operands.end()});
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,74 @@
+#include "service/ops/collective/sdy_collectives.h"
+
+#include "service/ops/checks.h"
+#include "service/ops/fixed_string.h"
+#include "service/ops/pointwise/pointwise.h"
+
+namespace meshd::ops {
+namespace {
+
+template <FixedString kName>
+std::vector<ir::Type> infer_same(const OpView& view) {
+  expect_operand_count(view, kName.view(), 1);
+  expect_tensor(view, kName.view(), 0);
+  return agree(view, kName.view(), {view.operands[0]});
+}
+
+// The module around one op over a mesh x=2, y=4.
+template <FixedString kLine>
+constexpr std::string_view kModule = Joined<
+    "module @jit_f {\n  sdy.mesh @mesh = <[\"x\"=2, \"y\"=4]>\n  func.func public @main(%arg0: tensor<8x8xf32> "
+    "{sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}, {}]>}) -> tensor<8x8xf32> {\n    %0 = ",
+    kLine, " : tensor<8x8xf32>\n    return %0 : tensor<8x8xf32>\n  }\n}\n">::view;
+
+template <FixedString kName, FixedString kLine>
+OpDef row(std::string_view summary, std::string_view axes) {
+  OpDef def;
+  def.name = kName.view();
+  def.summary = summary;
+  def.example = kModule<kLine>;
+  def.signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", true, "the result's sharding"}}};
+  if (!axes.empty()) def.signature.attributes.push_back({axes, false, "the axes"});
+  def.signature.attributes.push_back({"out_sharding", false, "the result's sharding, as Shardy writes it"});
+  def.infer = infer_same<kName>;
+  def.body = Structural::kReshard;
+  def.result_is_operand = true;
+  return def;
+}
+
+}  // namespace
+
+std::vector<OpDef> sdy_collective_rows() {
+  std::vector<OpDef> rows{
+      row<"sdy.all_gather", "sdy.all_gather [{\"x\"}, {}] %arg0 out_sharding=<@mesh, [{}, {}]>">(
+          "its operand, gathered along axes", "gathering_axes"),
+      row<"sdy.all_slice", "sdy.all_slice [{}, {\"y\"}] %arg0 out_sharding=<@mesh, [{\"x\"}, {\"y\"}]>">(
+          "its operand, cut along axes", "slicing_axes"),
+      row<"sdy.all_to_all", "sdy.all_to_all [{\"x\"}: 0->1] %arg0 out_sharding=<@mesh, [{}, {\"x\"}]>">(
+          "its operand, with axes moved to other dimensions", "params"),
+      row<"sdy.collective_permute", "sdy.collective_permute %arg0 out_sharding=<@mesh, [{\"y\":(1)2}, {}]>">(
+          "its operand, with shards exchanged", ""),
+      row<"sdy.all_reduce", "sdy.all_reduce {\"y\"} %arg0 out_sharding=<@mesh, [{\"x\"}, {}]>">(
+          "its operand, of which devices along axes had parts of a sum", "reduction_axes"),
+      row<"sdy.reduce_scatter", "sdy.reduce_scatter [{}, {\"y\"}] %arg0 out_sharding=<@mesh, [{\"x\"}, {\"y\"}]>">(
+          "its operand, summed along axes and cut along them", "reduce_scatter_axes"),
+      row<"sdy.sharded_to_unreduced",
+          "sdy.sharded_to_unreduced [{\"x\"}, {}] %arg0 out_sharding=<@mesh, [{}, {}], unreduced={\"x\"}>">(
+          "its operand, whose parts along axes become parts of a sum", "axes"),
+      row<"sdy.replicated_to_unreduced",
+          "sdy.replicated_to_unreduced {\"y\"} %arg0 out_sharding=<@mesh, [{\"x\"}, {}], unreduced={\"y\"}>">(
+          "its operand, which devices along axes hold as parts of a sum", "axes")};
+  OpDef edge;
+  edge.name = "sdy.data_flow_edge";
+  edge.summary = "its operand; shardings pass both ways";
+  edge.example = kModule<"sdy.data_flow_edge %arg0 sharding=<@mesh, [{\"x\", ?}, {?}]>">;
+  edge.signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", false, "the edge's sharding"}}};
+  edge.infer = infer_same<"sdy.data_flow_edge">;
+  edge.rule = pointwise_rule;
+  edge.body = Structural::kOptimizationBarrier;
+  edge.result_is_operand = true;
+  rows.push_back(std::move(edge));
+  return rows;
+}
+
+}  // namespace meshd::ops

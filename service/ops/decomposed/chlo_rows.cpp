@@ -1,0 +1,106 @@
+// The rows of CHLO's pointwise ops.
+#include <array>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "service/ops/builders.h"
+#include "service/ops/checks.h"
+#include "service/ops/families.h"
+#include "service/ops/pointwise/special_emit.h"
+
+namespace meshd::ops {
+namespace {
+
+using kernels::ScalarOp;
+using tensor::DType;
+
+uint16_t emit_square(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
+  return program.emit(ScalarOp::kMultiply, {operands[0], operands[0]}, view.operands[0].dtype());
+}
+
+uint16_t emit_conj(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
+  const DType dtype = view.operands[0].dtype();
+  return program.emit(tensor::is_complex(dtype) ? ScalarOp::kConj : ScalarOp::kCopy, {operands[0]}, dtype);
+}
+
+template <typename T>
+uint16_t constant(kernels::TileProgram& program, DType dtype, T value) {
+  std::array<std::byte, 16> element{};
+  std::memcpy(element.data(), &value, sizeof(T));
+  return program.constant(dtype, element.data());
+}
+
+/// A register of +infinity, or of -infinity.
+uint16_t infinity(const OpView& view, kernels::TileProgram& program, DType dtype, bool negative) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return constant(program, dtype,
+                      negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
+    case DType::kFloat32:
+      return constant(program, dtype,
+                      negative ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity());
+    case DType::kFloat16:
+      return constant(program, dtype, static_cast<uint16_t>(negative ? 0xFC00 : 0x7C00));
+    case DType::kBfloat16:
+      return constant(program, dtype, static_cast<uint16_t>(negative ? 0xFF80 : 0x7F80));
+    default:
+      reject(view, "unsupported_dtype", "infinity of " + std::string(tensor::name(dtype)) + " is not supported");
+  }
+}
+
+uint16_t emit_is_inf(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
+  const DType dtype = view.operands[0].dtype();
+  const uint16_t magnitude = program.emit(ScalarOp::kAbs, {operands[0]}, dtype);
+  return program.emit(ScalarOp::kCompareEq, {magnitude, infinity(view, program, dtype, false)}, DType::kBool);
+}
+
+template <bool kNegative>
+uint16_t emit_is_signed_inf(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
+  const DType dtype = view.operands[0].dtype();
+  return program.emit(ScalarOp::kCompareEq, {operands[0], infinity(view, program, dtype, kNegative)}, DType::kBool);
+}
+
+std::vector<OpDef> make_chlo_rows() {
+  return {
+      chlo_unary<"chlo.acos", kFloatsOrComplexes>("inverse cosine, in radians", {.op = ScalarOp::kAcos}),
+      chlo_unary<"chlo.acosh", kFloatsOrComplexes>("inverse hyperbolic cosine", {.op = ScalarOp::kAcosh}),
+      chlo_unary<"chlo.asin", kFloatsOrComplexes>("inverse sine, in radians", {.op = ScalarOp::kAsin}),
+      chlo_unary<"chlo.asinh", kFloatsOrComplexes>("inverse hyperbolic sine", {.op = ScalarOp::kAsinh}),
+      chlo_unary<"chlo.atan", kFloatsOrComplexes>("inverse tangent, in radians", {.op = ScalarOp::kAtan}),
+      chlo_unary<"chlo.atanh", kFloatsOrComplexes>("inverse hyperbolic tangent", {.op = ScalarOp::kAtanh}),
+      chlo_unary<"chlo.bessel_i1e">("exponentially scaled modified Bessel function of order 1",
+                                    {.op = ScalarOp::kBesselI1e}),
+      chlo_unary<"chlo.conj", kNumbers, Gives::kSame, "complex<f32>", "complex<f32>">("complex conjugate",
+                                                                                      {.emit = emit_conj}),
+      chlo_unary<"chlo.cosh", kFloatsOrComplexes>("hyperbolic cosine", {.op = ScalarOp::kCosh}),
+      chlo_unary<"chlo.digamma">("derivative of the logarithm of the gamma function", {.op = ScalarOp::kDigamma}),
+      chlo_unary<"chlo.erf">("error function", {.op = ScalarOp::kErf}),
+      chlo_unary<"chlo.erf_inv">("inverse error function", {.op = ScalarOp::kErfInv}),
+      chlo_unary<"chlo.erfc">("one minus the error function, exact for large arguments", {.op = ScalarOp::kErfc}),
+      chlo_unary<"chlo.is_inf", kFloats, Gives::kBool, "f32", "i1">("whether each element is infinite",
+                                                                    {.emit = emit_is_inf}),
+      chlo_unary<"chlo.is_neg_inf", kFloats, Gives::kBool, "f32", "i1">("whether each element is minus infinity",
+                                                                        {.emit = emit_is_signed_inf<true>}),
+      chlo_unary<"chlo.is_pos_inf", kFloats, Gives::kBool, "f32", "i1">("whether each element is plus infinity",
+                                                                        {.emit = emit_is_signed_inf<false>}),
+      chlo_unary<"chlo.lgamma">("logarithm of the magnitude of the gamma function", {.op = ScalarOp::kLgamma}),
+      chlo_unary<"chlo.sinh", kFloatsOrComplexes>("hyperbolic sine", {.op = ScalarOp::kSinh}),
+      chlo_unary<"chlo.square", kNumbers>("each element times itself", {.emit = emit_square}),
+      chlo_unary<"chlo.tan", kFloatsOrComplexes>("tangent, of radians", {.op = ScalarOp::kTan}),
+      chlo_binary<"chlo.next_after">("the next number after the first towards the second",
+                                     {.op = ScalarOp::kNextAfter}),
+      chlo_binary<"chlo.polygamma">("derivative of digamma, of the order that the first operand says",
+                                    {.emit = emit_polygamma}),
+      chlo_binary<"chlo.zeta">("Hurwitz zeta function", {.emit = emit_zeta}),
+  };
+}
+
+}  // namespace
+
+std::span<const OpDef> chlo_pointwise_rows() {
+  static const std::vector<OpDef> kRows = make_chlo_rows();
+  return kRows;
+}
+
+}  // namespace meshd::ops

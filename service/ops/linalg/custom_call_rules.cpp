@@ -1,0 +1,132 @@
+#include "service/ops/linalg/custom_call_rules.h"
+
+#include <string>
+
+#include "service/ops/checks.h"
+#include "service/ops/rule_views.h"
+
+namespace meshd::ops {
+namespace {
+
+using sharding::FactorKind;
+using sharding::FactorRuleBuilder;
+
+void expect_counts(const OpView& view, std::string_view target, size_t operands, size_t results) {
+  if (view.operands.size() == operands && view.results.size() == results) return;
+  reject(view, "custom_call @" + std::string(target) + ": has " + std::to_string(operands) + " operands and " +
+                   std::to_string(results) + " results, got " + std::to_string(view.operands.size()) + " and " +
+                   std::to_string(view.results.size()));
+}
+
+void expect_matrices(const OpView& view, std::string_view target) {
+  if (view.operands[0].is_tensor() && view.operands[0].rank() >= 2) return;
+  reject(view, "custom_call @" + std::string(target) + ": operand 0 must be a matrix or a batch of them, got " +
+                   operand_text(view, 0));
+}
+
+/// -1 for tensors without dimension `dim`.
+std::vector<int> where_present(std::span<const ir::Type> types, int dim) {
+  std::vector<int> out;
+  for (const ir::Type& type : types) out.push_back(dim < type.rank() ? dim : -1);
+  return out;
+}
+
+}  // namespace
+
+size_t approx_reduced_dim(const OpView& view) {
+  const tensor::Dims& in = view.operands[0].dims();
+  const tensor::Dims& out = view.results[0].dims();
+  if (const ir::Attribute* config = ir::find(attributes_of(view), "mhlo.backend_config")) {
+    const auto* entries = config->as<ir::DictAttr>();
+    const int64_t dim = entries == nullptr ? -1 : ir::int_or(entries->entries, "reduction_dim", -1);
+    if (dim >= 0 && dim < static_cast<int64_t>(in.size())) return static_cast<size_t>(dim);
+  }
+  for (size_t d = 0; d < in.size() && d < out.size(); ++d) {
+    if (in[d] != out[d]) return d;
+  }
+  return in.empty() ? 0 : in.size() - 1;
+}
+
+sharding::FactorRule top_k_rule(const OpView& view) {
+  if (view.operands.empty() || view.results.empty() || view.operands[0].rank() != view.results[0].rank()) {
+    reject(view, "custom_call @" + std::string(ir::string_or(attributes_of(view), "call_target_name", "")) +
+                     ": operand 0 and result 0 must have one rank");
+  }
+  FactorRuleBuilder builder = rule_builder(view);
+  const tensor::Dims& in = view.operands[0].dims();
+  const tensor::Dims& out = view.results[0].dims();
+  for (int dim = 0; dim < static_cast<int>(in.size()); ++dim) {
+    const auto at = static_cast<size_t>(dim);
+    // Where all elements are wanted the last dimension is sorted, though its size stays.
+    const bool kept = in[at] == out[at] && at + 1 < in.size();
+    builder.factor(where_present(view.operands, dim), where_present(view.results, dim), in[at],
+                   kept ? FactorKind::kPassThrough : FactorKind::kNeedReplication, !kept);
+  }
+  return builder.build();
+}
+
+sharding::FactorRule approx_top_k_rule(const OpView& view) {
+  if (view.operands.empty() || view.results.empty() || view.operands[0].rank() != view.results[0].rank()) {
+    return top_k_rule(view);
+  }
+  FactorRuleBuilder builder = rule_builder(view);
+  const tensor::Dims& in = view.operands[0].dims();
+  const tensor::Dims& out = view.results[0].dims();
+  const size_t reduced = approx_reduced_dim(view);
+  const std::vector<int> no_operand(view.operands.size(), -1);
+  const std::vector<int> no_result(view.results.size(), -1);
+  for (int dim = 0; dim < static_cast<int>(in.size()); ++dim) {
+    const auto at = static_cast<size_t>(dim);
+    const std::vector<int> operands = where_present(view.operands, dim);
+    const std::vector<int> results = where_present(view.results, dim);
+    if (in[at] == out[at] && at != reduced) {
+      builder.factor(operands, results, in[at]);
+      continue;
+    }
+    builder.factor(operands, no_result, in[at]);
+    builder.factor(no_operand, results, out[at], FactorKind::kNeedReplication, true);
+  }
+  return builder.build();
+}
+
+sharding::FactorRule eigh_rule(const OpView& view) {
+  expect_counts(view, "Eigh", 1, 2);
+  expect_matrices(view, "Eigh");
+  const tensor::Dims& dims = view.operands[0].dims();
+  const int rows = static_cast<int>(dims.size()) - 2;
+  FactorRuleBuilder builder = rule_builder(view);
+  for (int dim = 0; dim < rows; ++dim) builder.factor({dim}, {dim, dim}, dims[static_cast<size_t>(dim)]);
+  builder.factor({rows}, {rows, -1}, dims[static_cast<size_t>(rows)]);
+  builder.factor({rows + 1}, {rows + 1, rows}, dims[static_cast<size_t>(rows) + 1]);
+  return builder.build();
+}
+
+sharding::FactorRule qr_rule(const OpView& view) {
+  expect_counts(view, "Qr", 1, 2);
+  expect_matrices(view, "Qr");
+  const tensor::Dims& dims = view.operands[0].dims();
+  const int rows = static_cast<int>(dims.size()) - 2;
+  FactorRuleBuilder builder = rule_builder(view);
+  for (int dim = 0; dim < rows; ++dim) builder.factor({dim}, {dim, dim}, dims[static_cast<size_t>(dim)]);
+  for (int dim = rows; dim < rows + 2; ++dim) {
+    builder.factor({dim}, {dim, -1}, dims[static_cast<size_t>(dim)], FactorKind::kNeedReplication);
+  }
+  builder.factor({-1}, {-1, rows}, view.results[1].dims().back(), FactorKind::kNeedReplication);
+  return builder.build();
+}
+
+sharding::FactorRule householder_rule(const OpView& view) {
+  expect_counts(view, "ProductOfElementaryHouseholderReflectors", 2, 1);
+  expect_matrices(view, "ProductOfElementaryHouseholderReflectors");
+  const tensor::Dims& dims = view.operands[0].dims();
+  const int rows = static_cast<int>(dims.size()) - 2;
+  FactorRuleBuilder builder = rule_builder(view);
+  for (int dim = 0; dim < rows; ++dim) builder.factor({dim, dim}, {dim}, dims[static_cast<size_t>(dim)]);
+  for (int dim = rows; dim < rows + 2; ++dim) {
+    builder.factor({dim, -1}, {dim}, dims[static_cast<size_t>(dim)], FactorKind::kNeedReplication);
+  }
+  builder.factor({-1, rows}, {-1}, view.operands[1].dims().back(), FactorKind::kNeedReplication);
+  return builder.build();
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,310 @@
+#include "service/ops/linalg/custom_calls.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "service/ops/checks.h"
+#include "service/ops/families.h"
+#include "service/ops/linalg/custom_call_rules.h"
+#include "service/ops/linalg/lapack_calls.h"
+#include "service/ops/pointwise/pointwise.h"
+#include "service/ops/reduction/top_k.h"
+#include "service/ops/structure/shape_assertion.h"
+
+namespace meshd::ops {
+namespace {
+
+using kernels::ScalarOp;
+using tensor::DType;
+
+uint16_t emit_low_half(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
+  return program.emit(ScalarOp::kConvert, {operands[0]}, view.results[0].dtype());
+}
+
+uint16_t shift_by_32(kernels::TileProgram& program, ScalarOp direction, uint16_t operand, DType dtype) {
+  std::array<std::byte, 16> element{};
+  element[0] = std::byte{32};
+  return program.emit(direction, {operand, program.constant(dtype, element.data())}, dtype);
+}
+
+uint16_t emit_high_half(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
+  const uint16_t high = shift_by_32(program, ScalarOp::kShiftRightLogical, operands[0], view.operands[0].dtype());
+  return program.emit(ScalarOp::kConvert, {high}, view.results[0].dtype());
+}
+
+uint16_t emit_combine(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
+  const DType wide = view.results[0].dtype();
+  const uint16_t low = program.emit(ScalarOp::kConvert, {operands[0]}, wide);
+  const uint16_t high =
+      shift_by_32(program, ScalarOp::kShiftLeft, program.emit(ScalarOp::kConvert, {operands[1]}, wide), wide);
+  return program.emit(ScalarOp::kOr, {low, high}, wide);
+}
+
+CustomCallDef callback(std::string_view target, bool per_device = false) {
+  return {.target = target,
+          .kind = CustomCallKind::kCallback,
+          .summary = per_device ? "hands values to the client, each device its own part"
+                                : "hands values to the client, and may take some back",
+          .body = Structural::kEffect,
+          .per_device = per_device};
+}
+
+CustomCallDef identity(std::string_view target, std::string_view summary) {
+  return {.target = target,
+          .kind = CustomCallKind::kIdentity,
+          .summary = summary,
+          .rule = pointwise_rule,
+          .body = ScalarMath{.op = ScalarOp::kCopy}};
+}
+
+CustomCallDef scalar(std::string_view target, std::string_view summary, ScalarMath math) {
+  return {.target = target, .kind = CustomCallKind::kCompute, .summary = summary, .rule = pointwise_rule, .body = math};
+}
+
+/// A target whose rule is known, so that programs with it can be explained, but which nothing runs.
+CustomCallDef explained(std::string_view target, RuleFn rule) {
+  return {.target = target, .kind = CustomCallKind::kCompute, .summary = "explained, not run", .rule = rule};
+}
+
+std::vector<CustomCallDef> make_custom_calls() {
+  std::vector<CustomCallDef> table = {
+      callback("xla_ffi_python_cpu_callback"),
+      callback("xla_ffi_python_gpu_callback"),
+      callback("xla_ffi_partitioned_python_cpu_callback", true),
+      callback("xla_ffi_partitioned_python_gpu_callback", true),
+      callback("xla_python_cpu_callback"),
+      callback("xla_python_gpu_callback"),
+      {.target = "Sharding", .kind = CustomCallKind::kShardingMarker, .summary = "its operand, with a sharding"},
+      {.target = "SPMDFullToShardShape", .kind = CustomCallKind::kFullToShard, .summary = "begins a manual region"},
+      {.target = "SPMDShardToFullShape", .kind = CustomCallKind::kShardToFull, .summary = "ends a manual region"},
+      {.target = "shape_assertion",
+       .kind = CustomCallKind::kShapeAssertion,
+       .summary = "what the shapes of a polymorphic program must satisfy",
+       .body = LocalKernel{prepare_shape_assertion}},
+      identity("InspectSharding", "its operand; asks how it is cut"),
+      identity("LayoutConstraint", "its operand; layouts are row-major here"),
+      identity("MoveToDevice", "its operand; there is one kind of memory here"),
+      identity("MoveToHost", "its operand; there is one kind of memory here"),
+      identity("annotate_device_placement", "its operand; there is one kind of memory here"),
+      scalar("X64Combine", "64-bit integers from their low and high halves", {.emit = emit_combine}),
+      scalar("X64SplitHigh", "high halves of 64-bit integers", {.emit = emit_high_half}),
+      scalar("X64SplitLow", "low halves of 64-bit integers", {.emit = emit_low_half}),
+      scalar("mhlo.acos", "inverse cosine, in radians", {.op = ScalarOp::kAcos}),
+      scalar("mhlo.acosh", "inverse hyperbolic cosine", {.op = ScalarOp::kAcosh}),
+      scalar("mhlo.asin", "inverse sine, in radians", {.op = ScalarOp::kAsin}),
+      scalar("mhlo.asinh", "inverse hyperbolic sine", {.op = ScalarOp::kAsinh}),
+      scalar("mhlo.atanh", "inverse hyperbolic tangent", {.op = ScalarOp::kAtanh}),
+      scalar("mhlo.cosh", "hyperbolic cosine", {.op = ScalarOp::kCosh}),
+      scalar("mhlo.erf", "error function", {.op = ScalarOp::kErf}),
+      scalar("mhlo.sinh", "hyperbolic sine", {.op = ScalarOp::kSinh}),
+      scalar("mhlo.tan", "tangent, of radians", {.op = ScalarOp::kTan}),
+      {.target = "ApproxTopK",
+       .summary = "the first elements in the order of a comparator, always exact here",
+       .rule = approx_top_k_rule,
+       .body = LocalKernel{prepare_approx_top_k}},
+      explained("Cholesky", pointwise_rule),
+      explained("CompactWyHelper", pointwise_rule),
+      explained("Eigh", eigh_rule),
+      explained("InvertDiagBlocksLowerTriangular", pointwise_rule),
+      explained("InvertDiagBlocksUpperTriangular", pointwise_rule),
+      {.target = "PartialReduce",
+       .summary = "the first elements in the order of a comparator, always exact here",
+       .rule = approx_top_k_rule,
+       .body = LocalKernel{prepare_approx_top_k}},
+      explained("ProductOfElementaryHouseholderReflectors", householder_rule),
+      explained("Qr", qr_rule),
+      explained("QrDecompositionBlock", qr_rule),
+      explained("_SPMDInternalOp_RotateRight", pointwise_rule),
+      {.target = "mhlo.topk",
+       .summary = "the largest or smallest elements of the last dimension and their indices",
+       .rule = top_k_rule,
+       .body = LocalKernel{prepare_mhlo_top_k}},
+  };
+  for (const LapackTarget& target : lapack_targets()) {
+    table.push_back({.target = target.target,
+                     .kind = CustomCallKind::kCompute,
+                     .summary = target.summary,
+                     .rule = lapack_call_rule,
+                     .body = LocalKernel{prepare_lapack_call},
+                     .check = check_lapack_call});
+  }
+  std::sort(table.begin(), table.end(),
+            [](const CustomCallDef& a, const CustomCallDef& b) { return a.target < b.target; });
+  return table;
+}
+
+const std::vector<CustomCallDef>& custom_call_table() {
+  static const std::vector<CustomCallDef> kTable = make_custom_calls();
+  return kTable;
+}
+
+Body choose_custom_call_body(const OpView& view) {
+  const CustomCallDef* def = find_custom_call(target_of(view));
+  return def == nullptr ? Body{Unsupported{}} : def->body;
+}
+
+std::vector<ir::Type> infer_custom_call(const OpView& view) {
+  const CustomCallDef* def = find_custom_call(target_of(view));
+  if (def != nullptr && def->check != nullptr) def->check(view);
+  return {view.results.begin(), view.results.end()};
+}
+
+std::vector<OpDef> make_custom_calls_rows() {
+  std::vector<OpDef> rows;
+  rows.push_back(
+      {.name = "stablehlo.custom_call",
+       .summary = "runs what its target names; see the list of targets",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.custom_call @annotate_device_placement(%arg0) {has_side_effect = true, mhlo.frontend_attributes = {_xla_buffer_placement = "pinned_host"}} : (tensor<4xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+)",
+       .signature = {.operand_max = -1,
+                     .region_count = -1,
+                     .attributes = {{"call_target_name", true, "what is called"},
+                                    {"has_side_effect", false, "whether it must happen though nobody uses its results"},
+                                    {"backend_config", false, "what the target wants to know"},
+                                    {"api_version", false, "how backend_config is written"},
+                                    {"called_computations", false, "functions that the target calls"},
+                                    {"operand_layouts", false, "of the operands"},
+                                    {"result_layouts", false, "of the results"},
+                                    {"output_operand_aliases", false, "results that are operands overwritten"}}},
+       .infer = infer_custom_call,
+       .body = Structural::kCustomCall,
+       .choose_body = choose_custom_call_body});
+  return rows;
+}
+
+/// The number after "device=" in an older text's "{maximal device=3}".
+std::optional<int64_t> maximal_device(std::string_view text) {
+  constexpr std::string_view kWord = "maximal device=";
+  const size_t at = text.find(kWord);
+  if (at == std::string_view::npos) return std::nullopt;
+  int64_t device = 0;
+  const char* begin = text.data() + at + kWord.size();
+  if (std::from_chars(begin, text.data() + text.size(), device).ec != std::errc{}) return std::nullopt;
+  return device;
+}
+
+void read_placement(const ir::AttributeList& attributes, EffectInfo& info) {
+  if (const ir::Attribute* attribute = ir::find(attributes, "sdy.sharding")) {
+    const auto* list = attribute->as<ir::ShardingAttr>();
+    if (list != nullptr && !list->shardings.empty() && list->shardings[0].mesh->is_maximal()) {
+      info.device = list->shardings[0].mesh->device_ids[0];
+    }
+  } else if (ir::find(attributes, "mhlo.sharding") != nullptr) {
+    info.device = maximal_device(ir::string_or(attributes, "mhlo.sharding", ""));
+  }
+  info.maximal = info.device.has_value();
+}
+
+/// The `index` entry of a dictionary that JAX writes under either name, or nothing.
+std::optional<int64_t> index_entry(const ir::AttributeList& attributes) {
+  for (const std::string_view name : {"mhlo.backend_config", "backend_config"}) {
+    const ir::Attribute* attribute = ir::find(attributes, name);
+    const auto* entries = attribute == nullptr ? nullptr : attribute->as<ir::DictAttr>();
+    if (entries == nullptr || ir::find(entries->entries, "index") == nullptr) continue;
+    return ir::int_or(entries->entries, "index", 0);
+  }
+  return std::nullopt;
+}
+
+/// Older texts: backend_config = "94325..." repeats a descriptor that is also the first operand, an i64.
+std::optional<int64_t> descriptor(const OpView& view) {
+  const ir::Attribute* attribute = ir::find(attributes_of(view), "backend_config");
+  const auto* text = attribute == nullptr ? nullptr : attribute->as<ir::StringAttr>();
+  if (text == nullptr || text->value.empty()) return std::nullopt;
+  int64_t number = 0;
+  const char* end = text->value.data() + text->value.size();
+  const auto [stop, error] = std::from_chars(text->value.data(), end, number);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+const CustomCallDef* find_custom_call(std::string_view target) {
+  const auto& table = custom_call_table();
+  const auto found =
+      std::lower_bound(table.begin(), table.end(), target,
+                       [](const CustomCallDef& def, std::string_view name) { return def.target < name; });
+  return found != table.end() && found->target == target ? &*found : nullptr;
+}
+
+std::span<const CustomCallDef> all_custom_calls() { return custom_call_table(); }
+
+std::string target_of(const OpView& view) {
+  std::string target = ir::string_or(attributes_of(view), "call_target_name", "");
+  if (target.empty()) reject(view, "custom_call I2: call_target_name is missing");
+  return target;
+}
+
+std::optional<std::string> reason_not_run(const OpView& view) {
+  const std::string target = target_of(view);
+  const CustomCallDef* row = find_custom_call(target);
+  const std::string call = "custom call '@" + target + "' is ";
+  if (row == nullptr) return call + "not known here; the program can be explained, but not run";
+  switch (row->kind) {
+    case CustomCallKind::kCallback:
+    case CustomCallKind::kShardingMarker:
+    case CustomCallKind::kIdentity:
+    case CustomCallKind::kShapeAssertion:
+      return std::nullopt;
+    case CustomCallKind::kFullToShard:
+    case CustomCallKind::kShardToFull:
+      return call + "not run here yet; the program can be explained";
+    case CustomCallKind::kCompute:
+      break;
+  }
+  if (!std::holds_alternative<Unsupported>(row->body)) return std::nullopt;
+  return call + "known, but not run here yet; the program can be explained";
+}
+
+std::optional<sharding::FactorRule> custom_call_rule(const OpView& view) {
+  const CustomCallDef* def = find_custom_call(target_of(view));
+  if (def == nullptr || def->rule == nullptr) return std::nullopt;
+  return def->rule(view);
+}
+
+EffectInfo effect_of(const OpView& view) {
+  const std::string target = target_of(view);
+  const CustomCallDef* def = find_custom_call(target);
+  if (def == nullptr || def->kind != CustomCallKind::kCallback)
+    reject(view, "custom_call @" + target + " is not a callback");
+  EffectInfo info;
+  info.per_device = def->per_device;
+  info.has_side_effect = ir::bool_or(attributes_of(view), "has_side_effect", false);
+  read_placement(attributes_of(view), info);
+  size_t first = 0;
+  if (const auto index = index_entry(attributes_of(view))) {
+    info.index = *index;
+  } else if (const auto number = descriptor(view)) {
+    info.index = *number;
+    const bool has_descriptor = !view.operands.empty() && view.operands[0] == ir::Type::of({DType::kInt64, {}});
+    first = has_descriptor ? 1 : 0;
+  } else {
+    reject(view,
+           "custom_call @" + target + ": says no index of its callback (mhlo.backend_config = {index = 0 : ui64})");
+  }
+  for (size_t i = first; i < view.operands.size(); ++i) {
+    if (view.operands[i].is_token()) {
+      info.ordered = true;
+    } else {
+      info.value_operands.push_back(static_cast<int>(i));
+    }
+  }
+  for (size_t i = 0; i < view.results.size(); ++i) {
+    if (!view.results[i].is_token()) info.value_results.push_back(static_cast<int>(i));
+  }
+  return info;
+}
+
+std::span<const OpDef> custom_call_rows() {
+  static const std::vector<OpDef> kRows = make_custom_calls_rows();
+  return kRows;
+}
+
+}  // namespace meshd::ops

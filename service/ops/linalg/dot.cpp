@@ -1,0 +1,200 @@
+// Rows, result types and factor rules of dot_general and dot.
+#include "service/ops/linalg/dot.h"
+
+#include <algorithm>
+#include <string>
+
+#include "service/ops/checks.h"
+#include "service/ops/families.h"
+#include "service/ops/rule_views.h"
+#include "service/ops/shard_writers.h"
+
+namespace meshd::ops {
+namespace {
+
+using sharding::FactorKind;
+using sharding::FactorRule;
+using sharding::FactorRuleBuilder;
+using tensor::Dims;
+
+void expect_dims(const OpView& view, const std::string& range_label, const std::string& distinct_label,
+                 const char* side, size_t operand, const std::vector<int64_t>& batch,
+                 const std::vector<int64_t>& contract) {
+  std::vector<int64_t> all = batch;
+  all.insert(all.end(), contract.begin(), contract.end());
+  const int64_t rank = view.operands[operand].rank();
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i] < 0 || all[i] >= rank) {
+      reject(view, "dot_general " + range_label + ": " + side + " has " + std::to_string(rank) + " dims, got dim " +
+                       std::to_string(all[i]));
+    }
+    if (std::count(all.begin(), all.end(), all[i]) > 1) {
+      reject(view, "dot_general " + distinct_label + ": batching and contracting dims of " + side +
+                       " must be distinct, got " + std::to_string(all[i]) + " twice");
+    }
+  }
+}
+
+void expect_same_sizes(const OpView& view, const char* label, const char* what, const std::vector<int64_t>& lhs,
+                       const std::vector<int64_t>& rhs) {
+  for (size_t i = 0; i < lhs.size(); ++i) {
+    const int64_t left = view.operands[0].dims()[static_cast<size_t>(lhs[i])];
+    const int64_t right = view.operands[1].dims()[static_cast<size_t>(rhs[i])];
+    if (left == right || left == tensor::kDynamicDim || right == tensor::kDynamicDim) continue;
+    reject(view, std::string("dot_general ") + label + ": " + what + " dims differ in size (lhs dim " +
+                     std::to_string(lhs[i]) + " is " + dim_text(left) + ", rhs dim " + std::to_string(rhs[i]) + " is " +
+                     dim_text(right) + ")");
+  }
+}
+
+Dims result_dims(const OpView& view, const DotDims& dims) {
+  const Dims& lhs = view.operands[0].dims();
+  const Dims& rhs = view.operands[1].dims();
+  Dims out;
+  for (const int64_t d : dims.lhs_batch) out.push_back(lhs[static_cast<size_t>(d)]);
+  for (const int64_t d : free_dims(view.operands[0].rank(), dims.lhs_batch, dims.lhs_contract))
+    out.push_back(lhs[static_cast<size_t>(d)]);
+  for (const int64_t d : free_dims(view.operands[1].rank(), dims.rhs_batch, dims.rhs_contract))
+    out.push_back(rhs[static_cast<size_t>(d)]);
+  return out;
+}
+
+/// The text's element type where it declares one (preferred_element_type), else that of lhs.
+std::vector<ir::Type> infer_with(const OpView& view, const char* label, const DotDims& dims) {
+  const bool declares = view.results.size() == 1 && view.results[0].is_tensor();
+  const tensor::DType dtype = declares ? view.results[0].dtype() : view.operands[0].dtype();
+  return agree(view, label, {ir::Type::of({dtype, result_dims(view, dims)})});
+}
+
+FactorRule rule_with(const OpView& view, const DotDims& dims) {
+  FactorRuleBuilder builder = rule_builder(view);
+  const Dims& lhs = view.operands[0].dims();
+  const Dims& rhs = view.operands[1].dims();
+  int out = 0;
+  for (size_t i = 0; i < dims.lhs_batch.size(); ++i) {
+    builder.factor({static_cast<int>(dims.lhs_batch[i]), static_cast<int>(dims.rhs_batch[i])}, {out++},
+                   lhs[static_cast<size_t>(dims.lhs_batch[i])]);
+  }
+  for (const int64_t d : free_dims(view.operands[0].rank(), dims.lhs_batch, dims.lhs_contract)) {
+    builder.factor({static_cast<int>(d), -1}, {out++}, lhs[static_cast<size_t>(d)]);
+  }
+  for (const int64_t d : free_dims(view.operands[1].rank(), dims.rhs_batch, dims.rhs_contract)) {
+    builder.factor({-1, static_cast<int>(d)}, {out++}, rhs[static_cast<size_t>(d)]);
+  }
+  for (size_t i = 0; i < dims.lhs_contract.size(); ++i) {
+    builder.factor({static_cast<int>(dims.lhs_contract[i]), static_cast<int>(dims.rhs_contract[i])}, {-1},
+                   lhs[static_cast<size_t>(dims.lhs_contract[i])], FactorKind::kReduction);
+  }
+  return builder.build();
+}
+
+std::vector<OpDef> make_dot_rows() {
+  std::vector<OpDef> rows;
+  rows.push_back(
+      {.name = "stablehlo.dot_general",
+       .summary = "products of slices, summed over contracting dimensions, for each index of the batching dimensions",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<2x4x3xf32>, %arg1: tensor<2x3x5xf32>) -> tensor<2x4x5xf32> {
+    %0 = stablehlo.dot_general %arg0, %arg1, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT] : (tensor<2x4x3xf32>, tensor<2x3x5xf32>) -> tensor<2x4x5xf32>
+    return %0 : tensor<2x4x5xf32>
+  }
+}
+)",
+       .signature =
+           {.operand_min = 2,
+            .operand_max = 2,
+            .attributes = {{"dot_dimension_numbers", true, "batching and contracting dims of both sides"},
+                           {"precision_config", false, "a hint; products are never less precise than their types"},
+                           {"algorithm", false, "a hint like precision_config; accumulation_type f64 is obeyed"}}},
+       .infer = infer_dot_general,
+       .rule = dot_general_rule,
+       .body = LocalKernel{prepare_dot_general},
+       .combine = combine_sums});
+  rows.push_back({.name = "stablehlo.dot",
+                  .summary = "product of matrices and vectors",
+                  .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4x3xf32>, %arg1: tensor<3x5xf32>) -> tensor<4x5xf32> {
+    %0 = stablehlo.dot %arg0, %arg1, precision = [DEFAULT, DEFAULT] : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+    return %0 : tensor<4x5xf32>
+  }
+}
+)",
+                  .signature = {.operand_min = 2,
+                                .operand_max = 2,
+                                .attributes = {{"precision_config", false,
+                                                "a hint; products are never less precise than their types"}}},
+                  .infer = infer_dot,
+                  .rule = dot_rule,
+                  .body = LocalKernel{prepare_dot},
+                  .combine = combine_sums});
+  return rows;
+}
+
+}  // namespace
+
+DotDims dot_general_dims(const OpView& view) {
+  const ir::DictAttr& numbers = ir::dict(attributes_of(view), "dot_dimension_numbers");
+  return {ir::ints_or(numbers.entries, "lhs_batching_dimensions", {}),
+          ir::ints_or(numbers.entries, "rhs_batching_dimensions", {}),
+          ir::ints_or(numbers.entries, "lhs_contracting_dimensions", {}),
+          ir::ints_or(numbers.entries, "rhs_contracting_dimensions", {})};
+}
+
+DotDims dot_dims(const OpView& view) { return {{}, {}, {view.operands[0].rank() - 1}, {0}}; }
+
+std::vector<int64_t> free_dims(int64_t rank, const std::vector<int64_t>& batch, const std::vector<int64_t>& contract) {
+  std::vector<int64_t> out;
+  for (int64_t d = 0; d < rank; ++d) {
+    if (!contains(batch, d) && !contains(contract, d)) out.push_back(d);
+  }
+  return out;
+}
+
+std::vector<ir::Type> infer_dot_general(const OpView& view) {
+  expect_operand_count(view, "dot_general", 2);
+  expect_tensor(view, "dot_general", 0);
+  expect_tensor(view, "dot_general", 1);
+  const DotDims dims = dot_general_dims(view);
+  if (dims.lhs_batch.size() != dims.rhs_batch.size()) {
+    reject(view, "dot_general C1: both sides must have as many batching dims, got " +
+                     std::to_string(dims.lhs_batch.size()) + " and " + std::to_string(dims.rhs_batch.size()));
+  }
+  if (dims.lhs_contract.size() != dims.rhs_contract.size()) {
+    reject(view, "dot_general C2: both sides must have as many contracting dims, got " +
+                     std::to_string(dims.lhs_contract.size()) + " and " + std::to_string(dims.rhs_contract.size()));
+  }
+  // checks: dot_general C3: batching and contracting dims of lhs are distinct
+  // checks: dot_general C4: batching and contracting dims of rhs are distinct
+  // checks: dot_general C5: batching and contracting dims of lhs are below its rank
+  // checks: dot_general C7: batching and contracting dims of rhs are below its rank
+  // checks: dot_general C9: batching dims have the same sizes on both sides
+  // checks: dot_general C10: contracting dims have the same sizes on both sides
+  // checks: dot_general C12: the result is batching dims, free dims of lhs, free dims of rhs
+  expect_dims(view, "C5", "C3", "lhs", 0, dims.lhs_batch, dims.lhs_contract);
+  expect_dims(view, "C7", "C4", "rhs", 1, dims.rhs_batch, dims.rhs_contract);
+  expect_same_sizes(view, "C9", "batching", dims.lhs_batch, dims.rhs_batch);
+  expect_same_sizes(view, "C10", "contracting", dims.lhs_contract, dims.rhs_contract);
+  return infer_with(view, "dot_general C12", dims);
+}
+
+std::vector<ir::Type> infer_dot(const OpView& view) {
+  expect_operand_count(view, "dot", 2);
+  for (size_t i = 0; i < 2; ++i) {
+    expect_tensor(view, "dot", i);
+    const int64_t rank = view.operands[i].rank();
+    if (rank != 1 && rank != 2) reject(view, "dot: operands must be vectors or matrices, got " + operand_text(view, i));
+  }
+  const DotDims dims = dot_dims(view);
+  expect_same_sizes(view, "C10", "contracting", dims.lhs_contract, dims.rhs_contract);
+  return infer_with(view, "dot", dims);
+}
+
+FactorRule dot_general_rule(const OpView& view) { return rule_with(view, dot_general_dims(view)); }
+FactorRule dot_rule(const OpView& view) { return rule_with(view, dot_dims(view)); }
+
+std::span<const OpDef> dot_rows() {
+  static const std::vector<OpDef> kRows = make_dot_rows();
+  return kRows;
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,327 @@
+// The kernel of dot_general: operands become batches of matrices. A matrix whose strides BLAS can read is taken where
+// it lies; another one, or one of a type that no product takes, is first packed into scratch. Work is cut into units of
+// batches, and large products into blocks of rows, by shapes alone: so the bits of a result do not depend on who
+// computes which work item.
+#include <algorithm>
+#include <optional>
+
+#include "service/core/error.h"
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/movement/movement.h"
+#include "service/kernels/product/gemm.h"
+#include "service/ops/checks.h"
+#include "service/ops/linalg/dot.h"
+
+namespace meshd::ops {
+namespace {
+
+using kernels::Gemm;
+using kernels::GemmSpec;
+using kernels::MatrixLayout;
+using kernels::ScalarKernel;
+using kernels::StridedCopy;
+using tensor::Dims;
+using tensor::DType;
+
+constexpr double kNarrowFlops = 2.0 * 64 * 64 * 64;
+constexpr double kWorkItemFlops = 2e6;  // less is not worth handing to another thread
+constexpr double kBlockFlops = 3e7;     // a product is cut into row blocks of at least this much
+// And at least so many rows, since each block packs rhs again: of 256 they are as fast as all at once, of 128 it costs
+// 7 %.
+constexpr int64_t kBlockRows = 256;
+constexpr int64_t kFewBlockRows = 128;
+
+struct Loops {
+  Dims extent;
+  Dims stride;  // elements
+
+  [[nodiscard]] int64_t count() const { return tensor::element_count(extent); }
+};
+
+Loops loops_of(const ir::Type& type, const std::vector<int64_t>& dims) {
+  const Dims strides = tensor::row_major_strides(type.dims());
+  Loops loops;
+  for (const int64_t d : dims) {
+    loops.extent.push_back(type.dims()[static_cast<size_t>(d)]);
+    loops.stride.push_back(strides[static_cast<size_t>(d)]);
+  }
+  return loops;
+}
+
+// The one stride that steps through all indices of the loops in order, where there is one.
+std::optional<int64_t> single_stride(const Loops& loops) {
+  std::optional<int64_t> outer;  // stride the next loop outwards must have
+  int64_t inner = 1;
+  for (size_t i = loops.extent.size(); i-- > 0;) {
+    if (loops.extent[i] == 1) continue;
+    if (!outer) {
+      inner = loops.stride[i];
+    } else if (loops.stride[i] != *outer) {
+      return std::nullopt;
+    }
+    outer = loops.stride[i] * loops.extent[i];
+  }
+  return inner;
+}
+
+int64_t offset_of(const Loops& loops, int64_t index) {
+  int64_t offset = 0;
+  for (size_t i = loops.extent.size(); i-- > 0;) {
+    offset += index % loops.extent[i] * loops.stride[i];
+    index /= loops.extent[i];
+  }
+  return offset;
+}
+
+ScalarKernel conversion(const OpView& view, DType from, DType to) {
+  const ScalarKernel kernel = kernels::find_scalar_kernel(kernels::ScalarOp::kConvert, from, to);
+  if (kernel == nullptr) {
+    reject(view, "unsupported_dtype",
+           "dot_general of " + operand_text(view, 0) + " and " + operand_text(view, 1) + " is not supported");
+  }
+  return kernel;
+}
+
+constexpr int64_t kConvertedAtOnce = int64_t{1} << 20;  // elements, between two checkpoints
+
+// One operand: rows x columns matrices, one for each batch index, and how they reach the product.
+struct Side {
+  Loops batch;
+  MatrixLayout layout;  // as the product reads it
+  int64_t elem = 1;     // bytes, as it lies
+  bool is_packed = false;
+  std::optional<StridedCopy> gather;  // packed: into dense order, unless it lies so already
+  ScalarKernel convert = nullptr;     // packed: then into the product's type
+  int64_t count = 0;                  // elements of one matrix
+  int64_t gathered_bytes = 0;         // scratch for each step
+  int64_t converted_bytes = 0;
+  int64_t converted_elem = 1;
+
+  [[nodiscard]] int64_t scratch_bytes() const { return gathered_bytes + converted_bytes; }
+
+  // Where the product finds matrix `index`; packs it into scratch where it must.
+  const std::byte* matrix(const std::byte* operand, int64_t index, std::byte* scratch,
+                          core::Checkpoint* checkpoint) const {
+    const std::byte* at = operand + offset_of(batch, index) * elem;
+    if (!is_packed) return at;
+    if (gather) {
+      for (int64_t work_item = 0; work_item < gather->work_count(); ++work_item) {
+        gather->run(scratch, at, work_item, work_item + 1);
+        core::pass(checkpoint);
+      }
+      at = scratch;
+    }
+    if (convert == nullptr) return at;
+    std::byte* converted = scratch + gathered_bytes;
+    for (int64_t from = 0; from < count; from += kConvertedAtOnce) {
+      const std::byte* const piece = at + from * elem;
+      convert(&piece, converted + from * converted_elem, std::min(kConvertedAtOnce, count - from));
+      core::pass(checkpoint);
+    }
+    return converted;
+  }
+};
+
+Side make_side(const OpView& view, size_t operand, const Loops& batch, const Loops& rows, const Loops& columns,
+               DType in) {
+  const ir::Type& type = view.operands[operand];
+  Side side;
+  side.batch = batch;
+  side.elem = tensor::size_bytes(type.dtype());
+  side.count = rows.count() * columns.count();
+  const auto takes = [&](MatrixLayout layout) {
+    return operand == 0 ? kernels::gemm_takes_a(in, rows.count(), columns.count(), layout)
+                        : kernels::gemm_takes_b(in, rows.count(), columns.count(), layout);
+  };
+  const std::optional<int64_t> row_stride = single_stride(rows);
+  const std::optional<int64_t> column_stride = single_stride(columns);
+  const bool fits = row_stride && column_stride && takes({*row_stride, *column_stride});
+  if (fits) side.layout = {*row_stride, *column_stride};
+  if (fits && type.dtype() == in) return side;
+
+  side.is_packed = true;
+  const bool lies_dense =
+      fits && (side.layout.column_stride == 1 ? side.layout.row_stride == columns.count() || rows.count() == 1
+                                              : side.layout.column_stride == rows.count());
+  if (!lies_dense) {
+    // Dense with the loop inside that steps least in memory, so that packing reads along.
+    const bool transposed =
+        row_stride.value_or(INT64_MAX) < column_stride.value_or(INT64_MAX) && takes({1, rows.count()});
+    const Loops& outer = transposed ? columns : rows;
+    const Loops& inner = transposed ? rows : columns;
+    side.layout = transposed ? MatrixLayout{1, rows.count()} : MatrixLayout{columns.count(), 1};
+    Dims extent = outer.extent;
+    extent.insert(extent.end(), inner.extent.begin(), inner.extent.end());
+    Dims strides = outer.stride;
+    strides.insert(strides.end(), inner.stride.begin(), inner.stride.end());
+    side.gather.emplace(extent, tensor::row_major_strides(extent), strides, side.elem);
+    side.gathered_bytes = core::round_up(side.count * side.elem, 64);
+  }
+  if (type.dtype() != in) {
+    side.convert = conversion(view, type.dtype(), in);
+    side.converted_elem = tensor::size_bytes(in);
+    side.converted_bytes = core::round_up(side.count * tensor::size_bytes(in), 64);
+  }
+  return side;
+}
+
+bool accumulates_f64(const OpView& view) {
+  const ir::Attribute* algorithm = ir::find(attributes_of(view), "algorithm");
+  const auto* entries = algorithm != nullptr ? algorithm->as<ir::DictAttr>() : nullptr;
+  const ir::Attribute* type = entries != nullptr ? ir::find(entries->entries, "accumulation_type") : nullptr;
+  const auto* wanted = type != nullptr ? type->as<ir::TypeAttr>() : nullptr;
+  return wanted != nullptr && wanted->results.size() == 1 && wanted->results[0].dtype() == DType::kFloat64;
+}
+
+struct Types {
+  DType in;   // what both operands are brought to
+  DType out;  // what the product gives; converted to the result's type where that differs
+};
+
+// Types a product is made in: those of the text where a product takes them, else the next wider ones that lose nothing.
+Types product_types(const OpView& view, double flops) {
+  const DType lhs = view.operands[0].dtype();
+  const DType rhs = view.operands[1].dtype();
+  const DType result = view.results[0].dtype();
+  if (accumulates_f64(view) && tensor::is_float(result)) return {DType::kFloat64, DType::kFloat64};
+  // A narrow product that is small is over before a library has begun it.
+  const bool is_narrow = tensor::size_bytes(lhs) < 4 && lhs != result;
+  const bool is_worth_it = flops >= kNarrowFlops || !(is_narrow || lhs == DType::kBfloat16);
+  if (lhs == rhs && is_worth_it && kernels::gemm_takes(lhs, result)) return {lhs, result};
+  if (tensor::is_complex(result) || tensor::is_complex(lhs) || tensor::is_complex(rhs)) {
+    const bool wide = lhs == DType::kComplex128 || rhs == DType::kComplex128 || result == DType::kComplex128;
+    return wide ? Types{DType::kComplex128, DType::kComplex128} : Types{DType::kComplex64, DType::kComplex64};
+  }
+  if (tensor::is_float(result) || tensor::is_float(lhs) || tensor::is_float(rhs)) {
+    const bool wide = lhs == DType::kFloat64 || rhs == DType::kFloat64 || result == DType::kFloat64;
+    return wide ? Types{DType::kFloat64, DType::kFloat64} : Types{DType::kFloat32, DType::kFloat32};
+  }
+  // Integers wrap around modulo the result's width whatever they are widened to. Sums of booleans count, and become
+  // true.
+  if (result == DType::kBool) return {DType::kInt32, DType::kInt32};
+  if (kernels::gemm_takes(result, result)) return {result, result};
+  return {DType::kInt8, DType::kInt8};
+}
+
+struct Product {
+  Side lhs;
+  Side rhs;
+  std::optional<Gemm> whole;  // a block of block_rows rows
+  std::optional<Gemm> last;   // the last block, where it has fewer
+  int64_t batch_count = 1;
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t block_rows = 0;
+  int64_t block_count = 1;             // of one product
+  int64_t products_per_work_item = 1;  // where products are not cut
+  int64_t work_count = 0;
+  int64_t a_row_bytes = 0;  // between rows of lhs as the product reads it
+  int64_t out_elem = 4;
+  int64_t result_elem = 4;
+  ScalarKernel convert_result = nullptr;
+  int64_t converted_bytes = 0;  // scratch for a block in the product's type
+  int64_t scratch_bytes = 0;
+
+  void run(const KernelCall& call) const {
+    std::byte* lhs_scratch = call.scratch;
+    std::byte* rhs_scratch = lhs_scratch + lhs.scratch_bytes();
+    std::byte* out_scratch = rhs_scratch + rhs.scratch_bytes();
+    std::byte* gemm_scratch = out_scratch + converted_bytes;
+    const std::byte* a = nullptr;
+    const std::byte* b = nullptr;
+    int64_t current = -1;
+    const int64_t first = call.begin * products_per_work_item;
+    const int64_t last_block = std::min(call.end * products_per_work_item, batch_count * block_count);
+    for (int64_t block = first; block < last_block; ++block) {
+      const int64_t index = block / block_count;
+      if (index != current) {
+        a = lhs.matrix(call.operands[0], index, lhs_scratch, call.checkpoint);
+        b = rhs.matrix(call.operands[1], index, rhs_scratch, call.checkpoint);
+        current = index;
+      }
+      const int64_t row = block % block_count * block_rows;
+      const bool is_short = row + block_rows > m;
+      const Gemm& gemm = is_short ? *last : *whole;
+      std::byte* c = call.results[0] + (index * m + row) * n * result_elem;
+      gemm.run(a + row * a_row_bytes, b, convert_result != nullptr ? out_scratch : c, gemm_scratch, call.checkpoint);
+      core::pass(call.checkpoint);
+      if (convert_result == nullptr) continue;
+      const std::byte* made = out_scratch;
+      convert_result(&made, c, (is_short ? m - row : block_rows) * n);
+    }
+  }
+};
+
+PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
+  const ir::Type& lhs = view.operands[0];
+  const ir::Type& rhs = view.operands[1];
+  const ir::Type& result = view.results[0];
+  const Loops lhs_batch = loops_of(lhs, dims.lhs_batch);
+  const Loops rows = loops_of(lhs, free_dims(lhs.rank(), dims.lhs_batch, dims.lhs_contract));
+  const Loops lhs_sum = loops_of(lhs, dims.lhs_contract);
+  const Loops rhs_batch = loops_of(rhs, dims.rhs_batch);
+  const Loops rhs_sum = loops_of(rhs, dims.rhs_contract);
+  const Loops columns = loops_of(rhs, free_dims(rhs.rank(), dims.rhs_batch, dims.rhs_contract));
+
+  const double multiplications =
+      static_cast<double>(rows.count()) * static_cast<double>(columns.count()) * static_cast<double>(lhs_sum.count());
+  const Types types = product_types(view, 2 * multiplications);
+  auto product = std::make_shared<Product>();
+  product->lhs = make_side(view, 0, lhs_batch, rows, lhs_sum, types.in);
+  product->rhs = make_side(view, 1, rhs_batch, rhs_sum, columns, types.in);
+  product->batch_count = lhs_batch.count();
+  product->m = rows.count();
+  product->n = columns.count();
+  const int64_t k = lhs_sum.count();
+  product->out_elem = tensor::size_bytes(types.out);
+  product->result_elem = tensor::size_bytes(result.dtype());
+  product->a_row_bytes = product->lhs.layout.row_stride * tensor::size_bytes(types.in);
+  if (types.out != result.dtype()) product->convert_result = conversion(view, types.out, result.dtype());
+
+  PreparedKernel kernel;
+  const double flops_of_one = (tensor::is_complex(types.in) ? 8 : 2) * multiplications;
+  kernel.flops = flops_of_one * static_cast<double>(product->batch_count);
+  kernel.bytes = static_cast<double>(tensor::byte_count(lhs.tensor)) +
+                 static_cast<double>(tensor::byte_count(rhs.tensor)) +
+                 static_cast<double>(tensor::byte_count(result.tensor));
+  kernel.work_count = 0;
+  if (tensor::element_count(result.dims()) == 0) return kernel;
+
+  // A packed operand is packed for a whole product, so such products stay in one piece.
+  const bool may_cut = !product->lhs.is_packed && !product->rhs.is_packed;
+  const int64_t least_rows = product->m < 2 * kBlockRows ? kFewBlockRows : kBlockRows;
+  const auto most_blocks = static_cast<int64_t>(flops_of_one / kBlockFlops);
+  product->block_count = may_cut ? std::max<int64_t>(1, std::min(most_blocks, product->m / least_rows)) : 1;
+  product->block_rows =
+      core::round_up(core::ceil_div(product->m, product->block_count), product->block_count > 1 ? 64 : 1);
+  product->block_count = core::ceil_div(product->m, product->block_rows);
+  GemmSpec spec{product->block_rows, product->n, k, types.in, types.out, product->lhs.layout, product->rhs.layout};
+  product->whole.emplace(spec);
+  int64_t gemm_scratch = product->whole->scratch_bytes();
+  if (const int64_t rest = product->m % product->block_rows; rest != 0) {
+    spec.m = rest;
+    product->last.emplace(spec);
+    gemm_scratch = std::max(gemm_scratch, product->last->scratch_bytes());
+  }
+  if (product->block_count == 1) {
+    product->products_per_work_item =
+        std::max<int64_t>(1, static_cast<int64_t>(kWorkItemFlops / std::max(1.0, flops_of_one)));
+  }
+  if (product->convert_result != nullptr) {
+    product->converted_bytes = core::round_up(product->block_rows * product->n * product->out_elem, 64);
+  }
+  product->scratch_bytes = product->lhs.scratch_bytes() + product->rhs.scratch_bytes() + product->converted_bytes +
+                           core::round_up(gemm_scratch, 64);
+  kernel.work_count = core::ceil_div(product->batch_count * product->block_count, product->products_per_work_item);
+  kernel.scratch_bytes = product->scratch_bytes;
+  kernel.passes_checkpoints = true;
+  kernel.run = [product](const KernelCall& call) { product->run(call); };
+  return kernel;
+}
+
+}  // namespace
+
+PreparedKernel prepare_dot_general(const OpView& local) { return prepare_product(local, dot_general_dims(local)); }
+PreparedKernel prepare_dot(const OpView& local) { return prepare_product(local, dot_dims(local)); }
+
+}  // namespace meshd::ops

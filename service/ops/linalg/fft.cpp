@@ -1,0 +1,134 @@
+// The row of fft.
+#include <memory>
+#include <string>
+
+#include "service/kernels/fft/fft.h"
+#include "service/ops/checks.h"
+#include "service/ops/families.h"
+#include "service/ops/rule_views.h"
+
+namespace meshd::ops {
+namespace {
+
+using kernels::FftKind;
+using sharding::FactorKind;
+using sharding::FactorRule;
+using sharding::FactorRuleBuilder;
+using tensor::Dims;
+using tensor::DType;
+
+FftKind kind_of(const OpView& view) {
+  const std::string name = ir::string_or(attributes_of(view), "fft_type", "");
+  if (name == "FFT") return FftKind::kForward;
+  if (name == "IFFT") return FftKind::kInverse;
+  if (name == "RFFT") return FftKind::kRealForward;
+  if (name == "IRFFT") return FftKind::kRealInverse;
+  reject(view, "fft I2: fft_type must be FFT, IFFT, RFFT or IRFFT, got '" + name + "'");
+}
+
+DType real_of(DType dtype) { return dtype == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64; }
+DType spectrum_of(DType dtype) { return dtype == DType::kFloat32 ? DType::kComplex64 : DType::kComplex128; }
+
+/// Values that are left of a real line of this length.
+int64_t half_of(int64_t length) { return length == 0 ? 0 : length / 2 + 1; }
+
+std::vector<ir::Type> infer_fft(const OpView& view) {
+  expect_operand_count(view, "fft", 1);
+  expect_tensor(view, "fft", 0);
+  const FftKind kind = kind_of(view);
+  const std::vector<int64_t> lengths = ir::ints(attributes_of(view), "fft_length");
+  const ir::Type& operand = view.operands[0];
+  const DType dtype = operand.dtype();
+  const bool is_real = kind == FftKind::kRealForward;
+  if (is_real ? dtype != DType::kFloat32 && dtype != DType::kFloat64 : !tensor::is_complex(dtype)) {
+    reject(view, std::string("fft C4: the operand must be ") +
+                     (is_real ? "f32 or f64" : "complex<f32> or complex<f64>") + ", got " + operand_text(view, 0));
+  }
+  if (lengths.empty() || lengths.size() > 3 || static_cast<int64_t>(lengths.size()) > operand.rank()) {
+    reject(view, "fft C1, C3: fft_length must have 1 to 3 lengths and no more than the operand has dimensions, got " +
+                     std::to_string(lengths.size()) + " for " + operand_text(view, 0));
+  }
+  Dims dims = operand.dims();
+  const size_t first = dims.size() - lengths.size();
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const bool is_half = kind == FftKind::kRealInverse && i + 1 == lengths.size();
+    const int64_t expected = is_half ? half_of(lengths[i]) : lengths[i];
+    int64_t& dim = dims[first + i];
+    if (lengths[i] < 0 || (dim != expected && dim != tensor::kDynamicDim)) {
+      reject(view, "fft C5: with fft_length " + std::to_string(lengths[i]) + " dimension " + std::to_string(first + i) +
+                       " of the operand must be " + std::to_string(expected) + ", got " + operand_text(view, 0));
+    }
+    dim = expected;
+  }
+  if (kind == FftKind::kRealForward) dims.back() = half_of(lengths.back());
+  if (kind == FftKind::kRealInverse) dims.back() = lengths.back();
+  const DType out = is_real ? spectrum_of(dtype) : kind == FftKind::kRealInverse ? real_of(dtype) : dtype;
+  return agree(view, "fft C2", {ir::Type::of({out, std::move(dims)})});
+}
+
+FactorRule fft_rule(const OpView& view) {
+  const Dims& in = view.operands[0].dims();
+  const size_t batch = in.size() - ir::ints(attributes_of(view), "fft_length").size();
+  const bool halves = in.back() != view.results[0].dims().back();
+  FactorRuleBuilder builder = rule_builder(view);
+  for (size_t dim = 0; dim < in.size(); ++dim) {
+    const bool is_batch = dim < batch;
+    builder.everywhere(static_cast<int>(dim), in[dim],
+                       is_batch ? FactorKind::kPassThrough : FactorKind::kNeedReplication,
+                       !is_batch && dim + 1 == in.size() && halves);
+  }
+  return builder.build();
+}
+
+PreparedKernel prepare_fft(const OpView& local) {
+  kernels::FftSpec spec;
+  spec.kind = kind_of(local);
+  spec.lengths = ir::ints(attributes_of(local), "fft_length");
+  const Dims& dims = local.operands[0].dims();
+  spec.is_double = local.operands[0].dtype() == DType::kFloat64 || local.operands[0].dtype() == DType::kComplex128;
+  spec.batch = 1;
+  for (size_t d = 0; d + spec.lengths.size() < dims.size(); ++d) spec.batch *= dims[d];
+  auto fft = std::make_shared<const kernels::Fft>(std::move(spec));
+  PreparedKernel kernel;
+  kernel.work_count = fft->work_count();
+  kernel.passes_checkpoints = true;
+  kernel.flops = fft->flops();
+  kernel.bytes = static_cast<double>(tensor::byte_count(local.operands[0].tensor)) +
+                 static_cast<double>(tensor::byte_count(local.results[0].tensor));
+  kernel.scratch_bytes = fft->scratch_bytes();
+  kernel.run = [fft](const KernelCall& call) {
+    fft->run(call.operands[0], call.results[0], call.scratch, call.begin, call.end, call.checkpoint);
+  };
+  return kernel;
+}
+
+std::vector<OpDef> make_fft_rows() {
+  std::vector<OpDef> rows;
+  rows.push_back(
+      {.name = "stablehlo.fft",
+       .summary = "discrete Fourier transform of the last 1 to 3 dimensions",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4x8xf32>) -> tensor<4x5xcomplex<f32>> {
+    %0 = stablehlo.fft %arg0, type = RFFT, length = [8] : (tensor<4x8xf32>) -> tensor<4x5xcomplex<f32>>
+    return %0 : tensor<4x5xcomplex<f32>>
+  }
+}
+)",
+       .signature = {.operand_min = 1,
+                     .operand_max = 1,
+                     .attributes = {{"fft_type", true, "FFT, IFFT, RFFT (real to half) or IRFFT (half to real)"},
+                                    {"fft_length", true, "lengths of the transformed dimensions, real side"}}},
+       .infer = infer_fft,
+       .rule = fft_rule,
+       .body = LocalKernel{prepare_fft}});
+  return rows;
+}
+
+}  // namespace
+
+std::span<const OpDef> fft_rows() {
+  static const std::vector<OpDef> kRows = make_fft_rows();
+  return kRows;
+}
+
+}  // namespace meshd::ops

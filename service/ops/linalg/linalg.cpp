@@ -1,0 +1,302 @@
+// The rows of cholesky and triangular_solve.
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "service/kernels/lapack/lapack.h"
+#include "service/ops/checks.h"
+#include "service/ops/families.h"
+#include "service/ops/rule_views.h"
+#include "service/tensor/half.h"
+
+namespace meshd::ops {
+namespace {
+
+using kernels::Lapack;
+using kernels::LapackRoutine;
+using kernels::LapackSpec;
+using sharding::FactorKind;
+using sharding::FactorRule;
+using sharding::FactorRuleBuilder;
+using tensor::Dims;
+using tensor::DType;
+
+bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBfloat16; }
+
+void expect_element_type(const OpView& view, const std::string& op) {
+  const DType dtype = view.operands[0].dtype();
+  if (is_half(dtype) || dtype == DType::kFloat32 || dtype == DType::kFloat64 || tensor::is_complex(dtype)) return;
+  reject(view, op + ": the element type must be f16, bf16, f32, f64, complex<f32> or complex<f64>, got " +
+                   operand_text(view, 0));
+}
+
+bool same_size(int64_t a, int64_t b) { return a == b || a == tensor::kDynamicDim || b == tensor::kDynamicDim; }
+
+int64_t batch_of(const Dims& dims) {
+  int64_t batch = 1;
+  for (size_t d = 0; d + 2 < dims.size(); ++d) batch *= dims[d];
+  return batch;
+}
+
+void widen(DType dtype, const std::byte* from, int64_t count, float* to) {
+  const auto* codes = reinterpret_cast<const uint16_t*>(from);
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = dtype == DType::kFloat16 ? tensor::float16_to_float(codes[i]) : tensor::bfloat16_to_float(codes[i]);
+  }
+}
+void narrow(DType dtype, const float* from, int64_t count, std::byte* to) {
+  auto* const codes = reinterpret_cast<uint16_t*>(to);
+  for (int64_t i = 0; i < count; ++i) {
+    codes[i] = dtype == DType::kFloat16 ? tensor::float_to_float16(from[i]) : tensor::float_to_bfloat16(from[i]);
+  }
+}
+
+std::vector<ir::Type> infer_cholesky(const OpView& view) {
+  expect_operand_count(view, "cholesky", 1);
+  expect_tensor(view, "cholesky", 0);
+  // checks: cholesky I1: the element type is f16, bf16, f32, f64, complex<f32> or complex<f64>
+  expect_element_type(view, "cholesky I1");
+  const Dims& dims = view.operands[0].dims();
+  if (dims.size() < 2) {
+    reject(view, "cholesky C2: the operand must be a matrix or a batch of them, got " + operand_text(view, 0));
+  }
+  if (!same_size(dims[dims.size() - 2], dims.back())) {
+    reject(view, "cholesky C3: the matrix must be square, got " + operand_text(view, 0));
+  }
+  return agree(view, "cholesky C1", {view.operands[0]});
+}
+
+FactorRule cholesky_rule(const OpView& view) {
+  const Dims& dims = view.operands[0].dims();
+  FactorRuleBuilder builder = rule_builder(view);
+  for (size_t dim = 0; dim < dims.size(); ++dim) {
+    builder.everywhere(static_cast<int>(dim), dims[dim],
+                       dim + 2 < dims.size() ? FactorKind::kPassThrough : FactorKind::kNeedReplication);
+  }
+  return builder.build();
+}
+
+/// Zeros on the other side of the diagonal; all NaN where the matrix is not positive definite.
+template <class T>
+void finish_cholesky(T* factor, int64_t order, bool lower, bool failed) {
+  using Limits = std::numeric_limits<float>;
+  if (failed) return static_cast<void>(std::fill_n(factor, order * order, T(Limits::quiet_NaN())));
+  for (int64_t i = 0; i < order; ++i) {
+    T* const row = factor + i * order;
+    std::fill(lower ? row + i + 1 : row, lower ? row + order : row + i, T{});
+  }
+}
+
+void finish_cholesky(DType dtype, std::byte* factor, int64_t order, bool lower, bool failed) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return finish_cholesky(reinterpret_cast<double*>(factor), order, lower, failed);
+    case DType::kComplex64:
+      return finish_cholesky(reinterpret_cast<std::complex<float>*>(factor), order, lower, failed);
+    case DType::kComplex128:
+      return finish_cholesky(reinterpret_cast<std::complex<double>*>(factor), order, lower, failed);
+    default:
+      return finish_cholesky(reinterpret_cast<float*>(factor), order, lower, failed);
+  }
+}
+
+PreparedKernel prepare_cholesky(const OpView& local) {
+  const ir::Type& type = local.operands[0];
+  const Dims& dims = type.dims();
+  const int64_t order = dims.back();
+  const bool lower = ir::bool_or(attributes_of(local), "lower", false);
+  const bool half = is_half(type.dtype());
+  LapackSpec spec;
+  spec.routine = LapackRoutine::kPotrf;
+  spec.dtype = half ? DType::kFloat32 : type.dtype();
+  spec.batch = batch_of(dims);
+  spec.rows = spec.columns = order;
+  spec.uplo = lower ? 'L' : 'U';
+  auto lapack = std::make_shared<const Lapack>(spec);
+  PreparedKernel kernel;
+  kernel.work_count = spec.batch;
+  kernel.passes_checkpoints = true;
+  kernel.flops = static_cast<double>(spec.batch) * static_cast<double>(order * order * order) / 3;
+  kernel.bytes = 2 * static_cast<double>(tensor::byte_count(type.tensor));
+  kernel.scratch_bytes = half ? order * order * static_cast<int64_t>(sizeof(float)) : 0;
+  kernel.in_place = {{0, 0}};
+  kernel.run = [lapack, order, lower, half, dtype = type.dtype(), work_dtype = spec.dtype](const KernelCall& call) {
+    const int64_t count = order * order;
+    const int64_t bytes = count * tensor::size_bytes(dtype);
+    for (int64_t item = call.begin; item < call.end; ++item) {
+      const std::byte* from = call.operands[0] + item * bytes;
+      std::byte* const to = call.results[0] + item * bytes;
+      std::byte* const factor = half ? call.scratch : to;
+      if (half) {
+        widen(dtype, from, count, reinterpret_cast<float*>(call.scratch));
+        from = call.scratch;
+      }
+      int32_t info = 0;
+      std::byte* const results[] = {factor, reinterpret_cast<std::byte*>(&info)};
+      lapack->run(&from, results, nullptr, 0, 1, call.checkpoint);
+      finish_cholesky(work_dtype, factor, order, lower, info != 0);
+      if (half) narrow(dtype, reinterpret_cast<const float*>(call.scratch), count, to);
+    }
+  };
+  return kernel;
+}
+
+std::vector<ir::Type> infer_triangular_solve(const OpView& view) {
+  expect_operand_count(view, "triangular_solve", 2);
+  expect_tensor(view, "triangular_solve", 0);
+  expect_tensor(view, "triangular_solve", 1);
+  // checks: triangular_solve I1: the element type is f16, bf16, f32, f64, complex<f32> or complex<f64>
+  expect_element_type(view, "triangular_solve I1");
+  const ir::Type& a = view.operands[0];
+  const ir::Type& b = view.operands[1];
+  if (a.dtype() != b.dtype()) {
+    reject(view, "triangular_solve C1: a and b must have one element type, got " + operand_text(view, 0) + " and " +
+                     operand_text(view, 1));
+  }
+  if (a.rank() < 2 || a.rank() != b.rank()) {
+    reject(view, "triangular_solve C2: a and b must be matrices or batches of them of one rank, got " +
+                     operand_text(view, 0) + " and " + operand_text(view, 1));
+  }
+  const size_t rows = a.dims().size() - 2;
+  const bool left = ir::bool_or(attributes_of(view), "left_side", true);
+  bool fits =
+      same_size(a.dims()[rows], a.dims()[rows + 1]) && same_size(a.dims()[rows], b.dims()[left ? rows : rows + 1]);
+  for (size_t d = 0; d < rows; ++d) fits = fits && same_size(a.dims()[d], b.dims()[d]);
+  if (!fits) {
+    reject(view, std::string("triangular_solve C3: a must be square and as large as ") +
+                     (left ? "b has rows" : "b has columns") + ", and batch dimensions must agree, got " +
+                     operand_text(view, 0) + " and " + operand_text(view, 1));
+  }
+  const std::string transpose = ir::string_or(attributes_of(view), "transpose_a", "NO_TRANSPOSE");
+  if (transpose != "NO_TRANSPOSE" && transpose != "TRANSPOSE" && transpose != "ADJOINT") {
+    reject(view,
+           "triangular_solve I6: transpose_a must be NO_TRANSPOSE, TRANSPOSE or ADJOINT, got '" + transpose + "'");
+  }
+  return agree(view, "triangular_solve C4", {b});
+}
+
+FactorRule triangular_solve_rule(const OpView& view) {
+  const Dims& a = view.operands[0].dims();
+  const Dims& b = view.operands[1].dims();
+  const int rows = static_cast<int>(a.size()) - 2;
+  const int columns = rows + 1;
+  const std::string transpose = ir::string_or(attributes_of(view), "transpose_a", "NO_TRANSPOSE");
+  const bool transposed = transpose != "NO_TRANSPOSE";
+  const bool left = ir::bool_or(attributes_of(view), "left_side", true);
+  const auto size_of = [](const Dims& dims, int dim) { return dims[static_cast<size_t>(dim)]; };
+  FactorRuleBuilder builder = rule_builder(view);
+  for (int dim = 0; dim < rows; ++dim) builder.everywhere(dim, size_of(a, dim));
+  // op(a) x = b, or x op(a) = b.
+  const int a_free = (left != transposed) ? rows : columns;
+  const int a_contracting = a_free == rows ? columns : rows;
+  const int b_with_a = left ? rows : columns;
+  const int b_free = left ? columns : rows;
+  const auto with_a = [&] {
+    builder.factor({a_free, b_with_a}, {-1}, size_of(a, a_free), FactorKind::kNeedReplication);
+  };
+  if (left) with_a();
+  builder.factor({-1, b_free}, {b_free}, size_of(b, b_free), FactorKind::kNeedReplication);
+  if (!left) with_a();
+  builder.factor({a_contracting, -1}, {b_with_a}, size_of(a, a_contracting), FactorKind::kNeedReplication);
+  return builder.build();
+}
+
+PreparedKernel prepare_triangular_solve(const OpView& local) {
+  const ir::AttributeList& attributes = attributes_of(local);
+  const ir::Type& type = local.operands[1];
+  const Dims& dims = type.dims();
+  const bool half = is_half(type.dtype());
+  const std::string transpose = ir::string_or(attributes, "transpose_a", "NO_TRANSPOSE");
+  LapackSpec spec;
+  spec.routine = LapackRoutine::kTrsm;
+  spec.dtype = half ? DType::kFloat32 : type.dtype();
+  spec.batch = batch_of(dims);
+  spec.rows = spec.columns = local.operands[0].dims().back();
+  spec.other_rows = dims[dims.size() - 2];
+  spec.other_columns = dims.back();
+  spec.side = ir::bool_or(attributes, "left_side", true) ? 'L' : 'R';
+  spec.uplo = ir::bool_or(attributes, "lower", false) ? 'L' : 'U';
+  spec.diagonal = ir::bool_or(attributes, "unit_diagonal", false) ? 'U' : 'N';
+  spec.transpose = transpose == "ADJOINT" ? 'C' : transpose == "TRANSPOSE" ? 'T' : 'N';
+  auto lapack = std::make_shared<const Lapack>(spec);
+  const int64_t a_count = spec.rows * spec.rows;
+  const int64_t b_count = spec.other_rows * spec.other_columns;
+  PreparedKernel kernel;
+  kernel.work_count = spec.batch;
+  kernel.passes_checkpoints = true;
+  kernel.flops = static_cast<double>(spec.batch * b_count) * static_cast<double>(spec.rows);
+  kernel.bytes = static_cast<double>(tensor::byte_count(local.operands[0].tensor)) +
+                 2 * static_cast<double>(tensor::byte_count(type.tensor));
+  kernel.in_place = {{1, 0}};
+  if (!half) {
+    kernel.run = [lapack](const KernelCall& call) {
+      lapack->run(call.operands, call.results, call.scratch, call.begin, call.end, call.checkpoint);
+    };
+    return kernel;
+  }
+  kernel.scratch_bytes = (a_count + b_count) * static_cast<int64_t>(sizeof(float));
+  kernel.run = [lapack, a_count, b_count, dtype = type.dtype()](const KernelCall& call) {
+    auto* const a = reinterpret_cast<float*>(call.scratch);
+    float* const b = a + a_count;
+    const std::byte* const operands[] = {reinterpret_cast<std::byte*>(a), reinterpret_cast<std::byte*>(b)};
+    std::byte* const results[] = {reinterpret_cast<std::byte*>(b)};
+    for (int64_t item = call.begin; item < call.end; ++item) {
+      widen(dtype, call.operands[0] + item * a_count * 2, a_count, a);
+      widen(dtype, call.operands[1] + item * b_count * 2, b_count, b);
+      lapack->run(operands, results, nullptr, 0, 1, call.checkpoint);
+      narrow(dtype, b, b_count, call.results[0] + item * b_count * 2);
+    }
+  };
+  return kernel;
+}
+
+std::vector<OpDef> make_linalg_rows() {
+  std::vector<OpDef> rows;
+  rows.push_back(
+      {.name = "stablehlo.cholesky",
+       .summary = "triangular factor of a positive definite matrix; NaN where it is not",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<2x3x3xf32>) -> tensor<2x3x3xf32> {
+    %0 = stablehlo.cholesky %arg0, lower = true : tensor<2x3x3xf32>
+    return %0 : tensor<2x3x3xf32>
+  }
+}
+)",
+       .signature = {.operand_min = 1,
+                     .operand_max = 1,
+                     .attributes = {{"lower", false, "which triangle is read and written; the upper one when absent"}}},
+       .infer = infer_cholesky,
+       .rule = cholesky_rule,
+       .body = LocalKernel{prepare_cholesky}});
+  rows.push_back({.name = "stablehlo.triangular_solve",
+                  .summary = "x with op(a) x = b, or x op(a) = b, where a is triangular",
+                  .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4x4xf32>, %arg1: tensor<4x2xf32>) -> tensor<4x2xf32> {
+    %0 = "stablehlo.triangular_solve"(%arg0, %arg1) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = true}> : (tensor<4x4xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+    return %0 : tensor<4x2xf32>
+  }
+}
+)",
+                  .signature = {.operand_min = 2,
+                                .operand_max = 2,
+                                .attributes = {{"left_side", true, "op(a) x = b; else x op(a) = b"},
+                                               {"lower", true, "which triangle of a is read"},
+                                               {"unit_diagonal", true, "a's diagonal counts as ones"},
+                                               {"transpose_a", true, "NO_TRANSPOSE, TRANSPOSE or ADJOINT"}}},
+                  .infer = infer_triangular_solve,
+                  .rule = triangular_solve_rule,
+                  .body = LocalKernel{prepare_triangular_solve}});
+  return rows;
+}
+
+}  // namespace
+
+std::span<const OpDef> linalg_rows() {
+  static const std::vector<OpDef> kRows = make_linalg_rows();
+  return kRows;
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,171 @@
+// Kernels of gather and scatter from local types: windows have the sizes of the local slices, whatever slice_sizes says
+// of the whole.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "service/kernels/movement/gather.h"
+#include "service/kernels/movement/scatter.h"
+#include "service/ops/checks.h"
+#include "service/ops/movement/gather_scatter.h"
+
+namespace meshd::ops {
+namespace {
+
+using tensor::Dims;
+
+// What localize_scatter adds: operand dims of which a window has one index.
+constexpr std::string_view kPointDims = "meshd.point_dims";
+
+template <typename List>
+List picked(const List& list, const std::vector<int64_t>& at) {
+  List out;
+  for (const int64_t i : at) out.push_back(list[static_cast<size_t>(i)]);
+  return out;
+}
+
+/// Sizes of a window in each operand dim.
+Dims window_sizes(const WindowDims& dims, int64_t operand_rank, const Dims& slices) {
+  Dims sizes(static_cast<size_t>(operand_rank), 1);
+  const std::vector<int64_t> windows = window_dims(dims, operand_rank);
+  for (size_t i = 0; i < windows.size(); ++i)
+    sizes[static_cast<size_t>(windows[i])] = slices[static_cast<size_t>(dims.offset[i])];
+  return sizes;
+}
+
+kernels::IndexTable index_table(const WindowDims& dims, const ir::Type& operand, const ir::Type& indices,
+                                const Dims& slices) {
+  const Dims operand_strides = tensor::row_major_strides(operand.dims());
+  const Dims index_strides = tensor::row_major_strides(indices.dims());
+  const Dims slice_strides = tensor::row_major_strides(slices);
+  const std::vector<int64_t> tuples = tuple_dims(dims, indices.rank());
+  const std::vector<int64_t> batch = batch_dims(dims, static_cast<int64_t>(slices.size()));
+  const Dims window = window_sizes(dims, operand.rank(), slices);
+  kernels::IndexTable table;
+  table.dtype = indices.dtype();
+  table.batch = picked(slices, batch);
+  table.batch_strides = picked(index_strides, tuples);
+  table.slice_strides = picked(slice_strides, batch);
+  for (const int64_t tuple : tuples) {
+    const auto at = std::find(dims.indices_batching.begin(), dims.indices_batching.end(), tuple);
+    const bool is_batching = at != dims.indices_batching.end();
+    const size_t which = static_cast<size_t>(at - dims.indices_batching.begin());
+    table.operand_strides.push_back(is_batching ? operand_strides[static_cast<size_t>(dims.operand_batching[which])]
+                                                : 0);
+  }
+  if (dims.index_vector_dim < indices.rank())
+    table.component_stride = index_strides[static_cast<size_t>(dims.index_vector_dim)];
+  for (const int64_t d : dims.index_map) {
+    const auto at = static_cast<size_t>(d);
+    table.components.push_back({operand.dims()[at] - window[at], operand_strides[at]});
+  }
+  table.merge_batch();
+  return table;
+}
+
+/// Strides of the dims of a window in the operand.
+Dims window_strides(const WindowDims& dims, const ir::Type& operand) {
+  return picked(tensor::row_major_strides(operand.dims()), window_dims(dims, operand.rank()));
+}
+
+}  // namespace
+
+PreparedKernel prepare_gather(const OpView& local) {
+  const WindowDims dims = gather_dims(local);
+  const ir::Type& operand = local.operands[0];
+  const Dims& slices = local.results[0].dims();
+  auto gather = std::make_shared<const kernels::Gather>(
+      index_table(dims, operand, local.operands[1], slices), picked(slices, dims.offset),
+      picked(tensor::row_major_strides(slices), dims.offset), window_strides(dims, operand),
+      tensor::size_bytes(operand.dtype()));
+  PreparedKernel kernel;
+  // A dimension of no elements has nothing to read, not even for a clamped index.
+  const bool is_empty = tensor::element_count(operand.dims()) == 0;
+  kernel.work_count = is_empty ? 0 : gather->work_count();
+  kernel.bytes = 2.0 * static_cast<double>(tensor::byte_count(local.results[0].tensor)) +
+                 static_cast<double>(tensor::byte_count(local.operands[1].tensor));
+  kernel.run = [gather](const KernelCall& call) {
+    gather->run(call.operands[0], call.operands[1], call.results[0], call.begin, call.end);
+  };
+  return kernel;
+}
+
+PreparedKernel prepare_scatter(const OpView& local) {
+  static constexpr int64_t kCopiedAtOnce = int64_t{4} << 20;
+  const WindowDims dims = scatter_dims(local);
+  const size_t count = scatter_count(local);
+  const ir::Type& operand = local.operands[0];
+  const Dims& slices = local.operands[count + 1].dims();
+  kernels::TileProgram body = compile_scalar_region(*local.function, local.regions[0]);
+  PreparedKernel kernel;
+  std::vector<int64_t> array_bytes;
+  for (size_t i = 0; i < count; ++i) {
+    const tensor::DType dtype = local.operands[i].dtype();
+    const bool same =
+        body.registers[i] == dtype && body.registers[count + i] == dtype && body.registers[body.outputs[i]] == dtype;
+    if (!same)
+      reject(local, "unsupported_dtype",
+             "scatter whose body takes or gives another type than the inputs is not supported");
+    array_bytes.push_back(tensor::byte_count(local.operands[i].tensor));
+    kernel.bytes += 3.0 * static_cast<double>(tensor::byte_count(local.operands[count + 1 + i].tensor));
+    kernel.in_place.emplace_back(static_cast<int>(i), static_cast<int>(i));
+  }
+  kernel.flops = static_cast<double>(tensor::element_count(slices)) * static_cast<double>(body.instructions.size());
+  kernel.uses_offsets = true;
+  // A shard begins somewhere in dims of which a window has one index; in others a window has all of the dim, or the dim
+  // is not cut.
+  const std::vector<int64_t> points = ir::ints_or(attributes_of(local), kPointDims, {});
+  std::vector<int64_t> shifted;
+  for (const int64_t d : dims.index_map) shifted.push_back(std::count(points.begin(), points.end(), d) != 0 ? d : -1);
+  auto scatter = std::make_shared<const kernels::Scatter>(
+      index_table(dims, operand, local.operands[count], slices), picked(slices, dims.offset),
+      picked(tensor::row_major_strides(slices), dims.offset), window_strides(dims, operand), std::move(body));
+  kernel.passes_checkpoints = true;
+  kernel.run = [scatter, count, array_bytes, shifted](const KernelCall& call) {
+    if (call.begin >= call.end) return;
+    for (size_t i = 0; i < count; ++i) {
+      for (int64_t at = 0; call.results[i] != call.operands[i] && at < array_bytes[i]; at += kCopiedAtOnce) {
+        core::pass(call.checkpoint);
+        std::memcpy(call.results[i] + at, call.operands[i] + at,
+                    static_cast<size_t>(std::min(kCopiedAtOnce, array_bytes[i] - at)));
+      }
+    }
+    std::vector<int64_t> shifts(shifted.size(), 0);
+    for (size_t c = 0; c < shifted.size(); ++c) {
+      if (shifted[c] >= 0 && call.result_offsets != nullptr) shifts[c] = call.result_offsets[shifted[c]];
+    }
+    scatter->run(call.results, call.operands[count], call.operands + count + 1, shifts.data(), call.checkpoint);
+  };
+  return kernel;
+}
+
+ir::AttributeList localize_gather(const OpView& global, const OpView& local) {
+  const WindowDims dims = gather_dims(global);
+  ir::AttributeList list = attributes_of(global);
+  std::vector<int64_t> sizes = ir::ints(list, "slice_sizes");
+  const std::vector<int64_t> windows = window_dims(dims, global.operands[0].rank());
+  for (size_t i = 0; i < windows.size(); ++i) {
+    sizes[static_cast<size_t>(windows[i])] = local.results[0].dims()[static_cast<size_t>(dims.offset[i])];
+  }
+  for (auto& [name, attribute] : list) {
+    if (name == "slice_sizes") attribute.value = ir::IntArrayAttr{sizes, "i64"};
+  }
+  return list;
+}
+
+ir::AttributeList localize_scatter(const OpView& global, const OpView& local) {
+  ir::AttributeList list = attributes_of(global);
+  if (global.operands[0].dims() == local.operands[0].dims()) return list;
+  const WindowDims dims = scatter_dims(global);
+  const Dims& slices = global.operands[scatter_count(global) + 1].dims();
+  const Dims window = window_sizes(dims, global.operands[0].rank(), slices);
+  std::vector<int64_t> points;
+  for (const int64_t d : dims.index_map) {
+    if (window[static_cast<size_t>(d)] == 1) points.push_back(d);
+  }
+  list.emplace_back(std::string(kPointDims), ir::Attribute{ir::IntArrayAttr{points, "i64"}});
+  return list;
+}
+
+}  // namespace meshd::ops

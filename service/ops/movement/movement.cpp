@@ -1,0 +1,186 @@
+// Rows of ops that move elements and compute nothing.
+#include "service/ops/movement/movement.h"
+
+#include "service/ops/families.h"
+#include "service/ops/shard_writers.h"
+
+namespace meshd::ops {
+namespace {
+
+std::vector<OpDef> make_movement_rows() {
+  std::vector<OpDef> rows;
+  rows.push_back({.name = "stablehlo.reshape",
+                  .summary = "the same elements in another shape",
+                  .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<2x6xf32>) -> tensor<3x4xf32> {
+    %0 = stablehlo.reshape %arg0 : (tensor<2x6xf32>) -> tensor<3x4xf32>
+    return %0 : tensor<3x4xf32>
+  }
+}
+)",
+                  .signature = {.operand_min = 1, .operand_max = 1, .region_count = 0},
+                  .infer = infer_reshape,
+                  .rule = reshape_rule,
+                  .body = LocalKernel{prepare_reshape},
+                  .fuse = {.read = read_reshape}});
+  rows.push_back({.name = "stablehlo.transpose",
+                  .summary = "dimensions in another order",
+                  .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<2x3x4xf32>) -> tensor<4x2x3xf32> {
+    %0 = stablehlo.transpose %arg0, dims = [2, 0, 1] : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+    return %0 : tensor<4x2x3xf32>
+  }
+}
+)",
+                  .signature = {.operand_min = 1,
+                                .operand_max = 1,
+                                .attributes = {{"permutation", true, "result dim i is operand dim permutation[i]"}}},
+                  .infer = infer_transpose,
+                  .rule = transpose_rule,
+                  .body = LocalKernel{prepare_transpose}});
+  rows.push_back({.name = "stablehlo.broadcast_in_dim",
+                  .summary = "elements repeated along new and one-sized dimensions",
+                  .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<3x4xf32> {
+    %0 = stablehlo.broadcast_in_dim %arg0, dims = [1] : (tensor<4xf32>) -> tensor<3x4xf32>
+    return %0 : tensor<3x4xf32>
+  }
+}
+)",
+                  .signature = {.operand_min = 1,
+                                .operand_max = 1,
+                                .attributes = {{"broadcast_dimensions", true, "result dim of each operand dim"}}},
+                  .infer = infer_broadcast_in_dim,
+                  .rule = broadcast_in_dim_rule,
+                  .body = LocalKernel{prepare_broadcast_in_dim},
+                  .new_dims_may_be_cut = true,
+                  .fuse = {.read = read_broadcast_in_dim}});
+  rows.push_back({.name = "stablehlo.slice",
+                  .summary = "a part with constant bounds and strides",
+                  .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<8x4xf32>) -> tensor<3x4xf32> {
+    %0 = stablehlo.slice %arg0 [1:7:2, 0:4] : (tensor<8x4xf32>) -> tensor<3x4xf32>
+    return %0 : tensor<3x4xf32>
+  }
+}
+)",
+                  .signature = {.operand_min = 1,
+                                .operand_max = 1,
+                                .attributes = {{"start_indices", true, "first index of each dim"},
+                                               {"limit_indices", true, "index that each dim ends before"},
+                                               {"strides", true, "step of each dim"}}},
+                  .infer = infer_slice,
+                  .rule = slice_rule,
+                  .body = LocalKernel{prepare_slice},
+                  .localize = localize_slice,
+                  .fuse = {.read = read_slice},
+                  .halo = slice_halo});
+  rows.push_back(
+      {.name = "stablehlo.dynamic_slice",
+       .summary = "a window at computed start indices, which are clamped so that it lies inside",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<8x4xf32>, %arg1: tensor<i32>) -> tensor<2x4xf32> {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.dynamic_slice %arg0, %arg1, %c, sizes = [2, 4] : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+}
+)",
+       .signature = {.operand_min = 1, .operand_max = -1, .attributes = {{"slice_sizes", true, "size of each dim"}}},
+       .infer = infer_dynamic_slice,
+       .rule = dynamic_slice_rule,
+       .body = LocalKernel{prepare_dynamic_slice},
+       .localize = localize_dynamic_slice});
+  rows.push_back(
+      {.name = "stablehlo.dynamic_update_slice",
+       .summary =
+           "the operand with a window replaced at computed start indices, which are clamped so that it lies inside",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<8x4xf32>, %arg1: tensor<2x4xf32>, %arg2: tensor<i32>) -> tensor<8x4xf32> {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %0 = stablehlo.dynamic_update_slice %arg0, %arg1, %arg2, %c : (tensor<8x4xf32>, tensor<2x4xf32>, tensor<i32>, tensor<i32>) -> tensor<8x4xf32>
+    return %0 : tensor<8x4xf32>
+  }
+}
+)",
+       .signature = {.operand_min = 2, .operand_max = -1, .region_count = 0},
+       .infer = infer_dynamic_update_slice,
+       .rule = dynamic_update_slice_rule,
+       .body = LocalKernel{prepare_dynamic_update_slice},
+       .on_shard = dynamic_update_slice_on_shard,
+       .localize = localize_dynamic_update_slice});
+  rows.push_back(
+      {.name = "stablehlo.concatenate",
+       .summary = "operands one after another along a dimension",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<2x4xf32>, %arg1: tensor<3x4xf32>) -> tensor<5x4xf32> {
+    %0 = stablehlo.concatenate %arg0, %arg1, dim = 0 : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+    return %0 : tensor<5x4xf32>
+  }
+}
+)",
+       .signature = {.operand_min = 1, .operand_max = -1, .attributes = {{"dimension", true, "along which"}}},
+       .infer = infer_concatenate,
+       .rule = concatenate_rule,
+       .body = LocalKernel{prepare_concatenate},
+       .halo = concatenate_halo});
+  rows.push_back({.name = "stablehlo.pad",
+                  .summary = "elements added before, after and between; negative edge padding takes elements away",
+                  .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4x3xf32>) -> tensor<6x7xf32> {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+    %0 = stablehlo.pad %arg0, %cst, low = [1, 0], high = [1, 2], interior = [0, 1] : (tensor<4x3xf32>, tensor<f32>) -> tensor<6x7xf32>
+    return %0 : tensor<6x7xf32>
+  }
+}
+)",
+                  .signature = {.operand_min = 2,
+                                .operand_max = 2,
+                                .attributes = {{"edge_padding_low", true, "elements before index 0 of each dim"},
+                                               {"edge_padding_high", true, "elements after the last index of each dim"},
+                                               {"interior_padding", true, "elements between two of each dim"}}},
+                  .infer = infer_pad,
+                  .rule = slice_rule,
+                  .body = LocalKernel{prepare_pad},
+                  .halo = pad_halo});
+  rows.push_back(
+      {.name = "stablehlo.reverse",
+       .summary = "elements in reverse order along dimensions",
+       .example = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32> {
+    %0 = stablehlo.reverse %arg0, dims = [1] : tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+}
+)",
+       .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"dimensions", true, "which are reversed"}}},
+       .infer = infer_reverse,
+       .rule = reverse_rule,
+       .body = LocalKernel{prepare_reverse},
+       .fuse = {.read = read_reverse},
+       .halo = reverse_halo});
+  rows.push_back({.name = "stablehlo.iota",
+                  .summary = "each element is its index along a dimension",
+                  .example = R"(module @jit_f {
+  func.func public @main() -> tensor<2x4xi32> {
+    %0 = stablehlo.iota dim = 1 : tensor<2x4xi32>
+    return %0 : tensor<2x4xi32>
+  }
+}
+)",
+                  .signature = {.attributes = {{"iota_dimension", true, "whose index is given"}}},
+                  .infer = infer_iota,
+                  .body = LocalKernel{prepare_iota},
+                  .free_result_layout = true,
+                  .fuse = {.iota_dim = iota_dim}});
+  return rows;
+}
+
+}  // namespace
+
+std::span<const OpDef> movement_rows() {
+  static const std::vector<OpDef> kRows = make_movement_rows();
+  return kRows;
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,335 @@
+// Kernels of the movement family: each is one or a few strided copies, prepared from local types and attributes.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "service/kernels/movement/index_value.h"
+#include "service/kernels/movement/movement.h"
+#include "service/ops/checks.h"
+#include "service/ops/movement/movement.h"
+
+namespace meshd::ops {
+namespace {
+
+using kernels::StridedCopy;
+using tensor::Dims;
+
+constexpr size_t kMaxRank = 64;
+constexpr std::string_view kGlobalUpdateDims = "meshd.global_update_dims";
+
+int64_t elem_bytes(const ir::Type& type) { return tensor::size_bytes(type.dtype()); }
+int64_t element_count(const ir::Type& type) { return tensor::element_count(type.dims()); }
+
+/// A kernel that is one copy from operand 0, which is read from element `offset` on.
+PreparedKernel one_copy(const OpView& local, const Dims& src_strides, int64_t offset) {
+  const ir::Type& to = local.results[0];
+  const int64_t elem = elem_bytes(to);
+  auto copy = std::make_shared<const StridedCopy>(to.dims(), tensor::row_major_strides(to.dims()), src_strides, elem);
+  PreparedKernel kernel;
+  kernel.work_count = copy->work_count();
+  kernel.bytes = 2.0 * static_cast<double>(copy->byte_count());
+  kernel.run = [copy, skip = offset * elem](const KernelCall& call) {
+    copy->run(call.results[0], call.operands[0] + skip, call.begin, call.end);
+  };
+  return kernel;
+}
+
+/// Element of `dims`, row-major, where a window of `window` elements begins that start operands first.. ask for.
+int64_t window_offset(const KernelCall& call, size_t first, tensor::DType dtype, const Dims& dims, const Dims& window) {
+  int64_t offset = 0;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    offset = offset * dims[d] +
+             kernels::clamp_start(kernels::read_index(call.operands[first + d], dtype), window[d], dims[d]);
+  }
+  return offset;
+}
+
+tensor::DType start_dtype(const OpView& local, size_t first) {
+  return first < local.operands.size() ? local.operands[first].dtype() : tensor::DType::kInt32;
+}
+
+/// The attributes with the integers of `name` replaced.
+ir::AttributeList replaced(const OpView& view, std::string_view name, std::vector<int64_t> values) {
+  ir::AttributeList list = attributes_of(view);
+  for (auto& [key, attribute] : list) {
+    if (key == name) attribute.value = ir::IntArrayAttr{std::move(values), "i64"};
+  }
+  return list;
+}
+
+/// Rows along the outermost dimension: what pad and dynamic_update_slice are cut into. Small rows are one work item
+/// together.
+struct RowWorkItems {
+  int64_t rows_per_work_item = 1;
+  int64_t work_count = 0;
+
+  RowWorkItems(int64_t rows, int64_t row_bytes) {
+    constexpr int64_t kRowsBytes = 256 << 10;
+    if (rows == 0 || row_bytes == 0) return;
+    rows_per_work_item = std::max<int64_t>(1, kRowsBytes / row_bytes);
+    work_count = core::ceil_div(rows, rows_per_work_item);
+  }
+};
+
+Dims without_first(const Dims& dims) { return {dims.begin() + (dims.empty() ? 0 : 1), dims.end()}; }
+int64_t first_or_one(const Dims& dims) { return dims.empty() ? 1 : dims[0]; }
+
+}  // namespace
+
+PreparedKernel prepare_reshape(const OpView& local) {
+  const int64_t count = element_count(local.results[0]);
+  const Dims flat = {count};
+  const Dims one = {1};
+  auto copy = std::make_shared<const StridedCopy>(flat, one, one, elem_bytes(local.results[0]));
+  PreparedKernel kernel;
+  kernel.work_count = copy->work_count();
+  kernel.bytes = 2.0 * static_cast<double>(copy->byte_count());
+  kernel.in_place = {{0, 0}};
+  kernel.run = [copy](const KernelCall& call) {
+    if (call.results[0] != call.operands[0]) copy->run(call.results[0], call.operands[0], call.begin, call.end);
+  };
+  return kernel;
+}
+
+PreparedKernel prepare_transpose(const OpView& local) {
+  const Dims strides = tensor::row_major_strides(local.operands[0].dims());
+  Dims src;
+  for (const int64_t d : ir::ints(attributes_of(local), "permutation")) src.push_back(strides[static_cast<size_t>(d)]);
+  return one_copy(local, src, 0);
+}
+
+PreparedKernel prepare_broadcast_in_dim(const OpView& local) {
+  const ir::Type& from = local.operands[0];
+  const ir::Type& to = local.results[0];
+  const Dims strides = tensor::row_major_strides(from.dims());
+  const std::vector<int64_t> dims = ir::ints(attributes_of(local), "broadcast_dimensions");
+  Dims src(to.dims().size(), 0);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (from.dims()[i] != 1) src[static_cast<size_t>(dims[i])] = strides[i];
+  }
+  PreparedKernel kernel = one_copy(local, src, 0);
+  kernel.bytes = static_cast<double>(element_count(from) + element_count(to)) * static_cast<double>(elem_bytes(to));
+  return kernel;
+}
+
+PreparedKernel prepare_slice(const OpView& local) {
+  Dims strides = tensor::row_major_strides(local.operands[0].dims());
+  const std::vector<int64_t> starts = ir::ints(attributes_of(local), "start_indices");
+  const std::vector<int64_t> steps = ir::ints(attributes_of(local), "strides");
+  int64_t offset = 0;
+  for (size_t d = 0; d < strides.size(); ++d) {
+    offset += starts[d] * strides[d];
+    strides[d] *= steps[d];
+  }
+  return one_copy(local, strides, offset);
+}
+
+PreparedKernel prepare_reverse(const OpView& local) {
+  const Dims& dims = local.results[0].dims();
+  Dims strides = tensor::row_major_strides(dims);
+  int64_t offset = 0;
+  for (const int64_t reversed : ir::ints(attributes_of(local), "dimensions")) {
+    const auto d = static_cast<size_t>(reversed);
+    offset += std::max<int64_t>(0, dims[d] - 1) * strides[d];
+    strides[d] = -strides[d];
+  }
+  return one_copy(local, strides, offset);
+}
+
+PreparedKernel prepare_dynamic_slice(const OpView& local) {
+  const ir::Type& from = local.operands[0];
+  const Dims window = local.results[0].dims();
+  const Dims dims = from.dims();
+  const int64_t elem = elem_bytes(from);
+  const tensor::DType dtype = start_dtype(local, 1);
+  auto copy = std::make_shared<const StridedCopy>(window, tensor::row_major_strides(window),
+                                                  tensor::row_major_strides(dims), elem);
+  PreparedKernel kernel;
+  kernel.work_count = copy->work_count();
+  kernel.bytes = 2.0 * static_cast<double>(copy->byte_count());
+  kernel.run = [copy, dims, window, elem, dtype](const KernelCall& call) {
+    const int64_t offset = window_offset(call, 1, dtype, dims, window);
+    copy->run(call.results[0], call.operands[0] + offset * elem, call.begin, call.end);
+  };
+  return kernel;
+}
+
+PreparedKernel prepare_dynamic_update_slice(const OpView& local) {
+  const Dims dims = local.operands[0].dims();
+  const Dims window = local.operands[1].dims();
+  // A cut operand: starts count from the whole's beginning and are clamped to the whole, each shard takes what falls
+  // into it.
+  const Dims global_dims = ir::ints_or(attributes_of(local), kGlobalDims, dims);
+  const Dims global_window = ir::ints_or(attributes_of(local), kGlobalUpdateDims, window);
+  const size_t rank = dims.size();
+  if (rank > kMaxRank)
+    reject(local, "unsupported_op", "dynamic_update_slice of more than 64 dimensions is not supported");
+  const int64_t elem = elem_bytes(local.operands[0]);
+  const tensor::DType dtype = start_dtype(local, 2);
+  const int64_t rows = first_or_one(dims);
+  const int64_t row_bytes = tensor::element_count(without_first(dims)) * elem;
+  const RowWorkItems work_items(rows, row_bytes);
+  PreparedKernel kernel;
+  kernel.work_count = work_items.work_count;
+  kernel.bytes = 2.0 * static_cast<double>(element_count(local.operands[1]) * elem);
+  kernel.in_place = {{0, 0}};
+  kernel.uses_offsets = true;
+  kernel.run = [=](const KernelCall& call) {
+    const int64_t begin = call.begin * work_items.rows_per_work_item;
+    const int64_t end = std::min(rows, call.end * work_items.rows_per_work_item);
+    if (begin >= end) return;
+    if (call.results[0] != call.operands[0]) {
+      std::memcpy(call.results[0] + begin * row_bytes, call.operands[0] + begin * row_bytes,
+                  static_cast<size_t>((end - begin) * row_bytes));
+    }
+    std::array<int64_t, kMaxRank> to;
+    std::array<int64_t, kMaxRank> from;
+    std::array<int64_t, kMaxRank> extent;
+    for (size_t d = 0; d < rank; ++d) {
+      int64_t start = 0;
+      if (global_window[d] != global_dims[d]) {
+        start =
+            kernels::clamp_start(kernels::read_index(call.operands[2 + d], dtype), global_window[d], global_dims[d]);
+        if (call.result_offsets != nullptr) start -= call.result_offsets[d];
+      }
+      to[d] = std::max(start, d == 0 ? begin : int64_t{0});
+      from[d] = to[d] - start;
+      extent[d] = std::min(start + window[d], d == 0 ? end : dims[d]) - to[d];
+      if (extent[d] <= 0) return;
+    }
+    kernels::copy_block(call.results[0], dims, {to.data(), rank}, call.operands[1], window, {from.data(), rank},
+                        {extent.data(), rank}, elem);
+  };
+  return kernel;
+}
+
+PreparedKernel prepare_concatenate(const OpView& local) {
+  const ir::Type& to = local.results[0];
+  const auto dim = static_cast<size_t>(ir::int_or(attributes_of(local), "dimension", 0));
+  const int64_t elem = elem_bytes(to);
+  const Dims strides = tensor::row_major_strides(to.dims());
+  struct Part {
+    StridedCopy copy;
+    int64_t offset;  // bytes in the result
+    int64_t first_work_item;
+  };
+  auto parts = std::make_shared<std::vector<Part>>();
+  PreparedKernel kernel;
+  kernel.work_count = 0;
+  int64_t start = 0;
+  for (const ir::Type& from : local.operands) {
+    StridedCopy copy(from.dims(), strides, tensor::row_major_strides(from.dims()), elem);
+    const int64_t work_items = copy.work_count();
+    kernel.bytes += 2.0 * static_cast<double>(copy.byte_count());
+    parts->push_back({std::move(copy), start * strides[dim] * elem, kernel.work_count});
+    kernel.work_count += work_items;
+    start += from.dims()[dim];
+  }
+  kernel.run = [parts](const KernelCall& call) {
+    for (size_t i = 0; i < parts->size(); ++i) {
+      const Part& part = (*parts)[i];
+      const int64_t begin = std::max<int64_t>(0, call.begin - part.first_work_item);
+      const int64_t end = std::min(part.copy.work_count(), call.end - part.first_work_item);
+      if (begin < end) part.copy.run(call.results[0] + part.offset, call.operands[i], begin, end);
+    }
+  };
+  return kernel;
+}
+
+PreparedKernel prepare_pad(const OpView& local) {
+  const ir::Type& from = local.operands[0];
+  const Dims dims = local.results[0].dims();
+  const int64_t elem = elem_bytes(from);
+  const std::vector<int64_t> low = ir::ints(attributes_of(local), "edge_padding_low");
+  const std::vector<int64_t> interior = ir::ints(attributes_of(local), "interior_padding");
+  const Dims src_strides = tensor::row_major_strides(from.dims());
+  const Dims dst_strides = tensor::row_major_strides(dims);
+
+  // Operand indices first..first+count-1 of each dimension land inside the result, `step` apart from `place` on.
+  const size_t rank = dims.size();
+  Dims count(rank);
+  Dims place(rank);
+  Dims step(rank);
+  Dims copy_strides(rank);
+  int64_t src_offset = 0;
+  int64_t row_offset = 0;  // of the first copied element within its row
+  bool rows_are_whole = true;
+  for (size_t d = 0; d < rank; ++d) {
+    step[d] = interior[d] + 1;
+    const int64_t first = low[d] < 0 ? core::ceil_div(-low[d], step[d]) : 0;
+    place[d] = low[d] + first * step[d];
+    const int64_t room = place[d] < dims[d] ? core::ceil_div(dims[d] - place[d], step[d]) : 0;
+    count[d] = std::max<int64_t>(0, std::min(from.dims()[d] - first, room));
+    src_offset += first * src_strides[d];
+    copy_strides[d] = dst_strides[d] * step[d];
+    if (d > 0) {
+      row_offset += place[d] * dst_strides[d];
+      rows_are_whole &= count[d] == dims[d];
+    }
+  }
+  if (std::count(count.begin(), count.end(), 0) != 0) {
+    row_offset = 0;  // nothing is copied
+    src_offset = 0;
+  }
+  const int64_t rows = first_or_one(dims);
+  const int64_t row_elements = tensor::element_count(without_first(dims));
+  const int64_t row_bytes = row_elements * elem;
+  const int64_t copied_rows = std::count(count.begin(), count.end(), 0) != 0 ? 0 : first_or_one(count);
+  const int64_t first_row = rank == 0 ? 0 : place[0];
+  const int64_t row_step = rank == 0 ? 1 : step[0];
+  const int64_t src_row_bytes = rank == 0 ? elem : src_strides[0] * elem;
+  const RowWorkItems work_items(rows, row_bytes);
+  auto row_copy = std::make_shared<const StridedCopy>(without_first(count), without_first(copy_strides),
+                                                      without_first(src_strides), elem);
+  auto whole_copy = std::make_shared<const StridedCopy>(count, copy_strides, src_strides, elem);
+  PreparedKernel kernel;
+  kernel.work_count = work_items.work_count;
+  kernel.bytes =
+      static_cast<double>(row_bytes) * static_cast<double>(rows) + static_cast<double>(element_count(from) * elem);
+  constexpr int64_t kTinyRow = 256;  // bytes; one copy over all rows is then faster than a copy a row
+  kernel.run = [=](const KernelCall& call) {
+    const int64_t begin = call.begin * work_items.rows_per_work_item;
+    const int64_t end = std::min(rows, call.end * work_items.rows_per_work_item);
+    if (begin >= end) return;
+    std::byte* result = call.results[0];
+    const std::byte* source = call.operands[0] + src_offset * elem;
+    if (row_bytes < kTinyRow && begin == 0 && end == rows) {
+      kernels::fill_elements(result, call.operands[1], rows * row_elements, elem);
+      if (copied_rows > 0) whole_copy->run(result + first_row * row_bytes + row_offset * elem, source);
+      return;
+    }
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t index = row < first_row ? -1 : (row - first_row) / row_step;
+      const bool is_copied = index >= 0 && index < copied_rows && first_row + index * row_step == row;
+      if (!is_copied || !rows_are_whole)
+        kernels::fill_elements(result + row * row_bytes, call.operands[1], row_elements, elem);
+      if (is_copied) row_copy->run(result + row * row_bytes + row_offset * elem, source + index * src_row_bytes);
+    }
+  };
+  return kernel;
+}
+
+ir::AttributeList localize_slice(const OpView& global, const OpView& local) {
+  std::vector<int64_t> limits = ir::ints(attributes_of(global), "limit_indices");
+  for (size_t d = 0; d < limits.size(); ++d) {
+    const int64_t size = local.operands[0].dims()[d];
+    if (size != global.operands[0].dims()[d]) limits[d] = size;
+  }
+  return replaced(global, "limit_indices", std::move(limits));
+}
+
+ir::AttributeList localize_dynamic_slice(const OpView& global, const OpView& local) {
+  return replaced(global, "slice_sizes", local.results[0].dims());
+}
+
+ir::AttributeList localize_dynamic_update_slice(const OpView& global, const OpView& local) {
+  ir::AttributeList list = attributes_of(global);
+  if (global.operands[0].dims() == local.operands[0].dims()) return list;
+  list.emplace_back(std::string(kGlobalDims), ir::Attribute{ir::IntArrayAttr{global.operands[0].dims(), "i64"}});
+  list.emplace_back(std::string(kGlobalUpdateDims), ir::Attribute{ir::IntArrayAttr{global.operands[1].dims(), "i64"}});
+  return list;
+}
+
+}  // namespace meshd::ops

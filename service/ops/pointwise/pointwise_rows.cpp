@@ -1,0 +1,90 @@
+// The rows of StableHLO's pointwise ops. The common ones are a line each; those with attributes or mixed types follow
+// below.
+#include <array>
+#include <string>
+
+#include "service/ops/builders.h"
+#include "service/ops/families.h"
+#include "service/ops/pointwise/pointwise_special.h"
+
+namespace meshd::ops {
+namespace {
+
+using kernels::ScalarOp;
+
+constexpr DTypeSet kSignedNumbers = kSignedIntegers | kFloatsOrComplexes;
+
+std::vector<OpDef> make_pointwise_rows() {
+  return {
+      // one operand
+      pointwise_unary_to<"stablehlo.abs", kSignedNumbers, Gives::kPart, "complex<f32>", "f32">(
+          "magnitude: the absolute value of each element", {.op = ScalarOp::kAbs}),
+      pointwise_unary<"stablehlo.cbrt">("cubic root", ScalarOp::kCbrt),
+      pointwise_unary<"stablehlo.ceil", kFloats>("the least whole number not below each element", ScalarOp::kCeil),
+      pointwise_unary<"stablehlo.cosine">("cosine, of radians", ScalarOp::kCos),
+      pointwise_unary<"stablehlo.count_leading_zeros", kIntegers, "i32">("leading zero bits", ScalarOp::kClz),
+      pointwise_unary<"stablehlo.exponential">("e to the power of each element", ScalarOp::kExp),
+      pointwise_unary<"stablehlo.exponential_minus_one">("e to the power of each element, minus one; exact near zero",
+                                                         ScalarOp::kExpm1),
+      pointwise_unary<"stablehlo.floor", kFloats>("the greatest whole number not above each element", ScalarOp::kFloor),
+      pointwise_unary_to<"stablehlo.is_finite", kFloats, Gives::kBool, "f32", "i1">(
+          "whether each element is neither infinite nor NaN", {.op = ScalarOp::kIsFinite}),
+      pointwise_unary<"stablehlo.log">("natural logarithm", ScalarOp::kLog),
+      pointwise_unary<"stablehlo.log_plus_one">("natural logarithm of one plus each element; exact near zero",
+                                                ScalarOp::kLog1p),
+      pointwise_unary<"stablehlo.logistic">("1 / (1 + exp(-x))", ScalarOp::kLogistic),
+      pointwise_unary<"stablehlo.negate", kNumbers>("each element with its sign changed", ScalarOp::kNegate),
+      pointwise_unary<"stablehlo.not", kBoolsOrIntegers, "i1">("logical negation, or every bit changed",
+                                                               ScalarOp::kNot),
+      pointwise_unary<"stablehlo.popcnt", kIntegers, "i32">("one bits of each element", ScalarOp::kPopcnt),
+      pointwise_unary<"stablehlo.round_nearest_afz", kFloats>("nearest whole number, halves away from zero",
+                                                              ScalarOp::kRoundAfz),
+      pointwise_unary<"stablehlo.round_nearest_even", kFloats>("nearest whole number, halves to even",
+                                                               ScalarOp::kRoundEven),
+      pointwise_unary<"stablehlo.rsqrt">("1 / sqrt(x)", ScalarOp::kRsqrt),
+      pointwise_unary<"stablehlo.sign", kSignedNumbers>("-1, 0 or 1; x / |x| for complex elements", ScalarOp::kSign),
+      pointwise_unary<"stablehlo.sine">("sine, of radians", ScalarOp::kSin),
+      pointwise_unary<"stablehlo.sqrt">("square root", ScalarOp::kSqrt),
+      pointwise_unary<"stablehlo.tan">("tangent, of radians", ScalarOp::kTan),
+      pointwise_unary<"stablehlo.tanh">("hyperbolic tangent", ScalarOp::kTanh),
+      // two operands
+      pointwise_binary<"stablehlo.add", kAnyDType>("sum; logical or of booleans", ScalarOp::kAdd),
+      pointwise_binary<"stablehlo.and", kBoolsOrIntegers, "i32">("logical or bitwise and", ScalarOp::kAnd),
+      pointwise_binary<"stablehlo.atan2", kFloatsOrComplexes>("the angle of the point (x, y), in radians",
+                                                              ScalarOp::kAtan2),
+      pointwise_binary<"stablehlo.divide">("quotient; of integers rounded towards zero", ScalarOp::kDivide),
+      pointwise_binary<"stablehlo.multiply", kAnyDType>("product; logical and of booleans", ScalarOp::kMultiply),
+      pointwise_binary<"stablehlo.or", kBoolsOrIntegers, "i32">("logical or bitwise or", ScalarOp::kOr),
+      pointwise_binary<"stablehlo.power">("the first to the power of the second", ScalarOp::kPower),
+      pointwise_binary<"stablehlo.remainder">("remainder of a division; has the dividend's sign", ScalarOp::kRemainder),
+      pointwise_binary<"stablehlo.shift_left", kIntegers, "i32">("bits moved up; zero when by the width or more",
+                                                                 ScalarOp::kShiftLeft),
+      pointwise_binary<"stablehlo.shift_right_arithmetic", kIntegers, "i32">("bits moved down, the sign filling in",
+                                                                             ScalarOp::kShiftRightArithmetic),
+      pointwise_binary<"stablehlo.shift_right_logical", kIntegers, "ui32">("bits moved down, zeros filling in",
+                                                                           ScalarOp::kShiftRightLogical),
+      pointwise_binary<"stablehlo.subtract">("difference", ScalarOp::kSubtract),
+      pointwise_binary<"stablehlo.xor", kBoolsOrIntegers, "i32">("exclusive or", ScalarOp::kXor),
+      // attributes, or types that differ
+      bitcast_convert_row(),
+      clamp_row(),
+      compare_row(),
+      complex_row(),
+      convert_row(),
+      imag_row(),
+      maximum_row(),
+      minimum_row(),
+      real_row(),
+      reduce_precision_row(),
+      select_row(),
+  };
+}
+
+}  // namespace
+
+std::span<const OpDef> pointwise_rows() {
+  static const std::vector<OpDef> kRows = make_pointwise_rows();
+  return kRows;
+}
+
+}  // namespace meshd::ops

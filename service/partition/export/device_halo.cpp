@@ -1,0 +1,343 @@
+#include "service/partition/export/device_halo.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "service/core/checked_math.h"
+#include "service/partition/lower/shard_layout.h"
+
+namespace meshd::partition {
+namespace {
+
+// A source of which more devices want the same rows at once than this is gathered: each would take a permute of its
+// own.
+constexpr size_t kMostExchanges = 4;
+
+class HaloWriter {
+ public:
+  HaloWriter(const HaloSurroundings& around, const LocalOp& op, std::span<const ir::ValueId> operands)
+      : around_(around), writer_(around.writer), op_(op), operands_(operands), result_(value(op.results[0])) {}
+
+  ir::ValueId run() {
+    ir::ValueId out = -1;
+    for (size_t i = 0; i < op_.halos.size(); ++i) {
+      ir::ValueId rows = operands_[i];
+      std::vector<Window> windows;
+      for (size_t d = 0; d < result_.dim_sub_axes.size(); ++d) {
+        if (!is_read_in_place(i, d)) rows = fetch(rows, windows.emplace_back(window_of(i, d)));
+      }
+      if (i == 0 && op_.halos.size() == 1) return rows;
+      for (const Window& window : windows) {
+        if (out >= 0) rows = choose(window, rows, out);
+      }
+      out = rows;
+    }
+    return out;
+  }
+
+ private:
+  // One dimension that is fetched, by part of the result.
+  struct Window {
+    size_t operand = 0;
+    size_t dim = 0;
+    std::vector<HaloRows> rows;
+    bool is_full = true;  // all rows of all parts are rows of the operand
+  };
+
+  // Rows that every device has behind one another after neighbours sent theirs.
+  struct Gathered {
+    ir::ValueId value = -1;
+    std::vector<int64_t> base;  // by part: the operand's row that is row 0
+  };
+
+  [[nodiscard]] const LocalValue& value(LocalId id) const { return around_.local.value(id); }
+  [[nodiscard]] const LocalValue& source(size_t operand) const { return value(op_.operands[operand]); }
+  [[nodiscard]] const sharding::MeshView& view() const {
+    return around_.local.views[static_cast<size_t>(result_.view)];
+  }
+  [[nodiscard]] const std::vector<int>& sub_axes(size_t dim) const { return result_.dim_sub_axes[dim]; }
+  [[nodiscard]] int64_t parts(size_t dim) const { return sharding::part_count(view(), sub_axes(dim)); }
+  [[nodiscard]] int64_t result_rows(size_t dim) const { return result_.type.tensor.dims[dim]; }
+
+  [[nodiscard]] bool is_read_in_place(size_t operand, size_t d) const {
+    const HaloDim& halo = op_.halos[operand][d];
+    const int64_t rows = source(operand).type.tensor.dims[d];
+    return halo.start == 0 && halo.row_step == 1 && halo.spread == 1 && halo.begin == 0 &&
+           halo.end == source(operand).logical_dims[d] && halo.part_step == rows && rows == result_rows(d) &&
+           source(operand).dim_sub_axes[d] == sub_axes(d) && (!has_filling() || halo.end == rows * parts(d));
+  }
+
+  [[nodiscard]] Window window_of(size_t operand, size_t d) const {
+    Window out{operand, d, {}, true};
+    for (int64_t part = 0; part < parts(d); ++part) {
+      out.rows.push_back(rows_read(op_.halos[operand][d], part, result_rows(d)));
+      out.is_full = out.is_full && out.rows.back().count == result_rows(d);
+    }
+    return out;
+  }
+
+  // ---- scalars that depend on the part
+
+  ir::ValueId by_part(size_t dim, const std::vector<int64_t>& table) {
+    if (std::all_of(table.begin(), table.end(), [&](int64_t entry) { return entry == table.front(); }))
+      return writer_.integer(table.front());
+    const ir::ValueId here = around_.part(result_.view, sub_axes(dim));
+    return writer_.reshape(writer_.block(writer_.integers(table), 0, here, 1), {});
+  }
+
+  // ---- ops
+
+  ir::ValueId compare(const char* direction, ir::ValueId left, ir::ValueId right) {
+    const ir::Type type = ir::Type::of({tensor::DType::kBool, writer_.type_of(left).dims()});
+    return writer_.one("stablehlo.compare", {left, right}, type,
+                       {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", direction}}}});
+  }
+
+  // Rows [begin, end) of one dimension, each `stride`-th.
+  ir::ValueId slice(ir::ValueId value, size_t dim, int64_t begin, int64_t end, int64_t stride) {
+    tensor::Dims limits = writer_.type_of(value).dims();
+    if (begin == 0 && end == limits[dim] && stride == 1) return value;
+    std::vector<int64_t> starts(limits.size(), 0);
+    std::vector<int64_t> strides(limits.size(), 1);
+    starts[dim] = begin;
+    limits[dim] = end;
+    strides[dim] = stride;
+    tensor::Dims dims = limits;
+    dims[dim] = core::ceil_div(end - begin, stride);
+    return writer_.one("stablehlo.slice", {value}, ir::Type::of({writer_.type_of(value).dtype(), dims}),
+                       {{"limit_indices", {ir::IntArrayAttr{limits, "i64"}}},
+                        {"start_indices", {ir::IntArrayAttr{starts, "i64"}}},
+                        {"strides", {ir::IntArrayAttr{strides, "i64"}}}});
+  }
+
+  ir::ValueId pad(ir::ValueId value, size_t dim, int64_t low, int64_t high, int64_t interior) {
+    if (low == 0 && high == 0 && interior == 0) return value;
+    tensor::Dims dims = writer_.type_of(value).dims();
+    const tensor::DType dtype = writer_.type_of(value).dtype();
+    std::vector<int64_t> lows(dims.size(), 0), highs(dims.size(), 0), interiors(dims.size(), 0);
+    lows[dim] = low;
+    highs[dim] = high;
+    interiors[dim] = interior;
+    dims[dim] = low + high + (dims[dim] - 1) * (interior + 1) + 1;
+    return writer_.one("stablehlo.pad", {value, writer_.zero(dtype)}, ir::Type::of({dtype, dims}),
+                       {{"edge_padding_high", {ir::IntArrayAttr{highs, "i64"}}},
+                        {"edge_padding_low", {ir::IntArrayAttr{lows, "i64"}}},
+                        {"interior_padding", {ir::IntArrayAttr{interiors, "i64"}}}});
+  }
+
+  ir::ValueId join(const std::vector<ir::ValueId>& values, size_t dim) {
+    if (values.size() == 1) return values.front();
+    tensor::Dims dims = writer_.type_of(values.front()).dims();
+    dims[dim] = 0;
+    for (const ir::ValueId id : values) dims[dim] += writer_.type_of(id).dims()[dim];
+    return writer_.one("stablehlo.concatenate", values, ir::Type::of({writer_.type_of(values.front()).dtype(), dims}),
+                       {{"dimension", integer_attribute(static_cast<int64_t>(dim))}});
+  }
+
+  ir::ValueId reverse(ir::ValueId value, size_t dim) {
+    return writer_.one("stablehlo.reverse", {value}, ir::Type(writer_.type_of(value)),
+                       {{"dimensions", {ir::IntArrayAttr{{static_cast<int64_t>(dim)}, "i64"}}}});
+  }
+
+  // The value of part from[p] for each part p of the dimension; zeros where that is -1. Each part is sent once at most.
+  ir::ValueId permute(ir::ValueId value, size_t dim, const std::vector<int64_t>& from) {
+    std::vector<int64_t> pairs;
+    for (int64_t p = 0; p < view().position_count(); ++p) {
+      tensor::Dims coords = view().coordinates(view().all(), p);
+      int64_t sender = from[static_cast<size_t>(sharding::part_index(view(), sub_axes(dim), coords))];
+      if (sender < 0) continue;
+      for (size_t i = sub_axes(dim).size(); i-- > 0;) {
+        const auto sub_axis = static_cast<size_t>(sub_axes(dim)[i]);
+        coords[sub_axis] = sender % view().sub_axis_sizes[sub_axis];
+        sender /= view().sub_axis_sizes[sub_axis];
+      }
+      pairs.push_back(view().flat(view().distinct_index(view().all(), coords)));
+      pairs.push_back(view().flat(p));
+    }
+    auto bytes = std::make_shared<std::vector<std::byte>>(pairs.size() * sizeof(int64_t));
+    std::copy_n(reinterpret_cast<const std::byte*>(pairs.data()), bytes->size(), bytes->data());
+    ir::DenseAttr dense;
+    dense.type = {tensor::DType::kInt64, {static_cast<int64_t>(pairs.size()) / 2, 2}};
+    dense.bytes = std::move(bytes);
+    const ir::DictAttr channel{"stablehlo.channel_handle",
+                               {{"handle", integer_attribute(++around_.channel)}, {"type", integer_attribute(1)}}};
+    return writer_.one("stablehlo.collective_permute", {value}, ir::Type(writer_.type_of(value)),
+                       {{"channel_handle", {channel}}, {"source_target_pairs", {std::move(dense)}}});
+  }
+
+  // ---- rows of neighbours
+
+  // Rows of the parts from first[p] + low to first[p] + high - 1 behind one another; nothing when a part is wanted by
+  // too many at once.
+  std::optional<Gathered> from_neighbours(ir::ValueId value, const Window& window) {
+    const HaloDim& halo = op_.halos[window.operand][window.dim];
+    const int64_t own = source(window.operand).type.tensor.dims[window.dim];
+    const int64_t count = parts(window.dim);
+    // Counted from where a part's window begins, inside of the operand or not, so that most parts see the same
+    // distances.
+    std::vector<int64_t> first;
+    std::map<int64_t, std::vector<int64_t>> senders;        // by distance, then part; -1: needs nothing
+    std::map<int64_t, std::pair<int64_t, int64_t>> wanted;  // by distance: rows of the sender
+    for (int64_t p = 0; p < count; ++p) {
+      const int64_t place = halo.start + p * halo.part_step;
+      const int64_t least = std::min(place, place + (result_rows(window.dim) - 1) * halo.row_step);
+      first.push_back(core::floor_div(core::floor_div(least, halo.spread), own));
+      const HaloRows& rows = window.rows[static_cast<size_t>(p)];
+      if (rows.count == 0) continue;
+      for (int64_t part = rows.first() / own; part <= rows.last() / own; ++part) {
+        const HaloRows here = rows.within(part * own, (part + 1) * own);
+        if (here.count == 0) continue;
+        const int64_t distance = part - first.back();
+        senders.try_emplace(distance, std::vector<int64_t>(static_cast<size_t>(count), -1))
+            .first->second[static_cast<size_t>(p)] = part;
+        const auto [found, is_new] =
+            wanted.try_emplace(distance, here.first() - part * own, here.last() - part * own + 1);
+        found->second.first = std::min(found->second.first, here.first() - part * own);
+        found->second.second = std::max(found->second.second, here.last() - part * own + 1);
+      }
+    }
+    const int64_t low = senders.begin()->first;
+    const int64_t high = senders.rbegin()->first;
+    std::vector<ir::ValueId> blocks;
+    for (int64_t distance = low; distance <= high; ++distance) {
+      // Blocks in the middle are sent whole, so that rows follow one another.
+      const int64_t begin = distance == low ? wanted[low].first : 0;
+      const int64_t end = distance == high ? wanted[high].second : own;
+      const auto found = senders.find(distance);
+      const ir::ValueId block = slice(value, window.dim, begin, end, 1);
+      if (found == senders.end()) {
+        blocks.push_back(block);  // nobody looks at it
+        continue;
+      }
+      const std::optional<ir::ValueId> sent = send(block, window.dim, found->second);
+      if (!sent) return std::nullopt;
+      blocks.push_back(*sent);
+    }
+    Gathered out{join(blocks, window.dim), {}};
+    for (const int64_t part : first) out.base.push_back((part + low) * own + wanted[low].first);
+    return out;
+  }
+
+  // Blocks of parts from[p], in as many permutes as the part that is wanted most is wanted.
+  std::optional<ir::ValueId> send(ir::ValueId block, size_t dim, const std::vector<int64_t>& from) {
+    std::map<int64_t, size_t> sent;
+    std::vector<std::vector<int64_t>> rounds;
+    std::vector<int64_t> round_of(from.size(), 0);
+    bool stays = true;
+    for (size_t p = 0; p < from.size(); ++p) {
+      if (from[p] < 0) continue;
+      stays = stays && from[p] == static_cast<int64_t>(p);
+      const size_t round = sent[from[p]]++;
+      if (round == kMostExchanges) return std::nullopt;
+      if (round == rounds.size()) rounds.emplace_back(from.size(), -1);
+      rounds[round][p] = from[p];
+      round_of[p] = static_cast<int64_t>(round);
+    }
+    if (stays) return block;
+    ir::ValueId out = permute(block, dim, rounds.front());
+    for (size_t round = 1; round < rounds.size(); ++round) {
+      const ir::ValueId other = permute(block, dim, rounds[round]);
+      const ir::ValueId is_here = compare("EQ", by_part(dim, round_of), writer_.integer(static_cast<int64_t>(round)));
+      out = writer_.one("stablehlo.select", {is_here, other, out}, ir::Type(writer_.type_of(out)));
+    }
+    return out;
+  }
+
+  ir::ValueId fetch(ir::ValueId value, const Window& window) {
+    const size_t dim = window.dim;
+    const HaloDim& halo = op_.halos[window.operand][dim];
+    const bool is_wanted =
+        std::any_of(window.rows.begin(), window.rows.end(), [](const HaloRows& rows) { return rows.count > 0; });
+    if (!is_wanted) {
+      tensor::Dims dims = writer_.type_of(value).dims();
+      const tensor::DType dtype = writer_.type_of(value).dtype();
+      dims[dim] = result_rows(dim);
+      return writer_.broadcast(has_filling() ? operands_.back() : writer_.zero(dtype), dims);
+    }
+    Gathered all{value, std::vector<int64_t>(static_cast<size_t>(parts(dim)), 0)};
+    if (!source(window.operand).dim_sub_axes[dim].empty()) {
+      std::optional<Gathered> near = from_neighbours(value, window);
+      if (near) {
+        all = std::move(*near);
+      } else {
+        all.value = around_.gather(value, result_.view, dim, sub_axes(dim));
+      }
+    }
+    // The window's place among the rows, spread as they stand.
+    const int64_t width = (result_rows(dim) - 1) * std::abs(halo.row_step) + 1;
+    std::vector<int64_t> starts;
+    std::optional<std::pair<int64_t, int64_t>> range;
+    for (int64_t p = 0; p < parts(dim); ++p) {
+      const int64_t place = halo.start + p * halo.part_step;
+      const int64_t least = std::min(place, place + (result_rows(dim) - 1) * halo.row_step);
+      starts.push_back(least - all.base[static_cast<size_t>(p)] * halo.spread);
+      if (window.rows[static_cast<size_t>(p)].count == 0) continue;
+      if (!range) range.emplace(starts.back(), starts.back());
+      range->first = std::min(range->first, starts.back());
+      range->second = std::max(range->second, starts.back());
+    }
+    const int64_t have = (writer_.type_of(all.value).dims()[dim] - 1) * halo.spread + 1;
+    const int64_t low = std::max<int64_t>(0, -range->first);
+    const int64_t high = std::max<int64_t>(0, range->second + width - have);
+    for (int64_t& start : starts) start = std::clamp(start, range->first, range->second) + low;
+    ir::ValueId out = pad(all.value, dim, low, high, halo.spread - 1);
+    out = writer_.block(out, dim, by_part(dim, starts), width);
+    out = slice(out, dim, 0, width, std::abs(halo.row_step));
+    if (halo.row_step < 0) out = reverse(out, dim);
+    if (!has_filling() || window.is_full) return out;
+    return choose(window, out, writer_.broadcast(operands_.back(), writer_.type_of(out).dims()));
+  }
+
+  [[nodiscard]] bool has_filling() const { return operands_.size() > op_.halos.size(); }
+
+  // `rows` where the operand has rows, `others` elsewhere.
+  ir::ValueId choose(const Window& window, ir::ValueId rows, ir::ValueId others) {
+    const int64_t count = result_rows(window.dim);
+    std::vector<int64_t> begin, end;
+    for (const HaloRows& read : window.rows) {
+      begin.push_back(read.count == 0 ? count : read.to);
+      end.push_back(read.count == 0 ? count : read.to + (read.count - 1) * read.to_step + 1);
+    }
+    const int64_t step = window.rows.empty() ? 1 : step_of(window);
+    const ir::ValueId row = writer_.one("stablehlo.iota", {}, ir::Type::of({tensor::DType::kInt64, {count}}),
+                                        {{"iota_dimension", integer_attribute(0)}});
+    const ir::ValueId first = writer_.broadcast(by_part(window.dim, begin), {count});
+    const auto both = [&](ir::ValueId left, ir::ValueId right) { return writer_.binary("stablehlo.and", left, right); };
+    ir::ValueId is_real =
+        both(compare("GE", row, first), compare("LT", row, writer_.broadcast(by_part(window.dim, end), {count})));
+    if (step > 1) {
+      const ir::ValueId behind = writer_.binary("stablehlo.subtract", row, first);
+      const ir::ValueId rest =
+          writer_.binary("stablehlo.remainder", behind, writer_.broadcast(writer_.integer(step), {count}));
+      is_real = both(is_real, compare("EQ", rest, writer_.broadcast(writer_.integer(0), {count})));
+    }
+    const tensor::Dims dims = writer_.type_of(rows).dims();
+    const ir::AttributeList along{
+        {"broadcast_dimensions", {ir::IntArrayAttr{{static_cast<int64_t>(window.dim)}, "i64"}}}};
+    const ir::ValueId everywhere =
+        writer_.one("stablehlo.broadcast_in_dim", {is_real}, ir::Type::of({tensor::DType::kBool, dims}), along);
+    return writer_.one("stablehlo.select", {everywhere, rows, others}, ir::Type(writer_.type_of(rows)));
+  }
+
+  static int64_t step_of(const Window& window) {
+    for (const HaloRows& read : window.rows) {
+      if (read.count > 0) return read.to_step;
+    }
+    return 1;
+  }
+
+  const HaloSurroundings& around_;
+  OpWriter& writer_;
+  const LocalOp& op_;
+  std::span<const ir::ValueId> operands_;
+  const LocalValue& result_;
+};
+
+}  // namespace
+
+ir::ValueId write_halo(const HaloSurroundings& around, const LocalOp& op, std::span<const ir::ValueId> operands) {
+  return HaloWriter(around, op, operands).run();
+}
+
+}  // namespace meshd::partition

@@ -1,0 +1,261 @@
+#include "service/partition/lower/builder.h"
+
+#include <algorithm>
+
+#include "service/partition/lower/moves.h"
+
+namespace meshd::partition {
+
+Builder::Builder(const Views& views, ir::Function function)
+    : views_(views), function_(std::make_shared<ir::Function>(std::move(function))) {
+  program_.views = views.views();
+  program_.view_names = views.names();
+}
+
+LocalId Builder::add_value(const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
+                           std::string name) {
+  LocalValue made;
+  made.type = logical;
+  made.view = layout.view;
+  made.name = std::move(name);
+  made.varies = layout.mask() | outer;
+  if (logical.is_tensor()) {
+    made.logical_dims = logical.dims();
+    made.dim_sub_axes = layout.dims;
+    made.type.tensor.dims = local_dims(view(layout.view), logical.dims(), layout);
+  }
+  program_.values.push_back(std::move(made));
+  return static_cast<LocalId>(program_.values.size()) - 1;
+}
+
+Builder::Inside::Inside(Builder& builder, LocalBlock& block)
+    : builder_(builder), before_(std::exchange(builder.block_, &block)) {}
+
+Builder::Inside::~Inside() {
+  builder_.resharded_.erase(builder_.block_);
+  builder_.block_ = before_;
+}
+
+LocalOp& Builder::append(LocalOp op) {
+  block_->ops.push_back(std::move(op));
+  return block_->ops.back();
+}
+
+LocalId Builder::reshard(LocalId id, const ShardLayout& to, const ir::Location& location, const std::string& reason) {
+  const ShardLayout from = layout(id);
+  if (from.dims == to.dims && (from.view == to.view || (from.mask() == 0 && outer(id) == 0))) return id;
+  Key key{id, to.dims};
+  key.second.push_back({to.view});
+  auto& known = resharded_[block_];
+  if (const auto found = known.find(key); found != known.end()) return found->second;
+
+  const ir::Type logical = ir::Type::of({value(id).type.dtype(), value(id).logical_dims});
+  const sharding::SubAxisSet kept = outer(id);
+  if (from.view != to.view && kept != 0) {
+    ir::fail("unsupported_partition", location, "a manual computation over two meshes whose axes do not line up");
+  }
+  LocalId made = 0;
+  if (const auto recipe = recipes_.find(id); recipe != recipes_.end() && kept == 0) {
+    made = add_value(logical, to, 0, value(id).name);
+    LocalOp again = recipe->second;
+    again.results = {made};
+    set_recipe(made, recipe->second);
+    append(std::move(again));
+  } else {
+    made = add_value(logical, to, kept, value(id).name);
+    append_reshard(nearest_source(id, to).first, made, location, reason);
+    last().reads_neighbours = shifted_.contains(id);
+    if (unruled_.contains(id)) last().reason += kUnruledEnd;
+    resharded_from_.insert_or_assign(made, id);
+  }
+  resharded_[block_].emplace(std::move(key), made);
+  return made;
+}
+
+void Builder::append_reshard(LocalId from, LocalId to, const ir::Location& location, const std::string& reason) {
+  LocalOp op;
+  op.kind = LocalKind::kReshard;
+  op.name = "reshard";
+  op.operands = {from};
+  op.results = {to};
+  op.location = location;
+  op.reason = reason;
+  append(std::move(op));
+}
+
+std::pair<LocalId, double> Builder::nearest_source(LocalId id, const ShardLayout& to) const {
+  std::vector<LocalId> same{id};
+  for (auto from = resharded_from_.find(id); from != resharded_from_.end(); from = resharded_from_.find(from->second))
+    same.push_back(from->second);
+  const size_t chain = same.size();
+  if (const auto known = resharded_.find(block_); known != resharded_.end()) {
+    for (size_t i = 0; i < chain; ++i) {
+      for (auto copy = known->second.lower_bound({same[i], {}});
+           copy != known->second.end() && copy->first.first == same[i]; ++copy)
+        same.push_back(copy->second);
+    }
+  }
+  LocalId best = id;
+  double least = lacking_elements(view(to.view), value(id).logical_dims, layout(id), to);
+  for (const LocalId other : same) {
+    if (outer(other) != outer(id) || layout(other).view != to.view) continue;
+    const double lacking = lacking_elements(view(to.view), value(id).logical_dims, layout(other), to);
+    if (lacking >= least) continue;
+    least = lacking;
+    best = other;
+  }
+  return {best, least};
+}
+
+double Builder::lacking(LocalId id, const ShardLayout& to) const {
+  return has_recipe(id) ? 0 : nearest_source(id, to).second;
+}
+
+LocalId Builder::vary(LocalId id, sharding::SubAxisSet varies, const ir::Location& location,
+                      const std::string& reason) {
+  if (value(id).varies == varies) return id;
+  const ir::Type logical =
+      value(id).type.is_tensor() ? ir::Type::of({value(id).type.dtype(), value(id).logical_dims}) : value(id).type;
+  const ShardLayout lies = layout(id);
+  const LocalId made = add_value(logical, lies, varies & ~lies.mask(), value(id).name);
+  append_reshard(id, made, location, reason);
+  return made;
+}
+
+LocalId Builder::alias(LocalId id, const ir::Location& location) {
+  const LocalValue like = value(id);
+  program_.values.push_back(like);
+  const auto made = static_cast<LocalId>(program_.values.size()) - 1;
+  LocalOp op;
+  op.kind = LocalKind::kView;
+  op.name = "view";
+  op.operands = {id};
+  op.results = {made};
+  op.location = location;
+  append(std::move(op));
+  return made;
+}
+
+const ir::DenseAttr* Builder::constant_of(LocalId id) const {
+  const auto recipe = recipes_.find(id);
+  if (recipe == recipes_.end()) return nullptr;
+  const LocalOp& op = recipe->second;
+  if (op.kind == LocalKind::kConstant) {
+    const ir::Attribute* found = ir::find(op.attributes, "value");
+    return found == nullptr ? nullptr : found->as<ir::DenseAttr>();
+  }
+  const bool repeats = op.kind == LocalKind::kOp && op.def != nullptr && op.def->fuse.read != nullptr &&
+                       op.operands.size() == 1 && value(op.operands[0]).logical_dims.empty();
+  return repeats ? constant_of(op.operands[0]) : nullptr;
+}
+
+LocalId Builder::add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view_number,
+                            const ir::Location& location) {
+  ir::DenseAttr dense;
+  dense.type = {dtype, {}};
+  dense.splat = true;
+  dense.bytes = std::make_shared<const std::vector<std::byte>>(element);
+  LocalOp op;
+  op.kind = LocalKind::kConstant;
+  op.name = "stablehlo.constant";
+  op.attributes = {{"value", ir::Attribute{dense}}};
+  op.location = location;
+  const LocalId made = add_value(ir::Type::of(dense.type), replicated(0, view_number), 0);
+  op.results = {made};
+  set_recipe(made, op);
+  append(std::move(op));
+  return made;
+}
+
+LocalId Builder::mask(LocalId id, const std::vector<std::byte>& element, const ir::Location& location,
+                      const std::string& reason) {
+  const LocalValue masked = value(id);
+  if (!masked.is_padded(view(masked.view))) return id;
+  const LocalId fill = add_scalar(masked.type.dtype(), element, masked.view, location);
+  const LocalId made =
+      add_value(ir::Type::of({masked.type.dtype(), masked.logical_dims}), layout(id), outer(id), masked.name);
+  LocalOp op;
+  op.kind = LocalKind::kMask;
+  op.name = "mask";
+  op.operands = {id, fill};
+  op.results = {made};
+  op.location = location;
+  op.reason = reason;
+  append(std::move(op));
+  return made;
+}
+
+ir::Region Builder::reducer(kernels::ScalarOp op, tensor::DType dtype) {
+  // Rows of pointwise ops are found by what they compute, so that no name stands here.
+  const ops::OpDef* row = nullptr;
+  const ops::OpDef* back = nullptr;
+  for (const ops::OpDef& candidate : ops::all_ops()) {
+    const auto* math = std::get_if<ops::ScalarMath>(&candidate.body);
+    if (row == nullptr && math != nullptr && math->op == op && math->op_of == nullptr) row = &candidate;
+    if (back == nullptr && ops::role_of(candidate.body) == ops::Structural::kReturn) back = &candidate;
+  }
+  if (row == nullptr || back == nullptr) throw core::Error("internal", "no row for a reducer");
+  const ir::Type scalar = ir::Type::of({dtype, {}});
+  const ir::ValueId left = function_->add_value(scalar);
+  const ir::ValueId right = function_->add_value(scalar);
+  const ir::ValueId out = function_->add_value(scalar);
+  ir::Region region;
+  region.arguments = {left, right};
+  ir::Op compute;
+  compute.code = ops::code_of(*row);
+  compute.name = std::string(row->name);
+  compute.operands = {left, right};
+  compute.results = {out};
+  ir::Op give;
+  give.code = ops::code_of(*back);
+  give.name = std::string(back->name);
+  give.operands = {out};
+  region.ops = {std::move(compute), std::move(give)};
+  return region;
+}
+
+tensor::DType Builder::bits_dtype(tensor::DType dtype) {
+  if (dtype == tensor::DType::kBool || tensor::is_integer(dtype)) return dtype;
+  const int64_t bytes = tensor::size_bytes(dtype) / (tensor::is_complex(dtype) ? 2 : 1);
+  switch (bytes) {
+    case 1:
+      return tensor::DType::kUint8;
+    case 2:
+      return tensor::DType::kUint16;
+    case 4:
+      return tensor::DType::kUint32;
+    default:
+      return tensor::DType::kUint64;
+  }
+}
+
+void Builder::rewind(const Mark& mark) {
+  program_.values.resize(mark.value_count);
+  block_->ops.resize(mark.op_count);
+  program_.effect_count = mark.effect_count;
+  for (std::set<LocalId>* ids : {&shifted_, &unruled_})
+    std::erase_if(*ids, [&](LocalId id) { return static_cast<size_t>(id) >= mark.value_count; });
+  std::erase_if(resharded_from_,
+                [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
+  std::erase_if(recipes_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
+  for (auto& [block, known] : resharded_) {
+    std::erase_if(known, [&](const auto& entry) {
+      return static_cast<size_t>(entry.second) >= mark.value_count ||
+             static_cast<size_t>(entry.first.first) >= mark.value_count;
+    });
+  }
+}
+
+void Builder::mark_unruled(const Mark& mark) {
+  for (size_t i = mark.op_count; i < block_->ops.size(); ++i) {
+    std::string& reason = block_->ops[i].reason;
+    if (!reason.ends_with(kUnruledEnd)) reason += kUnruledEnd;
+  }
+}
+
+LocalProgram Builder::finish() {
+  program_.function = function_;
+  return std::move(program_);
+}
+
+}  // namespace meshd::partition

@@ -1,0 +1,23 @@
+// Identity elements of the reductions that partition may split over shards.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "service/ir/attribute.h"
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/tensor/dtype.h"
+
+namespace meshd::partition {
+
+/// Bytes of e with op(e, x) == x for all x; nothing where there is none that we know (the factor is then not cut).
+std::optional<std::vector<std::byte>> identity_element(kernels::ScalarOp op, tensor::DType dtype);
+
+/// Start values may come in any number of times.
+bool is_idempotent(kernels::ScalarOp op);
+
+/// True when the constant is the identity of `op` (both zeros count for sums).
+bool is_identity(const ir::DenseAttr& constant, kernels::ScalarOp op);
+
+}  // namespace meshd::partition

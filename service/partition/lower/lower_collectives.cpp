@@ -1,0 +1,161 @@
+// Collectives of the text: where their groups are all positions that differ in some sub-axes they become reductions
+// over shards, else they stay groups of device numbers.
+#include <algorithm>
+#include <optional>
+
+#include "service/partition/lower/lowering.h"
+
+namespace meshd::partition {
+namespace {
+
+// The sub-axes S such that every group is exactly the positions that agree outside of S; nothing when the groups are no
+// such thing.
+std::optional<sharding::SubAxisSet> sub_axes_of_groups(const sharding::MeshView& view,
+                                                       const std::vector<std::vector<int64_t>>& groups) {
+  if (groups.empty()) return std::nullopt;
+  std::vector<int64_t> position_of(static_cast<size_t>(view.position_count()));
+  for (int64_t p = 0; p < view.position_count(); ++p) position_of[static_cast<size_t>(view.flat(p))] = p;
+  sharding::SubAxisSet sub_axes = 0;
+  int64_t covered = 0;
+  for (const auto& group : groups) {
+    const tensor::Dims first = view.coordinates(view.all(), position_of[static_cast<size_t>(group.front())]);
+    for (const int64_t member : group) {
+      const tensor::Dims coords = view.coordinates(view.all(), position_of[static_cast<size_t>(member)]);
+      for (size_t a = 0; a < coords.size(); ++a) {
+        if (coords[a] != first[a]) sub_axes |= sharding::SubAxisSet{1} << a;
+      }
+    }
+    covered += static_cast<int64_t>(group.size());
+  }
+  const int64_t size = view.distinct_count(sub_axes);
+  const bool exact = covered == view.position_count() && std::all_of(groups.begin(), groups.end(), [&](const auto& g) {
+                       return static_cast<int64_t>(g.size()) == size;
+                     });
+  return exact ? std::optional(sub_axes) : std::nullopt;
+}
+
+// Sub-axes along which members of a group differ, or a target from its source.
+sharding::SubAxisSet mixed_sub_axes(const sharding::MeshView& view, const std::vector<std::vector<int64_t>>& groups) {
+  std::vector<int64_t> position_of(static_cast<size_t>(view.position_count()));
+  for (int64_t p = 0; p < view.position_count(); ++p) position_of[static_cast<size_t>(view.flat(p))] = p;
+  sharding::SubAxisSet sub_axes = 0;
+  for (const auto& group : groups) {
+    const tensor::Dims first = view.coordinates(view.all(), position_of[static_cast<size_t>(group.front())]);
+    for (const int64_t member : group) {
+      const tensor::Dims coords = view.coordinates(view.all(), position_of[static_cast<size_t>(member)]);
+      for (size_t a = 0; a < coords.size(); ++a) {
+        if (coords[a] != first[a]) sub_axes |= sharding::SubAxisSet{1} << a;
+      }
+    }
+  }
+  return sub_axes;
+}
+
+}  // namespace
+
+std::vector<ShardLayout> Lowering::collective_layouts(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
+                                                      sharding::SubAxisSet mixed, const Scope& scope) const {
+  std::vector<ShardLayout> layouts;
+  std::vector<OpTensor> op_tensors;
+  for (const ir::ValueId id : op.operands) {
+    layouts.push_back(replicated(module_main_.type_of(id).rank(), scope.view));
+    op_tensors.push_back({module_main_.type_of(id).dims(), builder_.layout(local(id))});
+  }
+  for (const ir::ValueId id : op.results) {
+    layouts.push_back(replicated(module_main_.type_of(id).rank(), scope.view));
+    op_tensors.push_back({module_main_.type_of(id).dims(), wanted(id, scope)});
+  }
+  for (const OpTensor& op_tensor : op_tensors) {
+    if (op_tensor.layout.view != scope.view) return layouts;
+  }
+  const auto rule = ops::rule_of(def, view);
+  if (!rule || rule->is_custom) return layouts;
+  // Members of a group must hold the same part of what other axes cut.
+  Scope around = scope;
+  around.manual |= mixed;
+  const FactorSubAxes choice =
+      least_moving(op, *rule, op_tensors, uncut_factors(op, def, view, *rule, rule->factors.size(), std::nullopt),
+                   std::nullopt, std::nullopt, around, nullptr)
+          .first;
+  if (choice.view != scope.view) return layouts;
+  for (size_t i = 0; i < op.operands.size(); ++i) layouts[i] = layout_of(choice, rule->operands[i]);
+  for (size_t i = 0; i < op.results.size(); ++i) layouts[op.operands.size() + i] = layout_of(choice, rule->results[i]);
+  return layouts;
+}
+
+void Lowering::lower_position(const ir::Op& op, const Scope& scope, bool partition) {
+  if (!partition) {
+    define(op.results.front(),
+           builder_.add_scalar(tensor::DType::kUint32, std::vector<std::byte>(4), scope.view, op.location));
+    return;
+  }
+  LocalOp made;
+  made.kind = LocalKind::kPosition;
+  made.name = op.name;
+  made.location = op.location;
+  const LocalId value = builder_.add_value(module_main_.type_of(op.results.front()), replicated(0, scope.view),
+                                           builder_.view(scope.view).all(), "partition_id");
+  made.results = {value};
+  builder_.append(std::move(made));
+  define(op.results.front(), value);
+}
+
+void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
+  const auto& kernel = std::get<ops::GroupKernel>(def.body);
+  const sharding::MeshView& view = builder_.view(scope.view);
+  const std::vector<ir::Type> operand_types = types_of(op.operands);
+  const std::vector<ir::Type> result_types = types_of(op.results);
+  const ops::OpView op_view{operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location};
+
+  LocalOp made;
+  made.def = &def;
+  made.name = op.name;
+  made.attributes = op.attributes;
+  made.regions = op.regions;
+  made.location = op.location;
+  made.groups = kernel.groups(op_view, view.position_count());
+  const auto sub_axes = kernel.is_permutation ? std::nullopt : sub_axes_of_groups(view, made.groups);
+  const ops::PreparedGroup prepared =
+      kernel.prepare(op_view, made.groups.empty() ? 1 : static_cast<int64_t>(made.groups.front().size()));
+  const std::vector<ShardLayout> layouts =
+      collective_layouts(op, def, op_view, mixed_sub_axes(view, made.groups), scope);
+
+  sharding::SubAxisSet operand_varies = 0;
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
+    const LocalId operand = layouts[i].mask() == 0
+                                ? reshard_to_replicated(op.operands[i], scope, op.location, reason)
+                                : builder_.reshard(local(op.operands[i]), layouts[i], op.location, reason);
+    if (builder_.value(operand).view != scope.view) {
+      ir::fail("unsupported_partition", op.location, "'" + op.name + "' over another mesh than its operand's");
+    }
+    made.operands.push_back(operand);
+    operand_varies |= builder_.value(operand).varies;
+  }
+  // An all-reduce whose groups run along axes is computed once for each of its results.
+  const sharding::SubAxisSet along = sub_axes.value_or(0);
+  const bool reduces =
+      sub_axes.has_value() && prepared.same_for_all && op.regions.size() == 1 && operand_types == result_types;
+  if (reduces) {
+    made.kind = LocalKind::kReduceShards;
+    made.reduced = along;
+    for (LocalId& operand : made.operands) {
+      operand = builder_.vary(operand, builder_.value(operand).varies | along, op.location, "operand of " + op.name);
+    }
+  } else {
+    made.kind = LocalKind::kGroup;
+  }
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    sharding::SubAxisSet varies = view.all();
+    if (sub_axes.has_value()) varies = prepared.same_for_all ? operand_varies & ~along : operand_varies | along;
+    if (reduces) varies = builder_.value(made.operands[i]).varies & ~along;
+    const ShardLayout& layout = layouts[op.operands.size() + i];
+    const LocalId result = builder_.add_value(result_types[i], layout, varies & ~layout.mask(),
+                                              module_main_.values[static_cast<size_t>(op.results[i])].name);
+    made.results.push_back(result);
+    define(op.results[i], result);
+  }
+  builder_.append(std::move(made));
+}
+
+}  // namespace meshd::partition

@@ -1,0 +1,348 @@
+#include "service/partition/lower/moves.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "service/core/checked_math.h"
+#include "service/partition/lower/shard_layout.h"
+#include "service/tensor/dtype.h"
+
+namespace meshd::partition {
+namespace {
+
+int64_t element_bytes(const LocalValue& value) { return tensor::size_bytes(value.type.dtype()); }
+
+int64_t local_bytes(const LocalValue& value) {
+  return value.type.is_tensor() ? core::checked_mul(core::checked_product(value.type.tensor.dims), element_bytes(value))
+                                : 0;
+}
+
+// Rows of dimension `d` that the position with these coordinates holds.
+std::pair<int64_t, int64_t> rows(const LocalValue& value, const sharding::MeshView& view, size_t d,
+                                 std::span<const int64_t> coords) {
+  const int64_t size = value.type.tensor.dims[d];
+  const int64_t start = sharding::part_index(view, value.dim_sub_axes[d], coords) * size;
+  return {std::min(start, value.logical_dims[d]), std::min(start + size, value.logical_dims[d])};
+}
+
+// What a device lacks of its new shard: the most over devices whose old shard is full.
+int64_t lacking_bytes(const LocalProgram& program, const LocalValue& from, const LocalValue& to) {
+  const sharding::MeshView& from_view = program.views[static_cast<size_t>(from.view)];
+  const sharding::MeshView& to_view = program.views[static_cast<size_t>(to.view)];
+  std::vector<int64_t> position_of(static_cast<size_t>(to_view.position_count()));
+  for (size_t p = 0; p < position_of.size(); ++p)
+    position_of[static_cast<size_t>(to_view.flat(static_cast<int64_t>(p)))] = static_cast<int64_t>(p);
+  // Only sub-axes that cut one of the two decide; the others are looked at once.
+  const sharding::SubAxisSet cuts =
+      ShardLayout{from.view, from.dim_sub_axes}.mask() | ShardLayout{to.view, to.dim_sub_axes}.mask();
+  const bool same_view = from.view == to.view;
+  const int64_t count = same_view ? from_view.distinct_count(cuts) : from_view.position_count();
+  int64_t most = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const tensor::Dims here = from_view.coordinates(same_view ? cuts : from_view.all(), i);
+    const tensor::Dims there =
+        same_view ? here : to_view.coordinates(to_view.all(), position_of[static_cast<size_t>(from_view.flat(i))]);
+    bool full = true;
+    int64_t wanted = 1;
+    int64_t common = 1;
+    for (size_t d = 0; d < from.logical_dims.size(); ++d) {
+      const auto [a, b] = rows(from, from_view, d, here);
+      const auto [c, e] = rows(to, to_view, d, there);
+      full = full && b - a == from.type.tensor.dims[d];
+      wanted *= e - c;
+      common *= std::max<int64_t>(0, std::min(b, e) - std::max(a, c));
+    }
+    if (full) most = std::max(most, wanted - common);
+  }
+  return most * element_bytes(to);
+}
+
+// What an exchange sends a device, for each operand: bytes of the device that lacks most of all of them together, and
+// the sub-axes of the dimensions along which somebody lacks rows.
+struct Fetched {
+  std::vector<int64_t> bytes;
+  std::vector<sharding::SubAxisSet> axes;
+};
+
+Fetched fetched_by(const LocalProgram& program, const LocalOp& op) {
+  const LocalValue& to = program.value(op.results[0]);
+  const sharding::MeshView& view = program.views[static_cast<size_t>(to.view)];
+  const size_t sources = op.halos.size();
+  sharding::SubAxisSet cuts = ShardLayout{to.view, to.dim_sub_axes}.mask();
+  for (size_t i = 0; i < sources; ++i) cuts |= ShardLayout{to.view, program.value(op.operands[i]).dim_sub_axes}.mask();
+  Fetched out{std::vector<int64_t>(sources, 0), std::vector<sharding::SubAxisSet>(sources, 0)};
+  int64_t most = 0;
+  for (int64_t device = 0; device < view.distinct_count(cuts); ++device) {
+    const tensor::Dims here = view.coordinates(cuts, device);
+    std::vector<int64_t> lacking;
+    for (size_t i = 0; i < sources; ++i) {
+      const LocalValue& from = program.value(op.operands[i]);
+      int64_t wanted = 1;
+      int64_t common = 1;
+      for (size_t d = 0; d < to.dim_sub_axes.size(); ++d) {
+        const auto [begin, end] = rows(from, view, d, here);
+        const int64_t part = sharding::part_index(view, to.dim_sub_axes[d], here);
+        const HaloRows read = rows_read(op.halos[i][d], part, to.type.tensor.dims[d]);
+        const int64_t held = read.within(begin, end).count;
+        if (held < read.count) out.axes[i] |= mask_of(to.dim_sub_axes[d]);
+        wanted *= read.count;
+        common *= held;
+      }
+      lacking.push_back((wanted - common) * element_bytes(to));
+    }
+    const int64_t all = std::accumulate(lacking.begin(), lacking.end(), int64_t{0});
+    if (all <= most) continue;
+    most = all;
+    out.bytes = std::move(lacking);
+  }
+  return out;
+}
+
+MoveKind kind_of(const LocalValue& from, const LocalValue& to, int64_t bytes) {
+  if (from.view != to.view) return MoveKind::kReshard;
+  const sharding::SubAxisSet before = ShardLayout{from.view, from.dim_sub_axes}.mask();
+  const sharding::SubAxisSet after = ShardLayout{to.view, to.dim_sub_axes}.mask();
+  if (bytes == 0) return MoveKind::kAllSlice;
+  if (before == after) {
+    return local_bytes(from) == local_bytes(to) && from.type.tensor.dims == to.type.tensor.dims
+               ? MoveKind::kCollectivePermute
+               : MoveKind::kAllToAll;
+  }
+  if ((before & after) == after) {
+    for (size_t d = 0; d < from.dim_sub_axes.size(); ++d) {
+      const auto& a = from.dim_sub_axes[d];
+      const auto& b = to.dim_sub_axes[d];
+      if (b.size() > a.size() || !std::equal(b.begin(), b.end(), a.begin())) return MoveKind::kReshard;
+    }
+    return MoveKind::kAllGather;
+  }
+  return sharding::SubAxisSet{before & ~after} != 0 && local_bytes(from) == local_bytes(to)
+             ? MoveKind::kCollectivePermute
+             : MoveKind::kReshard;
+}
+
+class Finder {
+ public:
+  explicit Finder(const LocalProgram& program) : program_(program), users_(program.values.size()) {
+    collect(program.body);
+    drop_unread(program.body);
+  }
+
+  std::vector<Move> run() {
+    visit(program_.body, 0);
+    return std::move(out_);
+  }
+
+ private:
+  void collect(const LocalBlock& block) {
+    for (const LocalOp& op : block.ops) {
+      for (const LocalId id : op.operands) users_[static_cast<size_t>(id)].push_back(&op);
+      for (const LocalBlock& inner : op.blocks) collect(inner);
+    }
+    for (const LocalId id : block.results) users_[static_cast<size_t>(id)].push_back(nullptr);
+  }
+
+  static bool has_effect(const LocalOp& op) {
+    if (op.kind == LocalKind::kEffect) return true;
+    return std::any_of(op.blocks.begin(), op.blocks.end(), [](const LocalBlock& block) {
+      return std::any_of(block.ops.begin(), block.ops.end(), has_effect);
+    });
+  }
+
+  // What nobody reads is not made, and what only that would have read neither.
+  void drop_unread(const LocalBlock& block) {
+    for (size_t i = block.ops.size(); i-- > 0;) {
+      const LocalOp& op = block.ops[i];
+      const bool is_read = std::any_of(op.results.begin(), op.results.end(),
+                                       [&](LocalId id) { return !users_[static_cast<size_t>(id)].empty(); });
+      if (!is_read && !has_effect(op)) {
+        forget(op);
+        continue;
+      }
+      for (const LocalBlock& inner : op.blocks) drop_unread(inner);
+    }
+  }
+
+  void forget(const LocalOp& op) {
+    const auto drop = [this](LocalId id, const LocalOp* user) {
+      auto& users = users_[static_cast<size_t>(id)];
+      if (const auto found = std::find(users.begin(), users.end(), user); found != users.end()) users.erase(found);
+    };
+    unread_.insert(&op);
+    for (const LocalId id : op.operands) drop(id, &op);
+    for (const LocalBlock& block : op.blocks) {
+      for (const LocalOp& inner : block.ops) forget(inner);
+      for (const LocalId id : block.results) drop(id, nullptr);
+    }
+  }
+
+  // Sub-axes of a reduction that every user cuts the result by: then it is a reduce_scatter.
+  [[nodiscard]] sharding::SubAxisSet scattered(const LocalOp& op, LocalId id) const {
+    const auto& users = users_[static_cast<size_t>(id)];
+    sharding::SubAxisSet common = op.reduced;
+    const LocalValue& value = program_.value(id);
+    for (const LocalOp* user : users) {
+      if (user == nullptr || user->kind != LocalKind::kReshard) return 0;
+      const LocalValue& to = program_.value(user->results[0]);
+      if (to.view != value.view) return 0;
+      common &= ShardLayout{to.view, to.dim_sub_axes}.mask() & ~ShardLayout{value.view, value.dim_sub_axes}.mask();
+    }
+    return users.empty() ? 0 : common;
+  }
+
+  void visit(const LocalBlock& block, int depth) {
+    for (const LocalOp& op : block.ops) {
+      if (unread_.contains(&op)) continue;
+      if (op.kind == LocalKind::kReshard) reshard(op, depth);
+      if (op.kind == LocalKind::kHalo) halo(op, depth);
+      if (op.kind == LocalKind::kReduceShards) reduce(op, depth);
+      if (op.kind == LocalKind::kGroup) group(op, depth);
+      for (const LocalBlock& inner : op.blocks) visit(inner, depth + (op.kind == LocalKind::kWhile ? 1 : 0));
+    }
+  }
+
+  Move& add(const LocalOp& op, LocalId from, LocalId to, int depth) {
+    Move& made = out_.emplace_back();
+    made.from = from;
+    made.to = to;
+    made.view = program_.value(from).view;
+    made.op = op.name;
+    made.reason = op.reason;
+    made.location = op.location;
+    made.loop_depth = depth;
+    made.cause = op.reason == kWritten                                ? MoveCause::kText
+                 : op.reason.ends_with(kUnruledEnd)                   ? MoveCause::kUnruled
+                 : op.reads_neighbours || op.kind == LocalKind::kHalo ? MoveCause::kNeighbours
+                                                                      : MoveCause::kSharding;
+    return made;
+  }
+
+  void reshard(const LocalOp& op, int depth) {
+    LocalId source = op.operands[0];
+    const LocalValue& to = program_.value(op.results[0]);
+    const LocalValue& from = program_.value(source);
+    if (from.view == to.view && from.dim_sub_axes == to.dim_sub_axes) return;  // what every device has already
+    Move& made = add(op, source, op.results[0], depth);
+    made.bytes = lacking_bytes(program_, from, to);
+    made.kind = kind_of(from, to, made.bytes);
+    const sharding::SubAxisSet before = ShardLayout{from.view, from.dim_sub_axes}.mask();
+    const sharding::SubAxisSet after = ShardLayout{to.view, to.dim_sub_axes}.mask();
+    made.axes = before & ~after;
+    if (made.kind == MoveKind::kAllSlice) made.axes = after & ~before;
+    if (made.axes == 0 || from.view != to.view) made.axes = before;
+  }
+
+  void halo(const LocalOp& op, int depth) {
+    const Fetched fetched = fetched_by(program_, op);
+    for (size_t i = 0; i < op.halos.size(); ++i) {
+      Move& made = add(op, op.operands[i], op.results[0], depth);
+      made.kind = fetched.axes[i] == 0 ? MoveKind::kAllSlice : MoveKind::kHaloExchange;
+      made.axes = fetched.axes[i] != 0 ? fetched.axes[i]
+                                       : ShardLayout{made.view, program_.value(op.results[0]).dim_sub_axes}.mask();
+      made.bytes = fetched.bytes[i];
+    }
+  }
+
+  void reduce(const LocalOp& op, int depth) {
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const LocalValue& value = program_.value(op.results[i]);
+      Move& made = add(op, op.operands[i], op.results[i], depth);
+      const sharding::MeshView& view = program_.views[static_cast<size_t>(value.view)];
+      const int64_t ways = view.distinct_count(op.reduced);
+      const sharding::SubAxisSet apart = scattered(op, op.results[i]);
+      const int64_t local = local_bytes(value);
+      made.axes = op.reduced;
+      made.kind = apart == 0 ? MoveKind::kAllReduce : MoveKind::kReduceScatter;
+      // A reduction where every device ends with 1 of `kept` parts: what it receives to reduce its part of `ways`,
+      // and the rest of what it keeps from those that reduced it.
+      const int64_t kept = view.distinct_count(apart);
+      made.bytes = (local - local / ways) + (local / kept - local / ways);
+      if (op.def != nullptr) made.cause = MoveCause::kText;
+    }
+  }
+
+  void group(const LocalOp& op, int depth) {
+    for (size_t i = 0; i < op.results.size() && i < op.operands.size(); ++i) {
+      const LocalValue& from = program_.value(op.operands[i]);
+      const LocalValue& to = program_.value(op.results[i]);
+      Move& made = add(op, op.operands[i], op.results[i], depth);
+      made.kind = MoveKind::kGroup;
+      made.cause = MoveCause::kText;
+      const int64_t ways = op.groups.empty() ? 1 : static_cast<int64_t>(op.groups.front().size());
+      const int64_t before = local_bytes(from);
+      const int64_t after = local_bytes(to);
+      const bool pairs = std::get_if<ops::GroupKernel>(&op.def->body)->is_permutation;
+      made.bytes = pairs ? after : after > before ? after - before : before - before / std::max<int64_t>(ways, 1);
+    }
+  }
+
+  const LocalProgram& program_;
+  std::vector<std::vector<const LocalOp*>> users_;  // null: leaves its block
+  std::set<const LocalOp*> unread_;
+  std::vector<Move> out_;
+};
+
+std::vector<sharding::AxisRef> axes_of(const ViewNames& names, const std::vector<int>& sub_axes) {
+  std::vector<sharding::AxisRef> out;
+  for (const int sub_axis : sub_axes) out.push_back(names.sub_axes[static_cast<size_t>(sub_axis)]);
+  return sharding::canonical_axes(std::move(out), *names.axes);
+}
+
+}  // namespace
+
+std::string_view name(MoveKind kind) {
+  switch (kind) {
+    case MoveKind::kAllGather:
+      return "all_gather";
+    case MoveKind::kAllSlice:
+      return "all_slice";
+    case MoveKind::kAllToAll:
+      return "all_to_all";
+    case MoveKind::kCollectivePermute:
+      return "collective_permute";
+    case MoveKind::kHaloExchange:
+      return "halo_exchange";
+    case MoveKind::kReshard:
+      return "reshard";
+    case MoveKind::kAllReduce:
+      return "all_reduce";
+    case MoveKind::kReduceScatter:
+      return "reduce_scatter";
+    case MoveKind::kGroup:
+      return "collective";
+  }
+  return "";
+}
+
+std::vector<Move> find_moves(const LocalProgram& program) { return Finder(program).run(); }
+
+sharding::TensorSharding layout_sharding(const LocalProgram& program, LocalId id) {
+  const LocalValue& value = program.value(id);
+  const ViewNames& names = program.view_names[static_cast<size_t>(value.view)];
+  auto sharding = sharding::fully_replicated(names.mesh, names.axes, static_cast<int64_t>(value.dim_sub_axes.size()));
+  for (size_t d = 0; d < value.dim_sub_axes.size() && names.axes != nullptr; ++d)
+    sharding.dims[d].axes = axes_of(names, value.dim_sub_axes[d]);
+  return sharding;
+}
+
+std::string layout_text(const LocalProgram& program, LocalId id) {
+  const ViewNames& names = program.view_names[static_cast<size_t>(program.value(id).view)];
+  return names.axes == nullptr ? std::string() : sharding::to_sdy(layout_sharding(program, id));
+}
+
+std::string axes_text(const LocalProgram& program, int view, sharding::SubAxisSet sub_axes) {
+  const ViewNames& names = program.view_names[static_cast<size_t>(view)];
+  if (names.axes == nullptr || sub_axes == 0) return "{}";
+  std::vector<int> list;
+  for (size_t a = 0; a < names.sub_axes.size(); ++a) {
+    if (sub_axes >> a & 1) list.push_back(static_cast<int>(a));
+  }
+  auto sharding = sharding::fully_replicated(names.mesh, names.axes, 1);
+  sharding.dims[0].axes = axes_of(names, list);
+  const std::string text = sharding::to_sdy(sharding);
+  return text.substr(text.find('[') + 1, text.rfind(']') - text.find('[') - 1);
+}
+
+}  // namespace meshd::partition

@@ -1,0 +1,477 @@
+#include "service/program/gspmd/import_gspmd.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+
+#include "service/core/error.h"
+#include "service/ops/op_def.h"
+#include "service/program/gspmd/gspmd_sharding.h"
+#include "service/program/parse/limits.h"
+#include "service/program/verify/verify.h"
+
+namespace meshd::program {
+namespace {
+
+constexpr std::string_view kString = "mhlo.sharding";
+
+std::string target_of(const ir::Op& op) {
+  return op.name == "stablehlo.custom_call" ? ir::string_or(op.attributes, "call_target_name", {}) : std::string();
+}
+
+/// The shardings that the string in `attributes` says; none when there is no string.
+std::vector<GspmdSharding> strings_of(const ir::AttributeList& attributes, const ir::Location& where) {
+  const ir::Attribute* attribute = ir::find(attributes, kString);
+  if (attribute == nullptr) return {};
+  const auto* text = attribute->as<ir::StringAttr>();
+  if (text == nullptr) ir::fail("invalid_program", where, "attribute 'mhlo.sharding' must be a string");
+  try {
+    return parse_gspmd(text->value);
+  } catch (const core::Error& error) {
+    ir::fail(error.code() == core::ErrorCode("invalid_spec") ? core::ErrorCode("invalid_program") : error.code(), where,
+             error.detail());
+  }
+}
+
+[[noreturn]] void unsupported_manual(const ir::Op& op) {
+  ir::fail("unsupported_attribute", op.location,
+           "a manual computation in the older notation is supported around one call, as jax.shard_map prints it");
+}
+
+template <typename Visit>
+void each_op(const ir::Region& region, Visit&& visit) {
+  for (const ir::Op& op : region.ops) {
+    visit(op);
+    for (const ir::Region& nested : op.regions) each_op(nested, visit);
+  }
+}
+
+/// Dimensions that "unspecified_dims=[0,1]" in backend_config names.
+std::vector<int64_t> unspecified_dims(const ir::Op& op) {
+  const std::string text = ir::string_or(op.attributes, "backend_config", {});
+  constexpr std::string_view kPrefix = "unspecified_dims=[";
+  std::vector<int64_t> out;
+  if (text.rfind(kPrefix, 0) != 0) return out;
+  int64_t value = -1;
+  for (const char c : text.substr(kPrefix.size())) {
+    if (c >= '0' && c <= '9') {
+      value = std::min<int64_t>((value < 0 ? 0 : value) * 10 + (c - '0'), INT32_MAX);
+    } else {
+      if (value >= 0) out.push_back(value);
+      value = -1;
+    }
+  }
+  return out;
+}
+
+/// Rewrites one function in place.
+class FunctionImporter {
+ public:
+  FunctionImporter(ir::Function& function, const std::vector<ir::NamedMesh>& meshes, ir::Module& module)
+      : function_(function), meshes_(meshes), module_(module), use_(function.values.size()) {
+    std::iota(use_.begin(), use_.end(), 0);
+  }
+
+  void run() {
+    std::vector<ir::Op> groups;
+    for (size_t i = 0; i < function_.arguments.size(); ++i) {
+      const auto group = parameter(function_.arguments[i]);
+      if (group && i < function_.body.arguments.size())
+        groups.push_back(group_member(*group, function_.body.arguments[i], function_.arguments[i].location));
+    }
+    std::vector<std::pair<size_t, int64_t>> of_results;
+    for (size_t i = 0; i < function_.results.size(); ++i) {
+      if (const auto group = parameter(function_.results[i])) of_results.emplace_back(i, *group);
+    }
+    region(function_.body);
+    std::vector<ir::Op>& ops = function_.body.ops;
+    ops.insert(ops.begin(), std::make_move_iterator(groups.begin()), std::make_move_iterator(groups.end()));
+    if (ops.empty()) return;
+    std::vector<ir::Op> members;
+    for (const auto& [result, group] : of_results) {
+      if (result < ops.back().operands.size())
+        members.push_back(group_member(group, ops.back().operands[result], function_.results[result].location));
+    }
+    ops.insert(ops.end() - 1, std::make_move_iterator(members.begin()), std::make_move_iterator(members.end()));
+  }
+
+ private:
+  /// Reads the parameter's string; gives the sharding group it is a member of.
+  std::optional<int64_t> parameter(ir::Parameter& parameter) {
+    const std::vector<GspmdSharding> strings = strings_of(parameter.attributes, parameter.location);
+    if (parameter.type.kind == ir::TypeKind::kTuple) {  // of a function that is not @main: its call is inlined
+      erase_string(parameter.attributes);
+      return std::nullopt;
+    }
+    if (strings.size() > 1) {
+      ir::fail("invalid_program", parameter.location,
+               "'mhlo.sharding' of one value has " + std::to_string(strings.size()) + " shardings, expected 1");
+    }
+    if (parameter.sharding) return std::nullopt;
+    erase_string(parameter.attributes);
+    if (strings.empty()) return std::nullopt;
+    if (strings[0].kind == GspmdKind::kUnknown || strings[0].kind == GspmdKind::kManual) return strings[0].group;
+    parameter.sharding = sharding_of(strings[0], parameter.type, {}, parameter.location);
+    parameter.attributes.emplace_back("sdy.sharding", ir::Attribute{ir::ShardingAttr{{*parameter.sharding}, false}});
+    return strings[0].group;
+  }
+
+  static ir::Op group_member(int64_t id, ir::ValueId value, const ir::Location& where) {
+    ir::Op out;
+    out.location = where;
+    set_op(out, "sdy.sharding_group");
+    out.operands = {value};
+    out.attributes.emplace_back("group_id", ir::Attribute{ir::IntegerAttr{id, "i64"}});
+    return out;
+  }
+
+  static void erase_string(ir::AttributeList& attributes) {
+    std::erase_if(attributes, [](const auto& entry) { return entry.first == kString; });
+  }
+
+  sharding::TensorSharding sharding_of(const GspmdSharding& string, const ir::Type& type,
+                                       std::span<const int64_t> open_dims, const ir::Location& where,
+                                       const ir::NamedMesh* mesh = nullptr) {
+    if (string.kind == GspmdKind::kMaximal) return maximal(string.device, where);
+    if (mesh == nullptr) mesh = &mesh_of({&string, 1});
+    try {
+      return to_sdy_sharding(string, mesh->name, mesh->mesh, type.is_tensor() ? type.rank() : 0, open_dims);
+    } catch (const core::Error& error) {
+      ir::fail(error.code() == core::ErrorCode("invalid_spec") ? core::ErrorCode("invalid_program") : error.code(),
+               where, error.detail());
+    }
+  }
+
+  /// The first mesh over which all these shardings can be said; the first of all where there is none.
+  const ir::NamedMesh& mesh_of(std::span<const GspmdSharding> strings) const {
+    for (const ir::NamedMesh& mesh : meshes_) {
+      if (std::all_of(strings.begin(), strings.end(), [&](const auto& string) { return fits(string, *mesh.mesh); }))
+        return mesh;
+    }
+    return meshes_[0];
+  }
+
+  sharding::TensorSharding maximal(int64_t device, const ir::Location& where) {
+    const std::string name = "maximal_mesh_" + std::to_string(device);
+    if (module_.find_mesh(name) == nullptr) {
+      if (module_.meshes.size() >= kMaxMeshes) ir::fail("invalid_program", where, "there are too many meshes");
+      mesh::Mesh mesh;
+      mesh.device_ids = {device};
+      module_.meshes.push_back({name, std::make_shared<const mesh::Mesh>(std::move(mesh)), where});
+    }
+    sharding::TensorSharding out;
+    out.mesh_name = name;
+    out.mesh = module_.find_mesh(name)->mesh;
+    return out;
+  }
+
+  static void set_op(ir::Op& op, std::string_view name) {
+    const ops::OpDef* def = ops::find_op(name);
+    if (def == nullptr) ir::fail("unsupported_op", op.location, "op '" + std::string(name) + "' is not supported");
+    op.code = ops::code_of(*def);
+    op.name = std::string(name);
+  }
+
+  /// Maps operands of all ops of the region, and gives back its ops rewritten.
+  void region(ir::Region& region) {
+    find_manual_calls(region);
+    std::vector<ir::Op> out;
+    out.reserve(region.ops.size());
+    for (ir::Op& op : region.ops) {
+      // An annotation that says nothing further is gone by now; a way in still asks for it.
+      if (target_of(op) == "SPMDFullToShardShape") remember_entry(op);
+      for (ir::ValueId& id : op.operands) id = use_[static_cast<size_t>(id)];
+      for (ir::Region& nested : op.regions) this->region(nested);
+      rewrite(op, out);
+    }
+    region.ops = std::move(out);
+  }
+
+  /// A value on its way into a manual computation.
+  struct Entry {
+    ir::ValueId global = ir::kNoValue;
+    GspmdSharding sharding;
+  };
+
+  /// What surrounds the calls of this region that are bodies of manual computations.
+  struct ManualCall {
+    std::vector<const ir::Op*> inputs;   ///< @SPMDFullToShardShape, by operand
+    std::vector<const ir::Op*> outputs;  ///< @SPMDShardToFullShape, by result
+  };
+
+  void find_manual_calls(const ir::Region& region) {
+    std::unordered_map<ir::ValueId, const ir::Op*> entering;
+    std::unordered_map<ir::ValueId, std::pair<const ir::Op*, size_t>> results;
+    for (const ir::Op& op : region.ops) {
+      const std::string target = target_of(op);
+      if (target == "SPMDFullToShardShape" && op.operands.size() == 1 && op.results.size() == 1) {
+        entering.emplace(op.results[0], &op);
+      } else if (op.name == "func.call") {
+        for (size_t i = 0; i < op.results.size(); ++i) results.emplace(op.results[i], std::pair(&op, i));
+        for (size_t i = 0; i < op.operands.size(); ++i) {
+          const auto found = entering.find(op.operands[i]);
+          if (found == entering.end()) continue;
+          ManualCall& call = manual_calls_[op.results.empty() ? ir::kNoValue : op.results[0]];
+          call.inputs.resize(op.operands.size());
+          call.inputs[i] = found->second;
+        }
+      } else if (target == "Sharding" && op.operands.size() == 1 && op.results.size() == 1) {
+        // Between a call and the way out stands a @Sharding that says manual.
+        const auto found = results.find(op.operands[0]);
+        if (found != results.end()) results.emplace(op.results[0], found->second);
+      } else if (target == "SPMDShardToFullShape" && op.operands.size() == 1 && op.results.size() == 1) {
+        const auto found = results.find(op.operands[0]);
+        if (found == results.end()) unsupported_manual(op);
+        const auto [call_op, result] = found->second;
+        ManualCall& call = manual_calls_[call_op->results[0]];
+        call.outputs.resize(call_op->results.size());
+        call.outputs[result] = &op;
+      }
+    }
+  }
+
+  void rewrite(ir::Op& op, std::vector<ir::Op>& out) {
+    const std::string target = target_of(op);
+    if (target == "Sharding" && op.operands.size() == 1 && op.results.size() == 1) {
+      annotation(op, out);
+    } else if (target == "SPMDFullToShardShape") {
+      entered_.at(op.results[0]).global = op.operands[0];
+    } else if (target == "SPMDShardToFullShape") {
+      if (op.operands.size() != 1 || op.results.size() != 1) unsupported_manual(op);
+      const auto found = left_.find(op.results[0]);
+      if (found == left_.end()) unsupported_manual(op);
+      use_[static_cast<size_t>(op.results[0])] = found->second;
+    } else if (op.name == "func.call" && !op.results.empty() && manual_calls_.count(op.results[0]) != 0) {
+      manual_call(op, manual_calls_.at(op.results[0]), out);
+    } else {
+      const std::vector<GspmdSharding> strings = strings_of(op.attributes, op.location);
+      std::vector<ir::Op> groups;
+      if (!strings.empty()) groups = result_shardings(op, strings);
+      out.push_back(std::move(op));
+      out.insert(out.end(), std::make_move_iterator(groups.begin()), std::make_move_iterator(groups.end()));
+    }
+  }
+
+  /// What goes into a manual computation is sharded there as it was annotated before.
+  void remember_entry(const ir::Op& op) {
+    if (op.operands.size() != 1 || op.results.size() != 1) unsupported_manual(op);
+    const auto annotated = annotated_.find(op.operands[0]);
+    if (annotated == annotated_.end()) unsupported_manual(op);
+    entered_.emplace(op.results[0], Entry{ir::kNoValue, annotated->second});
+  }
+
+  void annotation(ir::Op& op, std::vector<ir::Op>& out) {
+    const std::vector<GspmdSharding> strings = strings_of(op.attributes, op.location);
+    if (strings.size() != 1) ir::fail("invalid_program", op.location, "'@Sharding' needs one sharding");
+    const GspmdSharding& string = strings[0];
+    const ir::ValueId operand = op.operands[0];
+    const ir::ValueId result = op.results[0];
+    annotated_[result] = string;
+    if (string.group) out.push_back(group_member(*string.group, operand, op.location));
+    if (string.kind == GspmdKind::kUnknown || string.kind == GspmdKind::kManual) {
+      use_[static_cast<size_t>(result)] = operand;
+      return;
+    }
+    sharding::TensorSharding sharding =
+        sharding_of(string, function_.type_of(operand), unspecified_dims(op), op.location);
+    const bool says_nothing =
+        !sharding.mesh->is_maximal() && std::all_of(sharding.dims.begin(), sharding.dims.end(),
+                                                    [](const auto& dim) { return dim.axes.empty() && dim.open; });
+    if (says_nothing) {
+      use_[static_cast<size_t>(result)] = operand;
+      return;
+    }
+    ir::Op constraint;
+    constraint.location = op.location;
+    set_op(constraint, "sdy.sharding_constraint");
+    constraint.operands = {operand};
+    constraint.results = {result};
+    constraint.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{std::move(sharding)}, false}});
+    out.push_back(std::move(constraint));
+  }
+
+  /// Gives the op's results their shardings, and back the groups they are members of.
+  std::vector<ir::Op> result_shardings(ir::Op& op, const std::vector<GspmdSharding>& strings) {
+    std::vector<ir::Op> groups;
+    ir::ShardingAttr shardings;
+    shardings.per_value = true;
+    const size_t count = std::max<size_t>(op.results.size(), 1);
+    size_t silent = 0;  // shardings that say nothing
+    if (std::any_of(op.results.begin(), op.results.end(),
+                    [&](ir::ValueId id) { return function_.type_of(id).kind == ir::TypeKind::kTuple; })) {
+      erase_string(op.attributes);  // tuples are taken apart behind
+      return groups;
+    }
+    if (strings.size() != 1 && strings.size() != count) {
+      ir::fail("invalid_program", op.location,
+               "'mhlo.sharding' of '" + op.name + "' has " + std::to_string(strings.size()) + " shardings for " +
+                   std::to_string(op.results.size()) + " results");
+    }
+    erase_string(op.attributes);
+    for (size_t i = 0; i < count; ++i) {
+      const GspmdSharding& string = strings.size() == 1 ? strings[0] : strings[i];
+      if (string.group && !op.results.empty())
+        groups.push_back(group_member(*string.group, op.results[i], op.location));
+      const ir::Type type = op.results.empty() ? ir::Type::token() : function_.type_of(op.results[i]);
+      const bool says_nothing = string.kind == GspmdKind::kManual || string.kind == GspmdKind::kUnknown;
+      silent += says_nothing ? 1 : 0;
+      shardings.shardings.push_back(says_nothing ? open(type) : sharding_of(string, type, {}, op.location));
+    }
+    if (silent < count) op.attributes.emplace_back("sdy.sharding", ir::Attribute{std::move(shardings)});
+    return groups;
+  }
+
+  sharding::TensorSharding open(const ir::Type& type) const {
+    return sharding::fully_open(meshes_[0].name, meshes_[0].mesh, type.is_tensor() ? type.rank() : 0);
+  }
+
+  /// The sharding with which a value enters or leaves: free axes closed, as the annotation says.
+  sharding::TensorSharding border(const GspmdSharding& string, const ir::Type& type, const ir::Op& op,
+                                  const ir::NamedMesh& mesh) {
+    if (string.kind == GspmdKind::kManual || string.kind == GspmdKind::kMaximal) unsupported_manual(op);
+    if (!fits(string, *mesh.mesh)) unsupported_manual(op);
+    return sharding_of(string, type, unspecified_dims(op), op.location, &mesh);
+  }
+
+  /// What is said where values enter and leave the manual computation around `call`.
+  std::vector<GspmdSharding> border_strings(const ir::Op& call, const ManualCall& around) const {
+    std::vector<GspmdSharding> out;
+    for (const ir::ValueId operand : call.operands) {
+      const auto entry = entered_.find(operand);
+      if (entry != entered_.end()) out.push_back(entry->second.sharding);
+    }
+    for (const auto* edges : {&around.inputs, &around.outputs}) {
+      for (const ir::Op* edge : *edges) {
+        if (edge == nullptr) continue;
+        for (GspmdSharding& string : strings_of(edge->attributes, edge->location)) out.push_back(std::move(string));
+      }
+    }
+    return out;
+  }
+
+  void manual_call(ir::Op& call, const ManualCall& around, std::vector<ir::Op>& out) {
+    ir::Op manual;
+    manual.location = call.location;
+    set_op(manual, "sdy.manual_computation");
+    ir::Region body;
+    ir::ShardingAttr in;
+    ir::ShardingAttr leaving;
+    in.per_value = leaving.per_value = true;
+    ir::Op inner = std::move(call);
+    const ir::NamedMesh& mesh = mesh_of(border_strings(inner, around));
+    std::set<std::string> axes;
+    const auto add_axes = [&](const ir::Op& edge) {
+      for (const GspmdSharding& string : strings_of(edge.attributes, edge.location)) {
+        if (!fits(string, *mesh.mesh)) unsupported_manual(edge);
+        for (std::string& axis : gspmd_manual_axes(string, *mesh.mesh)) axes.insert(std::move(axis));
+      }
+    };
+    for (size_t i = 0; i < inner.operands.size(); ++i) {
+      if (i >= around.inputs.size() || around.inputs[i] == nullptr) unsupported_manual(inner);
+      const auto& [global, annotated] = entered_.at(inner.operands[i]);
+      in.shardings.push_back(border(annotated, function_.type_of(global), *around.inputs[i], mesh));
+      add_axes(*around.inputs[i]);
+      manual.operands.push_back(global);
+      const ir::ValueId local = fresh(function_.type_of(inner.operands[i]));
+      body.arguments.push_back(local);
+      inner.operands[i] = local;
+    }
+    if (around.outputs.size() != inner.results.size()) unsupported_manual(inner);
+    ir::Op terminator;
+    terminator.location = inner.location;
+    set_op(terminator, "sdy.return");
+    for (size_t i = 0; i < inner.results.size(); ++i) {
+      const ir::Op* leave = around.outputs[i];
+      if (leave == nullptr) unsupported_manual(inner);
+      const ir::Type global = function_.type_of(leave->results[0]);
+      const std::vector<GspmdSharding> strings = strings_of(leave->attributes, leave->location);
+      if (strings.size() != 1) unsupported_manual(*leave);
+      leaving.shardings.push_back(border(strings[0], global, *leave, mesh));
+      manual.results.push_back(fresh(global));
+      left_[leave->results[0]] = manual.results.back();
+      terminator.operands.push_back(inner.results[i]);
+    }
+    ir::ArrayAttr names;
+    for (const mesh::Axis& axis : mesh.mesh->axes) {
+      if (axes.count(axis.name) != 0) names.values.push_back({ir::StringAttr{axis.name}});
+    }
+    manual.attributes.emplace_back("in_shardings", ir::Attribute{std::move(in)});
+    manual.attributes.emplace_back("out_shardings", ir::Attribute{std::move(leaving)});
+    manual.attributes.emplace_back("manual_axes", ir::Attribute{std::move(names)});
+    body.ops.push_back(std::move(inner));
+    body.ops.push_back(std::move(terminator));
+    manual.regions.push_back(std::move(body));
+    out.push_back(std::move(manual));
+  }
+
+  ir::ValueId fresh(const ir::Type& type) {
+    const ir::ValueId id = function_.add_value(type);
+    use_.push_back(id);
+    return id;
+  }
+
+  ir::Function& function_;
+  const std::vector<ir::NamedMesh>& meshes_;  ///< those made for the strings, at least one
+  ir::Module& module_;
+  std::vector<ir::ValueId> use_;  ///< what stands for each value of the text
+  std::unordered_map<ir::ValueId, ManualCall> manual_calls_;
+  std::unordered_map<ir::ValueId, GspmdSharding> annotated_;  ///< results of @Sharding
+  std::unordered_map<ir::ValueId, Entry> entered_;            ///< by local value
+  std::unordered_map<ir::ValueId, ir::ValueId> left_;  ///< result of @SPMDShardToFullShape -> result of the computation
+};
+
+}  // namespace
+
+bool uses_gspmd(const ir::Module& module) {
+  const auto has = [](const ir::AttributeList& attributes) { return ir::find(attributes, kString) != nullptr; };
+  for (const ir::Function& function : module.functions) {
+    for (const auto* side : {&function.arguments, &function.results}) {
+      for (const ir::Parameter& parameter : *side) {
+        if (has(parameter.attributes)) return true;
+      }
+    }
+    bool found = false;
+    each_op(function.body, [&](const ir::Op& op) { found = found || has(op.attributes); });
+    if (found) return true;
+  }
+  return false;
+}
+
+ir::Module import_gspmd(ir::Module module) {
+  std::vector<GspmdSharding> all;
+  ir::Location first;
+  const auto add = [&](const ir::AttributeList& attributes, const ir::Location& where) {
+    for (GspmdSharding& string : strings_of(attributes, where)) {
+      if (string.kind != GspmdKind::kTiled) continue;
+      if (all.empty()) first = where;
+      all.push_back(std::move(string));
+    }
+  };
+  for (const ir::Function& function : module.functions) {
+    for (const auto* side : {&function.arguments, &function.results}) {
+      for (const ir::Parameter& parameter : *side) add(parameter.attributes, parameter.location);
+    }
+    each_op(function.body, [&](const ir::Op& op) { add(op.attributes, op.location); });
+  }
+  std::vector<ir::NamedMesh> meshes;
+  try {
+    const int64_t count = all.empty() ? std::max<int64_t>(module.num_partitions, 1) : all[0].device_count();
+    for (mesh::Mesh& mesh : gspmd_meshes(all, count)) {
+      std::string name = "mesh";
+      for (int i = 0; module.find_mesh(name) != nullptr; ++i) name = "mesh_" + std::to_string(i);
+      meshes.push_back({name, std::make_shared<const mesh::Mesh>(std::move(mesh)), {}});
+      module.meshes.push_back(meshes.back());
+    }
+  } catch (const core::Error& error) {
+    ir::fail(error.code(), first, error.detail());
+  }
+  for (ir::Function& function : module.functions) {
+    FunctionImporter(function, meshes, module).run();
+    // A local value that somebody outside of the manual computation uses.
+    if (const ir::Op* op = first_undefined_use(function)) unsupported_manual(*op);
+  }
+  return module;
+}
+
+}  // namespace meshd::program

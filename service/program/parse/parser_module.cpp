@@ -1,0 +1,267 @@
+// The file: alias definitions, the module with its meshes and functions, and the metadata at the end. Locations and
+// resources are looked up last, because JAX prints their definitions behind the module.
+#include "service/core/error.h"
+#include "service/program/gspmd/import_gspmd.h"
+#include "service/program/parse/hex.h"
+#include "service/program/parse/parse.h"
+#include "service/program/parse/parser.h"
+#include "service/program/transform/unpack_tuples.h"
+#include "service/program/verify/verify.h"
+
+namespace meshd::program {
+
+ir::Module Parser::parse() {
+  try {
+    return file();
+  } catch (const core::Error& error) {
+    // Accessors of attributes know no place; the current token is near.
+    if (error.diagnostics().empty()) fail(error.code(), token_, error.detail());
+    throw;
+  }
+}
+
+ir::Module Parser::file() {
+  bool seen_module = false;
+  while (!token_.is(TokenKind::kEnd)) {
+    if (token_.is(TokenKind::kHash) || token_.is(TokenKind::kBang)) {
+      alias_definition();
+    } else if (token_.is(TokenKind::kFileMetadata)) {
+      file_metadata();
+    } else if (!seen_module && at("module")) {
+      seen_module = true;
+      advance();
+      if (token_.is(TokenKind::kSymbol)) module_.name = symbol_name(take());
+      if (accept("attributes")) set_module_attributes(attribute_dict());
+      module_body();
+      optional_location();
+    } else if (!seen_module && token_.is(TokenKind::kString) && token_.text == "\"builtin.module\"") {
+      seen_module = true;
+      generic_module_op(take());
+    } else if (at("module")) {
+      fail("unsupported_op", token_, "one module is expected");
+    } else {
+      // A file may also hold the module's ops without the module.
+      module_op();
+    }
+  }
+  resolve_resources();
+  resolve_locations();
+  return std::move(module_);
+}
+
+void Parser::alias_definition() {
+  const Token name = take();
+  expect('=', "in the definition of an alias");
+  if (at("loc") && name.is(TokenKind::kHash)) {
+    advance();
+    location_aliases_[name.text] = location_body();
+    return;
+  }
+  if (name.is(TokenKind::kBang)) fail("unsupported_type", name, "type aliases are not supported");
+  attribute_aliases_.insert_or_assign(name.text, std::pair(lexer_, token_));
+  // It is read where it is used, when meshes are known; here only its end is looked for, which is the end of its line.
+  while (!token_.is(TokenKind::kEnd) && token_.line == name.line) {
+    if (token_.is('<') || token_.is('(') || token_.is('[') || token_.is('{')) {
+      skip_balanced();
+    } else {
+      advance();
+    }
+  }
+}
+
+void Parser::set_module_attributes(ir::AttributeList attributes) {
+  const Token where = token_;
+  try {
+    module_.num_partitions = ir::int_or(attributes, "mhlo.num_partitions", 1);
+    module_.num_replicas = ir::int_or(attributes, "mhlo.num_replicas", 1);
+  } catch (const core::Error& error) {
+    fail("invalid_program", where, error.detail());
+  }
+  module_.attributes = std::move(attributes);
+}
+
+void Parser::module_body() {
+  const Token start = expect('{', "at the start of a module");
+  while (!accept('}')) {
+    if (token_.is(TokenKind::kEnd)) fail("program_syntax", start, "the module that begins here is not closed");
+    module_op();
+  }
+}
+
+void Parser::module_op() {
+  const Token start = token_;
+  if (token_.is(TokenKind::kString)) {
+    advance();
+    generic_module_op(start);
+    return;
+  }
+  if (!token_.is(TokenKind::kWord)) expected("a function or a mesh");
+  advance();
+  if (start.text == "func.func" || start.text == "func") {
+    pretty_function(start);
+  } else if (start.text == "sdy.mesh") {
+    pretty_mesh();
+  } else {
+    fail("unsupported_op", start, "op " + describe(start) + " is not supported in a module");
+  }
+}
+
+void Parser::pretty_mesh() {
+  const Token name = expect(TokenKind::kSymbol, "the name of a mesh");
+  expect('=', "behind the name of a mesh");
+  add_mesh(symbol_name(name), mesh_body(), name);
+  optional_attribute_dict();
+  optional_location();
+}
+
+void Parser::generic_module_op(const Token& start) {
+  const std::string name = unescape(start);
+  expect('(', "behind the name of an op");
+  expect(')', "behind the name of an op");
+  ir::Function function;
+  function.location = start.location();
+  ir::AttributeList properties;
+  std::optional<mesh::Mesh> mesh;
+  if (accept('<')) {
+    // A mesh is no attribute of ours: it is read where it stands.
+    list('{', '}', "around attributes", [&] {
+      const Token key = expect(TokenKind::kWord, "the name of an attribute");
+      const bool has_value = accept('=');
+      if (name == "sdy.mesh" && key.text == "mesh" && has_value) {
+        if (token_.text != "#sdy.mesh") expected("#sdy.mesh<...>");
+        advance();
+        mesh = mesh_body();
+      } else {
+        properties.emplace_back(std::string(key.text), has_value ? attribute() : ir::Attribute{ir::Unit{}});
+      }
+    });
+    expect('>', "behind the properties of an op");
+  }
+  if (name == "sdy.mesh") {
+    if (!mesh) fail("invalid_program", start, "a mesh needs 'mesh'");
+    const std::string symbol = ir::string_or(properties, "sym_name", {});
+    add_mesh(symbol, std::move(*mesh), start);
+    optional_attribute_dict();
+  } else if (name == "func.func") {
+    begin_function(function);
+    function.attributes = std::move(properties);
+    expect('(', "before the body of a function");
+    function.body = region({});
+    expect(')', "behind the body of a function");
+    for (auto& entry : optional_attribute_dict()) function.attributes.push_back(std::move(entry));
+    generic_function(function);
+  } else if (name == "builtin.module") {
+    if (region_depth_ != 0 || !module_.functions.empty()) fail("unsupported_op", start, "one module is expected");
+    ++region_depth_;
+    module_.name = ir::string_or(properties, "sym_name", {});
+    expect('(', "before the body of a module");
+    module_body();
+    expect(')', "behind the body of a module");
+    ir::AttributeList attributes = optional_attribute_dict();
+    set_module_attributes(std::move(attributes));
+    --region_depth_;
+  } else {
+    fail("unsupported_op", start, "op '" + name + "' is not supported in a module");
+  }
+  expect(':', "before the type of an op");
+  expect('(', "in the type of an op");
+  expect(')', "in the type of an op");
+  expect(TokenKind::kArrow, "'->' in the type of an op");
+  expect('(', "in the type of an op");
+  expect(')', "in the type of an op");
+  std::string location = optional_location();
+  if (name == "func.func") {
+    function.location.name = std::move(location);
+    end_function(std::move(function));
+  }
+}
+
+void Parser::file_metadata() {
+  // {-# dialect_resources: { builtin: { name: "0x...", ... } }, external_resources: { ... } #-}
+  const Token start = take();
+  const auto entries = [&](auto&& entry) {
+    list('{', '}', "in file metadata", [&] {
+      if (!token_.is(TokenKind::kWord) && !token_.is(TokenKind::kString)) expected("a name");
+      const Token key = take();
+      expect(':', "behind a name");
+      entry(key);
+    });
+  };
+  while (!at('#')) {
+    if (token_.is(TokenKind::kEnd)) fail("program_syntax", start, "the metadata that begins here does not end");
+    const Token section = expect(TokenKind::kWord, "a section of file metadata");
+    expect(':', "behind the name of a section");
+    entries([&](const Token&) {
+      entries([&](const Token& key) {
+        if (section.text == "dialect_resources" && token_.is(TokenKind::kString)) {
+          resource_blobs_[key.is(TokenKind::kString) ? unescape(key) : std::string(key.text)] =
+              token_.text.substr(1, token_.text.size() - 2);
+        }
+        if (at('{') || at('[')) {
+          skip_balanced();
+        } else {
+          advance();
+        }
+      });
+    });
+    accept(',');
+  }
+  advance();
+  expect('-', "at the end of file metadata");
+  expect('}', "at the end of file metadata");
+}
+
+void Parser::resolve_resources() {
+  // A blob is its alignment in four bytes, then the elements.
+  constexpr size_t kAlignmentBytes = 4;
+  for (Resource& resource : resources_) {
+    const auto blob = resource_blobs_.find(resource.name);
+    if (blob == resource_blobs_.end()) {
+      fail("invalid_program", resource.where, "resource '" + resource.name + "' is not at the end of the file");
+    }
+    if (!decode_hex(blob->second, *resource.bytes) || resource.bytes->size() < kAlignmentBytes) {
+      fail("program_syntax", resource.where, "resource '" + resource.name + "' is not hex");
+    }
+    resource.bytes->erase(resource.bytes->begin(), resource.bytes->begin() + kAlignmentBytes);
+    const int64_t count = tensor::element_count(resource.type);
+    adopt_stored_bytes(resource.type, count, *resource.bytes);
+    if (static_cast<int64_t>(resource.bytes->size()) != tensor::byte_count(resource.type)) {
+      fail("program_syntax", resource.where,
+           "resource '" + resource.name + "' has " + std::to_string(resource.bytes->size()) + " bytes, but tensor<" +
+               to_string(resource.type) + "> has " + std::to_string(tensor::byte_count(resource.type)));
+    }
+  }
+}
+
+void Parser::resolve_locations() {
+  const auto resolve = [&](ir::Location& location) {
+    for (int step = 0; step < kMaxAttributeDepth && !location.name.empty() && location.name[0] == kAlias; ++step) {
+      const auto found = location_aliases_.find(std::string_view(location.name).substr(1));
+      location.name = found == location_aliases_.end() ? std::string() : found->second;
+    }
+    if (!location.name.empty() && location.name[0] == kAlias) location.name.clear();
+  };
+  const auto visit = [&](const auto& self, ir::Region& region) -> void {
+    for (ir::Op& each : region.ops) {
+      resolve(each.location);
+      for (ir::Region& nested : each.regions) self(self, nested);
+    }
+  };
+  for (ir::Function& function : module_.functions) {
+    resolve(function.location);
+    for (ir::Parameter& argument : function.arguments) resolve(argument.location);
+    visit(visit, function.body);
+  }
+}
+
+ir::Module parse_unverified(std::string_view text) { return Parser(text).parse(); }
+
+ir::ModuleRef parse_stablehlo(std::string_view text) {
+  auto module = std::make_shared<ir::Module>(parse_unverified(text));
+  *module = unpack_tuples(std::move(*module));
+  if (uses_gspmd(*module)) *module = import_gspmd(std::move(*module));
+  verify(*module);
+  return module;
+}
+
+}  // namespace meshd::program

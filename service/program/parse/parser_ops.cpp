@@ -1,0 +1,297 @@
+// Ops: names in scope, the generic form, regions, locations. A name must be defined above its use: that is dominance,
+// because regions have one block.
+#include <algorithm>
+
+#include "service/program/parse/parser.h"
+
+namespace meshd::program {
+namespace {
+
+/// Attributes that are no row's: what they ask for holds anyway, or repeats what the types say.
+bool is_dropped(std::string_view name) {
+  return name == "operandSegmentSizes" || name == "resultSegmentSizes" || name == "result_accuracy";
+}
+
+/// Takes out an accuracy that vector math keeps; refuses one that it may not.
+void drop_accuracy(ir::Op& op) {
+  const ir::Attribute* attribute = ir::find(op.attributes, "result_accuracy");
+  if (attribute == nullptr) return;
+  constexpr int64_t kUlps = 4;
+  const auto* accuracy = attribute->as<ir::DictAttr>();
+  const bool has_tolerance = accuracy == nullptr || ir::string_or(accuracy->entries, "mode", "DEFAULT") == "TOLERANCE";
+  if (has_tolerance && (accuracy == nullptr || ir::int_or(accuracy->entries, "ulps", 0) < kUlps)) {
+    ir::fail("unsupported_attribute", op.location,
+             "'result_accuracy' of '" + op.name + "': results are within " + std::to_string(kUlps) +
+                 " units in the last place");
+  }
+  std::erase_if(op.attributes, [](const auto& entry) { return entry.first == "result_accuracy"; });
+}
+
+/// A field of a pretty form and the dictionary behind it may say the same twice.
+void refuse_doubles(const ir::Op& op) {
+  std::vector<std::string_view> names;
+  names.reserve(op.attributes.size());
+  for (const auto& [name, value] : op.attributes) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end()) return;
+  ir::fail("program_syntax", op.location,
+           "attribute '" + std::string(*twice) + "' of '" + op.name + "' is given twice");
+}
+
+/// Texts before 2023 name ops of StableHLO by the dialect it came from.
+const ops::OpDef* find_op(std::string_view name) {
+  const ops::OpDef* def = ops::find_op(name);
+  constexpr std::string_view kOld = "mhlo.";
+  if (def != nullptr || name.substr(0, kOld.size()) != kOld) return def;
+  return ops::find_op("stablehlo." + std::string(name.substr(kOld.size())));
+}
+
+/// Words that stand for ops of the function dialect without their prefix.
+std::string full_name(std::string_view name) {
+  if (name == "call" || name == "return" || name == "constant") return "func." + std::string(name);
+  return std::string(name);
+}
+
+}  // namespace
+
+void Parser::set_op(OperationState& state, const Token& where, std::string name) {
+  state.def = find_op(name);
+  if (state.def == nullptr) fail("unsupported_op", where, "op '" + name + "' is not supported");
+  state.op.code = ops::code_of(*state.def);
+  state.op.name = std::string(state.def->name);
+}
+
+void Parser::op() {
+  OperationState state;
+  state.op.location = token_.location();
+  int64_t named = 0;
+  while (token_.is(TokenKind::kValue)) {
+    const Token name = take();
+    int64_t count = 1;
+    if (accept(':')) {
+      const Token number = token_;
+      count = integer("the number of results");
+      if (count < 1 || count > INT32_MAX) fail("program_syntax", number, "the number of results must be at least 1");
+    }
+    named += count;
+    state.result_names.emplace_back(name, count);
+    if (!accept(',')) {
+      expect('=', "behind the names of results");
+      break;
+    }
+  }
+  const Token name = token_;
+  if (name.is(TokenKind::kString)) {
+    advance();
+    set_op(state, name, unescape(name));
+    generic_op(state);
+  } else if (name.is(TokenKind::kWord)) {
+    advance();
+    set_op(state, name, full_name(name.text));
+    pretty_op(state);
+  } else {
+    expected("an op");
+  }
+  if (named != 0 && named != static_cast<int64_t>(state.result_types.size())) {
+    fail("invalid_program", name,
+         "'" + state.op.name + "' has " + std::to_string(state.result_types.size()) + " results, but " +
+             std::to_string(named) + " are named");
+  }
+  finish_op(state);
+}
+
+void Parser::finish_op(OperationState& state) {
+  state.op.location.name = optional_location();
+  refuse_doubles(state.op);
+  drop_accuracy(state.op);
+  const auto first = static_cast<ir::ValueId>(function_->values.size());
+  for (size_t i = 0; i < state.result_types.size(); ++i) {
+    state.op.results.push_back(function_->add_value(std::move(state.result_types[i])));
+  }
+  ir::ValueId next = first;
+  for (const auto& [name, count] : state.result_names) {
+    define(name, next, count);
+    next += static_cast<ir::ValueId>(count);
+  }
+  region_->ops.push_back(std::move(state.op));
+}
+
+void Parser::define(const Token& name, ir::ValueId first, int64_t count) {
+  if (!names_.emplace(name.text, Definition{first, count}).second) {
+    fail("invalid_program", name, "value " + describe(name) + " is defined twice");
+  }
+  defined_.push_back(name.text);
+  for (int64_t i = 0; i < count; ++i) {
+    std::string text(name.text);
+    if (count > 1) text += "#" + std::to_string(i);
+    function_->values[static_cast<size_t>(first + i)].name = std::move(text);
+  }
+}
+
+ir::ValueId Parser::value_use() {
+  const Token name = expect(TokenKind::kValue, "a value such as %0");
+  const auto found = names_.find(name.text);
+  if (found == names_.end()) fail("invalid_program", name, "value " + describe(name) + " is not defined above its use");
+  int64_t index = 0;
+  if (token_.is(TokenKind::kHash)) {
+    const Token number = take();
+    index = -1;
+    if (number.text.size() <= 10 && number.text[1] >= '0' && number.text[1] <= '9') {
+      index = std::stoll(std::string(number.text.substr(1)));
+    }
+    if (index < 0 || index >= found->second.count) {
+      fail("invalid_program", number,
+           "value " + describe(name) + " has " + std::to_string(found->second.count) + " results, there is no " +
+               describe(number));
+    }
+  }
+  return found->second.first + static_cast<ir::ValueId>(index);
+}
+
+std::vector<ir::ValueId> Parser::operands_in_parentheses() {
+  std::vector<ir::ValueId> out;
+  list('(', ')', "around operands", [&] { out.push_back(value_use()); });
+  return out;
+}
+
+void Parser::check_operands(const OperationState& state, const std::vector<ir::Type>& types) {
+  const ir::Op& op = state.op;
+  if (types.size() != op.operands.size()) {
+    ir::fail("invalid_program", op.location,
+             "'" + op.name + "' has " + std::to_string(op.operands.size()) + " operands, but " +
+                 std::to_string(types.size()) + " operand types");
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    const ir::Value& value = function_->values[static_cast<size_t>(op.operands[i])];
+    if (value.type == types[i]) continue;
+    ir::fail("invalid_program", op.location,
+             "operand " + value.name + " of '" + op.name + "' is used as " + to_string(types[i]) +
+                 ", but its type is " + to_string(value.type));
+  }
+}
+
+void Parser::generic_op(OperationState& state) {
+  ir::Op& op = state.op;
+  op.operands = operands_in_parentheses();
+  if (at('[')) fail("unsupported_op", token_, "ops with successor blocks are not supported");
+  if (at('<')) {
+    advance();
+    const Token where = token_;
+    op.attributes = attribute_dict();
+    expect('>', "behind the properties of an op");
+    for (const auto& [name, value] : op.attributes) {
+      const auto& known = state.def->signature.attributes;
+      const bool found =
+          std::any_of(known.begin(), known.end(), [&](const ops::AttributeSpec& spec) { return spec.name == name; });
+      if (!found && !is_dropped(name))
+        fail("unsupported_attribute", where, "op '" + op.name + "' has no attribute '" + name + "'");
+    }
+    // An edge's sharding is its result's; a collective's has one name here, whichever way it is written.
+    for (auto& [name, value] : op.attributes) {
+      if (name == "out_sharding") name = "sharding";
+      if (name == "sharding" && op.name == "sdy.data_flow_edge") {
+        name = "sdy.sharding";
+        if (auto* held = std::get_if<ir::ShardingAttr>(&value.value)) held->per_value = true;
+      }
+    }
+    std::erase_if(op.attributes,
+                  [](const auto& entry) { return entry.first != "result_accuracy" && is_dropped(entry.first); });
+  }
+  if (at('(')) {
+    list('(', ')', "around regions", [&] { op.regions.push_back(region({})); });
+  }
+  if (at('{')) {
+    const Token where = token_;
+    for (auto& [name, value] : attribute_dict()) {
+      if (find(op.attributes, name) != nullptr)
+        fail("program_syntax", where, "attribute '" + name + "' is given twice");
+      op.attributes.emplace_back(std::move(name), std::move(value));
+    }
+  }
+  expect(':', "before the type of an op");
+  check_operands(state, type_list_in_parentheses());
+  expect(TokenKind::kArrow, "'->' in the type of an op");
+  state.result_types = result_types();
+}
+
+std::vector<BlockArgument> Parser::block_arguments() {
+  std::vector<BlockArgument> out;
+  list('(', ')', "around arguments", [&] {
+    BlockArgument argument;
+    argument.name = expect(TokenKind::kValue, "the name of an argument");
+    expect(':', "behind the name of an argument");
+    argument.type = type();
+    optional_location();
+    out.push_back(std::move(argument));
+  });
+  return out;
+}
+
+ir::Region Parser::region(const std::vector<BlockArgument>& arguments) {
+  const Token start = token_;
+  if (++region_depth_ > kMaxRegionDepth) {
+    fail("invalid_program", start, "regions nest more than " + std::to_string(kMaxRegionDepth) + " deep");
+  }
+  expect('{', "at the start of a region");
+  ir::Region out;
+  ir::Region* outer = region_;
+  region_ = &out;
+  const size_t names_before = defined_.size();
+  std::vector<BlockArgument> all = arguments;
+  if (token_.is(TokenKind::kBlock)) {
+    if (!arguments.empty()) expected("an op, because the region's arguments stand before it");
+    advance();
+    if (at('(')) all = block_arguments();
+    expect(':', "behind the label of a block");
+  }
+  for (const BlockArgument& argument : all) {
+    out.arguments.push_back(function_->add_value(argument.type));
+    define(argument.name, out.arguments.back(), 1);
+  }
+  while (!at('}')) {
+    if (token_.is(TokenKind::kEnd)) fail("program_syntax", start, "the region that begins here is not closed");
+    if (token_.is(TokenKind::kBlock))
+      fail("unsupported_op", token_, "regions of more than one block are not supported");
+    op();
+  }
+  advance();
+  for (size_t i = names_before; i < defined_.size(); ++i) names_.erase(defined_[i]);
+  defined_.resize(names_before);
+  region_ = outer;
+  --region_depth_;
+  return out;
+}
+
+std::string Parser::optional_location() {
+  if (!at("loc")) return {};
+  advance();
+  return location_body();
+}
+
+std::string Parser::location_body() {
+  if (!at('(')) expected("'(' behind 'loc'");
+  std::string name;
+  const Lexer inside = lexer_;
+  Lexer peek = inside;
+  // The first string or alias inside says what there is to say: loc("name"(#loc1)), loc("file":3:1), loc(callsite(#loc1
+  // at ...)).
+  for (Token token = peek.next(); !token.is(')') && !token.is(TokenKind::kEnd); token = peek.next()) {
+    if (token.is(TokenKind::kString)) {
+      name = unescape(token);
+      if (peek.next().is(':')) {
+        const Token line = peek.next();
+        if (line.is(TokenKind::kInteger)) name += ":" + std::string(line.text);
+      }
+      break;
+    }
+    if (token.is(TokenKind::kHash)) {
+      name = kAlias + std::string(token.text);
+      break;
+    }
+  }
+  skip_balanced();
+  return name;
+}
+
+}  // namespace meshd::program

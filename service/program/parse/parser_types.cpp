@@ -1,0 +1,127 @@
+// Types: tensor<2x3xf32>, tuples, tokens. Dimensions are read character by character, because "8x16xf32" is no token.
+#include "service/program/parse/parser.h"
+
+namespace meshd::program {
+namespace {
+
+/// Types of MLIR that name no value here; saying so is better than "expected a type".
+constexpr std::string_view kForeignTypes[] = {"memref", "vector", "none", "index"};
+
+bool is_scalar_word(std::string_view word) {
+  if (tensor::dtype_from_stablehlo(word)) return true;
+  if (word.size() < 2) return false;
+  const size_t digits =
+      word.substr(0, 2) == "si" || word.substr(0, 2) == "ui" || word.substr(0, 2) == "bf" || word.substr(0, 2) == "tf"
+          ? 2
+          : 1;
+  return (word[0] == 'i' || word[0] == 'f' || digits == 2) && digits < word.size() && word[digits] >= '0' &&
+         word[digits] <= '9';
+}
+
+}  // namespace
+
+bool Parser::at_type() const {
+  if (token_.is(TokenKind::kBang) || token_.is('(')) return true;
+  if (!token_.is(TokenKind::kWord)) return false;
+  const std::string_view word = token_.text;
+  if (word == "tensor" || word == "tuple" || word == "complex") return true;
+  for (const std::string_view foreign : kForeignTypes) {
+    if (word == foreign) return true;
+  }
+  return is_scalar_word(word);
+}
+
+ir::Type Parser::type() {
+  if (++attribute_depth_ > kMaxAttributeDepth) fail("program_syntax", token_, "types nest too deeply");
+  const Token start = token_;
+  ir::Type out;
+  if (accept("tensor")) {
+    out = ir::Type::of(tensor_body(false, nullptr));
+  } else if (accept("tuple")) {
+    out.kind = ir::TypeKind::kTuple;
+    list('<', '>', "in a tuple type", [&] { out.elements.push_back(type()); });
+  } else if (token_.is(TokenKind::kBang)) {
+    if (token_.text != "!stablehlo.token" && token_.text != "!mhlo.token")
+      fail("unsupported_type", token_, "type " + describe(token_) + " is not supported");
+    advance();
+    out = ir::Type::token();
+  } else if (at_type() && !at('(')) {
+    fail("unsupported_type", start, "a value must be a tensor, a token or a tuple, got " + describe(start));
+  } else {
+    expected("a type, such as tensor<2x3xf32>");
+  }
+  --attribute_depth_;
+  return out;
+}
+
+tensor::DType Parser::element_type() {
+  const Token start = token_;
+  if (accept("complex")) {
+    expect('<', "behind 'complex'");
+    const Token part = expect(TokenKind::kWord, "the type of a complex number's parts");
+    expect('>', "behind the type of a complex number's parts");
+    const auto dtype = tensor::dtype_from_stablehlo("complex<" + std::string(part.text) + ">");
+    if (!dtype) fail("unsupported_dtype", part, "complex numbers have parts of f32 or f64, got " + describe(part));
+    return *dtype;
+  }
+  if (token_.is(TokenKind::kBang))
+    fail("unsupported_dtype", start, "element type " + describe(start) + " is not supported");
+  const Token word = expect(TokenKind::kWord, "an element type");
+  const auto dtype = tensor::dtype_from_stablehlo(word.text);
+  if (!dtype) fail("unsupported_dtype", word, "element type " + describe(word) + " is not supported");
+  return *dtype;
+}
+
+tensor::TensorType Parser::tensor_body(bool allow_index, bool* is_index) {
+  if (!at('<')) expected("'<' behind 'tensor'");
+  tensor::TensorType out;
+  const char* p = lexer_.cursor();
+  const char* end = lexer_.end();
+  while (p < end && *p == ' ') ++p;
+  if (p < end && *p == '*') fail("unsupported_type", token_, "tensors without a rank are not supported");
+  while (p < end && ((*p >= '0' && *p <= '9') || *p == '?')) {
+    int64_t size = 0;
+    if (*p == '?') {
+      size = tensor::kDynamicDim;
+      ++p;
+    } else {
+      for (; p < end && *p >= '0' && *p <= '9'; ++p) {
+        if (__builtin_mul_overflow(size, int64_t{10}, &size) ||
+            __builtin_add_overflow(size, int64_t{*p - '0'}, &size)) {
+          fail("program_syntax", token_, "a dimension does not fit in 63 bits");
+        }
+      }
+    }
+    if (p == end || *p != 'x') fail("program_syntax", token_, "expected 'x' behind a dimension of a tensor type");
+    ++p;
+    out.dims.push_back(size);
+    if (out.rank() > kMaxRank)
+      fail("unsupported_type", token_, "tensors have at most " + std::to_string(kMaxRank) + " dimensions");
+  }
+  lexer_.skip_to(p);
+  advance();
+  if (at("index")) {
+    if (!allow_index) fail("unsupported_dtype", token_, "element type 'index' is not supported in values");
+    advance();
+    *is_index = true;
+    out.dtype = tensor::DType::kInt64;
+  } else {
+    out.dtype = element_type();
+  }
+  if (at(',')) fail("unsupported_type", token_, "a tensor type with an encoding (bounded or sparse) is not supported");
+  expect('>', "at the end of a tensor type");
+  return out;
+}
+
+std::vector<ir::Type> Parser::type_list_in_parentheses() {
+  std::vector<ir::Type> out;
+  list('(', ')', "around types", [&] { out.push_back(type()); });
+  return out;
+}
+
+std::vector<ir::Type> Parser::result_types() {
+  if (at('(')) return type_list_in_parentheses();
+  return {type()};
+}
+
+}  // namespace meshd::program

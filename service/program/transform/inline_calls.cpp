@@ -1,0 +1,219 @@
+#include "service/program/transform/inline_calls.h"
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <unordered_map>
+
+#include "service/core/error.h"
+#include "service/ops/reduction/top_k.h"
+#include "service/program/parse/limits.h"
+#include "service/program/transform/call_graph.h"
+
+namespace meshd::program {
+namespace {
+
+/// How much a function becomes once its calls are copied in.
+struct Extent {
+  int64_t op_count = 0;
+  int depth = 0;  ///< of nested regions
+};
+
+/// Counts before anything is copied, so that a short text cannot ask for a huge copy.
+class Measure {
+ public:
+  explicit Measure(const ir::Module& module, int64_t max_ops) : max_ops_(max_ops) {
+    for (const size_t i : callees_first(module)) {
+      const ir::Function& function = module.functions[i];
+      Extent extent;
+      region(function.body, 1, extent);
+      extents_.emplace(function.name, extent);
+    }
+  }
+
+  [[nodiscard]] const Extent& of(const ir::Function& function) const { return extents_.at(function.name); }
+
+ private:
+  void region(const ir::Region& region, int depth, Extent& extent) {
+    extent.depth = std::max(extent.depth, depth);
+    for (const ir::Op& op : region.ops) {
+      Extent callee{1, 0};
+      if (const std::string name = callee_of(op); !name.empty()) callee = extents_.at(name);
+      extent.op_count = std::min(extent.op_count + callee.op_count, max_ops_ + 1);
+      extent.depth = std::max(extent.depth, depth + callee.depth);
+      for (const ir::Region& nested : op.regions) this->region(nested, depth + 1, extent);
+    }
+  }
+
+  int64_t max_ops_;
+  std::unordered_map<std::string_view, Extent> extents_;
+};
+
+/// A function of a few ops without regions and calls: what may be copied to every op that names it.
+bool is_short(const ir::Function& function) {
+  constexpr size_t kMostOps = 64;
+  const std::vector<ir::Op>& ops = function.body.ops;
+  return ops.size() <= kMostOps && std::all_of(ops.begin(), ops.end(), [](const ir::Op& op) {
+           return op.regions.empty() && callee_of(op).empty() && op.name != "stablehlo.custom_call";
+         });
+}
+
+/// Where a copy stands: the calls that lead to it.
+struct Frame {
+  std::vector<int32_t> calls;
+  int32_t number = -1;
+};
+
+class Inliner {
+ public:
+  explicit Inliner(const ir::Module& module) {
+    for (const ir::Function& function : module.functions) functions_.emplace(function.name, &function);
+    out_.name = module.name;
+    out_.attributes = module.attributes;
+    out_.meshes = module.meshes;
+    out_.num_partitions = module.num_partitions;
+    out_.num_replicas = module.num_replicas;
+  }
+
+  ir::Module run(const ir::Function& entry) {
+    main_.name = entry.name;
+    main_.is_public = entry.is_public;
+    main_.arguments = entry.arguments;
+    main_.results = entry.results;
+    main_.attributes = entry.attributes;
+    main_.location = entry.location;
+    std::vector<ir::ValueId> map(entry.values.size(), ir::kNoValue);
+    arguments(entry, entry.body, map, main_.body);
+    ops(entry, entry.body.ops, map, main_.body, {});
+    out_.functions.push_back(std::move(main_));
+    // Functions that custom calls name (called_computations) stay beside @main as they are.
+    for (const std::string& name : referenced_) {
+      const auto found = functions_.find(name);
+      if (found != functions_.end() && found->second != &entry) out_.functions.push_back(*found->second);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void arguments(const ir::Function& source, const ir::Region& from, std::vector<ir::ValueId>& map, ir::Region& to) {
+    for (const ir::ValueId id : from.arguments) to.arguments.push_back(fresh(source, id, map));
+  }
+
+  ir::ValueId fresh(const ir::Function& source, ir::ValueId id, std::vector<ir::ValueId>& map) {
+    const ir::Value& value = source.values[static_cast<size_t>(id)];
+    return map[static_cast<size_t>(id)] = main_.add_value(value.type, value.name);
+  }
+
+  /// Copies ops of `source` behind those of `to`.
+  void ops(const ir::Function& source, std::span<const ir::Op> from, std::vector<ir::ValueId>& map, ir::Region& to,
+           const Frame& frame) {
+    for (const ir::Op& op : from) {
+      if (!callee_of(op).empty()) {
+        call(op, map, to, frame);
+        continue;
+      }
+      ir::Op copy;
+      copy.code = op.code;
+      copy.name = op.name;
+      copy.attributes = op.attributes;
+      remember_called(op);
+      copy.location = op.location;
+      copy.location.calls = frame.calls;
+      copy.location.frame = frame.number;
+      for (const ir::ValueId id : op.operands) copy.operands.push_back(map[static_cast<size_t>(id)]);
+      for (const ir::Region& region : op.regions) {
+        ir::Region& nested = copy.regions.emplace_back();
+        arguments(source, region, map, nested);
+        ops(source, region.ops, map, nested, frame);
+      }
+      attach_called(op, copy, frame);
+      for (const ir::ValueId id : op.results) copy.results.push_back(fresh(source, id, map));
+      to.ops.push_back(std::move(copy));
+    }
+  }
+
+  /// A comparator that a custom call names becomes its region, so that the op is whole by itself.
+  void attach_called(const ir::Op& op, ir::Op& copy, const Frame& frame) {
+    if (!ops::takes_comparator(ir::string_or(op.attributes, "call_target_name", ""))) return;
+    const ir::Attribute* called = ir::find(op.attributes, "called_computations");
+    const auto* list = called == nullptr ? nullptr : called->as<ir::ArrayAttr>();
+    if (list == nullptr) return;
+    for (const ir::Attribute& each : list->values) {
+      const auto* symbol = each.as<ir::SymbolAttr>();
+      const auto found = symbol == nullptr ? functions_.end() : functions_.find(symbol->name);
+      if (found == functions_.end()) continue;
+      const ir::Function& callee = *found->second;
+      if (!is_short(callee)) continue;
+      std::vector<ir::ValueId> inner(callee.values.size(), ir::kNoValue);
+      ir::Region& region = copy.regions.emplace_back();
+      arguments(callee, callee.body, inner, region);
+      ops(callee, callee.body.ops, inner, region, frame);
+    }
+  }
+
+  void remember_called(const ir::Op& op) {
+    const ir::Attribute* called = ir::find(op.attributes, "called_computations");
+    const auto* list = called == nullptr ? nullptr : called->as<ir::ArrayAttr>();
+    if (list == nullptr) return;
+    for (const ir::Attribute& each : list->values) {
+      if (const auto* symbol = each.as<ir::SymbolAttr>()) referenced_.insert(symbol->name);
+    }
+  }
+
+  void call(const ir::Op& op, std::vector<ir::ValueId>& map, ir::Region& to, const Frame& frame) {
+    const ir::Function& callee = *functions_.at(callee_of(op));
+    ir::InlinedCall entry;
+    entry.callee = callee.name;
+    entry.callee_is_public = callee.is_public;
+    entry.parent = frame.number;
+    entry.location = op.location;
+    entry.location.calls = frame.calls;
+    entry.location.frame = frame.number;
+    for (const ir::ValueId id : op.operands) entry.arguments.push_back(map[static_cast<size_t>(id)]);
+    for (const ir::Parameter& argument : callee.arguments) entry.argument_shardings.push_back(argument.sharding);
+    const ir::Attribute* own = ir::find(op.attributes, "sdy.sharding");
+    for (size_t i = 0; i < callee.results.size(); ++i) {
+      const auto* shardings = own == nullptr ? nullptr : own->as<ir::ShardingAttr>();
+      entry.result_shardings.push_back(shardings == nullptr ? callee.results[i].sharding : shardings->shardings.at(i));
+    }
+    Frame inner = frame;
+    inner.calls.push_back(op.location.line);
+    inner.number = static_cast<int32_t>(out_.inlined_calls.size());
+    std::vector<ir::ValueId> inner_map(callee.values.size(), ir::kNoValue);
+    for (size_t i = 0; i < entry.arguments.size(); ++i) {
+      inner_map[static_cast<size_t>(callee.body.arguments[i])] = entry.arguments[i];
+    }
+    out_.inlined_calls.push_back(std::move(entry));
+    const std::span<const ir::Op> body(callee.body.ops);
+    ops(callee, body.first(body.size() - 1), inner_map, to, inner);
+    std::vector<ir::ValueId>& results = out_.inlined_calls[static_cast<size_t>(inner.number)].results;
+    const std::vector<ir::ValueId>& returned = body.back().operands;
+    for (size_t i = 0; i < returned.size(); ++i) {
+      results.push_back(inner_map[static_cast<size_t>(returned[i])]);
+      map[static_cast<size_t>(op.results[i])] = results.back();
+    }
+  }
+
+  std::unordered_map<std::string_view, const ir::Function*> functions_;
+  ir::Module out_;
+  ir::Function main_;
+  std::set<std::string> referenced_;
+};
+
+}  // namespace
+
+ir::Module inline_calls(const ir::Module& module, int64_t max_ops) {
+  const ir::Function& entry = module.main();
+  const Extent extent = Measure(module, max_ops).of(entry);
+  if (extent.op_count > max_ops) {
+    ir::fail("invalid_program", entry.location,
+             "with its calls copied in, @main has more than " + std::to_string(max_ops) + " ops");
+  }
+  if (extent.depth > kMaxRegionDepth) {
+    ir::fail("invalid_program", entry.location,
+             "with its calls copied in, regions of @main nest more than " + std::to_string(kMaxRegionDepth) + " deep");
+  }
+  return Inliner(module).run(entry);
+}
+
+}  // namespace meshd::program

@@ -1,0 +1,256 @@
+#include "service/program/transform/unpack_tuples.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "service/core/error.h"
+#include "service/ops/op_def.h"
+#include "service/program/gspmd/gspmd_sharding.h"
+#include "service/program/transform/call_graph.h"
+
+namespace meshd::program {
+namespace {
+
+using ir::ValueId;
+
+constexpr std::string_view kOutputAlias = "tf.aliasing_output";
+constexpr std::string_view kSharding = "mhlo.sharding";
+constexpr std::string_view kInfo = "jax.result_info";
+
+/// A leaf of a type: its type and the way to it, "[1][0]".
+struct Leaf {
+  ir::Type type;
+  std::string path;
+};
+
+void leaves_of(const ir::Type& type, const std::string& path, std::vector<Leaf>& out) {
+  if (!type.is_tuple()) {
+    out.push_back({type, path});
+    return;
+  }
+  for (size_t i = 0; i < type.elements.size(); ++i)
+    leaves_of(type.elements[i], path + "[" + std::to_string(i) + "]", out);
+}
+
+void replace(ir::AttributeList& attributes, std::string_view name, ir::Attribute value) {
+  for (auto& [key, held] : attributes) {
+    if (key == name) held = std::move(value);
+  }
+}
+
+/// The strings of a tuple's leaves; empty where the parameter has none.
+std::vector<std::string> shardings_of(const ir::Parameter& parameter, size_t leaves) {
+  const ir::Attribute* attribute = ir::find(parameter.attributes, kSharding);
+  const auto* text = attribute == nullptr ? nullptr : attribute->as<ir::StringAttr>();
+  if (text == nullptr) return {};  // another kind of attribute is refused behind
+  std::vector<std::string> out;
+  try {
+    for (const GspmdSharding& sharding : parse_gspmd(text->value)) out.push_back(to_text(sharding));
+  } catch (const core::Error& error) {
+    ir::fail(error.code() == core::ErrorCode("invalid_spec") ? core::ErrorCode("invalid_program") : error.code(),
+             parameter.location, error.detail());
+  }
+  if (out.size() == 1 && leaves > 0) out.resize(leaves, out[0]);
+  if (out.size() != leaves) {
+    ir::fail("invalid_program", parameter.location,
+             "'mhlo.sharding' has " + std::to_string(out.size()) + " shardings for a tuple of " +
+                 std::to_string(leaves) + " values");
+  }
+  return out;
+}
+
+std::vector<ir::Parameter> leaf_parameters(const ir::Parameter& parameter) {
+  if (parameter.sharding) ir::fail("invalid_program", parameter.location, "a tuple has no sharding");
+  if (parameter.aliases_output) {
+    ir::fail("unsupported_attribute", parameter.location,
+             "'tf.aliasing_output' on a tuple: it says nothing of its values");
+  }
+  std::vector<Leaf> leaves;
+  leaves_of(parameter.type, {}, leaves);
+  const std::vector<std::string> shardings = shardings_of(parameter, leaves.size());
+  std::vector<ir::Parameter> out;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    ir::Parameter& leaf = out.emplace_back(parameter);
+    leaf.type = std::move(leaves[i].type);
+    leaf.is_token = leaf.type.is_token();
+    if (!leaf.result_info.empty()) {
+      leaf.result_info += leaves[i].path;
+      replace(leaf.attributes, kInfo, ir::Attribute{ir::StringAttr{leaf.result_info}});
+    }
+    if (!shardings.empty()) replace(leaf.attributes, kSharding, ir::Attribute{ir::StringAttr{shardings[i]}});
+  }
+  return out;
+}
+
+ir::Op new_op(std::string_view name, const ir::Location& where) {
+  const ops::OpDef* def = ops::find_op(name);
+  if (def == nullptr) ir::fail("unsupported_op", where, "op '" + std::string(name) + "' is not supported");
+  ir::Op out;
+  out.code = ops::code_of(*def);
+  out.name = std::string(name);
+  out.location = where;
+  return out;
+}
+
+/// Rewrites the ops of one function.
+class Unpacker {
+ public:
+  explicit Unpacker(ir::Function& function) : function_(function) {}
+
+  void custom_calls(ir::Region& region) {
+    std::vector<ir::Op> old = std::exchange(region.ops, {});
+    region.ops.reserve(old.size());
+    for (ir::Op& op : old) {
+      for (ir::Region& nested : op.regions) custom_calls(nested);
+      const bool gives_tuple =
+          op.name == "stablehlo.custom_call" && op.results.size() == 1 && function_.type_of(op.results[0]).is_tuple();
+      if (!gives_tuple) {
+        region.ops.push_back(std::move(op));
+        continue;
+      }
+      const ValueId tuple = op.results[0];
+      const ir::Location where = op.location;
+      op.results.clear();
+      std::vector<ir::Op> joined;
+      join(tuple, where, op.results, joined);
+      region.ops.push_back(std::move(op));
+      region.ops.insert(region.ops.end(), std::make_move_iterator(joined.begin()),
+                        std::make_move_iterator(joined.end()));
+    }
+  }
+
+  /// Signature and body of @main. Left alone where the body does not give what the signature says.
+  void entry() {
+    std::vector<ir::Op>& ops = function_.body.ops;
+    if (ops.empty() || ops.back().operands.size() != function_.results.size() ||
+        function_.body.arguments.size() != function_.arguments.size())
+      return;
+    for (size_t i = 0; i < function_.results.size(); ++i) {
+      if (!(function_.type_of(ops.back().operands[i]) == function_.results[i].type)) return;
+    }
+    arguments();
+    results();
+  }
+
+ private:
+  void arguments() {
+    std::vector<ir::Parameter> parameters;
+    std::vector<ValueId> values;
+    std::vector<ir::Op> joined;
+    for (size_t i = 0; i < function_.arguments.size(); ++i) {
+      const ir::Parameter& parameter = function_.arguments[i];
+      if (!parameter.type.is_tuple()) {
+        parameters.push_back(parameter);
+        values.push_back(function_.body.arguments[i]);
+        continue;
+      }
+      for (ir::Parameter& leaf : leaf_parameters(parameter)) parameters.push_back(std::move(leaf));
+      join(function_.body.arguments[i], parameter.location, values, joined);
+    }
+    function_.arguments = std::move(parameters);
+    function_.body.arguments = std::move(values);
+    std::vector<ir::Op>& ops = function_.body.ops;
+    ops.insert(ops.begin(), std::make_move_iterator(joined.begin()), std::make_move_iterator(joined.end()));
+  }
+
+  void results() {
+    std::vector<ir::Parameter> parameters;
+    std::vector<ValueId> values;
+    std::vector<ir::Op> taken;
+    std::vector<int64_t> first;  // flat number of each result of the text; -1 for tuples
+    ir::Op& back = function_.body.ops.back();
+    for (size_t i = 0; i < function_.results.size(); ++i) {
+      const ir::Parameter& parameter = function_.results[i];
+      if (!parameter.type.is_tuple()) {
+        first.push_back(static_cast<int64_t>(values.size()));
+        parameters.push_back(parameter);
+        values.push_back(back.operands[i]);
+        continue;
+      }
+      first.push_back(-1);
+      for (ir::Parameter& leaf : leaf_parameters(parameter)) parameters.push_back(std::move(leaf));
+      take(back.operands[i], back.location, values, taken);
+    }
+    for (ir::Parameter& argument : function_.arguments) {
+      const int64_t alias = argument.aliases_output.value_or(-1);
+      if (alias < 0 || alias >= static_cast<int64_t>(first.size())) continue;
+      const int64_t flat = first[static_cast<size_t>(alias)];
+      if (flat < 0) {
+        ir::fail("unsupported_attribute", argument.location,
+                 "'tf.aliasing_output' names result " + std::to_string(alias) + ", which is a tuple");
+      }
+      argument.aliases_output = flat;
+      replace(argument.attributes, kOutputAlias, ir::Attribute{ir::IntegerAttr{flat, "i32"}});
+    }
+    back.operands = std::move(values);
+    function_.results = std::move(parameters);
+    std::vector<ir::Op>& ops = function_.body.ops;
+    ops.insert(ops.end() - 1, std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end()));
+  }
+
+  /// Makes values for the leaves of `tuple`, and ops that put it together of them.
+  void join(ValueId tuple, const ir::Location& where, std::vector<ValueId>& leaves, std::vector<ir::Op>& ops) {
+    const std::vector<ir::Type> elements = function_.type_of(tuple).elements;
+    ir::Op op = new_op("stablehlo.tuple", where);
+    for (const ir::Type& element : elements) {
+      const ValueId value = function_.add_value(element);
+      op.operands.push_back(value);
+      if (element.is_tuple()) {
+        join(value, where, leaves, ops);
+      } else {
+        leaves.push_back(value);
+      }
+    }
+    op.results = {tuple};
+    ops.push_back(std::move(op));
+  }
+
+  /// Ops that take `tuple` apart.
+  void take(ValueId tuple, const ir::Location& where, std::vector<ValueId>& leaves, std::vector<ir::Op>& ops) {
+    const std::vector<ir::Type> elements = function_.type_of(tuple).elements;
+    for (size_t i = 0; i < elements.size(); ++i) {
+      const ValueId value = function_.add_value(elements[i]);
+      ir::Op op = new_op("stablehlo.get_tuple_element", where);
+      op.operands = {tuple};
+      op.results = {value};
+      op.attributes.emplace_back("index", ir::Attribute{ir::IntegerAttr{static_cast<int64_t>(i), "i32"}});
+      ops.push_back(std::move(op));
+      if (elements[i].is_tuple()) {
+        take(value, where, leaves, ops);
+      } else {
+        leaves.push_back(value);
+      }
+    }
+  }
+
+  ir::Function& function_;
+};
+
+/// Whether any op of the module calls @main: then its signature stays.
+bool calls_main(const ir::Region& region) {
+  return std::any_of(region.ops.begin(), region.ops.end(), [](const ir::Op& op) {
+    if (callee_of(op) == "main") return true;
+    return std::any_of(op.regions.begin(), op.regions.end(), calls_main);
+  });
+}
+
+}  // namespace
+
+ir::Module unpack_tuples(ir::Module module) {
+  bool main_stays = false;
+  for (ir::Function& function : module.functions) {
+    const bool has_tuples = std::any_of(function.values.begin(), function.values.end(),
+                                        [](const ir::Value& value) { return value.type.is_tuple(); });
+    if (has_tuples) Unpacker(function).custom_calls(function.body);
+    main_stays = main_stays || calls_main(function.body);
+  }
+  for (ir::Function& function : module.functions) {
+    const auto tuple = [](const ir::Parameter& parameter) { return parameter.type.is_tuple(); };
+    const bool has_tuples = std::any_of(function.arguments.begin(), function.arguments.end(), tuple) ||
+                            std::any_of(function.results.begin(), function.results.end(), tuple);
+    if (function.name == "main" && has_tuples && !main_stays) Unpacker(function).entry();
+  }
+  return module;
+}
+
+}  // namespace meshd::program

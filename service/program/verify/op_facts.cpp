@@ -1,0 +1,232 @@
+#include "service/program/verify/op_facts.h"
+
+#include <algorithm>
+
+#include "service/core/error.h"
+#include "service/program/parse/parse.h"
+#include "service/program/transform/inline_calls.h"
+#include "service/program/transform/specialise.h"
+#include "service/program/verify/op_constraints.h"
+
+namespace meshd::program {
+namespace {
+
+/// The instance of `def` that an example shows, with its types.
+struct Instance {
+  ir::ModuleRef module;
+  const ir::Op* op = nullptr;
+  std::vector<ir::Type> operands;
+  std::vector<ir::Type> results;
+
+  [[nodiscard]] ops::OpView view() const {
+    return {operands, results, &op->attributes, op->regions, &module->main(), &op->location, op};
+  }
+};
+
+const ir::Op* find(const ir::Region& region, std::string_view name) {
+  for (const ir::Op& op : region.ops) {
+    if (op.name == name) return &op;
+    for (const ir::Region& nested : op.regions) {
+      if (const ir::Op* found = find(nested, name)) return found;
+    }
+  }
+  return nullptr;
+}
+
+/// Nothing where the text is refused or does not have the op in @main.
+std::optional<Instance> instance_of(const std::string& text, std::string_view name) {
+  try {
+    Instance out;
+    out.module = parse_stablehlo(text);
+    const ir::Function& main = out.module->main();
+    out.op = find(main.body, name);
+    if (out.op == nullptr) return std::nullopt;
+    for (const ir::ValueId id : out.op->operands) out.operands.push_back(main.type_of(id));
+    for (const ir::ValueId id : out.op->results) out.results.push_back(main.type_of(id));
+    return out;
+  } catch (const core::Error&) {
+    return std::nullopt;
+  }
+}
+
+/// Throws unsupported_... where the instance cannot be made ready to run.
+void prepare(const ops::OpDef& def, const ops::OpView& view) {
+  const ops::Body body = ops::body_of(def, view);
+  if (const auto* math = std::get_if<ops::ScalarMath>(&body)) {
+    kernels::TileProgram program;
+    std::vector<uint16_t> registers;
+    for (const ir::Type& operand : view.operands) registers.push_back(program.add_register(operand.dtype()));
+    ops::emit_scalar(*math, view, program, registers);
+  } else if (const auto* kernel = std::get_if<ops::LocalKernel>(&body)) {
+    kernel->prepare(view);
+  } else if (std::holds_alternative<ops::Unsupported>(body)) {
+    ir::fail("unsupported_op", *view.location, "'" + std::string(def.name) + "' is not run");
+  }
+}
+
+/// Whether the instance can be made ready to run; ops that others say are as ready as those.
+bool is_ready(const ops::OpDef& def, const Instance& instance) {
+  try {
+    if (def.expand == nullptr) {
+      prepare(def, instance.view());
+      return true;
+    }
+    const ir::Module flat = specialise(inline_calls(*instance.module));
+    const ir::Function& main = flat.main();
+    for (const ir::Op& op : main.body.ops) {
+      Instance part{nullptr, &op, {}, {}};
+      for (const ir::ValueId id : op.operands) part.operands.push_back(main.type_of(id));
+      for (const ir::ValueId id : op.results) part.results.push_back(main.type_of(id));
+      prepare(ops::op(op.code), {part.operands, part.results, &op.attributes, op.regions, &main, &op.location, &op});
+    }
+    return true;
+  } catch (const core::Error&) {
+    return false;
+  }
+}
+
+std::string_view how(const ops::OpDef& def) {
+  if (def.expand != nullptr) return "composed";
+  if (std::holds_alternative<ops::ScalarMath>(def.body)) return "pointwise";
+  if (std::holds_alternative<ops::LocalKernel>(def.body)) return "kernel";
+  if (std::holds_alternative<ops::GroupKernel>(def.body)) return "collective";
+  if (std::holds_alternative<ops::Structural>(def.body)) return "structural";
+  return "refused";
+}
+
+/// `text` with one element type for another in all tensor types.
+std::string replaced(const std::string& text, std::string_view from, std::string_view to) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const bool is_type = at > 0 && (text[at - 1] == '<' || text[at - 1] == 'x') &&
+                         text.compare(at, from.size(), from) == 0 && text.compare(at + from.size(), 1, ">") == 0;
+    if (is_type) {
+      out += to;
+      at += from.size();
+    } else {
+      out += text[at++];
+    }
+  }
+  return out;
+}
+
+/// 1.000000e+00 as 1, everywhere.
+std::string without_points(std::string text) {
+  constexpr std::string_view kExponent = "e+00";
+  for (size_t end = text.find(kExponent); end != std::string::npos; end = text.find(kExponent, end)) {
+    const size_t point = text.find_last_not_of("0123456789", end - 1);
+    if (point == std::string::npos || text[point] != '.') {
+      end += kExponent.size();
+      continue;
+    }
+    text.erase(point, end + kExponent.size() - point);
+    end = point;
+  }
+  return text;
+}
+
+/// An example as it would be written for elements of `to` in place of `from`: types, the parts of complex ones, numbers
+/// and kinds of comparison.
+std::vector<std::string> variants(std::string text, tensor::DType from, tensor::DType to) {
+  constexpr std::string_view kMark = "@";
+  const auto word = [](tensor::DType dtype) { return tensor::row(dtype).stablehlo; };
+  text = replaced(text, word(from), kMark);
+  if (tensor::is_complex(from)) text = replaced(text, word(part_of(from)), word(part_of(to)));
+  text = replaced(text, kMark, word(to));
+  const char* kind = tensor::is_float(to) ? ", FLOAT" : tensor::is_signed_integer(to) ? ", SIGNED" : ", UNSIGNED";
+  std::string compared = text;
+  for (const std::string_view other : {", SIGNED", ", FLOAT"}) {
+    const size_t at = compared.find(other);
+    if (at != std::string::npos) compared.replace(at, other.size(), kind);
+  }
+  return {text, without_points(text), compared};
+}
+
+std::vector<std::string_view> dtypes_of(const ops::OpDef& def, const Instance& example) {
+  const auto& types = example.operands.empty() ? example.results : example.operands;
+  const auto is_tensor = [](const ir::Type& type) { return type.is_tensor(); };
+  // A condition in front is not what an op is about.
+  auto first = std::find_if(types.begin(), types.end(), [&](const ir::Type& type) {
+    return is_tensor(type) && type.dtype() != tensor::DType::kBool;
+  });
+  if (first == types.end()) first = std::find_if(types.begin(), types.end(), is_tensor);
+  if (first == types.end()) return {};
+  std::vector<std::string_view> out;
+  for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
+    for (const std::string& text : variants(std::string(def.example), first->dtype(), row.dtype)) {
+      const auto instance = instance_of(text, def.name);
+      if (!instance || !is_ready(def, *instance)) continue;
+      out.push_back(row.name);
+      break;
+    }
+  }
+  return out;
+}
+
+/// What the checks of the op are labelled with, inputs first: "I1: ...", "C2: ...".
+std::vector<std::string> labelled_constraints(const ops::OpDef& def, bool is_pointwise) {
+  const std::string_view name = def.name.substr(def.name.find('.') + 1);
+  std::vector<const OpConstraint*> found;
+  bool has_type_check = false;
+  for (const OpConstraint& constraint : op_constraints()) {
+    if (constraint.op != name) continue;
+    found.push_back(&constraint);
+    has_type_check = has_type_check || constraint.label[0] == 'C';
+  }
+  for (const OpConstraint& constraint : op_constraints()) {
+    if (is_pointwise && !has_type_check && constraint.op == "pointwise") found.push_back(&constraint);
+  }
+  const auto rank = [](const OpConstraint* constraint) {
+    return std::pair(constraint->label[0] == 'C', std::stoi(std::string(constraint->label.substr(1))));
+  };
+  std::stable_sort(found.begin(), found.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
+  std::vector<std::string> out;
+  for (const OpConstraint* constraint : found)
+    out.push_back(std::string(constraint->label) + ": " + std::string(constraint->text));
+  return out;
+}
+
+std::vector<std::string> constraints_of(const ops::Signature& signature) {
+  const auto count = [](int number, const std::string& what) {
+    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+  };
+  std::vector<std::string> out;
+  std::string operands = "takes " + count(signature.operand_min, "operand");
+  if (signature.operand_max < 0) {
+    operands += " or more";
+  } else if (signature.operand_max != signature.operand_min) {
+    operands = "takes " + std::to_string(signature.operand_min) + " to " + count(signature.operand_max, "operand");
+  }
+  out.push_back(operands);
+  if (signature.region_count < 0) out.emplace_back("has any number of regions");
+  if (signature.region_count > 0) out.push_back("has " + count(signature.region_count, "region"));
+  for (const ops::AttributeSpec& attribute : signature.attributes) {
+    out.push_back("attribute '" + std::string(attribute.name) + "'" + (attribute.required ? "" : ", optional") + ": " +
+                  std::string(attribute.doc));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<OpFacts> all_op_facts() {
+  std::vector<OpFacts> out;
+  for (const ops::OpDef& def : ops::all_ops()) {
+    OpFacts facts;
+    facts.def = &def;
+    facts.how = how(def);
+    facts.runs = facts.how != "refused";
+    facts.constraints = constraints_of(def.signature);
+    for (std::string& constraint : labelled_constraints(def, facts.how == "pointwise"))
+      facts.constraints.push_back(std::move(constraint));
+    if (const auto example = instance_of(std::string(def.example), def.name)) {
+      if (facts.runs && facts.how != "structural" && facts.how != "collective") facts.dtypes = dtypes_of(def, *example);
+      const auto rule = ops::rule_of(def, example->view());
+      if (rule) facts.sharding_rule = sharding::to_sdy(*rule);
+    }
+    out.push_back(std::move(facts));
+  }
+  return out;
+}
+
+}  // namespace meshd::program

@@ -1,0 +1,233 @@
+#include "service/program/verify/verify.h"
+
+#include <unordered_map>
+
+#include "service/core/error.h"
+#include "service/ops/op_def.h"
+#include "service/program/parse/limits.h"
+#include "service/program/transform/call_graph.h"
+
+namespace meshd::program {
+namespace {
+
+using FunctionIndex = std::unordered_map<std::string_view, const ir::Function*>;
+
+bool compatible(const ir::Type& a, const ir::Type& b) {
+  if (a.kind != b.kind) return false;
+  if (a.is_token()) return true;
+  if (a.kind == ir::TypeKind::kTuple) {
+    if (a.elements.size() != b.elements.size()) return false;
+    for (size_t i = 0; i < a.elements.size(); ++i) {
+      if (!compatible(a.elements[i], b.elements[i])) return false;
+    }
+    return true;
+  }
+  if (a.dtype() != b.dtype() || a.rank() != b.rank()) return false;
+  for (size_t i = 0; i < a.dims().size(); ++i) {
+    const bool dynamic = a.dims()[i] == tensor::kDynamicDim || b.dims()[i] == tensor::kDynamicDim;
+    if (!dynamic && a.dims()[i] != b.dims()[i]) return false;
+  }
+  return true;
+}
+
+void verify_size(const ir::Type& type, const ir::Location& where) {
+  if (type.kind == ir::TypeKind::kTuple) {
+    for (const ir::Type& element : type.elements) verify_size(element, where);
+  }
+  if (!type.is_tensor()) return;
+  if (tensor::sizes_fit(type.tensor)) return;
+  ir::fail("invalid_program", where, "the size of " + to_string(type) + " does not fit in 63 bits");
+}
+
+/// Walks a region with the set of values that are defined so far.
+const ir::Op* undefined_use(const ir::Region& region, std::vector<bool>& defined) {
+  std::vector<ir::ValueId> own = region.arguments;
+  for (const ir::ValueId id : region.arguments) defined[static_cast<size_t>(id)] = true;
+  for (const ir::Op& op : region.ops) {
+    for (const ir::ValueId id : op.operands) {
+      if (!defined[static_cast<size_t>(id)]) return &op;
+    }
+    for (const ir::Region& nested : op.regions) {
+      if (const ir::Op* found = undefined_use(nested, defined)) return found;
+    }
+    for (const ir::ValueId id : op.results) defined[static_cast<size_t>(id)] = true;
+    own.insert(own.end(), op.results.begin(), op.results.end());
+  }
+  for (const ir::ValueId id : own) defined[static_cast<size_t>(id)] = false;
+  return nullptr;
+}
+
+class FunctionVerifier {
+ public:
+  FunctionVerifier(const ir::Function& function, const FunctionIndex& functions)
+      : function_(function), functions_(functions) {}
+
+  void run() {
+    for (const ir::Parameter& argument : function_.arguments) verify_size(argument.type, argument.location);
+    for (const ir::Parameter& argument : function_.arguments) {
+      if (argument.aliases_output && (*argument.aliases_output < 0 ||
+                                      *argument.aliases_output >= static_cast<int64_t>(function_.results.size()))) {
+        ir::fail("invalid_program", argument.location,
+                 "tf.aliasing_output is " + std::to_string(*argument.aliases_output) + ", but @" + function_.name +
+                     " has " + std::to_string(function_.results.size()) + " results");
+      }
+    }
+    region(function_.body, function_.location, "function @" + function_.name);
+    const ir::Op& last = function_.body.ops.back();
+    // JAX ends comparators of ApproxTopK in stablehlo.return.
+    if (last.name != "func.return" && last.name != "stablehlo.return") {
+      ir::fail("invalid_program", last.location,
+               "function @" + function_.name + " must end in 'func.return', got '" + last.name + "'");
+    }
+    const std::vector<ir::Type> returned = types(last.operands);
+    if (returned.size() != function_.results.size()) {
+      ir::fail("invalid_program", last.location,
+               "@" + function_.name + " returns " + std::to_string(returned.size()) + " values, but its type has " +
+                   std::to_string(function_.results.size()));
+    }
+    for (size_t i = 0; i < returned.size(); ++i) {
+      if (returned[i] == function_.results[i].type) continue;
+      ir::fail("invalid_program", last.location,
+               "value " + std::to_string(i) + " that @" + function_.name + " returns is " + to_string(returned[i]) +
+                   ", but its type says " + to_string(function_.results[i].type));
+    }
+  }
+
+ private:
+  [[nodiscard]] std::vector<ir::Type> types(const std::vector<ir::ValueId>& ids) const {
+    std::vector<ir::Type> out;
+    out.reserve(ids.size());
+    for (const ir::ValueId id : ids) out.push_back(function_.type_of(id));
+    return out;
+  }
+
+  void region(const ir::Region& region, const ir::Location& where, const std::string& owner) {
+    if (region.ops.empty())
+      ir::fail("invalid_program", where, "a region of " + owner + " is empty: it must end in a return");
+    for (size_t i = 0; i < region.ops.size(); ++i) {
+      const ir::Op& op = region.ops[i];
+      const bool is_return = ops::role_of(ops::op(op.code).body) == ops::Structural::kReturn;
+      const bool is_last = i + 1 == region.ops.size();
+      if (is_return && !is_last)
+        ir::fail("invalid_program", op.location, "'" + op.name + "' must be the last op of its region");
+      if (!is_return && is_last) {
+        ir::fail("invalid_program", op.location,
+                 "a region of " + owner + " must end in a return, got '" + op.name + "'");
+      }
+      verify_op(op);
+    }
+  }
+
+  void verify_op(const ir::Op& op) {
+    const ops::OpDef& def = ops::op(op.code);
+    for (const ir::Region& nested : op.regions) region(nested, op.location, "'" + op.name + "'");
+    signature(op, def.signature);
+    for (const ir::ValueId id : op.results) verify_size(function_.type_of(id), op.location);
+    try {
+      if (def.infer != nullptr) infer(op, def);
+    } catch (const core::Error& error) {
+      if (!error.diagnostics().empty() && error.diagnostics()[0].line > 0) throw;
+      ir::fail(error.code(), op.location, error.detail());
+    }
+    if (!callee_of(op).empty()) call(op);
+  }
+
+  void signature(const ir::Op& op, const ops::Signature& signature) const {
+    const auto count = static_cast<int>(op.operands.size());
+    if (count < signature.operand_min || (signature.operand_max >= 0 && count > signature.operand_max)) {
+      std::string expected = std::to_string(signature.operand_min);
+      if (signature.operand_max < 0) {
+        expected += " or more";
+      } else if (signature.operand_max != signature.operand_min) {
+        expected += " to " + std::to_string(signature.operand_max);
+      }
+      ir::fail("invalid_program", op.location,
+               "'" + op.name + "' takes " + expected + " operands, got " + std::to_string(count));
+    }
+    if (signature.region_count >= 0 && op.regions.size() != static_cast<size_t>(signature.region_count)) {
+      ir::fail("invalid_program", op.location,
+               "'" + op.name + "' has " + std::to_string(signature.region_count) + " regions, got " +
+                   std::to_string(op.regions.size()));
+    }
+    for (const ops::AttributeSpec& spec : signature.attributes) {
+      if (spec.required && ir::find(op.attributes, spec.name) == nullptr) {
+        ir::fail("invalid_program", op.location, "'" + op.name + "' needs attribute '" + std::string(spec.name) + "'");
+      }
+    }
+  }
+
+  void infer(const ir::Op& op, const ops::OpDef& def) const {
+    const std::vector<ir::Type> operands = types(op.operands);
+    const std::vector<ir::Type> declared = types(op.results);
+    ops::OpView view;
+    view.operands = operands;
+    view.results = declared;
+    view.attributes = &op.attributes;
+    view.regions = op.regions;
+    view.function = &function_;
+    view.location = &op.location;
+    const std::vector<ir::Type> inferred = def.infer(view);
+    if (inferred.size() != declared.size()) {
+      ir::fail("invalid_program", op.location,
+               "'" + op.name + "' has " + std::to_string(inferred.size()) + " results, got " +
+                   std::to_string(declared.size()));
+    }
+    for (size_t i = 0; i < inferred.size(); ++i) {
+      if (compatible(inferred[i], declared[i])) continue;
+      ir::fail("invalid_program", op.location,
+               "result " + std::to_string(i) + " of '" + op.name + "' must be " + to_string(inferred[i]) +
+                   ", but is declared as " + to_string(declared[i]));
+    }
+  }
+
+  void call(const ir::Op& op) const {
+    const ir::Function& callee = *functions_.at(callee_of(op));
+    const auto compare = [&](const std::vector<ir::ValueId>& values, const std::vector<ir::Parameter>& parameters,
+                             const char* what) {
+      if (values.size() != parameters.size()) {
+        ir::fail("invalid_program", op.location,
+                 "@" + callee.name + " has " + std::to_string(parameters.size()) + " " + what + "s, got " +
+                     std::to_string(values.size()));
+      }
+      for (size_t i = 0; i < values.size(); ++i) {
+        if (function_.type_of(values[i]) == parameters[i].type) continue;
+        ir::fail("invalid_program", op.location,
+                 std::string(what) + " " + std::to_string(i) + " of @" + callee.name + " is " +
+                     to_string(parameters[i].type) + ", got " + to_string(function_.type_of(values[i])));
+      }
+    };
+    compare(op.operands, callee.arguments, "argument");
+    compare(op.results, callee.results, "result");
+  }
+
+  const ir::Function& function_;
+  const FunctionIndex& functions_;
+};
+
+}  // namespace
+
+const ir::Op* first_undefined_use(const ir::Function& function) {
+  std::vector<bool> defined(function.values.size());
+  return undefined_use(function.body, defined);
+}
+
+void verify(const ir::Module& module) {
+  static_cast<void>(module.main());
+  callees_first(module);
+  FunctionIndex functions;
+  for (const ir::Function& function : module.functions) functions.emplace(function.name, &function);
+  for (const ir::Function& function : module.functions) {
+    if (const ir::Op* op = first_undefined_use(function)) {
+      ir::fail("invalid_program", op->location, "'" + op->name + "' uses a value that is not defined above it");
+    }
+    try {
+      FunctionVerifier(function, functions).run();
+      verify_shardings(function);
+    } catch (const core::Error& error) {
+      if (error.diagnostics().empty()) ir::fail(error.code(), function.location, error.detail());
+      throw;
+    }
+  }
+}
+
+}  // namespace meshd::program

@@ -1,0 +1,131 @@
+#include "storage/database/database.h"
+
+#include <sqlite3.h>
+
+#include <atomic>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "service/core/error.h"
+#include "storage/database/connection.h"
+#include "storage/database/migrations.h"
+
+namespace meshd::storage {
+namespace {
+
+// "mshd": tells `file` and people what it is, and us that the file is not somebody else's.
+constexpr int64_t kApplicationId = 0x6d736864;
+constexpr int64_t kJournalLimitBytes = 16 * 1024 * 1024;
+
+int64_t pragma(Connection& connection, const char* sql) {
+  Statement statement = connection.statement(sql);
+  return statement.bind().step() ? statement.integer(0) : 0;
+}
+
+core::Error cannot_open(const std::string& why) {
+  return {"storage_failed", "the data folder cannot be opened: " + why};
+}
+
+bool read_clean(Connection& connection) {
+  Statement statement = connection.statement("SELECT value FROM meta WHERE key = 'clean'");
+  return statement.bind().step() && statement.view(0) == "1";
+}
+
+void write_clean(Connection& connection, bool clean) {
+  Statement statement = connection.statement("INSERT OR REPLACE INTO meta(key, value) VALUES('clean', ?1)");
+  statement.bind(clean ? "1" : "0").run();
+}
+
+void quick_check(Connection& connection) {
+  Statement statement = connection.statement("PRAGMA quick_check(1)");
+  statement.bind();
+  const std::string answer = statement.step() ? statement.text(0) : "no answer";
+  if (answer != "ok") throw cannot_open("the database is damaged; restore a backup").with_internal(answer);
+}
+
+void migrate(Connection& connection, int64_t from) {
+  const auto steps = migrations();
+  for (auto version = static_cast<size_t>(from); version < steps.size(); ++version) {
+    connection.execute("BEGIN IMMEDIATE");
+    try {
+      connection.execute(steps[version]);
+      connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+      connection.execute("PRAGMA user_version = " + std::to_string(version + 1));
+      connection.execute("COMMIT");
+    } catch (...) {
+      if (connection.in_transaction()) connection.execute("ROLLBACK");
+      throw;
+    }
+  }
+}
+
+}  // namespace
+
+struct Database::Impl {
+  DatabaseOptions options;
+  std::atomic<bool> failed{false};
+};
+
+Database::Database(DatabaseOptions options) : impl_(std::make_unique<Impl>()) {
+  impl_->options = std::move(options);
+  writer_ = std::make_unique<Connection>(impl_->options.path, Connection::Mode::kReadWrite, impl_->options.vfs);
+  Connection& connection = *writer_;
+  const auto newest = static_cast<int64_t>(migrations().size());
+  const int64_t found = pragma(connection, "PRAGMA user_version");
+  const int64_t owner = pragma(connection, "PRAGMA application_id");
+  if (found != 0 && owner != kApplicationId) throw cannot_open("meshd.db is not a database of meshd");
+  if (found > newest) {
+    throw cannot_open("its schema is version " + std::to_string(found) + ", this server knows up to " +
+                      std::to_string(newest) + "; use a newer server");
+  }
+  connection.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA journal_size_limit=" +
+                     std::to_string(kJournalLimitBytes));
+  if (found > 0) {
+    was_clean_ = read_clean(connection);
+    if (!was_clean_) quick_check(connection);
+  }
+  migrate(connection, found);
+  schema_version_ = newest;
+  write_clean(connection, false);
+}
+
+Database::~Database() {
+  if (failed()) return;
+  try {
+    writer_->execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    write_clean(*writer_, true);
+  } catch (const core::Error&) {
+    // The next start checks; nothing that was acknowledged depends on this.
+  }
+}
+
+std::unique_ptr<Connection> Database::open_reader() const {
+  return std::make_unique<Connection>(impl_->options.path, Connection::Mode::kReadOnly, impl_->options.vfs);
+}
+
+int64_t Database::wal_bytes() const {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(impl_->options.path + "-wal", error);
+  return error ? 0 : static_cast<int64_t>(bytes);
+}
+
+void Database::fail(const std::string& reason) {
+  if (!impl_->failed.exchange(true)) impl_->options.fatal(reason);
+}
+
+bool Database::failed() const { return impl_->failed; }
+
+void Database::backup_to(const std::string& path) const {
+  const std::unique_ptr<Connection> from = open_reader();
+  Connection to(path, Connection::Mode::kReadWrite, impl_->options.vfs);
+  sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from->handle(), "main");
+  if (backup == nullptr) to.fail(sqlite3_extended_errcode(to.handle()), "backup");
+  // All pages in one step are one snapshot; in WAL mode the writer goes on meanwhile.
+  const int stepped = sqlite3_backup_step(backup, -1);
+  const int finished = sqlite3_backup_finish(backup);
+  if (stepped != SQLITE_DONE) to.fail(stepped, "backup");
+  if (finished != SQLITE_OK) to.fail(finished, "backup");
+}
+
+}  // namespace meshd::storage

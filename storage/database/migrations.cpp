@@ -1,0 +1,258 @@
+#include "storage/database/migrations.h"
+
+namespace meshd::storage {
+namespace {
+
+// 0 -> 1. Times are microseconds since 1970, documents are JSON text, checksums are the 64 bits as a signed number.
+constexpr const char* kFirst = R"sql(
+CREATE TABLE meta(
+  key TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE mesh_contents(
+  id TEXT PRIMARY KEY,
+  document TEXT NOT NULL
+) STRICT;
+CREATE TABLE meshes(
+  principal TEXT NOT NULL,
+  id TEXT NOT NULL REFERENCES mesh_contents(id),
+  created INTEGER NOT NULL,
+  PRIMARY KEY(principal, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX meshes_by_id ON meshes(id);
+
+CREATE TABLE program_contents(
+  id TEXT PRIMARY KEY,
+  format TEXT NOT NULL,
+  document TEXT NOT NULL,
+  text TEXT NOT NULL
+) STRICT;
+CREATE TABLE programs(
+  principal TEXT NOT NULL,
+  id TEXT NOT NULL REFERENCES program_contents(id),
+  created INTEGER NOT NULL,
+  PRIMARY KEY(principal, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX programs_by_id ON programs(id);
+
+CREATE TABLE arrays(
+  id TEXT PRIMARY KEY,
+  principal TEXT NOT NULL,
+  session TEXT NOT NULL,
+  name TEXT NOT NULL,
+  dtype TEXT NOT NULL,
+  shape TEXT NOT NULL,
+  mesh TEXT NOT NULL,
+  sharding TEXT NOT NULL,
+  durability TEXT NOT NULL CHECK(durability IN ('durable', 'memory')),
+  state TEXT NOT NULL CHECK(state IN ('pending', 'ready', 'donated', 'lost')),
+  version INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  committed INTEGER NOT NULL,
+  reserved_by TEXT,
+  reason TEXT NOT NULL,
+  document TEXT NOT NULL,
+  created INTEGER NOT NULL
+) STRICT;
+CREATE INDEX arrays_by_principal ON arrays(principal, id);
+CREATE INDEX arrays_by_mesh ON arrays(mesh);
+CREATE INDEX arrays_by_reservation ON arrays(reserved_by) WHERE reserved_by IS NOT NULL;
+
+CREATE TABLE shards(
+  array TEXT NOT NULL REFERENCES arrays(id),
+  shard_index INTEGER NOT NULL,
+  process INTEGER NOT NULL,
+  devices TEXT NOT NULL,
+  blob TEXT NOT NULL,
+  length INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(array, shard_index)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX shards_by_blob ON shards(blob);
+
+CREATE TABLE sessions(
+  id TEXT PRIMARY KEY,
+  principal TEXT NOT NULL,
+  name TEXT NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('open', 'halted', 'closed')),
+  on_error TEXT NOT NULL CHECK(on_error IN ('continue', 'halt')),
+  created INTEGER NOT NULL,
+  closed INTEGER,
+  next_job_number INTEGER NOT NULL,
+  last_sequence INTEGER NOT NULL,
+  document TEXT NOT NULL
+) STRICT;
+CREATE INDEX sessions_by_principal ON sessions(principal, id);
+
+CREATE TABLE jobs(
+  id TEXT PRIMARY KEY,
+  session TEXT REFERENCES sessions(id),
+  principal TEXT NOT NULL,
+  program TEXT,
+  number INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('queued', 'running', 'done', 'failed', 'cancelled')),
+  attempt INTEGER NOT NULL,
+  error_code TEXT NOT NULL,
+  error_detail TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  started INTEGER,
+  finished INTEGER,
+  deadline INTEGER,
+  request BLOB NOT NULL,
+  answer BLOB NOT NULL
+) STRICT;
+CREATE INDEX jobs_by_principal ON jobs(principal, id);
+CREATE UNIQUE INDEX jobs_by_number ON jobs(session, number) WHERE session IS NOT NULL;
+CREATE INDEX jobs_queued ON jobs(coalesce(session, ''), number, id) WHERE state = 'queued';
+CREATE INDEX jobs_by_program ON jobs(program) WHERE program IS NOT NULL;
+CREATE INDEX jobs_running ON jobs(id) WHERE state = 'running';
+
+CREATE TABLE effects(
+  session TEXT NOT NULL,
+  sequence INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  step INTEGER,
+  kind TEXT NOT NULL,
+  name TEXT NOT NULL,
+  ordered INTEGER NOT NULL,
+  shard_index INTEGER NOT NULL,
+  data BLOB NOT NULL,
+  PRIMARY KEY(session, sequence)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX effects_by_step ON effects(job, step) WHERE step IS NOT NULL;
+
+CREATE TABLE callbacks(
+  session TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  call INTEGER NOT NULL,
+  question TEXT NOT NULL,
+  answer TEXT,
+  created INTEGER NOT NULL,
+  PRIMARY KEY(session, number)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX callbacks_by_call ON callbacks(job, call);
+
+CREATE TABLE idempotency(
+  principal TEXT NOT NULL,
+  route TEXT NOT NULL,
+  key TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('running', 'done')),
+  status INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  headers TEXT NOT NULL,
+  body BLOB NOT NULL,
+  PRIMARY KEY(principal, route, key)
+) STRICT;
+CREATE INDEX idempotency_by_age ON idempotency(created);
+)sql";
+
+// 1 -> 2. Queues between programs and their clients: what is fed, and the places of effects in outgoing queues.
+constexpr const char* kQueues = R"sql(
+ALTER TABLE effects ADD COLUMN number INTEGER;
+CREATE UNIQUE INDEX effects_by_queue ON effects(session, name, number) WHERE number IS NOT NULL;
+
+CREATE TABLE feeds(
+  session TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  created INTEGER NOT NULL,
+  content BLOB NOT NULL,
+  PRIMARY KEY(session, queue, number)
+) STRICT;
+CREATE TABLE feed_queues(
+  session TEXT NOT NULL,
+  queue TEXT NOT NULL,
+  last INTEGER NOT NULL,
+  PRIMARY KEY(session, queue)
+) STRICT, WITHOUT ROWID;
+)sql";
+
+// 2 -> 3. Callback requests and answers are any bytes. Nobody could ask one before.
+constexpr const char* kCallbacks = R"sql(
+DROP TABLE callbacks;
+CREATE TABLE callbacks(
+  session TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  job TEXT NOT NULL,
+  call INTEGER NOT NULL,
+  question BLOB NOT NULL,
+  answer BLOB,
+  created INTEGER NOT NULL,
+  PRIMARY KEY(session, number)
+) STRICT;
+CREATE UNIQUE INDEX callbacks_by_call ON callbacks(job, call);
+CREATE INDEX callbacks_open ON callbacks(session, number) WHERE answer IS NULL;
+)sql";
+
+// 3 -> 4. Name and doc of a program are each principal's own. They stood in the content's document, NAME US DOC US
+// IN_TREE US OUT_TREE (US: the separator 0x1f), and are those of who posted it first; the trees stay there.
+constexpr const char* kProgramNames = R"sql(
+ALTER TABLE programs ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE programs ADD COLUMN doc TEXT NOT NULL DEFAULT '';
+CREATE TABLE split AS SELECT id, substr(text, 1, at - 1) AS name, substr(text, at + 1) AS rest FROM
+  (SELECT id, text, instr(text, char(31)) AS at FROM
+    (SELECT id, document || char(31, 31, 31) AS text FROM program_contents));
+UPDATE programs SET
+  name = (SELECT split.name FROM split WHERE split.id = programs.id),
+  doc = (SELECT substr(rest, 1, instr(rest, char(31)) - 1) FROM split WHERE split.id = programs.id)
+  WHERE principal = (SELECT first.principal FROM programs AS first WHERE first.id = programs.id
+    ORDER BY first.created, first.principal LIMIT 1);
+UPDATE program_contents SET document =
+  (SELECT rtrim(substr(rest, instr(rest, char(31)) + 1), char(31)) FROM split WHERE split.id = program_contents.id);
+DROP TABLE split;
+)sql";
+
+// 4 -> 5. Jobs that are not over name the stored program that they run, which keeps its content (jobs.program). Jobs
+// accepted before have it in their request only, which stands inside of "body" where the session had a mesh.
+constexpr const char* kProgramsOfJobs = R"sql(
+UPDATE jobs SET program = coalesce(json_extract(CAST(request AS TEXT), '$.program.id'),
+                                   json_extract(CAST(request AS TEXT), '$.body.program.id'))
+WHERE program IS NULL AND state IN ('queued', 'running') AND json_valid(CAST(request AS TEXT));
+)sql";
+
+// 5 -> 6. Ids of jobs are unique for each principal, not for all of them; so are effects and callback requests, by
+// their session.
+constexpr const char* kJobNames = R"sql(
+CREATE TABLE jobs_by_owner(
+  id TEXT NOT NULL,
+  session TEXT REFERENCES sessions(id),
+  principal TEXT NOT NULL,
+  program TEXT,
+  number INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('queued', 'running', 'done', 'failed', 'cancelled')),
+  attempt INTEGER NOT NULL,
+  error_code TEXT NOT NULL,
+  error_detail TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  started INTEGER,
+  finished INTEGER,
+  deadline INTEGER,
+  request BLOB NOT NULL,
+  answer BLOB NOT NULL,
+  PRIMARY KEY(principal, id)
+) STRICT;
+INSERT INTO jobs_by_owner SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created,
+  started, finished, deadline, request, answer FROM jobs;
+DROP TABLE jobs;
+ALTER TABLE jobs_by_owner RENAME TO jobs;
+CREATE UNIQUE INDEX jobs_by_number ON jobs(session, number) WHERE session IS NOT NULL;
+CREATE INDEX jobs_queued ON jobs(coalesce(session, ''), number, id, principal) WHERE state = 'queued';
+CREATE INDEX jobs_by_program ON jobs(program) WHERE program IS NOT NULL;
+CREATE INDEX jobs_running ON jobs(id) WHERE state = 'running';
+DROP INDEX effects_by_step;
+CREATE UNIQUE INDEX effects_by_step ON effects(session, job, step) WHERE step IS NOT NULL;
+DROP INDEX callbacks_by_call;
+CREATE UNIQUE INDEX callbacks_by_call ON callbacks(job, call, session);
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst, kQueues, kCallbacks, kProgramNames, kProgramsOfJobs, kJobNames};
+
+}  // namespace
+
+std::span<const char* const> migrations() { return kMigrations; }
+
+}  // namespace meshd::storage

@@ -1,0 +1,125 @@
+// Every callback request that the database answers. All answers of one Reader come from one moment.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/rows/rows.h"
+
+namespace meshd::storage {
+
+class Connection;
+class RecoveryRows;
+
+inline constexpr int64_t kMaxPageSize = 1000;
+
+/// What part of a list is asked for: at most `limit` (1..kMaxPageSize) items after `cursor` (empty: from the start).
+struct PageRequest {
+  int64_t limit = 100;
+  std::string cursor;
+};
+
+/// `next` continues the list; empty when this was the end. Opaque to clients, stable while rows come and go.
+template <typename Row>
+struct Page {
+  std::vector<Row> items;
+  std::string next;
+};
+
+struct ArrayFilter {
+  std::string session;  ///< empty: any
+  std::string name;     ///< empty: any
+};
+
+/// What a principal has rows of.
+enum class Counted { kArrays, kSessions, kJobs, kPrograms, kMeshes };
+
+/// A principal's arrays that are pending or ready: what quotas count.
+struct StoredArrays {
+  std::string principal;
+  int64_t count = 0;
+  int64_t bytes = 0;
+};
+
+struct JobFilter {
+  std::string session;  ///< empty: any
+  std::optional<JobState> state;
+};
+
+/// Reads in one snapshot. Lives only inside the callable it is given to; one thread. A row that is not there is
+/// std::nullopt. The forms with `principal` answer nothing for rows of others: what a route shows.
+/// Lists throw invalid_query for a limit outside 1..1000 or a cursor that is not one of ours.
+class Reader {
+ public:
+  explicit Reader(Connection& connection) : connection_(&connection) {}
+
+  [[nodiscard]] std::optional<MeshRow> mesh(std::string_view id, std::string_view principal);
+  /// The content, whoever may see it: for arrays that name the mesh.
+  [[nodiscard]] std::optional<std::string> mesh_document(std::string_view id);
+  [[nodiscard]] Page<MeshRow> meshes(std::string_view principal, const PageRequest& page);
+
+  [[nodiscard]] std::optional<ProgramRow> program(std::string_view id, std::string_view principal);
+  /// The content, whoever may see it (`principal` is empty): for jobs that name the program.
+  [[nodiscard]] std::optional<ProgramRow> program_content(std::string_view id);
+  [[nodiscard]] bool has_program_content(std::string_view id);
+  [[nodiscard]] Page<ProgramRow> programs(std::string_view principal, const PageRequest& page);
+
+  [[nodiscard]] std::optional<ArrayRow> array(std::string_view id);
+  [[nodiscard]] std::optional<ArrayRow> array(std::string_view id, std::string_view principal);
+  [[nodiscard]] Page<ArrayRow> arrays(std::string_view principal, const ArrayFilter& filter, const PageRequest& page);
+  /// In the order of their index.
+  [[nodiscard]] std::vector<ShardRow> shards(std::string_view array);
+  [[nodiscard]] bool names_blob(std::string_view blob);
+  /// Of every principal that has such arrays.
+  [[nodiscard]] std::vector<StoredArrays> stored_arrays();
+  /// How many rows the principal has, whatever their state is.
+  [[nodiscard]] int64_t count_of(Counted what, std::string_view principal);
+
+  [[nodiscard]] std::optional<SessionRow> session(std::string_view id);
+  [[nodiscard]] std::optional<SessionRow> session(std::string_view id, std::string_view principal);
+  [[nodiscard]] Page<SessionRow> sessions(std::string_view principal, const PageRequest& page);
+
+  /// Ids of jobs are unique for each principal: clients choose them.
+  [[nodiscard]] std::optional<JobRow> job(std::string_view id, std::string_view principal);
+  [[nodiscard]] std::optional<JobRow> job_of_session(std::string_view session, std::string_view id);
+  /// By id (the order in which they were made); with a session by number.
+  [[nodiscard]] Page<JobRow> jobs(std::string_view principal, const JobFilter& filter, const PageRequest& page);
+  /// Queued jobs of all principals by (session, number), those without session by id and first:
+  /// for a restart.
+  [[nodiscard]] Page<JobRow> queued_jobs(const PageRequest& page);
+
+  /// Effects with sequence > `after`, at most `limit` (1..1000), in order.
+  [[nodiscard]] std::vector<EffectRow> effects(std::string_view session, int64_t after, int64_t limit);
+  /// The same, one job's only.
+  [[nodiscard]] std::vector<EffectRow> effects_of_job(std::string_view session, std::string_view job, int64_t after,
+                                                      int64_t limit);
+
+  /// Effects in the outgoing queue with number > `after`, at most `limit` (1..1000), in order.
+  [[nodiscard]] std::vector<EffectRow> outgoing(std::string_view session, std::string_view queue, int64_t after,
+                                                int64_t limit);
+
+  /// What was fed to the queue and is not used up, with number > `after`, at most `limit` (1..1000), in order.
+  [[nodiscard]] std::vector<InfeedRow> infeeds(std::string_view session, std::string_view queue, int64_t after,
+                                               int64_t limit);
+  /// Queues that were ever fed, by name.
+  [[nodiscard]] std::vector<InfeedQueueRow> infeed_queues(std::string_view session);
+
+  [[nodiscard]] std::optional<CallbackRow> callback(std::string_view session, int64_t number);
+  /// What a job has asked so far, by call: a run that starts again replays the answers.
+  [[nodiscard]] std::vector<CallbackRow> callbacks_of_job(std::string_view job);
+  /// Callback requests without an answer, by number.
+  [[nodiscard]] std::vector<CallbackRow> open_callbacks(std::string_view session);
+
+  [[nodiscard]] std::optional<IdempotencyRow> idempotency(std::string_view principal, std::string_view route,
+                                                          std::string_view key);
+
+ protected:
+  friend class RecoveryRows;
+  Connection* connection_;
+};
+
+}  // namespace meshd::storage

@@ -1,0 +1,106 @@
+// Every change that the database takes. What one callable does through a Transaction happens as a whole or not at all,
+// together with its reads: nothing else writes in between.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/database/reader.h"
+
+namespace meshd::storage {
+
+/// Reads see what was written before in the same transaction. Lives only inside the callable given to Catalog::write;
+/// one thread (the writer's). "update" of a row that is not there throws not_found; "insert" of one that is, conflict.
+class Transaction : public Reader {
+ public:
+  using Reader::Reader;
+
+  /// Interns the content and lets the principal see it. True when the principal did not see it before (201, not 200).
+  bool put_mesh(const MeshRow& row);
+  /// Interns the content without showing it to anybody: for arrays whose mesh no client posted.
+  void keep_mesh(std::string_view id, std::string_view document);
+  /// Hides it from the principal; content goes when nobody sees it and no array names it. False: was not there.
+  bool delete_mesh(std::string_view id, std::string_view principal);
+
+  bool put_program(const ProgramRow& row);
+  /// Content goes when nobody sees it and no unfinished job names it.
+  bool delete_program(std::string_view id, std::string_view principal);
+
+  void insert_array(const ArrayRow& row);
+  /// Writes all columns but id, principal, created and reserved_by.
+  void update_array(const ArrayRow& row);
+  /// With its shards, whose blobs go to the collector. False when there was none. Throws array_in_use when reserved.
+  bool delete_array(std::string_view id);
+  /// Inserts, or replaces the shard of the same (array, index), whose old blob goes to the collector.
+  void put_shard(const ShardRow& row);
+  /// Reserves an array for a job that donates it, at accept. Throws not_found, array_donated, array_lost,
+  /// array_in_use (another job), conflict (not ready).
+  void reserve_array(std::string_view id, std::string_view job);
+  /// Releases whatever the job has reserved: it failed or was cancelled. Returns how many.
+  int64_t release_arrays(std::string_view job, std::string_view principal);
+  /// Donation happens: the array becomes donated, its version goes up by one, its shards leave. Same errors as
+  /// reserve_array.
+  void consume_array(std::string_view id, std::string_view job);
+
+  /// Everything that the principal `from` has is `to`'s from then on. Where both have posted the same mesh or program,
+  /// or used the same idempotency key, what `to` has stays. Throws conflict when both have a job of one id.
+  void give_to(std::string_view from, std::string_view to);
+
+  void insert_session(const SessionRow& row);
+  /// Writes name, state, on_error, closed and document; the counters are not touched.
+  void update_session(const SessionRow& row);
+  /// With its jobs, effects and callbacks; its arrays stay. False when there was none.
+  bool delete_session(std::string_view id);
+  /// 1, 2, 3, ... for each session. Throws not_found, session_closed.
+  [[nodiscard]] int64_t next_job_number(std::string_view session);
+
+  void insert_job(const JobRow& row);
+  /// Writes state, attempt, answer, error, started, finished and deadline. The content of the row's program goes when
+  /// this ends the last job that named it and nobody sees it.
+  void update_job(const JobRow& row);
+  bool delete_job(std::string_view id, std::string_view principal);
+
+  /// Numbers the rows densely after the session's last and stores them; fills in `session` and `sequence`. A row whose
+  /// (session, job, step) is already there is not stored again: it gets the sequence it has, and throws
+  /// nondeterministic_job when its content differs. Rows with `is_queued` get their `number`, too. Throws not_found for
+  /// an unknown session.
+  void append_effects(std::string_view session, std::span<EffectRow> rows);
+
+  /// Gives `row.number` and stores the entry at the end of its queue. Throws not_found, session_closed.
+  void append_infeed(InfeedRow& row);
+  /// Used up: entries of the queue up to `number` leave.
+  void use_infeeds(std::string_view session, std::string_view queue, int64_t number);
+  /// Empties the queue; numbers go on. Returns how many entries left. Throws conflict while a job of the session is
+  /// not over: it may have taken some of them.
+  int64_t drop_infeeds(std::string_view session, std::string_view queue);
+
+  /// Gives `row.number` and stores the callback request; one with the same (session, job, call) is not stored again,
+  /// and throws nondeterministic_job when the callback request differs. Returns the row as it stands, with the answer
+  /// it may have.
+  CallbackRow insert_callback(const CallbackRow& row);
+  /// Throws not_found; conflict when it has another answer already.
+  void answer_callback(std::string_view session, int64_t number, std::string_view answer);
+  /// Callback requests of this job or array that have no answer leave.
+  void drop_open_callbacks(std::string_view asker);
+
+  /// False when (principal, route, key) is taken; then read it.
+  bool insert_idempotency(const IdempotencyRow& row);
+  /// Writes state, status, headers, body and job.
+  void update_idempotency(const IdempotencyRow& row);
+  bool delete_idempotency(std::string_view principal, std::string_view route, std::string_view key);
+  /// Removes at most `limit` finished records made before `time`. Returns how many.
+  int64_t expire_idempotency(core::WallTime time, int64_t limit);
+
+  /// Blobs that rows stopped naming in this transaction: Catalog hands them to the collector once it is durable.
+  [[nodiscard]] const std::vector<std::string>& dropped_blobs() const { return dropped_blobs_; }
+
+ private:
+  void drop_shards(std::string_view array);
+  void collect_mesh(std::string_view id);
+  void collect_program(std::string_view id);
+  std::vector<std::string> dropped_blobs_;
+};
+
+}  // namespace meshd::storage

@@ -1,0 +1,70 @@
+// The writer thread: the only one that writes, commits and checkpoints. It takes what waits, runs it inside one SQLite
+// transaction with a savepoint for each member, commits once, and only then tells the members. Inside storage only.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "storage/catalog.h"
+#include "storage/database/connection.h"
+#include "storage/database/database.h"
+
+namespace meshd::storage {
+
+/// Any thread may submit. The queue's mutex is a leaf: neither members nor completions run under it.
+class Writer {
+ public:
+  explicit Writer(Database& database);
+  /// Finishes what is queued.
+  ~Writer();
+
+  void submit(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done);
+  [[nodiscard]] bool is_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+  [[nodiscard]] std::vector<std::string> take_dropped_blobs();
+  [[nodiscard]] bool writable() const;
+  [[nodiscard]] CatalogCounters counters() const;
+
+ private:
+  struct Member {
+    std::function<void(Transaction&)> f;
+    std::function<void(std::exception_ptr)> done;
+    std::exception_ptr error = nullptr;
+    std::vector<std::string> dropped_blobs = {};
+  };
+  /// Everything that other threads look at, under one mutex.
+  struct Shared {
+    std::deque<Member> queue;
+    bool stopping = false;
+    bool disk_full = false;
+    std::vector<std::string> dropped_blobs;
+    CatalogCounters counters;
+  };
+
+  void loop();
+  void run_group(std::span<Member> group);
+  void run_member(Member& member);
+  void commit(std::span<Member> group);
+  void overwrite_refused_commit();
+  void note_commit(double seconds);
+  /// Ends the transaction after a failure that concerns the whole group.
+  void abandon(std::span<Member> group, const std::exception_ptr& error);
+  void checkpoint();
+
+  Database& database_;
+  Connection& connection_;      ///< touched by the writer thread only
+  int wal_pages_ = 0;           ///< as the last commit left it; writer thread only
+  int checkpointed_pages_ = 0;  ///< how long the log was at the last checkpoint; writer thread only
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
+  Shared shared_;  ///< guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace meshd::storage

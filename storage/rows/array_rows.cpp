@@ -1,0 +1,192 @@
+// Arrays, their shards, and donation.
+#include <charconv>
+
+#include "storage/database/transaction.h"
+#include "storage/rows/row_words.h"
+
+namespace meshd::storage {
+namespace {
+
+constexpr char kSelectById[] =
+    "SELECT id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, bytes, committed, "
+    "reserved_by, reason, document, created FROM arrays WHERE id = ?1";
+
+// "2,3" for shape (2, 3), empty for rank 0.
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string text;
+  for (const int64_t dim : shape) {
+    if (!text.empty()) text += ',';
+    text += std::to_string(dim);
+  }
+  return text;
+}
+
+std::vector<int64_t> read_shape(std::string_view text) {
+  std::vector<int64_t> shape;
+  while (!text.empty()) {
+    int64_t dim = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), dim);
+    if (error != std::errc()) throw core::Error("storage_failed", "the database is damaged").with_internal("a shape");
+    shape.push_back(dim);
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    if (!text.empty()) text.remove_prefix(1);
+  }
+  return shape;
+}
+
+ArrayRow read_array(const Statement& row) {
+  ArrayRow array;
+  array.id = row.text(0);
+  array.principal = row.text(1);
+  array.session = row.text(2);
+  array.name = row.text(3);
+  array.dtype = row.text(4);
+  array.shape = read_shape(row.view(5));
+  array.mesh = row.text(6);
+  array.sharding = row.text(7);
+  array.durability = from_word<Durability>(kDurabilities, row.view(8));
+  array.state = from_word<ArrayState>(kArrayStates, row.view(9));
+  array.version = row.integer(10);
+  array.bytes = row.integer(11);
+  array.committed = row.integer(12) != 0;
+  array.reserved_by = row.text(13);
+  array.reason = row.text(14);
+  array.document = row.text(15);
+  array.created = row.time(16);
+  return array;
+}
+
+ShardRow read_shard(const Statement& row) {
+  return {row.text(0), row.integer(1), row.integer(2), row.text(3),
+          BlobRef{row.text(4), row.integer(5), static_cast<uint64_t>(row.integer(6))}};
+}
+
+// What keeps `job` from taking the array, if anything.
+void check_takeable(const std::optional<ArrayRow>& array, std::string_view id, std::string_view job) {
+  const std::string name = "array '" + std::string(id) + "'";
+  if (!array) throw core::Error("not_found", "there is no " + name);
+  if (array->state == ArrayState::kDonated) throw core::Error("array_donated", name + " was donated already");
+  if (array->state == ArrayState::kLost) throw core::Error("array_lost", name + " is lost: " + array->reason);
+  if (array->state == ArrayState::kPending) throw core::Error("conflict", name + " has no data yet");
+  if (!array->reserved_by.empty() && array->reserved_by != job) {
+    throw core::Error("array_in_use", name + " is reserved by another job that donates it");
+  }
+}
+
+}  // namespace
+
+std::optional<ArrayRow> Reader::array(std::string_view id) {
+  Statement row = connection_->statement(kSelectById);
+  if (!row.bind(id).step()) return std::nullopt;
+  return read_array(row);
+}
+
+std::optional<ArrayRow> Reader::array(std::string_view id, std::string_view principal) {
+  std::optional<ArrayRow> found = array(id);
+  if (found && found->principal != principal) return std::nullopt;
+  return found;
+}
+
+Page<ArrayRow> Reader::arrays(std::string_view principal, const ArrayFilter& filter, const PageRequest& page) {
+  check_limit(page.limit);
+  Statement rows = connection_->statement(
+      "SELECT id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, bytes, "
+      "committed, reserved_by, reason, document, created FROM arrays WHERE principal = ?1 AND id > ?2 "
+      "AND (?3 = '' OR session = ?3) AND (?4 = '' OR name = ?4) ORDER BY id LIMIT ?5");
+  rows.bind(principal, page.cursor, filter.session, filter.name, page.limit + 1);
+  return collect_page<ArrayRow>(rows, page.limit, read_array, [](const ArrayRow& row) { return row.id; });
+}
+
+std::vector<ShardRow> Reader::shards(std::string_view array) {
+  Statement rows = connection_->statement(
+      "SELECT array, shard_index, process, devices, blob, length, checksum FROM shards WHERE array = ?1 "
+      "ORDER BY shard_index");
+  rows.bind(array);
+  std::vector<ShardRow> shards;
+  while (rows.step()) shards.push_back(read_shard(rows));
+  return shards;
+}
+
+bool Reader::names_blob(std::string_view blob) {
+  return connection_->statement("SELECT 1 FROM shards WHERE blob = ?1 LIMIT 1").bind(blob).step();
+}
+
+void Transaction::insert_array(const ArrayRow& row) {
+  connection_
+      ->statement(
+          "INSERT INTO arrays(id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, "
+          "bytes, committed, reserved_by, reason, document, created) "
+          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)")
+      .bind(row.id, row.principal, row.session, row.name, row.dtype, shape_text(row.shape), row.mesh, row.sharding,
+            to_string(row.durability), to_string(row.state), row.version, row.bytes, row.committed,
+            OrNull{row.reserved_by}, row.reason, row.document, row.created)
+      .run();
+}
+
+void Transaction::update_array(const ArrayRow& row) {
+  const std::optional<ArrayRow> before = array(row.id);
+  if (!before) throw core::Error("not_found", "there is no array '" + row.id + "'");
+  connection_
+      ->statement(
+          "UPDATE arrays SET session = ?2, name = ?3, dtype = ?4, shape = ?5, mesh = ?6, sharding = ?7, "
+          "durability = ?8, state = ?9, version = ?10, bytes = ?11, committed = ?12, reason = ?13, document = ?14 "
+          "WHERE id = ?1")
+      .bind(row.id, row.session, row.name, row.dtype, shape_text(row.shape), row.mesh, row.sharding,
+            to_string(row.durability), to_string(row.state), row.version, row.bytes, row.committed, row.reason,
+            row.document)
+      .run();
+  if (before->mesh != row.mesh) collect_mesh(before->mesh);
+}
+
+void Transaction::drop_shards(std::string_view array) {
+  for (const ShardRow& shard : shards(array)) dropped_blobs_.push_back(shard.blob.name);
+  connection_->statement("DELETE FROM shards WHERE array = ?1").bind(array).run();
+}
+
+bool Transaction::delete_array(std::string_view id) {
+  const std::optional<ArrayRow> before = array(id);
+  if (!before) return false;
+  if (!before->reserved_by.empty()) {
+    throw core::Error("array_in_use", "array '" + before->id + "' is reserved by a job that donates it");
+  }
+  drop_shards(id);
+  connection_->statement("DELETE FROM arrays WHERE id = ?1").bind(id).run();
+  collect_mesh(before->mesh);
+  return true;
+}
+
+void Transaction::put_shard(const ShardRow& row) {
+  Statement before = connection_->statement("SELECT blob FROM shards WHERE array = ?1 AND shard_index = ?2");
+  if (before.bind(row.array, row.index).step()) dropped_blobs_.push_back(before.text(0));
+  connection_
+      ->statement(
+          "INSERT OR REPLACE INTO shards(array, shard_index, process, devices, blob, length, checksum) "
+          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")
+      .bind(row.array, row.index, row.process, row.devices, row.blob.name, row.blob.length,
+            static_cast<int64_t>(row.blob.checksum))
+      .run();
+}
+
+void Transaction::reserve_array(std::string_view id, std::string_view job) {
+  check_takeable(array(id), id, job);
+  connection_->statement("UPDATE arrays SET reserved_by = ?2 WHERE id = ?1").bind(id, job).run();
+}
+
+int64_t Transaction::release_arrays(std::string_view job, std::string_view principal) {
+  connection_->statement("UPDATE arrays SET reserved_by = NULL WHERE reserved_by = ?1 AND principal = ?2")
+      .bind(job, principal)
+      .run();
+  return connection_->changes();
+}
+
+void Transaction::consume_array(std::string_view id, std::string_view job) {
+  check_takeable(array(id), id, job);
+  drop_shards(id);
+  connection_
+      ->statement(
+          "UPDATE arrays SET state = 'donated', version = version + 1, reserved_by = NULL, reason = ?2 WHERE id = ?1")
+      .bind(id, "donated to " + std::string(job))
+      .run();
+}
+
+}  // namespace meshd::storage

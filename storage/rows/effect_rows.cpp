@@ -1,0 +1,100 @@
+// The log of each session: dense, in order, never changed.
+#include "storage/database/transaction.h"
+#include "storage/rows/row_words.h"
+
+namespace meshd::storage {
+namespace {
+
+EffectRow read_effect(const Statement& row) {
+  EffectRow effect;
+  effect.session = row.text(0);
+  effect.sequence = row.integer(1);
+  effect.job = row.text(2);
+  effect.step = row.is_null(3) ? -1 : row.integer(3);
+  effect.kind = row.text(4);
+  effect.name = row.text(5);
+  effect.ordered = row.integer(6) != 0;
+  effect.shard_index = row.integer(7);
+  effect.values = row.text(8);
+  effect.is_queued = !row.is_null(9);
+  effect.number = row.is_null(9) ? 0 : row.integer(9);
+  return effect;
+}
+
+std::vector<EffectRow> read_effects(Statement& rows) {
+  std::vector<EffectRow> effects;
+  while (rows.step()) effects.push_back(read_effect(rows));
+  return effects;
+}
+
+bool same_content(const EffectRow& a, const EffectRow& b) {
+  return a.session == b.session && a.kind == b.kind && a.name == b.name && a.ordered == b.ordered &&
+         a.shard_index == b.shard_index && a.values == b.values && a.is_queued == b.is_queued;
+}
+
+}  // namespace
+
+std::vector<EffectRow> Reader::effects(std::string_view session, int64_t after, int64_t limit) {
+  check_limit(limit);
+  Statement rows = connection_->statement(
+      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
+      "WHERE session = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3");
+  return read_effects(rows.bind(session, after, limit));
+}
+
+std::vector<EffectRow> Reader::effects_of_job(std::string_view session, std::string_view job, int64_t after,
+                                              int64_t limit) {
+  check_limit(limit);
+  Statement rows = connection_->statement(
+      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
+      "WHERE session = ?1 AND sequence > ?2 AND job = ?3 ORDER BY sequence LIMIT ?4");
+  return read_effects(rows.bind(session, after, job, limit));
+}
+
+std::vector<EffectRow> Reader::outgoing(std::string_view session, std::string_view queue, int64_t after,
+                                        int64_t limit) {
+  check_limit(limit);
+  Statement rows = connection_->statement(
+      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
+      "WHERE session = ?1 AND name = ?2 AND number > ?3 ORDER BY number LIMIT ?4");
+  return read_effects(rows.bind(session, queue, after, limit));
+}
+
+void Transaction::append_effects(std::string_view session, std::span<EffectRow> rows) {
+  Statement counter = connection_->statement("SELECT last_sequence FROM sessions WHERE id = ?1");
+  if (!counter.bind(session).step()) {
+    throw core::Error("not_found", "there is no session '" + std::string(session) + "'");
+  }
+  const int64_t before = counter.integer(0);
+  int64_t last = before;
+  Statement known = connection_->statement(
+      "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
+      "WHERE session = ?1 AND job = ?2 AND step = ?3");
+  Statement keyed = connection_->statement(
+      "INSERT INTO effects(session, sequence, job, step, kind, name, ordered, shard_index, data, number) "
+      "VALUES(?1, ?2, ?3, nullif(?4, -1), ?5, ?6, ?7, ?8, ?9, nullif(?10, 0))");
+  Statement place = connection_->statement(
+      "SELECT coalesce(max(number), 0) FROM effects WHERE session = ?1 AND name = ?2 AND number IS NOT NULL");
+  for (EffectRow& row : rows) {
+    row.session = session;
+    if (row.step >= 0 && known.bind(row.session, row.job, row.step).step()) {
+      const EffectRow found = read_effect(known);
+      if (!same_content(found, row)) {
+        throw core::Error("nondeterministic_job", "effect " + std::to_string(row.step) + " of job '" + row.job +
+                                                      "' differs from the one its run before has logged");
+      }
+      row.sequence = found.sequence;
+      row.number = found.number;
+      continue;
+    }
+    row.sequence = ++last;
+    row.number = row.is_queued && place.bind(row.session, row.name).step() ? place.integer(0) + 1 : 0;
+    keyed.bind(row.session, row.sequence, row.job, row.step, row.kind, row.name, row.ordered, row.shard_index,
+               Bytes{row.values}, row.number);
+    keyed.run();
+  }
+  if (last == before) return;
+  connection_->statement("UPDATE sessions SET last_sequence = ?2 WHERE id = ?1").bind(session, last).run();
+}
+
+}  // namespace meshd::storage

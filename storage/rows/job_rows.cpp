@@ -1,0 +1,197 @@
+// Jobs and idempotency records.
+#include <charconv>
+
+#include "storage/database/transaction.h"
+#include "storage/rows/row_words.h"
+
+namespace meshd::storage {
+namespace {
+
+JobRow read_job(const Statement& row) {
+  JobRow job;
+  job.id = row.text(0);
+  job.session = row.text(1);
+  job.principal = row.text(2);
+  job.program = row.text(3);
+  job.number = row.integer(4);
+  job.state = from_word<JobState>(kJobStates, row.view(5));
+  job.attempt = row.integer(6);
+  job.error_code = row.text(7);
+  job.error_detail = row.text(8);
+  job.created = row.time(9);
+  job.started = row.optional_time(10);
+  job.finished = row.optional_time(11);
+  job.deadline = row.optional_time(12);
+  job.request = row.text(13);
+  job.answer = row.text(14);
+  return job;
+}
+
+int64_t read_number(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return number;
+  throw core::Error("invalid_query", "cursor is not one that this list gave");
+}
+
+bool is_over(JobState state) { return state != JobState::kQueued && state != JobState::kRunning; }
+
+std::string state_word(const std::optional<JobState>& state) {
+  return state ? std::string(to_string(*state)) : std::string();
+}
+
+}  // namespace
+
+std::optional<JobRow> Reader::job(std::string_view id, std::string_view principal) {
+  Statement row = connection_->statement(
+      "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
+      "finished, deadline, request, answer FROM jobs WHERE principal = ?1 AND id = ?2");
+  if (!row.bind(principal, id).step()) return std::nullopt;
+  return read_job(row);
+}
+
+std::optional<JobRow> Reader::job_of_session(std::string_view session, std::string_view id) {
+  const std::optional<SessionRow> row = this->session(session);
+  return row ? job(id, row->principal) : std::nullopt;
+}
+
+Page<JobRow> Reader::jobs(std::string_view principal, const JobFilter& filter, const PageRequest& page) {
+  check_limit(page.limit);
+  const std::string state = state_word(filter.state);
+  if (filter.session.empty()) {
+    Statement rows = connection_->statement(
+        "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
+        "finished, deadline, '', '' FROM jobs WHERE principal = ?1 AND id > ?2 AND (?3 = '' OR state = ?3) "
+        "ORDER BY id LIMIT ?4");
+    rows.bind(principal, page.cursor, state, page.limit + 1);
+    return collect_page<JobRow>(rows, page.limit, read_job, [](const JobRow& row) { return row.id; });
+  }
+  const int64_t after = page.cursor.empty() ? 0 : read_number(page.cursor);
+  Statement rows = connection_->statement(
+      "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
+      "finished, deadline, '', '' FROM jobs WHERE session = ?1 AND number > ?2 AND principal = ?3 "
+      "AND (?4 = '' OR state = ?4) ORDER BY number LIMIT ?5");
+  rows.bind(filter.session, after, principal, state, page.limit + 1);
+  return collect_page<JobRow>(rows, page.limit, read_job, [](const JobRow& row) { return std::to_string(row.number); });
+}
+
+Page<JobRow> Reader::queued_jobs(const PageRequest& page) {
+  check_limit(page.limit);
+  // The cursor is "session/number/id/principal"; without session the first part is empty, which sorts first.
+  std::string_view session = page.cursor;
+  std::string_view id;
+  std::string_view principal;
+  int64_t number = -1;
+  if (!page.cursor.empty()) {
+    const size_t first = page.cursor.find('/');
+    const size_t second = first == std::string::npos ? first : page.cursor.find('/', first + 1);
+    const size_t third = second == std::string::npos ? second : page.cursor.find('/', second + 1);
+    if (third == std::string::npos) throw core::Error("invalid_query", "cursor is not one that this list gave");
+    session = session.substr(0, first);
+    number = read_number(std::string_view(page.cursor).substr(first + 1, second - first - 1));
+    id = std::string_view(page.cursor).substr(second + 1, third - second - 1);
+    principal = std::string_view(page.cursor).substr(third + 1);
+  }
+  Statement rows = connection_->statement(
+      "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
+      "finished, deadline, '', '' FROM jobs WHERE state = 'queued' "
+      "AND (coalesce(session, ''), number, id, principal) > (?1, ?2, ?3, ?4) "
+      "ORDER BY coalesce(session, ''), number, id, principal LIMIT ?5");
+  rows.bind(session, number, id, principal, page.limit + 1);
+  return collect_page<JobRow>(rows, page.limit, read_job, [](const JobRow& row) {
+    return row.session + "/" + std::to_string(row.number) + "/" + row.id + "/" + row.principal;
+  });
+}
+
+void Transaction::insert_job(const JobRow& row) {
+  connection_
+      ->statement(
+          "INSERT INTO jobs(id, session, principal, program, number, state, attempt, error_code, error_detail, "
+          "created, started, finished, deadline, request, answer) "
+          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)")
+      .bind(row.id, OrNull{row.session}, row.principal, OrNull{row.program}, row.number, to_string(row.state),
+            row.attempt, row.error_code, row.error_detail, row.created, row.started, row.finished, row.deadline,
+            Bytes{row.request}, Bytes{row.answer})
+      .run();
+}
+
+void Transaction::update_job(const JobRow& row) {
+  connection_
+      ->statement(
+          "UPDATE jobs SET state = ?2, attempt = ?3, error_code = ?4, error_detail = ?5, started = ?6, finished = ?7, "
+          "deadline = ?8, answer = ?9 WHERE id = ?1 AND principal = ?10")
+      .bind(row.id, to_string(row.state), row.attempt, row.error_code, row.error_detail, row.started, row.finished,
+            row.deadline, Bytes{row.answer}, row.principal)
+      .run();
+  if (connection_->changes() == 0) throw core::Error("not_found", "there is no job '" + row.id + "'");
+  if (!row.program.empty() && is_over(row.state)) collect_program(row.program);
+}
+
+bool Transaction::delete_job(std::string_view id, std::string_view principal) {
+  const std::optional<JobRow> before = job(id, principal);
+  if (!before) return false;
+  release_arrays(id, principal);
+  connection_->statement("DELETE FROM jobs WHERE id = ?1 AND principal = ?2").bind(id, principal).run();
+  if (!before->program.empty()) collect_program(before->program);
+  return true;
+}
+
+std::optional<IdempotencyRow> Reader::idempotency(std::string_view principal, std::string_view route,
+                                                  std::string_view key) {
+  Statement row = connection_->statement(
+      "SELECT fingerprint, state, status, headers, body, job, created FROM idempotency "
+      "WHERE principal = ?1 AND route = ?2 AND key = ?3");
+  if (!row.bind(principal, route, key).step()) return std::nullopt;
+  IdempotencyRow found;
+  found.principal = principal;
+  found.route = route;
+  found.key = key;
+  found.fingerprint = row.text(0);
+  found.state = from_word<IdempotencyState>(kIdempotencyStates, row.view(1));
+  found.status = row.integer(2);
+  found.headers = row.text(3);
+  found.body = row.text(4);
+  found.job = row.text(5);
+  found.created = row.time(6);
+  return found;
+}
+
+bool Transaction::insert_idempotency(const IdempotencyRow& row) {
+  connection_
+      ->statement(
+          "INSERT INTO idempotency(principal, route, key, fingerprint, state, status, headers, body, job, created) "
+          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING")
+      .bind(row.principal, row.route, row.key, row.fingerprint, to_string(row.state), row.status, row.headers,
+            Bytes{row.body}, row.job, row.created)
+      .run();
+  return connection_->changes() == 1;
+}
+
+void Transaction::update_idempotency(const IdempotencyRow& row) {
+  connection_
+      ->statement(
+          "UPDATE idempotency SET state = ?4, status = ?5, headers = ?6, body = ?7, job = ?8 "
+          "WHERE principal = ?1 AND route = ?2 AND key = ?3")
+      .bind(row.principal, row.route, row.key, to_string(row.state), row.status, row.headers, Bytes{row.body}, row.job)
+      .run();
+  if (connection_->changes() == 0) throw core::Error("not_found", "the idempotency key is not known");
+}
+
+bool Transaction::delete_idempotency(std::string_view principal, std::string_view route, std::string_view key) {
+  connection_->statement("DELETE FROM idempotency WHERE principal = ?1 AND route = ?2 AND key = ?3")
+      .bind(principal, route, key)
+      .run();
+  return connection_->changes() == 1;
+}
+
+int64_t Transaction::expire_idempotency(core::WallTime time, int64_t limit) {
+  connection_
+      ->statement(
+          "DELETE FROM idempotency WHERE rowid IN (SELECT rowid FROM idempotency WHERE created < ?1 "
+          "AND state = 'done' ORDER BY created LIMIT ?2)")
+      .bind(time, limit)
+      .run();
+  return connection_->changes();
+}
+
+}  // namespace meshd::storage

@@ -1,0 +1,100 @@
+#include "storage/rows/recovery_rows.h"
+
+#include "storage/database/connection.h"
+
+namespace meshd::storage {
+
+int64_t RecoveryRows::change(const char* sql) {
+  connection_.statement(sql).bind().run();
+  return connection_.changes();
+}
+
+std::vector<ShardRow> RecoveryRows::all_shards() {
+  Statement rows = connection_.statement(
+      "SELECT array, shard_index, blob, length, checksum FROM shards ORDER BY array, shard_index");
+  rows.bind();
+  std::vector<ShardRow> shards;
+  while (rows.step()) {
+    ShardRow& shard = shards.emplace_back();
+    shard.array = rows.text(0);
+    shard.index = rows.integer(1);
+    shard.blob = {rows.text(2), rows.integer(3), static_cast<uint64_t>(rows.integer(4))};
+  }
+  return shards;
+}
+
+int64_t RecoveryRows::lose_memory_arrays() {
+  return change(
+      "UPDATE arrays SET state = 'lost', version = version + 1, reason = 'it was kept in memory only and the server "
+      "has restarted' WHERE durability = 'memory' AND state IN ('pending', 'ready')");
+}
+
+void RecoveryRows::lose_array(const std::string& id, const char* reason) {
+  connection_
+      .statement(
+          "UPDATE arrays SET state = 'lost', version = version + 1, reason = ?2 WHERE id = ?1 AND state != 'lost'")
+      .bind(id, reason)
+      .run();
+}
+
+std::vector<std::string> RecoveryRows::fail_crashed_jobs(int64_t attempts, core::WallTime now) {
+  std::vector<std::string> crashed;
+  std::vector<std::string> principals;
+  {
+    Statement rows = connection_.statement(
+        "SELECT id, principal FROM jobs WHERE state = 'running' AND attempt >= ?1 ORDER BY id, principal");
+    rows.bind(attempts);
+    while (rows.step()) {
+      crashed.push_back(rows.text(0));
+      principals.push_back(rows.text(1));
+    }
+  }
+  const std::string detail = "the server ended " + std::to_string(attempts) + " times while the job ran";
+  for (size_t i = 0; i < crashed.size(); ++i) {
+    const std::string& job = crashed[i];
+    const std::string& principal = principals[i];
+    connection_
+        .statement(
+            "UPDATE jobs SET state = 'failed', error_code = 'crashed', error_detail = ?2, finished = ?3 "
+            "WHERE id = ?1 AND principal = ?4")
+        .bind(job, detail, now, principal)
+        .run();
+    connection_
+        .statement(
+            "UPDATE sessions SET state = 'halted' WHERE id = (SELECT session FROM jobs WHERE id = ?1 AND principal = "
+            "?2) "
+            "AND state = 'open' AND on_error = 'halt'")
+        .bind(job, principal)
+        .run();
+    transaction_.release_arrays(job, principal);
+  }
+  return crashed;
+}
+
+int64_t RecoveryRows::requeue_running_jobs() {
+  return change("UPDATE jobs SET state = 'queued', attempt = attempt + 1, started = NULL WHERE state = 'running'");
+}
+
+void RecoveryRows::release_stale_reservations() {
+  change(
+      "UPDATE arrays SET reserved_by = NULL WHERE reserved_by IS NOT NULL "
+      "AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = arrays.reserved_by AND jobs.principal = arrays.principal "
+      "AND jobs.state IN ('queued', 'running'))");
+}
+
+int64_t RecoveryRows::drop_cut_off_keys() {
+  return change("DELETE FROM idempotency WHERE state = 'running' AND job = ''");
+}
+
+void RecoveryRows::drop_callbacks_of_arrays() {
+  change("DELETE FROM callbacks WHERE answer IS NULL AND job NOT IN (SELECT id FROM jobs)");
+}
+
+void RecoveryRows::drop_unseen_contents() {
+  change("DELETE FROM mesh_contents WHERE id NOT IN (SELECT id FROM meshes) AND id NOT IN (SELECT mesh FROM arrays)");
+  change(
+      "DELETE FROM program_contents WHERE id NOT IN (SELECT id FROM programs) AND id NOT IN "
+      "(SELECT program FROM jobs WHERE program IS NOT NULL AND state IN ('queued', 'running'))");
+}
+
+}  // namespace meshd::storage

@@ -1,0 +1,43 @@
+// The changes that only a start makes to rows. Inside storage only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "storage/database/transaction.h"
+
+namespace meshd::storage {
+
+/// Lives inside one transaction.
+class RecoveryRows {
+ public:
+  explicit RecoveryRows(Transaction& transaction) : transaction_(transaction), connection_(*transaction.connection_) {}
+
+  /// By array and index.
+  [[nodiscard]] std::vector<ShardRow> all_shards();
+  /// What was in memory is gone. Returns how many arrays.
+  int64_t lose_memory_arrays();
+  void lose_array(const std::string& id, const char* reason);
+  /// Jobs that run for the `attempts`-th time fail with code "crashed", free what they reserved, and halt a session
+  /// that halts on errors. Returns their ids.
+  [[nodiscard]] std::vector<std::string> fail_crashed_jobs(int64_t attempts, core::WallTime now);
+  /// The other running jobs are queued again, attempt + 1. Returns how many.
+  int64_t requeue_running_jobs();
+  /// Reservations of jobs that are over.
+  void release_stale_reservations();
+  /// Idempotency records of requests that never came to a job or an answer. Returns how many.
+  int64_t drop_cut_off_keys();
+  /// Callback requests for the parts of arrays that were pending: a restart forgets these.
+  void drop_callbacks_of_arrays();
+  /// Meshes and programs that nobody sees and nothing names.
+  void drop_unseen_contents();
+
+ private:
+  int64_t change(const char* sql);
+
+  Transaction& transaction_;
+  Connection& connection_;
+};
+
+}  // namespace meshd::storage

@@ -1,0 +1,57 @@
+// How enumerators and lists stand in columns, and what every list of rows does with its page. Inside storage only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/core/error.h"
+#include "storage/database/connection.h"
+#include "storage/database/reader.h"
+#include "storage/rows/rows.h"
+
+namespace meshd::storage {
+
+// In the order of the enumerators.
+inline constexpr std::array<std::string_view, 4> kArrayStates = {"pending", "ready", "donated", "lost"};
+inline constexpr std::array<std::string_view, 2> kDurabilities = {"durable", "memory"};
+inline constexpr std::array<std::string_view, 3> kSessionStates = {"open", "halted", "closed"};
+inline constexpr std::array<std::string_view, 2> kOnErrors = {"continue", "halt"};
+inline constexpr std::array<std::string_view, 5> kJobStates = {"queued", "running", "done", "failed", "cancelled"};
+inline constexpr std::array<std::string_view, 2> kIdempotencyStates = {"running", "done"};
+
+/// The enumerator of a word in one of the tables above; the CHECK of the column leaves no other.
+template <typename Enum, size_t kCount>
+Enum from_word(const std::array<std::string_view, kCount>& words, std::string_view word) {
+  for (size_t i = 0; i < kCount; ++i) {
+    if (words[i] == word) return static_cast<Enum>(i);
+  }
+  throw core::Error("storage_failed", "the database is damaged")
+      .with_internal("unknown word in a column: " + std::string(word));
+}
+
+/// Throws invalid_query for a limit outside of 1..kMaxPageSize.
+inline void check_limit(int64_t limit) {
+  if (limit >= 1 && limit <= kMaxPageSize) return;
+  throw core::Error("invalid_query",
+                    "limit must be between 1 and " + std::to_string(kMaxPageSize) + ", got " + std::to_string(limit));
+}
+
+/// Steps a statement that was asked for limit + 1 rows: the one too many says that there is a next page, whose cursor
+/// is made from the last row that is given.
+template <typename Row, typename ReadRow, typename MakeCursor>
+Page<Row> collect_page(Statement& statement, int64_t limit, ReadRow read_row, MakeCursor make_cursor) {
+  Page<Row> page;
+  while (statement.step()) {
+    if (static_cast<int64_t>(page.items.size()) == limit) {
+      page.next = make_cursor(page.items.back());
+      break;
+    }
+    page.items.push_back(read_row(statement));
+  }
+  return page;
+}
+
+}  // namespace meshd::storage

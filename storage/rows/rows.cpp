@@ -1,0 +1,15 @@
+#include "storage/rows/rows.h"
+
+#include "storage/rows/row_words.h"
+
+namespace meshd::storage {
+
+// The tables end the search: a state without a word cannot be made.
+std::string_view to_string(ArrayState state) { return kArrayStates[static_cast<size_t>(state)]; }
+std::string_view to_string(Durability durability) { return kDurabilities[static_cast<size_t>(durability)]; }
+std::string_view to_string(SessionState state) { return kSessionStates[static_cast<size_t>(state)]; }
+std::string_view to_string(OnError on_error) { return kOnErrors[static_cast<size_t>(on_error)]; }
+std::string_view to_string(JobState state) { return kJobStates[static_cast<size_t>(state)]; }
+std::string_view to_string(IdempotencyState state) { return kIdempotencyStates[static_cast<size_t>(state)]; }
+
+}  // namespace meshd::storage

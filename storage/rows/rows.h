@@ -1,0 +1,178 @@
+// What the database keeps, as plain structs. Documents are JSON text that storage does not look into.
+// An absent time is std::nullopt, an absent reference the empty string.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/core/clock.h"
+#include "storage/blobs/blob_store.h"
+
+namespace meshd::storage {
+
+/// Content is interned once by id; who sees it is each principal's own matter.
+struct MeshRow {
+  std::string id;
+  std::string principal;
+  std::string document;
+  core::WallTime created;  ///< when this principal first posted it
+};
+
+struct ProgramRow {
+  std::string id;
+  std::string principal;
+  std::string format;
+  std::string text;      ///< left empty in lists: it may be 64 MiB
+  std::string document;  ///< of the content: trees
+  core::WallTime created;
+  std::string name = {};  ///< this principal's own, as is `doc`
+  std::string doc = {};
+};
+
+enum class ArrayState {
+  kPending,  ///< made, bytes not (all) there
+  kReady,
+  kDonated,  ///< consumed by a job: data 410
+  kLost,     ///< was in memory only, or damaged: data 410 with the reason
+};
+enum class Durability { kDurable, kMemory };
+
+/// A deleted array has no row.
+struct ArrayRow {
+  std::string id;
+  std::string principal;
+  std::string session;
+  std::string name;
+  std::string dtype;
+  std::vector<int64_t> shape;  ///< global
+  std::string mesh;            ///< id of a mesh whose content is kept while an array names it (Transaction::keep_mesh)
+  std::string sharding;        ///< text that service/sharding writes and reads
+  Durability durability = Durability::kDurable;
+  ArrayState state = ArrayState::kPending;
+  int64_t version = 1;
+  int64_t bytes = 0;
+  bool committed = false;   ///< placed by the user, as opposed to free to move
+  std::string reserved_by;  ///< job that was accepted with this array donated
+  std::string reason;       ///< why it is lost or who took it
+  std::string document;     ///< whatever else service/arrays keeps
+  core::WallTime created;
+};
+
+/// One distinct shard of a durable array.
+struct ShardRow {
+  std::string array;
+  int64_t index = 0;    ///< shard index
+  int64_t process = 0;  ///< rank that owns it
+  std::string devices;  ///< list of device ids, as text
+  BlobRef blob;
+};
+
+enum class SessionState { kOpen, kHalted, kClosed };
+enum class OnError { kContinue, kHalt };
+
+struct SessionRow {
+  std::string id;
+  std::string principal;
+  std::string name;
+  SessionState state = SessionState::kOpen;
+  OnError on_error = OnError::kContinue;
+  core::WallTime created;
+  std::optional<core::WallTime> closed;
+  int64_t next_job_number = 1;  ///< only Transaction::next_job_number moves it
+  int64_t last_sequence = 0;    ///< only Transaction::append_effects moves it
+  std::string document;
+};
+
+enum class JobState { kQueued, kRunning, kDone, kFailed, kCancelled };
+
+struct JobRow {
+  std::string id;
+  std::string session;  ///< may be empty
+  std::string principal;
+  std::string program;  ///< id of a program whose content is kept while an unfinished job names it; may be empty
+  int64_t number = 0;   ///< 1.. within its session, in the order of acceptance; 0 without session
+  JobState state = JobState::kQueued;
+  int64_t attempt = 1;
+  std::string request;  ///< any bytes; left empty in lists
+  std::string answer;   ///< any bytes; left empty in lists
+  std::string error_code;
+  std::string error_detail;
+  core::WallTime created;
+  std::optional<core::WallTime> started;
+  std::optional<core::WallTime> finished;
+  std::optional<core::WallTime> deadline;
+};
+
+/// One line of a session's log: numbered 1..N without gap or repeat, never changed.
+struct EffectRow {
+  std::string session;
+  int64_t sequence = 0;  ///< given by Transaction::append_effects
+  std::string job;
+  /// Position in the job's own order of effects, 0.. : makes a re-run match what is already there. -1: not keyed.
+  int64_t step = -1;
+  std::string kind;
+  std::string name;
+  bool ordered = true;
+  int64_t shard_index = 0;
+  std::string values;      ///< any bytes
+  bool is_queued = false;  ///< stands in the outgoing queue `name` of the session, too
+  int64_t number = 0;      ///< its place there, 1.. without gap, given by Transaction::append_effects; 0: in no queue
+};
+
+/// Something that a client fed and no job has used up: numbered 1.. in its queue, never twice the same.
+struct InfeedRow {
+  std::string session;
+  std::string queue;    ///< may be empty
+  int64_t number = 0;   ///< given by Transaction::append_infeed
+  std::string content;  ///< any bytes
+  core::WallTime created;
+};
+
+/// A queue that clients feed.
+struct InfeedQueueRow {
+  std::string queue;
+  int64_t last = 0;     ///< number of the entry fed last
+  int64_t waiting = 0;  ///< entries that no job has used up
+  int64_t bytes = 0;    ///< of those
+};
+
+/// A callback request that a program asks the client, durable before it is shown; its answer is durable before it is
+/// used.
+struct CallbackRow {
+  std::string session;
+  int64_t number = 0;  ///< 1.. within the session, given by Transaction::insert_callback
+  std::string job;     ///< that asks, or the pending array whose parts are asked for
+  int64_t call = 0;    ///< position in the job's own order of calls, 0..
+  std::string request;
+  std::optional<std::string> answer;
+  core::WallTime created;
+};
+
+enum class IdempotencyState { kRunning, kDone };
+
+/// Keyed by (principal, route, key).
+struct IdempotencyRow {
+  std::string principal;
+  std::string route;
+  std::string key;
+  std::string fingerprint;
+  IdempotencyState state = IdempotencyState::kRunning;
+  int64_t status = 0;
+  std::string headers;  ///< document
+  std::string body;     ///< any bytes
+  std::string job;
+  core::WallTime created;
+};
+
+/// The words that the database and the documents use: "pending", "ready", ...
+std::string_view to_string(ArrayState state);
+std::string_view to_string(Durability durability);
+std::string_view to_string(SessionState state);
+std::string_view to_string(OnError on_error);
+std::string_view to_string(JobState state);
+std::string_view to_string(IdempotencyState state);
+
+}  // namespace meshd::storage

@@ -1,0 +1,175 @@
+// Sessions and the callback requests that their programs ask.
+#include "storage/database/transaction.h"
+#include "storage/rows/row_words.h"
+
+namespace meshd::storage {
+namespace {
+
+SessionRow read_session(const Statement& row) {
+  SessionRow session;
+  session.id = row.text(0);
+  session.principal = row.text(1);
+  session.name = row.text(2);
+  session.state = from_word<SessionState>(kSessionStates, row.view(3));
+  session.on_error = from_word<OnError>(kOnErrors, row.view(4));
+  session.created = row.time(5);
+  session.closed = row.optional_time(6);
+  session.next_job_number = row.integer(7);
+  session.last_sequence = row.integer(8);
+  session.document = row.text(9);
+  return session;
+}
+
+CallbackRow read_callback(const Statement& row) {
+  CallbackRow callback;
+  callback.session = row.text(0);
+  callback.number = row.integer(1);
+  callback.job = row.text(2);
+  callback.call = row.integer(3);
+  callback.request = row.text(4);
+  if (!row.is_null(5)) callback.answer = row.text(5);
+  callback.created = row.time(6);
+  return callback;
+}
+
+std::vector<CallbackRow> read_callbacks(Statement& rows) {
+  std::vector<CallbackRow> callbacks;
+  while (rows.step()) callbacks.push_back(read_callback(rows));
+  return callbacks;
+}
+
+core::Error no_session(std::string_view id) { return {"not_found", "there is no session '" + std::string(id) + "'"}; }
+
+}  // namespace
+
+std::optional<SessionRow> Reader::session(std::string_view id) {
+  Statement row = connection_->statement(
+      "SELECT id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, document "
+      "FROM sessions WHERE id = ?1");
+  if (!row.bind(id).step()) return std::nullopt;
+  return read_session(row);
+}
+
+std::optional<SessionRow> Reader::session(std::string_view id, std::string_view principal) {
+  std::optional<SessionRow> found = session(id);
+  if (found && found->principal != principal) return std::nullopt;
+  return found;
+}
+
+Page<SessionRow> Reader::sessions(std::string_view principal, const PageRequest& page) {
+  check_limit(page.limit);
+  Statement rows = connection_->statement(
+      "SELECT id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, document "
+      "FROM sessions WHERE principal = ?1 AND id > ?2 ORDER BY id LIMIT ?3");
+  rows.bind(principal, page.cursor, page.limit + 1);
+  return collect_page<SessionRow>(rows, page.limit, read_session, [](const SessionRow& row) { return row.id; });
+}
+
+std::optional<CallbackRow> Reader::callback(std::string_view session, int64_t number) {
+  Statement row = connection_->statement(
+      "SELECT session, number, job, call, question, answer, created FROM callbacks WHERE session = ?1 AND number = ?2");
+  if (!row.bind(session, number).step()) return std::nullopt;
+  return read_callback(row);
+}
+
+std::vector<CallbackRow> Reader::callbacks_of_job(std::string_view job) {
+  Statement rows = connection_->statement(
+      "SELECT session, number, job, call, question, answer, created FROM callbacks WHERE job = ?1 ORDER BY call");
+  return read_callbacks(rows.bind(job));
+}
+
+std::vector<CallbackRow> Reader::open_callbacks(std::string_view session) {
+  Statement rows = connection_->statement(
+      "SELECT session, number, job, call, question, answer, created FROM callbacks "
+      "WHERE session = ?1 AND answer IS NULL AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = callbacks.job "
+      "AND jobs.session = callbacks.session AND jobs.state IN ('done', 'failed', 'cancelled')) ORDER BY number");
+  return read_callbacks(rows.bind(session));
+}
+
+void Transaction::insert_session(const SessionRow& row) {
+  connection_
+      ->statement(
+          "INSERT INTO sessions(id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, "
+          "document) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")
+      .bind(row.id, row.principal, row.name, to_string(row.state), to_string(row.on_error), row.created, row.closed,
+            row.next_job_number, row.last_sequence, row.document)
+      .run();
+}
+
+void Transaction::update_session(const SessionRow& row) {
+  connection_
+      ->statement("UPDATE sessions SET name = ?2, state = ?3, on_error = ?4, closed = ?5, document = ?6 WHERE id = ?1")
+      .bind(row.id, row.name, to_string(row.state), to_string(row.on_error), row.closed, row.document)
+      .run();
+  if (connection_->changes() == 0) throw no_session(row.id);
+}
+
+bool Transaction::delete_session(std::string_view id) {
+  std::vector<std::string> programs;
+  {
+    Statement rows =
+        connection_->statement("SELECT DISTINCT program FROM jobs WHERE session = ?1 AND program IS NOT NULL");
+    rows.bind(id);
+    while (rows.step()) programs.push_back(rows.text(0));
+  }
+  for (const char* sql :
+       {"UPDATE arrays SET reserved_by = NULL WHERE reserved_by IN (SELECT id FROM jobs WHERE session = ?1) "
+        "AND principal = (SELECT principal FROM sessions WHERE id = ?1)",
+        "DELETE FROM callbacks WHERE session = ?1", "DELETE FROM effects WHERE session = ?1",
+        "DELETE FROM feeds WHERE session = ?1", "DELETE FROM feed_queues WHERE session = ?1",
+        "DELETE FROM jobs WHERE session = ?1", "DELETE FROM sessions WHERE id = ?1"}) {
+    connection_->statement(sql).bind(id).run();
+  }
+  const bool was_there = connection_->changes() == 1;
+  for (const std::string& program : programs) collect_program(program);
+  return was_there;
+}
+
+int64_t Transaction::next_job_number(std::string_view session) {
+  const std::optional<SessionRow> row = this->session(session);
+  if (!row) throw no_session(session);
+  if (row->state == SessionState::kClosed) {
+    throw core::Error("session_closed", "session '" + row->id + "' is closed and takes no jobs");
+  }
+  connection_->statement("UPDATE sessions SET next_job_number = next_job_number + 1 WHERE id = ?1").bind(session).run();
+  return row->next_job_number;
+}
+
+CallbackRow Transaction::insert_callback(const CallbackRow& row) {
+  Statement before = connection_->statement(
+      "SELECT session, number, job, call, question, answer, created FROM callbacks "
+      "WHERE session = ?1 AND job = ?2 AND call = ?3");
+  if (before.bind(row.session, row.job, row.call).step()) {
+    CallbackRow found = read_callback(before);
+    if (found.request == row.request) return found;
+    throw core::Error("nondeterministic_job", "call " + std::to_string(row.call) + " of job '" + row.job +
+                                                  "' makes another callback request than in the run before");
+  }
+  CallbackRow stored = row;
+  Statement last = connection_->statement("SELECT coalesce(max(number), 0) FROM callbacks WHERE session = ?1");
+  stored.number = (last.bind(row.session).step() ? last.integer(0) : 0) + 1;
+  stored.answer.reset();
+  connection_
+      ->statement("INSERT INTO callbacks(session, number, job, call, question, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6)")
+      .bind(stored.session, stored.number, stored.job, stored.call, Bytes{stored.request}, stored.created)
+      .run();
+  return stored;
+}
+
+void Transaction::answer_callback(std::string_view session, int64_t number, std::string_view answer) {
+  const std::optional<CallbackRow> row = callback(session, number);
+  if (!row)
+    throw core::Error("not_found", "there is no callback request " + std::to_string(number) + " in this session");
+  if (row->answer && *row->answer == answer) return;
+  if (row->answer)
+    throw core::Error("conflict", "callback request " + std::to_string(number) + " has another answer already");
+  connection_->statement("UPDATE callbacks SET answer = ?3 WHERE session = ?1 AND number = ?2")
+      .bind(session, number, Bytes{answer})
+      .run();
+}
+
+void Transaction::drop_open_callbacks(std::string_view asker) {
+  connection_->statement("DELETE FROM callbacks WHERE job = ?1 AND answer IS NULL").bind(asker).run();
+}
+
+}  // namespace meshd::storage
