@@ -246,7 +246,7 @@ struct OpDef {
   /// How the plan may fuse it with its neighbours; nothing set: only as ScalarMath, or not at all.
   Fuse fuse = {};
   /// How others say it (broadcast is a broadcast_in_dim, dynamic_reshape a reshape once its shape is known):
-  /// program/specialise.h asks before propagation, and the stages behind it meet only what they know. Null: as it is.
+  /// program/transform/specialise.h asks before propagation, and the stages behind it meet only what they know. Null: as it is.
   ExpandFn expand = nullptr;
   /// Its results follow from its operands' shapes alone, whatever their elements (get_dimension_size).
   bool reads_shapes_only = false;

@@ -1,4 +1,4 @@
-// Writing ops in place of another one. Internal to the stage that expands (program/specialise.h) and to the rows that
+// Writing ops in place of another one. Internal to the stage that expands (program/transform/specialise.h) and to the rows that
 // expand. One thread.
 #pragma once
 

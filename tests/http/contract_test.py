@@ -41,7 +41,7 @@ class Document(unittest.TestCase):
 
     def test_routes_of_the_sources_are_those_of_the_document(self):
         sources = set()
-        for file in (SOURCE / "api/routes").glob("*.cpp"):
+        for file in (SOURCE / "api/routes").rglob("*.cpp"):
             text = file.read_text(encoding="utf-8")
             sources |= set(re.findall(r'\{"(GET|POST|PUT|PATCH|DELETE)",\s*"([^"]+)",\s*"([^"]+)"', text))
             # documents.cpp writes its open routes with a helper.
@@ -54,7 +54,7 @@ class Document(unittest.TestCase):
 
     def test_roles_of_the_sources_are_those_of_the_document(self):
         sources = {}
-        for file in (SOURCE / "api/routes").glob("*.cpp"):
+        for file in (SOURCE / "api/routes").rglob("*.cpp"):
             text = file.read_text(encoding="utf-8")
             rows = re.findall(r'\{"(?:GET|POST|PUT|PATCH|DELETE)",\s*"[^"]+",\s*"([^"]+)"[^{]*?Access::k(\w+)', text)
             sources |= {operation: access.lower() for operation, access in rows}
