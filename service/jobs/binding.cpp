@@ -22,8 +22,8 @@ int64_t shard_at(const sharding::Layout& layout, const tensor::Dims& start) {
 tensor::BufferRef stretch_of(const Source& source, const compile::PlanParameter& wanted, int64_t shard) {
   const sharding::Layout& layout = *source.layout;
   const tensor::Dims dims = wanted.shard_dims(shard);
-  if (layout.shard_count != 1 || dims.empty() || dims != wanted.local_type.dims) return nullptr;
-  int64_t row_bytes = tensor::size_bytes(wanted.local_type.dtype);
+  if (layout.shard_count != 1 || dims.empty() || dims != wanted.type.local.dims) return nullptr;
+  int64_t row_bytes = tensor::size_bytes(wanted.type.local.dtype);
   for (size_t d = 1; d < dims.size(); ++d) {
     if (dims[d] != layout.global_dims[d]) return nullptr;
     row_bytes *= dims[d];
@@ -40,7 +40,7 @@ bool is_empty(const tensor::Dims& dims) {
 }  // namespace
 
 bool same_cut(const sharding::Layout& layout, const compile::PlanParameter& wanted) {
-  return layout.shard_dims == wanted.local_type.dims;
+  return layout.shard_dims == wanted.type.local.dims;
 }
 
 std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted,
@@ -57,8 +57,8 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
     }
     return out;
   }
-  const int64_t element_bytes = tensor::size_bytes(wanted.local_type.dtype);
-  const size_t rank = wanted.local_type.dims.size();
+  const int64_t element_bytes = tensor::size_bytes(wanted.type.local.dtype);
+  const size_t rank = wanted.type.local.dims.size();
   for (int64_t s = 0; s < wanted.shard_count(); ++s) {
     if (stretches == Stretches::kYes) {
       if (tensor::BufferRef stretch = stretch_of(source, wanted, s)) {
@@ -82,7 +82,7 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
         extent[d] = high - low;
       }
       if (!meets) continue;
-      kernels::copy_block(buffer->data(), wanted.local_type.dims, to_start,
+      kernels::copy_block(buffer->data(), wanted.type.local.dims, to_start,
                           (*source.shards)[static_cast<size_t>(from)]->data(), layout.shard_dims, from_start, extent,
                           element_bytes);
     }
@@ -94,7 +94,7 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
 arrays::ShardBuffers unbind_result(const std::vector<tensor::BufferRef>& outputs, const compile::PlanParameter& given,
                                    const sharding::Layout& layout) {
   if (!same_cut(layout, given)) {
-    throw core::Error("internal", "a result's plan and its sharding disagree: " + tensor::to_string(given.local_type) +
+    throw core::Error("internal", "a result's plan and its sharding disagree: " + tensor::to_string(given.type.local) +
                                       " against shards of " +
                                       tensor::to_string(std::span<const int64_t>(layout.shard_dims)));
   }

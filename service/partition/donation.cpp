@@ -17,9 +17,9 @@ int64_t without_tokens(const ir::Function& main, int64_t number) {
 
 // Two parameters whose shards are the same bytes in the same places.
 bool same_bytes(const LocalProgram& program, const LocalParameter& a, const LocalParameter& b) {
-  const LocalValue& left = program.value(a.value);
-  const LocalValue& right = program.value(b.value);
-  return left.type == right.type && left.varies == right.varies && left.view == right.view;
+  const ShardedType& left = program.type(a.value);
+  const ShardedType& right = program.type(b.value);
+  return left.local == right.local && left.varies == right.varies && left.layout.view == right.layout.view;
 }
 
 }  // namespace

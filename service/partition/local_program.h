@@ -1,17 +1,6 @@
 // The local program: one SPMD program over local types, which every device runs. A device's position is an input, and
 // every reshard, reduction over shards and mask is an op of its own with the source line that asked for it. partition()
 // makes it; compile reads it, fuses, plans buffers and prepares kernels. Plain data.
-//
-// Invariants:
-//   - A value that varies over a mask of sub-axes has distinct_count(mask) distinct shards; positions that differ only
-//     in other sub-axes share them. `varies` contains the sub-axes of `dim_sub_axes`.
-//   - Local types are padded: a dimension of n sharded into p parts has ceil(n / p) rows in every shard. Rows beyond n
-//     hold garbage until an op masks them.
-//
-// Examples, mesh x=4, y=2 (sub-axis 0 is x, 1 is y):
-//   8x6 [{"x"}, {}] -> dim_sub_axes [[0], []], varies {0}, local type 2x6, 4 distinct shards.
-//   Partial results of 8x32 [{}, {"x"}], yet to be summed over y -> dim_sub_axes [[], [0]], varies {0, 1}, local type
-//   8x8, 8 distinct shards. Behind the all_reduce over y: varies {0}, 4 distinct shards.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +12,7 @@
 #include "service/ir/program.h"
 #include "service/ops/op_def.h"
 #include "service/partition/lower/halo_dim.h"
-#include "service/sharding/mesh_view.h"
+#include "service/partition/sharded_type.h"
 #include "service/sharding/tensor_sharding.h"
 
 namespace meshd::partition {
@@ -32,21 +21,11 @@ using LocalId = int32_t;
 
 /// One value of the local program.
 struct LocalValue {
-  ir::Type type;  ///< local type (padded); tokens and tuples as they are
-  tensor::Dims
-      logical_dims;  ///< dims of the global value that it is a shard of (inside a manual computation: the manual shard)
-  std::vector<std::vector<int>> dim_sub_axes;  ///< sub-axes that shard each dimension, major first
-  sharding::SubAxisSet varies = 0;             ///< sub-axes the value depends on; contains those of dim_sub_axes
-  int view = 0;                                ///< which MeshView
-  std::string name;                            ///< name in the text, for messages
+  ShardedType type;
+  std::string name;  ///< name in the text, for messages
 
-  /// Uneven somewhere: ceil(n / p) * p != n.
-  [[nodiscard]] bool is_padded(const sharding::MeshView& mesh_view) const {
-    for (size_t d = 0; d < dim_sub_axes.size(); ++d) {
-      if (type.tensor.dims[d] * sharding::part_count(mesh_view, dim_sub_axes[d]) != logical_dims[d]) return true;
-    }
-    return false;
-  }
+  /// The type of one shard.
+  [[nodiscard]] ir::Type local_type() const { return ir::Type::of(type.local); }
 };
 
 struct LocalOp;
@@ -154,6 +133,10 @@ struct LocalProgram {
   std::vector<std::string> warnings;
 
   [[nodiscard]] const LocalValue& value(LocalId id) const { return values[static_cast<size_t>(id)]; }
+  [[nodiscard]] const ShardedType& type(LocalId id) const { return value(id).type; }
+  [[nodiscard]] const sharding::MeshView& view(int number) const { return views[static_cast<size_t>(number)]; }
+  /// The view of a value.
+  [[nodiscard]] const sharding::MeshView& view_of(LocalId id) const { return view(type(id).layout.view); }
   [[nodiscard]] int64_t device_count() const { return views.empty() ? 1 : views.front().position_count(); }
 };
 

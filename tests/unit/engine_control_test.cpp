@@ -119,7 +119,7 @@ TEST(EngineControl, values_under_a_varying_condition_vary_with_it) {
       });
   // Compare gives what its first operand is like; here the predicate varies with its second.
   auto& loop_op = b.program.body.ops.back();
-  b.program.values[static_cast<size_t>(loop_op.blocks[0].results[0])].varies = 0b1;
+  b.program.values[static_cast<size_t>(loop_op.blocks[0].results[0])].type.varies = 0b1;
   b.result(out[0]);
   const auto plan = plan_of(b);
   ASSERT_EQ(plan->table(plan->results[0].table).count(), 2);

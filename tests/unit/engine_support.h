@@ -54,27 +54,17 @@ class LocalBuilder {
 
   /// A value of `type` (text of its whole, "8x6xf32"), cut by sub-axes, varying over more sub-axes.
   LocalId value(std::string_view text, std::vector<std::vector<int>> dim_sub_axes = {}, SubAxisSet more = 0) {
-    const ir::Type whole = type(text);
-    partition::LocalValue made;
-    made.type = whole;
-    made.logical_dims = whole.dims();
-    made.dim_sub_axes = std::move(dim_sub_axes);
-    made.dim_sub_axes.resize(made.logical_dims.size());
-    made.varies = more;
-    for (size_t d = 0; d < made.dim_sub_axes.size(); ++d) {
-      for (const int sub_axis : made.dim_sub_axes[d]) made.varies |= SubAxisSet{1} << sub_axis;
-      const int64_t parts = sharding::part_count(program.views[0], made.dim_sub_axes[d]);
-      made.type.tensor.dims[d] = core::ceil_div(made.logical_dims[d], parts);
-    }
-    made.name = "%" + std::to_string(program.values.size());
-    program.values.push_back(std::move(made));
+    const tensor::TensorType whole = type(text).tensor;
+    dim_sub_axes.resize(whole.dims.size());
+    auto sharded = partition::ShardedType::of(program.views[0], whole, {0, std::move(dim_sub_axes)}, more);
+    program.values.push_back({std::move(sharded), "%" + std::to_string(program.values.size())});
     return static_cast<LocalId>(program.values.size() - 1);
   }
 
   /// A value like another one, perhaps of another dtype.
   LocalId like(LocalId id, std::string_view dtype = "") {
     partition::LocalValue made = program.value(id);
-    if (!dtype.empty()) made.type.tensor.dtype = *tensor::dtype_from_stablehlo(dtype);
+    if (!dtype.empty()) made.type.local.dtype = *tensor::dtype_from_stablehlo(dtype);
     made.name = "%" + std::to_string(program.values.size());
     program.values.push_back(std::move(made));
     return static_cast<LocalId>(program.values.size() - 1);
@@ -85,7 +75,7 @@ class LocalBuilder {
     partition::LocalParameter parameter;
     parameter.value = id;
     parameter.position = static_cast<int64_t>(program.arguments.size());
-    parameter.global_type = {program.value(id).type.dtype(), program.value(id).logical_dims};
+    parameter.global_type = program.type(id).logical();
     program.arguments.push_back(parameter);
     program.body.arguments.push_back(id);
     return id;
@@ -95,7 +85,7 @@ class LocalBuilder {
     partition::LocalParameter parameter;
     parameter.value = id;
     parameter.position = static_cast<int64_t>(program.results.size());
-    parameter.global_type = {program.value(id).type.dtype(), program.value(id).logical_dims};
+    parameter.global_type = program.type(id).logical();
     program.results.push_back(parameter);
     program.body.results.push_back(id);
   }
@@ -144,7 +134,7 @@ class LocalBuilder {
   LocalId splat(std::string_view text, T element, std::vector<std::vector<int>> dim_sub_axes = {}) {
     const LocalId id = value(text, std::move(dim_sub_axes));
     ir::DenseAttr dense;
-    dense.type = {program.value(id).type.dtype(), program.value(id).logical_dims};
+    dense.type = program.type(id).logical();
     dense.splat = true;
     dense.bytes = std::make_shared<const std::vector<std::byte>>(bytes_of(std::vector<T>{element}));
     add(LocalKind::kConstant, "stablehlo.constant", {}, {id}).attributes = {{"value", attribute(dense)}};
@@ -156,7 +146,7 @@ class LocalBuilder {
                    std::vector<std::vector<int>> dim_sub_axes = {}) {
     const LocalId id = value(text, std::move(dim_sub_axes));
     ir::DenseAttr dense;
-    dense.type = {program.value(id).type.dtype(), program.value(id).logical_dims};
+    dense.type = program.type(id).logical();
     dense.bytes = std::make_shared<const std::vector<std::byte>>(bytes_of(elements));
     add(LocalKind::kConstant, "stablehlo.constant", {}, {id}).attributes = {{"value", attribute(dense)}};
     return id;
@@ -171,20 +161,17 @@ class LocalBuilder {
   }
 
   LocalId reshard(LocalId from, std::vector<std::vector<int>> dim_sub_axes, SubAxisSet more = 0) {
-    const partition::LocalValue& source = program.value(from);
-    ir::Type whole = source.type;
-    whole.tensor.dims = source.logical_dims;
-    const LocalId out = value(tensor::to_string(whole.tensor), std::move(dim_sub_axes), more);
+    const LocalId out = value(tensor::to_string(program.type(from).logical()), std::move(dim_sub_axes), more);
     add(LocalKind::kReshard, "reshard", {from}, {out});
     return out;
   }
 
   LocalId reduce_shards(LocalId from, SubAxisSet reduced, std::string_view row = "stablehlo.add") {
     const LocalId out = like(from);
-    program.values[static_cast<size_t>(out)].varies &= ~reduced;
+    program.values[static_cast<size_t>(out)].type.varies &= ~reduced;
     LocalOp& made = add(LocalKind::kReduceShards, "all_reduce", {from}, {out});
     made.reduced = reduced;
-    made.regions.push_back(binary_region(*function_, row, ir::Type::of({program.value(from).type.dtype(), {}})));
+    made.regions.push_back(binary_region(*function_, row, ir::Type::of({program.type(from).local.dtype, {}})));
     return out;
   }
 
@@ -228,7 +215,7 @@ class LocalBuilder {
     const auto name = [&](std::vector<LocalId>& into) {
       for (const LocalId init : inits) {
         into.push_back(like(init));
-        program.values[static_cast<size_t>(into.back())].varies |= varying;
+        program.values[static_cast<size_t>(into.back())].type.varies |= varying;
       }
     };
     name(cond_block.arguments);
@@ -260,7 +247,7 @@ class LocalBuilder {
     std::vector<LocalId> results;
     for (const LocalId id : blocks[0].results) {
       results.push_back(like(id));
-      program.values[static_cast<size_t>(results.back())].varies |= varying;
+      program.values[static_cast<size_t>(results.back())].type.varies |= varying;
     }
     add(LocalKind::kCase, "stablehlo.case", {index}, results).blocks = std::move(blocks);
     return results;

@@ -49,7 +49,7 @@ std::vector<ExplainedMove> moves_of(const partition::LocalProgram& local,
     }
     made.from = partition::layout_text(local, move.from);
     made.to = partition::layout_text(local, move.to);
-    made.axes = partition::axes_text(local, move.view, move.axes);
+    made.axes = partition::axes_text(local, move.from, move.axes);
     made.move = std::move(move);
     out.push_back(std::move(made));
   }

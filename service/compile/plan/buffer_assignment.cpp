@@ -349,8 +349,8 @@ class Planner {
     slot.offset = core::round_up(static_cast<int64_t>(out_.constants.size()), tensor::kBufferAlignment);
     const int64_t count = builder_.tables[value.table].count();
     bool same = true;
-    for (const auto& sub_axes : value.dim_sub_axes)
-      same = same && sharding::part_count(builder_.tables.view(value.view), sub_axes) == 1;
+    for (size_t d = 0; d < value.type.rank(); ++d)
+      same = same && value.type.parts(builder_.tables.view(value.type.layout.view), d) == 1;
     const bool shared =
         value.constant->kind == partition::LocalKind::kConstant && (splat_of(builder_, id) != nullptr || same);
     slot.stride = shared ? 0 : core::round_up(value.bytes, tensor::kBufferAlignment);
@@ -373,22 +373,22 @@ class Planner {
       std::memcpy(to, &number, sizeof(number));
       return;
     }
-    const int64_t size = tensor::size_bytes(value.type.dtype);
+    const tensor::TensorType& local = value.type.local;
+    const int64_t size = tensor::size_bytes(local.dtype);
     if (const ir::DenseAttr* splat = splat_of(builder_, id)) {
-      return kernels::fill_elements(to, splat->bytes->data(), tensor::element_count(value.type), size);
+      return kernels::fill_elements(to, splat->bytes->data(), tensor::element_count(local), size);
     }
     const auto& dense = *ir::find(op.attributes, "value")->as<ir::DenseAttr>();
     const tensor::Dims coords = builder_.tables.coordinates(value.table, shard);
     tensor::Dims start;
     tensor::Dims extent;
-    for (size_t d = 0; d < value.type.dims.size(); ++d) {
-      const int64_t local = value.type.dims[d];
-      start.push_back(sharding::part_index(builder_.tables.view(value.view), value.dim_sub_axes[d], coords) * local);
-      extent.push_back(std::clamp(dense.type.dims[d] - start[d], int64_t{0}, local));
+    for (size_t d = 0; d < local.dims.size(); ++d) {
+      start.push_back(value.type.start(builder_.tables.view(value.type.layout.view), d, coords));
+      extent.push_back(std::clamp(dense.type.dims[d] - start[d], int64_t{0}, local.dims[d]));
       if (extent[d] == 0) return;
     }
     const tensor::Dims zeros(extent.size(), 0);
-    kernels::copy_block(to, value.type.dims, zeros, dense.bytes->data(), dense.type.dims, start, extent, size);
+    kernels::copy_block(to, local.dims, zeros, dense.bytes->data(), dense.type.dims, start, extent, size);
   }
 
   PlanBuilder& builder_;

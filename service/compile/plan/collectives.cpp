@@ -46,7 +46,7 @@ CollectiveSource source_of(const Plan& plan, int32_t operand, LocalId id, int64_
   out.shard = static_cast<int32_t>(shard);
   out.table = value.table;
   out.device = plan.table(value.table).device_of_shard[static_cast<size_t>(shard)];
-  out.bytes = tensor::byte_count(value.type);
+  out.bytes = tensor::byte_count(value.type.local);
   return out;
 }
 

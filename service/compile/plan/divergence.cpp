@@ -32,7 +32,7 @@ using sharding::SubAxisSet;
 class DivergenceAnalysis {
  public:
   explicit DivergenceAnalysis(const partition::LocalProgram& program) : program_(program) {
-    for (const partition::LocalValue& value : program.values) varies_.push_back(value.varies);
+    for (const partition::LocalValue& value : program.values) varies_.push_back(value.type.varies);
     added_.assign(varies_.size(), 0);
   }
 
@@ -51,7 +51,7 @@ class DivergenceAnalysis {
   // Partition keeps the values that a varying condition decides over in the condition's mesh.
   void widen_from(LocalId id, LocalId source, SubAxisSet mask) {
     if (mask == 0) return;
-    if (program_.value(id).view != program_.value(source).view) {
+    if (program_.type(id).layout.view != program_.type(source).layout.view) {
       throw core::Error("unsupported_partition", "a condition that differs between devices decides over '" +
                                                      program_.value(id).name +
                                                      "', which is laid out over another mesh");

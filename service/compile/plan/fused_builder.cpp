@@ -83,7 +83,7 @@ ReadMap read_map_of(const ops::OpDef& def, const LocalView& local) {
 FusedBuilder::FusedBuilder(PlanBuilder& builder, const std::vector<Node>& nodes, const Producers& producers,
                            LocalId space)
     : builder_(builder), nodes_(nodes), producers_(producers), space_(space) {
-  loop_.dims = builder.value(space).type.dims;
+  loop_.dims = builder.value(space).type.local.dims;
 }
 
 void FusedBuilder::note(const Node& node) {
@@ -94,17 +94,16 @@ void FusedBuilder::note(const Node& node) {
 void FusedBuilder::add(const Node& node) {
   for (const LocalId id : node.op->operands) source(id);
   if (node.op->kind == partition::LocalKind::kMask) {
-    const BuilderValue& value = builder_.value(node.op->results[0]);
-    const sharding::MeshView& view = builder_.tables.view(value.view);
+    const partition::ShardedType& type = builder_.value(node.op->results[0]).type;
+    const sharding::MeshView& view = builder_.tables.view(type.layout.view);
     std::vector<MaskDim> dims;
-    for (size_t d = 0; d < value.dim_sub_axes.size(); ++d) {
-      const int64_t parts = sharding::part_count(view, value.dim_sub_axes[d]);
-      if (value.type.dims[d] * parts == value.logical_dims[d]) continue;
-      const bool fits = value.type.dims[d] * parts <= std::numeric_limits<int32_t>::max();
+    for (size_t d = 0; d < type.rank(); ++d) {
+      if (type.even_size(view, d) == type.logical_dims[d]) continue;
+      const bool fits = type.even_size(view, d) <= std::numeric_limits<int32_t>::max();
       const DType dtype = fits ? DType::kInt32 : DType::kInt64;
       std::vector<std::byte> size(fits ? 4 : 8);
-      const auto narrow = static_cast<int32_t>(value.logical_dims[d]);
-      std::memcpy(size.data(), fits ? static_cast<const void*>(&narrow) : &value.logical_dims[d], size.size());
+      const auto narrow = static_cast<int32_t>(type.logical_dims[d]);
+      std::memcpy(size.data(), fits ? static_cast<const void*>(&narrow) : &type.logical_dims[d], size.size());
       dims.push_back({iota_input(static_cast<int>(d), dtype), constant(dtype, size), dtype});
     }
     masks_[&node] = std::move(dims);
@@ -123,7 +122,7 @@ void FusedBuilder::reduce(const Node& node) {
 FusedBuilder::Source FusedBuilder::source(LocalId id) {
   if (const auto found = sources_.find(id); found != sources_.end()) return found->second;
   Map map;
-  const tensor::Dims& dims = builder_.value(id).type.dims;
+  const tensor::Dims& dims = builder_.value(id).type.local.dims;
   if (dims.size() == loop_.dims.size()) {
     for (size_t d = 0; d < dims.size(); ++d) map.push_back({static_cast<int>(d), 0, 1});
   }
@@ -133,7 +132,7 @@ FusedBuilder::Source FusedBuilder::source(LocalId id) {
 }
 
 std::pair<int64_t, tensor::Dims> FusedBuilder::linear(LocalId id, const Map& map) const {
-  const tensor::Dims rows = tensor::row_major_strides(builder_.value(id).type.dims);
+  const tensor::Dims rows = tensor::row_major_strides(builder_.value(id).type.local.dims);
   int64_t offset = 0;
   tensor::Dims strides(loop_.dims.size(), 0);
   for (size_t d = 0; d < map.size(); ++d) {
@@ -202,7 +201,7 @@ std::optional<FusedBuilder::Source> FusedBuilder::read_stored(LocalId id, int64_
     input.strides = strides;
     if (operand == operands_.end()) operands_.push_back(id);
     loop_.inputs.push_back(std::move(input));
-    input_dtypes_.push_back(builder_.value(id).type.dtype);
+    input_dtypes_.push_back(builder_.value(id).type.local.dtype);
   }
   return Source{Source::Kind::kInput, found->second};
 }
@@ -210,15 +209,16 @@ std::optional<FusedBuilder::Source> FusedBuilder::read_stored(LocalId id, int64_
 std::optional<FusedBuilder::Source> FusedBuilder::iota(LocalId id, int64_t dim, const Map& map) {
   const ReadMap::Dim& read = map.at(static_cast<size_t>(dim));
   if (read.result_dim < 0 || read.start != 0 || read.step != 1) return std::nullopt;
-  const BuilderValue& value = builder_.value(id);
-  const BuilderValue& space = builder_.value(space_);
-  const auto& mine = value.dim_sub_axes[static_cast<size_t>(dim)];
-  const auto& loops = space.dim_sub_axes[static_cast<size_t>(read.result_dim)];
-  if (value.view != space.view && !(mine.empty() && loops.empty())) return std::nullopt;
+  const partition::ShardedType& type = builder_.value(id).type;
+  const partition::ShardLayout& space = builder_.value(space_).type.layout;
+  const std::vector<int>& mine = type.sub_axes(static_cast<size_t>(dim));
+  const std::vector<int>& loops = space.dims[static_cast<size_t>(read.result_dim)];
+  if (type.layout.view != space.view && !(mine.empty() && loops.empty())) return std::nullopt;
   // Both must begin at the same place on every shard.
-  if (without_ones(builder_.tables.view(value.view), mine) != without_ones(builder_.tables.view(space.view), loops))
+  if (without_ones(builder_.tables.view(type.layout.view), mine) !=
+      without_ones(builder_.tables.view(space.view), loops))
     return std::nullopt;
-  return iota_input(read.result_dim, value.type.dtype);
+  return iota_input(read.result_dim, type.local.dtype);
 }
 
 FusedBuilder::Source FusedBuilder::iota_input(int dim, DType dtype) {
@@ -260,7 +260,7 @@ uint16_t FusedBuilder::emit_mask(const Node& node, const std::vector<MaskDim>& d
   using kernels::ScalarOp;
   const uint16_t value = reg(sources_.at(node.op->operands[0]));
   const uint16_t fill = reg(sources_.at(node.op->operands[1]));
-  const DType dtype = builder_.value(node.op->results[0]).type.dtype;
+  const DType dtype = builder_.value(node.op->results[0]).type.local.dtype;
   if (dims.empty()) return value;
   std::optional<uint16_t> inside;
   for (const MaskDim& dim : dims) {

@@ -97,7 +97,7 @@ class BlockFuser {
       node.kind = NodeKind::kPoint;
       return node;
     }
-    if (op.kind != LocalKind::kOp || op.results.size() != 1 || !builder_.value(op.results[0]).is_tensor) {
+    if (op.kind != LocalKind::kOp || op.results.size() != 1) {
       if (op.kind == LocalKind::kOp && op.def != nullptr && op.def->fuse.reduce_dims != nullptr &&
           !op.operands.empty()) {
         return reduction(op, std::move(node));
@@ -134,7 +134,8 @@ class BlockFuser {
   [[nodiscard]] bool same_space(LocalId a, LocalId b) const {
     const BuilderValue& left = builder_.value(a);
     const BuilderValue& right = builder_.value(b);
-    return left.type.dims == right.type.dims && left.table == right.table && left.dim_sub_axes == right.dim_sub_axes;
+    return left.type.local.dims == right.type.local.dims && left.table == right.table &&
+           left.type.layout.dims == right.type.layout.dims;
   }
 
   // The earliest place where a value can be read: through indexing maps and aliases to the step that computes it.
@@ -362,7 +363,7 @@ class BlockFuser {
     if (self.read.same_bytes) return true;
     int last = -1;
     for (size_t d = 0; d < self.read.dims.size(); ++d) {
-      if (builder_.value(from).type.dims[d] == 1) continue;
+      if (builder_.value(from).type.local.dims[d] == 1) continue;
       const ops::ReadMap::Dim& dim = self.read.dims[d];
       if (dim.result_dim <= last || dim.start != 0 || dim.step != 1) return false;
       last = dim.result_dim;

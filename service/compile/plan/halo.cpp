@@ -20,6 +20,7 @@ namespace {
 
 using partition::HaloDim;
 using partition::HaloRows;
+using partition::ShardedType;
 using sharding::MeshView;
 
 // Rows of one dimension: of one part of the source, or (part -1) rows that no part has.
@@ -33,15 +34,14 @@ class HaloMaker {
   HaloMaker(const Plan& plan, const LocalOp& op)
       : plan_(plan),
         op_(op),
-        copies_(source_dims(plan, op), tensor::size_bytes(value(op.results[0]).type.dtype)),
-        to_strides_(tensor::row_major_strides(value(op.results[0]).type.dims)) {}
+        copies_(source_dims(plan, op), tensor::size_bytes(type(op.results[0]).local.dtype)),
+        to_strides_(tensor::row_major_strides(type(op.results[0]).local.dims)) {}
 
   Collective make() {
-    const PlanValue& result = value(op_.results[0]);
-    const MeshView& view = plan_.views[static_cast<size_t>(result.view)];
-    const sharding::SubAxisSet varies = result.varies & view.all();
-    for (int64_t shard = 0; shard < view.distinct_count(varies); ++shard) {
-      if (tensor::element_count(result.type) > 0) add_shard(view, view.coordinates(varies, shard));
+    const ShardedType& result = type(op_.results[0]);
+    const MeshView& view = plan_.views[static_cast<size_t>(result.layout.view)];
+    for (int64_t shard = 0; shard < result.distinct_count(view); ++shard) {
+      if (tensor::element_count(result.local) > 0) add_shard(view, view.coordinates(result.varies, shard));
       copies_.end_shard();
     }
     return copies_.finish();
@@ -50,22 +50,22 @@ class HaloMaker {
  private:
   static std::vector<tensor::Dims> source_dims(const Plan& plan, const LocalOp& op) {
     std::vector<tensor::Dims> out;
-    for (const LocalId id : op.operands) out.push_back(plan.values[static_cast<size_t>(id)].type.dims);
+    for (const LocalId id : op.operands) out.push_back(plan.values[static_cast<size_t>(id)].type.local.dims);
     return out;
   }
 
-  [[nodiscard]] const PlanValue& value(LocalId id) const { return plan_.values[static_cast<size_t>(id)]; }
+  [[nodiscard]] const ShardedType& type(LocalId id) const { return plan_.values[static_cast<size_t>(id)].type; }
 
   void add_shard(const MeshView& view, const tensor::Dims& coords) {
-    const PlanValue& result = value(op_.results[0]);
+    const ShardedType& result = type(op_.results[0]);
     for (size_t i = 0; i < op_.halos.size(); ++i) {
-      std::vector<std::vector<Run>> given(result.type.dims.size());
-      std::vector<std::vector<Run>> lacking(result.type.dims.size());
+      std::vector<std::vector<Run>> given(result.local.dims.size());
+      std::vector<std::vector<Run>> lacking(result.local.dims.size());
       for (size_t d = 0; d < given.size(); ++d) {
-        const int64_t part = sharding::part_index(view, result.dim_sub_axes[d], coords);
-        const int64_t rows = result.type.dims[d];
+        const int64_t part = sharding::part_index(view, result.sub_axes(d), coords);
+        const int64_t rows = result.local.dims[d];
         const HaloRows read = partition::rows_read(op_.halos[i][d], part, rows);
-        given[d] = runs_of(read, value(op_.operands[i]).type.dims[d]);
+        given[d] = runs_of(read, type(op_.operands[i]).local.dims[d]);
         lacking[d] = runs_beyond(read, rows);
       }
       add_blocks(i, view, coords, given);
@@ -74,7 +74,7 @@ class HaloMaker {
       for (size_t d = 0; d < given.size(); ++d) {
         std::vector<std::vector<Run>> block = given;
         block[d] = lacking[d];
-        for (size_t e = d + 1; e < block.size(); ++e) block[e] = {{-1, {0, 1, 0, 1, result.type.dims[e]}}};
+        for (size_t e = d + 1; e < block.size(); ++e) block[e] = {{-1, {0, 1, 0, 1, result.local.dims[e]}}};
         for (size_t e = 0; e < d; ++e) block[e] = merged(given[e]);
         add_beyond(view, coords, block);
       }
@@ -137,8 +137,8 @@ class HaloMaker {
 
   void add_blocks(size_t operand, const MeshView& view, const tensor::Dims& coords,
                   const std::vector<std::vector<Run>>& runs) {
-    const PlanValue& source = value(op_.operands[operand]);
-    const tensor::Dims strides = tensor::row_major_strides(source.type.dims);
+    const ShardedType& source = type(op_.operands[operand]);
+    const tensor::Dims strides = tensor::row_major_strides(source.local.dims);
     for_each_block(runs, [&](const std::vector<size_t>& at) {
       BlockPiece piece;
       tensor::Dims start, held;
@@ -150,7 +150,7 @@ class HaloMaker {
         piece.from_offset += strides[d] * rows.from;
         start.push_back(rows.first());
         held.push_back(rows.last() - rows.first() + 1);
-        set_part(view, source.dim_sub_axes[d], part, from_coords);
+        set_part(view, source.sub_axes(d), part, from_coords);
       }
       const tensor::Dims packed = tensor::row_major_strides(held);
       for (size_t d = 0; d < at.size(); ++d) {
@@ -158,10 +158,9 @@ class HaloMaker {
         piece.packed_strides.push_back(packed[d] * rows.from_step);
         piece.packed_offset += packed[d] * (rows.from - start[d]);
       }
-      const sharding::SubAxisSet varies = source.varies & view.all();
       CollectiveSource made = source_of(plan_, static_cast<int32_t>(operand), op_.operands[operand],
-                                        view.distinct_index(varies, from_coords));
-      made.bytes = tensor::element_count(held) * tensor::size_bytes(source.type.dtype);
+                                        view.distinct_index(source.varies, from_coords));
+      made.bytes = tensor::element_count(held) * tensor::size_bytes(source.local.dtype);
       made.start = std::move(start);
       made.extent = std::move(held);
       copies_.add(std::move(piece), std::move(made));
@@ -170,15 +169,14 @@ class HaloMaker {
 
   void add_beyond(const MeshView& view, const tensor::Dims& coords, const std::vector<std::vector<Run>>& runs) {
     const size_t operand = op_.halos.size();
-    const PlanValue& scalar = value(op_.operands[operand]);
+    const ShardedType& scalar = type(op_.operands[operand]);
     for_each_block(runs, [&](const std::vector<size_t>& at) {
       BlockPiece piece;
       for (size_t d = 0; d < at.size(); ++d) place(piece, d, runs[d][at[d]].rows);
       piece.from_strides = piece.packed_strides = tensor::Dims(at.size(), 0);
-      const bool has_shards = scalar.view == value(op_.results[0]).view;
-      copies_.add(std::move(piece),
-                  source_of(plan_, static_cast<int32_t>(operand), op_.operands[operand],
-                            has_shards ? view.distinct_index(scalar.varies & view.all(), coords) : 0));
+      const bool has_shards = scalar.layout.view == type(op_.results[0]).layout.view;
+      copies_.add(std::move(piece), source_of(plan_, static_cast<int32_t>(operand), op_.operands[operand],
+                                              has_shards ? view.distinct_index(scalar.varies, coords) : 0));
     });
   }
 

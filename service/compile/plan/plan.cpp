@@ -122,14 +122,14 @@ class PlanMaker {
   }
 
   void set_offsets(const BuilderStep& from, Step& step) {
-    const sharding::MeshView& view = builder_.tables.view(from.offset_view);
+    const sharding::MeshView& view = builder_.tables.view(from.offset_layout.view);
     step.offset_rank = static_cast<int64_t>(from.offset_sizes.size());
     const ShardTable& table = builder_.tables[from.table];
     for (int64_t shard = 0; shard < table.count(); ++shard) {
-      const tensor::Dims coords = table.view == from.offset_view ? builder_.tables.coordinates(from.table, shard)
-                                                                 : tensor::Dims(view.sub_axis_sizes.size(), 0);
+      const tensor::Dims coords = table.view == from.offset_layout.view ? builder_.tables.coordinates(from.table, shard)
+                                                                        : tensor::Dims(view.sub_axis_sizes.size(), 0);
       for (size_t d = 0; d < from.offset_sizes.size(); ++d) {
-        step.offsets.push_back(sharding::part_index(view, from.offset_sub_axes[d], coords) * from.offset_sizes[d]);
+        step.offsets.push_back(sharding::part_index(view, from.offset_layout.dims[d], coords) * from.offset_sizes[d]);
       }
     }
   }
@@ -139,8 +139,8 @@ class PlanMaker {
     made.point = from.op->effect;
     made.name = from.op->name;
     made.location = from.op->location;
-    for (const LocalId id : from.operands) made.operands.push_back(builder_.value(id).type);
-    for (const LocalId id : from.results) made.results.push_back(builder_.value(id).type);
+    for (const LocalId id : from.operands) made.operands.push_back(builder_.value(id).type.local);
+    for (const LocalId id : from.results) made.results.push_back(builder_.value(id).type.local);
     plan_->effects.push_back(std::move(made));
     return static_cast<int32_t>(plan_->effects.size() - 1);
   }
@@ -149,15 +149,13 @@ class PlanMaker {
     const BuilderValue& value = builder_.value(id);
     PlanParameter out;
     out.parameter = local;
-    out.local_type = value.type;
+    out.type = value.type;
     out.shard_bytes = value.bytes;
     out.table = value.table;
     out.slot_ref = slot_ref(id);
-    out.logical_dims = value.logical_dims;
-    out.dim_sub_axes = value.dim_sub_axes;
-    out.varies = value.varies & builder_.tables.view(value.view).all();
-    std::shared_ptr<const sharding::MeshView>& view = shared_views_[value.view];
-    if (view == nullptr) view = std::make_shared<const sharding::MeshView>(builder_.tables.view(value.view));
+    const int number = value.type.layout.view;
+    std::shared_ptr<const sharding::MeshView>& view = shared_views_[number];
+    if (view == nullptr) view = std::make_shared<const sharding::MeshView>(builder_.tables.view(number));
     out.view = view;
     return out;
   }
@@ -185,16 +183,7 @@ class PlanMaker {
   void make_values() {
     for (LocalId id = 0; id < static_cast<LocalId>(builder_.values.size()); ++id) {
       const BuilderValue& value = builder_.value(id);
-      PlanValue made;
-      made.type = value.type;
-      made.logical_dims = value.logical_dims;
-      made.dim_sub_axes = value.dim_sub_axes;
-      made.varies = value.varies;
-      made.view = value.view;
-      made.table = value.table;
-      made.slot_ref = slot_ref(id);
-      made.name = value.name;
-      plan_->values.push_back(std::move(made));
+      plan_->values.push_back({value.type, value.table, slot_ref(id), value.name});
     }
   }
 
@@ -269,18 +258,19 @@ class PlanMaker {
 }  // namespace
 
 tensor::Dims PlanParameter::shard_start(int64_t shard) const {
-  const tensor::Dims coords = view->coordinates(varies, shard);
+  const tensor::Dims coords = view->coordinates(type.varies, shard);
   tensor::Dims out;
-  for (size_t d = 0; d < local_type.dims.size(); ++d) {
-    out.push_back(std::min(sharding::part_index(*view, dim_sub_axes[d], coords) * local_type.dims[d], logical_dims[d]));
-  }
+  for (size_t d = 0; d < type.rank(); ++d) out.push_back(type.rows(*view, d, coords).start);
   return out;
 }
 
 tensor::Dims PlanParameter::shard_dims(int64_t shard) const {
-  const tensor::Dims start = shard_start(shard);
+  const tensor::Dims coords = view->coordinates(type.varies, shard);
   tensor::Dims out;
-  for (size_t d = 0; d < start.size(); ++d) out.push_back(std::min(local_type.dims[d], logical_dims[d] - start[d]));
+  for (size_t d = 0; d < type.rank(); ++d) {
+    const auto [start, stop] = type.rows(*view, d, coords);
+    out.push_back(stop - start);
+  }
   return out;
 }
 

@@ -71,11 +71,7 @@ struct SlotRef {
 
 /// A value that is stored (fused ones are not). `slot` is -1 for values that never reach memory.
 struct PlanValue {
-  tensor::TensorType type;  ///< local, padded
-  tensor::Dims logical_dims;
-  std::vector<std::vector<int>> dim_sub_axes;
-  sharding::SubAxisSet varies = 0;  ///< after divergence analysis
-  int view = 0;
+  partition::ShardedType type;  ///< `varies` after divergence analysis
   TableId table = 0;
   SlotRef slot_ref;  ///< by the value's own shards
   std::string name;
@@ -165,22 +161,19 @@ struct Block {
 /// An argument or result of the plan, as jobs use it.
 struct PlanParameter {
   partition::LocalParameter parameter;
-  tensor::TensorType local_type;  ///< shape of every buffer, padded
+  partition::ShardedType type;  ///< type.local: of every buffer
   int64_t shard_bytes = 0;
   TableId table = 0;
   SlotRef slot_ref;
-  tensor::Dims logical_dims;  ///< of the whole
-  std::vector<std::vector<int>> dim_sub_axes;
-  sharding::SubAxisSet varies = 0;
-  std::shared_ptr<const sharding::MeshView> view;
-  bool is_donated = false;  ///< argument: this plan may write its buffers
-  int64_t aliased = -1;     ///< argument: result that takes its buffers; result: argument whose buffers it takes
+  std::shared_ptr<const sharding::MeshView> view;  ///< of type.layout
+  bool is_donated = false;                         ///< argument: this plan may write its buffers
+  int64_t aliased = -1;  ///< argument: result that takes its buffers; result: argument whose buffers it takes
 
   /// Distinct shards: as many buffers as it has.
-  [[nodiscard]] int64_t shard_count() const { return view->distinct_count(varies); }
+  [[nodiscard]] int64_t shard_count() const { return type.distinct_count(*view); }
   /// Where shard `shard`'s block begins in the global tensor; its end where the shard is beyond it.
   [[nodiscard]] tensor::Dims shard_start(int64_t shard) const;
-  /// The block's real dims: local_type's, less at uneven ends (0: the shard is padding alone); the rest is padding.
+  /// The block's real dims: type.local's, less at uneven ends (0: the shard is padding alone); the rest is padding.
   [[nodiscard]] tensor::Dims shard_dims(int64_t shard) const;
 };
 

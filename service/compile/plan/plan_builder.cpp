@@ -84,7 +84,6 @@ class BlockBuilder {
         name_as(op.results[0], op.operands[0], kIdentity);
         return true;
       case LocalKind::kReshard:
-        if (!builder_.value(op.results[0]).is_tensor) return true;
         if (!reshard_is_rename(builder_, op, map)) return false;
         name_as(op.results[0], op.operands[0],
                 builder_.tables.intern(std::move(map), builder_.tables[builder_.value(op.operands[0]).table].count()));
@@ -137,7 +136,6 @@ class BlockBuilder {
     step.name = op.name;
     std::vector<size_t> carried;
     for (size_t i = 0; i < op.operands.size(); ++i) {
-      if (!builder_.value(op.results[i]).is_tensor) continue;
       const LocalId init = op.operands[i];
       if (body.results[i] == body.arguments[i]) {
         // Never changes: three names of the value before the loop.
@@ -181,20 +179,12 @@ class BlockBuilder {
     step.name = op.name;
     step.operands = {op.operands[0]};
     step.table = builder_.value(op.operands[0]).table;
-    step.is_bool = builder_.value(op.operands[0]).type.dtype == tensor::DType::kBool;
-    std::vector<size_t> written;
-    for (size_t i = 0; i < op.results.size(); ++i) {
-      if (builder_.value(op.results[i]).is_tensor) {
-        written.push_back(i);
-        step.results.push_back(op.results[i]);
-      }
-    }
+    step.is_bool = builder_.value(op.operands[0]).type.local.dtype == tensor::DType::kBool;
+    step.results = op.results;
     for (const LocalBlock& local : op.blocks) {
-      std::vector<LocalId> returned;
-      for (const size_t i : written) returned.push_back(local.results[i]);
-      BuilderBlock branch = block(local, returned);
+      BuilderBlock branch = block(local, local.results);
       branch.results.clear();
-      for (const size_t i : written) {
+      for (size_t i = 0; i < op.results.size(); ++i) {
         branch.steps.push_back(make_copy(builder_, local.results[i], op.results[i]));
         branch.steps.back().location = op.location;
       }
@@ -206,13 +196,10 @@ class BlockBuilder {
   BuilderStep effect(BuilderStep step) {
     const LocalOp& op = *step.op;
     step.name = op.name;
+    step.results = op.results;
     int view = 0;
-    for (const LocalId id : op.results) {
-      if (!builder_.value(id).is_tensor) continue;
-      step.results.push_back(id);
-      view = builder_.value(id).view;
-    }
-    if (step.results.empty() && !step.operands.empty()) view = builder_.value(step.operands[0]).view;
+    if (!op.operands.empty()) view = builder_.value(op.operands.front()).type.layout.view;
+    if (!op.results.empty()) view = builder_.value(op.results.back()).type.layout.view;
     const sharding::SubAxisSet mask = op.effect.every_device ? builder_.tables.view(view).all() : 0;
     step.table = builder_.tables.table(view, mask);
     return step;
@@ -226,8 +213,8 @@ class BlockBuilder {
 }  // namespace
 
 LocalView::LocalView(const PlanBuilder& builder, const LocalOp& op) {
-  for (const LocalId id : op.operands) operands.push_back(builder.program->value(id).type);
-  for (const LocalId id : op.results) results.push_back(builder.program->value(id).type);
+  for (const LocalId id : op.operands) operands.push_back(builder.program->value(id).local_type());
+  for (const LocalId id : op.results) results.push_back(builder.program->value(id).local_type());
   view.operands = operands;
   view.results = results;
   view.attributes = &op.attributes;
@@ -272,8 +259,9 @@ BuilderStep make_fill(PlanBuilder& builder, LocalId splat, LocalId to) {
   step.name = "fill";
   step.results = {to};
   step.table = builder.value(to).table;
-  const int64_t count = tensor::element_count(builder.value(to).type);
-  const int64_t size = tensor::size_bytes(builder.value(to).type.dtype);
+  const tensor::TensorType& type = builder.value(to).type.local;
+  const int64_t count = tensor::element_count(type);
+  const int64_t size = tensor::size_bytes(type.dtype);
   constexpr int64_t kWorkItemElements = int64_t{1} << 16;
   step.kernel.work_count = core::ceil_div(count, kWorkItemElements);
   step.kernel.bytes = static_cast<double>(count * size);
@@ -309,29 +297,21 @@ BuilderStep make_copy(PlanBuilder& builder, LocalId from, LocalId to) {
 }
 
 void set_offsets(PlanBuilder& builder, BuilderStep& step, LocalId id) {
-  const BuilderValue& value = builder.value(id);
-  step.offset_sub_axes = value.dim_sub_axes;
-  step.offset_sizes = value.type.dims;
-  step.offset_view = value.view;
+  const partition::ShardedType& type = builder.value(id).type;
+  step.offset_layout = type.layout;
+  step.offset_sizes = type.local.dims;
 }
 
 PlanBuilder build_steps(const partition::LocalProgram& program, bool fuse) {
   PlanBuilder builder(program, program.device_count());
   const std::vector<sharding::SubAxisSet> masks = analyze_divergence(program);
   for (size_t i = 0; i < program.values.size(); ++i) {
-    const partition::LocalValue& local = program.values[i];
     BuilderValue made;
-    made.is_tensor = local.type.is_tensor();
-    made.view = local.view;
-    made.varies = masks[i];
-    made.name = local.name;
-    made.table = builder.tables.table(made.view, made.varies);
-    if (made.is_tensor) {
-      made.type = local.type.tensor;
-      made.logical_dims = local.logical_dims;
-      made.dim_sub_axes = local.dim_sub_axes;
-      made.bytes = tensor::byte_count(local.type.tensor);
-    }
+    made.type = program.values[i].type;
+    made.type.varies = masks[i];
+    made.name = program.values[i].name;
+    made.table = builder.tables.table(made.type.layout.view, made.type.varies);
+    made.bytes = tensor::byte_count(made.type.local);
     builder.values.push_back(std::move(made));
   }
   for (size_t i = 0; i < program.arguments.size(); ++i) {

@@ -38,12 +38,7 @@ using partition::LocalOp;
 
 /// A value of the local program, or a variable that build_steps() adds: one that a loop carries, a result's own bytes.
 struct BuilderValue {
-  tensor::TensorType type;
-  bool is_tensor = true;
-  tensor::Dims logical_dims;
-  std::vector<std::vector<int>> dim_sub_axes;
-  sharding::SubAxisSet varies = 0;
-  int view = 0;
+  partition::ShardedType type;  ///< `varies` after divergence analysis
   TableId table = 0;
   int64_t bytes = 0;
   std::string name;
@@ -63,10 +58,9 @@ struct BuilderStep {
   std::vector<LocalId> operands;
   std::vector<LocalId> results;
   ops::PreparedKernel kernel;
-  /// Values of the kernel's dims, for offsets: sub-axes and local size of each iteration dimension.
-  std::vector<std::vector<int>> offset_sub_axes;
+  /// For offsets: the layout and the local size of the kernel's iteration dimensions.
+  partition::ShardLayout offset_layout;
   tensor::Dims offset_sizes;
-  int offset_view = 0;
   CollectiveMaker collective;  ///< kCollective
   std::vector<BuilderBlock> blocks;
   /// kWhile: per carried tensor. `variable` holds it; the body's result reaches `back`, and the two are exchanged after

@@ -88,7 +88,7 @@ CollectiveMaker reduce_shards_maker(const PlanBuilder& builder, const LocalOp& o
   // The reducer may take bits for what they are: elements of its own type, two for each complex number.
   const tensor::DType dtype = reducer.program.registers[0];
   const BuilderValue& first = builder.value(op.operands[0]);
-  reducer.count = tensor::byte_count(first.type) / tensor::size_bytes(dtype);
+  reducer.count = tensor::byte_count(first.type.local) / tensor::size_bytes(dtype);
   for (size_t k = 0; k < op.operands.size(); ++k)
     reducer.element_bytes.push_back(tensor::size_bytes(reducer.program.registers[k]));
   const kernels::ScalarOp single = kernels::as_single_binary(reducer.program);
@@ -98,12 +98,12 @@ CollectiveMaker reduce_shards_maker(const PlanBuilder& builder, const LocalOp& o
   return [reducer = std::move(reducer), operands = op.operands, result = op.results[0],
           reduced = op.reduced](const Plan& plan) {
     const PlanValue& value = plan.values[static_cast<size_t>(result)];
-    const MeshView& view = plan.views[static_cast<size_t>(value.view)];
+    const MeshView& view = plan.views[static_cast<size_t>(value.type.layout.view)];
     const int64_t members = view.distinct_count(reduced);
     Collective collective;
     for (int64_t shard = 0; shard < plan.table(value.table).count(); ++shard) {
       std::vector<CollectiveSource> sources;
-      const tensor::Dims base = view.coordinates(value.varies & view.all(), shard);
+      const tensor::Dims base = view.coordinates(value.type.varies, shard);
       for (int64_t member = 0; member < members; ++member) {
         tensor::Dims coords = view.coordinates(reduced, member);
         for (size_t i = 0; i < coords.size(); ++i) {
@@ -111,7 +111,7 @@ CollectiveMaker reduce_shards_maker(const PlanBuilder& builder, const LocalOp& o
         }
         for (size_t k = 0; k < operands.size(); ++k) {
           const PlanValue& operand = plan.values[static_cast<size_t>(operands[k])];
-          const int64_t source = view.distinct_index(operand.varies & view.all(), coords);
+          const int64_t source = view.distinct_index(operand.type.varies, coords);
           sources.push_back(source_of(plan, static_cast<int32_t>(k), operands[k], source));
         }
       }

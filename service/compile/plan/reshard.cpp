@@ -25,35 +25,17 @@
 namespace meshd::compile {
 namespace {
 
+using partition::ShardedType;
 using sharding::MeshView;
 using sharding::SubAxisSet;
 
 constexpr int64_t kMostEnumerated = 512;  // shards up to which layouts over two meshes are compared one by one
 
-// The layout of one value: which block of the whole each shard is.
-struct BlockLayout {
-  const MeshView* view = nullptr;
-  int view_number = 0;
-  SubAxisSet varies = 0;
-  const tensor::Dims* local_dims = nullptr;
-  const tensor::Dims* logical_dims = nullptr;
-  const std::vector<std::vector<int>>* dim_sub_axes = nullptr;
-
-  [[nodiscard]] int64_t parts(size_t dim) const { return sharding::part_count(*view, (*dim_sub_axes)[dim]); }
-  [[nodiscard]] int64_t shard_count() const { return view->distinct_count(varies); }
-  [[nodiscard]] SubAxisSet cut() const {
-    SubAxisSet out = 0;
-    for (const auto& sub_axes : *dim_sub_axes) {
-      for (const int sub_axis : sub_axes) out |= SubAxisSet{1} << sub_axis;
-    }
-    return out;
-  }
+// A value's type and its view.
+struct Side {
+  const ShardedType& type;
+  const MeshView& view;
 };
-
-template <typename Value>
-BlockLayout layout_of(const MeshView& view, const Value& value) {
-  return {&view, value.view, value.varies & view.all(), &value.type.dims, &value.logical_dims, &value.dim_sub_axes};
-}
 
 struct Copy {
   int64_t from_shard = 0;
@@ -63,14 +45,14 @@ struct Copy {
 };
 
 // Steps 1 to 3 for one shard of the target.
-std::vector<Copy> copies_into(const BlockLayout& from, const BlockLayout& to, int64_t to_shard) {
-  const tensor::Dims& from_dims = *from.local_dims;
-  const tensor::Dims& to_dims = *to.local_dims;
+std::vector<Copy> copies_into(const Side& from, const Side& to, int64_t to_shard) {
+  const tensor::Dims& from_dims = from.type.local.dims;
+  const tensor::Dims& to_dims = to.type.local.dims;
   const size_t rank = to_dims.size();
-  const tensor::Dims to_coords = to.view->coordinates(to.varies, to_shard);
-  tensor::Dims coords(from.view->sub_axis_sizes.size(), 0);
-  if (from.view_number == to.view_number) {
-    const SubAxisSet kept = from.varies & ~from.cut() & to.varies;
+  const tensor::Dims to_coords = to.view.coordinates(to.type.varies, to_shard);
+  tensor::Dims coords(from.view.sub_axis_sizes.size(), 0);
+  if (from.type.layout.view == to.type.layout.view) {
+    const SubAxisSet kept = from.type.outer() & to.type.varies;
     for (size_t i = 0; i < coords.size(); ++i) {
       if (kept >> i & 1) coords[i] = to_coords[i];
     }
@@ -81,8 +63,9 @@ std::vector<Copy> copies_into(const BlockLayout& from, const BlockLayout& to, in
   tensor::Dims first(rank);
   tensor::Dims last(rank);
   for (size_t d = 0; d < rank; ++d) {
-    start[d] = sharding::part_index(*to.view, (*to.dim_sub_axes)[d], to_coords) * to_dims[d];
-    stop[d] = std::min(start[d] + to_dims[d], (*to.logical_dims)[d]);
+    const sharding::IndexRange rows = to.type.rows(to.view, d, to_coords);
+    start[d] = rows.start;
+    stop[d] = rows.stop;
     if (stop[d] <= start[d]) return {};
     first[d] = start[d] / from_dims[d];
     last[d] = (stop[d] - 1) / from_dims[d];
@@ -92,14 +75,14 @@ std::vector<Copy> copies_into(const BlockLayout& from, const BlockLayout& to, in
   while (true) {
     Copy copy;
     for (size_t d = 0; d < rank; ++d) {
-      set_part(*from.view, (*from.dim_sub_axes)[d], part[d], coords);
+      set_part(from.view, from.type.sub_axes(d), part[d], coords);
       const int64_t begin = part[d] * from_dims[d];
       const int64_t low = std::max(begin, start[d]);
       copy.from_start.push_back(low - begin);
       copy.to_start.push_back(low - start[d]);
       copy.extent.push_back(std::min(begin + from_dims[d], stop[d]) - low);
     }
-    copy.from_shard = from.view->distinct_index(from.varies, coords);
+    copy.from_shard = from.view.distinct_index(from.type.varies, coords);
     out.push_back(std::move(copy));
     size_t d = rank;
     while (d > 0 && part[d - 1] == last[d - 1]) {
@@ -127,21 +110,21 @@ std::vector<int> cutting(const MeshView& view, const std::vector<int>& sub_axes)
 }
 
 Collective make_reshard(const Plan& plan, LocalId operand, LocalId result) {
-  const PlanValue& source_value = plan.values[static_cast<size_t>(operand)];
-  const PlanValue& target_value = plan.values[static_cast<size_t>(result)];
-  const BlockLayout from = layout_of(plan.views[static_cast<size_t>(source_value.view)], source_value);
-  const BlockLayout to = layout_of(plan.views[static_cast<size_t>(target_value.view)], target_value);
-  const int64_t element = tensor::size_bytes(target_value.type.dtype);
-  BlockCopies copies({source_value.type.dims}, element);
-  const tensor::Dims to_strides = tensor::row_major_strides(target_value.type.dims);
-  const tensor::Dims from_strides = tensor::row_major_strides(source_value.type.dims);
-  const bool is_empty = tensor::element_count(target_value.type) == 0;
-  for (int64_t shard = 0; shard < to.shard_count(); ++shard) {
+  const ShardedType& source_type = plan.values[static_cast<size_t>(operand)].type;
+  const ShardedType& target_type = plan.values[static_cast<size_t>(result)].type;
+  const Side from{source_type, plan.views[static_cast<size_t>(source_type.layout.view)]};
+  const Side to{target_type, plan.views[static_cast<size_t>(target_type.layout.view)]};
+  const int64_t element = tensor::size_bytes(target_type.local.dtype);
+  BlockCopies copies({source_type.local.dims}, element);
+  const tensor::Dims to_strides = tensor::row_major_strides(target_type.local.dims);
+  const tensor::Dims from_strides = tensor::row_major_strides(source_type.local.dims);
+  const bool is_empty = tensor::element_count(target_type.local) == 0;
+  for (int64_t shard = 0; shard < target_type.distinct_count(to.view); ++shard) {
     for (Copy& copy : is_empty ? std::vector<Copy>{} : copies_into(from, to, shard)) {
       BlockPiece piece;
-      piece.to_offset = linear(target_value.type.dims, copy.to_start);
+      piece.to_offset = linear(target_type.local.dims, copy.to_start);
       piece.to_strides = to_strides;
-      piece.from_offset = linear(source_value.type.dims, copy.from_start);
+      piece.from_offset = linear(source_type.local.dims, copy.from_start);
       piece.from_strides = from_strides;
       piece.packed_strides = tensor::row_major_strides(copy.extent);
       CollectiveSource source = source_of(plan, 0, operand, copy.from_shard);
@@ -159,30 +142,31 @@ Collective make_reshard(const Plan& plan, LocalId operand, LocalId result) {
 }  // namespace
 
 bool reshard_is_rename(const PlanBuilder& builder, const LocalOp& op, std::vector<int32_t>& map) {
-  const BuilderValue& source = builder.value(op.operands[0]);
-  const BuilderValue& target = builder.value(op.results[0]);
-  const BlockLayout from = layout_of(builder.tables.view(source.view), source);
-  const BlockLayout to = layout_of(builder.tables.view(target.view), target);
-  if (source.type != target.type) return false;
-  const bool same_view = source.view == target.view;
+  const ShardedType& source = builder.value(op.operands[0]).type;
+  const ShardedType& target = builder.value(op.results[0]).type;
+  const Side from{source, builder.tables.view(source.layout.view)};
+  const Side to{target, builder.tables.view(target.layout.view)};
+  if (source.local != target.local) return false;
+  const bool same_view = source.layout.view == target.layout.view;
+  const int64_t shard_count = target.distinct_count(to.view);
   bool same = same_view;
   bool whole = true;
-  for (size_t d = 0; d < target.type.dims.size(); ++d) {
-    same = same && cutting(*from.view, source.dim_sub_axes[d]) == cutting(*to.view, target.dim_sub_axes[d]);
-    whole = whole && from.parts(d) == 1 && to.parts(d) == 1;
+  for (size_t d = 0; d < target.rank(); ++d) {
+    same = same && cutting(from.view, source.sub_axes(d)) == cutting(to.view, target.sub_axes(d));
+    whole = whole && source.parts(from.view, d) == 1 && target.parts(to.view, d) == 1;
   }
   if (same) {
-    for (int64_t shard = 0; shard < to.shard_count(); ++shard) {
-      map.push_back(static_cast<int32_t>(from.view->project(to.varies, shard, from.varies)));
+    for (int64_t shard = 0; shard < shard_count; ++shard) {
+      map.push_back(static_cast<int32_t>(from.view.project(target.varies, shard, source.varies)));
     }
     return true;
   }
   if (whole && !same_view) {
-    map.assign(static_cast<size_t>(to.shard_count()), 0);
+    map.assign(static_cast<size_t>(shard_count), 0);
     return true;
   }
-  if (same_view || to.shard_count() > kMostEnumerated || tensor::element_count(target.type) == 0) return false;
-  for (int64_t shard = 0; shard < to.shard_count(); ++shard) {
+  if (same_view || shard_count > kMostEnumerated || tensor::element_count(target.local) == 0) return false;
+  for (int64_t shard = 0; shard < shard_count; ++shard) {
     const std::vector<Copy> copies = copies_into(from, to, shard);
     if (copies.size() > 1) return false;
     if (copies.size() == 1 && copies[0].from_start != copies[0].to_start) return false;

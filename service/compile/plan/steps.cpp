@@ -23,7 +23,8 @@ void prepare_kernel(const PlanBuilder& builder, const LocalOp& op, BuilderStep& 
 double collective_bytes(const PlanBuilder& builder, const LocalOp& op) {
   double members = 1;
   if (op.kind == LocalKind::kReduceShards) {
-    members = static_cast<double>(builder.tables.view(builder.value(op.results[0]).view).distinct_count(op.reduced));
+    members = static_cast<double>(
+        builder.tables.view(builder.value(op.results[0]).type.layout.view).distinct_count(op.reduced));
   } else if (op.kind == LocalKind::kGroup && !op.groups.empty()) {
     members = static_cast<double>(op.groups[0].size());
   }
@@ -65,13 +66,9 @@ BuilderStep make_step(PlanBuilder& builder, const LocalOp& op) {
   step.location = op.location;
   if (op.location.line > 0) step.lines.push_back(op.location.line);
   step.reason = op.reason;
-  for (const LocalId id : op.operands) {
-    if (builder.value(id).is_tensor) step.operands.push_back(id);
-  }
+  step.operands = op.operands;
   if (step.kind != StepKind::kKernel && step.kind != StepKind::kCollective) return step;
-  for (const LocalId id : op.results) {
-    if (builder.value(id).is_tensor) step.results.push_back(id);
-  }
+  step.results = op.results;
   if (!step.results.empty()) step.table = builder.value(step.results[0]).table;
   switch (op.kind) {
     case LocalKind::kReshard:

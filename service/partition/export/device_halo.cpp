@@ -5,7 +5,7 @@
 #include <map>
 
 #include "service/core/checked_math.h"
-#include "service/partition/lower/shard_layout.h"
+#include "service/partition/shard_layout.h"
 
 namespace meshd::partition {
 namespace {
@@ -17,14 +17,18 @@ constexpr size_t kMostExchanges = 4;
 class HaloWriter {
  public:
   HaloWriter(const HaloSurroundings& around, const LocalOp& op, std::span<const ir::ValueId> operands)
-      : around_(around), writer_(around.writer), op_(op), operands_(operands), result_(value(op.results[0])) {}
+      : around_(around),
+        writer_(around.writer),
+        op_(op),
+        operands_(operands),
+        result_(around.local.type(op.results[0])) {}
 
   ir::ValueId run() {
     ir::ValueId out = -1;
     for (size_t i = 0; i < op_.halos.size(); ++i) {
       ir::ValueId rows = operands_[i];
       std::vector<Window> windows;
-      for (size_t d = 0; d < result_.dim_sub_axes.size(); ++d) {
+      for (size_t d = 0; d < result_.rank(); ++d) {
         if (!is_read_in_place(i, d)) rows = fetch(rows, windows.emplace_back(window_of(i, d)));
       }
       if (i == 0 && op_.halos.size() == 1) return rows;
@@ -51,21 +55,18 @@ class HaloWriter {
     std::vector<int64_t> base;  // by part: the operand's row that is row 0
   };
 
-  [[nodiscard]] const LocalValue& value(LocalId id) const { return around_.local.value(id); }
-  [[nodiscard]] const LocalValue& source(size_t operand) const { return value(op_.operands[operand]); }
-  [[nodiscard]] const sharding::MeshView& view() const {
-    return around_.local.views[static_cast<size_t>(result_.view)];
-  }
-  [[nodiscard]] const std::vector<int>& sub_axes(size_t dim) const { return result_.dim_sub_axes[dim]; }
-  [[nodiscard]] int64_t parts(size_t dim) const { return sharding::part_count(view(), sub_axes(dim)); }
-  [[nodiscard]] int64_t result_rows(size_t dim) const { return result_.type.tensor.dims[dim]; }
+  [[nodiscard]] const ShardedType& source(size_t operand) const { return around_.local.type(op_.operands[operand]); }
+  [[nodiscard]] const sharding::MeshView& view() const { return around_.local.view(result_.layout.view); }
+  [[nodiscard]] const std::vector<int>& sub_axes(size_t dim) const { return result_.sub_axes(dim); }
+  [[nodiscard]] int64_t parts(size_t dim) const { return result_.parts(view(), dim); }
+  [[nodiscard]] int64_t result_rows(size_t dim) const { return result_.local.dims[dim]; }
 
   [[nodiscard]] bool is_read_in_place(size_t operand, size_t d) const {
     const HaloDim& halo = op_.halos[operand][d];
-    const int64_t rows = source(operand).type.tensor.dims[d];
+    const int64_t rows = source(operand).local.dims[d];
     return halo.start == 0 && halo.row_step == 1 && halo.spread == 1 && halo.begin == 0 &&
            halo.end == source(operand).logical_dims[d] && halo.part_step == rows && rows == result_rows(d) &&
-           source(operand).dim_sub_axes[d] == sub_axes(d) && (!has_filling() || halo.end == rows * parts(d));
+           source(operand).sub_axes(d) == sub_axes(d) && (!has_filling() || halo.end == rows * parts(d));
   }
 
   [[nodiscard]] Window window_of(size_t operand, size_t d) const {
@@ -82,7 +83,7 @@ class HaloWriter {
   ir::ValueId by_part(size_t dim, const std::vector<int64_t>& table) {
     if (std::all_of(table.begin(), table.end(), [&](int64_t entry) { return entry == table.front(); }))
       return writer_.integer(table.front());
-    const ir::ValueId here = around_.part(result_.view, sub_axes(dim));
+    const ir::ValueId here = around_.part(result_.layout.view, sub_axes(dim));
     return writer_.reshape(writer_.block(writer_.integers(table), 0, here, 1), {});
   }
 
@@ -172,7 +173,7 @@ class HaloWriter {
   // too many at once.
   std::optional<Gathered> from_neighbours(ir::ValueId value, const Window& window) {
     const HaloDim& halo = op_.halos[window.operand][window.dim];
-    const int64_t own = source(window.operand).type.tensor.dims[window.dim];
+    const int64_t own = source(window.operand).local.dims[window.dim];
     const int64_t count = parts(window.dim);
     // Counted from where a part's window begins, inside of the operand or not, so that most parts see the same
     // distances.
@@ -256,12 +257,12 @@ class HaloWriter {
       return writer_.broadcast(has_filling() ? operands_.back() : writer_.zero(dtype), dims);
     }
     Gathered all{value, std::vector<int64_t>(static_cast<size_t>(parts(dim)), 0)};
-    if (!source(window.operand).dim_sub_axes[dim].empty()) {
+    if (!source(window.operand).sub_axes(dim).empty()) {
       std::optional<Gathered> near = from_neighbours(value, window);
       if (near) {
         all = std::move(*near);
       } else {
-        all.value = around_.gather(value, result_.view, dim, sub_axes(dim));
+        all.value = around_.gather(value, result_.layout.view, dim, sub_axes(dim));
       }
     }
     // The window's place among the rows, spread as they stand.
@@ -331,7 +332,7 @@ class HaloWriter {
   OpWriter& writer_;
   const LocalOp& op_;
   std::span<const ir::ValueId> operands_;
-  const LocalValue& result_;
+  const ShardedType& result_;
 };
 
 }  // namespace

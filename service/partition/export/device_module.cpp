@@ -6,7 +6,7 @@
 #include "service/core/checked_math.h"
 #include "service/partition/export/device_halo.h"
 #include "service/partition/export/device_writer.h"
-#include "service/partition/lower/shard_layout.h"
+#include "service/partition/shard_layout.h"
 
 namespace meshd::partition {
 namespace {
@@ -70,24 +70,16 @@ class DeviceModule {
     return name;
   }
 
-  [[nodiscard]] const sharding::MeshView& view(int number) const { return local_.views[static_cast<size_t>(number)]; }
+  [[nodiscard]] const sharding::MeshView& view(int number) const { return local_.view(number); }
 
   // How a value enters or leaves the manual computation: its own cuts in the first view, whole in others.
-  [[nodiscard]] sharding::TensorSharding edge_sharding(const LocalValue& value) const {
-    auto out = sharding::fully_replicated(mesh_name_, mesh_, static_cast<int64_t>(value.dim_sub_axes.size()));
-    for (size_t d = 0; d < value.dim_sub_axes.size() && value.view == 0; ++d) {
-      for (const int sub_axis : value.dim_sub_axes[d])
+  [[nodiscard]] sharding::TensorSharding edge_sharding(const ShardLayout& layout) const {
+    auto out = sharding::fully_replicated(mesh_name_, mesh_, static_cast<int64_t>(layout.dims.size()));
+    for (size_t d = 0; d < layout.dims.size() && layout.view == 0; ++d) {
+      for (const int sub_axis : layout.dims[d])
         out.dims[d].axes.push_back(names_.sub_axes[static_cast<size_t>(sub_axis)]);
       out.dims[d].axes = sharding::canonical_axes(std::move(out.dims[d].axes), *mesh_);
     }
-    return out;
-  }
-
-  // Dims that every part of which is full: ceil(n / p) * p.
-  [[nodiscard]] tensor::Dims even_dims(const LocalValue& value) const {
-    tensor::Dims out;
-    for (size_t d = 0; d < value.dim_sub_axes.size(); ++d)
-      out.push_back(value.type.tensor.dims[d] * sharding::part_count(view(value.view), value.dim_sub_axes[d]));
     return out;
   }
 
@@ -114,27 +106,27 @@ class DeviceModule {
       const ir::ValueId id = main_.add_value(parameter.type);
       main_.body.arguments.push_back(id);
       main_.arguments.push_back(std::move(parameter));
-      const LocalValue& value = local_.value(argument.value);
-      out.push_back(value.view == 0 ? writer_.pad_to(id, even_dims(value)) : id);
+      const ShardedType& type = local_.type(argument.value);
+      out.push_back(type.layout.view == 0 ? writer_.pad_to(id, type.even_dims(view(0))) : id);
     }
     return out;
   }
 
   void enter(ir::Region& region) {
     for (const LocalParameter& argument : local_.arguments) {
-      const LocalValue& value = local_.value(argument.value);
-      const ir::Type inside = value.view == 0 ? value.type : ir::Type::of(argument.global_type);
-      const ir::ValueId id = main_.add_value(inside);
+      const ShardedType& type = local_.type(argument.value);
+      const bool is_cut = type.layout.view == 0;
+      const ir::ValueId id = main_.add_value(ir::Type::of(is_cut ? type.local : argument.global_type));
       region.arguments.push_back(id);
-      define(argument.value, value.view == 0 ? id : slice_down(id, value));
+      define(argument.value, is_cut ? id : slice_down(id, type));
     }
   }
 
   std::vector<ir::ValueId> leave() {
     std::vector<ir::ValueId> out;
     for (const LocalParameter& result : local_.results) {
-      const LocalValue& value = local_.value(result.value);
-      out.push_back(value.view == 0 ? at(result.value) : gather_up(at(result.value), value));
+      const ShardedType& type = local_.type(result.value);
+      out.push_back(type.layout.view == 0 ? at(result.value) : gather_up(at(result.value), type));
     }
     return out;
   }
@@ -144,12 +136,12 @@ class DeviceModule {
     ir::ShardingAttr out{{}, true};
     std::vector<ir::Type> types;
     for (const LocalParameter& argument : local_.arguments)
-      in.shardings.push_back(edge_sharding(local_.value(argument.value)));
+      in.shardings.push_back(edge_sharding(local_.type(argument.value).layout));
     for (const LocalParameter& result : local_.results) {
-      const LocalValue& value = local_.value(result.value);
-      out.shardings.push_back(edge_sharding(value));
-      types.push_back(value.view == 0 ? ir::Type::of({value.type.dtype(), even_dims(value)})
-                                      : ir::Type::of(result.global_type));
+      const ShardedType& type = local_.type(result.value);
+      out.shardings.push_back(edge_sharding(type.layout));
+      types.push_back(ir::Type::of(type.layout.view == 0 ? tensor::TensorType{type.local.dtype, type.even_dims(view(0))}
+                                                         : result.global_type));
     }
     ir::ArrayAttr axes;
     for (const mesh::Axis& axis : mesh_->axes) axes.values.push_back({ir::StringAttr{axis.name}});
@@ -275,15 +267,16 @@ class DeviceModule {
     return writer_.block(value, dim, start, size);
   }
 
-  ir::ValueId slice_down(ir::ValueId value, const LocalValue& to) {
-    value = writer_.pad_to(value, even_dims(to));
-    for (size_t d = 0; d < to.dim_sub_axes.size(); ++d) value = slice(value, to.view, d, to.dim_sub_axes[d]);
+  ir::ValueId slice_down(ir::ValueId value, const ShardedType& to) {
+    const int number = to.layout.view;
+    value = writer_.pad_to(value, to.even_dims(view(number)));
+    for (size_t d = 0; d < to.rank(); ++d) value = slice(value, number, d, to.sub_axes(d));
     return value;
   }
 
-  ir::ValueId gather_up(ir::ValueId value, const LocalValue& from) {
-    for (size_t d = 0; d < from.dim_sub_axes.size(); ++d) {
-      value = gather(value, from.view, d, from.dim_sub_axes[d]);
+  ir::ValueId gather_up(ir::ValueId value, const ShardedType& from) {
+    for (size_t d = 0; d < from.rank(); ++d) {
+      value = gather(value, from.layout.view, d, from.sub_axes(d));
       value = writer_.cut(value, d, from.logical_dims[d]);
     }
     return value;
@@ -304,22 +297,22 @@ class DeviceModule {
   }
 
   void reshard(const LocalOp& op) {
-    const LocalValue& from = local_.value(op.operands[0]);
-    const LocalValue& to = local_.value(op.results[0]);
+    const ShardedType& from = local_.type(op.operands[0]);
+    const ShardedType& to = local_.type(op.results[0]);
     ir::ValueId value = at(op.operands[0]);
-    if (from.view != to.view) {
+    if (from.layout.view != to.layout.view) {
       define(op.results[0], slice_down(gather_up(value, from), to));
       return;
     }
-    const int number = from.view;
-    const SubAxisSet cuts = ShardLayout{number, from.dim_sub_axes}.mask() | ShardLayout{number, to.dim_sub_axes}.mask();
+    const int number = from.layout.view;
+    const SubAxisSet cuts = from.layout.mask() | to.layout.mask();
     value = of_first(value, number, from.varies & ~to.varies & ~cuts);
-    const size_t rank = from.dim_sub_axes.size();
+    const size_t rank = from.rank();
     std::vector<std::vector<int>> out(rank), in(rank);  // sub-axes that dimensions lose and gain behind what they keep
     std::vector<char> uneven(rank, 0);
     for (size_t d = 0; d < rank; ++d) {
-      const auto& a = from.dim_sub_axes[d];
-      const auto& b = to.dim_sub_axes[d];
+      const auto& a = from.sub_axes(d);
+      const auto& b = to.sub_axes(d);
       if (a == b) continue;
       const int64_t size = from.logical_dims[d];
       uneven[d] =
@@ -350,7 +343,7 @@ class DeviceModule {
       if (!uneven[d]) continue;
       value = writer_.cut(value, d, from.logical_dims[d]);
       tensor::Dims padded = writer_.type_of(value).dims();
-      padded[d] = to.type.tensor.dims[d] * sharding::part_count(view(number), to.dim_sub_axes[d]);
+      padded[d] = to.even_size(view(number), d);
       value = writer_.pad_to(value, padded);
     }
     for (size_t d = 0; d < rank; ++d) value = slice(value, number, d, in[d]);
@@ -380,7 +373,7 @@ class DeviceModule {
 
   std::vector<ir::Type> types(const std::vector<LocalId>& ids) const {
     std::vector<ir::Type> out;
-    for (const LocalId id : ids) out.push_back(local_.value(id).type);
+    for (const LocalId id : ids) out.push_back(local_.value(id).local_type());
     return out;
   }
 
@@ -429,7 +422,7 @@ class DeviceModule {
       case LocalKind::kConstant:
         return constant(op);
       case LocalKind::kPosition:
-        define(op.results[0], writer_.one("stablehlo.partition_id", {}, local_.value(op.results[0]).type));
+        define(op.results[0], writer_.one("stablehlo.partition_id", {}, local_.value(op.results[0]).local_type()));
         return;
       case LocalKind::kMask:
         return mask(op);
@@ -471,64 +464,67 @@ class DeviceModule {
   void generate(const LocalOp& op) {
     const LocalValue& value = local_.value(op.results[0]);
     const std::vector<ir::Type> none;
-    const std::vector<ir::Type> result{value.type};
+    const ShardedType& type = value.type;
+    const std::vector<ir::Type> result{value.local_type()};
     if (op.def->fuse.iota_dim == nullptr)
       ir::fail("unsupported_partition", op.location, "'" + op.name + "' is not written for one device");
     const auto dim = static_cast<size_t>(
         op.def->fuse.iota_dim({none, result, &op.attributes, {}, local_.function.get(), &op.location}));
-    if (value.dim_sub_axes[dim].empty()) return plain(op);
-    const tensor::Dims& dims = value.type.tensor.dims;
-    const ir::ValueId rows = rows_of(value, dim, dims);
-    define(op.results[0],
-           value.type.dtype() == tensor::DType::kInt64 ? rows : writer_.one("stablehlo.convert", {rows}, value.type));
+    if (type.sub_axes(dim).empty()) return plain(op);
+    const ir::ValueId rows = rows_of(type, dim);
+    define(op.results[0], type.local.dtype == tensor::DType::kInt64
+                              ? rows
+                              : writer_.one("stablehlo.convert", {rows}, value.local_type()));
   }
 
   // The number in the whole of each row of `dim`, over all elements of a shard.
-  ir::ValueId rows_of(const LocalValue& value, size_t dim, const tensor::Dims& dims) {
+  ir::ValueId rows_of(const ShardedType& type, size_t dim) {
+    const tensor::Dims& dims = type.local.dims;
     const ir::ValueId here = writer_.one("stablehlo.iota", {}, ir::Type::of({tensor::DType::kInt64, dims}),
                                          {{"iota_dimension", integer_attribute(static_cast<int64_t>(dim))}});
-    const ir::ValueId start = writer_.binary("stablehlo.multiply", part(value.view, value.dim_sub_axes[dim]),
-                                             writer_.integer(value.type.tensor.dims[dim]));
+    const ir::ValueId start =
+        writer_.binary("stablehlo.multiply", part(type.layout.view, type.sub_axes(dim)), writer_.integer(dims[dim]));
     return writer_.binary("stablehlo.add", here, writer_.broadcast(start, dims));
   }
 
   void constant(const LocalOp& op) {
-    const LocalValue& value = local_.value(op.results[0]);
+    const ShardedType& type = local_.type(op.results[0]);
     const ir::Attribute* found = ir::find(op.attributes, "value");
     ir::DenseAttr dense = *found->as<ir::DenseAttr>();
     if (dense.splat || dense.bytes->empty()) {
-      dense.type.dims = value.type.tensor.dims;
+      dense.type.dims = type.local.dims;
       define(op.results[0], writer_.constant(std::move(dense)));
       return;
     }
-    define(op.results[0], slice_down(writer_.constant(std::move(dense)), value));
+    define(op.results[0], slice_down(writer_.constant(std::move(dense)), type));
   }
 
   void mask(const LocalOp& op) {
-    const LocalValue& value = local_.value(op.results[0]);
-    const tensor::Dims& dims = value.type.tensor.dims;
+    const ShardedType& type = local_.type(op.results[0]);
+    const tensor::Dims& dims = type.local.dims;
     ir::ValueId masked = at(op.operands[0]);
     for (size_t d = 0; d < dims.size(); ++d) {
-      if (value.logical_dims[d] % sharding::part_count(view(value.view), value.dim_sub_axes[d]) == 0) continue;
-      const ir::ValueId rows = rows_of(value, d, dims);
-      const ir::ValueId limit = writer_.broadcast(writer_.integer(value.logical_dims[d]), dims);
+      if (type.logical_dims[d] % type.parts(view(type.layout.view), d) == 0) continue;
+      const ir::ValueId rows = rows_of(type, d);
+      const ir::ValueId limit = writer_.broadcast(writer_.integer(type.logical_dims[d]), dims);
       const ir::ValueId is_real =
           writer_.one("stablehlo.compare", {rows, limit}, ir::Type::of({tensor::DType::kBool, dims}),
                       {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "LT"}}}});
-      masked =
-          writer_.one("stablehlo.select", {is_real, masked, writer_.broadcast(at(op.operands[1]), dims)}, value.type);
+      masked = writer_.one("stablehlo.select", {is_real, masked, writer_.broadcast(at(op.operands[1]), dims)},
+                           ir::Type::of(type.local));
     }
     define(op.results[0], masked);
   }
 
   void reduce(const LocalOp& op) {
-    const int number = local_.value(op.results[0]).view;
+    const int number = local_.type(op.results[0]).layout.view;
     std::vector<int> sub_axes;
     for (size_t a = 0; a < view(number).sub_axis_sizes.size(); ++a) {
       if (op.reduced >> a & 1) sub_axes.push_back(static_cast<int>(a));
     }
     for (size_t i = 0; i < op.results.size(); ++i) {
-      define(op.results[i], reduced(op, at(op.operands[i]), local_.value(op.results[i]).type, number, sub_axes));
+      define(op.results[i],
+             reduced(op, at(op.operands[i]), local_.value(op.results[i]).local_type(), number, sub_axes));
     }
   }
 
@@ -563,7 +559,7 @@ class DeviceModule {
       ir::Region& region = regions.emplace_back();
       const OpWriter::Inside inside(writer_, region);
       for (const LocalId id : block.arguments) {
-        const ir::ValueId argument = main_.add_value(local_.value(id).type);
+        const ir::ValueId argument = main_.add_value(local_.value(id).local_type());
         region.arguments.push_back(argument);
         define(id, argument);
       }

@@ -34,16 +34,15 @@ std::string_view kind_name(LocalKind kind) {
 }
 
 std::string value_text(const LocalProgram& program, LocalId id) {
-  const LocalValue& value = program.value(id);
-  std::string out = "%" + std::to_string(id) + ":" + ir::to_string(value.type) + "{";
-  for (size_t d = 0; d < value.dim_sub_axes.size(); ++d) {
+  const ShardedType& type = program.type(id);
+  std::string out = "%" + std::to_string(id) + ":" + ir::to_string(ir::Type::of(type.local)) + "{";
+  for (size_t d = 0; d < type.rank(); ++d) {
     out += d ? ";" : "";
-    for (size_t a = 0; a < value.dim_sub_axes[d].size(); ++a)
-      out += (a ? "," : "") + std::to_string(value.dim_sub_axes[d][a]);
+    for (size_t a = 0; a < type.sub_axes(d).size(); ++a) out += (a ? "," : "") + std::to_string(type.sub_axes(d)[a]);
   }
   out += "}";
-  if (value.varies != 0) out += "~" + std::to_string(value.varies);
-  if (value.view != 0) out += "@" + std::to_string(value.view);
+  if (type.varies != 0) out += "~" + std::to_string(type.varies);
+  if (type.layout.view != 0) out += "@" + std::to_string(type.layout.view);
   return out;
 }
 

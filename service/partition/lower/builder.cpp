@@ -12,19 +12,9 @@ Builder::Builder(const Views& views, ir::Function function)
   program_.view_names = views.names();
 }
 
-LocalId Builder::add_value(const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
+LocalId Builder::add_value(const tensor::TensorType& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
                            std::string name) {
-  LocalValue made;
-  made.type = logical;
-  made.view = layout.view;
-  made.name = std::move(name);
-  made.varies = layout.mask() | outer;
-  if (logical.is_tensor()) {
-    made.logical_dims = logical.dims();
-    made.dim_sub_axes = layout.dims;
-    made.type.tensor.dims = local_dims(view(layout.view), logical.dims(), layout);
-  }
-  program_.values.push_back(std::move(made));
+  program_.values.push_back({ShardedType::of(view(layout.view), logical, layout, outer), std::move(name)});
   return static_cast<LocalId>(program_.values.size()) - 1;
 }
 
@@ -42,27 +32,27 @@ LocalOp& Builder::append(LocalOp op) {
 }
 
 LocalId Builder::reshard(LocalId id, const ShardLayout& to, const ir::Location& location, const std::string& reason) {
-  const ShardLayout from = layout(id);
-  if (from.dims == to.dims && (from.view == to.view || (from.mask() == 0 && outer(id) == 0))) return id;
+  const ShardedType from = type(id);
+  const bool is_same = from.layout.dims == to.dims;
+  if (is_same && (from.layout.view == to.view || from.varies == 0)) return id;
   Key key{id, to.dims};
   key.second.push_back({to.view});
   auto& known = resharded_[block_];
   if (const auto found = known.find(key); found != known.end()) return found->second;
 
-  const ir::Type logical = ir::Type::of({value(id).type.dtype(), value(id).logical_dims});
-  const sharding::SubAxisSet kept = outer(id);
-  if (from.view != to.view && kept != 0) {
+  const sharding::SubAxisSet kept = from.outer();
+  if (from.layout.view != to.view && kept != 0) {
     ir::fail("unsupported_partition", location, "a manual computation over two meshes whose axes do not line up");
   }
   LocalId made = 0;
   if (const auto recipe = recipes_.find(id); recipe != recipes_.end() && kept == 0) {
-    made = add_value(logical, to, 0, value(id).name);
+    made = add_value(from.logical(), to, 0, value(id).name);
     LocalOp again = recipe->second;
     again.results = {made};
     set_recipe(made, recipe->second);
     append(std::move(again));
   } else {
-    made = add_value(logical, to, kept, value(id).name);
+    made = add_value(from.logical(), to, kept, value(id).name);
     append_reshard(nearest_source(id, to).first, made, location, reason);
     last().reads_neighbours = shifted_.contains(id);
     if (unruled_.contains(id)) last().reason += kUnruledEnd;
@@ -96,10 +86,10 @@ std::pair<LocalId, double> Builder::nearest_source(LocalId id, const ShardLayout
     }
   }
   LocalId best = id;
-  double least = lacking_elements(view(to.view), value(id).logical_dims, layout(id), to);
+  double least = lacking_elements(view(to.view), type(id).logical_dims, layout(id), to);
   for (const LocalId other : same) {
-    if (outer(other) != outer(id) || layout(other).view != to.view) continue;
-    const double lacking = lacking_elements(view(to.view), value(id).logical_dims, layout(other), to);
+    if (type(other).outer() != type(id).outer() || layout(other).view != to.view) continue;
+    const double lacking = lacking_elements(view(to.view), type(id).logical_dims, layout(other), to);
     if (lacking >= least) continue;
     least = lacking;
     best = other;
@@ -113,11 +103,9 @@ double Builder::lacking(LocalId id, const ShardLayout& to) const {
 
 LocalId Builder::vary(LocalId id, sharding::SubAxisSet varies, const ir::Location& location,
                       const std::string& reason) {
-  if (value(id).varies == varies) return id;
-  const ir::Type logical =
-      value(id).type.is_tensor() ? ir::Type::of({value(id).type.dtype(), value(id).logical_dims}) : value(id).type;
-  const ShardLayout lies = layout(id);
-  const LocalId made = add_value(logical, lies, varies & ~lies.mask(), value(id).name);
+  const ShardedType from = type(id);
+  if (from.varies == varies) return id;
+  const LocalId made = add_value(from.logical(), from.layout, varies & ~from.layout.mask(), value(id).name);
   append_reshard(id, made, location, reason);
   return made;
 }
@@ -145,7 +133,7 @@ const ir::DenseAttr* Builder::constant_of(LocalId id) const {
     return found == nullptr ? nullptr : found->as<ir::DenseAttr>();
   }
   const bool repeats = op.kind == LocalKind::kOp && op.def != nullptr && op.def->fuse.read != nullptr &&
-                       op.operands.size() == 1 && value(op.operands[0]).logical_dims.empty();
+                       op.operands.size() == 1 && type(op.operands[0]).rank() == 0;
   return repeats ? constant_of(op.operands[0]) : nullptr;
 }
 
@@ -160,7 +148,7 @@ LocalId Builder::add_scalar(tensor::DType dtype, const std::vector<std::byte>& e
   op.name = "stablehlo.constant";
   op.attributes = {{"value", ir::Attribute{dense}}};
   op.location = location;
-  const LocalId made = add_value(ir::Type::of(dense.type), replicated(0, view_number), 0);
+  const LocalId made = add_value(dense.type, replicated(0, view_number), 0);
   op.results = {made};
   set_recipe(made, op);
   append(std::move(op));
@@ -170,10 +158,10 @@ LocalId Builder::add_scalar(tensor::DType dtype, const std::vector<std::byte>& e
 LocalId Builder::mask(LocalId id, const std::vector<std::byte>& element, const ir::Location& location,
                       const std::string& reason) {
   const LocalValue masked = value(id);
-  if (!masked.is_padded(view(masked.view))) return id;
-  const LocalId fill = add_scalar(masked.type.dtype(), element, masked.view, location);
-  const LocalId made =
-      add_value(ir::Type::of({masked.type.dtype(), masked.logical_dims}), layout(id), outer(id), masked.name);
+  const ShardedType& type = masked.type;
+  if (!type.is_padded(view(type.layout.view))) return id;
+  const LocalId fill = add_scalar(type.local.dtype, element, type.layout.view, location);
+  const LocalId made = add_value(type.logical(), type.layout, type.outer(), masked.name);
   LocalOp op;
   op.kind = LocalKind::kMask;
   op.name = "mask";

@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "service/partition/local_program.h"
-#include "service/partition/lower/shard_layout.h"
 #include "service/partition/lower/views.h"
 
 namespace meshd::partition {
@@ -34,15 +33,14 @@ class Builder {
   [[nodiscard]] const sharding::MeshView& view(int number) const { return program_.views[static_cast<size_t>(number)]; }
   [[nodiscard]] const LocalValue& value(LocalId id) const { return program_.values[static_cast<size_t>(id)]; }
   [[nodiscard]] LocalValue& value(LocalId id) { return program_.values[static_cast<size_t>(id)]; }
-  [[nodiscard]] ShardLayout layout(LocalId id) const { return {value(id).view, value(id).dim_sub_axes}; }
-  /// Varying sub-axes that do not shard a dimension: manual axes around the value, or axes of partial results.
-  [[nodiscard]] sharding::SubAxisSet outer(LocalId id) const { return value(id).varies & ~layout(id).mask(); }
+  [[nodiscard]] const ShardedType& type(LocalId id) const { return value(id).type; }
+  [[nodiscard]] const ShardLayout& layout(LocalId id) const { return type(id).layout; }
   [[nodiscard]] LocalProgram& program() { return program_; }
   [[nodiscard]] const LocalProgram& program() const { return program_; }
   [[nodiscard]] ir::Function& function() { return *function_; }
 
-  /// A value of global type `logical` in layout `layout`, which also varies over `outer`.
-  LocalId add_value(const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
+  /// A value of tensor type `logical` in layout `layout`, which also varies over `outer`.
+  LocalId add_value(const tensor::TensorType& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
                     std::string name = {});
 
   /// Ops go to `block` as long as this object lives. Copies that reshards made in it are forgotten at its end.

@@ -22,7 +22,7 @@
 #include <span>
 #include <vector>
 
-#include "service/partition/lower/shard_layout.h"
+#include "service/partition/shard_layout.h"
 #include "service/sharding/factor_rule.h"
 
 namespace meshd::partition {

@@ -93,7 +93,7 @@ void Lowering::lower_position(const ir::Op& op, const Scope& scope, bool partiti
   made.kind = LocalKind::kPosition;
   made.name = op.name;
   made.location = op.location;
-  const LocalId value = builder_.add_value(module_main_.type_of(op.results.front()), replicated(0, scope.view),
+  const LocalId value = builder_.add_value(module_main_.type_of(op.results.front()).tensor, replicated(0, scope.view),
                                            builder_.view(scope.view).all(), "partition_id");
   made.results = {value};
   builder_.append(std::move(made));
@@ -126,11 +126,11 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
     const LocalId operand = layouts[i].mask() == 0
                                 ? reshard_to_replicated(op.operands[i], scope, op.location, reason)
                                 : builder_.reshard(local(op.operands[i]), layouts[i], op.location, reason);
-    if (builder_.value(operand).view != scope.view) {
+    if (builder_.layout(operand).view != scope.view) {
       ir::fail("unsupported_partition", op.location, "'" + op.name + "' over another mesh than its operand's");
     }
     made.operands.push_back(operand);
-    operand_varies |= builder_.value(operand).varies;
+    operand_varies |= builder_.type(operand).varies;
   }
   // An all-reduce whose groups run along axes is computed once for each of its results.
   const sharding::SubAxisSet along = sub_axes.value_or(0);
@@ -140,7 +140,7 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
     made.kind = LocalKind::kReduceShards;
     made.reduced = along;
     for (LocalId& operand : made.operands) {
-      operand = builder_.vary(operand, builder_.value(operand).varies | along, op.location, "operand of " + op.name);
+      operand = builder_.vary(operand, builder_.type(operand).varies | along, op.location, "operand of " + op.name);
     }
   } else {
     made.kind = LocalKind::kGroup;
@@ -148,9 +148,9 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
   for (size_t i = 0; i < op.results.size(); ++i) {
     sharding::SubAxisSet varies = view.all();
     if (sub_axes.has_value()) varies = prepared.same_for_all ? operand_varies & ~along : operand_varies | along;
-    if (reduces) varies = builder_.value(made.operands[i]).varies & ~along;
+    if (reduces) varies = builder_.type(made.operands[i]).varies & ~along;
     const ShardLayout& layout = layouts[op.operands.size() + i];
-    const LocalId result = builder_.add_value(result_types[i], layout, varies & ~layout.mask(),
+    const LocalId result = builder_.add_value(result_types[i].tensor, layout, varies & ~layout.mask(),
                                               module_main_.values[static_cast<size_t>(op.results[i])].name);
     made.results.push_back(result);
     define(op.results[i], result);

@@ -23,7 +23,7 @@ void Lowering::lower_custom_call(const ir::Op& op, const Scope& scope) {
       for (size_t i = 0; i < op.results.size() && i < op.operands.size(); ++i) {
         if (is_token(op.results[i])) continue;
         LocalId value = local(op.operands[i]);
-        if (builder_.outer(value) == 0 && has_sharding(op.results[i])) {
+        if (builder_.type(value).outer() == 0 && has_sharding(op.results[i])) {
           value = builder_.reshard(value, wanted(op.results[i], scope), op.location, "constraint");
         } else if (row->kind == ops::CustomCallKind::kShardingMarker && builder_.layout(value).mask() != 0) {
           // Propagation does not see through: what must lie elsewhere behind it is moved because of it.
@@ -73,8 +73,8 @@ void Lowering::append_effect(const ir::Op& op, EffectPoint point, std::span<cons
   for (const int result : value_results) {
     const ir::ValueId id = op.results[static_cast<size_t>(result)];
     const LocalId value =
-        builder_.add_value(module_main_.type_of(id), replicated(module_main_.type_of(id).rank(), scope.view), varies,
-                           module_main_.values[static_cast<size_t>(id)].name);
+        builder_.add_value(module_main_.type_of(id).tensor, replicated(module_main_.type_of(id).rank(), scope.view),
+                           varies, module_main_.values[static_cast<size_t>(id)].name);
     made.results.push_back(value);
     define(id, value);
   }

@@ -322,9 +322,9 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
       halos.push_back(halo_dims(halo, i, mesh_view, view.operands[i].dims(), place_by_rule(i)));
     }
     if (const std::optional<LocalId> beyond = stands_beyond(halo.reads.front())) sources.push_back(*beyond);
-    for (const LocalId id : sources) outer |= builder_.outer(id);
+    for (const LocalId id : sources) outer |= builder_.type(id).outer();
     const ir::ValueId result = op.results.front();
-    const LocalId made = builder_.add_value(module_main_.type_of(result), result_layouts[0], outer,
+    const LocalId made = builder_.add_value(module_main_.type_of(result).tensor, result_layouts[0], outer,
                                             module_main_.values[static_cast<size_t>(result)].name);
     append_halo(std::move(sources), std::move(halos), made, op.location, op.name);
     return define(result, made);
@@ -350,9 +350,9 @@ void Lowering::emit_fetching(const ops::Halo& halo, const ir::Op& op, const ops:
     std::vector<HaloDim> dims = halo_dims(halo, i, mesh_view, view.operands[i].dims(), to);
     if (builder_.layout(operands[i]) == to && reads_own_rows(mesh_view, to, view.operands[i].dims(), dims, rows))
       continue;
-    const sharding::SubAxisSet outer = builder_.outer(operands[i]) | (beyond ? builder_.outer(*beyond) : 0);
-    blocks[i] = builder_.add_value(ir::Type::of({view.operands[i].dtype(), whole}), to, outer,
-                                   builder_.value(operands[i]).name);
+    const sharding::SubAxisSet outer =
+        builder_.type(operands[i]).outer() | (beyond ? builder_.type(*beyond).outer() : 0);
+    blocks[i] = builder_.add_value({view.operands[i].dtype(), whole}, to, outer, builder_.value(operands[i]).name);
     std::vector<LocalId> sources{operands[i]};
     if (beyond) sources.push_back(*beyond);
     append_halo(std::move(sources), {std::move(dims)}, blocks[i], op.location,

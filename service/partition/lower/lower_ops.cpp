@@ -95,7 +95,7 @@ void Lowering::lower_made(const ir::Op& op, const ops::OpDef* def, const Scope& 
   made.name = op.name;
   made.attributes = op.attributes;
   made.location = op.location;
-  const LocalId value = builder_.add_value(module_main_.type_of(id), wanted(id, scope), 0,
+  const LocalId value = builder_.add_value(module_main_.type_of(id).tensor, wanted(id, scope), 0,
                                            module_main_.values[static_cast<size_t>(id)].name);
   made.results = {value};
   builder_.set_recipe(value, made);
@@ -211,8 +211,8 @@ bool Lowering::is_plain(const LocalOp& op) const {
     if (name.starts_with("meshd.")) return false;
   }
   std::vector<ir::Type> operands, results;
-  for (const LocalId id : op.operands) operands.push_back(builder_.value(id).type);
-  for (const LocalId id : op.results) results.push_back(builder_.value(id).type);
+  for (const LocalId id : op.operands) operands.push_back(builder_.value(id).local_type());
+  for (const LocalId id : op.results) results.push_back(builder_.value(id).local_type());
   return !kernel->prepare({operands, results, &op.attributes, op.regions, &module_main_, &op.location}).uses_offsets;
 }
 
@@ -298,10 +298,10 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   // Values inside a manual computation cannot change their view.
   int view_number = scope.view;
   for (const ir::ValueId operand : op.operands) {
-    if (builder_.outer(local(operand)) != 0) view_number = builder_.value(local(operand)).view;
+    if (builder_.type(local(operand)).outer() != 0) view_number = builder_.layout(local(operand)).view;
   }
   const bool tied = std::any_of(op.operands.begin(), op.operands.end(),
-                                [&](ir::ValueId id) { return builder_.outer(local(id)) != 0; });
+                                [&](ir::ValueId id) { return builder_.type(local(id)).outer() != 0; });
   if (tied) {
     for (OpTensor& op_tensor : op_tensors) {
       if (op_tensor.layout.view != view_number)
@@ -390,7 +390,7 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
   // A broadcast of a scalar can be computed again in any layout.
   const bool of_scalars =
       !op.operands.empty() && std::all_of(op.operands.begin(), op.operands.end(), [&](ir::ValueId id) {
-        return module_main_.type_of(id).rank() == 0 && builder_.value(local(id)).varies == 0;
+        return module_main_.type_of(id).rank() == 0 && builder_.type(local(id)).varies == 0;
       });
   if (of_scalars && op.results.size() == 1 && op.regions.empty() && result_types.front().rank() > 0 && partial == 0) {
     builder_.remember_last(local(op.results.front()));
@@ -401,7 +401,7 @@ void Lowering::lower_ruled(const ir::Op& op, const ops::OpDef& def, const Scope&
 void Lowering::reshard_returned(ir::ValueId id) {
   for (const Returned& returned : returned_) {
     const LocalId made = local(id);
-    if (returned.value == id && returned.layout.view == builder_.value(made).view)
+    if (returned.value == id && returned.layout.view == builder_.layout(made).view)
       builder_.reshard(made, returned.layout, module_main_.location, returned.reason);
   }
 }
@@ -409,7 +409,7 @@ void Lowering::reshard_returned(ir::ValueId id) {
 void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
                     const std::vector<ShardLayout>& result_layouts, sharding::SubAxisSet partial) {
   sharding::SubAxisSet outer = partial;
-  for (const LocalId operand : operands) outer |= builder_.value(operand).varies;
+  for (const LocalId operand : operands) outer |= builder_.type(operand).varies;
 
   LocalOp made;
   made.def = &def;
@@ -419,13 +419,13 @@ void Lowering::emit(const ir::Op& op, const ops::OpDef& def, std::vector<LocalId
   made.regions = op.regions;
   made.location = op.location;
   std::vector<ir::Type> local_operands;
-  for (const LocalId id : operands) local_operands.push_back(builder_.value(id).type);
+  for (const LocalId id : operands) local_operands.push_back(builder_.value(id).local_type());
   std::vector<ir::Type> local_results;
   for (size_t i = 0; i < op.results.size(); ++i) {
-    const LocalId id = builder_.add_value(module_main_.type_of(op.results[i]), result_layouts[i], outer,
+    const LocalId id = builder_.add_value(module_main_.type_of(op.results[i]).tensor, result_layouts[i], outer,
                                           module_main_.values[static_cast<size_t>(op.results[i])].name);
     made.results.push_back(id);
-    local_results.push_back(builder_.value(id).type);
+    local_results.push_back(builder_.value(id).local_type());
     define(op.results[i], id);
   }
   if (def.localize != nullptr) {

@@ -20,25 +20,20 @@ bool Lowering::emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std:
   sharding::SubAxisSet outer = partial;
   for (const LocalId id : operands) {
     entered.push_back(shard.enter(id));
-    local_operands.push_back(builder_.value(id).type);
-    outer |= builder_.value(id).varies;
+    local_operands.push_back(builder_.value(id).local_type());
+    outer |= builder_.type(id).varies;
   }
   const std::vector<ir::Type> operand_types = types_of(op.operands);
   const std::vector<ir::Type> result_types = types_of(op.results);
-  std::vector<LocalValue> likes;
+  std::vector<ShardedType> likes;
   std::vector<ir::Type> local_results;
   for (size_t i = 0; i < result_types.size(); ++i) {
-    LocalValue like;
-    like.type = result_types[i];
-    like.type.tensor.dims =
-        local_dims(builder_.view(result_layouts[i].view), result_types[i].dims(), result_layouts[i]);
-    like.dim_sub_axes = result_layouts[i].dims;
-    like.view = result_layouts[i].view;
-    local_results.push_back(like.type);
-    likes.push_back(std::move(like));
+    const ShardLayout& layout = result_layouts[i];
+    likes.push_back(ShardedType::of(builder_.view(layout.view), result_types[i].tensor, layout));
+    local_results.push_back(ir::Type::of(likes.back().local));
   }
   const ops::ShardStarts starts{
-      [&](size_t operand, size_t dim) { return shard.start(operands[operand], dim); },
+      [&](size_t operand, size_t dim) { return shard.start(builder_.type(operands[operand]), dim); },
       [&](size_t result, size_t dim) { return shard.start(likes[result], dim); },
   };
   const auto written =
@@ -48,7 +43,7 @@ bool Lowering::emit_on_shard(const ir::Op& op, const ops::OpDef& def, const std:
   if (!written) return false;
   for (size_t i = 0; i < op.results.size(); ++i) {
     const std::string& name = module_main_.values[static_cast<size_t>(op.results[i])].name;
-    define(op.results[i], shard.leave((*written)[i], result_types[i], result_layouts[i], outer, name));
+    define(op.results[i], shard.leave((*written)[i], result_types[i].tensor, result_layouts[i], outer, name));
   }
   return true;
 }
@@ -63,11 +58,10 @@ void Lowering::begin_once(const ir::Op& op, const ops::Combine& combine, shardin
     ShardWriter shard(builder_, op);
     const ir::ValueId value = shard.enter(start);
     const ir::ValueId nothing =
-        shard.writer().constant(like.type, *identity_element(combine.ops[r], like.type.dtype()), true);
+        shard.writer().constant(like.local_type(), *identity_element(combine.ops[r], like.type.local.dtype), true);
     const ir::ValueId chosen =
-        shard.writer().add("stablehlo.select", {shard.is_first(view, partial), value, nothing}, {}, like.type);
-    start = shard.leave(chosen, ir::Type::of({like.type.dtype(), like.logical_dims}), {like.view, like.dim_sub_axes},
-                        partial, like.name);
+        shard.writer().add("stablehlo.select", {shard.is_first(view, partial), value, nothing}, {}, like.local_type());
+    start = shard.leave(chosen, like.type.logical(), like.type.layout, partial, like.name);
   }
 }
 
@@ -84,9 +78,9 @@ void Lowering::combine_partials(const ir::Op& op, const ops::Combine& combine, s
     sum.reason = "cut reduction of " + op.name;
     sum.operands.push_back(before);
     const ShardLayout layout = builder_.layout(before);
-    const LocalId after = builder_.add_value(module_main_.type_of(op.results[i]), layout,
-                                             builder_.value(before).varies & ~partial & ~layout.mask(),
-                                             module_main_.values[static_cast<size_t>(op.results[i])].name);
+    const LocalId after =
+        builder_.add_value(module_main_.type_of(op.results[i]).tensor, layout, builder_.type(before).outer() & ~partial,
+                           module_main_.values[static_cast<size_t>(op.results[i])].name);
     sum.results.push_back(after);
     define(op.results[i], after);
     sum.regions.push_back(builder_.reducer(combine.ops[i], combine.is_pick ? Builder::bits_dtype(dtype) : dtype));

@@ -46,10 +46,10 @@ void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
     carried.push_back(i);
     const LocalId init = local(op.operands[i]);
     ShardLayout layout = wanted(op.results[i], scope);
-    if (builder_.outer(init) != 0 && layout.view != builder_.value(init).view) {
-      layout = replicated(static_cast<int64_t>(layout.dims.size()), builder_.value(init).view);
+    if (builder_.type(init).outer() != 0 && layout.view != builder_.layout(init).view) {
+      layout = replicated(static_cast<int64_t>(layout.dims.size()), builder_.layout(init).view);
     }
-    varies.push_back(builder_.outer(init) | layout.mask());
+    varies.push_back(builder_.type(init).outer() | layout.mask());
     layouts.push_back(std::move(layout));
   }
 
@@ -65,7 +65,8 @@ void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
     const auto make_values = [&](std::vector<LocalId>& out) {
       for (size_t c = 0; c < carried.size(); ++c) {
         const ir::ValueId result = op.results[carried[c]];
-        out.push_back(builder_.add_value(module_main_.type_of(result), layouts[c], varies[c] & ~layouts[c].mask(),
+        out.push_back(builder_.add_value(module_main_.type_of(result).tensor, layouts[c],
+                                         varies[c] & ~layouts[c].mask(),
                                          module_main_.values[static_cast<size_t>(result)].name));
       }
     };
@@ -82,7 +83,7 @@ void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
       std::vector<ir::ValueId> returned;
       lower_block(op.regions[0], scope, returned);
       const LocalId condition = reshard_to_replicated(returned.front(), scope, op.location, "condition of " + op.name);
-      condition_varies = builder_.value(condition).varies;
+      condition_varies = builder_.type(condition).varies;
       loop.blocks[0].results = {condition};
     }
     {
@@ -94,7 +95,7 @@ void Lowering::lower_while(const ir::Op& op, const Scope& scope) {
       for (size_t c = 0; c < carried.size(); ++c) {
         LocalId next =
             builder_.reshard(local(returned[carried[c]]), layouts[c], op.location, "carried value of " + op.name);
-        wider[c] |= builder_.value(next).varies | condition_varies;
+        wider[c] |= builder_.type(next).varies | condition_varies;
         if (wider[c] == varies[c]) next = builder_.vary(next, varies[c], op.location, "carried value of " + op.name);
         loop.blocks[1].results.push_back(next);
       }
@@ -125,18 +126,18 @@ void Lowering::lower_case(const ir::Op& op, const Scope& scope) {
     kept.push_back(i);
     layouts.push_back(wanted(op.results[i], scope));
   }
-  std::vector<sharding::SubAxisSet> varies(kept.size(), builder_.value(branch.operands.front()).varies);
+  std::vector<sharding::SubAxisSet> varies(kept.size(), builder_.type(branch.operands.front()).varies);
   for (size_t b = 0; b < op.regions.size(); ++b) {
     const Builder::Inside inside(builder_, branch.blocks[b]);
     std::vector<ir::ValueId> returned;
     lower_block(op.regions[b], scope, returned);
     for (size_t r = 0; r < kept.size(); ++r) {
       const LocalId source = local(returned[kept[r]]);
-      if (builder_.outer(source) != 0 && layouts[r].view != builder_.value(source).view) {
-        layouts[r] = replicated(static_cast<int64_t>(layouts[r].dims.size()), builder_.value(source).view);
+      if (builder_.type(source).outer() != 0 && layouts[r].view != builder_.layout(source).view) {
+        layouts[r] = replicated(static_cast<int64_t>(layouts[r].dims.size()), builder_.layout(source).view);
       }
       const LocalId value = builder_.reshard(source, layouts[r], op.location, "result of " + op.name);
-      varies[r] |= builder_.value(value).varies;
+      varies[r] |= builder_.type(value).varies;
       branch.blocks[b].results.push_back(value);
     }
   }
@@ -149,7 +150,7 @@ void Lowering::lower_case(const ir::Op& op, const Scope& scope) {
   }
   for (size_t r = 0; r < kept.size(); ++r) {
     const ir::ValueId result = op.results[kept[r]];
-    branch.results.push_back(builder_.add_value(module_main_.type_of(result), layouts[r],
+    branch.results.push_back(builder_.add_value(module_main_.type_of(result).tensor, layouts[r],
                                                 varies[r] & ~layouts[r].mask(),
                                                 module_main_.values[static_cast<size_t>(result)].name));
     define(result, branch.results.back());
@@ -241,13 +242,13 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
     const ShardLayout outside = outside_places(in[i], free, inside_type.rank());
     const LocalId operand = builder_.reshard(local(op.operands[i]), outside, op.location,
                                              "operand " + std::to_string(i) + " of " + op.name);
-    const LocalId inside = builder_.add_value(inside_type, free, builder_.value(operand).varies,
+    const LocalId inside = builder_.add_value(inside_type.tensor, free, builder_.type(operand).varies,
                                               module_main_.values[static_cast<size_t>(body.arguments[i])].name);
-    if (builder_.value(inside).type != builder_.value(operand).type) {
+    if (builder_.type(inside).local != builder_.type(operand).local) {
       ir::fail("invalid_program", op.location,
                "manual computation: operand " + std::to_string(i) + " has local type " +
-                   ir::to_string(builder_.value(operand).type) + ", its body expects " +
-                   ir::to_string(builder_.value(inside).type));
+                   ir::to_string(builder_.value(operand).local_type()) + ", its body expects " +
+                   ir::to_string(builder_.value(inside).local_type()));
     }
     as_view(operand, inside);
     define(body.arguments[i], inside);
@@ -267,7 +268,7 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
     for (const sharding::AxisRef& axis : out[i].unreduced) summed |= mask_of(views_.sub_axes_of(out[i].mesh, axis));
     summed &= fresh;
     if (summed != 0) {
-      value = builder_.vary(value, builder_.value(value).varies | summed, op.location, "unreduced result");
+      value = builder_.vary(value, builder_.type(value).varies | summed, op.location, "unreduced result");
       LocalOp sum;
       sum.kind = LocalKind::kReduceShards;
       sum.name = "all_reduce";
@@ -281,20 +282,20 @@ void Lowering::lower_manual(const ir::Op& op, const Scope& scope) {
                                             : kernels::ScalarOp::kMinimum;
       sum.regions.push_back(builder_.reducer(reducer, type.dtype()));
       const ir::Type inside_type = module_main_.type_of(returned[i]);
-      const LocalId reduced = builder_.add_value(inside_type, free, builder_.outer(value) & ~summed);
+      const LocalId reduced = builder_.add_value(inside_type.tensor, free, builder_.type(value).outer() & ~summed);
       sum.results = {reduced};
       builder_.append(std::move(sum));
       value = reduced;
     }
-    const sharding::SubAxisSet varies = outside.mask() | (builder_.value(value).varies & ~fresh);
+    const sharding::SubAxisSet varies = outside.mask() | (builder_.type(value).varies & ~fresh);
     value = builder_.vary(value, varies, op.location, "result " + std::to_string(i) + " of " + op.name);
-    const LocalId whole_value = builder_.add_value(type, outside, varies & ~outside.mask(),
+    const LocalId whole_value = builder_.add_value(type.tensor, outside, varies & ~outside.mask(),
                                                    module_main_.values[static_cast<size_t>(op.results[i])].name);
-    if (builder_.value(whole_value).type != builder_.value(value).type) {
+    if (builder_.type(whole_value).local != builder_.type(value).local) {
       ir::fail("invalid_program", op.location,
                "manual computation: result " + std::to_string(i) + " has local type " +
-                   ir::to_string(builder_.value(value).type) + " inside, " +
-                   ir::to_string(builder_.value(whole_value).type) + " outside");
+                   ir::to_string(builder_.value(value).local_type()) + " inside, " +
+                   ir::to_string(builder_.value(whole_value).local_type()) + " outside");
     }
     as_view(value, whole_value);
     define(op.results[i], whole_value);

@@ -134,8 +134,8 @@ std::vector<ir::Type> Lowering::types_of(const std::vector<ir::ValueId>& ids) co
 LocalId Lowering::reshard_to_replicated(ir::ValueId id, const Scope& scope, const ir::Location& location,
                                         const std::string& reason) {
   const LocalId source = local(id);
-  const auto rank = static_cast<int64_t>(builder_.value(source).dim_sub_axes.size());
-  const int view = builder_.outer(source) != 0 ? builder_.value(source).view : scope.view;
+  const auto rank = static_cast<int64_t>(builder_.type(source).rank());
+  const int view = builder_.type(source).outer() != 0 ? builder_.layout(source).view : scope.view;
   return builder_.reshard(source, replicated(rank, view), location, reason);
 }
 
@@ -149,7 +149,8 @@ void Lowering::lower_arguments(LocalBlock& body) {
     const auto annotated = of_rank(input_.argument_shardings[i], parameter.type.rank());
     const ShardLayout layout = annotated ? resolve_layout(views_, *annotated) : replicated(parameter.type.rank());
     LocalParameter made;
-    made.value = builder_.add_value(parameter.type, layout, 0, module_main_.values[static_cast<size_t>(id)].name);
+    made.value =
+        builder_.add_value(parameter.type.tensor, layout, 0, module_main_.values[static_cast<size_t>(id)].name);
     made.position = position++;
     made.global_type = parameter.type.tensor;
     made.sharding = annotated ? *annotated : sharding::fully_replicated("", nullptr, parameter.type.rank());
@@ -288,7 +289,7 @@ void Lowering::lower_structural(ops::Structural kind, const ir::Op& op, const Sc
           const bool is_written = takes_out_sharding(ops::op(op.code));
           const bool is_moot =
               kind == Structural::kShardingConstraint && !is_written && is_only_passed_on(op.results[i]);
-          if (!is_moot && (to.view == builder_.value(value).view || builder_.outer(value) == 0)) {
+          if (!is_moot && (to.view == builder_.layout(value).view || builder_.type(value).outer() == 0)) {
             // Shardy's collectives name what they move; a reshard and a constraint name only where to.
             value = reshard_or_sum(value, to, unreduced_sub_axes(sharding_at(op.results[i])), op.location,
                                    is_written ? std::string(kWritten) : "constraint");

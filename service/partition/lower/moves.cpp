@@ -6,38 +6,26 @@
 #include <set>
 
 #include "service/core/checked_math.h"
-#include "service/partition/lower/shard_layout.h"
+#include "service/partition/shard_layout.h"
 #include "service/tensor/dtype.h"
 
 namespace meshd::partition {
 namespace {
 
-int64_t element_bytes(const LocalValue& value) { return tensor::size_bytes(value.type.dtype()); }
-
-int64_t local_bytes(const LocalValue& value) {
-  return value.type.is_tensor() ? core::checked_mul(core::checked_product(value.type.tensor.dims), element_bytes(value))
-                                : 0;
-}
-
-// Rows of dimension `d` that the position with these coordinates holds.
-std::pair<int64_t, int64_t> rows(const LocalValue& value, const sharding::MeshView& view, size_t d,
-                                 std::span<const int64_t> coords) {
-  const int64_t size = value.type.tensor.dims[d];
-  const int64_t start = sharding::part_index(view, value.dim_sub_axes[d], coords) * size;
-  return {std::min(start, value.logical_dims[d]), std::min(start + size, value.logical_dims[d])};
+int64_t local_bytes(const ShardedType& type) {
+  return core::checked_mul(core::checked_product(type.local.dims), tensor::size_bytes(type.local.dtype));
 }
 
 // What a device lacks of its new shard: the most over devices whose old shard is full.
-int64_t lacking_bytes(const LocalProgram& program, const LocalValue& from, const LocalValue& to) {
-  const sharding::MeshView& from_view = program.views[static_cast<size_t>(from.view)];
-  const sharding::MeshView& to_view = program.views[static_cast<size_t>(to.view)];
+int64_t lacking_bytes(const LocalProgram& program, const ShardedType& from, const ShardedType& to) {
+  const sharding::MeshView& from_view = program.view(from.layout.view);
+  const sharding::MeshView& to_view = program.view(to.layout.view);
   std::vector<int64_t> position_of(static_cast<size_t>(to_view.position_count()));
   for (size_t p = 0; p < position_of.size(); ++p)
     position_of[static_cast<size_t>(to_view.flat(static_cast<int64_t>(p)))] = static_cast<int64_t>(p);
-  // Only sub-axes that cut one of the two decide; the others are looked at once.
-  const sharding::SubAxisSet cuts =
-      ShardLayout{from.view, from.dim_sub_axes}.mask() | ShardLayout{to.view, to.dim_sub_axes}.mask();
-  const bool same_view = from.view == to.view;
+  // Only sub-axes that shard one of the two decide; the others are looked at once.
+  const sharding::SubAxisSet cuts = from.layout.mask() | to.layout.mask();
+  const bool same_view = from.layout.view == to.layout.view;
   const int64_t count = same_view ? from_view.distinct_count(cuts) : from_view.position_count();
   int64_t most = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -47,16 +35,16 @@ int64_t lacking_bytes(const LocalProgram& program, const LocalValue& from, const
     bool full = true;
     int64_t wanted = 1;
     int64_t common = 1;
-    for (size_t d = 0; d < from.logical_dims.size(); ++d) {
-      const auto [a, b] = rows(from, from_view, d, here);
-      const auto [c, e] = rows(to, to_view, d, there);
-      full = full && b - a == from.type.tensor.dims[d];
+    for (size_t d = 0; d < from.rank(); ++d) {
+      const auto [a, b] = from.rows(from_view, d, here);
+      const auto [c, e] = to.rows(to_view, d, there);
+      full = full && b - a == from.local.dims[d];
       wanted *= e - c;
       common *= std::max<int64_t>(0, std::min(b, e) - std::max(a, c));
     }
     if (full) most = std::max(most, wanted - common);
   }
-  return most * element_bytes(to);
+  return most * tensor::size_bytes(to.local.dtype);
 }
 
 // What an exchange sends a device, for each operand: bytes of the device that lacks most of all of them together, and
@@ -67,30 +55,30 @@ struct Fetched {
 };
 
 Fetched fetched_by(const LocalProgram& program, const LocalOp& op) {
-  const LocalValue& to = program.value(op.results[0]);
-  const sharding::MeshView& view = program.views[static_cast<size_t>(to.view)];
+  const ShardedType& to = program.type(op.results[0]);
+  const sharding::MeshView& view = program.view(to.layout.view);
   const size_t sources = op.halos.size();
-  sharding::SubAxisSet cuts = ShardLayout{to.view, to.dim_sub_axes}.mask();
-  for (size_t i = 0; i < sources; ++i) cuts |= ShardLayout{to.view, program.value(op.operands[i]).dim_sub_axes}.mask();
+  sharding::SubAxisSet cuts = to.layout.mask();
+  for (size_t i = 0; i < sources; ++i) cuts |= program.type(op.operands[i]).layout.mask();
   Fetched out{std::vector<int64_t>(sources, 0), std::vector<sharding::SubAxisSet>(sources, 0)};
   int64_t most = 0;
   for (int64_t device = 0; device < view.distinct_count(cuts); ++device) {
     const tensor::Dims here = view.coordinates(cuts, device);
     std::vector<int64_t> lacking;
     for (size_t i = 0; i < sources; ++i) {
-      const LocalValue& from = program.value(op.operands[i]);
+      const ShardedType& from = program.type(op.operands[i]);
       int64_t wanted = 1;
       int64_t common = 1;
-      for (size_t d = 0; d < to.dim_sub_axes.size(); ++d) {
-        const auto [begin, end] = rows(from, view, d, here);
-        const int64_t part = sharding::part_index(view, to.dim_sub_axes[d], here);
-        const HaloRows read = rows_read(op.halos[i][d], part, to.type.tensor.dims[d]);
+      for (size_t d = 0; d < to.rank(); ++d) {
+        const auto [begin, end] = from.rows(view, d, here);
+        const int64_t part = sharding::part_index(view, to.sub_axes(d), here);
+        const HaloRows read = rows_read(op.halos[i][d], part, to.local.dims[d]);
         const int64_t held = read.within(begin, end).count;
-        if (held < read.count) out.axes[i] |= mask_of(to.dim_sub_axes[d]);
+        if (held < read.count) out.axes[i] |= mask_of(to.sub_axes(d));
         wanted *= read.count;
         common *= held;
       }
-      lacking.push_back((wanted - common) * element_bytes(to));
+      lacking.push_back((wanted - common) * tensor::size_bytes(to.local.dtype));
     }
     const int64_t all = std::accumulate(lacking.begin(), lacking.end(), int64_t{0});
     if (all <= most) continue;
@@ -100,20 +88,19 @@ Fetched fetched_by(const LocalProgram& program, const LocalOp& op) {
   return out;
 }
 
-MoveKind kind_of(const LocalValue& from, const LocalValue& to, int64_t bytes) {
-  if (from.view != to.view) return MoveKind::kReshard;
-  const sharding::SubAxisSet before = ShardLayout{from.view, from.dim_sub_axes}.mask();
-  const sharding::SubAxisSet after = ShardLayout{to.view, to.dim_sub_axes}.mask();
+MoveKind kind_of(const ShardedType& from, const ShardedType& to, int64_t bytes) {
+  if (from.layout.view != to.layout.view) return MoveKind::kReshard;
+  const sharding::SubAxisSet before = from.layout.mask();
+  const sharding::SubAxisSet after = to.layout.mask();
   if (bytes == 0) return MoveKind::kAllSlice;
   if (before == after) {
-    return local_bytes(from) == local_bytes(to) && from.type.tensor.dims == to.type.tensor.dims
-               ? MoveKind::kCollectivePermute
-               : MoveKind::kAllToAll;
+    return local_bytes(from) == local_bytes(to) && from.local.dims == to.local.dims ? MoveKind::kCollectivePermute
+                                                                                    : MoveKind::kAllToAll;
   }
   if ((before & after) == after) {
-    for (size_t d = 0; d < from.dim_sub_axes.size(); ++d) {
-      const auto& a = from.dim_sub_axes[d];
-      const auto& b = to.dim_sub_axes[d];
+    for (size_t d = 0; d < from.rank(); ++d) {
+      const auto& a = from.sub_axes(d);
+      const auto& b = to.sub_axes(d);
       if (b.size() > a.size() || !std::equal(b.begin(), b.end(), a.begin())) return MoveKind::kReshard;
     }
     return MoveKind::kAllGather;
@@ -182,12 +169,12 @@ class Finder {
   [[nodiscard]] sharding::SubAxisSet scattered(const LocalOp& op, LocalId id) const {
     const auto& users = users_[static_cast<size_t>(id)];
     sharding::SubAxisSet common = op.reduced;
-    const LocalValue& value = program_.value(id);
+    const ShardLayout& layout = program_.type(id).layout;
     for (const LocalOp* user : users) {
       if (user == nullptr || user->kind != LocalKind::kReshard) return 0;
-      const LocalValue& to = program_.value(user->results[0]);
-      if (to.view != value.view) return 0;
-      common &= ShardLayout{to.view, to.dim_sub_axes}.mask() & ~ShardLayout{value.view, value.dim_sub_axes}.mask();
+      const ShardLayout& to = program_.type(user->results[0]).layout;
+      if (to.view != layout.view) return 0;
+      common &= to.mask() & ~layout.mask();
     }
     return users.empty() ? 0 : common;
   }
@@ -207,7 +194,6 @@ class Finder {
     Move& made = out_.emplace_back();
     made.from = from;
     made.to = to;
-    made.view = program_.value(from).view;
     made.op = op.name;
     made.reason = op.reason;
     made.location = op.location;
@@ -221,17 +207,17 @@ class Finder {
 
   void reshard(const LocalOp& op, int depth) {
     LocalId source = op.operands[0];
-    const LocalValue& to = program_.value(op.results[0]);
-    const LocalValue& from = program_.value(source);
-    if (from.view == to.view && from.dim_sub_axes == to.dim_sub_axes) return;  // what every device has already
+    const ShardedType& to = program_.type(op.results[0]);
+    const ShardedType& from = program_.type(source);
+    if (from.layout == to.layout) return;  // what every device has already
     Move& made = add(op, source, op.results[0], depth);
     made.bytes = lacking_bytes(program_, from, to);
     made.kind = kind_of(from, to, made.bytes);
-    const sharding::SubAxisSet before = ShardLayout{from.view, from.dim_sub_axes}.mask();
-    const sharding::SubAxisSet after = ShardLayout{to.view, to.dim_sub_axes}.mask();
+    const sharding::SubAxisSet before = from.layout.mask();
+    const sharding::SubAxisSet after = to.layout.mask();
     made.axes = before & ~after;
     if (made.kind == MoveKind::kAllSlice) made.axes = after & ~before;
-    if (made.axes == 0 || from.view != to.view) made.axes = before;
+    if (made.axes == 0 || from.layout.view != to.layout.view) made.axes = before;
   }
 
   void halo(const LocalOp& op, int depth) {
@@ -239,20 +225,18 @@ class Finder {
     for (size_t i = 0; i < op.halos.size(); ++i) {
       Move& made = add(op, op.operands[i], op.results[0], depth);
       made.kind = fetched.axes[i] == 0 ? MoveKind::kAllSlice : MoveKind::kHaloExchange;
-      made.axes = fetched.axes[i] != 0 ? fetched.axes[i]
-                                       : ShardLayout{made.view, program_.value(op.results[0]).dim_sub_axes}.mask();
+      made.axes = fetched.axes[i] != 0 ? fetched.axes[i] : program_.type(op.results[0]).layout.mask();
       made.bytes = fetched.bytes[i];
     }
   }
 
   void reduce(const LocalOp& op, int depth) {
     for (size_t i = 0; i < op.results.size(); ++i) {
-      const LocalValue& value = program_.value(op.results[i]);
       Move& made = add(op, op.operands[i], op.results[i], depth);
-      const sharding::MeshView& view = program_.views[static_cast<size_t>(value.view)];
+      const sharding::MeshView& view = program_.view_of(op.results[i]);
       const int64_t ways = view.distinct_count(op.reduced);
       const sharding::SubAxisSet apart = scattered(op, op.results[i]);
-      const int64_t local = local_bytes(value);
+      const int64_t local = local_bytes(program_.type(op.results[i]));
       made.axes = op.reduced;
       made.kind = apart == 0 ? MoveKind::kAllReduce : MoveKind::kReduceScatter;
       // A reduction where every device ends with 1 of `kept` parts: what it receives to reduce its part of `ways`,
@@ -265,8 +249,8 @@ class Finder {
 
   void group(const LocalOp& op, int depth) {
     for (size_t i = 0; i < op.results.size() && i < op.operands.size(); ++i) {
-      const LocalValue& from = program_.value(op.operands[i]);
-      const LocalValue& to = program_.value(op.results[i]);
+      const ShardedType& from = program_.type(op.operands[i]);
+      const ShardedType& to = program_.type(op.results[i]);
       Move& made = add(op, op.operands[i], op.results[i], depth);
       made.kind = MoveKind::kGroup;
       made.cause = MoveCause::kText;
@@ -319,21 +303,21 @@ std::string_view name(MoveKind kind) {
 std::vector<Move> find_moves(const LocalProgram& program) { return Finder(program).run(); }
 
 sharding::TensorSharding layout_sharding(const LocalProgram& program, LocalId id) {
-  const LocalValue& value = program.value(id);
-  const ViewNames& names = program.view_names[static_cast<size_t>(value.view)];
-  auto sharding = sharding::fully_replicated(names.mesh, names.axes, static_cast<int64_t>(value.dim_sub_axes.size()));
-  for (size_t d = 0; d < value.dim_sub_axes.size() && names.axes != nullptr; ++d)
-    sharding.dims[d].axes = axes_of(names, value.dim_sub_axes[d]);
+  const ShardLayout& layout = program.type(id).layout;
+  const ViewNames& names = program.view_names[static_cast<size_t>(layout.view)];
+  auto sharding = sharding::fully_replicated(names.mesh, names.axes, static_cast<int64_t>(layout.dims.size()));
+  for (size_t d = 0; d < layout.dims.size() && names.axes != nullptr; ++d)
+    sharding.dims[d].axes = axes_of(names, layout.dims[d]);
   return sharding;
 }
 
 std::string layout_text(const LocalProgram& program, LocalId id) {
-  const ViewNames& names = program.view_names[static_cast<size_t>(program.value(id).view)];
+  const ViewNames& names = program.view_names[static_cast<size_t>(program.type(id).layout.view)];
   return names.axes == nullptr ? std::string() : sharding::to_sdy(layout_sharding(program, id));
 }
 
-std::string axes_text(const LocalProgram& program, int view, sharding::SubAxisSet sub_axes) {
-  const ViewNames& names = program.view_names[static_cast<size_t>(view)];
+std::string axes_text(const LocalProgram& program, LocalId id, sharding::SubAxisSet sub_axes) {
+  const ViewNames& names = program.view_names[static_cast<size_t>(program.type(id).layout.view)];
   if (names.axes == nullptr || sub_axes == 0) return "{}";
   std::vector<int> list;
   for (size_t a = 0; a < names.sub_axes.size(); ++a) {

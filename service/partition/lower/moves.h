@@ -48,8 +48,7 @@ struct Move {
   MoveCause cause = MoveCause::kSharding;
   LocalId from = 0;
   LocalId to = 0;
-  sharding::SubAxisSet axes = 0;  ///< sub-axes along which devices speak to each other
-  int view = 0;                   ///< of `axes`
+  sharding::SubAxisSet axes = 0;  ///< sub-axes along which devices speak to each other, in the view of `from`
   /// What one device that holds a full shard receives, once. all_gather: local after - before; all_to_all and
   /// reduce_scatter: local - local / n; all_reduce: 2 (local - local / n); all_slice: 0. A copy of several of these at
   /// once is what the device lacks of its new shard.
@@ -68,7 +67,7 @@ std::vector<Move> find_moves(const LocalProgram& program);
 sharding::TensorSharding layout_sharding(const LocalProgram& program, LocalId id);
 /// A value's layout as people write it: @mesh, [{"x"}, {"y":(1)2}]; empty text where nothing cuts it.
 std::string layout_text(const LocalProgram& program, LocalId id);
-/// Axes of a mask: {"x", "y":(1)2}.
-std::string axes_text(const LocalProgram& program, int view, sharding::SubAxisSet sub_axes);
+/// Sub-axes of a value's view as axes: {"x", "y":(1)2}.
+std::string axes_text(const LocalProgram& program, LocalId id, sharding::SubAxisSet sub_axes);
 
 }  // namespace meshd::partition

@@ -7,11 +7,11 @@ ShardWriter::ShardWriter(Builder& builder, const ir::Op& source)
       source_(source),
       writer_(builder.function(), written_, source, [](ir::ValueId) { return std::nullopt; }) {}
 
-LocalId ShardWriter::seen_as(LocalId id, const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
-                             const std::string& name) {
+LocalId ShardWriter::seen_as(LocalId id, const tensor::TensorType& logical, const ShardLayout& layout,
+                             sharding::SubAxisSet outer, const std::string& name) {
   const LocalId made = builder_.add_value(logical, layout, outer, name);
-  if (builder_.value(made).varies != builder_.value(id).varies)
-    id = builder_.vary(id, builder_.value(made).varies, source_.location, "shards of " + source_.name);
+  if (builder_.type(made).varies != builder_.type(id).varies)
+    id = builder_.vary(id, builder_.type(made).varies, source_.location, "shards of " + source_.name);
   LocalOp op;
   op.kind = LocalKind::kView;
   op.name = "view";
@@ -23,12 +23,12 @@ LocalId ShardWriter::seen_as(LocalId id, const ir::Type& logical, const ShardLay
 }
 
 ir::ValueId ShardWriter::enter(LocalId id) {
-  const LocalValue& value = builder_.value(id);
-  view_ = value.view;
-  const ir::Type type = value.type;
-  const ir::ValueId made = builder_.function().add_value(type);
-  if (type.is_tensor() && builder_.layout(id).mask() != 0)
-    id = seen_as(id, type, replicated(type.rank(), value.view), value.varies, value.name);
+  const LocalValue value = builder_.value(id);
+  const ShardedType& type = value.type;
+  view_ = type.layout.view;
+  const ir::ValueId made = builder_.function().add_value(value.local_type());
+  if (type.layout.mask() != 0)
+    id = seen_as(id, type.local, replicated(type.local.rank(), view_), type.varies, value.name);
   known_.emplace(made, id);
   return made;
 }
@@ -45,7 +45,7 @@ ir::ValueId ShardWriter::part(int view, const std::vector<int>& sub_axes) {
   ShardLayout layout = replicated(1, view);
   layout.dims[0] = sub_axes;
   const int64_t count = sharding::part_count(builder_.view(view), sub_axes);
-  const LocalId own = builder_.add_value(ir::Type::of({tensor::DType::kInt64, {count}}), layout, 0, "part");
+  const LocalId own = builder_.add_value({tensor::DType::kInt64, {count}}, layout, 0, "part");
   numbers.results = {own};
   builder_.append(std::move(numbers));
   const ir::ValueId made = writer_.reshape(enter(own), {});
@@ -53,17 +53,12 @@ ir::ValueId ShardWriter::part(int view, const std::vector<int>& sub_axes) {
   return made;
 }
 
-ir::ValueId ShardWriter::start(const LocalValue& like, size_t dim) {
-  const std::vector<int> sub_axes = like.dim_sub_axes[dim];
+ir::ValueId ShardWriter::start(const ShardedType& type, size_t dim) {
+  const std::vector<int> sub_axes = type.sub_axes(dim);
   if (sub_axes.empty()) return ir::kNoValue;
-  const int64_t rows = like.type.tensor.dims[dim];
-  const ir::ValueId number = part(like.view, sub_axes);
+  const int64_t rows = type.local.dims[dim];
+  const ir::ValueId number = part(type.layout.view, sub_axes);
   return writer_.add("stablehlo.multiply", {number, writer_.splat(writer_.type(number), static_cast<double>(rows))});
-}
-
-ir::ValueId ShardWriter::start(LocalId id, size_t dim) {
-  const LocalValue like = builder_.value(id);
-  return start(like, dim);
 }
 
 ir::ValueId ShardWriter::is_first(int view, sharding::SubAxisSet sub_axes) {
@@ -88,7 +83,7 @@ void ShardWriter::flush() {
     sharding::SubAxisSet varies = 0;
     for (const ir::ValueId id : op.operands) {
       made.operands.push_back(local(id));
-      varies |= builder_.value(local(id)).varies;
+      varies |= builder_.type(local(id)).varies;
     }
     const auto* structural = std::get_if<ops::Structural>(&made.def->body);
     if (structural != nullptr && *structural == ops::Structural::kConstant) {
@@ -97,7 +92,7 @@ void ShardWriter::flush() {
     }
     for (const ir::ValueId id : op.results) {
       const ir::Type& type = writer_.type(id);
-      known_[id] = builder_.add_value(type, replicated(type.rank(), view_), varies);
+      known_[id] = builder_.add_value(type.tensor, replicated(type.rank(), view_), varies);
       made.results.push_back(known_[id]);
     }
     builder_.append(std::move(made));
@@ -105,10 +100,10 @@ void ShardWriter::flush() {
   written_.clear();
 }
 
-LocalId ShardWriter::leave(ir::ValueId value, const ir::Type& logical, const ShardLayout& layout,
+LocalId ShardWriter::leave(ir::ValueId value, const tensor::TensorType& logical, const ShardLayout& layout,
                            sharding::SubAxisSet outer, const std::string& name) {
   flush();
-  return seen_as(local(value), logical, layout, outer | builder_.value(local(value)).varies, name);
+  return seen_as(local(value), logical, layout, outer | builder_.type(local(value)).varies, name);
 }
 
 }  // namespace meshd::partition

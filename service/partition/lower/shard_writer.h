@@ -23,19 +23,19 @@ class ShardWriter {
   ir::ValueId enter(LocalId id);
   /// Which part of a dimension cut by `sub_axes` of a view the shard has, a scalar of i64.
   ir::ValueId part(int view, const std::vector<int>& sub_axes);
-  /// The first row that the shard of `id` has along a dimension, a scalar of i64; ir::kNoValue where it is not cut.
-  ir::ValueId start(LocalId id, size_t dim);
-  ir::ValueId start(const LocalValue& like, size_t dim);
+  /// The first row that the shard of a value of this type has along a dimension, a scalar of i64; ir::kNoValue where it
+  /// is not cut.
+  ir::ValueId start(const ShardedType& type, size_t dim);
   /// True on the shards whose coordinates along `sub_axes` are 0, a scalar.
   ir::ValueId is_first(int view, sharding::SubAxisSet sub_axes);
   /// `value` as a shard of a value of type `logical` that lies as `layout` says and varies over `outer` too.
-  LocalId leave(ir::ValueId value, const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
-                const std::string& name);
+  LocalId leave(ir::ValueId value, const tensor::TensorType& logical, const ShardLayout& layout,
+                sharding::SubAxisSet outer, const std::string& name);
 
  private:
   void flush();
   LocalId local(ir::ValueId id) const { return known_.at(id); }
-  LocalId seen_as(LocalId id, const ir::Type& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
+  LocalId seen_as(LocalId id, const tensor::TensorType& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
                   const std::string& name);
 
   Builder& builder_;

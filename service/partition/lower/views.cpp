@@ -186,4 +186,21 @@ std::vector<int> Views::sub_axes_of(const mesh::MeshRef& mesh, const sharding::A
   return sub_axes;
 }
 
+ShardLayout resolve_layout(const Views& views, const sharding::TensorSharding& sharding) {
+  ShardLayout out = replicated(sharding.rank(), views.view_of(sharding.mesh));
+  if (sharding.mesh == nullptr || sharding.mesh->axes.empty()) return out;
+  sharding::SubAxisSet used = 0;
+  for (size_t d = 0; d < sharding.dims.size(); ++d) {
+    for (const sharding::AxisRef& axis : sharding.dims[d].axes) {
+      const std::vector<int> sub_axes = views.sub_axes_of(sharding.mesh, axis);
+      if (sub_axes.empty() && sharding::axis_size(axis, *sharding.mesh) > 1)
+        break;  // what is behind would change its meaning
+      if (used & mask_of(sub_axes)) break;
+      used |= mask_of(sub_axes);
+      out.dims[d].insert(out.dims[d].end(), sub_axes.begin(), sub_axes.end());
+    }
+  }
+  return out;
+}
+
 }  // namespace meshd::partition

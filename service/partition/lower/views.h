@@ -47,4 +47,8 @@ class Views {
   std::vector<sharding::MeshView> views_;
 };
 
+/// The layout that a sharding resolves to. A part of an axis that the view's sub-axes do not make up is left out, with
+/// what is behind it in its dimension.
+ShardLayout resolve_layout(const Views& views, const sharding::TensorSharding& sharding);
+
 }  // namespace meshd::partition

@@ -1,4 +1,4 @@
-// The layout of a value's shards, in sub-axes, and the layout that a sharding resolves to.
+// The layout of a value's shards, in sub-axes. Pure.
 //
 // Invariant: a sub-axis shards at most one dimension of a layout.
 //
@@ -9,21 +9,20 @@
 //   [{"x"}, {}] of 5x6 -> local dims 2x6: rows 0-1, 2-3, 4 and none, the rest is padding
 #pragma once
 
-#include <optional>
 #include <span>
 #include <vector>
 
-#include "service/partition/local_program.h"
-#include "service/partition/lower/views.h"
+#include "service/sharding/mesh_view.h"
 
 namespace meshd::partition {
 
 /// Sub-axes for each dimension, major first, over a view. Shardy's TensorSharding with axes resolved to sub-axes.
 struct ShardLayout {
-  int view = 0;
+  int view = 0;  ///< number of the MeshView
   std::vector<std::vector<int>> dims;
   friend bool operator==(const ShardLayout&, const ShardLayout&) = default;
 
+  /// The sub-axes that shard a dimension.
   [[nodiscard]] sharding::SubAxisSet mask() const;
   /// Without the sub-axes in `drop`.
   [[nodiscard]] ShardLayout without(sharding::SubAxisSet drop) const;
@@ -31,9 +30,6 @@ struct ShardLayout {
 
 /// The layout without sub-axes.
 ShardLayout replicated(int64_t rank, int view = 0);
-/// The layout that a sharding resolves to. A part of an axis that the view's sub-axes do not make up is left out, with
-/// what is behind it in its dimension.
-ShardLayout resolve_layout(const Views& views, const sharding::TensorSharding& sharding);
 /// Local dims: ceil(n / parts) in each dimension.
 tensor::Dims local_dims(const sharding::MeshView& view, std::span<const int64_t> logical_dims,
                         const ShardLayout& layout);
