@@ -1,0 +1,68 @@
+// Programs that several engine tests run.
+#pragma once
+
+#include "tests/unit/device/engine_support.h"
+
+namespace meshd::test {
+
+/// x (8 rows over 4 positions): a loop of `turns` turns; inside a branch by parity, an inner loop, a sum over all
+/// shards. Uses every kind of step but effects.
+inline LocalId nested_program(LocalBuilder& b, int32_t turns) {
+  const LocalId x = b.argument("8x4xf32", {{0}});
+  const LocalId zero = b.splat<int32_t>("i32", 0);
+  const auto add_one = [&](LocalId n) { return b.point("stablehlo.add", {n, b.splat<int32_t>("i32", 1)}); };
+  const auto out = b.loop(
+      {zero, x}, [&](const auto& v) { return b.compare("LT", v[0], b.splat<int32_t>("i32", turns)); },
+      [&](const auto& v) {
+        const LocalId parity = b.point("stablehlo.and", {v[0], b.splat<int32_t>("i32", 1)});
+        const auto taken = b.branch(parity, {[&] {
+                                               return std::vector<LocalId>{b.point("stablehlo.add", {v[1], v[1]})};
+                                             },
+                                             [&] { return std::vector<LocalId>{v[1]}; }});
+        const auto inner = b.loop(
+            {zero, taken[0]}, [&](const auto& w) { return b.compare("LT", w[0], b.splat<int32_t>("i32", 2)); },
+            [&](const auto& w) {
+              const LocalId whole = b.reshard(w[1], {{}, {}});
+              const LocalId turned = b.like(whole);
+              b.op("stablehlo.reverse", {whole}, {turned}, {{"dimensions", attribute(ir::IntArrayAttr{{0}, "i64"})}});
+              const LocalId back = b.reshard(turned, {{0}, {}});
+              return std::vector<LocalId>{add_one(w[0]), b.point("stablehlo.subtract", {back, w[1]})};
+            });
+        return std::vector<LocalId>{add_one(v[0]), inner[1]};
+      });
+  const LocalId sum = b.reduce_shards(b.reshard(out[1], {{0}, {}}), 0b1);
+  b.result(out[1]);
+  b.result(sum);
+  return out[1];
+}
+
+inline std::vector<std::vector<float>> counted_shards(size_t shards, size_t count) {
+  std::vector<std::vector<float>> out(shards, std::vector<float>(count));
+  float next = 1;
+  for (auto& shard : out) {
+    for (float& value : shard) value = next++;
+  }
+  return out;
+}
+
+/// Each position counts to its own number + 2: x over 4 positions, n = position; while (i < n + 2) { i += 1, x += x }.
+/// Diverges.
+inline void diverging_program(LocalBuilder& b) {
+  const LocalId x = b.argument("4xf32", {{0}});
+  const LocalId position = b.position();
+  const LocalId limit = b.like(position, "i32");
+  b.op("stablehlo.convert", {position}, {limit});
+  const LocalId most = b.point("stablehlo.add", {limit, b.splat<int32_t>("i32", 2)});
+  const LocalId zero = b.splat<int32_t>("i32", 0);
+  const auto out = b.loop(
+      {zero, x}, [&](const auto& v) { return b.compare("LT", v[0], most); },
+      [&](const auto& v) {
+        return std::vector<LocalId>{b.point("stablehlo.add", {v[0], b.splat<int32_t>("i32", 1)}),
+                                    b.point("stablehlo.add", {v[1], v[1]})};
+      },
+      0b1);
+  b.result(out[0]);
+  b.result(out[1]);
+}
+
+}  // namespace meshd::test

@@ -1,2 +1,0 @@
-meshd_test(explain_test SOURCES explain_test.cpp LINKS meshd_compile meshd_program)
-meshd_test(sdy_collectives_test SOURCES sdy_collectives_test.cpp LINKS meshd_compile meshd_program)

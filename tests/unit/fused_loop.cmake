@@ -1,1 +1,0 @@
-meshd_test(fused_loop_test SOURCES fused_loop_test.cpp LINKS meshd_kernels)

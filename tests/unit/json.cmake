@@ -1,1 +1,0 @@
-meshd_test(json_test SOURCES json_test.cpp LINKS meshd_codecs)

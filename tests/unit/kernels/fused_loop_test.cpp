@@ -1,0 +1,477 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "service/core/error.h"
+#include "tests/unit/kernels/fused_support.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::Dims;
+using tensor::DType;
+
+/// Random fused loops: any rank and strides, a chain of some ops, all inputs over memory that holds random values.
+class LoopMaker {
+ public:
+  explicit LoopMaker(uint32_t seed) : random_(seed) {}
+
+  int64_t number(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
+
+  FusedLoop loop(int64_t most_elements) {
+    FusedLoop made;
+    const int64_t rank = number(0, 4);
+    int64_t room = most_elements;
+    for (int64_t d = 0; d < rank; ++d) {
+      const int64_t size =
+          number(0, 3) == 0 ? number(1, std::max<int64_t>(1, room)) : number(1, std::min<int64_t>(room, 7));
+      made.dims.push_back(size);
+      room = std::max<int64_t>(1, room / size);
+    }
+    std::shuffle(made.dims.begin(), made.dims.end(), random_);
+    const int64_t inputs = number(1, 4);
+    for (int64_t i = 0; i < inputs; ++i) add_input(made);
+    chain(made.program);
+    return made;
+  }
+
+  /// Values for every operand that a loop has been given.
+  std::vector<Bytes> operands() {
+    std::vector<Bytes> made;
+    for (const auto& [dtype, count] : operands_) made.push_back(values(dtype, count));
+    return made;
+  }
+
+  Bytes values(DType dtype, int64_t count) {
+    std::vector<double> numbers(static_cast<size_t>(count));
+    for (double& number_of : numbers) number_of = std::uniform_real_distribution<double>(-9, 9)(random_);
+    Bytes bytes(static_cast<size_t>(count * tensor::size_bytes(dtype)));
+    const auto* const from = reinterpret_cast<const std::byte*>(numbers.data());
+    find_scalar_kernel(ScalarOp::kConvert, DType::kFloat64, dtype)(&from, bytes.data(), count);
+    return bytes;
+  }
+
+  int add_operand(DType dtype, int64_t count) {
+    operands_.emplace_back(dtype, count);
+    return static_cast<int>(operands_.size() - 1);
+  }
+
+ private:
+  void add_input(FusedLoop& made) {
+    constexpr std::array<DType, 5> kTypes = {DType::kFloat32, DType::kFloat32, DType::kInt32, DType::kBfloat16,
+                                             DType::kFloat64};
+    const DType dtype = kTypes[static_cast<size_t>(number(0, 4))];
+    FusedInput input;
+    made.program.add_register(dtype);
+    made.program.input_count++;
+    if (!made.dims.empty() && number(0, 4) == 0) {
+      input.kind = FusedInput::Kind::kIota;
+      input.iota_dim = static_cast<int>(number(0, static_cast<int64_t>(made.dims.size()) - 1));
+      made.inputs.push_back(input);
+      return;
+    }
+    // Dims in some order in memory, some broadcast, some reversed, some with steps.
+    std::vector<size_t> order(made.dims.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    if (number(0, 2) == 0) std::shuffle(order.begin(), order.end(), random_);
+    const int64_t style = number(0, 3);
+    input.strides.assign(made.dims.size(), 0);
+    int64_t stride = 1;
+    int64_t lowest = 0;
+    for (size_t k = order.size(); k-- > 0;) {
+      const size_t d = order[k];
+      if (style == 1 && number(0, 1) == 0) continue;
+      if (style == 2 && number(0, 1) == 0) stride *= number(1, 3);
+      input.strides[d] = style == 3 && number(0, 1) == 0 ? -stride : stride;
+      if (input.strides[d] < 0) lowest += input.strides[d] * (made.dims[d] - 1);
+      stride *= made.dims[d];
+    }
+    const int64_t extra = number(0, 5);
+    input.offset = extra - lowest;
+    input.operand = add_operand(dtype, stride + extra);
+    made.inputs.push_back(input);
+  }
+
+  void chain(TileProgram& program) {
+    std::vector<uint16_t> floats;
+    for (uint16_t reg = 0; reg < program.input_count; ++reg) {
+      floats.push_back(
+          program.registers[reg] == DType::kFloat32 ? reg : program.emit(ScalarOp::kConvert, {reg}, DType::kFloat32));
+    }
+    const float half = 0.5F;
+    floats.push_back(program.constant(DType::kFloat32, reinterpret_cast<const std::byte*>(&half)));
+    const auto any = [&] { return floats[static_cast<size_t>(number(0, static_cast<int64_t>(floats.size()) - 1))]; };
+    constexpr std::array<ScalarOp, 6> kOps = {ScalarOp::kAdd,     ScalarOp::kSubtract, ScalarOp::kMultiply,
+                                              ScalarOp::kMaximum, ScalarOp::kTanh,     ScalarOp::kAbs};
+    for (int64_t i = number(0, 6); i > 0; --i) {
+      const ScalarOp op = kOps[static_cast<size_t>(number(0, 5))];
+      const uint16_t a = any();
+      const uint16_t b = any();
+      floats.push_back(operand_count(op) == 1 ? program.emit(op, {a}, DType::kFloat32)
+                                              : program.emit(op, {a, b}, DType::kFloat32));
+    }
+    const uint16_t less = program.emit(ScalarOp::kCompareLt, {any(), any()}, DType::kBool);
+    floats.push_back(program.emit(ScalarOp::kSelect, {less, any(), any()}, DType::kFloat32));
+    program.outputs = {any()};
+    if (number(0, 2) == 0) program.outputs.push_back(less);
+    if (number(0, 2) == 0) program.outputs.push_back(program.emit(ScalarOp::kConvert, {any()}, DType::kInt32));
+    if (number(0, 4) == 0) program.outputs.push_back(program.outputs[0]);
+  }
+
+  std::mt19937 random_;
+  std::vector<std::pair<DType, int64_t>> operands_;
+};
+
+std::string describe(const FusedLoop& loop) {
+  std::string text = "dims " + tensor::to_string(loop.dims);
+  for (const FusedInput& input : loop.inputs) {
+    text += input.kind == FusedInput::Kind::kIota ? " iota " + std::to_string(input.iota_dim)
+                                                  : " strides " + tensor::to_string(input.strides);
+  }
+  if (loop.reduce) {
+    text += " reduce";
+    for (const int dim : loop.reduce->dims) text += " " + std::to_string(dim);
+  }
+  return text;
+}
+
+std::vector<int64_t> random_cuts(LoopMaker& maker, int64_t work_items) {
+  std::vector<int64_t> cuts;
+  for (int64_t i = maker.number(0, 3); i > 0; --i) cuts.push_back(maker.number(0, work_items));
+  std::sort(cuts.begin(), cuts.end());
+  return cuts;
+}
+
+TileProgram binary_reducer(ScalarOp op, DType dtype) {
+  TileProgram reducer;
+  reducer.input_count = 2;
+  reducer.add_register(dtype);
+  reducer.add_register(dtype);
+  reducer.outputs = {reducer.emit(op, {0, 1}, dtype)};
+  return reducer;
+}
+
+/// (value, index) pairs: the larger value, the smaller index of equal ones.
+TileProgram argmax_reducer(DType dtype) {
+  TileProgram reducer;
+  reducer.input_count = 4;
+  for (const DType type : {dtype, DType::kInt32, dtype, DType::kInt32}) reducer.add_register(type);
+  const uint16_t larger = reducer.emit(ScalarOp::kCompareGt, {0, 2}, DType::kBool);
+  const uint16_t equal = reducer.emit(ScalarOp::kCompareEq, {0, 2}, DType::kBool);
+  const uint16_t first = reducer.emit(ScalarOp::kCompareLt, {1, 3}, DType::kBool);
+  const uint16_t tie = reducer.emit(ScalarOp::kAnd, {equal, first}, DType::kBool);
+  const uint16_t keep = reducer.emit(ScalarOp::kOr, {larger, tie}, DType::kBool);
+  reducer.outputs = {reducer.emit(ScalarOp::kSelect, {keep, 0, 2}, dtype),
+                     reducer.emit(ScalarOp::kSelect, {keep, 1, 3}, DType::kInt32)};
+  return reducer;
+}
+
+TEST(FusedLoop, random_chains_have_the_bits_of_single_elements_however_cut) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    LoopMaker maker(seed);
+    const FusedLoop loop = maker.loop(seed % 10 == 0 ? 40'000 : 3'000);
+    const std::vector<Bytes> operands = maker.operands();
+    Dims offsets;
+    for (size_t d = 0; d < loop.dims.size(); ++d) offsets.push_back(maker.number(0, 100));
+    const FusedKernel kernel(loop);
+    const auto expected = run_naively(loop, operands, offsets);
+    const auto got = run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets);
+    ASSERT_EQ(got, expected) << "seed " << seed << " " << describe(loop);
+  }
+}
+
+/// Gives a random loop a reduction over some of its dims.
+void add_reduction(LoopMaker& maker, FusedLoop& loop, TileProgram reducer) {
+  FusedReduce reduce;
+  for (size_t d = 0; d < loop.dims.size(); ++d) {
+    if (maker.number(0, 1) == 0) reduce.dims.push_back(static_cast<int>(d));
+  }
+  for (const uint16_t reg : loop.program.outputs) {
+    reduce.init_operands.push_back(maker.add_operand(loop.program.registers[reg], 1));
+  }
+  reduce.reducer = std::move(reducer);
+  loop.reduce = std::move(reduce);
+}
+
+TEST(FusedLoop, random_integer_reductions_are_exact) {
+  constexpr std::array<ScalarOp, 6> kOps = {ScalarOp::kAdd,     ScalarOp::kMultiply, ScalarOp::kMaximum,
+                                            ScalarOp::kMinimum, ScalarOp::kAnd,      ScalarOp::kXor};
+  constexpr std::array<DType, 6> kTypes = {DType::kInt32, DType::kInt8, DType::kUint16,
+                                           DType::kInt64, DType::kInt4, DType::kUint2};
+  for (uint32_t seed = 0; seed < 150; ++seed) {
+    LoopMaker maker(seed);
+    FusedLoop loop = maker.loop(seed % 10 == 0 ? 40'000 : 3'000);
+    const DType dtype = kTypes[seed % kTypes.size()];
+    loop.program.outputs = {loop.program.emit(ScalarOp::kConvert, {loop.program.outputs[0]}, dtype)};
+    add_reduction(maker, loop, binary_reducer(kOps[static_cast<size_t>(maker.number(0, 5))], dtype));
+    const std::vector<Bytes> operands = maker.operands();
+    const Dims offsets(loop.dims.size(), 3);
+    const FusedKernel kernel(loop);
+    const auto got = run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets);
+    ASSERT_EQ(got, run_naively(loop, operands, offsets)) << "seed " << seed << " " << describe(loop);
+  }
+}
+
+TEST(FusedLoop, random_argmax_reductions_are_exact) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    LoopMaker maker(seed);
+    FusedLoop loop = maker.loop(seed % 10 == 0 ? 30'000 : 3'000);
+    // Values with ties, indices from an iota that tells all elements apart along the last dim.
+    const uint16_t value = loop.program.emit(ScalarOp::kRoundEven, {loop.program.outputs[0]}, DType::kFloat32);
+    const uint16_t index = loop.program.emit(ScalarOp::kConvert, {value}, DType::kInt32);
+    loop.program.outputs = {value, index};
+    add_reduction(maker, loop, argmax_reducer(DType::kFloat32));
+    const std::vector<Bytes> operands = maker.operands();
+    const Dims offsets(loop.dims.size(), 0);
+    const FusedKernel kernel(loop);
+    const auto got = run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets);
+    ASSERT_EQ(got, run_naively(loop, operands, offsets)) << "seed " << seed << " " << describe(loop);
+  }
+}
+
+TEST(FusedLoop, a_reducer_that_does_not_commute_sees_items_in_order) {
+  // (a, b) then (c, d): composition of x -> a x + b, associative but not commutative, in wrapping integers.
+  TileProgram reducer;
+  reducer.input_count = 4;
+  for (int i = 0; i < 4; ++i) reducer.add_register(DType::kInt64);
+  const uint16_t slope = reducer.emit(ScalarOp::kMultiply, {0, 2}, DType::kInt64);
+  const uint16_t moved = reducer.emit(ScalarOp::kMultiply, {2, 1}, DType::kInt64);
+  reducer.outputs = {slope, reducer.emit(ScalarOp::kAdd, {moved, 3}, DType::kInt64)};
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    LoopMaker maker(seed);
+    FusedLoop loop = maker.loop(5'000);
+    const uint16_t a = loop.program.emit(ScalarOp::kConvert, {loop.program.outputs[0]}, DType::kInt64);
+    loop.program.outputs = {a, loop.program.emit(ScalarOp::kAdd, {a, a}, DType::kInt64)};
+    add_reduction(maker, loop, reducer);
+    const std::vector<Bytes> operands = maker.operands();
+    const Dims offsets(loop.dims.size(), 0);
+    const FusedKernel kernel(loop);
+    ASSERT_EQ(run_kernel(kernel, operands, {}, offsets), run_naively(loop, operands, offsets))
+        << "seed " << seed << " " << describe(loop);
+  }
+}
+
+TEST(FusedLoop, random_float_sums_are_near_the_true_sum_and_do_not_depend_on_cuts) {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    LoopMaker maker(seed);
+    FusedLoop loop = maker.loop(seed % 10 == 0 ? 40'000 : 3'000);
+    const DType dtype = seed % 3 == 0 ? DType::kFloat64 : seed % 3 == 1 ? DType::kFloat32 : DType::kBfloat16;
+    loop.program.outputs = {loop.program.emit(ScalarOp::kConvert, {loop.program.outputs[0]}, dtype)};
+    add_reduction(maker, loop, binary_reducer(ScalarOp::kAdd, dtype));
+    // The true sum: the same loop in float64, one element after another.
+    FusedLoop wide = loop;
+    wide.program.outputs = {wide.program.emit(ScalarOp::kConvert, {wide.program.outputs[0]}, DType::kFloat64)};
+    wide.reduce->reducer = binary_reducer(ScalarOp::kAdd, DType::kFloat64);
+    std::vector<Bytes> operands = maker.operands();
+    const auto init = static_cast<size_t>(loop.reduce->init_operands[0]);
+    std::vector<Bytes> wide_operands = operands;
+    Bytes wide_init(sizeof(double));
+    const std::byte* const narrow_init = operands[init].data();
+    find_scalar_kernel(ScalarOp::kConvert, dtype, DType::kFloat64)(&narrow_init, wide_init.data(), 1);
+    wide_operands[init] = wide_init;
+    const Dims offsets(loop.dims.size(), 1);
+    const FusedKernel kernel(loop);
+    const auto got = run_kernel(kernel, operands, {}, offsets);
+    ASSERT_EQ(run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets), got) << "seed " << seed;
+    const auto expected = values_of<double>(run_naively(wide, wide_operands, offsets)[0]);
+    wide.program.outputs = {wide.program.emit(ScalarOp::kAbs, {wide.program.outputs[0]}, DType::kFloat64)};
+    const auto sizes = values_of<double>(run_naively(wide, wide_operands, offsets)[0]);
+    Bytes widened(expected.size() * sizeof(double));
+    const std::byte* const narrow = got[0].data();
+    find_scalar_kernel(ScalarOp::kConvert, dtype, DType::kFloat64)(&narrow, widened.data(),
+                                                                   static_cast<int64_t>(expected.size()));
+    const auto sums = values_of<double>(widened);
+    // Rounding of the result, and a part of what cancels: far less than summing in pairs would lose.
+    const double relative = dtype == DType::kFloat64 ? 1e-14 : dtype == DType::kFloat32 ? 6e-8 : 0.004;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      ASSERT_NEAR(sums[i], expected[i], relative * std::abs(expected[i]) + 2e-9 * std::abs(sizes[i]) + 1e-10)
+          << "seed " << seed << describe(loop);
+    }
+  }
+}
+
+/// One input of a type, read as it lies in memory, reduced with one op over the dims given.
+FusedLoop plain_reduction(DType dtype, ScalarOp op, Dims dims, std::vector<int> reduced) {
+  FusedLoop loop;
+  loop.program.input_count = 1;
+  loop.program.outputs = {loop.program.add_register(dtype)};
+  FusedInput input;
+  input.strides = tensor::row_major_strides(dims);
+  loop.inputs = {input};
+  loop.dims = std::move(dims);
+  loop.reduce = FusedReduce{std::move(reduced), binary_reducer(op, dtype), {1}};
+  return loop;
+}
+
+/// Every type and op with a direct loop, over rows, columns, both and few columns: near one element after another in
+/// double, and exactly so where nothing rounds.
+TEST(FusedLoop, direct_loops_of_every_type_agree_with_one_after_another) {
+  const std::vector<std::pair<Dims, std::vector<int>>> shapes = {
+      {{3, 300}, {1}}, {{300, 3}, {0}}, {{20, 70}, {0}}, {{4, 50, 3}, {1}}, {{20, 21}, {0, 1}}, {{3, 4, 70}, {0, 2}}};
+  LoopMaker maker(1);
+  for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
+    if (row.dtype == DType::kFloat8E8M0FNU) continue;  // has no zero to start a sum from
+    for (const ScalarOp op :
+         {ScalarOp::kAdd, ScalarOp::kMultiply, ScalarOp::kMaximum, ScalarOp::kMinimum, ScalarOp::kOr}) {
+      if (find_scalar_kernel(op, row.dtype, row.dtype) == nullptr) continue;
+      const bool rounds = (tensor::is_float(row.dtype) || tensor::is_complex(row.dtype)) &&
+                          (op == ScalarOp::kAdd || op == ScalarOp::kMultiply);
+      if (rounds && row.bits < 32) continue;  // one after another rounds too coarsely to compare with
+      for (const auto& [dims, reduced] : shapes) {
+        const FusedLoop loop = plain_reduction(row.dtype, op, dims, reduced);
+        std::vector<Bytes> operands = {maker.values(row.dtype, tensor::element_count(dims)),
+                                       maker.values(row.dtype, 1)};
+        if (op == ScalarOp::kMultiply && rounds) {
+          // Factors around 1, or products leave the range.
+          const FusedLoop to_one = [&] {
+            FusedLoop made;
+            made.dims = {tensor::element_count(dims)};
+            made.program.input_count = 1;
+            made.program.add_register(row.dtype);
+            made.inputs = {FusedInput{
+                .kind = FusedInput::Kind::kTensor, .operand = 0, .offset = 0, .strides = {1}, .iota_dim = 0}};
+            made.program.outputs = {made.program.emit(ScalarOp::kCos, {0}, row.dtype)};
+            for (const ScalarOp step : {ScalarOp::kExp, ScalarOp::kSqrt, ScalarOp::kSqrt, ScalarOp::kSqrt}) {
+              made.program.outputs = {made.program.emit(step, {made.program.outputs[0]}, row.dtype)};
+            }
+            return made;
+          }();
+          operands[0] = run_kernel(FusedKernel(to_one), {operands[0]}, {}, {0})[0];
+        }
+        const Dims offsets(dims.size(), 0);
+        const Bytes got = run_kernel(FusedKernel(loop), operands, {}, offsets)[0];
+        const Bytes expected = run_naively(loop, operands, offsets)[0];
+        if (!rounds) {
+          ASSERT_EQ(got, expected) << name(op) << " of " << row.name << " over " << tensor::to_string(dims);
+          continue;
+        }
+        const int64_t count = static_cast<int64_t>(got.size()) / row.bytes;
+        std::vector<double> a(static_cast<size_t>(count));
+        std::vector<double> b(static_cast<size_t>(count));
+        const std::byte* from = got.data();
+        const ScalarKernel widen = find_scalar_kernel(ScalarOp::kConvert, row.dtype, DType::kFloat64);
+        widen(&from, reinterpret_cast<std::byte*>(a.data()), count);
+        from = expected.data();
+        widen(&from, reinterpret_cast<std::byte*>(b.data()), count);
+        const bool narrow = row.dtype == DType::kFloat32 || row.dtype == DType::kComplex64;
+        const double relative = narrow ? 1e-4 : 1e-12;
+        for (size_t i = 0; i < a.size(); ++i) {
+          ASSERT_NEAR(a[i], b[i], relative * std::abs(b[i]) + relative * 100) << name(op) << " of " << row.name;
+        }
+      }
+    }
+  }
+}
+
+TEST(FusedLoop, sums_of_16_bit_floats_do_not_stop_growing) {
+  const FusedLoop loop = plain_reduction(DType::kBfloat16, ScalarOp::kAdd, {100'000}, {0});
+  const std::vector<Bytes> operands = {bytes_of(std::vector<uint16_t>(100'000, 0x3F80)), Bytes(2)};
+  const Bytes got = run_kernel(FusedKernel(loop), operands, {}, {0})[0];
+  EXPECT_EQ(values_of<uint16_t>(got)[0], 0x47C3);  // 99,840: the bfloat16 nearest to 100,000
+}
+
+TEST(FusedLoop, long_sums_of_doubles_lose_no_more_than_pairs_would) {
+  const int64_t count = 3'000'000;
+  std::vector<double> x(static_cast<size_t>(count), 0.1);
+  for (const auto& dims : {Dims{count}, Dims{count / 100, 100}, Dims{count / 2, 2}}) {
+    std::vector<int> reduced = {0};
+    const FusedLoop loop = plain_reduction(DType::kFloat64, ScalarOp::kAdd, dims, reduced);
+    const auto sums = values_of<double>(run_kernel(FusedKernel(loop), {bytes_of(x), Bytes(8)}, {}, {0, 0})[0]);
+    const double exact = static_cast<double>(static_cast<long double>(0.1) * static_cast<long double>(dims[0]));
+    for (const double sum : sums) EXPECT_NEAR(sum, exact, 22 * 1.2e-16 * exact);
+  }
+}
+
+TEST(FusedLoop, sum_of_many_ones_and_tenths_does_not_saturate) {
+  const int64_t count = 40'000'000;
+  FusedLoop loop;
+  loop.dims = {count};
+  loop.program.input_count = 1;
+  loop.program.outputs = {loop.program.add_register(DType::kFloat32)};
+  FusedInput input;
+  input.strides = {1};
+  loop.inputs = {input};
+  loop.reduce = FusedReduce{{0}, binary_reducer(ScalarOp::kAdd, DType::kFloat32), {1}};
+  const std::vector<Bytes> operands = {bytes_of(std::vector<float>(static_cast<size_t>(count), 0.1F)),
+                                       bytes_of(std::vector<float>{0})};
+  const FusedKernel kernel(loop);
+  const float sum = values_of<float>(run_kernel(kernel, operands, {}, {0})[0])[0];
+  EXPECT_EQ(sum, static_cast<float>(static_cast<double>(0.1F) * static_cast<double>(count)));
+}
+
+TEST(FusedLoop, results_may_take_over_the_memory_of_an_operand) {
+  FusedLoop loop;
+  loop.dims = {100'000};
+  loop.program.input_count = 2;
+  for (int i = 0; i < 2; ++i) {
+    loop.program.add_register(DType::kFloat32);
+    FusedInput input;
+    input.operand = i;
+    input.strides = {1};
+    loop.inputs.push_back(input);
+  }
+  // The first output is ready before the second has read the first input.
+  const uint16_t sum = loop.program.emit(ScalarOp::kAdd, {0, 1}, DType::kFloat32);
+  const uint16_t difference = loop.program.emit(ScalarOp::kSubtract, {0, 1}, DType::kFloat32);
+  loop.program.outputs = {sum, difference};
+  std::vector<float> a(100'000);
+  std::vector<float> b(100'000, 1.5F);
+  std::iota(a.begin(), a.end(), 0.0F);
+  const FusedKernel kernel(loop);
+  const std::vector<const std::byte*> operands = {reinterpret_cast<std::byte*>(a.data()),
+                                                  reinterpret_cast<std::byte*>(b.data())};
+  const std::vector<std::byte*> results = {reinterpret_cast<std::byte*>(a.data()),
+                                           reinterpret_cast<std::byte*>(b.data())};
+  FusedCall call;
+  call.operands = operands.data();
+  call.results = results.data();
+  call.end = kernel.work_count();
+  kernel.run(call);
+  for (size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i], static_cast<float>(i) + 1.5F);
+    ASSERT_EQ(b[i], static_cast<float>(i) - 1.5F);
+  }
+}
+
+TEST(FusedLoop, large_outputs_are_the_same_when_streamed) {
+  FusedLoop loop;
+  loop.dims = {9'000'001};
+  loop.program.input_count = 1;
+  loop.program.add_register(DType::kFloat32);
+  FusedInput input;
+  input.kind = FusedInput::Kind::kIota;
+  loop.inputs = {input};
+  loop.program.outputs = {loop.program.emit(ScalarOp::kAdd, {0, 0}, DType::kFloat32)};
+  const FusedKernel kernel(loop);
+  const auto got = values_of<float>(run_kernel(kernel, {}, {7}, {5})[0]);
+  for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], 2 * static_cast<float>(i + 5));
+}
+
+TEST(FusedLoop, empty_dims_give_the_initial_value_or_nothing) {
+  FusedLoop loop;
+  loop.dims = {3, 0};
+  loop.program.input_count = 1;
+  loop.program.outputs = {loop.program.add_register(DType::kFloat32)};
+  FusedInput input;
+  input.strides = {0, 1};
+  loop.inputs = {input};
+  const std::vector<Bytes> operands = {Bytes(4), bytes_of(std::vector<float>{2.5F})};
+  EXPECT_EQ(FusedKernel(loop).work_count(), 0);
+  loop.inputs[0].strides = {1, 0};  // rows do not join: the innermost dim stays empty
+  EXPECT_EQ(FusedKernel(loop).work_count(), 0);
+  loop.inputs[0].strides = {0, 1};
+  for (const auto& reducer :
+       {binary_reducer(ScalarOp::kAdd, DType::kFloat32), binary_reducer(ScalarOp::kPower, DType::kFloat32)}) {
+    loop.reduce = FusedReduce{{1}, reducer, {1}};
+    EXPECT_EQ(values_of<float>(run_kernel(FusedKernel(loop), operands, {}, {0, 0})[0]),
+              (std::vector<float>{2.5F, 2.5F, 2.5F}));
+    loop.reduce = FusedReduce{{0}, reducer, {1}};
+    EXPECT_EQ(FusedKernel(loop).work_count(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace meshd::kernels

@@ -1,0 +1,158 @@
+// Functions of complex numbers against the same in long double, and their answers where XLA's count.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+
+#include "tests/unit/kernels/scalar_support.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::DType;
+using Exact = std::complex<long double>;
+
+struct Function {
+  ScalarOp op;
+  Exact (*exact)(const Exact&);
+};
+
+Exact exact_log1p(const Exact& z) {
+  // log |1 + z|^2 / 2 by way of a sum that long double has the digits for.
+  const long double square = 2 * z.real() + z.real() * z.real() + z.imag() * z.imag();
+  return {0.5L * std::log1p(square), std::atan2(z.imag(), 1 + z.real())};
+}
+Exact exact_expm1(const Exact& z) {
+  const long double half = std::sin(z.imag() / 2);
+  return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * half * half, std::exp(z.real()) * std::sin(z.imag())};
+}
+
+const std::vector<Function>& functions() {
+  static const std::vector<Function> all = {
+      {ScalarOp::kExp, [](const Exact& z) { return std::exp(z); }},
+      {ScalarOp::kExpm1, exact_expm1},
+      {ScalarOp::kLog, [](const Exact& z) { return std::log(z); }},
+      {ScalarOp::kLog1p, exact_log1p},
+      {ScalarOp::kSqrt, [](const Exact& z) { return std::sqrt(z); }},
+      {ScalarOp::kRsqrt, [](const Exact& z) { return Exact{1} / std::sqrt(z); }},
+      {ScalarOp::kCbrt, [](const Exact& z) { return std::pow(z, 1.0L / 3); }},
+      {ScalarOp::kSin, [](const Exact& z) { return std::sin(z); }},
+      {ScalarOp::kCos, [](const Exact& z) { return std::cos(z); }},
+      {ScalarOp::kTan, [](const Exact& z) { return std::tan(z); }},
+      {ScalarOp::kTanh, [](const Exact& z) { return std::tanh(z); }},
+      {ScalarOp::kLogistic, [](const Exact& z) { return Exact{1} / (Exact{1} + std::exp(-z)); }},
+      {ScalarOp::kAsin, [](const Exact& z) { return std::asin(z); }},
+      {ScalarOp::kAcos, [](const Exact& z) { return std::acos(z); }},
+      {ScalarOp::kAtan, [](const Exact& z) { return std::atan(z); }},
+      {ScalarOp::kSinh, [](const Exact& z) { return std::sinh(z); }},
+      {ScalarOp::kCosh, [](const Exact& z) { return std::cosh(z); }},
+      {ScalarOp::kAsinh, [](const Exact& z) { return std::asinh(z); }},
+      {ScalarOp::kAcosh, [](const Exact& z) { return std::acosh(z); }},
+      {ScalarOp::kAtanh, [](const Exact& z) { return std::atanh(z); }},
+      {ScalarOp::kSquare, [](const Exact& z) { return z * z; }},
+      {ScalarOp::kNegate, [](const Exact& z) { return -z; }},
+      {ScalarOp::kConj, [](const Exact& z) { return std::conj(z); }},
+      {ScalarOp::kSign, [](const Exact& z) { return z == Exact{0} ? z : z / std::abs(z); }},
+  };
+  return all;
+}
+
+template <class T>
+std::vector<std::complex<T>> complex_samples(int count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> common(0, 3);
+  std::uniform_real_distribution<double> size(-18, 0);
+  std::vector<std::complex<T>> values;
+  for (int i = 0; i < count; ++i) {
+    const double scale = i % 3 == 0 ? std::pow(10.0, size(random)) : 1;
+    values.emplace_back(static_cast<T>(common(random) * scale), static_cast<T>(common(random) * scale));
+  }
+  return values;
+}
+
+/// The distance of got from want as a multiple of epsilon and of want's size.
+template <class T>
+double error_of(const std::complex<T>& got, const Exact& want) {
+  const Exact difference = Exact(got.real(), got.imag()) - want;
+  const long double size = std::max(std::abs(want), static_cast<long double>(std::numeric_limits<T>::min()));
+  return static_cast<double>(std::abs(difference) / size / static_cast<long double>(std::numeric_limits<T>::epsilon()));
+}
+
+template <class T>
+void check_functions(DType dtype, double bound) {
+  const std::vector<std::complex<T>> z = complex_samples<T>(20'000, 1);
+  for (const Function& function : functions()) {
+    const auto got = run_op<std::complex<T>>(function.op, dtype, z);
+    for (size_t i = 0; i < z.size(); ++i) {
+      const double error = error_of(got[i], function.exact(Exact(z[i].real(), z[i].imag())));
+      ASSERT_LE(error, bound) << name(function.op) << " of " << tensor::name(dtype) << " at " << z[i] << ": " << got[i];
+    }
+  }
+}
+
+TEST(ScalarComplex, functions_of_complex64_are_right_to_the_last_place) {
+  check_functions<float>(DType::kComplex64, 1.5);
+}
+
+TEST(ScalarComplex, functions_of_complex128_are_within_some_units) { check_functions<double>(DType::kComplex128, 16); }
+
+TEST(ScalarComplex, arithmetic_is_within_a_unit_of_each_part) {
+  const auto a = complex_samples<double>(20'000, 2);
+  const auto b = complex_samples<double>(20'000, 3);
+  const auto check = [&](ScalarOp op, Exact (*exact)(const Exact&, const Exact&), double bound) {
+    const auto got = run_op<std::complex<double>>(op, DType::kComplex128, a, b);
+    for (size_t i = 0; i < a.size(); ++i) {
+      const double error = error_of(got[i], exact(Exact(a[i].real(), a[i].imag()), Exact(b[i].real(), b[i].imag())));
+      ASSERT_LE(error, bound) << name(op) << " of " << a[i] << ", " << b[i];
+    }
+  };
+  check(
+      ScalarOp::kAdd, [](const Exact& x, const Exact& y) { return x + y; }, 1);
+  check(
+      ScalarOp::kSubtract, [](const Exact& x, const Exact& y) { return x - y; }, 1);
+  check(
+      ScalarOp::kMultiply, [](const Exact& x, const Exact& y) { return x * y; }, 2);
+  check(
+      ScalarOp::kDivide, [](const Exact& x, const Exact& y) { return x / y; }, 4);
+  check(
+      ScalarOp::kPower, [](const Exact& x, const Exact& y) { return std::pow(x, y); }, 4000);
+}
+
+TEST(ScalarComplex, edges_are_as_xla_has_them) {
+  using C = std::complex<float>;
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const auto one = [](ScalarOp op, C z) { return run_op<C>(op, DType::kComplex64, std::vector<C>{z})[0]; };
+  const auto two = [](ScalarOp op, C a, C b) {
+    return run_op<C>(op, DType::kComplex64, std::vector<C>{a}, std::vector<C>{b})[0];
+  };
+  const auto size = [](C z) { return run_op<float>(ScalarOp::kAbs, DType::kComplex64, std::vector<C>{z})[0]; };
+  EXPECT_EQ(size({3, 4}), 5);
+  EXPECT_EQ(size({0, 0}), 0);
+  EXPECT_EQ(size({3e30F, 4e30F}), 5e30F);
+  EXPECT_EQ(size({-kInf, NAN}), kInf);
+  EXPECT_EQ(one(ScalarOp::kSign, {0, 0}), C(0, 0));
+  EXPECT_EQ(one(ScalarOp::kLog1p, {-1, 0}).real(), -kInf);
+  EXPECT_EQ(one(ScalarOp::kLog, {0, 0}).real(), -kInf);
+  EXPECT_EQ(one(ScalarOp::kLog1p, {1e-20F, 0}), C(1e-20F, 0));
+  EXPECT_EQ(one(ScalarOp::kExpm1, {1e-20F, 0}), C(1e-20F, 0));
+  EXPECT_EQ(two(ScalarOp::kDivide, {1, 1}, {0, 0}), C(kInf, kInf));
+  EXPECT_EQ(two(ScalarOp::kDivide, {1, 2}, {kInf, 0}), C(0, 0));
+  EXPECT_EQ(two(ScalarOp::kPower, {0, 0}, {0, 0}), C(1, 0));
+  EXPECT_EQ(two(ScalarOp::kPower, {0, 0}, {1, 0}), C(0, 0));
+  EXPECT_EQ(two(ScalarOp::kPower, {1, 1}, {0, 0}), C(1, 0));
+  EXPECT_EQ(two(ScalarOp::kMultiply, {kInf, 1}, {1, 1}), C(kInf, kInf));
+  EXPECT_EQ(find_scalar_kernel(ScalarOp::kMaximum, DType::kComplex64, DType::kComplex64), nullptr);
+}
+
+TEST(ScalarComplex, parts_are_taken_and_put_together) {
+  const std::vector<float> re = {1, 2, 3};
+  const std::vector<float> im = {-4, 5, -6};
+  const auto z = run_op<std::complex<float>>(ScalarOp::kComplex, DType::kFloat32, re, im);
+  EXPECT_EQ(run_op<float>(ScalarOp::kReal, DType::kComplex64, z), re);
+  EXPECT_EQ(run_op<float>(ScalarOp::kImag, DType::kComplex64, z), im);
+  EXPECT_EQ(run_op<uint8_t>(ScalarOp::kCompareEq, DType::kComplex64, z, z), (std::vector<uint8_t>{1, 1, 1}));
+}
+
+}  // namespace
+}  // namespace meshd::kernels

@@ -1,1 +1,0 @@
-meshd_test(long_kernels_test SOURCES ${CMAKE_CURRENT_LIST_DIR}/long_kernels_test.cpp LINKS meshd_kernels)

@@ -1,0 +1,183 @@
+// Programs made ready for arguments of known shapes.
+#include "service/program/transform/specialise.h"
+
+#include "service/program/transform/inline_calls.h"
+#include "service/program/verify/op_constraints.h"
+#include "service/program/verify/op_facts.h"
+#include "tests/unit/program/support.h"
+
+namespace meshd::program {
+namespace {
+
+using tensor::DType;
+using tensor::TensorType;
+
+ir::Module specialised(const std::string& text, const std::vector<TensorType>& arguments = {}) {
+  return specialise(inline_calls(*parse_stablehlo(text)), arguments);
+}
+
+std::string refused(const std::string& text, const std::vector<TensorType>& arguments = {}) {
+  try {
+    specialised(text, arguments);
+    return "none";
+  } catch (const core::Error& error) {
+    return std::string(error.code().word()) + ": " + error.detail();
+  }
+}
+
+std::vector<std::string> op_names(const ir::Module& module) {
+  std::vector<std::string> out;
+  for (const ir::Op& op : module.main().body.ops) out.push_back(op.name);
+  return out;
+}
+
+constexpr const char* kPolymorphic = R"(module {
+  func.func @main(%a: tensor<?x2xf32>) -> tensor<?xf32> {
+    %c = stablehlo.constant dense<2> : tensor<i32>
+    %0 = stablehlo.get_dimension_size %a, dim = 0 : (tensor<?x2xf32>) -> tensor<i32>
+    %1 = stablehlo.compare GE, %0, %c, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.custom_call @shape_assertion(%1, %0) {error_message = "b = {0} is below 2", has_side_effect = true} : (tensor<i1>, tensor<i32>) -> ()
+    %2 = stablehlo.multiply %0, %c : tensor<i32>
+    %3 = stablehlo.reshape %2 : (tensor<i32>) -> tensor<1xi32>
+    %4 = stablehlo.dynamic_reshape %a, %3 : (tensor<?x2xf32>, tensor<1xi32>) -> tensor<?xf32>
+    %5 = stablehlo.negate %4 : tensor<?xf32>
+    return %5 : tensor<?xf32>
+  }
+})";
+
+TEST(Specialise, sizes_are_followed_to_the_result) {
+  const ir::Module module = specialised(kPolymorphic, {{DType::kFloat32, {3, 2}}});
+  EXPECT_EQ(ir::to_string(module.main().results[0].type), "tensor<6xf32>");
+  const auto names = op_names(module);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "stablehlo.dynamic_reshape"), 0);
+  EXPECT_EQ(std::count(names.begin(), names.end(), "stablehlo.custom_call"), 0) << "the assertion held";
+}
+
+TEST(Specialise, assertion_that_does_not_hold_is_the_callers_mistake) {
+  EXPECT_EQ(refused(kPolymorphic, {{DType::kFloat32, {1, 2}}}), "invalid_argument: b = 1 is below 2");
+}
+
+TEST(Specialise, shapes_that_do_not_fit_together_name_the_op) {
+  constexpr const char* kSum = R"(module {
+  func.func @main(%a: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
+    %0 = stablehlo.add %a, %b : tensor<?xf32>
+    return %0 : tensor<?xf32>
+  }
+})";
+  EXPECT_EQ(refused(kSum, {{DType::kFloat32, {2}}, {DType::kFloat32, {3}}}),
+            "invalid_program: line 3, column 5: add C1: operands must have one type (operand 0 is tensor<2xf32>, "
+            "operand 1 is tensor<3xf32>)");
+}
+
+TEST(Specialise, shape_from_data_is_refused_by_name) {
+  EXPECT_EQ(refused(R"(module {
+  func.func @main(%a: tensor<1xi32>) -> tensor<?xi32> {
+    %0 = stablehlo.dynamic_iota %a, dim = 0 : (tensor<1xi32>) -> tensor<?xi32>
+    return %0 : tensor<?xi32>
+  }
+})"),
+            "unsupported_type: line 3, column 5: the shape of what 'stablehlo.dynamic_iota' gives, tensor<?xi32>, does "
+            "not follow from the shapes of the arguments");
+}
+
+TEST(Specialise, tuples_are_taken_apart_in_loops) {
+  const ir::Module module = specialised(R"(module {
+  func.func @main(%a: tensor<i32>, %b: tensor<f32>) -> tensor<f32> {
+    %0 = stablehlo.tuple %a, %b : tuple<tensor<i32>, tensor<f32>>
+    %1 = "stablehlo.while"(%0) ({
+    ^bb0(%t: tuple<tensor<i32>, tensor<f32>>):
+      %c = stablehlo.constant dense<3> : tensor<i32>
+      %i = stablehlo.get_tuple_element %t[0] : (tuple<tensor<i32>, tensor<f32>>) -> tensor<i32>
+      %2 = stablehlo.compare LT, %i, %c : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %2 : tensor<i1>
+    }, {
+    ^bb0(%t: tuple<tensor<i32>, tensor<f32>>):
+      %c = stablehlo.constant dense<1> : tensor<i32>
+      %i = stablehlo.get_tuple_element %t[0] : (tuple<tensor<i32>, tensor<f32>>) -> tensor<i32>
+      %x = stablehlo.get_tuple_element %t[1] : (tuple<tensor<i32>, tensor<f32>>) -> tensor<f32>
+      %2 = stablehlo.add %i, %c : tensor<i32>
+      %3 = stablehlo.add %x, %x : tensor<f32>
+      %4 = stablehlo.tuple %2, %3 : tuple<tensor<i32>, tensor<f32>>
+      stablehlo.return %4 : tuple<tensor<i32>, tensor<f32>>
+    }) : (tuple<tensor<i32>, tensor<f32>>) -> tuple<tensor<i32>, tensor<f32>>
+    %5 = stablehlo.get_tuple_element %1[1] : (tuple<tensor<i32>, tensor<f32>>) -> tensor<f32>
+    return %5 : tensor<f32>
+  }
+})");
+  const ir::Op& loop = module.main().body.ops.at(0);
+  EXPECT_EQ(loop.name, "stablehlo.while");
+  EXPECT_EQ(loop.operands.size(), 2U);
+  EXPECT_EQ(loop.results.size(), 2U);
+  EXPECT_EQ(module.main().body.ops.back().operands, std::vector<ir::ValueId>{loop.results[1]});
+}
+
+TEST(Specialise, expansion_keeps_value_line_and_sharding) {
+  const ir::Module module = specialised(R"(module {
+  sdy.mesh @mesh = <["x"=2]>
+  func.func @main(%a: tensor<4xf32>) -> tensor<2x4xf32> {
+    %0 = stablehlo.broadcast %a, sizes = [2] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>} : (tensor<4xf32>) -> tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+})");
+  const ir::Op& op = module.main().body.ops.at(0);
+  EXPECT_EQ(op.name, "stablehlo.broadcast_in_dim");
+  EXPECT_EQ(op.location.line, 4);
+  EXPECT_EQ(module.main().values[static_cast<size_t>(op.results[0])].name, "%0");
+  EXPECT_NE(ir::find(op.attributes, "sdy.sharding"), nullptr);
+}
+
+/// A label in a message stands in the list under the same op.
+TEST(OpFacts, messages_name_listed_labels) {
+  for (
+      const char* wrong : {
+          "%0 = stablehlo.slice %a [0:4:0] : (tensor<4xf32>) -> tensor<4xf32>",
+          "%0 = stablehlo.reshape %a : (tensor<4xf32>) -> tensor<5xf32>",
+          "%0 = stablehlo.transpose %a, dims = [1] : (tensor<4xf32>) -> tensor<4xf32>",
+          "%0 = stablehlo.iota dim = 3 : tensor<4xf32>",
+          "%0 = stablehlo.dot_general %a, %a, contracting_dims = [0] x [1] : (tensor<4xf32>, tensor<4xf32>) -> "
+          "tensor<f32>",
+          "%0 = stablehlo.fft %a, type = FFT, length = [3] : (tensor<4xf32>) -> tensor<4xf32>",
+          "%0 = stablehlo.cholesky %a : tensor<4xf32>",
+          "%0 = stablehlo.reverse %a, dims = [7] : tensor<4xf32>",
+          "%0:2 = chlo.top_k(%a, k = 9) : tensor<4xf32> -> (tensor<9xf32>, tensor<9xi32>)",
+          R"(%0 = "stablehlo.all_gather"(%a) {all_gather_dim = 0 : i64, replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>} : (tensor<4xf32>) -> tensor<8xf32>)",
+      }) {
+    const std::string said = refusal("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + std::string(wrong) +
+                                     "\nreturn %a : tensor<4xf32> }");
+    const bool is_listed = std::any_of(op_constraints().begin(), op_constraints().end(), [&](const OpConstraint& one) {
+      return said.find(std::string(one.op) + " " + std::string(one.label)) != std::string::npos;
+    });
+    EXPECT_TRUE(is_listed) << said;
+  }
+}
+
+TEST(OpFacts, say_what_rows_say) {
+  const std::vector<OpFacts> all = all_op_facts();
+  EXPECT_EQ(all.size(), ops::all_ops().size());
+  const auto of = [&](std::string_view name) {
+    return *std::find_if(all.begin(), all.end(), [&](const OpFacts& facts) { return facts.def->name == name; });
+  };
+  EXPECT_EQ(of("stablehlo.cosine").how, "pointwise");
+  const auto has = [](const OpFacts& facts, std::string_view dtype) {
+    return std::count(facts.dtypes.begin(), facts.dtypes.end(), dtype) == 1;
+  };
+  EXPECT_TRUE(has(of("stablehlo.cosine"), "complex64"));
+  EXPECT_FALSE(has(of("stablehlo.cosine"), "int32"));
+  EXPECT_TRUE(has(of("stablehlo.sort"), "float32"));
+  EXPECT_TRUE(has(of("stablehlo.abs"), "int8"));
+  EXPECT_EQ(of("stablehlo.dot_general").sharding_rule,
+            "([i, j, l], [i, l, k])->([i, j, k]) {i=2, j=4, k=5, l=3} reduction={l}");
+  EXPECT_EQ(of("chlo.scan").how, "composed");
+  EXPECT_TRUE(of("stablehlo.send").runs);
+  EXPECT_EQ(of("stablehlo.dot_general").constraints.front(), "takes 2 operands");
+  const auto lists = [](const OpFacts& facts, const std::string& text) {
+    return std::count(facts.constraints.begin(), facts.constraints.end(), text) == 1;
+  };
+  EXPECT_TRUE(lists(of("stablehlo.slice"), "C4: strides must be positive"));
+  EXPECT_TRUE(lists(of("stablehlo.add"), "C1: operands have one type, and the result their shape"));
+  EXPECT_TRUE(lists(of("stablehlo.all_reduce"), "C1: ids in replica_groups must be distinct"));
+  EXPECT_TRUE(lists(of("chlo.top_k"), "I1: operand must have a dimension and elements with an order"));
+}
+
+}  // namespace
+}  // namespace meshd::program

@@ -1,2 +1,0 @@
-meshd_test(propagation_test SOURCES propagation_axes_test.cpp propagation_growth_test.cpp propagation_program_test.cpp
-  LINKS meshd_propagation meshd_program)
