@@ -29,7 +29,7 @@ LocalProgram partition(const PartitionInput& input) {
   }
   add_meshes_of(input.module->main().body, views);
   views.finish();
-  return Lowering(input, views).run();
+  return lower_program(input, views);
 }
 
 }  // namespace meshd::partition

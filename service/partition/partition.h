@@ -8,7 +8,7 @@
 //   1. Split the axes of all meshes into sub-axes (views.h).
 //   2. Resolve every sharding to a layout, which is sub-axes for each dimension (shard_layout.h, views.h).
 //   3. Lower @main op by op (lowering.h). An op with a factor rule gets sub-axes for each factor, its operands are
-//      resharded to them, and a sharded reduction ends in an all-reduce (lower_ops.cpp has these steps). An op without
+//      resharded to them, and a sharded reduction ends in an all-reduce (lower_ops.h has these steps). An op without
 //      a rule runs on replicated operands.
 //   4. Match donated arguments with results (donation.h).
 //

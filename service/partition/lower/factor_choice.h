@@ -11,7 +11,7 @@
 //   4. Grant the offers in the order of their support, up to the first sub-axis that is taken; the first offer in the
 //      order of the tensors wins ties. A factor is granted one offer that has free sub-axes.
 //   5. Take sub-axes from minor factors behind a major one that is not sharded to its end.
-// The result is only a start: least_moving() in lower_ops.cpp compares it with other_choices() by bytes.
+// The result is only a start: least_moving() of sharding_choice.h compares it with other_choices() by bytes.
 //
 // Example, mesh x=4, y=2, rule ([i, k], [k, j])->([i, j]) with i=8, j=32, k=16:
 //   lhs 8x16 [{x}, {y}], rhs 16x32 [{y}, {x}], result 8x32 [{}, {x}]

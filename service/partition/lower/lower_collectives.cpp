@@ -1,9 +1,9 @@
-// Collectives of the text: where their groups are all positions that differ in some sub-axes they become reductions
-// over shards, else they stay groups of device numbers.
+#include "service/partition/lower/lower_collectives.h"
+
 #include <algorithm>
 #include <optional>
 
-#include "service/partition/lower/lowering.h"
+#include "service/partition/lower/sharding_choice.h"
 
 namespace meshd::partition {
 namespace {
@@ -51,19 +51,19 @@ sharding::SubAxisSet mixed_sub_axes(const sharding::MeshView& view, const std::v
   return sub_axes;
 }
 
-}  // namespace
-
-std::vector<ShardLayout> Lowering::collective_layouts(const ir::Op& op, const ops::OpDef& def, const ops::OpView& view,
-                                                      sharding::SubAxisSet mixed, const Scope& scope) const {
+// Layouts of a collective's operands and then results, sharded only by sub-axes on which all members of a group agree.
+// `mixed`: the others.
+std::vector<ShardLayout> collective_layouts(const LoweringContext& context, const ir::Op& op, const ops::OpDef& def,
+                                            const ops::OpView& view, sharding::SubAxisSet mixed, const Scope& scope) {
   std::vector<ShardLayout> layouts;
   std::vector<OpTensor> op_tensors;
   for (const ir::ValueId id : op.operands) {
-    layouts.push_back(replicated(module_main_.type_of(id).rank(), scope.view));
-    op_tensors.push_back({module_main_.type_of(id).dims(), builder_.layout(local(id))});
+    layouts.push_back(replicated(context.main.type_of(id).rank(), scope.view));
+    op_tensors.push_back({context.main.type_of(id).dims(), context.builder.layout(context.local(id))});
   }
   for (const ir::ValueId id : op.results) {
-    layouts.push_back(replicated(module_main_.type_of(id).rank(), scope.view));
-    op_tensors.push_back({module_main_.type_of(id).dims(), wanted(id, scope)});
+    layouts.push_back(replicated(context.main.type_of(id).rank(), scope.view));
+    op_tensors.push_back({context.main.type_of(id).dims(), wanted(context, id, scope)});
   }
   for (const OpTensor& op_tensor : op_tensors) {
     if (op_tensor.layout.view != scope.view) return layouts;
@@ -73,39 +73,43 @@ std::vector<ShardLayout> Lowering::collective_layouts(const ir::Op& op, const op
   // Members of a group must hold the same part of what other axes cut.
   Scope around = scope;
   around.manual |= mixed;
-  const FactorSubAxes choice =
-      least_moving(op, *rule, op_tensors, uncut_factors(op, def, view, *rule, rule->factors.size(), std::nullopt),
-                   std::nullopt, std::nullopt, around, nullptr)
-          .first;
+  const std::optional<ops::Combine> no_combine;
+  const std::vector<bool> unsharded =
+      unsharded_factors(context, op, def, view, *rule, rule->factors.size(), no_combine);
+  const FactorSubAxes choice = least_moving(context, {op, *rule, op_tensors, unsharded, no_combine}, around).first;
   if (choice.view != scope.view) return layouts;
   for (size_t i = 0; i < op.operands.size(); ++i) layouts[i] = layout_of(choice, rule->operands[i]);
   for (size_t i = 0; i < op.results.size(); ++i) layouts[op.operands.size() + i] = layout_of(choice, rule->results[i]);
   return layouts;
 }
 
-void Lowering::lower_position(const ir::Op& op, const Scope& scope, bool partition) {
-  if (!partition) {
-    define(op.results.front(),
-           builder_.add_scalar(tensor::DType::kUint32, std::vector<std::byte>(4), scope.view, op.location));
-    return;
-  }
+}  // namespace
+
+void lower_replica_id(LoweringContext& context, const ir::Op& op, const Scope& scope) {
+  const std::vector<std::byte> zero(sizeof(uint32_t));
+  context.define(op.results.front(), context.builder.add_scalar(tensor::DType::kUint32, zero, scope.view, op.location));
+}
+
+void lower_partition_id(LoweringContext& context, const ir::Op& op, const Scope& scope) {
   LocalOp made;
   made.kind = LocalKind::kPosition;
   made.name = op.name;
   made.location = op.location;
-  const LocalId value = builder_.add_value(module_main_.type_of(op.results.front()).tensor, replicated(0, scope.view),
-                                           builder_.view(scope.view).all(), "partition_id");
+  const LocalId value =
+      context.builder.add_value(context.main.type_of(op.results.front()).tensor, replicated(0, scope.view),
+                                context.builder.view(scope.view).all(), "partition_id");
   made.results = {value};
-  builder_.append(std::move(made));
-  define(op.results.front(), value);
+  context.builder.append(std::move(made));
+  context.define(op.results.front(), value);
 }
 
-void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
+void lower_collective(LoweringContext& context, const ir::Op& op, const Scope& scope) {
+  Builder& builder = context.builder;
+  const ops::OpDef& def = ops::op(op.code);
   const auto& kernel = std::get<ops::GroupKernel>(def.body);
-  const sharding::MeshView& view = builder_.view(scope.view);
-  const std::vector<ir::Type> operand_types = types_of(op.operands);
-  const std::vector<ir::Type> result_types = types_of(op.results);
-  const ops::OpView op_view{operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location};
+  const sharding::MeshView& view = builder.view(scope.view);
+  const GlobalView global(context, op);
+  const ops::OpView& op_view = global.view;
 
   LocalOp made;
   made.def = &def;
@@ -118,29 +122,29 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
   const ops::PreparedGroup prepared =
       kernel.prepare(op_view, made.groups.empty() ? 1 : static_cast<int64_t>(made.groups.front().size()));
   const std::vector<ShardLayout> layouts =
-      collective_layouts(op, def, op_view, mixed_sub_axes(view, made.groups), scope);
+      collective_layouts(context, op, def, op_view, mixed_sub_axes(view, made.groups), scope);
 
   sharding::SubAxisSet operand_varies = 0;
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const std::string reason = "operand " + std::to_string(i) + " of " + op.name;
     const LocalId operand = layouts[i].mask() == 0
-                                ? reshard_to_replicated(op.operands[i], scope, op.location, reason)
-                                : builder_.reshard(local(op.operands[i]), layouts[i], op.location, reason);
-    if (builder_.layout(operand).view != scope.view) {
+                                ? reshard_to_replicated(context, op.operands[i], scope, op.location, reason)
+                                : builder.reshard(context.local(op.operands[i]), layouts[i], op.location, reason);
+    if (builder.layout(operand).view != scope.view) {
       ir::fail("unsupported_partition", op.location, "'" + op.name + "' over another mesh than its operand's");
     }
     made.operands.push_back(operand);
-    operand_varies |= builder_.type(operand).varies;
+    operand_varies |= builder.type(operand).varies;
   }
   // An all-reduce whose groups run along axes is computed once for each of its results.
   const sharding::SubAxisSet along = sub_axes.value_or(0);
   const bool reduces =
-      sub_axes.has_value() && prepared.same_for_all && op.regions.size() == 1 && operand_types == result_types;
+      sub_axes.has_value() && prepared.same_for_all && op.regions.size() == 1 && global.operands == global.results;
   if (reduces) {
     made.kind = LocalKind::kReduceShards;
     made.reduced = along;
     for (LocalId& operand : made.operands) {
-      operand = builder_.vary(operand, builder_.type(operand).varies | along, op.location, "operand of " + op.name);
+      operand = builder.vary(operand, builder.type(operand).varies | along, op.location, "operand of " + op.name);
     }
   } else {
     made.kind = LocalKind::kGroup;
@@ -148,14 +152,13 @@ void Lowering::lower_collective(const ir::Op& op, const ops::OpDef& def, const S
   for (size_t i = 0; i < op.results.size(); ++i) {
     sharding::SubAxisSet varies = view.all();
     if (sub_axes.has_value()) varies = prepared.same_for_all ? operand_varies & ~along : operand_varies | along;
-    if (reduces) varies = builder_.type(made.operands[i]).varies & ~along;
+    if (reduces) varies = builder.type(made.operands[i]).varies & ~along;
     const ShardLayout& layout = layouts[op.operands.size() + i];
-    const LocalId result = builder_.add_value(result_types[i].tensor, layout, varies & ~layout.mask(),
-                                              module_main_.values[static_cast<size_t>(op.results[i])].name);
+    const LocalId result = context.add_value(op.results[i], layout, varies & ~layout.mask());
     made.results.push_back(result);
-    define(op.results[i], result);
+    context.define(op.results[i], result);
   }
-  builder_.append(std::move(made));
+  builder.append(std::move(made));
 }
 
 }  // namespace meshd::partition

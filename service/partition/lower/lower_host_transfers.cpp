@@ -1,9 +1,10 @@
-// infeed, outfeed, send and recv. Between a program and its client they are effects that take from or give to a queue;
-// a send and a recv of the same program are a collective_permute.
+#include "service/partition/lower/lower_host_transfers.h"
+
 #include <algorithm>
 
 #include "service/ops/collective/host_transfers.h"
-#include "service/partition/lower/lowering.h"
+#include "service/partition/lower/lower_collectives.h"
+#include "service/partition/lower/lower_effects.h"
 
 namespace meshd::partition {
 namespace {
@@ -21,49 +22,27 @@ std::vector<std::optional<sharding::TensorSharding>> said_of(const ir::Op& op, c
   return out;
 }
 
-}  // namespace
-
-void Lowering::lower_host_transfer(const ir::Op& op, const Scope& scope) {
-  const std::vector<ir::Type> operand_types = types_of(op.operands);
-  const std::vector<ir::Type> result_types = types_of(op.results);
-  const ops::TransferInfo info = ops::host_transfer_of(
-      op.name, {operand_types, result_types, &op.attributes, op.regions, &module_main_, &op.location});
-  if (info.way == ops::TransferKind::kSend) return sent_[info.channel].push_back(&op);
-  if (info.way == ops::TransferKind::kRecv) return lower_pair(op, scope);
-  EffectPoint point;
-  point.form = info.way == ops::TransferKind::kIn ? EffectForm::kInfeed : EffectForm::kOutfeed;
-  point.callback = -1;
-  point.queue = info.queue;
-  point.ordered = true;
-  if (info.way == ops::TransferKind::kIn) point.result_shardings = said_of(op, info.value_results);
-  append_effect(op, std::move(point), info.value_operands, info.value_results, scope);
-}
-
 // A recv gives what its send took; who gets whose value is said by source_target_pairs. One device may send to itself
 // without saying so.
-void Lowering::lower_pair(const ir::Op& recv, const Scope& scope) {
-  const auto info_of = [&](const ir::Op& op, const std::vector<ir::Type>& operands,
-                           const std::vector<ir::Type>& results) {
-    return ops::host_transfer_of(op.name, {operands, results, &op.attributes, op.regions, &module_main_, &op.location});
-  };
-  const std::vector<ir::Type> recv_results = types_of(recv.results);
-  const ops::TransferInfo taking = info_of(recv, types_of(recv.operands), recv_results);
-  const ir::Op& send = *sent_.at(taking.channel).front();
-  sent_.at(taking.channel).pop_front();
-  const std::vector<ir::Type> send_operands = types_of(send.operands);
-  const ops::TransferInfo giving = info_of(send, send_operands, types_of(send.results));
+void lower_pair(LoweringContext& context, const ir::Op& recv, const Scope& scope) {
+  const GlobalView recv_types(context, recv);
+  const ops::TransferInfo taking = ops::host_transfer_of(recv.name, recv_types.view);
+  const ir::Op& send = *context.unmatched_sends.at(taking.channel).front();
+  context.unmatched_sends.at(taking.channel).pop_front();
+  const GlobalView send_types(context, send);
+  const ops::TransferInfo giving = ops::host_transfer_of(send.name, send_types.view);
 
   std::vector<ir::Type> given;
   std::vector<ir::Type> taken;
-  for (const int i : giving.value_operands) given.push_back(send_operands[static_cast<size_t>(i)]);
-  for (const int i : taking.value_results) taken.push_back(recv_results[static_cast<size_t>(i)]);
+  for (const int i : giving.value_operands) given.push_back(send_types.operands[static_cast<size_t>(i)]);
+  for (const int i : taking.value_results) taken.push_back(recv_types.results[static_cast<size_t>(i)]);
   const std::string channel = "channel " + std::to_string(taking.channel);
   if (given != taken) {
     ir::fail("invalid_program", recv.location,
              channel + ": the recv has other types than the send in line " + std::to_string(send.location.line));
   }
   const ir::Op& speaker = taking.has_pairs ? recv : send;
-  if (!taking.has_pairs && !giving.has_pairs && builder_.view(scope.view).position_count() > 1) {
+  if (!taking.has_pairs && !giving.has_pairs && context.builder.view(scope.view).position_count() > 1) {
     ir::fail("invalid_program", recv.location,
              channel + ": source_target_pairs are missing; on several devices they say who sends to whom");
   }
@@ -82,7 +61,7 @@ void Lowering::lower_pair(const ir::Op& recv, const Scope& scope) {
     const ir::ValueId from = send.operands[static_cast<size_t>(giving.value_operands[i])];
     const ir::ValueId to = recv.results[static_cast<size_t>(taking.value_results[i])];
     if (!taking.has_pairs && !giving.has_pairs) {
-      define(to, local(from));
+      context.define(to, context.local(from));
       continue;
     }
     ir::Op permute;
@@ -92,8 +71,24 @@ void Lowering::lower_pair(const ir::Op& recv, const Scope& scope) {
     permute.results = {to};
     permute.attributes = {{"source_target_pairs", *pairs}};
     permute.location = recv.location;
-    lower_collective(permute, ops::pair_op(), scope);
+    lower_collective(context, permute, scope);
   }
+}
+
+}  // namespace
+
+void lower_host_transfer(LoweringContext& context, const ir::Op& op, const Scope& scope) {
+  const GlobalView global(context, op);
+  const ops::TransferInfo info = ops::host_transfer_of(op.name, global.view);
+  if (info.way == ops::TransferKind::kSend) return context.unmatched_sends[info.channel].push_back(&op);
+  if (info.way == ops::TransferKind::kRecv) return lower_pair(context, op, scope);
+  EffectPoint point;
+  point.form = info.way == ops::TransferKind::kIn ? EffectForm::kInfeed : EffectForm::kOutfeed;
+  point.callback = -1;
+  point.queue = info.queue;
+  point.ordered = true;
+  if (info.way == ops::TransferKind::kIn) point.result_shardings = said_of(op, info.value_results);
+  append_effect(context, op, std::move(point), info.value_operands, info.value_results, scope);
 }
 
 }  // namespace meshd::partition

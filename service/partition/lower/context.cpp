@@ -1,0 +1,98 @@
+#include "service/partition/lower/context.h"
+
+namespace meshd::partition {
+namespace {
+
+void collect(const ir::Region& region, DefinitionsAndUses& into) {
+  for (const ir::Op& op : region.ops) {
+    for (const ir::ValueId id : op.results) into.definitions[static_cast<size_t>(id)] = &op;
+    for (const ir::ValueId id : op.operands) {
+      ++into.counts[static_cast<size_t>(id)];
+      into.last_users[static_cast<size_t>(id)] = &op;
+    }
+    for (const ir::Region& inner : op.regions) collect(inner, into);
+  }
+}
+
+std::vector<ir::Type> types_of(const ir::Function& main, const std::vector<ir::ValueId>& ids) {
+  std::vector<ir::Type> types;
+  types.reserve(ids.size());
+  for (const ir::ValueId id : ids) types.push_back(main.type_of(id));
+  return types;
+}
+
+}  // namespace
+
+DefinitionsAndUses::DefinitionsAndUses(const ir::Function& main)
+    : definitions(main.values.size(), nullptr), counts(main.values.size(), 0), last_users(main.values.size(), nullptr) {
+  collect(main.body, *this);
+}
+
+LoweringContext::LoweringContext(const PartitionInput& given, const Views& all_views)
+    : input(given),
+      views(all_views),
+      main(given.module->main()),
+      uses(main),
+      builder(all_views, main),
+      env(main.values.size(), -1) {}
+
+LocalId LoweringContext::add_value(ir::ValueId id, const ShardLayout& layout, sharding::SubAxisSet outer) {
+  return builder.add_value(main.type_of(id).tensor, layout, outer, name(id));
+}
+
+GlobalView::GlobalView(const LoweringContext& context, const ir::Op& op)
+    : operands(types_of(context.main, op.operands)),
+      results(types_of(context.main, op.results)),
+      view{operands, results, &op.attributes, op.regions, &context.main, &op.location} {}
+
+bool is_token(const LoweringContext& context, ir::ValueId id) { return context.main.type_of(id).is_token(); }
+
+const std::optional<sharding::TensorSharding>& sharding_of(const LoweringContext& context, ir::ValueId id) {
+  static const std::optional<sharding::TensorSharding> kNone;
+  const auto number = static_cast<size_t>(id);
+  return number < context.input.value_shardings.size() ? context.input.value_shardings[number] : kNone;
+}
+
+ShardLayout wanted(const LoweringContext& context, ir::ValueId id, const Scope& scope) {
+  const ir::Type& type = context.main.type_of(id);
+  const int64_t rank = type.is_tensor() ? type.rank() : 0;
+  const std::optional<sharding::TensorSharding>& sharding = sharding_of(context, id);
+  if (!sharding) return replicated(rank, scope.view);
+  const ShardLayout layout = resolve_layout(context.views, *sharding);
+  if (static_cast<int64_t>(layout.dims.size()) != rank) return replicated(rank, scope.view);
+  return layout.without(scope.manual);
+}
+
+bool has_mesh(const std::optional<sharding::TensorSharding>& sharding) {
+  return sharding && sharding->mesh != nullptr && !(sharding->mesh->axes.empty() && sharding->mesh->device_ids.empty());
+}
+
+bool have_other_axes(const std::optional<sharding::TensorSharding>& a,
+                     const std::optional<sharding::TensorSharding>& b) {
+  return has_mesh(a) && has_mesh(b) && a->mesh->axes != b->mesh->axes;
+}
+
+sharding::SubAxisSet unreduced_sub_axes(const LoweringContext& context,
+                                        const std::optional<sharding::TensorSharding>& sharding) {
+  sharding::SubAxisSet sub_axes = 0;
+  if (!sharding || sharding->unreduced_kind != sharding::ReductionKind::kSum) return sub_axes;
+  for (const sharding::AxisRef& axis : sharding->unreduced)
+    sub_axes |= mask_of(context.views.sub_axes_of(sharding->mesh, axis));
+  return sub_axes;
+}
+
+LocalId reshard_or_sum(LoweringContext& context, LocalId id, const ShardLayout& to, sharding::SubAxisSet summed,
+                       const ir::Location& location, const std::string& reason) {
+  const ShardLayout has = context.builder.layout(id);
+  return has.view == to.view && has.without(summed) == to ? id : context.builder.reshard(id, to, location, reason);
+}
+
+LocalId reshard_to_replicated(LoweringContext& context, ir::ValueId id, const Scope& scope,
+                              const ir::Location& location, const std::string& reason) {
+  const LocalId source = context.local(id);
+  const ShardedType& type = context.builder.type(source);
+  const int view = type.outer() != 0 ? type.layout.view : scope.view;
+  return context.builder.reshard(source, replicated(static_cast<int64_t>(type.rank()), view), location, reason);
+}
+
+}  // namespace meshd::partition

@@ -1,0 +1,97 @@
+// The context of lowering: what every stage reads (the module, its shardings, views, uses) and writes (the builder, the
+// local value of each value of the text). The stages are the functions of lower_*.h; lowering.h dispatches to them.
+//
+// Invariant: ops are lowered in program order, and when an op is lowered, each of its operands has one local value
+// (local()), whose layout need not be the one that propagation found (wanted()).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "service/partition/lower/builder.h"
+#include "service/partition/partition.h"
+
+namespace meshd::partition {
+
+/// What is around the ops being lowered.
+struct Scope {
+  /// Sub-axes of the manual computations around: values may vary over them, they do not shard dims.
+  sharding::SubAxisSet manual = 0;
+  int view = 0;
+  bool inside_manual = false;
+};
+
+/// By ValueId of @main, over all regions; for rules that look at definitions, and for prices.
+struct DefinitionsAndUses {
+  std::vector<const ir::Op*> definitions;  ///< null for arguments
+  std::vector<int> counts;
+  std::vector<const ir::Op*> last_users;
+
+  explicit DefinitionsAndUses(const ir::Function& main);
+};
+
+/// A value that @main returns, and the result's layout. It is resharded as soon as it is defined, so that later
+/// reshards can read the copy.
+struct ReturnedValue {
+  ir::ValueId value;
+  ShardLayout layout;
+  std::string reason;
+};
+
+/// One object for one partition() call; one thread.
+struct LoweringContext {
+  const PartitionInput& input;
+  const Views& views;
+  const ir::Function& main;
+  DefinitionsAndUses uses;
+  Builder builder;
+  std::vector<LocalId> env;  ///< by ValueId; -1: not lowered yet, or a token
+  std::vector<ReturnedValue> returned;
+  /// Sends of the block whose recv is not lowered yet, by channel.
+  std::map<int64_t, std::deque<const ir::Op*>> unmatched_sends;
+
+  LoweringContext(const PartitionInput& input, const Views& views);
+  [[nodiscard]] LocalId local(ir::ValueId id) const { return env[static_cast<size_t>(id)]; }
+  void define(ir::ValueId id, LocalId local) { env[static_cast<size_t>(id)] = local; }
+  /// Its name in the text.
+  [[nodiscard]] const std::string& name(ir::ValueId id) const { return main.values[static_cast<size_t>(id)].name; }
+  /// A local value for a value of the text, in layout `layout`; it varies over `outer` too.
+  LocalId add_value(ir::ValueId id, const ShardLayout& layout, sharding::SubAxisSet outer);
+};
+
+/// Types of an op's operands and results over the whole, for functions of its row.
+struct GlobalView {
+  std::vector<ir::Type> operands;
+  std::vector<ir::Type> results;
+  ops::OpView view;
+  GlobalView(const LoweringContext& context, const ir::Op& op);
+  GlobalView(const GlobalView&) = delete;
+  GlobalView& operator=(const GlobalView&) = delete;
+};
+
+bool is_token(const LoweringContext& context, ir::ValueId id);
+/// The sharding that propagation found for a value; nothing where it found none.
+const std::optional<sharding::TensorSharding>& sharding_of(const LoweringContext& context, ir::ValueId id);
+/// The layout that propagation found for a value, without the manual sub-axes; replicated where it found none.
+ShardLayout wanted(const LoweringContext& context, ir::ValueId id, const Scope& scope);
+/// True when a sharding has a mesh. Maximal meshes count: they have no axes, but a device.
+bool has_mesh(const std::optional<sharding::TensorSharding>& sharding);
+/// True when two shardings are over meshes with different axes: nothing propagates from one to the other.
+bool have_other_axes(const std::optional<sharding::TensorSharding>& a,
+                     const std::optional<sharding::TensorSharding>& b);
+/// Sub-axes over which a value of this sharding is yet to be summed.
+sharding::SubAxisSet unreduced_sub_axes(const LoweringContext& context,
+                                        const std::optional<sharding::TensorSharding>& sharding);
+/// The value in layout `to`. A value that has layout `to` but for sub-axes in `summed` (unreduced: it is yet to be
+/// summed over them) stays sharded along them: its shards are then the terms of the sum.
+LocalId reshard_or_sum(LoweringContext& context, LocalId id, const ShardLayout& to, sharding::SubAxisSet summed,
+                       const ir::Location& location, const std::string& reason);
+/// The value replicated: in the scope's view, or in its own where it varies over manual axes or is partial.
+LocalId reshard_to_replicated(LoweringContext& context, ir::ValueId id, const Scope& scope,
+                              const ir::Location& location, const std::string& reason);
+
+}  // namespace meshd::partition

@@ -1,0 +1,84 @@
+#include "service/partition/lower/emit.h"
+
+#include "service/partition/lower/shard_writer.h"
+
+namespace meshd::partition {
+
+void emit_op(LoweringContext& context, const ir::Op& op, const ops::OpDef& def, std::vector<LocalId> operands,
+             const std::vector<ShardLayout>& result_layouts, sharding::SubAxisSet partial) {
+  Builder& builder = context.builder;
+  sharding::SubAxisSet outer = partial;
+  for (const LocalId operand : operands) outer |= builder.type(operand).varies;
+
+  LocalOp made;
+  made.def = &def;
+  made.name = op.name;
+  made.operands = operands;
+  made.attributes = op.attributes;
+  made.regions = op.regions;
+  made.location = op.location;
+  std::vector<ir::Type> local_operands;
+  for (const LocalId id : operands) local_operands.push_back(builder.value(id).local_type());
+  std::vector<ir::Type> local_results;
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const LocalId id = context.add_value(op.results[i], result_layouts[i], outer);
+    made.results.push_back(id);
+    local_results.push_back(builder.value(id).local_type());
+    context.define(op.results[i], id);
+  }
+  if (def.localize != nullptr) {
+    const GlobalView global(context, op);
+    made.attributes = def.localize(
+        global.view, {local_operands, local_results, &op.attributes, op.regions, &context.main, &op.location});
+  }
+  if (ir::find(made.attributes, ops::kResultsApart) != nullptr && !context.input.plain_ops) {
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      LocalOp one = made;
+      one.results = {made.results[i]};
+      one.attributes.emplace_back(std::string(ops::kOnlyResult),
+                                  ir::Attribute{ir::IntegerAttr{static_cast<int64_t>(i), "i64"}});
+      builder.append(std::move(one));
+    }
+    return;
+  }
+  builder.append(std::move(made));
+}
+
+bool emit_on_shard(LoweringContext& context, const ir::Op& op, const ops::OpDef& def,
+                   const std::vector<LocalId>& operands, const std::vector<ShardLayout>& result_layouts,
+                   sharding::SubAxisSet partial) {
+  Builder& builder = context.builder;
+  if (def.on_shard == nullptr) return false;
+  ShardWriter shard(builder, op);
+  std::vector<ir::ValueId> entered;
+  std::vector<ir::Type> local_operands;
+  sharding::SubAxisSet outer = partial;
+  for (const LocalId id : operands) {
+    entered.push_back(shard.enter(id));
+    local_operands.push_back(builder.value(id).local_type());
+    outer |= builder.type(id).varies;
+  }
+  const GlobalView global(context, op);
+  std::vector<ShardedType> likes;
+  std::vector<ir::Type> local_results;
+  for (size_t i = 0; i < global.results.size(); ++i) {
+    const ShardLayout& layout = result_layouts[i];
+    likes.push_back(ShardedType::of(builder.view(layout.view), global.results[i].tensor, layout));
+    local_results.push_back(ir::Type::of(likes.back().local));
+  }
+  const ops::ShardStarts starts{
+      [&](size_t operand, size_t dim) { return shard.start(builder.type(operands[operand]), dim); },
+      [&](size_t result, size_t dim) { return shard.start(likes[result], dim); },
+  };
+  const auto written = def.on_shard(
+      global.view, {local_operands, local_results, &op.attributes, op.regions, &context.main, &op.location}, entered,
+      starts, shard.writer());
+  if (!written) return false;
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const std::string& name = context.name(op.results[i]);
+    context.define(op.results[i], shard.leave((*written)[i], global.results[i].tensor, result_layouts[i], outer, name));
+  }
+  return true;
+}
+
+}  // namespace meshd::partition

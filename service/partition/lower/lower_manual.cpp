@@ -1,0 +1,162 @@
+#include "service/partition/lower/lower_manual.h"
+
+#include <algorithm>
+
+#include "service/partition/lower/lowering.h"
+
+namespace meshd::partition {
+namespace {
+
+const std::vector<sharding::TensorSharding>& shardings_of(const ir::Op& op, std::string_view name) {
+  const ir::Attribute* found = ir::find(op.attributes, name);
+  const auto* list = found == nullptr ? nullptr : found->as<ir::ShardingAttr>();
+  if (list == nullptr) ir::fail("invalid_program", op.location, "'" + op.name + "' needs " + std::string(name));
+  return list->shardings;
+}
+
+std::vector<std::string> manual_axis_names(const ir::Op& op) {
+  std::vector<std::string> names;
+  const ir::Attribute* found = ir::find(op.attributes, "manual_axes");
+  const auto* list = found == nullptr ? nullptr : found->as<ir::ArrayAttr>();
+  if (list == nullptr) ir::fail("invalid_program", op.location, "'" + op.name + "' needs manual_axes");
+  for (const ir::Attribute& entry : list->values) {
+    if (const auto* text = entry.as<ir::StringAttr>()) names.push_back(text->value);
+  }
+  return names;
+}
+
+}  // namespace
+
+void lower_manual(LoweringContext& context, const ir::Op& op, const Scope& scope) {
+  Builder& builder = context.builder;
+  const auto& in = shardings_of(op, "in_shardings");
+  const auto& out = shardings_of(op, "out_shardings");
+  const std::vector<std::string> axis_names = manual_axis_names(op);
+  mesh::MeshRef mesh;
+  for (const auto* list : {&in, &out}) {
+    for (const sharding::TensorSharding& sharding : *list) {
+      if (mesh == nullptr && sharding.mesh != nullptr && !sharding.mesh->axes.empty()) mesh = sharding.mesh;
+    }
+  }
+  Scope inner = scope;
+  inner.inside_manual = true;
+  if (mesh != nullptr) {
+    inner.view = context.views.view_of(mesh);
+    if (scope.manual != 0 && inner.view != scope.view) {
+      ir::fail("unsupported_partition", op.location,
+               "nested manual computations over meshes whose axes do not line up");
+    }
+    for (const std::string& name : axis_names) {
+      const auto axis = mesh->axis_index(name);
+      if (!axis)
+        ir::fail("invalid_program", op.location, "manual axis '" + name + "' is not an axis of " + mesh::to_sdy(*mesh));
+      inner.manual |= mask_of(context.views.sub_axes_of(mesh, {*axis, 1, 0}));
+    }
+  }
+  const sharding::MeshView& view = builder.view(inner.view);
+  const sharding::SubAxisSet fresh = inner.manual & ~scope.manual;
+
+  // Free axes inside: kept where they divide what a manual shard holds, so that both views of the bytes agree.
+  const auto free_places = [&](ir::ValueId inside_value) {
+    ShardLayout layout = wanted(context, inside_value, inner);
+    const tensor::Dims& dims = context.main.type_of(inside_value).dims();
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (layout.view != inner.view || dims[d] % sharding::part_count(view, layout.dims[d]) != 0)
+        layout.dims[d].clear();
+    }
+    layout.view = inner.view;
+    return layout;
+  };
+  // The manual sub-axes of a sharding in front, the free ones behind.
+  const auto outside_places = [&](const sharding::TensorSharding& sharding, const ShardLayout& free, int64_t rank) {
+    ShardLayout manual = replicated(rank, inner.view);
+    if (sharding.mesh != nullptr && !sharding.mesh->axes.empty())
+      manual = resolve_layout(context.views, sharding).without(~fresh);
+    manual.view = inner.view;
+    for (size_t d = 0; d < manual.dims.size(); ++d) {
+      manual.dims[d].insert(manual.dims[d].end(), free.dims[d].begin(), free.dims[d].end());
+    }
+    return manual;
+  };
+  const auto as_view = [&](LocalId from, LocalId to) {
+    LocalOp made;
+    made.kind = LocalKind::kView;
+    made.name = "view";
+    made.operands = {from};
+    made.results = {to};
+    made.location = op.location;
+    builder.append(std::move(made));
+  };
+
+  const ir::Region& body = op.regions.front();
+  for (size_t i = 0; i < body.arguments.size(); ++i) {
+    if (is_token(context, body.arguments[i])) continue;
+    if (i < in.size() && !in[i].unreduced.empty()) {
+      ir::fail("unsupported_attribute", op.location, "unreduced axes of an operand of a manual computation");
+    }
+    const ir::Type& inside_type = context.main.type_of(body.arguments[i]);
+    const ShardLayout free = free_places(body.arguments[i]);
+    const ShardLayout outside = outside_places(in[i], free, inside_type.rank());
+    const LocalId operand = builder.reshard(context.local(op.operands[i]), outside, op.location,
+                                            "operand " + std::to_string(i) + " of " + op.name);
+    const LocalId inside =
+        builder.add_value(inside_type.tensor, free, builder.type(operand).varies, context.name(body.arguments[i]));
+    if (builder.type(inside).local != builder.type(operand).local) {
+      ir::fail("invalid_program", op.location,
+               "manual computation: operand " + std::to_string(i) + " has local type " +
+                   ir::to_string(builder.value(operand).local_type()) + ", its body expects " +
+                   ir::to_string(builder.value(inside).local_type()));
+    }
+    as_view(operand, inside);
+    context.define(body.arguments[i], inside);
+  }
+
+  const std::vector<ir::ValueId> returned = lower_block(context, body, inner);
+
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    if (is_token(context, op.results[i])) continue;
+    const ir::Type& type = context.main.type_of(op.results[i]);
+    const ShardLayout free = free_places(returned[i]);
+    const ShardLayout outside = outside_places(out[i], free, type.rank());
+    LocalId value = builder.reshard(context.local(returned[i]), free, op.location,
+                                    "result " + std::to_string(i) + " of " + op.name);
+    sharding::SubAxisSet summed = 0;
+    for (const sharding::AxisRef& axis : out[i].unreduced)
+      summed |= mask_of(context.views.sub_axes_of(out[i].mesh, axis));
+    summed &= fresh;
+    if (summed != 0) {
+      value = builder.vary(value, builder.type(value).varies | summed, op.location, "unreduced result");
+      LocalOp sum;
+      sum.kind = LocalKind::kReduceShards;
+      sum.name = "all_reduce";
+      sum.reduced = summed;
+      sum.operands = {value};
+      sum.location = op.location;
+      sum.reason = "unreduced result " + std::to_string(i) + " of " + op.name;
+      const kernels::ScalarOp reducer = out[i].unreduced_kind == sharding::ReductionKind::kSum ? kernels::ScalarOp::kAdd
+                                        : out[i].unreduced_kind == sharding::ReductionKind::kMax
+                                            ? kernels::ScalarOp::kMaximum
+                                            : kernels::ScalarOp::kMinimum;
+      sum.regions.push_back(builder.reducer(reducer, type.dtype()));
+      const ir::Type inside_type = context.main.type_of(returned[i]);
+      const LocalId reduced = builder.add_value(inside_type.tensor, free, builder.type(value).outer() & ~summed);
+      sum.results = {reduced};
+      builder.append(std::move(sum));
+      value = reduced;
+    }
+    const sharding::SubAxisSet varies = outside.mask() | (builder.type(value).varies & ~fresh);
+    value = builder.vary(value, varies, op.location, "result " + std::to_string(i) + " of " + op.name);
+    const LocalId whole_value =
+        builder.add_value(type.tensor, outside, varies & ~outside.mask(), context.name(op.results[i]));
+    if (builder.type(whole_value).local != builder.type(value).local) {
+      ir::fail("invalid_program", op.location,
+               "manual computation: result " + std::to_string(i) + " has local type " +
+                   ir::to_string(builder.value(value).local_type()) + " inside, " +
+                   ir::to_string(builder.value(whole_value).local_type()) + " outside");
+    }
+    as_view(value, whole_value);
+    context.define(op.results[i], whole_value);
+  }
+}
+
+}  // namespace meshd::partition

@@ -1,0 +1,21 @@
+// Arguments and results of @main: their layouts are those that their shardings resolve to.
+//
+// Example, mesh x=2, y=4: %a 8x16 [{x}, {}] -> result [{}, {x}]. The argument is 4x16; the result takes a reshard
+// 4x16 -> 8x8, an all-to-all over x in which a device receives 64 - 32 elements.
+#pragma once
+
+#include <vector>
+
+#include "service/partition/lower/context.h"
+
+namespace meshd::partition {
+
+/// The values that @main returns with the layouts of the results, for LoweringContext::returned. Results that are to be
+/// summed, or that lie over other axes than their value, are left to lower_results().
+std::vector<ReturnedValue> returned_values(const LoweringContext& context);
+/// Appends the arguments to `body` and to the program.
+void lower_arguments(LoweringContext& context, LocalBlock& body);
+/// Reshards the values that @main returns, and appends them to `body` and to the program.
+void lower_results(LoweringContext& context, const std::vector<ir::ValueId>& returned, LocalBlock& body);
+
+}  // namespace meshd::partition
