@@ -1,7 +1,6 @@
 // Eigenvalues, and the forms on the way to them.
 #include <cstring>
 
-#include "service/kernels/lapack/lapack_fortran.h"
 #include "service/kernels/lapack/lapack_plans.h"
 
 namespace meshd::kernels {

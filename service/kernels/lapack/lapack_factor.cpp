@@ -1,7 +1,6 @@
 // Triangular and orthogonal factors.
 #include <cstring>
 
-#include "service/kernels/lapack/lapack_fortran.h"
 #include "service/kernels/lapack/lapack_plans.h"
 
 namespace meshd::kernels {

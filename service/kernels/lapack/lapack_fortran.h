@@ -1,497 +1,203 @@
-// LAPACK as Fortran left it, and above it one overloaded function for each routine: arguments by value, `info` as the
-// result. Real and complex routines take the same arguments; what only the other kind has is ignored. Matrices are
-// column by column. Workspaces are the caller's; with lwork -1 the best size is left in work[0].
+// LAPACK's routines (its own header declares them, OpenBLAS has them) as one function each for the four element types:
+// arguments by value, `info` as the result. Real and complex routines take the same arguments; what only the other kind
+// has is ignored. Matrices are column by column. Workspaces are the caller's; with lwork -1 the best size is left in
+// work[0]. Any thread.
 #pragma once
 
 #include <complex>
 #include <cstddef>
+#include <type_traits>
 
-extern "C" {
-// Lengths of the strings follow last, as Fortran compilers pass them.
-void spotrf_(const char* uplo, const int* n, float* a, const int* lda, int* info, size_t);
-void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info, size_t);
-void cpotrf_(const char* uplo, const int* n, std::complex<float>* a, const int* lda, int* info, size_t);
-void zpotrf_(const char* uplo, const int* n, std::complex<double>* a, const int* lda, int* info, size_t);
-void sgetrf_(const int* m, const int* n, float* a, const int* lda, int* pivots, int* info);
-void dgetrf_(const int* m, const int* n, double* a, const int* lda, int* pivots, int* info);
-void cgetrf_(const int* m, const int* n, std::complex<float>* a, const int* lda, int* pivots, int* info);
-void zgetrf_(const int* m, const int* n, std::complex<double>* a, const int* lda, int* pivots, int* info);
-void sgeqrf_(const int* m, const int* n, float* a, const int* lda, float* tau, float* work, const int* lwork,
-             int* info);
-void dgeqrf_(const int* m, const int* n, double* a, const int* lda, double* tau, double* work, const int* lwork,
-             int* info);
-void cgeqrf_(const int* m, const int* n, std::complex<float>* a, const int* lda, std::complex<float>* tau,
-             std::complex<float>* work, const int* lwork, int* info);
-void zgeqrf_(const int* m, const int* n, std::complex<double>* a, const int* lda, std::complex<double>* tau,
-             std::complex<double>* work, const int* lwork, int* info);
-void sorgqr_(const int* m, const int* n, const int* k, float* a, const int* lda, const float* tau, float* work,
-             const int* lwork, int* info);
-void dorgqr_(const int* m, const int* n, const int* k, double* a, const int* lda, const double* tau, double* work,
-             const int* lwork, int* info);
-void cungqr_(const int* m, const int* n, const int* k, std::complex<float>* a, const int* lda,
-             const std::complex<float>* tau, std::complex<float>* work, const int* lwork, int* info);
-void zungqr_(const int* m, const int* n, const int* k, std::complex<double>* a, const int* lda,
-             const std::complex<double>* tau, std::complex<double>* work, const int* lwork, int* info);
-void sormqr_(const char* side, const char* trans, const int* m, const int* n, const int* k, const float* a,
-             const int* lda, const float* tau, float* c, const int* ldc, float* work, const int* lwork, int* info,
-             size_t, size_t);
-void dormqr_(const char* side, const char* trans, const int* m, const int* n, const int* k, const double* a,
-             const int* lda, const double* tau, double* c, const int* ldc, double* work, const int* lwork, int* info,
-             size_t, size_t);
-void cunmqr_(const char* side, const char* trans, const int* m, const int* n, const int* k,
-             const std::complex<float>* a, const int* lda, const std::complex<float>* tau, std::complex<float>* c,
-             const int* ldc, std::complex<float>* work, const int* lwork, int* info, size_t, size_t);
-void zunmqr_(const char* side, const char* trans, const int* m, const int* n, const int* k,
-             const std::complex<double>* a, const int* lda, const std::complex<double>* tau, std::complex<double>* c,
-             const int* ldc, std::complex<double>* work, const int* lwork, int* info, size_t, size_t);
-void sgeqp3_(const int* m, const int* n, float* a, const int* lda, int* pivots, float* tau, float* work,
-             const int* lwork, int* info);
-void dgeqp3_(const int* m, const int* n, double* a, const int* lda, int* pivots, double* tau, double* work,
-             const int* lwork, int* info);
-void cgeqp3_(const int* m, const int* n, std::complex<float>* a, const int* lda, int* pivots, std::complex<float>* tau,
-             std::complex<float>* work, const int* lwork, float* rwork, int* info);
-void zgeqp3_(const int* m, const int* n, std::complex<double>* a, const int* lda, int* pivots,
-             std::complex<double>* tau, std::complex<double>* work, const int* lwork, double* rwork, int* info);
-void ssyevd_(const char* job, const char* uplo, const int* n, float* a, const int* lda, float* w, float* work,
-             const int* lwork, int* iwork, const int* liwork, int* info, size_t, size_t);
-void dsyevd_(const char* job, const char* uplo, const int* n, double* a, const int* lda, double* w, double* work,
-             const int* lwork, int* iwork, const int* liwork, int* info, size_t, size_t);
-void cheevd_(const char* job, const char* uplo, const int* n, std::complex<float>* a, const int* lda, float* w,
-             std::complex<float>* work, const int* lwork, float* rwork, const int* lrwork, int* iwork,
-             const int* liwork, int* info, size_t, size_t);
-void zheevd_(const char* job, const char* uplo, const int* n, std::complex<double>* a, const int* lda, double* w,
-             std::complex<double>* work, const int* lwork, double* rwork, const int* lrwork, int* iwork,
-             const int* liwork, int* info, size_t, size_t);
-void sgesdd_(const char* job, const int* m, const int* n, float* a, const int* lda, float* s, float* u, const int* ldu,
-             float* vt, const int* ldvt, float* work, const int* lwork, int* iwork, int* info, size_t);
-void dgesdd_(const char* job, const int* m, const int* n, double* a, const int* lda, double* s, double* u,
-             const int* ldu, double* vt, const int* ldvt, double* work, const int* lwork, int* iwork, int* info,
-             size_t);
-void cgesdd_(const char* job, const int* m, const int* n, std::complex<float>* a, const int* lda, float* s,
-             std::complex<float>* u, const int* ldu, std::complex<float>* vt, const int* ldvt,
-             std::complex<float>* work, const int* lwork, float* rwork, int* iwork, int* info, size_t);
-void zgesdd_(const char* job, const int* m, const int* n, std::complex<double>* a, const int* lda, double* s,
-             std::complex<double>* u, const int* ldu, std::complex<double>* vt, const int* ldvt,
-             std::complex<double>* work, const int* lwork, double* rwork, int* iwork, int* info, size_t);
-void sgesvd_(const char* job_u, const char* job_vt, const int* m, const int* n, float* a, const int* lda, float* s,
-             float* u, const int* ldu, float* vt, const int* ldvt, float* work, const int* lwork, int* info, size_t,
-             size_t);
-void dgesvd_(const char* job_u, const char* job_vt, const int* m, const int* n, double* a, const int* lda, double* s,
-             double* u, const int* ldu, double* vt, const int* ldvt, double* work, const int* lwork, int* info, size_t,
-             size_t);
-void cgesvd_(const char* job_u, const char* job_vt, const int* m, const int* n, std::complex<float>* a, const int* lda,
-             float* s, std::complex<float>* u, const int* ldu, std::complex<float>* vt, const int* ldvt,
-             std::complex<float>* work, const int* lwork, float* rwork, int* info, size_t, size_t);
-void zgesvd_(const char* job_u, const char* job_vt, const int* m, const int* n, std::complex<double>* a, const int* lda,
-             double* s, std::complex<double>* u, const int* ldu, std::complex<double>* vt, const int* ldvt,
-             std::complex<double>* work, const int* lwork, double* rwork, int* info, size_t, size_t);
-void sgeev_(const char* job_left, const char* job_right, const int* n, float* a, const int* lda, float* w, float* wi,
-            float* left, const int* ldl, float* right, const int* ldr, float* work, const int* lwork, int* info, size_t,
-            size_t);
-void dgeev_(const char* job_left, const char* job_right, const int* n, double* a, const int* lda, double* w, double* wi,
-            double* left, const int* ldl, double* right, const int* ldr, double* work, const int* lwork, int* info,
-            size_t, size_t);
-void cgeev_(const char* job_left, const char* job_right, const int* n, std::complex<float>* a, const int* lda,
-            std::complex<float>* w, std::complex<float>* left, const int* ldl, std::complex<float>* right,
-            const int* ldr, std::complex<float>* work, const int* lwork, float* rwork, int* info, size_t, size_t);
-void zgeev_(const char* job_left, const char* job_right, const int* n, std::complex<double>* a, const int* lda,
-            std::complex<double>* w, std::complex<double>* left, const int* ldl, std::complex<double>* right,
-            const int* ldr, std::complex<double>* work, const int* lwork, double* rwork, int* info, size_t, size_t);
-void sgees_(const char* job, const char* sort, const void* select, const int* n, float* a, const int* lda,
-            int* selected, float* w, float* wi, float* vectors, const int* ldv, float* work, const int* lwork,
-            int* bwork, int* info, size_t, size_t);
-void dgees_(const char* job, const char* sort, const void* select, const int* n, double* a, const int* lda,
-            int* selected, double* w, double* wi, double* vectors, const int* ldv, double* work, const int* lwork,
-            int* bwork, int* info, size_t, size_t);
-void cgees_(const char* job, const char* sort, const void* select, const int* n, std::complex<float>* a, const int* lda,
-            int* selected, std::complex<float>* w, std::complex<float>* vectors, const int* ldv,
-            std::complex<float>* work, const int* lwork, float* rwork, int* bwork, int* info, size_t, size_t);
-void zgees_(const char* job, const char* sort, const void* select, const int* n, std::complex<double>* a,
-            const int* lda, int* selected, std::complex<double>* w, std::complex<double>* vectors, const int* ldv,
-            std::complex<double>* work, const int* lwork, double* rwork, int* bwork, int* info, size_t, size_t);
-void sgehrd_(const int* n, const int* low, const int* high, float* a, const int* lda, float* tau, float* work,
-             const int* lwork, int* info);
-void dgehrd_(const int* n, const int* low, const int* high, double* a, const int* lda, double* tau, double* work,
-             const int* lwork, int* info);
-void cgehrd_(const int* n, const int* low, const int* high, std::complex<float>* a, const int* lda,
-             std::complex<float>* tau, std::complex<float>* work, const int* lwork, int* info);
-void zgehrd_(const int* n, const int* low, const int* high, std::complex<double>* a, const int* lda,
-             std::complex<double>* tau, std::complex<double>* work, const int* lwork, int* info);
-void ssytrd_(const char* uplo, const int* n, float* a, const int* lda, float* d, float* e, float* tau, float* work,
-             const int* lwork, int* info, size_t);
-void dsytrd_(const char* uplo, const int* n, double* a, const int* lda, double* d, double* e, double* tau, double* work,
-             const int* lwork, int* info, size_t);
-void chetrd_(const char* uplo, const int* n, std::complex<float>* a, const int* lda, float* d, float* e,
-             std::complex<float>* tau, std::complex<float>* work, const int* lwork, int* info, size_t);
-void zhetrd_(const char* uplo, const int* n, std::complex<double>* a, const int* lda, double* d, double* e,
-             std::complex<double>* tau, std::complex<double>* work, const int* lwork, int* info, size_t);
-void sgtsv_(const int* n, const int* nrhs, float* lower, float* diagonal, float* upper, float* b, const int* ldb,
-            int* info);
-void dgtsv_(const int* n, const int* nrhs, double* lower, double* diagonal, double* upper, double* b, const int* ldb,
-            int* info);
-void cgtsv_(const int* n, const int* nrhs, std::complex<float>* lower, std::complex<float>* diagonal,
-            std::complex<float>* upper, std::complex<float>* b, const int* ldb, int* info);
-void zgtsv_(const int* n, const int* nrhs, std::complex<double>* lower, std::complex<double>* diagonal,
-            std::complex<double>* upper, std::complex<double>* b, const int* ldb, int* info);
-}
+// The header's own choice, C's _Complex, is no type of C++.
+#define lapack_complex_float std::complex<float>
+#define lapack_complex_double std::complex<double>
+#include <lapack.h>
 
 namespace meshd::kernels::lapack {
 
+/// The real type of T's parts.
+template <typename T>
+struct RealOf {
+  using Type = T;
+};
+template <typename T>
+struct RealOf<std::complex<T>> {
+  using Type = T;
+};
+template <typename T>
+using Real = typename RealOf<T>::Type;
+template <typename T>
+inline constexpr bool kIsComplex = !std::is_same_v<T, Real<T>>;
+
+namespace fortran {
+
+/// That of the four functions whose elements are T.
+template <typename T, typename S, typename D, typename C, typename Z>
+constexpr auto of(S* s, D* d, C* c, Z* z) {
+  if constexpr (std::is_same_v<T, float>) {
+    return s;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return d;
+  } else if constexpr (std::is_same_v<T, std::complex<float>>) {
+    return c;
+  } else {
+    static_assert(std::is_same_v<T, std::complex<double>>);
+    return z;
+  }
+}
+
+/// Fortran takes addresses.
+template <typename T>
+auto address(T& argument) {
+  if constexpr (std::is_pointer_v<T> || std::is_null_pointer_v<T>) {
+    return argument;
+  } else {
+    return &argument;
+  }
+}
+
+/// routine(arguments..., &info, lengths...): Fortran compilers pass the length of every string last.
+template <typename Routine, typename... Arguments>
+int call(Routine* routine, Arguments... arguments) {
+  int info = 0;
+  constexpr int kStrings = (0 + ... + static_cast<int>(std::is_same_v<Arguments, char>));
+  if constexpr (kStrings == 0) {
+    routine(address(arguments)..., &info);
+  } else if constexpr (kStrings == 1) {
+    routine(address(arguments)..., &info, size_t{1});
+  } else {
+    static_assert(kStrings == 2);
+    routine(address(arguments)..., &info, size_t{1}, size_t{1});
+  }
+  return info;
+}
+
+}  // namespace fortran
+
+/// A parameter that does not decide what T is.
+template <typename T>
+using Same = std::type_identity_t<T>;
+
 /// Cholesky factor in place.
-inline int potrf(char uplo, int n, float* a, int lda) {
-  int info = 0;
-  spotrf_(&uplo, &n, a, &lda, &info, 1);
-  return info;
-}
-inline int potrf(char uplo, int n, double* a, int lda) {
-  int info = 0;
-  dpotrf_(&uplo, &n, a, &lda, &info, 1);
-  return info;
-}
-inline int potrf(char uplo, int n, std::complex<float>* a, int lda) {
-  int info = 0;
-  cpotrf_(&uplo, &n, a, &lda, &info, 1);
-  return info;
-}
-inline int potrf(char uplo, int n, std::complex<double>* a, int lda) {
-  int info = 0;
-  zpotrf_(&uplo, &n, a, &lda, &info, 1);
-  return info;
+template <typename T>
+int potrf(char uplo, int n, T* a, int lda) {
+  return fortran::call(fortran::of<T>(spotrf_, dpotrf_, cpotrf_, zpotrf_), uplo, n, a, lda);
 }
 
 /// LU factors in place.
-inline int getrf(int m, int n, float* a, int lda, int* pivots) {
-  int info = 0;
-  sgetrf_(&m, &n, a, &lda, pivots, &info);
-  return info;
-}
-inline int getrf(int m, int n, double* a, int lda, int* pivots) {
-  int info = 0;
-  dgetrf_(&m, &n, a, &lda, pivots, &info);
-  return info;
-}
-inline int getrf(int m, int n, std::complex<float>* a, int lda, int* pivots) {
-  int info = 0;
-  cgetrf_(&m, &n, a, &lda, pivots, &info);
-  return info;
-}
-inline int getrf(int m, int n, std::complex<double>* a, int lda, int* pivots) {
-  int info = 0;
-  zgetrf_(&m, &n, a, &lda, pivots, &info);
-  return info;
+template <typename T>
+int getrf(int m, int n, T* a, int lda, int* pivots) {
+  return fortran::call(fortran::of<T>(sgetrf_, dgetrf_, cgetrf_, zgetrf_), m, n, a, lda, pivots);
 }
 
 /// QR factors in place: R, and reflectors below it.
-inline int geqrf(int m, int n, float* a, int lda, float* tau, float* work, int lwork) {
-  int info = 0;
-  sgeqrf_(&m, &n, a, &lda, tau, work, &lwork, &info);
-  return info;
-}
-inline int geqrf(int m, int n, double* a, int lda, double* tau, double* work, int lwork) {
-  int info = 0;
-  dgeqrf_(&m, &n, a, &lda, tau, work, &lwork, &info);
-  return info;
-}
-inline int geqrf(int m, int n, std::complex<float>* a, int lda, std::complex<float>* tau, std::complex<float>* work,
-                 int lwork) {
-  int info = 0;
-  cgeqrf_(&m, &n, a, &lda, tau, work, &lwork, &info);
-  return info;
-}
-inline int geqrf(int m, int n, std::complex<double>* a, int lda, std::complex<double>* tau, std::complex<double>* work,
-                 int lwork) {
-  int info = 0;
-  zgeqrf_(&m, &n, a, &lda, tau, work, &lwork, &info);
-  return info;
+template <typename T>
+int geqrf(int m, int n, T* a, int lda, Same<T>* tau, Same<T>* work, int lwork) {
+  return fortran::call(fortran::of<T>(sgeqrf_, dgeqrf_, cgeqrf_, zgeqrf_), m, n, a, lda, tau, work, lwork);
 }
 
 /// Columns of Q from reflectors.
-inline int orgqr(int m, int n, int k, float* a, int lda, const float* tau, float* work, int lwork) {
-  int info = 0;
-  sorgqr_(&m, &n, &k, a, &lda, tau, work, &lwork, &info);
-  return info;
-}
-inline int orgqr(int m, int n, int k, double* a, int lda, const double* tau, double* work, int lwork) {
-  int info = 0;
-  dorgqr_(&m, &n, &k, a, &lda, tau, work, &lwork, &info);
-  return info;
-}
-inline int orgqr(int m, int n, int k, std::complex<float>* a, int lda, const std::complex<float>* tau,
-                 std::complex<float>* work, int lwork) {
-  int info = 0;
-  cungqr_(&m, &n, &k, a, &lda, tau, work, &lwork, &info);
-  return info;
-}
-inline int orgqr(int m, int n, int k, std::complex<double>* a, int lda, const std::complex<double>* tau,
-                 std::complex<double>* work, int lwork) {
-  int info = 0;
-  zungqr_(&m, &n, &k, a, &lda, tau, work, &lwork, &info);
-  return info;
+template <typename T>
+int orgqr(int m, int n, int k, T* a, int lda, const Same<T>* tau, Same<T>* work, int lwork) {
+  return fortran::call(fortran::of<T>(sorgqr_, dorgqr_, cungqr_, zungqr_), m, n, k, a, lda, tau, work, lwork);
 }
 
 /// c times Q from reflectors.
-inline int ormqr(char side, char trans, int m, int n, int k, const float* a, int lda, const float* tau, float* c,
-                 int ldc, float* work, int lwork) {
-  int info = 0;
-  sormqr_(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ldc, work, &lwork, &info, 1, 1);
-  return info;
-}
-inline int ormqr(char side, char trans, int m, int n, int k, const double* a, int lda, const double* tau, double* c,
-                 int ldc, double* work, int lwork) {
-  int info = 0;
-  dormqr_(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ldc, work, &lwork, &info, 1, 1);
-  return info;
-}
-inline int ormqr(char side, char trans, int m, int n, int k, const std::complex<float>* a, int lda,
-                 const std::complex<float>* tau, std::complex<float>* c, int ldc, std::complex<float>* work,
-                 int lwork) {
-  int info = 0;
-  cunmqr_(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ldc, work, &lwork, &info, 1, 1);
-  return info;
-}
-inline int ormqr(char side, char trans, int m, int n, int k, const std::complex<double>* a, int lda,
-                 const std::complex<double>* tau, std::complex<double>* c, int ldc, std::complex<double>* work,
-                 int lwork) {
-  int info = 0;
-  zunmqr_(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ldc, work, &lwork, &info, 1, 1);
-  return info;
+template <typename T>
+int ormqr(char side, char trans, int m, int n, int k, const Same<T>* a, int lda, const Same<T>* tau, T* c, int ldc,
+          Same<T>* work, int lwork) {
+  return fortran::call(fortran::of<T>(sormqr_, dormqr_, cunmqr_, zunmqr_), side, trans, m, n, k, a, lda, tau, c, ldc,
+                       work, lwork);
 }
 
 /// QR factors with column pivots.
-inline int geqp3(int m, int n, float* a, int lda, int* pivots, float* tau, float* work, int lwork,
-                 [[maybe_unused]] float* rwork) {
-  int info = 0;
-  sgeqp3_(&m, &n, a, &lda, pivots, tau, work, &lwork, &info);
-  return info;
-}
-inline int geqp3(int m, int n, double* a, int lda, int* pivots, double* tau, double* work, int lwork,
-                 [[maybe_unused]] double* rwork) {
-  int info = 0;
-  dgeqp3_(&m, &n, a, &lda, pivots, tau, work, &lwork, &info);
-  return info;
-}
-inline int geqp3(int m, int n, std::complex<float>* a, int lda, int* pivots, std::complex<float>* tau,
-                 std::complex<float>* work, int lwork, [[maybe_unused]] float* rwork) {
-  int info = 0;
-  cgeqp3_(&m, &n, a, &lda, pivots, tau, work, &lwork, rwork, &info);
-  return info;
-}
-inline int geqp3(int m, int n, std::complex<double>* a, int lda, int* pivots, std::complex<double>* tau,
-                 std::complex<double>* work, int lwork, [[maybe_unused]] double* rwork) {
-  int info = 0;
-  zgeqp3_(&m, &n, a, &lda, pivots, tau, work, &lwork, rwork, &info);
-  return info;
+template <typename T>
+int geqp3(int m, int n, T* a, int lda, int* pivots, Same<T>* tau, Same<T>* work, int lwork,
+          [[maybe_unused]] Real<T>* rwork) {
+  const auto routine = fortran::of<T>(sgeqp3_, dgeqp3_, cgeqp3_, zgeqp3_);
+  if constexpr (kIsComplex<T>) {
+    return fortran::call(routine, m, n, a, lda, pivots, tau, work, lwork, rwork);
+  } else {
+    return fortran::call(routine, m, n, a, lda, pivots, tau, work, lwork);
+  }
 }
 
 /// Eigenvalues and vectors of a symmetric matrix.
-inline int syevd(char job, char uplo, int n, float* a, int lda, float* w, float* work, int lwork,
-                 [[maybe_unused]] float* rwork, [[maybe_unused]] int lrwork, int* iwork, int liwork) {
-  int info = 0;
-  ssyevd_(&job, &uplo, &n, a, &lda, w, work, &lwork, iwork, &liwork, &info, 1, 1);
-  return info;
-}
-inline int syevd(char job, char uplo, int n, double* a, int lda, double* w, double* work, int lwork,
-                 [[maybe_unused]] double* rwork, [[maybe_unused]] int lrwork, int* iwork, int liwork) {
-  int info = 0;
-  dsyevd_(&job, &uplo, &n, a, &lda, w, work, &lwork, iwork, &liwork, &info, 1, 1);
-  return info;
-}
-inline int syevd(char job, char uplo, int n, std::complex<float>* a, int lda, float* w, std::complex<float>* work,
-                 int lwork, [[maybe_unused]] float* rwork, [[maybe_unused]] int lrwork, int* iwork, int liwork) {
-  int info = 0;
-  cheevd_(&job, &uplo, &n, a, &lda, w, work, &lwork, rwork, &lrwork, iwork, &liwork, &info, 1, 1);
-  return info;
-}
-inline int syevd(char job, char uplo, int n, std::complex<double>* a, int lda, double* w, std::complex<double>* work,
-                 int lwork, [[maybe_unused]] double* rwork, [[maybe_unused]] int lrwork, int* iwork, int liwork) {
-  int info = 0;
-  zheevd_(&job, &uplo, &n, a, &lda, w, work, &lwork, rwork, &lrwork, iwork, &liwork, &info, 1, 1);
-  return info;
+template <typename T>
+int syevd(char job, char uplo, int n, T* a, int lda, Real<T>* w, Same<T>* work, int lwork,
+          [[maybe_unused]] Real<T>* rwork, [[maybe_unused]] int lrwork, int* iwork, int liwork) {
+  const auto routine = fortran::of<T>(ssyevd_, dsyevd_, cheevd_, zheevd_);
+  if constexpr (kIsComplex<T>) {
+    return fortran::call(routine, job, uplo, n, a, lda, w, work, lwork, rwork, lrwork, iwork, liwork);
+  } else {
+    return fortran::call(routine, job, uplo, n, a, lda, w, work, lwork, iwork, liwork);
+  }
 }
 
 /// Singular values by divide and conquer.
-inline int gesdd(char job, int m, int n, float* a, int lda, float* s, float* u, int ldu, float* vt, int ldvt,
-                 float* work, int lwork, [[maybe_unused]] float* rwork, int* iwork) {
-  int info = 0;
-  sgesdd_(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, iwork, &info, 1);
-  return info;
-}
-inline int gesdd(char job, int m, int n, double* a, int lda, double* s, double* u, int ldu, double* vt, int ldvt,
-                 double* work, int lwork, [[maybe_unused]] double* rwork, int* iwork) {
-  int info = 0;
-  dgesdd_(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, iwork, &info, 1);
-  return info;
-}
-inline int gesdd(char job, int m, int n, std::complex<float>* a, int lda, float* s, std::complex<float>* u, int ldu,
-                 std::complex<float>* vt, int ldvt, std::complex<float>* work, int lwork, [[maybe_unused]] float* rwork,
-                 int* iwork) {
-  int info = 0;
-  cgesdd_(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, rwork, iwork, &info, 1);
-  return info;
-}
-inline int gesdd(char job, int m, int n, std::complex<double>* a, int lda, double* s, std::complex<double>* u, int ldu,
-                 std::complex<double>* vt, int ldvt, std::complex<double>* work, int lwork,
-                 [[maybe_unused]] double* rwork, int* iwork) {
-  int info = 0;
-  zgesdd_(&job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, rwork, iwork, &info, 1);
-  return info;
+template <typename T>
+int gesdd(char job, int m, int n, T* a, int lda, Real<T>* s, Same<T>* u, int ldu, Same<T>* vt, int ldvt, Same<T>* work,
+          int lwork, [[maybe_unused]] Real<T>* rwork, int* iwork) {
+  const auto routine = fortran::of<T>(sgesdd_, dgesdd_, cgesdd_, zgesdd_);
+  if constexpr (kIsComplex<T>) {
+    return fortran::call(routine, job, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, rwork, iwork);
+  } else {
+    return fortran::call(routine, job, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, iwork);
+  }
 }
 
 /// Singular values by QR iteration.
-inline int gesvd(char job_u, char job_vt, int m, int n, float* a, int lda, float* s, float* u, int ldu, float* vt,
-                 int ldvt, float* work, int lwork, [[maybe_unused]] float* rwork) {
-  int info = 0;
-  sgesvd_(&job_u, &job_vt, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, &info, 1, 1);
-  return info;
-}
-inline int gesvd(char job_u, char job_vt, int m, int n, double* a, int lda, double* s, double* u, int ldu, double* vt,
-                 int ldvt, double* work, int lwork, [[maybe_unused]] double* rwork) {
-  int info = 0;
-  dgesvd_(&job_u, &job_vt, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, &info, 1, 1);
-  return info;
-}
-inline int gesvd(char job_u, char job_vt, int m, int n, std::complex<float>* a, int lda, float* s,
-                 std::complex<float>* u, int ldu, std::complex<float>* vt, int ldvt, std::complex<float>* work,
-                 int lwork, [[maybe_unused]] float* rwork) {
-  int info = 0;
-  cgesvd_(&job_u, &job_vt, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, rwork, &info, 1, 1);
-  return info;
-}
-inline int gesvd(char job_u, char job_vt, int m, int n, std::complex<double>* a, int lda, double* s,
-                 std::complex<double>* u, int ldu, std::complex<double>* vt, int ldvt, std::complex<double>* work,
-                 int lwork, [[maybe_unused]] double* rwork) {
-  int info = 0;
-  zgesvd_(&job_u, &job_vt, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &lwork, rwork, &info, 1, 1);
-  return info;
+template <typename T>
+int gesvd(char job_u, char job_vt, int m, int n, T* a, int lda, Real<T>* s, Same<T>* u, int ldu, Same<T>* vt, int ldvt,
+          Same<T>* work, int lwork, [[maybe_unused]] Real<T>* rwork) {
+  const auto routine = fortran::of<T>(sgesvd_, dgesvd_, cgesvd_, zgesvd_);
+  if constexpr (kIsComplex<T>) {
+    return fortran::call(routine, job_u, job_vt, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork, rwork);
+  } else {
+    return fortran::call(routine, job_u, job_vt, m, n, a, lda, s, u, ldu, vt, ldvt, work, lwork);
+  }
 }
 
-/// Eigenvalues and vectors.
-inline int geev(char job_left, char job_right, int n, float* a, int lda, float* w, [[maybe_unused]] float* wi,
-                float* left, int ldl, float* right, int ldr, float* work, int lwork, [[maybe_unused]] float* rwork) {
-  int info = 0;
-  sgeev_(&job_left, &job_right, &n, a, &lda, w, wi, left, &ldl, right, &ldr, work, &lwork, &info, 1, 1);
-  return info;
-}
-inline int geev(char job_left, char job_right, int n, double* a, int lda, double* w, [[maybe_unused]] double* wi,
-                double* left, int ldl, double* right, int ldr, double* work, int lwork,
-                [[maybe_unused]] double* rwork) {
-  int info = 0;
-  dgeev_(&job_left, &job_right, &n, a, &lda, w, wi, left, &ldl, right, &ldr, work, &lwork, &info, 1, 1);
-  return info;
-}
-inline int geev(char job_left, char job_right, int n, std::complex<float>* a, int lda, std::complex<float>* w,
-                [[maybe_unused]] float* wi, std::complex<float>* left, int ldl, std::complex<float>* right, int ldr,
-                std::complex<float>* work, int lwork, [[maybe_unused]] float* rwork) {
-  int info = 0;
-  cgeev_(&job_left, &job_right, &n, a, &lda, w, left, &ldl, right, &ldr, work, &lwork, rwork, &info, 1, 1);
-  return info;
-}
-inline int geev(char job_left, char job_right, int n, std::complex<double>* a, int lda, std::complex<double>* w,
-                [[maybe_unused]] double* wi, std::complex<double>* left, int ldl, std::complex<double>* right, int ldr,
-                std::complex<double>* work, int lwork, [[maybe_unused]] double* rwork) {
-  int info = 0;
-  zgeev_(&job_left, &job_right, &n, a, &lda, w, left, &ldl, right, &ldr, work, &lwork, rwork, &info, 1, 1);
-  return info;
+/// Eigenvalues and vectors. Real matrices: real and imaginary parts apart, in `w` and `wi`.
+template <typename T>
+int geev(char job_left, char job_right, int n, T* a, int lda, Same<T>* w, [[maybe_unused]] Real<T>* wi, Same<T>* left,
+         int ldl, Same<T>* right, int ldr, Same<T>* work, int lwork, [[maybe_unused]] Real<T>* rwork) {
+  const auto routine = fortran::of<T>(sgeev_, dgeev_, cgeev_, zgeev_);
+  if constexpr (kIsComplex<T>) {
+    return fortran::call(routine, job_left, job_right, n, a, lda, w, left, ldl, right, ldr, work, lwork, rwork);
+  } else {
+    return fortran::call(routine, job_left, job_right, n, a, lda, w, wi, left, ldl, right, ldr, work, lwork);
+  }
 }
 
-/// Schur form.
-inline int gees(char job, char sort, int n, float* a, int lda, int* selected, float* w, [[maybe_unused]] float* wi,
-                float* vectors, int ldv, float* work, int lwork, [[maybe_unused]] float* rwork, int* bwork) {
-  int info = 0;
-  sgees_(&job, &sort, nullptr, &n, a, &lda, selected, w, wi, vectors, &ldv, work, &lwork, bwork, &info, 1, 1);
-  return info;
-}
-inline int gees(char job, char sort, int n, double* a, int lda, int* selected, double* w, [[maybe_unused]] double* wi,
-                double* vectors, int ldv, double* work, int lwork, [[maybe_unused]] double* rwork, int* bwork) {
-  int info = 0;
-  dgees_(&job, &sort, nullptr, &n, a, &lda, selected, w, wi, vectors, &ldv, work, &lwork, bwork, &info, 1, 1);
-  return info;
-}
-inline int gees(char job, char sort, int n, std::complex<float>* a, int lda, int* selected, std::complex<float>* w,
-                [[maybe_unused]] float* wi, std::complex<float>* vectors, int ldv, std::complex<float>* work, int lwork,
-                [[maybe_unused]] float* rwork, int* bwork) {
-  int info = 0;
-  cgees_(&job, &sort, nullptr, &n, a, &lda, selected, w, vectors, &ldv, work, &lwork, rwork, bwork, &info, 1, 1);
-  return info;
-}
-inline int gees(char job, char sort, int n, std::complex<double>* a, int lda, int* selected, std::complex<double>* w,
-                [[maybe_unused]] double* wi, std::complex<double>* vectors, int ldv, std::complex<double>* work,
-                int lwork, [[maybe_unused]] double* rwork, int* bwork) {
-  int info = 0;
-  zgees_(&job, &sort, nullptr, &n, a, &lda, selected, w, vectors, &ldv, work, &lwork, rwork, bwork, &info, 1, 1);
-  return info;
+/// Schur form; nothing is sorted. Real matrices: eigenvalues as geev has them.
+template <typename T>
+int gees(char job, char sort, int n, T* a, int lda, int* selected, Same<T>* w, [[maybe_unused]] Real<T>* wi,
+         Same<T>* vectors, int ldv, Same<T>* work, int lwork, [[maybe_unused]] Real<T>* rwork, int* bwork) {
+  const auto routine = fortran::of<T>(sgees_, dgees_, cgees_, zgees_);
+  if constexpr (kIsComplex<T>) {
+    return fortran::call(routine, job, sort, nullptr, n, a, lda, selected, w, vectors, ldv, work, lwork, rwork, bwork);
+  } else {
+    return fortran::call(routine, job, sort, nullptr, n, a, lda, selected, w, wi, vectors, ldv, work, lwork, bwork);
+  }
 }
 
 /// Hessenberg form.
-inline int gehrd(int n, int low, int high, float* a, int lda, float* tau, float* work, int lwork) {
-  int info = 0;
-  sgehrd_(&n, &low, &high, a, &lda, tau, work, &lwork, &info);
-  return info;
-}
-inline int gehrd(int n, int low, int high, double* a, int lda, double* tau, double* work, int lwork) {
-  int info = 0;
-  dgehrd_(&n, &low, &high, a, &lda, tau, work, &lwork, &info);
-  return info;
-}
-inline int gehrd(int n, int low, int high, std::complex<float>* a, int lda, std::complex<float>* tau,
-                 std::complex<float>* work, int lwork) {
-  int info = 0;
-  cgehrd_(&n, &low, &high, a, &lda, tau, work, &lwork, &info);
-  return info;
-}
-inline int gehrd(int n, int low, int high, std::complex<double>* a, int lda, std::complex<double>* tau,
-                 std::complex<double>* work, int lwork) {
-  int info = 0;
-  zgehrd_(&n, &low, &high, a, &lda, tau, work, &lwork, &info);
-  return info;
+template <typename T>
+int gehrd(int n, int low, int high, T* a, int lda, Same<T>* tau, Same<T>* work, int lwork) {
+  return fortran::call(fortran::of<T>(sgehrd_, dgehrd_, cgehrd_, zgehrd_), n, low, high, a, lda, tau, work, lwork);
 }
 
 /// Tridiagonal form of a symmetric matrix.
-inline int sytrd(char uplo, int n, float* a, int lda, float* d, float* e, float* tau, float* work, int lwork) {
-  int info = 0;
-  ssytrd_(&uplo, &n, a, &lda, d, e, tau, work, &lwork, &info, 1);
-  return info;
-}
-inline int sytrd(char uplo, int n, double* a, int lda, double* d, double* e, double* tau, double* work, int lwork) {
-  int info = 0;
-  dsytrd_(&uplo, &n, a, &lda, d, e, tau, work, &lwork, &info, 1);
-  return info;
-}
-inline int sytrd(char uplo, int n, std::complex<float>* a, int lda, float* d, float* e, std::complex<float>* tau,
-                 std::complex<float>* work, int lwork) {
-  int info = 0;
-  chetrd_(&uplo, &n, a, &lda, d, e, tau, work, &lwork, &info, 1);
-  return info;
-}
-inline int sytrd(char uplo, int n, std::complex<double>* a, int lda, double* d, double* e, std::complex<double>* tau,
-                 std::complex<double>* work, int lwork) {
-  int info = 0;
-  zhetrd_(&uplo, &n, a, &lda, d, e, tau, work, &lwork, &info, 1);
-  return info;
+template <typename T>
+int sytrd(char uplo, int n, T* a, int lda, Real<T>* d, Real<T>* e, Same<T>* tau, Same<T>* work, int lwork) {
+  return fortran::call(fortran::of<T>(ssytrd_, dsytrd_, chetrd_, zhetrd_), uplo, n, a, lda, d, e, tau, work, lwork);
 }
 
 /// Solution of a tridiagonal system.
-inline int gtsv(int n, int nrhs, float* lower, float* diagonal, float* upper, float* b, int ldb) {
-  int info = 0;
-  sgtsv_(&n, &nrhs, lower, diagonal, upper, b, &ldb, &info);
-  return info;
-}
-inline int gtsv(int n, int nrhs, double* lower, double* diagonal, double* upper, double* b, int ldb) {
-  int info = 0;
-  dgtsv_(&n, &nrhs, lower, diagonal, upper, b, &ldb, &info);
-  return info;
-}
-inline int gtsv(int n, int nrhs, std::complex<float>* lower, std::complex<float>* diagonal, std::complex<float>* upper,
-                std::complex<float>* b, int ldb) {
-  int info = 0;
-  cgtsv_(&n, &nrhs, lower, diagonal, upper, b, &ldb, &info);
-  return info;
-}
-inline int gtsv(int n, int nrhs, std::complex<double>* lower, std::complex<double>* diagonal,
-                std::complex<double>* upper, std::complex<double>* b, int ldb) {
-  int info = 0;
-  zgtsv_(&n, &nrhs, lower, diagonal, upper, b, &ldb, &info);
-  return info;
+template <typename T>
+int gtsv(int n, int nrhs, T* lower, Same<T>* diagonal, Same<T>* upper, Same<T>* b, int ldb) {
+  return fortran::call(fortran::of<T>(sgtsv_, dgtsv_, cgtsv_, zgtsv_), n, nrhs, lower, diagonal, upper, b, ldb);
 }
 
 }  // namespace meshd::kernels::lapack

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "service/kernels/lapack/lapack.h"
+#include "service/kernels/lapack/lapack_fortran.h"
 
 namespace meshd::kernels {
 
@@ -31,19 +32,6 @@ std::shared_ptr<Lapack::Plan> plan_svd(const LapackSpec& spec);     ///< gesdd, 
 std::shared_ptr<Lapack::Plan> plan_solve(const LapackSpec& spec);   ///< trsm, gtsv, the perturbed tridiagonal solution
 
 namespace lapack {
-
-template <class T>
-struct RealOf {
-  using Type = T;
-};
-template <class R>
-struct RealOf<std::complex<R>> {
-  using Type = R;
-};
-template <class T>
-using Real = typename RealOf<T>::Type;
-template <class T>
-inline constexpr bool kIsComplex = !std::is_same_v<T, Real<T>>;
 
 /// Makes the plan of the spec's element type: make.template operator()<T>().
 template <class Make>

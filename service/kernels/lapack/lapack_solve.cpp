@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "service/kernels/lapack/lapack_fortran.h"
 #include "service/kernels/lapack/lapack_plans.h"
 
 namespace meshd::kernels {

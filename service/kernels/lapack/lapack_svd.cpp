@@ -1,5 +1,4 @@
 // Singular values.
-#include "service/kernels/lapack/lapack_fortran.h"
 #include "service/kernels/lapack/lapack_plans.h"
 
 namespace meshd::kernels {
