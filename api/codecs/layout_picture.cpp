@@ -1,10 +1,14 @@
-#include "service/sharding/picture.h"
+#include "api/codecs/layout_picture.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace meshd::sharding {
+namespace meshd::api {
 namespace {
+
+using sharding::DeviceShard;
+using sharding::IndexRange;
+using sharding::Layout;
 
 // One block of the last two dimensions.
 struct Cell {
@@ -65,12 +69,12 @@ void append_rect(std::string& out, int64_t x, int64_t y, const Cell& cell) {
 
 }  // namespace
 
-std::string undrawn_text(const Layout& layout, int64_t position_count) {
+std::string undrawn_text(const sharding::Layout& layout, int64_t position_count) {
   return std::to_string(layout.shard_count) + " blocks on " + std::to_string(position_count) +
          " devices; pictures are drawn for at most " + std::to_string(kMaxDrawnPositions) + " devices";
 }
 
-std::string picture_text(const Layout& layout) {
+std::string picture_text(const sharding::Layout& layout) {
   const auto positions = static_cast<int64_t>(layout.device_shards.size());
   if (positions > kMaxDrawnPositions) return undrawn_text(layout, positions) + "\n";
   std::string out;
@@ -92,7 +96,7 @@ std::string picture_text(const Layout& layout) {
   return out;
 }
 
-std::string picture_svg(const Layout& layout) {
+std::string picture_svg(const sharding::Layout& layout) {
   const auto positions = static_cast<int64_t>(layout.device_shards.size());
   const bool is_drawn = positions <= kMaxDrawnPositions;
   const std::vector<Panel> panels = is_drawn ? panels_of(layout) : std::vector<Panel>();
@@ -123,4 +127,4 @@ std::string picture_svg(const Layout& layout) {
          std::to_string(y) + "\" font-family=\"monospace\" font-size=\"12\">\n" + body + "</svg>\n";
 }
 
-}  // namespace meshd::sharding
+}  // namespace meshd::api

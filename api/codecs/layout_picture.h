@@ -6,16 +6,16 @@
 
 #include "service/sharding/layout.h"
 
-namespace meshd::sharding {
+namespace meshd::api {
 
 /// The most positions of a mesh that are drawn; of larger ones a picture says how many there are.
 inline constexpr int64_t kMaxDrawnPositions = 1024;
 
 /// Boxes of characters, ASCII, a newline behind each line.
-std::string picture_text(const Layout& layout);
+std::string picture_text(const sharding::Layout& layout);
 /// An SVG document; blocks are drawn to scale where that can be read.
-std::string picture_svg(const Layout& layout);
+std::string picture_svg(const sharding::Layout& layout);
 /// The line that stands for a picture of too many positions.
-std::string undrawn_text(const Layout& layout, int64_t position_count);
+std::string undrawn_text(const sharding::Layout& layout, int64_t position_count);
 
-}  // namespace meshd::sharding
+}  // namespace meshd::api

@@ -4,6 +4,7 @@
 
 #include "api/codecs/array_views.h"
 #include "api/codecs/json.h"
+#include "api/codecs/layout_picture.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/http/router.h"
 #include "api/routes/arrays/array_parts.h"
@@ -11,7 +12,6 @@
 #include "service/arrays/region.h"
 #include "service/mesh/positions.h"
 #include "service/sharding/parts.h"
-#include "service/sharding/picture.h"
 #include "service/tensor/sizes.h"
 
 namespace meshd::api {
@@ -94,9 +94,9 @@ Response resolve_sharding(Request& request, Services& services) {
   const int64_t positions = asked.sharding.mesh->position_count();
   const auto [first, limit] = page_of_positions(request, positions);
   const sharding::Layout layout = sharding::make_layout(asked.shape, asked.sharding, {first, limit});
-  const std::string picture = positions > sharding::kMaxDrawnPositions
-                                  ? sharding::undrawn_text(layout, positions)
-                                  : sharding::picture_text(sharding::make_layout(asked.shape, asked.sharding));
+  const std::string picture = positions > kMaxDrawnPositions
+                                  ? undrawn_text(layout, positions)
+                                  : picture_text(sharding::make_layout(asked.shape, asked.sharding));
   std::string shards;
   for (const std::string& document : device_shard_documents(layout, services.processes, {}, "")) {
     shards += (shards.empty() ? "" : ",") + document;

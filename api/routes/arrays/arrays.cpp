@@ -4,6 +4,7 @@
 #include "api/codecs/array_document.h"
 #include "api/codecs/array_views.h"
 #include "api/codecs/json.h"
+#include "api/codecs/layout_picture.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/http/conditions.h"
 #include "api/routes/arrays/array_archives.h"
@@ -16,7 +17,6 @@
 #include "service/core/ids.h"
 #include "service/jobs/binding.h"
 #include "service/kernels/movement/movement.h"
-#include "service/sharding/picture.h"
 
 namespace meshd::api {
 namespace {
@@ -233,12 +233,12 @@ std::vector<Route> array_routes(Services& services) {
       {"GET", "/v1/arrays/{id}/sharding.txt", "getShardingText", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
-         return text(200, sharding::picture_text(array->layout()));
+         return text(200, picture_text(array->layout()));
        }},
       {"GET", "/v1/arrays/{id}/sharding.svg", "getShardingSvg", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
-         return content(200, "image/svg+xml", sharding::picture_svg(array->layout()));
+         return content(200, "image/svg+xml", picture_svg(array->layout()));
        }},
   };
 }
