@@ -51,7 +51,6 @@ RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now) {
     report.crashed_jobs = rows.fail_crashed_jobs(kMaxAttempts, now);
     report.requeued_jobs = rows.requeue_running_jobs();
     rows.release_stale_reservations();
-    report.dropped_keys = rows.drop_cut_off_keys();
     rows.drop_callbacks_of_arrays();
     rows.drop_unseen_contents();
   });

@@ -197,8 +197,7 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, ShardBu
       for (size_t s = 0; s < shards.size(); ++s) {
         const storage::BlobRef& blob = out.blobs[next++].ref;
         state->blobs.push_back(blob);
-        shard_rows.push_back(
-            {array->info().id, static_cast<int64_t>(s), 0, devices_of(array->layout(), static_cast<int64_t>(s)), blob});
+        shard_rows.push_back({array->info().id, static_cast<int64_t>(s), blob});
       }
     }
     if (!array->info().mesh_id.empty())

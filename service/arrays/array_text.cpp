@@ -40,12 +40,4 @@ sharding::TensorSharding sharding_from_text(std::string_view text, mesh::MeshRef
   return out;
 }
 
-std::string devices_of(const sharding::Layout& layout, int64_t shard) {
-  std::string out;
-  for (const sharding::DeviceShard& device_shard : layout.device_shards) {
-    if (device_shard.shard == shard) out += (out.empty() ? "" : ",") + std::to_string(device_shard.device);
-  }
-  return out;
-}
-
 }  // namespace meshd::arrays

@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include "service/sharding/layout.h"
 #include "service/sharding/tensor_sharding.h"
 
 namespace meshd::arrays {
@@ -13,8 +12,5 @@ namespace meshd::arrays {
 std::string sharding_to_text(const sharding::TensorSharding& sharding);
 /// The sharding over `mesh`. Throws Error internal when the text is not ours.
 sharding::TensorSharding sharding_from_text(std::string_view text, mesh::MeshRef mesh);
-
-/// Devices that hold a shard, joined by commas.
-std::string devices_of(const sharding::Layout& layout, int64_t shard);
 
 }  // namespace meshd::arrays

@@ -91,8 +91,7 @@ ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> upda
     for (size_t s = 0; s < next.shards.size(); ++s) {
       const auto shard = static_cast<int64_t>(s);
       next.blobs.push_back(out.blobs[written++].ref);
-      next.shard_rows.push_back(
-          {next.array->info().id, shard, 0, devices_of(next.array->layout(), shard), next.blobs.back()});
+      next.shard_rows.push_back({next.array->info().id, shard, next.blobs.back()});
     }
   }
   out.rows = [nexts, session](storage::Transaction& transaction) {

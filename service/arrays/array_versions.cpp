@@ -98,7 +98,7 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
     for (size_t i = 0; i < changed.size(); ++i) {
       blobs.at(changed[i]) = written[i].ref;
       const auto shard = static_cast<int64_t>(changed[i]);
-      shard_rows.push_back({id, shard, 0, devices_of(array->layout(), shard), written[i].ref});
+      shard_rows.push_back({id, shard, written[i].ref});
     }
     std::promise<void> durable;
     std::future<void> told = durable.get_future();

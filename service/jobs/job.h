@@ -39,7 +39,6 @@ struct JobRunner::Job {
   sessions::ArrayUses uses;
   std::map<size_t, int64_t> read_versions;                               ///< of arrays that are updated, by argument
   std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> taken;  ///< donated arrays' shards while it runs
-  storage::IdempotencyRow key;                                           ///< empty key: none
   ResultEncoder encode;                                                  ///< makes the document that the row keeps
   JobTimings timings;
   core::SteadyTime accepted;

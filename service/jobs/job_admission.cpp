@@ -42,13 +42,13 @@ void JobRunner::accept(Job& job, bool background) {
           transaction.reserve_array(array->info().id, job.row.id);
       }
       if (!request.idempotency_key.empty()) {
-        job.key.principal = request.principal;
-        job.key.route = request.idempotency_route;
-        job.key.key = request.idempotency_key;
-        job.key.fingerprint = request.idempotency_fingerprint;
-        job.key.job = job.row.id;
-        job.key.created = job.row.created;
-        if (!transaction.insert_idempotency(job.key)) {
+        const storage::IdempotencyRow key{request.principal,
+                                          request.idempotency_route,
+                                          request.idempotency_key,
+                                          request.idempotency_fingerprint,
+                                          job.row.id,
+                                          job.row.created};
+        if (!transaction.insert_idempotency(key)) {
           throw core::Error("idempotency_in_progress", "another request with this Idempotency-Key came first");
         }
       }

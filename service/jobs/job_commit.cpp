@@ -14,13 +14,6 @@ namespace {
 using storage::Durability;
 using storage::JobState;
 
-// The answer to a key stands in the job's row from now on.
-void close_key(storage::IdempotencyRow& key, storage::Transaction& transaction) {
-  if (key.key.empty()) return;
-  key.state = storage::IdempotencyState::kDone;
-  transaction.update_idempotency(key);
-}
-
 // Like Catalog::write; `then` runs on the writer's thread, when it is durable.
 void write_then(storage::Catalog& catalog, const std::function<void(storage::Transaction&)>& write,
                 const std::function<void()>& then) {
@@ -160,7 +153,6 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
         if (job.encode != nullptr) job.row.answer = job.encode(result);
         transaction.update_job(job.row);
       }
-      close_key(job.key, transaction);
       free_arguments(job);  // whoever replaces one of them now commits after this job
     };
     try {
@@ -210,7 +202,6 @@ void JobRunner::fail(Job& job, const core::Error& error) {
       store_.catalog().write([&](storage::Transaction& transaction) {
         transaction.release_arrays(job.row.id, job.row.principal);
         transaction.update_job(job.row);
-        close_key(job.key, transaction);
         free_arguments(job);
       });
     } catch (const core::Error&) {

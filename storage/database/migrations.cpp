@@ -249,7 +249,21 @@ DROP INDEX callbacks_by_call;
 CREATE UNIQUE INDEX callbacks_by_call ON callbacks(job, call, session);
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst, kQueues, kCallbacks, kProgramNames, kProgramsOfJobs, kJobNames};
+constexpr const char* kUnusedColumns = R"sql(
+ALTER TABLE idempotency DROP COLUMN state;
+ALTER TABLE idempotency DROP COLUMN status;
+ALTER TABLE idempotency DROP COLUMN headers;
+ALTER TABLE idempotency DROP COLUMN body;
+ALTER TABLE shards DROP COLUMN process;
+ALTER TABLE shards DROP COLUMN devices;
+ALTER TABLE arrays DROP COLUMN document;
+ALTER TABLE callbacks RENAME COLUMN question TO request;
+ALTER TABLE feeds RENAME TO infeed_entries;
+ALTER TABLE feed_queues RENAME TO infeed_queues;
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst,          kQueues,   kCallbacks,    kProgramNames,
+                                       kProgramsOfJobs, kJobNames, kUnusedColumns};
 
 }  // namespace
 

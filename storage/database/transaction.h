@@ -87,10 +87,7 @@ class Transaction : public Reader {
 
   /// False when (principal, route, key) is taken; then read it.
   bool insert_idempotency(const IdempotencyRow& row);
-  /// Writes state, status, headers, body and job.
-  void update_idempotency(const IdempotencyRow& row);
-  bool delete_idempotency(std::string_view principal, std::string_view route, std::string_view key);
-  /// Removes at most `limit` finished records made before `time`. Returns how many.
+  /// Removes at most `limit` records made before `time` whose jobs are over. Returns how many.
   int64_t expire_idempotency(core::WallTime time, int64_t limit);
 
   /// Blobs that rows stopped naming in this transaction: Catalog hands them to the collector once it is durable.

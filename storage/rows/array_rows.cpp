@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kSelectById[] =
     "SELECT id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, bytes, committed, "
-    "reserved_by, reason, document, created FROM arrays WHERE id = ?1";
+    "reserved_by, reason, created FROM arrays WHERE id = ?1";
 
 // "2,3" for shape (2, 3), empty for rank 0.
 std::string shape_text(const std::vector<int64_t>& shape) {
@@ -51,14 +51,12 @@ ArrayRow read_array(const Statement& row) {
   array.committed = row.integer(12) != 0;
   array.reserved_by = row.text(13);
   array.reason = row.text(14);
-  array.document = row.text(15);
-  array.created = row.time(16);
+  array.created = row.time(15);
   return array;
 }
 
 ShardRow read_shard(const Statement& row) {
-  return {row.text(0), row.integer(1), row.integer(2), row.text(3),
-          BlobRef{row.text(4), row.integer(5), static_cast<uint64_t>(row.integer(6))}};
+  return {row.text(0), row.integer(1), BlobRef{row.text(2), row.integer(3), static_cast<uint64_t>(row.integer(4))}};
 }
 
 // What keeps `job` from taking the array, if anything.
@@ -91,7 +89,7 @@ Page<ArrayRow> Reader::arrays(std::string_view principal, const ArrayFilter& fil
   check_limit(page.limit);
   Statement rows = connection_->statement(
       "SELECT id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, bytes, "
-      "committed, reserved_by, reason, document, created FROM arrays WHERE principal = ?1 AND id > ?2 "
+      "committed, reserved_by, reason, created FROM arrays WHERE principal = ?1 AND id > ?2 "
       "AND (?3 = '' OR session = ?3) AND (?4 = '' OR name = ?4) ORDER BY id LIMIT ?5");
   rows.bind(principal, page.cursor, filter.session, filter.name, page.limit + 1);
   return collect_page<ArrayRow>(rows, page.limit, read_array, [](const ArrayRow& row) { return row.id; });
@@ -99,7 +97,7 @@ Page<ArrayRow> Reader::arrays(std::string_view principal, const ArrayFilter& fil
 
 std::vector<ShardRow> Reader::shards(std::string_view array) {
   Statement rows = connection_->statement(
-      "SELECT array, shard_index, process, devices, blob, length, checksum FROM shards WHERE array = ?1 "
+      "SELECT array, shard_index, blob, length, checksum FROM shards WHERE array = ?1 "
       "ORDER BY shard_index");
   rows.bind(array);
   std::vector<ShardRow> shards;
@@ -115,11 +113,11 @@ void Transaction::insert_array(const ArrayRow& row) {
   connection_
       ->statement(
           "INSERT INTO arrays(id, principal, session, name, dtype, shape, mesh, sharding, durability, state, version, "
-          "bytes, committed, reserved_by, reason, document, created) "
-          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)")
+          "bytes, committed, reserved_by, reason, created) "
+          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")
       .bind(row.id, row.principal, row.session, row.name, row.dtype, shape_text(row.shape), row.mesh, row.sharding,
             to_string(row.durability), to_string(row.state), row.version, row.bytes, row.committed,
-            OrNull{row.reserved_by}, row.reason, row.document, row.created)
+            OrNull{row.reserved_by}, row.reason, row.created)
       .run();
 }
 
@@ -129,11 +127,10 @@ void Transaction::update_array(const ArrayRow& row) {
   connection_
       ->statement(
           "UPDATE arrays SET session = ?2, name = ?3, dtype = ?4, shape = ?5, mesh = ?6, sharding = ?7, "
-          "durability = ?8, state = ?9, version = ?10, bytes = ?11, committed = ?12, reason = ?13, document = ?14 "
+          "durability = ?8, state = ?9, version = ?10, bytes = ?11, committed = ?12, reason = ?13 "
           "WHERE id = ?1")
       .bind(row.id, row.session, row.name, row.dtype, shape_text(row.shape), row.mesh, row.sharding,
-            to_string(row.durability), to_string(row.state), row.version, row.bytes, row.committed, row.reason,
-            row.document)
+            to_string(row.durability), to_string(row.state), row.version, row.bytes, row.committed, row.reason)
       .run();
   if (before->mesh != row.mesh) collect_mesh(before->mesh);
 }
@@ -160,10 +157,8 @@ void Transaction::put_shard(const ShardRow& row) {
   if (before.bind(row.array, row.index).step()) dropped_blobs_.push_back(before.text(0));
   connection_
       ->statement(
-          "INSERT OR REPLACE INTO shards(array, shard_index, process, devices, blob, length, checksum) "
-          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)")
-      .bind(row.array, row.index, row.process, row.devices, row.blob.name, row.blob.length,
-            static_cast<int64_t>(row.blob.checksum))
+          "INSERT OR REPLACE INTO shards(array, shard_index, blob, length, checksum) VALUES(?1, ?2, ?3, ?4, ?5)")
+      .bind(row.array, row.index, row.blob.name, row.blob.length, static_cast<int64_t>(row.blob.checksum))
       .run();
 }
 

@@ -7,7 +7,7 @@ namespace meshd::storage {
 std::vector<InfeedRow> Reader::infeeds(std::string_view session, std::string_view queue, int64_t after, int64_t limit) {
   check_limit(limit);
   Statement rows = connection_->statement(
-      "SELECT session, queue, number, content, created FROM feeds "
+      "SELECT session, queue, number, content, created FROM infeed_entries "
       "WHERE session = ?1 AND queue = ?2 AND number > ?3 ORDER BY number LIMIT ?4");
   rows.bind(session, queue, after, limit);
   std::vector<InfeedRow> out;
@@ -17,8 +17,8 @@ std::vector<InfeedRow> Reader::infeeds(std::string_view session, std::string_vie
 
 std::vector<InfeedQueueRow> Reader::infeed_queues(std::string_view session) {
   Statement rows = connection_->statement(
-      "SELECT q.queue, q.last, count(f.number), coalesce(sum(length(f.content)), 0) FROM feed_queues q "
-      "LEFT JOIN feeds f ON f.session = q.session AND f.queue = q.queue "
+      "SELECT q.queue, q.last, count(f.number), coalesce(sum(length(f.content)), 0) FROM infeed_queues q "
+      "LEFT JOIN infeed_entries f ON f.session = q.session AND f.queue = q.queue "
       "WHERE q.session = ?1 GROUP BY q.queue, q.last ORDER BY q.queue");
   rows.bind(session);
   std::vector<InfeedQueueRow> out;
@@ -34,22 +34,23 @@ void Transaction::append_infeed(InfeedRow& row) {
   }
   connection_
       ->statement(
-          "INSERT INTO feed_queues(session, queue, last) VALUES(?1, ?2, 1) "
+          "INSERT INTO infeed_queues(session, queue, last) VALUES(?1, ?2, 1) "
           "ON CONFLICT(session, queue) DO UPDATE SET last = last + 1")
       .bind(row.session, row.queue)
       .run();
   {
-    Statement last = connection_->statement("SELECT last FROM feed_queues WHERE session = ?1 AND queue = ?2");
+    Statement last = connection_->statement("SELECT last FROM infeed_queues WHERE session = ?1 AND queue = ?2");
     last.bind(row.session, row.queue).step();
     row.number = last.integer(0);
   }
-  connection_->statement("INSERT INTO feeds(session, queue, number, created, content) VALUES(?1, ?2, ?3, ?4, ?5)")
+  connection_
+      ->statement("INSERT INTO infeed_entries(session, queue, number, created, content) VALUES(?1, ?2, ?3, ?4, ?5)")
       .bind(row.session, row.queue, row.number, row.created, Bytes{row.content})
       .run();
 }
 
 void Transaction::use_infeeds(std::string_view session, std::string_view queue, int64_t number) {
-  connection_->statement("DELETE FROM feeds WHERE session = ?1 AND queue = ?2 AND number <= ?3")
+  connection_->statement("DELETE FROM infeed_entries WHERE session = ?1 AND queue = ?2 AND number <= ?3")
       .bind(session, queue, number)
       .run();
 }
@@ -62,7 +63,7 @@ int64_t Transaction::drop_infeeds(std::string_view session, std::string_view que
                                       "' of this session is not over and may have taken from the queue; wait for it "
                                       "or cancel it first");
   }
-  connection_->statement("DELETE FROM feeds WHERE session = ?1 AND queue = ?2").bind(session, queue).run();
+  connection_->statement("DELETE FROM infeed_entries WHERE session = ?1 AND queue = ?2").bind(session, queue).run();
   return connection_->changes();
 }
 

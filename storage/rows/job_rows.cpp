@@ -139,47 +139,19 @@ bool Transaction::delete_job(std::string_view id, std::string_view principal) {
 std::optional<IdempotencyRow> Reader::idempotency(std::string_view principal, std::string_view route,
                                                   std::string_view key) {
   Statement row = connection_->statement(
-      "SELECT fingerprint, state, status, headers, body, job, created FROM idempotency "
+      "SELECT fingerprint, job, created FROM idempotency "
       "WHERE principal = ?1 AND route = ?2 AND key = ?3");
   if (!row.bind(principal, route, key).step()) return std::nullopt;
-  IdempotencyRow found;
-  found.principal = principal;
-  found.route = route;
-  found.key = key;
-  found.fingerprint = row.text(0);
-  found.state = from_word<IdempotencyState>(kIdempotencyStates, row.view(1));
-  found.status = row.integer(2);
-  found.headers = row.text(3);
-  found.body = row.text(4);
-  found.job = row.text(5);
-  found.created = row.time(6);
-  return found;
+  return IdempotencyRow{
+      std::string(principal), std::string(route), std::string(key), row.text(0), row.text(1), row.time(2)};
 }
 
 bool Transaction::insert_idempotency(const IdempotencyRow& row) {
   connection_
       ->statement(
-          "INSERT INTO idempotency(principal, route, key, fingerprint, state, status, headers, body, job, created) "
-          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT DO NOTHING")
-      .bind(row.principal, row.route, row.key, row.fingerprint, to_string(row.state), row.status, row.headers,
-            Bytes{row.body}, row.job, row.created)
-      .run();
-  return connection_->changes() == 1;
-}
-
-void Transaction::update_idempotency(const IdempotencyRow& row) {
-  connection_
-      ->statement(
-          "UPDATE idempotency SET state = ?4, status = ?5, headers = ?6, body = ?7, job = ?8 "
-          "WHERE principal = ?1 AND route = ?2 AND key = ?3")
-      .bind(row.principal, row.route, row.key, to_string(row.state), row.status, row.headers, Bytes{row.body}, row.job)
-      .run();
-  if (connection_->changes() == 0) throw core::Error("not_found", "the idempotency key is not known");
-}
-
-bool Transaction::delete_idempotency(std::string_view principal, std::string_view route, std::string_view key) {
-  connection_->statement("DELETE FROM idempotency WHERE principal = ?1 AND route = ?2 AND key = ?3")
-      .bind(principal, route, key)
+          "INSERT INTO idempotency(principal, route, key, fingerprint, job, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6) "
+          "ON CONFLICT DO NOTHING")
+      .bind(row.principal, row.route, row.key, row.fingerprint, row.job, row.created)
       .run();
   return connection_->changes() == 1;
 }
@@ -187,8 +159,9 @@ bool Transaction::delete_idempotency(std::string_view principal, std::string_vie
 int64_t Transaction::expire_idempotency(core::WallTime time, int64_t limit) {
   connection_
       ->statement(
-          "DELETE FROM idempotency WHERE rowid IN (SELECT rowid FROM idempotency WHERE created < ?1 "
-          "AND state = 'done' ORDER BY created LIMIT ?2)")
+          "DELETE FROM idempotency WHERE rowid IN (SELECT k.rowid FROM idempotency k WHERE k.created < ?1 "
+          "AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.principal = k.principal AND j.id = k.job "
+          "AND j.state IN ('queued', 'running')) ORDER BY k.created LIMIT ?2)")
       .bind(time, limit)
       .run();
   return connection_->changes();

@@ -82,10 +82,6 @@ void RecoveryRows::release_stale_reservations() {
       "AND jobs.state IN ('queued', 'running'))");
 }
 
-int64_t RecoveryRows::drop_cut_off_keys() {
-  return change("DELETE FROM idempotency WHERE state = 'running' AND job = ''");
-}
-
 void RecoveryRows::drop_callbacks_of_arrays() {
   change("DELETE FROM callbacks WHERE answer IS NULL AND job NOT IN (SELECT id FROM jobs)");
 }

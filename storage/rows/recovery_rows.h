@@ -26,8 +26,6 @@ class RecoveryRows {
   int64_t requeue_running_jobs();
   /// Reservations of jobs that are over.
   void release_stale_reservations();
-  /// Idempotency records of requests that never came to a job or an answer. Returns how many.
-  int64_t drop_cut_off_keys();
   /// Callback requests for the parts of arrays that were pending: a restart forgets these.
   void drop_callbacks_of_arrays();
   /// Meshes and programs that nobody sees and nothing names.

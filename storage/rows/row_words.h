@@ -20,7 +20,6 @@ inline constexpr std::array<std::string_view, 2> kDurabilities = {"durable", "me
 inline constexpr std::array<std::string_view, 3> kSessionStates = {"open", "halted", "closed"};
 inline constexpr std::array<std::string_view, 2> kOnErrors = {"continue", "halt"};
 inline constexpr std::array<std::string_view, 5> kJobStates = {"queued", "running", "done", "failed", "cancelled"};
-inline constexpr std::array<std::string_view, 2> kIdempotencyStates = {"running", "done"};
 
 /// The enumerator of a word in one of the tables above; the CHECK of the column leaves no other.
 template <typename Enum, size_t kCount>

@@ -10,6 +10,5 @@ std::string_view to_string(Durability durability) { return kDurabilities[static_
 std::string_view to_string(SessionState state) { return kSessionStates[static_cast<size_t>(state)]; }
 std::string_view to_string(OnError on_error) { return kOnErrors[static_cast<size_t>(on_error)]; }
 std::string_view to_string(JobState state) { return kJobStates[static_cast<size_t>(state)]; }
-std::string_view to_string(IdempotencyState state) { return kIdempotencyStates[static_cast<size_t>(state)]; }
 
 }  // namespace meshd::storage

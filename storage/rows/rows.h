@@ -57,16 +57,13 @@ struct ArrayRow {
   bool committed = false;   ///< placed by the user, as opposed to free to move
   std::string reserved_by;  ///< job that was accepted with this array donated
   std::string reason;       ///< why it is lost or who took it
-  std::string document;     ///< whatever else service/arrays keeps
   core::WallTime created;
 };
 
 /// One distinct shard of a durable array.
 struct ShardRow {
   std::string array;
-  int64_t index = 0;    ///< shard index
-  int64_t process = 0;  ///< rank that owns it
-  std::string devices;  ///< list of device ids, as text
+  int64_t index = 0;  ///< shard index
   BlobRef blob;
 };
 
@@ -151,18 +148,12 @@ struct CallbackRow {
   core::WallTime created;
 };
 
-enum class IdempotencyState { kRunning, kDone };
-
-/// Keyed by (principal, route, key).
+/// The job that a key of the client's stands for, keyed by (principal, route, key). It is inserted with the job's row.
 struct IdempotencyRow {
   std::string principal;
   std::string route;
   std::string key;
-  std::string fingerprint;
-  IdempotencyState state = IdempotencyState::kRunning;
-  int64_t status = 0;
-  std::string headers;  ///< document
-  std::string body;     ///< any bytes
+  std::string fingerprint;  ///< of the request that brought it
   std::string job;
   core::WallTime created;
 };
@@ -173,6 +164,5 @@ std::string_view to_string(Durability durability);
 std::string_view to_string(SessionState state);
 std::string_view to_string(OnError on_error);
 std::string_view to_string(JobState state);
-std::string_view to_string(IdempotencyState state);
 
 }  // namespace meshd::storage

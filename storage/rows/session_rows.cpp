@@ -67,20 +67,20 @@ Page<SessionRow> Reader::sessions(std::string_view principal, const PageRequest&
 
 std::optional<CallbackRow> Reader::callback(std::string_view session, int64_t number) {
   Statement row = connection_->statement(
-      "SELECT session, number, job, call, question, answer, created FROM callbacks WHERE session = ?1 AND number = ?2");
+      "SELECT session, number, job, call, request, answer, created FROM callbacks WHERE session = ?1 AND number = ?2");
   if (!row.bind(session, number).step()) return std::nullopt;
   return read_callback(row);
 }
 
 std::vector<CallbackRow> Reader::callbacks_of_job(std::string_view job) {
   Statement rows = connection_->statement(
-      "SELECT session, number, job, call, question, answer, created FROM callbacks WHERE job = ?1 ORDER BY call");
+      "SELECT session, number, job, call, request, answer, created FROM callbacks WHERE job = ?1 ORDER BY call");
   return read_callbacks(rows.bind(job));
 }
 
 std::vector<CallbackRow> Reader::open_callbacks(std::string_view session) {
   Statement rows = connection_->statement(
-      "SELECT session, number, job, call, question, answer, created FROM callbacks "
+      "SELECT session, number, job, call, request, answer, created FROM callbacks "
       "WHERE session = ?1 AND answer IS NULL AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = callbacks.job "
       "AND jobs.session = callbacks.session AND jobs.state IN ('done', 'failed', 'cancelled')) ORDER BY number");
   return read_callbacks(rows.bind(session));
@@ -116,7 +116,7 @@ bool Transaction::delete_session(std::string_view id) {
        {"UPDATE arrays SET reserved_by = NULL WHERE reserved_by IN (SELECT id FROM jobs WHERE session = ?1) "
         "AND principal = (SELECT principal FROM sessions WHERE id = ?1)",
         "DELETE FROM callbacks WHERE session = ?1", "DELETE FROM effects WHERE session = ?1",
-        "DELETE FROM feeds WHERE session = ?1", "DELETE FROM feed_queues WHERE session = ?1",
+        "DELETE FROM infeed_entries WHERE session = ?1", "DELETE FROM infeed_queues WHERE session = ?1",
         "DELETE FROM jobs WHERE session = ?1", "DELETE FROM sessions WHERE id = ?1"}) {
     connection_->statement(sql).bind(id).run();
   }
@@ -137,7 +137,7 @@ int64_t Transaction::next_job_number(std::string_view session) {
 
 CallbackRow Transaction::insert_callback(const CallbackRow& row) {
   Statement before = connection_->statement(
-      "SELECT session, number, job, call, question, answer, created FROM callbacks "
+      "SELECT session, number, job, call, request, answer, created FROM callbacks "
       "WHERE session = ?1 AND job = ?2 AND call = ?3");
   if (before.bind(row.session, row.job, row.call).step()) {
     CallbackRow found = read_callback(before);
@@ -150,7 +150,7 @@ CallbackRow Transaction::insert_callback(const CallbackRow& row) {
   stored.number = (last.bind(row.session).step() ? last.integer(0) : 0) + 1;
   stored.answer.reset();
   connection_
-      ->statement("INSERT INTO callbacks(session, number, job, call, question, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6)")
+      ->statement("INSERT INTO callbacks(session, number, job, call, request, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6)")
       .bind(stored.session, stored.number, stored.job, stored.call, Bytes{stored.request}, stored.created)
       .run();
   return stored;

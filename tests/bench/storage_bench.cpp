@@ -183,7 +183,7 @@ void restart(const std::string& folder) {
         for (const CommittedBlob& blob : blobs) {
           const std::string id = blob.ref.name.substr(0, blob.ref.name.find('.'));
           t.insert_array(array_row(id));
-          t.put_shard({id, 0, 0, "0", blob.ref});
+          t.put_shard({id, 0, blob.ref});
         }
         if (batch == 0) t.insert_session(session_row("ses_restart"));
         for (int i = 0; i < 1000; ++i) {

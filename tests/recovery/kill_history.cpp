@@ -157,9 +157,9 @@ void KillHistory::check_jobs(Store& store) {
 }
 
 void KillHistory::check_answers(Store& store) {
-  for (const auto& [key, body] : answers_) {
+  for (const auto& [key, fingerprint] : answers_) {
     const auto row = store.catalog().read([&](Reader& r) { return r.idempotency("ann", kKillRoute, key); });
-    if (!row || row->body != body) wrong("the answer of key '" + key + "' is lost");
+    if (!row || row->fingerprint != fingerprint) wrong("the record of key '" + key + "' is lost");
   }
 }
 

@@ -14,7 +14,7 @@ namespace {
 void insert(Transaction& t, const std::string& array, const std::vector<CommittedBlob>& blobs) {
   t.insert_array(array_row(array));
   for (size_t shard = 0; shard < blobs.size(); ++shard) {
-    t.put_shard({array, static_cast<int64_t>(shard), 0, "0", blobs[shard].ref});
+    t.put_shard({array, static_cast<int64_t>(shard), blobs[shard].ref});
   }
 }
 
@@ -123,10 +123,9 @@ void StoreWorker::keep_answer() {
   row.principal = "ann";
   row.route = kKillRoute;
   row.key = next("key_");
-  row.state = IdempotencyState::kDone;
-  row.body = std::to_string(random_());
+  row.fingerprint = std::to_string(random_());
   store_.catalog().write([&](Transaction& t) { t.insert_idempotency(row); });
-  say_("a k " + row.key + " " + row.body);
+  say_("a k " + row.key + " " + row.fingerprint);
 }
 
 // Long values now and then, so that checkpoints happen while we are killed.

@@ -101,7 +101,7 @@ TEST(StorageCatalog, member_that_throws_drops_no_blobs) {
   Catalog& catalog = store->catalog();
   catalog.write([](Transaction& t) {
     t.insert_array(array_row("arr_1"));
-    t.put_shard({"arr_1", 0, 0, "0", {"arr_1.s0", 1, 1}});
+    t.put_shard({"arr_1", 0, {"arr_1.s0", 1, 1}});
   });
   EXPECT_THROW(catalog.write([](Transaction& t) {
     t.delete_array("arr_1");

@@ -182,6 +182,34 @@ TEST(StorageDatabase, program_names_of_version_3_go_to_who_posted_first) {
   EXPECT_EQ((std::vector<std::string>{"old", "", "", "text 3"}), row("prog_3", "ann"));
 }
 
+TEST(StorageDatabase, version_6_loses_unused_columns_and_keeps_its_rows) {
+  const TempFolder folder(TempFolder::Where::kMemory);
+  const std::string path = folder.path() + "/meshd.db";
+  for (size_t version = 0; version < 6; ++version) execute(path, migrations()[version]);
+  execute(path,
+          "INSERT INTO sessions VALUES('ses_1', 'ann', '', 'open', 'continue', 1, NULL, 1, 0, '{}');"
+          "INSERT INTO jobs VALUES('job_1', NULL, 'ann', NULL, 0, 'done', 1, '', '', 1, 1, 1, NULL, x'', x'');"
+          "INSERT INTO idempotency VALUES('ann', 'run', 'k', 'print', 'done', 200, 'job_1', 5, '', x'');"
+          "INSERT INTO callbacks VALUES('ses_1', 1, 'job_1', 0, x'61', NULL, 7);"
+          "INSERT INTO feeds VALUES('ses_1', 'in', 1, 3, x'62'); INSERT INTO feed_queues VALUES('ses_1', 'in', 1);"
+          "PRAGMA application_id = " +
+              std::to_string(0x6d736864) + "; PRAGMA user_version = 6");
+  OpenStore store(folder.path());
+  store->catalog().write([](Transaction& t) {
+    const auto key = t.idempotency("ann", "run", "k");
+    ASSERT_TRUE(key);
+    EXPECT_EQ(key->fingerprint + " " + key->job, "print job_1");
+    EXPECT_EQ(key->created, at(5));
+    ASSERT_EQ(t.callbacks_of_job("job_1").size(), 1U);
+    EXPECT_EQ(t.callbacks_of_job("job_1")[0].request, "a");
+    ASSERT_EQ(t.infeeds("ses_1", "in", 0, 10).size(), 1U);
+    EXPECT_EQ(t.infeeds("ses_1", "in", 0, 10)[0].content, "b");
+    InfeedRow next{"ses_1", "in", 0, "c", at(9)};
+    t.append_infeed(next);
+    EXPECT_EQ(next.number, 2);
+  });
+}
+
 TEST(StorageDatabase, settings_are_the_safe_ones) {
   const TempFolder folder(TempFolder::Where::kMemory);
   { const OpenStore store(folder.path()); }
@@ -214,7 +242,7 @@ TEST(StorageDatabase, backup_opens_as_a_store_with_the_same_rows_and_blobs) {
     ref = blob.ref;
     store->catalog().write([&](Transaction& t) {
       t.insert_array(array_row("arr_1"));
-      t.put_shard({"arr_1", 0, 0, "0", ref});
+      t.put_shard({"arr_1", 0, ref});
     });
     store->backup_to(target);
     store->catalog().write([](Transaction& t) { t.delete_array("arr_1"); });
@@ -236,7 +264,7 @@ TEST(StorageDatabase, backup_taken_under_load_is_one_moment) {
     const CommittedBlob blob = put_blob(store->blobs(), id + ".s0", id);
     store->catalog().write([&](Transaction& t) {
       t.insert_array(array_row(id));
-      t.put_shard({id, 0, 0, "0", blob.ref});
+      t.put_shard({id, 0, blob.ref});
       std::vector<EffectRow> rows = {effect_row("job", number, id)};
       t.append_effects("ses_1", rows);
       if (number > 0) t.delete_array("arr_" + std::to_string(number - 1));

@@ -40,7 +40,7 @@ void run_step(Store& store, int step) {
   store.catalog().write([&](Transaction& t) {
     t.insert_array(array_row(array_id(step)));
     for (int shard = 0; shard < 2; ++shard) {
-      t.put_shard({array_id(step), shard, 0, "0", blobs[static_cast<size_t>(shard)].ref});
+      t.put_shard({array_id(step), shard, blobs[static_cast<size_t>(shard)].ref});
     }
     const std::string job = "job_" + std::to_string(step);
     t.insert_job(job_row(job, "ses_1", t.next_job_number("ses_1")));

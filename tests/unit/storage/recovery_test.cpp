@@ -23,7 +23,7 @@ class StorageRecovery : public ::testing::Test {
     const CommittedBlob blob = put_blob(store->blobs(), id + ".v1.s0", "abcdef");
     store->catalog().write([&](Transaction& t) {
       t.insert_array(array_row(id));
-      t.put_shard({id, 0, 0, "0", blob.ref});
+      t.put_shard({id, 0, blob.ref});
     });
   }
   [[nodiscard]] std::string path_of(const std::string& name) const {
@@ -181,27 +181,6 @@ TEST_F(StorageRecovery, reservation_of_a_job_that_is_over_is_released) {
   });
   OpenStore store(folder_.path());
   EXPECT_EQ(store->catalog().read([](Reader& r) { return r.array("arr_1"); })->reserved_by, "");
-}
-
-TEST_F(StorageRecovery, idempotency_record_without_job_or_answer_is_dropped) {
-  prepare([](Transaction& t) {
-    IdempotencyRow row{"ann", "route", "cut-off", "f", IdempotencyState::kRunning, 0, "{}", "", "", at(1)};
-    t.insert_idempotency(row);
-    row.key = "with-job";
-    row.job = "job_1";
-    t.insert_idempotency(row);
-    row.key = "done";
-    row.job = "";
-    row.state = IdempotencyState::kDone;
-    t.insert_idempotency(row);
-  });
-  OpenStore store(folder_.path());
-  EXPECT_EQ(store->recovery().dropped_keys, 1);
-  store->catalog().read([](Reader& r) {
-    EXPECT_FALSE(r.idempotency("ann", "route", "cut-off"));
-    EXPECT_TRUE(r.idempotency("ann", "route", "with-job"));
-    EXPECT_TRUE(r.idempotency("ann", "route", "done"));
-  });
 }
 
 TEST_F(StorageRecovery, contents_that_nobody_sees_go) {

@@ -146,7 +146,6 @@ TEST_F(StorageRows, array_read_back_is_what_was_written) {
   row.committed = true;
   row.reserved_by = "job_1";
   row.reason = "why";
-  row.document = "{\"a\":1}";
   write([&](Transaction& t) { t.insert_array(row); });
   const auto found = read([](Reader& r) { return r.array("arr_1", "ann"); });
   ASSERT_TRUE(found);
@@ -155,9 +154,8 @@ TEST_F(StorageRows, array_read_back_is_what_was_written) {
   EXPECT_EQ(found->state, row.state);
   EXPECT_EQ(found->version, 7);
   EXPECT_TRUE(found->committed);
-  EXPECT_EQ(found->session + found->name + found->mesh + found->sharding + found->reserved_by + found->reason +
-                found->document,
-            row.session + row.name + row.mesh + row.sharding + row.reserved_by + row.reason + row.document);
+  EXPECT_EQ(found->session + found->name + found->mesh + found->sharding + found->reserved_by + found->reason,
+            row.session + row.name + row.mesh + row.sharding + row.reserved_by + row.reason);
   EXPECT_EQ(found->created, row.created);
   EXPECT_FALSE(read([](Reader& r) { return r.array("arr_1", "bob"); }));
 }
@@ -177,10 +175,10 @@ TEST_F(StorageRows, array_inserted_twice_is_a_conflict) {
 TEST_F(StorageRows, shard_replaced_or_deleted_hands_its_blob_to_the_collector) {
   write([](Transaction& t) {
     t.insert_array(array_row("arr_1"));
-    t.put_shard({"arr_1", 0, 0, "0,1", {"arr_1.v1.s0", 10, 0xffffffffffffffffULL}});
-    t.put_shard({"arr_1", 1, 0, "2,3", {"arr_1.v1.s1", 10, 2}});
+    t.put_shard({"arr_1", 0, {"arr_1.v1.s0", 10, 0xffffffffffffffffULL}});
+    t.put_shard({"arr_1", 1, {"arr_1.v1.s1", 10, 2}});
     EXPECT_EQ(t.shards("arr_1")[0].blob.checksum, 0xffffffffffffffffULL);
-    t.put_shard({"arr_1", 0, 0, "0,1", {"arr_1.v2.s0", 10, 3}});
+    t.put_shard({"arr_1", 0, {"arr_1.v2.s0", 10, 3}});
   });
   EXPECT_EQ(store_->catalog().take_dropped_blobs(), std::vector<std::string>{"arr_1.v1.s0"});
   write([](Transaction& t) { t.delete_array("arr_1"); });
@@ -253,8 +251,7 @@ TEST_F(StorageRows, what_one_has_is_given_to_another) {
     for (const char* who : {"ann", "bob"}) {
       t.put_mesh({"mesh_1", who, "{}", at(who[0])});
       t.put_program({"prog_1", who, "stablehlo", "text", "", at(who[0]), who, ""});
-      IdempotencyRow key{who,  "run", "k", "print", IdempotencyState::kRunning, 0, "", "", std::string("job_") + who,
-                         at(1)};
+      IdempotencyRow key{who, "run", "k", "print", std::string("job_") + who, at(1)};
       t.insert_idempotency(key);
       key.key = std::string("only ") + who;
       t.insert_idempotency(key);
@@ -511,27 +508,35 @@ TEST_F(StorageRows, callback_is_asked_once_and_answered_once) {
 }
 
 TEST_F(StorageRows, idempotency_key_is_taken_once_for_each_principal_and_route) {
-  IdempotencyRow row{"ann", "POST /v1/run", "k", "f", IdempotencyState::kRunning, 0, "{}", "", "job_1", at(5)};
+  const IdempotencyRow row{"ann", "run", "k", "f", "job_1", at(5)};
   write([&](Transaction& t) {
+    t.insert_job(job_row("job_1"));
     EXPECT_TRUE(t.insert_idempotency(row));
     EXPECT_FALSE(t.insert_idempotency(row));
     IdempotencyRow other = row;
     other.principal = "bob";
     EXPECT_TRUE(t.insert_idempotency(other));
-    row.state = IdempotencyState::kDone;
-    row.status = 201;
-    row.body = std::string("\0", 1);
-    t.update_idempotency(row);
-    EXPECT_EQ(t.expire_idempotency(at(5), 10), 0);
   });
-  const auto found = read([](Reader& r) { return r.idempotency("ann", "POST /v1/run", "k"); });
+  const auto found = read([](Reader& r) { return r.idempotency("ann", "run", "k"); });
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->status, 201);
-  EXPECT_EQ(found->body, row.body);
   EXPECT_EQ(found->fingerprint, "f");
+  EXPECT_EQ(found->job, "job_1");
+  EXPECT_EQ(found->created, row.created);
+}
+
+TEST_F(StorageRows, idempotency_keys_expire_when_they_are_old_and_their_jobs_are_over) {
   write([](Transaction& t) {
+    t.insert_job(job_row("job_1"));
+    t.insert_idempotency({"ann", "run", "k", "f", "job_1", at(5)});
+    t.insert_idempotency({"ann", "run", "of no job", "f", "job_2", at(5)});
+    EXPECT_EQ(t.expire_idempotency(at(5), 10), 0);
     EXPECT_EQ(t.expire_idempotency(at(6), 10), 1);
-    EXPECT_TRUE(t.delete_idempotency("bob", "POST /v1/run", "k"));
+    EXPECT_TRUE(t.idempotency("ann", "run", "k"));
+    JobRow done = *t.job("job_1", "ann");
+    done.state = JobState::kDone;
+    t.update_job(done);
+    EXPECT_EQ(t.expire_idempotency(at(6), 10), 1);
+    EXPECT_FALSE(t.idempotency("ann", "run", "k"));
   });
 }
 
@@ -540,7 +545,6 @@ TEST_F(StorageRows, update_of_a_missing_row_is_not_found) {
     EXPECT_EQ(error_word([&] { t.update_array(array_row("arr_1")); }), "not_found");
     EXPECT_EQ(error_word([&] { t.update_session(session_row("ses_1")); }), "not_found");
     EXPECT_EQ(error_word([&] { t.update_job(job_row("job_1")); }), "not_found");
-    EXPECT_EQ(error_word([&] { t.update_idempotency({}); }), "not_found");
   });
 }
 
