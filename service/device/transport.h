@@ -1,5 +1,5 @@
-// Point-to-point messages between processes (ranks): post and complete, never wait. The loopback below is an
-// implementation for tests.
+// Point-to-point messages between processes (ranks): post and complete, never wait. This is the seam for machines; the
+// one implementation there is connects ranks within a process, for tests (tests/support/loopback_transport.h).
 //
 // Invariant: a message has one sender, one receiver and one key, and both sides compute the key without asking. Every
 // rank executes the same steps in the same order, so the number of the collective names its messages.
@@ -19,9 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
-#include <vector>
 
 namespace meshd::device {
 
@@ -48,8 +46,5 @@ class Transport {
   /// Drops messages that arrived or are expected for a run that is over.
   virtual void forget(uint64_t run) = 0;
 };
-
-/// `rank_count` ends in one process, for tests.
-std::vector<std::shared_ptr<Transport>> make_loopback(int rank_count);
 
 }  // namespace meshd::device

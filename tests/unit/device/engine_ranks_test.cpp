@@ -1,4 +1,5 @@
 // Two processes in one: engines that own some devices each and talk through a transport give what one engine gives.
+#include "tests/support/loopback_transport.h"
 #include "tests/unit/device/engine_programs.h"
 
 namespace meshd::test {
@@ -9,7 +10,7 @@ using Shards = std::vector<std::vector<float>>;
 class TwoRanks {
  public:
   explicit TwoRanks(std::vector<int> rank_of_device) : rank_of_device_(std::move(rank_of_device)) {
-    const auto ends = device::make_loopback(2);
+    const auto ends = testing::make_loopback(2);
     for (int rank = 0; rank < 2; ++rank) {
       device::EngineOptions options;
       options.device_count = static_cast<int64_t>(rank_of_device_.size());
