@@ -1,0 +1,491 @@
+// Arrays from begin to their end: bytes and rows, what a restart finds, whose they are, new versions and what stands
+// against them, donation, and who is told when an array is ready or gone.
+#include "service/arrays/array_store.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "service/arrays/assembly.h"
+#include "tests/support/storage_fixture.h"
+
+namespace meshd::testing {
+namespace {
+
+using arrays::ArrayRef;
+using arrays::ArrayStore;
+using arrays::ShardBuffers;
+using storage::Durability;
+using tensor::DType;
+
+struct Wanted {
+  tensor::Dims dims = {8};
+  std::string principal = "ann";
+  Durability durability = Durability::kDurable;
+  bool sharded = true;  // over x=4 along dimension 0; false: whole on device 0
+};
+
+class Arrays : public ::testing::Test {
+ protected:
+  ArrayRef begin(const Wanted& wanted) { return begin(*arrays_, wanted); }
+  static ArrayRef begin(ArrayStore& arrays, const Wanted& wanted) {
+    arrays::NewArray out;
+    out.principal = wanted.principal;
+    out.type = {DType::kFloat32, wanted.dims};
+    out.durability = wanted.durability;
+    if (wanted.sharded) {
+      const auto mesh = std::make_shared<const mesh::Mesh>(mesh::Mesh{{{"x", 4}}, {0, 1, 2, 3}, {}});
+      out.mesh_id = "mesh_1";
+      out.sharding = sharding::fully_replicated("", mesh, out.type.rank());
+      out.sharding->dims[0].axes.push_back({0, 1, 0});
+    }
+    return arrays.begin(out);
+  }
+  /// Shards with first, first + 1, ... in row-major order, two elements each: [8] over x=4.
+  ShardBuffers counting(const ArrayRef& array, float first) {
+    ShardBuffers shards = arrays_->allocate(*array);
+    for (const tensor::BufferRef& shard : shards) {
+      auto* values = reinterpret_cast<float*>(shard->data());
+      for (int64_t i = 0; i < shard->size() / 4; ++i) values[i] = first++;
+    }
+    return shards;
+  }
+  static std::vector<float> values(const ShardBuffers& shards) {
+    std::vector<float> out;
+    for (const tensor::BufferRef& shard : shards) {
+      const auto* values = reinterpret_cast<const float*>(shard->data());
+      out.insert(out.end(), values, values + shard->size() / 4);
+    }
+    return out;
+  }
+  static std::vector<float> count_from(float first, size_t count = 8) {
+    std::vector<float> out(count);
+    std::iota(out.begin(), out.end(), first);
+    return out;
+  }
+  ArrayRef published(float first, const Wanted& wanted = {}) {
+    ArrayRef array = begin(wanted);
+    arrays_->publish(array, counting(array, first));
+    return array;
+  }
+  std::string why_not(const std::function<void()>& f) {
+    try {
+      f();
+    } catch (const core::Error& error) {
+      return std::string(error.code().word()) + ": " + error.detail();
+    }
+    return "";
+  }
+  /// A server that stops and starts again over the same folder.
+  void restart() {
+    arrays_.reset();
+    store_.reset();
+    store_ = std::make_unique<OpenStore>(folder_.path());
+    open();
+  }
+  void open(int64_t memory_budget = int64_t{1} << 30, int64_t quota = int64_t{1} << 30) {
+    arrays_ = std::make_unique<ArrayStore>(**store_, pool_, clock_, memory_budget, quota);
+  }
+  int64_t blob_count() {
+    (*store_)->collect_garbage();
+    int64_t count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path() + "/blobs"))
+      count += entry.is_regular_file() ? 1 : 0;
+    return count;
+  }
+  void SetUp() override { open(); }
+
+  TempFolder folder_{TempFolder::Where::kMemory};
+  std::unique_ptr<OpenStore> store_ = std::make_unique<OpenStore>(folder_.path());
+  std::shared_ptr<tensor::BufferPool> pool_ = tensor::BufferPool::create(0);
+  core::SystemClock clock_;
+  std::unique_ptr<ArrayStore> arrays_;
+};
+
+const auto kAnyVersion = [](int64_t) {};
+
+TEST_F(Arrays, array_is_not_found_before_it_is_published) {
+  const ArrayRef array = begin({});
+  EXPECT_EQ(error_word([&] { arrays_->find(array->info().id, "ann"); }), "not_found");
+  EXPECT_EQ(error_word([&] { arrays_->shards(array); }), "conflict");
+  arrays_->publish(array, counting(array, 1));
+  EXPECT_EQ(arrays_->find(array->info().id, "ann"), array);
+  EXPECT_EQ(values(arrays_->shards(array)), count_from(1));
+}
+
+TEST_F(Arrays, another_principals_array_is_answered_like_one_that_does_not_exist) {
+  const std::string id = published(1)->info().id;
+  EXPECT_EQ(why_not([&] { arrays_->find(id, "bob"); }), "not_found: there is no array '" + id + "'");
+  EXPECT_EQ(why_not([&] { arrays_->find("arr_1", "bob"); }), "not_found: there is no array 'arr_1'");
+  EXPECT_TRUE(arrays_->list("bob", {}, {}).items.empty());
+  EXPECT_EQ(arrays_->list("ann", {}, {}).items.size(), 1U);
+}
+
+TEST_F(Arrays, durable_array_has_the_same_bytes_layout_and_version_after_a_restart) {
+  const std::string id = published(1)->info().id;
+  arrays_->replace(arrays_->find(id, "ann"), counting(arrays_->find(id, "ann"), 100), kAnyVersion);
+  restart();
+  const ArrayRef array = arrays_->find(id, "ann");
+  const auto snapshot = arrays_->snapshot(array);
+  EXPECT_EQ(values(snapshot.shards), count_from(100));
+  EXPECT_EQ(snapshot.version, 2);
+  EXPECT_EQ(array->info().mesh_id, "mesh_1");
+  EXPECT_EQ(array->layout().shard_count, 4);
+  EXPECT_TRUE(array->info().committed);
+  EXPECT_EQ(error_word([&] { arrays_->find(id, "bob"); }), "not_found");
+}
+
+TEST_F(Arrays, memory_array_is_lost_by_a_restart_and_says_so) {
+  const std::string id = published(1, {.durability = Durability::kMemory})->info().id;
+  EXPECT_EQ(blob_count(), 0);
+  restart();
+  const ArrayRef array = arrays_->find(id, "ann");
+  EXPECT_EQ(error_word([&] { arrays_->shards(array); }), "array_lost");
+  EXPECT_EQ(error_word([&] { arrays_->require_usable(array); }), "array_lost");
+}
+
+TEST_F(Arrays, several_are_published_together_or_not_at_all) {
+  const ArrayRef first = begin({}), second = begin({});
+  arrays_->publish({{first, counting(first, 1)}, {second, counting(second, 20)}});
+  EXPECT_EQ(arrays_->list("ann", {}, {}).items.size(), 2U);
+  const ArrayRef third = begin({});
+  // A second row of the same id breaks the transaction.
+  EXPECT_NE(error_word([&] { arrays_->publish({{third, counting(third, 1)}, {second, counting(second, 1)}}); }), "");
+  EXPECT_EQ(error_word([&] { arrays_->find(third->info().id, "ann"); }), "not_found");
+  EXPECT_EQ(blob_count(), 8) << "what was written for the two is collected";
+}
+
+TEST_F(Arrays, array_over_the_quota_is_refused_before_it_has_memory) {
+  open(int64_t{1} << 30, 64);
+  static_cast<void>(begin({.dims = {16}}));
+  EXPECT_EQ(error_word([&] { begin({.dims = {17}}); }), "quota_exceeded");
+  EXPECT_EQ(error_word([&] { begin({.dims = {int64_t{1} << 62, 8}}); }), "invalid_array");
+  EXPECT_EQ(pool_->stats().in_use_bytes, 0);
+}
+
+TEST_F(Arrays, arrays_used_longest_ago_leave_memory_and_are_read_from_disk) {
+  open(70);  // two arrays of 32 bytes
+  const ArrayRef first = published(1), second = published(20);
+  static_cast<void>(arrays_->shards(first));
+  const ArrayRef third = published(40);
+  const auto in_memory = [](const ArrayRef& array) {
+    return array->state().with([](const arrays::Array::State& state) { return !state.shards.empty(); });
+  };
+  EXPECT_TRUE(in_memory(first));
+  EXPECT_FALSE(in_memory(second));
+  EXPECT_TRUE(in_memory(third));
+  EXPECT_EQ(values(arrays_->shards(second)), count_from(20));
+  EXPECT_TRUE(in_memory(second));
+  EXPECT_LE(arrays_->usage().memory_bytes, 70);
+}
+
+TEST_F(Arrays, memory_arrays_stay_in_memory_beyond_the_budget) {
+  open(40);
+  const ArrayRef volatile_one = published(1, {.durability = Durability::kMemory});
+  for (int i = 0; i < 3; ++i) published(50);
+  EXPECT_EQ(values(arrays_->shards(volatile_one)), count_from(1));
+}
+
+// New versions.
+
+TEST_F(Arrays, new_version_leaves_the_old_shards_to_those_who_hold_them) {
+  const ArrayRef array = published(1);
+  const ShardBuffers old = arrays_->shards(array);
+  EXPECT_EQ(arrays_->replace(array, counting(array, 50), kAnyVersion), 2);
+  EXPECT_EQ(values(old), count_from(1));
+  EXPECT_EQ(values(arrays_->shards(array)), count_from(50));
+  EXPECT_EQ(blob_count(), 4) << "the old version's blobs are collected";
+}
+
+TEST_F(Arrays, update_writes_only_the_shards_that_change) {
+  const ArrayRef array = published(1);
+  const auto blobs = [&] {
+    return array->state().with([](const arrays::Array::State& state) {
+      std::vector<std::string> names;
+      for (const storage::BlobRef& blob : state.blobs) names.push_back(blob.name);
+      return names;
+    });
+  };
+  const std::vector<std::string> before = blobs();
+  arrays_->update(
+      array,
+      [&](ShardBuffers& shards) {
+        shards[2] = arrays_->allocate_shard(*array, 2);
+        const float values[] = {-5, -6};
+        std::memcpy(shards[2]->data(), values, sizeof values);
+      },
+      kAnyVersion);
+  EXPECT_EQ(values(arrays_->shards(array)), (std::vector<float>{1, 2, 3, 4, -5, -6, 7, 8}));
+  const std::vector<std::string> after = blobs();
+  for (const size_t kept : {0U, 1U, 3U}) EXPECT_EQ(after[kept], before[kept]);
+  EXPECT_NE(after[2], before[2]);
+}
+
+TEST_F(Arrays, version_that_the_caller_does_not_expect_is_not_replaced) {
+  const ArrayRef array = published(1);
+  arrays_->replace(array, counting(array, 50), kAnyVersion);
+  const auto only_first = [](int64_t version) {
+    if (version != 1) throw core::Error("precondition_failed", "the version is " + std::to_string(version));
+  };
+  EXPECT_EQ(error_word([&] { arrays_->replace(array, counting(array, 9), only_first); }), "precondition_failed");
+  EXPECT_EQ(error_word([&] {
+              arrays_->update(
+                  array, [](ShardBuffers&) {}, only_first);
+            }),
+            "precondition_failed");
+  EXPECT_EQ(arrays_->snapshot(array).version, 2);
+  EXPECT_EQ(values(arrays_->shards(array)), count_from(50));
+}
+
+TEST_F(Arrays, array_that_an_accepted_job_has_still_to_read_keeps_its_version) {
+  const ArrayRef array = published(1);
+  arrays_->keep_for_job({array}, "ses_1");
+  EXPECT_EQ(error_word([&] { arrays_->replace(array, counting(array, 9), kAnyVersion); }), "array_in_use");
+  EXPECT_EQ(error_word([&] { arrays_->remove(array); }), "array_in_use");
+  arrays_->job_has_read({array}, "ses_1");
+  arrays_->replace(array, counting(array, 9), kAnyVersion);
+  arrays_->remove(array);
+  EXPECT_EQ(error_word([&] { arrays_->find(array->info().id, "ann"); }), "not_found");
+  EXPECT_EQ(blob_count(), 0);
+}
+
+TEST_F(Arrays, job_keeps_all_of_its_arrays_or_none) {
+  const ArrayRef stays = published(1), goes = published(1);
+  arrays_->remove(goes);
+  EXPECT_EQ(error_word([&] { arrays_->keep_for_job({stays, goes}, ""); }), "not_found");
+  arrays_->remove(stays);
+}
+
+class Updates : public Arrays {
+ protected:
+  /// What a job's commit does: rows in one transaction, then visible.
+  void commit(ArrayStore::PreparedUpdates& prepared) {
+    (*store_)->catalog().write(prepared.rows);
+    prepared.visible();
+  }
+};
+
+TEST_F(Updates, jobs_result_becomes_the_next_version_also_after_a_restart) {
+  const ArrayRef array = published(1);
+  {
+    auto prepared = arrays_->prepare_updates({{array, 1, counting(array, 70)}}, {}, "");
+    EXPECT_EQ(values(arrays_->shards(array)), count_from(1)) << "not visible before the commit";
+    commit(prepared);
+  }
+  EXPECT_EQ(values(arrays_->shards(array)), count_from(70));
+  const std::string id = array->info().id;
+  restart();
+  EXPECT_EQ(values(arrays_->snapshot(arrays_->find(id, "ann")).shards), count_from(70));
+  EXPECT_EQ(arrays_->snapshot(arrays_->find(id, "ann")).version, 2);
+}
+
+TEST_F(Updates, version_that_somebody_else_replaced_is_a_conflict) {
+  const ArrayRef array = published(1);
+  arrays_->replace(array, counting(array, 50), kAnyVersion);
+  EXPECT_EQ(why_not([&] {
+              arrays_->prepare_updates({{array, 1, counting(array, 70)}}, {}, "");
+            }),
+            "conflict: array '" + array->info().id +
+                "' has version 2 by now; the job has read version 1, so its update would lose another; run it again");
+  EXPECT_EQ(values(arrays_->shards(array)), count_from(50));
+}
+
+TEST_F(Updates, abandoned_update_leaves_the_array_as_it_was) {
+  const ArrayRef array = published(1);
+  {
+    auto prepared = arrays_->prepare_updates({{array, 1, counting(array, 70)}}, {}, "");
+    EXPECT_EQ(error_word([&] { arrays_->reserve({array}, "job_9"); }), "array_in_use")
+        << "it is just being given new data";
+    prepared.abandon();
+  }
+  EXPECT_EQ(arrays_->snapshot(array).version, 1);
+  EXPECT_EQ(values(arrays_->shards(array)), count_from(1));
+  EXPECT_EQ(blob_count(), 4);
+  arrays_->reserve({array}, "job_9");
+}
+
+TEST_F(Updates, readers_of_the_same_session_do_not_stand_against_an_update_others_do) {
+  const ArrayRef array = published(1);
+  arrays_->keep_for_job({array}, "ses_1");
+  {
+    auto prepared = arrays_->prepare_updates({{array, 1, counting(array, 70)}}, {array}, "ses_1");
+    commit(prepared);
+  }
+  EXPECT_EQ(arrays_->snapshot(array).version, 2);
+  EXPECT_EQ(error_word([&] {
+              arrays_->prepare_updates({{array, 2, counting(array, 80)}}, {}, "ses_2");
+            }),
+            "array_in_use");
+  arrays_->job_has_read({array}, "ses_1");
+  auto prepared = arrays_->prepare_updates({{array, 2, counting(array, 80)}}, {}, "ses_2");
+  commit(prepared);
+  EXPECT_EQ(arrays_->snapshot(array).version, 3);
+}
+
+TEST_F(Updates, memory_array_gets_its_next_version_without_a_blob) {
+  const ArrayRef array = published(1, {.durability = Durability::kMemory});
+  auto prepared = arrays_->prepare_updates({{array, 1, counting(array, 70)}}, {}, "");
+  EXPECT_TRUE(prepared.blobs.empty());
+  commit(prepared);
+  EXPECT_EQ(values(arrays_->shards(array)), count_from(70));
+}
+
+// Donation.
+
+TEST_F(Arrays, array_is_reserved_by_one_job_at_a_time) {
+  const ArrayRef first = published(1), second = published(1);
+  arrays_->reserve({second}, "job_1");
+  EXPECT_EQ(why_not([&] {
+              arrays_->reserve({first, second}, "job_2");
+            }),
+            "array_in_use: array '" + second->info().id + "' is donated to job job_1 already");
+  arrays_->reserve({first}, "job_3");
+  EXPECT_EQ(why_not([&] { arrays_->reserve({second}, "job_1"); }),
+            "array_in_use: array '" + second->info().id + "' is donated to this job twice");
+  EXPECT_EQ(error_word([&] { arrays_->remove(second); }), "array_in_use");
+  EXPECT_EQ(error_word([&] { arrays_->replace(second, counting(second, 9), kAnyVersion); }), "array_in_use");
+  arrays_->release({second}, "job_2");
+  EXPECT_EQ(error_word([&] { arrays_->remove(second); }), "array_in_use") << "job_2 does not have it";
+  arrays_->release({second}, "job_1");
+  arrays_->remove(second);
+}
+
+TEST_F(Arrays, consumed_array_is_donated_for_good) {
+  const ArrayRef array = published(1);
+  const std::string id = array->info().id;
+  arrays_->reserve({array}, "job_1");
+  (*store_)->catalog().write(arrays_->consume_rows({array}, "job_1"));
+  arrays_->consume({array}, "job_1");
+  EXPECT_EQ(error_word([&] { arrays_->shards(array); }), "deleted_or_donated");
+  EXPECT_EQ(error_word([&] { arrays_->reserve({array}, "job_2"); }), "array_donated");
+  EXPECT_EQ(arrays_->totals_of("ann").bytes, 0);
+  EXPECT_EQ(blob_count(), 0);
+  restart();
+  EXPECT_EQ(error_word([&] { arrays_->shards(arrays_->find(id, "ann")); }), "deleted_or_donated");
+}
+
+TEST_F(Arrays, taken_shards_are_out_of_the_array_until_they_are_given_back) {
+  const ArrayRef on_disk = published(1), in_memory = published(20, {.durability = Durability::kMemory});
+  arrays_->reserve({on_disk, in_memory}, "job_1");
+  const ShardBuffers first = arrays_->take(on_disk, "job_1");
+  const ShardBuffers second = arrays_->take(in_memory, "job_1");
+  EXPECT_EQ(values(arrays_->shards(on_disk)), count_from(1)) << "read from disk, into other memory";
+  EXPECT_NE(arrays_->shards(on_disk)[0], first[0]);
+  EXPECT_EQ(error_word([&] { arrays_->shards(in_memory); }), "array_in_use");
+  arrays_->give_back(in_memory, second);
+  arrays_->release({on_disk, in_memory}, "job_1");
+  EXPECT_EQ(values(arrays_->shards(in_memory)), count_from(20));
+}
+
+TEST_F(Arrays, spoilt_array_is_read_from_disk_or_lost) {
+  const ArrayRef on_disk = published(1), in_memory = published(20, {.durability = Durability::kMemory});
+  arrays_->reserve({on_disk, in_memory}, "job_1");
+  for (const ArrayRef& array : {on_disk, in_memory}) std::memset(arrays_->take(array, "job_1")[0]->data(), 0xff, 8);
+  arrays_->spoil({on_disk, in_memory}, "job_1");
+  EXPECT_EQ(values(arrays_->shards(on_disk)), count_from(1));
+  EXPECT_EQ(
+      why_not([&] { arrays_->shards(in_memory); }),
+      "array_lost: array '" + in_memory->info().id + "' is lost: job job_1 failed after it had overwritten the memory");
+}
+
+TEST_F(Arrays, moved_array_has_the_bytes_under_a_new_id_and_the_old_one_is_donated) {
+  const ArrayRef from = published(1);
+  const ArrayRef to = arrays_->move(from);
+  EXPECT_NE(to->info().id, from->info().id);
+  EXPECT_EQ(values(arrays_->shards(to)), count_from(1));
+  EXPECT_EQ(error_word([&] { arrays_->shards(from); }), "deleted_or_donated");
+  EXPECT_EQ(error_word([&] { arrays_->move(from); }), "array_donated");
+  EXPECT_EQ(arrays_->totals_of("ann").bytes, 32) << "charged once";
+  const std::string id = to->info().id;
+  restart();
+  EXPECT_EQ(values(arrays_->shards(arrays_->find(id, "ann"))), count_from(1));
+}
+
+// Parts, and those who wait.
+
+class Parts : public Arrays {
+ protected:
+  void put(const ArrayRef& array, int64_t device, std::vector<float> values,
+           arrays::Replicas replicas = arrays::Replicas::kOne) {
+    const tensor::BufferRef bytes = pool_->allocate(static_cast<int64_t>(values.size() * sizeof(float)));
+    std::memcpy(bytes->data(), values.data(), values.size() * sizeof(float));
+    arrays::put_part(*arrays_, array, device, {DType::kFloat32, {static_cast<int64_t>(values.size())}}, bytes,
+                     replicas);
+  }
+  struct Counted final : core::Waiter {
+    void wait(core::SteadyTime) override {}
+    void notify() override { ++count; }
+    int count = 0;
+  };
+};
+
+TEST_F(Parts, last_part_makes_the_array_durable_and_wakes_those_who_wait) {
+  const ArrayRef array = begin({});
+  arrays_->announce(array);
+  const auto waiter = std::make_shared<Counted>();
+  array->watchers().add(waiter);
+  for (const int64_t device : {3, 1, 0}) put(array, device, {2.0F * static_cast<float>(device), 0});
+  EXPECT_EQ(waiter->count, 0);
+  EXPECT_EQ(error_word([&] { arrays_->require_usable(array); }), "conflict");
+  put(array, 2, {4, 5});
+  EXPECT_GE(waiter->count, 1);
+  arrays_->require_usable(array);
+  const std::string id = array->info().id;
+  restart();
+  EXPECT_EQ(values(arrays_->shards(arrays_->find(id, "ann"))), (std::vector<float>{0, 0, 2, 0, 4, 5, 6, 0}));
+}
+
+TEST_F(Parts, deleting_wakes_those_who_wait) {
+  const ArrayRef array = begin({});
+  arrays_->announce(array);
+  const auto waiter = std::make_shared<Counted>();
+  array->watchers().add(waiter);
+  arrays_->remove(array);
+  EXPECT_EQ(waiter->count, 1);
+  EXPECT_EQ(error_word([&] { put(array, 0, {1, 2}); }), "not_found");
+}
+
+TEST_F(Parts, part_of_the_wrong_shape_or_device_is_refused_and_changes_nothing) {
+  const ArrayRef array = begin({});
+  arrays_->announce(array);
+  EXPECT_EQ(error_word([&] { put(array, 0, {1, 2, 3}); }), "invalid_array");
+  EXPECT_EQ(error_word([&] { put(array, 7, {1, 2}); }), "not_found");
+  EXPECT_EQ(arrays_->usage().memory_bytes, 0);
+  for (int64_t device = 0; device < 4; ++device) put(array, device, {1, 2});
+  arrays_->require_usable(array);
+}
+
+TEST_F(Parts, replicas_have_to_be_equal) {
+  const ArrayRef array = [&] {
+    arrays::NewArray wanted;
+    wanted.principal = "ann";
+    wanted.type = {DType::kFloat32, {2}};
+    const auto mesh = std::make_shared<const mesh::Mesh>(mesh::Mesh{{{"x", 2}}, {5, 6}, {}});
+    wanted.mesh_id = "mesh_1";
+    wanted.sharding = sharding::fully_replicated("", mesh, 1);
+    return arrays_->begin(wanted);
+  }();
+  arrays_->announce(array);
+  put(array, 6, {1, 2});
+  EXPECT_EQ(error_word([&] { put(array, 5, {1, 3}); }), "invalid_array");
+  put(array, 5, {1, 2});
+  EXPECT_EQ(values(arrays_->shards(array)), (std::vector<float>{1, 2}));
+}
+
+TEST_F(Parts, parts_without_devices_go_to_them_in_order) {
+  std::vector<arrays::Part> parts(2);
+  const std::vector<int64_t> devices = {6, 5};
+  arrays::assign_devices(parts, devices, arrays::PartOrder::kLocal);
+  EXPECT_EQ(parts[0].devices, std::vector<int64_t>{6});
+  EXPECT_EQ(parts[1].devices, std::vector<int64_t>{5});
+  parts[0].devices = {5};
+  parts[1].devices = {6};
+  EXPECT_EQ(error_word([&] { arrays::assign_devices(parts, devices, arrays::PartOrder::kLocal); }), "invalid_array");
+  arrays::assign_devices(parts, devices, arrays::PartOrder::kKeyed);
+  parts[1].devices = {5};
+  EXPECT_EQ(error_word([&] { arrays::assign_devices(parts, devices, arrays::PartOrder::kKeyed); }), "invalid_array");
+}
+
+}  // namespace
+}  // namespace meshd::testing

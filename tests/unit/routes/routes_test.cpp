@@ -1,0 +1,277 @@
+// What every resource does alike: paths and methods that there are not, bodies at fault, ids of others, pages,
+// idempotency keys, conditions, and requests that wait.
+#include <map>
+#include <set>
+
+#include "tests/unit/routes/in_process.h"
+
+namespace meshd::testing {
+namespace {
+
+const std::string kMesh = R"({"axis_names": ["x"], "devices": [0, 1]})";
+const std::string kDouble =
+    "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { %0 = stablehlo.add %a, %a : tensor<2xf32> "
+    "return %0 : tensor<2xf32> }";
+// Waits until its session is fed.
+const std::string kWaits =
+    "func.func @main(%t: !stablehlo.token) -> tensor<f32> { %0:2 = \\\"stablehlo.infeed\\\"(%t) <{infeed_config = "
+    "\\\"q\\\"}> : (!stablehlo.token) -> (tensor<f32>, !stablehlo.token) return %0#0 : tensor<f32> }";
+
+std::string run_of(const std::string& text, const std::string& arguments) {
+  return R"({"program": {"text": ")" + text + R"("}, "arguments": )" + arguments + "}";
+}
+
+class Routes : public ::testing::Test {
+ protected:
+  std::string made(const std::string& target, const std::string& body = {},
+                   const std::vector<std::string>& fields = {}) {
+    const Answer answer = server_.ask("POST", target, body, fields);
+    EXPECT_TRUE(answer.status == 201 || answer.status == 202) << target << ": " << answer.status << " " << answer.body;
+    return answer.json().value("id", "");
+  }
+
+  InProcess server_;
+};
+
+/// A path of the template with made-up ids.
+std::string path_of(const std::string& path_template) {
+  std::string out;
+  for (size_t at = 0; at < path_template.size(); ++at) {
+    if (path_template[at] != '{') {
+      out += path_template[at];
+      continue;
+    }
+    at = path_template.find('}', at);
+    out += "7";
+  }
+  return out;
+}
+
+TEST_F(Routes, path_that_there_is_not_is_a_problem_document) {
+  const Answer answer = server_.ask("GET", "/v1/nothing", {}, {"X-Request-Id: r-1"});
+  EXPECT_EQ(answer.status, 404);
+  EXPECT_EQ(answer.header("Content-Type"), "application/problem+json");
+  const auto document = answer.json();
+  EXPECT_EQ(document.at("type"), "/docs/errors#not_found");
+  EXPECT_EQ(document.at("status"), 404);
+  EXPECT_EQ(document.at("code"), "not_found");
+  EXPECT_EQ(document.at("instance"), "r-1");
+  EXPECT_FALSE(document.at("title").get<std::string>().empty());
+  EXPECT_EQ(document.at("detail"), "there is nothing at this path");
+}
+
+TEST_F(Routes, every_path_allows_the_methods_of_its_rows_and_no_others) {
+  std::map<std::string, std::set<std::string>> methods;
+  for (const auto& route : server_.router().routes()) {
+    auto& known = methods[route->path];
+    known.insert(route->method);
+    known.insert("OPTIONS");
+    if (route->method == "GET") known.insert("HEAD");
+  }
+  ASSERT_GT(methods.size(), 30U);
+  for (const auto& [path, known] : methods) {
+    const Answer options = server_.ask("OPTIONS", path_of(path));
+    EXPECT_EQ(options.status, 204) << path;
+    std::set<std::string> allowed;
+    std::istringstream words(options.header("Allow"));
+    for (std::string word; words >> word;) allowed.insert(word.substr(0, word.find(',')));
+    EXPECT_EQ(allowed, known) << path;
+    for (const std::string method : {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE"}) {
+      if (known.contains(method)) continue;
+      const Answer refused = server_.ask(method, path_of(path));
+      EXPECT_EQ(refused.problem(), method == "HEAD" ? "405" : "405 method_not_allowed") << method << " " << path;
+      EXPECT_EQ(refused.header("Allow"), options.header("Allow")) << method << " " << path;
+    }
+  }
+}
+
+struct Wrong {
+  std::string name, method, target, body, problem;
+  std::string type = "application/json";
+};
+
+std::ostream& operator<<(std::ostream& out, const Wrong& one) { return out << one.method << " " << one.target; }
+
+class WrongRequests : public ::testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongRequests, are_refused_with_their_code_and_every_field) {
+  static InProcess server(200);
+  const Wrong& wrong = GetParam();
+  const Answer answer = server.ask(wrong.method, wrong.target, wrong.body, {"Content-Type: " + wrong.type});
+  EXPECT_EQ(answer.problem(), wrong.problem) << answer.body;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Routes, WrongRequests,
+    ::testing::Values(
+        Wrong{"broken_json", "POST", "/v1/meshes", R"({"axis_names": )", "400 malformed_json "},
+        Wrong{"no_json", "POST", "/v1/meshes", "a,b", "415 unsupported_media_type", "text/csv"},
+        Wrong{"body_over_the_limit", "POST", "/v1/meshes", std::string(201, ' '), "413 body_too_large"},
+        Wrong{"body_where_none_is_taken", "DELETE", "/v1/meshes/mesh_1", "{}", "400 malformed_request"},
+        Wrong{"two_fields_at_once", "POST", "/v1/meshes", R"({"axis_names": ["x"], "devices": [99, 0, 98]})",
+              "422 invalid_mesh /devices/0 /devices/2"},
+        Wrong{"field_unknown", "POST", "/v1/sessions", R"({"nam": "a"})", "422 invalid_request /nam"},
+        Wrong{"field_of_another_type", "POST", "/v1/sessions", R"({"name": 1})", "422 invalid_request /name"},
+        Wrong{"query_unknown", "GET", "/v1/meshes?limt=1", "", "422 invalid_query "},
+        Wrong{"query_beyond_its_range", "GET", "/v1/meshes?limit=0", "", "422 invalid_query"},
+        Wrong{"cursor_of_no_list", "GET", "/v1/arrays?cursor=a%20b", "", "422 invalid_query"},
+        Wrong{"program_at_fault", "POST", "/v1/programs", "func.func @main(", "422 invalid_program ", "text/plain"},
+        Wrong{"program_missing", "POST", "/v1/run", R"({"arguments": []})", "422 invalid_request /program"},
+        Wrong{"arguments_missing", "POST", "/v1/run", run_of(kDouble, "[]"), "422 invalid_argument /arguments"}),
+    [](const ::testing::TestParamInfo<Wrong>& one) { return one.param.name; });
+
+TEST_F(Routes, ids_of_others_are_answered_like_ids_of_nothing) {
+  const std::string session = made("/v1/sessions");
+  const std::map<std::string, std::string> ids = {
+      {"/v1/meshes/", made("/v1/meshes", kMesh)},
+      {"/v1/arrays/", made("/v1/arrays", R"({"dtype": "float32", "shape": [2], "data": [1, 2]})")},
+      {"/v1/programs/", made("/v1/programs", kDouble, {"Content-Type: text/plain"})},
+      {"/v1/sessions/", session},
+      {"/v1/jobs/", made("/v1/sessions/" + session + "/jobs", run_of(kDouble, "[[1, 2]]"), {"Prefer: respond-async"})}};
+  for (const auto& [path, id] : ids) {
+    std::string nobodys = id;
+    nobodys.back() = nobodys.back() == '0' ? '1' : '0';
+    EXPECT_EQ(server_.ask("GET", path + id).status, 200) << path;
+    for (const std::string method : {"GET", "DELETE"}) {
+      const auto answered = [&](const std::string& asked) {
+        Answer answer = server_.ask(method, path + asked, {}, {"X-Principal: bob", "X-Request-Id: same"});
+        for (size_t at; (at = answer.body.find(asked)) != std::string::npos;)
+          answer.body.replace(at, asked.size(), "ID");
+        return std::to_string(answer.status) + answer.body;
+      };
+      EXPECT_EQ(answered(id), answered(nobodys)) << method << " " << path;
+      EXPECT_TRUE(answered(id).starts_with("404")) << answered(id);
+    }
+    EXPECT_EQ(server_.ask("GET", path + id).status, 200) << path << ": bob's DELETE did nothing";
+  }
+}
+
+TEST_F(Routes, pages_follow_their_links_to_the_end) {
+  std::set<std::string> made_ids;
+  for (int devices = 1; devices <= 5; ++devices) {
+    std::string list;
+    for (int i = 0; i < devices; ++i) list += (i ? ", " : "") + std::to_string(i);
+    // Its abstract form is stored beside it.
+    const Answer answer = server_.ask("POST", "/v1/meshes", R"({"axis_names": ["x"], "devices": [)" + list + "]}");
+    made_ids.insert(answer.json().at("id"));
+    made_ids.insert(answer.json().at("abstract"));
+  }
+  ASSERT_EQ(made_ids.size(), 10U);
+  std::set<std::string> seen;
+  std::string target = "/v1/meshes?limit=4";
+  std::vector<size_t> sizes;
+  while (!target.empty()) {
+    const Answer page = server_.ask("GET", target);
+    ASSERT_EQ(page.status, 200) << page.body;
+    const auto document = page.json();
+    sizes.push_back(document.at("items").size());
+    for (const auto& item : document.at("items")) EXPECT_TRUE(seen.insert(item.at("id")).second) << "twice";
+    const std::string link = page.header("Link");
+    EXPECT_EQ(document.at("next").is_null(), link.empty());
+    target = link.empty() ? "" : link.substr(1, link.find('>') - 1);
+    if (!link.empty()) {
+      EXPECT_TRUE(link.ends_with(">; rel=\"next\"")) << link;
+      EXPECT_NE(target.find("limit=4"), std::string::npos) << "a link keeps the other parameters";
+    }
+  }
+  EXPECT_EQ(sizes, (std::vector<size_t>{4, 4, 2}));
+  EXPECT_EQ(seen, made_ids);
+  EXPECT_TRUE(server_.ask("GET", "/v1/meshes", {}, {"X-Principal: bob"}).json().at("items").empty());
+}
+
+TEST_F(Routes, same_idempotency_key_runs_once_and_replays_the_answer) {
+  const std::string request = run_of(kDouble, "[[1, 2]]");
+  const Answer first = server_.ask("POST", "/v1/run", request, {"Idempotency-Key: k1"});
+  ASSERT_EQ(first.status, 200) << first.body;
+  EXPECT_EQ(first.json().at("results")[0].at("data"), nlohmann::json({2.0, 4.0}));
+  EXPECT_EQ(first.header("Idempotency-Replayed"), "");
+  const Answer again = server_.ask("POST", "/v1/run", request, {"Idempotency-Key: k1"});
+  EXPECT_EQ(again.status, 200);
+  EXPECT_EQ(again.body, first.body);
+  EXPECT_EQ(again.header("Idempotency-Replayed"), "true");
+  EXPECT_EQ(again.header("Location"), first.header("Location"));
+  EXPECT_EQ(server_.ask("GET", "/v1/jobs").json().at("items").size(), 1U);
+
+  const Answer other = server_.ask("POST", "/v1/run", run_of(kDouble, "[[1, 3]]"), {"Idempotency-Key: k1"});
+  EXPECT_EQ(other.problem(), "422 idempotency_key_reused");
+  const Answer bobs =
+      server_.ask("POST", "/v1/run", run_of(kDouble, "[[1, 3]]"), {"Idempotency-Key: k1", "X-Principal: bob"});
+  EXPECT_EQ(bobs.status, 200) << "keys are each principal's own";
+  EXPECT_EQ(bobs.header("Idempotency-Replayed"), "");
+  EXPECT_EQ(server_.ask("POST", "/v1/run", request, {"Idempotency-Key: " + std::string(256, 'k')}).problem(),
+            "422 invalid_request");
+}
+
+TEST_F(Routes, key_of_a_job_that_still_runs_is_a_conflict_that_names_it) {
+  const std::string jobs = "/v1/sessions/" + made("/v1/sessions") + "/jobs";
+  const std::string request = run_of(kWaits, "[]");
+  const std::string id = made(jobs, request, {"Idempotency-Key: k1", "Prefer: respond-async"});
+  const Answer again = server_.ask("POST", jobs, request, {"Idempotency-Key: k1", "Prefer: respond-async"});
+  EXPECT_EQ(again.problem(), "409 idempotency_in_progress");
+  EXPECT_EQ(again.header("Location"), "/v1/jobs/" + id);
+  EXPECT_EQ(server_.ask("DELETE", "/v1/jobs/" + id).status, 202);
+  server_.ask("GET", "/v1/jobs/" + id + "?wait=60");
+  const Answer replayed = server_.ask("POST", jobs, request, {"Idempotency-Key: k1", "Prefer: respond-async"});
+  EXPECT_EQ(replayed.header("Idempotency-Replayed"), "true") << replayed.status << replayed.body;
+  EXPECT_EQ(replayed.json().value("code", ""), "cancelled");
+}
+
+TEST_F(Routes, conditions_are_held_to_the_entity_tag) {
+  const std::string path = "/v1/meshes/" + made("/v1/meshes", kMesh);
+  const std::string tag = server_.ask("GET", path).header("ETag");
+  ASSERT_FALSE(tag.empty());
+  EXPECT_EQ(server_.ask("GET", path, {}, {"If-None-Match: " + tag}).status, 304);
+  EXPECT_EQ(server_.ask("GET", path, {}, {"If-None-Match: \"another\""}).status, 200);
+  EXPECT_EQ(server_.ask("DELETE", path, {}, {"If-Match: \"another\""}).problem(), "412 precondition_failed");
+  EXPECT_EQ(server_.ask("DELETE", path, {}, {"If-Match: " + tag}).status, 204);
+  EXPECT_EQ(server_.ask("GET", path).problem(), "404 not_found");
+}
+
+TEST_F(Routes, head_is_get_without_the_body) {
+  const std::string path = "/v1/meshes/" + made("/v1/meshes", kMesh);
+  const Answer get = server_.ask("GET", path), head = server_.ask("HEAD", path);
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.body, "");
+  EXPECT_EQ(head.header("ETag"), get.header("ETag"));
+  EXPECT_EQ(head.header("Content-Type"), get.header("Content-Type"));
+}
+
+TEST_F(Routes, wait_ends_when_the_job_does) {
+  const std::string session = made("/v1/sessions");
+  const std::string id = made("/v1/sessions/" + session + "/jobs", run_of(kWaits, "[]"), {"Prefer: respond-async"});
+  std::string state;
+  std::thread waits([&] { state = server_.ask("GET", "/v1/jobs/" + id + "?wait=60").json().value("state", ""); });
+  const Answer fed = server_.ask("POST", "/v1/sessions/" + session + "/infeed",
+                                 R"({"queue": "q", "values": [{"dtype": "float32", "shape": [], "data": 4}]})");
+  EXPECT_LT(fed.status, 300) << fed.body;
+  waits.join();
+  EXPECT_EQ(state, "done");
+  EXPECT_EQ(server_.ask("GET", "/v1/jobs/" + id).json().at("answer").at("results")[0].at("data"), 4.0);
+}
+
+TEST_F(Routes, barrier_of_a_client_that_left_ends_and_the_jobs_go_on) {
+  const std::string session = made("/v1/sessions");
+  const std::string id = made("/v1/sessions/" + session + "/jobs", run_of(kWaits, "[]"), {"Prefer: respond-async"});
+  const auto waiter = std::make_shared<core::ThreadWaiter>();
+  Answer answer;
+  std::thread waits([&] { answer = server_.ask("POST", "/v1/sessions/" + session + "/barrier", {}, {}, waiter); });
+  waiter->abandon();
+  waits.join();
+  EXPECT_NE(answer.status, 200);
+  EXPECT_EQ(answer.json().value("code", ""), "cancelled");
+  const std::string state = server_.ask("GET", "/v1/jobs/" + id).json().at("state");
+  EXPECT_TRUE(state == "queued" || state == "running") << state;
+}
+
+TEST_F(Routes, closed_session_takes_no_jobs_and_ends_those_that_wait_for_their_client) {
+  const std::string session = made("/v1/sessions");
+  const std::string id = made("/v1/sessions/" + session + "/jobs", run_of(kWaits, "[]"), {"Prefer: respond-async"});
+  EXPECT_EQ(server_.ask("DELETE", "/v1/sessions/" + session).status, 204);
+  EXPECT_EQ(server_.ask("GET", "/v1/sessions/" + session).problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("GET", "/v1/jobs/" + id).problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("POST", "/v1/sessions/" + session + "/jobs", run_of(kDouble, "[[1, 2]]")).problem(),
+            "404 not_found");
+}
+
+}  // namespace
+}  // namespace meshd::testing
