@@ -9,8 +9,6 @@
 namespace meshd::storage {
 namespace {
 
-std::string database_path(const std::string& folder) { return folder + "/meshd.db"; }
-
 /// Leaves to their owner: the data folder, the database's files, and the folders of blobs. Blobs themselves are made
 /// for their owner only. Returns what belongs to somebody else.
 std::vector<std::string> make_private(FileSystem& files, const std::string& folder) {
@@ -75,14 +73,23 @@ void Store::abandon(std::vector<std::string> blobs) {
 }
 
 void Store::backup_to(const std::string& folder) {
-  files_.make_folder(folder);
   // Blobs that the copied rows name must still be there when their turn comes.
   const std::lock_guard<std::mutex> held(removal_);
-  database_->backup_to(database_path(folder));
-  BlobStore target(files_, folder + "/blobs", [](const std::string&) {});
-  target.copy_from(*blobs_);
-  make_private(files_, folder);
-  files_.sync_folder(folder);
+  const std::unique_ptr<Connection> rows = database_->open_reader();
+  copy_data(files_, *rows, *blobs_, folder, BlobCopy::kLinkOrBytes);
 }
+
+void copy_data(FileSystem& files, Connection& rows, const BlobStore& blobs, const std::string& folder, BlobCopy how) {
+  files.make_folder(folder);
+  if (!files.list(folder).empty())
+    throw core::Error("conflict", "the folder '" + folder + "' has something in it already; name a new one");
+  copy_database(rows, database_path(folder));
+  BlobStore target(files, folder + "/blobs", [](const std::string&) {});
+  target.copy_from(blobs, how);
+  make_private(files, folder);
+  files.sync_folder(folder);
+}
+
+std::string database_path(const std::string& folder) { return folder + "/meshd.db"; }
 
 }  // namespace meshd::storage

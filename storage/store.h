@@ -52,7 +52,8 @@ class Store {
   /// Blobs of a write that came to nothing: the next collect_garbage() removes those that no row names.
   void abandon(std::vector<std::string> blobs);
   /// A copy of everything that is committed now, into a new folder that a Store can open. Blobs are hard links where
-  /// the file system allows it, else copies. Work goes on meanwhile.
+  /// the file system allows it, else copies. Work goes on meanwhile. Throws conflict where the folder has something in
+  /// it already, disk_full.
   void backup_to(const std::string& folder);
 
  private:
@@ -66,5 +67,11 @@ class Store {
   std::unique_ptr<BlobStore> blobs_;
   RecoveryReport recovery_;
 };
+
+/// Rows as they are now and blobs, as a new folder. No blob may be removed meanwhile. Throws as Store::backup_to.
+void copy_data(FileSystem& files, Connection& rows, const BlobStore& blobs, const std::string& folder, BlobCopy how);
+
+/// The database of a data folder.
+std::string database_path(const std::string& folder);
 
 }  // namespace meshd::storage

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/app/app.h"
@@ -181,6 +182,10 @@ CommandLine read_command_line(int argc, const char* const* argv) {
   declare_principal_limits(serve, options.principal);
   declare_access(serve, options);
   declare_log(serve, options, format);
+  const auto with_data = [&](CLI::App& command) -> CLI::App& {
+    command.add_option("--data", options.data, "data folder")->envname("MESHD_DATA")->capture_default_str();
+    return command;
+  };
   CLI::App& health = *cli.add_subcommand("health", "ask a server for /readyz; exit 0 when it is ready");
   health.add_option("address", out.probe.address, "address and port, or https://address:port")->capture_default_str();
   health.add_option("--ca", out.probe.ca_file,
@@ -191,10 +196,16 @@ CommandLine read_command_line(int argc, const char* const* argv) {
   CLI::App& hash = *tokens.add_subcommand("hash", "print sha256:HEX of the token on stdin, for the file of tokens");
   CLI::App& adopt = *tokens.add_subcommand(
       "adopt", "give the data of a token that had no name to a name; no server may use the data folder meanwhile");
-  adopt.add_option("--data", options.data, "data folder")->envname("MESHD_DATA")->capture_default_str();
+  with_data(adopt);
   adopt.add_option("name", out.adopt_name, "name in the file of tokens")->required();
   adopt.add_option("token", out.adopt_token, "the token, its principal tok_..., or - to read it from stdin")
       ->required();
+  CLI::App& backup = with_data(*cli.add_subcommand("backup", "copy a data folder that no server uses"));
+  backup.add_option("folder", out.backup, "new folder for the copy")->required();
+  CLI::App& restore = with_data(*cli.add_subcommand("restore", "check a backup and make a new data folder of it"));
+  restore.add_option("folder", out.backup, "the backup")->required();
+  CLI::App& check = with_data(
+      *cli.add_subcommand("fsck", "read all of a data folder that no server uses; exit 1 when it is damaged"));
   try {
     cli.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -209,10 +220,13 @@ CommandLine read_command_line(int argc, const char* const* argv) {
   }
   options.log_format = format == "json" ? LogFormat::kJson : LogFormat::kText;
   using Command = CommandLine::Command;
-  out.command = health.parsed()  ? Command::kHealth
-                : hash.parsed()  ? Command::kHashToken
-                : adopt.parsed() ? Command::kAdopt
-                                 : Command::kServe;
+  const std::pair<const CLI::App*, Command> commands[] = {{&serve, Command::kServe},    {&health, Command::kHealth},
+                                                          {&hash, Command::kHashToken}, {&adopt, Command::kAdopt},
+                                                          {&backup, Command::kBackUp},  {&restore, Command::kRestore},
+                                                          {&check, Command::kCheck}};
+  for (const auto& [given, command] : commands) {
+    if (given->parsed()) out.command = command;
+  }
   return out;
 }
 

@@ -15,7 +15,10 @@ struct CommandLine {
     kServe,   ///< with `options`
     kHealth,  ///< with `probe`
     kHashToken,
-    kAdopt,  ///< gives the data of `adopt_token` in `options.data` to `adopt_name`
+    kAdopt,    ///< gives the data of `adopt_token` in `options.data` to `adopt_name`
+    kBackUp,   ///< copies `options.data` to `backup`
+    kRestore,  ///< makes `options.data` of `backup`
+    kCheck,    ///< of `options.data`
   };
   Command command = Command::kNone;
   int exit_code = 0;  ///< of kNone: 0 for help and the version
@@ -23,6 +26,7 @@ struct CommandLine {
   ProbeOptions probe;
   std::string adopt_name;
   std::string adopt_token;
+  std::string backup;
 };
 
 /// Reads the arguments of main and the environment. Prints help to stdout and mistakes to stderr.

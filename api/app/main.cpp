@@ -1,4 +1,4 @@
-// The binary: meshd serve, meshd health, meshd --help.
+// The binary: meshd serve and its other commands, meshd --help.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -6,6 +6,7 @@
 
 #include "api/app/app.h"
 #include "api/app/command_line.h"
+#include "api/app/data_command.h"
 #include "api/app/probe.h"
 #include "api/app/signals.h"
 #include "api/app/tokens_command.h"
@@ -47,6 +48,12 @@ int main(int argc, char** argv) {
       return meshd::api::hash_token();
     case CommandLine::Command::kAdopt:
       return meshd::api::adopt_data(given.options.data, given.adopt_name, given.adopt_token);
+    case CommandLine::Command::kBackUp:
+      return meshd::api::back_up_data(given.options.data, given.backup);
+    case CommandLine::Command::kRestore:
+      return meshd::api::restore_data(given.backup, given.options.data);
+    case CommandLine::Command::kCheck:
+      return meshd::api::check_data(given.options.data);
   }
   return 1;
 }

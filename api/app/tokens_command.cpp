@@ -1,14 +1,11 @@
 #include "api/app/tokens_command.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <string_view>
-#include <system_error>
 
+#include "api/app/data_command.h"
 #include "api/app/token_file.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
@@ -54,22 +51,11 @@ int adopt_data(const std::string& folder, const std::string& name, const std::st
     check_principal_name(name);
     const std::string token = from == "-" ? read_token() : from;
     const std::string old = is_nameless(token) ? token : nameless_principal(token);
-    std::error_code unreadable;
-    if (!std::filesystem::exists(folder + "/meshd.db", unreadable))
-      throw core::Error("not_found", "there is no data in the folder '" + folder + "'");
-    const core::SystemClock clock;
     const std::unique_ptr<storage::FileSystem> files = storage::real_file_system();
-    storage::StoreOptions options;
-    options.folder = folder;
-    options.fatal = [](const std::string& reason) {
-      // As in a server: what was written is unknown, and nothing may be said of it.
-      std::fprintf(stderr, "meshd tokens: %s\n", reason.c_str());
-      _exit(3);
-    };
-    storage::Store store(options, *files, clock);
+    const std::unique_ptr<storage::Store> store = open_data(folder, *files);
     std::string had;
     int64_t all = 0;
-    store.catalog().write([&](storage::Transaction& transaction) {
+    store->catalog().write([&](storage::Transaction& transaction) {
       for (const Kind& kind : kKinds) {
         const int64_t count = transaction.count_of(kind.what, old);
         all += count;

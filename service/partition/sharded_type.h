@@ -2,9 +2,8 @@
 // the local program, of the plan builder and of the plan all have one. Pure; plain data.
 //
 // Invariants:
-//   - local.dims[d] == ceil(logical_dims[d] / parts(d)), in every shard. Rows beyond the logical size are padding,
-//   which
-//     holds garbage until an op masks it.
+//   - local.dims[d] == ceil(logical_dims[d] / parts(d)), in every shard. Rows beyond the logical size are padding:
+//     garbage until an op masks it.
 //   - `varies` contains the sub-axes of `layout`. What it contains beyond them, outer(), are manual axes around the
 //     value or axes over which it is a partial result.
 //   - The value has distinct_count() distinct shards; devices that differ only in other sub-axes share one.

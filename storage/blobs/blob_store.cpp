@@ -246,12 +246,13 @@ int64_t BlobStore::remove_unnamed(std::span<const std::string> names,
   return removed;
 }
 
-void BlobStore::copy_from(const BlobStore& source) {
+void BlobStore::copy_from(const BlobStore& source, BlobCopy how) {
   std::set<std::string> buckets;
   for (const StoredBlob& blob : source.list()) {
     const std::string from = source.state_->path(blob.name);
     const std::string to = state_->path(blob.name);
-    if (!state_->files.link(from, to)) copy_file(state_->files, from, to);
+    const bool is_linked = how == BlobCopy::kLinkOrBytes && state_->files.link(from, to);
+    if (!is_linked) copy_file(state_->files, from, to);
     buckets.insert(state_->bucket(blob.name));
   }
   for (const std::string& bucket : buckets) state_->files.sync_folder(bucket);

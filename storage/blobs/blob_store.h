@@ -108,6 +108,11 @@ struct StoredBlob {
   int64_t file_bytes = 0;  ///< data and footer
 };
 
+enum class BlobCopy {
+  kLinkOrBytes,  ///< a hard link where the file system can: no space, but one file for both
+  kBytes,        ///< a file of its own
+};
+
 /// All blobs under one folder. Any thread.
 class BlobStore {
  public:
@@ -137,9 +142,9 @@ class BlobStore {
   /// For the collector: unlinks each of `names` that is not pinned and of which `is_named(name)` then says false. In
   /// this order a blob whose row is just being committed cannot be missed. Returns how many files went.
   int64_t remove_unnamed(std::span<const std::string> names, const std::function<bool(const std::string&)>& is_named);
-  /// For backups: gives every committed blob of `source` a place here too, by hard link where that works. Nothing may
-  /// be removed from `source` meanwhile.
-  void copy_from(const BlobStore& source);
+  /// For backups: gives every committed blob of `source` a place here too. Nothing may be removed from `source`
+  /// meanwhile.
+  void copy_from(const BlobStore& source, BlobCopy how);
   [[nodiscard]] int64_t free_bytes() const;
 
  private:

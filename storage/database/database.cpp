@@ -116,10 +116,9 @@ void Database::fail(const std::string& reason) {
 
 bool Database::failed() const { return impl_->failed; }
 
-void Database::backup_to(const std::string& path) const {
-  const std::unique_ptr<Connection> from = open_reader();
-  Connection to(path, Connection::Mode::kReadWrite, impl_->options.vfs);
-  sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from->handle(), "main");
+void copy_database(Connection& from, const std::string& path) {
+  Connection to(path, Connection::Mode::kReadWrite, {});
+  sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
   if (backup == nullptr) to.fail(sqlite3_extended_errcode(to.handle()), "backup");
   // All pages in one step are one snapshot; in WAL mode the writer goes on meanwhile.
   const int stepped = sqlite3_backup_step(backup, -1);

@@ -39,8 +39,6 @@ class Database {
   /// nothing is written any more.
   void fail(const std::string& reason);
   [[nodiscard]] bool failed() const;
-  /// Copies the database, as it is now, into a new file (SQLite's online backup); writers go on meanwhile.
-  void backup_to(const std::string& path) const;
 
  private:
   struct Impl;
@@ -49,5 +47,9 @@ class Database {
   bool was_clean_ = true;
   int64_t schema_version_ = 0;
 };
+
+/// Copies the database that `from` reads, as it is now, into a new file (SQLite's online backup); writers go on
+/// meanwhile. Throws disk_full, storage_failed.
+void copy_database(Connection& from, const std::string& path);
 
 }  // namespace meshd::storage

@@ -1,0 +1,137 @@
+#include "storage/maintenance.h"
+
+#include <memory>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "service/core/error.h"
+#include "storage/blobs/blob_store.h"
+#include "storage/database/connection.h"
+#include "storage/database/migrations.h"
+#include "storage/database/transaction.h"
+#include "storage/rows/recovery_rows.h"
+#include "storage/store.h"
+
+namespace meshd::storage {
+namespace {
+
+/// Nobody else has the folder while this lives.
+std::unique_ptr<FileLock> locked(FileSystem& files, const std::string& folder) {
+  if (files.open(database_path(folder)) == nullptr)
+    throw core::Error("not_found", "there is no data in the folder '" + folder + "'");
+  std::unique_ptr<FileLock> lock = files.try_lock(folder + "/lock");
+  if (!lock) {
+    throw core::Error("storage_failed", "a server uses the folder '" + folder + "'; end it first");
+  }
+  return lock;
+}
+
+class Check {
+ public:
+  Check(FileSystem& files, const std::string& folder)
+      : blobs_(files, folder + "/blobs", [](const std::string&) {}),
+        connection_(database_path(folder), Connection::Mode::kReadOnly, {}) {}
+
+  CheckReport run() {
+    check_pages();
+    if (check_schema()) {
+      check_references();
+      check_shards();
+      check_logs();
+    }
+    return std::move(report_);
+  }
+
+ private:
+  void wrong(std::string problem) {
+    ++report_.problem_count;
+    if (report_.problems.size() < kMostProblems) report_.problems.push_back(std::move(problem));
+  }
+
+  int64_t number(const char* sql) {
+    Statement statement = connection_.statement(sql);
+    return statement.bind().step() ? statement.integer(0) : 0;
+  }
+
+  void check_pages() {
+    Statement rows = connection_.statement("PRAGMA integrity_check");
+    rows.bind();
+    while (rows.step()) {
+      if (rows.view(0) != "ok") wrong("the database is damaged: " + rows.text(0));
+    }
+  }
+
+  bool check_schema() {
+    report_.schema_version = number("PRAGMA user_version");
+    const auto newest = static_cast<int64_t>(migrations().size());
+    if (report_.schema_version == newest) return true;
+    wrong("the schema is version " + std::to_string(report_.schema_version) + ", this build checks " +
+          std::to_string(newest) +
+          (report_.schema_version < newest ? "; start a server on a copy of the folder, which migrates it"
+                                           : "; use a newer build"));
+    return false;
+  }
+
+  void check_references() {
+    Statement rows = connection_.statement("PRAGMA foreign_key_check");
+    rows.bind();
+    while (rows.step()) wrong("a row of " + rows.text(0) + " names a row of " + rows.text(2) + " that is not there");
+  }
+
+  void check_shards() {
+    report_.arrays = number("SELECT count(*) FROM arrays");
+    Transaction transaction(connection_);
+    std::unordered_set<std::string> named;
+    for (const ShardRow& shard : RecoveryRows(transaction).all_shards()) {
+      named.insert(shard.blob.name);
+      ++report_.shards;
+      try {
+        blobs_.verify(shard.blob);
+        report_.bytes += shard.blob.length;
+      } catch (const core::Error& error) {
+        wrong("array " + shard.array + ", shard " + std::to_string(shard.index) + ": " + error.internal());
+      }
+    }
+    for (const StoredBlob& blob : blobs_.list()) report_.orphans += named.contains(blob.name) ? 0 : 1;
+  }
+
+  void check_logs() {
+    Statement rows = connection_.statement(
+        "SELECT s.id, s.last_sequence, count(e.sequence), coalesce(max(e.sequence), 0) FROM sessions s "
+        "LEFT JOIN effects e ON e.session = s.id GROUP BY s.id ORDER BY s.id");
+    rows.bind();
+    while (rows.step()) {
+      const int64_t last = rows.integer(1);
+      if (rows.integer(2) == last && rows.integer(3) == last) continue;
+      wrong("session " + rows.text(0) + ": its log should have the entries 1 to " + std::to_string(last) +
+            ", but has " + std::to_string(rows.integer(2)) + " up to " + std::to_string(rows.integer(3)));
+    }
+  }
+
+  BlobStore blobs_;
+  Connection connection_;
+  CheckReport report_;
+};
+
+}  // namespace
+
+CheckReport check(FileSystem& files, const std::string& folder) {
+  const std::unique_ptr<FileLock> lock = locked(files, folder);
+  return Check(files, folder).run();
+}
+
+CheckReport restore(FileSystem& files, const std::string& backup, const std::string& folder) {
+  const std::unique_ptr<FileLock> lock = locked(files, backup);
+  CheckReport report = Check(files, backup).run();
+  if (report.problem_count > 0) {
+    throw core::Error("storage_failed", "the backup is damaged, " + std::to_string(report.problem_count) +
+                                            " problems: " + report.problems.front());
+  }
+  const BlobStore blobs(files, backup + "/blobs", [](const std::string&) {});
+  Connection rows(database_path(backup), Connection::Mode::kReadOnly, {});
+  copy_data(files, rows, blobs, folder, BlobCopy::kBytes);
+  return report;
+}
+
+}  // namespace meshd::storage
