@@ -6,6 +6,7 @@
 #include "api/codecs/job_codec.h"
 #include "api/codecs/mesh_codec.h"
 #include "service/compile/rewrite/specialised.h"
+#include "service/ir/walk.h"
 #include "service/sharding/layout.h"
 
 namespace meshd::api {
@@ -50,13 +51,6 @@ std::string_view word(propagation::OriginKind kind) {
       return "rule";
   }
   return "";
-}
-
-void find_op(const ir::Region& region, int32_t line, std::string& found) {
-  for (const ir::Op& op : region.ops) {
-    if (op.location.line == line && found.empty()) found = op.name;
-    for (const ir::Region& inner : op.regions) find_op(inner, line, found);
-  }
 }
 
 std::string origin_json(const propagation::Origin& origin, const ir::Module& module) {
@@ -270,11 +264,12 @@ void read_shapes(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics&
 }  // namespace
 
 std::string op_at(const ir::Module& module, int32_t line) {
-  std::string found;
+  if (line <= 0) return {};
   for (const ir::Function& function : module.functions) {
-    if (line > 0 && found.empty()) find_op(function.body, line, found);
+    const ir::Op* found = ir::first_op(function.body, [&](const ir::Op& op) { return op.location.line == line; });
+    if (found != nullptr) return found->name;
   }
-  return found;
+  return {};
 }
 
 std::string origin_text(const propagation::Origin& origin, const ir::Module& module) {

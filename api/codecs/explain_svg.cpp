@@ -5,6 +5,7 @@
 #include <map>
 
 #include "api/codecs/explain_codec.h"
+#include "service/ir/walk.h"
 
 namespace meshd::api {
 namespace {
@@ -57,7 +58,9 @@ class Picture {
   std::string run() {
     for (size_t i = 0; i < main_.body.arguments.size(); ++i)
       row(main_.body.arguments[i], "argument " + std::to_string(i), 0);
-    visit(main_.body, 0);
+    ir::walk(main_.body, [&](const ir::Op& op, std::span<const ir::Op* const> enclosing) {
+      return visit(op, static_cast<int>(enclosing.size()));
+    });
     if (left_out_ > 0) {
       text(kLeft, y_ + 16, "and " + std::to_string(left_out_) + " more ops, which are not drawn", "note");
       y_ += kRowHeight;
@@ -125,28 +128,24 @@ class Picture {
              std::to_string(to) + " " + std::to_string(kLeft - 2) + " " + std::to_string(to) + "\"/>\n";
   }
 
-  void visit(const ir::Region& region, int depth) {
-    for (const ir::Op& op : region.ops) {
-      if (count_ >= kMostRows) {
-        left_out_ += 1;
-        continue;
+  // What is in the regions of an op without results is not drawn either.
+  ir::WalkResult visit(const ir::Op& op, int depth) {
+    if (count_ >= kMostRows) left_out_ += 1;
+    if (count_ >= kMostRows || op.results.empty()) return ir::WalkResult::kSkip;
+    for (const ir::ValueId id : op.operands) use(id, y_ + kBlock / 2);
+    for (const ir::ValueId id : op.results) row(id, op.name + " line " + std::to_string(op.location.line), depth);
+    if (const auto found = moves_.find({op.location.frame, op.location.line}); found != moves_.end()) {
+      for (const ExplainedMove* made : found->second) {
+        text(kLeft + depth * kIndent + kBlock + 12, y_ - 4,
+             std::string(partition::name(made->move.kind)) + " " + made->axes + " of " +
+                 explanation_.local->value(made->move.from).name + ", " + std::to_string(made->move.bytes) +
+                 " bytes a device",
+             "note");
+        y_ += kNoteHeight;
       }
-      if (op.results.empty()) continue;
-      for (const ir::ValueId id : op.operands) use(id, y_ + kBlock / 2);
-      for (const ir::ValueId id : op.results) row(id, op.name + " line " + std::to_string(op.location.line), depth);
-      if (const auto found = moves_.find({op.location.frame, op.location.line}); found != moves_.end()) {
-        for (const ExplainedMove* made : found->second) {
-          text(kLeft + depth * kIndent + kBlock + 12, y_ - 4,
-               std::string(partition::name(made->move.kind)) + " " + made->axes + " of " +
-                   explanation_.local->value(made->move.from).name + ", " + std::to_string(made->move.bytes) +
-                   " bytes a device",
-               "note");
-          y_ += kNoteHeight;
-        }
-        moves_.erase(found);
-      }
-      for (const ir::Region& inner : op.regions) visit(inner, depth + 1);
+      moves_.erase(found);
     }
+    return ir::WalkResult::kAdvance;
   }
 
   const Explanation& explanation_;

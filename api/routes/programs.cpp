@@ -4,8 +4,7 @@
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/trees.h"
 #include "api/routes/routes.h"
-#include "service/ops/linalg/custom_calls.h"
-#include "service/ops/op_def.h"
+#include "service/compile/explain/declared_effects.h"
 
 namespace meshd::api {
 namespace {
@@ -20,45 +19,28 @@ std::string parameter_json(const ir::Parameter& parameter) {
 }
 
 // Callbacks of the program: what a request may bind.
-void effects_json(const ir::Function& main, const ir::Region& region, std::string& out) {
-  for (const ir::Op& op : region.ops) {
-    for (const ir::Region& inner : op.regions) effects_json(main, inner, out);
-    const auto* structural = std::get_if<ops::Structural>(&ops::op(op.code).body);
-    if (structural == nullptr || *structural != ops::Structural::kCustomCall) continue;
-    std::vector<ir::Type> operands, results;
-    for (const ir::ValueId id : op.operands) operands.push_back(main.type_of(id));
-    for (const ir::ValueId id : op.results) results.push_back(main.type_of(id));
-    const ops::OpView view{operands, results, &op.attributes, op.regions, &main, &op.location};
-    const auto* row = ops::find_custom_call(ops::target_of(view));
-    if (row == nullptr || row->kind != ops::CustomCallKind::kCallback) continue;
-    const ops::EffectInfo info = ops::effect_of(view);
+std::string effects_json(const compile::ParsedProgram& parsed) {
+  std::string out;
+  for (const auto& [info, line] : compile::find_callbacks(parsed)) {
     out += (out.empty() ? "" : ",") + std::string("{\"callback\":") + std::to_string(info.index) +
            ",\"ordered\":" + (info.ordered ? "true" : "false") +
            ",\"side_effect\":" + (info.has_side_effect ? "true" : "false") +
-           ",\"answers\":" + (info.value_results.empty() ? "false" : "true") +
-           ",\"line\":" + std::to_string(op.location.line) + "}";
+           ",\"answers\":" + (info.value_results.empty() ? "false" : "true") + ",\"line\":" + std::to_string(line) +
+           "}";
   }
-}
-
-void note_uses(const ir::Region& region, std::vector<bool>& used) {
-  for (const ir::Op& op : region.ops) {
-    for (const ir::ValueId id : op.operands) used[static_cast<size_t>(id)] = true;
-    for (const ir::Region& inner : op.regions) note_uses(inner, used);
-  }
+  return out;
 }
 
 // Which inputs the program reads, and which it may overwrite because they are donated (behaviour E19).
 std::string input_effects_json(const compile::ParsedProgram& parsed) {
-  const ir::Function& main = parsed.flat->main();
-  std::vector<bool> used(main.values.size(), false);
-  note_uses(main.body, used);
+  const std::vector<bool> is_read = compile::find_read_arguments(parsed);
   std::string out;
   for (size_t i = 0; i < parsed.arguments.size(); ++i) {
-    const ir::Parameter& parameter = main.arguments[parsed.arguments[i]];
+    const ir::Parameter& parameter = parsed.flat->main().arguments[parsed.arguments[i]];
     const auto add = [&](const char* kind) {
       out += (out.empty() ? "" : ",") + std::string("{\"index\":") + std::to_string(i) + ",\"kind\":\"" + kind + "\"}";
     };
-    if (used[static_cast<size_t>(main.body.arguments[parsed.arguments[i]])]) add("read");
+    if (is_read[i]) add("read");
     if (parameter.aliases_output || parameter.is_donor) add("write");
   }
   return out;
@@ -83,9 +65,7 @@ std::string program_document(const registry::StoredProgram& stored, bool with_te
              ",\"mesh\":" + quote(mesh::to_sdy(*real[i]->mesh)) + "}";
     }
     out += "],\"input_effects\":[" + input_effects_json(parsed);
-    std::string effects;
-    effects_json(parsed.flat->main(), parsed.flat->main().body, effects);
-    out += "],\"effects\":[" + effects + "],\"cannot_run\":" + not_run_json(compile::find_not_run(parsed));
+    out += "],\"effects\":[" + effects_json(parsed) + "],\"cannot_run\":" + not_run_json(compile::find_not_run(parsed));
     if (with_text) out += ",\"text\":" + quote(parsed.text);
   }
   return out + "}";

@@ -5,6 +5,7 @@
 #include "service/compile/rewrite/cut_batch_norms.h"
 #include "service/compile/rewrite/rounding.h"
 #include "service/core/error.h"
+#include "service/ir/walk.h"
 #include "service/partition/partition.h"
 
 namespace meshd::compile {
@@ -31,14 +32,10 @@ sharding::TensorSharding closed(sharding::TensorSharding sharding) {
 
 // False for what is only handed on: it lies as the text says.
 bool is_computed_with(ir::ValueId id, const ir::Region& region) {
-  for (const ir::Op& op : region.ops) {
-    const bool reads = std::find(op.operands.begin(), op.operands.end(), id) != op.operands.end();
-    if (reads && ops::role_of(ops::op(op.code).body) != ops::Structural::kReturn) return true;
-    for (const ir::Region& inner : op.regions) {
-      if (is_computed_with(id, inner)) return true;
-    }
-  }
-  return false;
+  return ir::any_op(region, [&](const ir::Op& op) {
+    return std::find(op.operands.begin(), op.operands.end(), id) != op.operands.end() &&
+           ops::role_of(ops::op(op.code).body) != ops::Structural::kReturn;
+  });
 }
 
 void check_against_text(const ir::Parameter& parameter, const std::optional<sharding::TensorSharding>& asked,

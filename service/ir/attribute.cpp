@@ -1,6 +1,9 @@
 #include "service/ir/attribute.h"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
+#include <utility>
 
 #include "service/core/error.h"
 
@@ -68,11 +71,36 @@ std::vector<int64_t> ints_of(const Attribute& attribute, std::string_view name) 
 
 }  // namespace
 
+Attribute integer_attr(int64_t value) { return {IntegerAttr{value, "i64"}}; }
+
+Attribute int_array_attr(std::vector<int64_t> values) { return {IntArrayAttr{std::move(values), "i64"}}; }
+
+DenseAttr dense_integers_attr(const std::vector<int64_t>& values, tensor::Dims dims) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {{tensor::DType::kInt64, std::move(dims)},
+          false,
+          std::make_shared<const std::vector<std::byte>>(bytes.begin(), bytes.end())};
+}
+
+DenseAttr splat_attr(tensor::TensorType type, std::vector<std::byte> element) {
+  return {std::move(type), true, std::make_shared<const std::vector<std::byte>>(std::move(element))};
+}
+
 const Attribute* find(const AttributeList& list, std::string_view name) {
   for (const auto& [key, value] : list) {
     if (key == name) return &value;
   }
   return nullptr;
+}
+
+void set(AttributeList& list, std::string_view name, Attribute value) {
+  const auto found =
+      std::find_if(list.begin(), list.end(), [&](const NamedAttribute& entry) { return entry.name == name; });
+  if (found == list.end()) {
+    list.push_back({std::string(name), std::move(value)});
+  } else {
+    found->value = std::move(value);
+  }
 }
 
 int64_t int_or(const AttributeList& list, std::string_view name, int64_t otherwise) {

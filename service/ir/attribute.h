@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,9 +16,10 @@
 namespace meshd::ir {
 
 struct Attribute;
+struct NamedAttribute;
 
 /// Ordered list of named attributes.
-using AttributeList = std::vector<std::pair<std::string, Attribute>>;
+using AttributeList = std::vector<NamedAttribute>;
 
 /// The attribute `unit`: present, and that is all.
 struct Unit {
@@ -128,8 +128,25 @@ struct Attribute {
   }
 };
 
+/// name = value, an entry of an AttributeList.
+struct NamedAttribute {
+  std::string name;
+  Attribute value;
+};
+
+/// 3 : i64, and array<i64: 1, 2>.
+Attribute integer_attr(int64_t value);
+Attribute int_array_attr(std::vector<int64_t> values);
+/// dense<[1, 2]> : tensor<2xi64>: as many values as `dims` has elements, row-major.
+DenseAttr dense_integers_attr(const std::vector<int64_t>& values, tensor::Dims dims);
+/// dense<1.0> : tensor<4x8xf32>: `element` is the bytes of one element.
+DenseAttr splat_attr(tensor::TensorType type, std::vector<std::byte> element);
+
 /// The attribute of that name, or null.
 const Attribute* find(const AttributeList& list, std::string_view name);
+
+/// Gives `name` that value: replaces the entry, or adds one at the end.
+void set(AttributeList& list, std::string_view name, Attribute value);
 
 /// Integer value of `name` (integer, or boolean), or `otherwise` when absent. Throws invalid_program when it is
 /// something else.

@@ -246,7 +246,8 @@ struct OpDef {
   /// How the plan may fuse it with its neighbours; nothing set: only as ScalarMath, or not at all.
   Fuse fuse = {};
   /// How others say it (broadcast is a broadcast_in_dim, dynamic_reshape a reshape once its shape is known):
-  /// program/transform/specialise.h asks before propagation, and the stages behind it meet only what they know. Null: as it is.
+  /// program/transform/specialise.h asks before propagation, and the stages behind it meet only what they know. Null:
+  /// as it is.
   ExpandFn expand = nullptr;
   /// Its results follow from its operands' shapes alone, whatever their elements (get_dimension_size).
   bool reads_shapes_only = false;
@@ -263,6 +264,8 @@ const OpDef* find_op(std::string_view name);
 /// The row of a code; codes are row numbers.
 const OpDef& op(ir::OpCode code);
 ir::OpCode code_of(const OpDef& def);
+/// The code of a full name that this program writes itself. Throws internal where there is no row of that name.
+ir::OpCode code_of(std::string_view name);
 /// All rows in table order.
 std::span<const OpDef> all_ops();
 

@@ -91,6 +91,12 @@ const OpDef& op(ir::OpCode code) { return the_table().rows.at(code); }
 
 ir::OpCode code_of(const OpDef& def) { return static_cast<ir::OpCode>(&def - the_table().rows.data()); }
 
+ir::OpCode code_of(std::string_view name) {
+  const OpDef* def = find_op(name);
+  if (def == nullptr) throw core::Error("internal", "no row for op '" + std::string(name) + "'");
+  return code_of(*def);
+}
+
 std::span<const OpDef> all_ops() { return the_table().rows; }
 
 Body body_of(const OpDef& def, const OpView& view) {

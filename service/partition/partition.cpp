@@ -1,5 +1,6 @@
 #include "service/partition/partition.h"
 
+#include "service/ir/walk.h"
 #include "service/partition/lower/lowering.h"
 #include "service/partition/lower/views.h"
 
@@ -8,14 +9,13 @@ namespace {
 
 // Manual computations may speak of meshes that no value's sharding names.
 void add_meshes_of(const ir::Region& region, Views& views) {
-  for (const ir::Op& op : region.ops) {
+  ir::walk(region, [&](const ir::Op& op) {
     for (const auto& [name, attribute] : op.attributes) {
       const auto* list = attribute.as<ir::ShardingAttr>();
       if (list == nullptr) continue;
       for (const sharding::TensorSharding& sharding : list->shardings) views.add(sharding);
     }
-    for (const ir::Region& inner : op.regions) add_meshes_of(inner, views);
-  }
+  });
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ std::string dict_text(const ir::DictAttr& dict) {
   std::string out = "#" + dict.name + "<";
   for (size_t i = 0; i < dict.entries.size(); ++i) {
     if (i == 0 && dict.name == "stablehlo.conv") out += "raw ";
-    out += (i ? ", " : "") + dict.entries[i].first + " = " + field_text(dict.entries[i].second);
+    out += (i ? ", " : "") + dict.entries[i].name + " = " + field_text(dict.entries[i].value);
   }
   return out + ">";
 }

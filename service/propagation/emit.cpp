@@ -4,20 +4,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "service/ir/op_builder.h"
 #include "service/propagation/manual.h"
 
 namespace meshd::propagation {
 namespace {
-
-void set_attribute(ir::AttributeList& list, const char* name, ir::Attribute value) {
-  for (auto& [key, attribute] : list) {
-    if (key == name) {
-      attribute = std::move(value);
-      return;
-    }
-  }
-  list.emplace_back(name, std::move(value));
-}
 
 class Emitter {
  public:
@@ -207,8 +198,8 @@ class Emitter {
       const std::optional<OpenSharding>& sharding = graph_.sharding(node.results[i]);
       out.push_back(graph_.meshes.write(sharding ? *sharding : node.out_shardings[i]));
     }
-    set_attribute(op.attributes, "in_shardings", {ir::ShardingAttr{std::move(in), true}});
-    set_attribute(op.attributes, "out_shardings", {ir::ShardingAttr{std::move(out), true}});
+    ir::set(op.attributes, "in_shardings", {ir::ShardingAttr{std::move(in), true}});
+    ir::set(op.attributes, "out_shardings", {ir::ShardingAttr{std::move(out), true}});
   }
 
   void constraint_into(const Node& node, std::vector<ir::Op>& ops) {
@@ -218,7 +209,7 @@ class Emitter {
       return;
     }
     ir::Op op = copy(node);
-    set_attribute(op.attributes, "sharding", {ir::ShardingAttr{{*written(graph_.sharding(result))}, false}});
+    ir::set(op.attributes, "sharding", {ir::ShardingAttr{{*written(graph_.sharding(result))}, false}});
     op.results.push_back(value_for(result));
     ops.push_back(std::move(op));
   }
@@ -226,19 +217,11 @@ class Emitter {
   /// Brings a value to the sharding of `tensor`; the new value has no name, for the text does not know it.
   ir::ValueId reshard_into(std::vector<ir::Op>& ops, ir::ValueId from, int tensor, int line) {
     const Tensor& to = graph_.tensor(tensor);
-    const ops::OpDef* def = ops::find_op("sdy.reshard");
-    ir::Op& op = ops.emplace_back();
-    op.code = ops::code_of(*def);
-    op.name = def->name;
-    op.operands = {from};
-    op.location.line = line;
-    op.location.column = 1;
-    op.location.calls = calls_;
-    op.location.frame = frame_;
     std::optional<sharding::TensorSharding> sharding = written(graph_.sharding(tensor));
-    op.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{*sharding}, false}});
+    ir::AttributeList attributes{{"sharding", {ir::ShardingAttr{{*sharding}, false}}}};
     const ir::ValueId id = fresh(*to.type, "", std::move(sharding), graph_.tensor(to.holder).origin);
-    op.results = {id};
+    ir::OpBuilder builder(function_, ops::code_of, ops, {line, 1, calls_, frame_, {}});
+    builder.define({id}, "sdy.reshard", {from}, std::move(attributes));
     return id;
   }
 

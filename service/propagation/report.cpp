@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 
+#include "service/ir/walk.h"
+
 namespace meshd::propagation {
 namespace {
 
@@ -58,12 +60,11 @@ class Reporter {
   }
 
   void collect_users(const ir::Region& region) {
-    for (const ir::Op& op : region.ops) {
+    ir::walk(region, [&](const ir::Op& op) {
       for (size_t i = 0; i < op.operands.size(); ++i) {
         users_[static_cast<size_t>(op.operands[i])].emplace_back(op.location.line, static_cast<int>(i));
       }
-      for (const ir::Region& inner : op.regions) collect_users(inner);
-    }
+    });
   }
 
   std::vector<ValueReport> values(int32_t frame) {
@@ -113,19 +114,17 @@ class Reporter {
   }
 
   void visit(const ir::Region& region, int32_t frame) {
-    for (const ir::Op& op : region.ops) {
-      if (op.location.frame == frame && is_of_text(op)) {
-        std::vector<MaybeSharding> shardings;
-        for (const ir::ValueId id : op.results) shardings.push_back(propagated_.of(id));
-        std::vector<MaybeSharding> operands;
-        if (op.name == "sdy.manual_computation") {
-          const auto* in = ir::find(op.attributes, "in_shardings")->as<ir::ShardingAttr>();
-          operands.assign(in->shardings.begin(), in->shardings.end());
-        }
-        add(op.location.line, op.name, op.results, std::move(shardings), std::move(operands));
+    ir::walk(region, [&](const ir::Op& op) {
+      if (op.location.frame != frame || !is_of_text(op)) return;
+      std::vector<MaybeSharding> shardings;
+      for (const ir::ValueId id : op.results) shardings.push_back(propagated_.of(id));
+      std::vector<MaybeSharding> operands;
+      if (op.name == "sdy.manual_computation") {
+        const auto* in = ir::find(op.attributes, "in_shardings")->as<ir::ShardingAttr>();
+        operands.assign(in->shardings.begin(), in->shardings.end());
       }
-      for (const ir::Region& inner : op.regions) visit(inner, frame);
-    }
+      add(op.location.line, op.name, op.results, std::move(shardings), std::move(operands));
+    });
   }
 
   /// Reshards that propagation put in have no name.

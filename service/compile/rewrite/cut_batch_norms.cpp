@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "service/ir/walk.h"
 #include "service/ops/writer.h"
 
 namespace meshd::compile {
@@ -17,9 +18,8 @@ using Shardings = std::vector<std::optional<sharding::TensorSharding>>;
 class Spread {
  public:
   Spread(ir::Function& main, std::vector<ir::Op>& out, const ir::Op& op)
-      : main_(main),
-        op_(op),
-        writer_(main, out, op, [](ValueId) { return std::nullopt; }),
+      : op_(op),
+        writer_(main, out, op),
         type_(main.type_of(op.operands[0])),
         feature_(ir::int_or(op.attributes, "feature_index", 0)) {
     const ir::Attribute* epsilon = ir::find(op.attributes, "epsilon");
@@ -73,15 +73,10 @@ class Spread {
 
   ValueId sum_of(ValueId value) {
     const ir::Type scalar = ir::Type::of({DType::kFloat64, {}});
-    ir::Region body;
-    body.arguments = {main_.add_value(scalar), main_.add_value(scalar)};
-    ops::Writer inside(main_, body.ops, op_, [](ValueId) { return std::nullopt; });
-    const ValueId sum = inside.add("stablehlo.add", body.arguments);
-    inside.add("stablehlo.return", {sum}, {}, std::vector<ir::Type>{}, {});
     std::vector<ir::Region> regions;
-    regions.push_back(std::move(body));
+    regions.push_back(writer_.reducer("stablehlo.add", scalar));
     return writer_
-        .add("stablehlo.reduce", {value, writer_.splat(scalar, 0)}, {{"dimensions", ops::int_array(others_)}},
+        .add("stablehlo.reduce", {value, writer_.splat(scalar, 0)}, {{"dimensions", ir::int_array_attr(others_)}},
              std::vector<ir::Type>{ir::Type::of({DType::kFloat64, {type_.dims()[static_cast<size_t>(feature_)]}})},
              std::move(regions))
         .front();
@@ -95,7 +90,6 @@ class Spread {
     return writer_.add("stablehlo.sqrt", {pointwise("add", variance, epsilon)});
   }
 
-  ir::Function& main_;
   const ir::Op& op_;
   ops::Writer writer_;
   ir::Type type_;
@@ -113,37 +107,31 @@ bool is_cut_beside(const std::optional<sharding::TensorSharding>& sharding, int6
   return false;
 }
 
-void rewrite(ir::Function& main, Shardings& shardings, ir::Region& region) {
-  std::vector<ir::Op> out;
-  out.reserve(region.ops.size());
-  for (ir::Op& op : region.ops) {
-    for (ir::Region& inner : op.regions) rewrite(main, shardings, inner);
-    const bool is_training = op.name == "stablehlo.batch_norm_training";
-    const bool is_norm = is_training || op.name == "stablehlo.batch_norm_grad";
-    const int64_t feature = ir::int_or(op.attributes, "feature_index", 0);
-    const std::optional<sharding::TensorSharding> like =
-        is_norm ? shardings[static_cast<size_t>(op.operands[0])] : std::nullopt;
-    if (!is_cut_beside(like, feature)) {
-      out.push_back(std::move(op));
-      continue;
-    }
-    const auto first = static_cast<ValueId>(main.values.size());
-    const size_t before = out.size();
-    Spread spread(main, out, op);
-    const std::vector<ValueId> made = is_training ? spread.training() : spread.grad();
-    shardings.resize(main.values.size());
-    for (ValueId id = first; id < static_cast<ValueId>(main.values.size()); ++id) {
-      const int64_t rank = main.type_of(id).rank();
-      if (rank == 0) continue;
-      auto& sharding = shardings[static_cast<size_t>(id)];
-      sharding = like;
-      if (rank == 1 && like->rank() > 1) sharding->dims = {like->dims[static_cast<size_t>(feature)]};
-    }
-    std::unordered_map<ValueId, ValueId> names;
-    for (size_t i = 0; i < made.size(); ++i) names[made[i]] = op.results[i];
-    for (size_t i = before; i < out.size(); ++i) ops::rename_values(out[i], names);
+void rewrite(ir::Function& main, Shardings& shardings, ir::Op op, std::vector<ir::Op>& out) {
+  const bool is_training = op.name == "stablehlo.batch_norm_training";
+  const bool is_norm = is_training || op.name == "stablehlo.batch_norm_grad";
+  const int64_t feature = ir::int_or(op.attributes, "feature_index", 0);
+  const std::optional<sharding::TensorSharding> like =
+      is_norm ? shardings[static_cast<size_t>(op.operands[0])] : std::nullopt;
+  if (!is_cut_beside(like, feature)) {
+    out.push_back(std::move(op));
+    return;
   }
-  region.ops = std::move(out);
+  const auto first = static_cast<ValueId>(main.values.size());
+  const size_t before = out.size();
+  Spread spread(main, out, op);
+  const std::vector<ValueId> made = is_training ? spread.training() : spread.grad();
+  shardings.resize(main.values.size());
+  for (ValueId id = first; id < static_cast<ValueId>(main.values.size()); ++id) {
+    const int64_t rank = main.type_of(id).rank();
+    if (rank == 0) continue;
+    auto& sharding = shardings[static_cast<size_t>(id)];
+    sharding = like;
+    if (rank == 1 && like->rank() > 1) sharding->dims = {like->dims[static_cast<size_t>(feature)]};
+  }
+  std::unordered_map<ValueId, ValueId> names;
+  for (size_t i = 0; i < made.size(); ++i) names[made[i]] = op.results[i];
+  for (size_t i = before; i < out.size(); ++i) ir::rename_values(out[i], names);
 }
 
 }  // namespace
@@ -152,7 +140,8 @@ void spread_batch_norms(ir::Module& module, Shardings& shardings) {
   for (ir::Function& function : module.functions) {
     if (function.name != "main") continue;
     shardings.resize(function.values.size());
-    rewrite(function, shardings, function.body);
+    ir::rewrite_ops(function.body,
+                    [&](ir::Op&& op, std::vector<ir::Op>& out) { rewrite(function, shardings, std::move(op), out); });
   }
 }
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "service/compile/explain/explain.h"
+#include "service/ir/walk.h"
 #include "service/ops/op_def.h"
 
 namespace meshd::compile {
@@ -80,19 +81,14 @@ class PaddingFinder {
 
   std::vector<Indivisible> run() {
     for (const ir::ValueId id : main_.body.arguments) padded(id, 0);
-    visit(main_.body);
+    ir::walk(main_.body, [&](const ir::Op& op) {
+      for (const ir::ValueId id : op.results) padded(id, op.location.line);
+      whole_beside_cut(op);
+    });
     return std::move(out_);
   }
 
  private:
-  void visit(const ir::Region& region) {
-    for (const ir::Op& op : region.ops) {
-      for (const ir::ValueId id : op.results) padded(id, op.location.line);
-      whole_beside_cut(op);
-      for (const ir::Region& inner : op.regions) visit(inner);
-    }
-  }
-
   [[nodiscard]] const sharding::TensorSharding* sharding_of(ir::ValueId id) const {
     const auto& found = propagated_.of(id);
     return found && !found->mesh->axes.empty() && main_.type_of(id).is_tensor() &&

@@ -5,6 +5,7 @@
 #include "service/compile/rewrite/specialised.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
+#include "service/ir/op_builder.h"
 #include "service/ops/op_def.h"
 
 namespace meshd::compile {
@@ -13,25 +14,12 @@ namespace {
 // Positions in the text's argument list that are static, with their values.
 using Constants = std::map<size_t, const StaticValue*>;
 
-ir::Op constant(const StaticValue& value, ir::ValueId result, const ir::Location& location) {
-  const ops::OpDef* def = ops::find_op("stablehlo.constant");
-  if (def == nullptr) throw core::Error("internal", "there is no row for constants");
-  ir::Op op;
-  op.code = ops::code_of(*def);
-  op.name = "stablehlo.constant";
-  op.results = {result};
-  op.location = location;
-  op.attributes.emplace_back(
-      "value", ir::Attribute{ir::DenseAttr{value.type, false,
-                                           std::make_shared<const std::vector<std::byte>>(value.bytes), false}});
-  return op;
-}
-
 // Takes the parameters out of the signature; with a body, constants stand at its beginning.
 void bind(ir::Function& function, const Constants& constants) {
   std::vector<ir::Parameter> arguments;
   std::vector<ir::ValueId> values;
   std::vector<ir::Op> ops;
+  ir::OpBuilder builder(function, ops::code_of, ops);
   for (size_t i = 0; i < function.arguments.size(); ++i) {
     const auto found = constants.find(i);
     const ir::ValueId id = function.body.arguments[i];
@@ -40,8 +28,12 @@ void bind(ir::Function& function, const Constants& constants) {
       values.push_back(id);
       continue;
     }
-    function.values[static_cast<size_t>(id)].type = ir::Type::of(found->second->type);
-    ops.push_back(constant(*found->second, id, function.arguments[i].location));
+    const StaticValue& given = *found->second;
+    function.values[static_cast<size_t>(id)].type = ir::Type::of(given.type);
+    builder.set_location(function.arguments[i].location);
+    builder.define(
+        {id}, "stablehlo.constant", {},
+        {{"value", {ir::DenseAttr{given.type, false, std::make_shared<const std::vector<std::byte>>(given.bytes)}}}});
   }
   function.arguments = std::move(arguments);
   function.body.arguments = std::move(values);

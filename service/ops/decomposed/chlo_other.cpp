@@ -193,15 +193,16 @@ ir::ValueId group_mask(Writer& writer, ir::ValueId sizes_of, int64_t rows) {
   const auto rank = static_cast<int64_t>(shape.size());
   const int64_t groups = shape.back();
   const auto iota = [&](int64_t dim, const Dims& dims) {
-    return writer.add("stablehlo.iota", {}, {{"iota_dimension", integer(dim)}}, ir::Type::of({DType::kInt64, dims}));
+    return writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(dim)}},
+                      ir::Type::of({DType::kInt64, dims}));
   };
   // Where groups end: sums of the sizes up to them.
   const Dims square = {groups, groups};
   const ir::ValueId before =
       as_type(writer, add_compare(writer, "LE", iota(1, square), iota(0, square)), DType::kInt64);
-  const ir::DictAttr numbers{
-      "stablehlo.dot",
-      {{"lhs_contracting_dimensions", int_array({rank - 1})}, {"rhs_contracting_dimensions", int_array({1})}}};
+  const ir::DictAttr numbers{"stablehlo.dot",
+                             {{"lhs_contracting_dimensions", ir::int_array_attr({rank - 1})},
+                              {"rhs_contracting_dimensions", ir::int_array_attr({1})}}};
   const ir::ValueId ends =
       writer.add("stablehlo.dot_general", {sizes, before}, {{"dot_dimension_numbers", ir::Attribute{numbers}}},
                  ir::Type::of({DType::kInt64, shape}));
@@ -226,10 +227,10 @@ Values expand_ragged_dot(const OpView& view, Writer& writer) {
   const ir::ValueId rhs = view.op->operands[1];
   const auto product = [&](ir::ValueId a, ir::ValueId b, const RaggedDims& d) {
     const ir::DictAttr numbers{"stablehlo.dot",
-                               {{"lhs_batching_dimensions", int_array(d.lhs_batching)},
-                                {"rhs_batching_dimensions", int_array(d.rhs_batching)},
-                                {"lhs_contracting_dimensions", int_array(d.lhs_contracting)},
-                                {"rhs_contracting_dimensions", int_array(d.rhs_contracting)}}};
+                               {{"lhs_batching_dimensions", ir::int_array_attr(d.lhs_batching)},
+                                {"rhs_batching_dimensions", ir::int_array_attr(d.rhs_batching)},
+                                {"lhs_contracting_dimensions", ir::int_array_attr(d.lhs_contracting)},
+                                {"rhs_contracting_dimensions", ir::int_array_attr(d.rhs_contracting)}}};
     return std::vector{writer.add("stablehlo.dot_general", {a, b}, {{"dot_dimension_numbers", ir::Attribute{numbers}}},
                                   view.results[0])};
   };
@@ -338,36 +339,15 @@ std::vector<ir::Type> infer_scan(const OpView& view) {
   return {view.results.begin(), view.results.end()};
 }
 
-/// A loop that carries its iteration number, the carried values and the outputs made so far.
-Values expand_scan(const OpView& view, Writer& writer) {
-  const ScanShape shape = scan_shape(view);
-  const bool is_reverse = ir::bool_or(attributes_of(view), "is_reverse", false);
-  const ir::Type index = ir::Type::of({DType::kInt64, {}});
-  std::vector<ir::ValueId> starts = {writer.splat(index, 0)};
-  for (size_t i = 0; i < shape.carries; ++i) starts.push_back(view.op->operands[shape.inputs + i]);
-  for (size_t i = 0; i < shape.outputs; ++i) starts.push_back(writer.splat(view.results[i], 0));
-  std::vector<ir::Type> types;
-  for (const ir::ValueId id : starts) types.push_back(writer.type(id));
-  const auto make_region = [&] {
-    ir::Region region;
-    for (const ir::Type& type : types) region.arguments.push_back(writer.function().add_value(type));
-    return region;
-  };
-  const auto nothing_known = [](ir::ValueId) -> std::optional<std::vector<int64_t>> { return std::nullopt; };
-  std::vector<ir::Region> regions(2);
-  regions[0] = make_region();
-  regions[1] = make_region();
-  {
-    Writer in(writer.function(), regions[0].ops, writer.source(), nothing_known);
-    const ir::ValueId end = in.splat(index, static_cast<double>(shape.length));
-    in.add("stablehlo.return", {add_compare(in, "LT", regions[0].arguments[0], end)}, {}, std::vector<ir::Type>{}, {});
-  }
-  Writer in(writer.function(), regions[1].ops, writer.source(), nothing_known);
-  const std::vector<ir::ValueId>& carried = regions[1].arguments;
+/// One iteration: slices of the inputs at the iteration's place, the ops of the scan's region, and its outputs written
+/// at that place. `carried`: iteration number, carried values, outputs so far.
+void add_scan_body(const OpView& view, const ScanShape& shape, const std::vector<ir::ValueId>& carried,
+                   Writer& writer) {
+  const ir::Type index = writer.type(carried[0]);
   ir::ValueId place = carried[0];
-  if (is_reverse)
-    place = binary(in, "stablehlo.subtract", in.splat(index, static_cast<double>(shape.length - 1)), place);
-  const ir::ValueId zero = in.splat(index, 0);
+  if (ir::bool_or(attributes_of(view), "is_reverse", false))
+    place = binary(writer, "stablehlo.subtract", writer.splat(index, static_cast<double>(shape.length - 1)), place);
+  const ir::ValueId zero = writer.splat(index, 0);
   const auto indices = [&](int64_t rank) {
     std::vector<ir::ValueId> out(static_cast<size_t>(rank), zero);
     out[static_cast<size_t>(shape.dim)] = place;
@@ -381,30 +361,42 @@ Values expand_scan(const OpView& view, Writer& writer) {
     std::vector<ir::ValueId> operands = indices(view.operands[i].rank());
     operands.insert(operands.begin(), view.op->operands[i]);
     const ir::ValueId slice =
-        in.add("stablehlo.dynamic_slice", std::move(operands), {{"slice_sizes", int_array(sizes)}});
-    names[body.arguments[i]] = in.reshape(slice, without_dim(view.operands[i], shape.dim).dims());
+        writer.add("stablehlo.dynamic_slice", std::move(operands), {{"slice_sizes", ir::int_array_attr(sizes)}});
+    names[body.arguments[i]] = writer.reshape(slice, without_dim(view.operands[i], shape.dim).dims());
   }
   for (size_t i = 0; i < shape.carries; ++i) names[body.arguments[shape.inputs + i]] = carried[1 + i];
-  std::vector<ir::ValueId> returned;
-  for (const ir::Op& op : body.ops) {
-    ir::Op copy = op;
-    rename_values(copy, names);
-    if (&op == &body.ops.back()) {
-      returned = copy.operands;
-    } else {
-      regions[1].ops.push_back(std::move(copy));
-    }
-  }
-  std::vector<ir::ValueId> next = {binary(in, "stablehlo.add", carried[0], in.splat(index, 1))};
+  for (size_t i = 0; i + 1 < body.ops.size(); ++i) ir::rename_values(writer.insert(body.ops[i]), names);
+  ir::Op last = body.ops.back();
+  ir::rename_values(last, names);
+  const std::vector<ir::ValueId>& returned = last.operands;
+  std::vector<ir::ValueId> next = {binary(writer, "stablehlo.add", carried[0], writer.splat(index, 1))};
   for (size_t i = 0; i < shape.carries; ++i) next.push_back(returned[shape.outputs + i]);
   for (size_t i = 0; i < shape.outputs; ++i) {
     Dims dims = view.results[i].dims();
     dims[static_cast<size_t>(shape.dim)] = 1;
     std::vector<ir::ValueId> operands = indices(view.results[i].rank());
-    operands.insert(operands.begin(), {carried[1 + shape.carries + i], in.reshape(returned[i], dims)});
-    next.push_back(in.add("stablehlo.dynamic_update_slice", std::move(operands)));
+    operands.insert(operands.begin(), {carried[1 + shape.carries + i], writer.reshape(returned[i], dims)});
+    next.push_back(writer.add("stablehlo.dynamic_update_slice", std::move(operands)));
   }
-  in.add("stablehlo.return", next, {}, std::vector<ir::Type>{}, {});
+  writer.create("stablehlo.return", std::move(next), {});
+}
+
+/// A loop that carries its iteration number, the carried values and the outputs made so far.
+Values expand_scan(const OpView& view, Writer& writer) {
+  const ScanShape shape = scan_shape(view);
+  const ir::Type index = ir::Type::of({DType::kInt64, {}});
+  std::vector<ir::ValueId> starts = {writer.splat(index, 0)};
+  for (size_t i = 0; i < shape.carries; ++i) starts.push_back(view.op->operands[shape.inputs + i]);
+  for (size_t i = 0; i < shape.outputs; ++i) starts.push_back(writer.splat(view.results[i], 0));
+  std::vector<ir::Type> types;
+  for (const ir::ValueId id : starts) types.push_back(writer.type(id));
+  std::vector<ir::Region> regions;
+  regions.push_back(writer.region(types, [&](const std::vector<ir::ValueId>& carried) {
+    const ir::ValueId end = writer.splat(index, static_cast<double>(shape.length));
+    writer.create("stablehlo.return", {add_compare(writer, "LT", carried[0], end)}, {});
+  }));
+  regions.push_back(writer.region(
+      types, [&](const std::vector<ir::ValueId>& carried) { add_scan_body(view, shape, carried, writer); }));
   const std::vector<ir::ValueId> all = writer.add("stablehlo.while", starts, {}, types, std::move(regions));
   std::vector<ir::ValueId> out(all.begin() + 1 + static_cast<std::ptrdiff_t>(shape.carries), all.end());
   out.insert(out.end(), all.begin() + 1, all.begin() + 1 + static_cast<std::ptrdiff_t>(shape.carries));

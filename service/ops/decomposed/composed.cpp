@@ -13,24 +13,15 @@ namespace {
 using tensor::Dims;
 using Values = std::optional<std::vector<ir::ValueId>>;
 
-/// A region of two scalars that adds them and returns the sum.
-ir::Region addition(Writer& writer, tensor::DType dtype) {
-  const ir::Type scalar = ir::Type::of({dtype, {}});
-  ir::Region region;
-  for (int i = 0; i < 2; ++i) region.arguments.push_back(writer.function().add_value(scalar));
-  Writer inner(writer.function(), region.ops, writer.source(), [](ir::ValueId) { return std::nullopt; });
-  const ir::ValueId sum = inner.add("stablehlo.add", region.arguments, {}, scalar);
-  inner.add("stablehlo.return", {sum}, {}, std::vector<ir::Type>{}, {});
-  return region;
-}
-
 ir::ValueId sum_over(Writer& writer, ir::ValueId value, const std::vector<int64_t>& dims) {
   if (dims.empty()) return value;
-  const tensor::DType dtype = writer.type(value).dtype();
-  const ir::ValueId zero = writer.splat(ir::Type::of({dtype, {}}), 0);
+  const ir::Type scalar = ir::Type::of({writer.type(value).dtype(), {}});
+  const ir::ValueId zero = writer.splat(scalar, 0);
   std::vector<ir::Region> regions;
-  regions.push_back(addition(writer, dtype));
-  return writer.add("stablehlo.reduce", {value, zero}, {{"dimensions", int_array(dims)}}, {}, std::move(regions)).at(0);
+  regions.push_back(writer.reducer("stablehlo.add", scalar));
+  return writer
+      .add("stablehlo.reduce", {value, zero}, {{"dimensions", ir::int_array_attr(dims)}}, {}, std::move(regions))
+      .at(0);
 }
 
 // broadcast
@@ -210,10 +201,10 @@ Values expand_einsum(const OpView& view, Writer& writer) {
     if (left.find(c) == std::string::npos) rhs_free += c;
   }
   const ir::DictAttr numbers{"stablehlo.dot",
-                             {{"lhs_batching_dimensions", int_array(lhs_batch)},
-                              {"rhs_batching_dimensions", int_array(rhs_batch)},
-                              {"lhs_contracting_dimensions", int_array(lhs_contracting)},
-                              {"rhs_contracting_dimensions", int_array(rhs_contracting)}}};
+                             {{"lhs_batching_dimensions", ir::int_array_attr(lhs_batch)},
+                              {"rhs_batching_dimensions", ir::int_array_attr(rhs_batch)},
+                              {"lhs_contracting_dimensions", ir::int_array_attr(lhs_contracting)},
+                              {"rhs_contracting_dimensions", ir::int_array_attr(rhs_contracting)}}};
   const std::string order = batch + lhs_free + rhs_free;
   Dims dims;
   for (const char c : order) dims.push_back(view.results[0].dims()[einsum.result.find(c)]);
@@ -280,14 +271,15 @@ Values expand_index_select(const OpView& view, Writer& writer) {
     if (!one) offset.push_back(d < dim ? d : d - 1 + placed);
   }
   const ir::DictAttr numbers{"stablehlo.gather",
-                             {{"offset_dims", int_array(offset)},
-                              {"collapsed_slice_dims", int_array({dim})},
-                              {"operand_batching_dims", int_array(batching)},
-                              {"start_indices_batching_dims", int_array(batching)},
-                              {"start_index_map", int_array({dim})},
-                              {"index_vector_dim", integer(index_rank)}}};
-  return std::vector{writer.add("stablehlo.gather", {view.op->operands[0], view.op->operands[1]},
-                                {{"dimension_numbers", ir::Attribute{numbers}}, {"slice_sizes", int_array(sizes)}})};
+                             {{"offset_dims", ir::int_array_attr(offset)},
+                              {"collapsed_slice_dims", ir::int_array_attr({dim})},
+                              {"operand_batching_dims", ir::int_array_attr(batching)},
+                              {"start_indices_batching_dims", ir::int_array_attr(batching)},
+                              {"start_index_map", ir::int_array_attr({dim})},
+                              {"index_vector_dim", ir::integer_attr(index_rank)}}};
+  return std::vector{
+      writer.add("stablehlo.gather", {view.op->operands[0], view.op->operands[1]},
+                 {{"dimension_numbers", ir::Attribute{numbers}}, {"slice_sizes", ir::int_array_attr(sizes)}})};
 }
 
 // cross-replica-sum, trace
@@ -300,7 +292,7 @@ std::vector<ir::Type> infer_same(const OpView& view) {
 
 Values expand_cross_replica_sum(const OpView& view, Writer& writer) {
   std::vector<ir::Region> regions;
-  regions.push_back(addition(writer, view.operands[0].dtype()));
+  regions.push_back(writer.reducer("stablehlo.add", ir::Type::of({view.operands[0].dtype(), {}})));
   return writer.add("stablehlo.all_reduce", view.op->operands, attributes_of(view),
                     std::vector<ir::Type>(view.results.begin(), view.results.end()), std::move(regions));
 }

@@ -80,7 +80,7 @@ Values expand_three(const OpView& view, Writer& writer, size_t first, std::strin
   for (const std::string_view name : names) {
     const auto known = writer.known(view.op->operands[operand++]);
     if (!known) return std::nullopt;
-    attributes.emplace_back(std::string(name), int_array(*known));
+    attributes.emplace_back(std::string(name), ir::int_array_attr(*known));
   }
   if (!is_static(view.operands[0])) return std::nullopt;
   const auto& operands = view.op->operands;
@@ -92,7 +92,7 @@ Values expand_three(const OpView& view, Writer& writer, size_t first, std::strin
 ir::AttributeList without(const OpView& view, std::initializer_list<std::string_view> names) {
   ir::AttributeList out;
   for (const auto& entry : attributes_of(view)) {
-    if (std::find(names.begin(), names.end(), entry.first) == names.end()) out.push_back(entry);
+    if (std::find(names.begin(), names.end(), entry.name) == names.end()) out.push_back(entry);
   }
   return out;
 }
@@ -322,7 +322,7 @@ Values expand_dynamic_gather(const OpView& view, Writer& writer) {
     if (std::count(sizes.begin(), sizes.end(), kDynamicDim) != 0) return std::nullopt;
   }
   ir::AttributeList attributes = attributes_of(view);
-  attributes.emplace_back("slice_sizes", int_array(sizes));
+  attributes.emplace_back("slice_sizes", ir::int_array_attr(sizes));
   return std::vector{
       writer.add("stablehlo.gather", {view.op->operands[0], view.op->operands[1]}, std::move(attributes))};
 }
@@ -391,9 +391,10 @@ Values expand_set_dimension_size(const OpView& view, Writer& writer) {
   if (limits == view.operands[0].dims()) return std::vector{view.op->operands[0]};
   const std::vector<int64_t> zeros(limits.size(), 0);
   const std::vector<int64_t> ones(limits.size(), 1);
-  return std::vector{writer.add(
-      "stablehlo.slice", {view.op->operands[0]},
-      {{"start_indices", int_array(zeros)}, {"limit_indices", int_array(limits)}, {"strides", int_array(ones)}})};
+  return std::vector{writer.add("stablehlo.slice", {view.op->operands[0]},
+                                {{"start_indices", ir::int_array_attr(zeros)},
+                                 {"limit_indices", ir::int_array_attr(limits)},
+                                 {"strides", ir::int_array_attr(ones)}})};
 }
 
 std::vector<OpDef> make_dynamic_rows() {

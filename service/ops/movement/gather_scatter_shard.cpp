@@ -23,14 +23,14 @@ ir::ValueId component(Writer& writer, ir::ValueId indices, int64_t vector_dim, s
   start[at] = static_cast<int64_t>(number);
   limit[at] = start[at] + 1;
   return writer.add("stablehlo.slice", {indices},
-                    {{"limit_indices", int_array(limit)},
-                     {"start_indices", int_array(start)},
-                     {"strides", int_array(std::vector<int64_t>(limit.size(), 1))}});
+                    {{"limit_indices", ir::int_array_attr(limit)},
+                     {"start_indices", ir::int_array_attr(start)},
+                     {"strides", ir::int_array_attr(std::vector<int64_t>(limit.size(), 1))}});
 }
 
 ir::ValueId together(Writer& writer, const std::vector<ir::ValueId>& components, int64_t vector_dim) {
   if (components.size() == 1) return components[0];
-  return writer.add("stablehlo.concatenate", components, {{"dimension", integer(vector_dim)}});
+  return writer.add("stablehlo.concatenate", components, {{"dimension", ir::integer_attr(vector_dim)}});
 }
 
 }  // namespace
@@ -95,8 +95,7 @@ std::optional<std::vector<ir::ValueId>> gather_on_shard(const OpView& global, co
       writer.add("stablehlo.gather", {operands[0], indices}, localize_gather(global, local), type);
   if (is_here == ir::kNoValue) return std::vector{found};
   const ir::ValueId mask = writer.broadcast(is_here, type.dims(), batch_dims(dims, type.rank()));
-  const std::vector<std::byte> zero(static_cast<size_t>(tensor::size_bytes(type.dtype())));
-  return std::vector{writer.add("stablehlo.select", {mask, found, writer.constant(type, zero, true)}, {}, type)};
+  return std::vector{writer.add("stablehlo.select", {mask, found, writer.zero(type.tensor)}, {}, type)};
 }
 
 std::optional<std::vector<ir::ValueId>> scatter_on_shard(const OpView& global, const OpView& local,

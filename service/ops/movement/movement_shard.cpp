@@ -17,13 +17,10 @@ ir::ValueId fallen(Writer& writer, ir::ValueId update, size_t dim, int64_t rows,
   padding[dim] = rows;
   Dims dims = type.dims();
   dims[dim] += 2 * rows;
-  const ir::ValueId zero =
-      writer.constant(ir::Type::of({type.dtype(), {}}),
-                      std::vector<std::byte>(static_cast<size_t>(tensor::size_bytes(type.dtype()))), true);
-  const ir::ValueId padded = writer.add("stablehlo.pad", {update, zero},
-                                        {{"edge_padding_high", int_array(padding)},
-                                         {"edge_padding_low", int_array(padding)},
-                                         {"interior_padding", int_array(std::vector<int64_t>(rank, 0))}},
+  const ir::ValueId padded = writer.add("stablehlo.pad", {update, writer.zero({type.dtype(), {}})},
+                                        {{"edge_padding_high", ir::int_array_attr(padding)},
+                                         {"edge_padding_low", ir::int_array_attr(padding)},
+                                         {"interior_padding", ir::int_array_attr(std::vector<int64_t>(rank, 0))}},
                                         ir::Type::of({type.dtype(), dims}));
   const ir::Type scalar = writer.type(first);
   std::vector<ir::ValueId> operands{padded};
@@ -32,14 +29,15 @@ ir::ValueId fallen(Writer& writer, ir::ValueId update, size_t dim, int64_t rows,
     operands.push_back(d == dim ? writer.add("stablehlo.subtract", {low, first}) : low);
   }
   dims[dim] = rows;
-  return writer.add("stablehlo.dynamic_slice", std::move(operands), {{"slice_sizes", int_array(dims)}},
+  return writer.add("stablehlo.dynamic_slice", std::move(operands), {{"slice_sizes", ir::int_array_attr(dims)}},
                     ir::Type::of({type.dtype(), dims}));
 }
 
 /// Which rows of `dim` are in [first, first + count), over all elements of `dims`.
 ir::ValueId within(Writer& writer, const Dims& dims, size_t dim, ir::ValueId first, int64_t count) {
-  const ir::ValueId rows = writer.add("stablehlo.iota", {}, {{"iota_dimension", integer(static_cast<int64_t>(dim))}},
-                                      ir::Type::of({DType::kInt64, dims}));
+  const ir::ValueId rows =
+      writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(static_cast<int64_t>(dim))}},
+                 ir::Type::of({DType::kInt64, dims}));
   const ir::ValueId from_first = counted_from(writer, rows, first);
   return writer.add("stablehlo.and",
                     {compared(writer, from_first, 0, "GE"), compared(writer, from_first, count, "LT")});
@@ -85,7 +83,7 @@ std::optional<std::vector<ir::ValueId>> dynamic_update_slice_on_shard(const OpVi
     if (!is_all) {
       std::vector<ir::ValueId> slice{there};
       slice.insert(slice.end(), places.begin(), places.end());
-      there = writer.add("stablehlo.dynamic_slice", std::move(slice), {{"slice_sizes", int_array(window)}},
+      there = writer.add("stablehlo.dynamic_slice", std::move(slice), {{"slice_sizes", ir::int_array_attr(window)}},
                          writer.type(update));
     }
     update = writer.add("stablehlo.select", {is_here, update, there}, {}, writer.type(update));

@@ -89,8 +89,8 @@ ir::AttributeList cut_attributes(const OpView& global, std::span<const HaloRead>
     if (read.operand == 0) cut.push_back(static_cast<int64_t>(read.operand_dim));
   }
   ir::AttributeList list = attributes_of(global);
-  list.emplace_back(std::string(kCutDims), int_array(std::move(cut)));
-  list.emplace_back(std::string(kGlobalDims), int_array(global.operands[0].dims()));
+  list.emplace_back(std::string(kCutDims), ir::int_array_attr(std::move(cut)));
+  list.emplace_back(std::string(kGlobalDims), ir::int_array_attr(global.operands[0].dims()));
   return list;
 }
 

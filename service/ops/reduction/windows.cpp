@@ -67,7 +67,8 @@ ir::AttributeList without_padding(const OpView& view, std::string_view base_name
   ir::DenseAttr dense;
   dense.type = {tensor::DType::kInt64, {static_cast<int64_t>(count), 2}};
   dense.bytes = std::move(bytes);
-  std::erase_if(list, [&](const auto& entry) { return entry.first == "padding" || entry.first == base_name; });
+  std::erase_if(list,
+                [&](const ir::NamedAttribute& entry) { return entry.name == "padding" || entry.name == base_name; });
   list.emplace_back(std::string(base_name), ir::Attribute{ir::IntArrayAttr{std::move(bases), "i64"}});
   list.emplace_back("padding", ir::Attribute{std::move(dense)});
   return list;

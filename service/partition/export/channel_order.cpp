@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "service/ir/walk.h"
 #include "service/ops/collective/host_transfers.h"
 
 namespace meshd::partition {
@@ -17,11 +18,10 @@ ops::TransferInfo info_of(const ir::Op& op) {
 }
 
 bool uses_any(const ir::Op& op, const std::unordered_set<ir::ValueId>& values) {
-  if (std::any_of(op.operands.begin(), op.operands.end(), [&](ir::ValueId id) { return values.contains(id); }))
-    return true;
-  return std::any_of(op.regions.begin(), op.regions.end(), [&](const ir::Region& region) {
-    return std::any_of(region.ops.begin(), region.ops.end(),
-                       [&](const ir::Op& inner) { return uses_any(inner, values); });
+  return ir::walk(op, [&](const ir::Op& each) {
+    const bool uses =
+        std::any_of(each.operands.begin(), each.operands.end(), [&](ir::ValueId id) { return values.contains(id); });
+    return uses ? ir::WalkResult::kInterrupt : ir::WalkResult::kAdvance;
   });
 }
 

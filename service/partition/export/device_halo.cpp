@@ -90,14 +90,15 @@ class HaloWriter {
   // ---- ops
 
   ir::ValueId compare(const char* direction, ir::ValueId left, ir::ValueId right) {
-    const ir::Type type = ir::Type::of({tensor::DType::kBool, writer_.type_of(left).dims()});
-    return writer_.one("stablehlo.compare", {left, right}, type,
-                       {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", direction}}}});
+    const ir::Type type = ir::Type::of({tensor::DType::kBool, writer_.type(left).dims()});
+    return writer_.create_one(
+        "stablehlo.compare", {left, right}, type,
+        {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", direction}}}});
   }
 
   // Rows [begin, end) of one dimension, each `stride`-th.
   ir::ValueId slice(ir::ValueId value, size_t dim, int64_t begin, int64_t end, int64_t stride) {
-    tensor::Dims limits = writer_.type_of(value).dims();
+    tensor::Dims limits = writer_.type(value).dims();
     if (begin == 0 && end == limits[dim] && stride == 1) return value;
     std::vector<int64_t> starts(limits.size(), 0);
     std::vector<int64_t> strides(limits.size(), 1);
@@ -106,39 +107,40 @@ class HaloWriter {
     strides[dim] = stride;
     tensor::Dims dims = limits;
     dims[dim] = core::ceil_div(end - begin, stride);
-    return writer_.one("stablehlo.slice", {value}, ir::Type::of({writer_.type_of(value).dtype(), dims}),
-                       {{"limit_indices", {ir::IntArrayAttr{limits, "i64"}}},
-                        {"start_indices", {ir::IntArrayAttr{starts, "i64"}}},
-                        {"strides", {ir::IntArrayAttr{strides, "i64"}}}});
+    return writer_.create_one("stablehlo.slice", {value}, ir::Type::of({writer_.type(value).dtype(), dims}),
+                              {{"limit_indices", ir::int_array_attr(limits)},
+                               {"start_indices", ir::int_array_attr(starts)},
+                               {"strides", ir::int_array_attr(strides)}});
   }
 
   ir::ValueId pad(ir::ValueId value, size_t dim, int64_t low, int64_t high, int64_t interior) {
     if (low == 0 && high == 0 && interior == 0) return value;
-    tensor::Dims dims = writer_.type_of(value).dims();
-    const tensor::DType dtype = writer_.type_of(value).dtype();
+    tensor::Dims dims = writer_.type(value).dims();
+    const tensor::DType dtype = writer_.type(value).dtype();
     std::vector<int64_t> lows(dims.size(), 0), highs(dims.size(), 0), interiors(dims.size(), 0);
     lows[dim] = low;
     highs[dim] = high;
     interiors[dim] = interior;
     dims[dim] = low + high + (dims[dim] - 1) * (interior + 1) + 1;
-    return writer_.one("stablehlo.pad", {value, writer_.zero(dtype)}, ir::Type::of({dtype, dims}),
-                       {{"edge_padding_high", {ir::IntArrayAttr{highs, "i64"}}},
-                        {"edge_padding_low", {ir::IntArrayAttr{lows, "i64"}}},
-                        {"interior_padding", {ir::IntArrayAttr{interiors, "i64"}}}});
+    return writer_.create_one("stablehlo.pad", {value, writer_.zero({dtype, {}})}, ir::Type::of({dtype, dims}),
+                              {{"edge_padding_high", ir::int_array_attr(highs)},
+                               {"edge_padding_low", ir::int_array_attr(lows)},
+                               {"interior_padding", ir::int_array_attr(interiors)}});
   }
 
   ir::ValueId join(const std::vector<ir::ValueId>& values, size_t dim) {
     if (values.size() == 1) return values.front();
-    tensor::Dims dims = writer_.type_of(values.front()).dims();
+    tensor::Dims dims = writer_.type(values.front()).dims();
     dims[dim] = 0;
-    for (const ir::ValueId id : values) dims[dim] += writer_.type_of(id).dims()[dim];
-    return writer_.one("stablehlo.concatenate", values, ir::Type::of({writer_.type_of(values.front()).dtype(), dims}),
-                       {{"dimension", integer_attribute(static_cast<int64_t>(dim))}});
+    for (const ir::ValueId id : values) dims[dim] += writer_.type(id).dims()[dim];
+    return writer_.create_one("stablehlo.concatenate", values,
+                              ir::Type::of({writer_.type(values.front()).dtype(), dims}),
+                              {{"dimension", ir::integer_attr(static_cast<int64_t>(dim))}});
   }
 
   ir::ValueId reverse(ir::ValueId value, size_t dim) {
-    return writer_.one("stablehlo.reverse", {value}, ir::Type(writer_.type_of(value)),
-                       {{"dimensions", {ir::IntArrayAttr{{static_cast<int64_t>(dim)}, "i64"}}}});
+    return writer_.create_one("stablehlo.reverse", {value}, ir::Type(writer_.type(value)),
+                              {{"dimensions", ir::int_array_attr({static_cast<int64_t>(dim)})}});
   }
 
   // The value of part from[p] for each part p of the dimension; zeros where that is -1. Each part is sent once at most.
@@ -162,9 +164,9 @@ class HaloWriter {
     dense.type = {tensor::DType::kInt64, {static_cast<int64_t>(pairs.size()) / 2, 2}};
     dense.bytes = std::move(bytes);
     const ir::DictAttr channel{"stablehlo.channel_handle",
-                               {{"handle", integer_attribute(++around_.channel)}, {"type", integer_attribute(1)}}};
-    return writer_.one("stablehlo.collective_permute", {value}, ir::Type(writer_.type_of(value)),
-                       {{"channel_handle", {channel}}, {"source_target_pairs", {std::move(dense)}}});
+                               {{"handle", ir::integer_attr(++around_.channel)}, {"type", ir::integer_attr(1)}}};
+    return writer_.create_one("stablehlo.collective_permute", {value}, ir::Type(writer_.type(value)),
+                              {{"channel_handle", {channel}}, {"source_target_pairs", {std::move(dense)}}});
   }
 
   // ---- rows of neighbours
@@ -240,7 +242,7 @@ class HaloWriter {
     for (size_t round = 1; round < rounds.size(); ++round) {
       const ir::ValueId other = permute(block, dim, rounds[round]);
       const ir::ValueId is_here = compare("EQ", by_part(dim, round_of), writer_.integer(static_cast<int64_t>(round)));
-      out = writer_.one("stablehlo.select", {is_here, other, out}, ir::Type(writer_.type_of(out)));
+      out = writer_.create_one("stablehlo.select", {is_here, other, out}, ir::Type(writer_.type(out)));
     }
     return out;
   }
@@ -251,10 +253,10 @@ class HaloWriter {
     const bool is_wanted =
         std::any_of(window.rows.begin(), window.rows.end(), [](const HaloRows& rows) { return rows.count > 0; });
     if (!is_wanted) {
-      tensor::Dims dims = writer_.type_of(value).dims();
-      const tensor::DType dtype = writer_.type_of(value).dtype();
+      tensor::Dims dims = writer_.type(value).dims();
+      const tensor::DType dtype = writer_.type(value).dtype();
       dims[dim] = result_rows(dim);
-      return writer_.broadcast(has_filling() ? operands_.back() : writer_.zero(dtype), dims);
+      return writer_.broadcast(has_filling() ? operands_.back() : writer_.zero({dtype, {}}), dims);
     }
     Gathered all{value, std::vector<int64_t>(static_cast<size_t>(parts(dim)), 0)};
     if (!source(window.operand).sub_axes(dim).empty()) {
@@ -278,7 +280,7 @@ class HaloWriter {
       range->first = std::min(range->first, starts.back());
       range->second = std::max(range->second, starts.back());
     }
-    const int64_t have = (writer_.type_of(all.value).dims()[dim] - 1) * halo.spread + 1;
+    const int64_t have = (writer_.type(all.value).dims()[dim] - 1) * halo.spread + 1;
     const int64_t low = std::max<int64_t>(0, -range->first);
     const int64_t high = std::max<int64_t>(0, range->second + width - have);
     for (int64_t& start : starts) start = std::clamp(start, range->first, range->second) + low;
@@ -287,7 +289,7 @@ class HaloWriter {
     out = slice(out, dim, 0, width, std::abs(halo.row_step));
     if (halo.row_step < 0) out = reverse(out, dim);
     if (!has_filling() || window.is_full) return out;
-    return choose(window, out, writer_.broadcast(operands_.back(), writer_.type_of(out).dims()));
+    return choose(window, out, writer_.broadcast(operands_.back(), writer_.type(out).dims()));
   }
 
   [[nodiscard]] bool has_filling() const { return operands_.size() > op_.halos.size(); }
@@ -301,8 +303,8 @@ class HaloWriter {
       end.push_back(read.count == 0 ? count : read.to + (read.count - 1) * read.to_step + 1);
     }
     const int64_t step = window.rows.empty() ? 1 : step_of(window);
-    const ir::ValueId row = writer_.one("stablehlo.iota", {}, ir::Type::of({tensor::DType::kInt64, {count}}),
-                                        {{"iota_dimension", integer_attribute(0)}});
+    const ir::ValueId row = writer_.create_one("stablehlo.iota", {}, ir::Type::of({tensor::DType::kInt64, {count}}),
+                                               {{"iota_dimension", ir::integer_attr(0)}});
     const ir::ValueId first = writer_.broadcast(by_part(window.dim, begin), {count});
     const auto both = [&](ir::ValueId left, ir::ValueId right) { return writer_.binary("stablehlo.and", left, right); };
     ir::ValueId is_real =
@@ -313,12 +315,11 @@ class HaloWriter {
           writer_.binary("stablehlo.remainder", behind, writer_.broadcast(writer_.integer(step), {count}));
       is_real = both(is_real, compare("EQ", rest, writer_.broadcast(writer_.integer(0), {count})));
     }
-    const tensor::Dims dims = writer_.type_of(rows).dims();
-    const ir::AttributeList along{
-        {"broadcast_dimensions", {ir::IntArrayAttr{{static_cast<int64_t>(window.dim)}, "i64"}}}};
+    const tensor::Dims dims = writer_.type(rows).dims();
+    const ir::AttributeList along{{"broadcast_dimensions", ir::int_array_attr({static_cast<int64_t>(window.dim)})}};
     const ir::ValueId everywhere =
-        writer_.one("stablehlo.broadcast_in_dim", {is_real}, ir::Type::of({tensor::DType::kBool, dims}), along);
-    return writer_.one("stablehlo.select", {everywhere, rows, others}, ir::Type(writer_.type_of(rows)));
+        writer_.create_one("stablehlo.broadcast_in_dim", {is_real}, ir::Type::of({tensor::DType::kBool, dims}), along);
+    return writer_.create_one("stablehlo.select", {everywhere, rows, others}, ir::Type(writer_.type(rows)));
   }
 
   static int64_t step_of(const Window& window) {
@@ -329,7 +330,7 @@ class HaloWriter {
   }
 
   const HaloSurroundings& around_;
-  OpWriter& writer_;
+  DeviceWriter& writer_;
   const LocalOp& op_;
   std::span<const ir::ValueId> operands_;
   const ShardedType& result_;

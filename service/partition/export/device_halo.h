@@ -14,7 +14,7 @@ namespace meshd::partition {
 
 /// What the program around lends.
 struct HaloSurroundings {
-  OpWriter& writer;
+  DeviceWriter& writer;
   const LocalProgram& local;
   /// Which part of a dimension cut by these sub-axes of a view this device has, a scalar of 64 bits.
   std::function<ir::ValueId(int view, const std::vector<int>& sub_axes)> part;

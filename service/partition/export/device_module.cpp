@@ -24,21 +24,20 @@ class DeviceModule {
     main_.name = "main";
     main_.is_public = true;
     choose_mesh();
-    const OpWriter::Inside outside(writer_, main_.body);
+    const ir::OpBuilder::InsertionGuard outside(writer_, main_.body.ops);
     std::vector<ir::ValueId> operands = arguments();
     ir::Region region;
     {
-      ir::Region body;
+      std::vector<ir::Op> body;
       {
-        const OpWriter::Inside inside(writer_, body);
+        const ir::OpBuilder::InsertionGuard inside(writer_, body);
         enter(region);
         write(local_.body);
         std::vector<ir::ValueId> given = leave();
-        writer_.op("sdy.return", std::move(given), {});
+        writer_.create("sdy.return", std::move(given), {});
       }
-      region.ops = std::move(prologue_.ops);
-      region.ops.insert(region.ops.end(), std::make_move_iterator(body.ops.begin()),
-                        std::make_move_iterator(body.ops.end()));
+      region.ops = std::move(prologue_);
+      std::move(body.begin(), body.end(), std::back_inserter(region.ops));
     }
     finish(std::move(operands), std::move(region));
     module_.functions.push_back(std::move(main_));
@@ -147,7 +146,7 @@ class DeviceModule {
     for (const mesh::Axis& axis : mesh_->axes) axes.values.push_back({ir::StringAttr{axis.name}});
     std::vector<ir::Region> regions;
     regions.push_back(std::move(region));
-    std::vector<ir::ValueId> results = writer_.op(
+    std::vector<ir::ValueId> results = writer_.create(
         "sdy.manual_computation", std::move(operands), types,
         {{"in_shardings", {std::move(in)}}, {"manual_axes", {std::move(axes)}}, {"out_shardings", {std::move(out)}}},
         std::move(regions));
@@ -163,7 +162,7 @@ class DeviceModule {
       note_sharding(parameter, result.sharding);
       main_.results.push_back(std::move(parameter));
     }
-    writer_.op("func.return", std::move(results), {});
+    writer_.create("func.return", std::move(results), {});
   }
 
   // ---- where a device stands
@@ -171,9 +170,10 @@ class DeviceModule {
   // Before everything else in the manual computation, made once.
   ir::ValueId position() {
     if (position_ < 0) {
-      const OpWriter::Inside inside(writer_, prologue_);
-      const ir::ValueId id = writer_.one("stablehlo.partition_id", {}, ir::Type::of({tensor::DType::kUint32, {}}));
-      position_ = writer_.one("stablehlo.convert", {id}, ir::Type::of({tensor::DType::kInt64, {}}));
+      const ir::OpBuilder::InsertionGuard inside(writer_, prologue_);
+      const ir::ValueId id =
+          writer_.create_one("stablehlo.partition_id", {}, ir::Type::of({tensor::DType::kUint32, {}}));
+      position_ = writer_.create_one("stablehlo.convert", {id}, ir::Type::of({tensor::DType::kInt64, {}}));
     }
     return position_;
   }
@@ -184,7 +184,7 @@ class DeviceModule {
     if (const auto found = parts_.find(key); found != parts_.end()) return found->second;
     const sharding::MeshView& mesh_view = view(number);
     const ir::ValueId here = position();
-    const OpWriter::Inside inside(writer_, prologue_);
+    const ir::OpBuilder::InsertionGuard inside(writer_, prologue_);
     ir::ValueId made = -1;
     if (mesh_view.flat_of_position.empty()) {
       for (const int sub_axis : sub_axes) {
@@ -229,7 +229,7 @@ class DeviceModule {
     dense.type = {tensor::DType::kInt64, {mesh_view.position_count() / size, size}};
     dense.bytes = std::move(bytes);
     const ir::DictAttr channel{"stablehlo.channel_handle",
-                               {{"handle", integer_attribute(++channel_)}, {"type", integer_attribute(1)}}};
+                               {{"handle", ir::integer_attr(++channel_)}, {"type", ir::integer_attr(1)}}};
     return {{"channel_handle", {channel}}, {"replica_groups", {std::move(dense)}}};
   }
 
@@ -237,32 +237,32 @@ class DeviceModule {
 
   ir::ValueId gather(ir::ValueId value, int number, size_t dim, const std::vector<int>& sub_axes) {
     if (sub_axes.empty()) return value;
-    tensor::Dims dims = writer_.type_of(value).dims();
+    tensor::Dims dims = writer_.type(value).dims();
     dims[dim] = core::checked_mul(dims[dim], sharding::part_count(view(number), sub_axes));
-    ir::AttributeList attributes{{"all_gather_dim", integer_attribute(static_cast<int64_t>(dim))}};
+    ir::AttributeList attributes{{"all_gather_dim", ir::integer_attr(static_cast<int64_t>(dim))}};
     for (auto& entry : groups(number, sub_axes)) attributes.push_back(std::move(entry));
     attributes.emplace_back("use_global_device_ids", ir::Attribute{ir::Unit{}});
-    return writer_.one("stablehlo.all_gather", {value}, ir::Type::of({writer_.type_of(value).dtype(), dims}),
-                       std::move(attributes));
+    return writer_.create_one("stablehlo.all_gather", {value}, ir::Type::of({writer_.type(value).dtype(), dims}),
+                              std::move(attributes));
   }
 
   ir::ValueId exchange(ir::ValueId value, int number, size_t from, size_t to, const std::vector<int>& sub_axes) {
-    tensor::Dims dims = writer_.type_of(value).dims();
+    tensor::Dims dims = writer_.type(value).dims();
     const int64_t ways = sharding::part_count(view(number), sub_axes);
     dims[from] *= ways;
     dims[to] /= ways;
-    ir::AttributeList attributes{{"concat_dimension", integer_attribute(static_cast<int64_t>(from))},
-                                 {"split_count", integer_attribute(ways)},
-                                 {"split_dimension", integer_attribute(static_cast<int64_t>(to))}};
+    ir::AttributeList attributes{{"concat_dimension", ir::integer_attr(static_cast<int64_t>(from))},
+                                 {"split_count", ir::integer_attr(ways)},
+                                 {"split_dimension", ir::integer_attr(static_cast<int64_t>(to))}};
     for (auto& entry : groups(number, sub_axes)) attributes.push_back(std::move(entry));
-    return writer_.one("stablehlo.all_to_all", {value}, ir::Type::of({writer_.type_of(value).dtype(), dims}),
-                       std::move(attributes));
+    return writer_.create_one("stablehlo.all_to_all", {value}, ir::Type::of({writer_.type(value).dtype(), dims}),
+                              std::move(attributes));
   }
 
   // The part of `dim` that this device has of `rows` rows, which the sub-axes divide.
   ir::ValueId slice(ir::ValueId value, int number, size_t dim, const std::vector<int>& sub_axes) {
     if (sub_axes.empty()) return value;
-    const int64_t size = writer_.type_of(value).dims()[dim] / sharding::part_count(view(number), sub_axes);
+    const int64_t size = writer_.type(value).dims()[dim] / sharding::part_count(view(number), sub_axes);
     const ir::ValueId start = writer_.binary("stablehlo.multiply", part(number, sub_axes), writer_.integer(size));
     return writer_.block(value, dim, start, size);
   }
@@ -289,7 +289,7 @@ class DeviceModule {
       if (sub_axes >> a & 1 && view(number).sub_axis_sizes[a] > 1) list.push_back(static_cast<int>(a));
     }
     if (list.empty()) return value;
-    const tensor::Dims dims = writer_.type_of(value).dims();
+    const tensor::Dims dims = writer_.type(value).dims();
     tensor::Dims stacked = dims;
     stacked.insert(stacked.begin(), 1);
     const ir::ValueId all = gather(writer_.reshape(value, stacked), number, 0, list);
@@ -342,7 +342,7 @@ class DeviceModule {
       value = gather(value, number, d, out[d]);
       if (!uneven[d]) continue;
       value = writer_.cut(value, d, from.logical_dims[d]);
-      tensor::Dims padded = writer_.type_of(value).dims();
+      tensor::Dims padded = writer_.type(value).dims();
       padded[d] = to.even_size(view(number), d);
       value = writer_.pad_to(value, padded);
     }
@@ -422,7 +422,8 @@ class DeviceModule {
       case LocalKind::kConstant:
         return constant(op);
       case LocalKind::kPosition:
-        define(op.results[0], writer_.one("stablehlo.partition_id", {}, local_.value(op.results[0]).local_type()));
+        define(op.results[0],
+               writer_.create_one("stablehlo.partition_id", {}, local_.value(op.results[0]).local_type()));
         return;
       case LocalKind::kMask:
         return mask(op);
@@ -444,8 +445,8 @@ class DeviceModule {
   }
 
   void plain(const LocalOp& op) {
-    const std::vector<ir::ValueId> results =
-        writer_.op(op.name, all(op.operands), types(op.results), without_shardings(op.attributes), copied(op.regions));
+    const std::vector<ir::ValueId> results = writer_.create(op.name, all(op.operands), types(op.results),
+                                                            without_shardings(op.attributes), copied(op.regions));
     for (size_t i = 0; i < results.size(); ++i) define(op.results[i], results[i]);
   }
 
@@ -453,8 +454,8 @@ class DeviceModule {
   static ir::AttributeList without_shardings(const ir::AttributeList& attributes) {
     ir::AttributeList out;
     for (const auto& entry : attributes) {
-      if (entry.first.starts_with("meshd.")) continue;
-      if (entry.first != "sdy.sharding" && entry.first != "sdy.sharding_rule" && entry.first != "mhlo.sharding")
+      if (entry.name.starts_with("meshd.")) continue;
+      if (entry.name != "sdy.sharding" && entry.name != "sdy.sharding_rule" && entry.name != "mhlo.sharding")
         out.push_back(entry);
     }
     return out;
@@ -474,14 +475,14 @@ class DeviceModule {
     const ir::ValueId rows = rows_of(type, dim);
     define(op.results[0], type.local.dtype == tensor::DType::kInt64
                               ? rows
-                              : writer_.one("stablehlo.convert", {rows}, value.local_type()));
+                              : writer_.create_one("stablehlo.convert", {rows}, value.local_type()));
   }
 
   // The number in the whole of each row of `dim`, over all elements of a shard.
   ir::ValueId rows_of(const ShardedType& type, size_t dim) {
     const tensor::Dims& dims = type.local.dims;
-    const ir::ValueId here = writer_.one("stablehlo.iota", {}, ir::Type::of({tensor::DType::kInt64, dims}),
-                                         {{"iota_dimension", integer_attribute(static_cast<int64_t>(dim))}});
+    const ir::ValueId here = writer_.create_one("stablehlo.iota", {}, ir::Type::of({tensor::DType::kInt64, dims}),
+                                                {{"iota_dimension", ir::integer_attr(static_cast<int64_t>(dim))}});
     const ir::ValueId start =
         writer_.binary("stablehlo.multiply", part(type.layout.view, type.sub_axes(dim)), writer_.integer(dims[dim]));
     return writer_.binary("stablehlo.add", here, writer_.broadcast(start, dims));
@@ -508,10 +509,10 @@ class DeviceModule {
       const ir::ValueId rows = rows_of(type, d);
       const ir::ValueId limit = writer_.broadcast(writer_.integer(type.logical_dims[d]), dims);
       const ir::ValueId is_real =
-          writer_.one("stablehlo.compare", {rows, limit}, ir::Type::of({tensor::DType::kBool, dims}),
-                      {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "LT"}}}});
-      masked = writer_.one("stablehlo.select", {is_real, masked, writer_.broadcast(at(op.operands[1]), dims)},
-                           ir::Type::of(type.local));
+          writer_.create_one("stablehlo.compare", {rows, limit}, ir::Type::of({tensor::DType::kBool, dims}),
+                             {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "LT"}}}});
+      masked = writer_.create_one("stablehlo.select", {is_real, masked, writer_.broadcast(at(op.operands[1]), dims)},
+                                  ir::Type::of(type.local));
     }
     define(op.results[0], masked);
   }
@@ -532,7 +533,7 @@ class DeviceModule {
                       const std::vector<int>& sub_axes) {
     const tensor::DType dtype = local_.function->type_of(op.regions[0].arguments[0]).dtype();
     const auto as = [&](const char* name, ir::ValueId from, tensor::DType to) {
-      return writer_.one(name, {from}, ir::Type::of({to, type.dims()}));
+      return writer_.create_one(name, {from}, ir::Type::of({to, type.dims()}));
     };
     // A reducer of bits takes numbers apart and puts them together again.
     if (tensor::is_complex(type.dtype())) {
@@ -541,7 +542,7 @@ class DeviceModule {
         const ir::Type half = ir::Type::of({part, type.dims()});
         const ir::ValueId real = reduced(op, as("stablehlo.real", value, part), half, number, sub_axes);
         const ir::ValueId imag = reduced(op, as("stablehlo.imag", value, part), half, number, sub_axes);
-        return writer_.one("stablehlo.complex", {real, imag}, type);
+        return writer_.create_one("stablehlo.complex", {real, imag}, type);
       }
     } else if (dtype != type.dtype()) {
       const ir::Type bits = ir::Type::of({dtype, type.dims()});
@@ -550,24 +551,20 @@ class DeviceModule {
     }
     ir::AttributeList attributes = groups(number, sub_axes);
     attributes.emplace_back("use_global_device_ids", ir::Attribute{ir::Unit{}});
-    return writer_.one("stablehlo.all_reduce", {value}, type, std::move(attributes), copied(op.regions));
+    return writer_.create_one("stablehlo.all_reduce", {value}, type, std::move(attributes), copied(op.regions));
   }
 
   void regions(const LocalOp& op) {
     std::vector<ir::Region> regions;
     for (const LocalBlock& block : op.blocks) {
-      ir::Region& region = regions.emplace_back();
-      const OpWriter::Inside inside(writer_, region);
-      for (const LocalId id : block.arguments) {
-        const ir::ValueId argument = main_.add_value(local_.value(id).local_type());
-        region.arguments.push_back(argument);
-        define(id, argument);
-      }
-      write(block);
-      writer_.op("stablehlo.return", all(block.results), {});
+      regions.push_back(writer_.region(types(block.arguments), [&](const std::vector<ir::ValueId>& arguments) {
+        for (size_t i = 0; i < arguments.size(); ++i) define(block.arguments[i], arguments[i]);
+        write(block);
+        writer_.create("stablehlo.return", all(block.results), {});
+      }));
     }
     const std::vector<ir::ValueId> results =
-        writer_.op(op.name, all(op.operands), types(op.results), {}, std::move(regions));
+        writer_.create(op.name, all(op.operands), types(op.results), {}, std::move(regions));
     for (size_t i = 0; i < results.size(); ++i) define(op.results[i], results[i]);
   }
 
@@ -579,15 +576,15 @@ class DeviceModule {
     const bool in_front = op.effect.form == EffectForm::kCallback;
     if (op.effect.ordered) {
       operands.insert(in_front ? operands.begin() : operands.end(),
-                      writer_.one("stablehlo.after_all", {}, ir::Type::token()));
+                      writer_.create_one("stablehlo.after_all", {}, ir::Type::token()));
       results.insert(in_front ? results.begin() : results.end(), ir::Type::token());
     }
     ir::AttributeList attributes;
     for (const auto& entry : without_shardings(op.attributes)) {
       // Layouts are written by operand, tokens counted; they say nothing here.
-      if (entry.first != "operand_layouts" && entry.first != "result_layouts") attributes.push_back(entry);
+      if (entry.name != "operand_layouts" && entry.name != "result_layouts") attributes.push_back(entry);
     }
-    std::vector<ir::ValueId> out = writer_.op(op.name, std::move(operands), results, std::move(attributes));
+    std::vector<ir::ValueId> out = writer_.create(op.name, std::move(operands), results, std::move(attributes));
     if (op.effect.ordered) out.erase(in_front ? out.begin() : out.end() - 1);
     return out;
   }
@@ -604,26 +601,24 @@ class DeviceModule {
 
   // Once for the whole program: on partition 0, which tells the others what it was answered.
   std::vector<ir::ValueId> call_once(const LocalOp& op) {
-    const ir::ValueId is_first =
-        writer_.one("stablehlo.compare", {position(), writer_.integer(0)}, ir::Type::of({tensor::DType::kBool, {}}),
-                    {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "EQ"}}}});
-    std::vector<ir::Region> regions(2);
-    {
-      const OpWriter::Inside inside(writer_, regions[0]);
+    const ir::ValueId is_first = writer_.create_one(
+        "stablehlo.compare", {position(), writer_.integer(0)}, ir::Type::of({tensor::DType::kBool, {}}),
+        {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "EQ"}}}});
+    std::vector<ir::Region> regions;
+    regions.push_back(writer_.region({}, [&](const auto&) {
       std::vector<ir::ValueId> answers = call(op);
-      writer_.op("stablehlo.return", std::move(answers), {});
-    }
-    {
-      const OpWriter::Inside inside(writer_, regions[1]);
+      writer_.create("stablehlo.return", std::move(answers), {});
+    }));
+    regions.push_back(writer_.region({}, [&](const auto&) {
       std::vector<ir::ValueId> zeros;
       for (const ir::Type& type : types(op.results)) {
-        const ir::ValueId zero = writer_.zero(type.dtype());
+        const ir::ValueId zero = writer_.zero({type.dtype(), {}});
         zeros.push_back(type.rank() == 0 ? zero : writer_.broadcast(zero, type.dims()));
       }
-      writer_.op("stablehlo.return", std::move(zeros), {});
-    }
+      writer_.create("stablehlo.return", std::move(zeros), {});
+    }));
     std::vector<ir::ValueId> results =
-        writer_.op("stablehlo.if", {is_first}, types(op.results), {}, std::move(regions));
+        writer_.create("stablehlo.if", {is_first}, types(op.results), {}, std::move(regions));
     // Position 0 of the first view is the flat list's first device unless the mesh says otherwise.
     for (ir::ValueId& result : results) {
       if (view(0).flat(0) != 0)
@@ -637,12 +632,12 @@ class DeviceModule {
   const LocalProgram& local_;
   ir::Module module_;
   ir::Function main_;
-  OpWriter writer_;
+  DeviceWriter writer_;
   std::vector<ir::ValueId> values_;
   mesh::MeshRef mesh_;
   std::string mesh_name_;
   ViewNames names_;
-  ir::Region prologue_;
+  std::vector<ir::Op> prologue_;
   ir::ValueId position_ = -1;
   std::map<std::pair<int, std::vector<int>>, ir::ValueId> parts_;
   int64_t channel_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "service/ir/op_builder.h"
 #include "service/partition/lower/moves.h"
 
 namespace meshd::partition {
@@ -175,31 +176,13 @@ LocalId Builder::mask(LocalId id, const std::vector<std::byte>& element, const i
 
 ir::Region Builder::reducer(kernels::ScalarOp op, tensor::DType dtype) {
   // Rows of pointwise ops are found by what they compute, so that no name stands here.
-  const ops::OpDef* row = nullptr;
-  const ops::OpDef* back = nullptr;
-  for (const ops::OpDef& candidate : ops::all_ops()) {
+  const std::span<const ops::OpDef> rows = ops::all_ops();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const ops::OpDef& candidate) {
     const auto* math = std::get_if<ops::ScalarMath>(&candidate.body);
-    if (row == nullptr && math != nullptr && math->op == op && math->op_of == nullptr) row = &candidate;
-    if (back == nullptr && ops::role_of(candidate.body) == ops::Structural::kReturn) back = &candidate;
-  }
-  if (row == nullptr || back == nullptr) throw core::Error("internal", "no row for a reducer");
-  const ir::Type scalar = ir::Type::of({dtype, {}});
-  const ir::ValueId left = function_->add_value(scalar);
-  const ir::ValueId right = function_->add_value(scalar);
-  const ir::ValueId out = function_->add_value(scalar);
-  ir::Region region;
-  region.arguments = {left, right};
-  ir::Op compute;
-  compute.code = ops::code_of(*row);
-  compute.name = std::string(row->name);
-  compute.operands = {left, right};
-  compute.results = {out};
-  ir::Op give;
-  give.code = ops::code_of(*back);
-  give.name = std::string(back->name);
-  give.operands = {out};
-  region.ops = {std::move(compute), std::move(give)};
-  return region;
+    return math != nullptr && math->op == op && math->op_of == nullptr;
+  });
+  if (row == rows.end()) throw core::Error("internal", "no row for a reducer");
+  return ir::OpBuilder(*function_, ops::code_of).reducer(row->name, ir::Type::of({dtype, {}}));
 }
 
 tensor::DType Builder::bits_dtype(tensor::DType dtype) {

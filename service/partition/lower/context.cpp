@@ -1,18 +1,9 @@
 #include "service/partition/lower/context.h"
 
+#include "service/ir/walk.h"
+
 namespace meshd::partition {
 namespace {
-
-void collect(const ir::Region& region, DefinitionsAndUses& into) {
-  for (const ir::Op& op : region.ops) {
-    for (const ir::ValueId id : op.results) into.definitions[static_cast<size_t>(id)] = &op;
-    for (const ir::ValueId id : op.operands) {
-      ++into.counts[static_cast<size_t>(id)];
-      into.last_users[static_cast<size_t>(id)] = &op;
-    }
-    for (const ir::Region& inner : op.regions) collect(inner, into);
-  }
-}
 
 std::vector<ir::Type> types_of(const ir::Function& main, const std::vector<ir::ValueId>& ids) {
   std::vector<ir::Type> types;
@@ -25,7 +16,13 @@ std::vector<ir::Type> types_of(const ir::Function& main, const std::vector<ir::V
 
 DefinitionsAndUses::DefinitionsAndUses(const ir::Function& main)
     : definitions(main.values.size(), nullptr), counts(main.values.size(), 0), last_users(main.values.size(), nullptr) {
-  collect(main.body, *this);
+  ir::walk(main.body, [&](const ir::Op& op) {
+    for (const ir::ValueId id : op.results) definitions[static_cast<size_t>(id)] = &op;
+    for (const ir::ValueId id : op.operands) {
+      ++counts[static_cast<size_t>(id)];
+      last_users[static_cast<size_t>(id)] = &op;
+    }
+  });
 }
 
 LoweringContext::LoweringContext(const PartitionInput& given, const Views& all_views)

@@ -20,8 +20,8 @@ void begin_once(LoweringContext& context, const ir::Op& op, const ops::Combine& 
     const LocalValue like = context.builder.value(start);
     ShardWriter shard(context.builder, op);
     const ir::ValueId value = shard.enter(start);
-    const ir::ValueId nothing =
-        shard.writer().constant(like.local_type(), *identity_element(combine.ops[r], like.type.local.dtype), true);
+    const ir::ValueId nothing = shard.writer().constant(
+        ir::splat_attr(like.type.local, *identity_element(combine.ops[r], like.type.local.dtype)));
     const ir::ValueId chosen =
         shard.writer().add("stablehlo.select", {shard.is_first(view, partial), value, nothing}, {}, like.local_type());
     start = shard.leave(chosen, like.type.logical(), like.type.layout, partial, like.name);

@@ -3,9 +3,7 @@
 namespace meshd::partition {
 
 ShardWriter::ShardWriter(Builder& builder, const ir::Op& source)
-    : builder_(builder),
-      source_(source),
-      writer_(builder.function(), written_, source, [](ir::ValueId) { return std::nullopt; }) {}
+    : builder_(builder), source_(source), writer_(builder.function(), written_, source) {}
 
 LocalId ShardWriter::seen_as(LocalId id, const tensor::TensorType& logical, const ShardLayout& layout,
                              sharding::SubAxisSet outer, const std::string& name) {
@@ -40,7 +38,7 @@ ir::ValueId ShardWriter::part(int view, const std::vector<int>& sub_axes) {
   LocalOp numbers;
   numbers.def = ops::find_op("stablehlo.iota");
   numbers.name = numbers.def->name;
-  numbers.attributes = {{"iota_dimension", ops::integer(0)}};
+  numbers.attributes = {{"iota_dimension", ir::integer_attr(0)}};
   numbers.location = source_.location;
   ShardLayout layout = replicated(1, view);
   layout.dims[0] = sub_axes;

@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "service/core/error.h"
+#include "service/ir/op_builder.h"
+#include "service/ir/walk.h"
 #include "service/ops/op_def.h"
 #include "service/program/gspmd/gspmd_sharding.h"
 #include "service/program/parse/limits.h"
@@ -39,14 +41,6 @@ std::vector<GspmdSharding> strings_of(const ir::AttributeList& attributes, const
            "a manual computation in the older notation is supported around one call, as jax.shard_map prints it");
 }
 
-template <typename Visit>
-void each_op(const ir::Region& region, Visit&& visit) {
-  for (const ir::Op& op : region.ops) {
-    visit(op);
-    for (const ir::Region& nested : op.regions) each_op(nested, visit);
-  }
-}
-
 /// Dimensions that "unspecified_dims=[0,1]" in backend_config names.
 std::vector<int64_t> unspecified_dims(const ir::Op& op) {
   const std::string text = ir::string_or(op.attributes, "backend_config", {});
@@ -69,7 +63,11 @@ std::vector<int64_t> unspecified_dims(const ir::Op& op) {
 class FunctionImporter {
  public:
   FunctionImporter(ir::Function& function, const std::vector<ir::NamedMesh>& meshes, ir::Module& module)
-      : function_(function), meshes_(meshes), module_(module), use_(function.values.size()) {
+      : function_(function),
+        builder_(function, ops::code_of),
+        meshes_(meshes),
+        module_(module),
+        use_(function.values.size()) {
     std::iota(use_.begin(), use_.end(), 0);
   }
 
@@ -77,8 +75,9 @@ class FunctionImporter {
     std::vector<ir::Op> groups;
     for (size_t i = 0; i < function_.arguments.size(); ++i) {
       const auto group = parameter(function_.arguments[i]);
+      const ir::OpBuilder::InsertionGuard in_groups(builder_, groups);
       if (group && i < function_.body.arguments.size())
-        groups.push_back(group_member(*group, function_.body.arguments[i], function_.arguments[i].location));
+        add_to_group(*group, function_.body.arguments[i], function_.arguments[i].location);
     }
     std::vector<std::pair<size_t, int64_t>> of_results;
     for (size_t i = 0; i < function_.results.size(); ++i) {
@@ -90,8 +89,9 @@ class FunctionImporter {
     if (ops.empty()) return;
     std::vector<ir::Op> members;
     for (const auto& [result, group] : of_results) {
+      const ir::OpBuilder::InsertionGuard in_members(builder_, members);
       if (result < ops.back().operands.size())
-        members.push_back(group_member(group, ops.back().operands[result], function_.results[result].location));
+        add_to_group(group, ops.back().operands[result], function_.results[result].location);
     }
     ops.insert(ops.end() - 1, std::make_move_iterator(members.begin()), std::make_move_iterator(members.end()));
   }
@@ -117,17 +117,13 @@ class FunctionImporter {
     return strings[0].group;
   }
 
-  static ir::Op group_member(int64_t id, ir::ValueId value, const ir::Location& where) {
-    ir::Op out;
-    out.location = where;
-    set_op(out, "sdy.sharding_group");
-    out.operands = {value};
-    out.attributes.emplace_back("group_id", ir::Attribute{ir::IntegerAttr{id, "i64"}});
-    return out;
+  void add_to_group(int64_t id, ir::ValueId value, const ir::Location& where) {
+    builder_.set_location(where);
+    builder_.define({}, "sdy.sharding_group", {value}, {{"group_id", ir::integer_attr(id)}});
   }
 
   static void erase_string(ir::AttributeList& attributes) {
-    std::erase_if(attributes, [](const auto& entry) { return entry.first == kString; });
+    std::erase_if(attributes, [](const ir::NamedAttribute& entry) { return entry.name == kString; });
   }
 
   sharding::TensorSharding sharding_of(const GspmdSharding& string, const ir::Type& type,
@@ -166,26 +162,19 @@ class FunctionImporter {
     return out;
   }
 
-  static void set_op(ir::Op& op, std::string_view name) {
-    const ops::OpDef* def = ops::find_op(name);
-    if (def == nullptr) ir::fail("unsupported_op", op.location, "op '" + std::string(name) + "' is not supported");
-    op.code = ops::code_of(*def);
-    op.name = std::string(name);
-  }
-
   /// Maps operands of all ops of the region, and gives back its ops rewritten.
   void region(ir::Region& region) {
     find_manual_calls(region);
-    std::vector<ir::Op> out;
-    out.reserve(region.ops.size());
-    for (ir::Op& op : region.ops) {
+    std::vector<ir::Op> old = std::exchange(region.ops, {});
+    region.ops.reserve(old.size());
+    const ir::OpBuilder::InsertionGuard here(builder_, region.ops);
+    for (ir::Op& op : old) {
       // An annotation that says nothing further is gone by now; a way in still asks for it.
       if (target_of(op) == "SPMDFullToShardShape") remember_entry(op);
       for (ir::ValueId& id : op.operands) id = use_[static_cast<size_t>(id)];
       for (ir::Region& nested : op.regions) this->region(nested);
-      rewrite(op, out);
+      rewrite(op);
     }
-    region.ops = std::move(out);
   }
 
   /// A value on its way into a manual computation.
@@ -231,10 +220,10 @@ class FunctionImporter {
     }
   }
 
-  void rewrite(ir::Op& op, std::vector<ir::Op>& out) {
+  void rewrite(ir::Op& op) {
     const std::string target = target_of(op);
     if (target == "Sharding" && op.operands.size() == 1 && op.results.size() == 1) {
-      annotation(op, out);
+      annotation(op);
     } else if (target == "SPMDFullToShardShape") {
       entered_.at(op.results[0]).global = op.operands[0];
     } else if (target == "SPMDShardToFullShape") {
@@ -243,13 +232,16 @@ class FunctionImporter {
       if (found == left_.end()) unsupported_manual(op);
       use_[static_cast<size_t>(op.results[0])] = found->second;
     } else if (op.name == "func.call" && !op.results.empty() && manual_calls_.count(op.results[0]) != 0) {
-      manual_call(op, manual_calls_.at(op.results[0]), out);
+      manual_call(op, manual_calls_.at(op.results[0]));
     } else {
       const std::vector<GspmdSharding> strings = strings_of(op.attributes, op.location);
       std::vector<ir::Op> groups;
-      if (!strings.empty()) groups = result_shardings(op, strings);
-      out.push_back(std::move(op));
-      out.insert(out.end(), std::make_move_iterator(groups.begin()), std::make_move_iterator(groups.end()));
+      if (!strings.empty()) {
+        const ir::OpBuilder::InsertionGuard in_groups(builder_, groups);
+        result_shardings(op, strings);
+      }
+      builder_.insert(std::move(op));
+      for (ir::Op& group : groups) builder_.insert(std::move(group));
     }
   }
 
@@ -261,14 +253,14 @@ class FunctionImporter {
     entered_.emplace(op.results[0], Entry{ir::kNoValue, annotated->second});
   }
 
-  void annotation(ir::Op& op, std::vector<ir::Op>& out) {
+  void annotation(const ir::Op& op) {
     const std::vector<GspmdSharding> strings = strings_of(op.attributes, op.location);
     if (strings.size() != 1) ir::fail("invalid_program", op.location, "'@Sharding' needs one sharding");
     const GspmdSharding& string = strings[0];
     const ir::ValueId operand = op.operands[0];
     const ir::ValueId result = op.results[0];
     annotated_[result] = string;
-    if (string.group) out.push_back(group_member(*string.group, operand, op.location));
+    if (string.group) add_to_group(*string.group, operand, op.location);
     if (string.kind == GspmdKind::kUnknown || string.kind == GspmdKind::kManual) {
       use_[static_cast<size_t>(result)] = operand;
       return;
@@ -282,18 +274,13 @@ class FunctionImporter {
       use_[static_cast<size_t>(result)] = operand;
       return;
     }
-    ir::Op constraint;
-    constraint.location = op.location;
-    set_op(constraint, "sdy.sharding_constraint");
-    constraint.operands = {operand};
-    constraint.results = {result};
-    constraint.attributes.emplace_back("sharding", ir::Attribute{ir::ShardingAttr{{std::move(sharding)}, false}});
-    out.push_back(std::move(constraint));
+    builder_.set_location(op.location);
+    builder_.define({result}, "sdy.sharding_constraint", {operand},
+                    {{"sharding", {ir::ShardingAttr{{std::move(sharding)}, false}}}});
   }
 
-  /// Gives the op's results their shardings, and back the groups they are members of.
-  std::vector<ir::Op> result_shardings(ir::Op& op, const std::vector<GspmdSharding>& strings) {
-    std::vector<ir::Op> groups;
+  /// Gives the op's results their shardings, and adds them to their groups.
+  void result_shardings(ir::Op& op, const std::vector<GspmdSharding>& strings) {
     ir::ShardingAttr shardings;
     shardings.per_value = true;
     const size_t count = std::max<size_t>(op.results.size(), 1);
@@ -301,7 +288,7 @@ class FunctionImporter {
     if (std::any_of(op.results.begin(), op.results.end(),
                     [&](ir::ValueId id) { return function_.type_of(id).kind == ir::TypeKind::kTuple; })) {
       erase_string(op.attributes);  // tuples are taken apart behind
-      return groups;
+      return;
     }
     if (strings.size() != 1 && strings.size() != count) {
       ir::fail("invalid_program", op.location,
@@ -311,15 +298,13 @@ class FunctionImporter {
     erase_string(op.attributes);
     for (size_t i = 0; i < count; ++i) {
       const GspmdSharding& string = strings.size() == 1 ? strings[0] : strings[i];
-      if (string.group && !op.results.empty())
-        groups.push_back(group_member(*string.group, op.results[i], op.location));
+      if (string.group && !op.results.empty()) add_to_group(*string.group, op.results[i], op.location);
       const ir::Type type = op.results.empty() ? ir::Type::token() : function_.type_of(op.results[i]);
       const bool says_nothing = string.kind == GspmdKind::kManual || string.kind == GspmdKind::kUnknown;
       silent += says_nothing ? 1 : 0;
       shardings.shardings.push_back(says_nothing ? open(type) : sharding_of(string, type, {}, op.location));
     }
     if (silent < count) op.attributes.emplace_back("sdy.sharding", ir::Attribute{std::move(shardings)});
-    return groups;
   }
 
   sharding::TensorSharding open(const ir::Type& type) const {
@@ -350,11 +335,9 @@ class FunctionImporter {
     return out;
   }
 
-  void manual_call(ir::Op& call, const ManualCall& around, std::vector<ir::Op>& out) {
-    ir::Op manual;
-    manual.location = call.location;
-    set_op(manual, "sdy.manual_computation");
+  void manual_call(ir::Op& call, const ManualCall& around) {
     ir::Region body;
+    std::vector<ir::ValueId> operands, results, returned;
     ir::ShardingAttr in;
     ir::ShardingAttr leaving;
     in.per_value = leaving.per_value = true;
@@ -372,15 +355,12 @@ class FunctionImporter {
       const auto& [global, annotated] = entered_.at(inner.operands[i]);
       in.shardings.push_back(border(annotated, function_.type_of(global), *around.inputs[i], mesh));
       add_axes(*around.inputs[i]);
-      manual.operands.push_back(global);
+      operands.push_back(global);
       const ir::ValueId local = fresh(function_.type_of(inner.operands[i]));
       body.arguments.push_back(local);
       inner.operands[i] = local;
     }
     if (around.outputs.size() != inner.results.size()) unsupported_manual(inner);
-    ir::Op terminator;
-    terminator.location = inner.location;
-    set_op(terminator, "sdy.return");
     for (size_t i = 0; i < inner.results.size(); ++i) {
       const ir::Op* leave = around.outputs[i];
       if (leave == nullptr) unsupported_manual(inner);
@@ -388,21 +368,25 @@ class FunctionImporter {
       const std::vector<GspmdSharding> strings = strings_of(leave->attributes, leave->location);
       if (strings.size() != 1) unsupported_manual(*leave);
       leaving.shardings.push_back(border(strings[0], global, *leave, mesh));
-      manual.results.push_back(fresh(global));
-      left_[leave->results[0]] = manual.results.back();
-      terminator.operands.push_back(inner.results[i]);
+      results.push_back(fresh(global));
+      left_[leave->results[0]] = results.back();
+      returned.push_back(inner.results[i]);
     }
     ir::ArrayAttr names;
     for (const mesh::Axis& axis : mesh.mesh->axes) {
       if (axes.count(axis.name) != 0) names.values.push_back({ir::StringAttr{axis.name}});
     }
-    manual.attributes.emplace_back("in_shardings", ir::Attribute{std::move(in)});
-    manual.attributes.emplace_back("out_shardings", ir::Attribute{std::move(leaving)});
-    manual.attributes.emplace_back("manual_axes", ir::Attribute{std::move(names)});
-    body.ops.push_back(std::move(inner));
-    body.ops.push_back(std::move(terminator));
-    manual.regions.push_back(std::move(body));
-    out.push_back(std::move(manual));
+    builder_.set_location(inner.location);
+    {
+      const ir::OpBuilder::InsertionGuard inside(builder_, body.ops);
+      builder_.insert(std::move(inner));
+      builder_.define({}, "sdy.return", std::move(returned));
+    }
+    ir::AttributeList attributes{{"in_shardings", {std::move(in)}},
+                                 {"out_shardings", {std::move(leaving)}},
+                                 {"manual_axes", {std::move(names)}}};
+    builder_.define(std::move(results), "sdy.manual_computation", std::move(operands), std::move(attributes),
+                    {std::move(body)});
   }
 
   ir::ValueId fresh(const ir::Type& type) {
@@ -412,6 +396,7 @@ class FunctionImporter {
   }
 
   ir::Function& function_;
+  ir::OpBuilder builder_;
   const std::vector<ir::NamedMesh>& meshes_;  ///< those made for the strings, at least one
   ir::Module& module_;
   std::vector<ir::ValueId> use_;  ///< what stands for each value of the text
@@ -431,9 +416,7 @@ bool uses_gspmd(const ir::Module& module) {
         if (has(parameter.attributes)) return true;
       }
     }
-    bool found = false;
-    each_op(function.body, [&](const ir::Op& op) { found = found || has(op.attributes); });
-    if (found) return true;
+    if (ir::any_op(function.body, [&](const ir::Op& op) { return has(op.attributes); })) return true;
   }
   return false;
 }
@@ -452,7 +435,7 @@ ir::Module import_gspmd(ir::Module module) {
     for (const auto* side : {&function.arguments, &function.results}) {
       for (const ir::Parameter& parameter : *side) add(parameter.attributes, parameter.location);
     }
-    each_op(function.body, [&](const ir::Op& op) { add(op.attributes, op.location); });
+    ir::walk(function.body, [&](const ir::Op& op) { add(op.attributes, op.location); });
   }
   std::vector<ir::NamedMesh> meshes;
   try {

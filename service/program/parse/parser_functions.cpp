@@ -19,8 +19,8 @@ const T* typed(const ir::AttributeList& list, std::string_view name, const ir::L
 
 ir::Attribute take_attribute(ir::AttributeList& list, std::string_view name) {
   for (size_t i = 0; i < list.size(); ++i) {
-    if (list[i].first != name) continue;
-    ir::Attribute out = std::move(list[i].second);
+    if (list[i].name != name) continue;
+    ir::Attribute out = std::move(list[i].value);
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
     return out;
   }

@@ -1,6 +1,7 @@
 // The file: alias definitions, the module with its meshes and functions, and the metadata at the end. Locations and
 // resources are looked up last, because JAX prints their definitions behind the module.
 #include "service/core/error.h"
+#include "service/ir/walk.h"
 #include "service/program/gspmd/import_gspmd.h"
 #include "service/program/parse/hex.h"
 #include "service/program/parse/parse.h"
@@ -241,16 +242,10 @@ void Parser::resolve_locations() {
     }
     if (!location.name.empty() && location.name[0] == kAlias) location.name.clear();
   };
-  const auto visit = [&](const auto& self, ir::Region& region) -> void {
-    for (ir::Op& each : region.ops) {
-      resolve(each.location);
-      for (ir::Region& nested : each.regions) self(self, nested);
-    }
-  };
   for (ir::Function& function : module_.functions) {
     resolve(function.location);
     for (ir::Parameter& argument : function.arguments) resolve(argument.location);
-    visit(visit, function.body);
+    ir::walk(function.body, [&](ir::Op& each) { resolve(each.location); });
   }
 }
 

@@ -24,7 +24,7 @@ void drop_accuracy(ir::Op& op) {
              "'result_accuracy' of '" + op.name + "': results are within " + std::to_string(kUlps) +
                  " units in the last place");
   }
-  std::erase_if(op.attributes, [](const auto& entry) { return entry.first == "result_accuracy"; });
+  std::erase_if(op.attributes, [](const ir::NamedAttribute& entry) { return entry.name == "result_accuracy"; });
 }
 
 /// A field of a pretty form and the dictionary behind it may say the same twice.
@@ -195,8 +195,9 @@ void Parser::generic_op(OperationState& state) {
         if (auto* held = std::get_if<ir::ShardingAttr>(&value.value)) held->per_value = true;
       }
     }
-    std::erase_if(op.attributes,
-                  [](const auto& entry) { return entry.first != "result_accuracy" && is_dropped(entry.first); });
+    std::erase_if(op.attributes, [](const ir::NamedAttribute& entry) {
+      return entry.name != "result_accuracy" && is_dropped(entry.name);
+    });
   }
   if (at('(')) {
     list('(', ')', "around regions", [&] { op.regions.push_back(region({})); });

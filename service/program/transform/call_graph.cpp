@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "service/core/error.h"
+#include "service/ir/walk.h"
 
 namespace meshd::program {
 namespace {
@@ -15,14 +16,13 @@ struct Edge {
 
 void collect(const ir::Region& region, const std::unordered_map<std::string_view, size_t>& index,
              std::vector<Edge>& out) {
-  for (const ir::Op& op : region.ops) {
-    if (const std::string name = callee_of(op); !name.empty()) {
-      const auto found = index.find(name);
-      if (found == index.end()) ir::fail("invalid_program", op.location, "function @" + name + " is not defined");
-      out.push_back({found->second, &op});
-    }
-    for (const ir::Region& nested : op.regions) collect(nested, index, out);
-  }
+  ir::walk(region, [&](const ir::Op& op) {
+    const std::string name = callee_of(op);
+    if (name.empty()) return;
+    const auto found = index.find(name);
+    if (found == index.end()) ir::fail("invalid_program", op.location, "function @" + name + " is not defined");
+    out.push_back({found->second, &op});
+  });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "service/core/error.h"
+#include "service/ir/walk.h"
 #include "service/ops/reduction/top_k.h"
 #include "service/program/parse/limits.h"
 #include "service/program/transform/call_graph.h"
@@ -22,11 +23,16 @@ struct Extent {
 /// Counts before anything is copied, so that a short text cannot ask for a huge copy.
 class Measure {
  public:
-  explicit Measure(const ir::Module& module, int64_t max_ops) : max_ops_(max_ops) {
+  Measure(const ir::Module& module, int64_t max_ops) {
     for (const size_t i : callees_first(module)) {
       const ir::Function& function = module.functions[i];
       Extent extent;
-      region(function.body, 1, extent);
+      ir::walk(function.body, [&](const ir::Op& op, std::span<const ir::Op* const> enclosing) {
+        const std::string name = callee_of(op);
+        const Extent callee = name.empty() ? Extent{1, 0} : extents_.at(name);
+        extent.op_count = std::min(extent.op_count + callee.op_count, max_ops + 1);
+        extent.depth = std::max(extent.depth, static_cast<int>(enclosing.size()) + 1 + callee.depth);
+      });
       extents_.emplace(function.name, extent);
     }
   }
@@ -34,18 +40,6 @@ class Measure {
   [[nodiscard]] const Extent& of(const ir::Function& function) const { return extents_.at(function.name); }
 
  private:
-  void region(const ir::Region& region, int depth, Extent& extent) {
-    extent.depth = std::max(extent.depth, depth);
-    for (const ir::Op& op : region.ops) {
-      Extent callee{1, 0};
-      if (const std::string name = callee_of(op); !name.empty()) callee = extents_.at(name);
-      extent.op_count = std::min(extent.op_count + callee.op_count, max_ops_ + 1);
-      extent.depth = std::max(extent.depth, depth + callee.depth);
-      for (const ir::Region& nested : op.regions) this->region(nested, depth + 1, extent);
-    }
-  }
-
-  int64_t max_ops_;
   std::unordered_map<std::string_view, Extent> extents_;
 };
 

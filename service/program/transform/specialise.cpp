@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "service/core/error.h"
+#include "service/ir/walk.h"
 #include "service/ops/checks.h"
 #include "service/ops/evaluate.h"
 #include "service/ops/linalg/custom_calls.h"
@@ -39,13 +40,6 @@ std::vector<ir::Type> leaves_of(const ir::Type& type) {
 }
 
 std::optional<Structural> role_of(const ops::OpDef& def) { return ops::role_of(def.body); }
-
-bool any_op(const ir::Region& region, const auto& wanted) {
-  return std::any_of(region.ops.begin(), region.ops.end(), [&](const ir::Op& op) {
-    return wanted(op) || std::any_of(op.regions.begin(), op.regions.end(),
-                                     [&](const ir::Region& nested) { return any_op(nested, wanted); });
-  });
-}
 
 class Specialiser {
  public:
@@ -295,7 +289,7 @@ class Specialiser {
         same_as_[op.results[i]] = other == renamed.end() ? made_id : other->second;
       }
     }
-    for (ir::Op& each : made) ops::rename_values(each, renamed);
+    for (ir::Op& each : made) ir::rename_values(each, renamed);
     // What the program says about the results' shardings stays on the op that gives them.
     const ir::Attribute* sharding = ir::find(op.attributes, "sdy.sharding");
     if (sharding != nullptr && !made.empty() && made.back().results == op.results) {
@@ -330,12 +324,12 @@ class Specialiser {
 }  // namespace
 
 bool has_more_than_plain_ops(const ir::Module& flat) {
-  return any_op(flat.main().body,
-                [](const ir::Op& op) {
-                  const ops::OpDef& def = ops::op(op.code);
-                  return def.expand != nullptr || role_of(def) == Structural::kTuple ||
-                         role_of(def) == Structural::kGetTupleElement;
-                }) ||
+  return ir::any_op(flat.main().body,
+                    [](const ir::Op& op) {
+                      const ops::OpDef& def = ops::op(op.code);
+                      return def.expand != nullptr || role_of(def) == Structural::kTuple ||
+                             role_of(def) == Structural::kGetTupleElement;
+                    }) ||
          std::any_of(flat.main().values.begin(), flat.main().values.end(),
                      [](const ir::Value& value) { return value.type.is_tuple(); });
 }

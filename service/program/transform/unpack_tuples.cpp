@@ -1,9 +1,12 @@
 #include "service/program/transform/unpack_tuples.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "service/core/error.h"
+#include "service/ir/op_builder.h"
+#include "service/ir/walk.h"
 #include "service/ops/op_def.h"
 #include "service/program/gspmd/gspmd_sharding.h"
 #include "service/program/transform/call_graph.h"
@@ -30,12 +33,6 @@ void leaves_of(const ir::Type& type, const std::string& path, std::vector<Leaf>&
   }
   for (size_t i = 0; i < type.elements.size(); ++i)
     leaves_of(type.elements[i], path + "[" + std::to_string(i) + "]", out);
-}
-
-void replace(ir::AttributeList& attributes, std::string_view name, ir::Attribute value) {
-  for (auto& [key, held] : attributes) {
-    if (key == name) held = std::move(value);
-  }
 }
 
 /// The strings of a tuple's leaves; empty where the parameter has none.
@@ -75,48 +72,33 @@ std::vector<ir::Parameter> leaf_parameters(const ir::Parameter& parameter) {
     leaf.is_token = leaf.type.is_token();
     if (!leaf.result_info.empty()) {
       leaf.result_info += leaves[i].path;
-      replace(leaf.attributes, kInfo, ir::Attribute{ir::StringAttr{leaf.result_info}});
+      ir::set(leaf.attributes, kInfo, ir::Attribute{ir::StringAttr{leaf.result_info}});
     }
-    if (!shardings.empty()) replace(leaf.attributes, kSharding, ir::Attribute{ir::StringAttr{shardings[i]}});
+    if (!shardings.empty()) ir::set(leaf.attributes, kSharding, ir::Attribute{ir::StringAttr{shardings[i]}});
   }
-  return out;
-}
-
-ir::Op new_op(std::string_view name, const ir::Location& where) {
-  const ops::OpDef* def = ops::find_op(name);
-  if (def == nullptr) ir::fail("unsupported_op", where, "op '" + std::string(name) + "' is not supported");
-  ir::Op out;
-  out.code = ops::code_of(*def);
-  out.name = std::string(name);
-  out.location = where;
   return out;
 }
 
 /// Rewrites the ops of one function.
 class Unpacker {
  public:
-  explicit Unpacker(ir::Function& function) : function_(function) {}
+  explicit Unpacker(ir::Function& function) : function_(function), builder_(function, ops::code_of) {}
 
-  void custom_calls(ir::Region& region) {
-    std::vector<ir::Op> old = std::exchange(region.ops, {});
-    region.ops.reserve(old.size());
-    for (ir::Op& op : old) {
-      for (ir::Region& nested : op.regions) custom_calls(nested);
+  void custom_calls() {
+    ir::rewrite_ops(function_.body, [&](ir::Op&& op, std::vector<ir::Op>& out) {
       const bool gives_tuple =
           op.name == "stablehlo.custom_call" && op.results.size() == 1 && function_.type_of(op.results[0]).is_tuple();
-      if (!gives_tuple) {
-        region.ops.push_back(std::move(op));
-        continue;
-      }
-      const ValueId tuple = op.results[0];
-      const ir::Location where = op.location;
-      op.results.clear();
+      ir::Op& placed = out.emplace_back(std::move(op));
+      if (!gives_tuple) return;
+      const ValueId tuple = std::exchange(placed.results, {}).front();
+      builder_.set_location(placed.location);
+      std::vector<ValueId> leaves;
       std::vector<ir::Op> joined;
-      join(tuple, where, op.results, joined);
-      region.ops.push_back(std::move(op));
-      region.ops.insert(region.ops.end(), std::make_move_iterator(joined.begin()),
-                        std::make_move_iterator(joined.end()));
-    }
+      const ir::OpBuilder::InsertionGuard in_joined(builder_, joined);
+      join(tuple, leaves);
+      placed.results = std::move(leaves);
+      std::move(joined.begin(), joined.end(), std::back_inserter(out));
+    });
   }
 
   /// Signature and body of @main. Left alone where the body does not give what the signature says.
@@ -137,6 +119,7 @@ class Unpacker {
     std::vector<ir::Parameter> parameters;
     std::vector<ValueId> values;
     std::vector<ir::Op> joined;
+    const ir::OpBuilder::InsertionGuard in_joined(builder_, joined);
     for (size_t i = 0; i < function_.arguments.size(); ++i) {
       const ir::Parameter& parameter = function_.arguments[i];
       if (!parameter.type.is_tuple()) {
@@ -145,7 +128,8 @@ class Unpacker {
         continue;
       }
       for (ir::Parameter& leaf : leaf_parameters(parameter)) parameters.push_back(std::move(leaf));
-      join(function_.body.arguments[i], parameter.location, values, joined);
+      builder_.set_location(parameter.location);
+      join(function_.body.arguments[i], values);
     }
     function_.arguments = std::move(parameters);
     function_.body.arguments = std::move(values);
@@ -159,6 +143,8 @@ class Unpacker {
     std::vector<ir::Op> taken;
     std::vector<int64_t> first;  // flat number of each result of the text; -1 for tuples
     ir::Op& back = function_.body.ops.back();
+    builder_.set_location(back.location);
+    const ir::OpBuilder::InsertionGuard in_taken(builder_, taken);
     for (size_t i = 0; i < function_.results.size(); ++i) {
       const ir::Parameter& parameter = function_.results[i];
       if (!parameter.type.is_tuple()) {
@@ -169,7 +155,7 @@ class Unpacker {
       }
       first.push_back(-1);
       for (ir::Parameter& leaf : leaf_parameters(parameter)) parameters.push_back(std::move(leaf));
-      take(back.operands[i], back.location, values, taken);
+      take(back.operands[i], values);
     }
     for (ir::Parameter& argument : function_.arguments) {
       const int64_t alias = argument.aliases_output.value_or(-1);
@@ -180,7 +166,7 @@ class Unpacker {
                  "'tf.aliasing_output' names result " + std::to_string(alias) + ", which is a tuple");
       }
       argument.aliases_output = flat;
-      replace(argument.attributes, kOutputAlias, ir::Attribute{ir::IntegerAttr{flat, "i32"}});
+      ir::set(argument.attributes, kOutputAlias, ir::Attribute{ir::IntegerAttr{flat, "i32"}});
     }
     back.operands = std::move(values);
     function_.results = std::move(parameters);
@@ -189,34 +175,28 @@ class Unpacker {
   }
 
   /// Makes values for the leaves of `tuple`, and ops that put it together of them.
-  void join(ValueId tuple, const ir::Location& where, std::vector<ValueId>& leaves, std::vector<ir::Op>& ops) {
+  void join(ValueId tuple, std::vector<ValueId>& leaves) {
     const std::vector<ir::Type> elements = function_.type_of(tuple).elements;
-    ir::Op op = new_op("stablehlo.tuple", where);
+    std::vector<ValueId> operands;
     for (const ir::Type& element : elements) {
-      const ValueId value = function_.add_value(element);
-      op.operands.push_back(value);
+      operands.push_back(function_.add_value(element));
       if (element.is_tuple()) {
-        join(value, where, leaves, ops);
+        join(operands.back(), leaves);
       } else {
-        leaves.push_back(value);
+        leaves.push_back(operands.back());
       }
     }
-    op.results = {tuple};
-    ops.push_back(std::move(op));
+    builder_.define({tuple}, "stablehlo.tuple", std::move(operands));
   }
 
   /// Ops that take `tuple` apart.
-  void take(ValueId tuple, const ir::Location& where, std::vector<ValueId>& leaves, std::vector<ir::Op>& ops) {
+  void take(ValueId tuple, std::vector<ValueId>& leaves) {
     const std::vector<ir::Type> elements = function_.type_of(tuple).elements;
     for (size_t i = 0; i < elements.size(); ++i) {
-      const ValueId value = function_.add_value(elements[i]);
-      ir::Op op = new_op("stablehlo.get_tuple_element", where);
-      op.operands = {tuple};
-      op.results = {value};
-      op.attributes.emplace_back("index", ir::Attribute{ir::IntegerAttr{static_cast<int64_t>(i), "i32"}});
-      ops.push_back(std::move(op));
+      const ValueId value = builder_.create_one("stablehlo.get_tuple_element", {tuple}, elements[i],
+                                                {{"index", {ir::IntegerAttr{static_cast<int64_t>(i), "i32"}}}});
       if (elements[i].is_tuple()) {
-        take(value, where, leaves, ops);
+        take(value, leaves);
       } else {
         leaves.push_back(value);
       }
@@ -224,15 +204,8 @@ class Unpacker {
   }
 
   ir::Function& function_;
+  ir::OpBuilder builder_;
 };
-
-/// Whether any op of the module calls @main: then its signature stays.
-bool calls_main(const ir::Region& region) {
-  return std::any_of(region.ops.begin(), region.ops.end(), [](const ir::Op& op) {
-    if (callee_of(op) == "main") return true;
-    return std::any_of(op.regions.begin(), op.regions.end(), calls_main);
-  });
-}
 
 }  // namespace
 
@@ -241,8 +214,9 @@ ir::Module unpack_tuples(ir::Module module) {
   for (ir::Function& function : module.functions) {
     const bool has_tuples = std::any_of(function.values.begin(), function.values.end(),
                                         [](const ir::Value& value) { return value.type.is_tuple(); });
-    if (has_tuples) Unpacker(function).custom_calls(function.body);
-    main_stays = main_stays || calls_main(function.body);
+    if (has_tuples) Unpacker(function).custom_calls();
+    // The signature of a function that an op calls stays.
+    main_stays = main_stays || ir::any_op(function.body, [](const ir::Op& op) { return callee_of(op) == "main"; });
   }
   for (ir::Function& function : module.functions) {
     const auto tuple = [](const ir::Parameter& parameter) { return parameter.type.is_tuple(); };

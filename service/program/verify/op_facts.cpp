@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "service/core/error.h"
+#include "service/ir/walk.h"
 #include "service/program/parse/parse.h"
 #include "service/program/transform/inline_calls.h"
 #include "service/program/transform/specialise.h"
@@ -23,23 +24,13 @@ struct Instance {
   }
 };
 
-const ir::Op* find(const ir::Region& region, std::string_view name) {
-  for (const ir::Op& op : region.ops) {
-    if (op.name == name) return &op;
-    for (const ir::Region& nested : op.regions) {
-      if (const ir::Op* found = find(nested, name)) return found;
-    }
-  }
-  return nullptr;
-}
-
 /// Nothing where the text is refused or does not have the op in @main.
 std::optional<Instance> instance_of(const std::string& text, std::string_view name) {
   try {
     Instance out;
     out.module = parse_stablehlo(text);
     const ir::Function& main = out.module->main();
-    out.op = find(main.body, name);
+    out.op = ir::first_op(main.body, [&](const ir::Op& op) { return op.name == name; });
     if (out.op == nullptr) return std::nullopt;
     for (const ir::ValueId id : out.op->operands) out.operands.push_back(main.type_of(id));
     for (const ir::ValueId id : out.op->results) out.results.push_back(main.type_of(id));

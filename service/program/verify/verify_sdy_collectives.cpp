@@ -118,7 +118,7 @@ class Collective {
            std::to_string(result_.dims.size()) + " dimensions");
     }
     for (size_t d = 0; d < result_.dims.size(); ++d) {
-      const Axes moved = axes(list->entries[d].second);
+      const Axes moved = axes(list->entries[d].value);
       const Axes& before = operand_.dims[d].axes;
       const Axes& after = result_.dims[d].axes;
       adds ? expect_longer(d, before, moved, after) : expect_longer(d, after, moved, before);
@@ -161,7 +161,7 @@ class Collective {
   void all_reduce() const {
     const ir::DictAttr* list = lists("reduction_axes");
     if (list != nullptr && !list->entries.empty()) {
-      for (const sharding::AxisRef& axis : axes(list->entries.front().second)) {
+      for (const sharding::AxisRef& axis : axes(list->entries.front().value)) {
         for (size_t d = 0; d < operand_.dims.size(); ++d) {
           for (const sharding::AxisRef& used : operand_.dims[d].axes) {
             if (sharding::overlaps(axis, used, *result_.mesh)) {

@@ -5,6 +5,7 @@
 
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
+#include "service/ir/walk.h"
 #include "service/ops/op_def.h"
 #include "service/program/verify/verify.h"
 #include "service/program/verify/verify_sdy_collectives.h"
@@ -65,18 +66,18 @@ class ShardingVerifier {
   }
 
   void region(const ir::Region& region, const ir::Op* manual) {
-    for (const ir::Op& op : region.ops) {
+    ir::walk(region, [&](const ir::Op& op) {
       op_shardings(op);
       if (op.name == "sdy.sharding_group") group(op, manual);
       verify_sdy_collective(function_, op, known_);
       for (size_t i = 0; i < op.results.size(); ++i) note(op, i);
       if (op.name == "sdy.manual_computation") {
         manual_computation(op);
-        continue;
+        return ir::WalkResult::kSkip;
       }
       if (ops::role_of(ops::op(op.code).body) == ops::Structural::kWhile) carry(op);
-      for (const ir::Region& nested : op.regions) this->region(nested, manual);
-    }
+      return ir::WalkResult::kAdvance;
+    });
   }
 
   // What the text says of a value's sharding.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "service/ir/walk.h"
 #include "service/ops/linalg/custom_calls.h"
 
 namespace meshd::program {
@@ -14,8 +15,8 @@ class TokenCheck {
       : main_(main), uses_(main.values.size()), used_up_(main.values.size()) {}
 
   void run() {
-    count(main_.body);
-    check(main_.body);
+    ir::walk(main_.body, [&](const ir::Op& op) { count(op); });
+    ir::walk<ir::WalkOrder::kPostOrder>(main_.body, [&](const ir::Op& op) { check(op); });
     const ir::Op& last = main_.body.ops.back();
     for (const ir::ValueId id : last.operands) {
       if (main_.type_of(id).is_token() && used_up_[static_cast<size_t>(id)]) {
@@ -33,25 +34,19 @@ class TokenCheck {
     return row != nullptr && row->kind == ops::CustomCallKind::kCallback;
   }
 
-  void count(const ir::Region& region) {
-    for (const ir::Op& op : region.ops) {
-      for (const ir::ValueId id : op.operands) {
-        ++uses_[static_cast<size_t>(id)];
-        if (main_.type_of(id).is_token() && is_callback(op)) used_up_[static_cast<size_t>(id)] = true;
-      }
-      for (const ir::Region& inner : op.regions) count(inner);
+  void count(const ir::Op& op) {
+    for (const ir::ValueId id : op.operands) {
+      ++uses_[static_cast<size_t>(id)];
+      if (main_.type_of(id).is_token() && is_callback(op)) used_up_[static_cast<size_t>(id)] = true;
     }
   }
 
-  void check(const ir::Region& region) const {
-    for (const ir::Op& op : region.ops) {
-      for (const ir::Region& inner : op.regions) check(inner);
-      if (!is_callback(op)) continue;
-      for (const ir::ValueId id : op.results) {
-        if (main_.type_of(id).is_token() && uses_[static_cast<size_t>(id)] == 0) {
-          ir::fail("invalid_program", op.location,
-                   "the token of this ordered effect goes nowhere; give it to the next effect or to the results");
-        }
+  void check(const ir::Op& op) const {
+    if (!is_callback(op)) return;
+    for (const ir::ValueId id : op.results) {
+      if (main_.type_of(id).is_token() && uses_[static_cast<size_t>(id)] == 0) {
+        ir::fail("invalid_program", op.location,
+                 "the token of this ordered effect goes nowhere; give it to the next effect or to the results");
       }
     }
   }

@@ -127,7 +127,7 @@ TEST(Collectives, all_to_all_along_one_dimension_transposes_blocks) {
   const auto out = run<int32_t>(swap, "stablehlo.all_to_all", {{1, 2, 3, 4}, {5, 6, 7, 8}});
   EXPECT_EQ(out[0], (std::vector<int32_t>{1, 2, 5, 6}));
   EXPECT_EQ(out[1], (std::vector<int32_t>{3, 4, 7, 8}));
-  swap.attributes[5].second = number(4);
+  swap.attributes[5].value = number(4);
   EXPECT_NE(error_of([&] { row("stablehlo.all_to_all").infer(swap.view()); }).find("all_to_all C8"), std::string::npos);
 }
 

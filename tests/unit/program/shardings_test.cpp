@@ -74,7 +74,7 @@ TEST(Shardings, ops_of_shardy_are_read) {
     return %3 : tensor<8x16xf32>)");
   const ir::ModuleRef module = parse_stablehlo(text);
   const auto& ops = module->main().body.ops;
-  EXPECT_EQ(ops[0].attributes.at(0).first, "sharding");
+  EXPECT_EQ(ops[0].attributes.at(0).name, "sharding");
   EXPECT_EQ(ir::int_or(ops[2].attributes, "group_id", 0), 7);
   EXPECT_EQ(ir::string_or(ops[3].attributes, "allowed_direction", ""), "BACKWARD");
   EXPECT_EQ(ir::find(ops[4].attributes, "manual_axes")->as<ir::ArrayAttr>()->values.size(), 1U);

@@ -1,0 +1,34 @@
+#include "service/compile/explain/declared_effects.h"
+
+#include "service/ir/walk.h"
+
+namespace meshd::compile {
+
+std::vector<ProgramCallback> find_callbacks(const ParsedProgram& parsed) {
+  const ir::Function& main = parsed.flat->main();
+  std::vector<ProgramCallback> out;
+  ir::walk<ir::WalkOrder::kPostOrder>(main.body, [&](const ir::Op& op) {
+    if (ops::role_of(ops::op(op.code).body) != ops::Structural::kCustomCall) return;
+    std::vector<ir::Type> operands, results;
+    for (const ir::ValueId id : op.operands) operands.push_back(main.type_of(id));
+    for (const ir::ValueId id : op.results) results.push_back(main.type_of(id));
+    const ops::OpView view{operands, results, &op.attributes, op.regions, &main, &op.location};
+    const auto* row = ops::find_custom_call(ops::target_of(view));
+    if (row == nullptr || row->kind != ops::CustomCallKind::kCallback) return;
+    out.push_back({ops::effect_of(view), op.location.line});
+  });
+  return out;
+}
+
+std::vector<bool> find_read_arguments(const ParsedProgram& parsed) {
+  const ir::Function& main = parsed.flat->main();
+  std::vector<bool> is_read(main.values.size());
+  ir::walk(main.body, [&](const ir::Op& op) {
+    for (const ir::ValueId id : op.operands) is_read[static_cast<size_t>(id)] = true;
+  });
+  std::vector<bool> out;
+  for (const size_t i : parsed.arguments) out.push_back(is_read[static_cast<size_t>(main.body.arguments[i])]);
+  return out;
+}
+
+}  // namespace meshd::compile

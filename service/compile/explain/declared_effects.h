@@ -1,0 +1,25 @@
+// What a registered program declares about its surroundings: the callbacks that a request may bind, and the arguments
+// that it reads. Pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "service/compile/pipeline.h"
+#include "service/ops/linalg/custom_calls.h"
+
+namespace meshd::compile {
+
+struct ProgramCallback {
+  ops::EffectInfo info;
+  int32_t line = 0;
+};
+
+/// One entry for each callback op; those in the regions of an op come before it. Throws invalid_program for a callback
+/// without an index.
+std::vector<ProgramCallback> find_callbacks(const ParsedProgram& parsed);
+
+/// By token-free argument: true where an op has it as an operand (the terminator counts).
+std::vector<bool> find_read_arguments(const ParsedProgram& parsed);
+
+}  // namespace meshd::compile
