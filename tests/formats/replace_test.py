@@ -12,6 +12,7 @@ import time
 import numpy as np
 
 from file_formats import RAW, Meshd, awkward_bytes, mesh_of, ok, refused, run_tests, spec_of, write_npy
+from server import until
 
 NPY = {"Content-Type": "application/x-npy"}
 # Counts to n beside its argument, then gives x + n: how long it takes is said by n.
@@ -279,8 +280,7 @@ def test_kills(_):
 
             writer = threading.Thread(target=write)
             writer.start()
-            while started[0] < acknowledged + 1:
-                time.sleep(0.001)
+            until(lambda: started[0] > acknowledged, "the first write behind the start")
             time.sleep(rng.uniform(0, 0.15))
             s.stop(signal.SIGKILL)
             writer.join()

@@ -3,16 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "api/server/server.h"
 #include "tests/http/raw_client.h"
 #include "tests/http/toy_routes.h"
 #include "tests/http/transport.h"
+#include "tests/support/eventually.h"
 
 namespace meshd::http_test {
 
@@ -22,15 +20,7 @@ inline std::string get(const std::string& target, const std::string& fields = {}
   return "GET " + target + " HTTP/1.1\r\nHost: t\r\n" + fields + "\r\n";
 }
 
-/// Waits until `condition` holds, at most five seconds.
-inline bool eventually(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
+using testing::eventually;
 
 class Front : public ::testing::Test {
  protected:

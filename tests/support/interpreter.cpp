@@ -55,6 +55,12 @@ class Interpreter {
     return {operand_types_, result_types_, &op.attributes, op.regions, &function, &op.location};
   }
 
+  [[noreturn]] static void fail_not_interpreted(const ir::Op& op) {
+    const std::string target = ir::string_or(op.attributes, "call_target_name", "");
+    ir::fail("unsupported_op", op.location,
+             "'" + op.name + "'" + (target.empty() ? "" : " @" + target) + " is not interpreted");
+  }
+
   std::vector<Value> run(const ir::Function& function, const ir::Op& op, const ops::Body& how,
                          std::vector<Value> operands, Values& values) {
     const ops::OpView view = view_of(function, op, operands);
@@ -63,7 +69,7 @@ class Interpreter {
     if (const auto* structural = std::get_if<ops::Structural>(&how)) {
       return control(function, op, *structural, std::move(operands), values);
     }
-    ir::fail("unsupported_op", op.location, "'" + op.name + "' is not interpreted");
+    fail_not_interpreted(op);
   }
 
   std::vector<Value> control(const ir::Function& function, const ir::Op& op, ops::Structural kind,
@@ -110,7 +116,7 @@ class Interpreter {
       case kReplicaId:
         return {Value{function.type_of(op.results[0]), std::vector<std::byte>(4), {}}};
       default:
-        ir::fail("unsupported_op", op.location, "'" + op.name + "' is not interpreted");
+        fail_not_interpreted(op);
     }
   }
 

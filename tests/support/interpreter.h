@@ -16,8 +16,7 @@ struct Value {
 };
 
 /// Results of @main for its arguments in order, tokens included (give a default Value for them). Throws core::Error
-/// unsupported_op for collectives, manual computations, callbacks and ops that nothing runs, and whatever the kernels
-/// throw.
+/// unsupported_op for what not_interpreted.h lists and for ops that nothing runs, and whatever the kernels throw.
 std::vector<Value> interpret(const ir::Module& module, std::vector<Value> arguments);
 
 }  // namespace meshd::test

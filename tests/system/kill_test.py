@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from server import Meshd
+from server import Meshd, until
 
 PROGRAM = """func.func @main(%t: !stablehlo.token {jax.token = true}, %x: tensor<4xf32> {tf.aliasing_output = 1 : i32}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}, tensor<4xf32>) {
   %u = stablehlo.custom_call @xla_ffi_python_cpu_callback(%t, %n) {backend_config = "", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}, operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<> : tensor<0xindex>]} : (!stablehlo.token, tensor<i32>) -> !stablehlo.token
@@ -49,7 +49,7 @@ def main():
             server.start()
         worker = threading.Thread(target=work)
         worker.start()
-        time.sleep(0.5)
+        until(lambda: len(acknowledged) > KILLS, "more acknowledged jobs than kills", 60)
         server.ask("POST", f"/v1/sessions/{session}/barrier")
         server.stop()
         worker.join()
@@ -71,7 +71,6 @@ def main():
         assert not missing, f"acknowledged jobs without their effect: {missing}"
         lost = [name for _, name in acknowledged if server.ask("GET", f"/v1/arrays/{name}/data")[0] != 200]
         assert not lost, f"acknowledged arrays lost: {lost}"
-        assert len(acknowledged) > KILLS, "hardly anything was acknowledged: the test tests nothing"
         print(f"{KILLS} kills, {len(acknowledged)} acknowledged jobs, {len(log)} effects: nothing lost")
 
 

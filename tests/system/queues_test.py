@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 
-from server import ok, run_stories
+from server import ok, run_stories, until
 
 ASYNC = {"Prefer": "respond-async"}
 F4 = "tensor<4xf32>"
@@ -317,10 +317,8 @@ def closing_a_session_ends_what_waits(s):
     answers = []
     asking = threading.Thread(target=lambda: answers.append(s.ask("POST", f"/v1/sessions/{at}/jobs", {"program": {"text": ONE}, "arguments": [[1, 2, 3, 4]]})))
     asking.start()
-    deadline = time.time() + 20
-    while time.time() < deadline and not any("progress" in ok(s.ask("GET", f"/v1/jobs/{item['id']}"))
-                                             for item in ok(s.ask("GET", f"/v1/sessions/{at}/jobs"))["items"]):
-        time.sleep(0.02)
+    until(lambda: any("progress" in ok(s.ask("GET", f"/v1/jobs/{item['id']}")) for item in ok(s.ask("GET", f"/v1/sessions/{at}/jobs"))["items"]),
+          "the job runs")
     assert s.ask("DELETE", f"/v1/sessions/{at}")[0] == 204
     asking.join(30)
     refused(answers[0], 409, "closed")

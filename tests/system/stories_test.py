@@ -8,7 +8,7 @@ import threading
 import time
 import xml.dom.minidom
 
-from server import SPIN, ok, run_stories
+from server import SPIN, ok, run_stories, until
 
 TEXT = {"Content-Type": "text/plain"}
 RAW = {"Content-Type": "application/octet-stream"}
@@ -357,9 +357,7 @@ def sessions_keep_their_order(s):
 def jobs_can_be_watched_cancelled_and_timed_out(s):
     session = ok(s.ask("POST", "/v1/sessions"), 201)["id"]
     job = ok(s.ask("POST", f"/v1/sessions/{session}/jobs", {"program": {"text": SPIN}, "arguments": [2000000000]}, {"Prefer": "respond-async"}), 202)
-    deadline = time.time() + 20
-    while time.time() < deadline and not ok(s.ask("GET", f"/v1/jobs/{job['id']}"), 200).get("progress", {}).get("steps_done"):
-        time.sleep(0.05)
+    until(lambda: ok(s.ask("GET", f"/v1/jobs/{job['id']}"), 200).get("progress", {}).get("steps_done"), "the job runs")
     assert ok(s.ask("GET", f"/v1/jobs/{job['id']}"), 200)["state"] == "running"
     assert s.ask("GET", "/livez")[0] == 200
     ok(s.ask("DELETE", f"/v1/jobs/{job['id']}"), 202)
@@ -438,7 +436,7 @@ def shutdown_ends_with_a_job_that_does_not(s):
     behind = []
     waiting = threading.Thread(target=lambda: behind.append(s.ask("POST", "/v1/run", spin)[0]))
     waiting.start()
-    time.sleep(0.3)
+    until(lambda: b"\nmeshd_jobs_running 2\n" in s.ask("GET", "/metrics")[2], "both jobs run")
     started = time.time()
     assert s.stop() == 0 and time.time() - started < 40, "drains within its time"
     waiting.join(10)

@@ -1,5 +1,6 @@
 // Fibers: bodies that wait give their thread back, and go on wherever they are resumed.
 #include "service/core/fiber.h"
+#include "tests/support/eventually.h"
 
 #include <gtest/gtest.h>
 
@@ -93,7 +94,7 @@ TEST(Fiber, a_thousand_bodies_wait_on_two_threads) {
         });
       });
     }
-    while (waiting.load() < 1000) std::this_thread::yield();
+    EXPECT_TRUE(testing::eventually([&] { return waiting.load() == 1000; }));
     EXPECT_EQ(over.load(), 0);
     for (const auto& waiter : waiters) waiter->abandon();
     fibers.wait_until_idle();
@@ -130,7 +131,7 @@ TEST(Fiber, notifications_from_everywhere_lose_no_wake_up) {
     const auto waiter = fibers.prepare(threads.resume());
     std::thread other([&] {
       for (int i = 1; i <= kRounds; ++i) {
-        while (asked.load() < i) std::this_thread::yield();
+        while (asked.load() < i) asked.wait(i - 1);
         answered.store(i);
         waiter->notify();
       }
@@ -138,6 +139,7 @@ TEST(Fiber, notifications_from_everywhere_lose_no_wake_up) {
     fibers.run(waiter, [&] {
       for (int i = 1; i <= kRounds; ++i) {
         asked.store(i);
+        asked.notify_one();
         while (answered.load() < i) waiter->wait(far_away());
       }
     });
@@ -215,7 +217,7 @@ TEST(Timers, call_in_the_order_of_their_times_and_not_behind_cancel) {
   timers.at(now + milliseconds(10), [&] { note(1); });
   timers.cancel(timers.at(now + milliseconds(15), [&] { note(0); }));
   timers.at(now + milliseconds(20), [&] { note(2); });
-  while (!last.load()) std::this_thread::yield();
+  EXPECT_TRUE(testing::eventually([&] { return last.load(); }));
   const std::lock_guard held(mutex);
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
 }

@@ -1,6 +1,7 @@
 // Cancelled runs, deadlines and budgets take effect inside of a step, whatever kernel runs. Each program would take
 // long: tens of seconds to minutes.
 #include "service/compile/pipeline.h"
+#include "tests/support/eventually.h"
 #include "tests/unit/device/engine_programs.h"
 
 namespace meshd::test {
@@ -132,7 +133,7 @@ void wait_for_the_long_step(const compile::Plan& plan, const device::Run& run) {
         longest = &step;
     }
   }
-  while (run.progress().op != longest->name) std::this_thread::yield();
+  ASSERT_TRUE(testing::eventually([&] { return run.progress().op == longest->name; }));
 }
 
 TEST_P(EngineCancel, run_ends_in_the_middle_of_its_step) {

@@ -1,4 +1,5 @@
 // Loops and branches: stopping at every step, devices that disagree, budgets and cancelling.
+#include "tests/support/eventually.h"
 #include "tests/unit/device/engine_programs.h"
 
 namespace meshd::test {
@@ -60,7 +61,7 @@ TEST(EngineControl, run_stopped_at_every_step_gives_the_same) {
     std::atomic<bool> has_stopped{false};
     request.pause_before = [&](int64_t executed) { return executed == place && !has_stopped.exchange(true); };
     const auto pending = bench.start(std::move(request));
-    while (!has_stopped.load() && !pending->is_done()) std::this_thread::yield();
+    ASSERT_TRUE(testing::eventually([&] { return has_stopped.load() || pending->is_done(); }));
     if (has_stopped.load()) {
       ++stops;
       EXPECT_FALSE(pending->is_done());
@@ -86,10 +87,10 @@ TEST(EngineControl, run_stopped_before_all_steps_gives_the_same) {
     return true;
   };
   const auto pending = bench.start(std::move(request));
-  while (!pending->is_done()) {
+  ASSERT_TRUE(testing::eventually([&] {
     pending->run->resume();
-    std::this_thread::yield();
-  }
+    return pending->is_done();
+  }));
   EXPECT_EQ(all_bytes(pending->wait()), expected);
   EXPECT_GT(stops.load(), 60);
 }
@@ -215,7 +216,7 @@ TEST(EngineControl, endless_run_can_be_cancelled) {
     request.plan = plan;
     request.arguments = {bench.shards<float>({{1}})};
     const auto pending = bench.start(std::move(request));
-    while (pending->run->progress().state != device::RunState::kRunning) std::this_thread::yield();
+    ASSERT_TRUE(testing::eventually([&] { return pending->run->progress().state == device::RunState::kRunning; }));
     pending->run->cancel(core::Error("cancelled", "enough"));
     const auto out = pending->wait();
     ASSERT_TRUE(out.error.has_value());
@@ -254,7 +255,7 @@ TEST(EngineControl, progress_tells_step_and_line) {
   request.plan = endless_plan();
   request.arguments = {bench.shards<float>({{1}})};
   const auto pending = bench.start(std::move(request));
-  while (pending->run->progress().steps_done < 100) std::this_thread::yield();
+  ASSERT_TRUE(testing::eventually([&] { return pending->run->progress().steps_done >= 100; }));
   const device::RunProgress progress = pending->run->progress();
   EXPECT_FALSE(progress.op.empty());
   EXPECT_GT(progress.line, 0);

@@ -1,4 +1,5 @@
 // Effects leave in order, once each, and a run waits for answers as data.
+#include "tests/support/eventually.h"
 #include "tests/unit/device/engine_programs.h"
 
 namespace meshd::test {
@@ -99,7 +100,7 @@ TEST(EngineEffects, run_waits_for_each_answer_and_gives_the_same) {
   request.effects = &sink;
   const auto pending = bench.start(std::move(request));
   for (int i = 1; i <= 13; ++i) {
-    while (sink.pauses.load() < i) std::this_thread::yield();
+    ASSERT_TRUE(testing::eventually([&] { return sink.pauses.load() >= i; }));
     EXPECT_FALSE(pending->is_done());
     pending->run->resume();
   }

@@ -1,4 +1,5 @@
 // Who runs when: a queue for each device, tickets, memory.
+#include "tests/support/eventually.h"
 #include "tests/unit/device/engine_programs.h"
 
 namespace meshd::test {
@@ -35,12 +36,11 @@ class QueueTest : public ::testing::Test {
     return begun_;
   }
   void wait_for(size_t count) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (begun().size() < count && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    static_cast<void>(testing::eventually([&] { return begun().size() >= count; }));
     ASSERT_EQ(begun().size(), count);
   }
   static void let_go(const std::shared_ptr<Bench::Pending>& pending) {
-    while (pending->run->progress().state != device::RunState::kWaiting) std::this_thread::yield();
+    ASSERT_TRUE(testing::eventually([&] { return pending->run->progress().state == device::RunState::kWaiting; }));
     pending->run->resume();
     EXPECT_TRUE(pending->wait().ok());
   }
@@ -174,7 +174,7 @@ struct Asker {
     pending = bench.start(std::move(request));
   }
   void wait_until_it_asks() const {
-    while (pending->run->progress().state != device::RunState::kWaiting) std::this_thread::yield();
+    ASSERT_TRUE(testing::eventually([&] { return pending->run->progress().state == device::RunState::kWaiting; }));
   }
   void answer() {
     sink.is_answered = true;
@@ -192,7 +192,7 @@ TEST_F(QueueTest, run_that_waits_for_an_answer_steps_aside_and_comes_back_first)
   const auto b = held(bench, {0, 1}, "b");
   asker.answer();
   // It has to wait for a, but b has to wait for it.
-  while (bench.engine.stats().device_queue != std::vector<int64_t>{3, 2}) std::this_thread::yield();
+  ASSERT_TRUE(testing::eventually([&] { return bench.engine.stats().device_queue == std::vector<int64_t>{3, 2}; }));
   EXPECT_FALSE(asker.pending->is_done());
   let_go(a);
   EXPECT_TRUE(asker.pending->wait().ok());
@@ -224,7 +224,7 @@ TEST_F(QueueTest, cancelled_run_that_waits_needs_no_devices) {
   const auto a = held(bench, {0}, "a");
   wait_for(1);
   back.answer();
-  while (bench.engine.stats().device_queue != std::vector<int64_t>{2}) std::this_thread::yield();
+  ASSERT_TRUE(testing::eventually([&] { return bench.engine.stats().device_queue == std::vector<int64_t>{2}; }));
   for (Asker* asker : {&aside, &back}) {
     asker->pending->run->cancel(core::Error("cancelled", "enough"));
     EXPECT_EQ(asker->pending->wait().error->code().word(), "cancelled");

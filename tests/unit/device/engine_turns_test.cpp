@@ -4,6 +4,7 @@
 
 #include "service/compile/pipeline.h"
 #include "service/device/scheduler.h"
+#include "tests/support/eventually.h"
 #include "tests/unit/device/engine_programs.h"
 
 namespace meshd::test {
@@ -217,7 +218,7 @@ device::RunRequest request_for(const compile::PlanRef& plan, const std::string& 
 }
 
 void wait_until_in_a_step(const std::shared_ptr<Bench::Pending>& pending) {
-  while (pending->run->progress().op.empty()) std::this_thread::yield();
+  ASSERT_TRUE(testing::eventually([&] { return !pending->run->progress().op.empty(); }));
 }
 
 TEST(EngineTurns, small_runs_end_beside_runs_of_minutes_on_the_same_device) {

@@ -77,14 +77,8 @@ TEST_P(PropagationRules, are_shardys) {
     const auto json = nlohmann::json::parse(text_of(entry.path()));
     if (!json.contains("functions")) continue;
     std::map<int, std::string> rules;
-    try {
-      const ir::ModuleRef module = program::parse_stablehlo(text_of(text));
-      for (const ir::Function& function : module->functions) rules.merge(std::map(Rules(function).by_line()));
-    } catch (const core::Error& error) {
-      // An op without a row yet says so by name; anything else is a failure.
-      EXPECT_EQ(error.code().word(), "unsupported_op") << text << " " << error.detail();
-      continue;
-    }
+    const ir::ModuleRef module = program::parse_stablehlo(text_of(text));
+    for (const ir::Function& function : module->functions) rules.merge(std::map(Rules(function).by_line()));
     for (const auto& function : json.at("functions")) {
       for (const auto& value : function.at("values")) {
         if (!value.contains("rule")) continue;
@@ -96,12 +90,14 @@ TEST_P(PropagationRules, are_shardys) {
       }
     }
   }
-  if (compared == 0) GTEST_SKIP() << "no rules listed";
+  EXPECT_GT(compared, 0);
 }
 
 std::vector<std::string> folders() {
   std::vector<std::string> out;
   for (const auto& entry : fs::directory_iterator(fs::path(MESHD_SOURCE_DIR) / "tests/conformance/propagation")) {
+    // Those list no rules: programs by shardings alone, what is refused by its words.
+    if (entry.path().filename() == "programs" || entry.path().filename() == "refused") continue;
     if (entry.is_directory()) out.push_back(entry.path().filename().string());
   }
   std::sort(out.begin(), out.end());

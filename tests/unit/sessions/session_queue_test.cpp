@@ -8,8 +8,13 @@
 namespace meshd::sessions {
 namespace {
 
-using std::chrono::hours;
-using std::chrono::steady_clock;
+/// Waits until the condition holds, as long as notifications come; false: it does not.
+template <typename Condition>
+bool waits_for(core::Waiter& waiter, const Condition& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!condition() && std::chrono::steady_clock::now() < deadline) waiter.wait(deadline);
+  return condition();
+}
 
 ArrayUses reads(std::set<std::string> ids) { return {std::move(ids), {}}; }
 ArrayUses updates(const std::set<std::string>& ids) { return {ids, ids}; }
@@ -66,7 +71,7 @@ TEST(SessionQueue, whoever_waits_is_notified) {
   const auto waiter = std::make_shared<core::ThreadWaiter>();
   queue.watch(waiter);
   std::thread leaves([&] { queue.leave(1); });
-  while (!queue.is_over(last)) waiter->wait(steady_clock::now() + hours(1));
+  EXPECT_TRUE(waits_for(*waiter, [&] { return queue.is_over(last); }));
   leaves.join();
   EXPECT_EQ(queue.last_open(), 0);
 }
@@ -76,7 +81,7 @@ TEST(SessionQueue, closing_notifies) {
   const auto waiter = std::make_shared<core::ThreadWaiter>();
   queue.watch(waiter);
   std::thread closes([&] { queue.close(); });
-  while (!queue.is_closing()) waiter->wait(steady_clock::now() + hours(1));
+  EXPECT_TRUE(waits_for(*waiter, [&] { return queue.is_closing(); }));
   closes.join();
 }
 
@@ -101,7 +106,7 @@ TEST(WaiterList, forgets_those_that_are_gone_and_counts_nobody_twice) {
 TEST(Waiter, abandoning_ends_the_wait) {
   const auto waiter = std::make_shared<core::ThreadWaiter>();
   std::thread leaves([&] { waiter->abandon(); });
-  while (!waiter->is_abandoned()) waiter->wait(steady_clock::now() + hours(1));
+  EXPECT_TRUE(waits_for(*waiter, [&] { return waiter->is_abandoned(); }));
   leaves.join();
 }
 
