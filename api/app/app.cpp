@@ -7,6 +7,7 @@
 
 #include "api/app/auth.h"
 #include "api/app/listening.h"
+#include "api/app/memory_limit.h"
 #include "api/app/periodic.h"
 #include "api/app/storage_watch.h"
 #include "api/codecs/job_codec.h"
@@ -14,6 +15,7 @@
 #include "api/routes/routes.h"
 #include "api/server/server.h"
 #include "api/server/tls_context.h"
+#include "service/jobs/retention.h"
 #include "service/quotas/rate_limiter.h"
 
 namespace meshd::api {
@@ -21,25 +23,35 @@ namespace {
 
 constexpr std::chrono::seconds kLongestEnd{1};  // of taking the server down once everything is drained
 constexpr std::chrono::seconds kCollectEvery{10};
+constexpr std::chrono::hours kExpireKeysEvery{1};
 constexpr size_t kCacheEntries = 512;
 
-int64_t machine_memory() { return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
+int64_t memory_of(const AppOptions& options) {
+  return options.memory_bytes > 0 ? options.memory_bytes : available_memory();
+}
 
-int64_t or_share(int64_t given, int64_t share) { return given > 0 ? given : machine_memory() / share; }
+/// What jobs may plan together; arrays that are kept; recycled buffers.
+int64_t job_memory(const AppOptions& options) {
+  return options.memory_limit_bytes > 0 ? options.memory_limit_bytes : memory_of(options) / 2;
+}
+int64_t array_memory(const AppOptions& options) {
+  return options.array_memory_bytes > 0 ? options.array_memory_bytes : memory_of(options) / 4;
+}
+int64_t pool_memory(const AppOptions& options) { return memory_of(options) / 8; }
 
 device::EngineOptions engine_options(const AppOptions& options) {
   device::EngineOptions out;
   out.device_count = options.devices;
   out.threads =
       options.threads > 0 ? options.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  out.memory_limit_bytes = or_share(options.memory_limit_bytes, 2);
+  out.memory_limit_bytes = job_memory(options);
   return out;
 }
 
 arrays::PendingLimits pending_limits(const AppOptions& options) {
   arrays::PendingLimits out;
   out.timeout = std::chrono::seconds(options.pending_seconds);
-  out.most_bytes = or_share(options.array_memory_bytes, 4);
+  out.most_bytes = array_memory(options);
   return out;
 }
 
@@ -87,11 +99,10 @@ void note_rate(const Request& request, Response& response, const quotas::RateLim
 jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
   jobs::RunnerOptions out;
   out.on_compile = [&log, loud = options.log_compiles](const jobs::CompileNote& note) {
-    const std::string devices = std::to_string(note.devices);
     if (loud) {
-      log.warn("compile", {{"function", note.function}, {"devices", devices}, {"arguments", note.arguments}});
+      log.warn("compile", {{"function", note.function}, {"devices", note.devices}, {"arguments", note.arguments}});
     } else {
-      log.debug("compile", {{"function", note.function}, {"devices", devices}, {"arguments", note.arguments}});
+      log.debug("compile", {{"function", note.function}, {"devices", note.devices}, {"arguments", note.arguments}});
     }
   };
   out.step_budget = options.step_budget;
@@ -122,12 +133,11 @@ struct App::Parts {
         drain_seconds(given.drain_seconds),
         files(storage::real_file_system()),
         store(store_options(given, log_lines), *files, clock),
-        pool(tensor::BufferPool::create(machine_memory() / 8)),
+        pool(tensor::BufferPool::create(pool_memory(given))),
         engine(engine_options(given), pool),
         compiler(engine.threads(), kCacheEntries),
         limits(limits_of(given, store)),
-        arrays(store, pool, clock, or_share(given.array_memory_bytes, 4), given.quota_bytes, pending_limits(given),
-               limits),
+        arrays(store, pool, clock, array_memory(given), given.quota_bytes, pending_limits(given), limits),
         meshes(store.catalog(), clock, limits.meshes),
         programs(store.catalog(), compiler, clock, limits.programs),
         sessions(store.catalog(), clock, given.mesh_stack, limits.sessions),
@@ -139,11 +149,20 @@ struct App::Parts {
         services{clock,    store,    *pool,      compiler, engine,    arrays, meshes,
                  programs, sessions, effect_log, infeeds,  callbacks, runner, processes_of(given)},
         // Removes files that rows stopped naming, and pending arrays whose time is over.
-        collector(kCollectEvery,
-                  [this] {
-                    store.collect_garbage();
-                    arrays.expire_pending();
-                  }),
+        collector(
+            kCollectEvery,
+            [this] {
+              store.collect_garbage();
+              arrays.expire_pending();
+            },
+            [this](const std::string& reason) {
+              log.error("not_collected", {{"reason", reason}});
+            }),
+        key_expiry(
+            kExpireKeysEvery, [this] { jobs::expire_idempotency_keys(store.catalog(), clock.wall()); },
+            [this](const std::string& reason) {
+              log.error("keys_not_expired", {{"reason", reason}});
+            }),
         storage_watch(store, clock),
         authenticate(given.tokens_file),
         rates(limits.requests_per_second, clock) {
@@ -185,14 +204,14 @@ struct App::Parts {
   }
 
   void note(const AccessRecord& record) {
-    const auto milliseconds = std::to_string(static_cast<double>(record.duration.count()) / 1000.0);
+    const double milliseconds = static_cast<double>(record.duration.count()) / 1000.0;
     const bool ours = record.status >= 500 && record.status != 501 && record.status != 503;
     if (ours) {
       log.error("request", {{"request_id", record.request_id},
                             {"trace_id", record.trace_id},
                             {"method", record.method},
                             {"target", record.target},
-                            {"status", std::to_string(record.status)},
+                            {"status", record.status},
                             {"ms", milliseconds},
                             {"code", record.error_code},
                             {"detail", record.error_internal}});
@@ -201,10 +220,10 @@ struct App::Parts {
                            {"trace_id", record.trace_id},
                            {"method", record.method},
                            {"target", record.target},
-                           {"status", std::to_string(record.status)},
+                           {"status", record.status},
                            {"ms", milliseconds},
-                           {"bytes_in", std::to_string(record.bytes_in)},
-                           {"bytes_out", std::to_string(record.bytes_out)},
+                           {"bytes_in", record.bytes_in},
+                           {"bytes_out", record.bytes_out},
                            {"principal", record.principal},
                            {"code", record.error_code}});
     }
@@ -276,6 +295,7 @@ struct App::Parts {
   jobs::JobRunner runner;
   Services services;
   Periodic collector;
+  Periodic key_expiry;
   StorageWatch storage_watch;
   Authenticator authenticate;
   quotas::RateLimiter rates;
@@ -284,10 +304,11 @@ struct App::Parts {
 
 App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(options, log)) {
   const storage::RecoveryReport& report = parts_->store.recovery();
-  log.info("recovered", {{"clean", report.was_clean ? "true" : "false"},
-                         {"requeued_jobs", std::to_string(report.requeued_jobs)},
-                         {"lost_memory_arrays", std::to_string(report.lost_memory_arrays)},
-                         {"orphans", std::to_string(report.orphans)}});
+  log.info("recovered", {{"clean", report.was_clean},
+                         {"requeued_jobs", report.requeued_jobs},
+                         {"lost_memory_arrays", report.lost_memory_arrays},
+                         {"orphans", report.orphans}});
+  log.info("memory", {{"bytes", memory_of(options)}, {"jobs", job_memory(options)}, {"arrays", array_memory(options)}});
   for (const std::string& path : report.open_paths)
     log.warn("data_open_to_others", {{"path", path}, {"remedy", "its owner takes others' permissions away"}});
   warn_of_open_tokens(parts_->tokens_file, log);
@@ -310,11 +331,11 @@ App::~App() = default;
 
 uint16_t App::start() {
   parts_->server->start();
-  parts_->log.info("listening", {{"port", std::to_string(parts_->server->port())},
+  parts_->log.info("listening", {{"port", parts_->server->port()},
                                  {"scheme", parts_->front.tls ? "https" : "http"},
                                  {"version", version()},
-                                 {"devices", std::to_string(parts_->engine.options().device_count)},
-                                 {"threads", std::to_string(parts_->engine.threads())}});
+                                 {"devices", parts_->engine.options().device_count},
+                                 {"threads", parts_->engine.threads()}});
   return parts_->server->port();
 }
 
@@ -331,7 +352,7 @@ bool App::stop() {
   std::thread jobs([&] { jobs_ended = parts_->runner.drain(std::chrono::seconds(parts_->drain_seconds)); });
   const bool clean = parts_->server->stop();
   jobs.join();
-  parts_->log.info("stopped", {{"clean", clean ? "true" : "false"}});
+  parts_->log.info("stopped", {{"clean", clean}});
   if (!jobs_ended) {
     // A call into a library cannot be cut short. Its job is back in the queue, and what is acknowledged is durable: the
     // process need not wait for it.

@@ -40,13 +40,20 @@ void declare_devices(CLI::App& serve, AppOptions& options) {
 
 void declare_limits(CLI::App& serve, AppOptions& options) {
   serve
+      .add_option("--memory", options.memory_bytes,
+                  "bytes of memory for the server, such as 2GB (0: what its cgroup or the machine has)")
+      ->envname("MESHD_MEMORY")
+      ->transform(CLI::AsSizeValue(false));
+  serve
       .add_option("--memory-limit", options.memory_limit_bytes,
-                  "bytes that running jobs may plan together (0: half of the memory)")
-      ->envname("MESHD_MEMORY_LIMIT");
+                  "bytes that running jobs may plan together (0: half of --memory)")
+      ->envname("MESHD_MEMORY_LIMIT")
+      ->transform(CLI::AsSizeValue(false));
   serve
       .add_option("--array-memory", options.array_memory_bytes,
-                  "bytes of durable arrays kept in memory (0: a quarter of the memory)")
-      ->envname("MESHD_ARRAY_MEMORY");
+                  "bytes of durable arrays kept in memory (0: a quarter of --memory)")
+      ->envname("MESHD_ARRAY_MEMORY")
+      ->transform(CLI::AsSizeValue(false));
   serve.add_option("--quota", options.quota_bytes, "bytes that one array may have")
       ->envname("MESHD_QUOTA")
       ->capture_default_str();

@@ -69,8 +69,7 @@ int check_data(const std::string& folder) {
     const storage::CheckReport report = storage::check(files, folder);
     print_counts(report);
     if (report.orphans > 0) {
-      std::printf("files of no array: %lld; the next start removes them\n",
-                  static_cast<long long>(report.orphans));
+      std::printf("files of no array: %lld; the next start removes them\n", static_cast<long long>(report.orphans));
     }
     for (const std::string& problem : report.problems) std::printf("%s\n", problem.c_str());
     if (report.problem_count > static_cast<int64_t>(report.problems.size())) std::printf("...\n");

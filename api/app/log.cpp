@@ -4,13 +4,54 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
-#include "api/codecs/json.h"
+#include <nlohmann/json.hpp>
+
 #include "service/core/clock.h"
 
 namespace meshd::api {
 namespace {
 
+using Fields = std::initializer_list<Log::Field>;
+
 constexpr size_t kQueuedLines = 8192;
+
+/// With \u00e9 and U+FFFD where a byte is no UTF-8: whatever a client sent, a line is one line.
+std::string dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+bool is_left_out(const Log::Field& field) {
+  const auto* text = std::get_if<std::string>(&field.value);
+  return text != nullptr && text->empty();
+}
+
+std::string plain(const std::string& text) {
+  const bool is_a_word = text.find_first_of(" \"\\\n\r\t=") == std::string::npos;
+  return is_a_word ? text : dump(text);
+}
+std::string plain(bool is_set) { return is_set ? "true" : "false"; }
+template <typename Number>
+std::string plain(Number number) {
+  return dump(number);
+}
+
+std::string as_json(const std::string& time, std::string_view level, std::string_view event, Fields fields) {
+  nlohmann::ordered_json line{{"time", time}, {"level", level}, {"event", event}};
+  for (const Log::Field& field : fields) {
+    if (!is_left_out(field)) std::visit([&](const auto& value) { line[std::string(field.name)] = value; }, field.value);
+  }
+  return dump(line);
+}
+
+std::string as_text(const std::string& time, std::string_view level, std::string_view event, Fields fields) {
+  std::string line = time + " " + std::string(level) + " " + std::string(event);
+  for (const Log::Field& field : fields) {
+    if (is_left_out(field)) continue;
+    line += " " + std::string(field.name) + "=";
+    std::visit([&](const auto& value) { line += plain(value); }, field.value);
+  }
+  return line;
+}
 
 }  // namespace
 
@@ -25,24 +66,9 @@ struct Log::Impl {
     if (!logger->should_log(level)) return;
     const auto level_name = spdlog::level::to_string_view(level);
     const std::string_view level_text(level_name.data(), level_name.size());
-    std::string line;
-    if (format == LogFormat::kJson) {
-      line = "{\"time\":" + quote(core::to_rfc3339(clock.wall())) + ",\"level\":" + quote(level_text) +
-             ",\"event\":" + quote(event);
-      for (const auto& [name, value] : fields) {
-        if (!value.empty()) line += "," + quote(name) + ":" + quote(value);
-      }
-      line += "}";
-    } else {
-      line = core::to_rfc3339(clock.wall()) + " " + std::string(level_text) + " " + std::string(event);
-      for (const auto& [name, value] : fields) {
-        if (value.empty()) continue;
-        // Quoted where it would not stay one word on one line.
-        const bool plain = value.find_first_of(" \"\\\n\r\t=") == std::string::npos;
-        line += " " + std::string(name) + "=" + (plain ? value : quote(value));
-      }
-    }
-    logger->log(level, line);
+    const std::string time = core::to_rfc3339(clock.wall());
+    logger->log(level, format == LogFormat::kJson ? as_json(time, level_text, event, fields)
+                                                  : as_text(time, level_text, event, fields));
   }
 };
 

@@ -2,12 +2,14 @@
 // does not fit is counted and dropped, never waited for.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace meshd::api {
 
@@ -19,8 +21,19 @@ class Log {
   Log(LogFormat format, const std::string& level);
   ~Log();
 
-  using Field = std::pair<std::string_view, std::string>;
-  /// An event by name, with fields: info("request", {{"request_id", id}, ...}).
+  /// A field of a line: text (an empty one is left out), or a number or boolean, which JSON lines have as such.
+  struct Field {
+    Field(std::string_view field, std::string text) : name(field), value(std::move(text)) {}
+    Field(std::string_view field, const char* text) : name(field), value(std::string(text)) {}
+    Field(std::string_view field, bool is_set) : name(field), value(is_set) {}
+    Field(std::string_view field, double number) : name(field), value(number) {}
+    template <std::integral T>
+    Field(std::string_view field, T number) : name(field), value(static_cast<int64_t>(number)) {}
+
+    std::string_view name;
+    std::variant<std::string, int64_t, double, bool> value;
+  };
+  /// An event by name, with fields: info("request", {{"request_id", id}, {"status", 200}, ...}).
   void debug(std::string_view event, std::initializer_list<Field> fields);
   void info(std::string_view event, std::initializer_list<Field> fields);
   void warn(std::string_view event, std::initializer_list<Field> fields);

@@ -1,11 +1,15 @@
 #include "api/app/periodic.h"
 
+#include <exception>
 #include <utility>
+
+#include "service/core/error.h"
 
 namespace meshd::api {
 
-Periodic::Periodic(std::chrono::milliseconds period, std::function<void()> call)
-    : period_(period), call_(std::move(call)), thread_([this] { run(); }) {}
+Periodic::Periodic(std::chrono::milliseconds period, std::function<void()> call,
+                   std::function<void(const std::string&)> failed)
+    : period_(period), call_(std::move(call)), failed_(std::move(failed)), thread_([this] { run(); }) {}
 
 Periodic::~Periodic() {
   {
@@ -20,7 +24,13 @@ void Periodic::run() {
   std::unique_lock held(mutex_);
   while (!wake_.wait_for(held, period_, [this] { return stopping_; })) {
     held.unlock();
-    call_();
+    try {
+      call_();
+    } catch (const core::Error& error) {
+      failed_(error.detail() + " (" + error.internal() + ")");
+    } catch (const std::exception& error) {
+      failed_(error.what());
+    }
     held.lock();
   }
 }

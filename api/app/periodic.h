@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 
 namespace meshd::api {
@@ -13,8 +14,9 @@ namespace meshd::api {
 /// destructor waits for a call that goes on.
 class Periodic {
  public:
-  /// `call` must not throw.
-  Periodic(std::chrono::milliseconds period, std::function<void()> call);
+  /// What `call` throws is told to `failed`, which must not throw; the next call comes all the same.
+  Periodic(std::chrono::milliseconds period, std::function<void()> call,
+           std::function<void(const std::string&)> failed);
   ~Periodic();
   Periodic(const Periodic&) = delete;
   Periodic& operator=(const Periodic&) = delete;
@@ -24,6 +26,7 @@ class Periodic {
 
   const std::chrono::milliseconds period_;
   const std::function<void()> call_;
+  const std::function<void(const std::string&)> failed_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

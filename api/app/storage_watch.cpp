@@ -12,9 +12,13 @@ constexpr std::chrono::seconds kFresh{10};
 }  // namespace
 
 StorageWatch::StorageWatch(storage::Store& store, const core::Clock& clock)
-    : store_(store), clock_(clock), last_(store.health()), looked_(clock.steady()), looks_(kEvery, [this] {
-        look();
-      }) {}
+    : store_(store),
+      clock_(clock),
+      last_(store.health()),
+      looked_(clock.steady()),
+      looks_(
+          kEvery, [this] { look(); }, [](const std::string&) {}) {
+}  // a look that fails is no look: the sample gets old
 
 StorageSample StorageWatch::sample() const {
   const std::lock_guard held(mutex_);

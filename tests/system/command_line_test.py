@@ -12,6 +12,8 @@ import tempfile
 import time
 import unittest
 
+from server import Meshd
+
 BINARY = sys.argv[1]
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("MESHD_")}
 
@@ -71,6 +73,22 @@ class CommandLine(unittest.TestCase):
         for part in says:
             self.assertIn(part, text)
         return made
+
+    def test_json_log_has_numbers_as_numbers_and_memory_is_shared_out(self):
+        log = tempfile.TemporaryFile("w+")
+        self.addCleanup(log.close)
+        with Meshd(BINARY, "--log-format", "json", "--log-level", "info", "--memory", "2GB", log=log) as server:
+            server.ask("GET", "/v1/arrays/%22%C3%A9")
+        log.seek(0)
+        lines = {line["event"]: line for line in map(json.loads, log)}
+        gib = 1 << 30
+        self.assertEqual({name: lines["memory"][name] for name in ("bytes", "jobs", "arrays")},
+                         {"bytes": 2 * gib, "jobs": gib, "arrays": gib // 2})
+        request = lines["request"]
+        self.assertEqual((request["status"], request["code"], request["target"]), (404, "not_found", "/v1/arrays/%22%C3%A9"))
+        self.assertIsInstance(request["ms"], float)
+        self.assertIs(lines["recovered"]["clean"], True)
+        self.assertEqual(lines["listening"]["port"], server.port)
 
     def test_unknown_level_of_the_log_is_refused(self):
         self.refused("--log-level", "loud", says=["--log-level", "loud", "warn"])

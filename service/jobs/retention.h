@@ -1,0 +1,19 @@
+// What is kept of jobs after they are over, and for how long.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "service/core/clock.h"
+#include "storage/catalog.h"
+
+namespace meshd::jobs {
+
+/// How long the same Idempotency-Key gives the same answer, counted from its first request. Keys of jobs that are not
+/// over stay until they are.
+inline constexpr std::chrono::hours kKeyLife{24};
+
+/// Removes idempotency records older than that; returns how many. Throws what Catalog::write throws. Any thread.
+int64_t expire_idempotency_keys(storage::Catalog& catalog, core::WallTime now);
+
+}  // namespace meshd::jobs
