@@ -61,7 +61,8 @@ def behaviour_S34_calls_with_shardings_run(s):
 
 def behaviour_S36_a_constraint_changes_no_value(s):
     x = [[float(8 * i + j) for j in range(8)] for i in range(4)]
-    expected = run(s, PLAIN, [x])["results"][0]["data"]
+    expected = [[-2 * v * v for v in row] for row in x]
+    assert run(s, PLAIN, [x])["results"][0]["data"] == expected
     for spec in ('[{"a"}, {"b"}]', '[{}, {"a", "b"}]', '[{"b"}, {}]', "[{}, {}]"):
         text = INNER.replace("CONSTRAINT", "%n = stablehlo.negate %0 : tensor<4x8xf32>\n"
                              f"    %1 = sdy.sharding_constraint %n <@mesh, {spec}> : tensor<4x8xf32>")
