@@ -1,0 +1,45 @@
+// Ten rows over four devices: shards of three rows, the last padded; the padding is masked before the sum.
+sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<10x3xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<3xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<10x3xf32>, tensor<f32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+// ---- the device's program
+"builtin.module"() <{sym_name = "device_program"}> ({
+  "sdy.mesh"() <{mesh = #sdy.mesh<["x"=4]>, sym_name = "mesh"}> : () -> ()
+  "func.func"() <{arg_attrs = [{sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}], function_type = (tensor<10x3xf32>) -> tensor<3xf32>, res_attrs = [{}], sym_name = "main", sym_visibility = "public"}> ({
+  ^bb0(%arg0: tensor<10x3xf32>):
+    %0 = "stablehlo.constant"() <{value = dense<"0x00000000"> : tensor<f32>}> : () -> tensor<f32>
+    %1 = "stablehlo.pad"(%arg0, %0) <{edge_padding_high = array<i64: 2, 0>, edge_padding_low = array<i64: 0, 0>, interior_padding = array<i64: 0, 0>}> : (tensor<10x3xf32>, tensor<f32>) -> tensor<12x3xf32>
+    %2 = "sdy.manual_computation"(%1) <{in_shardings = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>, manual_axes = #sdy<manual_axes{"x"}>, out_shardings = #sdy.sharding_per_value<[<@mesh, [{}]>]>}> ({
+    ^bb0(%arg1: tensor<3x3xf32>):
+      %3 = "stablehlo.partition_id"() : () -> tensor<ui32>
+      %4 = "stablehlo.convert"(%3) : (tensor<ui32>) -> tensor<i64>
+      %5 = "stablehlo.constant"() <{value = dense<"0x00000000"> : tensor<f32>}> : () -> tensor<f32>
+      %6 = "stablehlo.constant"() <{value = dense<"0x00000080"> : tensor<f32>}> : () -> tensor<f32>
+      %7 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<3x3xi64>
+      %8 = "stablehlo.constant"() <{value = dense<3> : tensor<i64>}> : () -> tensor<i64>
+      %9 = "stablehlo.multiply"(%4, %8) : (tensor<i64>, tensor<i64>) -> tensor<i64>
+      %10 = "stablehlo.broadcast_in_dim"(%9) <{broadcast_dimensions = array<i64>}> : (tensor<i64>) -> tensor<3x3xi64>
+      %11 = "stablehlo.add"(%7, %10) : (tensor<3x3xi64>, tensor<3x3xi64>) -> tensor<3x3xi64>
+      %12 = "stablehlo.constant"() <{value = dense<10> : tensor<i64>}> : () -> tensor<i64>
+      %13 = "stablehlo.broadcast_in_dim"(%12) <{broadcast_dimensions = array<i64>}> : (tensor<i64>) -> tensor<3x3xi64>
+      %14 = "stablehlo.compare"(%11, %13) <{comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<3x3xi64>, tensor<3x3xi64>) -> tensor<3x3xi1>
+      %15 = "stablehlo.broadcast_in_dim"(%6) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<3x3xf32>
+      %16 = "stablehlo.select"(%14, %arg1, %15) : (tensor<3x3xi1>, tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+      %17 = "stablehlo.reduce"(%16, %5) <{dimensions = array<i64: 0>}> ({
+      ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+        %18 = "stablehlo.add"(%arg2, %arg3) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+        "stablehlo.return"(%18) : (tensor<f32>) -> ()
+      }) : (tensor<3x3xf32>, tensor<f32>) -> tensor<3xf32>
+      %19 = "stablehlo.all_reduce"(%17) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>, use_global_device_ids}> ({
+      ^bb0(%arg4: tensor<f32>, %arg5: tensor<f32>):
+        %20 = "stablehlo.add"(%arg4, %arg5) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+        "stablehlo.return"(%20) : (tensor<f32>) -> ()
+      }) : (tensor<3xf32>) -> tensor<3xf32>
+      "sdy.return"(%19) : (tensor<3xf32>) -> ()
+    }) : (tensor<12x3xf32>) -> tensor<3xf32>
+    "func.return"(%2) : (tensor<3xf32>) -> ()
+  }) : () -> ()
+}) : () -> ()
