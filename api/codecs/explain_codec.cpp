@@ -216,6 +216,12 @@ std::string indivisible_json(const compile::Indivisible& one) {
   return out + ",\"nearest_sizes\":" + integer_list(one.nearest_sizes) + "}";
 }
 
+std::string snapshot_json(const compile::Snapshot& snapshot) {
+  return "{\"name\":" + quote(snapshot.name) + ",\"text\":" + quote(snapshot.text) +
+         ",\"bytes\":" + std::to_string(snapshot.bytes) +
+         ",\"truncated\":" + (snapshot.is_truncated ? "true" : "false") + "}";
+}
+
 std::string donation_json(const compile::Plan& plan) {
   std::string out = "[";
   for (const compile::PlanParameter& argument : plan.arguments) {
@@ -325,7 +331,7 @@ jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& p
   return out;
 }
 
-std::string explanation_json(const Explanation& explanation) {
+std::string explanation_json(const Explanation& explanation, const std::vector<compile::Snapshot>& snapshots) {
   std::string out = "{\"program\":" + quote(explanation.parsed->id) +
                     ",\"devices\":" + std::to_string(explanation.device_count) + ",\"functions\":[";
   for (size_t f = 0; f < explanation.functions.size(); ++f) out += (f ? "," : "") + function_json(explanation, f);
@@ -340,6 +346,7 @@ std::string explanation_json(const Explanation& explanation) {
     out += ",\"unplanned\":{\"code\":" + quote(explanation.unplanned->code().word()) +
            ",\"detail\":" + quote(explanation.unplanned->detail()) + "}";
   }
+  if (!snapshots.empty()) out += ",\"stages\":" + list_json(snapshots, snapshot_json);
   return out + ",\"cannot_run\":" + not_run_json(explanation.not_run) + "}";
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "api/codecs/json.h"
 #include "service/compile/explain/explain.h"
+#include "service/compile/explain/snapshots.h"
 #include "service/compile/explain/suggest.h"
 #include "service/jobs/job_request.h"
 
@@ -16,7 +18,9 @@ namespace meshd::api {
 jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program);
 
 /// The whole of it; `functions` as tests/conformance/propagation/README.md writes them.
-std::string explanation_json(const compile::Explanation& explanation);
+/// With `stages` where there are snapshots.
+std::string explanation_json(const compile::Explanation& explanation,
+                             const std::vector<compile::Snapshot>& snapshots = {});
 /// [{"line", "column", "op", "detail"}]: what keeps a program from running.
 std::string not_run_json(const std::vector<compile::NotRun>& places);
 /// Lines for people: shardings beside the ops, moves below the ops that ask for them, totals. No line is cut.

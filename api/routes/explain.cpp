@@ -1,10 +1,12 @@
 // /v1/programs/{id}:explain, :partition and :suggest: what a program will do, told without data.
 #include <chrono>
+#include <span>
 
 #include "api/codecs/explain_codec.h"
 #include "api/codecs/json.h"
 #include "api/http/accept.h"
 #include "api/routes/routes.h"
+#include "service/compile/explain/snapshots.h"
 #include "service/jobs/device_assignment.h"
 
 namespace meshd::api {
@@ -19,10 +21,13 @@ jobs::JobRequest read_assignment(Request& request, const compile::ParsedRef& pro
   return decode_assignment(Json::parse(body.empty() ? "{}" : body), program);
 }
 
+constexpr std::string_view kFormatOnly[] = {"format"};
+constexpr std::string_view kFormatAndStages[] = {"format", "stages"};
+
 // What ?format= or else Accept asks for, the first of the names that fits.
-std::string chosen_form(const Request& request, const std::vector<std::pair<std::string, std::string>>& forms) {
-  static constexpr std::string_view kKnown[] = {"format"};
-  request.query.require_known(kKnown);
+std::string chosen_form(const Request& request, const std::vector<std::pair<std::string, std::string>>& forms,
+                        std::span<const std::string_view> known = kFormatOnly) {
+  request.query.require_known(known);
   std::string names;
   for (const auto& [name, type] : forms) names += (names.empty() ? "" : ", ") + name + " (" + type + ")";
   if (const auto format = request.query.get("format")) {
@@ -45,14 +50,19 @@ std::vector<Route> explain_routes(Services& services) {
       {"POST", "/v1/programs/{id}:explain", "explainProgram", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const std::string form =
-             chosen_form(request, {{"json", "application/json"}, {"text", "text/plain"}, {"svg", "image/svg+xml"}});
+             chosen_form(request, {{"json", "application/json"}, {"text", "text/plain"}, {"svg", "image/svg+xml"}},
+                         kFormatAndStages);
+         const auto list = request.query.get("stages");
+         if (list && form != "json") throw core::Error("invalid_query", "stages: only the answer in JSON has them");
+         const auto stages = list ? compile::read_stage_names(*list) : std::vector<std::string_view>();
          const auto stored = services.programs.get(request.capture("id"), request.principal);
          const jobs::JobRequest asked = read_assignment(request, stored.parsed);
-         const compile::Explanation explanation =
-             compile::explain(asked.program, jobs::assign_abstract(asked), services.compiler.threads());
-         Response out = form == "text"  ? text(200, explanation_text(explanation))
-                        : form == "svg" ? content(200, "image/svg+xml", explanation_svg(explanation))
-                                        : json(200, explanation_json(explanation));
+         const compile::LowerRequest lower = jobs::assign_abstract(asked);
+         const compile::Explanation explanation = compile::explain(asked.program, lower, services.compiler.threads());
+         Response out = form == "text" ? text(200, explanation_text(explanation))
+                        : form == "svg"
+                            ? content(200, "image/svg+xml", explanation_svg(explanation))
+                            : json(200, explanation_json(explanation, compile::snapshots(explanation, lower, stages)));
          return std::move(out).with("Vary", "Accept");
        }},
       {"POST", "/v1/programs/{id}:partition", "partitionProgram", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,

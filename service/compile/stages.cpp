@@ -63,14 +63,12 @@ propagation::Propagated propagate_for(const ParsedProgram& parsed, const LowerRe
   return propagation::propagate(*parsed.flat, options);
 }
 
-partition::LocalProgram partition_for(const propagation::Propagated& propagated, const LowerRequest& request,
-                                      OpsOf ops) {
-  partition::PartitionInput input;
-  input.plain_ops = ops == OpsOf::kText;
-  ir::Module module = *propagated.module;
+RewrittenProgram rewrite_for(const propagation::Propagated& propagated, const LowerRequest& request) {
+  RewrittenProgram out;
+  partition::PartitionInput& input = out.input;
+  out.module = *propagated.module;
   input.value_shardings = propagated.values;
-  spread_batch_norms(module, input.value_shardings);
-  input.module = &module;
+  spread_batch_norms(out.module, input.value_shardings);
   const ir::Function& main = propagated.module->main();
   size_t asked = 0;
   for (size_t i = 0; i < main.arguments.size(); ++i) {
@@ -86,7 +84,15 @@ partition::LocalProgram partition_for(const propagation::Propagated& propagated,
   input.result_shardings = propagated.results;
   input.device_count = request.device_count;
   input.donate = request.donate;
-  return partition::partition(input);
+  return out;
+}
+
+partition::LocalProgram partition_for(const propagation::Propagated& propagated, const LowerRequest& request,
+                                      OpsOf ops) {
+  RewrittenProgram rewritten = rewrite_for(propagated, request);
+  rewritten.input.module = &rewritten.module;
+  rewritten.input.plain_ops = ops == OpsOf::kText;
+  return partition::partition(rewritten.input);
 }
 
 std::vector<int64_t> donated_of(const partition::LocalProgram& local) {

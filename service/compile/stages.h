@@ -8,12 +8,20 @@
 #include "service/compile/pipeline.h"
 #include "service/compile/plan/plan.h"
 #include "service/partition/local_program.h"
+#include "service/partition/partition.h"
 #include "service/propagation/propagate.h"
 
 namespace meshd::compile {
 
 /// Propagates with the request's shardings as seeds. Throws invalid_spec where they contradict the text.
 propagation::Propagated propagate_for(const ParsedProgram& parsed, const LowerRequest& request);
+/// What partition is given: batch norms over sharded batches decomposed, shardings of arguments that only the text
+/// shards rounded.
+struct RewrittenProgram {
+  ir::Module module;
+  partition::PartitionInput input;  ///< `input.module` is null: the holder of this struct sets it
+};
+RewrittenProgram rewrite_for(const propagation::Propagated& propagated, const LowerRequest& request);
 /// The local program. Throws what partition() throws.
 enum class OpsOf : uint8_t { kEngine, kText };  ///< kText: PartitionInput::plain_ops
 partition::LocalProgram partition_for(const propagation::Propagated& propagated, const LowerRequest& request,

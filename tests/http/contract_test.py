@@ -305,6 +305,11 @@ class Served(unittest.TestCase):
         self.call("suggestShardings", at + ":suggest", placed)
         self.call("suggestShardings", at + ":suggest", {}, status=422)
         self.assertEqual(self.call("explainProgram", at + ":explain?format=svg", placed).media, "image/svg+xml")
+        stages = self.call("explainProgram", at + ":explain?stages=partition,parse", placed).json()["stages"]
+        self.assertEqual([stage["name"] for stage in stages], ["parse", "partition"])
+        self.assertEqual(len(self.call("explainProgram", at + ":explain?stages=all", placed).json()["stages"]), 10)
+        self.call("explainProgram", at + ":explain?stages=fusion", placed, status=422)
+        self.call("explainProgram", at + ":explain?stages=all&format=text", placed, status=422)
         self.call("deleteProgram", at, status=204)
 
     def test_runs_and_sessions(self):

@@ -1,6 +1,9 @@
 // What an explanation says: moves and their bytes, who decided, what does not divide, what would be cheaper.
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "service/compile/explain/snapshots.h"
 #include "service/compile/explain/suggest.h"
 
 #include "tests/unit/compile/explain_support.h"
@@ -173,6 +176,69 @@ TEST(Suggest, names_a_cut_that_needs_no_moves) {
   const Suggestions none = suggest(program, request_for(*program), 1, [] { return true; });
   EXPECT_TRUE(none.was_cut_short);
   EXPECT_EQ(none.tried, 0);
+}
+
+TEST(Snapshots, names_are_read_once_and_in_the_order_of_the_stages) {
+  EXPECT_EQ(read_stage_names("partition,parse,partition"), (std::vector<std::string_view>{"parse", "partition"}));
+  EXPECT_EQ(read_stage_names("all").size(), 10U);
+  EXPECT_EQ(read_stage_names("all").front(), "parse");
+  EXPECT_EQ(read_stage_names("all").back(), "plan");
+  for (const char* wrong : {"", "plan,", "fusion"}) {
+    try {
+      read_stage_names(wrong);
+      FAIL() << wrong;
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.code().word(), "invalid_query");
+    }
+  }
+}
+
+TEST(Snapshots, each_stage_shows_what_it_did) {
+  const std::string text = kMesh + R"(func.func private @f(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.negate %x : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+func.func @main(%a: tensor<8xf32> {mhlo.sharding = "{devices=[8]<=[8]}"}) -> tensor<8xf32> {
+  %0 = call @f(%a) : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = stablehlo.reduce_precision %0, format = e5m10 : tensor<8xf32>
+  return %1 : tensor<8xf32>
+})";
+  const Explanation told = explained(text);
+  std::map<std::string_view, std::string> texts;
+  for (const Snapshot& each : snapshots(told, request_for(*told.parsed), read_stage_names("all"))) {
+    EXPECT_FALSE(each.is_truncated);
+    EXPECT_EQ(each.bytes, each.text.size());
+    texts[each.name] = each.text;
+  }
+  ASSERT_EQ(texts.size(), 10U);
+  const auto has = [&](std::string_view stage, const char* what) {
+    return texts.at(stage).find(what) != std::string::npos;
+  };
+  EXPECT_TRUE(has("parse", "mhlo.sharding")) << texts["parse"];
+  EXPECT_FALSE(has("import_gspmd", "mhlo.sharding")) << texts["import_gspmd"];
+  EXPECT_TRUE(has("import_gspmd", "func.call"));
+  EXPECT_FALSE(has("inline_calls", "func.call")) << texts["inline_calls"];
+  EXPECT_FALSE(has("specialise", "\"stablehlo.negate\"(%arg0) {sdy.sharding")) << texts["specialise"];
+  EXPECT_TRUE(has("propagate", "\"stablehlo.negate\"(%arg0) {sdy.sharding")) << texts["propagate"];
+  EXPECT_TRUE(has("partition", "stablehlo.negate")) << texts["partition"];
+  EXPECT_TRUE(has("plan", "fused")) << texts["plan"];
+}
+
+TEST(Snapshots, long_texts_end_with_a_whole_line) {
+  std::string text = kMesh + "func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {\n";
+  constexpr int kOps = 20'000;
+  for (int i = 0; i < kOps; ++i) {
+    text += "  %" + std::to_string(i) + " = stablehlo.negate " + (i == 0 ? "%a" : "%" + std::to_string(i - 1)) +
+            " : tensor<8xf32>\n";
+  }
+  text += "  return %" + std::to_string(kOps - 1) + " : tensor<8xf32>\n}";
+  const Explanation told = explained(text);
+  const std::vector<Snapshot> made = snapshots(told, request_for(*told.parsed), {"parse"});
+  ASSERT_EQ(made.size(), 1U);
+  EXPECT_TRUE(made[0].is_truncated);
+  EXPECT_LE(made[0].text.size(), kMostSnapshotBytes);
+  EXPECT_GT(made[0].bytes, kMostSnapshotBytes);
+  EXPECT_EQ(made[0].text.back(), '\n');
 }
 
 }  // namespace
