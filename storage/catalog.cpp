@@ -40,7 +40,8 @@ class Outcome {
 }  // namespace
 
 struct Catalog::Impl {
-  explicit Impl(Database& database_) : database(database_), writer(database_) {}
+  Impl(Database& database_, std::function<bool()> make_room)
+      : database(database_), writer(database_, std::move(make_room)) {}
 
   // Takes an idle reader, opens one, or waits for one to come back.
   std::unique_ptr<Connection> take_reader() {
@@ -83,20 +84,21 @@ struct Catalog::Impl {
   Writer writer;
 };
 
-Catalog::Catalog(Database& database) : impl_(std::make_unique<Impl>(database)) {}
+Catalog::Catalog(Database& database, std::function<bool()> make_room)
+    : impl_(std::make_unique<Impl>(database, std::move(make_room))) {}
 
 Catalog::~Catalog() = default;
 
-void Catalog::write(const std::function<void(Transaction&)>& f) {
+void Catalog::write(const std::function<void(Transaction&)>& f, Space space) {
   if (impl_->writer.is_own_thread()) throw core::Error("internal", "a transaction cannot wait for another one");
   const auto outcome = std::make_shared<Outcome>();
   impl_->writer.submit([&f](Transaction& transaction) { f(transaction); },
-                       [outcome](std::exception_ptr error) { outcome->set(std::move(error)); });
+                       [outcome](std::exception_ptr error) { outcome->set(std::move(error)); }, space);
   if (const std::exception_ptr error = outcome->wait()) std::rethrow_exception(error);
 }
 
 void Catalog::write_async(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done) {
-  impl_->writer.submit(std::move(f), std::move(done));
+  impl_->writer.submit(std::move(f), std::move(done), Space::kTakes);
 }
 
 void Catalog::read_with(const std::function<void(Reader&)>& f) {

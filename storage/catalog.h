@@ -17,6 +17,12 @@
 
 namespace meshd::storage {
 
+/// What a transaction does to the space on the disk.
+enum class Space : uint8_t {
+  kTakes,
+  kFrees,  ///< deletes: on a full disk it may use the reserve (disk_reserve.h)
+};
+
 /// How the writer has been doing, for /metrics. Counters only grow.
 struct CatalogCounters {
   int64_t transactions = 0;         ///< callables that became durable
@@ -39,14 +45,17 @@ inline constexpr double kCommitBuckets[] = {0.0001, 0.00025, 0.0005, 0.001, 0.00
 /// Any thread. Must be destroyed before the Database it was made from.
 class Catalog {
  public:
-  explicit Catalog(Database& database);
+  /// `make_room`: see Writer.
+  explicit Catalog(
+      Database& database, std::function<bool()> make_room = [] { return false; });
   /// Finishes what is queued, then stops the writer thread.
   ~Catalog();
 
   /// Runs `f` on the writer thread and returns when what it did is durable. What `f` throws undoes its own part only
   /// and is thrown here. Throws disk_full when the group could not be written (nothing of it happened; reads go on and
-  /// a later write may succeed), storage_failed after a fatal failure. `f` must not block, nor call write.
-  void write(const std::function<void(Transaction&)>& f);
+  /// a later write may succeed; one that frees space has tried the reserve as well), storage_failed after a fatal
+  /// failure. `f` must not block, nor call write.
+  void write(const std::function<void(Transaction&)>& f, Space space = Space::kTakes);
 
   /// The same without waiting: `done` is called on the writer thread, with nullptr when it is durable, else with what
   /// went wrong. `done` must be short and must not throw nor wait: hand the work on.

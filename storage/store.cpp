@@ -31,7 +31,7 @@ std::vector<std::string> make_private(FileSystem& files, const std::string& fold
 }  // namespace
 
 Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
-    : files_(files), folder_(std::move(options.folder)) {
+    : files_(files), folder_(std::move(options.folder)), reserve_(files, folder_ + "/reserve", options.reserve_bytes) {
   files_.make_folder(folder_);
   lock_ = files_.try_lock(folder_ + "/lock");
   if (!lock_) {
@@ -42,7 +42,7 @@ Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
   // second time for what is new.
   make_private(files_, folder_);
   database_ = std::make_unique<Database>(DatabaseOptions{database_path(folder_), options.vfs, options.fatal});
-  catalog_ = std::make_unique<Catalog>(*database_);
+  catalog_ = std::make_unique<Catalog>(*database_, [this] { return reserve_.release(); });
   Database& database = *database_;
   blobs_ = std::make_unique<BlobStore>(files_, folder_ + "/blobs",
                                        [&database](const std::string& reason) { database.fail(reason); });
@@ -50,6 +50,7 @@ Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
   recovery_ = recover(*catalog_, *blobs_, clock.wall());
   recovery_.was_clean = database_->was_clean();
   recovery_.open_paths = make_private(files_, folder_);
+  reserve_.keep();
 }
 
 Store::~Store() = default;
@@ -63,9 +64,11 @@ int64_t Store::collect_garbage() {
     names.insert(names.end(), more.begin(), more.end());
     more.clear();
   });
-  return blobs_->remove_unnamed(names, [&](const std::string& name) {
+  const int64_t gone = blobs_->remove_unnamed(names, [&](const std::string& name) {
     return catalog_->read([&](Reader& reader) { return reader.names_blob(name); });
   });
+  reserve_.keep();
+  return gone;
 }
 
 void Store::abandon(std::vector<std::string> blobs) {

@@ -14,15 +14,17 @@
 #include "storage/catalog.h"
 #include "storage/database/database.h"
 #include "storage/database/fatal.h"
+#include "storage/disk_reserve.h"
 #include "storage/file_system.h"
 #include "storage/recovery.h"
 
 namespace meshd::storage {
 
 struct StoreOptions {
-  std::string folder;  ///< made when missing; its parent must exist
-  std::string vfs;     ///< see DatabaseOptions
-  FatalHandler fatal;  ///< must be set
+  std::string folder;                        ///< made when missing; its parent must exist
+  std::string vfs;                           ///< see DatabaseOptions
+  FatalHandler fatal;                        ///< must be set
+  int64_t reserve_bytes = int64_t{4} << 20;  ///< held back for deletes on a full disk
 };
 
 /// For /readyz and /metrics.
@@ -46,8 +48,8 @@ class Store {
   [[nodiscard]] const RecoveryReport& recovery() const { return recovery_; }
   [[nodiscard]] StoreHealth health() const;
 
-  /// Removes files that rows stopped naming since the last call. Call it now and then from one background thread.
-  /// Returns how many files went.
+  /// Removes files that rows stopped naming since the last call, and holds space back again that deletes have used.
+  /// Call it now and then from one background thread. Returns how many files went.
   int64_t collect_garbage();
   /// Blobs of a write that came to nothing: the next collect_garbage() removes those that no row names.
   void abandon(std::vector<std::string> blobs);
@@ -61,6 +63,7 @@ class Store {
   core::Locked<std::vector<std::string>> abandoned_;
   std::mutex removal_;  ///< held while files are removed or must not be; taken before any other lock
   std::string folder_;
+  DiskReserve reserve_;
   std::unique_ptr<FileLock> lock_;
   std::unique_ptr<Database> database_;
   std::unique_ptr<Catalog> catalog_;

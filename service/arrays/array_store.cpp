@@ -449,10 +449,12 @@ void ArrayStore::remove(const ArrayRef& array) {
   }
   const std::string id = array->info().id;
   try {
-    store_.catalog().write([&](storage::Transaction& transaction) {
-      transaction.delete_array(id);
-      transaction.drop_open_callbacks(id);
-    });
+    store_.catalog().write(
+        [&](storage::Transaction& transaction) {
+          transaction.delete_array(id);
+          transaction.drop_open_callbacks(id);
+        },
+        storage::Space::kFrees);
   } catch (...) {
     array->state().with([](Array::State& state) { state.deleted = false; });
     throw;

@@ -87,7 +87,8 @@ std::vector<storage::InfeedQueueRow> InfeedQueues::queues(const std::string& ses
 
 int64_t InfeedQueues::drop(const std::string& session, const std::string& queue) {
   int64_t count = 0;
-  catalog_.write([&](storage::Transaction& transaction) { count = transaction.drop_infeeds(session, queue); });
+  catalog_.write([&](storage::Transaction& transaction) { count = transaction.drop_infeeds(session, queue); },
+                 storage::Space::kFrees);
   return count;
 }
 

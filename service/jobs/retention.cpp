@@ -13,7 +13,8 @@ int64_t expire_idempotency_keys(storage::Catalog& catalog, core::WallTime now) {
   int64_t gone = 0;
   do {
     catalog.write(
-        [&](storage::Transaction& transaction) { gone = transaction.expire_idempotency(now - kKeyLife, kBatch); });
+        [&](storage::Transaction& transaction) { gone = transaction.expire_idempotency(now - kKeyLife, kBatch); },
+        storage::Space::kFrees);
     all += gone;
   } while (gone == kBatch);
   return all;

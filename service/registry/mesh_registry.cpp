@@ -53,7 +53,8 @@ MeshRegistry::Page MeshRegistry::list(std::string_view principal, const storage:
 
 void MeshRegistry::remove(std::string_view id, std::string_view principal) {
   bool removed = false;
-  catalog_.write([&](storage::Transaction& transaction) { removed = transaction.delete_mesh(id, principal); });
+  catalog_.write([&](storage::Transaction& transaction) { removed = transaction.delete_mesh(id, principal); },
+                 storage::Space::kFrees);
   if (!removed) throw core::Error("not_found", "there is no mesh '" + std::string(id) + "'");
 }
 

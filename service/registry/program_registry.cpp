@@ -87,7 +87,8 @@ ProgramRegistry::Page ProgramRegistry::list(std::string_view principal, const st
 
 void ProgramRegistry::remove(std::string_view id, std::string_view principal) {
   bool removed = false;
-  catalog_.write([&](storage::Transaction& transaction) { removed = transaction.delete_program(id, principal); });
+  catalog_.write([&](storage::Transaction& transaction) { removed = transaction.delete_program(id, principal); },
+                 storage::Space::kFrees);
   if (!removed) throw core::Error("not_found", "there is no program '" + std::string(id) + "'");
 }
 

@@ -45,7 +45,7 @@ void SessionStore::close(const std::string& id, std::string_view principal) {
 }
 
 void SessionStore::remove(const std::string& id) {
-  catalog_.write([&](storage::Transaction& transaction) { transaction.delete_session(id); });
+  catalog_.write([&](storage::Transaction& transaction) { transaction.delete_session(id); }, storage::Space::kFrees);
   const std::lock_guard held(mutex_);
   queues_.erase(id);
 }

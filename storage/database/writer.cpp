@@ -57,7 +57,8 @@ std::string internal_text(const std::exception_ptr& error) {
 
 }  // namespace
 
-Writer::Writer(Database& database) : database_(database), connection_(database.writer()) {
+Writer::Writer(Database& database, std::function<bool()> make_room)
+    : database_(database), make_room_(std::move(make_room)), connection_(database.writer()) {
   sqlite3_wal_hook(connection_.handle(), note_wal_pages, &wal_pages_);
   shared_.counters.commit_buckets.assign(std::size(kCommitBuckets) + 1, 0);
   shared_.counters.writer_connections = 1;
@@ -74,10 +75,10 @@ Writer::~Writer() {
   sqlite3_wal_hook(connection_.handle(), nullptr, nullptr);
 }
 
-void Writer::submit(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done) {
+void Writer::submit(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done, Space space) {
   {
     const std::lock_guard<std::mutex> held(mutex_);
-    shared_.queue.push_back({std::move(f), std::move(done)});
+    shared_.queue.push_back({std::move(f), std::move(done), space});
   }
   arrived_.notify_one();
 }
@@ -115,6 +116,7 @@ void Writer::loop() {
       shared_.queue.erase(shared_.queue.begin(), end);
     }
     run_group(group);
+    retry_with_reserve(group);
     {
       const std::lock_guard<std::mutex> held(mutex_);
       for (Member& member : group) {
@@ -148,6 +150,17 @@ void Writer::run_group(std::span<Member> group) {
     }
   }
   commit(group);
+}
+
+void Writer::retry_with_reserve(std::span<Member> group) {
+  if (connection_.damage() != Damage::kNoSpace || database_.failed()) return;
+  const auto is_refused = [](const Member& member) { return member.space == Space::kFrees && member.error != nullptr; };
+  if (std::none_of(group.begin(), group.end(), is_refused) || !make_room_()) return;
+  for (Member& member : group) {
+    if (!is_refused(member)) continue;
+    member.error = nullptr;
+    run_group(std::span(&member, 1));
+  }
 }
 
 // Throws only when the whole transaction is lost.

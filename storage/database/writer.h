@@ -21,11 +21,12 @@ namespace meshd::storage {
 /// Any thread may submit. The queue's mutex is a leaf: neither members nor completions run under it.
 class Writer {
  public:
-  explicit Writer(Database& database);
+  /// `make_room` frees space on a full disk for members that free more; false: it cannot (disk_reserve.h).
+  Writer(Database& database, std::function<bool()> make_room);
   /// Finishes what is queued.
   ~Writer();
 
-  void submit(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done);
+  void submit(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done, Space space);
   [[nodiscard]] bool is_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
   [[nodiscard]] std::vector<std::string> take_dropped_blobs();
   [[nodiscard]] bool writable() const;
@@ -35,6 +36,7 @@ class Writer {
   struct Member {
     std::function<void(Transaction&)> f;
     std::function<void(std::exception_ptr)> done;
+    Space space = Space::kTakes;
     std::exception_ptr error = nullptr;
     std::vector<std::string> dropped_blobs = {};
   };
@@ -50,6 +52,8 @@ class Writer {
   void loop();
   void run_group(std::span<Member> group);
   void run_member(Member& member);
+  /// After a group that a full disk refused: its members that free space run once more, each by itself.
+  void retry_with_reserve(std::span<Member> group);
   void commit(std::span<Member> group);
   void overwrite_refused_commit();
   void note_commit(double seconds);
@@ -58,6 +62,7 @@ class Writer {
   void checkpoint();
 
   Database& database_;
+  const std::function<bool()> make_room_;
   Connection& connection_;      ///< touched by the writer thread only
   int wal_pages_ = 0;           ///< as the last commit left it; writer thread only
   int checkpointed_pages_ = 0;  ///< how long the log was at the last checkpoint; writer thread only

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 
 #include "service/core/error.h"
@@ -73,6 +75,56 @@ TEST(FullDisk, refusals_are_clean_and_work_goes_on_when_there_is_space) {
   EXPECT_TRUE(store->recovery().was_clean);
   const std::vector<std::string> wrong = history.check(*store);
   EXPECT_TRUE(wrong.empty()) << wrong.size() << " rules broken, first: " << wrong.front();
+}
+
+// Arrays until the disk is full, and rows until the log's last page is.
+class FillsDisk {
+ public:
+  explicit FillsDisk(OpenStore& store) : store_(store) {}
+
+  void add_array(const std::string& id, int64_t bytes) {
+    const CommittedBlob blob = put_blob(store_->blobs(), id + ".v1.s0", std::string(static_cast<size_t>(bytes), 'x'));
+    store_->catalog().write([&](Transaction& t) {
+      t.insert_array(array_row(id));
+      t.put_shard({id, 0, blob.ref});
+    });
+  }
+
+  void fill() {
+    const auto until_full = [](const std::function<void()>& step) {
+      std::string word;
+      while (word.empty()) word = error_word(step);
+      EXPECT_EQ(word, "disk_full");
+    };
+    until_full([&] { add_array("arr_" + std::to_string(++number_), 64 << 10); });
+    until_full([&] {
+      store_->catalog().write(
+          [&](Transaction& t) { t.insert_session(session_row("ses_" + std::to_string(++number_))); });
+    });
+  }
+
+ private:
+  OpenStore& store_;
+  int64_t number_ = 0;
+};
+
+TEST(FullDisk, what_frees_space_is_committed_when_there_is_none) {
+  const TempFolder parent;
+  const SmallDisk disk(parent.path());
+  if (!disk.mounted()) GTEST_SKIP() << "mounting is not allowed here";
+  OpenStore store(parent.path() + "/data");
+  FillsDisk disk_filler(store);
+  // Twice: the space that a delete has used is held back again.
+  for (const auto& [id, bytes] : {std::pair("arr_a", 12 << 20), std::pair("arr_b", 4 << 20)}) {
+    disk_filler.add_array(id, bytes);
+    disk_filler.fill();
+    store->catalog().write([id = id](Transaction& t) { t.delete_array(id); }, Space::kFrees);
+    EXPECT_FALSE(store->catalog().read([id = id](Reader& r) { return r.array(id); }));
+    EXPECT_EQ(store->collect_garbage(), 1);
+    // 4 MiB are held back where 8 are free, which the larger array leaves.
+    EXPECT_EQ(std::filesystem::exists(parent.path() + "/data/reserve"), bytes > 8 << 20);
+  }
+  EXPECT_EQ(store.fatal(), "");
 }
 
 }  // namespace

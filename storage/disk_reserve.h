@@ -1,0 +1,29 @@
+// Space that is held back on the disk, so that what frees space can be committed when there is none: a DELETE has to
+// grow the log before it can shrink anything.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "storage/file_system.h"
+
+namespace meshd::storage {
+
+/// A file of `bytes` bytes at `path`. Any thread; keep() and release() come from one thread at a time each, and either
+/// may find that the other was faster.
+class DiskReserve {
+ public:
+  DiskReserve(FileSystem& files, std::string path, int64_t bytes);
+
+  /// Makes the file where it is missing and the disk has twice the room. False: there is none now; call it again later.
+  bool keep();
+  /// Gives the space to whoever writes next. False: it was given before.
+  bool release();
+
+ private:
+  FileSystem& files_;
+  const std::string path_;
+  const int64_t bytes_;
+};
+
+}  // namespace meshd::storage
