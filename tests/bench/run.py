@@ -81,7 +81,8 @@ def verdicts(bench, line):
 
 def columns(line):
     """The row's name, its figure, and what stands beside it (peer, ratio, spread)."""
-    name, _, rest = line.strip().partition("  ") if "  " in line.strip() else line.strip().partition(": ")
+    line = re.sub(r"^(\w+) +(?=\d+ x )", r"\1 ", re.sub(r" +x +", " x ", line.strip()))  # f32 64 x 64 x 64
+    name, _, rest = line.partition("  ") if "  " in line else line.partition(": ")
     figure, beside = (re.split(r", |   +|  ", rest.strip(), maxsplit=1) + [""])[:2]
     return [part.strip().replace("|", "\\|") for part in (name.rstrip(":"), figure, beside)]
 
