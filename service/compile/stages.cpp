@@ -87,11 +87,9 @@ RewrittenProgram rewrite_for(const propagation::Propagated& propagated, const Lo
   return out;
 }
 
-partition::LocalProgram partition_for(const propagation::Propagated& propagated, const LowerRequest& request,
-                                      OpsOf ops) {
+partition::LocalProgram partition_for(const propagation::Propagated& propagated, const LowerRequest& request) {
   RewrittenProgram rewritten = rewrite_for(propagated, request);
   rewritten.input.module = &rewritten.module;
-  rewritten.input.plain_ops = ops == OpsOf::kText;
   return partition::partition(rewritten.input);
 }
 

@@ -23,9 +23,7 @@ struct RewrittenProgram {
 };
 RewrittenProgram rewrite_for(const propagation::Propagated& propagated, const LowerRequest& request);
 /// The local program. Throws what partition() throws.
-enum class OpsOf : uint8_t { kEngine, kText };  ///< kText: PartitionInput::plain_ops
-partition::LocalProgram partition_for(const propagation::Propagated& propagated, const LowerRequest& request,
-                                      OpsOf ops = OpsOf::kEngine);
+partition::LocalProgram partition_for(const propagation::Propagated& propagated, const LowerRequest& request);
 /// Token-free positions of arguments that the program gives up.
 std::vector<int64_t> donated_of(const partition::LocalProgram& local);
 /// The plan, with scratch memory for `threads`.

@@ -57,8 +57,6 @@ struct Halo {
   /// The op's attributes where `fetched` was fetched with everything around it: no padding, nothing spread. Null for
   /// moves.
   ir::AttributeList (*localize)(const OpView& global, std::span<const HaloRead> fetched) = nullptr;
-  /// What `localize` says is known to the kernel alone, not to the dialect (meshd.*).
-  bool needs_kernel = false;
 };
 
 /// With global types: the ways in which this instance reads its neighbours, of which partition takes the cheapest. A

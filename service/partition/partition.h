@@ -39,9 +39,6 @@ struct PartitionInput {
   int64_t device_count = 1;
   /// Token-free argument positions that the caller donates; nothing: as the text says.
   std::optional<std::vector<int64_t>> donate;
-  /// True: every op must be expressible in StableHLO on its shard (device_module). An op whose kernel needs the offsets
-  /// of its shard is lowered by its row's on_shard, or else runs on replicated values.
-  bool plain_ops = false;
 };
 
 /// Throws invalid_program with the op's line where a rule is broken, unsupported_op / unsupported_partition with the

@@ -101,7 +101,7 @@ Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int th
 
 std::string device_text(const ParsedProgram& parsed, const LowerRequest& request) {
   require_plannable(request.device_count);
-  const partition::LocalProgram local = partition_for(propagate_for(parsed, request), request, OpsOf::kText);
+  const partition::LocalProgram local = partition_for(propagate_for(parsed, request), request);
   return program::print_generic(partition::device_module(local));
 }
 

@@ -71,8 +71,8 @@ inline constexpr int64_t kMaxPlannedDevices = 4096;
 /// Throws what propagate_for throws; what stops partition or plan is told in the answer. `threads`: as for plans.
 Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int threads);
 
-/// The program that every device runs, as StableHLO text (partition/export/device_module.h). Throws what the stages throw,
-/// unsupported_partition for what cannot be said in StableHLO, and too_few_devices beyond kMaxPlannedDevices.
+/// The program that every device runs, as StableHLO text (partition/export/device_module.h). Throws what the stages
+/// throw, unsupported_partition for what StableHLO cannot express, and too_few_devices beyond kMaxPlannedDevices.
 std::string device_text(const ParsedProgram& parsed, const LowerRequest& request);
 
 /// Dimensions that are padded or whole because nothing else divides; each value and dimension once.

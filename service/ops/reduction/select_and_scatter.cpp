@@ -98,7 +98,7 @@ ir::AttributeList cut_attributes(const OpView& global, std::span<const HaloRead>
 /// stands where the window begins.
 std::vector<Halo> select_and_scatter_halo(const OpView& view) {
   const std::vector<kernels::WindowDim> dims = select_and_scatter_dims(view);
-  Halo out{{}, false, cut_attributes, true};
+  Halo out{{}, false, cut_attributes};
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d].is_trivial() || dims[d].output_size() == 0) continue;
     HaloRead read;

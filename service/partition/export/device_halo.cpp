@@ -16,12 +16,8 @@ constexpr size_t kMostExchanges = 4;
 
 class HaloWriter {
  public:
-  HaloWriter(const HaloSurroundings& around, const LocalOp& op, std::span<const ir::ValueId> operands)
-      : around_(around),
-        writer_(around.writer),
-        op_(op),
-        operands_(operands),
-        result_(around.local.type(op.results[0])) {}
+  HaloWriter(DeviceFunction& to, const LocalOp& op, std::span<const ir::ValueId> operands)
+      : to_(to), writer_(to.writer()), op_(op), operands_(operands), result_(to.local().type(op.results[0])) {}
 
   ir::ValueId run() {
     ir::ValueId out = -1;
@@ -55,8 +51,8 @@ class HaloWriter {
     std::vector<int64_t> base;  // by part: the operand's row that is row 0
   };
 
-  [[nodiscard]] const ShardedType& source(size_t operand) const { return around_.local.type(op_.operands[operand]); }
-  [[nodiscard]] const sharding::MeshView& view() const { return around_.local.view(result_.layout.view); }
+  [[nodiscard]] const ShardedType& source(size_t operand) const { return to_.local().type(op_.operands[operand]); }
+  [[nodiscard]] const sharding::MeshView& view() const { return to_.local().view(result_.layout.view); }
   [[nodiscard]] const std::vector<int>& sub_axes(size_t dim) const { return result_.sub_axes(dim); }
   [[nodiscard]] int64_t parts(size_t dim) const { return result_.parts(view(), dim); }
   [[nodiscard]] int64_t result_rows(size_t dim) const { return result_.local.dims[dim]; }
@@ -83,7 +79,7 @@ class HaloWriter {
   ir::ValueId by_part(size_t dim, const std::vector<int64_t>& table) {
     if (std::all_of(table.begin(), table.end(), [&](int64_t entry) { return entry == table.front(); }))
       return writer_.integer(table.front());
-    const ir::ValueId here = around_.part(result_.layout.view, sub_axes(dim));
+    const ir::ValueId here = to_.part(result_.layout.view, sub_axes(dim));
     return writer_.reshape(writer_.block(writer_.integers(table), 0, here, 1), {});
   }
 
@@ -163,10 +159,8 @@ class HaloWriter {
     ir::DenseAttr dense;
     dense.type = {tensor::DType::kInt64, {static_cast<int64_t>(pairs.size()) / 2, 2}};
     dense.bytes = std::move(bytes);
-    const ir::DictAttr channel{"stablehlo.channel_handle",
-                               {{"handle", ir::integer_attr(++around_.channel)}, {"type", ir::integer_attr(1)}}};
     return writer_.create_one("stablehlo.collective_permute", {value}, ir::Type(writer_.type(value)),
-                              {{"channel_handle", {channel}}, {"source_target_pairs", {std::move(dense)}}});
+                              {{"channel_handle", to_.new_channel()}, {"source_target_pairs", {std::move(dense)}}});
   }
 
   // ---- rows of neighbours
@@ -264,7 +258,7 @@ class HaloWriter {
       if (near) {
         all = std::move(*near);
       } else {
-        all.value = around_.gather(value, result_.layout.view, dim, sub_axes(dim));
+        all.value = to_.gather(value, result_.layout.view, dim, sub_axes(dim));
       }
     }
     // The window's place among the rows, spread as they stand.
@@ -329,7 +323,7 @@ class HaloWriter {
     return 1;
   }
 
-  const HaloSurroundings& around_;
+  DeviceFunction& to_;
   DeviceWriter& writer_;
   const LocalOp& op_;
   std::span<const ir::ValueId> operands_;
@@ -338,8 +332,8 @@ class HaloWriter {
 
 }  // namespace
 
-ir::ValueId write_halo(const HaloSurroundings& around, const LocalOp& op, std::span<const ir::ValueId> operands) {
-  return HaloWriter(around, op, operands).run();
+ir::ValueId write_halo(DeviceFunction& to, const LocalOp& op, std::span<const ir::ValueId> operands) {
+  return HaloWriter(to, op, operands).run();
 }
 
 }  // namespace meshd::partition

@@ -31,7 +31,7 @@ void emit_op(LoweringContext& context, const ir::Op& op, const ops::OpDef& def, 
     made.attributes = def.localize(
         global.view, {local_operands, local_results, &op.attributes, op.regions, &context.main, &op.location});
   }
-  if (ir::find(made.attributes, ops::kResultsApart) != nullptr && !context.input.plain_ops) {
+  if (ir::find(made.attributes, ops::kResultsApart) != nullptr) {
     for (size_t i = 0; i < op.results.size(); ++i) {
       LocalOp one = made;
       one.results = {made.results[i]};

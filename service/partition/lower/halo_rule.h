@@ -10,8 +10,8 @@
 //   3. fetched_from: the layout that an operand needs before the exchange.
 //   4. halo_dims, fetched_dims: which rows each part reads, and how many rows its block has.
 //   5. emit_fetching (lower_halo.h) appends the exchanges, then the op without padding on what was fetched
-//   (OpDef::halo's
-//      localize). An op that only moves rows is the exchange itself. Parts that read just their own rows need none.
+//      (OpDef::halo's localize). An op that only moves rows is the exchange itself. Parts that read just their own rows
+//      need none.
 //
 // Example, mesh x=4, maximum over windows of 3, stride 1, padding 1, 16 rows: parts of 4 result rows, blocks of 6 rows.
 //   part 0 reads places -1 to 4: rows 0 to 4, place -1 is filled;  it has rows 0 to 3 and fetches row 4

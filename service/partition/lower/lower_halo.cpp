@@ -46,7 +46,6 @@ std::vector<ops::Halo> halos_of(const ops::OpDef& def, const ops::OpView& view) 
 
 bool keep_fetchable(const LoweringContext& context, ops::Halo& halo, const ir::Op& op,
                     const std::optional<ops::Combine>& combine) {
-  if (halo.needs_kernel && context.input.plain_ops) return false;
   const bool is_spread = std::any_of(halo.reads.begin(), halo.reads.end(),
                                      [](const ops::HaloRead& read) { return read.spread > kMostSpread; });
   const auto reads = static_cast<int64_t>(halo.reads.size());

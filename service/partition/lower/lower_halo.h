@@ -19,8 +19,8 @@ namespace meshd::partition {
 
 /// The ways in which the op may read its neighbours' rows (OpDef::halo); none where a tensor has no elements.
 std::vector<ops::Halo> halos_of(const ops::OpDef& def, const ops::OpView& view);
-/// Drops the reads where the fill value beyond the operand would change a result. False where none is left, where the
-/// rows are too far apart or too many to count, or where plain ops are wanted and the op needs its kernel.
+/// Drops the reads where the fill value beyond the operand would change a result. False where none is left, or where
+/// the rows are too far apart or too many to count.
 bool keep_fetchable(const LoweringContext& context, ops::Halo& halo, const ir::Op& op,
                     const std::optional<ops::Combine>& combine);
 /// The halo exchanges, then the op on the fetched rows. `operands` have the layouts of fetched_from(); results vary

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <variant>
 
 #include "service/partition/lower/emit.h"
 #include "service/partition/lower/halo_rule.h"
@@ -49,25 +48,6 @@ bool differs_along_permutations(const sharding::FactorRule& rule, size_t number,
     if (!permutes) return false;
   }
   return true;
-}
-
-// True when StableHLO expresses the op on its shard: its kernel needs no offsets of the shard and no meshd.*
-// attributes.
-bool is_plain(const LoweringContext& context, const LocalOp& op) {
-  const auto* kernel = op.def == nullptr ? nullptr : std::get_if<ops::LocalKernel>(&op.def->body);
-  if (kernel == nullptr) return true;
-  const auto is_cut = [&](LocalId id) { return context.builder.layout(id).mask() != 0; };
-  if (std::none_of(op.results.begin(), op.results.end(), is_cut) &&
-      std::none_of(op.operands.begin(), op.operands.end(), is_cut))
-    return true;
-  // meshd.* attributes are in no dialect.
-  for (const auto& [name, value] : op.attributes) {
-    if (name.starts_with("meshd.")) return false;
-  }
-  std::vector<ir::Type> operands, results;
-  for (const LocalId id : op.operands) operands.push_back(context.builder.value(id).local_type());
-  for (const LocalId id : op.results) results.push_back(context.builder.value(id).local_type());
-  return !kernel->prepare({operands, results, &op.attributes, op.regions, &context.main, &op.location}).uses_offsets;
 }
 
 void reshard_returned(LoweringContext& context, ir::ValueId id) {
@@ -245,23 +225,13 @@ void lower_ruled(LoweringContext& context, const ir::Op& op, const Scope& scope)
   for (const sharding::TensorFactors& factors : choice.rule.results)
     layouts.push_back(layout_of(choice.sub_axes, factors));
   if (partial != 0) begin_once(context, op, *combine, partial, choice.sub_axes.view, operands);
-  const Builder::Mark before_op = builder.mark();
-  bool is_emitted = partial != 0 && combine->is_pick && emit_on_shard(context, op, def, operands, layouts, partial);
-  if (!is_emitted && (partial == 0 || !combine->is_pick)) {
+  if (partial == 0 || !combine->is_pick) {
     if (choice.halo != nullptr) {
       emit_fetching(context, *choice.halo, op, def, view, operands, layouts, partial);
     } else {
       emit_op(context, op, def, operands, layouts, partial);
     }
-    const std::span<const LocalOp> made = builder.since(before_op);
-    is_emitted = !context.input.plain_ops ||
-                 std::all_of(made.begin(), made.end(), [&](const LocalOp& one) { return is_plain(context, one); });
-    if (!is_emitted && def.on_shard != nullptr && choice.halo == nullptr) {
-      builder.rewind(before_op);
-      is_emitted = emit_on_shard(context, op, def, operands, layouts, partial);
-    }
-  }
-  if (!is_emitted) {
+  } else if (!emit_on_shard(context, op, def, operands, layouts, partial)) {
     builder.rewind(mark);
     return lower_whole(context, op, def, scope);
   }

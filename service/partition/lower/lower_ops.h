@@ -4,23 +4,20 @@
 //
 // Steps of lower_ruled():
 //   1. Ask the row for the factor rule of this instance. Without one, lower_whole: replicate the operands.
-//   2. unsharded_factors: the factors that stay unsharded. These are need-replication and permutation factors,
-//   reductions
-//      whose partial results cannot be combined or whose padding cannot be masked, pass-through factors that only
-//      operands have, or only results (but new_dims_may_be_cut), and those that the row's keeps_whole names.
+//   2. unsharded_factors (sharding_choice.h): need-replication and permutation factors, reductions whose partial
+//      results cannot be combined or whose padding cannot be masked, pass-through factors that only operands have, or
+//      only results (but new_dims_may_be_cut), and those that the row's keeps_whole names.
 //   3. least_moving (sharding_choice.h): the greedy choice of factor_choice.h. Where it moves bytes, other candidates
-//   are compared by
-//      moved_bytes. One that uses fewer devices counts only for ops that read their operands once (reduce, gather).
+//      are compared. One that uses fewer devices counts only for ops that read their operands once (reduce, gather).
 //   4. The same with each halo of the row (halo_rule.h). A halo wins where it moves fewer bytes, is as parallel, and
 //      sums over parts of one size.
 //   5. Reshard the operands to the choice. Where a sharded reduction factor is uneven, mask the padding with the
 //      identity of the reducer.
 //   6. begin_once (lower_partial.h): start values of a sharded reduction count on the first shard only.
-//   7. Append the op on local types: emit_op, emit_fetching behind a halo exchange, or emit_on_shard for picks (gather)
-//      and for plain ops. OpDef::localize gives the local attributes.
+//   7. Append the op on local types: emit_op, emit_fetching behind a halo exchange, or emit_on_shard for picks
+//      (gather). OpDef::localize gives the local attributes.
 //   8. combine_partials (lower_partial.h): all-reduce over the sub-axes of sharded reduction factors. Where propagation
-//   wants the result
-//      sharded by these sub-axes, a slice follows, and both together are a reduce-scatter.
+//      wants the result sharded by these sub-axes, a slice follows, and both together are a reduce-scatter.
 //   9. Reshard results that @main returns, and mark broadcasts of scalars as rematerialisable.
 //
 // Example, mesh x=2, y=4: dot_general of 8x16 [{}, {x}] and 16x8 [{x}, {}], k=16 a reduction factor.

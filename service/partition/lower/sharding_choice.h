@@ -4,8 +4,7 @@
 // Steps of least_moving():
 //   1. The greedy choice of factor_choice.h. Where it moves nothing, it is taken.
 //   2. other_choices() from the layouts that operands have, and from those that propagation found for them; only
-//   choices
-//      that are at least as parallel. A choice that moves fewer bytes wins.
+//      choices that are at least as parallel. A choice that moves fewer bytes wins.
 //   3. For ops that only read their operands once (reduce, gather), less parallel choices too, and such without partial
 //      results: the bytes cost more than the work.
 //

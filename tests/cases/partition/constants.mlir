@@ -14,22 +14,32 @@ func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}
   ^bb0(%arg0: tensor<8xf32>):
     %0 = "sdy.manual_computation"(%arg0) <{in_shardings = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>, manual_axes = #sdy<manual_axes{"x"}>, out_shardings = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>}> ({
     ^bb0(%arg1: tensor<2xf32>):
-      %1 = "stablehlo.partition_id"() : () -> tensor<ui32>
-      %2 = "stablehlo.convert"(%1) : (tensor<ui32>) -> tensor<i64>
-      %3 = "stablehlo.constant"() <{value = dense<"0x0000803F0000004000004040000080400000A0400000C0400000E04000000041"> : tensor<8xf32>}> : () -> tensor<8xf32>
-      %4 = "stablehlo.constant"() <{value = dense<2> : tensor<i64>}> : () -> tensor<i64>
-      %5 = "stablehlo.multiply"(%2, %4) : (tensor<i64>, tensor<i64>) -> tensor<i64>
-      %6 = "stablehlo.dynamic_slice"(%3, %5) <{slice_sizes = array<i64: 2>}> : (tensor<8xf32>, tensor<i64>) -> tensor<2xf32>
-      %7 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<2xi64>
-      %8 = "stablehlo.constant"() <{value = dense<2> : tensor<i64>}> : () -> tensor<i64>
-      %9 = "stablehlo.multiply"(%2, %8) : (tensor<i64>, tensor<i64>) -> tensor<i64>
-      %10 = "stablehlo.broadcast_in_dim"(%9) <{broadcast_dimensions = array<i64>}> : (tensor<i64>) -> tensor<2xi64>
-      %11 = "stablehlo.add"(%7, %10) : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
-      %12 = "stablehlo.convert"(%11) : (tensor<2xi64>) -> tensor<2xf32>
-      %13 = "stablehlo.add"(%arg1, %6) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-      %14 = "stablehlo.add"(%13, %12) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-      "sdy.return"(%14) : (tensor<2xf32>) -> ()
+      %1 = "stablehlo.composite"() <{decomposition = @constant, name = "meshd.constant"}> : () -> tensor<2xf32>
+      %2 = "stablehlo.composite"() <{decomposition = @iota, name = "meshd.iota"}> : () -> tensor<2xf32>
+      %3 = "stablehlo.add"(%arg1, %1) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+      %4 = "stablehlo.add"(%3, %2) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+      "sdy.return"(%4) : (tensor<2xf32>) -> ()
     }) : (tensor<8xf32>) -> tensor<8xf32>
     "func.return"(%0) : (tensor<8xf32>) -> ()
+  }) : () -> ()
+  "func.func"() <{arg_attrs = [], function_type = () -> tensor<2xf32>, res_attrs = [{}], sym_name = "constant", sym_visibility = "private"}> ({
+    %0 = "stablehlo.partition_id"() : () -> tensor<ui32>
+    %1 = "stablehlo.convert"(%0) : (tensor<ui32>) -> tensor<i64>
+    %2 = "stablehlo.constant"() <{value = dense<"0x0000803F0000004000004040000080400000A0400000C0400000E04000000041"> : tensor<8xf32>}> : () -> tensor<8xf32>
+    %3 = "stablehlo.constant"() <{value = dense<2> : tensor<i64>}> : () -> tensor<i64>
+    %4 = "stablehlo.multiply"(%1, %3) : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    %5 = "stablehlo.dynamic_slice"(%2, %4) <{slice_sizes = array<i64: 2>}> : (tensor<8xf32>, tensor<i64>) -> tensor<2xf32>
+    "func.return"(%5) : (tensor<2xf32>) -> ()
+  }) : () -> ()
+  "func.func"() <{arg_attrs = [], function_type = () -> tensor<2xf32>, res_attrs = [{}], sym_name = "iota", sym_visibility = "private"}> ({
+    %0 = "stablehlo.partition_id"() : () -> tensor<ui32>
+    %1 = "stablehlo.convert"(%0) : (tensor<ui32>) -> tensor<i64>
+    %2 = "stablehlo.iota"() <{iota_dimension = 0 : i64}> : () -> tensor<2xi64>
+    %3 = "stablehlo.constant"() <{value = dense<2> : tensor<i64>}> : () -> tensor<i64>
+    %4 = "stablehlo.multiply"(%1, %3) : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    %5 = "stablehlo.broadcast_in_dim"(%4) <{broadcast_dimensions = array<i64>}> : (tensor<i64>) -> tensor<2xi64>
+    %6 = "stablehlo.add"(%2, %5) : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+    %7 = "stablehlo.convert"(%6) : (tensor<2xi64>) -> tensor<2xf32>
+    "func.return"(%7) : (tensor<2xf32>) -> ()
   }) : () -> ()
 }) : () -> ()

@@ -1,5 +1,6 @@
 // Small modules with a mesh, and the local program that every device runs: what is resharded, what is reduced over
-// which sub-axes, where neighbours' rows are fetched, what happens to padding, and whose memory results take.
+// which sub-axes, where neighbours' rows are fetched, what happens to padding, and whose memory results take; and the
+// device's text.
 #include "service/partition/partition.h"
 
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@
 
 #include "service/compile/stages.h"
 #include "service/core/error.h"
+#include "service/partition/export/device_module.h"
 #include "service/program/parse/parse.h"
 #include "service/program/transform/inline_calls.h"
 
@@ -26,11 +28,11 @@ compile::ParsedProgram parsed(const std::string& text) {
   return out;
 }
 
-LocalProgram partitioned(const std::string& text, compile::OpsOf ops = compile::OpsOf::kEngine) {
+LocalProgram partitioned(const std::string& text) {
   const compile::ParsedProgram program = parsed(text);
   compile::LowerRequest request;
   request.device_count = program.module->meshes.empty() ? 1 : program.module->meshes.front().mesh->position_count();
-  return compile::partition_for(compile::propagate_for(program, request), request, ops);
+  return compile::partition_for(compile::propagate_for(program, request), request);
 }
 
 /// A module over mesh x=4, y=2 (sub-axis 0 is x, 1 is y): "%a: 8x16 [x, y], ..." is written out.
@@ -280,6 +282,64 @@ TEST(Donation, donated_buffer_that_no_result_can_use_is_named) {
   EXPECT_TRUE(program.arguments[0].is_donated);
   EXPECT_EQ(aliases_of(program), std::vector<int64_t>{-1});
   EXPECT_EQ(program.warnings, std::vector<std::string>{"some donated buffers were not usable: float32[8]"});
+}
+
+// One line an op of the device's text, those of decompositions behind "@name:".
+std::string ops_of(const ir::Region& region) {
+  std::string out;
+  for (const ir::Op& op : region.ops) {
+    const ir::Attribute* name = op.name == "stablehlo.composite" ? ir::find(op.attributes, "name") : nullptr;
+    if (op.name != "stablehlo.constant") out += " " + (name == nullptr ? op.name : name->as<ir::StringAttr>()->value);
+    if (op.name == "sdy.manual_computation") out += " {" + ops_of(op.regions[0]) + " }";
+  }
+  return out;
+}
+
+std::string device_ops(const std::string& text) {
+  std::string out;
+  for (const ir::Function& function : device_module(partitioned(text)).functions)
+    out += "@" + function.name + ":" + ops_of(function.body) + "\n";
+  return out;
+}
+
+const std::string kMesh = "sdy.mesh @mesh = <[\"x\"=4, \"y\"=2]>\n";
+const std::string kRows = " {sdy.sharding = #sdy.sharding<@mesh, [{\"x\"}, {}]>}";
+
+TEST(DeviceModule, step_that_is_no_single_op_is_a_composite) {
+  EXPECT_EQ(
+      device_ops(kMesh + "func.func @main(%a: tensor<10x6xf32>" + kRows +
+                 ") -> tensor<6xf32> {\n"
+                 "%c = stablehlo.constant dense<1.0> : tensor<f32>\n"
+                 "%0 = stablehlo.reduce(%a init: %c) applies stablehlo.maximum across dimensions = [0] : "
+                 "(tensor<10x6xf32>, tensor<f32>) -> tensor<6xf32>\n"
+                 "return %0 : tensor<6xf32>\n}\n"),
+      "@main: stablehlo.pad sdy.manual_computation { meshd.mask stablehlo.reduce stablehlo.all_reduce sdy.return }"
+      " func.return\n"
+      "@mask: stablehlo.partition_id stablehlo.convert stablehlo.divide stablehlo.broadcast_in_dim stablehlo.iota"
+      " stablehlo.multiply stablehlo.broadcast_in_dim stablehlo.add stablehlo.compare stablehlo.broadcast_in_dim"
+      " stablehlo.select func.return\n");
+}
+
+TEST(DeviceModule, step_that_is_one_op_stays_in_place) {
+  EXPECT_EQ(device_ops(kMesh + "func.func @main(%a: tensor<8x6xf32>" + kRows +
+                       ") -> tensor<8x6xf32> {\n"
+                       "%0 = stablehlo.tanh %a : tensor<8x6xf32>\n"
+                       "%1 = sdy.sharding_constraint %0 <@mesh, [{}, {}]> : tensor<8x6xf32>\n"
+                       "%2 = stablehlo.sine %1 : tensor<8x6xf32>\n"
+                       "return %2 : tensor<8x6xf32>\n}\n"),
+            "@main: sdy.manual_computation { stablehlo.tanh stablehlo.all_gather stablehlo.sine sdy.return }"
+            " func.return\n");
+}
+
+TEST(DeviceModule, results_made_apart_are_one_op_on_whole_values) {
+  EXPECT_EQ(device_ops(kMesh + "func.func @main(%a: tensor<2xui64>) -> (tensor<2xui64>, tensor<8x6xui32>" + kRows +
+                       ") {\n"
+                       "%0:2 = stablehlo.rng_bit_generator %a, algorithm = THREE_FRY : (tensor<2xui64>) -> "
+                       "(tensor<2xui64>, tensor<8x6xui32>)\n"
+                       "return %0#0, %0#1 : tensor<2xui64>, tensor<8x6xui32>\n}\n"),
+            "@main: sdy.manual_computation { meshd.rng_bit_generator sdy.return } func.return\n"
+            "@rng_bit_generator: stablehlo.partition_id stablehlo.convert stablehlo.divide stablehlo.rng_bit_generator"
+            " stablehlo.multiply stablehlo.dynamic_slice func.return\n");
 }
 
 }  // namespace

@@ -1,0 +1,73 @@
+// One function of the text of :partition under construction, with what a device can do in it: ask where it is, take its
+// part of a value, and exchange parts with others. @main's manual computation is one, each decomposition of a composite
+// another.
+//
+// Invariant: a device's position is an input (partition_id), so that one text serves all devices. What depends on it is
+// made once, in front of the other ops (prologue()).
+//
+// Example, mesh x=2, y=4 (position = 4 x + y): part(0, {1}) of a dimension sharded over y, in the prologue:
+//   %p = stablehlo.partition_id;  %i = convert %p to i64;  %part = remainder %i, 4
+// gather(%v 8x4, 0, 1, {1}) -> all_gather along dimension 1 over groups {0,1,2,3} {4,5,6,7}: 8x16.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "service/partition/export/device_writer.h"
+#include "service/partition/local_program.h"
+
+namespace meshd::partition {
+
+/// One thread. `view` is always the number of a MeshView of the local program.
+class DeviceFunction {
+ public:
+  /// `channel`: the last channel taken in the module.
+  DeviceFunction(const LocalProgram& local, int64_t& channel) : local_(local), channel_(channel), writer_(function_) {}
+
+  [[nodiscard]] const LocalProgram& local() const { return local_; }
+  [[nodiscard]] ir::Function& function() { return function_; }
+  [[nodiscard]] DeviceWriter& writer() { return writer_; }
+  /// The ops that have to come before all others of the body.
+  [[nodiscard]] std::vector<ir::Op>& prologue() { return prologue_; }
+
+  /// This device's number, a scalar of 64 bits.
+  ir::ValueId position();
+  /// Which part of a dimension sharded by `sub_axes` this device has, a scalar of 64 bits.
+  ir::ValueId part(int view, const std::vector<int>& sub_axes);
+  /// The row of the whole at which this device's shard begins, a scalar of 64 bits; ir::kNoValue where the dimension is
+  /// not sharded.
+  ir::ValueId start(const ShardedType& type, size_t dim);
+
+  /// channel_handle and replica_groups: groups of devices that differ in `sub_axes`, in the order of the sub-axes.
+  ir::AttributeList groups(int view, const std::vector<int>& sub_axes);
+  /// A new channel, as an attribute.
+  ir::Attribute new_channel();
+  /// The value with all parts of a dimension behind one another (all_gather); itself where nothing shards it.
+  ir::ValueId gather(ir::ValueId value, int view, size_t dim, const std::vector<int>& sub_axes);
+  /// The part of `dim` that this device has; the sub-axes divide its rows.
+  ir::ValueId slice(ir::ValueId value, int view, size_t dim, const std::vector<int>& sub_axes);
+  /// This device's shard of a whole value, padded.
+  ir::ValueId shard_of(ir::ValueId whole, const ShardedType& type);
+  /// The whole value from this device's shard and the others', without padding.
+  ir::ValueId whole_of(ir::ValueId shard, const ShardedType& type);
+  /// The value of the devices whose coordinates along `sub_axes` are 0.
+  ir::ValueId of_first(ir::ValueId value, int view, sharding::SubAxisSet sub_axes);
+
+ private:
+  const LocalProgram& local_;
+  int64_t& channel_;
+  ir::Function function_;
+  DeviceWriter writer_;
+  std::vector<ir::Op> prologue_;
+  ir::ValueId position_ = ir::kNoValue;
+  std::map<std::pair<int, std::vector<int>>, ir::ValueId> parts_;
+};
+
+/// Regions of the local program's function with values of `into`. Throws unsupported_partition for a region that reads
+/// a value from outside.
+std::vector<ir::Region> copied_regions(const std::vector<ir::Region>& from, const ir::Function& of, ir::Function& into);
+/// Attributes without shardings, which speak of axes that are manual here, and without those that only kernels know.
+ir::AttributeList dialect_attributes(const ir::AttributeList& attributes);
+
+}  // namespace meshd::partition
