@@ -11,7 +11,7 @@
 #include "api/app/periodic.h"
 #include "api/app/storage_watch.h"
 #include "api/codecs/job_codec.h"
-#include "api/codecs/json.h"
+#include "api/json/json.h"
 #include "api/routes/routes.h"
 #include "api/server/server.h"
 #include "api/server/tls_context.h"

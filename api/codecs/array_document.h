@@ -2,18 +2,65 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "api/json/schema.h"
 #include "service/arrays/array.h"
+#include "service/mesh/processes.h"
 
 namespace meshd::api {
 
-/// The document of an array: id, dtype, shape, sharding, mesh, state, durability, version and so on.
-std::string array_document(arrays::Array& array);
+inline const std::vector<std::string_view> kDurabilities{"durable", "memory"};
+
+/// Parts that a pending array waits for.
+struct PendingDocument {
+  int64_t parts = 0, missing = 0;
+  std::vector<int64_t> missing_devices;  ///< the first hundred; GET .../shards?state=missing lists all
+  int64_t bytes = 0;
+  core::WallTime expires;
+};
+
+/// An array as it is now: dtype, shape, sharding, mesh, state, version and so on.
+struct ArrayDocument {
+  explicit ArrayDocument(arrays::Array& shown);
+
+  arrays::Array& array;
+  std::string_view state;
+  std::string reason;
+  int64_t version = 0;
+  std::optional<PendingDocument> pending;
+};
+template <>
+const Schema<ArrayDocument>& schema();
+
 /// Strong ETag of the array's bytes.
 std::string array_etag(arrays::Array& array);
 /// The same for a version that is known.
 std::string array_etag(std::string_view id, int64_t version);
+
+/// What one device holds of an array.
+struct ShardDocument {
+  const sharding::DeviceShard& shard;
+  int64_t process = 0;
+  std::optional<Nullable<std::string>> data;  ///< where its bytes are; null for places of other processes
+  std::optional<bool> received;               ///< of a pending array
+};
+template <>
+const Schema<ShardDocument>& schema();
+
+/// Whose shards are listed, and as whom.
+struct ShardScope {
+  bool local_only = false;                 ///< those of `process` alone
+  int64_t process = -1;                    ///< -1: the client acts as all of them
+  std::vector<bool> received;              ///< of a pending array, by position; empty: all
+  std::optional<bool> only_received = {};  ///< only those that have come, or only those that have not
+};
+
+/// One for each place of the layout, which stays; with `data_path` it says where its bytes are.
+std::vector<ShardDocument> shard_documents(const sharding::Layout& layout, const mesh::Processes& processes,
+                                           const ShardScope& scope, const std::string& data_path);
 
 }  // namespace meshd::api

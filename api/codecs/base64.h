@@ -2,16 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace meshd::api {
 
 std::string base64_encode(std::span<const std::byte> bytes);
-/// Nothing when the text is no base64 with its padding.
-std::optional<std::vector<std::byte>> base64_decode(std::string_view text);
+/// Bytes that a text stands for, by its length and padding; nothing where it cannot be base64.
+std::optional<int64_t> base64_size(std::string_view text);
+/// Decodes into `out`, which has base64_size bytes. False when the text is no base64.
+bool base64_decode(std::string_view text, std::span<std::byte> out);
 
 }  // namespace meshd::api

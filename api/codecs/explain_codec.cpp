@@ -1,5 +1,7 @@
 #include "api/codecs/explain_codec.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -17,141 +19,95 @@ using compile::Explanation;
 using partition::MoveCause;
 using propagation::MaybeSharding;
 
-std::string sharding_json(const MaybeSharding& sharding) {
-  return sharding ? quote(sharding::to_sdy(*sharding)) : "null";
+// As sdy.sharding writes it; null where nothing cuts the value.
+using SdySharding = Nullable<std::string>;
+
+SdySharding sdy_of(const MaybeSharding& sharding) {
+  return {sharding ? std::optional(sharding::to_sdy(*sharding)) : std::nullopt};
 }
 
-template <typename T, typename F>
-std::string list_json(const std::vector<T>& items, const F& item) {
-  std::string out = "[";
-  for (size_t i = 0; i < items.size(); ++i) out += (i ? "," : "") + item(items[i]);
-  return out + "]";
-}
-
-std::string shardings_json(const std::vector<MaybeSharding>& shardings) { return list_json(shardings, sharding_json); }
-
-std::string_view word(propagation::OriginKind kind) {
-  using propagation::OriginKind;
-  switch (kind) {
-    case OriginKind::kNothing:
-      return "nothing";
-    case OriginKind::kArgument:
-      return "argument";
-    case OriginKind::kResult:
-      return "result";
-    case OriginKind::kAnnotation:
-      return "annotation";
-    case OriginKind::kConstraint:
-      return "constraint";
-    case OriginKind::kManual:
-      return "manual_computation";
-    case OriginKind::kGroup:
-      return "sharding_group";
-    case OriginKind::kRule:
-      return "rule";
-  }
-  return "";
-}
-
-std::string origin_json(const propagation::Origin& origin, const ir::Module& module) {
-  using propagation::OriginKind;
-  std::string out = "{\"by\":" + quote(word(origin.kind));
-  if (origin.kind == OriginKind::kArgument || origin.kind == OriginKind::kResult)
-    out += ",\"number\":" + std::to_string(origin.number);
-  if (origin.line > 0) out += ",\"line\":" + std::to_string(origin.line);
-  if (const std::string op = op_at(module, origin.line); !op.empty()) out += ",\"op\":" + quote(op);
-  return out + ",\"text\":" + quote(origin_text(origin, module)) + "}";
-}
-
-std::string users_json(const std::vector<std::pair<int32_t, int>>& users) {
-  return list_json(users, [](const auto& user) {
-    return "[" + std::to_string(user.first) + "," + std::to_string(user.second) + "]";
-  });
-}
-
-std::string value_json(const propagation::ValueReport& value, const ir::Module& module) {
-  std::string out =
-      "{\"line\":" + std::to_string(value.line) + ",\"value\":" + quote(value.value) + ",\"op\":" + quote(value.op);
-  const bool alike = std::all_of(value.copies.begin(), value.copies.end(),
-                                 [&](const auto& copy) { return copy.shardings == value.copies.front().shardings; });
-  if (alike) {
-    out += ",\"shardings\":" + shardings_json(value.copies.front().shardings);
-  } else {
-    out += ",\"copies\":" + list_json(value.copies, [](const propagation::CopyReport& copy) {
-             return "{\"shardings\":" + shardings_json(copy.shardings) + ",\"for\":" + users_json(copy.users) + "}";
-           });
-  }
-  if (!value.operands.empty()) out += ",\"operands\":" + shardings_json(value.operands);
-  return out + ",\"decided\":" + origin_json(value.origin, module) + "}";
-}
-
-std::string place_json(const ir::Location& location) {
-  std::string out = "\"line\":" + std::to_string(location.line) + ",\"column\":" + std::to_string(location.column);
-  if (!location.name.empty()) out += ",\"location\":" + quote(location.name);
-  if (!location.calls.empty()) {
-    out += ",\"calls\":" + list_json(location.calls, [](int32_t line) { return std::to_string(line); });
-  }
+std::vector<SdySharding> sdy_of(const std::vector<MaybeSharding>& shardings) {
+  std::vector<SdySharding> out;
+  for (const MaybeSharding& sharding : shardings) out.push_back(sdy_of(sharding));
   return out;
 }
 
-std::string sdy_or_null(const std::string& text) { return text.empty() ? "null" : quote(text); }
+const std::vector<std::string_view> kOriginWords = {"nothing",    "argument",           "result",         "annotation",
+                                                    "constraint", "manual_computation", "sharding_group", "rule"};
 
-std::string move_json(const ExplainedMove& made, const Explanation& explanation) {
-  const partition::Move& move = made.move;
-  const std::string of = made.of_argument ? "{\"argument\":" + std::to_string(made.argument) + "}"
-                                          : "{\"line\":" + std::to_string(made.of_line) +
-                                                ",\"result\":" + std::to_string(made.of_result) + "}";
-  std::string out = "{\"kind\":" + quote(partition::name(move.kind)) + ",\"axes\":" + quote(made.axes) +
-                    ",\"of\":" + of + ",\"value\":" + quote(explanation.local->value(move.from).name) +
-                    ",\"from\":" + sdy_or_null(made.from) + ",\"to\":" + sdy_or_null(made.to) +
-                    ",\"op\":" + quote(op_at(*explanation.parsed->module, move.location.line)) +
-                    ",\"why\":" + quote(move.reason) + "," + place_json(move.location) + ",\"bytes\":";
-  append_integer(out, move.bytes);
-  if (move.loop_depth > 0) out += ",\"loops\":" + std::to_string(move.loop_depth);
-  return out + "}";
-}
+// Something of the program, whose ops its document names.
+template <typename T>
+struct InModule {
+  const T& item;
+  const ir::Module& module;
+};
+using Decision = InModule<propagation::Origin>;
+using ExplainedValue = InModule<propagation::ValueReport>;
 
-std::string moves_json(const Explanation& explanation, size_t function, MoveCause cause) {
-  std::string out = "[";
-  for (const ExplainedMove& made : explanation.moves) {
-    if (made.function != function || made.is_again || made.move.cause != cause) continue;
-    out += (out.size() > 1 ? "," : "") + move_json(made, explanation);
-  }
-  return out + "]";
-}
-
-std::string function_json(const Explanation& explanation, size_t number) {
-  const propagation::FunctionReport& function = explanation.functions[number];
-  const ir::Module& module = *explanation.parsed->module;
-  std::string out = "{\"name\":" + quote(function.name);
-  if (number > 0) {
-    out += ",\"calls\":" + list_json(function.calls, [](const std::vector<int32_t>& path) {
-             return list_json(path, [](int32_t line) { return std::to_string(line); });
-           });
-  }
-  out += ",\"arguments\":" + shardings_json(function.arguments) + ",\"results\":" + shardings_json(function.results);
-  if (number == 0) {
-    const auto origins = [&](const std::vector<propagation::Origin>& list) {
-      return list_json(list, [&](const propagation::Origin& origin) { return origin_json(origin, module); });
-    };
-    out += ",\"decided\":{\"arguments\":" + origins(function.argument_origins) +
-           ",\"results\":" + origins(explanation.propagated.result_origins) + "}";
-  }
-  out += ",\"values\":" + list_json(function.values, [&](const auto& value) { return value_json(value, module); });
-  out += ",\"collectives\":" + moves_json(explanation, number, MoveCause::kSharding);
-  out += ",\"neighbours\":" + moves_json(explanation, number, MoveCause::kNeighbours);
-  out += ",\"unruled\":" + moves_json(explanation, number, MoveCause::kUnruled);
-  out += ",\"written\":" + moves_json(explanation, number, MoveCause::kText);
-  return out + "}";
-}
-
-std::string whole_number(double value) {
-  std::string out;
-  append_integer(out, static_cast<int64_t>(std::llround(value)));
+template <typename T>
+std::vector<InModule<T>> in_module(const std::vector<T>& items, const ir::Module& module) {
+  std::vector<InModule<T>> out;
+  for (const T& item : items) out.push_back({item, module});
   return out;
 }
 
-std::string totals_json(const Explanation& explanation) {
+struct Decisions {
+  std::vector<Decision> arguments, results;
+};
+
+struct MoveDocument {
+  const ExplainedMove& made;
+  const Explanation& explanation;
+};
+
+// An argument of the program, or a result of the op at a line.
+struct MovedValue {
+  std::optional<int64_t> argument, line, result;
+};
+
+struct FunctionDocument {
+  const Explanation& explanation;
+  size_t number = 0;
+
+  [[nodiscard]] const propagation::FunctionReport& report() const { return explanation.functions[number]; }
+  [[nodiscard]] const ir::Module& module() const { return *explanation.parsed->module; }
+  [[nodiscard]] std::vector<MoveDocument> moves(MoveCause cause) const {
+    std::vector<MoveDocument> out;
+    for (const ExplainedMove& made : explanation.moves) {
+      if (made.function == number && !made.is_again && made.move.cause == cause) out.push_back({made, explanation});
+    }
+    return out;
+  }
+};
+
+// What one device has to do; loops are counted once.
+struct ExplainedTotals {
+  int64_t flops = 0, bytes_touched = 0, bytes_moved = 0;
+  bool loops_counted_once = false;
+};
+
+struct MemoryBytes {
+  int64_t arguments = 0, arena = 0, results = 0, constants = 0, scratch = 0, peak = 0;
+};
+
+struct ExplainedMemory {
+  MemoryBytes device, process;
+};
+
+struct ExplainedStep {
+  const compile::Step& step;
+  int64_t shards = 0;
+};
+
+struct PlannedDonation {
+  int64_t argument = 0;
+  Nullable<int64_t> result;
+  int64_t bytes = 0;
+};
+
+int64_t whole(double value) { return static_cast<int64_t>(std::llround(value)); }
+
+ExplainedTotals totals_of(const Explanation& explanation) {
   double flops = 0;
   double bytes = 0;
   for (const compile::Block& block : explanation.plan->blocks) {
@@ -160,114 +116,374 @@ std::string totals_json(const Explanation& explanation) {
       bytes += step.kernel.bytes;
     }
   }
-  std::string out =
-      "{\"flops\":" + whole_number(flops) + ",\"bytes_touched\":" + whole_number(bytes) + ",\"bytes_moved\":";
-  append_integer(out, explanation.moved_bytes());
-  return out + ",\"loops_counted_once\":" + (explanation.plan->has_loops ? "true" : "false") + "}";
+  return {whole(flops), whole(bytes), explanation.moved_bytes(), explanation.plan->has_loops};
 }
 
-std::string memory_json(const compile::Plan& plan) {
+ExplainedMemory memory_of(const compile::Plan& plan) {
   const compile::PlanMemory& memory = plan.memory;
-  std::string out = "{\"device\":{";
-  const auto field = [&](const char* name, int64_t value, bool first = false) {
-    out += std::string(first ? "\"" : ",\"") + name + "\":";
-    append_integer(out, value);
-  };
-  field("arguments", memory.device_arguments, true);
-  field("arena", memory.device_arena);
-  field("results", memory.device_own);
-  field("constants", memory.device_constants);
-  field("scratch", plan.scratch_bytes);
-  field("peak", plan.device_peak_bytes());
-  out += "},\"process\":{";
-  field("arguments", memory.arguments, true);
-  field("arena", memory.arena);
-  field("results", memory.own);
-  field("constants", memory.constants);
-  field("scratch", memory.scratch);
-  field("peak", plan.peak_bytes);
-  return out + "}}";
+  return {{memory.device_arguments, memory.device_arena, memory.device_own, memory.device_constants, plan.scratch_bytes,
+           plan.device_peak_bytes()},
+          {memory.arguments, memory.arena, memory.own, memory.constants, memory.scratch, plan.peak_bytes}};
 }
 
-std::string steps_json(const compile::Plan& plan) {
-  std::string out = "[";
+std::vector<ExplainedStep> steps_of(const compile::Plan& plan) {
+  std::vector<ExplainedStep> out;
   for (const compile::Block& block : plan.blocks) {
-    for (const compile::Step& step : block.steps) {
-      out += std::string(out.size() > 1 ? "," : "") + "{\"name\":" + quote(step.name) +
-             ",\"lines\":" + list_json(step.lines, [](int32_t line) { return std::to_string(line); }) +
-             ",\"flops\":" + whole_number(step.kernel.flops) + ",\"bytes\":" + whole_number(step.kernel.bytes) +
-             ",\"shards\":" + std::to_string(plan.table(step.table).count()) + "}";
-    }
+    for (const compile::Step& step : block.steps)
+      out.push_back({step, static_cast<int64_t>(plan.table(step.table).count())});
   }
-  return out + "]";
+  return out;
 }
 
-std::string indivisible_json(const compile::Indivisible& one) {
-  std::string out = "{\"value\":" + quote(one.value);
-  if (one.line > 0) out += ",\"line\":" + std::to_string(one.line);
-  out += ",\"dimension\":" + std::to_string(one.dim) + ",\"size\":";
-  append_integer(out, one.size);
-  out += ",\"axes\":" + quote(one.axes) + ",\"parts\":" + std::to_string(one.ways) +
-         ",\"effect\":" + (one.is_cut ? "\"padded\"" : "\"replicated\"");
-  if (!one.is_cut) out += ",\"op\":" + quote(one.op) + ",\"op_line\":" + std::to_string(one.op_line);
-  out += ",\"nearest\":" + list_json(one.nearest, [](const compile::Indivisible::Choice& choice) {
-           return "{\"axes\":" + quote(choice.axes) + ",\"parts\":" + std::to_string(choice.ways) + "}";
-         });
-  return out + ",\"nearest_sizes\":" + integer_list(one.nearest_sizes) + "}";
-}
-
-std::string snapshot_json(const compile::Snapshot& snapshot) {
-  return "{\"name\":" + quote(snapshot.name) + ",\"text\":" + quote(snapshot.text) +
-         ",\"bytes\":" + std::to_string(snapshot.bytes) +
-         ",\"truncated\":" + (snapshot.is_truncated ? "true" : "false") + "}";
-}
-
-std::string donation_json(const compile::Plan& plan) {
-  std::string out = "[";
+std::vector<PlannedDonation> donation_of(const compile::Plan& plan) {
+  std::vector<PlannedDonation> out;
   for (const compile::PlanParameter& argument : plan.arguments) {
     if (!argument.is_donated) continue;
-    out += std::string(out.size() > 1 ? "," : "") + "{\"argument\":" + std::to_string(argument.parameter.position) +
-           ",\"result\":" + (argument.aliased >= 0 ? std::to_string(argument.aliased) : "null") + ",\"bytes\":";
-    append_integer(out, argument.shard_bytes);
-    out += "}";
+    PlannedDonation made{static_cast<int64_t>(argument.parameter.position), {}, argument.shard_bytes};
+    if (argument.aliased >= 0) made.result.value = argument.aliased;
+    out.push_back(made);
   }
-  return out + "]";
+  return out;
 }
 
+// Absent where there is no plan.
+template <typename Make>
+auto where_planned(const Explanation& explanation, const Make& make) {
+  return explanation.plan == nullptr ? std::nullopt : std::optional(make(*explanation.plan));
+}
+
+std::optional<int64_t> unless_none(int64_t line) { return line > 0 ? std::optional(line) : std::nullopt; }
+
 // What arguments with dynamic dimensions would bring: the program is specialised for it, as a run does.
-void read_shapes(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong) {
+void read_shapes(const Json* shapes, jobs::JobRequest& out, core::Diagnostics& wrong) {
   const compile::ParsedProgram& program = *out.program;
   std::vector<tensor::TensorType> types;
   for (size_t i = 0; i < program.arguments.size(); ++i) types.push_back(program.argument(i).type.tensor);
-  const Json* shapes = reader.field("shapes");
   if (shapes != nullptr && !shapes->is_array()) {
-    wrong.add("/shapes", "expected a list with the shape of each argument, got " + std::string(shapes->kind_name()));
-    return;
+    return wrong.add("/shapes",
+                     fmt::format("expected a list with the shape of each argument, got {}", shapes->kind_name()));
   }
+  const JsonArray given = shapes == nullptr ? JsonArray() : shapes->elements();
   for (size_t i = 0; i < types.size(); ++i) {
-    const std::string place = "/shapes/" + std::to_string(i);
+    const std::string place = entry_pointer("/shapes", i);
     const tensor::TensorType declared = types[i];
-    if (shapes != nullptr && i < shapes->size() && !shapes->at(i).is_null()) {
-      const Json shape = shapes->at(i);
+    if (i < given.size() && !given[i].is_null()) {
       types[i].dims.clear();
-      const auto* numbers = shape.as<JsonNumbers>();
-      for (size_t d = 0; numbers != nullptr && d < numbers->size(); ++d) types[i].dims.push_back((*numbers)[d].i);
+      if (const auto* numbers = given[i].as<JsonNumbers>()) {
+        numbers->each([&](size_t, const JsonNumber& size) {
+          types[i].dims.push_back(size.i);
+          return true;
+        });
+      }
       if (!compile::fits(types[i], declared)) {
-        wrong.add(place, "the argument is " + tensor::to_string(declared) + ", the shape given is " +
-                             integer_list(types[i].dims));
-        return;
+        return wrong.add(place, fmt::format("the argument is {}, the shape given is [{}]", tensor::to_string(declared),
+                                            fmt::join(types[i].dims, ",")));
       }
     }
     if (std::any_of(types[i].dims.begin(), types[i].dims.end(), [](int64_t size) { return size < 0; })) {
-      wrong.add(place, "the argument is " + tensor::to_string(declared) +
-                           ": its dimensions are dynamic, give the shapes that a run would bring");
-      return;
+      return wrong.add(place, fmt::format("the argument is {}: its dimensions are dynamic, give the shapes that a run "
+                                          "would bring",
+                                          tensor::to_string(declared)));
     }
   }
   out.program = compile::specialised(out.program, types);
 }
 
 }  // namespace
+
+struct PlacementInput : AssignmentInput {
+  std::optional<std::vector<int64_t>> donate;
+  const Json* shapes = nullptr;
+};
+
+template <>
+const Schema<PlacementInput>& schema() {
+  using In = PlacementInput;
+  static const Schema<In> kSchema = [] {
+    std::vector<Field<In>> fields = assignment_fields<In>();
+    fields.emplace_back("donate", &In::donate, Rules{.low = 0});
+    fields.emplace_back("shapes", &In::shapes, Rules{.low = 0, .like = json_type<std::vector<std::vector<int64_t>>>()});
+    return Schema<In>("PlacementInput", std::move(fields));
+  }();
+  return kSchema;
+}
+
+template <>
+const Schema<Decision>& schema() {
+  using Doc = Decision;
+  using propagation::OriginKind;
+  static const Schema<Doc> kSchema{
+      "Decision",
+      {{"by", [](const Doc& doc) { return kOriginWords[static_cast<size_t>(doc.item.kind)]; }, {.words = kOriginWords}},
+       {"number",
+        [](const Doc& doc) {
+          const bool has = doc.item.kind == OriginKind::kArgument || doc.item.kind == OriginKind::kResult;
+          return has ? std::optional(doc.item.number) : std::nullopt;
+        }},
+       {"line", [](const Doc& doc) { return unless_none(doc.item.line); }},
+       {"op",
+        [](const Doc& doc) {
+          std::string op = op_at(doc.module, doc.item.line);
+          return op.empty() ? std::nullopt : std::optional(std::move(op));
+        }},
+       {"text", [](const Doc& doc) { return origin_text(doc.item, doc.module); }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<Decisions>& schema() {
+  static const Schema<Decisions> kSchema{"Decisions",
+                                         {{"arguments", &Decisions::arguments}, {"results", &Decisions::results}}};
+  return kSchema;
+}
+
+template <>
+const Schema<propagation::CopyReport>& schema() {
+  using Doc = propagation::CopyReport;
+  static const Schema<Doc> kSchema{"ExplainedCopy",
+                                   {{"shardings", [](const Doc& doc) { return sdy_of(doc.shardings); }},
+                                    {"for", [](const Doc& doc) {
+                                       std::vector<std::vector<int64_t>> out;
+                                       for (const auto& [line, operand] : doc.users) out.push_back({line, operand});
+                                       return out;
+                                     }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ExplainedValue>& schema() {
+  using Doc = ExplainedValue;
+  static constexpr auto kAlike = [](const propagation::ValueReport& value) {
+    return std::all_of(value.copies.begin(), value.copies.end(),
+                       [&](const auto& copy) { return copy.shardings == value.copies.front().shardings; });
+  };
+  static const Schema<Doc> kSchema{
+      "ExplainedValue",
+      {{"line", [](const Doc& doc) { return doc.item.line; }},
+       {"value", [](const Doc& doc) -> std::string_view { return doc.item.value; }},
+       {"op", [](const Doc& doc) -> std::string_view { return doc.item.op; }},
+       {"shardings",
+        [](const Doc& doc) {
+          return kAlike(doc.item) ? std::optional(sdy_of(doc.item.copies.front().shardings)) : std::nullopt;
+        }},
+       {"copies",
+        [](const Doc& doc) { return kAlike(doc.item) ? std::nullopt : std::optional(std::span(doc.item.copies)); }},
+       {"operands",
+        [](const Doc& doc) {
+          return doc.item.operands.empty() ? std::nullopt : std::optional(sdy_of(doc.item.operands));
+        }},
+       {"decided", [](const Doc& doc) {
+          return Decision{doc.item.origin, doc.module};
+        }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<MovedValue>& schema() {
+  static const Schema<MovedValue> kSchema{
+      "MovedValue",
+      {{"argument", &MovedValue::argument}, {"line", &MovedValue::line}, {"result", &MovedValue::result}}};
+  return kSchema;
+}
+
+template <>
+const Schema<MoveDocument>& schema() {
+  using Doc = MoveDocument;
+  static const Schema<Doc> kSchema{
+      "Move",
+      {{"kind",
+        [](const Doc& doc) { return partition::name(doc.made.move.kind); },
+        {.words = {"all_gather", "all_slice", "all_to_all", "collective_permute", "halo_exchange", "reshard",
+                   "all_reduce", "reduce_scatter", "collective"}}},
+       {"axes", [](const Doc& doc) -> std::string_view { return doc.made.axes; }},
+       {"of",
+        [](const Doc& doc) {
+          const ExplainedMove& made = doc.made;
+          return made.of_argument ? MovedValue{made.argument, {}, {}} : MovedValue{{}, made.of_line, made.of_result};
+        }},
+       {"value",
+        [](const Doc& doc) { return std::string_view(doc.explanation.local->value(doc.made.move.from).name); }},
+       {"from", [](const Doc& doc) { return or_null(doc.made.from); }, {.like = json_type<SdySharding>()}},
+       {"to", [](const Doc& doc) { return or_null(doc.made.to); }, {.like = json_type<SdySharding>()}},
+       {"op", [](const Doc& doc) { return op_at(*doc.explanation.parsed->module, doc.made.move.location.line); }},
+       {"why", [](const Doc& doc) -> std::string_view { return doc.made.move.reason; }},
+       {"line", [](const Doc& doc) { return doc.made.move.location.line; }},
+       {"column", [](const Doc& doc) { return doc.made.move.location.column; }},
+       {"location", [](const Doc& doc) { return unless_empty(doc.made.move.location.name); }},
+       {"calls",
+        [](const Doc& doc) {
+          const auto& calls = doc.made.move.location.calls;
+          return calls.empty() ? std::nullopt : std::optional(std::span(calls));
+        }},
+       {"bytes", [](const Doc& doc) { return doc.made.move.bytes; }},
+       {"loops", [](const Doc& doc) { return unless_none(doc.made.move.loop_depth); }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<FunctionDocument>& schema() {
+  using Doc = FunctionDocument;
+  static const Schema<Doc> kSchema{
+      "ExplainedFunction",
+      {{"name", [](const Doc& doc) -> std::string_view { return doc.report().name; }},
+       {"calls",
+        [](const Doc& doc) { return doc.number == 0 ? std::nullopt : std::optional(std::span(doc.report().calls)); }},
+       {"arguments", [](const Doc& doc) { return sdy_of(doc.report().arguments); }},
+       {"results", [](const Doc& doc) { return sdy_of(doc.report().results); }},
+       {"decided",
+        [](const Doc& doc) -> std::optional<Decisions> {
+          if (doc.number > 0) return std::nullopt;
+          return Decisions{in_module(doc.report().argument_origins, doc.module()),
+                           in_module(doc.explanation.propagated.result_origins, doc.module())};
+        }},
+       {"values", [](const Doc& doc) { return in_module(doc.report().values, doc.module()); }},
+       {"collectives", [](const Doc& doc) { return doc.moves(MoveCause::kSharding); }},
+       {"neighbours", [](const Doc& doc) { return doc.moves(MoveCause::kNeighbours); }},
+       {"unruled", [](const Doc& doc) { return doc.moves(MoveCause::kUnruled); }},
+       {"written", [](const Doc& doc) { return doc.moves(MoveCause::kText); }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ExplainedTotals>& schema() {
+  using Doc = ExplainedTotals;
+  static const Schema<Doc> kSchema{"ExplainedTotals",
+                                   {{"flops", &Doc::flops},
+                                    {"bytes_touched", &Doc::bytes_touched},
+                                    {"bytes_moved", &Doc::bytes_moved},
+                                    {"loops_counted_once", &Doc::loops_counted_once}}};
+  return kSchema;
+}
+
+template <>
+const Schema<MemoryBytes>& schema() {
+  using Doc = MemoryBytes;
+  static const Schema<Doc> kSchema{"MemoryBytes",
+                                   {{"arguments", &Doc::arguments},
+                                    {"arena", &Doc::arena},
+                                    {"results", &Doc::results},
+                                    {"constants", &Doc::constants},
+                                    {"scratch", &Doc::scratch},
+                                    {"peak", &Doc::peak}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ExplainedMemory>& schema() {
+  static const Schema<ExplainedMemory> kSchema{
+      "ExplainedMemory", {{"device", &ExplainedMemory::device}, {"process", &ExplainedMemory::process}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ExplainedStep>& schema() {
+  using Doc = ExplainedStep;
+  static const Schema<Doc> kSchema{
+      "ExplainedStep",
+      {{"name", [](const Doc& doc) { return std::string_view(doc.step.name); }},
+       {"lines", [](const Doc& doc) { return std::vector<int64_t>(doc.step.lines.begin(), doc.step.lines.end()); }},
+       {"flops", [](const Doc& doc) { return whole(doc.step.kernel.flops); }},
+       {"bytes", [](const Doc& doc) { return whole(doc.step.kernel.bytes); }},
+       {"shards", &Doc::shards}}};
+  return kSchema;
+}
+
+template <>
+const Schema<compile::Indivisible::Choice>& schema() {
+  using Doc = compile::Indivisible::Choice;
+  static const Schema<Doc> kSchema{"DividingSpec", {{"axes", &Doc::axes}, {"parts", &Doc::ways}}};
+  return kSchema;
+}
+
+template <>
+const Schema<compile::Indivisible>& schema() {
+  using Doc = compile::Indivisible;
+  static const Schema<Doc> kSchema{
+      "Indivisible",
+      {{"value", &Doc::value},
+       {"line", [](const Doc& one) { return unless_none(one.line); }},
+       {"dimension", &Doc::dim},
+       {"size", &Doc::size},
+       {"axes", &Doc::axes},
+       {"parts", &Doc::ways},
+       {"effect",
+        [](const Doc& one) { return one.is_cut ? "padded" : "replicated"; },
+        {.words = {"padded", "replicated"}}},
+       {"op", [](const Doc& one) { return one.is_cut ? std::nullopt : std::optional<std::string_view>(one.op); }},
+       {"op_line", [](const Doc& one) { return one.is_cut ? std::nullopt : std::optional(one.op_line); }},
+       {"nearest", &Doc::nearest},
+       {"nearest_sizes", &Doc::nearest_sizes}}};
+  return kSchema;
+}
+
+template <>
+const Schema<PlannedDonation>& schema() {
+  using Doc = PlannedDonation;
+  static const Schema<Doc> kSchema{"PlannedDonation",
+                                   {{"argument", &Doc::argument}, {"result", &Doc::result}, {"bytes", &Doc::bytes}}};
+  return kSchema;
+}
+
+template <>
+const Schema<core::Error>& schema() {
+  static const Schema<core::Error> kSchema{
+      "Unplanned",
+      {{"code", [](const core::Error& error) { return error.code().word(); }},
+       {"detail", [](const core::Error& error) -> std::string_view { return error.detail(); }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<compile::NotRun>& schema() {
+  using Doc = compile::NotRun;
+  static const Schema<Doc> kSchema{"CannotRunPlace",
+                                   {{"line", [](const Doc& place) { return place.location.line; }},
+                                    {"column", [](const Doc& place) { return place.location.column; }},
+                                    {"op", &Doc::op},
+                                    {"detail", &Doc::detail}}};
+  return kSchema;
+}
+
+template <>
+const Schema<compile::Snapshot>& schema() {
+  using Doc = compile::Snapshot;
+  static const Schema<Doc> kSchema{
+      "StageSnapshot",
+      {{"name", &Doc::name}, {"text", &Doc::text}, {"bytes", &Doc::bytes}, {"truncated", &Doc::is_truncated}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ExplanationDocument>& schema() {
+  using Doc = ExplanationDocument;
+  static const Schema<Doc> kSchema{
+      "Explanation",
+      {{"program", [](const Doc& doc) -> std::string_view { return doc.explanation.parsed->id; }},
+       {"devices", [](const Doc& doc) { return doc.explanation.device_count; }},
+       {"functions",
+        [](const Doc& doc) {
+          std::vector<FunctionDocument> out;
+          for (size_t f = 0; f < doc.explanation.functions.size(); ++f) out.push_back({doc.explanation, f});
+          return out;
+        }},
+       {"indivisible", [](const Doc& doc) { return std::span(doc.explanation.indivisible); }},
+       {"totals",
+        [](const Doc& doc) {
+          return doc.explanation.plan == nullptr ? std::nullopt : std::optional(totals_of(doc.explanation));
+        }},
+       {"memory", [](const Doc& doc) { return where_planned(doc.explanation, memory_of); }},
+       {"steps", [](const Doc& doc) { return where_planned(doc.explanation, steps_of); }},
+       {"donation", [](const Doc& doc) { return where_planned(doc.explanation, donation_of); }},
+       {"warnings",
+        [](const Doc& doc) {
+          return doc.explanation.plan == nullptr ? std::nullopt : std::optional(doc.explanation.local->warnings);
+        }},
+       {"unplanned", [](const Doc& doc) { return doc.explanation.unplanned; }},
+       {"stages",
+        [](const Doc& doc) { return doc.snapshots.empty() ? std::nullopt : std::optional(std::span(doc.snapshots)); }},
+       {"cannot_run", [](const Doc& doc) { return std::span(doc.explanation.not_run); }}}};
+  return kSchema;
+}
 
 std::string op_at(const ir::Module& module, int32_t line) {
   if (line <= 0) return {};
@@ -305,49 +521,21 @@ std::string origin_text(const propagation::Origin& origin, const ir::Module& mod
   return "";
 }
 
-std::string not_run_json(const std::vector<compile::NotRun>& places) {
-  return list_json(places, [](const compile::NotRun& place) {
-    return "{\"line\":" + std::to_string(place.location.line) + ",\"column\":" + std::to_string(place.location.column) +
-           ",\"op\":" + quote(place.op) + ",\"detail\":" + quote(place.detail) + "}";
-  });
-}
-
 jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program) {
   core::Diagnostics wrong;
-  ObjectReader reader(body, "", wrong);
+  auto in = read_json<PlacementInput>(body, "", wrong);
   jobs::JobRequest out;
   out.program = program;
-  read_assignment(reader, out, wrong);
-  out.donate = reader.integers("donate");
+  read_assignment(in, out, wrong);
+  out.donate = std::move(in.donate);
   for (const int64_t position : out.donate.value_or(std::vector<int64_t>{})) {
     if (position < 0 || position >= static_cast<int64_t>(program->arguments.size())) {
-      wrong.add("/donate", "position " + std::to_string(position) + " is not one of " +
-                               std::to_string(program->arguments.size()) + " arguments");
+      wrong.add("/donate", fmt::format("position {} is not one of {} arguments", position, program->arguments.size()));
     }
   }
-  read_shapes(reader, out, wrong);
-  reader.finish();
+  if (wrong.empty()) read_shapes(in.shapes, out, wrong);
   wrong.throw_if_any("invalid_request");
   return out;
-}
-
-std::string explanation_json(const Explanation& explanation, const std::vector<compile::Snapshot>& snapshots) {
-  std::string out = "{\"program\":" + quote(explanation.parsed->id) +
-                    ",\"devices\":" + std::to_string(explanation.device_count) + ",\"functions\":[";
-  for (size_t f = 0; f < explanation.functions.size(); ++f) out += (f ? "," : "") + function_json(explanation, f);
-  out += "],\"indivisible\":" + list_json(explanation.indivisible, indivisible_json);
-  if (explanation.plan != nullptr) {
-    out +=
-        ",\"totals\":" + totals_json(explanation) + ",\"memory\":" + memory_json(*explanation.plan) +
-        ",\"steps\":" + steps_json(*explanation.plan) + ",\"donation\":" + donation_json(*explanation.plan) +
-        ",\"warnings\":" + list_json(explanation.local->warnings, [](const std::string& text) { return quote(text); });
-  }
-  if (explanation.unplanned) {
-    out += ",\"unplanned\":{\"code\":" + quote(explanation.unplanned->code().word()) +
-           ",\"detail\":" + quote(explanation.unplanned->detail()) + "}";
-  }
-  if (!snapshots.empty()) out += ",\"stages\":" + list_json(snapshots, snapshot_json);
-  return out + ",\"cannot_run\":" + not_run_json(explanation.not_run) + "}";
 }
 
 }  // namespace meshd::api

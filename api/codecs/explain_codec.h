@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/codecs/json.h"
+#include "api/json/schema.h"
 #include "service/compile/explain/explain.h"
 #include "service/compile/explain/snapshots.h"
 #include "service/compile/explain/suggest.h"
@@ -17,19 +17,31 @@ namespace meshd::api {
 /// with JSON Pointers.
 jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program);
 
+struct PlacementInput;
+template <>
+const Schema<PlacementInput>& schema();
 /// The whole of it; `functions` as tests/conformance/propagation/README.md writes them.
-/// With `stages` where there are snapshots.
-std::string explanation_json(const compile::Explanation& explanation,
-                             const std::vector<compile::Snapshot>& snapshots = {});
-/// [{"line", "column", "op", "detail"}]: what keeps a program from running.
-std::string not_run_json(const std::vector<compile::NotRun>& places);
+struct ExplanationDocument {
+  const compile::Explanation& explanation;
+  std::vector<compile::Snapshot> snapshots;  ///< `stages`, where there are some
+};
+template <>
+const Schema<ExplanationDocument>& schema();
+/// What keeps a program from running.
+template <>
+const Schema<compile::NotRun>& schema();
 /// Lines for people: shardings beside the ops, moves below the ops that ask for them, totals. No line is cut.
 std::string explanation_text(const compile::Explanation& explanation);
 /// A picture of @main: a box for each value with the parts it is cut into, moves between them.
 std::string explanation_svg(const compile::Explanation& explanation);
 
 /// Costs, and shardings that can be posted back as `in_shardings`.
-std::string suggestions_json(const compile::Suggestions& suggestions, const compile::ParsedProgram& program);
+struct SuggestionsDocument {
+  const compile::Suggestions& suggestions;
+  const compile::ParsedProgram& program;
+};
+template <>
+const Schema<SuggestionsDocument>& schema();
 
 /// "rule of stablehlo.add at line 7": who decided a sharding, for people.
 std::string origin_text(const propagation::Origin& origin, const ir::Module& module);

@@ -65,8 +65,8 @@ class Picture {
       text(kLeft, y_ + 16, "and " + std::to_string(left_out_) + " more ops, which are not drawn", "note");
       y_ += kRowHeight;
     }
-    std::string head = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(kWidth) + "\" height=\"" +
-                       std::to_string(y_ + 20) + "\" viewBox=\"0 0 " + std::to_string(kWidth) + " " +
+    std::string head = R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" + std::to_string(kWidth) + R"(" height=")" +
+                       std::to_string(y_ + 20) + R"(" viewBox="0 0 )" + std::to_string(kWidth) + " " +
                        std::to_string(y_ + 20) + "\" font-family=\"monospace\" font-size=\"13\">\n";
     head +=
         "<style>text{fill:#222}.op{fill:#555}.note{fill:#b00020;font-size:12px}.use{fill:none;stroke:#9ab;"
@@ -77,8 +77,8 @@ class Picture {
 
  private:
   void text(int x, int y, const std::string& content, const char* kind = nullptr) {
-    out_ += "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\"" +
-            (kind != nullptr ? " class=\"" + std::string(kind) + "\"" : "") + ">" + escaped(content) + "</text>\n";
+    out_ += R"(<text x=")" + std::to_string(x) + R"(" y=")" + std::to_string(y) + R"(")" +
+            (kind != nullptr ? R"( class=")" + std::string(kind) + R"(")" : "") + ">" + escaped(content) + "</text>\n";
   }
 
   // The block of a value: its last two dimensions, cut as they are; blue when something cuts it.
@@ -87,8 +87,9 @@ class Picture {
     const auto& sharding = explanation_.propagated.of(id);
     const bool is_cut =
         sharding && type.is_tensor() && sharding->rank() == type.rank() && !sharding->is_fully_replicated();
-    out_ += "<rect x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" width=\"" + std::to_string(kBlock) +
-            "\" height=\"" + std::to_string(kBlock) + "\" fill=\"" + (is_cut ? "#3b76c4" : "#c9ced6") + "\"/>\n";
+    out_ += R"(<rect x=")" + std::to_string(x) + R"(" y=")" + std::to_string(y) + R"(" width=")" +
+            std::to_string(kBlock) + R"(" height=")" + std::to_string(kBlock) + R"(" fill=")" +
+            (is_cut ? "#3b76c4" : "#c9ced6") + "\"/>\n";
     if (!is_cut) return;
     const int64_t rank = type.rank();
     for (int64_t back = 0; back < 2 && back < rank; ++back) {
@@ -97,8 +98,8 @@ class Picture {
         const double at = static_cast<double>(kBlock) * static_cast<double>(p) / static_cast<double>(parts);
         const std::string low = number(back == 0 ? x + at : x), high = number(back == 0 ? x + at : x + kBlock);
         const std::string top = number(back == 0 ? y : y + at), bottom = number(back == 0 ? y + kBlock : y + at);
-        out_ +=
-            "<line class=\"cut\" x1=\"" + low + "\" y1=\"" + top + "\" x2=\"" + high + "\" y2=\"" + bottom + "\"/>\n";
+        out_ += R"(<line class="cut" x1=")" + low + R"(" y1=")" + top + R"(" x2=")" + high + R"(" y2=")" + bottom +
+                "\"/>\n";
       }
     }
   }
@@ -123,7 +124,7 @@ class Picture {
     const int start = rows_of_[static_cast<size_t>(from)];
     if (start < 0) return;
     const int bend = kLeft - 12 - std::min(kLeft - 24, (to - start) / 6);
-    uses_ += "<path class=\"use\" d=\"M" + std::to_string(kLeft - 2) + " " + std::to_string(start) + " C" +
+    uses_ += R"(<path class="use" d="M)" + std::to_string(kLeft - 2) + " " + std::to_string(start) + " C" +
              std::to_string(bend) + " " + std::to_string(start) + " " + std::to_string(bend) + " " +
              std::to_string(to) + " " + std::to_string(kLeft - 2) + " " + std::to_string(to) + "\"/>\n";
   }

@@ -1,6 +1,9 @@
 #include "api/codecs/infeed_codec.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <set>
 
 #include "api/codecs/value.h"
 #include "service/arrays/region.h"
@@ -8,103 +11,125 @@
 namespace meshd::api {
 namespace {
 
-constexpr int64_t kMostDevice = INT32_MAX;
+constexpr size_t kLongestQueueName = 255;
 
 // A stored array, or a slice of it. Where a whole one was placed by its owner, `partitions` is the number of devices it
 // lies on.
-effects::OwnedValue copy_of(arrays::ArrayStore& arrays, const arrays::ArrayRef& array,
-                            const std::optional<std::string>& slice, int64_t& partitions) {
+tensor::DenseValue copy_of(arrays::ArrayStore& arrays, tensor::BufferPool& pool, const arrays::ArrayRef& array,
+                           const std::optional<std::string>& slice, int64_t& partitions) {
   const arrays::ArrayInfo& info = array->info();
   const std::vector<arrays::Slice> slices =
       slice ? arrays::parse_slices(*slice, info.type.dims) : arrays::whole_slices(info.type.dims);
   arrays::GatherReader reader({array, &array->layout()}, tensor::size_bytes(info.type.dtype), arrays.shards(array),
                               slices);
-  effects::OwnedValue value{{info.type.dtype, arrays::slice_dims(slices)},
-                            std::vector<std::byte>(static_cast<size_t>(reader.total_bytes()))};
-  reader.read(value.bytes);
+  tensor::DenseValue value = tensor::new_dense({info.type.dtype, arrays::slice_dims(slices)}, pool);
+  reader.read(value.buffer->bytes());
   if (info.committed && !slice) partitions = static_cast<int64_t>(array->layout().device_shards.size());
   return value;
 }
 
-std::vector<effects::OwnedValue> read_values(const Json& list, const std::string& pointer, const InfeedSource& source,
-                                             int64_t& partitions, core::Diagnostics& wrong) {
-  std::vector<effects::OwnedValue> out;
-  if (!list.is_array()) wrong.add(pointer, "expected a list, got " + std::string(list.kind_name()));
-  for (size_t i = 0; i < list.size() && has_room(wrong); ++i) {
-    const std::string place = pointer + "/" + std::to_string(i);
-    const Json item = list.at(i);
-    const auto* object = item.as<JsonObject>();
-    const bool is_array = object != nullptr && std::any_of(object->begin(), object->end(),
-                                                           [](const auto& field) { return field.first == "array"; });
-    if (is_array) {
-      ObjectReader fields(item, place, wrong);
-      const auto id = fields.string("array");
-      const auto slice = fields.string("slice");
-      fields.finish();
-      if (!id) continue;
-      int64_t devices = 0;
-      const arrays::ArrayRef array = source.arrays.find(*id, source.principal);
-      out.push_back(copy_of(source.arrays, array, slice, devices));
-      if (source.copied != nullptr) source.copied->push_back(array);
-      if (devices > 0 && partitions > 0 && devices != partitions) {
-        wrong.add(place, "lies on " + std::to_string(devices) + " devices, an array before it on " +
-                             std::to_string(partitions));
-      }
-      if (devices > 0) partitions = devices;
-    } else if (auto read = read_value(item, nullptr, place, wrong)) {
-      out.push_back({read->type, std::move(read->bytes)});
-    }
-  }
+std::vector<tensor::DenseValue> read_values(const Json& list, const std::string& pointer, const InfeedSource& source,
+                                            int64_t& partitions, core::Diagnostics& wrong) {
+  std::vector<tensor::DenseValue> out;
+  if (!list.is_array()) wrong.add(pointer, fmt::format("expected a list, got {}", list.kind_name()));
+  list.each([&](size_t i, const Json& item) {
+    const std::string place = entry_pointer(pointer, i);
+    Argument read = read_argument(item, nullptr, source.pool, place, wrong);
+    if (read.value) out.push_back(std::move(*read.value));
+    if (!read.array) return has_room(wrong);
+    int64_t devices = 0;
+    const arrays::ArrayRef array = source.arrays.find(*read.array, source.principal);
+    out.push_back(copy_of(source.arrays, source.pool, array, read.slice, devices));
+    if (source.copied != nullptr) source.copied->push_back(array);
+    if (devices > 0 && partitions > 0 && devices != partitions)
+      wrong.add(place, fmt::format("lies on {} devices, an array before it on {}", devices, partitions));
+    if (devices > 0) partitions = devices;
+    return has_room(wrong);
+  });
   return out;
 }
+
+struct FeedPartInput {
+  int64_t device = 0;
+  const Json* values = nullptr;
+};
 
 }  // namespace
 
 std::optional<std::string> mistake_of_queue(std::string_view name) {
-  constexpr int64_t kMost = 255;
   // Bytes that begin a character.
   const auto characters = std::count_if(name.begin(), name.end(), [](char c) { return (c & 0xc0) != 0x80; });
-  if (characters <= kMost) return std::nullopt;
-  return "expected at most " + std::to_string(kMost) + " characters, got " + std::to_string(characters);
+  if (static_cast<size_t>(characters) <= kLongestQueueName) return std::nullopt;
+  return fmt::format("expected at most {} characters, got {}", kLongestQueueName, characters);
 }
 
-effects::InfeedEntry read_infeed_entry(ObjectReader& reader, const InfeedSource& source, core::Diagnostics& wrong) {
+template <>
+const Schema<FeedPartInput>& schema() {
+  static const Schema<FeedPartInput> kSchema{
+      "FeedPart",
+      {{"device", &FeedPartInput::device, {.low = 0, .high = INT32_MAX}},
+       {"values", &FeedPartInput::values, {.required = true, .like = json_type<std::vector<ArgumentInput>>()}}}};
+  return kSchema;
+}
+
+namespace {
+
+template <typename In>
+std::vector<Field<In>> entry_fields() {
+  return {{"queue", &In::queue, {.longest = kLongestQueueName}},
+          {"values", &In::values, {.like = json_type<std::vector<ArgumentInput>>()}},
+          {"parts", &In::parts, {.like = json_type<std::vector<FeedPartInput>>()}}};
+}
+
+}  // namespace
+
+template <>
+const Schema<FeedEntryInput>& schema() {
+  static const Schema<FeedEntryInput> kSchema{"FeedEntry", entry_fields<FeedEntryInput>()};
+  return kSchema;
+}
+
+template <>
+const Schema<FeedInput>& schema() {
+  static const Schema<FeedInput> kSchema = [] {
+    std::vector<Field<FeedInput>> fields = entry_fields<FeedInput>();
+    fields.emplace_back("number", &FeedInput::number, Rules{.low = 1});
+    return Schema<FeedInput>("FeedInput", std::move(fields));
+  }();
+  return kSchema;
+}
+
+effects::InfeedEntry infeed_entry(const FeedEntryInput& in, const std::string& pointer, const InfeedSource& source,
+                                  core::Diagnostics& wrong) {
   effects::InfeedEntry entry;
-  entry.queue = reader.string("queue").value_or("");
-  if (const auto mistake = mistake_of_queue(entry.queue)) wrong.add(reader.pointer("queue"), *mistake);
-  const Json* values = reader.field("values");
-  const Json* parts = reader.field("parts");
-  if (values != nullptr && parts != nullptr)
-    wrong.add(reader.pointer("parts"), "stands beside values; give one of the two");
-  if (values != nullptr) {
-    entry.values = read_values(*values, reader.pointer("values"), source, entry.partitions, wrong);
-  } else if (parts == nullptr) {
-    reader.missing("values");
-  } else {
-    if (!parts->is_array() || parts->size() == 0)
-      wrong.add(reader.pointer("parts"), "expected a list with a part for each device");
-    for (size_t i = 0; i < parts->size() && has_room(wrong); ++i) {
-      const std::string pointer = reader.pointer("parts") + "/" + std::to_string(i);
-      const Json item = parts->at(i);
-      ObjectReader fields(item, pointer, wrong);
-      effects::InfeedPart part;
-      const auto device = fields.integer("device", 0, kMostDevice);
-      if (!device && fields.field("device") == nullptr) fields.missing("device");
-      part.device = device.value_or(0);
-      for (const effects::InfeedPart& other : entry.parts) {
-        if (device && other.device == part.device)
-          wrong.add(fields.pointer("device"), "device " + std::to_string(part.device) + " is fed twice");
-      }
-      int64_t lies_on = 0;  // a part is what one device has, however it was stored
-      if (const Json* list = fields.field("values")) {
-        part.values = read_values(*list, fields.pointer("values"), source, lies_on, wrong);
-      } else {
-        fields.missing("values");
-      }
-      fields.finish();
-      entry.parts.push_back(std::move(part));
-    }
+  entry.queue = in.queue.value_or("");
+  if (in.values != nullptr && in.parts != nullptr)
+    wrong.add(pointer + "/parts", "stands beside values; give one of the two");
+  if (in.values != nullptr) {
+    entry.values = read_values(*in.values, pointer + "/values", source, entry.partitions, wrong);
+    return entry;
   }
+  if (in.parts == nullptr) {
+    wrong.add(pointer + "/values", "is missing");
+    return entry;
+  }
+  const std::string parts_pointer = pointer + "/parts";
+  if (!in.parts->is_array() || in.parts->size() == 0)
+    wrong.add(parts_pointer, "expected a list with a part for each device");
+  std::set<int64_t> fed;
+  in.parts->each([&](size_t i, const Json& item) {
+    const std::string place = entry_pointer(parts_pointer, i);
+    const size_t before = wrong.list().size();
+    const auto read = read_json<FeedPartInput>(item, place, wrong);
+    effects::InfeedPart part;
+    part.device = read.device;
+    if (wrong.list().size() == before && !fed.insert(part.device).second)
+      wrong.add(place + "/device", fmt::format("device {} is fed twice", part.device));
+    int64_t lies_on = 0;  // a part is what one device has, however it was stored
+    if (read.values != nullptr) part.values = read_values(*read.values, place + "/values", source, lies_on, wrong);
+    entry.parts.push_back(std::move(part));
+    return has_room(wrong);
+  });
   return entry;
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/codecs/json.h"
+#include "api/json/schema.h"
 #include "service/arrays/array_store.h"
 #include "service/effects/infeed_entry.h"
 
@@ -15,16 +15,33 @@ namespace meshd::api {
 /// What is wrong with the name of a queue, which has at most 255 characters; nothing where it is one.
 std::optional<std::string> mistake_of_queue(std::string_view name);
 
-/// Where the arrays that an entry names are looked up.
+/// Where the arrays that an entry names are looked up, and where values go.
 struct InfeedSource {
   arrays::ArrayStore& arrays;
+  tensor::BufferPool& pool;
   const std::string& principal;
   std::vector<arrays::ArrayRef>* copied = nullptr;  ///< takes those that the entry was copied from
 };
 
-/// An entry: {"queue": "", "values": [VALUE]} or {"queue": "", "parts": [{"device": 0, "values": [VALUE]}]}. A VALUE
-/// has a dtype, a shape and data or base64, or names a stored array that the principal sees, which is copied. Notes
-/// every mistake under the reader's pointer; the caller reads other fields and finishes. Throws not_found for arrays.
-effects::InfeedEntry read_infeed_entry(ObjectReader& reader, const InfeedSource& source, core::Diagnostics& wrong);
+/// An entry: {"queue": "", "values": [Argument]} or {"queue": "", "parts": [{"device": 0, "values": [Argument]}]}.
+/// Stored arrays that it names are copied.
+struct FeedEntryInput {
+  std::optional<std::string> queue;
+  const Json* values = nullptr;
+  const Json* parts = nullptr;
+};
+/// One for a queue of a session.
+struct FeedInput : FeedEntryInput {
+  std::optional<int64_t> number;
+};
+template <>
+const Schema<FeedEntryInput>& schema();
+template <>
+const Schema<FeedInput>& schema();
+
+/// The entry that was read at `pointer`. Notes every mistake. Throws not_found for arrays that the principal does not
+/// see.
+effects::InfeedEntry infeed_entry(const FeedEntryInput& in, const std::string& pointer, const InfeedSource& source,
+                                  core::Diagnostics& wrong);
 
 }  // namespace meshd::api

@@ -1,9 +1,12 @@
 #include "api/codecs/job_codec.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
-#include <cstring>
+#include <set>
 
+#include "api/codecs/array_document.h"
 #include "api/codecs/infeed_codec.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/trees.h"
@@ -22,121 +25,226 @@ const JsonLimits kJobLimits{64, 64'000'000};
 
 namespace {
 
-// A day is the longest deadline that can be asked for.
+constexpr double kShortestDeadlineSeconds = 0.001;
 constexpr double kLongestDeadlineSeconds = 86'400;
 
-tensor::BufferRef to_buffer(const std::vector<std::byte>& bytes, tensor::BufferPool& pool) {
-  tensor::BufferRef buffer = pool.allocate(static_cast<int64_t>(bytes.size()));
-  if (!bytes.empty()) std::memcpy(buffer->data(), bytes.data(), bytes.size());
-  return buffer;
+struct ProgramChoice {
+  std::optional<std::string> id, text;
+  std::optional<ProgramFormat> format;
+};
+
+struct ResultOptions {
+  std::optional<std::string> encoding, durability;
+};
+
+// An array that the job updates: position of the argument (static ones counted), number of the result.
+struct ArrayUpdateInput {
+  int64_t argument = 0, result = 0;
+  std::optional<int64_t> version;
+};
+
+struct CallbackBinding {
+  std::string effect;
+  std::optional<std::string> name;
+  const Json* answers = nullptr;
+  bool live = false;
+};
+
+struct RunInput : AssignmentInput {
+  const Json* program = nullptr;
+  const Json* arguments = nullptr;
+  std::optional<OneOrMore<int64_t>> donate;
+  const Json* statics = nullptr;
+  std::optional<int64_t> num_partitions, local_num_partitions, as_process;
+  std::optional<std::string> platform;
+  const Json* keywords = nullptr;
+  const Json* update = nullptr;
+  std::optional<std::string> donation, devices, session;
+  bool reshard = false, profile = false;
+  const Json* callbacks = nullptr;
+  const Json* infeed = nullptr;
+  ResultOptions results;
+  std::optional<double> deadline;
+  const Json* kept = nullptr;
+  const Json* in_tree = nullptr;
+};
+
+}  // namespace
+
+template <>
+const Schema<ProgramChoice>& schema() {
+  static const Schema<ProgramChoice> kSchema{
+      "ProgramChoice",
+      {{"id", &ProgramChoice::id}, {"format", &ProgramChoice::format}, {"text", &ProgramChoice::text}}};
+  return kSchema;
 }
 
-void read_program(ObjectReader& reader, const JobContext& context, jobs::JobRequest& out, ProgramTrees& trees,
+template <>
+const Schema<ResultOptions>& schema() {
+  static const Schema<ResultOptions> kSchema{
+      "ResultOptions",
+      {{"encoding", &ResultOptions::encoding, {.words = {"json", "base64", "array", "none"}}},
+       {"durability", &ResultOptions::durability, {.words = kDurabilities}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ArrayUpdateInput>& schema() {
+  static const Schema<ArrayUpdateInput> kSchema{
+      "ArrayUpdate",
+      {{"argument", &ArrayUpdateInput::argument, {.low = 0, .high = INT32_MAX}},
+       {"result", &ArrayUpdateInput::result, {.low = 0, .high = INT32_MAX}},
+       {"version", &ArrayUpdateInput::version, {.low = 1}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<CallbackBinding>& schema() {
+  static const Schema<CallbackBinding> kSchema{
+      "CallbackBinding",
+      {{"effect", &CallbackBinding::effect},
+       {"name", &CallbackBinding::name},
+       {"answers", &CallbackBinding::answers, {.like = json_type<std::vector<std::vector<ValueInput>>>()}},
+       {"live", &CallbackBinding::live, {.optional = true}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<RunInput>& schema() {
+  using In = RunInput;
+  static const Schema<RunInput> kSchema = [] {
+    std::vector<Field<In>> fields = assignment_fields<In>();
+    const Rules count{.low = 1, .high = INT32_MAX};
+    const Rules position{.low = 0, .high = INT32_MAX};
+    for (Field<In>& field : std::vector<Field<In>>{
+             {"program", &In::program, {.required = true, .like = json_type<ProgramChoice>()}},
+             {"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<ArgumentInput>>()}},
+             {"donate", &In::donate, position},
+             {"static", &In::statics, {.like = map_of<const Json*>()}},
+             {"num_partitions", &In::num_partitions, count},
+             {"local_num_partitions", &In::local_num_partitions, count},
+             {"as_process", &In::as_process, position},
+             {"platform", &In::platform},
+             {"keywords", &In::keywords, {.like = map_of<const Json*>()}},
+             {"update", &In::update, {.like = json_type<std::vector<ArrayUpdateInput>>()}},
+             {"donation", &In::donation, {.words = {"strict", "warn"}}},
+             {"reshard", &In::reshard, {.optional = true}},
+             {"devices", &In::devices, {.words = {"least_loaded"}}},
+             {"callbacks", &In::callbacks, {.like = map_of<CallbackBinding>()}},
+             {"infeed", &In::infeed, {.like = json_type<std::vector<FeedEntryInput>>()}},
+             {"results", &In::results, {.optional = true}},
+             {"session", &In::session},
+             {"deadline", &In::deadline, {.low = kShortestDeadlineSeconds, .high = kLongestDeadlineSeconds}},
+             {"profile", &In::profile, {.optional = true}},
+             {"kept", &In::kept, {.hidden = true}},
+             {"in_tree", &In::in_tree, {.hidden = true}}})
+      fields.push_back(std::move(field));
+    return Schema<RunInput>("RunInput", std::move(fields));
+  }();
+  return kSchema;
+}
+
+const SchemaBase& run_input_schema() { return schema<RunInput>(); }
+
+namespace {
+
+void read_program(const Json* given, const JobContext& context, jobs::JobRequest& out, ProgramTrees& trees,
                   core::Diagnostics& wrong) {
-  const Json* program = reader.field("program");
-  if (program == nullptr) return reader.missing("program");
-  ObjectReader fields(*program, reader.pointer("program"), wrong);
-  const auto id = fields.string("id");
-  const auto format = fields.string("format");
-  const auto text = fields.string("text");
-  fields.finish();
-  if (id) {
-    if (format || text) wrong.add(fields.pointer("id"), "stands beside format or text; give one or the other");
-    const registry::StoredProgram stored =
-        context.was_accepted ? context.programs.get_for_accepted_job(*id) : context.programs.get(*id, out.principal);
+  if (given == nullptr) return;
+  const size_t before = wrong.list().size();
+  const auto program = read_json<ProgramChoice>(*given, "/program", wrong);
+  if (program.id) {
+    if (program.format || program.text) wrong.add("/program/id", "stands beside format or text; give one or the other");
+    const registry::StoredProgram stored = context.was_accepted ? context.programs.get_for_accepted_job(*program.id)
+                                                                : context.programs.get(*program.id, out.principal);
     out.program = stored.parsed;
-    out.program_id = *id;
+    out.program_id = *program.id;
     if (!stored.in_tree.empty()) trees.arguments = Json::parse(stored.in_tree);
     if (!stored.out_tree.empty()) trees.results = Json::parse(stored.out_tree);
-  } else if (text) {
-    out.program = context.compiler.parse(format.value_or("stablehlo"), *text);
-  } else {
-    fields.missing("text");
+  } else if (program.text) {
+    out.program = context.compiler.parse(program.format ? program.format->word : "stablehlo", *program.text);
+  } else if (wrong.list().size() == before) {
+    wrong.add("/program/text", "is missing");
   }
 }
 
-void read_argument(const Json& json, size_t number, const std::string& pointer, const JobContext& context,
-                   jobs::JobRequest& out, core::Diagnostics& wrong) {
-  const auto* object = json.as<JsonObject>();
-  bool is_array = false;
-  if (object != nullptr) {
-    for (const auto& [key, value] : *object) is_array = is_array || key == "array";
-  }
-  if (is_array) {
-    ObjectReader reader(json, pointer, wrong);
-    const auto id = reader.string("array");
-    const auto slice = reader.string("slice");
-    reader.finish();
-    if (!id) return;
-    jobs::ArrayArgument argument{context.arrays.find(*id, out.principal), std::nullopt};
-    if (slice) {
-      try {
-        argument.slices = arrays::parse_slices(*slice, argument.array->info().type.dims);
-      } catch (const core::Error& error) {
-        wrong.add(reader.pointer("slice"), error.detail());
-        return;
-      }
-    }
-    out.arguments.emplace_back(std::move(argument));
-    return;
-  }
+void read_argument_of(const Json& json, size_t number, const std::string& pointer, const JobContext& context,
+                      jobs::JobRequest& out, core::Diagnostics& wrong) {
   const tensor::TensorType* expected = nullptr;
   if (out.program != nullptr && number < out.program->arguments.size())
     expected = &out.program->argument(number).type.tensor;
-  if (auto value = read_value(json, expected, pointer, wrong)) {
-    out.arguments.emplace_back(jobs::InlineArgument{value->type, to_buffer(value->bytes, context.pool)});
+  Argument read = read_argument(json, expected, context.pool, pointer, wrong);
+  if (read.value) out.arguments.emplace_back(std::move(*read.value));
+  if (!read.array) return;
+  jobs::ArrayArgument argument{context.arrays.find(*read.array, out.principal), std::nullopt};
+  if (read.slice) {
+    try {
+      argument.slices = arrays::parse_slices(*read.slice, argument.array->info().type.dims);
+    } catch (const core::Error& error) {
+      return wrong.add(pointer + "/slice", error.detail());
+    }
   }
+  out.arguments.emplace_back(std::move(argument));
 }
 
 // A list with an entry for each value; or, where the program has a tree, a prefix of it.
-std::vector<std::optional<jobs::NamedSpec>> read_specs(ObjectReader& reader, std::string_view name,
+std::vector<std::optional<jobs::NamedSpec>> read_specs(const Json* list, const std::string& pointer,
                                                        const std::optional<Json>& tree, core::Diagnostics& wrong) {
   std::vector<std::optional<jobs::NamedSpec>> out;
-  const Json* list = reader.field(name);
   if (list == nullptr) return out;
   if (tree) {
-    for (const TreeLeaf& leaf : flatten_specs(*list, *tree, Leaves::kStars, reader.pointer(name)))
+    for (const TreeLeaf& leaf : flatten_specs(*list, *tree, Leaves::kStars, pointer))
       out.push_back(leaf.value.is_null() ? std::nullopt : read_spec(leaf.value, leaf.pointer, wrong));
     return out;
   }
-  if (!list->is_array()) wrong.add(reader.pointer(name), "expected a list, got " + std::string(list->kind_name()));
-  for (size_t i = 0; i < list->size() && has_room(wrong); ++i) {
-    const Json item = list->at(i);
+  if (!list->is_array()) wrong.add(pointer, fmt::format("expected a list, got {}", list->kind_name()));
+  list->each([&](size_t i, const Json& item) {
     // Some generated clients drop nulls from lists; an object without fields says the same.
     const auto* object = item.as<JsonObject>();
     const bool open = item.is_null() || (object != nullptr && object->empty());
-    out.push_back(open ? std::nullopt : read_spec(item, reader.pointer(name) + "/" + std::to_string(i), wrong));
-  }
+    out.push_back(open ? std::nullopt : read_spec(item, entry_pointer(pointer, i), wrong));
+    return has_room(wrong);
+  });
   return out;
+}
+
+// The number that a field's name is; nothing where it is none.
+std::optional<int64_t> number_of_name(const std::string& name) {
+  int64_t number = -1;
+  const char* const end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data(), end, number);
+  return error == std::errc{} && stop == end && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+// The fields of an object that has a name for each number; notes when `json` is none.
+const JsonObject* fields_by_number(const Json* json, const std::string& pointer, core::Diagnostics& wrong) {
+  if (json == nullptr) return nullptr;
+  const auto* object = json->as<JsonObject>();
+  if (object == nullptr) wrong.add(pointer, fmt::format("expected an object, got {}", json->kind_name()));
+  return object;
 }
 
 // Values that are constants of the program: {"1": 3}, by position among all arguments. The program that is run takes
 // the others. Gives the static positions, ascending.
-std::vector<int64_t> read_static(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong) {
+std::vector<int64_t> read_static(const Json* given, const JobContext& context, jobs::JobRequest& out,
+                                 core::Diagnostics& wrong) {
   std::vector<int64_t> positions;
-  const Json* given = reader.field("static");
-  if (given == nullptr || out.program == nullptr) return positions;
-  const auto* object = given->as<JsonObject>();
-  if (object == nullptr) {
-    wrong.add("/static", "expected an object, got " + std::string(given->kind_name()));
-    return positions;
-  }
+  const JsonObject* object = out.program == nullptr ? nullptr : fields_by_number(given, "/static", wrong);
+  if (object == nullptr) return positions;
   const auto count = static_cast<int64_t>(out.program->arguments.size());
-  std::map<size_t, compile::StaticValue> values;
+  std::map<size_t, tensor::DenseValue> values;
   for (const auto& [key, value] : *object) {
     if (!has_room(wrong)) break;
     const std::string pointer = "/static/" + pointer_token(key);
-    int64_t position = -1;
-    if (std::from_chars(key.data(), key.data() + key.size(), position).ptr != key.data() + key.size()) position = -1;
-    if (position < 0) {
-      wrong.add(pointer, "names of static arguments are their positions: \"0\", \"1\", ...");
-    } else if (position >= count) {
-      wrong.add(pointer,
-                "static argument " + std::to_string(position) + ", but there " + call_plan::only_positional(count));
-    } else if (auto read = read_value(value, &out.program->argument(static_cast<size_t>(position)).type.tensor, pointer,
-                                      wrong)) {
-      positions.push_back(position);
-      values.emplace(static_cast<size_t>(position), compile::StaticValue{read->type, std::move(read->bytes)});
+    const auto position = number_of_name(key);
+    if (!position) {
+      wrong.add(pointer, R"(names of static arguments are their positions: "0", "1", ...)");
+    } else if (*position >= count) {
+      wrong.add(pointer, fmt::format("static argument {}, but there {}", *position, call_plan::only_positional(count)));
+    } else if (auto read = read_value(value, &out.program->argument(static_cast<size_t>(*position)).type.tensor,
+                                      context.pool, pointer, wrong)) {
+      positions.push_back(*position);
+      values.emplace(static_cast<size_t>(*position), std::move(*read));
     }
   }
   std::sort(positions.begin(), positions.end());
@@ -144,164 +252,111 @@ std::vector<int64_t> read_static(ObjectReader& reader, jobs::JobRequest& out, co
   return positions;
 }
 
-void read_partitions(ObjectReader& reader, jobs::JobRequest& out) {
-  out.num_partitions = reader.integer("num_partitions", 1, INT32_MAX);
-  out.local_num_partitions = reader.integer("local_num_partitions", 1, INT32_MAX);
-  out.as_process = reader.integer("as_process", 0, INT32_MAX);
+void read_partitions(const RunInput& in, jobs::JobRequest& out) {
+  out.num_partitions = in.num_partitions;
+  out.local_num_partitions = in.local_num_partitions;
+  out.as_process = in.as_process;
   if (out.as_process) out.processes.check(*out.as_process);
-  if (const auto platform = reader.string("platform"); platform && *platform != "cpu")
-    throw core::Error("not_implemented", "not supported for platform " + quote(*platform) + "; there is cpu");
-  if (reader.field("keywords") != nullptr)
+  if (in.platform && *in.platform != "cpu") {
+    throw core::Error("not_implemented",
+                      fmt::format("not supported for platform {}; there is cpu", quote(*in.platform)));
+  }
+  if (in.keywords != nullptr)
     throw core::Error("not_implemented", "keyword arguments are not implemented; pass them positionally");
 }
 
 // Positions count all arguments, static ones too (behaviours P10 to P13).
-void read_donation(ObjectReader& reader, const std::vector<int64_t>& statics, size_t dynamic_count,
-                   jobs::JobRequest& out, core::Diagnostics& wrong) {
-  const Json* donate = reader.field("donate");
-  if (donate == nullptr) return;
-  std::vector<int64_t> positions;
-  if (donate->as<JsonNumber>() != nullptr) {
-    if (const auto one = reader.integer("donate", 0, INT32_MAX)) positions = {*one};
-  } else {
-    positions = reader.integers("donate").value_or(std::vector<int64_t>{});
-  }
+void read_donation(const RunInput& in, const std::vector<int64_t>& statics, size_t dynamic_count, jobs::JobRequest& out,
+                   core::Diagnostics& wrong) {
+  if (!in.donate) return;
   try {
-    out.donate = call_plan::rebase_donation(positions, statics, static_cast<int64_t>(dynamic_count + statics.size()));
+    out.donate =
+        call_plan::rebase_donation(in.donate->values, statics, static_cast<int64_t>(dynamic_count + statics.size()));
   } catch (const core::Error& error) {
     wrong.add("/donate", error.detail());
   }
 }
 
-// Arrays that the job updates, by the position of the argument (static ones counted) and of the result.
-void read_updates(ObjectReader& reader, const std::vector<int64_t>& statics, jobs::JobRequest& out,
+// Arrays that the job updates.
+void read_updates(const Json* update, const std::vector<int64_t>& statics, jobs::JobRequest& out,
                   core::Diagnostics& wrong) {
-  const Json* update = reader.field("update");
   if (update == nullptr) return;
-  if (!update->is_array())
-    wrong.add(reader.pointer("update"), "expected a list, got " + std::string(update->kind_name()));
-  for (size_t i = 0; i < update->size() && has_room(wrong); ++i) {
-    const Json item = update->at(i);
-    ObjectReader fields(item, reader.pointer("update") + "/" + std::to_string(i), wrong);
-    const auto argument = fields.integer("argument", 0, INT32_MAX);
-    const auto result = fields.integer("result", 0, INT32_MAX);
-    const auto version = fields.integer("version", 1, INT64_MAX);
-    if (fields.field("argument") == nullptr) fields.missing("argument");
-    if (fields.field("result") == nullptr) fields.missing("result");
-    fields.finish();
-    if (!argument || !result) continue;
-    if (std::find(statics.begin(), statics.end(), *argument) != statics.end()) {
-      wrong.add(fields.pointer("argument"), "is static, which arrays that are updated are not");
-      continue;
+  if (!update->is_array()) wrong.add("/update", fmt::format("expected a list, got {}", update->kind_name()));
+  update->each([&](size_t i, const Json& item) {
+    const std::string pointer = entry_pointer("/update", i);
+    const size_t before = wrong.list().size();
+    const auto read = read_json<ArrayUpdateInput>(item, pointer, wrong);
+    if (wrong.list().size() != before) return has_room(wrong);
+    if (std::find(statics.begin(), statics.end(), read.argument) != statics.end()) {
+      wrong.add(pointer + "/argument", "is static, which arrays that are updated are not");
+      return has_room(wrong);
     }
-    const auto before = std::count_if(statics.begin(), statics.end(), [&](int64_t s) { return s < *argument; });
-    out.updates.push_back({static_cast<size_t>(*argument - before), static_cast<size_t>(*result), version});
-  }
+    const auto taken = std::count_if(statics.begin(), statics.end(), [&](int64_t s) { return s < read.argument; });
+    out.updates.push_back({static_cast<size_t>(read.argument - taken), static_cast<size_t>(read.result), read.version});
+    return true;
+  });
 }
 
-void read_callbacks(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong) {
-  const Json* callbacks = reader.field("callbacks");
-  if (callbacks == nullptr) return;
-  const auto* object = callbacks->as<JsonObject>();
-  if (object == nullptr) {
-    wrong.add(reader.pointer("callbacks"), "expected an object, got " + std::string(callbacks->kind_name()));
-    return;
-  }
+// For each call of a callback the values it gives back.
+std::vector<std::vector<tensor::DenseValue>> read_answers(const Json& answers, const std::string& pointer,
+                                                          tensor::BufferPool& pool, core::Diagnostics& wrong) {
+  std::vector<std::vector<tensor::DenseValue>> out;
+  answers.each([&](size_t call, const Json& list) {
+    std::vector<tensor::DenseValue>& values = out.emplace_back();
+    list.each([&](size_t v, const Json& value) {
+      auto read = read_value(value, nullptr, pool, entry_pointer(entry_pointer(pointer, call), v), wrong);
+      if (read) values.push_back(std::move(*read));
+      return has_room(wrong);
+    });
+    return has_room(wrong);
+  });
+  return out;
+}
+
+void read_callbacks(const Json* callbacks, const JobContext& context, jobs::JobRequest& out, core::Diagnostics& wrong) {
+  const JsonObject* object = fields_by_number(callbacks, "/callbacks", wrong);
+  if (object == nullptr) return;
   for (const auto& [key, value] : *object) {
     if (!has_room(wrong)) break;
-    const std::string pointer = reader.pointer("callbacks") + "/" + pointer_token(key);
-    int64_t index = -1;
-    try {
-      size_t used = 0;
-      index = std::stoll(key, &used);
-      if (used != key.size() || index < 0) index = -1;
-    } catch (const std::exception&) {
-      index = -1;
-    }
-    if (index < 0) wrong.add(pointer, "names of callbacks are their numbers in the program: \"0\", \"1\", ...");
-    ObjectReader fields(value, pointer, wrong);
+    const std::string pointer = "/callbacks/" + pointer_token(key);
+    const auto index = number_of_name(key);
+    if (!index) wrong.add(pointer, R"(names of callbacks are their numbers in the program: "0", "1", ...)");
+    const auto read = read_json<CallbackBinding>(value, pointer, wrong);
     effects::Binding binding;
-    binding.name = fields.string("name").value_or("callback_" + key);
-    if (const auto effect = fields.string("effect")) {
-      binding.kind = effects::find_effect_kind(*effect);
-      if (binding.kind == nullptr) {
-        throw core::Error("unsupported_effect", pointer + "/effect: " + quote(*effect) +
-                                                    " is no effect that is known here; /v1/effects lists them");
-      }
-    } else if (fields.field("effect") == nullptr) {
-      fields.missing("effect");
+    binding.name = read.name.value_or("callback_" + key);
+    binding.live = read.live;
+    binding.kind = effects::find_effect_kind(read.effect);
+    if (binding.kind == nullptr && !read.effect.empty()) {
+      throw core::Error("unsupported_effect",
+                        fmt::format("{}/effect: {} is no effect that is known here; /v1/effects lists them", pointer,
+                                    quote(read.effect)));
     }
-    binding.live = fields.boolean("live").value_or(false);
-    if (const Json* answers = fields.field("answers")) {
-      for (size_t call = 0; call < answers->size() && has_room(wrong); ++call) {
-        const Json list = answers->at(call);
-        std::vector<effects::OwnedValue> values;
-        for (size_t v = 0; v < list.size() && has_room(wrong); ++v) {
-          const std::string place = pointer + "/answers/" + std::to_string(call) + "/" + std::to_string(v);
-          if (auto read = read_value(list.at(v), nullptr, place, wrong))
-            values.push_back({read->type, std::move(read->bytes)});
-        }
-        binding.answers.push_back(std::move(values));
-      }
-    }
-    fields.finish();
-    if (index >= 0 && binding.kind != nullptr) out.callbacks.emplace(index, std::move(binding));
+    if (read.answers != nullptr)
+      binding.answers = read_answers(*read.answers, pointer + "/answers", context.pool, wrong);
+    if (index && binding.kind != nullptr) out.callbacks.emplace(*index, std::move(binding));
   }
 }
 
 // What infeeds take before anything of the session's queues.
-void read_infeed(ObjectReader& reader, const JobContext& context, jobs::JobRequest& out, core::Diagnostics& wrong) {
-  const Json* infeed = reader.field("infeed");
+void read_infeed(const Json* infeed, const JobContext& context, jobs::JobRequest& out, core::Diagnostics& wrong) {
   if (infeed == nullptr) return;
-  if (!infeed->is_array())
-    wrong.add(reader.pointer("infeed"), "expected a list, got " + std::string(infeed->kind_name()));
-  for (size_t i = 0; i < infeed->size() && has_room(wrong); ++i) {
-    const Json item = infeed->at(i);
-    ObjectReader fields(item, reader.pointer("infeed") + "/" + std::to_string(i), wrong);
-    out.infeeds.push_back(read_infeed_entry(fields, {context.arrays, out.principal, &out.fed_arrays}, wrong));
-    fields.finish();
-  }
+  if (!infeed->is_array()) wrong.add("/infeed", fmt::format("expected a list, got {}", infeed->kind_name()));
+  infeed->each([&](size_t i, const Json& item) {
+    const std::string pointer = entry_pointer("/infeed", i);
+    const auto read = read_json<FeedEntryInput>(item, pointer, wrong);
+    if (item.as<JsonObject>() == nullptr) return has_room(wrong);
+    out.infeeds.push_back(
+        infeed_entry(read, pointer, {context.arrays, context.pool, out.principal, &out.fed_arrays}, wrong));
+    return has_room(wrong);
+  });
 }
 
-void read_results(ObjectReader& reader, jobs::JobRequest& out, ResultForm& form, core::Diagnostics& wrong) {
-  const Json* results = reader.field("results");
-  if (results == nullptr) return;
-  ObjectReader fields(*results, reader.pointer("results"), wrong);
-  const auto encoding = fields.word("encoding", {"json", "base64", "array", "none"});
-  const auto durability = fields.word("durability", {"durable", "memory"});
-  fields.finish();
-  if (encoding) {
-    form.base64 = *encoding == "base64";
-    if (*encoding == "array") out.results = jobs::ResultMode::kArray;
-    if (*encoding == "none") out.results = jobs::ResultMode::kNone;
-  }
-  if (durability && *durability == "memory") out.durability = storage::Durability::kMemory;
-}
-
-void append_dense(std::string& out, const jobs::JobValue& value, bool base64) {
-  arrays::GatherReader reader(value.layout, tensor::size_bytes(value.type.dtype), value.shards,
-                              arrays::whole_slices(value.type.dims));
-  const auto pieces = reader.pieces(1);
-  const ValueEncoding encoding = base64 ? ValueEncoding::kBase64 : ValueEncoding::kJson;
-  if (pieces && pieces->size() == 1) return append_value_fields(out, value.type, pieces->front(), encoding);
-  std::vector<std::byte> bytes(static_cast<size_t>(reader.total_bytes()));
-  reader.read(bytes);
-  append_value_fields(out, value.type, bytes, encoding);
-}
-
-void append_number(std::string& out, std::string_view name, double value) {
-  out += ",\"" + std::string(name) + "\":";
-  append_double(out, value);
-}
-
-void append_values(std::string& out, const std::vector<effects::OwnedValue>& values, bool base64) {
-  out += "[";
-  for (size_t i = 0; i < values.size(); ++i) {
-    out += i ? ",{" : "{";
-    append_value_fields(out, values[i].type, values[i].bytes, base64 ? ValueEncoding::kBase64 : ValueEncoding::kJson);
-    out += "}";
-  }
-  out += "]";
+void apply_results(const ResultOptions& results, jobs::JobRequest& out, ResultForm& form) {
+  const std::string encoding = results.encoding.value_or("json");
+  form.base64 = encoding == "base64";
+  if (encoding == "array") out.results = jobs::ResultMode::kArray;
+  if (encoding == "none") out.results = jobs::ResultMode::kNone;
+  if (results.durability == "memory") out.durability = storage::Durability::kMemory;
 }
 
 // The session's mesh where the program can run on it: it has none of its own, or one of the same axes.
@@ -314,11 +369,23 @@ std::optional<mesh::Mesh> fitting_mesh(const compile::ParsedProgram& program, co
   return own.empty() ? std::optional(mesh) : std::nullopt;
 }
 
+// What a job's row keeps to decode it again, where the session had a mesh; else it keeps the body alone.
+struct KeptDocument {
+  Raw session_mesh, body;
+};
+
 }  // namespace
+
+template <>
+const Schema<KeptDocument>& schema() {
+  static const Schema<KeptDocument> kSchema{
+      "KeptDocument", {{"session_mesh", &KeptDocument::session_mesh}, {"body", &KeptDocument::body}}};
+  return kSchema;
+}
 
 std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh) {
   if (session_mesh == nullptr || session_mesh->is_empty()) return body;
-  return "{\"session_mesh\":" + mesh::to_document(*session_mesh) + ",\"body\":" + body + "}";
+  return to_json(KeptDocument{{mesh::to_document(*session_mesh)}, {body}});
 }
 
 std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string& document) {
@@ -332,11 +399,11 @@ std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string&
   return {object->back().second, std::move(mesh)};
 }
 
-void read_assignment(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong, const ProgramTrees& trees) {
-  if (const Json* mesh = reader.field("mesh"); mesh != nullptr && !mesh->is_null())
-    out.mesh = read_mesh(*mesh, "/mesh", wrong);
-  if (const Json* meshes = reader.field("meshes")) {
-    if (const auto* object = meshes->as<JsonObject>()) {
+void read_assignment(const AssignmentInput& in, jobs::JobRequest& out, core::Diagnostics& wrong,
+                     const ProgramTrees& trees) {
+  if (in.mesh != nullptr && !in.mesh->is_null()) out.mesh = read_mesh(*in.mesh, "/mesh", wrong);
+  if (in.meshes != nullptr) {
+    if (const auto* object = in.meshes->as<JsonObject>()) {
       for (const auto& [name, value] : *object) {
         if (!has_room(wrong)) break;
         const std::string symbol = name.starts_with("@") ? name.substr(1) : name;
@@ -344,11 +411,11 @@ void read_assignment(ObjectReader& reader, jobs::JobRequest& out, core::Diagnost
           out.meshes.emplace(symbol, std::move(*mesh));
       }
     } else {
-      wrong.add("/meshes", "expected an object, got " + std::string(meshes->kind_name()));
+      wrong.add("/meshes", fmt::format("expected an object, got {}", in.meshes->kind_name()));
     }
   }
-  out.in_specs = read_specs(reader, "in_shardings", trees.arguments, wrong);
-  out.out_specs = read_specs(reader, "out_shardings", trees.results, wrong);
+  out.in_specs = read_specs(in.in_shardings, "/in_shardings", trees.arguments, wrong);
+  out.out_specs = read_specs(in.out_shardings, "/out_shardings", trees.results, wrong);
 }
 
 std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::string& principal,
@@ -357,199 +424,362 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   jobs::JobRequest out;
   ResultForm form;
   out.principal = principal;
-  ObjectReader reader(body, "", wrong);
+  const auto in = read_json<RunInput>(body, "", wrong);
   ProgramTrees trees;
-  read_program(reader, context, out, trees, wrong);
-  const std::vector<int64_t> statics = read_static(reader, out, wrong);
-  const Json* arguments = reader.field("arguments");
+  read_program(in.program, context, out, trees, wrong);
+  const std::vector<int64_t> statics = read_static(in.statics, context, out, wrong);
   size_t argument_count = 0;
-  if (arguments == nullptr) {
-    reader.missing("arguments");
-  } else if (trees.arguments) {
+  if (in.arguments != nullptr && trees.arguments) {
     if (!statics.empty()) throw core::Error("unsupported_field", "/static: not beside a tree of arguments yet");
-    for (const TreeLeaf& leaf : flatten(*trees.arguments, *arguments, "/arguments"))
-      read_argument(leaf.value, argument_count++, leaf.pointer, context, out, wrong);
-  } else if (!arguments->is_array()) {
-    wrong.add("/arguments", "expected a list, got " + std::string(arguments->kind_name()));
-  } else {
-    for (; argument_count < arguments->size() && has_room(wrong); ++argument_count) {
-      const std::string pointer = "/arguments/" + std::to_string(argument_count);
-      if (const auto* items = arguments->as<JsonArray>()) {
-        read_argument((*items)[argument_count], argument_count, pointer, context, out, wrong);
-      } else {
-        read_argument(arguments->at(argument_count), argument_count, pointer, context, out, wrong);
-      }
-    }
+    for (const TreeLeaf& leaf : flatten(*trees.arguments, *in.arguments, "/arguments"))
+      read_argument_of(leaf.value, argument_count++, leaf.pointer, context, out, wrong);
+  } else if (in.arguments != nullptr && !in.arguments->is_array()) {
+    wrong.add("/arguments", fmt::format("expected a list, got {}", in.arguments->kind_name()));
+  } else if (in.arguments != nullptr) {
+    argument_count = in.arguments->size();
+    in.arguments->each([&](size_t i, const Json& argument) {
+      read_argument_of(argument, i, entry_pointer("/arguments", i), context, out, wrong);
+      return has_room(wrong);
+    });
   }
-  read_assignment(reader, out, wrong, trees);
-  out.least_loaded = reader.word("devices", {"least_loaded"}).has_value();
+  read_assignment(in, out, wrong, trees);
+  out.least_loaded = in.devices.has_value();
   out.processes = context.processes;
-  read_partitions(reader, out);
-  if (!out.mesh && context.session_mesh != nullptr && out.program != nullptr && reader.field("meshes") == nullptr &&
-      wrong.empty() && !jobs::asks_for_parts(out))
+  read_partitions(in, out);
+  if (!out.mesh && context.session_mesh != nullptr && out.program != nullptr && in.meshes == nullptr && wrong.empty() &&
+      !jobs::asks_for_parts(out))
     out.mesh = fitting_mesh(*out.program, *context.session_mesh);
   if (trees.results) form.result_tree = numbered_tree(*trees.results);
-  read_donation(reader, statics, argument_count, out, wrong);
-  read_updates(reader, statics, out, wrong);
-  if (const auto donation = reader.word("donation", {"strict", "warn"})) out.strict_donation = *donation == "strict";
-  out.reshard = reader.boolean("reshard").value_or(false);
-  read_callbacks(reader, out, wrong);
-  read_infeed(reader, context, out, wrong);
-  read_results(reader, out, form, wrong);
-  const auto named_session = reader.string("session");
-  out.session = !session.empty() ? session : named_session.value_or("");
-  if (!session.empty() && named_session && *named_session != session)
+  read_donation(in, statics, argument_count, out, wrong);
+  read_updates(in.update, statics, out, wrong);
+  out.strict_donation = in.donation == "strict";
+  out.reshard = in.reshard;
+  read_callbacks(in.callbacks, context, out, wrong);
+  read_infeed(in.infeed, context, out, wrong);
+  apply_results(in.results, out, form);
+  out.session = !session.empty() ? session : in.session.value_or("");
+  if (!session.empty() && in.session && *in.session != session)
     wrong.add("/session", "is another session than the path's");
-  if (const auto deadline = reader.number("deadline", 0.001, kLongestDeadlineSeconds)) {
-    out.deadline = std::chrono::milliseconds(static_cast<int64_t>(*deadline * 1000));
-  }
-  out.profile = reader.boolean("profile").value_or(false);
-  for (const std::string_view later : {"kept", "in_tree"}) {
-    if (reader.field(later) != nullptr)
-      throw core::Error("unsupported_field", "/" + std::string(later) + " is not supported yet");
-  }
-  reader.finish();
+  if (in.deadline) out.deadline = std::chrono::milliseconds(static_cast<int64_t>(*in.deadline * 1000));
+  out.profile = in.profile;
+  if (in.kept != nullptr) throw core::Error("unsupported_field", "/kept is not supported yet");
+  if (in.in_tree != nullptr) throw core::Error("unsupported_field", "/in_tree is not supported yet");
   wrong.throw_if_any("invalid_request");
   return {std::move(out), form};
 }
 
-std::string encode_result(const jobs::JobResult& result, const ResultForm& form) {
-  std::string out = "{";
-  if (!result.job.empty()) out += "\"job\":" + quote(result.job) + ",";
-  out += "\"results\":[";
-  for (size_t i = 0; i < result.results.size(); ++i) {
-    const jobs::JobValue& value = result.results[i];
-    out += i ? ",{" : "{";
-    if (value.array != nullptr || value.shards.empty()) {
-      out += "\"dtype\":\"" + std::string(tensor::name(value.type.dtype)) +
-             "\",\"shape\":" + integer_list(value.type.dims);
-      if (value.array != nullptr) out += ",\"array\":" + quote(value.array->info().id);
-      if (value.version > 0) out += ",\"version\":" + std::to_string(value.version);
-    } else {
-      append_dense(out, value, form.base64);
-    }
-    if (!value.result_info.empty()) out += ",\"name\":" + quote(value.result_info);
-    out += "}";
+namespace {
+
+// What a run took.
+struct RunStatistics {
+  const jobs::JobResult& result;
+};
+
+// The answer of a run.
+struct RunAnswer {
+  const jobs::JobResult& result;
+  const ResultForm& form;
+};
+
+struct RunResult {
+  const jobs::JobValue& value;
+  bool base64 = false;
+
+  [[nodiscard]] bool is_inline() const { return value.array == nullptr && !value.shards.empty(); }
+};
+
+struct RunShardings {
+  std::vector<ShardingDocument> arguments, results;
+};
+
+// Row-major bytes of a value: its only shard's, or gathered.
+template <typename Elements>
+Elements elements_of(const jobs::JobValue& value, const std::function<Elements(std::span<const std::byte>)>& make) {
+  arrays::GatherReader reader(value.layout, tensor::size_bytes(value.type.dtype), value.shards,
+                              arrays::whole_slices(value.type.dims));
+  const auto pieces = reader.pieces(1);
+  if (pieces && pieces->size() == 1) return make(pieces->front());
+  auto bytes = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(reader.total_bytes()));
+  reader.read(*bytes);
+  Elements out = make(*bytes);
+  out.held = bytes;
+  return out;
+}
+
+bool names_several_meshes(const jobs::JobResult& result) {
+  std::set<std::string_view> names;
+  for (const auto& sharding : result.argument_shardings) {
+    if (sharding) names.insert(sharding->mesh_name);
   }
-  out += "],\"effects\":[";
-  for (size_t i = 0; i < result.effects.size(); ++i) {
-    const jobs::JobEffect& effect = result.effects[i];
-    out += (i ? "," : "") + std::string("{\"sequence\":") + std::to_string(effect.sequence) +
-           ",\"effect\":" + quote(effect.effect.kind->name) + ",\"name\":" + quote(effect.effect.name) +
-           ",\"ordered\":" + (effect.effect.ordered ? "true" : "false");
-    if (!result.job.empty()) out += ",\"job\":" + quote(result.job);
-    out += ",\"shard\":" + std::to_string(effect.effect.shard_index) +
-           ",\"point\":" + std::to_string(effect.effect.point) + ",\"device\":" + std::to_string(effect.effect.device);
-    if (effect.number > 0) out += ",\"number\":" + std::to_string(effect.number);
-    out += ",\"values\":";
-    append_values(out, effect.effect.values, form.base64);
-    out += "}";
+  for (const jobs::JobValue& value : result.results) {
+    if (value.sharding) names.insert(value.sharding->mesh_name);
   }
-  std::string meshes_seen;
-  bool several = false;
-  const auto look = [&](const std::optional<sharding::TensorSharding>& sharding) {
-    if (!sharding) return;
-    if (!meshes_seen.empty() && meshes_seen != sharding->mesh_name) several = true;
-    meshes_seen = sharding->mesh_name;
-  };
-  for (const auto& sharding : result.argument_shardings) look(sharding);
-  for (const auto& value : result.results) look(value.sharding);
-  out += "],";
-  if (!form.result_tree.empty()) out += "\"result_tree\":" + form.result_tree + ",";
-  if (result.partitions) {
-    out += "\"partitions\":{\"num_partitions\":" + std::to_string(result.partitions->count) +
-           ",\"local_num_partitions\":" + std::to_string(result.partitions->local) +
-           ",\"devices\":" + integer_list(result.partitions->devices) + "},";
-  }
-  out += "\"shardings\":{\"arguments\":[";
+  names.erase("");
+  return names.size() > 1;
+}
+
+RunShardings shardings_of(const jobs::JobResult& result) {
+  const bool several = names_several_meshes(result);
+  RunShardings out;
   for (size_t i = 0; i < result.argument_shardings.size(); ++i) {
     const auto& sharding = result.argument_shardings[i];
-    out +=
-        (i ? "," : "") + sharding_document(sharding, sharding ? sharding->rank() : result.argument_ranks[i], several);
+    out.arguments.push_back(
+        sharding_document(sharding, sharding ? sharding->rank() : result.argument_ranks[i], several));
   }
-  out += "],\"results\":[";
-  for (size_t i = 0; i < result.results.size(); ++i) {
-    out += (i ? "," : "") + sharding_document(result.results[i].sharding, result.results[i].type.rank(), several);
-  }
-  out += "]}";
-  if (!result.warnings.empty()) {
-    out += ",\"warnings\":[";
-    for (size_t i = 0; i < result.warnings.size(); ++i) out += (i ? "," : "") + quote(result.warnings[i]);
-    out += "]";
-  }
-  out += ",\"statistics\":{\"steps\":" + std::to_string(result.stats.steps) +
-         ",\"planned_peak_bytes\":" + std::to_string(result.planned_peak_bytes) +
-         ",\"peak_bytes\":" + std::to_string(result.stats.peak_bytes);
-  append_number(out, "queue_ms", result.timings.queue_ms);
-  append_number(out, "run_ms", result.timings.run_ms);
-  return out + "}}";
+  for (const jobs::JobValue& value : result.results)
+    out.results.push_back(sharding_document(value.sharding, value.type.rank(), several));
+  return out;
 }
 
-std::string callback_document(const effects::SessionCallback& asked, bool base64) {
-  const effects::CallbackRequest& request = asked.request;
-  const bool asks_for_parts = effects::asks_for_parts(asked);
-  std::string out =
-      "{\"number\":" + std::to_string(asked.number) + (asks_for_parts ? ",\"job\":null,\"array\":" : ",\"job\":") +
-      quote(asked.job) + ",\"state\":" + quote(effects::to_string(asked.state)) +
-      ",\"callback\":" + std::to_string(request.callback) + ",\"name\":" + quote(request.name) +
-      ",\"ordered\":" + (request.ordered ? "true" : "false") + ",\"shard\":" + std::to_string(request.shard) +
-      ",\"point\":" + std::to_string(request.point) + ",\"device\":" + std::to_string(request.device) +
-      ",\"created\":" + quote(core::to_rfc3339(asked.created)) + ",\"values\":";
-  append_values(out, request.values, base64);
-  out += ",\"expected\":[";
-  for (size_t i = 0; i < request.expected.size(); ++i) {
-    out += (i ? ",{" : "{") + std::string("\"dtype\":\"") + std::string(tensor::name(request.expected[i].dtype)) +
-           "\",\"shape\":" + integer_list(request.expected[i].dims) + "}";
-  }
-  out += "]";
-  if (asked.state == effects::CallbackState::kAnswered && !asks_for_parts) {
-    out += ",\"answer\":";
-    append_values(out, asked.answer, base64);
-  }
-  return out + "}";
+std::optional<int64_t> unless_zero(int64_t number) { return number == 0 ? std::nullopt : std::optional(number); }
+
+EffectDocument document_of(const jobs::JobEffect& made, const std::string& job, bool base64) {
+  const effects::RecordedEffect& effect = made.effect;
+  return {made.sequence, std::string(effect.kind->name),
+          effect.name,   effect.ordered,
+          job,           effect.shard_index,
+          effect.point,  effect.device,
+          made.number,   effect.values,
+          base64};
 }
 
-std::string effect_document(const storage::EffectRow& row, bool base64) {
-  const effects::EffectOrigin place = effects::place_from_text(row.values);
-  std::string out = "{\"sequence\":" + std::to_string(row.sequence) + ",\"effect\":" + quote(row.kind) +
-                    ",\"name\":" + quote(row.name) + ",\"ordered\":" + (row.ordered ? "true" : "false") +
-                    ",\"job\":" + quote(row.job) + ",\"shard\":" + std::to_string(row.shard_index) +
-                    ",\"point\":" + std::to_string(place.point) + ",\"device\":" + std::to_string(place.device);
-  if (row.number > 0) out += ",\"number\":" + std::to_string(row.number);
-  out += ",\"values\":";
-  append_values(out, effects::values_from_text(row.values), base64);
-  return out + "}";
+// Why a job failed.
+struct JobError {
+  const storage::JobRow& row;
+};
+// What a job waits for.
+struct WaitOfClient {
+  const jobs::ClientWait& wait;
+};
+struct JobProgress {
+  const jobs::JobView& view;
+};
+
+}  // namespace
+
+template <>
+const Schema<RunResult>& schema() {
+  using Doc = RunResult;
+  static const Schema<RunResult> kSchema{
+      "RunResult",
+      {{"dtype", [](const Doc& doc) { return doc.value.type.dtype; }},
+       {"shape",
+        [](const Doc& doc) -> std::span<const int64_t> { return doc.value.type.dims; },
+        {.low = 0, .high = kLargestExact - 1}},
+       {"data",
+        [](const Doc& doc) -> std::optional<NestedElements> {
+          if (!doc.is_inline() || doc.base64) return std::nullopt;
+          return elements_of<NestedElements>(doc.value, [&](std::span<const std::byte> bytes) {
+            return NestedElements{doc.value.type, bytes};
+          });
+        }},
+       {"base64",
+        [](const Doc& doc) -> std::optional<Base64Elements> {
+          if (!doc.is_inline() || !doc.base64) return std::nullopt;
+          return elements_of<Base64Elements>(doc.value,
+                                             [](std::span<const std::byte> bytes) { return Base64Elements{bytes}; });
+        }},
+       {"array",
+        [](const Doc& doc) {
+          return doc.value.array ? std::optional<std::string_view>(doc.value.array->info().id) : std::nullopt;
+        }},
+       {"version", [](const Doc& doc) { return unless_zero(doc.is_inline() ? 0 : doc.value.version); }, {.low = 1}},
+       {"name", [](const Doc& doc) { return unless_empty(doc.value.result_info); }}}};
+  return kSchema;
 }
 
-std::string job_document(const jobs::JobView& view, bool with_answer) {
-  const storage::JobRow& row = view.row;
-  std::string out = "{\"id\":" + quote(row.id) + ",\"session\":" + (row.session.empty() ? "null" : quote(row.session)) +
-                    ",\"number\":" + std::to_string(row.number) + ",\"state\":" + quote(storage::to_string(row.state)) +
-                    ",\"attempt\":" + std::to_string(row.attempt) +
-                    ",\"created\":" + quote(core::to_rfc3339(row.created));
-  const auto time = [&](std::string_view name, const std::optional<core::WallTime>& value) {
-    if (value) out += ",\"" + std::string(name) + "\":" + quote(core::to_rfc3339(*value));
-  };
-  time("started", row.started);
-  time("finished", row.finished);
-  time("deadline", row.deadline);
-  if (view.progress) {
-    out += ",\"progress\":{\"steps_done\":" + std::to_string(view.progress->steps_done) +
-           ",\"steps_estimated\":" + std::to_string(view.progress->steps_estimated) +
-           ",\"op\":" + quote(view.progress->op) + ",\"line\":" + std::to_string(view.progress->line) +
-           ",\"effects\":" + std::to_string(view.effect_count);
-    if (view.waits && view.waits->request > 0) {
-      out += ",\"waits_for\":{\"callback\":" + std::to_string(view.waits->request) + "}";
-    } else if (view.waits) {
-      out += ",\"waits_for\":{\"infeed\":" + quote(view.waits->queue) + "}";
-    }
-    out += "}";
-  }
-  if (!row.error_code.empty()) {
-    out += ",\"error\":{\"code\":" + quote(row.error_code) + ",\"detail\":" + quote(row.error_detail) + "}";
-  }
-  if (with_answer && !row.answer.empty()) out += ",\"answer\":" + row.answer;
-  return out + "}";
+template <>
+const Schema<EffectDocument>& schema() {
+  using Doc = EffectDocument;
+  static const Schema<EffectDocument> kSchema{
+      "Effect",
+      {{"sequence", &Doc::sequence, {.low = 0}},
+       {"effect", &Doc::effect},
+       {"name", &Doc::name},
+       {"ordered", &Doc::ordered},
+       {"job", [](const Doc& doc) { return unless_empty(doc.job); }},
+       {"shard", &Doc::shard, {.low = 0}},
+       {"point", &Doc::point, {.low = 0}},
+       {"device", &Doc::device, {.low = 0}},
+       {"number", [](const Doc& doc) { return unless_zero(doc.number); }, {.low = 1}},
+       {"values", [](const Doc& doc) { return value_documents(doc.values, doc.base64); }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<RunShardings>& schema() {
+  static const Schema<RunShardings> kSchema{
+      "RunShardings", {{"arguments", &RunShardings::arguments}, {"results", &RunShardings::results}}};
+  return kSchema;
+}
+
+template <>
+const Schema<jobs::PartitionCount>& schema() {
+  using Doc = jobs::PartitionCount;
+  static const Schema<Doc> kSchema{"PartitionCount",
+                                   {{"num_partitions", &Doc::count, {.low = 1}},
+                                    {"local_num_partitions", &Doc::local, {.low = 1}},
+                                    {"devices", &Doc::devices, {.low = 0, .high = kLargestExact - 1}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<RunStatistics>& schema() {
+  using Doc = RunStatistics;
+  static const Schema<Doc> kSchema{
+      "RunStatistics",
+      {{"steps", [](const Doc& doc) { return doc.result.stats.steps; }, {.low = 0}},
+       {"planned_peak_bytes", [](const Doc& doc) { return doc.result.planned_peak_bytes; }, {.low = 0}},
+       {"peak_bytes", [](const Doc& doc) { return doc.result.stats.peak_bytes; }, {.low = 0}},
+       {"queue_ms", [](const Doc& doc) { return doc.result.timings.queue_ms; }, {.low = 0}},
+       {"run_ms", [](const Doc& doc) { return doc.result.timings.run_ms; }, {.low = 0}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<RunAnswer>& schema() {
+  using Doc = RunAnswer;
+  static const Schema<RunAnswer> kSchema{
+      "RunAnswer",
+      {{"job", [](const Doc& doc) { return unless_empty(doc.result.job); }},
+       {"results",
+        [](const Doc& doc) {
+          std::vector<RunResult> out;
+          for (const jobs::JobValue& value : doc.result.results) out.push_back({value, doc.form.base64});
+          return out;
+        }},
+       {"effects",
+        [](const Doc& doc) {
+          std::vector<EffectDocument> out;
+          for (const jobs::JobEffect& effect : doc.result.effects)
+            out.push_back(document_of(effect, doc.result.job, doc.form.base64));
+          return out;
+        }},
+       {"result_tree",
+        [](const Doc& doc) {
+          return doc.form.result_tree.empty() ? std::nullopt : std::optional(Raw{doc.form.result_tree});
+        }},
+       {"partitions", [](const Doc& doc) { return doc.result.partitions; }},
+       {"shardings", [](const Doc& doc) { return shardings_of(doc.result); }},
+       {"warnings",
+        [](const Doc& doc) {
+          return doc.result.warnings.empty() ? std::nullopt : std::optional(std::span(doc.result.warnings));
+        }},
+       {"statistics", [](const Doc& doc) { return RunStatistics{doc.result}; }}}};
+  return kSchema;
+}
+
+const SchemaBase& run_answer_schema() { return schema<RunAnswer>(); }
+
+std::string encode_result(const jobs::JobResult& result, const ResultForm& form) {
+  return to_json(RunAnswer{result, form});
+}
+
+template <>
+const Schema<QuestionDocument>& schema() {
+  using Doc = QuestionDocument;
+  static const Schema<QuestionDocument> kSchema{
+      "Question",
+      {{"number", [](const Doc& doc) { return doc.asked.number; }, {.low = 1}},
+       {"job", [](const Doc& doc) { return or_null(doc.job()); }},
+       {"array", [](const Doc& doc) { return unless_empty(doc.array()); }},
+       {"state",
+        [](const Doc& doc) { return effects::to_string(doc.asked.state); },
+        {.words = {"open", "answered", "withdrawn"}}},
+       {"callback", [](const Doc& doc) { return doc.asked.request.callback; }, {.low = 0}},
+       {"name", [](const Doc& doc) -> std::string_view { return doc.asked.request.name; }},
+       {"ordered", [](const Doc& doc) { return doc.asked.request.ordered; }},
+       {"shard", [](const Doc& doc) { return doc.asked.request.shard; }, {.low = 0}},
+       {"point", [](const Doc& doc) { return doc.asked.request.point; }, {.low = 0}},
+       {"device", [](const Doc& doc) { return doc.asked.request.device; }, {.low = 0}},
+       {"created", [](const Doc& doc) { return doc.asked.created; }},
+       {"values", [](const Doc& doc) { return value_documents(doc.asked.request.values, doc.base64); }},
+       {"expected",
+        [](const Doc& doc) {
+          std::vector<ValueType> out;
+          for (const tensor::TensorType& type : doc.asked.request.expected) out.push_back({type});
+          return out;
+        }},
+       {"answer", [](const Doc& doc) -> std::optional<std::vector<ValueDocument>> {
+          if (doc.asked.state != effects::CallbackState::kAnswered || effects::asks_for_parts(doc.asked))
+            return std::nullopt;
+          return value_documents(doc.asked.answer, doc.base64);
+        }}}};
+  return kSchema;
+}
+
+EffectDocument effect_document(const storage::EffectRow& row, bool base64) {
+  const effects::EffectOrigin origin = effects::place_from_text(row.values);
+  return {row.sequence,    row.kind,     row.name,      row.ordered, row.job,
+          row.shard_index, origin.point, origin.device, row.number,  effects::values_from_text(row.values),
+          base64};
+}
+
+template <>
+const Schema<WaitOfClient>& schema() {
+  using Doc = WaitOfClient;
+  static const Schema<WaitOfClient> kSchema{
+      "ClientWait",
+      {{"callback", [](const Doc& doc) { return unless_zero(doc.wait.request); }, {.low = 1}},
+       {"infeed", [](const Doc& doc) {
+          return doc.wait.request > 0 ? std::nullopt : std::optional<std::string_view>(doc.wait.queue);
+        }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<JobProgress>& schema() {
+  using Doc = JobProgress;
+  static const Schema<JobProgress> kSchema{
+      "JobProgress",
+      {{"steps_done", [](const Doc& doc) { return doc.view.progress->steps_done; }, {.low = 0}},
+       {"steps_estimated", [](const Doc& doc) { return doc.view.progress->steps_estimated; }, {.low = 0}},
+       {"op", [](const Doc& doc) { return std::string_view(doc.view.progress->op); }},
+       {"line", [](const Doc& doc) { return doc.view.progress->line; }, {.low = 0}},
+       {"effects", [](const Doc& doc) { return doc.view.effect_count; }, {.low = 0}},
+       {"waits_for",
+        [](const Doc& doc) { return doc.view.waits ? std::optional(WaitOfClient{*doc.view.waits}) : std::nullopt; }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<JobError>& schema() {
+  static const Schema<JobError> kSchema{
+      "JobError",
+      {{"code", [](const JobError& error) -> std::string_view { return error.row.error_code; }},
+       {"detail", [](const JobError& error) -> std::string_view { return error.row.error_detail; }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<JobDocument>& schema() {
+  using Doc = JobDocument;
+  static const Schema<JobDocument> kSchema{
+      "Job",
+      {{"id", [](const Doc& doc) -> std::string_view { return doc.view.row.id; }},
+       {"session", [](const Doc& doc) { return or_null(doc.view.row.session); }},
+       {"number", [](const Doc& doc) { return doc.view.row.number; }, {.low = 0}},
+       {"state",
+        [](const Doc& doc) { return storage::to_string(doc.view.row.state); },
+        {.words = {"queued", "running", "done", "failed", "cancelled"}}},
+       {"attempt", [](const Doc& doc) { return doc.view.row.attempt; }, {.low = 1}},
+       {"created", [](const Doc& doc) { return doc.view.row.created; }},
+       {"started", [](const Doc& doc) { return doc.view.row.started; }},
+       {"finished", [](const Doc& doc) { return doc.view.row.finished; }},
+       {"deadline", [](const Doc& doc) { return doc.view.row.deadline; }},
+       {"progress",
+        [](const Doc& doc) { return doc.view.progress ? std::optional(JobProgress{doc.view}) : std::nullopt; }},
+       {"error",
+        [](const Doc& doc) {
+          return doc.view.row.error_code.empty() ? std::nullopt : std::optional(JobError{doc.view.row});
+        }},
+       {"answer",
+        [](const Doc& doc) {
+          const bool has_answer = doc.with_answer && !doc.view.row.answer.empty();
+          return has_answer ? std::optional(Raw{doc.view.row.answer}) : std::nullopt;
+        },
+        {.like = json_type<RunAnswer>()}}}};
+  return kSchema;
 }
 
 }  // namespace meshd::api

@@ -6,7 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "api/codecs/json.h"
+#include "api/codecs/infeed_codec.h"
+#include "api/codecs/mesh_codec.h"
+#include "api/codecs/value.h"
+#include "api/json/schema.h"
 #include "service/arrays/array_store.h"
 #include "service/compile/pipeline.h"
 #include "service/jobs/job_runner.h"
@@ -53,21 +56,82 @@ struct ProgramTrees {
   std::optional<Json> arguments, results;
 };
 
-/// Reads `mesh`, `meshes`, `in_shardings` and `out_shardings` of a body, which mean the same wherever they stand. With
-/// trees, shardings are prefixes of them.
-void read_assignment(ObjectReader& reader, jobs::JobRequest& out, core::Diagnostics& wrong,
+/// Fields that mean the same wherever a program is placed: `mesh`, `meshes`, `in_shardings` and `out_shardings`.
+struct AssignmentInput {
+  const Json* mesh = nullptr;
+  const Json* meshes = nullptr;
+  const Json* in_shardings = nullptr;
+  const Json* out_shardings = nullptr;
+};
+template <typename In>
+std::vector<Field<In>> assignment_fields() {
+  const Rules shardings{.like = json_type<std::vector<Nullable<ShardingInput>>>()};
+  return {{"mesh", &In::mesh, {.like = json_type<MeshInput>()}},
+          {"meshes", &In::meshes, {.like = map_of<MeshInput>()}},
+          {"in_shardings", &In::in_shardings, shardings},
+          {"out_shardings", &In::out_shardings, shardings}};
+}
+/// Notes every mistake in them. With trees, shardings are prefixes of them.
+void read_assignment(const AssignmentInput& in, jobs::JobRequest& out, core::Diagnostics& wrong,
                      const ProgramTrees& trees = {});
+
+/// Format of a program's text: the compiler says which it knows.
+struct ProgramFormat {
+  std::string word;
+};
+template <>
+struct JsonCodec<ProgramFormat> {
+  static JsonType type() { return {.kind = JsonType::Kind::kString, .words = {"stablehlo"}}; }
+  static bool read(const Json& json, const Place& place, ProgramFormat& out) {
+    return JsonCodec<std::string>::read(json, {json_type<std::string>(), place.pointer, place.wrong}, out.word);
+  }
+};
 
 /// The answer of a run: results, effects, shardings, warnings, statistics.
 std::string encode_result(const jobs::JobResult& result, const ResultForm& form);
 
-/// {"sequence", "effect", "name", "ordered", "job", "values"} of a log entry.
-std::string effect_document(const storage::EffectRow& row, bool base64);
+/// Something a program told the outside.
+struct EffectDocument {
+  int64_t sequence = 0;
+  std::string effect, name;
+  bool ordered = false;
+  std::string job;  ///< empty: none
+  int64_t shard = 0, point = 0, device = 0;
+  int64_t number = 0;  ///< 0: in no queue
+  std::vector<tensor::DenseValue> values;
+  bool base64 = false;
+};
+template <>
+const Schema<EffectDocument>& schema();
+/// A log entry.
+EffectDocument effect_document(const storage::EffectRow& row, bool base64);
 
 /// A callback request that a program asks its client.
-std::string callback_document(const effects::SessionCallback& asked, bool base64);
+struct QuestionDocument {
+  const effects::SessionCallback& asked;
+  bool base64 = false;
 
-/// A job as GET shows it; `answer` (a JSON document or empty) goes in as "answer".
-std::string job_document(const jobs::JobView& view, bool with_answer);
+  /// Who asks: a job, or a pending array for its parts; the other is empty.
+  [[nodiscard]] std::string_view job() const {
+    return effects::asks_for_parts(asked) ? "" : std::string_view(asked.job);
+  }
+  [[nodiscard]] std::string_view array() const {
+    return effects::asks_for_parts(asked) ? std::string_view(asked.job) : "";
+  }
+};
+template <>
+const Schema<QuestionDocument>& schema();
+
+/// A job as GET shows it.
+struct JobDocument {
+  const jobs::JobView& view;
+  bool with_answer = false;
+};
+template <>
+const Schema<JobDocument>& schema();
+
+/// Of the body of a run, and of its answer.
+const SchemaBase& run_input_schema();
+const SchemaBase& run_answer_schema();
 
 }  // namespace meshd::api

@@ -60,11 +60,11 @@ constexpr int64_t kCellWidth = 88, kCellHeight = 40, kMargin = 12, kTitle = 18, 
 void append_rect(std::string& out, int64_t x, int64_t y, const Cell& cell) {
   // Colours go round by the first device, so that neighbours differ.
   const int64_t hue = std::stoll("0" + cell.devices) * 47 % 360;
-  out += "<rect x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" width=\"" + std::to_string(kCellWidth) +
-         "\" height=\"" + std::to_string(kCellHeight) + "\" fill=\"hsl(" + std::to_string(hue) +
-         ",60%,85%)\" stroke=\"#333\"><title>" + range_text(cell.rows) + ", " + range_text(cell.columns) +
-         "</title></rect><text x=\"" + std::to_string(x + kCellWidth / 2) + "\" y=\"" +
-         std::to_string(y + kCellHeight / 2 + 4) + "\" text-anchor=\"middle\">" + cell.devices + "</text>\n";
+  out += R"(<rect x=")" + std::to_string(x) + R"(" y=")" + std::to_string(y) + R"(" width=")" +
+         std::to_string(kCellWidth) + R"(" height=")" + std::to_string(kCellHeight) + R"(" fill="hsl()" +
+         std::to_string(hue) + ",60%,85%)\" stroke=\"#333\"><title>" + range_text(cell.rows) + ", " +
+         range_text(cell.columns) + R"(</title></rect><text x=")" + std::to_string(x + kCellWidth / 2) + R"(" y=")" +
+         std::to_string(y + kCellHeight / 2 + 4) + R"(" text-anchor="middle">)" + cell.devices + "</text>\n";
 }
 
 }  // namespace
@@ -105,13 +105,13 @@ std::string picture_svg(const sharding::Layout& layout) {
   if (!is_drawn) {
     width = kSummaryWidth;
     y += kTitle;
-    body = "<text x=\"" + std::to_string(kMargin) + "\" y=\"" + std::to_string(y - 5) + "\">" +
+    body = R"(<text x=")" + std::to_string(kMargin) + R"(" y=")" + std::to_string(y - 5) + R"(">)" +
            undrawn_text(layout, positions) + "</text>\n";
   }
   for (const Panel& panel : panels) {
     if (!panel.title.empty()) {
       y += kTitle;
-      body += "<text x=\"" + std::to_string(kMargin) + "\" y=\"" + std::to_string(y - 5) + "\">[" + panel.title +
+      body += R"(<text x=")" + std::to_string(kMargin) + R"(" y=")" + std::to_string(y - 5) + R"(">[)" + panel.title +
               "]</text>\n";
     }
     for (size_t r = 0; r < panel.rows; ++r) {
@@ -123,7 +123,7 @@ std::string picture_svg(const sharding::Layout& layout) {
     width = std::max(width, 2 * kMargin + static_cast<int64_t>(panel.columns) * kCellWidth);
     y += kMargin;
   }
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width) + "\" height=\"" +
+  return R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" + std::to_string(width) + R"(" height=")" +
          std::to_string(y) + "\" font-family=\"monospace\" font-size=\"12\">\n" + body + "</svg>\n";
 }
 

@@ -1,5 +1,7 @@
 #include "api/codecs/mesh_codec.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -10,7 +12,7 @@
 namespace meshd::api {
 namespace {
 
-constexpr std::string_view kTypeNames[] = {"auto", "explicit", "manual"};
+const std::vector<std::string_view> kTypeNames = {"auto", "explicit", "manual"};
 
 // Device ids given flat or nested; `shape` gets the nesting. False with a note when ragged.
 bool flatten_devices(const Json& json, size_t depth, std::vector<int64_t>& shape, std::vector<int64_t>& ids,
@@ -41,24 +43,12 @@ bool flatten_devices(const Json& json, size_t depth, std::vector<int64_t>& shape
                                                  : " where others have a device"));
     return false;
   }
-  for (size_t i = 0; i < json.size(); ++i) {
-    if (!flatten_devices(json.at(i), depth + 1, shape, ids, pointer + "/" + std::to_string(i), wrong)) return false;
-  }
-  return true;
-}
-
-void read_axes(const Json& axes, const std::string& pointer, mesh::Mesh& mesh, core::Diagnostics& wrong) {
-  for (size_t i = 0; i < axes.size() && has_room(wrong); ++i) {
-    const Json item = axes.at(i);
-    ObjectReader axis(item, pointer + "/" + std::to_string(i), wrong);
-    const auto name = axis.string("name");
-    const auto size = axis.integer("size", 0, mesh::kMaxPositions);
-    if (axis.field("name") == nullptr) axis.missing("name");
-    if (axis.field("size") == nullptr) axis.missing("size");
-    axis.finish();
-    mesh.axes.push_back({name.value_or(""), size.value_or(1)});
-  }
-  if (!axes.is_array()) wrong.add(pointer, "expected a list of axes, got " + std::string(axes.kind_name()));
+  bool good = true;
+  json.each([&](size_t i, const Json& inner) {
+    good = flatten_devices(inner, depth + 1, shape, ids, entry_pointer(pointer, i), wrong);
+    return good;
+  });
+  return good;
 }
 
 // What holds for axes however they are written; the pointers are those of the fields that brought them.
@@ -90,71 +80,143 @@ void check_devices(const std::vector<int64_t>& ids, const std::string& pointer, 
   }
 }
 
-std::string axes_json(const mesh::Mesh& mesh) {
-  std::string out = "[";
-  for (size_t i = 0; i < mesh.axes.size(); ++i) {
-    out += (i ? "," : "") + std::string("{\"name\":") + quote(mesh.axes[i].name) +
-           ",\"size\":" + std::to_string(mesh.axes[i].size) + "}";
-  }
-  return out + "]";
-}
-
 // Size as the reference counts it: no axes give 0 (behaviour M12).
 int64_t size_of(const mesh::Mesh& mesh) { return mesh.axes.empty() ? 0 : mesh.position_count(); }
 
 }  // namespace
 
+struct MeshInput {
+  std::optional<std::vector<mesh::Axis>> axes;
+  std::optional<OneOrMore<std::string>> axis_names;
+  std::optional<std::vector<int64_t>> shape;
+  const Json* devices = nullptr;
+  const Json* device_ids = nullptr;
+  std::optional<std::vector<std::string>> axis_types;
+  const Json* id = nullptr;
+  const Json* abstract = nullptr;
+  const Json* created = nullptr;
+  std::optional<int64_t> size;
+  std::optional<bool> empty, is_abstract;
+};
+
+template <>
+const Schema<mesh::Axis>& schema() {
+  static const Schema<mesh::Axis> kSchema{
+      "MeshAxis", {{"name", &mesh::Axis::name}, {"size", &mesh::Axis::size, {.low = 0, .high = mesh::kMaxPositions}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<MeshInput>& schema() {
+  static const JsonType kText = json_type<std::string>();
+  static const Rules kDevices{.low = 0, .high = kLargestExact - 1, .like = json_type<std::vector<int64_t>>()};
+  static const Schema<MeshInput> kSchema{"MeshInput",
+                                         {{"axes", &MeshInput::axes},
+                                          {"axis_names", &MeshInput::axis_names},
+                                          {"shape", &MeshInput::shape, {.low = 0, .high = mesh::kMaxPositions}},
+                                          {"devices", &MeshInput::devices, kDevices},
+                                          {"device_ids", &MeshInput::device_ids, kDevices},
+                                          {"axis_types", &MeshInput::axis_types, {.words = kTypeNames}},
+                                          {"id", &MeshInput::id, {.like = kText}},
+                                          {"abstract", &MeshInput::abstract, {.like = kText}},
+                                          {"created", &MeshInput::created, {.like = kText}},
+                                          {"size", &MeshInput::size, {.low = 0}},
+                                          {"empty", &MeshInput::empty},
+                                          {"is_abstract", &MeshInput::is_abstract}}};
+  return kSchema;
+}
+
+template <>
+const Schema<MeshDocument>& schema() {
+  using Doc = MeshDocument;
+  static constexpr double kMost = kLargestExact - 1;
+  static const Schema<MeshDocument> kSchema{
+      "Mesh",
+      {{"id", [](const Doc& doc) -> std::string_view { return doc.stored.id; }},
+       {"axes", [](const Doc& doc) -> std::span<const mesh::Axis> { return doc.stored.mesh.axes; }},
+       {"shape",
+        [](const Doc& doc) { return mesh::sizes_of(doc.stored.mesh); },
+        {.low = 0, .high = mesh::kMaxPositions}},
+       {"size", [](const Doc& doc) { return size_of(doc.stored.mesh); }, {.low = 0}},
+       {"empty", [](const Doc& doc) { return size_of(doc.stored.mesh) == 0; }},
+       {"is_abstract", [](const Doc& doc) { return doc.stored.mesh.device_ids.empty(); }},
+       {"device_ids",
+        [](const Doc& doc) {
+          const auto& ids = doc.stored.mesh.device_ids;
+          return ids.empty() ? std::nullopt : std::optional(std::span<const int64_t>(ids));
+        },
+        {.low = 0, .high = kMost}},
+       {"abstract",
+        [](const Doc& doc) {
+          const mesh::Mesh& mesh = doc.stored.mesh;
+          return mesh.device_ids.empty() ? std::nullopt : std::optional(mesh::mesh_id(mesh::abstract_form(mesh)));
+        }},
+       {"axis_types",
+        [](const Doc& doc) -> std::optional<std::vector<std::string_view>> {
+          if (doc.stored.mesh.axis_types.empty()) return std::nullopt;
+          std::vector<std::string_view> names;
+          for (const mesh::AxisType type : doc.stored.mesh.axis_types)
+            names.push_back(kTypeNames[static_cast<size_t>(type)]);
+          return names;
+        },
+        {.words = kTypeNames}},
+       {"created", [](const Doc& doc) { return doc.stored.created; }},
+       {"process",
+        [](const Doc& doc) { return doc.processes ? std::optional(doc.as_process) : std::nullopt; },
+        {.low = 0}},
+       {"local_devices",
+        [](const Doc& doc) {
+          return doc.processes ? std::optional(mesh::local_devices(doc.stored.mesh, *doc.processes, doc.as_process))
+                               : std::nullopt;
+        },
+        {.low = 0, .high = kMost}},
+       {"is_multi_process", [](const Doc& doc) {
+          return doc.processes ? std::optional(mesh::is_multi_process(doc.stored.mesh, *doc.processes, doc.as_process))
+                               : std::nullopt;
+        }}}};
+  return kSchema;
+}
+
 std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer, core::Diagnostics& wrong) {
   const size_t before = wrong.list().size();
-  ObjectReader reader(json, pointer, wrong);
+  const auto in = read_json<MeshInput>(json, pointer, wrong);
+  const auto at = [&](std::string_view name) { return pointer + "/" + std::string(name); };
   mesh::Mesh mesh;
-  const Json* axes = reader.field("axes");
-  const Json* names = reader.field("axis_names");
-  const Json* devices = reader.field("devices");
-  const Json* device_ids = reader.field("device_ids");
-  const auto shape = reader.integers("shape", 0, mesh::kMaxPositions);
-  std::vector<std::string> axis_names;
   std::vector<int64_t> nested_shape;
-
-  if (names != nullptr) {
-    if (const auto* one = names->as<std::string>()) {
-      axis_names.push_back(*one);
-    } else if (auto list = reader.strings("axis_names")) {
-      axis_names = std::move(*list);
-    }
-  }
-  const Json* given = devices != nullptr ? devices : device_ids;
-  const std::string given_pointer = reader.pointer(devices != nullptr ? "devices" : "device_ids");
+  const Json* given = in.devices != nullptr ? in.devices : in.device_ids;
+  const std::string given_pointer = at(in.devices != nullptr ? "devices" : "device_ids");
+  const bool has_axes = in.axes.has_value();
+  const auto& shape = in.shape;
   if (given != nullptr) flatten_devices(*given, 0, nested_shape, mesh.device_ids, given_pointer, wrong);
-  if (axes != nullptr) {
-    read_axes(*axes, reader.pointer("axes"), mesh, wrong);
+  if (has_axes) {
+    mesh.axes = *in.axes;
     std::vector<std::string> listed;
     for (const mesh::Axis& axis : mesh.axes) listed.push_back(axis.name);
-    if (names != nullptr && listed != axis_names) wrong.add(reader.pointer("axis_names"), "disagrees with axes");
-    std::vector<int64_t> sizes;
-    for (const mesh::Axis& axis : mesh.axes) sizes.push_back(axis.size);
-    if (shape && *shape != sizes) wrong.add(reader.pointer("shape"), "disagrees with axes");
-  } else if (names == nullptr) {
-    reader.missing("axis_names");
+    if (in.axis_names && listed != in.axis_names->values) wrong.add(at("axis_names"), "disagrees with axes");
+    if (shape && *shape != mesh::sizes_of(mesh)) wrong.add(at("shape"), "disagrees with axes");
+  } else if (!in.axis_names) {
+    wrong.add(at("axis_names"), "is missing");
   } else {
+    const std::vector<std::string>& names = in.axis_names->values;
     std::vector<int64_t> sizes = shape.value_or(nested_shape);
-    if (given == nullptr && !shape) reader.missing("devices");
-    if (sizes.size() != axis_names.size()) {
-      wrong.add(reader.pointer("devices"), "devices.ndim == " + std::to_string(sizes.size()) +
-                                               " and len(axis_names) == " + std::to_string(axis_names.size()) +
-                                               " differ: every dimension of devices needs a name");
-      sizes.resize(axis_names.size(), 1);
+    if (given == nullptr && !shape) wrong.add(at("devices"), "is missing");
+    if (sizes.size() != names.size()) {
+      wrong.add(
+          at("devices"),
+          fmt::format("devices.ndim == {} and len(axis_names) == {} differ: every dimension of devices needs a name",
+                      sizes.size(), names.size()));
+      sizes.resize(names.size(), 1);
     }
-    for (size_t i = 0; i < axis_names.size(); ++i) mesh.axes.push_back({axis_names[i], sizes[i]});
+    for (size_t i = 0; i < names.size(); ++i) mesh.axes.push_back({names[i], sizes[i]});
   }
-  const auto place = [](const std::string& list, size_t i) { return list + "/" + std::to_string(i); };
-  const bool has_axes = axes != nullptr;
-  const std::string names_pointer = reader.pointer(has_axes ? "axes" : "axis_names");
-  const std::string sizes_pointer = has_axes ? names_pointer : shape ? reader.pointer("shape") : given_pointer;
+  const std::string names_pointer = at(has_axes ? "axes" : "axis_names");
+  const std::string sizes_pointer = has_axes ? names_pointer : shape ? at("shape") : given_pointer;
   check_axes(
-      mesh, [&](size_t i) { return place(names_pointer, i) + (has_axes ? "/name" : ""); },
+      mesh, [&](size_t i) { return entry_pointer(names_pointer, i) + (has_axes ? "/name" : ""); },
       [&](size_t i) {
-        return has_axes ? place(sizes_pointer, i) + "/size" : shape ? place(sizes_pointer, i) : sizes_pointer;
+        return has_axes ? entry_pointer(sizes_pointer, i) + "/size"
+               : shape  ? entry_pointer(sizes_pointer, i)
+                        : sizes_pointer;
       },
       names_pointer, wrong);
   check_devices(mesh.device_ids, given_pointer, wrong);
@@ -163,122 +225,93 @@ std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer
     wrong.add(given_pointer, std::to_string(mesh.device_ids.size()) + " devices for a mesh of " +
                                  std::to_string(mesh.position_count()) + " positions");
   }
-  if (const auto types = reader.strings("axis_types")) {
-    for (size_t i = 0; i < types->size() && has_room(wrong); ++i) {
-      const auto found = std::find(std::begin(kTypeNames), std::end(kTypeNames), (*types)[i]);
-      if (found == std::end(kTypeNames)) {
-        wrong.add(reader.pointer("axis_types") + "/" + std::to_string(i),
-                  "expected \"auto\", \"explicit\" or \"manual\"");
-      } else {
-        mesh.axis_types.push_back(static_cast<mesh::AxisType>(found - std::begin(kTypeNames)));
-      }
+  if (in.axis_types) {
+    for (const std::string& type : *in.axis_types) {
+      mesh.axis_types.push_back(
+          static_cast<mesh::AxisType>(std::find(kTypeNames.begin(), kTypeNames.end(), type) - kTypeNames.begin()));
     }
-    if (types->size() != mesh.axes.size()) {
-      wrong.add(reader.pointer("axis_types"),
-                "number of axis names should match the number of axis_types: " + std::to_string(mesh.axes.size()) +
-                    " and " + std::to_string(types->size()));
+    if (mesh.axis_types.size() != mesh.axes.size()) {
+      wrong.add(at("axis_types"), fmt::format("number of axis names should match the number of axis_types: {} and {}",
+                                              mesh.axes.size(), mesh.axis_types.size()));
     }
   }
   // Read-only fields of a document that is posted back.
-  static_cast<void>(reader.field("id"));
-  static_cast<void>(reader.field("abstract"));
-  static_cast<void>(reader.field("created"));
   const bool is_sized = wrong.list().size() == before;
-  if (const auto size = reader.integer("size", 0, INT64_MAX); size && is_sized && *size != size_of(mesh))
-    wrong.add(reader.pointer("size"), "disagrees with axes");
-  if (const auto empty = reader.boolean("empty"); empty && is_sized && *empty != (size_of(mesh) == 0))
-    wrong.add(reader.pointer("empty"), "disagrees with axes");
-  if (const auto abstract = reader.boolean("is_abstract"); abstract && *abstract != mesh.device_ids.empty()) {
-    wrong.add(reader.pointer("is_abstract"), "disagrees with devices");
-  }
-  reader.finish();
+  if (in.size && is_sized && *in.size != size_of(mesh)) wrong.add(at("size"), "disagrees with axes");
+  if (in.empty && is_sized && *in.empty != (size_of(mesh) == 0)) wrong.add(at("empty"), "disagrees with axes");
+  if (in.is_abstract && *in.is_abstract != mesh.device_ids.empty())
+    wrong.add(at("is_abstract"), "disagrees with devices");
   if (wrong.list().size() != before) return std::nullopt;
   return mesh;
 }
 
-std::string mesh_document(const registry::StoredMesh& stored, const mesh::Processes& processes, int64_t as_process) {
-  std::string out = mesh_document(stored);
-  out.pop_back();
-  return out + ",\"process\":" + std::to_string(as_process) +
-         ",\"local_devices\":" + integer_list(mesh::local_devices(stored.mesh, processes, as_process)) +
-         ",\"is_multi_process\":" + (mesh::is_multi_process(stored.mesh, processes, as_process) ? "true" : "false") +
-         "}";
+bool JsonCodec<PartitionSpec>::read(const Json& json, const Place& place, PartitionSpec& out) {
+  const size_t before = place.wrong.list().size();
+  if (!json.is_array()) {
+    place.wrong.add(place.pointer,
+                    fmt::format("expected a list with an entry for each dimension, got {}", json.kind_name()));
+    return false;
+  }
+  json.each([&](size_t d, const Json& entry) {
+    std::vector<std::string>& axes = out.dims.emplace_back();
+    const std::string pointer = entry_pointer(place.pointer, d);
+    if (const auto* one = entry.as<std::string>()) {
+      axes.push_back(*one);
+    } else if (entry.is_array()) {
+      entry.each([&](size_t i, const Json& axis) {
+        if (const auto* name = axis.as<std::string>()) {
+          axes.push_back(*name);
+        } else {
+          place.wrong.add(entry_pointer(pointer, i),
+                          fmt::format("expected the name of an axis, got {}", axis.kind_name()));
+        }
+        return has_room(place.wrong);
+      });
+    } else if (!entry.is_null()) {
+      place.wrong.add(pointer, fmt::format("expected a list of axis names, got {}", entry.kind_name()));
+    }
+    return has_room(place.wrong);
+  });
+  return place.wrong.list().size() == before;
 }
 
-std::string mesh_document(const registry::StoredMesh& stored) {
-  const mesh::Mesh& mesh = stored.mesh;
-  std::string out = "{\"id\":" + quote(stored.id) + ",\"axes\":" + axes_json(mesh) + ",\"shape\":[";
-  for (size_t i = 0; i < mesh.axes.size(); ++i) out += (i ? "," : "") + std::to_string(mesh.axes[i].size);
-  out += "],\"size\":" + std::to_string(size_of(mesh)) + ",\"empty\":" + (size_of(mesh) == 0 ? "true" : "false");
-  out += std::string(",\"is_abstract\":") + (mesh.device_ids.empty() ? "true" : "false");
-  if (!mesh.device_ids.empty()) {
-    out += ",\"device_ids\":" + integer_list(mesh.device_ids) +
-           ",\"abstract\":" + quote(mesh::mesh_id(mesh::abstract_form(mesh)));
-  }
-  if (!mesh.axis_types.empty()) {
-    out += ",\"axis_types\":[";
-    for (size_t i = 0; i < mesh.axis_types.size(); ++i) {
-      out += (i ? "," : "") + quote(kTypeNames[static_cast<size_t>(mesh.axis_types[i])]);
-    }
-    out += "]";
-  }
-  return out + ",\"created\":" + quote(core::to_rfc3339(stored.created)) + "}";
+template <>
+const Schema<ShardingInput>& schema() {
+  static const Schema<ShardingInput> kSchema{"ShardingInput",
+                                             {{"spec", &ShardingInput::spec},
+                                              {"parts", &ShardingInput::parts, {.low = 1, .high = mesh::kMaxPositions}},
+                                              {"mesh", &ShardingInput::mesh},
+                                              {"sdy", &ShardingInput::sdy, {.hidden = true}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ShardingDocument>& schema() {
+  static const Schema<ShardingDocument> kSchema{
+      "Sharding",
+      {{"spec", &ShardingDocument::spec}, {"sdy", &ShardingDocument::sdy}, {"mesh", &ShardingDocument::mesh}}};
+  return kSchema;
 }
 
 std::optional<jobs::NamedSpec> read_spec(const Json& json, const std::string& pointer, core::Diagnostics& wrong) {
   const size_t before = wrong.list().size();
-  ObjectReader reader(json, pointer, wrong);
-  jobs::NamedSpec spec;
-  spec.mesh_name = reader.string("mesh").value_or("");
-  const Json* list = reader.field("spec");
-  if (reader.field("parts") != nullptr) {
-    spec.parts = reader.integers("parts");
-    for (const int64_t part : spec.parts.value_or(std::vector<int64_t>{})) {
-      if (part >= 1 && part <= mesh::kMaxPositions) continue;
-      wrong.add(reader.pointer("parts"), "a dimension has 1 part or more, and at most " +
-                                             std::to_string(mesh::kMaxPositions) + ", got " + std::to_string(part));
-    }
-    if (list != nullptr) wrong.add(reader.pointer("parts"), "stands beside spec; give one or the other");
-    reader.finish();
-    if (wrong.list().size() != before) return std::nullopt;
-    return spec;
+  auto in = read_json<ShardingInput>(json, pointer, wrong);
+  if (in.parts && in.spec) {
+    wrong.add(pointer + "/parts", "stands beside spec; give one or the other");
+  } else if (json.find("parts") == nullptr && json.find("spec") == nullptr && json.as<JsonObject>() != nullptr) {
+    in.sdy != nullptr
+        ? wrong.add(pointer + "/sdy", R"(shardings as sdy text are not read from requests yet; give "spec")")
+        : wrong.add(pointer + "/spec", "is missing");
   }
-  static_cast<void>(reader.field("sdy"));
-  if (list == nullptr) {
-    if (reader.field("sdy") != nullptr) {
-      wrong.add(reader.pointer("sdy"), "shardings as sdy text are not read from requests yet; give \"spec\"");
-    } else {
-      reader.missing("spec");
-    }
-  } else if (!list->is_array()) {
-    wrong.add(reader.pointer("spec"),
-              "expected a list with an entry for each dimension, got " + std::string(list->kind_name()));
-  } else {
-    for (size_t d = 0; d < list->size() && has_room(wrong); ++d) {
-      const Json entry = list->at(d);
-      const std::string place = reader.pointer("spec") + "/" + std::to_string(d);
-      std::vector<std::string> axes;
-      if (const auto* one = entry.as<std::string>()) {
-        axes.push_back(*one);
-      } else if (entry.is_array()) {
-        for (size_t i = 0; i < entry.size() && has_room(wrong); ++i) {
-          const Json axis = entry.at(i);
-          if (const auto* name = axis.as<std::string>()) {
-            axes.push_back(*name);
-          } else {
-            wrong.add(place + "/" + std::to_string(i),
-                      "expected the name of an axis, got " + std::string(axis.kind_name()));
-          }
-        }
-      } else if (!entry.is_null()) {
-        wrong.add(place, "expected a list of axis names, got " + std::string(entry.kind_name()));
-      }
-      spec.dims.push_back(std::move(axes));
-    }
-  }
-  reader.finish();
   if (wrong.list().size() != before) return std::nullopt;
-  return spec;
+  return jobs::NamedSpec{in.spec ? std::move(in.spec->dims) : std::vector<std::vector<std::string>>(),
+                         in.mesh.value_or(""), std::move(in.parts)};
+}
+
+jobs::NamedSpec named_spec(const std::optional<PartitionSpec>& spec) {
+  jobs::NamedSpec out;
+  if (spec) out.dims = spec->dims;
+  return out;
 }
 
 jobs::NamedSpec parse_spec_query(std::string_view text) {
@@ -320,28 +353,31 @@ sharding::TensorSharding sharding_on(const mesh::MeshRef& mesh, const jobs::Name
   return out;
 }
 
-std::string sharding_document(const std::optional<sharding::TensorSharding>& sharding, int64_t rank,
-                              bool several_meshes) {
-  std::string spec = "[";
-  bool says_all = true;
-  for (int64_t d = 0; d < rank; ++d) {
-    spec += d ? ",[" : "[";
-    if (sharding && static_cast<size_t>(d) < sharding->dims.size()) {
-      const sharding::DimSharding& dim = sharding->dims[static_cast<size_t>(d)];
-      says_all = says_all && !dim.open && !dim.priority;
-      for (size_t a = 0; a < dim.axes.size(); ++a) {
-        says_all = says_all && dim.axes[a].is_whole();
-        spec += (a ? "," : "") + quote(sharding->mesh->axes[static_cast<size_t>(dim.axes[a].axis)].name);
-      }
-    }
-    spec += "]";
+ShardingDocument sharding_document(const std::optional<sharding::TensorSharding>& sharding, int64_t rank,
+                                   bool several_meshes) {
+  PartitionSpec spec;
+  spec.dims.resize(static_cast<size_t>(rank));
+  ShardingDocument out;
+  if (!sharding) {
+    out.spec = std::move(spec);
+    return out;
   }
-  spec += "]";
-  if (!sharding) return "{\"spec\":" + spec + "}";
-  says_all = says_all && sharding->unreduced.empty();
-  std::string out = says_all ? "{\"spec\":" + spec : "{\"sdy\":" + quote(sharding::to_sdy(*sharding));
-  if (several_meshes) out += ",\"mesh\":" + quote("@" + sharding->mesh_name);
-  return out + "}";
+  bool says_all = sharding->unreduced.empty();
+  for (size_t d = 0; d < spec.dims.size() && d < sharding->dims.size(); ++d) {
+    const sharding::DimSharding& dim = sharding->dims[d];
+    says_all = says_all && !dim.open && !dim.priority;
+    for (const auto& axis : dim.axes) {
+      says_all = says_all && axis.is_whole();
+      spec.dims[d].push_back(sharding->mesh->axes[static_cast<size_t>(axis.axis)].name);
+    }
+  }
+  if (says_all) {
+    out.spec = std::move(spec);
+  } else {
+    out.sdy = sharding::to_sdy(*sharding);
+  }
+  if (several_meshes) out.mesh = "@" + sharding->mesh_name;
+  return out;
 }
 
 }  // namespace meshd::api

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "api/codecs/json.h"
+#include "api/json/schema.h"
 #include "service/jobs/job_request.h"
 #include "service/mesh/mesh.h"
 #include "service/mesh/processes.h"
@@ -19,23 +19,64 @@ namespace meshd::api {
 /// at the server's devices.
 std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer, core::Diagnostics& wrong);
 
-/// The document of a stored mesh: id, axes, shape, size, empty, and for concrete ones device_ids.
-std::string mesh_document(const registry::StoredMesh& stored);
-/// With what a process sees of it: local_devices and is_multi_process.
-std::string mesh_document(const registry::StoredMesh& stored, const mesh::Processes& processes, int64_t as_process);
+/// A stored mesh; with `processes` also what the process `as_process` sees of it.
+struct MeshDocument {
+  const registry::StoredMesh& stored;
+  const mesh::Processes* processes = nullptr;
+  int64_t as_process = 0;
+};
+template <>
+const Schema<mesh::Axis>& schema();
+struct MeshInput;
+template <>
+const Schema<MeshInput>& schema();
+template <>
+const Schema<MeshDocument>& schema();
+
+/// Axes of each dimension. In requests "x" stands for ["x"] and null for [].
+struct PartitionSpec {
+  std::vector<std::vector<std::string>> dims;
+};
+template <>
+struct JsonCodec<PartitionSpec> {
+  static JsonType type() { return json_type<std::vector<std::vector<std::string>>>(); }
+  static void append(std::string& out, const PartitionSpec& spec) { append_json(out, spec.dims); }
+  static bool read(const Json& json, const Place& place, PartitionSpec& out);
+};
+
+/// A sharding that a request asks for.
+struct ShardingInput {
+  std::optional<PartitionSpec> spec;
+  std::optional<std::vector<int64_t>> parts;
+  std::optional<std::string> mesh;
+  const Json* sdy = nullptr;
+};
+template <>
+const Schema<ShardingInput>& schema();
+
+/// How a value is cut: spec, or sdy where a spec cannot say it.
+struct ShardingDocument {
+  std::optional<PartitionSpec> spec;
+  std::optional<std::string> sdy, mesh;
+};
+template <>
+const Schema<ShardingDocument>& schema();
+
+/// A layout along mesh axes; `several_meshes` adds the mesh's name. Without a sharding nothing of `rank` dimensions is
+/// cut.
+ShardingDocument sharding_document(const std::optional<sharding::TensorSharding>& sharding, int64_t rank,
+                                   bool several_meshes = false);
 
 /// Reads {"spec": [["x"], []][, "mesh": "@name"]}, "x" and null are taken for entries; or {"parts": [2, 1]}.
 std::optional<jobs::NamedSpec> read_spec(const Json& json, const std::string& pointer, core::Diagnostics& wrong);
 /// "x,,y.z" of a query: a field a dimension, axes joined by dots.
 jobs::NamedSpec parse_spec_query(std::string_view text);
 
+/// A spec of a body; none cuts nothing.
+jobs::NamedSpec named_spec(const std::optional<PartitionSpec>& spec);
+
 /// The sharding that a spec means over a mesh, verified. Throws invalid_spec: more dimensions than `rank`, unknown or
 /// repeated axes.
 sharding::TensorSharding sharding_on(const mesh::MeshRef& mesh, const jobs::NamedSpec& spec, int64_t rank);
-
-/// {"spec": [["x"],[]]}; with "sdy" beside it where the spec cannot say everything; `several_meshes` adds "mesh":
-/// "@name".
-std::string sharding_document(const std::optional<sharding::TensorSharding>& sharding, int64_t rank,
-                              bool several_meshes);
 
 }  // namespace meshd::api

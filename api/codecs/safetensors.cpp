@@ -1,10 +1,12 @@
 #include "api/codecs/safetensors.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
 
-#include "api/codecs/json.h"
+#include "api/json/schema.h"
 
 namespace meshd::api {
 namespace {
@@ -44,35 +46,48 @@ void check_metadata(const Json& json, core::Diagnostics& wrong) {
   }
 }
 
+// An entry of the head.
+struct HeadEntry {
+  std::string dtype;
+  std::vector<int64_t> shape, data_offsets;
+};
+
+}  // namespace
+
+template <>
+const Schema<HeadEntry>& schema() {
+  static const Schema<HeadEntry> kSchema{
+      "SafetensorsEntry",
+      {{"dtype", &HeadEntry::dtype}, {"shape", &HeadEntry::shape}, {"data_offsets", &HeadEntry::data_offsets}}};
+  return kSchema;
+}
+
+namespace {
+
 // One entry, and its end; nothing (and a note) when it cannot be right.
 std::optional<std::pair<NamedTensor, int64_t>> read_entry(const std::string& name, const Json& json,
                                                           core::Diagnostics& wrong) {
   const std::string at = "/" + pointer_token(name);
-  ObjectReader reader(json, at, wrong);
-  const auto word = reader.string("dtype");
-  if (reader.field("dtype") == nullptr) reader.missing("dtype");
-  const auto shape = reader.integers("shape");
-  if (reader.field("shape") == nullptr) reader.missing("shape");
-  const auto offsets = reader.integers("data_offsets");
-  if (reader.field("data_offsets") == nullptr) reader.missing("data_offsets");
-  reader.finish();
-  if (!word || !shape || !offsets) return std::nullopt;
-  const auto dtype = dtype_of(*word);
+  const size_t before = wrong.list().size();
+  const auto in = read_json<HeadEntry>(json, at, wrong);
+  const std::vector<int64_t>&shape = in.shape, &offsets = in.data_offsets;
+  if (wrong.list().size() != before) return std::nullopt;
+  const auto dtype = dtype_of(in.dtype);
   if (!dtype) {
-    throw core::Error(
-        "unsupported_dtype",
-        "safetensors: tensor " + quote(name) + " has dtype " + quote(*word) + "; known here are " + known_dtypes(),
-        {{at + "/dtype", "is not known here"}});
+    throw core::Error("unsupported_dtype",
+                      fmt::format("safetensors: tensor {} has dtype {}; known here are {}", quote(name),
+                                  quote(in.dtype), known_dtypes()),
+                      {{at + "/dtype", "is not known here"}});
   }
-  if (std::any_of(shape->begin(), shape->end(), [](int64_t size) { return size < 0; })) {
+  if (std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 0; })) {
     wrong.add(at + "/shape", "sizes are 0 or more");
     return std::nullopt;
   }
-  if (offsets->size() != 2 || offsets->front() < 0 || offsets->back() < offsets->front()) {
+  if (offsets.size() != 2 || offsets.front() < 0 || offsets.back() < offsets.front()) {
     wrong.add(at + "/data_offsets", "expected [begin, end] with 0 <= begin <= end");
     return std::nullopt;
   }
-  NamedTensor out{name, {*dtype, *shape}, offsets->front()};
+  NamedTensor out{name, {*dtype, shape}, offsets.front()};
   int64_t bytes = 0;
   try {
     bytes = tensor::byte_count(out.type);
@@ -80,13 +95,12 @@ std::optional<std::pair<NamedTensor, int64_t>> read_entry(const std::string& nam
     wrong.add(at + "/shape", error.detail());
     return std::nullopt;
   }
-  const int64_t given = offsets->back() - offsets->front();
+  const int64_t given = offsets.back() - offsets.front();
   if (given != bytes) {
-    wrong.add(at + "/data_offsets",
-              "span " + std::to_string(given) + " bytes, dtype and shape need " + std::to_string(bytes));
+    wrong.add(at + "/data_offsets", fmt::format("span {} bytes, dtype and shape need {}", given, bytes));
     return std::nullopt;
   }
-  return std::pair{std::move(out), offsets->back()};
+  return std::pair{std::move(out), offsets.back()};
 }
 
 }  // namespace
@@ -151,9 +165,8 @@ std::string write_safetensors_head(std::span<const NamedTensor> tensors) {
     const int64_t end = core::checked_add(at, tensor::byte_count(entry.type));
     if (json.size() > 1) json += ',';
     append_string(json, entry.name);
-    json += ":{\"dtype\":\"" + std::string(word) + "\",\"shape\":[";
-    for (size_t d = 0; d < entry.type.dims.size(); ++d) json += (d ? "," : "") + std::to_string(entry.type.dims[d]);
-    json += "],\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(end) + "]}";
+    json += ':';
+    append_json(json, HeadEntry{std::string(word), entry.type.dims, {at, end}});
     at = end;
   }
   json += '}';

@@ -7,44 +7,79 @@
 namespace meshd::api {
 namespace {
 
-std::string cost_json(const compile::Cost& cost) {
-  std::string out = "{\"flops\":";
-  append_integer(out, static_cast<int64_t>(std::llround(cost.flops)));
-  out += ",\"bytes_touched\":";
-  append_integer(out, static_cast<int64_t>(std::llround(cost.bytes_touched)));
-  out += ",\"bytes_moved\":";
-  append_integer(out, cost.bytes_moved);
-  out += ",\"peak_bytes\":";
-  append_integer(out, cost.peak_bytes);
-  out += ",\"seconds\":";
-  append_double(out, cost.seconds());
-  return out + "}";
-}
+// A sharding for an argument.
+struct SuggestedSharding {
+  ShardingDocument sharding;
+};
 
-std::string suggestion_json(const compile::Suggestion& suggestion, const compile::ParsedProgram& program) {
-  const bool several = compile::real_meshes(*program.module).size() > 1;
-  const auto sharding = [&](size_t i) {
-    const auto& one = suggestion.in_shardings[i];
-    return one ? sharding_document(one, program.argument(i).type.rank(), several) : std::string("null");
-  };
-  std::string out = "{\"in_shardings\":[";
-  for (size_t i = 0; i < suggestion.in_shardings.size(); ++i) out += (i ? "," : "") + sharding(i);
-  out += "],\"changed\":[";
-  for (size_t i = 0; i < suggestion.changed.size(); ++i) out += (i ? "," : "") + std::to_string(suggestion.changed[i]);
-  out += "],\"cost\":" + cost_json(suggestion.cost) + ",\"reasons\":[";
-  for (size_t i = 0; i < suggestion.reasons.size(); ++i) out += (i ? "," : "") + quote(suggestion.reasons[i]);
-  return out + "]}";
-}
+struct SuggestionDocument {
+  const compile::Suggestion& suggestion;
+  const compile::ParsedProgram& program;
+};
 
 }  // namespace
 
-std::string suggestions_json(const compile::Suggestions& suggestions, const compile::ParsedProgram& program) {
-  std::string out =
-      "{\"program\":" + quote(program.id) + ",\"now\":" + cost_json(suggestions.now) + ",\"suggestions\":[";
-  for (size_t i = 0; i < suggestions.better.size(); ++i)
-    out += (i ? "," : "") + suggestion_json(suggestions.better[i], program);
-  return out + "],\"tried\":" + std::to_string(suggestions.tried) +
-         ",\"complete\":" + (suggestions.was_cut_short ? "false" : "true") + "}";
+template <>
+const Schema<compile::Cost>& schema() {
+  using Doc = compile::Cost;
+  static const Schema<Doc> kSchema{
+      "Cost",
+      {{"flops", [](const Doc& cost) { return static_cast<int64_t>(std::llround(cost.flops)); }},
+       {"bytes_touched", [](const Doc& cost) { return static_cast<int64_t>(std::llround(cost.bytes_touched)); }},
+       {"bytes_moved", &Doc::bytes_moved},
+       {"peak_bytes", &Doc::peak_bytes},
+       {"seconds", [](const Doc& cost) { return cost.seconds(); }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<SuggestedSharding>& schema() {
+  using Doc = SuggestedSharding;
+  static const Schema<Doc> kSchema{"SuggestedSharding",
+                                   {{"spec", [](const Doc& doc) { return doc.sharding.spec; }},
+                                    {"sdy", [](const Doc& doc) { return doc.sharding.sdy; }},
+                                    {"mesh", [](const Doc& doc) { return doc.sharding.mesh; }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<SuggestionDocument>& schema() {
+  using Doc = SuggestionDocument;
+  static const Schema<Doc> kSchema{
+      "Suggestion",
+      {{"in_shardings",
+        [](const Doc& doc) {
+          const bool several = compile::real_meshes(*doc.program.module).size() > 1;
+          std::vector<Nullable<SuggestedSharding>> out;
+          for (size_t i = 0; i < doc.suggestion.in_shardings.size(); ++i) {
+            const auto& one = doc.suggestion.in_shardings[i];
+            out.emplace_back();
+            if (one) out.back().value = {sharding_document(one, doc.program.argument(i).type.rank(), several)};
+          }
+          return out;
+        }},
+       {"changed", [](const Doc& doc) -> std::span<const size_t> { return doc.suggestion.changed; }},
+       {"cost", [](const Doc& doc) { return doc.suggestion.cost; }},
+       {"reasons", [](const Doc& doc) -> std::span<const std::string> { return doc.suggestion.reasons; }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<SuggestionsDocument>& schema() {
+  using Doc = SuggestionsDocument;
+  static const Schema<Doc> kSchema{"Suggestions",
+                                   {{"program", [](const Doc& doc) -> std::string_view { return doc.program.id; }},
+                                    {"now", [](const Doc& doc) { return doc.suggestions.now; }},
+                                    {"suggestions",
+                                     [](const Doc& doc) {
+                                       std::vector<SuggestionDocument> out;
+                                       for (const compile::Suggestion& one : doc.suggestions.better)
+                                         out.push_back({one, doc.program});
+                                       return out;
+                                     }},
+                                    {"tried", [](const Doc& doc) { return doc.suggestions.tried; }},
+                                    {"complete", [](const Doc& doc) { return !doc.suggestions.was_cut_short; }}}};
+  return kSchema;
 }
 
 }  // namespace meshd::api

@@ -56,10 +56,11 @@ void append_text(std::string& out, const Json& tree, Leaves leaves) {
     out += "None";
   } else if (tree.is_array()) {
     out += "[";
-    for (size_t i = 0; i < tree.size(); ++i) {
+    tree.each([&](size_t i, const Json& inner) {
       out += i ? ", " : "";
-      append_text(out, tree.at(i), leaves);
-    }
+      append_text(out, inner, leaves);
+      return true;
+    });
     out += "]";
   } else if (const auto* object = tree.as<JsonObject>()) {
     out += "{";
@@ -83,10 +84,12 @@ void append_given(std::string& out, const Json& places, const Json& value) {
     out += kStar;
   } else if (places.is_array() && value.is_array()) {
     out += "[";
-    for (size_t i = 0; i < value.size(); ++i) {
+    const JsonArray inner = places.elements();
+    value.each([&](size_t i, const Json& item) {
       out += i ? ", " : "";
-      append_given(out, i < places.size() ? places.at(i) : Json{std::string(kStar)}, value.at(i));
-    }
+      append_given(out, i < inner.size() ? inner[i] : Json{std::string(kStar)}, item);
+      return true;
+    });
     out += "]";
   } else if (places.as<JsonObject>() != nullptr && value.as<JsonObject>() != nullptr) {
     out += "{";
@@ -114,10 +117,13 @@ bool collect(const Json& places, const Json& value, const std::string& pointer, 
   if (places.is_null()) return value.is_null();
   if (places.is_array()) {
     if (!value.is_array() || value.size() != places.size()) return false;
-    for (size_t i = 0; i < places.size(); ++i) {
-      if (!collect(places.at(i), value.at(i), pointer + "/" + std::to_string(i), out)) return false;
-    }
-    return true;
+    const JsonArray inner = places.elements();
+    bool good = true;
+    value.each([&](size_t i, const Json& item) {
+      good = collect(inner[i], item, entry_pointer(pointer, i), out);
+      return good;
+    });
+    return good;
   }
   const auto* object = places.as<JsonObject>();
   const auto* given = value.as<JsonObject>();
@@ -149,7 +155,11 @@ class SpecFlattener {
       return;
     }
     if (specs.is_array() && tree.is_array() && specs.size() == tree.size()) {
-      for (size_t i = 0; i < specs.size(); ++i) walk(specs.at(i), tree.at(i), pointer + "/" + std::to_string(i));
+      const JsonArray inner = tree.elements();
+      specs.each([&](size_t i, const Json& spec) {
+        walk(spec, inner[i], entry_pointer(pointer, i));
+        return true;
+      });
       return;
     }
     const auto* object = specs.as<JsonObject>();
@@ -190,17 +200,18 @@ class SpecFlattener {
   core::Diagnostics wrong_;
 };
 
-void append_json(std::string& out, const Json& places, const std::string& pointer) {
+void append_stars(std::string& out, const Json& places, const std::string& pointer) {
   if (is_leaf(places, Leaves::kStars)) {
-    out += "\"*\"";
+    out += quote(kStar);
   } else if (places.is_null()) {
     out += "null";
   } else if (places.is_array()) {
     out += "[";
-    for (size_t i = 0; i < places.size(); ++i) {
+    places.each([&](size_t i, const Json& inner) {
       out += i ? "," : "";
-      append_json(out, places.at(i), pointer + "/" + std::to_string(i));
-    }
+      append_stars(out, inner, entry_pointer(pointer, i));
+      return true;
+    });
     out += "]";
   } else if (const auto* object = places.as<JsonObject>()) {
     out += "{";
@@ -210,11 +221,11 @@ void append_json(std::string& out, const Json& places, const std::string& pointe
       const auto& [name, inner] = *field;
       out += (first ? "" : ",") + quote(name) + ":";
       first = false;
-      append_json(out, inner, pointer + "/" + pointer_token(name));
+      append_stars(out, inner, pointer + "/" + pointer_token(name));
     }
     out += "}";
   } else {
-    throw core::Error("invalid_request", pointer + ": a tree has lists, objects, null and \"*\" for each value");
+    throw core::Error("invalid_request", pointer + ": a tree has lists, objects, null and '*' for each value");
   }
 }
 
@@ -223,10 +234,11 @@ void append_numbered(std::string& out, const Json& places, int64_t& next) {
     out += std::to_string(next++);
   } else if (places.is_array()) {
     out += "[";
-    for (size_t i = 0; i < places.size(); ++i) {
+    places.each([&](size_t i, const Json& inner) {
       out += i ? "," : "";
-      append_numbered(out, places.at(i), next);
-    }
+      append_numbered(out, inner, next);
+      return true;
+    });
     out += "]";
   } else if (const auto* object = places.as<JsonObject>()) {
     out += "{";
@@ -255,7 +267,10 @@ std::string tree_text(const Json& tree, Leaves leaves) {
 int64_t leaf_count(const Json& tree, Leaves leaves) {
   if (is_leaf(tree, leaves)) return 1;
   int64_t count = 0;
-  for (size_t i = 0; i < tree.size() && tree.is_array(); ++i) count += leaf_count(tree.at(i), leaves);
+  tree.each([&](size_t, const Json& inner) {
+    count += leaf_count(inner, leaves);
+    return true;
+  });
   if (const auto* object = tree.as<JsonObject>()) {
     for (const auto& [name, inner] : *object) count += leaf_count(inner, leaves);
   }
@@ -280,7 +295,7 @@ std::vector<TreeLeaf> flatten_specs(const Json& specs, const Json& tree, Leaves 
 
 std::string tree_json(const Json& places, const std::string& pointer) {
   std::string out;
-  append_json(out, places, pointer);
+  append_stars(out, places, pointer);
   return out;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/codecs/json.h"
+#include "api/json/json.h"
 
 namespace meshd::api {
 

@@ -1,6 +1,9 @@
 #include "api/codecs/value.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -14,11 +17,56 @@ namespace {
 
 using tensor::DType;
 
-// Elements of a nested list on their way to bytes: floats as doubles, integers by their bits.
-struct Collector {
-  tensor::TensorType type;
-  std::vector<double> reals;       ///< floats; complex as pairs
-  std::vector<uint64_t> integers;  ///< integers and booleans, two's complement
+// Where the elements of a nested list go, in row-major order: the array's own bytes, or nowhere, to find what is wrong.
+class Sink {
+ public:
+  Sink(const tensor::TensorType& type, std::byte* to) : type_(type), to_(to), width_(tensor::size_bytes(type.dtype)) {
+    part_ = tensor::part_of(type.dtype);
+    if (part_ == DType::kFloat32 || part_ == DType::kFloat64 || !(tensor::is_float(part_))) return;
+    convert_ = kernels::find_scalar_kernel(kernels::ScalarOp::kConvert, DType::kFloat64, part_);
+    if (convert_ == nullptr) {
+      throw core::Error("unsupported_dtype", fmt::format("numbers of dtype {} are not read from JSON; send base64",
+                                                         tensor::name(type.dtype)));
+    }
+  }
+
+  [[nodiscard]] const tensor::TensorType& type() const { return type_; }
+  void put_bits(uint64_t bits) { put(bits, static_cast<size_t>(width_)); }
+  void put_real(double value) {
+    if (part_ == DType::kFloat64) {
+      put(value, sizeof(value));
+    } else if (part_ == DType::kFloat32) {
+      put(static_cast<float>(value), sizeof(float));
+    } else {
+      waiting_[count_++] = value;
+      if (count_ == waiting_.size()) flush();
+    }
+  }
+  // Narrow floats are converted by the kernels, many at once.
+  void flush() {
+    if (to_ != nullptr && count_ > 0) {
+      const auto* operand = reinterpret_cast<const std::byte*>(waiting_.data());
+      convert_(&operand, to_, static_cast<int64_t>(count_));
+      to_ += static_cast<int64_t>(count_) * width_;
+    }
+    count_ = 0;
+  }
+
+ private:
+  template <typename T>
+  void put(T value, size_t size) {
+    if (to_ == nullptr) return;
+    std::memcpy(to_, &value, size);
+    to_ += size;
+  }
+
+  const tensor::TensorType& type_;
+  std::byte* to_;
+  int64_t width_;
+  DType part_ = DType::kFloat32;
+  kernels::ScalarKernel convert_ = nullptr;
+  std::array<double, 256> waiting_{};
+  size_t count_ = 0;
 };
 
 std::optional<double> real_of(const Json& json) {
@@ -35,10 +83,10 @@ std::string range_text(DType dtype) {
   const int bits = tensor::row(dtype).bits;
   if (tensor::is_signed_integer(dtype)) {
     const int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
-    return std::to_string(-high - 1) + " to " + std::to_string(high);
+    return fmt::format("{} to {}", -high - 1, high);
   }
   const uint64_t high = bits == 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1;
-  return "0 to " + std::to_string(high);
+  return fmt::format("0 to {}", high);
 }
 
 std::optional<uint64_t> integer_of(const JsonNumber& number, DType dtype) {
@@ -72,24 +120,27 @@ std::optional<uint64_t> integer_of(const Json& json, DType dtype) {
   return integer_of(number, dtype);
 }
 
+std::string whole_number_of(DType dtype) {
+  return fmt::format("expected a whole number from {} ({})", range_text(dtype), tensor::name(dtype));
+}
+
 // One element; false with a note when it does not fit.
-bool collect_element(const Json& json, Collector& out, const std::string& pointer, core::Diagnostics& wrong) {
-  const DType dtype = out.type.dtype;
+bool put_element(const Json& json, Sink& out, const std::string& pointer, core::Diagnostics& wrong) {
+  const DType dtype = out.type().dtype;
   if (dtype == DType::kBool) {
     if (const auto* value = json.as<bool>()) {
-      out.integers.push_back(*value ? 1 : 0);
+      out.put_bits(*value ? 1 : 0);
       return true;
     }
-    wrong.add(pointer, "expected true or false, got " + std::string(json.kind_name()));
+    wrong.add(pointer, fmt::format("expected true or false, got {}", json.kind_name()));
     return false;
   }
   if (tensor::is_integer(dtype)) {
     if (const auto value = integer_of(json, dtype)) {
-      out.integers.push_back(*value);
+      out.put_bits(*value);
       return true;
     }
-    wrong.add(pointer,
-              "expected a whole number from " + range_text(dtype) + " (" + std::string(tensor::name(dtype)) + ")");
+    wrong.add(pointer, whole_number_of(dtype));
     return false;
   }
   if (tensor::is_complex(dtype)) {
@@ -97,88 +148,94 @@ bool collect_element(const Json& json, Collector& out, const std::string& pointe
       const auto re = real_of(json.at(0));
       const auto im = real_of(json.at(1));
       if (re && im) {
-        out.reals.push_back(*re);
-        out.reals.push_back(*im);
+        out.put_real(*re);
+        out.put_real(*im);
         return true;
       }
     }
-    wrong.add(pointer, "expected [re, im], got " + std::string(json.kind_name()));
+    wrong.add(pointer, fmt::format("expected [re, im], got {}", json.kind_name()));
     return false;
   }
   if (const auto value = real_of(json)) {
-    out.reals.push_back(*value);
+    out.put_real(*value);
     return true;
   }
-  wrong.add(pointer, "expected a number, \"NaN\", \"Infinity\" or \"-Infinity\", got " + std::string(json.kind_name()));
+  wrong.add(pointer, fmt::format(R"(expected a number, "NaN", "Infinity" or "-Infinity", got {})", json.kind_name()));
   return false;
 }
 
-bool collect(const Json& json, size_t dim, Collector& out, const std::string& pointer, core::Diagnostics& wrong) {
-  if (dim == out.type.dims.size()) return collect_element(json, out, pointer, wrong);
-  const auto expected = static_cast<size_t>(out.type.dims[dim]);
-  if (!json.is_array() || json.size() != expected) {
-    wrong.add(pointer, "expected a list of " + std::to_string(expected) + " (dimension " + std::to_string(dim) +
-                           " of " + tensor::to_string(std::span<const int64_t>(out.type.dims)) + "), got " +
-                           (json.is_array() ? "one of " + std::to_string(json.size()) : std::string(json.kind_name())));
-    return false;
-  }
-  const bool is_last = dim + 1 == out.type.dims.size();
-  if (const auto* numbers = json.as<JsonNumbers>();
-      numbers != nullptr && is_last && !tensor::is_complex(out.type.dtype)) {
-    if (tensor::is_float(out.type.dtype)) {
-      if (const std::vector<double>* reals = numbers->reals()) {
-        out.reals.insert(out.reals.end(), reals->begin(), reals->end());
-        return true;
-      }
-      for (size_t i = 0; i < numbers->size(); ++i) out.reals.push_back((*numbers)[i].as_double());
+// A row of plain numbers.
+bool put_row(const JsonNumbers& numbers, Sink& out, const std::string& pointer, core::Diagnostics& wrong) {
+  const DType dtype = out.type().dtype;
+  bool good = true;
+  if (tensor::is_float(dtype)) {
+    numbers.each([&](size_t, const JsonNumber& number) {
+      out.put_real(number.as_double());
       return true;
-    }
-    if (tensor::is_integer(out.type.dtype)) {
-      for (size_t i = 0; i < numbers->size(); ++i) {
-        const auto value = integer_of((*numbers)[i], out.type.dtype);
-        if (!value) {
-          wrong.add(pointer + "/" + std::to_string(i), "expected a whole number from " + range_text(out.type.dtype) +
-                                                           " (" + std::string(tensor::name(out.type.dtype)) + ")");
-          return false;
-        }
-        out.integers.push_back(*value);
-      }
-      return true;
-    }
-  }
-  if (const auto* items = json.as<JsonArray>()) {
-    for (size_t i = 0; i < items->size(); ++i) {
-      if (!collect((*items)[i], dim + 1, out, pointer + "/" + std::to_string(i), wrong)) return false;
-    }
+    });
     return true;
   }
-  for (size_t i = 0; i < json.size(); ++i) {
-    if (!collect(json.at(i), dim + 1, out, pointer + "/" + std::to_string(i), wrong)) return false;
-  }
-  return true;
+  numbers.each([&](size_t i, const JsonNumber& number) {
+    const auto value = integer_of(number, dtype);
+    if (value) {
+      out.put_bits(*value);
+    } else {
+      wrong.add(entry_pointer(pointer, i), whole_number_of(dtype));
+      good = false;
+    }
+    return good;
+  });
+  return good;
 }
 
-std::vector<std::byte> to_bytes(const Collector& from) {
-  const DType dtype = from.type.dtype;
-  const auto width = static_cast<size_t>(tensor::size_bytes(dtype));
-  std::vector<std::byte> out(static_cast<size_t>(tensor::byte_count(from.type)));
-  if (!tensor::is_float(dtype) && !tensor::is_complex(dtype)) {
-    for (size_t i = 0; i < from.integers.size(); ++i) std::memcpy(out.data() + i * width, &from.integers[i], width);
-    return out;
+bool put_nested(const Json& json, size_t dim, Sink& out, const std::string& pointer, core::Diagnostics& wrong) {
+  const tensor::Dims& dims = out.type().dims;
+  if (dim == dims.size()) return put_element(json, out, pointer, wrong);
+  if (!json.is_array() || static_cast<int64_t>(json.size()) != dims[dim]) {
+    wrong.add(pointer,
+              fmt::format("expected a list of {} (dimension {} of {}), got {}", dims[dim], dim,
+                          tensor::to_string(std::span<const int64_t>(dims)),
+                          json.is_array() ? fmt::format("one of {}", json.size()) : std::string(json.kind_name())));
+    return false;
   }
-  const DType part = dtype == DType::kComplex64    ? DType::kFloat32
-                     : dtype == DType::kComplex128 ? DType::kFloat64
-                                                   : dtype;
-  if (part == DType::kFloat64) {
-    std::memcpy(out.data(), from.reals.data(), out.size());
-    return out;
+  const auto* numbers = json.as<JsonNumbers>();
+  const DType dtype = out.type().dtype;
+  if (numbers != nullptr && dim + 1 == dims.size() && (tensor::is_float(dtype) || tensor::is_integer(dtype)))
+    return put_row(*numbers, out, pointer, wrong);
+  bool good = true;
+  json.each([&](size_t i, const Json& item) {
+    good = put_nested(item, dim + 1, out, entry_pointer(pointer, i), wrong);
+    return good;
+  });
+  return good;
+}
+
+// Elements that stand at this depth; -1 where lists end before it.
+int64_t count_elements(const Json& json, int64_t depth) {
+  if (depth == 0) return 1;
+  if (!json.is_array()) return -1;
+  if (depth == 1) return static_cast<int64_t>(json.size());
+  const auto* lists = json.as<JsonArray>();
+  if (lists == nullptr) return json.size() == 0 ? 0 : -1;
+  int64_t count = 0;
+  for (const Json& list : *lists) {
+    const int64_t inner = count_elements(list, depth - 1);
+    if (inner < 0) return -1;
+    count += inner;
   }
-  const kernels::ScalarKernel convert = kernels::find_scalar_kernel(kernels::ScalarOp::kConvert, DType::kFloat64, part);
-  if (convert == nullptr)
-    throw core::Error("unsupported_dtype",
-                      "numbers of dtype " + std::string(tensor::name(dtype)) + " are not read from JSON; send base64");
-  const auto* operand = reinterpret_cast<const std::byte*>(from.reals.data());
-  convert(&operand, out.data(), static_cast<int64_t>(from.reals.size()));
+  return count;
+}
+
+// Numbers, booleans, strings for special values, [re, im] pairs, nested to the type's shape. Notes the first place that
+// does not fit. Memory is taken where there are as many elements as the shape says: a shape alone costs none.
+std::optional<tensor::DenseValue> read_nested(const Json& json, const tensor::TensorType& type,
+                                              tensor::BufferPool& pool, const std::string& pointer,
+                                              core::Diagnostics& wrong) {
+  std::optional<tensor::DenseValue> out;
+  if (count_elements(json, type.rank()) == tensor::element_count(type)) out = tensor::new_dense(type, pool);
+  Sink sink(type, out ? out->buffer->data() : nullptr);
+  if (!put_nested(json, 0, sink, pointer, wrong)) return std::nullopt;
+  sink.flush();
   return out;
 }
 
@@ -292,10 +349,6 @@ void append_level(std::string& out, const tensor::TensorType& type, size_t dim, 
   out += ']';
 }
 
-}  // namespace
-
-namespace {
-
 // A dynamic dimension has as many elements as the first list of its depth.
 tensor::TensorType sized_by(const Json& json, tensor::TensorType type, size_t depth) {
   if (depth == type.dims.size()) return type;
@@ -306,81 +359,176 @@ tensor::TensorType sized_by(const Json& json, tensor::TensorType type, size_t de
   return type;
 }
 
-}  // namespace
-
-std::optional<std::vector<std::byte>> read_nested(const Json& json, const tensor::TensorType& type,
-                                                  const std::string& pointer, core::Diagnostics& wrong) {
-  Collector collector{type, {}, {}};
-  if (!collect(json, 0, collector, pointer, wrong)) return std::nullopt;
-  return to_bytes(collector);
-}
-
-std::optional<DenseValue> read_value(const Json& json, const tensor::TensorType* expected, const std::string& pointer,
-                                     core::Diagnostics& wrong) {
-  if (json.as<JsonObject>() == nullptr) {
-    if (expected == nullptr) {
-      wrong.add(pointer, "expected an object with dtype, shape and data, got " + std::string(json.kind_name()));
-      return std::nullopt;
-    }
-    const tensor::TensorType type = sized_by(json, *expected, 0);
-    auto bytes = read_nested(json, type, pointer, wrong);
-    if (!bytes) return std::nullopt;
-    return DenseValue{type, std::move(*bytes)};
-  }
-  ObjectReader reader(json, pointer, wrong);
-  const auto dtype_name = reader.string("dtype");
-  const auto shape = reader.integers("shape");
-  const Json* data = reader.field("data");
-  const Json* base64 = reader.field("base64");
-  reader.finish();
-  DenseValue out;
-  bool ok = true;
-  if (reader.field("dtype") == nullptr) reader.missing("dtype"), ok = false;
-  if (reader.field("shape") == nullptr) reader.missing("shape"), ok = false;
-  if (dtype_name) {
-    const auto dtype = tensor::dtype_from_name(*dtype_name);
-    if (!dtype) {
-      wrong.add(reader.pointer("dtype"),
-                quote(*dtype_name) + " is no dtype; known are bool, int8, ..., float32, bfloat16, complex64 and so on");
-      ok = false;
-    } else {
-      out.type.dtype = *dtype;
-    }
-  }
-  if (shape) {
-    for (const int64_t dim : *shape) {
-      if (dim < 0) {
-        wrong.add(reader.pointer("shape"), "sizes are at least 0, got " + std::to_string(dim));
-        ok = false;
-      }
-    }
-    out.type.dims = *shape;
-  }
-  if ((data == nullptr) == (base64 == nullptr)) {
+// A VALUE whose fields were read.
+std::optional<tensor::DenseValue> value_of(const ValueInput& in, tensor::BufferPool& pool, const std::string& pointer,
+                                           core::Diagnostics& wrong) {
+  if ((in.data == nullptr) == (in.base64 == nullptr)) {
     wrong.add(pointer, "expected exactly one of data and base64");
-    ok = false;
-  }
-  if (!ok || !dtype_name || !shape) return std::nullopt;
-  if (data != nullptr) {
-    auto bytes = read_nested(*data, out.type, reader.pointer("data"), wrong);
-    if (!bytes) return std::nullopt;
-    out.bytes = std::move(*bytes);
-    return out;
-  }
-  const auto* text = base64->as<std::string>();
-  auto bytes = text == nullptr ? std::nullopt : base64_decode(*text);
-  const int64_t expected_bytes = tensor::byte_count(out.type);
-  if (!bytes || static_cast<int64_t>(bytes->size()) != expected_bytes) {
-    wrong.add(reader.pointer("base64"), "expected base64 of " + std::to_string(expected_bytes) + " bytes" +
-                                            (bytes ? ", got " + std::to_string(bytes->size()) : std::string()));
     return std::nullopt;
   }
-  out.bytes = std::move(*bytes);
-  if (out.type.dtype == DType::kBool) {
-    for (std::byte& byte : out.bytes) byte = byte != std::byte{0} ? std::byte{1} : std::byte{0};
+  if (!in.dtype || !in.shape) return std::nullopt;
+  const tensor::TensorType type{*in.dtype, *in.shape};
+  if (in.data != nullptr) return read_nested(*in.data, type, pool, pointer + "/data", wrong);
+  const auto* text = in.base64->as<std::string>();
+  const auto bytes = text == nullptr ? std::nullopt : base64_size(*text);
+  const int64_t expected = tensor::byte_count(type);
+  std::optional<tensor::DenseValue> out;
+  if (bytes == expected) out = tensor::new_dense(type, pool);
+  if (!out || !base64_decode(*text, out->buffer->bytes())) {
+    wrong.add(pointer + "/base64", fmt::format("expected base64 of {} bytes{}", expected,
+                                               bytes && !out ? fmt::format(", got {}", *bytes) : std::string()));
+    return std::nullopt;
+  }
+  if (type.dtype == DType::kBool) {
+    for (std::byte& byte : out->buffer->bytes()) byte = byte != std::byte{0} ? std::byte{1} : std::byte{0};
   }
   return out;
 }
+
+// Numbers, booleans and lists where the type is known.
+std::optional<tensor::DenseValue> read_bare(const Json& json, const tensor::TensorType* expected,
+                                            tensor::BufferPool& pool, const std::string& pointer,
+                                            core::Diagnostics& wrong) {
+  if (expected != nullptr) return read_nested(json, sized_by(json, *expected, 0), pool, pointer, wrong);
+  wrong.add(pointer, fmt::format("expected an object with dtype, shape and data, got {}", json.kind_name()));
+  return std::nullopt;
+}
+
+void append_nested(std::string& out, const tensor::TensorType& type, std::span<const std::byte> bytes);
+
+}  // namespace
+
+JsonType JsonCodec<DType>::type() {
+  JsonType out{JsonType::Kind::kString};
+  for (const tensor::DTypeRow& row : tensor::kDTypeTable) out.words.push_back(row.name);
+  return out;
+}
+
+bool JsonCodec<DType>::read(const Json& json, const Place& place, DType& out) {
+  const auto* name = json.as<std::string>();
+  const auto dtype = name == nullptr ? std::nullopt : tensor::dtype_from_name(*name);
+  if (dtype) {
+    out = *dtype;
+    return true;
+  }
+  place.wrong.add(place.pointer,
+                  name == nullptr
+                      ? fmt::format("expected a string, got {}", json.kind_name())
+                      : fmt::format("{} is no dtype; known are bool, int8, ..., float32, bfloat16, complex64 and so on",
+                                    quote(*name)));
+  return false;
+}
+
+namespace {
+
+template <typename In>
+std::vector<Field<In>> value_fields(bool required) {
+  return {{"dtype", &In::dtype, {.required = required}},
+          {"shape", &In::shape, {.low = 0, .high = kLargestExact - 1, .required = required}},
+          {"data", &In::data},
+          {"base64", &In::base64, {.like = json_type<Base64Elements>()}}};
+}
+
+}  // namespace
+
+template <>
+const Schema<ValueInput>& schema() {
+  static const Schema<ValueInput> kSchema{"Value", value_fields<ValueInput>(true)};
+  return kSchema;
+}
+
+template <>
+const Schema<ArgumentInput>& schema() {
+  static const Schema<ArgumentInput> kSchema = [] {
+    std::vector<Field<ArgumentInput>> fields = value_fields<ArgumentInput>(false);
+    fields.emplace_back("array", &ArgumentInput::array);
+    fields.emplace_back("slice", &ArgumentInput::slice);
+    return Schema<ArgumentInput>("Argument", std::move(fields));
+  }();
+  return kSchema;
+}
+
+template <>
+const Schema<ValueType>& schema() {
+  static const Schema<ValueType> kSchema{
+      "ValueType",
+      {{"dtype", [](const ValueType& value) { return value.type.dtype; }},
+       {"shape",
+        [](const ValueType& value) -> std::span<const int64_t> { return value.type.dims; },
+        {.low = 0, .high = kLargestExact - 1}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ValueDocument>& schema() {
+  using Doc = ValueDocument;
+  static const Schema<ValueDocument> kSchema{
+      "Value",
+      {{"dtype", [](const Doc& value) { return value.type.dtype; }},
+       {"shape",
+        [](const Doc& value) -> std::span<const int64_t> { return value.type.dims; },
+        {.low = 0, .high = kLargestExact - 1}},
+       {"data",
+        [](const Doc& value) {
+          return value.base64 ? std::nullopt : std::optional(NestedElements{value.type, value.bytes});
+        }},
+       {"base64",
+        [](const Doc& value) { return value.base64 ? std::optional(Base64Elements{value.bytes}) : std::nullopt; }}}};
+  return kSchema;
+}
+
+std::vector<ValueDocument> value_documents(const std::vector<tensor::DenseValue>& values, bool base64) {
+  std::vector<ValueDocument> out;
+  for (const tensor::DenseValue& value : values) out.push_back({value.type, value.bytes(), base64});
+  return out;
+}
+
+std::optional<tensor::DenseValue> read_value(const Json& json, const tensor::TensorType* expected,
+                                             tensor::BufferPool& pool, const std::string& pointer,
+                                             core::Diagnostics& wrong) {
+  if (json.as<JsonObject>() == nullptr) return read_bare(json, expected, pool, pointer, wrong);
+  const size_t before = wrong.list().size();
+  auto out = value_of(read_json<ValueInput>(json, pointer, wrong), pool, pointer, wrong);
+  if (wrong.list().size() != before) out.reset();
+  return out;
+}
+
+Argument read_argument(const Json& json, const tensor::TensorType* expected, tensor::BufferPool& pool,
+                       const std::string& pointer, core::Diagnostics& wrong) {
+  Argument out;
+  if (json.as<JsonObject>() == nullptr) {
+    out.value = read_bare(json, expected, pool, pointer, wrong);
+    return out;
+  }
+  const size_t before = wrong.list().size();
+  auto in = read_json<ArgumentInput>(json, pointer, wrong);
+  const bool is_stored = json.find("array") != nullptr;
+  for (const std::string_view name : {"dtype", "shape"}) {
+    if (!is_stored && json.find(name) == nullptr) wrong.add(fmt::format("{}/{}", pointer, name), "is missing");
+  }
+  for (const std::string_view name : {"dtype", "shape", "data", "base64"}) {
+    if (is_stored && json.find(name) != nullptr)
+      wrong.add(fmt::format("{}/{}", pointer, name), "is not a field that stands beside array");
+  }
+  if (!is_stored && in.slice) wrong.add(pointer + "/slice", "is not a field of a value: it is beside array only");
+  if (!is_stored) out.value = value_of(in, pool, pointer, wrong);
+  if (wrong.list().size() != before) return {};
+  out.array = std::move(in.array);
+  out.slice = std::move(in.slice);
+  return out;
+}
+
+void JsonCodec<NestedElements>::append(std::string& out, const NestedElements& elements) {
+  append_nested(out, elements.type, elements.bytes);
+}
+
+void JsonCodec<Base64Elements>::append(std::string& out, const Base64Elements& elements) {
+  out += '"';
+  out += base64_encode(elements.bytes);
+  out += '"';
+}
+
+namespace {
 
 void append_nested(std::string& out, const tensor::TensorType& type, std::span<const std::byte> bytes) {
   const Writer write = writer_of(type.dtype);
@@ -398,23 +546,12 @@ void append_nested(std::string& out, const tensor::TensorType& type, std::span<c
       kernels::find_scalar_kernel(kernels::ScalarOp::kConvert, type.dtype, DType::kFloat32);
   if (convert == nullptr)
     throw core::Error("unsupported_dtype",
-                      std::string(tensor::name(type.dtype)) + " is not written as JSON numbers; ask for base64");
+                      fmt::format("{} is not written as JSON numbers; ask for base64", tensor::name(type.dtype)));
   const std::byte* operand = bytes.data();
   convert(&operand, converted.data(), tensor::element_count(type));
   append_nested(out, wide, converted);
 }
 
-void append_value_fields(std::string& out, const tensor::TensorType& type, std::span<const std::byte> bytes,
-                         ValueEncoding encoding) {
-  out += "\"dtype\":\"";
-  out += tensor::name(type.dtype);
-  out += "\",\"shape\":" + integer_list(type.dims);
-  if (encoding == ValueEncoding::kBase64) {
-    out += ",\"base64\":\"" + base64_encode(bytes) + "\"";
-  } else {
-    out += ",\"data\":";
-    append_nested(out, type, bytes);
-  }
-}
+}  // namespace
 
 }  // namespace meshd::api

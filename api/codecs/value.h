@@ -3,38 +3,89 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "api/codecs/json.h"
-#include "service/tensor/shape.h"
+#include "api/json/schema.h"
+#include "service/tensor/dense_value.h"
 
 namespace meshd::api {
 
-/// A dense value: row-major bytes.
-struct DenseValue {
-  tensor::TensorType type;
-  std::vector<std::byte> bytes;
+template <>
+struct JsonCodec<tensor::DType> {
+  static JsonType type();
+  static void append(std::string& out, tensor::DType dtype) { append_string(out, tensor::name(dtype)); }
+  static bool read(const Json& json, const Place& place, tensor::DType& out);
 };
 
-enum class ValueEncoding : uint8_t { kJson, kBase64 };
+/// A VALUE of a request. An Argument may be a stored array, or a slice of one, in its place.
+struct ValueInput {
+  std::optional<tensor::DType> dtype;
+  std::optional<std::vector<int64_t>> shape;
+  const Json* data = nullptr;
+  const Json* base64 = nullptr;
+};
+struct ArgumentInput : ValueInput {
+  std::optional<std::string> array, slice;
+};
+template <>
+const Schema<ValueInput>& schema();
+template <>
+const Schema<ArgumentInput>& schema();
 
-/// Reads a VALUE with inline data. `expected`: the type that sugar takes, and that objects are not held to (the caller
-/// compares). Notes every mistake under `pointer`; nothing is returned then.
-std::optional<DenseValue> read_value(const Json& json, const tensor::TensorType* expected, const std::string& pointer,
-                                     core::Diagnostics& wrong);
-/// Numbers, booleans, strings for special values, [re, im] pairs, nested to `type`'s shape. Notes the first place that
-/// does not fit.
-std::optional<std::vector<std::byte>> read_nested(const Json& json, const tensor::TensorType& type,
-                                                  const std::string& pointer, core::Diagnostics& wrong);
+/// Reads a VALUE with inline data into memory of the pool. `expected`: the type that sugar takes, and that objects are
+/// not held to (the caller compares). Notes every mistake under `pointer`; nothing is returned then.
+std::optional<tensor::DenseValue> read_value(const Json& json, const tensor::TensorType* expected,
+                                             tensor::BufferPool& pool, const std::string& pointer,
+                                             core::Diagnostics& wrong);
+/// Reads an Argument: of a stored array the caller takes `array` and `slice`, and there is no value. Notes mistakes;
+/// neither is there then.
+struct Argument {
+  std::optional<tensor::DenseValue> value;
+  std::optional<std::string> array, slice;
+};
+Argument read_argument(const Json& json, const tensor::TensorType* expected, tensor::BufferPool& pool,
+                       const std::string& pointer, core::Diagnostics& wrong);
 
-/// Appends "dtype":...,"shape":...,"data":... or "base64":... (no braces).
-void append_value_fields(std::string& out, const tensor::TensorType& type, std::span<const std::byte> bytes,
-                         ValueEncoding encoding);
-/// Appends nested lists.
-void append_nested(std::string& out, const tensor::TensorType& type, std::span<const std::byte> bytes);
+/// The type of a value, in answers.
+struct ValueType {
+  const tensor::TensorType& type;
+};
+/// A VALUE of an answer; the bytes are the caller's.
+struct ValueDocument {
+  const tensor::TensorType& type;
+  std::span<const std::byte> bytes;
+  bool base64 = false;
+};
+template <>
+const Schema<ValueType>& schema();
+template <>
+const Schema<ValueDocument>& schema();
+std::vector<ValueDocument> value_documents(const std::vector<tensor::DenseValue>& values, bool base64);
+
+/// Elements as nested lists, or their bytes in base64. `held` keeps the bytes where nobody else does.
+struct NestedElements {
+  const tensor::TensorType& type;
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> held = nullptr;
+};
+struct Base64Elements {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> held = nullptr;
+};
+template <>
+struct JsonCodec<NestedElements> {
+  static JsonType type() { return {}; }
+  static void append(std::string& out, const NestedElements& elements);
+};
+template <>
+struct JsonCodec<Base64Elements> {
+  static JsonType type() { return {JsonType::Kind::kBase64}; }
+  static void append(std::string& out, const Base64Elements& elements);
+};
 
 }  // namespace meshd::api

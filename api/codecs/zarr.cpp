@@ -1,10 +1,12 @@
 #include "api/codecs/zarr.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "api/codecs/json.h"
 #include "api/codecs/mesh_codec.h"
 
 namespace meshd::api {
@@ -45,34 +47,51 @@ std::vector<int64_t> chunk_dims(const sharding::Layout& layout) {
   return out;
 }
 
-std::string fill_value(tensor::DType dtype) {
+using nlohmann::ordered_json;
+
+ordered_json fill_value(tensor::DType dtype) {
   const tensor::DTypeRow& row = tensor::row(dtype);
   switch (row.kind) {
     case tensor::DTypeClass::kBool:
-      return "true";
+      return true;
     case tensor::DTypeClass::kSigned:
-      return std::to_string(INT64_MIN >> (64 - row.bits));
+      return INT64_MIN >> (64 - row.bits);
     case tensor::DTypeClass::kUnsigned:
-      return std::to_string(UINT64_MAX >> (64 - row.bits));
+      return UINT64_MAX >> (64 - row.bits);
     case tensor::DTypeClass::kFloat:
-      return "\"NaN\"";
+      return "NaN";
     case tensor::DTypeClass::kComplex:
-      return "[\"NaN\",\"NaN\"]";
+      return {"NaN", "NaN"};
   }
   throw core::Error("internal", "a dtype of no class");
 }
 
-std::string dimension_names(const arrays::Array& array) {
-  std::string out = "[";
-  for (size_t d = 0; d < array.info().type.dims.size(); ++d)
-    out += (d ? ",\"dim_" : "\"dim_") + std::to_string(d) + "\"";
-  return out + "]";
+std::vector<std::string> dimension_names(const arrays::Array& array) {
+  std::vector<std::string> out;
+  for (size_t d = 0; d < array.info().type.dims.size(); ++d) out.push_back(fmt::format("dim_{}", d));
+  return out;
+}
+
+ordered_json attributes(const arrays::Array& array, int64_t version) {
+  const arrays::ArrayInfo& info = array.info();
+  ordered_json out{{"_ARRAY_DIMENSIONS", dimension_names(array)},
+                   {"array", info.id},
+                   {"name", info.name},
+                   {"version", version},
+                   {"mesh", nullptr}};
+  if (!info.mesh_id.empty()) out["mesh"] = info.mesh_id;
+  out["sharding"] = ordered_json::parse(to_json(sharding_document(info.sharding, info.type.rank())));
+  return out;
+}
+
+std::string text_of(const ordered_json& document) {
+  return document.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 std::string_view name_or_throw(std::string_view name, const arrays::Array& array) {
   if (name.empty()) {
-    throw core::Error("not_acceptable", "Zarr has no name for " + std::string(tensor::name(array.info().type.dtype)) +
-                                            "; ask for /v1/arrays/" + array.info().id + "/data");
+    throw core::Error("not_acceptable", fmt::format("Zarr has no name for {}; ask for /v1/arrays/{}/data",
+                                                    tensor::name(array.info().type.dtype), array.info().id));
   }
   return name;
 }
@@ -97,33 +116,33 @@ ZarrKey read_zarr_key(std::string_view key, const sharding::Layout& layout) {
 }
 
 std::string zarr2_attributes(const arrays::Array& array, int64_t version) {
-  const arrays::ArrayInfo& info = array.info();
-  return "{\"_ARRAY_DIMENSIONS\":" + dimension_names(array) + ",\"array\":" + quote(info.id) +
-         ",\"name\":" + quote(info.name) + ",\"version\":" + std::to_string(version) +
-         ",\"mesh\":" + (info.mesh_id.empty() ? "null" : quote(info.mesh_id)) +
-         ",\"sharding\":" + sharding_document(info.sharding, info.type.rank(), false) + "}";
+  return text_of(attributes(array, version));
 }
 
 std::string zarr3_document(const arrays::Array& array, int64_t version) {
   const tensor::TensorType& type = array.info().type;
-  const std::string_view name = name_or_throw(tensor::row(type.dtype).zarr3, array);
-  const bool has_order = tensor::size_bytes(type.dtype) > 1;
-  return "{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":" + integer_list(type.dims) +
-         ",\"data_type\":" + quote(name) + ",\"chunk_grid\":{\"name\":\"regular\",\"configuration\":{\"chunk_shape\":" +
-         integer_list(chunk_dims(array.layout())) +
-         "}},\"chunk_key_encoding\":{\"name\":\"default\",\"configuration\":{\"separator\":\"/\"}},\"fill_value\":" +
-         fill_value(type.dtype) + ",\"codecs\":[{\"name\":\"bytes\"" +
-         (has_order ? ",\"configuration\":{\"endian\":\"little\"}" : "") +
-         "}],\"dimension_names\":" + dimension_names(array) + ",\"attributes\":" + zarr2_attributes(array, version) +
-         "}";
+  ordered_json codec{{"name", "bytes"}};
+  if (tensor::size_bytes(type.dtype) > 1) codec["configuration"] = {{"endian", "little"}};
+  ordered_json out{{"zarr_format", 3}, {"node_type", "array"}, {"shape", type.dims}};
+  out["data_type"] = name_or_throw(tensor::row(type.dtype).zarr3, array);
+  out["chunk_grid"] = {{"name", "regular"}, {"configuration", {{"chunk_shape", chunk_dims(array.layout())}}}};
+  out["chunk_key_encoding"] = {{"name", "default"}, {"configuration", {{"separator", "/"}}}};
+  out["fill_value"] = fill_value(type.dtype);
+  out["codecs"] = ordered_json::array({codec});
+  out["dimension_names"] = dimension_names(array);
+  out["attributes"] = attributes(array, version);
+  return text_of(out);
 }
 
 std::string zarr2_document(const arrays::Array& array) {
   const tensor::TensorType& type = array.info().type;
-  return "{\"zarr_format\":2,\"shape\":" + integer_list(type.dims) +
-         ",\"chunks\":" + integer_list(chunk_dims(array.layout())) +
-         ",\"dtype\":" + quote(name_or_throw(tensor::row(type.dtype).npy, array)) +
-         ",\"compressor\":null,\"filters\":null,\"order\":\"C\",\"fill_value\":" + fill_value(type.dtype) + "}";
+  ordered_json out{{"zarr_format", 2}, {"shape", type.dims}, {"chunks", chunk_dims(array.layout())}};
+  out["dtype"] = name_or_throw(tensor::row(type.dtype).npy, array);
+  out["compressor"] = nullptr;
+  out["filters"] = nullptr;
+  out["order"] = "C";
+  out["fill_value"] = fill_value(type.dtype);
+  return text_of(out);
 }
 
 }  // namespace meshd::api

@@ -1,9 +1,9 @@
 #include "api/http/problem.h"
 
+#include <fmt/core.h>
+
 #include <new>
 #include <string>
-
-#include <nlohmann/json.hpp>
 
 namespace meshd::api {
 
@@ -61,31 +61,53 @@ int status_of(core::ErrorKind kind) {
   return 500;
 }
 
+template <>
+const Schema<core::Diagnostic>& schema() {
+  using Entry = core::Diagnostic;
+  static constexpr auto kUnlessZero = [](int place) { return place > 0 ? std::optional(place) : std::nullopt; };
+  static const Schema<Entry> kSchema{
+      "ProblemEntry",
+      {{"pointer", &Entry::pointer},
+       {"detail", &Entry::detail},
+       {"line", [](const Entry& entry) { return kUnlessZero(entry.line); }, {.low = 1}},
+       {"column", [](const Entry& entry) { return kUnlessZero(entry.column); }, {.low = 1}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ProblemDocument>& schema() {
+  using Doc = ProblemDocument;
+  static const Schema<Doc> kSchema{"Problem",
+                                   {{"type", &Doc::type},
+                                    {"title", &Doc::title},
+                                    {"status", &Doc::status, {.low = 400, .high = 599}},
+                                    {"detail", &Doc::detail},
+                                    {"instance", &Doc::instance},
+                                    {"trace_id", [](const Doc& doc) { return unless_empty(doc.trace_id); }},
+                                    {"code", &Doc::code},
+                                    {"errors", &Doc::errors},
+                                    {"error", &Doc::error, {.hidden = true}}}};
+  return kSchema;
+}
+
 namespace {
 
 Response make_problem(const core::Error& error, std::string_view request_id, std::string_view path,
                       std::string_view trace_id) {
   const core::ErrorCode code = error.code();
   const int status = status_of(code.kind());
-  nlohmann::ordered_json document;
-  document["type"] = "/docs/errors#" + std::string(code.word());
-  document["title"] = code.title();
-  document["status"] = status;
-  document["detail"] = error.detail();
-  document["instance"] = request_id;
-  if (!trace_id.empty()) document["trace_id"] = trace_id;
-  document["code"] = code.word();
-  document["errors"] = nlohmann::ordered_json::array();
-  for (const core::Diagnostic& diagnostic : error.diagnostics()) {
-    nlohmann::ordered_json entry = {{"pointer", diagnostic.pointer}, {"detail", diagnostic.detail}};
-    if (diagnostic.line > 0) entry["line"] = diagnostic.line;
-    if (diagnostic.column > 0) entry["column"] = diagnostic.column;
-    document["errors"].push_back(std::move(entry));
-  }
-  if (path == "/v2" || path.starts_with("/v2/")) document["error"] = error.detail();
+  ProblemDocument document{fmt::format("/docs/errors#{}", code.word()),
+                           std::string(code.title()),
+                           status,
+                           error.detail(),
+                           std::string(request_id),
+                           std::string(trace_id),
+                           std::string(code.word()),
+                           error.diagnostics(),
+                           {}};
+  if (path == "/v2" || path.starts_with("/v2/")) document.error = error.detail();
   // Text that a client sent may be quoted in a detail: whatever is not UTF-8 in it is replaced.
-  Response response = content(status, "application/problem+json",
-                              document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  Response response = content(status, "application/problem+json", to_json(document) + "\n");
   response.headers.add("Cache-Control", "no-store");
   if (error.retry_after_seconds() > 0) response.headers.add("Retry-After", std::to_string(error.retry_after_seconds()));
   if (status == 401) response.headers.add("WWW-Authenticate", "Bearer realm=\"meshd\"");

@@ -3,15 +3,32 @@
 #pragma once
 
 #include <exception>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/http/http.h"
+#include "api/json/schema.h"
 #include "service/core/error.h"
 
 namespace meshd::api {
 
 /// The HTTP status of a kind of failure. Nothing else maps them.
 int status_of(core::ErrorKind kind);
+
+/// RFC 9457 problem details, as a document.
+struct ProblemDocument {
+  std::string type, title;
+  int64_t status = 0;
+  std::string detail, instance;
+  std::string trace_id;  ///< empty: none
+  std::string code;
+  std::vector<core::Diagnostic> errors;
+  std::optional<std::string> error;  ///< under /v2 the detail again
+};
+template <>
+const Schema<ProblemDocument>& schema();
 
 /// The problem document: type (/docs/errors#<code>), title, status, detail, instance (the request id), code, and
 /// errors[] of {pointer, detail, line?, column?}. Under /v2 (`path`) it also has `error`, as the Open Inference

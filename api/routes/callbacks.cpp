@@ -1,8 +1,9 @@
 // /v1/sessions/{id}/callbacks: what programs ask their client while they run, and its answers.
+#include <fmt/core.h>
+
 #include <charconv>
 
 #include "api/codecs/job_codec.h"
-#include "api/codecs/json.h"
 #include "api/codecs/value.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
@@ -12,6 +13,27 @@ namespace meshd::api {
 namespace {
 
 constexpr JsonLimits kAnswerLimits{64, 64'000'000};
+
+// The values that a callback gives back.
+struct QuestionAnswer {
+  const Json* values = nullptr;
+};
+
+}  // namespace
+
+template <>
+const Schema<QuestionAnswer>& schema() {
+  static const Schema<QuestionAnswer> kSchema{
+      "QuestionAnswer",
+      {{"values", &QuestionAnswer::values, {.required = true, .like = json_type<std::vector<ValueInput>>()}}}};
+  return kSchema;
+}
+
+Schemas callback_schemas() {
+  return {&schema<QuestionAnswer>(), &schema<QuestionDocument>(), &JsonCodec<Page<QuestionDocument>>::of()};
+}
+
+namespace {
 
 int64_t number_of(const Request& request) {
   const std::string& text = request.capture("n");
@@ -41,9 +63,11 @@ Response list(Request& request, Services& services) {
     Open found = services.callbacks.open(session);
     return found.empty() ? std::nullopt : std::optional(std::move(found));
   });
-  std::string out = "{\"items\":[";
-  for (size_t i = 0; open && i < open->size(); ++i) out += (i ? "," : "") + callback_document((*open)[i], base64);
-  return json(200, out + "],\"next\":null}");
+  Page<QuestionDocument> page;
+  if (open) {
+    for (const effects::SessionCallback& asked : *open) page.items.push_back({asked, base64});
+  }
+  return json_of(200, page);
 }
 
 Response get(Request& request, Services& services) {
@@ -61,7 +85,7 @@ Response get(Request& request, Services& services) {
           return std::nullopt;
         }
       });
-  return json(200, callback_document(found ? *found : services.callbacks.get(session, number), base64));
+  return json_of(200, QuestionDocument{found ? *found : services.callbacks.get(session, number), base64});
 }
 
 Response answer(Request& request, Services& services) {
@@ -72,26 +96,25 @@ Response answer(Request& request, Services& services) {
   const effects::SessionCallback asked = services.callbacks.get(session, number);
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kInline)), kAnswerLimits);
   core::Diagnostics wrong;
-  ObjectReader reader(body, "", wrong);
-  std::vector<effects::OwnedValue> values;
-  if (const Json* list = reader.field("values")) {
-    if (!list->is_array()) wrong.add("/values", "expected a list, got " + std::string(list->kind_name()));
-    for (size_t i = 0; i < list->size(); ++i) {
-      const tensor::TensorType* expected = i < asked.request.expected.size() ? &asked.request.expected[i] : nullptr;
-      if (auto read = read_value(list->at(i), expected, "/values/" + std::to_string(i), wrong))
-        values.push_back({read->type, std::move(read->bytes)});
-    }
-  } else {
-    reader.missing("values");
+  const auto in = read_json<QuestionAnswer>(body, "", wrong);
+  std::vector<tensor::DenseValue> values;
+  if (in.values != nullptr && !in.values->is_array())
+    wrong.add("/values", fmt::format("expected a list, got {}", in.values->kind_name()));
+  if (in.values != nullptr) {
+    const std::vector<tensor::TensorType>& expected = asked.request.expected;
+    in.values->each([&](size_t i, const Json& value) {
+      auto read = read_value(value, i < expected.size() ? &expected[i] : nullptr, services.pool,
+                             entry_pointer("/values", i), wrong);
+      if (read) values.push_back(std::move(*read));
+      return has_room(wrong);
+    });
   }
-  reader.finish();
   wrong.throw_if_any("invalid_request");
   const effects::SessionCallback answered =
       effects::asks_for_parts(asked)
-          ? jobs::answer_with_parts({services.callbacks, services.arrays, services.pool, request.principal}, session,
-                                    number, values)
+          ? jobs::answer_with_parts({services.callbacks, services.arrays, request.principal}, session, number, values)
           : services.callbacks.answer(session, number, values);
-  return json(200, callback_document(answered, wants_base64(request)));
+  return json_of(200, QuestionDocument{answered, wants_base64(request)});
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // /v1/calls:resolve: how the arguments of a call are taken apart, without running anything: leaves, specs, donation.
+#include <fmt/core.h>
+
 #include <set>
 
-#include "api/codecs/json.h"
 #include "api/codecs/trees.h"
 #include "api/routes/routes.h"
 #include "service/jobs/call_plan.h"
@@ -11,79 +12,124 @@ namespace {
 
 namespace call_plan = jobs::call_plan;
 
-std::vector<int64_t> one_or_more(ObjectReader& reader, std::string_view name) {
-  const Json* given = reader.field(name);
-  if (given == nullptr) return {};
-  if (given->as<JsonNumber>() != nullptr) {
-    const auto one = reader.integer(name, 0, INT32_MAX);
-    return one ? std::vector<int64_t>{*one} : std::vector<int64_t>{};
-  }
-  return reader.integers(name).value_or(std::vector<int64_t>{});
-}
+struct CallQuestion {
+  const Json* arguments = nullptr;
+  const Json* keywords = nullptr;
+  OneOrMore<int64_t> statics, donate;
+  const Json* specs = nullptr;
+};
 
-// A leaf of the answer: what stands in the request.
-std::string leaf_json(const Json& value) {
-  std::string out = "null";
-  if (const auto* text = value.as<std::string>()) out = quote(*text);
-  if (const auto* number = value.as<JsonNumber>()) {
-    out.clear();
-    if (number->kind == JsonNumber::Kind::kSigned) {
+// The entry of specs that holds for a value: what stands in the request.
+struct LeafSpec {
+  const TreeLeaf& leaf;
+};
+
+struct ResolvedCall {
+  std::string tree;
+  int64_t leaves = 0;
+  std::vector<bool> donated;
+  std::vector<int64_t> donate;
+  std::optional<std::vector<TreeLeaf>> specs;
+};
+
+// A leaf of specs that is written as it came.
+struct PlainLeaf {
+  const Json& value;
+};
+
+}  // namespace
+
+template <>
+struct JsonCodec<PlainLeaf> {
+  static JsonType type() { return {}; }
+  static void append(std::string& out, const PlainLeaf& leaf) {
+    if (const auto* text = leaf.value.as<std::string>()) return append_string(out, *text);
+    if (const auto* word = leaf.value.as<bool>()) return JsonCodec<bool>::append(out, *word);
+    const auto* number = leaf.value.as<JsonNumber>();
+    if (number == nullptr) {
+      out += "null";
+    } else if (number->kind == JsonNumber::Kind::kSigned) {
       append_integer(out, number->i);
     } else {
       append_double(out, number->as_double());
     }
   }
-  if (const auto* word = value.as<bool>()) out = *word ? "true" : "false";
-  return out;
+};
+
+template <>
+const Schema<CallQuestion>& schema() {
+  using In = CallQuestion;
+  static const Schema<In> kSchema{
+      "CallQuestion",
+      {{"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<const Json*>>()}},
+       {"keywords", &In::keywords, {.like = map_of<const Json*>()}},
+       {"static", &In::statics, {.low = 0, .high = INT32_MAX, .optional = true}},
+       {"donate", &In::donate, {.low = 0, .high = INT32_MAX, .optional = true}},
+       {"specs", &In::specs}}};
+  return kSchema;
 }
+
+template <>
+const Schema<LeafSpec>& schema() {
+  static const Schema<LeafSpec> kSchema{
+      "LeafSpec",
+      {{"pointer", [](const LeafSpec& spec) -> std::string_view { return spec.leaf.pointer; }},
+       {"value", [](const LeafSpec& spec) { return PlainLeaf{spec.leaf.value}; }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ResolvedCall>& schema() {
+  using Doc = ResolvedCall;
+  static const Schema<Doc> kSchema{"ResolvedCall",
+                                   {{"tree", &Doc::tree},
+                                    {"leaves", &Doc::leaves, {.low = 0}},
+                                    {"donated", &Doc::donated},
+                                    {"donate", &Doc::donate, {.low = 0, .high = kLargestExact - 1}},
+                                    {"specs", [](const Doc& doc) -> std::optional<std::vector<LeafSpec>> {
+                                       if (!doc.specs) return std::nullopt;
+                                       std::vector<LeafSpec> out;
+                                       for (const TreeLeaf& leaf : *doc.specs) out.push_back({leaf});
+                                       return out;
+                                     }}}};
+  return kSchema;
+}
+
+Schemas call_schemas() { return {&schema<CallQuestion>(), &schema<ResolvedCall>()}; }
+
+namespace {
 
 Response resolve(Request& request) {
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
   core::Diagnostics wrong;
-  ObjectReader reader(body, "", wrong);
-  const Json* arguments = reader.field("arguments");
-  if (arguments == nullptr) reader.missing("arguments");
-  if (arguments != nullptr && !arguments->is_array())
-    wrong.add("/arguments", "expected a list, got " + std::string(arguments->kind_name()));
-  const Json* keywords = reader.field("keywords");
-  if (keywords != nullptr && keywords->as<JsonObject>() == nullptr)
-    wrong.add("/keywords", "expected an object, got " + std::string(keywords->kind_name()));
-  const std::vector<int64_t> statics = one_or_more(reader, "static");
-  const std::vector<int64_t> donated = one_or_more(reader, "donate");
-  const Json* specs = reader.field("specs");
-  reader.finish();
+  const auto in = read_json<CallQuestion>(body, "", wrong);
+  if (in.arguments != nullptr && !in.arguments->is_array())
+    wrong.add("/arguments", fmt::format("expected a list, got {}", in.arguments->kind_name()));
+  if (in.keywords != nullptr && in.keywords->as<JsonObject>() == nullptr)
+    wrong.add("/keywords", fmt::format("expected an object, got {}", in.keywords->kind_name()));
   wrong.throw_if_any("invalid_request");
 
-  const std::vector<int64_t> rebased =
-      call_plan::rebase_donation(donated, statics, static_cast<int64_t>(arguments->size()));
+  ResolvedCall out;
+  out.donate =
+      call_plan::rebase_donation(in.donate.values, in.statics.values, static_cast<int64_t>(in.arguments->size()));
   // Static arguments are taken out before anything is counted.
   JsonArray dynamic;
   std::vector<int64_t> leaves;
-  const std::set<int64_t> taken(statics.begin(), statics.end());
-  for (size_t i = 0; i < arguments->size(); ++i) {
-    if (taken.contains(static_cast<int64_t>(i))) continue;
-    dynamic.push_back(arguments->at(i));
-    leaves.push_back(leaf_count(dynamic.back(), Leaves::kValues));
-  }
+  const std::set<int64_t> taken(in.statics.values.begin(), in.statics.values.end());
+  in.arguments->each([&](size_t i, const Json& argument) {
+    if (taken.contains(static_cast<int64_t>(i))) return true;
+    dynamic.push_back(argument);
+    leaves.push_back(leaf_count(argument, Leaves::kValues));
+    return true;
+  });
   Json tree;
   tree.value = std::move(dynamic);
-  const int64_t keyword_leaves = keywords == nullptr ? 0 : leaf_count(*keywords, Leaves::kValues);
-  std::string flags;
-  for (const bool is_donated : call_plan::donation_vector(rebased, leaves, keyword_leaves)) {
-    flags += (flags.empty() ? "" : ",") + std::string(is_donated ? "true" : "false");
-  }
-  std::string out = "{\"tree\":" + quote(tree_text(tree, Leaves::kValues)) +
-                    ",\"leaves\":" + std::to_string(leaf_count(tree, Leaves::kValues) + keyword_leaves) +
-                    ",\"donated\":[" + flags + "],\"donate\":" + integer_list(rebased);
-  if (specs != nullptr) {
-    std::string list;
-    for (const TreeLeaf& leaf : flatten_specs(*specs, tree, Leaves::kValues, "/specs")) {
-      list += (list.empty() ? "" : ",") + std::string("{\"pointer\":") + quote(leaf.pointer) +
-              ",\"value\":" + leaf_json(leaf.value) + "}";
-    }
-    out += ",\"specs\":[" + list + "]";
-  }
-  return json(200, out + "}");
+  const int64_t keyword_leaves = in.keywords == nullptr ? 0 : leaf_count(*in.keywords, Leaves::kValues);
+  out.tree = tree_text(tree, Leaves::kValues);
+  out.leaves = leaf_count(tree, Leaves::kValues) + keyword_leaves;
+  out.donated = call_plan::donation_vector(out.donate, leaves, keyword_leaves);
+  if (in.specs != nullptr) out.specs = flatten_specs(*in.specs, tree, Leaves::kValues, "/specs");
+  return json_of(200, out);
 }
 
 }  // namespace

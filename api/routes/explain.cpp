@@ -1,9 +1,10 @@
 // /v1/programs/{id}:explain, :partition and :suggest: what a program will do, told without data.
+#include <fmt/core.h>
+
 #include <chrono>
 #include <span>
 
 #include "api/codecs/explain_codec.h"
-#include "api/codecs/json.h"
 #include "api/http/accept.h"
 #include "api/routes/routes.h"
 #include "service/compile/explain/snapshots.h"
@@ -29,21 +30,44 @@ std::string chosen_form(const Request& request, const std::vector<std::pair<std:
                         std::span<const std::string_view> known = kFormatOnly) {
   request.query.require_known(known);
   std::string names;
-  for (const auto& [name, type] : forms) names += (names.empty() ? "" : ", ") + name + " (" + type + ")";
+  for (const auto& [name, type] : forms) names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", name, type);
   if (const auto format = request.query.get("format")) {
     for (const auto& [name, type] : forms) {
       if (*format == name) return name;
     }
-    throw core::Error("invalid_query", "format: '" + std::string(*format) + "' is not one of " + names);
+    throw core::Error("invalid_query", fmt::format("format: '{}' is not one of {}", *format, names));
   }
   std::vector<std::string_view> offered;
   for (const auto& [name, type] : forms) offered.push_back(type);
   if (const auto best = preferred_media(request, offered)) return forms[*best].first;
   throw core::Error("not_acceptable",
-                    "there is " + names + "; Accept: " + request.headers.joined("Accept") + " takes none of them");
+                    fmt::format("there is {}; Accept: {} takes none of them", names, request.headers.joined("Accept")));
 }
 
+// The program that every device runs.
+struct PartitionedProgram {
+  std::string program;
+  int64_t devices = 0;
+  std::string text;
+};
+
 }  // namespace
+
+template <>
+const Schema<PartitionedProgram>& schema() {
+  using Doc = PartitionedProgram;
+  static const Schema<Doc> kSchema{"PartitionedProgram",
+                                   {{"program", &Doc::program},
+                                    {"devices", &Doc::devices},
+                                    {"format", [](const Doc&) { return "stablehlo"; }, {.words = {"stablehlo"}}},
+                                    {"text", &Doc::text}}};
+  return kSchema;
+}
+
+Schemas explain_schemas() {
+  return {&schema<PlacementInput>(), &schema<ExplanationDocument>(), &schema<PartitionedProgram>(),
+          &schema<SuggestionsDocument>()};
+}
 
 std::vector<Route> explain_routes(Services& services) {
   return {
@@ -59,10 +83,11 @@ std::vector<Route> explain_routes(Services& services) {
          const jobs::JobRequest asked = read_assignment(request, stored.parsed);
          const compile::LowerRequest lower = jobs::assign_abstract(asked);
          const compile::Explanation explanation = compile::explain(asked.program, lower, services.compiler.threads());
-         Response out = form == "text" ? text(200, explanation_text(explanation))
-                        : form == "svg"
-                            ? content(200, "image/svg+xml", explanation_svg(explanation))
-                            : json(200, explanation_json(explanation, compile::snapshots(explanation, lower, stages)));
+         Response out =
+             form == "text" ? text(200, explanation_text(explanation))
+             : form == "svg"
+                 ? content(200, "image/svg+xml", explanation_svg(explanation))
+                 : json_of(200, ExplanationDocument{explanation, compile::snapshots(explanation, lower, stages)});
          return std::move(out).with("Vary", "Accept");
        }},
       {"POST", "/v1/programs/{id}:partition", "partitionProgram", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
@@ -73,9 +98,7 @@ std::vector<Route> explain_routes(Services& services) {
          const compile::LowerRequest lower = jobs::assign_abstract(asked);
          const std::string program = compile::device_text(*asked.program, lower);
          Response out = form == "text" ? text(200, program)
-                                       : json(200, "{\"program\":" + quote(stored.id) +
-                                                       ",\"devices\":" + std::to_string(lower.device_count) +
-                                                       ",\"format\":\"stablehlo\",\"text\":" + quote(program) + "}");
+                                       : json_of(200, PartitionedProgram{stored.id, lower.device_count, program});
          return std::move(out).with("Vary", "Accept");
        }},
       {"POST", "/v1/programs/{id}:suggest", "suggestShardings", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
@@ -87,7 +110,7 @@ std::vector<Route> explain_routes(Services& services) {
          const compile::Suggestions found =
              compile::suggest(asked.program, jobs::assign_abstract(asked), services.compiler.threads(),
                               [&] { return services.clock.steady() >= end || request.client_gone(); });
-         return json(200, suggestions_json(found, *asked.program));
+         return json_of(200, SuggestionsDocument{found, *asked.program});
        }},
   };
 }

@@ -3,11 +3,11 @@
 #include <cstdio>
 
 #include "api/codecs/job_codec.h"
-#include "api/codecs/json.h"
 #include "api/http/characters.h"
 #include "api/http/conditions.h"
 #include "api/http/preferences.h"
 #include "api/http/problem.h"
+#include "api/json/json.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
 #include "service/core/ids.h"
@@ -54,8 +54,7 @@ bool is_over(const storage::JobRow& row) {
 std::optional<Response> replay(const Request& request, const std::string& key, const std::string& fingerprint,
                                Services& services) {
   const std::string route = request.route->operation_id;
-  const auto known = services.store.catalog().read(
-      [&](storage::Reader& reader) { return reader.idempotency(request.principal, route, key); });
+  const auto known = services.jobs.find_key(request.principal, route, key);
   if (!known) return std::nullopt;
   if (known->fingerprint != fingerprint) {
     throw core::Error("idempotency_key_reused",
@@ -73,7 +72,7 @@ std::optional<Response> replay(const Request& request, const std::string& key, c
 
 Response accepted(const jobs::JobView& view, const Preferences& preferences) {
   Response response =
-      json(202, job_document(view, false)).with("Location", "/v1/jobs/" + view.row.id).with("Retry-After", "1");
+      json_of(202, JobDocument{view}).with("Location", "/v1/jobs/" + view.row.id).with("Retry-After", "1");
   if (preferences.respond_async) note_applied(response, "respond-async");
   if (preferences.wait_seconds) note_applied(response, "wait=" + std::to_string(*preferences.wait_seconds));
   return response;
@@ -81,23 +80,20 @@ Response accepted(const jobs::JobView& view, const Preferences& preferences) {
 
 // Changes with whatever GET shows of the job.
 std::string job_etag(const jobs::JobView& view) {
-  std::string out = "\"" + view.row.id + "." + std::string(storage::to_string(view.row.state)) + "." +
+  std::string out = R"(")" + view.row.id + "." + std::string(storage::to_string(view.row.state)) + "." +
                     std::to_string(view.row.attempt);
   if (view.progress && !is_over(view.row)) {
     out += "." + std::to_string(view.progress->steps_done) + "." + std::to_string(view.progress->line) + "." +
            std::to_string(view.effect_count);
   }
-  return out + "\"";
+  return out + R"(")";
 }
 
 // The session that a body names, if it does.
 std::string session_in(const Json& document) {
-  if (const auto* object = document.as<JsonObject>()) {
-    for (const auto& [name, value] : *object) {
-      if (const auto* id = value.as<std::string>(); name == "session" && id != nullptr) return *id;
-    }
-  }
-  return {};
+  const Json* session = document.find("session");
+  const auto* id = session == nullptr ? nullptr : session->as<std::string>();
+  return id == nullptr ? std::string() : *id;
 }
 
 /// A request's body as a job.
@@ -107,7 +103,7 @@ struct Submission {
 };
 
 /// `kept`: the job's row keeps the document, to run again after a restart.
-Submission read_submission(const Request& request, Services& services, const std::string& body,
+Submission read_submission(const Request& request, Services& services, const std::shared_ptr<const std::string>& body,
                            const std::string& path_session, bool kept) {
   const auto start = services.clock.steady();
   std::string session = path_session;
@@ -121,7 +117,7 @@ Submission read_submission(const Request& request, Services& services, const std
   }
   auto [job, form] = decode_job(document, request.principal, session, context);
   if (!job.session.empty()) static_cast<void>(services.sessions.get(job.session, request.principal));
-  if (kept || !job.session.empty()) job.document = kept_document(body, context.session_mesh);
+  if (kept || !job.session.empty()) job.document = kept_document(*body, context.session_mesh);
   job.parse_ms = std::chrono::duration<double, std::milli>(services.clock.steady() - start).count();
   return {std::move(job), [form = form](const jobs::JobResult& result) { return encode_result(result, form); }};
 }
@@ -129,8 +125,9 @@ Submission read_submission(const Request& request, Services& services, const std
 // How many more jobs of the principal may wait (draft-ietf-httpapi-ratelimit-headers).
 void note_rate_limit(Response& response, const Request& request, Services& services) {
   const jobs::QueueRoom room = services.jobs.queue_room(request.principal);
-  response.headers.set("RateLimit-Policy", "\"jobs\";q=" + std::to_string(room.limit) + ";qu=\"concurrent-requests\"");
-  response.headers.set("RateLimit", "\"jobs\";r=" + std::to_string(room.left));
+  response.headers.set("RateLimit-Policy",
+                       R"("jobs";q=)" + std::to_string(room.limit) + R"(;qu="concurrent-requests")");
+  response.headers.set("RateLimit", R"("jobs";r=)" + std::to_string(room.left));
 }
 
 // In the background; 202 when it is not over in the time that the client would wait.
@@ -159,11 +156,11 @@ Response submit_in_background(const Request& request, Services& services, Submis
 }
 
 Response submit(Request& request, Services& services, const std::string& path_session) {
-  const std::string body = request.body().read_all(body_limit(BodyPolicy::kInline));
+  const auto body = std::make_shared<const std::string>(request.body().read_all(body_limit(BodyPolicy::kInline)));
   const std::string key = idempotency_key_of(request);
   std::string fingerprint;
   if (!key.empty()) {
-    fingerprint = core::sha256_hex(request.path + "\n" + body);
+    fingerprint = core::sha256_hex(request.path + "\n" + *body);
     if (auto known = replay(request, key, fingerprint, services)) return std::move(*known);
   }
   const Preferences preference = preferences_of(request);
@@ -191,21 +188,32 @@ Response put_job(Request& request, Services& services) {
     throw core::Error("invalid_request",
                       "the id in the path: expected job_ and a UUID in lower case, got '" + id + "'");
   }
-  const std::string body = request.body().read_all(body_limit(BodyPolicy::kInline));
+  const auto body = std::make_shared<const std::string>(request.body().read_all(body_limit(BodyPolicy::kInline)));
   const Preferences preference = preferences_of(request);
   Submission submission = read_submission(request, services, body, "", true);
   submission.job.id = id;
   Response response = submit_in_background(request, services, std::move(submission), preference);
   if (response.status == status_of(core::ErrorKind::kTooMany)) return response;
   const jobs::JobView view = services.jobs.view(id, request.principal);
-  Response made = json(201, job_document(view, true)).with("Location", "/v1/jobs/" + id).with("ETag", job_etag(view));
+  Response made = json_of(201, JobDocument{view, true}).with("Location", "/v1/jobs/" + id).with("ETag", job_etag(view));
   if (preference.respond_async) note_applied(made, "respond-async");
   if (preference.wait_seconds) note_applied(made, "wait=" + std::to_string(*preference.wait_seconds));
   note_rate_limit(made, request, services);
   return made;
 }
 
+Response list(const Request& request, Services& services, const storage::JobFilter& filter) {
+  auto page = services.jobs.list(request.principal, filter, page_of(request));
+  std::vector<jobs::JobView> views;
+  for (storage::JobRow& row : page.items) views.push_back({std::move(row), std::nullopt, 0});
+  return list_response(request, Page<JobDocument>{{views.begin(), views.end()}, std::move(page.next)});
+}
+
 }  // namespace
+
+Schemas job_schemas() {
+  return {&run_input_schema(), &run_answer_schema(), &schema<JobDocument>(), &JsonCodec<Page<JobDocument>>::of()};
+}
 
 std::vector<Route> job_routes(Services& services) {
   return {
@@ -217,20 +225,10 @@ std::vector<Route> job_routes(Services& services) {
        [&services](Request& request) {
          storage::JobFilter filter;
          filter.session = services.sessions.get(request.capture("id"), request.principal).id;
-         const auto page = services.store.catalog().read(
-             [&](storage::Reader& reader) { return reader.jobs(request.principal, filter, page_of(request)); });
-         std::vector<std::string> items;
-         for (const auto& row : page.items) items.push_back(job_document({row, std::nullopt, 0}, false));
-         return list_response(request, items, page.next);
+         return list(request, services, filter);
        }},
       {"GET", "/v1/jobs", "listJobs", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
-       [&services](Request& request) {
-         const auto page = services.store.catalog().read(
-             [&](storage::Reader& reader) { return reader.jobs(request.principal, {}, page_of(request)); });
-         std::vector<std::string> items;
-         for (const auto& row : page.items) items.push_back(job_document({row, std::nullopt, 0}, false));
-         return list_response(request, items, page.next);
-       }},
+       [&services](Request& request) { return list(request, services, {}); }},
       {"GET", "/v1/jobs/{id}", "getJob", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          static constexpr std::string_view kKnown[] = {"wait"};
@@ -240,7 +238,7 @@ std::vector<Route> job_routes(Services& services) {
          const jobs::JobView view =
              wait > 0 ? services.jobs.wait(id, request.principal, std::chrono::seconds(wait), request.waiter)
                       : services.jobs.view(id, request.principal);
-         return json(200, job_document(view, true)).with("ETag", job_etag(view));
+         return json_of(200, JobDocument{view, true}).with("ETag", job_etag(view));
        }},
       {"PUT", "/v1/jobs/{id}", "putJob", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return put_job(request, services); }},
@@ -248,7 +246,7 @@ std::vector<Route> job_routes(Services& services) {
        [&services](Request& request) {
          require_match(request, job_etag(services.jobs.view(request.capture("id"), request.principal)));
          services.jobs.cancel(request.capture("id"), request.principal);
-         return json(202, job_document(services.jobs.view(request.capture("id"), request.principal), false));
+         return json_of(202, JobDocument{services.jobs.view(request.capture("id"), request.principal)});
        }},
   };
 }

@@ -1,4 +1,3 @@
-#include "api/codecs/json.h"
 #include "api/http/characters.h"
 #include "api/routes/routes.h"
 
@@ -19,12 +18,8 @@ storage::PageRequest page_of(const Request& request, std::initializer_list<std::
   return page;
 }
 
-Response list_response(const Request& request, const std::vector<std::string>& items, const std::string& next,
-                       std::string_view cursor) {
-  std::string out = "{\"items\":[";
-  for (size_t i = 0; i < items.size(); ++i) out += (i ? "," : "") + items[i];
-  out += "],\"next\":" + (next.empty() ? "null" : quote(next)) + "}";
-  Response response = json(200, std::move(out));
+Response list_response(const Request& request, std::string page, const std::string& next, std::string_view cursor) {
+  Response response = json(200, std::move(page));
   if (next.empty()) return response;
   std::string link = "<" + request.path + "?" + std::string(cursor) + "=" + percent_encode(next);
   for (const auto& [name, value] : request.query.parameters()) {

@@ -1,5 +1,6 @@
 // /v1/meshes: meshes by content; the same mesh has the same id.
-#include "api/codecs/json.h"
+#include <fmt/core.h>
+
 #include "api/codecs/mesh_codec.h"
 #include "api/http/conditions.h"
 #include "api/routes/routes.h"
@@ -18,7 +19,7 @@ mesh::Mesh read_posted(Request& request, const Services& services) {
 }
 
 Response with_etag(Response response, const std::string& id) {
-  response.headers.set("ETag", "\"" + id + "\"");
+  response.headers.set("ETag", fmt::format(R"("{}")", id));
   return response;
 }
 
@@ -31,21 +32,23 @@ std::pair<registry::StoredMesh, bool> put_with_abstract(Services& services, cons
 
 }  // namespace
 
+Schemas mesh_schemas() { return {&schema<MeshInput>(), &schema<MeshDocument>(), &JsonCodec<Page<MeshDocument>>::of()}; }
+
 std::vector<Route> mesh_routes(Services& services) {
   return {
       {"POST", "/v1/meshes", "createMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const mesh::Mesh mesh = read_posted(request, services);
          const auto [stored, fresh] = put_with_abstract(services, mesh, request.principal);
-         return with_etag(json(fresh ? 201 : 200, mesh_document(stored)).with("Location", "/v1/meshes/" + stored.id),
+         return with_etag(json_of(fresh ? 201 : 200, MeshDocument{stored}).with("Location", "/v1/meshes/" + stored.id),
                           stored.id);
        }},
       {"GET", "/v1/meshes", "listMeshes", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const auto page = services.meshes.list(request.principal, page_of(request));
-         std::vector<std::string> items;
-         for (const auto& stored : page.items) items.push_back(mesh_document(stored));
-         return list_response(request, items, page.next);
+         Page<MeshDocument> out{{}, page.next};
+         for (const auto& stored : page.items) out.items.push_back({stored});
+         return list_response(request, out);
        }},
       {"GET", "/v1/meshes/{id}", "getMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
@@ -58,10 +61,10 @@ std::vector<Route> mesh_routes(Services& services) {
          if (view && *view != "json") throw core::Error("invalid_query", "view: expected json, text or repr");
          if (request.query.has("as_process")) {
            const int64_t process = request.query.integer("as_process", 0, 0, INT32_MAX);
-           return with_etag(json(200, mesh_document(stored, services.processes, process)),
-                            stored.id + ".process" + std::to_string(process));
+           return with_etag(json_of(200, MeshDocument{stored, &services.processes, process}),
+                            fmt::format("{}.process{}", stored.id, process));
          }
-         return with_etag(json(200, mesh_document(stored)), stored.id);
+         return with_etag(json_of(200, MeshDocument{stored}), stored.id);
        }},
       {"GET", "/v1/meshes/{id}/local", "getLocalMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
@@ -72,7 +75,7 @@ std::vector<Route> mesh_routes(Services& services) {
          const auto [local, fresh] =
              put_with_abstract(services, mesh::local_mesh(stored.mesh, services.processes, process), request.principal);
          static_cast<void>(fresh);
-         return with_etag(json(200, mesh_document(local)), local.id);
+         return with_etag(json_of(200, MeshDocument{local}), local.id);
        }},
       {"PATCH", "/v1/meshes/{id}", "patchMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
@@ -81,12 +84,12 @@ std::vector<Route> mesh_routes(Services& services) {
          const mesh::Mesh asked = read_posted(request, services);
          if (mesh::mesh_id(asked) != stored.id)
            throw core::Error("mesh_immutable", "Cannot reassign attributes of a mesh; post another one");
-         return with_etag(json(200, mesh_document(stored)), stored.id);
+         return with_etag(json_of(200, MeshDocument{stored}), stored.id);
        }},
       {"DELETE", "/v1/meshes/{id}", "deleteMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const std::string id = services.meshes.get(request.capture("id"), request.principal).id;
-         require_match(request, "\"" + id + "\"");
+         require_match(request, fmt::format(R"("{}")", id));
          services.meshes.remove(id, request.principal);
          return no_content();
        }},

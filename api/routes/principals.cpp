@@ -1,59 +1,121 @@
 // Who asks, what they may do and how much of it they have left; for admins, everybody.
-#include <array>
 #include <set>
 
-#include "api/codecs/json.h"
 #include "api/routes/routes.h"
 
 namespace meshd::api {
 namespace {
 
-// A limit as documents show it: 0 is any number, which is null.
-std::string limit_json(int64_t limit) { return limit == 0 ? "null" : std::to_string(limit); }
+// What a principal has now.
+struct PrincipalUsage {
+  quotas::ArrayTotals arrays;
+  int64_t sessions = 0, programs = 0, meshes = 0, waiting_jobs = 0;
+};
 
-std::string limits_json(const quotas::Limits& limits) {
-  return "{\"array_bytes\":" + limit_json(limits.array_bytes) + ",\"arrays\":" + limit_json(limits.arrays) +
-         ",\"sessions\":" + limit_json(limits.sessions) + ",\"programs\":" + limit_json(limits.programs) +
-         ",\"meshes\":" + limit_json(limits.meshes) + ",\"waiting_jobs\":" + limit_json(limits.waiting_jobs) +
-         ",\"requests_per_second\":" + limit_json(limits.requests_per_second) + "}";
+struct PrincipalDocument {
+  std::string principal;
+  PrincipalUsage usage;
+};
+
+struct Me {
+  std::string principal;
+  std::string_view role;
+  const quotas::Limits& limits;
+  PrincipalUsage usage;
+};
+
+struct TokensReloaded {
+  size_t tokens = 0;
+};
+
+// 0 is any number, which is null.
+Field<quotas::Limits> limit(std::string_view name, int64_t quotas::Limits::*member) {
+  return {name,
+          [member](const quotas::Limits& limits) {
+            return or_null(limits.*member == 0 ? std::nullopt : std::optional(limits.*member));
+          },
+          {.low = 1}};
 }
 
-std::string usage_json(Services& services, const std::string& principal) {
-  using storage::Counted;
-  const quotas::ArrayTotals arrays = services.arrays.totals_of(principal);
-  const auto counts = services.store.catalog().read([&](storage::Reader& reader) {
-    return std::array<int64_t, 3>{reader.count_of(Counted::kSessions, principal),
-                                  reader.count_of(Counted::kPrograms, principal),
-                                  reader.count_of(Counted::kMeshes, principal)};
-  });
-  return "{\"array_bytes\":" + std::to_string(arrays.bytes) + ",\"arrays\":" + std::to_string(arrays.arrays) +
-         ",\"sessions\":" + std::to_string(counts[0]) + ",\"programs\":" + std::to_string(counts[1]) +
-         ",\"meshes\":" + std::to_string(counts[2]) +
-         ",\"waiting_jobs\":" + std::to_string(services.jobs.queue_room(principal).waiting) + "}";
+}  // namespace
+
+template <>
+const Schema<quotas::Limits>& schema() {
+  using Limits = quotas::Limits;
+  static const Schema<Limits> kSchema{
+      "PrincipalLimits",
+      {limit("array_bytes", &Limits::array_bytes), limit("arrays", &Limits::arrays),
+       limit("sessions", &Limits::sessions), limit("programs", &Limits::programs), limit("meshes", &Limits::meshes),
+       limit("waiting_jobs", &Limits::waiting_jobs), limit("requests_per_second", &Limits::requests_per_second)}};
+  return kSchema;
+}
+
+template <>
+const Schema<PrincipalUsage>& schema() {
+  using Doc = PrincipalUsage;
+  static const Schema<Doc> kSchema{"PrincipalUsage",
+                                   {{"array_bytes", [](const Doc& doc) { return doc.arrays.bytes; }, {.low = 0}},
+                                    {"arrays", [](const Doc& doc) { return doc.arrays.arrays; }, {.low = 0}},
+                                    {"sessions", &Doc::sessions, {.low = 0}},
+                                    {"programs", &Doc::programs, {.low = 0}},
+                                    {"meshes", &Doc::meshes, {.low = 0}},
+                                    {"waiting_jobs", &Doc::waiting_jobs, {.low = 0}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<PrincipalDocument>& schema() {
+  static const Schema<PrincipalDocument> kSchema{
+      "Principal", {{"principal", &PrincipalDocument::principal}, {"usage", &PrincipalDocument::usage}}};
+  return kSchema;
+}
+
+template <>
+const Schema<Me>& schema() {
+  static const Schema<Me> kSchema{"Me",
+                                  {{"principal", &Me::principal},
+                                   {"role", &Me::role, {.words = {"reader", "user", "admin"}}},
+                                   {"limits", [](const Me& me) -> const quotas::Limits& { return me.limits; }},
+                                   {"usage", &Me::usage}}};
+  return kSchema;
+}
+
+template <>
+const Schema<TokensReloaded>& schema() {
+  static const Schema<TokensReloaded> kSchema{"TokensReloaded", {{"tokens", &TokensReloaded::tokens, {.low = 1}}}};
+  return kSchema;
+}
+
+Schemas principal_schemas() {
+  return {&schema<Me>(), &JsonCodec<Page<PrincipalDocument>>::of(), &schema<TokensReloaded>()};
+}
+
+namespace {
+
+PrincipalUsage usage_of(Services& services, const std::string& principal) {
+  return {services.arrays.totals_of(principal), services.sessions.count(principal), services.programs.count(principal),
+          services.meshes.count(principal), services.jobs.queue_room(principal).waiting};
 }
 
 Response me(const Request& request, Services& services, const PrincipalFacts& facts) {
   request.query.require_known({});
-  return json(200, "{\"principal\":" + quote(quotas::display_name(request.principal)) +
-                       ",\"role\":" + quote(to_string(request.role)) + ",\"limits\":" + limits_json(facts.limits) +
-                       ",\"usage\":" + usage_json(services, request.principal) + "}");
+  return json_of(200, Me{std::string(quotas::display_name(request.principal)), to_string(request.role), facts.limits,
+                         usage_of(services, request.principal)});
 }
 
 // Those of the tokens file, by name; the cursor is the last name of the page before.
 Response principals(const Request& request, Services& services, const PrincipalFacts& facts) {
   const storage::PageRequest page = page_of(request);
   const std::set<std::string> names = facts.names();
-  std::vector<std::string> items;
-  std::string last, next;
+  Page<PrincipalDocument> out;
   for (auto name = names.upper_bound(page.cursor); name != names.end(); ++name) {
-    if (static_cast<int64_t>(items.size()) == page.limit) {
-      next = last;
+    if (static_cast<int64_t>(out.items.size()) == page.limit) {
+      out.next = out.items.back().principal;
       break;
     }
-    items.push_back("{\"principal\":" + quote(*name) + ",\"usage\":" + usage_json(services, *name) + "}");
-    last = *name;
+    out.items.push_back({*name, usage_of(services, *name)});
   }
-  return list_response(request, items, next);
+  return list_response(request, out);
 }
 
 }  // namespace
@@ -67,7 +129,7 @@ std::vector<Route> principal_routes(Services& services, const PrincipalFacts& fa
       {"POST", "/v1/tokens:reload", "reloadTokens", BodyPolicy::kNone, RunOn::kWorker, Access::kAdmin,
        [facts](Request& request) {
          request.query.require_known({});
-         return json(200, "{\"tokens\":" + std::to_string(facts.reload_tokens()) + "}");
+         return json_of(200, TokensReloaded{facts.reload_tokens()});
        }},
   };
 }

@@ -1,7 +1,6 @@
 // /v1/sessions/{id}/infeed and /outfeed: queues between clients and the programs of a session.
 #include "api/codecs/infeed_codec.h"
 #include "api/codecs/job_codec.h"
-#include "api/codecs/json.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
 
@@ -16,32 +15,65 @@ std::string queue_of(const Request& request) {
   return queue;
 }
 
+// Where an entry stands.
+struct Fed {
+  std::string queue;
+  int64_t number = 0;
+};
+
+struct DroppedFeeds {
+  std::string queue;
+  int64_t dropped = 0;
+};
+
+}  // namespace
+
+template <>
+const Schema<Fed>& schema() {
+  static const Schema<Fed> kSchema{"Fed", {{"queue", &Fed::queue}, {"number", &Fed::number, {.low = 1}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<DroppedFeeds>& schema() {
+  static const Schema<DroppedFeeds> kSchema{
+      "DroppedFeeds", {{"queue", &DroppedFeeds::queue}, {"dropped", &DroppedFeeds::dropped, {.low = 0}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<storage::InfeedQueueRow>& schema() {
+  using Row = storage::InfeedQueueRow;
+  static const Schema<Row> kSchema{"FeedQueue",
+                                   {{"queue", &Row::queue},
+                                    {"last", &Row::last, {.low = 0}},
+                                    {"waiting", &Row::waiting, {.low = 0}},
+                                    {"bytes", &Row::bytes, {.low = 0}}}};
+  return kSchema;
+}
+
+Schemas queue_schemas() {
+  return {&schema<FeedInput>(), &schema<Fed>(), &schema<DroppedFeeds>(),
+          &JsonCodec<Page<storage::InfeedQueueRow>>::of()};
+}
+
+namespace {
+
 Response append_infeed(Request& request, Services& services) {
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kInline)), kInfeedLimits);
   core::Diagnostics wrong;
-  ObjectReader reader(body, "", wrong);
-  const effects::InfeedEntry given = read_infeed_entry(reader, {services.arrays, request.principal}, wrong);
-  const auto number = reader.integer("number", 1, INT64_MAX);
-  reader.finish();
+  const auto in = read_json<FeedInput>(body, "", wrong);
+  const effects::InfeedEntry given = infeed_entry(in, "", {services.arrays, services.pool, request.principal}, wrong);
   wrong.throw_if_any("invalid_request");
-  const effects::InfeedQueues::Fed fed = services.infeeds.append(session, given, number);
-  return json(fed.is_new ? 201 : 200,
-              "{\"queue\":" + quote(given.queue) + ",\"number\":" + std::to_string(fed.number) + "}");
+  const effects::InfeedQueues::Fed fed = services.infeeds.append(session, given, in.number);
+  return json_of(fed.is_new ? 201 : 200, Fed{given.queue, fed.number});
 }
 
 Response list_queues(Request& request, Services& services) {
   request.query.require_known({});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
-  std::string out = "{\"items\":[";
-  bool first = true;
-  for (const storage::InfeedQueueRow& queue : services.infeeds.queues(session)) {
-    out += std::string(first ? "" : ",") + "{\"queue\":" + quote(queue.queue) +
-           ",\"last\":" + std::to_string(queue.last) + ",\"waiting\":" + std::to_string(queue.waiting) +
-           ",\"bytes\":" + std::to_string(queue.bytes) + "}";
-    first = false;
-  }
-  return json(200, out + "],\"next\":null}");
+  return json_of(200, Page<storage::InfeedQueueRow>{services.infeeds.queues(session), ""});
 }
 
 Response drop(Request& request, Services& services) {
@@ -49,8 +81,7 @@ Response drop(Request& request, Services& services) {
   request.query.require_known(kKnown);
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const std::string queue = queue_of(request);
-  const int64_t dropped = services.infeeds.drop(session, queue);
-  return json(200, "{\"queue\":" + quote(queue) + ",\"dropped\":" + std::to_string(dropped) + "}");
+  return json_of(200, DroppedFeeds{queue, services.infeeds.drop(session, queue)});
 }
 
 Response outgoing(Request& request, Services& services) {
@@ -70,10 +101,10 @@ Response outgoing(Request& request, Services& services) {
                         },
                         [&](std::function<void()> wake) { return services.log.subscribe(session, std::move(wake)); })
                         .value_or(Rows{});
-  std::vector<std::string> items;
-  for (const storage::EffectRow& row : rows) items.push_back(effect_document(row, base64));
-  const bool more = static_cast<int64_t>(rows.size()) == limit;
-  return list_response(request, items, more ? std::to_string(rows.back().number) : "", "after");
+  Page<EffectDocument> page;
+  for (const storage::EffectRow& row : rows) page.items.push_back(effect_document(row, base64));
+  if (static_cast<int64_t>(rows.size()) == limit) page.next = std::to_string(rows.back().number);
+  return list_response(request, page, "after");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/http/router.h"
+#include "api/json/schema.h"
 #include "api/routes/services.h"
 #include "api/server/server.h"
 #include "service/quotas/limits.h"
@@ -40,6 +41,22 @@ struct PrincipalFacts {
   std::function<size_t()> reload_tokens;         ///< how many there are; throws invalid_request
 };
 
+/// The documents that routes read and write, those inside of others left out: what openapi.yaml is compared with.
+using Schemas = std::vector<const SchemaBase*>;
+Schemas array_schemas();
+Schemas call_schemas();
+Schemas callback_schemas();
+Schemas document_schemas();
+Schemas explain_schemas();
+Schemas health_schemas();
+Schemas job_schemas();
+Schemas mesh_schemas();
+Schemas principal_schemas();
+Schemas program_schemas();
+Schemas queue_schemas();
+Schemas session_schemas();
+Schemas session_mesh_schemas();
+
 std::vector<Route> mesh_routes(Services& services);
 std::vector<Route> array_routes(Services& services);
 std::vector<Route> array_part_routes(Services& services);
@@ -62,8 +79,22 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
 storage::PageRequest page_of(const Request& request, std::initializer_list<std::string_view> others = {});
 /// ?encoding= of routes that show effects: json or base64.
 bool wants_base64(const Request& request);
-/// {"items": [...], "next": cursor or null}, with Link: rel="next". `cursor` is the query parameter that takes it.
-Response list_response(const Request& request, const std::vector<std::string>& items, const std::string& next,
+/// A page that is written, with Link: rel="next" where there is another. `cursor` is the query parameter that takes it.
+Response list_response(const Request& request, std::string page, const std::string& next,
                        std::string_view cursor = "cursor");
+template <typename T>
+Response list_response(const Request& request, const Page<T>& page, std::string_view cursor = "cursor") {
+  return list_response(request, to_json(page), page.next, cursor);
+}
+/// A document as the whole answer.
+template <typename T>
+Response json_of(int status, const T& document) {
+  return json(status, to_json(document));
+}
+/// The body of a request that is a document. Throws malformed_json, and `code` with every mistake.
+template <typename T>
+T read_body(Request& request, core::ErrorCode code = "invalid_request") {
+  return read_json<T>(Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson))), code);
+}
 
 }  // namespace meshd::api

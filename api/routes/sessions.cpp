@@ -2,8 +2,8 @@
 #include <charconv>
 
 #include "api/codecs/job_codec.h"
-#include "api/codecs/json.h"
 #include "api/http/preferences.h"
+#include "api/json/json.h"
 #include "api/routes/routes.h"
 #include "api/server/events.h"
 
@@ -14,16 +14,51 @@ constexpr int64_t kEventBatch = 256;
 // How long a barrier and the end of a session wait for jobs.
 constexpr std::chrono::seconds kLongestWait{kLongestWaitSeconds};
 
-std::string session_document(const storage::SessionRow& row) {
-  std::string out = "{\"id\":" + quote(row.id) + ",\"name\":" + quote(row.name) +
-                    ",\"state\":" + quote(storage::to_string(row.state)) +
-                    ",\"jobs\":" + std::to_string(row.next_job_number - 1) +
-                    ",\"last_sequence\":" + std::to_string(row.last_sequence) +
-                    ",\"tokens\":{\"log\":" + std::to_string(row.last_sequence) +
-                    "},\"created\":" + quote(core::to_rfc3339(row.created));
-  if (row.closed) out += ",\"closed\":" + quote(core::to_rfc3339(*row.closed));
-  return out + "}";
+struct SessionInput {
+  std::optional<std::string> name;
+};
+
+// How far each order of effects is.
+struct SessionTokens {
+  int64_t log = 0;
+};
+
+}  // namespace
+
+template <>
+const Schema<SessionInput>& schema() {
+  static const Schema<SessionInput> kSchema{"SessionInput", {{"name", &SessionInput::name}}};
+  return kSchema;
 }
+
+template <>
+const Schema<SessionTokens>& schema() {
+  static const Schema<SessionTokens> kSchema{"SessionTokens", {{"log", &SessionTokens::log, {.low = 0}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<storage::SessionRow>& schema() {
+  using Row = storage::SessionRow;
+  static const Schema<Row> kSchema{
+      "Session",
+      {{"id", &Row::id},
+       {"name", &Row::name},
+       {"state", [](const Row& row) { return storage::to_string(row.state); }, {.words = {"open", "halted", "closed"}}},
+       {"jobs", [](const Row& row) { return row.next_job_number - 1; }, {.low = 0}},
+       {"last_sequence", &Row::last_sequence, {.low = 0}},
+       {"tokens", [](const Row& row) { return SessionTokens{row.last_sequence}; }},
+       {"created", &Row::created},
+       {"closed", &Row::closed}}};
+  return kSchema;
+}
+
+Schemas session_schemas() {
+  return {&schema<SessionInput>(), &schema<storage::SessionRow>(), &JsonCodec<Page<storage::SessionRow>>::of(),
+          &JsonCodec<Page<EffectDocument>>::of()};
+}
+
+namespace {
 
 // Where a stream goes on: Last-Event-ID of the client, else ?after=.
 int64_t cursor_of(const Request& request) {
@@ -49,7 +84,8 @@ Response stream_events(Request& request, Services& services) {
           const auto batch = log.after(id, cursor, kEventBatch);
           if (batch.empty()) return;
           for (const storage::EffectRow& row : batch) {
-            if (!out.send(format_event(std::to_string(row.sequence), "effect", effect_document(row, base64)))) return;
+            if (!out.send(format_event(std::to_string(row.sequence), "effect", to_json(effect_document(row, base64)))))
+              return;
             cursor = row.sequence;
           }
         }
@@ -76,27 +112,18 @@ std::vector<Route> session_routes(Services& services) {
        [&services](Request& request) {
          const std::string body = request.body().read_all(body_limit(BodyPolicy::kJson));
          std::string name;
-         if (!body.empty()) {
-           core::Diagnostics wrong;
-           const Json document = Json::parse(body);
-           ObjectReader reader(document, "", wrong);
-           name = reader.string("name").value_or("");
-           reader.finish();
-           wrong.throw_if_any("invalid_request");
-         }
+         if (!body.empty()) name = read_json<SessionInput>(Json::parse(body), "invalid_request").name.value_or("");
          const storage::SessionRow row = services.sessions.create(request.principal, name);
-         return json(201, session_document(row)).with("Location", "/v1/sessions/" + row.id);
+         return json_of(201, row).with("Location", "/v1/sessions/" + row.id);
        }},
       {"GET", "/v1/sessions", "listSessions", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
-         const auto page = services.sessions.list(request.principal, page_of(request));
-         std::vector<std::string> items;
-         for (const auto& row : page.items) items.push_back(session_document(row));
-         return list_response(request, items, page.next);
+         auto page = services.sessions.list(request.principal, page_of(request));
+         return list_response(request, Page<storage::SessionRow>{std::move(page.items), std::move(page.next)});
        }},
       {"GET", "/v1/sessions/{id}", "getSession", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
-         return json(200, session_document(services.sessions.get(request.capture("id"), request.principal)));
+         return json_of(200, services.sessions.get(request.capture("id"), request.principal));
        }},
       {"DELETE", "/v1/sessions/{id}", "deleteSession", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
@@ -112,10 +139,10 @@ std::vector<Route> session_routes(Services& services) {
          const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
          const bool base64 = wants_base64(request);
          const auto rows = services.log.after(session.id, after, limit);
-         std::vector<std::string> items;
-         for (const storage::EffectRow& row : rows) items.push_back(effect_document(row, base64));
-         const bool more = static_cast<int64_t>(rows.size()) == limit;
-         return list_response(request, items, more ? std::to_string(rows.back().sequence) : "", "after");
+         Page<EffectDocument> page;
+         for (const storage::EffectRow& row : rows) page.items.push_back(effect_document(row, base64));
+         if (static_cast<int64_t>(rows.size()) == limit) page.next = std::to_string(rows.back().sequence);
+         return list_response(request, page, "after");
        }},
       {"GET", "/v1/sessions/{id}/events", "streamEvents", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return stream_events(request, services); }},
@@ -123,7 +150,7 @@ std::vector<Route> session_routes(Services& services) {
        [&services](Request& request) {
          const std::string id = services.sessions.get(request.capture("id"), request.principal).id;
          services.jobs.barrier(id, kLongestWait, request.waiter);
-         return json(200, session_document(services.sessions.get(id, request.principal)));
+         return json_of(200, services.sessions.get(id, request.principal));
        }},
   };
 }

@@ -8,12 +8,12 @@ namespace meshd::effects {
 namespace {
 
 // Values without bytes stand for types.
-std::vector<OwnedValue> empty_values(const std::vector<tensor::TensorType>& types) {
-  std::vector<OwnedValue> out;
+std::vector<tensor::DenseValue> empty_values(const std::vector<tensor::TensorType>& types) {
+  std::vector<tensor::DenseValue> out;
   for (const tensor::TensorType& type : types) {
     tensor::TensorType marker = type;
     marker.dims.push_back(0);  // of no elements
-    out.push_back({std::move(marker), {}});
+    out.push_back(tensor::new_dense(marker));
   }
   return out;
 }
@@ -73,7 +73,7 @@ CallbackRequest callback_from_text(int64_t call, std::string_view text) {
   out.name = text.substr(0, length);
   text.remove_prefix(length);
   out.values = read_values(text);
-  for (OwnedValue& marker : read_values(text)) {
+  for (tensor::DenseValue& marker : read_values(text)) {
     marker.type.dims.pop_back();
     out.expected.push_back(std::move(marker.type));
   }
@@ -154,7 +154,7 @@ void CallbackStore::withdraw(const std::string& asker) {
 }
 
 SessionCallback CallbackStore::answer(const std::string& session, int64_t number,
-                                      const std::vector<OwnedValue>& values) {
+                                      const std::vector<tensor::DenseValue>& values) {
   check_answer(get(session, number).request, values);
   const std::string text = values_to_text(values);
   catalog_.write([&](storage::Transaction& transaction) {
@@ -169,7 +169,7 @@ SessionCallback CallbackStore::answer(const std::string& session, int64_t number
   return get(session, number);
 }
 
-void check_answer(const CallbackRequest& request, const std::vector<OwnedValue>& values) {
+void check_answer(const CallbackRequest& request, const std::vector<tensor::DenseValue>& values) {
   core::Diagnostics wrong;
   const auto& expected = request.expected;
   if (values.size() != expected.size()) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "service/core/clock.h"
-#include "service/effects/owned_value.h"
+#include "service/effects/value_text.h"
 #include "service/effects/wake_table.h"
 #include "storage/catalog.h"
 
@@ -27,7 +27,7 @@ struct CallbackRequest {
   int64_t shard = 0;
   int64_t device = 0;
   int64_t point = 0;
-  std::vector<OwnedValue> values;            ///< what the callback was called with
+  std::vector<tensor::DenseValue> values;    ///< what the callback was called with
   std::vector<tensor::TensorType> expected;  ///< types of the values that answer it
 };
 
@@ -47,7 +47,7 @@ struct SessionCallback {
   std::string job;     ///< or the id of a pending array
   CallbackRequest request;
   CallbackState state = CallbackState::kOpen;
-  std::vector<OwnedValue> answer;  ///< when answered; empty for parts of an array, which has them
+  std::vector<tensor::DenseValue> answer;  ///< when answered; empty for parts of an array, which has them
   core::WallTime created;
 };
 
@@ -65,7 +65,7 @@ class CallbackStore {
   std::vector<SessionCallback> open(const std::string& session);
   /// Durable when it returns. The same answer again changes nothing. Throws invalid_request for values of other types
   /// (pointers below /values), conflict when there is another answer, job_finished when nobody waits for it any more.
-  SessionCallback answer(const std::string& session, int64_t number, const std::vector<OwnedValue>& values);
+  SessionCallback answer(const std::string& session, int64_t number, const std::vector<tensor::DenseValue>& values);
 
   /// Asks for parts of a pending array, each callback request with a `call` of its own: all are durable when it
   /// returns, or none is asked. Throws not_found, session_closed.
@@ -93,7 +93,7 @@ class CallbackStore {
 };
 
 /// Throws invalid_request when these values cannot answer the callback request (pointers below /values).
-void check_answer(const CallbackRequest& request, const std::vector<OwnedValue>& values);
+void check_answer(const CallbackRequest& request, const std::vector<tensor::DenseValue>& values);
 /// Whether the callback request is for parts of an array.
 bool asks_for_parts(const SessionCallback& asked);
 

@@ -155,7 +155,7 @@ void EffectRecorder::record(const device::EffectCall& call, const EffectKind& ki
   made.device = call.device;
   int64_t bytes = 0;
   for (const device::EffectValue& value : call.operands) {
-    made.values.push_back({value.type, std::vector<std::byte>(value.bytes.begin(), value.bytes.end())});
+    made.values.push_back(tensor::dense_copy(value.type, value.bytes));
     bytes += static_cast<int64_t>(value.bytes.size());
   }
   state_.with([&](State& state) {
@@ -190,8 +190,8 @@ std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::answer_to(con
   const size_t number = calls_[call.callback];
   if (!binding.live || number < binding.answers.size()) {
     std::vector<std::vector<std::byte>> out;
-    for (const OwnedValue& value : binding.answers[std::min(number, binding.answers.size() - 1)])
-      out.push_back(value.bytes);
+    for (const tensor::DenseValue& value : binding.answers[std::min(number, binding.answers.size() - 1)])
+      out.emplace_back(value.bytes().begin(), value.bytes().end());
     return out;
   }
   std::optional<std::vector<std::vector<std::byte>>> found;
@@ -211,7 +211,7 @@ std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::answer_to(con
     request.device = call.device;
     request.point = call.program_point;
     for (const device::EffectValue& value : call.operands)
-      request.values.push_back({value.type, std::vector<std::byte>(value.bytes.begin(), value.bytes.end())});
+      request.values.push_back(tensor::dense_copy(value.type, value.bytes));
     request.expected.assign(call.results.begin(), call.results.end());
     state.wants.request = std::move(request);
   });
@@ -223,11 +223,11 @@ std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::answer_to(con
   return found;
 }
 
-void EffectRecorder::answer(int64_t call, const std::vector<OwnedValue>& values) {
+void EffectRecorder::answer(int64_t call, const std::vector<tensor::DenseValue>& values) {
   state_.with([&](State& state) {
     auto& answer = state.answers[call];
     answer.clear();
-    for (const OwnedValue& value : values) answer.push_back(value.bytes);
+    for (const tensor::DenseValue& value : values) answer.emplace_back(value.bytes().begin(), value.bytes().end());
     state.wants.request.reset();
   });
 }
@@ -317,8 +317,7 @@ bool EffectRecorder::committed(size_t count) {
     state.committed = count;
     state.open_bytes = 0;
     for (size_t i = count; i < state.effects.size(); ++i) {
-      for (const OwnedValue& value : state.effects[i].values)
-        state.open_bytes += static_cast<int64_t>(value.bytes.size());
+      for (const tensor::DenseValue& value : state.effects[i].values) state.open_bytes += value.buffer->size();
     }
     state.wants.commit = count < state.effects.size();
     return std::exchange(state.wants.room, false);

@@ -20,7 +20,7 @@
 #include "service/effects/callback_store.h"
 #include "service/effects/effect_kinds.h"
 #include "service/effects/infeed_entry.h"
-#include "service/effects/owned_value.h"
+#include "service/effects/value_text.h"
 #include "storage/rows/rows.h"
 
 namespace meshd::effects {
@@ -30,7 +30,7 @@ struct Binding {
   const EffectKind* kind = nullptr;
   std::string name;
   /// For kinds that answer: the n-th call gets the n-th list, calls beyond the last get the last.
-  std::vector<std::vector<OwnedValue>> answers;
+  std::vector<std::vector<tensor::DenseValue>> answers;
   bool live = false;  ///< calls beyond the last are callback requests that the client answers while the program runs
 };
 using Bindings = std::map<int64_t, Binding>;
@@ -43,7 +43,7 @@ struct RecordedEffect {
   int64_t shard_index = 0;
   int64_t point = 0;   ///< number of the call in the text's order (behaviour E15)
   int64_t device = 0;  ///< on which it happened
-  std::vector<OwnedValue> values;
+  std::vector<tensor::DenseValue> values;
 };
 
 /// A recorded effect as its row keeps it: number `step` of those of `job`.
@@ -81,7 +81,7 @@ class EffectRecorder final : public device::EffectSink {
   /// More of a queue. Then the run is to be resumed.
   void feed(const std::string& queue, std::vector<InfeedEntry> infeeds);
   /// The answer to callback request `call`. Then the run is to be resumed.
-  void answer(int64_t call, const std::vector<OwnedValue>& values);
+  void answer(int64_t call, const std::vector<tensor::DenseValue>& values);
   /// Effects from number `first` on as rows of `job`, in order.
   [[nodiscard]] std::vector<storage::EffectRow> rows(size_t first, const std::string& job) const;
   /// The first `count` are committed. True when the run waited for that and is to be resumed.

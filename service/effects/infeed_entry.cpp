@@ -28,14 +28,15 @@ std::string wanted_text(std::span<const TensorType> types) {
 }
 
 std::vector<std::vector<std::byte>> bytes_of(const InfeedEntry& entry, const device::EffectCall& call,
-                                             const std::vector<OwnedValue>& values, const std::string& whose) {
-  const bool fits = std::equal(values.begin(), values.end(), call.results.begin(), call.results.end(),
-                               [](const OwnedValue& value, const TensorType& type) { return value.type == type; });
+                                             const std::vector<tensor::DenseValue>& values, const std::string& whose) {
+  const bool fits =
+      std::equal(values.begin(), values.end(), call.results.begin(), call.results.end(),
+                 [](const tensor::DenseValue& value, const TensorType& type) { return value.type == type; });
   if (!fits)
     misfit(entry, call,
            whose + "has values of types " + types_text(values) + ", expected " + wanted_text(call.results));
   std::vector<std::vector<std::byte>> out;
-  for (const OwnedValue& value : values) out.push_back(value.bytes);
+  for (const tensor::DenseValue& value : values) out.emplace_back(value.bytes().begin(), value.bytes().end());
   return out;
 }
 
@@ -63,15 +64,15 @@ std::vector<std::byte> assembled(const InfeedEntry& entry, const device::EffectC
   const TensorType& type = call.results[result];
   std::optional<sharding::Layout> layout = layout_of(call, result);
   std::vector<std::byte> whole(static_cast<size_t>(tensor::byte_count(type)));
-  std::vector<const OwnedValue*> first;  // of each distinct shard
-  const auto take = [&](int64_t device, int64_t shard, const tensor::Dims& dims) -> const OwnedValue* {
+  std::vector<const tensor::DenseValue*> first;  // of each distinct shard
+  const auto take = [&](int64_t device, int64_t shard, const tensor::Dims& dims) -> const tensor::DenseValue* {
     const InfeedPart& part = part_of(entry, call, device);
     const std::string whose = "part of device " + std::to_string(device) + ": ";
     if (part.values.size() != call.results.size())
       misfit(entry, call,
              whose + std::to_string(part.values.size()) + " values for " + std::to_string(call.results.size()) +
                  " results");
-    const OwnedValue& value = part.values[result];
+    const tensor::DenseValue& value = part.values[result];
     const TensorType expected{type.dtype, dims};
     if (value.type != expected) {
       misfit(entry, call,
@@ -79,8 +80,8 @@ std::vector<std::byte> assembled(const InfeedEntry& entry, const device::EffectC
                  tensor::to_string(expected));
     }
     if (first.size() <= static_cast<size_t>(shard)) first.resize(static_cast<size_t>(shard) + 1);
-    const OwnedValue*& known = first[static_cast<size_t>(shard)];
-    if (known != nullptr && known->bytes != value.bytes)
+    const tensor::DenseValue*& known = first[static_cast<size_t>(shard)];
+    if (known != nullptr && !std::ranges::equal(known->bytes(), value.bytes()))
       misfit(entry, call, whose + "differs from that of another device that holds the same");
     const bool is_new = known == nullptr;
     known = &value;
@@ -88,19 +89,20 @@ std::vector<std::byte> assembled(const InfeedEntry& entry, const device::EffectC
   };
   if (!layout) {
     for (const int64_t device : call.devices) {
-      if (const OwnedValue* value = take(device, 0, type.dims)) whole = value->bytes;
+      if (const tensor::DenseValue* value = take(device, 0, type.dims))
+        std::ranges::copy(value->bytes(), whole.begin());
     }
     return whole;
   }
   for (const sharding::DeviceShard& placed : layout->device_shards) {
     const tensor::Dims extent = layout->shard_actual_dims(placed.shard);
     const int64_t device = call.devices[static_cast<size_t>(placed.device)];
-    const OwnedValue* value = take(device, placed.shard, extent);
-    if (value == nullptr || value->bytes.empty()) continue;
+    const tensor::DenseValue* value = take(device, placed.shard, extent);
+    if (value == nullptr || value->bytes().empty()) continue;
     tensor::Dims start;
     for (const sharding::IndexRange& range : placed.index) start.push_back(range.start);
     const tensor::Dims zeros(extent.size(), 0);
-    kernels::copy_block(whole.data(), type.dims, start, value->bytes.data(), extent, zeros, extent,
+    kernels::copy_block(whole.data(), type.dims, start, value->bytes().data(), extent, zeros, extent,
                         tensor::size_bytes(type.dtype));
   }
   return whole;

@@ -9,21 +9,21 @@
 #include <vector>
 
 #include "service/device/effect_sink.h"
-#include "service/effects/owned_value.h"
+#include "service/effects/value_text.h"
 
 namespace meshd::effects {
 
 /// What one device is fed.
 struct InfeedPart {
   int64_t device = 0;
-  std::vector<OwnedValue> values;
+  std::vector<tensor::DenseValue> values;
 };
 
 /// Either `values` or `parts`.
 struct InfeedEntry {
   std::string queue;
-  int64_t number = 0;              ///< place in its queue, 1..; among those of a request where it came with one
-  std::vector<OwnedValue> values;  ///< by result, whole
+  int64_t number = 0;                      ///< place in its queue, 1..; among those of a request where it came with one
+  std::vector<tensor::DenseValue> values;  ///< by result, whole
   std::vector<InfeedPart> parts;
   int64_t partitions = 0;     ///< devices that the fed arrays lay on; 0: any number will do
   bool from_session = false;  ///< taken from the session's queue, not from the request

@@ -47,9 +47,9 @@ void JobRunner::bind_arguments(Job& job, device::RunRequest& run) {
   for (size_t i = 0; i < request.arguments.size(); ++i) {
     const compile::PlanParameter& wanted = plan.arguments[i];
     device::RunArgument bound;
-    if (const auto* value = std::get_if<InlineArgument>(&request.arguments[i])) {
+    if (const auto* value = std::get_if<tensor::DenseValue>(&request.arguments[i])) {
       const sharding::Layout layout = whole_layout(value->type.dims);
-      const arrays::ShardBuffers shards{value->bytes};
+      const arrays::ShardBuffers shards{value->buffer};
       bound.shards = bind_argument({&layout, &shards}, wanted, pool, Stretches::kYes);
       bound.may_overwrite = true;  // came with this request, nobody else has it
     } else {

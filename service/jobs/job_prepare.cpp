@@ -92,7 +92,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
   for (size_t i = 0; i < expected; ++i) {
     const tensor::TensorType& type = wanted.program->argument(i).type.tensor;
     tensor::TensorType given;
-    if (const auto* value = std::get_if<InlineArgument>(&wanted.arguments[i])) {
+    if (const auto* value = std::get_if<tensor::DenseValue>(&wanted.arguments[i])) {
       given = value->type;
     } else {
       const auto& argument = std::get<ArrayArgument>(wanted.arguments[i]);

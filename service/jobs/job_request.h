@@ -16,15 +16,9 @@
 #include "service/effects/effect_recorder.h"
 #include "service/mesh/mesh.h"
 #include "service/mesh/processes.h"
-#include "service/tensor/buffer.h"
+#include "service/tensor/dense_value.h"
 
 namespace meshd::jobs {
-
-/// A value that came with the request: dense, row-major, ours alone.
-struct InlineArgument {
-  tensor::TensorType type;
-  tensor::BufferRef bytes;
-};
 
 /// A stored array, or a slice of one.
 struct ArrayArgument {
@@ -32,7 +26,8 @@ struct ArrayArgument {
   std::optional<std::vector<arrays::Slice>> slices;
 };
 
-using Argument = std::variant<InlineArgument, ArrayArgument>;
+/// A value that came with the request, ours alone, or a stored array.
+using Argument = std::variant<tensor::DenseValue, ArrayArgument>;
 
 /// A partition spec by names: axes of each dimension, major first. `mesh_name` chooses among several meshes of the
 /// module.

@@ -102,6 +102,11 @@ class JobRunner {
   /// request chose is taken, queue_full when too many wait.
   std::string start(JobRequest request, ResultEncoder encode);
 
+  storage::Page<storage::JobRow> list(std::string_view principal, const storage::JobFilter& filter,
+                                      const storage::PageRequest& page);
+  /// What is known of a request with an idempotency key; nothing for a new one.
+  std::optional<storage::IdempotencyRow> find_key(std::string_view principal, std::string_view route,
+                                                  std::string_view key);
   /// Throws not_found.
   JobView view(const std::string& id, std::string_view principal);
   /// Waits until the job is over, the time is up, the waiter is abandoned or the server stops.

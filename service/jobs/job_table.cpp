@@ -27,6 +27,16 @@ JobView JobRunner::view(const std::string& id, std::string_view principal) {
   return view;
 }
 
+storage::Page<storage::JobRow> JobRunner::list(std::string_view principal, const storage::JobFilter& filter,
+                                               const storage::PageRequest& page) {
+  return store_.catalog().read([&](storage::Reader& reader) { return reader.jobs(principal, filter, page); });
+}
+
+std::optional<storage::IdempotencyRow> JobRunner::find_key(std::string_view principal, std::string_view route,
+                                                           std::string_view key) {
+  return store_.catalog().read([&](storage::Reader& reader) { return reader.idempotency(principal, route, key); });
+}
+
 void JobRunner::cancel(const std::string& id, std::string_view principal) {
   const JobView current = view(id, principal);
   const JobRef job = find_live(id, principal);

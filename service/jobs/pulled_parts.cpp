@@ -20,11 +20,8 @@ const sharding::DeviceShard& place_on(const arrays::Array& array, int64_t device
   return *found;
 }
 
-effects::OwnedValue integers(tensor::Dims dims, const std::vector<int64_t>& values) {
-  effects::OwnedValue out{{tensor::DType::kInt64, std::move(dims)}, {}};
-  out.bytes.resize(values.size() * sizeof(int64_t));
-  if (!values.empty()) std::memcpy(out.bytes.data(), values.data(), out.bytes.size());
-  return out;
+tensor::DenseValue integers(tensor::Dims dims, const std::vector<int64_t>& values) {
+  return tensor::dense_copy({tensor::DType::kInt64, std::move(dims)}, std::as_bytes(std::span(values)));
 }
 
 effects::CallbackRequest callback_for(const arrays::Array& array, std::span<const int64_t> devices, int64_t call,
@@ -49,15 +46,15 @@ effects::CallbackRequest callback_for(const arrays::Array& array, std::span<cons
 
 // The devices whose parts a callback request asks for, in the order of its answer.
 std::vector<int64_t> devices_of(const effects::CallbackRequest& request) {
-  const std::vector<std::byte>& bytes = request.values.at(0).bytes;
+  const std::span<const std::byte> bytes = request.values.at(0).bytes();
   std::vector<int64_t> out(bytes.size() / sizeof(int64_t));
   if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;
 }
 
-std::string digest_of(const std::vector<effects::OwnedValue>& values) {
+std::string digest_of(const std::vector<tensor::DenseValue>& values) {
   core::Sha256 digest;
-  for (const effects::OwnedValue& value : values) digest.update(value.bytes);
+  for (const tensor::DenseValue& value : values) digest.update(value.bytes());
   return digest.base64();
 }
 
@@ -73,7 +70,7 @@ void pull_parts(effects::CallbackStore& callbacks, const std::string& session, c
 }
 
 effects::SessionCallback answer_with_parts(const PartsContext& context, const std::string& session, int64_t number,
-                                           const std::vector<effects::OwnedValue>& values) {
+                                           const std::vector<tensor::DenseValue>& values) {
   const effects::SessionCallback asked = context.callbacks.get(session, number);
   effects::check_answer(asked.request, values);
   const std::string digest = digest_of(values);
@@ -82,9 +79,7 @@ effects::SessionCallback answer_with_parts(const PartsContext& context, const st
   const arrays::ArrayRef array = context.arrays.find(asked.job, context.principal);
   const std::vector<int64_t> devices = devices_of(asked.request);
   for (size_t i = 0; i < devices.size(); ++i) {
-    const tensor::BufferRef bytes = context.pool.allocate(static_cast<int64_t>(values[i].bytes.size()));
-    if (bytes->size() > 0) std::memcpy(bytes->data(), values[i].bytes.data(), values[i].bytes.size());
-    arrays::put_part(context.arrays, array, devices[i], values[i].type, bytes);
+    arrays::put_part(context.arrays, array, devices[i], values[i].type, values[i].buffer);
   }
   effects::SessionCallback answered = context.callbacks.note_parts(session, number, digest);
   end_pull(context.callbacks, *array);

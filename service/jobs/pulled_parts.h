@@ -31,7 +31,6 @@ void pull_parts(effects::CallbackStore& callbacks, const std::string& session, c
 struct PartsContext {
   effects::CallbackStore& callbacks;
   arrays::ArrayStore& arrays;
-  tensor::BufferPool& pool;
   const std::string& principal;
 };
 
@@ -39,7 +38,7 @@ struct PartsContext {
 /// invalid_request for values of other types, conflict for another answer, not_found when the array is gone, and what
 /// arrays::put_part throws.
 effects::SessionCallback answer_with_parts(const PartsContext& context, const std::string& session, int64_t number,
-                                           const std::vector<effects::OwnedValue>& values);
+                                           const std::vector<tensor::DenseValue>& values);
 
 /// Parts may be put without being asked for, too: what is still asked for a complete array is withdrawn.
 void end_pull(effects::CallbackStore& callbacks, arrays::Array& array);

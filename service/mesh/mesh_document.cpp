@@ -60,6 +60,12 @@ std::string to_repr(const Mesh& mesh) {
   return out + (mesh.axes.size() == 1 ? ",))" : "))");
 }
 
+std::vector<int64_t> sizes_of(const Mesh& mesh) {
+  std::vector<int64_t> sizes;
+  for (const Axis& axis : mesh.axes) sizes.push_back(axis.size);
+  return sizes;
+}
+
 std::string mesh_id(const Mesh& mesh) { return core::digest_id("mesh", to_document(mesh)); }
 
 }  // namespace meshd::mesh

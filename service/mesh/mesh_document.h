@@ -16,6 +16,8 @@ Mesh from_document(std::string_view document);
 /// For people: Mesh(device_ids=[[0, 1], [2, 3]], axis_names=('x', 'y')); for abstract ones AbstractMesh('x': 4, 'y':
 /// 2).
 std::string to_repr(const Mesh& mesh);
+/// Sizes of its axes, in order.
+std::vector<int64_t> sizes_of(const Mesh& mesh);
 /// mesh_<digest of the canonical document>.
 std::string mesh_id(const Mesh& mesh);
 

@@ -51,6 +51,10 @@ MeshRegistry::Page MeshRegistry::list(std::string_view principal, const storage:
   return out;
 }
 
+int64_t MeshRegistry::count(std::string_view principal) {
+  return catalog_.read([&](storage::Reader& reader) { return reader.count_of(storage::Counted::kMeshes, principal); });
+}
+
 void MeshRegistry::remove(std::string_view id, std::string_view principal) {
   bool removed = false;
   catalog_.write([&](storage::Transaction& transaction) { removed = transaction.delete_mesh(id, principal); },

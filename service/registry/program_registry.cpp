@@ -28,9 +28,22 @@ StoredProgram from_row(const storage::ProgramRow& row) {
 
 }  // namespace
 
+namespace {
+
+void check_leaves(std::optional<int64_t> leaves, size_t values, std::string_view field, std::string_view what) {
+  if (!leaves || *leaves == static_cast<int64_t>(values)) return;
+  throw core::Error("invalid_request", "/" + std::string(field) + ": the tree has " + std::to_string(*leaves) +
+                                           " leaves, the program has " + std::to_string(values) + " " +
+                                           std::string(what));
+}
+
+}  // namespace
+
 std::pair<StoredProgram, bool> ProgramRegistry::put(const std::string& format, const std::string& text,
                                                     const ProgramNames& names, const std::string& principal) {
   const compile::ParsedRef parsed = compiler_.parse(format, text);
+  check_leaves(names.in_leaves, parsed->arguments.size(), "in_tree", "arguments");
+  check_leaves(names.out_leaves, parsed->results.size(), "out_tree", "results");
   storage::ProgramRow row;
   row.id = parsed->id;
   if (!names.in_tree.empty() || !names.out_tree.empty())
@@ -83,6 +96,11 @@ ProgramRegistry::Page ProgramRegistry::list(std::string_view principal, const st
   out.next = std::move(rows.next);
   for (const storage::ProgramRow& row : rows.items) out.items.push_back(from_row(row));
   return out;
+}
+
+int64_t ProgramRegistry::count(std::string_view principal) {
+  return catalog_.read(
+      [&](storage::Reader& reader) { return reader.count_of(storage::Counted::kPrograms, principal); });
 }
 
 void ProgramRegistry::remove(std::string_view id, std::string_view principal) {

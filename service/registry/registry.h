@@ -40,6 +40,8 @@ class MeshRegistry {
     std::string next;
   };
   Page list(std::string_view principal, const storage::PageRequest& page);
+  /// How many the principal has.
+  int64_t count(std::string_view principal);
   void remove(std::string_view id, std::string_view principal);
 
  private:
@@ -55,6 +57,7 @@ struct ProgramNames {
   std::string doc;
   std::string in_tree;
   std::string out_tree;
+  std::optional<int64_t> in_leaves = {}, out_leaves = {};  ///< of the trees: as many as arguments and results
 };
 
 /// A stored program.
@@ -74,9 +77,9 @@ class ProgramRegistry {
   /// `limit`: programs that one principal may have; 0: any number.
   ProgramRegistry(storage::Catalog& catalog, compile::Compiler& compiler, const core::Clock& clock, int64_t limit = 0)
       : catalog_(catalog), compiler_(compiler), clock_(clock), limit_(limit) {}
-  /// Reads, verifies and stores. Throws what Compiler::parse throws, and limit_reached.
-  /// True: the principal did not see it before (201). A program is its text, format and trees; name, doc and time are
-  /// each principal's own, those of its first post.
+  /// Reads, verifies and stores. Throws what Compiler::parse throws, invalid_request for trees with other numbers of
+  /// leaves than the program has values, and limit_reached. True: the principal did not see it before (201). A program
+  /// is its text, format and trees; name, doc and time are each principal's own, those of its first post.
   std::pair<StoredProgram, bool> put(const std::string& format, const std::string& text, const ProgramNames& names,
                                      const std::string& principal);
   /// Throws not_found.
@@ -89,6 +92,8 @@ class ProgramRegistry {
     std::string next;
   };
   Page list(std::string_view principal, const storage::PageRequest& page);
+  /// How many the principal has.
+  int64_t count(std::string_view principal);
   void remove(std::string_view id, std::string_view principal);
 
  private:

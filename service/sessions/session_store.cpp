@@ -36,6 +36,11 @@ storage::Page<storage::SessionRow> SessionStore::list(std::string_view principal
   return catalog_.read([&](storage::Reader& reader) { return reader.sessions(principal, page); });
 }
 
+int64_t SessionStore::count(std::string_view principal) {
+  return catalog_.read(
+      [&](storage::Reader& reader) { return reader.count_of(storage::Counted::kSessions, principal); });
+}
+
 void SessionStore::close(const std::string& id, std::string_view principal) {
   storage::SessionRow row = get(id, principal);
   row.state = storage::SessionState::kClosed;

@@ -27,6 +27,8 @@ class SessionStore {
   /// Throws not_found for unknown sessions and those of other principals.
   storage::SessionRow get(std::string_view id, std::string_view principal);
   storage::Page<storage::SessionRow> list(std::string_view principal, const storage::PageRequest& page);
+  /// How many the principal has.
+  int64_t count(std::string_view principal);
   /// The session takes no more jobs, and those that wait for their client end. Its log stays readable until remove().
   /// Again is harmless. Throws not_found.
   void close(const std::string& id, std::string_view principal);

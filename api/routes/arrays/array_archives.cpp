@@ -3,11 +3,11 @@
 #include <map>
 
 #include "api/codecs/array_document.h"
-#include "api/codecs/json.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/npy.h"
 #include "api/codecs/safetensors.h"
 #include "api/http/media_type.h"
+#include "api/json/json.h"
 #include "api/routes/arrays/array_archives.h"
 #include "api/routes/arrays/array_file.h"
 #include "api/routes/arrays/upload_body.h"
@@ -91,9 +91,9 @@ class Import {
       throw core::Error("invalid_query", "spec_for: the file has no " + quote(query_.unused.front()));
     const auto made = made_;
     services_.arrays.publish(std::move(made_));
-    std::string items;
-    for (const auto& [array, shards] : made) items += (items.empty() ? "" : ",") + array_document(*array);
-    return json(201, "{\"items\":[" + items + "],\"next\":null}");
+    Page<ArrayDocument> page;
+    for (const auto& [array, shards] : made) page.items.emplace_back(*array);
+    return json_of(201, page);
   }
 
  private:
@@ -228,10 +228,10 @@ Response export_archive(Request& request, Services& services) {
         std::move(now.shards), arrays::whole_slices(info.type.dims));
     entries.push_back({name, info.type, std::move(region)});
   }
-  const std::string etag = "\"" + core::sha256_hex(identity).substr(0, 32) + "\"";
+  const std::string etag = R"(")" + core::sha256_hex(identity).substr(0, 32) + R"(")";
   Response response = send_file(request, std::move(entries), form, method, etag);
   if (response.status < 300) {
-    response.headers.set("Content-Disposition", "attachment; filename=\"arrays." + std::string(word) + "\"");
+    response.headers.set("Content-Disposition", R"(attachment; filename="arrays.)" + std::string(word) + R"(")");
   }
   return response;
 }

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "api/codecs/json.h"
 #include "api/codecs/npy.h"
 #include "api/codecs/value.h"
 #include "api/http/media_type.h"
 #include "api/http/router.h"
+#include "api/json/json.h"
 #include "api/routes/arrays/upload_body.h"
 
 namespace meshd::api {
@@ -63,18 +63,20 @@ std::string form_file(const std::string& content_type, const std::string& body) 
     const size_t head_end = body.find("\r\n\r\n", part);
     const size_t end = body.find("\r\n" + mark, part);
     if (head_end == std::string::npos || end == std::string::npos || end < head_end) break;
-    if (body.substr(part, head_end - part).find("name=\"file\"") != std::string::npos)
+    if (body.substr(part, head_end - part).find(R"(name="file")") != std::string::npos)
       return body.substr(head_end + 4, end - head_end - 4);
     part = end + 2;
   }
   throw core::Error("malformed_body", "the form has no part named file");
 }
 
-ArrayBody opened(NpyHead head, BodyReader* reader) { return {std::move(head.type), head.order, reader, nullptr}; }
+ArrayBody opened(NpyHead head, BodyReader* reader) {
+  return {std::move(head.type), head.order, reader, nullptr, nullptr};
+}
 
 }  // namespace
 
-ArrayBody open_array_body(Request& request, const std::optional<tensor::DType>& dtype,
+ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std::optional<tensor::DType>& dtype,
                           const std::optional<tensor::Dims>& shape, const tensor::TensorType* expected) {
   const Hints hints{dtype, shape, expected};
   const std::string media = media_type_of(request.headers);
@@ -85,11 +87,9 @@ ArrayBody open_array_body(Request& request, const std::optional<tensor::DType>& 
   if (media == "application/json") {
     const Json json = Json::parse(body.read_all(body_limit(BodyPolicy::kInline)), {64, 64'000'000});
     core::Diagnostics wrong;
-    auto value = read_value(json, expected, "", wrong);
+    auto value = read_value(json, expected, pool, "", wrong);
     wrong.throw_if_any("invalid_array");
-    std::string bytes(reinterpret_cast<const char*>(value->bytes.data()), value->bytes.size());
-    auto memory = std::make_shared<MemoryBody>(std::move(bytes));
-    return {value->type, ElementOrder::kC, memory.get(), memory};
+    return {value->type, ElementOrder::kC, nullptr, nullptr, value->buffer};
   }
   if (media == "multipart/form-data") {
     const std::string original(request.headers.get("Content-Type").value_or(""));

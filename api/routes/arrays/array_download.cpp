@@ -4,13 +4,14 @@
 #include <array>
 
 #include "api/codecs/array_document.h"
-#include "api/codecs/json.h"
 #include "api/codecs/npy.h"
 #include "api/codecs/value.h"
 #include "api/http/accept.h"
 #include "api/http/conditions.h"
+#include "api/json/json.h"
 #include "api/routes/arrays/array_file.h"
 #include "api/routes/arrays/array_stream.h"
+#include "api/routes/routes.h"
 #include "service/arrays/region.h"
 
 namespace meshd::api {
@@ -84,11 +85,7 @@ Response send(Request& request, const Source& source) {
       std::make_shared<arrays::GatherReader>(source.layout, tensor::size_bytes(type.dtype), source.shards, slices);
   Response response;
   if (form.form == DataForm::kJson || form.form == DataForm::kBase64) {
-    std::string out = "{";
-    append_value_fields(out, type, *dense_bytes(*reader),
-                        form.form == DataForm::kJson ? ValueEncoding::kJson : ValueEncoding::kBase64);
-    out += '}';
-    response = json(200, std::move(out));
+    response = json_of(200, ValueDocument{type, *dense_bytes(*reader), form.form == DataForm::kBase64});
     if (!source.etag.empty()) response.headers.set("ETag", source.etag);
   } else if (form.form == DataForm::kNpz || form.form == DataForm::kSafetensors) {
     response = send_file(request, {{source.name, type, std::move(reader)}}, form.form, method, source.etag);
@@ -101,7 +98,7 @@ Response send(Request& request, const Source& source) {
   if (response.status >= 300) return response;
   if (form.media != "application/json") {
     response.headers.set("Content-Disposition",
-                         "attachment; filename=\"" + source.file + std::string(form.suffix) + "\"");
+                         R"(attachment; filename=")" + source.file + std::string(form.suffix) + R"(")");
   }
   response.headers.set("Array-Dtype", tensor::name(type.dtype));
   std::string shape;

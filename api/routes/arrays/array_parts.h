@@ -1,7 +1,10 @@
 // What handlers of arrays share about parts and index maps.
 #pragma once
 
+#include <vector>
+
 #include "api/http/http.h"
+#include "api/json/schema.h"
 #include "api/routes/services.h"
 
 namespace meshd::api {
@@ -12,5 +15,9 @@ Response put_shard(Request& request, Services& services, const arrays::ArrayRef&
 Response resolve_sharding(Request& request, Services& services);
 /// POST /v1/arrays/{id}:compare.
 Response compare_arrays(Request& request, Services& services, const arrays::ArrayRef& array);
+
+/// The documents of these routes, and of /v1/arrays:assemble.
+std::vector<const SchemaBase*> array_query_schemas();
+const SchemaBase& assemble_schema();
 
 }  // namespace meshd::api

@@ -1,9 +1,10 @@
 // Queries about arrays and shardings that change nothing: what a sharding means, whether two arrays are alike.
+#include <fmt/core.h>
+
 #include <charconv>
 #include <cstring>
 
-#include "api/codecs/array_views.h"
-#include "api/codecs/json.h"
+#include "api/codecs/array_document.h"
 #include "api/codecs/layout_picture.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/http/router.h"
@@ -19,53 +20,154 @@ namespace {
 
 constexpr size_t kCompared = size_t{1} << 20;
 
-struct ShardingQuery {
-  std::vector<int64_t> shape;
-  sharding::TensorSharding sharding;
-  std::optional<std::vector<int64_t>> parts, local_parts;
+struct ShardingQuestion {
+  std::optional<std::vector<int64_t>> shape, parts, local_parts, local_shape;
+  std::optional<std::string> mesh;
+  std::optional<PartitionSpec> spec;
+  std::optional<int64_t> num_partitions;
 };
 
-ShardingQuery read_sharding_query(const Json& body, Services& services, const std::string& principal) {
+// What it means.
+struct ResolvedSharding {
+  std::vector<int64_t> shape;
+  sharding::TensorSharding sharding;
+  std::optional<std::vector<int64_t>> parts, local_parts;  ///< as they were asked
+  int64_t positions = 0;
+  int64_t first = 0;  ///< position of the page's first shard
+  sharding::Layout layout;
+  std::vector<ShardDocument> shards;
+};
+
+struct CompareInput {
+  std::string array;
+  std::optional<std::string> mode;
+};
+
+struct Comparison {
+  std::string mode;
+  bool equal = false;
+};
+
+const std::vector<std::string_view> kModes{"bits", "placement"};
+
+std::optional<std::vector<int64_t>> local_parts_of(const ResolvedSharding& doc) {
+  return doc.parts ? std::optional(doc.local_parts.value_or(*doc.parts)) : std::nullopt;
+}
+
+}  // namespace
+
+template <>
+const Schema<ShardingQuestion>& schema() {
+  using In = ShardingQuestion;
+  const Rules sizes{.low = 0, .high = kLargestExact - 1};
+  const Rules parts{.low = 1, .high = mesh::kMaxPositions};
+  static const Schema<In> kSchema{"ShardingQuestion",
+                                  {{"shape", &In::shape, sizes},
+                                   {"mesh", &In::mesh},
+                                   {"spec", &In::spec},
+                                   {"parts", &In::parts, parts},
+                                   {"local_parts", &In::local_parts, parts},
+                                   {"local_shape", &In::local_shape, sizes},
+                                   {"num_partitions", &In::num_partitions, {.low = 1, .high = INT32_MAX}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ResolvedSharding>& schema() {
+  using Doc = ResolvedSharding;
+  const Rules sizes{.low = 0, .high = kLargestExact - 1};
+  const Rules parts{.low = 1, .high = mesh::kMaxPositions};
+  static const Schema<Doc> kSchema{
+      "ResolvedSharding",
+      {{"shape", &Doc::shape, sizes},
+       {"sharding",
+        [](const Doc& doc) { return sharding_document(doc.sharding, static_cast<int64_t>(doc.shape.size())); }},
+       {"parts", [](const Doc& doc) -> std::span<const int64_t> { return doc.layout.part_counts; }, parts},
+       {"text", [](const Doc& doc) { return sharding::to_text(doc.layout.part_counts); }},
+       {"shard_shape", [](const Doc& doc) -> std::span<const int64_t> { return doc.layout.shard_dims; }, sizes},
+       {"shard_count", [](const Doc& doc) { return doc.layout.shard_count; }, {.low = 0}},
+       {"is_fully_replicated", [](const Doc& doc) { return doc.sharding.is_fully_replicated(); }},
+       {"op_sharding",
+        [](const Doc& doc) -> std::optional<std::string> {
+          const auto cut =
+              doc.sharding.is_fully_replicated() ? sharding::Parts() : sharding::Parts(doc.layout.part_counts);
+          // XLA's notation says it where every device has a part of its own, numbered in order.
+          if (cut && doc.layout.shard_count != doc.positions) return std::nullopt;
+          return sharding::to_op_sharding(cut);
+        }},
+       {"local_parts", local_parts_of, parts},
+       {"local_shape",
+        [](const Doc& doc) {
+          const auto local = local_parts_of(doc);
+          return local ? std::optional(sharding::local_shape(doc.shape, *doc.parts, *local)) : std::nullopt;
+        },
+        sizes},
+       {"shards", &Doc::shards},
+       {"next",
+        [](const Doc& doc) {
+          const int64_t next = doc.first + static_cast<int64_t>(doc.shards.size());
+          return or_null(next < doc.positions ? std::optional(std::to_string(next)) : std::nullopt);
+        }},
+       {"picture", [](const Doc& doc) {
+          return doc.positions > kMaxDrawnPositions ? undrawn_text(doc.layout, doc.positions)
+                                                    : picture_text(sharding::make_layout(doc.shape, doc.sharding));
+        }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<CompareInput>& schema() {
+  static const Schema<CompareInput> kSchema{
+      "CompareInput", {{"array", &CompareInput::array}, {"mode", &CompareInput::mode, {.words = kModes}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<Comparison>& schema() {
+  static const Schema<Comparison> kSchema{
+      "Comparison", {{"mode", &Comparison::mode, {.words = kModes}}, {"equal", &Comparison::equal}}};
+  return kSchema;
+}
+
+std::vector<const SchemaBase*> array_query_schemas() {
+  return {&schema<ShardingQuestion>(), &schema<ResolvedSharding>(), &schema<CompareInput>(), &schema<Comparison>()};
+}
+
+namespace {
+
+// The shape and the sharding that are asked for.
+ResolvedSharding read_sharding_query(const Json& body, Services& services, const std::string& principal) {
   core::Diagnostics wrong;
-  ObjectReader reader(body, "", wrong);
-  ShardingQuery out;
-  auto shape = reader.integers("shape", 0, INT64_MAX);
-  const auto local_shape = reader.integers("local_shape", 0, INT64_MAX);
-  const auto mesh_id = reader.string("mesh");
-  out.parts = reader.integers("parts", 1, mesh::kMaxPositions);
-  out.local_parts = reader.integers("local_parts", 1, mesh::kMaxPositions);
-  std::optional<jobs::NamedSpec> spec;
-  if (const Json* given = reader.field("spec")) {
-    Json holder;
-    holder.value = JsonObject{{"spec", *given}};
-    spec = read_spec(holder, "", wrong);
-  }
-  const auto count = reader.integer("num_partitions", 1, INT32_MAX);
-  reader.finish();
-  if (!shape && !local_shape) wrong.add("/shape", "is missing (or local_shape beside parts and local_parts)");
-  if (mesh_id && out.parts)
+  auto in = read_json<ShardingQuestion>(body, "", wrong);
+  ResolvedSharding out;
+  auto& shape = in.shape;
+  if (!shape && !in.local_shape && wrong.empty())
+    wrong.add("/shape", "is missing (or local_shape beside parts and local_parts)");
+  if (in.mesh && in.parts)
     wrong.add("/parts", "integer specs count devices 0, 1, 2, ... and take no mesh; give spec beside a mesh");
-  if (!mesh_id && spec) wrong.add("/spec", "needs a mesh");
-  if (local_shape && (!out.parts || !out.local_parts)) wrong.add("/local_shape", "needs parts and local_parts");
+  if (!in.mesh && in.spec) wrong.add("/spec", "needs a mesh");
+  if (in.local_shape && (!in.parts || !in.local_parts)) wrong.add("/local_shape", "needs parts and local_parts");
   wrong.throw_if_any("invalid_spec");
-  if (local_shape) {
-    const auto whole = sharding::global_shape(*local_shape, *out.parts, *out.local_parts);
+  if (in.local_shape) {
+    const auto whole = sharding::global_shape(*in.local_shape, *in.parts, *in.local_parts);
     if (shape && *shape != whole) throw core::Error("invalid_spec", "/shape: disagrees with local_shape");
     shape = whole;
   }
+  out.parts = in.parts;
+  out.local_parts = in.local_parts;
   // Any dtype: what matters is that its sizes can be computed with.
   tensor::require_sizes({tensor::DType::kInt8, *shape});
   out.shape = *shape;
   const auto rank = static_cast<int64_t>(out.shape.size());
-  if (mesh_id) {
-    const auto stored = services.meshes.get(*mesh_id, principal);
-    out.sharding = sharding_on(std::make_shared<const mesh::Mesh>(stored.mesh), spec.value_or(jobs::NamedSpec{}), rank);
+  if (in.mesh) {
+    const auto stored = services.meshes.get(*in.mesh, principal);
+    out.sharding = sharding_on(std::make_shared<const mesh::Mesh>(stored.mesh), named_spec(in.spec), rank);
   } else {
-    const int64_t total = out.parts ? sharding::part_total(*out.parts) : count.value_or(1);
-    if (total < 1 || total > services.engine.options().device_count) {
-      throw core::Error("too_few_devices", "requires " + std::to_string(total) + " devices, only " +
-                                               std::to_string(services.engine.options().device_count) +
-                                               " devices are available");
+    const int64_t total = out.parts ? sharding::part_total(*out.parts) : in.num_partitions.value_or(1);
+    const int64_t devices = services.engine.options().device_count;
+    if (total < 1 || total > devices) {
+      throw core::Error("too_few_devices",
+                        fmt::format("requires {} devices, only {} devices are available", total, devices));
     }
     out.sharding = sharding::parts_sharding(out.parts, "parts", sharding::parts_mesh(total), rank);
   }
@@ -89,56 +191,26 @@ std::pair<int64_t, int64_t> page_of_positions(const Request& request, int64_t po
 
 Response resolve_sharding(Request& request, Services& services) {
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
-  const ShardingQuery asked = read_sharding_query(body, services, request.principal);
+  ResolvedSharding out = read_sharding_query(body, services, request.principal);
   // A mesh may have a million positions: what is listed by position comes in pages.
-  const int64_t positions = asked.sharding.mesh->position_count();
-  const auto [first, limit] = page_of_positions(request, positions);
-  const sharding::Layout layout = sharding::make_layout(asked.shape, asked.sharding, {first, limit});
-  const std::string picture = positions > kMaxDrawnPositions
-                                  ? undrawn_text(layout, positions)
-                                  : picture_text(sharding::make_layout(asked.shape, asked.sharding));
-  std::string shards;
-  for (const std::string& document : device_shard_documents(layout, services.processes, {}, "")) {
-    shards += (shards.empty() ? "" : ",") + document;
-  }
-  const sharding::Parts parts =
-      asked.sharding.is_fully_replicated() ? std::nullopt : sharding::Parts(layout.part_counts);
-  std::string out =
-      "{\"shape\":" + integer_list(asked.shape) +
-      ",\"sharding\":" + sharding_document(asked.sharding, static_cast<int64_t>(asked.shape.size()), false) +
-      ",\"parts\":" + integer_list(layout.part_counts) + ",\"text\":" + quote(sharding::to_text(layout.part_counts)) +
-      ",\"shard_shape\":" + integer_list(layout.shard_dims) + ",\"shard_count\":" + std::to_string(layout.shard_count) +
-      ",\"is_fully_replicated\":" + (asked.sharding.is_fully_replicated() ? "true" : "false");
-  // XLA's notation says it where every device has a part of its own, numbered in order.
-  if (!parts || layout.shard_count == positions) out += ",\"op_sharding\":" + quote(sharding::to_op_sharding(parts));
-  if (asked.parts) {
-    const std::vector<int64_t> local = asked.local_parts.value_or(*asked.parts);
-    out += ",\"local_parts\":" + integer_list(local) +
-           ",\"local_shape\":" + integer_list(sharding::local_shape(asked.shape, *asked.parts, local));
-  }
-  const int64_t next = first + static_cast<int64_t>(layout.device_shards.size());
-  return json(200, out + ",\"shards\":[" + shards +
-                       "],\"next\":" + (next < positions ? quote(std::to_string(next)) : "null") +
-                       ",\"picture\":" + quote(picture) + "}");
+  out.positions = out.sharding.mesh->position_count();
+  const auto [first, limit] = page_of_positions(request, out.positions);
+  out.first = first;
+  out.layout = sharding::make_layout(out.shape, out.sharding, {first, limit});
+  out.shards = shard_documents(out.layout, services.processes, {}, "");
+  return json_of(200, out);
 }
 
 Response compare_arrays(Request& request, Services& services, const arrays::ArrayRef& array) {
-  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
-  core::Diagnostics wrong;
-  ObjectReader reader(body, "", wrong);
-  const auto other_id = reader.string("array");
-  if (reader.field("array") == nullptr) reader.missing("array");
-  const auto mode = reader.word("mode", {"bits", "placement"});
-  reader.finish();
-  wrong.throw_if_any("invalid_request");
-  const arrays::ArrayRef other = services.arrays.find(*other_id, request.principal);
-  if (!mode) {
+  const auto in = read_body<CompareInput>(request);
+  const arrays::ArrayRef other = services.arrays.find(in.array, request.principal);
+  if (!in.mode) {
     throw core::Error("not_implemented",
-                      "equality of arrays says nothing by itself; write an explicit comparison: \"mode\": \"bits\" for "
-                      "the same type and bytes, \"placement\" for the same type, mesh and sharding");
+                      R"(equality of arrays says nothing by itself; write an explicit comparison: "mode": "bits" for )"
+                      R"(the same type and bytes, "placement" for the same type, mesh and sharding)");
   }
   bool equal = array->info().type == other->info().type;
-  if (*mode == "placement") {
+  if (*in.mode == "placement") {
     equal = equal && sharding::is_equivalent(array->info().sharding, other->info().sharding);
   } else if (equal) {
     const auto reader_of = [&](const arrays::ArrayRef& a) {
@@ -152,7 +224,7 @@ Response compare_arrays(Request& request, Services& services, const arrays::Arra
       equal = same == got && std::memcmp(a.data(), b.data(), got) == 0;
     }
   }
-  return json(200, std::string("{\"mode\":") + quote(*mode) + ",\"equal\":" + (equal ? "true" : "false") + "}");
+  return json_of(200, Comparison{*in.mode, equal});
 }
 
 }  // namespace meshd::api

@@ -1,11 +1,13 @@
 // /v1/arrays: upload, metadata, data, shards, reshard, delete.
+#include <fmt/core.h>
+
 #include <charconv>
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/array_views.h"
-#include "api/codecs/json.h"
 #include "api/codecs/layout_picture.h"
 #include "api/codecs/mesh_codec.h"
+#include "api/codecs/value.h"
 #include "api/http/conditions.h"
 #include "api/routes/arrays/array_archives.h"
 #include "api/routes/arrays/array_download.h"
@@ -22,7 +24,7 @@ namespace meshd::api {
 namespace {
 
 Response described(arrays::Array& array, int status) {
-  return json(status, array_document(array))
+  return json_of(status, ArrayDocument(array))
       .with("ETag", array_etag(array))
       .with("Location", "/v1/arrays/" + array.info().id);
 }
@@ -38,58 +40,77 @@ int64_t device_of(const Request& request) {
   return device;
 }
 
+// The sharding of the new array.
+struct ReshardInput {
+  std::string mesh;
+  std::optional<PartitionSpec> spec;
+  std::optional<std::string> name, durability;
+};
+
+}  // namespace
+
+template <>
+const Schema<ReshardInput>& schema() {
+  using In = ReshardInput;
+  static const Schema<In> kSchema{"ReshardInput",
+                                  {{"mesh", &In::mesh},
+                                   {"spec", &In::spec, {.required = true}},
+                                   {"name", &In::name},
+                                   {"durability", &In::durability, {.words = kDurabilities}}}};
+  return kSchema;
+}
+
+Schemas array_schemas() {
+  Schemas out{&schema<ValueInput>(),
+              &schema<ValueDocument>(),
+              &schema<ArrayDocument>(),
+              &schema<ReshardInput>(),
+              &assemble_schema(),
+              &JsonCodec<Page<ArrayDocument>>::of(),
+              &JsonCodec<Page<ShardDocument>>::of()};
+  for (const SchemaBase* query : array_query_schemas()) out.push_back(query);
+  return out;
+}
+
+namespace {
+
 // A new array with the same values, cut otherwise; the old one stays.
 Response reshard(Request& request, Services& services) {
   const arrays::ArrayRef from = services.arrays.find(request.capture("id"), request.principal);
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
-  core::Diagnostics wrong;
-  ObjectReader reader(body, "", wrong);
-  if (reader.field("parts") != nullptr) {
+  if (body.find("parts") != nullptr) {
     throw core::Error("not_implemented",
                       "a constraint by integer specs outside of a partitioned program; name a mesh and a spec");
   }
-  const auto mesh_id = reader.string("mesh");
-  if (!mesh_id && reader.field("mesh") == nullptr) reader.missing("mesh");
-  std::optional<jobs::NamedSpec> spec;
-  if (const Json* given = reader.field("spec")) {
-    Json holder;
-    holder.value = JsonObject{{"spec", *given}};
-    spec = read_spec(holder, "", wrong);
-  } else {
-    reader.missing("spec");
-  }
-  const auto durability = reader.word("durability", {"durable", "memory"});
-  const auto name = reader.string("name");
-  reader.finish();
-  wrong.throw_if_any("invalid_request");
-
-  const registry::StoredMesh stored = services.meshes.get(*mesh_id, request.principal);
+  const auto in = read_json<ReshardInput>(body, "invalid_request");
+  const registry::StoredMesh stored = services.meshes.get(in.mesh, request.principal);
   mesh::Mesh target = stored.mesh;
   std::string target_id = stored.id;
   // An abstract mesh takes its devices from the operand, which must lie on a mesh of the same axes (behaviour A10).
   if (target.device_ids.empty()) {
     const mesh::Mesh& own = *from->info().sharding.mesh;
     if (!from->info().committed || own.axes != target.axes) {
-      throw core::Error("invalid_array", "the array lies on " + mesh::to_text(own) + ", the abstract mesh is " +
-                                             mesh::to_text(target) + "; they must have the same axes");
+      throw core::Error("invalid_array",
+                        fmt::format("the array lies on {}, the abstract mesh is {}; they must have the same axes",
+                                    mesh::to_text(own), mesh::to_text(target)));
     }
     target = own;
     target_id = from->info().mesh_id;
   }
   auto mesh = std::make_shared<const mesh::Mesh>(target);
   const tensor::TensorType& type = from->info().type;
-  const sharding::TensorSharding sharding = sharding_on(mesh, *spec, type.rank());
+  const sharding::TensorSharding sharding = sharding_on(mesh, named_spec(in.spec), type.rank());
 
   arrays::NewArray wanted;
   wanted.principal = request.principal;
   wanted.session = from->info().session;
-  wanted.name = name.value_or(from->info().name);
+  wanted.name = in.name.value_or(from->info().name);
   wanted.type = type;
   wanted.mesh_id = target_id;
   wanted.sharding = sharding;
-  wanted.durability = durability
-                          ? (*durability == "memory" ? storage::Durability::kMemory : storage::Durability::kDurable)
-                          : from->info().durability;
+  wanted.durability = !in.durability               ? from->info().durability
+                      : *in.durability == "memory" ? storage::Durability::kMemory
+                                                   : storage::Durability::kDurable;
   const arrays::ArrayRef to = services.arrays.begin(wanted);
   const arrays::ShardBuffers source = services.arrays.shards(from);
   arrays::ShardBuffers shards = services.arrays.allocate(*to);
@@ -146,10 +167,9 @@ Response list_shards(const Request& request, Services& services) {
   array->state().with([&](const arrays::Array::State& current) {
     if (current.parts) scope.received = current.parts->received;
   });
-  return list_response(
-      request,
-      device_shard_documents(array->layout(), services.processes, scope, "/v1/arrays/" + array->info().id + "/shards"),
-      "");
+  const std::string path = fmt::format("/v1/arrays/{}/shards", array->info().id);
+  return list_response(request,
+                       Page<ShardDocument>{shard_documents(array->layout(), services.processes, scope, path), ""});
 }
 
 }  // namespace
@@ -170,9 +190,9 @@ std::vector<Route> array_routes(Services& services) {
            throw core::Error("invalid_query", "session: expected the id of a session, ses_...");
          filter.name = std::string(request.query.get("name").value_or(""));
          const auto page = services.arrays.list(request.principal, filter, page_of(request, {"session", "name"}));
-         std::vector<std::string> items;
-         for (const auto& array : page.items) items.push_back(array_document(*array));
-         return list_response(request, items, page.next);
+         Page<ArrayDocument> out{{}, page.next};
+         for (const auto& array : page.items) out.items.emplace_back(*array);
+         return list_response(request, out);
        }},
       {"GET", "/v1/arrays/{id}", "getArray", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return show(request, services); }},
@@ -208,9 +228,8 @@ std::vector<Route> array_routes(Services& services) {
          const int64_t process = request.query.integer("as_process", -1, 0, INT32_MAX);
          if (process >= 0) services.processes.check(process);
          if (process >= 0 && services.processes.of(device) != process) {
-           throw core::Error("forbidden", "device " + std::to_string(device) + " is process " +
-                                              std::to_string(services.processes.of(device)) +
-                                              "'s; a process reads its own shards only");
+           throw core::Error("forbidden", fmt::format("device {} is process {}'s; a process reads its own shards only",
+                                                      device, services.processes.of(device)));
          }
          return download_shard(request, services, services.arrays.find(request.capture("id"), request.principal),
                                device);

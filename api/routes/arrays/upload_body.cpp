@@ -117,6 +117,28 @@ void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder o
   clean_bools(type.dtype, out);
 }
 
+arrays::ShardBuffers read_shards(const ArrayBody& body, const arrays::Array& array, arrays::ArrayStore& store) {
+  const sharding::Layout& layout = array.layout();
+  if (body.dense != nullptr && layout.shard_count == 1 && layout.shard_dims == layout.global_dims) return {body.dense};
+  arrays::ShardBuffers shards = store.allocate(array);
+  if (body.dense != nullptr) {
+    arrays::ScatterWriter(layout, tensor::size_bytes(array.info().type.dtype), shards).write(body.dense->bytes());
+    return shards;
+  }
+  fill_shards(*body.reader, array, shards, body.order);
+  body.reader->expect_end();
+  return shards;
+}
+
+tensor::BufferRef read_dense_body(const ArrayBody& body, tensor::BufferPool& pool) {
+  if (body.dense != nullptr) return body.dense;
+  // Fresh memory is not touched before there are bytes for it: a head alone costs none.
+  tensor::BufferRef out = pool.allocate(tensor::byte_count(body.type));
+  read_dense(*body.reader, body.type, body.order, out->bytes());
+  body.reader->expect_end();
+  return out;
+}
+
 // Stretches that are short go through a piece of memory.
 void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::ShardBuffers& shards, ElementOrder order) {
   arrays::ScatterWriter writer(array.layout(), tensor::size_bytes(array.info().type.dtype), shards);

@@ -40,17 +40,26 @@ struct ArrayBody {
   ElementOrder order = ElementOrder::kC;
   BodyReader* reader = nullptr;
   std::shared_ptr<BodyReader> held;  ///< what `reader` is when the data does not come from the socket
+  tensor::BufferRef dense;           ///< where a JSON body was read into, in C order; there is no `reader` then
 };
 
 /// Opens application/x-npy, raw bytes (whose type is `dtype` and `shape`, or else `expected`), a JSON VALUE, or a form
-/// with one file. With `expected`, sugar is taken in JSON (the type is not compared). Throws malformed_body,
-/// invalid_query, invalid_array, unsupported_media_type, before or while it reads what stands before the data.
-ArrayBody open_array_body(Request& request, const std::optional<tensor::DType>& dtype,
+/// with one file. Inline data of JSON goes into memory of the pool. With `expected`, sugar is taken in JSON (the type
+/// is not compared). Throws malformed_body, invalid_query, invalid_array, unsupported_media_type, before or while it
+/// reads what stands before the data.
+ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std::optional<tensor::DType>& dtype,
                           const std::optional<tensor::Dims>& shape, const tensor::TensorType* expected = nullptr);
 
 /// The array's bytes from the body straight into its shards; in Fortran order they go through memory. Throws
 /// malformed_body when the body ends before the array does; what stands behind it is left.
 void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::ShardBuffers& shards, ElementOrder order);
+
+/// The whole body as shards of the array, and its end: JSON that fills the only shard has been read into it. Throws as
+/// fill_shards, and malformed_body for what stands behind the data.
+arrays::ShardBuffers read_shards(const ArrayBody& body, const arrays::Array& array, arrays::ArrayStore& store);
+
+/// The whole body as a dense value, and its end. Throws as read_shards.
+tensor::BufferRef read_dense_body(const ArrayBody& body, tensor::BufferPool& pool);
 
 /// The bytes of a dense value in C order, clean bools among them. Throws as fill_shards.
 void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder order, std::span<std::byte> out);

@@ -1,5 +1,6 @@
 // What the server says of itself: the contract, its page, devices, ops, effects.
-#include "api/codecs/json.h"
+#include <fmt/core.h>
+
 #include "api/http/accept.h"
 #include "api/http/embedded.h"
 #include "api/routes/documents/error_reference.h"
@@ -18,54 +19,128 @@ Response html(std::string_view page) {
             "frame-ancestors 'none'");
 }
 
-std::string info_document(Services& services, const ProcessFacts& facts) {
-  const compile::CompileCounters counters = services.compiler.counters();
-  const sharding::LayoutCache::Counters layouts = services.arrays.layout_counters();
-  const auto pair = [](int64_t made, int64_t hits) {
-    return "{\"count\":" + std::to_string(made) + ",\"hits\":" + std::to_string(hits) + "}";
-  };
-  return "{\"name\":\"meshd\",\"version\":" + quote(facts.version) +
-         ",\"devices\":" + std::to_string(services.engine.options().device_count) +
-         ",\"threads\":" + std::to_string(services.engine.threads()) +
-         ",\"compile\":{\"parse\":" + pair(counters.parse_count, counters.parse_hits) +
-         ",\"lower\":" + pair(counters.lower_count, counters.lower_hits) +
-         ",\"bind\":" + pair(counters.bind_count, counters.bind_hits) +
-         "},\"layouts\":" + pair(layouts.count, layouts.hits) + "}";
+// One cache.
+struct CacheCounters {
+  int64_t count = 0, hits = 0;
+};
+
+struct Info {
+  std::string version;
+  int64_t devices = 0, threads = 0;
+  compile::CompileCounters compile;
+  CacheCounters layouts;
+};
+
+struct Device {
+  int64_t id = 0, process_index = 0, queue = 0;
+};
+
+}  // namespace
+
+template <>
+const Schema<CacheCounters>& schema() {
+  using Doc = CacheCounters;
+  static const Schema<Doc> kSchema{"CacheCounters",
+                                   {{"count", &Doc::count, {.low = 0}}, {"hits", &Doc::hits, {.low = 0}}}};
+  return kSchema;
 }
 
-std::string devices_document(Services& services) {
+template <>
+const Schema<compile::CompileCounters>& schema() {
+  using Doc = compile::CompileCounters;
+  static const Schema<Doc> kSchema{"CompileCounters",
+                                   {{"parse",
+                                     [](const Doc& doc) {
+                                       return CacheCounters{doc.parse_count, doc.parse_hits};
+                                     }},
+                                    {"lower",
+                                     [](const Doc& doc) {
+                                       return CacheCounters{doc.lower_count, doc.lower_hits};
+                                     }},
+                                    {"bind", [](const Doc& doc) {
+                                       return CacheCounters{doc.bind_count, doc.bind_hits};
+                                     }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<Info>& schema() {
+  static const Schema<Info> kSchema{"Info",
+                                    {{"name", [](const Info&) { return "meshd"; }},
+                                     {"version", &Info::version},
+                                     {"devices", &Info::devices, {.low = 0}},
+                                     {"threads", &Info::threads, {.low = 0}},
+                                     {"compile", &Info::compile},
+                                     {"layouts", &Info::layouts}}};
+  return kSchema;
+}
+
+template <>
+const Schema<Device>& schema() {
+  static const Schema<Device> kSchema{"Device",
+                                      {{"id", &Device::id, {.low = 0}},
+                                       {"process_index", &Device::process_index, {.low = 0}},
+                                       {"kind", [](const Device&) { return "cpu"; }},
+                                       {"queue", &Device::queue, {.low = 0}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<effects::EffectKind>& schema() {
+  using Kind = effects::EffectKind;
+  static const Schema<Kind> kSchema{"EffectKind",
+                                    {{"name", &Kind::name},
+                                     {"summary", &Kind::summary},
+                                     {"ordered", [](const Kind&) { return true; }},
+                                     {"shardable", &Kind::shardable},
+                                     {"answers", &Kind::answers},
+                                     {"control_flow", &Kind::control_flow},
+                                     {"lowerable", &Kind::lowerable},
+                                     {"parent", [](const Kind& kind) { return or_null(kind.parent); }}}};
+  return kSchema;
+}
+
+Schemas document_schemas() {
+  return {&schema<Info>(), &JsonCodec<Page<Device>>::of(), &JsonCodec<Page<effects::EffectKind>>::of(), &ops_schema(),
+          &error_schema()};
+}
+
+namespace {
+
+Info info_document(Services& services, const ProcessFacts& facts) {
+  const sharding::LayoutCache::Counters layouts = services.arrays.layout_counters();
+  return {facts.version,
+          services.engine.options().device_count,
+          services.engine.threads(),
+          services.compiler.counters(),
+          {layouts.count, layouts.hits}};
+}
+
+Page<Device> devices_document(Services& services) {
   const device::EngineStats stats = services.engine.stats();
-  std::string out = "{\"items\":[";
+  Page<Device> out;
   for (int64_t d = 0; d < services.engine.options().device_count; ++d) {
     const auto n = static_cast<size_t>(d);
-    const int64_t queue = n < stats.device_queue.size() ? stats.device_queue[n] : 0;
-    out += (d ? "," : "") + std::string("{\"id\":") + std::to_string(d) +
-           ",\"process_index\":" + std::to_string(services.processes.of(d)) +
-           ",\"kind\":\"cpu\",\"queue\":" + std::to_string(queue) + "}";
+    out.items.push_back({d, services.processes.of(d), n < stats.device_queue.size() ? stats.device_queue[n] : 0});
   }
-  return out + "],\"next\":null}";
+  return out;
 }
 
 // ?in= keeps the kinds of a wider one, ?not_in= those that are not; the order stays.
-std::string effects_document(const Request& request) {
+Page<effects::EffectKind> effects_document(const Request& request) {
   static constexpr std::string_view kKnown[] = {"in", "not_in"};
   request.query.require_known(kKnown);
   for (const std::string_view name : kKnown) {
     if (const auto wider = request.query.get(name); wider && effects::find_effect_kind(*wider) == nullptr)
-      throw core::Error("invalid_query", std::string(name) + ": " + quote(*wider) + " is no kind of effect");
+      throw core::Error("invalid_query", fmt::format("{}: {} is no kind of effect", name, quote(*wider)));
   }
   const auto in = request.query.get("in"), not_in = request.query.get("not_in");
-  std::string out;
+  Page<effects::EffectKind> out;
   for (const effects::EffectKind& kind : effects::all_effect_kinds()) {
     if ((in && !effects::is_kind_of(kind.name, *in)) || (not_in && effects::is_kind_of(kind.name, *not_in))) continue;
-    const auto flag = [](bool value) { return value ? "true" : "false"; };
-    out += (out.empty() ? "" : ",") + std::string("{\"name\":") + quote(kind.name) +
-           ",\"summary\":" + quote(kind.summary) + ",\"ordered\":true,\"shardable\":" + flag(kind.shardable) +
-           ",\"answers\":" + flag(kind.answers) + ",\"control_flow\":" + flag(kind.control_flow) +
-           ",\"lowerable\":" + flag(kind.lowerable) +
-           ",\"parent\":" + (kind.parent.empty() ? "null" : quote(kind.parent)) + "}";
+    out.items.push_back(kind);
   }
-  return "{\"items\":[" + out + "],\"next\":null}";
+  return out;
 }
 
 constexpr std::chrono::days kContactHolds{180};  // RFC 9116 2.5.5: less than a year
@@ -75,8 +150,8 @@ Response security_contact(const ProcessFacts& facts) {
   if (facts.security_contact.empty())
     throw core::Error("not_found", "the operator gave no contact; meshd serve --security-contact mailto:... does");
   const auto expires = core::SystemClock().wall() + kContactHolds;
-  return text(200, "Contact: " + facts.security_contact + "\nExpires: " + core::to_rfc3339(expires) +
-                       "\nPreferred-Languages: en\n");
+  return text(200, fmt::format("Contact: {}\nExpires: {}\nPreferred-Languages: en\n", facts.security_contact,
+                               core::to_rfc3339(expires)));
 }
 
 }  // namespace
@@ -104,13 +179,13 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
       open("/openapi.json", "getOpenapiJson",
            [](Request&) { return json(200, std::string(embedded::openapi_json())); }),
       {"GET", "/v1/info", "getInfo", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
-       [&services, facts](Request&) { return json(200, info_document(services, facts)); }},
+       [&services, facts](Request&) { return json_of(200, info_document(services, facts)); }},
       {"GET", "/v1/devices", "listDevices", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
-       [&services](Request&) { return json(200, devices_document(services)); }},
+       [&services](Request&) { return json_of(200, devices_document(services)); }},
       {"GET", "/v1/ops", "listOps", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [](Request&) { return json(200, ops_document()); }},
       {"GET", "/v1/effects", "listEffectKinds", BodyPolicy::kNone, RunOn::kReactor, Access::kReader,
-       [](Request& request) { return json(200, effects_document(request)); }},
+       [](Request& request) { return json_of(200, effects_document(request)); }},
   };
 }
 

@@ -1,11 +1,12 @@
 // The table behind GET /docs/errors.
 #include "api/routes/documents/error_reference.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 
 #include "api/codecs/html.h"
-#include "api/codecs/json.h"
 #include "api/http/problem.h"
 #include "service/core/error_codes.h"
 
@@ -26,10 +27,10 @@ constexpr Reference kReference[] = {
      "curl -s $URL/v1/arrays/%zz"},
     {"malformed_json", "syntax error while parsing array - unexpected end of input; expected ']'",
      "Look at the line and column in detail; quote the body for the shell with single quotes.",
-     "curl -s $URL/v1/meshes --json '{\"axis_names\": [\"x\"'"},
+     R"(curl -s $URL/v1/meshes --json '{"axis_names": ["x"')"},
     {"malformed_body", "the body has 3 bytes, dtype and shape say 8",
      "Make the body, its Content-Type and the query agree; send all of it.",
-     "curl -s \"$URL/v1/arrays?dtype=float32&shape=2\" -H 'Content-Type: application/octet-stream' --data-binary abc"},
+     R"(curl -s "$URL/v1/arrays?dtype=float32&shape=2" -H 'Content-Type: application/octet-stream' --data-binary abc)"},
     {"digest_mismatch",
      "Content-Digest says sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:, the body that came has "
      "sha-256=:RBNvo1WzZ4oRRq0W9+hknpT7T8If536DEMBg9hyq/4o=:; send it again",
@@ -41,8 +42,8 @@ constexpr Reference kReference[] = {
      "curl -s $URL/v1/info -H 'Authorization: Basic YTpi'"},
     {"forbidden", "device 0 is process 0's; a process reads its own shards only",
      "Leave as_process away, or ask as the process that has it.",
-     "A=$(curl -s $URL/v1/arrays --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}' | jq -r .id); "
-     "curl -s \"$URL/v1/arrays/$A/shards/0?as_process=1\""},
+     R"(A=$(curl -s $URL/v1/arrays --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}' | jq -r .id); )"
+     R"(curl -s "$URL/v1/arrays/$A/shards/0?as_process=1")"},
     {"cross_site",
      "Origin is 'https://example.org', which is another site; this server takes requests from its own pages and from "
      "origins that its operator named with --cors-origin",
@@ -60,79 +61,80 @@ constexpr Reference kReference[] = {
      "curl -s -X PUT $URL/v1/info"},
     {"not_acceptable", "data is there as application/octet-stream, application/x-npy and application/json",
      "Ask for a type that detail lists, or use ?format=.",
-     "A=$(curl -s $URL/v1/arrays --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}' | jq -r .id); "
+     R"(A=$(curl -s $URL/v1/arrays --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}' | jq -r .id); )"
      "curl -s $URL/v1/arrays/$A/data -H 'Accept: image/png'"},
     {"request_timeout", "the request did not arrive in time",
      "Send the request without long pauses: the head within 10 s, bodies with 1 KiB a second.", ""},
     {"conflict", "array 'arr_...' is complete; its shards do not change",
      "Read the resource again: it is not in the state that this request needs.",
-     "A=$(curl -s $URL/v1/arrays --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}' | jq -r .id); "
-     "curl -s -X PUT $URL/v1/arrays/$A/shards/0 --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}'"},
+     R"(A=$(curl -s $URL/v1/arrays --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}' | jq -r .id); )"
+     R"(curl -s -X PUT $URL/v1/arrays/$A/shards/0 --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}')"},
     {"mesh_immutable", "Cannot reassign attributes of a mesh; post another one",
      "Post the other mesh; it gets an id of its own.",
-     "M=$(curl -s $URL/v1/meshes --json '{\"axis_names\": [\"x\"], \"devices\": [0, 1]}' | jq -r .id); curl -s -X "
-     "PATCH $URL/v1/meshes/$M --json '{\"axis_names\": [\"x\"], \"devices\": [1, 0]}'"},
+     R"(M=$(curl -s $URL/v1/meshes --json '{"axis_names": ["x"], "devices": [0, 1]}' | jq -r .id); curl -s -X )"
+     R"(PATCH $URL/v1/meshes/$M --json '{"axis_names": ["x"], "devices": [1, 0]}')"},
     {"device_mismatch",
-     "the request runs on devices [2,3], argument 0 lies on [0,1]; send \"reshard\": true to have it moved",
-     "Name the mesh that the arrays lie on, reshard them, or send \"reshard\": true.",
-     "M=$(curl -s $URL/v1/meshes --json '{\"axis_names\": [\"x\"], \"devices\": [0, 1]}' | jq -r .id); A=$(curl -s "
-     "\"$URL/v1/arrays?mesh=$M&spec=x\" --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}' | jq -r "
-     ".id); curl -s $URL/v1/run --json '{\"program\": {\"text\": \"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> "
-     "{ return %a : tensor<2xf32> }\"}, \"arguments\": [{\"array\": \"'$A'\"}], \"mesh\": {\"axis_names\": [\"x\"], "
-     "\"devices\": [2, 3]}}'"},
+     R"(the request runs on devices [2,3], argument 0 lies on [0,1]; send "reshard": true to have it moved)",
+     R"(Name the mesh that the arrays lie on, reshard them, or send "reshard": true.)",
+     R"(M=$(curl -s $URL/v1/meshes --json '{"axis_names": ["x"], "devices": [0, 1]}' | jq -r .id); A=$(curl -s )"
+     R"("$URL/v1/arrays?mesh=$M&spec=x" --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}' | jq -r )"
+     R"(.id); curl -s $URL/v1/run --json '{"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> )"
+     R"({ return %a : tensor<2xf32> }"}, "arguments": [{"array": "'$A'"}], "mesh": {"axis_names": ["x"], )"
+     R"("devices": [2, 3]}}')"},
     {"sharding_mismatch",
-     "argument 0: array 'arr_...' lies as Mesh('x': 2) @mesh, [{\"x\"}], the program wants @mesh, [{}]; send "
-     "\"reshard\": true to have it moved",
-     "Reshard the array (POST :reshard), or send \"reshard\": true.",
-     "M=$(curl -s $URL/v1/meshes --json '{\"axis_names\": [\"x\"], \"devices\": [0, 1]}' | jq -r .id); A=$(curl -s "
-     "\"$URL/v1/arrays?mesh=$M&spec=x\" --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}' | jq -r "
-     ".id); curl -s $URL/v1/run --json '{\"program\": {\"text\": \"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> "
-     "{ return %a : tensor<2xf32> }\"}, \"arguments\": [{\"array\": \"'$A'\"}], \"in_shardings\": [{\"spec\": [[]]}], "
-     "\"mesh\": {\"axis_names\": [\"x\"], \"devices\": [0, 1]}}'"},
+     R"(argument 0: array 'arr_...' lies as Mesh('x': 2) @mesh, [{"x"}], the program wants @mesh, [{}]; send )"
+     R"("reshard": true to have it moved)",
+     R"(Reshard the array (POST :reshard), or send "reshard": true.)",
+     R"(M=$(curl -s $URL/v1/meshes --json '{"axis_names": ["x"], "devices": [0, 1]}' | jq -r .id); A=$(curl -s )"
+     R"("$URL/v1/arrays?mesh=$M&spec=x" --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}' | jq -r )"
+     R"(.id); curl -s $URL/v1/run --json '{"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> )"
+     R"({ return %a : tensor<2xf32> }"}, "arguments": [{"array": "'$A'"}], "in_shardings": [{"spec": [[]]}], )"
+     R"("mesh": {"axis_names": ["x"], "devices": [0, 1]}}')"},
     {"array_in_use", "array 'arr_...' is reserved by job 'job_...'",
      "Wait for that job, or give each job that donates an array of its own.", ""},
     {"array_donated", "array 'arr_...' is deleted or donated: taken by arr_...",
      "Use the result that took its place, or upload the data again.",
-     "A=$(curl -s $URL/v1/arrays --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}' | jq -r .id); "
+     R"(A=$(curl -s $URL/v1/arrays --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}' | jq -r .id); )"
      "curl -s -o /dev/null -X POST $URL/v1/arrays/$A:move; curl -s -X POST $URL/v1/arrays/$A:move"},
     {"idempotency_in_progress", "the first request with this key is still running: job job_...",
      "Read the job in the Location field; do not send the request again.",
-     "spin() { curl -s $URL/v1/run -H 'Idempotency-Key: spin' -H 'Prefer: respond-async' --json '{\"program\": "
-     "{\"text\": \"func.func @main(%n: tensor<i32>) -> tensor<i32> { %c = stablehlo.constant dense<0> : tensor<i32> %o "
+     R"(spin() { curl -s $URL/v1/run -H 'Idempotency-Key: spin' -H 'Prefer: respond-async' --json '{"program": )"
+     R"({"text": "func.func @main(%n: tensor<i32>) -> tensor<i32> { %c = stablehlo.constant dense<0> : tensor<i32> %o )"
      "= stablehlo.constant dense<1> : tensor<i32> %0 = stablehlo.while(%i = %c) : tensor<i32> cond { %p = "
      "stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1> stablehlo.return %p : tensor<i1> "
-     "} do { %j = stablehlo.add %i, %o : tensor<i32> stablehlo.return %j : tensor<i32> } return %0 : tensor<i32> }\"}, "
-     "\"arguments\": [100000000], \"deadline\": 2}'; }; spin >/dev/null; spin"},
+     "} do { %j = stablehlo.add %i, %o : tensor<i32> stablehlo.return %j : tensor<i32> } return %0 : tensor<i32> }"
+     R"("}, )"
+     R"("arguments": [100000000], "deadline": 2}'; }; spin >/dev/null; spin)"},
     {"session_closed", "session 'ses_...' is closed and takes no jobs", "Open another session.", ""},
     {"job_finished", "job 'job_...' is over: done", "Nothing is left to cancel: read the job.",
-     "J=$(curl -s $URL/v1/run -H 'Idempotency-Key: done' --json '{\"program\": {\"text\": \"func.func @main(%a: "
-     "tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }\"}, \"arguments\": [[1, 2]]}' | jq -r .job); curl "
+     R"(J=$(curl -s $URL/v1/run -H 'Idempotency-Key: done' --json '{"program": {"text": "func.func @main(%a: )"
+     R"(tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }"}, "arguments": [[1, 2]]}' | jq -r .job); curl )"
      "-s -X DELETE $URL/v1/jobs/$J"},
     {"cancelled", "the job was cancelled", "Somebody deleted the job; send the request again if it was not meant.",
      "curl -s -X PUT $URL/v1/jobs/job_00000000-0000-7000-8000-00000000000c -H 'If-None-Match: *' -o /dev/null --json "
-     "'{\"program\": {\"text\": \"func.func @main(%n: tensor<i32>) -> tensor<i32> { %c = stablehlo.constant dense<0> : "
+     R"('{"program": {"text": "func.func @main(%n: tensor<i32>) -> tensor<i32> { %c = stablehlo.constant dense<0> : )"
      "tensor<i32> %o = stablehlo.constant dense<1> : tensor<i32> %0 = stablehlo.while(%i = %c) : tensor<i32> cond { %p "
      "= stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1> stablehlo.return %p : "
      "tensor<i1> } do { %j = stablehlo.add %i, %o : tensor<i32> stablehlo.return %j : tensor<i32> } return %0 : "
-     "tensor<i32> }\"}, \"arguments\": [1000000000], \"deadline\": 20}'; curl -s -X DELETE "
+     R"(tensor<i32> }"}, "arguments": [1000000000], "deadline": 20}'; curl -s -X DELETE )"
      "$URL/v1/jobs/job_00000000-0000-7000-8000-00000000000c -o /dev/null; curl -s "
-     "\"$URL/v1/jobs/job_00000000-0000-7000-8000-00000000000c?wait=20\""},
+     R"("$URL/v1/jobs/job_00000000-0000-7000-8000-00000000000c?wait=20")"},
     {"deleted_or_donated", "array 'arr_...' is deleted or donated: taken by arr_...",
      "Read the array that took it, which detail names.",
-     "A=$(curl -s $URL/v1/arrays --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}' | jq -r .id); "
+     R"(A=$(curl -s $URL/v1/arrays --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}' | jq -r .id); )"
      "curl -s -o /dev/null -X POST $URL/v1/arrays/$A:move; curl -s $URL/v1/arrays/$A/data"},
     {"array_lost", "array 'arr_...' was in memory only and is lost",
      "Upload it again, with durability=durable where it has to outlive the server.", ""},
-    {"precondition_failed", "the resource is at \"arr_....1\", If-Match says \"other\"; read it again and decide anew",
+    {"precondition_failed", R"(the resource is at "arr_....1", If-Match says "other"; read it again and decide anew)",
      "Read the resource again, look at what changed, and send its ETag.",
-     "A=$(curl -s $URL/v1/arrays --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}' | jq -r .id); "
-     "curl -s -X DELETE $URL/v1/arrays/$A -H 'If-Match: \"other\"'"},
+     R"(A=$(curl -s $URL/v1/arrays --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}' | jq -r .id); )"
+     R"(curl -s -X DELETE $URL/v1/arrays/$A -H 'If-Match: "other"')"},
     {"body_too_large", "the body has 5000000 bytes, at most 4194304 are taken here",
      "Send less; large values go to POST /v1/arrays as bytes and are named by id.",
      "head -c 5000000 /dev/zero | curl -s $URL/v1/meshes -H 'Content-Type: application/json' --data-binary @-"},
     {"quota_exceeded", "an array of 4000000000000 bytes is over the limit of 4294967296 bytes",
      "Make the array smaller, cut it into several, or ask the operator for a larger --quota.",
-     "curl -s \"$URL/v1/arrays?dtype=float32&shape=1000000,1000000\" -H 'Content-Type: application/octet-stream' -H "
+     R"(curl -s "$URL/v1/arrays?dtype=float32&shape=1000000,1000000" -H 'Content-Type: application/octet-stream' -H )"
      "'Transfer-Encoding: chunked' --data-binary abc"},
     {"uri_too_long", "the path has 3004 bytes, at most 2048 are taken", "Put long values into the body.",
      "curl -s $URL/v1/$(printf 'a%.0s' $(seq 3000))"},
@@ -143,74 +145,74 @@ constexpr Reference kReference[] = {
      "curl -s $URL/v1/arrays -H 'Content-Type: image/png' --data-binary abc"},
     {"range_not_satisfiable", "range '99-' is outside of the 8 bytes of the data",
      "Ask for bytes that are there: Content-Range has the size.",
-     "A=$(curl -s $URL/v1/arrays --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}' | jq -r .id); "
+     R"(A=$(curl -s $URL/v1/arrays --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}' | jq -r .id); )"
      "curl -s $URL/v1/arrays/$A/data -H 'Range: bytes=99-'"},
     {"expectation_failed", "the only expectation known is '100-continue'", "Leave the Expect field away.",
      "curl -s $URL/v1/sessions --json '{}' -H 'Expect: tea'"},
-    {"invalid_request", "/nmae: is not a field that is known here; did you mean \"name\"?",
+    {"invalid_request", R"(/nmae: is not a field that is known here; did you mean "name"?)",
      "Mend the fields that errors points at; the contract lists those that are known.",
-     "curl -s $URL/v1/sessions --json '{\"nmae\": \"x\"}'"},
+     R"(curl -s $URL/v1/sessions --json '{"nmae": "x"}')"},
     {"invalid_query", "parameter 'limit' must be an integer from 1 to 1000, got '0'",
-     "Mend the parameter that detail names.", "curl -s \"$URL/v1/arrays?limit=0\""},
+     "Mend the parameter that detail names.", R"(curl -s "$URL/v1/arrays?limit=0")"},
     {"invalid_mesh", "/devices/0: there is no device 99; this server has devices 0 to 7",
      "Give each axis a name of its own and each device once; GET /v1/devices lists them.",
-     "curl -s $URL/v1/meshes --json '{\"axis_names\": [\"x\"], \"devices\": [99]}'"},
+     R"(curl -s $URL/v1/meshes --json '{"axis_names": ["x"], "devices": [99]}')"},
     {"empty_mesh", "mesh axis 'x' has size 0: the mesh is empty and nothing runs on it",
      "A mesh with an axis of size 0 can be stored and asked about; run on a mesh whose sizes are all at least 1.",
-     "curl -s $URL/v1/run --json '{\"program\": {\"text\": \"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { "
-     "return %a : tensor<2xf32> }\"}, \"arguments\": [[1, 2]], \"mesh\": {\"axes\": [{\"name\": \"x\", \"size\": "
+     R"(curl -s $URL/v1/run --json '{"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { )"
+     R"(return %a : tensor<2xf32> }"}, "arguments": [[1, 2]], "mesh": {"axes": [{"name": "x", "size": )"
      "0}]}}'"},
     {"invalid_spec", "axis 'q' is not an axis of Mesh('x': 2)",
      "Name axes of the mesh, each once, and no more dimensions than the array has.",
-     "M=$(curl -s $URL/v1/meshes --json '{\"axis_names\": [\"x\"], \"devices\": [0, 1]}' | jq -r .id); curl -s "
-     "\"$URL/v1/arrays?mesh=$M&spec=q\" --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}'"},
+     R"(M=$(curl -s $URL/v1/meshes --json '{"axis_names": ["x"], "devices": [0, 1]}' | jq -r .id); curl -s )"
+     R"("$URL/v1/arrays?mesh=$M&spec=q" --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}')"},
     {"invalid_array", "/data: expected a list of 2 (dimension 0 of [2]), got one of 3",
      "Make data, dtype and shape agree.",
-     "curl -s $URL/v1/arrays --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2, 3]}'"},
+     R"(curl -s $URL/v1/arrays --json '{"dtype": "float32", "shape": [2], "data": [1, 2, 3]}')"},
     {"invalid_argument", "the program takes 1 arguments, the request brings 0",
      "Bring the arguments of @main in its order, tokens left out, with its types and shapes.",
-     "curl -s $URL/v1/run --json '{\"program\": {\"text\": \"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { "
-     "return %a : tensor<2xf32> }\"}, \"arguments\": []}'"},
+     R"(curl -s $URL/v1/run --json '{"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { )"
+     R"(return %a : tensor<2xf32> }"}, "arguments": []}')"},
     {"invalid_program", "the module has no function @main", "Mend the text at the line that errors names.",
-     "curl -s $URL/v1/programs --json '{\"text\": \"\"}'"},
+     R"(curl -s $URL/v1/programs --json '{"text": ""}')"},
     {"program_syntax", "line 1, column 28: expected an element type, got the end of the text",
      "Mend the text at the line and column that errors names; jax.jit(f).lower(x).as_text() prints what is read here.",
-     "curl -s $URL/v1/programs --json '{\"text\": \"func.func @main(%a: tensor<\"}'"},
+     R"(curl -s $URL/v1/programs --json '{"text": "func.func @main(%a: tensor<"}')"},
     {"program_failed", "line 1: index 7 is outside of [0, 4)",
      "The program itself failed while it ran: look at the line in detail.", ""},
     {"effects_not_supported", "Cannot lower program with effects: `io`",
      "Bind the callback to a kind of effect that GET /v1/effects shows as lowerable.",
-     "curl -s $URL/v1/run --json '{\"program\": {\"text\": \"func.func @main(%n: tensor<i32>) -> tensor<i32> { "
+     R"(curl -s $URL/v1/run --json '{"program": {"text": "func.func @main(%n: tensor<i32>) -> tensor<i32> { )"
      "stablehlo.custom_call @xla_ffi_python_cpu_callback(%n) {has_side_effect = true, mhlo.backend_config = {index = 0 "
-     ": ui64}} : (tensor<i32>) -> () return %n : tensor<i32> }\"}, \"arguments\": [1], \"callbacks\": {\"0\": "
-     "{\"effect\": \"io\"}}}'"},
+     R"(: ui64}} : (tensor<i32>) -> () return %n : tensor<i32> }"}, "arguments": [1], "callbacks": {"0": )"
+     R"({"effect": "io"}}}')"},
     {"donation_unusable", "some donated buffers were not usable: float32[2]",
-     "Donate only what has a result of the same type and sharding, or send \"donation\": \"warn\".",
-     "A=$(curl -s $URL/v1/arrays --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}' | jq -r .id); "
-     "curl -s $URL/v1/run --json '{\"program\": {\"text\": \"func.func @main(%a: tensor<2xf32>) -> tensor<f32> { %c = "
-     "stablehlo.constant dense<1.0> : tensor<f32> return %c : tensor<f32> }\"}, \"arguments\": [{\"array\": "
-     "\"'$A'\"}], \"donate\": [0], \"donation\": \"strict\"}'"},
+     R"(Donate only what has a result of the same type and sharding, or send "donation": "warn".)",
+     R"(A=$(curl -s $URL/v1/arrays --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}' | jq -r .id); )"
+     R"(curl -s $URL/v1/run --json '{"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<f32> { %c = )"
+     R"(stablehlo.constant dense<1.0> : tensor<f32> return %c : tensor<f32> }"}, "arguments": [{"array": )"
+     R"("'$A'"}], "donate": [0], "donation": "strict"}')"},
     {"idempotency_key_reused", "this Idempotency-Key came with another request before; use a new key for a new request",
      "Use a new key for each new request, the same one only to repeat it.",
-     "run() { curl -s $URL/v1/run -H 'Idempotency-Key: one' --json '{\"program\": {\"text\": \"func.func @main(%a: "
-     "tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }\"}, \"arguments\": [['$1', 2]]}'; }; run 1 "
+     R"(run() { curl -s $URL/v1/run -H 'Idempotency-Key: one' --json '{"program": {"text": "func.func @main(%a: )"
+     R"(tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }"}, "arguments": [['$1', 2]]}'; }; run 1 )"
      ">/dev/null; run 2"},
     {"too_few_devices", "the program requires 64 devices, only 8 devices are available",
      "Use a smaller mesh, or start the server with more --devices.",
-     "curl -s $URL/v1/run --json '{\"program\": {\"text\": \"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { "
-     "return %a : tensor<2xf32> }\"}, \"arguments\": [[1, 2]], \"in_shardings\": [{\"parts\": [64]}]}'"},
+     R"(curl -s $URL/v1/run --json '{"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { )"
+     R"(return %a : tensor<2xf32> }"}, "arguments": [[1, 2]], "in_shardings": [{"parts": [64]}]}')"},
     {"memory_exceeded",
      "the run needs 4000000000000 bytes at its peak, the server gives 12662411264 bytes to all runs together",
      "Make the run smaller: cut its values over more of the work, use smaller types; :explain tells the peak.",
-     "curl -s $URL/v1/run --json '{\"program\": {\"text\": \"func.func @main() -> tensor<1000000x1000000xf32> { %c = "
+     R"(curl -s $URL/v1/run --json '{"program": {"text": "func.func @main() -> tensor<1000000x1000000xf32> { %c = )"
      "stablehlo.constant dense<1.0> : tensor<f32> %0 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> "
-     "tensor<1000000x1000000xf32> return %0 : tensor<1000000x1000000xf32> }\"}, \"arguments\": []}'"},
+     R"(tensor<1000000x1000000xf32> return %0 : tensor<1000000x1000000xf32> }"}, "arguments": []}')"},
     {"deadline_exceeded", "the run's time was up", "Give a later deadline, or a smaller program.",
-     "curl -s $URL/v1/run --json '{\"program\": {\"text\": \"func.func @main(%n: tensor<i32>) -> tensor<i32> { %c = "
+     R"(curl -s $URL/v1/run --json '{"program": {"text": "func.func @main(%n: tensor<i32>) -> tensor<i32> { %c = )"
      "stablehlo.constant dense<0> : tensor<i32> %o = stablehlo.constant dense<1> : tensor<i32> %0 = stablehlo.while(%i "
      "= %c) : tensor<i32> cond { %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1> "
      "stablehlo.return %p : tensor<i1> } do { %j = stablehlo.add %i, %o : tensor<i32> stablehlo.return %j : "
-     "tensor<i32> } return %0 : tensor<i32> }\"}, \"arguments\": [1000000000], \"deadline\": 0.05}'"},
+     R"(tensor<i32> } return %0 : tensor<i32> }"}, "arguments": [1000000000], "deadline": 0.05}')"},
     {"budget_exceeded", "the run has executed 1000000000 steps, which is all it may",
      "Make the loop or the values smaller, or ask the operator for a larger --step-budget, --operation-budget or "
      "--byte-budget: the message says which.",
@@ -219,43 +221,43 @@ constexpr Reference kReference[] = {
      "A job that runs again after a restart must do the same: give it the same answers.", ""},
     {"unsupported_op", "line 1, column 1: op 'hello' is not supported in a module",
      "Write it with ops that GET /v1/ops shows as supported.",
-     "curl -s $URL/v1/programs --json '{\"text\": \"hello\"}'"},
+     R"(curl -s $URL/v1/programs --json '{"text": "hello"}')"},
     {"unsupported_dtype", "line 1, column 30: element type 'f6E2M3FN' is not supported",
      "Use an element type that GET /v1/ops lists for the op.",
-     "curl -s $URL/v1/programs --json '{\"text\": \"func.func @main(%a: tensor<2xf6E2M3FN>) -> tensor<2xf6E2M3FN> { "
-     "return %a : tensor<2xf6E2M3FN> }\"}'"},
+     R"(curl -s $URL/v1/programs --json '{"text": "func.func @main(%a: tensor<2xf6E2M3FN>) -> tensor<2xf6E2M3FN> { )"
+     R"(return %a : tensor<2xf6E2M3FN> }"}')"},
     {"unsupported_type", "line 1, column 27: tensors without a rank are not supported",
      "Use dense tensors of known element types.",
-     "curl -s $URL/v1/programs --json '{\"text\": \"func.func @main(%a: tensor<*xf32>) -> tensor<*xf32> { return %a : "
-     "tensor<*xf32> }\"}'"},
+     R"(curl -s $URL/v1/programs --json '{"text": "func.func @main(%a: tensor<*xf32>) -> tensor<*xf32> { return %a : )"
+     R"(tensor<*xf32> }"}')"},
     {"unsupported_attribute", "shardings have 20 different priorities, at most 16 are supported",
      "Leave the annotation away that detail names.", ""},
     {"unsupported_custom_call", "line 1, column 55: custom call '@mine' is not known here",
      "Use ops in its place; GET /v1/ops has the custom calls that are known.",
-     "curl -s $URL/v1/run --json '{\"program\": {\"text\": \"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { %0 "
-     "= stablehlo.custom_call @mine(%a) : (tensor<2xf32>) -> tensor<2xf32> return %0 : tensor<2xf32> }\"}, "
-     "\"arguments\": [[1, 2]]}'"},
-    {"unsupported_effect", "/callbacks/0/effect: \"tea\" is no effect that is known here; /v1/effects lists them",
+     R"(curl -s $URL/v1/run --json '{"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { %0 )"
+     R"(= stablehlo.custom_call @mine(%a) : (tensor<2xf32>) -> tensor<2xf32> return %0 : tensor<2xf32> }"}, )"
+     R"("arguments": [[1, 2]]}')"},
+    {"unsupported_effect", R"(/callbacks/0/effect: "tea" is no effect that is known here; /v1/effects lists them)",
      "Use a kind that GET /v1/effects lists.",
-     "curl -s $URL/v1/run --json '{\"program\": {\"text\": \"func.func @main(%n: tensor<i32>) -> tensor<i32> { %u = "
+     R"(curl -s $URL/v1/run --json '{"program": {"text": "func.func @main(%n: tensor<i32>) -> tensor<i32> { %u = )"
      "stablehlo.custom_call @xla_ffi_python_cpu_callback(%n) {has_side_effect = true, mhlo.backend_config = {index = 0 "
-     ": ui64}} : (tensor<i32>) -> tensor<i32> return %u : tensor<i32> }\"}, \"arguments\": [1], \"callbacks\": {\"0\": "
-     "{\"effect\": \"tea\"}}}'"},
+     R"(: ui64}} : (tensor<i32>) -> tensor<i32> return %u : tensor<i32> }"}, "arguments": [1], "callbacks": {"0": )"
+     R"({"effect": "tea"}}}')"},
     {"unsupported_format", "npy: Fortran order is not read; save with numpy.ascontiguousarray",
      "Convert the data to a form that detail names.", ""},
     {"unsupported_field", "/static: not beside a tree of arguments yet", "Leave the field away that detail names.", ""},
     {"unsupported_partition", "a region of 'stablehlo.case' reads a value from outside",
      "Run the program on one device, or write the part that detail names otherwise.", ""},
     {"not_implemented",
-     "equality of arrays says nothing by itself; write an explicit comparison: \"mode\": \"bits\" for the same type "
-     "and bytes, \"placement\" for the same type, mesh and sharding",
+     R"(equality of arrays says nothing by itself; write an explicit comparison: "mode": "bits" for the same type )"
+     R"(and bytes, "placement" for the same type, mesh and sharding)",
      "Do what detail proposes.",
-     "A=$(curl -s $URL/v1/arrays --json '{\"dtype\": \"float32\", \"shape\": [2], \"data\": [1, 2]}' | jq -r .id); "
-     "curl -s $URL/v1/arrays/$A:compare --json '{\"array\": \"'$A'\"}'"},
+     R"(A=$(curl -s $URL/v1/arrays --json '{"dtype": "float32", "shape": [2], "data": [1, 2]}' | jq -r .id); )"
+     R"(curl -s $URL/v1/arrays/$A:compare --json '{"array": "'$A'"}')"},
     {"precondition_required", "a job is put where there is none and never changed: send -H 'If-None-Match: *'",
      "Send the condition that detail names.",
-     "curl -s -X PUT $URL/v1/jobs/job_00000000-0000-7000-8000-000000000001 --json '{\"program\": {\"text\": "
-     "\"func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }\"}, \"arguments\": [[1, "
+     R"(curl -s -X PUT $URL/v1/jobs/job_00000000-0000-7000-8000-000000000001 --json '{"program": {"text": )"
+     R"("func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }"}, "arguments": [[1, )"
      "2]]}'"},
     {"too_many_requests", "too many connections from this address",
      "Keep connections and use them again; wait for Retry-After.", ""},
@@ -289,46 +291,66 @@ consteval bool covers_all_codes() {
 }
 static_assert(covers_all_codes(), "each row of kErrorTable needs one of kReference, in the same order");
 
-std::string example_of(const Reference& reference, const core::ErrorRow& row) {
-  return "{\"type\":" + quote("/docs/errors#" + std::string(row.word)) + ",\"title\":" + quote(row.title) +
-         ",\"status\":" + std::to_string(status_of(row.kind)) + ",\"detail\":" + quote(reference.detail) +
-         ",\"instance\":\"req-1a2b3c4d5e6f-1\",\"code\":" + quote(row.word) + ",\"errors\":[]}";
+ProblemDocument example_of(const Reference& reference, const core::ErrorRow& row) {
+  return {fmt::format("/docs/errors#{}", row.word),
+          std::string(row.title),
+          status_of(row.kind),
+          std::string(reference.detail),
+          "req-1a2b3c4d5e6f-1",
+          "",
+          std::string(row.word),
+          {},
+          {}};
+}
+
+// A word that problems carry.
+struct ErrorEntry {
+  const Reference& reference;
+  const core::ErrorRow& row;
+};
+
+std::vector<ErrorEntry> entries() {
+  std::vector<ErrorEntry> out;
+  for (size_t i = 0; i < std::size(kReference); ++i) out.push_back({kReference[i], core::kErrorTable[i]});
+  return out;
 }
 
 }  // namespace
 
-std::string error_document() {
-  std::string out = "{\"items\":[";
-  for (size_t i = 0; i < std::size(kReference); ++i) {
-    const Reference& reference = kReference[i];
-    const core::ErrorRow& row = core::kErrorTable[i];
-    out += (i ? "," : "") + std::string("{\"code\":") + quote(row.word) + ",\"title\":" + quote(row.title) +
-           ",\"status\":" + std::to_string(status_of(row.kind)) + ",\"hint\":" + quote(reference.hint) +
-           ",\"example\":" + example_of(reference, row);
-    if (!reference.command.empty()) out += ",\"command\":" + quote(reference.command);
-    out += "}";
-  }
-  return out + "],\"next\":null}";
+template <>
+const Schema<ErrorEntry>& schema() {
+  using Doc = ErrorEntry;
+  static const Schema<Doc> kSchema{
+      "ErrorCode",
+      {{"code", [](const Doc& doc) { return doc.row.word; }},
+       {"title", [](const Doc& doc) { return doc.row.title; }},
+       {"status", [](const Doc& doc) { return status_of(doc.row.kind); }, {.low = 400, .high = 599}},
+       {"hint", [](const Doc& doc) { return doc.reference.hint; }},
+       {"example", [](const Doc& doc) { return example_of(doc.reference, doc.row); }},
+       {"command", [](const Doc& doc) { return unless_empty(doc.reference.command); }}}};
+  return kSchema;
 }
+
+const SchemaBase& error_schema() { return JsonCodec<Page<ErrorEntry>>::of(); }
+
+std::string error_document() { return to_json(Page<ErrorEntry>{entries(), ""}); }
 
 std::string error_page() {
   std::string out =
-      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>meshd: errors</title>"
-      "<meta name=\"viewport\" content=\"width=device-width\"><style>body{font:16px/1.5 sans-serif;max-width:60em;"
+      R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><title>meshd: errors</title>)"
+      R"(<meta name="viewport" content="width=device-width"><style>body{font:16px/1.5 sans-serif;max-width:60em;)"
       "margin:2em auto;padding:0 1em}pre{background:#f4f4f4;padding:.7em;overflow:auto;white-space:pre-wrap}"
       "h2{margin-top:2em}</style></head><body><h1>Errors</h1><p>Every refusal is application/problem+json with one of "
       "these "
       "codes. Switch on <code>code</code>; <code>detail</code> and <code>errors</code> say what was wrong in this "
       "request. "
       "Where a command stands, it is answered so; <code>$URL</code> is the server.</p>";
-  for (size_t i = 0; i < std::size(kReference); ++i) {
-    const Reference& reference = kReference[i];
-    const core::ErrorRow& row = core::kErrorTable[i];
-    const std::string word(row.word);
-    out += "<h2 id=\"" + word + "\">" + word + "</h2><p>" + std::to_string(status_of(row.kind)) + ". " +
-           escaped_html(row.title) + ". " + escaped_html(reference.hint) + "</p>";
-    if (!reference.command.empty()) out += "<pre>" + escaped_html(reference.command) + "</pre>";
-    out += "<pre>" + escaped_html(example_of(reference, row)) + "</pre>";
+  for (const ErrorEntry& entry : entries()) {
+    const auto& [reference, row] = entry;
+    out += fmt::format(R"(<h2 id="{0}">{0}</h2><p>{1}. {2}. {3}</p>)", row.word, status_of(row.kind),
+                       escaped_html(row.title), escaped_html(reference.hint));
+    if (!reference.command.empty()) out += fmt::format("<pre>{}</pre>", escaped_html(reference.command));
+    out += fmt::format("<pre>{}</pre>", escaped_html(to_json(example_of(reference, row))));
   }
   return out + "</body></html>";
 }

@@ -3,7 +3,12 @@
 
 #include <string>
 
+#include "api/json/schema.h"
+
 namespace meshd::api {
+
+/// Of the list of codes.
+const SchemaBase& error_schema();
 
 /// {"items": [{"code", "title", "status", "hint", "example", "command"?}], "next": null} of all codes, in the order of
 /// kErrorTable.

@@ -3,9 +3,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
-#include "api/codecs/json.h"
 #include "api/routes/documents/metrics_text.h"
 #include "api/routes/routes.h"
 
@@ -43,18 +43,41 @@ Response readiness(Request& request, const ProcessFacts& facts) {
   return response;
 }
 
+// The state of the server.
+struct Health {
+  std::string_view status;
+  std::vector<Check> checks;
+  std::string version;
+  int64_t uptime_seconds = 0;
+};
+
+}  // namespace
+
+template <>
+const Schema<Check>& schema() {
+  static const Schema<Check> kSchema{"HealthCheck", {{"name", &Check::name}, {"ok", &Check::ok}}};
+  return kSchema;
+}
+
+template <>
+const Schema<Health>& schema() {
+  static const Schema<Health> kSchema{"Health",
+                                      {{"status", &Health::status, {.words = {"ok", "unavailable"}}},
+                                       {"checks", &Health::checks},
+                                       {"version", &Health::version},
+                                       {"uptime_seconds", &Health::uptime_seconds, {.low = 0}}}};
+  return kSchema;
+}
+
+Schemas health_schemas() { return {&schema<Health>()}; }
+
+namespace {
+
 Response health_document(Services& services, const ProcessFacts& facts) {
-  bool good = true;
-  std::string items;
-  for (const Check& check : checks(facts)) {
-    good = good && check.ok;
-    items += (items.empty() ? "" : ",") + std::string("{\"name\":") + quote(check.name) +
-             ",\"ok\":" + (check.ok ? "true" : "false") + "}";
-  }
+  const std::vector<Check> list = checks(facts);
+  const bool good = std::all_of(list.begin(), list.end(), [](const Check& check) { return check.ok; });
   const auto uptime = std::chrono::duration_cast<std::chrono::seconds>(services.clock.steady() - facts.started).count();
-  Response response = json(good ? 200 : 503, std::string("{\"status\":\"") + (good ? "ok" : "unavailable") +
-                                                 "\",\"checks\":[" + items + "],\"version\":" + quote(facts.version) +
-                                                 ",\"uptime_seconds\":" + std::to_string(uptime) + "}");
+  Response response = json_of(good ? 200 : 503, Health{good ? "ok" : "unavailable", list, facts.version, uptime});
   if (!good) response.headers.set("Retry-After", "2");
   return response;
 }

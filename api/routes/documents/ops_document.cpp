@@ -1,37 +1,35 @@
 #include "api/routes/documents/ops_document.h"
 
 #include "api/codecs/html.h"
-#include "api/codecs/json.h"
+#include "api/codecs/value.h"
+#include "api/json/schema.h"
 #include "service/program/verify/op_facts.h"
 
 namespace meshd::api {
+template <>
+const Schema<program::OpFacts>& schema() {
+  using Facts = program::OpFacts;
+  static const Schema<Facts> kSchema{
+      "Op",
+      {{"name", [](const Facts& facts) { return std::string_view(facts.def->name); }},
+       {"summary", [](const Facts& facts) { return std::string_view(facts.def->summary); }},
+       {"supported", &Facts::runs},
+       {"kind", &Facts::how, {.words = {"pointwise", "kernel", "collective", "structural", "composed", "refused"}}},
+       {"constraints", &Facts::constraints},
+       {"dtypes", &Facts::dtypes, {.words = json_type<tensor::DType>().words}},
+       {"sharding_rule", [](const Facts& facts) { return unless_empty(facts.sharding_rule); }},
+       {"example", [](const Facts& facts) { return std::string_view(facts.def->example); }}}};
+  return kSchema;
+}
+
+const SchemaBase& ops_schema() { return JsonCodec<Page<program::OpFacts>>::of(); }
+
 namespace {
-
-template <typename List>
-std::string quoted_list(const List& list) {
-  std::string out = "[";
-  for (const auto& item : list) out += (out.size() == 1 ? "" : ",") + quote(item);
-  return out + "]";
-}
-
-std::string make_document(const std::vector<program::OpFacts>& ops) {
-  std::string out = "{\"items\":[";
-  for (const program::OpFacts& facts : ops) {
-    const ops::OpDef& def = *facts.def;
-    out += (&facts == &ops.front() ? "" : ",") + std::string("{\"name\":") + quote(def.name) +
-           ",\"summary\":" + quote(def.summary) + ",\"supported\":" + (facts.runs ? "true" : "false") +
-           ",\"kind\":" + quote(facts.how) + ",\"constraints\":" + quoted_list(facts.constraints) +
-           ",\"dtypes\":" + quoted_list(facts.dtypes);
-    if (!facts.sharding_rule.empty()) out += ",\"sharding_rule\":" + quote(facts.sharding_rule);
-    out += ",\"example\":" + quote(def.example) + "}";
-  }
-  return out + "],\"next\":null}";
-}
 
 std::string make_page(const std::vector<program::OpFacts>& ops) {
   std::string out =
-      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>meshd: ops</title>"
-      "<meta name=\"viewport\" content=\"width=device-width\"><style>body{font:16px/1.5 sans-serif;max-width:60em;"
+      R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><title>meshd: ops</title>)"
+      R"(<meta name="viewport" content="width=device-width"><style>body{font:16px/1.5 sans-serif;max-width:60em;)"
       "margin:2em auto;padding:0 1em}pre{background:#f4f4f4;padding:.7em;overflow:auto}h2{margin-top:2em}"
       "dt{font-weight:bold}</style></head><body><h1>Ops</h1><p>" +
       std::to_string(ops.size()) +
@@ -39,7 +37,7 @@ std::string make_page(const std::vector<program::OpFacts>& ops) {
       "example.</p>";
   for (const program::OpFacts& facts : ops) {
     const std::string name = escaped_html(facts.def->name);
-    out += "<h2 id=\"" + name + "\">" + name + "</h2><p>" + escaped_html(facts.def->summary) +
+    out += R"(<h2 id=")" + name + R"(">)" + name + "</h2><p>" + escaped_html(facts.def->summary) +
            "</p><dl><dt>run as</dt><dd>" + std::string(facts.how) + "</dd><dt>constraints</dt>";
     for (const std::string& constraint : facts.constraints) out += "<dd>" + escaped_html(constraint) + "</dd>";
     if (!facts.dtypes.empty()) {
@@ -57,7 +55,7 @@ std::string make_page(const std::vector<program::OpFacts>& ops) {
 }  // namespace
 
 const std::string& ops_document() {
-  static const std::string kDocument = make_document(program::all_op_facts());
+  static const std::string kDocument = to_json(Page<program::OpFacts>{program::all_op_facts(), ""});
   return kDocument;
 }
 

@@ -3,7 +3,12 @@
 
 #include <string>
 
+#include "api/json/schema.h"
+
 namespace meshd::api {
+
+/// Of the list of ops.
+const SchemaBase& ops_schema();
 
 /// {"items": [...], "next": null}. The first call makes it, which takes some hundred milliseconds; later ones have it.
 const std::string& ops_document();

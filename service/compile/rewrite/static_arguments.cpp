@@ -12,7 +12,7 @@ namespace meshd::compile {
 namespace {
 
 // Positions in the text's argument list that are static, with their values.
-using Constants = std::map<size_t, const StaticValue*>;
+using Constants = std::map<size_t, const tensor::DenseValue*>;
 
 // Takes the parameters out of the signature; with a body, constants stand at its beginning.
 void bind(ir::Function& function, const Constants& constants) {
@@ -28,12 +28,12 @@ void bind(ir::Function& function, const Constants& constants) {
       values.push_back(id);
       continue;
     }
-    const StaticValue& given = *found->second;
+    const tensor::DenseValue& given = *found->second;
     function.values[static_cast<size_t>(id)].type = ir::Type::of(given.type);
     builder.set_location(function.arguments[i].location);
     builder.define(
         {id}, "stablehlo.constant", {},
-        {{"value", {ir::DenseAttr{given.type, false, std::make_shared<const std::vector<std::byte>>(given.bytes)}}}});
+        {{"value", {ir::DenseAttr{given.type, false, std::make_shared<const std::vector<std::byte>>(given.bytes().begin(), given.bytes().end())}}}});
   }
   function.arguments = std::move(arguments);
   function.body.arguments = std::move(values);
@@ -51,7 +51,7 @@ ir::ModuleRef bound(const ir::Module& module, const Constants& constants) {
 
 }  // namespace
 
-ParsedRef with_static(const ParsedRef& parsed, const std::map<size_t, StaticValue>& values) {
+ParsedRef with_static(const ParsedRef& parsed, const std::map<size_t, tensor::DenseValue>& values) {
   if (values.empty()) return parsed;
   Constants constants;
   std::string said;
@@ -64,7 +64,7 @@ ParsedRef with_static(const ParsedRef& parsed, const std::map<size_t, StaticValu
     }
     constants.emplace(parsed->arguments[position], &value);
     said += std::to_string(position) + ":" + tensor::to_string(value.type) + ":" +
-            std::string(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size()) + ";";
+            std::string(reinterpret_cast<const char*>(value.bytes().data()), value.bytes().size()) + ";";
   }
   auto made = std::make_shared<ParsedProgram>(*parsed);
   made->id = parsed->id + "," + core::digest_id("static", said);

@@ -7,17 +7,12 @@
 #include <vector>
 
 #include "service/compile/pipeline.h"
+#include "service/tensor/dense_value.h"
 
 namespace meshd::compile {
 
-/// A value with its row-major bytes.
-struct StaticValue {
-  tensor::TensorType type;
-  std::vector<std::byte> bytes;
-};
-
 /// The program without these arguments (by token-free position), each a constant in its place. Its id says the values.
 /// Throws invalid_argument where a value has not the type that the program takes.
-ParsedRef with_static(const ParsedRef& parsed, const std::map<size_t, StaticValue>& values);
+ParsedRef with_static(const ParsedRef& parsed, const std::map<size_t, tensor::DenseValue>& values);
 
 }  // namespace meshd::compile

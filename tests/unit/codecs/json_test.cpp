@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-#include "api/codecs/json.h"
+#include "api/json/schema.h"
 
 namespace meshd::api {
 namespace {
@@ -25,7 +25,10 @@ std::string written(const Json& json) {
     for (const auto& [name, value] : *object) out += (out.empty() ? "" : ",") + quote(name) + ":" + written(value);
     return "{" + out + "}";
   }
-  for (size_t i = 0; i < json.size(); ++i) out += (i == 0 ? "" : ",") + written(json.at(i));
+  json.each([&](size_t i, const Json& item) {
+    out += (i == 0 ? "" : ",") + written(item);
+    return true;
+  });
   return "[" + out + "]";
 }
 
@@ -103,23 +106,53 @@ TEST(Json, limits_count_what_is_not_packed) {
   EXPECT_THROW(Json::parse(R"(["a",true,null,"a",true,null,"a",true,null,1])", limits), core::Error);
 }
 
-TEST(Json, entries_from_a_range_are_held_to_it) {
-  const Json json = Json::parse(R"({"a": [1, 5, 6, -1], "b": [2, 3]})");
-  core::Diagnostics wrong;
-  ObjectReader reader(json, "/in", wrong);
-  EXPECT_EQ(reader.integers("a", 0, 5), std::nullopt);
-  EXPECT_EQ(reader.integers("b", 0, 5), (std::vector<int64_t>{2, 3}));
-  ASSERT_EQ(wrong.list().size(), 1U);
-  EXPECT_EQ(wrong.list().front().pointer, "/in/a/2");
+struct Ranges {
+  std::vector<int64_t> a, b;
+};
+
+}  // namespace
+
+template <>
+const Schema<Ranges>& schema() {
+  static const Schema<Ranges> kSchema{
+      "Ranges", {{"a", &Ranges::a, {.low = 0, .high = 5}}, {"b", &Ranges::b, {.low = 0, .high = 5}}}};
+  return kSchema;
 }
 
-TEST(Json, of_many_unknown_fields_the_first_are_listed) {
+namespace {
+
+TEST(Schema, entries_from_a_range_are_held_to_it) {
+  core::Diagnostics wrong;
+  const auto read = read_json<Ranges>(Json::parse(R"({"a": [1, 5, 6, -1], "b": [2, 3]})"), "/in", wrong);
+  EXPECT_EQ(read.b, (std::vector<int64_t>{2, 3}));
+  ASSERT_EQ(wrong.list().size(), 1U);
+  EXPECT_EQ(wrong.list().front().pointer, "/in/a/2");
+  EXPECT_EQ(wrong.list().front().detail, "expected a whole number from 0 to 5, got 6");
+}
+
+TEST(Schema, every_mistake_is_told_with_the_nearest_name) {
+  core::Diagnostics wrong;
+  read_json<Ranges>(Json::parse(R"({"aa": 1, "b": ["x"]})"), "", wrong);
+  std::vector<std::string> told;
+  for (const core::Diagnostic& mistake : wrong.list()) told.push_back(mistake.pointer + " " + mistake.detail);
+  EXPECT_THAT(told,
+              testing::UnorderedElementsAre("/b/0 expected a whole number from 0 to 5, got a string", "/a is missing",
+                                            "/aa is not a field that is known here; did you mean \"a\"?"));
+}
+
+TEST(Schema, what_is_written_is_read_back) {
+  const Ranges out{{1, 2}, {}};
+  EXPECT_EQ(to_json(out), R"({"a":[1,2],"b":[]})");
+  core::Diagnostics wrong;
+  EXPECT_EQ(read_json<Ranges>(Json::parse(to_json(out)), "", wrong).a, out.a);
+  EXPECT_TRUE(wrong.empty());
+}
+
+TEST(Schema, of_many_unknown_fields_the_first_are_listed) {
   std::string text = "{";
   for (int i = 0; i < 5000; ++i) text += (i ? ",\"" : "\"") + std::to_string(i) + "\":1";
-  const Json json = Json::parse(text + "}");
   core::Diagnostics wrong;
-  ObjectReader reader(json, "", wrong);
-  reader.finish();
+  read_json<Ranges>(Json::parse(text + "}"), "", wrong);
   EXPECT_EQ(wrong.list().size(), kMostMistakes);
 }
 

@@ -14,13 +14,9 @@ namespace meshd::test {
 namespace {
 
 using effects::InfeedEntry;
-using effects::OwnedValue;
 
-OwnedValue floats(tensor::Dims dims, const std::vector<float>& values) {
-  OwnedValue out{{tensor::DType::kFloat32, std::move(dims)}, {}};
-  out.bytes.resize(values.size() * sizeof(float));
-  if (!values.empty()) std::memcpy(out.bytes.data(), values.data(), out.bytes.size());
-  return out;
+tensor::DenseValue floats(tensor::Dims dims, const std::vector<float>& values) {
+  return tensor::dense_copy({tensor::DType::kFloat32, std::move(dims)}, std::as_bytes(std::span(values)));
 }
 
 std::vector<float> numbers(const std::vector<std::byte>& bytes) {
@@ -92,7 +88,7 @@ TEST(InfeedEntry, text_reads_back) {
   EXPECT_EQ(read.partitions, 2);
   ASSERT_EQ(read.parts.size(), 2U);
   EXPECT_EQ(read.parts[0].device, 6);
-  EXPECT_EQ(read.parts[0].values[0].bytes, feed.parts[0].values[0].bytes);
+  EXPECT_TRUE(std::ranges::equal(read.parts[0].values[0].bytes(), feed.parts[0].values[0].bytes()));
   EXPECT_EQ(read.parts[1].values[0].type.dims, tensor::Dims{});
   const std::string text = effects::infeed_to_text(feed);
   for (size_t length = 0; length < text.size(); ++length)

@@ -1,4 +1,4 @@
-#include "api/codecs/json.h"
+#include "api/json/json.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,8 +7,6 @@
 
 namespace meshd::api {
 namespace {
-
-constexpr int64_t kLargestExact = int64_t{1} << 53;
 
 // Builds Json values and stops at the limits.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
@@ -138,7 +136,10 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     }
     if (auto* numbers = std::get_if<JsonNumbers>(&top)) {
       JsonArray items;
-      for (size_t i = 0; i < numbers->size(); ++i) items.emplace_back().value = (*numbers)[i];
+      numbers->each([&](size_t, const JsonNumber& before) {
+        items.emplace_back().value = before;
+        return true;
+      });
       top = std::move(items);
     }
     std::get<JsonArray>(top).push_back(std::move(json));
@@ -154,22 +155,6 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   std::vector<Json> stack_;
   std::vector<std::map<std::string, bool, std::less<>>> names_;
 };
-
-// How many edits make one name the other.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t next = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = row[j];
-      row[j] = next;
-    }
-  }
-  return row[b.size()];
-}
 
 template <typename T>
 void append_chars(std::string& out, T value) {
@@ -194,8 +179,13 @@ void append_real(std::string& out, T value) {
 
 }  // namespace
 
-Json Json::parse(std::string_view text, const JsonLimits& limits) {
-  ElidedJson elided = elide_numbers(text, limits.nodes);
+Json Json::parse(std::string text, const JsonLimits& limits) {
+  return parse(std::make_shared<const std::string>(std::move(text)), limits);
+}
+
+Json Json::parse(std::shared_ptr<const std::string> shared, const JsonLimits& limits) {
+  const std::string_view text = *shared;
+  ElidedJson elided = elide_numbers(shared, limits.nodes);
   Builder builder(limits, elided);
   const std::string_view rest = elided.lists.empty() ? text : std::string_view(elided.text);
   if (nlohmann::json::sax_parse(rest.begin(), rest.end(), &builder)) return std::move(builder.root);
@@ -224,153 +214,23 @@ std::string_view Json::kind_name() const {
   return kNames[value.index()];
 }
 
-ObjectReader::ObjectReader(const Json& json, std::string pointer, core::Diagnostics& wrong)
-    : object_(json.as<JsonObject>()), pointer_(std::move(pointer)), wrong_(wrong) {
-  if (object_ == nullptr) wrong_.add(pointer_, "expected an object, got " + std::string(json.kind_name()));
+JsonArray Json::elements() const {
+  JsonArray out;
+  out.reserve(size());
+  each([&](size_t, const Json& item) {
+    out.push_back(item);
+    return true;
+  });
+  return out;
 }
 
-std::string ObjectReader::pointer(std::string_view name) const { return pointer_ + "/" + pointer_token(name); }
-
-const Json* ObjectReader::field(std::string_view name) {
-  asked_.emplace_back(name);
-  if (object_ == nullptr) return nullptr;
-  for (const auto& [key, value] : *object_) {
-    if (key == name) return &value;
+const Json* Json::find(std::string_view name) const {
+  const auto* object = as<JsonObject>();
+  if (object == nullptr) return nullptr;
+  for (const auto& [key, item] : *object) {
+    if (key == name) return &item;
   }
   return nullptr;
-}
-
-std::optional<std::string> ObjectReader::string(std::string_view name) {
-  const Json* json = field(name);
-  if (json == nullptr) return std::nullopt;
-  if (const auto* text = json->as<std::string>()) return *text;
-  wrong_.add(pointer(name), "expected a string, got " + std::string(json->kind_name()));
-  return std::nullopt;
-}
-
-std::optional<int64_t> ObjectReader::integer(std::string_view name, int64_t low, int64_t high) {
-  const Json* json = field(name);
-  if (json == nullptr) return std::nullopt;
-  const auto* number = json->as<JsonNumber>();
-  if (number == nullptr || number->kind != JsonNumber::Kind::kSigned || number->i < low || number->i > high) {
-    wrong_.add(pointer(name), "expected a whole number from " + std::to_string(low) + " to " + std::to_string(high));
-    return std::nullopt;
-  }
-  return number->i;
-}
-
-std::optional<bool> ObjectReader::boolean(std::string_view name) {
-  const Json* json = field(name);
-  if (json == nullptr) return std::nullopt;
-  if (const auto* value = json->as<bool>()) return *value;
-  wrong_.add(pointer(name), "expected true or false, got " + std::string(json->kind_name()));
-  return std::nullopt;
-}
-
-std::optional<double> ObjectReader::number(std::string_view name, double low, double high) {
-  const Json* json = field(name);
-  if (json == nullptr) return std::nullopt;
-  const auto* number = json->as<JsonNumber>();
-  if (number == nullptr || !(number->as_double() >= low && number->as_double() <= high)) {
-    std::string text = "expected a number from ";
-    append_chars(text, low);
-    text += " to ";
-    append_chars(text, high);
-    wrong_.add(pointer(name), text);
-    return std::nullopt;
-  }
-  return number->as_double();
-}
-
-std::optional<std::string> ObjectReader::word(std::string_view name, std::initializer_list<std::string_view> allowed) {
-  const Json* json = field(name);
-  if (json == nullptr) return std::nullopt;
-  const auto* text = json->as<std::string>();
-  if (text != nullptr && std::find(allowed.begin(), allowed.end(), *text) != allowed.end()) return *text;
-  std::string list;
-  for (const std::string_view word : allowed) list += (list.empty() ? "" : ", ") + quote(word);
-  wrong_.add(pointer(name),
-             "expected one of " + list + ", got " + (text != nullptr ? quote(*text) : std::string(json->kind_name())));
-  return std::nullopt;
-}
-
-std::optional<std::vector<int64_t>> ObjectReader::integers(std::string_view name) {
-  const Json* json = field(name);
-  if (json == nullptr) return std::nullopt;
-  if (!json->is_array()) {
-    wrong_.add(pointer(name), "expected a list of whole numbers, got " + std::string(json->kind_name()));
-    return std::nullopt;
-  }
-  std::vector<int64_t> out;
-  for (size_t i = 0; i < json->size(); ++i) {
-    const Json item = json->at(i);
-    const auto* number = item.as<JsonNumber>();
-    if (number == nullptr || number->kind != JsonNumber::Kind::kSigned) {
-      wrong_.add(pointer(name) + "/" + std::to_string(i),
-                 "expected a whole number, got " + std::string(item.kind_name()));
-      return std::nullopt;
-    }
-    if (number->i >= kLargestExact || number->i <= -kLargestExact) {
-      wrong_.add(pointer(name) + "/" + std::to_string(i),
-                 "is beyond 9007199254740991, to which numbers are exact in JSON, got " + std::to_string(number->i));
-      return std::nullopt;
-    }
-    out.push_back(number->i);
-  }
-  return out;
-}
-
-std::optional<std::vector<int64_t>> ObjectReader::integers(std::string_view name, int64_t low, int64_t high) {
-  auto out = integers(name);
-  if (!out) return std::nullopt;
-  const auto outside = std::find_if(out->begin(), out->end(), [&](int64_t i) { return i < low || i > high; });
-  if (outside == out->end()) return out;
-  wrong_.add(pointer(name) + "/" + std::to_string(outside - out->begin()),
-             "expected a whole number from " + std::to_string(low) + " to " + std::to_string(high) + ", got " +
-                 std::to_string(*outside));
-  return std::nullopt;
-}
-
-std::optional<std::vector<std::string>> ObjectReader::strings(std::string_view name) {
-  const Json* json = field(name);
-  if (json == nullptr) return std::nullopt;
-  std::vector<std::string> out;
-  for (size_t i = 0; i < json->size(); ++i) {
-    const Json item = json->at(i);
-    if (const auto* text = item.as<std::string>()) {
-      out.push_back(*text);
-    } else {
-      wrong_.add(pointer(name) + "/" + std::to_string(i), "expected a string, got " + std::string(item.kind_name()));
-      return std::nullopt;
-    }
-  }
-  if (!json->is_array()) {
-    wrong_.add(pointer(name), "expected a list of strings, got " + std::string(json->kind_name()));
-    return std::nullopt;
-  }
-  return out;
-}
-
-void ObjectReader::missing(std::string_view name) { wrong_.add(pointer(name), "is missing"); }
-
-void ObjectReader::finish() {
-  if (object_ == nullptr) return;
-  for (const auto& [key, value] : *object_) {
-    if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
-    if (!has_room(wrong_)) return;
-    std::string hint;
-    size_t best = 3;
-    for (const std::string& known : asked_) {
-      // Other lengths are no slips of the finger.
-      if (key.size() > known.size() + best) continue;
-      const size_t edits = distance(key, known);
-      if (edits < best) {
-        best = edits;
-        hint = "; did you mean " + quote(known) + "?";
-      }
-    }
-    wrong_.add(pointer(key), "is not a field that is known here" + hint);
-  }
 }
 
 std::string pointer_token(std::string_view name) {
@@ -386,6 +246,8 @@ std::string pointer_token(std::string_view name) {
   }
   return out;
 }
+
+std::string entry_pointer(const std::string& list, size_t i) { return list + "/" + std::to_string(i); }
 
 void append_string(std::string& out, std::string_view text) {
   out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -1,6 +1,5 @@
 // JSON as it comes from outside: read through nlohmann's SAX interface with limits on depth and nodes, duplicate names
-// refused (I-JSON, RFC 7493), numbers kept exactly, runs of numbers packed. And getters that collect every mistake with
-// its JSON Pointer.
+// refused (I-JSON, RFC 7493), numbers kept exactly, runs of numbers packed. schema.h reads documents out of it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "api/codecs/json_numbers.h"
+#include "api/json/json_numbers.h"
 #include "service/core/error.h"
 
 namespace meshd::api {
@@ -36,7 +35,9 @@ class Json {
   Value value = nullptr;
 
   /// Throws malformed_json with line and column; "too deep", "too many values", duplicate names named.
-  static Json parse(std::string_view text, const JsonLimits& limits = {});
+  /// The text is kept as long as a value that has one of its longer lists of numbers.
+  static Json parse(std::shared_ptr<const std::string> text, const JsonLimits& limits = {});
+  static Json parse(std::string text, const JsonLimits& limits = {});
 
   template <typename T>
   [[nodiscard]] const T* as() const {
@@ -46,42 +47,28 @@ class Json {
   [[nodiscard]] bool is_array() const { return as<JsonArray>() != nullptr || as<JsonNumbers>() != nullptr; }
   /// Elements of an array of either kind; 0 for anything else.
   [[nodiscard]] size_t size() const;
-  /// Element of an array of either kind.
+  /// Element of an array of either kind: for one or two of a long one; else each().
   [[nodiscard]] Json at(size_t i) const;
+  /// Calls f(i, element) for each element of an array of either kind, until it gives false. Elements that are no
+  /// numbers are where they stay as long as this value does.
+  template <typename F>
+  void each(F&& f) const {
+    if (const auto* items = as<JsonArray>()) {
+      for (size_t i = 0; i < items->size() && f(i, (*items)[i]); ++i) continue;
+    } else if (const auto* numbers = as<JsonNumbers>()) {
+      Json item;
+      numbers->each([&](size_t i, const JsonNumber& number) {
+        item.value = number;
+        return f(i, std::as_const(item));
+      });
+    }
+  }
+  /// All elements of an array, copied.
+  [[nodiscard]] JsonArray elements() const;
+  /// The field of an object; null where there is none, and for what is no object.
+  [[nodiscard]] const Json* find(std::string_view name) const;
   /// "null", "a string", "an object": for messages.
   [[nodiscard]] std::string_view kind_name() const;
-};
-
-/// Reads an object's fields and notes what is wrong; every field has to be asked for, what is left is refused by
-/// finish().
-class ObjectReader {
- public:
-  /// `pointer` is the object's place in the body; notes it when `json` is no object.
-  ObjectReader(const Json& json, std::string pointer, core::Diagnostics& wrong);
-
-  /// The field, or null; marks it as known.
-  const Json* field(std::string_view name);
-  [[nodiscard]] std::string pointer(std::string_view name) const;
-  std::optional<std::string> string(std::string_view name);
-  std::optional<int64_t> integer(std::string_view name, int64_t low, int64_t high);
-  std::optional<bool> boolean(std::string_view name);
-  std::optional<double> number(std::string_view name, double low, double high);
-  /// One of the words.
-  std::optional<std::string> word(std::string_view name, std::initializer_list<std::string_view> allowed);
-  std::optional<std::vector<int64_t>> integers(std::string_view name);
-  /// As above, each from `low` to `high`: notes the first that is not.
-  std::optional<std::vector<int64_t>> integers(std::string_view name, int64_t low, int64_t high);
-  std::optional<std::vector<std::string>> strings(std::string_view name);
-  /// Notes that the field is missing.
-  void missing(std::string_view name);
-  /// Notes every field nobody asked for. A misspelt name is answered with the nearest known one.
-  void finish();
-
- private:
-  const JsonObject* object_;
-  std::string pointer_;
-  core::Diagnostics& wrong_;
-  std::vector<std::string> asked_;
 };
 
 /// How many mistakes of a body are listed: a body may have millions. Whoever reads the entries of a list stops behind
@@ -91,6 +78,12 @@ inline constexpr size_t kMostMistakes = 100;
 
 /// A JSON Pointer token (RFC 6901): ~ and / escaped.
 std::string pointer_token(std::string_view name);
+/// The pointer of an entry of a list.
+std::string entry_pointer(const std::string& list, size_t i);
+
+/// From here on not every integer is a number of JSON (RFC 7493).
+inline constexpr int64_t kLargestExact = int64_t{1} << 53;
+
 /// "text" with escapes; invalid UTF-8 becomes U+FFFD.
 void append_string(std::string& out, std::string_view text);
 std::string quote(std::string_view text);

@@ -1,4 +1,4 @@
-// A value that left a program or is to enter one, and its compact binary form.
+// The compact binary form of values that left a program or are to enter one.
 #pragma once
 
 #include <cstddef>
@@ -8,24 +8,18 @@
 #include <vector>
 
 #include "service/core/error.h"
-#include "service/tensor/shape.h"
+#include "service/tensor/dense_value.h"
 
 namespace meshd::effects {
 
-/// A dense value that owns its bytes, row-major.
-struct OwnedValue {
-  tensor::TensorType type;
-  std::vector<std::byte> bytes;
-};
-
 /// "4x2xf32, i32": types of values, for messages.
-std::string types_text(const std::vector<OwnedValue>& values);
+std::string types_text(const std::vector<tensor::DenseValue>& values);
 
 /// Values as a compact binary document: count, then dtype, dims and bytes of each.
-std::string values_to_text(const std::vector<OwnedValue>& values);
-std::vector<OwnedValue> values_from_text(std::string_view text);
+std::string values_to_text(const std::vector<tensor::DenseValue>& values);
+std::vector<tensor::DenseValue> values_from_text(std::string_view text);
 /// The same from the front of `text`, which is cut there. Throws internal when it is no such document.
-std::vector<OwnedValue> read_values(std::string_view& text);
+std::vector<tensor::DenseValue> read_values(std::string_view& text);
 
 /// Numbers as they stand in such documents: the machine's own bytes.
 template <typename T>

@@ -1,0 +1,85 @@
+// Lists of numbers in JSON text, found before anything else looks at it: bulk arrays stay text until it is known what
+// they are read as, and then go by std::from_chars straight into an array's memory. What remains is a control document.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace meshd::api {
+
+/// A number as it was written: whole numbers that fit are whole.
+struct JsonNumber {
+  enum class Kind : uint8_t { kSigned, kUnsigned, kFloat };
+  Kind kind = Kind::kSigned;
+  union {
+    int64_t i = 0;
+    uint64_t u;
+    double f;
+  };
+  [[nodiscard]] double as_double() const;
+};
+
+/// Reads the number at `at`, which has been looked at: passes space before it and the comma behind it.
+const char* read_number(const char* at, const char* end, JsonNumber& out);
+
+/// The numbers of one list: a longer list is its text, which is read each time.
+class JsonNumbers {
+ public:
+  JsonNumbers() = default;
+  /// `inside`: `count` numbers between two brackets of `text`, all of which are right and fit JsonNumber.
+  JsonNumbers(std::shared_ptr<const std::string> text, std::string_view inside, size_t count)
+      : text_(std::move(text)), inside_(inside), count_(count) {}
+
+  [[nodiscard]] size_t size() const { return text_ != nullptr ? count_ : few_.size(); }
+  /// Reads a longer list from its beginning: for one or two elements; else each().
+  [[nodiscard]] JsonNumber operator[](size_t i) const;
+  /// Calls f(i, number) for each until it gives false.
+  template <typename F>
+  void each(F&& f) const {
+    if (text_ == nullptr) {
+      for (size_t i = 0; i < few_.size() && f(i, few_[i]); ++i) continue;
+      return;
+    }
+    JsonNumber number;
+    const char* at = inside_.data();
+    const char* const end = at + inside_.size() + 1;  // the bracket ends the last number
+    for (size_t i = 0; i < count_; ++i) {
+      at = read_number(at, end, number);
+      if (!f(i, number)) return;
+    }
+  }
+  /// To a list that was not elided.
+  void push_back(const JsonNumber& number) { few_.push_back(number); }
+
+ private:
+  std::vector<JsonNumber> few_;
+  std::shared_ptr<const std::string> text_;
+  std::string_view inside_;
+  size_t count_ = 0;
+};
+
+/// JSON text without the insides of its longer lists of numbers.
+struct ElidedJson {
+  struct List {
+    size_t array = 0;    ///< the how many-th array of the text, counted from 0
+    size_t begin = 0;    ///< in `text`, behind its bracket
+    size_t removed = 0;  ///< characters
+    JsonNumbers numbers;
+  };
+  std::string text;
+  std::vector<List> lists;  ///< in the text's order
+
+  /// Where a position of `text` lies in the original.
+  [[nodiscard]] size_t original(size_t position) const;
+};
+
+/// Without lists and text when the text has no such list. Lists that are not wholly as RFC 8259 has numbers stay in the
+/// text, for the parser to refuse. `most` numbers are elided altogether; later lists stay, too.
+ElidedJson elide_numbers(const std::shared_ptr<const std::string>& text, int64_t most);
+
+}  // namespace meshd::api

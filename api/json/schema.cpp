@@ -1,0 +1,195 @@
+#include "api/json/schema.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace meshd::api {
+namespace {
+
+// How many edits make one name the other.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t next = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = row[j];
+      row[j] = next;
+    }
+  }
+  return row[b.size()];
+}
+
+// "; did you mean "name"?", where a name is near.
+std::string nearest_name(const std::string& given, const std::vector<Property>& known) {
+  std::string hint;
+  size_t best = 3;
+  for (const Property& property : known) {
+    // Other lengths are no slips of the finger.
+    if (given.size() > property.name.size() + best) continue;
+    const size_t edits = distance(given, property.name);
+    if (edits >= best) continue;
+    best = edits;
+    hint = fmt::format("; did you mean {}?", quote(property.name));
+  }
+  return hint;
+}
+
+// " from 1 to 9", of limits as far as there are some.
+std::string range_text(const JsonType& type) {
+  if (type.low && type.high) return fmt::format(" from {} to {}", *type.low, *type.high);
+  if (type.low) return fmt::format(" of at least {}", *type.low);
+  return "";
+}
+
+bool is_within(double value, const JsonType& type) {
+  return !(type.low && value < *type.low) && !(type.high && value > *type.high) && !std::isnan(value);
+}
+
+std::string got(const Json& json) {
+  const auto* number = json.as<JsonNumber>();
+  if (number == nullptr) return std::string(json.kind_name());
+  if (number->kind == JsonNumber::Kind::kSigned) return fmt::format("{}", number->i);
+  return number->kind == JsonNumber::Kind::kUnsigned ? fmt::format("{}", number->u) : fmt::format("{}", number->f);
+}
+
+std::string plural(const JsonType& type) {
+  switch (type.kind) {
+    case JsonType::Kind::kInteger:
+      return " of whole numbers";
+    case JsonType::Kind::kString:
+      return " of strings";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+Nullable<std::string_view> or_null(std::string_view text) { return {unless_empty(text)}; }
+
+std::optional<std::string_view> unless_empty(std::string_view text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+bool JsonCodec<std::string>::read(const Json& json, const Place& place, std::string& out) {
+  const auto* text = json.as<std::string>();
+  const std::vector<std::string_view>& words = place.type.words;
+  if (!words.empty() && (text == nullptr || std::find(words.begin(), words.end(), *text) == words.end())) {
+    std::string list;
+    for (const std::string_view word : words) list += (list.empty() ? "" : ", ") + quote(word);
+    place.wrong.add(place.pointer, fmt::format("expected one of {}, got {}", list,
+                                               text != nullptr ? quote(*text) : std::string(json.kind_name())));
+    return false;
+  }
+  if (text == nullptr) {
+    place.wrong.add(place.pointer, fmt::format("expected a string, got {}", json.kind_name()));
+    return false;
+  }
+  // Bytes that begin a character.
+  const auto characters = std::count_if(text->begin(), text->end(), [](char c) { return (c & 0xc0) != 0x80; });
+  if (place.type.longest > 0 && static_cast<size_t>(characters) > place.type.longest) {
+    place.wrong.add(place.pointer,
+                    fmt::format("expected at most {} characters, got {}", place.type.longest, characters));
+    return false;
+  }
+  out = *text;
+  return true;
+}
+
+bool JsonCodec<bool>::read(const Json& json, const Place& place, bool& out) {
+  const auto* value = json.as<bool>();
+  if (value != nullptr) {
+    out = *value;
+    return true;
+  }
+  place.wrong.add(place.pointer, fmt::format("expected true or false, got {}", json.kind_name()));
+  return false;
+}
+
+bool read_integer(const Json& json, const Place& place, int64_t& out) {
+  const auto* number = json.as<JsonNumber>();
+  const bool is_whole = number != nullptr && number->kind == JsonNumber::Kind::kSigned;
+  if (!is_whole || !is_within(static_cast<double>(number->i), place.type)) {
+    place.wrong.add(place.pointer, fmt::format("expected a whole number{}, got {}", range_text(place.type), got(json)));
+    return false;
+  }
+  const bool is_limited = place.type.low || place.type.high;
+  if (!is_limited && (number->i >= kLargestExact || number->i <= -kLargestExact)) {
+    place.wrong.add(place.pointer, fmt::format("is beyond {}, to which numbers are exact in JSON, got {}",
+                                               kLargestExact - 1, number->i));
+    return false;
+  }
+  out = number->i;
+  return true;
+}
+
+bool JsonCodec<double>::read(const Json& json, const Place& place, double& out) {
+  const auto* number = json.as<JsonNumber>();
+  if (number == nullptr || !is_within(number->as_double(), place.type)) {
+    place.wrong.add(place.pointer, fmt::format("expected a number{}, got {}", range_text(place.type), got(json)));
+    return false;
+  }
+  out = number->as_double();
+  return true;
+}
+
+void JsonCodec<core::WallTime>::append(std::string& out, core::WallTime value) {
+  append_string(out, core::to_rfc3339(value));
+}
+
+bool expect_list(const Json& json, const Place& place) {
+  if (json.is_array()) return true;
+  place.wrong.add(place.pointer,
+                  fmt::format("expected a list{}, got {}", plural(place.type.items.front()), json.kind_name()));
+  return false;
+}
+
+const JsonObject* SchemaBase::open(const Json& json, const std::string& pointer, core::Diagnostics& wrong) {
+  const auto* object = json.as<JsonObject>();
+  if (object == nullptr) wrong.add(pointer, fmt::format("expected an object, got {}", json.kind_name()));
+  return object;
+}
+
+bool SchemaBase::note_names(const JsonObject& object, const std::string& pointer, core::Diagnostics& wrong) const {
+  const size_t before = wrong.list().size();
+  for (const Property& property : properties_) {
+    const bool is_there =
+        std::any_of(object.begin(), object.end(), [&](const auto& f) { return f.first == property.name; });
+    if (property.required && !is_there) wrong.add(pointer + "/" + pointer_token(property.name), "is missing");
+  }
+  for (const auto& [name, value] : object) {
+    if (!has_room(wrong)) return false;
+    const bool is_known =
+        std::any_of(properties_.begin(), properties_.end(), [&](const Property& p) { return p.name == name; });
+    if (!is_known) {
+      wrong.add(pointer + "/" + pointer_token(name),
+                fmt::format("is not a field that is known here{}", nearest_name(name, properties_)));
+    }
+  }
+  return wrong.list().size() == before;
+}
+
+JsonType with_rules(JsonType type, const Rules& rules) {
+  if (rules.like) type = *rules.like;
+  JsonType* innermost = &type;
+  while (!innermost->items.empty()) innermost = &innermost->items.front();
+  if (rules.low) innermost->low = rules.low;
+  if (rules.high) innermost->high = rules.high;
+  if (rules.longest > 0) innermost->longest = rules.longest;
+  if (!rules.words.empty()) innermost->words = rules.words;
+  return type;
+}
+
+void append_name(std::string& out, std::string_view quoted_name) {
+  if (out.back() != '{') out += ',';
+  out += quoted_name;
+}
+
+}  // namespace meshd::api

@@ -1,0 +1,28 @@
+// A dense value: what requests bring, programs tell their clients and texts have as constants.
+#pragma once
+
+#include <span>
+#include <utility>
+
+#include "service/tensor/buffer.h"
+#include "service/tensor/shape.h"
+
+namespace meshd::tensor {
+
+/// Row-major bytes of a type, shared by its copies. Whoever makes one fills it; from then on nobody writes the bytes
+/// but a job that was handed the only copy.
+struct DenseValue {
+  TensorType type;
+  BufferRef buffer;
+
+  [[nodiscard]] std::span<const std::byte> bytes() const { return std::as_const(*buffer).bytes(); }
+};
+
+/// A value whose bytes are to be filled, in memory of the pool. Throws memory_exceeded.
+DenseValue new_dense(const TensorType& type, BufferPool& pool);
+/// The same in memory of its own: for values that are small or few.
+DenseValue new_dense(const TensorType& type);
+/// With a copy of these bytes.
+DenseValue dense_copy(const TensorType& type, std::span<const std::byte> bytes);
+
+}  // namespace meshd::tensor
