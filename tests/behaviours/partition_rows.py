@@ -410,7 +410,7 @@ def behaviour_S39_compiles_are_logged(s):
             assert events == []
             continue
         assert len(events) == 1, "the second run finds it ready"
-        assert (events[0]["level"], events[0]["function"], events[0]["devices"], events[0]["arguments"]) == (level, "jit_negate", "2", "8x8xf32")
+        assert (events[0]["level"], events[0]["function"], events[0]["devices"], events[0]["arguments"]) == (level, "jit_negate", 2, "8x8xf32")
 
 
 main(globals())
