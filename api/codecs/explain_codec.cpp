@@ -112,8 +112,8 @@ ExplainedTotals totals_of(const Explanation& explanation) {
   double bytes = 0;
   for (const compile::Block& block : explanation.plan->blocks) {
     for (const compile::Step& step : block.steps) {
-      flops += step.kernel.flops;
-      bytes += step.kernel.bytes;
+      flops += step.flops;
+      bytes += step.bytes;
     }
   }
   return {whole(flops), whole(bytes), explanation.moved_bytes(), explanation.plan->has_loops};
@@ -382,8 +382,8 @@ const Schema<ExplainedStep>& schema() {
       "ExplainedStep",
       {{"name", [](const Doc& doc) { return std::string_view(doc.step.name); }},
        {"lines", [](const Doc& doc) { return std::vector<int64_t>(doc.step.lines.begin(), doc.step.lines.end()); }},
-       {"flops", [](const Doc& doc) { return whole(doc.step.kernel.flops); }},
-       {"bytes", [](const Doc& doc) { return whole(doc.step.kernel.bytes); }},
+       {"flops", [](const Doc& doc) { return whole(doc.step.flops); }},
+       {"bytes", [](const Doc& doc) { return whole(doc.step.bytes); }},
        {"shards", &Doc::shards}}};
   return kSchema;
 }

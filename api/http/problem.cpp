@@ -5,6 +5,8 @@
 #include <new>
 #include <string>
 
+#include "service/core/error_codes.h"
+
 namespace meshd::api {
 
 int status_of(core::ErrorKind kind) {
@@ -94,15 +96,15 @@ namespace {
 
 Response make_problem(const core::Error& error, std::string_view request_id, std::string_view path,
                       std::string_view trace_id) {
-  const core::ErrorCode code = error.code();
-  const int status = status_of(code.kind());
-  ProblemDocument document{fmt::format("/docs/errors#{}", code.word()),
-                           std::string(code.title()),
+  const core::ErrorRow& row = core::row_of(error.code());
+  const int status = status_of(row.kind);
+  ProblemDocument document{fmt::format("/docs/errors#{}", row.word),
+                           std::string(row.title),
                            status,
                            error.detail(),
                            std::string(request_id),
                            std::string(trace_id),
-                           std::string(code.word()),
+                           std::string(row.word),
                            error.diagnostics(),
                            {}};
   if (path == "/v2" || path.starts_with("/v2/")) document.error = error.detail();

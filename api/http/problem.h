@@ -11,6 +11,7 @@
 #include "api/http/http.h"
 #include "api/json/schema.h"
 #include "service/core/error.h"
+#include "service/core/error_kind.h"
 
 namespace meshd::api {
 

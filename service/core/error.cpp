@@ -2,11 +2,13 @@
 
 #include <utility>
 
+#include "service/core/error_codes.h"
+
 namespace meshd::core {
 
 ErrorCode error_code_from_word(std::string_view word) {
   for (const ErrorRow& row : kErrorTable) {
-    if (row.word == word) return ErrorCode(&row);
+    if (row.word == word) return ErrorCode(row.word);
   }
   return ErrorCode("internal");
 }

@@ -5,11 +5,34 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "service/core/error_codes.h"
-
 namespace meshd::core {
+
+/// The stable machine word of a failure, such as "invalid_program", made from a literal at the throw. Its kind and
+/// title are in the table of error_codes.h.
+class ErrorCode {
+ public:
+  consteval ErrorCode(const char* word) : word_(word) {
+    for (const char c : word_) {
+      if (c != '_' && (c < 'a' || c > 'z')) throw "an error code is a word of small letters and '_'";
+    }
+  }
+
+  [[nodiscard]] constexpr std::string_view word() const { return word_; }
+  friend constexpr bool operator==(ErrorCode a, ErrorCode b) { return a.word_ == b.word_; }
+
+ private:
+  constexpr explicit ErrorCode(std::string_view of_table) : word_(of_table) {}
+  friend ErrorCode error_code_from_word(std::string_view word);
+
+  std::string_view word_;
+};
+
+/// The code with this word, or `internal` when no row has it (a code read back from storage that a newer version
+/// wrote).
+ErrorCode error_code_from_word(std::string_view word);
 
 /// One thing that is wrong, and where. `pointer` is a JSON Pointer (RFC 6901) into the request's body, or empty;
 /// `line` and `column` are 1-based places in a program's text, or 0.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "service/device/run_impl.h"
+#include "service/ops/kernel_interface.h"
 
 namespace meshd::device {
 namespace {
@@ -36,7 +37,7 @@ class Pointers {
 }  // namespace
 
 int64_t RunImpl::work_items_of(const compile::Step& step, int64_t shard) const {
-  return step.collective == nullptr ? step.kernel.work_count
+  return step.collective == nullptr ? step.kernel->work_count
                                     : step.collective->get(plan()).work_items[static_cast<size_t>(shard)];
 }
 
@@ -44,7 +45,7 @@ void RunImpl::run_work_groups(const compile::Step& step, const WorkItems& work_i
                               core::Checkpoint& checkpoint) {
   if (work_items.begin >= work_items.end) return;
   const int64_t all = work_items.end - work_items.begin;
-  if (step.kernel.passes_checkpoints || work_items.estimated_ns <= kWorkGroupNs || all == 1) {
+  if (step.kernel->passes_checkpoints || work_items.estimated_ns <= kWorkGroupNs || all == 1) {
     return run_work_items(step, work_items, lane, checkpoint);
   }
   // By the estimate at first, and then by the time that items take.
@@ -102,16 +103,16 @@ void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_it
   call.begin = work_items.begin;
   call.end = work_items.end;
   call.checkpoint = &checkpoint;
-  if (step.kernel.scratch_bytes > 0) call.scratch = scratch_ + lane * plan().scratch_bytes;
+  if (step.kernel->scratch_bytes > 0) call.scratch = scratch_ + lane * plan().scratch_bytes;
   if (!step.offsets.empty()) call.result_offsets = step.offsets.data() + shard * step.offset_rank;
-  step.kernel.run(call);
+  step.kernel->run(call);
 }
 
 // Counted before it is done: a step that would go beyond the budget is not begun.
 void RunImpl::charge(const compile::Step& step, size_t shard_count) {
   const auto count = static_cast<double>(shard_count);
-  operations_ += step.kernel.flops * count;
-  bytes_ += step.kernel.bytes * count;
+  operations_ += step.flops * count;
+  bytes_ += step.bytes * count;
   const auto check = [&](double used, double budget, const char* what, const char* option) {
     if (budget <= 0 || used <= budget) return;
     std::ostringstream text;

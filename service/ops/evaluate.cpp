@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "service/kernels/fused/tile_program.h"
 #include "service/ops/checks.h"
+#include "service/ops/kernel_interface.h"
 
 namespace meshd::ops {
 namespace {

@@ -3,10 +3,7 @@
 // no op by name.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,17 +12,21 @@
 #include <variant>
 #include <vector>
 
-#include "service/core/checkpoint.h"
 #include "service/ir/program.h"
-#include "service/kernels/elementwise/scalar_op.h"
-#include "service/kernels/fused/tile_program.h"
 #include "service/ops/halo.h"
 #include "service/ops/shard_rules.h"
 #include "service/sharding/factor_rule.h"
 
+namespace meshd::kernels {
+enum class ScalarOp : uint8_t;
+struct TileProgram;
+}  // namespace meshd::kernels
+
 namespace meshd::ops {
 
 class Writer;
+struct PreparedKernel;  // kernel_interface.h, like all that only rows with a kernel and the plan look into
+struct PreparedGroup;
 
 /// What a row's functions are told about one op instance. Types are global or local, as the caller works.
 struct OpView {
@@ -51,39 +52,13 @@ using InferFn = std::vector<ir::Type> (*)(const OpView&);
 /// flow...).
 using RuleFn = sharding::FactorRule (*)(const OpView&);
 
-/// One call of a local kernel on one shard.
-struct KernelCall {
-  const std::byte* const* operands = nullptr;
-  std::byte* const* results = nullptr;
-  int64_t begin = 0;  ///< range of work items
-  int64_t end = 0;
-  std::byte* scratch = nullptr;  ///< PreparedKernel::scratch_bytes, of this call alone, aligned to 64
-  const int64_t* result_offsets =
-      nullptr;  ///< where result 0's shard starts in the global result, by dimension; null: all zero
-  core::Checkpoint* checkpoint = nullptr;  ///< passed in what takes more than a millisecond; null: nobody asks
-};
-
-/// A kernel made ready for fixed local types and attributes. run() may be called by several threads on disjoint work
-/// item ranges.
-struct PreparedKernel {
-  std::function<void(const KernelCall&)> run;
-  int64_t work_count = 1;     ///< the output can be cut into this many work items
-  double flops = 0;           ///< work of all work items
-  double bytes = 0;           ///< traffic of all work items
-  int64_t scratch_bytes = 0;  ///< for each concurrent call
-  bool uses_offsets = false;  ///< reads result_offsets
-  /// run() passes its call's checkpoint every 10^5 to 10^6 operations. Else the caller cuts ranges of work items into
-  /// work groups, and each work item is some milliseconds of work at most.
-  bool passes_checkpoints = false;
-  std::vector<std::pair<int, int>> in_place;  ///< (operand, result) pairs that may share memory
-};
-
+/// Makes a kernel ready for local types and attributes.
 using PrepareFn = PreparedKernel (*)(const OpView& local);
 
 /// A pointwise op: one scalar operation, over any shape; scalar operands beside larger ones are broadcast (select,
 /// clamp).
 struct ScalarMath {
-  kernels::ScalarOp op = kernels::ScalarOp::kCopy;
+  kernels::ScalarOp op{};
   /// Chooses the operation by attributes or types (compare's direction) when it is set.
   kernels::ScalarOp (*op_of)(const OpView&) = nullptr;
   /// Writes instructions of its own where one operation cannot say it (reduce_precision, chlo.square) and returns the
@@ -94,34 +69,17 @@ struct ScalarMath {
 /// Attribute by which on_shard tells a kernel the dims of the whole tensor, where the kernel depends on them.
 inline constexpr std::string_view kGlobalDims = "meshd.global_dims";
 
-/// Appends a pointwise op to a tile program, whichever of the three ways its row says, and returns the result's
-/// register. `view` has the declared result. Throws unsupported_dtype naming the operation and the type when there is
-/// no kernel.
-uint16_t emit_scalar(const ScalarMath& math, const OpView& view, kernels::TileProgram& program,
-                     std::span<const uint16_t> operands);
-
 /// An op that works on one shard alone, with local types.
 struct LocalKernel {
   PrepareFn prepare = nullptr;
 };
 
-/// A collective: a pure function from the inputs of a group, in group order, to each member's output. No threads, no
-/// devices.
-struct GroupCall {
-  std::span<const std::byte* const* const> member_operands;  ///< [member][operand]
-  int64_t member = 0;                                        ///< whose output is wanted, index in the group
-  std::byte* const* results = nullptr;                       ///< that member's results
-  core::Checkpoint* checkpoint = nullptr;                    ///< as KernelCall's
-};
-struct PreparedGroup {
-  std::function<void(const GroupCall&)> run;
-  bool same_for_all = false;  ///< every member gets the same bytes (all_reduce, all_gather): computed once
-  double bytes = 0;           ///< traffic of one member
-};
+/// Makes a collective ready for groups of `group_size` members.
 using PrepareGroupFn = PreparedGroup (*)(const OpView& local, int64_t group_size);
 /// Groups of mesh positions (partition ids), or source-target pairs, from the attributes. Throws invalid_program on ids
 /// outside.
 using GroupsFn = std::vector<std::vector<int64_t>> (*)(const OpView&, int64_t position_count);
+/// A collective: members of a group compute with each other's operands.
 struct GroupKernel {
   PrepareGroupFn prepare = nullptr;
   GroupsFn groups = nullptr;
@@ -273,16 +231,15 @@ std::span<const OpDef> all_ops();
 /// of an unknown target is Unsupported here; custom_calls.h says more about targets.
 Body body_of(const OpDef& def, const OpView& view);
 
+/// Makes the instance ready to run and drops what came of it. Throws unsupported_op or unsupported_dtype, naming both,
+/// where nothing runs it; collectives and what the stages do themselves are taken to run.
+void check_runnable(const OpDef& def, const OpView& view);
+
 /// True when this op must happen though nobody uses its results: the row says so, or the op does (`has_side_effect` of
 /// a custom call). Ops in its regions are not looked at.
 bool has_effect(const OpDef& def, const OpView& view);
 
 /// Rule of an op instance: sdy.sharding_rule on the op where it has one, else the row's; nothing when neither says.
 std::optional<sharding::FactorRule> rule_of(const OpDef& def, const OpView& view);
-
-/// Compiles a region of scalar ops (reducer, comparator, scatter body, map) into a tile program: inputs are the
-/// region's arguments in order, outputs its returned values. Throws unsupported_op naming the op and its line when the
-/// region holds something else.
-kernels::TileProgram compile_scalar_region(const ir::Function& function, const ir::Region& region);
 
 }  // namespace meshd::ops

@@ -2,12 +2,16 @@
 // of gathers, and what a shard does in other ops. Rows say it (OpDef::combine, OpDef::on_shard), partition asks.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "service/ir/program.h"
-#include "service/kernels/elementwise/scalar_op.h"
+
+namespace meshd::kernels {
+enum class ScalarOp : uint8_t;
+}
 
 namespace meshd::ops {
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "service/ops/kernel_interface.h"
 #include "service/ops/op_def.h"
 
 #include <oneapi/dnnl/dnnl.h>

@@ -16,6 +16,8 @@
 #include <hwy/contrib/sort/vqsort.h>
 #include <oneapi/dnnl/dnnl.h>
 
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/lapack/blas_core.h"
 #include "service/kernels/movement/gather.h"
 #include "service/kernels/movement/movement.h"

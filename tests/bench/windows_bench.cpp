@@ -13,6 +13,8 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/product/convolution.h"
 #include "service/kernels/product/gemm.h"
 #include "service/kernels/window/select_and_scatter.h"

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "service/core/error.h"
+#include "service/kernels/fused/tile_program.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/op_def.h"
 #include "service/program/transform/inline_calls.h"
 #include "service/program/transform/specialise.h"

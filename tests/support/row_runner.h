@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "service/ops/kernel_interface.h"
 #include "service/ops/op_def.h"
 
 namespace meshd::test {

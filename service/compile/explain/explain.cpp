@@ -75,7 +75,7 @@ double Explanation::flops() const {
   double flops = 0;
   if (plan == nullptr) return flops;
   for (const Block& block : plan->blocks) {
-    for (const Step& step : block.steps) flops += step.kernel.flops;
+    for (const Step& step : block.steps) flops += step.flops;
   }
   return flops;
 }

@@ -96,8 +96,8 @@ class Search {
     Cost out;
     for (const Block& block : explanation.plan->blocks) {
       for (const Step& step : block.steps) {
-        out.flops += step.kernel.flops;
-        out.bytes_touched += step.kernel.bytes;
+        out.flops += step.flops;
+        out.bytes_touched += step.bytes;
       }
     }
     out.bytes_moved = explanation.moved_bytes();

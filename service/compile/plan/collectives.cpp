@@ -5,6 +5,7 @@
 #include <map>
 
 #include "service/core/error.h"
+#include "service/ops/kernel_interface.h"
 
 namespace meshd::compile {
 namespace {

@@ -6,6 +6,9 @@
 #include <limits>
 
 #include "service/core/error.h"
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/tile_program.h"
+#include "service/ops/kernel_interface.h"
 
 namespace meshd::compile {
 namespace {

@@ -115,9 +115,11 @@ class PlanMaker {
     const auto count = static_cast<double>(builder_.tables[from.table].count());
     step.estimated_ns = kStepNs + count * (from.kernel.flops / kOperationsPerNs + from.kernel.bytes / kBytesPerNs);
     ns_of_table_[from.table] += step.estimated_ns / count;
-    step.kernel = std::move(from.kernel);
-    scratch_ = std::max(scratch_, step.kernel.scratch_bytes);
-    if (step.kernel.uses_offsets) set_offsets(from, step);
+    step.flops = from.kernel.flops;
+    step.bytes = from.kernel.bytes;
+    scratch_ = std::max(scratch_, from.kernel.scratch_bytes);
+    if (from.kernel.uses_offsets) set_offsets(from, step);
+    step.kernel = std::make_shared<const ops::PreparedKernel>(std::move(from.kernel));
     return step;
   }
 

@@ -21,10 +21,16 @@
 #include <string>
 #include <vector>
 
-#include "service/core/checkpoint.h"
-#include "service/ops/op_def.h"
 #include "service/partition/local_program.h"
 #include "service/tensor/shape.h"
+
+namespace meshd::core {
+class Checkpoint;
+}
+
+namespace meshd::ops {
+struct PreparedKernel;
+}
 
 namespace meshd::compile {
 
@@ -137,8 +143,10 @@ struct Step {
   TableId table = 0;
   std::vector<SlotRef> operands;
   std::vector<SlotRef> results;
-  ops::PreparedKernel kernel;    ///< kKernel; cost is of one shard
-  std::vector<int64_t> offsets;  ///< kernel.uses_offsets: [shard][dim]
+  std::shared_ptr<const ops::PreparedKernel> kernel;  ///< kKernel: what runs it; set for every kind, empty for others
+  double flops = 0;                                   ///< of one shard
+  double bytes = 0;                                   ///< of one shard
+  std::vector<int64_t> offsets;                       ///< kernel.uses_offsets: [shard][dim]
   int64_t offset_rank = 0;
   std::shared_ptr<const LazyCollective> collective;  ///< kCollective
   BlockId blocks_first = -1;                         ///< kWhile: condition, then body; kCase: branches

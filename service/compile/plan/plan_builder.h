@@ -30,6 +30,7 @@
 
 #include "service/compile/plan/plan.h"
 #include "service/compile/plan/tables.h"
+#include "service/ops/kernel_interface.h"
 
 namespace meshd::compile {
 

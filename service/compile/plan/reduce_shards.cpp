@@ -6,7 +6,10 @@
 #include "service/compile/plan/collectives.h"
 #include "service/core/error.h"
 #include "service/kernels/cache_size.h"
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/stream_store.h"
+#include "service/ops/kernel_interface.h"
 
 namespace meshd::compile {
 namespace {

@@ -4,9 +4,12 @@
 #include <cstring>
 #include <string>
 
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/movement/movement.h"
 #include "service/ops/checks.h"
 #include "service/ops/collective/collectives.h"
+#include "service/ops/kernel_interface.h"
 
 namespace meshd::ops {
 namespace {

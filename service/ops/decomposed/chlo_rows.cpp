@@ -4,6 +4,8 @@
 #include <limits>
 #include <string>
 
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/tile_program.h"
 #include "service/ops/builders.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"

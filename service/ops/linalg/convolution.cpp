@@ -6,6 +6,7 @@
 #include "service/kernels/product/convolution.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/reduction/windows.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/shard_writers.h"

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/linalg/custom_call_rules.h"

@@ -10,6 +10,7 @@
 #include "service/kernels/movement/movement.h"
 #include "service/kernels/product/gemm.h"
 #include "service/ops/checks.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/linalg/dot.h"
 
 namespace meshd::ops {

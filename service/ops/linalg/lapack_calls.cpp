@@ -9,6 +9,7 @@
 
 #include "service/kernels/lapack/lapack.h"
 #include "service/ops/checks.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/linalg/custom_calls.h"
 #include "service/ops/rule_views.h"
 

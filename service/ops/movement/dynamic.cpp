@@ -11,6 +11,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/evaluate.h"
 #include "service/ops/families.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/movement/gather_scatter.h"
 #include "service/ops/writer.h"
 

@@ -5,9 +5,11 @@
 #include <memory>
 #include <string_view>
 
+#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/movement/gather.h"
 #include "service/kernels/movement/scatter.h"
 #include "service/ops/checks.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/movement/gather_scatter.h"
 
 namespace meshd::ops {

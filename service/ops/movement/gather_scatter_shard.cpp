@@ -1,6 +1,7 @@
 // What a shard does for a gather or scatter whose indexed dims are cut, said in ops over local types.
 #include <algorithm>
 
+#include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/checks.h"
 #include "service/ops/movement/gather_scatter.h"
 #include "service/ops/shard_indices.h"

@@ -5,6 +5,7 @@
 #include "service/core/error.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/checks.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/movement/movement.h"
 
 namespace meshd::ops {

@@ -8,6 +8,7 @@
 #include "service/kernels/movement/index_value.h"
 #include "service/kernels/movement/movement.h"
 #include "service/ops/checks.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/movement/movement.h"
 
 namespace meshd::ops {

@@ -5,8 +5,10 @@
 #include <string>
 
 #include "service/core/checked_math.h"
+#include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/builders.h"
 #include "service/ops/checks.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/pointwise/pointwise_special.h"
 
 namespace meshd::ops {

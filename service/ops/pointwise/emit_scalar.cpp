@@ -1,9 +1,11 @@
-// How a pointwise row becomes instructions of a tile program.
+// How a pointwise row becomes instructions of a tile program, and whether an instance of an op can be run at all.
 #include <array>
 #include <string>
 
 #include "service/core/error.h"
+#include "service/kernels/fused/tile_program.h"
 #include "service/ops/checks.h"
+#include "service/ops/kernel_interface.h"
 
 namespace meshd::ops {
 
@@ -24,6 +26,20 @@ uint16_t emit_scalar(const ScalarMath& math, const OpView& view, kernels::TilePr
       return program.emit(operation, {operands[0], operands[1]}, out);
     default:
       return program.emit(operation, {operands[0], operands[1], operands[2]}, out);
+  }
+}
+
+void check_runnable(const OpDef& def, const OpView& view) {
+  const Body body = body_of(def, view);
+  if (const auto* math = std::get_if<ScalarMath>(&body)) {
+    kernels::TileProgram program;
+    std::vector<uint16_t> registers;
+    for (const ir::Type& operand : view.operands) registers.push_back(program.add_register(operand.dtype()));
+    emit_scalar(*math, view, program, registers);
+  } else if (const auto* kernel = std::get_if<LocalKernel>(&body)) {
+    kernel->prepare(view);
+  } else if (std::holds_alternative<Unsupported>(body)) {
+    reject(view, "unsupported_op", "'" + std::string(def.name) + "' is not run");
   }
 }
 

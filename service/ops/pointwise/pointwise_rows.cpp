@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/builders.h"
 #include "service/ops/families.h"
 #include "service/ops/pointwise/pointwise_special.h"

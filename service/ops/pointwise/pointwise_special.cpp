@@ -3,6 +3,8 @@
 #include <array>
 #include <string>
 
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/tile_program.h"
 #include "service/ops/builders.h"
 #include "service/ops/checks.h"
 

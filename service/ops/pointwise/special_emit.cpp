@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/tile_program.h"
 #include "service/ops/checks.h"
 
 namespace meshd::ops {

@@ -5,6 +5,7 @@
 #include "service/kernels/fold/batch_norm.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/rule_views.h"
 
 namespace meshd::ops {

@@ -3,10 +3,12 @@
 #include <memory>
 #include <string>
 
+#include "service/kernels/elementwise/scalar_op.h"
 #include "service/kernels/fused/fused_loop.h"
 #include "service/kernels/fused/tile_program.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/rule_views.h"
 
 namespace meshd::ops {

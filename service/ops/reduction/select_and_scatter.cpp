@@ -4,9 +4,11 @@
 #include <optional>
 #include <string>
 
+#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/window/select_and_scatter.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/reduction/windows.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/writer.h"

@@ -2,9 +2,11 @@
 #include <memory>
 #include <string>
 
+#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/sort/sort.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/rule_views.h"
 
 namespace meshd::ops {

@@ -16,6 +16,7 @@
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/kernel_interface.h"
 #include "service/ops/rule_views.h"
 
 namespace meshd::ops {

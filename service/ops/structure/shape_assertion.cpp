@@ -6,6 +6,7 @@
 
 #include "service/core/error.h"
 #include "service/ops/checks.h"
+#include "service/ops/kernel_interface.h"
 
 namespace meshd::ops {
 namespace {

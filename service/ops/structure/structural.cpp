@@ -4,6 +4,7 @@
 
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/kernel_interface.h"
 
 namespace meshd::ops {
 namespace {

@@ -1,5 +1,7 @@
 #include "service/partition/lower/identity.h"
 
+#include "service/kernels/elementwise/scalar_op.h"
+
 #include <cstring>
 #include <limits>
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "service/ops/kernel_interface.h"
 #include "service/partition/lower/sharding_choice.h"
 
 namespace meshd::partition {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "service/core/checked_math.h"
+#include "service/kernels/elementwise/scalar_op.h"
 #include "service/partition/lower/emit.h"
 #include "service/partition/lower/halo_rule.h"
 #include "service/partition/lower/identity.h"

@@ -1,5 +1,6 @@
 #include "service/partition/lower/lower_regions.h"
 
+#include "service/kernels/elementwise/scalar_op.h"
 #include "service/partition/lower/lowering.h"
 
 namespace meshd::partition {

@@ -4,6 +4,7 @@
 
 #include "service/core/error.h"
 #include "service/ir/walk.h"
+#include "service/ops/op_def.h"
 #include "service/program/parse/parse.h"
 #include "service/program/transform/inline_calls.h"
 #include "service/program/transform/specialise.h"
@@ -40,26 +41,11 @@ std::optional<Instance> instance_of(const std::string& text, std::string_view na
   }
 }
 
-/// Throws unsupported_... where the instance cannot be made ready to run.
-void prepare(const ops::OpDef& def, const ops::OpView& view) {
-  const ops::Body body = ops::body_of(def, view);
-  if (const auto* math = std::get_if<ops::ScalarMath>(&body)) {
-    kernels::TileProgram program;
-    std::vector<uint16_t> registers;
-    for (const ir::Type& operand : view.operands) registers.push_back(program.add_register(operand.dtype()));
-    ops::emit_scalar(*math, view, program, registers);
-  } else if (const auto* kernel = std::get_if<ops::LocalKernel>(&body)) {
-    kernel->prepare(view);
-  } else if (std::holds_alternative<ops::Unsupported>(body)) {
-    ir::fail("unsupported_op", *view.location, "'" + std::string(def.name) + "' is not run");
-  }
-}
-
 /// Whether the instance can be made ready to run; ops that others say are as ready as those.
 bool is_ready(const ops::OpDef& def, const Instance& instance) {
   try {
     if (def.expand == nullptr) {
-      prepare(def, instance.view());
+      ops::check_runnable(def, instance.view());
       return true;
     }
     const ir::Module flat = specialise(inline_calls(*instance.module));
@@ -68,7 +54,8 @@ bool is_ready(const ops::OpDef& def, const Instance& instance) {
       Instance part{nullptr, &op, {}, {}};
       for (const ir::ValueId id : op.operands) part.operands.push_back(main.type_of(id));
       for (const ir::ValueId id : op.results) part.results.push_back(main.type_of(id));
-      prepare(ops::op(op.code), {part.operands, part.results, &op.attributes, op.regions, &main, &op.location, &op});
+      ops::check_runnable(ops::op(op.code),
+                          {part.operands, part.results, &op.attributes, op.regions, &main, &op.location, &op});
     }
     return true;
   } catch (const core::Error&) {

@@ -6,6 +6,8 @@
 #include <random>
 
 #include "service/core/error.h"
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/tile_program.h"
 #include "tests/unit/kernels/fused_support.h"
 
 namespace meshd::kernels {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 
+#include "service/kernels/elementwise/scalar_op.h"
 #include "tests/unit/kernels/scalar_support.h"
 
 namespace meshd::kernels {

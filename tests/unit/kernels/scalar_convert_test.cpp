@@ -6,6 +6,7 @@
 #include <complex>
 
 #include "service/kernels/elementwise/reduce_precision.h"
+#include "service/kernels/elementwise/scalar_op.h"
 #include "service/tensor/half.h"
 #include "tests/unit/kernels/scalar_support.h"
 

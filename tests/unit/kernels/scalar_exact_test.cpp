@@ -7,6 +7,7 @@
 #include <complex>
 #include <functional>
 
+#include "service/kernels/elementwise/scalar_op.h"
 #include "service/tensor/half.h"
 #include "tests/unit/kernels/scalar_support.h"
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "service/kernels/elementwise/scalar_op.h"
 #include "tests/unit/kernels/scalar_support.h"
 
 namespace meshd::kernels {

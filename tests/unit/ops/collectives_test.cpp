@@ -4,6 +4,7 @@
 #include <numeric>
 #include <string>
 
+#include "service/ops/kernel_interface.h"
 #include "tests/unit/ops/support.h"
 
 namespace meshd::ops {

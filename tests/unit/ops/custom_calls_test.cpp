@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "service/ops/kernel_interface.h"
 #include "service/ops/linalg/custom_calls.h"
 #include "service/ops/structure/shape_assertion.h"
 #include "tests/unit/ops/support.h"

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "service/core/error.h"
+#include "service/kernels/elementwise/scalar_op.h"
 #include "tests/support/parsed_instance.h"
 
 namespace meshd::test {

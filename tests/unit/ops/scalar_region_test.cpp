@@ -5,6 +5,9 @@
 #include <limits>
 #include <string>
 
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/fused/tile_program.h"
+#include "service/ops/kernel_interface.h"
 #include "tests/unit/ops/support.h"
 
 namespace meshd::ops {

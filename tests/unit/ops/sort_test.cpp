@@ -8,7 +8,9 @@
 #include <random>
 
 #include "service/core/error.h"
+#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/sort/sort_keys.h"
+#include "service/ops/kernel_interface.h"
 #include "tests/support/parsed_instance.h"
 
 namespace meshd::test {

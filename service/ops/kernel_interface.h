@@ -1,0 +1,70 @@
+// What runs an op's work: kernels on one shard, collectives over a group, tile programs of scalar operations. Rows with
+// a kernel make these, the plan keeps them and devices call them. Apart from op_def.h, so that the stages that only
+// read rows do not depend on it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "service/core/checkpoint.h"
+#include "service/ops/op_def.h"
+
+namespace meshd::ops {
+
+/// One call of a local kernel on one shard.
+struct KernelCall {
+  const std::byte* const* operands = nullptr;
+  std::byte* const* results = nullptr;
+  int64_t begin = 0;  ///< range of work items
+  int64_t end = 0;
+  std::byte* scratch = nullptr;  ///< PreparedKernel::scratch_bytes, of this call alone, aligned to 64
+  const int64_t* result_offsets =
+      nullptr;  ///< where result 0's shard starts in the global result, by dimension; null: all zero
+  core::Checkpoint* checkpoint = nullptr;  ///< passed in what takes more than a millisecond; null: nobody asks
+};
+
+/// A kernel made ready for fixed local types and attributes. run() may be called by several threads on disjoint work
+/// item ranges.
+struct PreparedKernel {
+  std::function<void(const KernelCall&)> run;
+  int64_t work_count = 1;     ///< the output can be cut into this many work items
+  double flops = 0;           ///< work of all work items
+  double bytes = 0;           ///< traffic of all work items
+  int64_t scratch_bytes = 0;  ///< for each concurrent call
+  bool uses_offsets = false;  ///< reads result_offsets
+  /// run() passes its call's checkpoint every 10^5 to 10^6 operations. Else the caller cuts ranges of work items into
+  /// work groups, and each work item is some milliseconds of work at most.
+  bool passes_checkpoints = false;
+  std::vector<std::pair<int, int>> in_place;  ///< (operand, result) pairs that may share memory
+};
+
+/// A collective: a pure function from the inputs of a group, in group order, to each member's output. No threads, no
+/// devices.
+struct GroupCall {
+  std::span<const std::byte* const* const> member_operands;  ///< [member][operand]
+  int64_t member = 0;                                        ///< whose output is wanted, index in the group
+  std::byte* const* results = nullptr;                       ///< that member's results
+  core::Checkpoint* checkpoint = nullptr;                    ///< as KernelCall's
+};
+struct PreparedGroup {
+  std::function<void(const GroupCall&)> run;
+  bool same_for_all = false;  ///< every member gets the same bytes (all_reduce, all_gather): computed once
+  double bytes = 0;           ///< traffic of one member
+};
+
+/// Appends a pointwise op to a tile program, whichever of the three ways its row says, and returns the result's
+/// register. `view` has the declared result. Throws unsupported_dtype naming the operation and the type when there is
+/// no kernel.
+uint16_t emit_scalar(const ScalarMath& math, const OpView& view, kernels::TileProgram& program,
+                     std::span<const uint16_t> operands);
+
+/// Compiles a region of scalar ops (reducer, comparator, scatter body, map) into a tile program: inputs are the
+/// region's arguments in order, outputs its returned values. Throws unsupported_op naming the op and its line when the
+/// region holds something else.
+kernels::TileProgram compile_scalar_region(const ir::Function& function, const ir::Region& region);
+
+}  // namespace meshd::ops
