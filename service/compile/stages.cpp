@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "service/compile/rewrite/cut_batch_norms.h"
 #include "service/compile/rewrite/rounding.h"
+#include "service/compile/rewrite/sharded_forms.h"
 #include "service/core/error.h"
 #include "service/ir/walk.h"
 #include "service/partition/partition.h"
@@ -68,7 +68,7 @@ RewrittenProgram rewrite_for(const propagation::Propagated& propagated, const Lo
   partition::PartitionInput& input = out.input;
   out.module = *propagated.module;
   input.value_shardings = propagated.values;
-  spread_batch_norms(out.module, input.value_shardings);
+  write_sharded_forms(out.module, input.value_shardings);
   const ir::Function& main = propagated.module->main();
   size_t asked = 0;
   for (size_t i = 0; i < main.arguments.size(); ++i) {

@@ -15,6 +15,7 @@
 #include "service/ir/program.h"
 #include "service/ops/halo.h"
 #include "service/ops/shard_rules.h"
+#include "service/ops/text_form.h"
 #include "service/sharding/factor_rule.h"
 
 namespace meshd::kernels {
@@ -126,6 +127,8 @@ struct AttributeSpec {
   std::string_view name;
   bool required = false;
   std::string_view doc;
+  /// The name under which an op in memory has it, where the text's is another: out_sharding is kept as sharding.
+  std::string_view kept_as = {};
 };
 struct Signature {
   int operand_min = 0;
@@ -157,9 +160,55 @@ struct Fuse {
       nullptr;  ///< operands: inputs, then inits; regions[0] combines over these dims
 };
 
+/// When Shardy propagates through an op, and in which direction (propagation/op_priority.h).
+enum class Flow : uint8_t {
+  kOther,               ///< in the last steps, both ways
+  kPassThrough,         ///< in the first step, both ways: elementwise ops, reshape, transpose, moves between memories
+  kPassThroughForward,  ///< in the first step, forward: dynamic_slice, dynamic_update_slice
+  kBroadcast,           ///< backward, and forward in the last step alone
+};
+
+/// Whether every result element comes from the operands' elements at the same place.
+enum class Elementwise : uint8_t {
+  kByBody,      ///< where the body is ScalarMath
+  kAlways,      ///< XLA takes the op apart into elementwise ones before Shardy sees it
+  kSameShapes,  ///< where operands and results have the same factors (bitcast_convert between types of one width)
+};
+
+/// What propagation asks of an op besides its factor rule. Elementwise ops are kPassThrough and keep constants,
+/// whatever stands here.
+struct PropagationFacts {
+  Flow flow = Flow::kOther;
+  Elementwise elementwise = Elementwise::kByBody;
+  bool keeps_constants = false;  ///< of constants it makes a constant, which is copied for each of its uses
+};
+
+/// How a collective of Shardy's leads from its operand's sharding to its result's.
+enum class AxesEffect : uint8_t {
+  kNone,      ///< the op is no such collective
+  kRemoved,   ///< by dimension, `attribute` is taken off the end of the operand's axes (all_gather)
+  kAdded,     ///< by dimension, `attribute` is put behind the operand's axes (all_slice, reduce_scatter)
+  kMoved,     ///< axes go from one dimension to another (all_to_all)
+  kReduced,   ///< dimensions keep their axes; `attribute` are others (all_reduce)
+  kKept,      ///< dimensions keep their axes (replicated_to_unreduced)
+  kPermuted,  ///< any axes of the same sizes (collective_permute)
+};
+struct CollectiveAxes {
+  AxesEffect effect = AxesEffect::kNone;
+  std::string_view attribute = {};  ///< that holds the axes
+};
+
 /// Writes an op in other ops (writer.h) and returns the values that stand for its results; nothing when it cannot be
 /// said before a shape is known that depends on data: then the op is run as its row says. With global types.
 using ExpandFn = std::optional<std::vector<ir::ValueId>> (*)(const OpView&, Writer&);
+
+/// How an op is written where a dimension of operand 0 is sharded that its kernel needs whole: in ops that can be
+/// sharded (batch_norm_training: its mean and variance as sums over shards). Values that `expand` adds have the rank of
+/// operand 0 and its sharding, or rank 1 and the sharding of `free_dim`, or rank 0.
+struct ShardedForm {
+  int64_t (*free_dim)(const OpView&) = nullptr;  ///< the dimension of operand 0 that may be sharded in the kernel
+  ExpandFn expand = nullptr;                     ///< null: the op has no such form
+};
 
 /// True where shards of `factor` alone could not compute shards of the result though its kind may be cut: windows that
 /// overlap, sums over windows. `view` is global.
@@ -177,6 +226,8 @@ struct OpDef {
   std::string_view summary;
   std::string_view example;  ///< a small module; docs show it, tests run it
   Signature signature = {};
+  TextForm text = {};  ///< its pretty form, where that has more than operands, attributes and types
+  PropagationFacts propagation = {};
   InferFn infer = nullptr;
   RuleFn rule = nullptr;
   Body body = Unsupported{};
@@ -184,7 +235,9 @@ struct OpDef {
   /// Null: `body`.
   Body (*choose_body)(const OpView&) = nullptr;
   bool has_effect = false;         ///< never dropped as dead; ask has_effect(), which knows instances
+  bool ends_function = false;      ///< may be a function's terminator; kReturn only
   bool result_is_operand = false;  ///< data-flow identity
+  CollectiveAxes axes = {};        ///< sdy.all_gather and the like
   /// How partial results combine when a reduction factor is cut (dot_general: kAdd; reduce: its body's ops). Null, or
   /// nothing returned: such factors are not cut. Partition then masks padding with the op's identity and reduces over
   /// shards.
@@ -207,6 +260,9 @@ struct OpDef {
   /// program/transform/specialise.h asks before propagation, and the stages behind it meet only what they know. Null:
   /// as it is.
   ExpandFn expand = nullptr;
+  /// How it is written where its operand is sharded in a way that its kernel cannot take: compile/rewrite asks once
+  /// shardings are known.
+  ShardedForm sharded = {};
   /// Its results follow from its operands' shapes alone, whatever their elements (get_dimension_size).
   bool reads_shapes_only = false;
   /// No two runs give the same (rng): never worked out before the program runs.

@@ -261,15 +261,12 @@ class FunctionPrinter {
     std::string inherent;
     std::string discardable;
     for (const auto& [name, value] : op.attributes) {
-      const bool is_known =
-          std::any_of(known.begin(), known.end(), [&](const auto& spec) { return spec.name == name; });
-      std::string& side = is_known ? inherent : discardable;
-      if (name == "sharding" &&
-          std::any_of(known.begin(), known.end(), [](const auto& spec) { return spec.name == "out_sharding"; })) {
-        side += (side.empty() ? "" : ", ") + entry_text("out_sharding", value);
-        continue;
-      }
-      side += (side.empty() ? "" : ", ") + entry_text(name, value);
+      const auto is_known = [&](const auto& spec) { return spec.name == name; };
+      const auto is_kept = [&](const auto& spec) { return spec.kept_as == "sharding" && name == "sharding"; };
+      std::string& side = std::any_of(known.begin(), known.end(), is_known) ? inherent : discardable;
+      const auto written = std::find_if(known.begin(), known.end(), is_kept);
+      side +=
+          (side.empty() ? "" : ", ") + entry_text(written == known.end() ? name : std::string(written->name), value);
     }
     return {inherent.empty() ? "" : " <{" + inherent + "}>", discardable.empty() ? "" : " {" + discardable + "}"};
   }

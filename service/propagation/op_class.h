@@ -1,4 +1,5 @@
-// The few facts about ops, besides their rules, that decide when and in which direction Shardy propagates through them.
+// When and in which direction Shardy propagates through a node: the facts of its row (ops::PropagationFacts), or what
+// its kind says.
 #pragma once
 
 #include "service/propagation/graph.h"
@@ -8,13 +9,8 @@ namespace meshd::propagation {
 /// Every result element comes from the operands' elements at the same place.
 bool is_elementwise(const Node& node);
 
-enum class Flow : uint8_t {
-  kOther,
-  kPassThrough,         ///< elementwise ops, reshape, transpose, edges, moves between memories
-  kPassThroughForward,  ///< dynamic_slice, dynamic_update_slice
-  kBroadcast,
-};
-Flow flow_of(const Node& node);
+/// In which of Shardy's steps and directions it takes part.
+ops::Flow flow_of(const Node& node);
 
 /// A constant without operands: dense values or an iota.
 bool is_constant(const Node& node);

@@ -13,25 +13,25 @@ bool any_operand_is_shared(const Graph& graph, const Node& node) {
   });
 }
 
-Direction of_op(const Graph& graph, const Node& node, Flow flow, int step) {
-  const Direction not_forward = flow == Flow::kBroadcast ? Direction::kBackward : Direction::kBoth;
+Direction of_op(const Graph& graph, const Node& node, ops::Flow flow, int step) {
+  const Direction not_forward = flow == ops::Flow::kBroadcast ? Direction::kBackward : Direction::kBoth;
   if (step >= 4) return Direction::kBoth;
   if (step == 3) return not_forward;
-  if (flow != Flow::kPassThrough && flow != Flow::kPassThroughForward) return Direction::kNone;
+  if (flow != ops::Flow::kPassThrough && flow != ops::Flow::kPassThroughForward) return Direction::kNone;
   if (step == 0 && any_operand_is_shared(graph, node)) return Direction::kNone;
-  return flow == Flow::kPassThrough ? Direction::kBoth : Direction::kForward;
+  return flow == ops::Flow::kPassThrough ? Direction::kBoth : Direction::kForward;
 }
 
 }  // namespace
 
 std::vector<Direction> directions_in_step(const Graph& graph, const Node& node, int step) {
-  const Flow flow = flow_of(node);
+  const ops::Flow flow = flow_of(node);
   const Direction whole_op = of_op(graph, node, flow, step);
   std::vector<Direction> out;
   for (const sharding::Factor& factor : node.rule->factors) {
     Direction direction = whole_op;
     if (step >= 2 && factor.kind == sharding::FactorKind::kPassThrough) {
-      direction = direction | (flow == Flow::kBroadcast ? Direction::kBackward : Direction::kBoth);
+      direction = direction | (flow == ops::Flow::kBroadcast ? Direction::kBackward : Direction::kBoth);
     }
     out.push_back(factor.blocked ? Direction::kNone : direction);
   }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "service/ir/walk.h"
+#include "service/ops/op_def.h"
 
 namespace meshd::propagation {
 namespace {
@@ -119,7 +120,7 @@ class Reporter {
       std::vector<MaybeSharding> shardings;
       for (const ir::ValueId id : op.results) shardings.push_back(propagated_.of(id));
       std::vector<MaybeSharding> operands;
-      if (op.name == "sdy.manual_computation") {
+      if (ops::role_of(ops::op(op.code).body) == ops::Structural::kManualComputation) {
         const auto* in = ir::find(op.attributes, "in_shardings")->as<ir::ShardingAttr>();
         operands.assign(in->shardings.begin(), in->shardings.end());
       }

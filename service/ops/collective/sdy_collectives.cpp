@@ -22,14 +22,16 @@ constexpr std::string_view kModule = Joined<
     kLine, " : tensor<8x8xf32>\n    return %0 : tensor<8x8xf32>\n  }\n}\n">::view;
 
 template <FixedString kName, FixedString kLine>
-OpDef row(std::string_view summary, std::string_view axes) {
+OpDef row(std::string_view summary, AxesEffect effect, std::string_view axes) {
   OpDef def;
   def.name = kName.view();
   def.summary = summary;
   def.example = kModule<kLine>;
   def.signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", true, "the result's sharding"}}};
   if (!axes.empty()) def.signature.attributes.push_back({axes, false, "the axes"});
-  def.signature.attributes.push_back({"out_sharding", false, "the result's sharding, as Shardy writes it"});
+  def.signature.attributes.push_back({"out_sharding", false, "the result's sharding, as Shardy writes it", "sharding"});
+  def.text.shape = TextShape::kSdyCollective;
+  def.axes = {effect, axes};
   def.infer = infer_same<kName>;
   def.body = Structural::kReshard;
   def.result_is_operand = true;
@@ -41,28 +43,30 @@ OpDef row(std::string_view summary, std::string_view axes) {
 std::vector<OpDef> sdy_collective_rows() {
   std::vector<OpDef> rows{
       row<"sdy.all_gather", "sdy.all_gather [{\"x\"}, {}] %arg0 out_sharding=<@mesh, [{}, {}]>">(
-          "its operand, gathered along axes", "gathering_axes"),
+          "its operand, gathered along axes", AxesEffect::kRemoved, "gathering_axes"),
       row<"sdy.all_slice", "sdy.all_slice [{}, {\"y\"}] %arg0 out_sharding=<@mesh, [{\"x\"}, {\"y\"}]>">(
-          "its operand, cut along axes", "slicing_axes"),
+          "its operand, cut along axes", AxesEffect::kAdded, "slicing_axes"),
       row<"sdy.all_to_all", "sdy.all_to_all [{\"x\"}: 0->1] %arg0 out_sharding=<@mesh, [{}, {\"x\"}]>">(
-          "its operand, with axes moved to other dimensions", "params"),
+          "its operand, with axes moved to other dimensions", AxesEffect::kMoved, "params"),
       row<"sdy.collective_permute", "sdy.collective_permute %arg0 out_sharding=<@mesh, [{\"y\":(1)2}, {}]>">(
-          "its operand, with shards exchanged", ""),
+          "its operand, with shards exchanged", AxesEffect::kPermuted, ""),
       row<"sdy.all_reduce", "sdy.all_reduce {\"y\"} %arg0 out_sharding=<@mesh, [{\"x\"}, {}]>">(
-          "its operand, of which devices along axes had parts of a sum", "reduction_axes"),
+          "its operand, of which devices along axes had parts of a sum", AxesEffect::kReduced, "reduction_axes"),
       row<"sdy.reduce_scatter", "sdy.reduce_scatter [{}, {\"y\"}] %arg0 out_sharding=<@mesh, [{\"x\"}, {\"y\"}]>">(
-          "its operand, summed along axes and cut along them", "reduce_scatter_axes"),
+          "its operand, summed along axes and cut along them", AxesEffect::kAdded, "reduce_scatter_axes"),
       row<"sdy.sharded_to_unreduced",
           "sdy.sharded_to_unreduced [{\"x\"}, {}] %arg0 out_sharding=<@mesh, [{}, {}], unreduced={\"x\"}>">(
-          "its operand, whose parts along axes become parts of a sum", "axes"),
+          "its operand, whose parts along axes become parts of a sum", AxesEffect::kRemoved, "axes"),
       row<"sdy.replicated_to_unreduced",
           "sdy.replicated_to_unreduced {\"y\"} %arg0 out_sharding=<@mesh, [{\"x\"}, {}], unreduced={\"y\"}>">(
-          "its operand, which devices along axes hold as parts of a sum", "axes")};
+          "its operand, which devices along axes hold as parts of a sum", AxesEffect::kKept, "axes")};
   OpDef edge;
   edge.name = "sdy.data_flow_edge";
   edge.summary = "its operand; shardings pass both ways";
   edge.example = kModule<"sdy.data_flow_edge %arg0 sharding=<@mesh, [{\"x\", ?}, {?}]>">;
-  edge.signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", false, "the edge's sharding"}}};
+  edge.signature = {
+      .operand_min = 1, .operand_max = 1, .attributes = {{"sharding", false, "the edge's sharding", "sdy.sharding"}}};
+  edge.text.shape = TextShape::kDataFlowEdge;
   edge.infer = infer_same<"sdy.data_flow_edge">;
   edge.rule = pointwise_rule;
   edge.body = Structural::kOptimizationBarrier;

@@ -150,6 +150,7 @@ std::vector<OpDef> make_sharding_ops_rows() {
 }
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", true, "the sharding"}}},
+                  .text = {.shape = TextShape::kShardingConstraint},
                   .infer = infer_annotation<"sharding_constraint">,
                   .rule = pointwise_rule,
                   .body = Structural::kShardingConstraint,
@@ -165,6 +166,7 @@ std::vector<OpDef> make_sharding_ops_rows() {
 }
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"sharding", true, "the sharding"}}},
+                  .text = {.shape = TextShape::kShardingConstraint},
                   .infer = infer_annotation<"reshard">,
                   .body = Structural::kReshard,
                   .result_is_operand = true});
@@ -181,6 +183,7 @@ std::vector<OpDef> make_sharding_ops_rows() {
 }
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"group_id", true, "which group"}}},
+                  .text = {.shape = TextShape::kShardingGroup},
                   .infer = infer_group,
                   .body = Structural::kShardingGroup,
                   .has_effect = true});
@@ -197,6 +200,7 @@ std::vector<OpDef> make_sharding_ops_rows() {
                   .signature = {.operand_min = 1,
                                 .operand_max = 1,
                                 .attributes = {{"allowed_direction", true, "NONE, FORWARD, BACKWARD or BOTH"}}},
+                  .text = {.shape = TextShape::kPropagationBarrier},
                   .infer = infer_barrier,
                   .body = Structural::kPropagationBarrier,
                   .result_is_operand = true});
@@ -218,6 +222,7 @@ std::vector<OpDef> make_sharding_ops_rows() {
                                 .attributes = {{"in_shardings", true, "of the operands"},
                                                {"out_shardings", true, "of the results"},
                                                {"manual_axes", true, "axes that the body itself handles"}}},
+                  .text = {.shape = TextShape::kManualComputation},
                   .infer = infer_manual,
                   .body = Structural::kManualComputation});
   rows.push_back({.name = "sdy.named_computation",
@@ -238,6 +243,7 @@ std::vector<OpDef> make_sharding_ops_rows() {
                                 .attributes = {{"name", true, "of the computation"},
                                                {"in_shardings", false, "of the operands"},
                                                {"out_shardings", false, "of the results"}}},
+                  .text = {.shape = TextShape::kNamedComputation},
                   .infer = infer_named,
                   .body = Structural::kNamedComputation});
   return rows;

@@ -112,6 +112,7 @@ OpDef binary(std::string_view summary) {
                    .operand_max = 2,
                    .attributes = {{"broadcast_dimensions", false, "result dims of the operand of lower rank"}}};
   def.infer = infer_chlo_broadcast<kName>;
+  def.propagation.elementwise = Elementwise::kAlways;
   def.expand = expand;
   def.example = Joined<"module @jit_f {\n  func.func public @main(%arg0: tensor<3x4x", kElement, ">, %arg1: tensor<4x",
                        kElement, ">) -> tensor<3x4x", kResult, "> {\n    %0 = ", kName, " %arg0, %arg1 : (tensor<3x4x",
@@ -140,6 +141,7 @@ OpDef broadcast_select_row() {
   def.summary = "select among broadcast operands";
   def.signature = {.operand_min = 3, .operand_max = 3};
   def.infer = infer_chlo_broadcast<"chlo.broadcast_select">;
+  def.propagation.elementwise = Elementwise::kAlways;
   def.expand = expand;
   def.example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xi1>, %arg1: tensor<3x4xf32>, %arg2: tensor<f32>) -> tensor<3x4xf32> {

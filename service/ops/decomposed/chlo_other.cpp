@@ -425,6 +425,7 @@ std::vector<OpDef> make_chlo_other_rows() {
 }
 )",
                   .signature = {.attributes = {{"value", true, "the elements"}}},
+                  .text = {.shape = TextShape::kConstant},
                   .infer = infer_chlo_constant,
                   .body = Structural::kConstant});
   rows.push_back({.name = "chlo.constant_like",
@@ -437,6 +438,7 @@ std::vector<OpDef> make_chlo_other_rows() {
 }
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"value", true, "the number"}}},
+                  .propagation = {.elementwise = Elementwise::kAlways},
                   .infer = infer_constant_like,
                   .expand = expand_constant_like});
   OpDef mulhi = pointwise<"chlo.mulhi", 2, kIntegers, Gives::kSame>("upper half of the bits of a product", {});
@@ -448,6 +450,7 @@ std::vector<OpDef> make_chlo_other_rows() {
   }
 }
 )";
+  mulhi.propagation.elementwise = Elementwise::kAlways;
   mulhi.expand = expand_mulhi;
   rows.push_back(mulhi);
   OpDef kernel = pointwise<"chlo._asin_acos_kernel", 1, kComplexes, Gives::kSame>(
@@ -460,6 +463,7 @@ std::vector<OpDef> make_chlo_other_rows() {
   }
 }
 )";
+  kernel.propagation.elementwise = Elementwise::kAlways;
   kernel.expand = expand_asin_acos_kernel;
   rows.push_back(kernel);
   rows.push_back({.name = "chlo.ragged_dot",
@@ -475,6 +479,7 @@ std::vector<OpDef> make_chlo_other_rows() {
                                 .operand_max = 3,
                                 .attributes = {{"ragged_dot_dimension_numbers", true, "how the operands go together"},
                                                {"precision_config", false, "a hint that nothing depends on"}}},
+                  .propagation = {.elementwise = Elementwise::kAlways},
                   .infer = infer_ragged_dot,
                   .expand = expand_ragged_dot});
   rows.push_back({.name = "chlo.scan",
@@ -497,6 +502,7 @@ std::vector<OpDef> make_chlo_other_rows() {
                                 .attributes = {{"dimension", true, "along which the body runs"},
                                                {"is_reverse", false, "from the last index to the first"},
                                                {"is_associative", false, "a hint that nothing depends on"}}},
+                  .text = {.shape = TextShape::kScan},
                   .infer = infer_scan,
                   .expand = expand_scan});
   return rows;

@@ -316,6 +316,7 @@ std::vector<OpDef> make_composed_rows() {
                   .signature = {.operand_min = 1,
                                 .operand_max = 1,
                                 .attributes = {{"broadcast_sizes", true, "sizes of the new dims"}}},
+                  .text = {.fields = {{"sizes", FieldKind::kIntArray, "broadcast_sizes"}}},
                   .infer = infer_broadcast,
                   .expand = expand_broadcast});
   rows.push_back({.name = "stablehlo.einsum",
@@ -330,6 +331,7 @@ std::vector<OpDef> make_composed_rows() {
                   .signature = {.operand_min = 2,
                                 .operand_max = 2,
                                 .attributes = {{"einsum_config", true, "letters of the dims, \"ab,bc->ac\""}}},
+                  .text = {.fields = {{"config", FieldKind::kText, "einsum_config"}}},
                   .infer = infer_einsum,
                   .expand = expand_einsum});
   rows.push_back({.name = "stablehlo.unary_einsum",
@@ -344,6 +346,7 @@ std::vector<OpDef> make_composed_rows() {
                   .signature = {.operand_min = 1,
                                 .operand_max = 1,
                                 .attributes = {{"einsum_config", true, "letters of the dims, \"ab->b\""}}},
+                  .text = {.fields = {{"config", FieldKind::kText, "einsum_config"}}},
                   .infer = infer_unary_einsum,
                   .expand = expand_unary_einsum});
   rows.push_back({.name = "stablehlo.torch_index_select",
@@ -385,6 +388,7 @@ std::vector<OpDef> make_composed_rows() {
 }
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"tag", false, "its name"}}},
+                  .text = {.shape = TextShape::kTrace},
                   .infer = infer_trace,
                   .expand = expand_trace});
   return rows;

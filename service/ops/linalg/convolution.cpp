@@ -362,6 +362,7 @@ std::vector<OpDef> make_convolution_rows() {
                                     {"batch_group_count", true, "batches are convolved in so many groups"},
                                     {"precision_config", false,
                                      "a hint; products are never less precise than their types"}}},
+       .text = {.shape = TextShape::kConvolution},
        .infer = infer_convolution,
        .rule = convolution_rule,
        .body = LocalKernel{prepare_convolution},

@@ -52,12 +52,13 @@ CustomCallDef callback(std::string_view target, bool per_device = false) {
           .per_device = per_device};
 }
 
-CustomCallDef identity(std::string_view target, std::string_view summary) {
+CustomCallDef identity(std::string_view target, std::string_view summary, Flow flow = Flow::kOther) {
   return {.target = target,
           .kind = CustomCallKind::kIdentity,
           .summary = summary,
           .rule = pointwise_rule,
-          .body = ScalarMath{.op = ScalarOp::kCopy}};
+          .body = ScalarMath{.op = ScalarOp::kCopy},
+          .flow = flow};
 }
 
 CustomCallDef scalar(std::string_view target, std::string_view summary, ScalarMath math) {
@@ -86,8 +87,8 @@ std::vector<CustomCallDef> make_custom_calls() {
        .body = LocalKernel{prepare_shape_assertion}},
       identity("InspectSharding", "its operand; asks how it is cut"),
       identity("LayoutConstraint", "its operand; layouts are row-major here"),
-      identity("MoveToDevice", "its operand; there is one kind of memory here"),
-      identity("MoveToHost", "its operand; there is one kind of memory here"),
+      identity("MoveToDevice", "its operand; there is one kind of memory here", Flow::kPassThrough),
+      identity("MoveToHost", "its operand; there is one kind of memory here", Flow::kPassThrough),
       identity("annotate_device_placement", "its operand; there is one kind of memory here"),
       scalar("X64Combine", "64-bit integers from their low and high halves", {.emit = emit_combine}),
       scalar("X64SplitHigh", "high halves of 64-bit integers", {.emit = emit_high_half}),
@@ -174,6 +175,7 @@ std::vector<OpDef> make_custom_calls_rows() {
                                     {"operand_layouts", false, "of the operands"},
                                     {"result_layouts", false, "of the results"},
                                     {"output_operand_aliases", false, "results that are operands overwritten"}}},
+       .text = {.shape = TextShape::kCustomCall},
        .infer = infer_custom_call,
        .body = Structural::kCustomCall,
        .choose_body = choose_custom_call_body});
@@ -227,6 +229,11 @@ std::optional<int64_t> descriptor(const OpView& view) {
 }
 
 }  // namespace
+
+const CustomCallDef* find_custom_call(const ir::Op& op) {
+  if (role_of(ops::op(op.code).body) != Structural::kCustomCall) return nullptr;
+  return find_custom_call(ir::string_or(op.attributes, "call_target_name", {}));
+}
 
 const CustomCallDef* find_custom_call(std::string_view target) {
   const auto& table = custom_call_table();

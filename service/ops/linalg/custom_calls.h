@@ -34,9 +34,12 @@ struct CustomCallDef {
   Body body = Unsupported{};  ///< how kCompute, kIdentity and kShapeAssertion are run
   /// Throws where the call is not one that the target takes; null: nothing is checked before it runs.
   void (*check)(const OpView&) = nullptr;
-  bool per_device = false;  ///< a callback that every device makes with its own part, whatever its sharding says
+  Flow flow = Flow::kOther;  ///< as PropagationFacts::flow
+  bool per_device = false;   ///< a callback that every device makes with its own part, whatever its sharding says
 };
 
+/// The row of the target that a custom call names; null where it names none that is known, and for other ops.
+const CustomCallDef* find_custom_call(const ir::Op& op);
 /// The row of a target, or null. Any thread.
 const CustomCallDef* find_custom_call(std::string_view target);
 /// All rows, sorted by target.

@@ -119,6 +119,8 @@ std::vector<OpDef> make_fft_rows() {
                      .operand_max = 1,
                      .attributes = {{"fft_type", true, "FFT, IFFT, RFFT (real to half) or IRFFT (half to real)"},
                                     {"fft_length", true, "lengths of the transformed dimensions, real side"}}},
+       .text = {.fields = {{"type", FieldKind::kEnum, "fft_type", "fft_type"},
+                           {"length", FieldKind::kIntArray, "fft_length"}}},
        .infer = infer_fft,
        .rule = fft_rule,
        .body = LocalKernel{prepare_fft}});

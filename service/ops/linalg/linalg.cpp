@@ -269,6 +269,7 @@ std::vector<OpDef> make_linalg_rows() {
        .signature = {.operand_min = 1,
                      .operand_max = 1,
                      .attributes = {{"lower", false, "which triangle is read and written; the upper one when absent"}}},
+       .text = {.fields = {{"lower", FieldKind::kBool, "lower"}}},
        .infer = infer_cholesky,
        .rule = cholesky_rule,
        .body = LocalKernel{prepare_cholesky}});

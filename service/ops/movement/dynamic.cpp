@@ -429,6 +429,7 @@ std::vector<OpDef> make_dynamic_rows() {
                      .attributes = {{"broadcast_dimensions", true, "result dim of each operand dim"},
                                     {"known_expanding_dimensions", false, "a hint that nothing depends on"},
                                     {"known_nonexpanding_dimensions", false, "a hint that nothing depends on"}}},
+       .text = {.fields = {{"dims", FieldKind::kIntArray, "broadcast_dimensions"}}},
        .infer = infer_dynamic_broadcast,
        .expand = expand_dynamic_broadcast});
   rows.push_back({.name = "stablehlo.dynamic_iota",
@@ -444,6 +445,7 @@ std::vector<OpDef> make_dynamic_rows() {
                   .signature = {.operand_min = 1,
                                 .operand_max = 1,
                                 .attributes = {{"iota_dimension", true, "whose index is given"}}},
+                  .text = {.fields = {{"dim", FieldKind::kInt, "iota_dimension"}}},
                   .infer = infer_dynamic_iota,
                   .expand = expand_dynamic_iota});
   rows.push_back({.name = "stablehlo.dynamic_pad",
@@ -515,6 +517,7 @@ std::vector<OpDef> make_dynamic_rows() {
                                                {"feature_group_count", true, "groups of features"},
                                                {"batch_group_count", true, "groups of batches"},
                                                {"precision_config", false, "a hint that nothing depends on"}}},
+                  .text = {.shape = TextShape::kConvolution},
                   .infer = infer_dynamic_conv,
                   .expand = expand_dynamic_conv});
   rows.push_back(
@@ -529,6 +532,7 @@ std::vector<OpDef> make_dynamic_rows() {
 }
 )",
        .signature = {.operand_min = 2, .operand_max = 2, .attributes = {{"dimension", true, "which dimension"}}},
+       .text = {.fields = {{"dim", FieldKind::kInt, "dimension"}}},
        .infer = infer_set_dimension_size,
        .expand = expand_set_dimension_size});
   return rows;

@@ -19,6 +19,7 @@ std::vector<OpDef> make_movement_rows() {
 }
 )",
                   .signature = {.operand_min = 1, .operand_max = 1, .region_count = 0},
+                  .propagation = {.flow = Flow::kPassThrough, .keeps_constants = true},
                   .infer = infer_reshape,
                   .rule = reshape_rule,
                   .body = LocalKernel{prepare_reshape},
@@ -35,6 +36,8 @@ std::vector<OpDef> make_movement_rows() {
                   .signature = {.operand_min = 1,
                                 .operand_max = 1,
                                 .attributes = {{"permutation", true, "result dim i is operand dim permutation[i]"}}},
+                  .text = {.fields = {{"dims", FieldKind::kIntArray, "permutation"}}},
+                  .propagation = {.flow = Flow::kPassThrough},
                   .infer = infer_transpose,
                   .rule = transpose_rule,
                   .body = LocalKernel{prepare_transpose}});
@@ -50,6 +53,8 @@ std::vector<OpDef> make_movement_rows() {
                   .signature = {.operand_min = 1,
                                 .operand_max = 1,
                                 .attributes = {{"broadcast_dimensions", true, "result dim of each operand dim"}}},
+                  .text = {.fields = {{"dims", FieldKind::kIntArray, "broadcast_dimensions"}}},
+                  .propagation = {.flow = Flow::kBroadcast, .keeps_constants = true},
                   .infer = infer_broadcast_in_dim,
                   .rule = broadcast_in_dim_rule,
                   .body = LocalKernel{prepare_broadcast_in_dim},
@@ -69,6 +74,8 @@ std::vector<OpDef> make_movement_rows() {
                                 .attributes = {{"start_indices", true, "first index of each dim"},
                                                {"limit_indices", true, "index that each dim ends before"},
                                                {"strides", true, "step of each dim"}}},
+                  .text = {.shape = TextShape::kSlice},
+                  .propagation = {.keeps_constants = true},
                   .infer = infer_slice,
                   .rule = slice_rule,
                   .body = LocalKernel{prepare_slice},
@@ -87,6 +94,8 @@ std::vector<OpDef> make_movement_rows() {
 }
 )",
        .signature = {.operand_min = 1, .operand_max = -1, .attributes = {{"slice_sizes", true, "size of each dim"}}},
+       .text = {.fields = {{"sizes", FieldKind::kIntArray, "slice_sizes"}}},
+       .propagation = {.flow = Flow::kPassThroughForward},
        .infer = infer_dynamic_slice,
        .rule = dynamic_slice_rule,
        .body = LocalKernel{prepare_dynamic_slice},
@@ -104,6 +113,7 @@ std::vector<OpDef> make_movement_rows() {
 }
 )",
        .signature = {.operand_min = 2, .operand_max = -1, .region_count = 0},
+       .propagation = {.flow = Flow::kPassThroughForward},
        .infer = infer_dynamic_update_slice,
        .rule = dynamic_update_slice_rule,
        .body = LocalKernel{prepare_dynamic_update_slice},
@@ -120,6 +130,7 @@ std::vector<OpDef> make_movement_rows() {
 }
 )",
        .signature = {.operand_min = 1, .operand_max = -1, .attributes = {{"dimension", true, "along which"}}},
+       .text = {.fields = {{"dim", FieldKind::kInt, "dimension"}}},
        .infer = infer_concatenate,
        .rule = concatenate_rule,
        .body = LocalKernel{prepare_concatenate},
@@ -139,6 +150,9 @@ std::vector<OpDef> make_movement_rows() {
                                 .attributes = {{"edge_padding_low", true, "elements before index 0 of each dim"},
                                                {"edge_padding_high", true, "elements after the last index of each dim"},
                                                {"interior_padding", true, "elements between two of each dim"}}},
+                  .text = {.fields = {{"low", FieldKind::kIntArray, "edge_padding_low"},
+                                      {"high", FieldKind::kIntArray, "edge_padding_high"},
+                                      {"interior", FieldKind::kIntArray, "interior_padding"}}},
                   .infer = infer_pad,
                   .rule = slice_rule,
                   .body = LocalKernel{prepare_pad},
@@ -154,6 +168,7 @@ std::vector<OpDef> make_movement_rows() {
 }
 )",
        .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"dimensions", true, "which are reversed"}}},
+       .text = {.fields = {{"dims", FieldKind::kIntArray, "dimensions"}}},
        .infer = infer_reverse,
        .rule = reverse_rule,
        .body = LocalKernel{prepare_reverse},
@@ -169,6 +184,7 @@ std::vector<OpDef> make_movement_rows() {
 }
 )",
                   .signature = {.attributes = {{"iota_dimension", true, "whose index is given"}}},
+                  .text = {.fields = {{"dim", FieldKind::kInt, "iota_dimension"}}},
                   .infer = infer_iota,
                   .body = LocalKernel{prepare_iota},
                   .free_result_layout = true,

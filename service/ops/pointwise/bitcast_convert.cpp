@@ -154,6 +154,7 @@ Body choose_bitcast_body(const OpView& view) {
 OpDef bitcast_convert_row() {
   OpDef def = pointwise_unary_to<"stablehlo.bitcast_convert", kAnyDType, Gives::kSame, "f32", "i32">(
       "the same bits under another element type", {.op = kernels::ScalarOp::kBitcast});
+  def.propagation.elementwise = Elementwise::kSameShapes;
   def.infer = infer_bitcast_convert;
   def.rule = rule;
   def.choose_body = choose_bitcast_body;

@@ -197,6 +197,7 @@ OpDef minimum_row() {
 OpDef compare_row() {
   OpDef def = pointwise<"stablehlo.compare", 2, kAnyDType, Gives::kBool>("compares elements: EQ, NE, LT, LE, GT or GE",
                                                                          {.emit = emit_compare});
+  def.text.shape = TextShape::kCompare;
   def.infer = infer_compare;
   def.signature.attributes = {
       {"comparison_direction", true, "EQ, NE, LT, LE, GT or GE"},
@@ -214,6 +215,7 @@ OpDef compare_row() {
 OpDef select_row() {
   OpDef def = pointwise<"stablehlo.select", 3, kAnyDType, Gives::kSame>("on_true where pred holds, on_false elsewhere",
                                                                         {.op = ScalarOp::kSelect});
+  def.text.types = TextTypes::kSelect;
   def.infer = infer_select;
   def.example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xi1>, %arg1: tensor<4xf32>, %arg2: tensor<4xf32>) -> tensor<4xf32> {
@@ -242,6 +244,7 @@ OpDef clamp_row() {
 OpDef complex_row() {
   OpDef def = pointwise<"stablehlo.complex", 2, kFloats, Gives::kComplex>(
       "complex numbers from real and imaginary parts", {.op = ScalarOp::kComplex});
+  def.text.types = TextTypes::kComplexParts;
   def.infer = infer_complex;
   def.example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xcomplex<f32>> {
@@ -273,6 +276,7 @@ OpDef real_row() {
 OpDef reduce_precision_row() {
   OpDef def = pointwise<"stablehlo.reduce_precision", 1, kFloats, Gives::kSame>(
       "rounds to fewer exponent and mantissa bits and keeps the type", {.emit = emit_reduce_precision});
+  def.text.fields = {{"format", FieldKind::kFormat}};
   def.infer = infer_reduce_precision;
   def.signature.attributes = {{"exponent_bits", true, "bits of the exponent, at least 1"},
                               {"mantissa_bits", true, "bits of the mantissa, at least 0"}};

@@ -7,6 +7,7 @@
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/rule_views.h"
+#include "service/ops/writer.h"
 
 namespace meshd::ops {
 namespace {
@@ -123,6 +124,96 @@ PreparedKernel prepare_batch_norm(const OpView& local) {
   return kernel;
 }
 
+/// Batch normalisation as sums over all dims but the features', in 64 bits, as the kernel computes.
+class SumsOfFeatures {
+ public:
+  SumsOfFeatures(const OpView& view, Writer& writer)
+      : op_(*view.op), writer_(writer), type_(view.operands[0]), feature_(feature_of(view)) {
+    const ir::Attribute* epsilon = ir::find(op_.attributes, "epsilon");
+    if (epsilon != nullptr && epsilon->as<ir::FloatAttr>() != nullptr) epsilon_ = epsilon->as<ir::FloatAttr>()->value;
+    for (int64_t d = 0; d < type_.rank(); ++d) {
+      if (d == feature_) continue;
+      others_.push_back(d);
+      count_ *= static_cast<double>(type_.dims()[static_cast<size_t>(d)]);
+    }
+  }
+
+  std::vector<ir::ValueId> training() {
+    const ir::ValueId x = wide(op_.operands[0]);
+    const ir::ValueId mean = mean_of(x);
+    const ir::ValueId distance = pointwise("subtract", x, spread(mean));
+    const ir::ValueId variance = mean_of(pointwise("multiply", distance, distance));
+    const ir::ValueId factor = pointwise("divide", wide(op_.operands[1]), deviation(variance));
+    const ir::ValueId scaled = pointwise("multiply", distance, spread(factor));
+    return {narrow(pointwise("add", scaled, spread(wide(op_.operands[2])))), narrow(mean), narrow(variance)};
+  }
+
+  std::vector<ir::ValueId> grad() {
+    const ir::ValueId grad = wide(op_.operands[4]);
+    const ir::ValueId distance = pointwise("subtract", wide(op_.operands[0]), spread(wide(op_.operands[2])));
+    const ir::ValueId by = deviation(wide(op_.operands[3]));
+    const ir::ValueId unit = pointwise("divide", distance, spread(by));
+    const ir::ValueId grad_offset = sum_of(grad);
+    const ir::ValueId grad_scale = sum_of(pointwise("multiply", grad, unit));
+    // What a change of x changes in mean and variance goes off again.
+    const ir::ValueId in_mean = spread(divided(grad_offset));
+    const ir::ValueId in_variance = pointwise("multiply", unit, spread(divided(grad_scale)));
+    const ir::ValueId left = pointwise("subtract", pointwise("subtract", grad, in_mean), in_variance);
+    const ir::ValueId factor = pointwise("divide", wide(op_.operands[1]), by);
+    return {narrow(pointwise("multiply", left, spread(factor))), narrow(grad_scale), narrow(grad_offset)};
+  }
+
+ private:
+  ir::ValueId convert(ir::ValueId value, tensor::DType dtype) {
+    const ir::Type& type = writer_.type(value);
+    if (type.dtype() == dtype) return value;
+    return writer_.add("stablehlo.convert", {value}, {}, ir::Type::of({dtype, type.dims()}));
+  }
+  ir::ValueId wide(ir::ValueId value) { return convert(value, tensor::DType::kFloat64); }
+  ir::ValueId narrow(ir::ValueId value) { return convert(value, type_.dtype()); }
+
+  ir::ValueId pointwise(const std::string& name, ir::ValueId left, ir::ValueId right) {
+    return writer_.add("stablehlo." + name, {left, right});
+  }
+
+  ir::ValueId spread(ir::ValueId by_feature) { return writer_.broadcast(by_feature, type_.dims(), {feature_}); }
+
+  ir::ValueId sum_of(ir::ValueId value) {
+    const ir::Type scalar = ir::Type::of({tensor::DType::kFloat64, {}});
+    std::vector<ir::Region> regions;
+    regions.push_back(writer_.reducer("stablehlo.add", scalar));
+    return writer_
+        .add("stablehlo.reduce", {value, writer_.splat(scalar, 0)}, {{"dimensions", ir::int_array_attr(others_)}},
+             std::vector<ir::Type>{
+                 ir::Type::of({tensor::DType::kFloat64, {type_.dims()[static_cast<size_t>(feature_)]}})},
+             std::move(regions))
+        .front();
+  }
+
+  ir::ValueId divided(ir::ValueId sum) { return pointwise("divide", sum, writer_.splat(writer_.type(sum), count_)); }
+  ir::ValueId mean_of(ir::ValueId value) { return divided(sum_of(value)); }
+
+  ir::ValueId deviation(ir::ValueId variance) {
+    const ir::ValueId epsilon = writer_.splat(writer_.type(variance), epsilon_);
+    return writer_.add("stablehlo.sqrt", {pointwise("add", variance, epsilon)});
+  }
+
+  const ir::Op& op_;
+  Writer& writer_;
+  ir::Type type_;
+  int64_t feature_;
+  double epsilon_ = 0;
+  double count_ = 1;
+  std::vector<int64_t> others_;
+};
+
+std::optional<std::vector<ir::ValueId>> expand_training(const OpView& view, Writer& writer) {
+  return SumsOfFeatures(view, writer).training();
+}
+std::optional<std::vector<ir::ValueId>> expand_grad(const OpView& view, Writer& writer) {
+  return SumsOfFeatures(view, writer).grad();
+}
+
 std::vector<AttributeSpec> attributes() {
   return {{"epsilon", true, "is added to variances"}, {"feature_index", true, "which dimension has the features"}};
 }
@@ -154,7 +245,8 @@ std::vector<OpDef> make_batch_norm_rows() {
                   .signature = {.operand_min = 3, .operand_max = 3, .attributes = attributes()},
                   .infer = infer_training,
                   .rule = statistics_rule,
-                  .body = LocalKernel{prepare_batch_norm<BatchNormKind::kTraining>}});
+                  .body = LocalKernel{prepare_batch_norm<BatchNormKind::kTraining>},
+                  .sharded = {feature_of, expand_training}});
   rows.push_back({.name = "stablehlo.batch_norm_grad",
                   .summary = "gradients of operand, scale and offset of batch_norm_training",
                   .example = R"(module @jit_f {
@@ -167,7 +259,8 @@ std::vector<OpDef> make_batch_norm_rows() {
                   .signature = {.operand_min = 5, .operand_max = 5, .attributes = attributes()},
                   .infer = infer_grad,
                   .rule = statistics_rule,
-                  .body = LocalKernel{prepare_batch_norm<BatchNormKind::kGrad>}});
+                  .body = LocalKernel{prepare_batch_norm<BatchNormKind::kGrad>},
+                  .sharded = {feature_of, expand_grad}});
   return rows;
 }
 

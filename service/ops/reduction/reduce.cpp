@@ -165,6 +165,7 @@ std::vector<OpDef> make_reduce_rows() {
                                 .operand_max = -1,
                                 .region_count = 1,
                                 .attributes = {{"dimensions", true, "which are combined"}}},
+                  .text = {.shape = TextShape::kReduce},
                   .infer = infer_reduce,
                   .rule = reduce_rule,
                   .body = LocalKernel{prepare_reduce},

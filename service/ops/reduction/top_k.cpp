@@ -172,6 +172,7 @@ std::vector<OpDef> make_top_k_rows() {
 }
 )",
        .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"k", true, "how many elements are wanted"}}},
+       .text = {.shape = TextShape::kTopK},
        .infer = infer_top_k,
        .rule = top_k_rule,
        .body = LocalKernel{prepare_chlo_top_k}});

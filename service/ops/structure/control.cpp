@@ -82,14 +82,17 @@ std::vector<ir::Type> infer_as_declared(const OpView& view) { return {view.resul
 
 std::vector<ir::Type> infer_return(const OpView& view) { return agree(view, "return", {}); }
 
-OpDef return_row(std::string_view name, std::string_view summary, std::string_view example) {
+/// `ends_function`: JAX ends functions in stablehlo.return too, where they are comparators of ApproxTopK.
+OpDef return_row(std::string_view name, std::string_view summary, std::string_view example, bool ends_function) {
   return {.name = name,
           .summary = summary,
           .example = example,
           .signature = {.operand_max = -1},
+          .text = {.shape = TextShape::kReturn},
           .infer = infer_return,
           .body = Structural::kReturn,
-          .has_effect = true};
+          .has_effect = true,
+          .ends_function = ends_function};
 }
 
 std::vector<OpDef> make_control_rows() {
@@ -113,6 +116,7 @@ std::vector<OpDef> make_control_rows() {
 }
 )",
                   .signature = {.operand_max = -1, .region_count = 2},
+                  .text = {.shape = TextShape::kWhile},
                   .infer = infer_while,
                   .body = Structural::kWhile});
   rows.push_back({.name = "stablehlo.case",
@@ -163,6 +167,7 @@ std::vector<OpDef> make_control_rows() {
 }
 )",
                   .signature = {.operand_max = -1, .attributes = {{"callee", true, "the function"}}},
+                  .text = {.shape = TextShape::kCall},
                   .infer = infer_as_declared,
                   .body = Structural::kCall});
   rows.push_back({.name = "stablehlo.composite",
@@ -183,6 +188,7 @@ std::vector<OpDef> make_control_rows() {
                                                {"decomposition", true, "the function that says what it does"},
                                                {"composite_attributes", false, "what the name's owner wants to know"},
                                                {"version", false, "of the composite"}}},
+                  .text = {.shape = TextShape::kComposite},
                   .infer = infer_as_declared,
                   .body = Structural::kComposite});
   rows.push_back(return_row("stablehlo.return", "ends a region and names its results", R"(module @jit_f {
@@ -196,13 +202,15 @@ std::vector<OpDef> make_control_rows() {
     return %0 : tensor<4xf32>
   }
 }
-)"));
+)",
+                            true));
   rows.push_back(return_row("func.return", "ends a function and names its results", R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     return %arg0 : tensor<4xf32>
   }
 }
-)"));
+)",
+                            true));
   rows.push_back(return_row("sdy.return", "ends the body of a manual or named computation", R"(module @jit_f {
   sdy.mesh @mesh = <["x"=2]>
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
@@ -212,7 +220,8 @@ std::vector<OpDef> make_control_rows() {
     return %0 : tensor<4xf32>
   }
 }
-)"));
+)",
+                            false));
   return rows;
 }
 

@@ -109,6 +109,7 @@ std::vector<OpDef> make_structural_rows() {
 }
 )",
                   .signature = {.attributes = {{"value", true, "the elements"}}},
+                  .text = {.shape = TextShape::kConstant},
                   .infer = infer_constant,
                   .body = Structural::kConstant});
   rows.push_back({.name = "sdy.constant",
@@ -121,6 +122,7 @@ std::vector<OpDef> make_structural_rows() {
 }
 )",
                   .signature = {.attributes = {{"value", true, "the elements"}}},
+                  .text = {.shape = TextShape::kConstant},
                   .infer = infer_constant,
                   .body = Structural::kConstant});
   rows.push_back({.name = "stablehlo.after_all",
@@ -157,6 +159,7 @@ std::vector<OpDef> make_structural_rows() {
 }
 )",
                   .signature = {.operand_max = -1},
+                  .text = {.types = TextTypes::kEach},
                   .infer = infer_same_as_operands,
                   .body = Structural::kOptimizationBarrier,
                   .result_is_operand = true});
@@ -171,6 +174,7 @@ std::vector<OpDef> make_structural_rows() {
 }
 )",
                   .signature = {.operand_max = -1},
+                  .text = {.types = TextTypes::kTupleElements},
                   .infer = infer_tuple,
                   .body = Structural::kTuple});
   rows.push_back(
@@ -185,6 +189,7 @@ std::vector<OpDef> make_structural_rows() {
 }
 )",
        .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"index", true, "which value, from 0"}}},
+       .text = {.shape = TextShape::kGetTupleElement},
        .infer = infer_get_tuple_element,
        .body = Structural::kGetTupleElement});
   rows.push_back({.name = "stablehlo.partition_id",
@@ -220,6 +225,7 @@ std::vector<OpDef> make_structural_rows() {
 }
 )",
        .signature = {.operand_min = 1, .operand_max = 1, .attributes = {{"dimension", true, "which dimension"}}},
+       .text = {.fields = {{"dim", FieldKind::kInt, "dimension"}}},
        .infer = infer_get_dimension_size,
        .rule = rule_get_dimension_size,
        .body = LocalKernel{prepare_get_dimension_size},

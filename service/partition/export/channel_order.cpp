@@ -84,7 +84,7 @@ std::vector<const ir::Op*> in_channel_order(const ir::Region& region) {
   bool has_recv = false;
   for (const ir::Op& op : region.ops) {
     plain.push_back(&op);
-    has_recv = has_recv || (op.name == "stablehlo.recv" && info_of(op).way == ops::TransferKind::kRecv);
+    has_recv = has_recv || (ops::is_host_transfer(op.name) && info_of(op).way == ops::TransferKind::kRecv);
   }
   if (!has_recv || plain.empty()) return plain;
   Order order;

@@ -259,8 +259,9 @@ class DeviceModule {
       }
       results = write_step(body, op, function.body.arguments);
     }
-    const auto constants = std::count_if(function.body.ops.begin(), function.body.ops.end(),
-                                         [](const ir::Op& made) { return made.name == "stablehlo.constant"; });
+    const auto constants = std::count_if(function.body.ops.begin(), function.body.ops.end(), [](const ir::Op& made) {
+      return ops::role_of(ops::op(made.code).body) == ops::Structural::kConstant;
+    });
     if (body.prologue().empty() && static_cast<std::ptrdiff_t>(function.body.ops.size()) - constants <= 1) {
       channel_ = channel;
       return define_all(op.results, write_step(here_, op, all(op.operands)));

@@ -7,11 +7,6 @@
 namespace meshd::partition {
 namespace {
 
-bool takes_out_sharding(const ops::OpDef& def) {
-  return std::any_of(def.signature.attributes.begin(), def.signature.attributes.end(),
-                     [](const ops::AttributeSpec& spec) { return spec.name == "out_sharding"; });
-}
-
 // True when the value's only use is to be resharded elsewhere: by a constraint, or by what it is returned to.
 bool is_only_passed_on(const LoweringContext& context, ir::ValueId id) {
   const auto number = static_cast<size_t>(id);

@@ -8,6 +8,7 @@
 #include "service/core/error.h"
 #include "service/ir/op_builder.h"
 #include "service/ir/walk.h"
+#include "service/ops/linalg/custom_calls.h"
 #include "service/ops/op_def.h"
 #include "service/program/gspmd/gspmd_sharding.h"
 #include "service/program/parse/limits.h"
@@ -18,9 +19,15 @@ namespace {
 
 constexpr std::string_view kString = "mhlo.sharding";
 
-std::string target_of(const ir::Op& op) {
-  return op.name == "stablehlo.custom_call" ? ir::string_or(op.attributes, "call_target_name", {}) : std::string();
+using ops::CustomCallKind;
+
+/// What the target of a custom call is; nothing for other ops and unknown targets.
+std::optional<CustomCallKind> target_kind(const ir::Op& op) {
+  const ops::CustomCallDef* target = ops::find_custom_call(op);
+  return target == nullptr ? std::nullopt : std::optional(target->kind);
 }
+
+bool is_call(const ir::Op& op) { return ops::role_of(ops::op(op.code).body) == ops::Structural::kCall; }
 
 /// The shardings that the string in `attributes` says; none when there is no string.
 std::vector<GspmdSharding> strings_of(const ir::AttributeList& attributes, const ir::Location& where) {
@@ -170,7 +177,7 @@ class FunctionImporter {
     const ir::OpBuilder::InsertionGuard here(builder_, region.ops);
     for (ir::Op& op : old) {
       // An annotation that says nothing further is gone by now; a way in still asks for it.
-      if (target_of(op) == "SPMDFullToShardShape") remember_entry(op);
+      if (target_kind(op) == CustomCallKind::kFullToShard) remember_entry(op);
       for (ir::ValueId& id : op.operands) id = use_[static_cast<size_t>(id)];
       for (ir::Region& nested : op.regions) this->region(nested);
       rewrite(op);
@@ -193,10 +200,10 @@ class FunctionImporter {
     std::unordered_map<ir::ValueId, const ir::Op*> entering;
     std::unordered_map<ir::ValueId, std::pair<const ir::Op*, size_t>> results;
     for (const ir::Op& op : region.ops) {
-      const std::string target = target_of(op);
-      if (target == "SPMDFullToShardShape" && op.operands.size() == 1 && op.results.size() == 1) {
+      const std::optional<CustomCallKind> target = target_kind(op);
+      if (target == CustomCallKind::kFullToShard && op.operands.size() == 1 && op.results.size() == 1) {
         entering.emplace(op.results[0], &op);
-      } else if (op.name == "func.call") {
+      } else if (is_call(op)) {
         for (size_t i = 0; i < op.results.size(); ++i) results.emplace(op.results[i], std::pair(&op, i));
         for (size_t i = 0; i < op.operands.size(); ++i) {
           const auto found = entering.find(op.operands[i]);
@@ -205,11 +212,11 @@ class FunctionImporter {
           call.inputs.resize(op.operands.size());
           call.inputs[i] = found->second;
         }
-      } else if (target == "Sharding" && op.operands.size() == 1 && op.results.size() == 1) {
+      } else if (target == CustomCallKind::kShardingMarker && op.operands.size() == 1 && op.results.size() == 1) {
         // Between a call and the way out stands a @Sharding that says manual.
         const auto found = results.find(op.operands[0]);
         if (found != results.end()) results.emplace(op.results[0], found->second);
-      } else if (target == "SPMDShardToFullShape" && op.operands.size() == 1 && op.results.size() == 1) {
+      } else if (target == CustomCallKind::kShardToFull && op.operands.size() == 1 && op.results.size() == 1) {
         const auto found = results.find(op.operands[0]);
         if (found == results.end()) unsupported_manual(op);
         const auto [call_op, result] = found->second;
@@ -221,17 +228,17 @@ class FunctionImporter {
   }
 
   void rewrite(ir::Op& op) {
-    const std::string target = target_of(op);
-    if (target == "Sharding" && op.operands.size() == 1 && op.results.size() == 1) {
+    const std::optional<CustomCallKind> target = target_kind(op);
+    if (target == CustomCallKind::kShardingMarker && op.operands.size() == 1 && op.results.size() == 1) {
       annotation(op);
-    } else if (target == "SPMDFullToShardShape") {
+    } else if (target == CustomCallKind::kFullToShard) {
       entered_.at(op.results[0]).global = op.operands[0];
-    } else if (target == "SPMDShardToFullShape") {
+    } else if (target == CustomCallKind::kShardToFull) {
       if (op.operands.size() != 1 || op.results.size() != 1) unsupported_manual(op);
       const auto found = left_.find(op.results[0]);
       if (found == left_.end()) unsupported_manual(op);
       use_[static_cast<size_t>(op.results[0])] = found->second;
-    } else if (op.name == "func.call" && !op.results.empty() && manual_calls_.count(op.results[0]) != 0) {
+    } else if (is_call(op) && !op.results.empty() && manual_calls_.count(op.results[0]) != 0) {
       manual_call(op, manual_calls_.at(op.results[0]));
     } else {
       const std::vector<GspmdSharding> strings = strings_of(op.attributes, op.location);

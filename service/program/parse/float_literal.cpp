@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 
+#include "service/tensor/half.h"
+
 namespace meshd::program {
 namespace {
 

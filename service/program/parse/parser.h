@@ -138,8 +138,8 @@ class Parser {
 
   // Pretty forms (parser_pretty.cpp, parser_pretty_regions.cpp).
   void pretty_op(OperationState& state);
-  void fields_op(OperationState& state, const struct PrettyForm* form);
-  void field(OperationState& state, const struct PrettyField& field);
+  void fields_op(OperationState& state);
+  void field(OperationState& state, const ops::TextField& field);
   void types_behind_colon(OperationState& state);
   void pretty_constant(OperationState& state);
   void pretty_return(OperationState& state);

@@ -39,18 +39,11 @@ void refuse_doubles(const ir::Op& op) {
            "attribute '" + std::string(*twice) + "' of '" + op.name + "' is given twice");
 }
 
-/// Texts before 2023 name ops of StableHLO by the dialect it came from.
+/// Texts before 2023 name ops of StableHLO by the dialect it came from; pretty forms leave the function dialect's out.
 const ops::OpDef* find_op(std::string_view name) {
-  const ops::OpDef* def = ops::find_op(name);
   constexpr std::string_view kOld = "mhlo.";
-  if (def != nullptr || name.substr(0, kOld.size()) != kOld) return def;
-  return ops::find_op("stablehlo." + std::string(name.substr(kOld.size())));
-}
-
-/// Words that stand for ops of the function dialect without their prefix.
-std::string full_name(std::string_view name) {
-  if (name == "call" || name == "return" || name == "constant") return "func." + std::string(name);
-  return std::string(name);
+  if (name.starts_with(kOld)) return ops::find_op("stablehlo." + std::string(name.substr(kOld.size())));
+  return ops::find_op(name.find('.') == std::string_view::npos ? "func." + std::string(name) : std::string(name));
 }
 
 }  // namespace
@@ -88,7 +81,7 @@ void Parser::op() {
     generic_op(state);
   } else if (name.is(TokenKind::kWord)) {
     advance();
-    set_op(state, name, full_name(name.text));
+    set_op(state, name, std::string(name.text));
     pretty_op(state);
   } else {
     expected("an op");
@@ -180,20 +173,17 @@ void Parser::generic_op(OperationState& state) {
     const Token where = token_;
     op.attributes = attribute_dict();
     expect('>', "behind the properties of an op");
-    for (const auto& [name, value] : op.attributes) {
-      const auto& known = state.def->signature.attributes;
-      const bool found =
-          std::any_of(known.begin(), known.end(), [&](const ops::AttributeSpec& spec) { return spec.name == name; });
-      if (!found && !is_dropped(name))
-        fail("unsupported_attribute", where, "op '" + op.name + "' has no attribute '" + name + "'");
-    }
-    // An edge's sharding is its result's; a collective's has one name here, whichever way it is written.
     for (auto& [name, value] : op.attributes) {
-      if (name == "out_sharding") name = "sharding";
-      if (name == "sharding" && op.name == "sdy.data_flow_edge") {
-        name = "sdy.sharding";
-        if (auto* held = std::get_if<ir::ShardingAttr>(&value.value)) held->per_value = true;
-      }
+      const auto& known = state.def->signature.attributes;
+      const auto found =
+          std::find_if(known.begin(), known.end(), [&](const ops::AttributeSpec& spec) { return spec.name == name; });
+      if (found == known.end() && !is_dropped(name))
+        fail("unsupported_attribute", where, "op '" + op.name + "' has no attribute '" + name + "'");
+      if (found == known.end() || found->kept_as.empty()) continue;
+      name = found->kept_as;
+      // An edge's sharding is its results': one for each.
+      auto* held = std::get_if<ir::ShardingAttr>(&value.value);
+      if (held != nullptr && name == "sdy.sharding") held->per_value = true;
     }
     std::erase_if(op.attributes, [](const ir::NamedAttribute& entry) {
       return entry.name != "result_accuracy" && is_dropped(entry.name);

@@ -1,79 +1,11 @@
-// Pretty forms as a table: operands, then `key = value` fields, then attributes and types. What does not fit has its
-// own function (parser_pretty_ops.cpp, parser_pretty_regions.cpp). Fields become the attributes of the generic form.
+// Pretty forms as rows of the op table say them (ops/text_form.h): operands, then `key = value` fields, then attributes
+// and types. What does not fit has its own function (parser_pretty_ops.cpp, parser_pretty_regions.cpp). Fields become
+// the attributes of the generic form.
 #include "service/program/parse/parser.h"
 
 namespace meshd::program {
 
-enum class FieldKind : uint8_t {
-  kInt,
-  kBool,
-  kIntArray,
-  kEnum,
-  kPrecision,
-  kFormat,
-  kBatching,
-  kContracting,
-  kAlgorithm,
-  kText,
-};
-
-/// One `key = value`. `kind_name` is the kind of an enum.
-struct PrettyField {
-  std::string_view key;
-  FieldKind kind;
-  std::string_view attribute;
-  std::string_view kind_name = {};
-};
-
-/// One op's fields, in any order.
-struct PrettyForm {
-  std::string_view op;
-  std::vector<PrettyField> fields;
-};
-
 namespace {
-
-const std::vector<PrettyForm>& forms() {
-  static const std::vector<PrettyForm> table = {
-      {"stablehlo.iota", {{"dim", FieldKind::kInt, "iota_dimension"}}},
-      {"stablehlo.dynamic_iota", {{"dim", FieldKind::kInt, "iota_dimension"}}},
-      {"stablehlo.broadcast", {{"sizes", FieldKind::kIntArray, "broadcast_sizes"}}},
-      {"stablehlo.broadcast_in_dim", {{"dims", FieldKind::kIntArray, "broadcast_dimensions"}}},
-      {"stablehlo.dynamic_broadcast_in_dim", {{"dims", FieldKind::kIntArray, "broadcast_dimensions"}}},
-      {"stablehlo.transpose", {{"dims", FieldKind::kIntArray, "permutation"}}},
-      {"stablehlo.reverse", {{"dims", FieldKind::kIntArray, "dimensions"}}},
-      {"stablehlo.concatenate", {{"dim", FieldKind::kInt, "dimension"}}},
-      {"stablehlo.get_dimension_size", {{"dim", FieldKind::kInt, "dimension"}}},
-      {"stablehlo.set_dimension_size", {{"dim", FieldKind::kInt, "dimension"}}},
-      {"stablehlo.dynamic_slice", {{"sizes", FieldKind::kIntArray, "slice_sizes"}}},
-      {"stablehlo.pad",
-       {{"low", FieldKind::kIntArray, "edge_padding_low"},
-        {"high", FieldKind::kIntArray, "edge_padding_high"},
-        {"interior", FieldKind::kIntArray, "interior_padding"}}},
-      {"stablehlo.fft",
-       {{"type", FieldKind::kEnum, "fft_type", "fft_type"}, {"length", FieldKind::kIntArray, "fft_length"}}},
-      {"stablehlo.cholesky", {{"lower", FieldKind::kBool, "lower"}}},
-      {"stablehlo.reduce_precision", {{"format", FieldKind::kFormat, ""}}},
-      {"stablehlo.rng", {{"distribution", FieldKind::kEnum, "rng_distribution", "rng_distribution"}}},
-      {"stablehlo.rng_bit_generator", {{"algorithm", FieldKind::kEnum, "rng_algorithm", "rng_algorithm"}}},
-      {"stablehlo.dot", {{"precision", FieldKind::kPrecision, "precision_config"}}},
-      {"stablehlo.dot_general",
-       {{"batching_dims", FieldKind::kBatching, ""},
-        {"contracting_dims", FieldKind::kContracting, ""},
-        {"precision", FieldKind::kPrecision, "precision_config"},
-        {"algorithm", FieldKind::kAlgorithm, "algorithm"}}},
-      {"stablehlo.einsum", {{"config", FieldKind::kText, "einsum_config"}}},
-      {"stablehlo.unary_einsum", {{"config", FieldKind::kText, "einsum_config"}}},
-  };
-  return table;
-}
-
-const PrettyForm* form_of(std::string_view op) {
-  for (const PrettyForm& form : forms()) {
-    if (form.op == op) return &form;
-  }
-  return nullptr;
-}
 
 /// eNmM as two numbers, or nothing.
 std::optional<std::pair<int64_t, int64_t>> exponent_mantissa(std::string_view text) {
@@ -98,52 +30,55 @@ ir::Type real_of(ir::Type type) {
 }  // namespace
 
 void Parser::pretty_op(OperationState& state) {
-  using Method = void (Parser::*)(OperationState&);
-  static const std::unordered_map<std::string_view, Method> special = {
-      {"stablehlo.constant", &Parser::pretty_constant},
-      {"sdy.constant", &Parser::pretty_constant},
-      {"chlo.constant", &Parser::pretty_constant},
-      {"func.return", &Parser::pretty_return},
-      {"stablehlo.return", &Parser::pretty_return},
-      {"sdy.return", &Parser::pretty_return},
-      {"func.call", &Parser::pretty_call},
-      {"stablehlo.custom_call", &Parser::pretty_call},
-      {"stablehlo.compare", &Parser::pretty_compare},
-      {"stablehlo.slice", &Parser::pretty_slice},
-      {"stablehlo.get_tuple_element", &Parser::pretty_get_tuple_element},
-      {"stablehlo.trace", &Parser::pretty_trace},
-      {"stablehlo.convolution", &Parser::pretty_convolution},
-      {"stablehlo.dynamic_conv", &Parser::pretty_convolution},
-      {"chlo.scan", &Parser::pretty_scan},
-      {"chlo.top_k", &Parser::pretty_top_k},
-      {"stablehlo.composite", &Parser::pretty_composite},
-      {"stablehlo.while", &Parser::pretty_while},
-      {"stablehlo.reduce", &Parser::pretty_reduce},
-      {"sdy.sharding_constraint", &Parser::pretty_sharding_constraint},
-      {"sdy.reshard", &Parser::pretty_sharding_constraint},
-      {"sdy.all_gather", &Parser::pretty_sdy_collective},
-      {"sdy.all_slice", &Parser::pretty_sdy_collective},
-      {"sdy.all_to_all", &Parser::pretty_sdy_collective},
-      {"sdy.collective_permute", &Parser::pretty_sdy_collective},
-      {"sdy.all_reduce", &Parser::pretty_sdy_collective},
-      {"sdy.reduce_scatter", &Parser::pretty_sdy_collective},
-      {"sdy.sharded_to_unreduced", &Parser::pretty_sdy_collective},
-      {"sdy.replicated_to_unreduced", &Parser::pretty_sdy_collective},
-      {"sdy.data_flow_edge", &Parser::pretty_data_flow_edge},
-      {"sdy.sharding_group", &Parser::pretty_sharding_group},
-      {"sdy.propagation_barrier", &Parser::pretty_propagation_barrier},
-      {"sdy.manual_computation", &Parser::pretty_manual_computation},
-      {"sdy.named_computation", &Parser::pretty_named_computation},
-  };
-  const auto found = special.find(state.op.name);
-  if (found != special.end()) {
-    (this->*found->second)(state);
-  } else {
-    fields_op(state, form_of(state.op.name));
+  using ops::TextShape;
+  switch (state.def->text.shape) {
+    case TextShape::kFields:
+      return fields_op(state);
+    case TextShape::kConstant:
+      return pretty_constant(state);
+    case TextShape::kReturn:
+      return pretty_return(state);
+    case TextShape::kCall:
+    case TextShape::kCustomCall:
+      return pretty_call(state);
+    case TextShape::kCompare:
+      return pretty_compare(state);
+    case TextShape::kSlice:
+      return pretty_slice(state);
+    case TextShape::kGetTupleElement:
+      return pretty_get_tuple_element(state);
+    case TextShape::kTrace:
+      return pretty_trace(state);
+    case TextShape::kConvolution:
+      return pretty_convolution(state);
+    case TextShape::kTopK:
+      return pretty_top_k(state);
+    case TextShape::kComposite:
+      return pretty_composite(state);
+    case TextShape::kWhile:
+      return pretty_while(state);
+    case TextShape::kReduce:
+      return pretty_reduce(state);
+    case TextShape::kScan:
+      return pretty_scan(state);
+    case TextShape::kShardingConstraint:
+      return pretty_sharding_constraint(state);
+    case TextShape::kSdyCollective:
+      return pretty_sdy_collective(state);
+    case TextShape::kDataFlowEdge:
+      return pretty_data_flow_edge(state);
+    case TextShape::kShardingGroup:
+      return pretty_sharding_group(state);
+    case TextShape::kPropagationBarrier:
+      return pretty_propagation_barrier(state);
+    case TextShape::kManualComputation:
+      return pretty_manual_computation(state);
+    case TextShape::kNamedComputation:
+      return pretty_named_computation(state);
   }
 }
 
-void Parser::fields_op(OperationState& state, const PrettyForm* form) {
+void Parser::fields_op(OperationState& state) {
   ir::Op& op = state.op;
   // optimization_barrier prints its attributes first; a composite's name is among them already.
   for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
@@ -156,9 +91,9 @@ void Parser::fields_op(OperationState& state, const PrettyForm* form) {
       op.operands.push_back(value_use());
     } else {
       const Token key = token_;
-      const PrettyField* known = nullptr;
-      if (form != nullptr && key.is(TokenKind::kWord)) {
-        for (const PrettyField& candidate : form->fields) {
+      const ops::TextField* known = nullptr;
+      if (key.is(TokenKind::kWord)) {
+        for (const ops::TextField& candidate : state.def->text.fields) {
           if (candidate.key == key.text) known = &candidate;
         }
       }
@@ -173,10 +108,11 @@ void Parser::fields_op(OperationState& state, const PrettyForm* form) {
   types_behind_colon(state);
 }
 
-void Parser::field(OperationState& state, const PrettyField& field) {
+void Parser::field(OperationState& state, const ops::TextField& field) {
   ir::AttributeList& attributes = state.op.attributes;
   const std::string name(field.attribute);
   const Token value = token_;
+  using ops::FieldKind;
   switch (field.kind) {
     case FieldKind::kInt:
       attributes.emplace_back(name, ir::Attribute{ir::IntegerAttr{signed_integer("an integer"), "i64"}});
@@ -255,25 +191,29 @@ void Parser::types_behind_colon(OperationState& state) {
     state.result_types = result_types();
     return;
   }
-  const size_t operand_count = op.operands.size();
-  if (op.name == "stablehlo.optimization_barrier") {
+  // Without '->': the row says what the types are of.
+  using ops::TextTypes;
+  const TextTypes how = state.def->text.types;
+  if (how == TextTypes::kEach) {
     check_operands(state, types);
     state.result_types = std::move(types);
-  } else if (op.name == "stablehlo.select" && types.size() == 2) {
+    return;
+  }
+  if (how == TextTypes::kSelect && types.size() == 2) {
     check_operands(state, {types[0], types[1], types[1]});
     state.result_types = {types[1]};
-  } else if (types.size() != 1) {
-    fail("program_syntax", where, "expected one type or (types) -> type behind '" + op.name + "'");
-  } else if (op.name == "stablehlo.complex" && types[0].is_tensor() && tensor::is_complex(types[0].dtype())) {
-    check_operands(state, {real_of(types[0]), real_of(types[0])});
-    state.result_types = std::move(types);
-  } else if (op.name == "stablehlo.tuple" && types[0].kind == ir::TypeKind::kTuple) {
-    check_operands(state, types[0].elements);
-    state.result_types = std::move(types);
-  } else {
-    check_operands(state, std::vector<ir::Type>(operand_count, types[0]));
-    state.result_types = std::move(types);
+    return;
   }
+  if (types.size() != 1) fail("program_syntax", where, "expected one type or (types) -> type behind '" + op.name + "'");
+  const ir::Type& only = types[0];
+  if (how == TextTypes::kComplexParts && only.is_tensor() && tensor::is_complex(only.dtype())) {
+    check_operands(state, {real_of(only), real_of(only)});
+  } else if (how == TextTypes::kTupleElements && only.kind == ir::TypeKind::kTuple) {
+    check_operands(state, only.elements);
+  } else {
+    check_operands(state, std::vector<ir::Type>(op.operands.size(), only));
+  }
+  state.result_types = std::move(types);
 }
 
 }  // namespace meshd::program

@@ -48,7 +48,7 @@ void Parser::pretty_call(OperationState& state) {
   const Token target = expect(TokenKind::kSymbol, "what is called, such as @name");
   state.op.operands = operands_in_parentheses();
   const std::string name = symbol_name(target);
-  const bool is_custom = state.op.name == "stablehlo.custom_call";
+  const bool is_custom = state.def->text.shape == ops::TextShape::kCustomCall;
   state.op.attributes.emplace_back(
       is_custom ? "call_target_name" : "callee",
       is_custom ? ir::Attribute{ir::StringAttr{name}} : ir::Attribute{ir::SymbolAttr{name}});
@@ -60,7 +60,7 @@ void Parser::pretty_composite(OperationState& state) {
   const std::string name =
       token_.is(TokenKind::kSymbol) ? symbol_name(take()) : unescape(expect(TokenKind::kString, "a name"));
   state.op.attributes.emplace_back("name", ir::Attribute{ir::StringAttr{name}});
-  fields_op(state, nullptr);
+  fields_op(state);
 }
 
 void Parser::pretty_compare(OperationState& state) {
@@ -109,7 +109,7 @@ void Parser::pretty_get_tuple_element(OperationState& state) {
 
 void Parser::pretty_trace(OperationState& state) {
   state.op.operands.push_back(value_use());
-  expect(',', "behind the operand of 'stablehlo.trace'");
+  expect(',', "behind the operand of '" + state.op.name + "'");
   state.op.attributes.emplace_back("tag", ir::Attribute{ir::StringAttr{unescape(expect(TokenKind::kString, "a tag"))}});
   for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
   expect(':', "before the type of an op");
@@ -117,12 +117,12 @@ void Parser::pretty_trace(OperationState& state) {
 }
 
 void Parser::pretty_top_k(OperationState& state) {
-  expect('(', "behind 'chlo.top_k'");
+  expect('(', "behind '" + state.op.name + "'");
   state.op.operands.push_back(value_use());
-  expect(',', "behind the operand of 'chlo.top_k'");
+  expect(',', "behind the operand of '" + state.op.name + "'");
   expect_key("k");
   state.op.attributes.emplace_back("k", int_attribute(signed_integer("how many elements are wanted")));
-  expect(')', "at the end of 'chlo.top_k(...)'");
+  expect(')', "at the end of '" + state.op.name + "(...)'");
   for (auto& entry : optional_attribute_dict()) state.op.attributes.push_back(std::move(entry));
   types_behind_colon(state);
 }

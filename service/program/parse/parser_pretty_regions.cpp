@@ -56,7 +56,7 @@ void Parser::pretty_reduce(OperationState& state) {
   do {
     expect('(', "around an operand and its initial value");
     op.operands.push_back(value_use());
-    expect_word("init", "behind an operand of 'stablehlo.reduce'");
+    expect_word("init", "behind an operand of '" + op.name + "'");
     expect(':', "behind 'init'");
     initial.push_back(value_use());
     expect(')', "around an operand and its initial value");
@@ -65,7 +65,7 @@ void Parser::pretty_reduce(OperationState& state) {
   op.operands.insert(op.operands.end(), initial.begin(), initial.end());
   Token applied;
   if (accept("applies")) applied = expect(TokenKind::kWord, "the op that is applied");
-  expect_word("across", "before the dimensions of 'stablehlo.reduce'");
+  expect_word("across", "before the dimensions of '" + op.name + "'");
   expect_key("dimensions");
   op.attributes.emplace_back("dimensions", ir::Attribute{ir::IntArrayAttr{integer_list("around dimensions"), "i64"}});
   for (auto& entry : optional_attribute_dict()) op.attributes.push_back(std::move(entry));
@@ -96,7 +96,7 @@ void Parser::pretty_scan(OperationState& state) {
   // chlo.scan(%inputs) inits(%starts) dimension=0 attributes {...} { ^bb0(...): ... } : types
   ir::Op& op = state.op;
   op.operands = operands_in_parentheses();
-  expect_word("inits", "before the start values of 'chlo.scan'");
+  expect_word("inits", "before the start values of '" + op.name + "'");
   const std::vector<ir::ValueId> starts = operands_in_parentheses();
   op.operands.insert(op.operands.end(), starts.begin(), starts.end());
   expect_key("dimension");
@@ -117,10 +117,10 @@ void Parser::pretty_sharding_constraint(OperationState& state) {
 
 void Parser::pretty_sdy_collective(OperationState& state) {
   for (const ops::AttributeSpec& spec : state.def->signature.attributes) {
-    if (spec.name == "sharding" || spec.name == "out_sharding") continue;
-    const char* kind = spec.name == "params" ? "all_to_all_param_list"
-                       : at('{')             ? "axis_ref_list"
-                                             : "list_of_axis_ref_lists";
+    if (spec.name != state.def->axes.attribute) continue;
+    const char* kind = state.def->axes.effect == ops::AxesEffect::kMoved ? "all_to_all_param_list"
+                       : at('{')                                         ? "axis_ref_list"
+                                                                         : "list_of_axis_ref_lists";
     state.op.attributes.emplace_back(std::string(spec.name), axis_lists(kind));
   }
   state.op.operands.push_back(value_use());

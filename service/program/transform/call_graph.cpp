@@ -5,6 +5,7 @@
 
 #include "service/core/error.h"
 #include "service/ir/walk.h"
+#include "service/ops/op_def.h"
 
 namespace meshd::program {
 namespace {
@@ -28,9 +29,10 @@ void collect(const ir::Region& region, const std::unordered_map<std::string_view
 }  // namespace
 
 std::string callee_of(const ir::Op& op) {
-  const std::string_view name = op.name == "func.call"             ? "callee"
-                                : op.name == "stablehlo.composite" ? "decomposition"
-                                                                   : std::string_view();
+  const std::optional<ops::Structural> role = ops::role_of(ops::op(op.code).body);
+  const std::string_view name = role == ops::Structural::kCall        ? "callee"
+                                : role == ops::Structural::kComposite ? "decomposition"
+                                                                      : std::string_view();
   const ir::Attribute* attribute = name.empty() ? nullptr : ir::find(op.attributes, name);
   if (attribute == nullptr) return {};
   const auto* symbol = attribute->as<ir::SymbolAttr>();

@@ -48,7 +48,8 @@ bool is_short(const ir::Function& function) {
   constexpr size_t kMostOps = 64;
   const std::vector<ir::Op>& ops = function.body.ops;
   return ops.size() <= kMostOps && std::all_of(ops.begin(), ops.end(), [](const ir::Op& op) {
-           return op.regions.empty() && callee_of(op).empty() && op.name != "stablehlo.custom_call";
+           return op.regions.empty() && callee_of(op).empty() &&
+                  ops::role_of(ops::op(op.code).body) != ops::Structural::kCustomCall;
          });
 }
 

@@ -87,7 +87,8 @@ class Unpacker {
   void custom_calls() {
     ir::rewrite_ops(function_.body, [&](ir::Op&& op, std::vector<ir::Op>& out) {
       const bool gives_tuple =
-          op.name == "stablehlo.custom_call" && op.results.size() == 1 && function_.type_of(op.results[0]).is_tuple();
+          ops::role_of(ops::op(op.code).body) == ops::Structural::kCustomCall && op.results.size() == 1 &&
+          function_.type_of(op.results[0]).is_tuple();
       ir::Op& placed = out.emplace_back(std::move(op));
       if (!gives_tuple) return;
       const ValueId tuple = std::exchange(placed.results, {}).front();

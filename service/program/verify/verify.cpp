@@ -74,8 +74,7 @@ class FunctionVerifier {
     }
     region(function_.body, function_.location, "function @" + function_.name);
     const ir::Op& last = function_.body.ops.back();
-    // JAX ends comparators of ApproxTopK in stablehlo.return.
-    if (last.name != "func.return" && last.name != "stablehlo.return") {
+    if (!ops::op(last.code).ends_function) {
       ir::fail("invalid_program", last.location,
                "function @" + function_.name + " must end in 'func.return', got '" + last.name + "'");
     }

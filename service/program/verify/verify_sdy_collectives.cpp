@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "service/core/error.h"
+#include "service/ops/op_def.h"
 
 namespace meshd::program {
 namespace {
@@ -28,15 +29,24 @@ class Collective {
                                                                  function.type_of(op.operands[0]).rank())) {}
 
   void run() {
-    if (op_.name == "sdy.collective_permute") return permute();
-    same_mesh();
-    if (op_.name == "sdy.all_gather") return by_dim("gathering_axes", false);
-    if (op_.name == "sdy.all_slice") return by_dim("slicing_axes", true);
-    if (op_.name == "sdy.reduce_scatter") return by_dim("reduce_scatter_axes", true);
-    if (op_.name == "sdy.all_to_all") return exchange();
-    if (op_.name == "sdy.all_reduce") return all_reduce();
-    if (op_.name == "sdy.sharded_to_unreduced") return by_dim("axes", false);
-    same_dims();
+    const ops::CollectiveAxes& axes = ops::op(op_.code).axes;
+    if (axes.effect != ops::AxesEffect::kPermuted) same_mesh();
+    switch (axes.effect) {
+      case ops::AxesEffect::kNone:
+        return;
+      case ops::AxesEffect::kPermuted:
+        return permute();
+      case ops::AxesEffect::kRemoved:
+        return by_dim(axes.attribute, false);
+      case ops::AxesEffect::kAdded:
+        return by_dim(axes.attribute, true);
+      case ops::AxesEffect::kMoved:
+        return exchange(axes.attribute);
+      case ops::AxesEffect::kReduced:
+        return all_reduce(axes.attribute);
+      case ops::AxesEffect::kKept:
+        return same_dims();
+    }
   }
 
  private:
@@ -125,8 +135,8 @@ class Collective {
     }
   }
 
-  void exchange() const {
-    const ir::DictAttr* list = lists("params");
+  void exchange(std::string_view name) const {
+    const ir::DictAttr* list = lists(name);
     if (list == nullptr) return;
     const auto rank = static_cast<int64_t>(result_.dims.size());
     std::vector<Axes> loses(result_.dims.size()), gains(result_.dims.size());
@@ -158,8 +168,8 @@ class Collective {
     for (size_t d = 0; d < result_.dims.size(); ++d) expect_longer(d, operand_.dims[d].axes, {}, result_.dims[d].axes);
   }
 
-  void all_reduce() const {
-    const ir::DictAttr* list = lists("reduction_axes");
+  void all_reduce(std::string_view name) const {
+    const ir::DictAttr* list = lists(name);
     if (list != nullptr && !list->entries.empty()) {
       for (const sharding::AxisRef& axis : axes(list->entries.front().value)) {
         for (size_t d = 0; d < operand_.dims.size(); ++d) {
@@ -180,14 +190,10 @@ class Collective {
   const sharding::TensorSharding operand_;
 };
 
-constexpr std::string_view kNames[] = {
-    "sdy.all_gather",     "sdy.all_slice",          "sdy.all_to_all",           "sdy.all_reduce",
-    "sdy.reduce_scatter", "sdy.collective_permute", "sdy.sharded_to_unreduced", "sdy.replicated_to_unreduced"};
-
 }  // namespace
 
 void verify_sdy_collective(const ir::Function& function, const ir::Op& op, const KnownShardings& known) {
-  if (std::find(std::begin(kNames), std::end(kNames), op.name) == std::end(kNames)) return;
+  if (ops::op(op.code).axes.effect == ops::AxesEffect::kNone) return;
   const ir::Attribute* attribute = ir::find(op.attributes, "sharding");
   const auto* held = attribute == nullptr ? nullptr : attribute->as<ir::ShardingAttr>();
   if (held == nullptr || held->shardings.size() != 1)

@@ -68,14 +68,15 @@ class ShardingVerifier {
   void region(const ir::Region& region, const ir::Op* manual) {
     ir::walk(region, [&](const ir::Op& op) {
       op_shardings(op);
-      if (op.name == "sdy.sharding_group") group(op, manual);
+      const std::optional<ops::Structural> role = ops::role_of(ops::op(op.code).body);
+      if (role == ops::Structural::kShardingGroup) group(op, manual);
       verify_sdy_collective(function_, op, known_);
       for (size_t i = 0; i < op.results.size(); ++i) note(op, i);
-      if (op.name == "sdy.manual_computation") {
+      if (role == ops::Structural::kManualComputation) {
         manual_computation(op);
         return ir::WalkResult::kSkip;
       }
-      if (ops::role_of(ops::op(op.code).body) == ops::Structural::kWhile) carry(op);
+      if (role == ops::Structural::kWhile) carry(op);
       return ir::WalkResult::kAdvance;
     });
   }

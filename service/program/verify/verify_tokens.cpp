@@ -29,8 +29,7 @@ class TokenCheck {
 
  private:
   static bool is_callback(const ir::Op& op) {
-    if (op.name != "stablehlo.custom_call") return false;
-    const ops::CustomCallDef* row = ops::find_custom_call(ir::string_or(op.attributes, "call_target_name", {}));
+    const ops::CustomCallDef* row = ops::find_custom_call(op);
     return row != nullptr && row->kind == ops::CustomCallKind::kCallback;
   }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "service/ops/kernel_interface.h"
 #include "service/ops/pointwise/pointwise.h"
 #include "tests/unit/ops/support.h"
 

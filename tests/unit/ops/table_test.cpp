@@ -1,10 +1,12 @@
 // What holds of every row.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
 #include "service/ops/fixed_string.h"
+#include "service/ops/linalg/custom_calls.h"
 #include "tests/unit/ops/support.h"
 
 namespace meshd::ops {
@@ -77,6 +79,37 @@ TEST(OpTable, effects_are_instances) {
   EXPECT_TRUE(has_effect(def, call.view()));
   EXPECT_TRUE(has_effect(*find_op("stablehlo.return"), test::Instance{}.view()));
   EXPECT_FALSE(has_effect(*find_op("stablehlo.add"), test::Instance{}.view()));
+}
+
+TEST(OpTable, facts_name_what_the_signature_has) {
+  for (const OpDef& row : all_ops()) {
+    const auto has = [&](std::string_view attribute) {
+      const auto& known = row.signature.attributes;
+      return std::any_of(known.begin(), known.end(), [&](const AttributeSpec& spec) { return spec.name == attribute; });
+    };
+    for (const TextField& field : row.text.fields) {
+      EXPECT_TRUE(field.attribute.empty() || has(field.attribute)) << row.name << " has no " << field.attribute;
+      EXPECT_EQ(field.kind == FieldKind::kEnum, !field.kind_name.empty()) << row.name << " " << field.key;
+    }
+    EXPECT_TRUE(row.text.fields.empty() || row.text.shape == TextShape::kFields) << row.name;
+    EXPECT_TRUE(row.axes.attribute.empty() || has(row.axes.attribute)) << row.name;
+    EXPECT_EQ(row.axes.effect != AxesEffect::kNone, row.text.shape == TextShape::kSdyCollective) << row.name;
+    EXPECT_TRUE(!row.ends_function || role_of(row.body) == Structural::kReturn) << row.name;
+    EXPECT_EQ(row.sharded.expand == nullptr, row.sharded.free_dim == nullptr) << row.name;
+  }
+}
+
+TEST(OpTable, propagation_facts_are_those_of_shardy) {
+  EXPECT_EQ(find_op("stablehlo.broadcast_in_dim")->propagation.flow, Flow::kBroadcast);
+  EXPECT_EQ(find_op("stablehlo.transpose")->propagation.flow, Flow::kPassThrough);
+  EXPECT_EQ(find_op("stablehlo.dynamic_slice")->propagation.flow, Flow::kPassThroughForward);
+  EXPECT_EQ(find_op("stablehlo.dot_general")->propagation.flow, Flow::kOther);
+  EXPECT_TRUE(find_op("stablehlo.slice")->propagation.keeps_constants);
+  EXPECT_FALSE(find_op("stablehlo.transpose")->propagation.keeps_constants);
+  EXPECT_EQ(find_op("stablehlo.bitcast_convert")->propagation.elementwise, Elementwise::kSameShapes);
+  EXPECT_EQ(find_op("chlo.broadcast_add")->propagation.elementwise, Elementwise::kAlways);
+  EXPECT_EQ(find_op("chlo.top_k")->propagation.elementwise, Elementwise::kByBody);
+  EXPECT_EQ(find_custom_call("MoveToHost")->flow, Flow::kPassThrough);
 }
 
 }  // namespace
