@@ -84,7 +84,7 @@ FusedLoop eleven_ops(int64_t count) {
     return p.emit(op, operands, DType::kFloat32);
   };
   const uint16_t one = number(p, 1);
-  const uint16_t left = emit(ScalarOp::kMultiply, {emit(ScalarOp::kTanh, {0}), 1});
+  const uint16_t left = emit(ScalarOp::kMultiply, {emit(meshd::kernels::scalar_op("tanh"), {0}), 1});
   const uint16_t square = emit(ScalarOp::kMultiply, {0, 0});
   const uint16_t bell = emit(ScalarOp::kExp, {emit(ScalarOp::kNegate, {square})});
   const uint16_t both = emit(ScalarOp::kAdd, {left, emit(ScalarOp::kMultiply, {bell, 2})});

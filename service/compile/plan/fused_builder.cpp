@@ -19,34 +19,6 @@ using tensor::DType;
 constexpr int64_t kMostGathered = 4096;  // elements up to which any strides are read in the loop
 constexpr int64_t kMostInnerStride = 8;  // elements: a line of eight f64 is read for each lane at worst
 
-// Work of one lane, in simple operations: what the planner's estimates need.
-double weight(kernels::ScalarOp op) {
-  using kernels::ScalarOp;
-  if (op >= ScalarOp::kErf && op <= ScalarOp::kBesselI1e) return 40;
-  switch (op) {
-    case ScalarOp::kExp:
-    case ScalarOp::kExpm1:
-    case ScalarOp::kLog:
-    case ScalarOp::kLog1p:
-    case ScalarOp::kCbrt:
-    case ScalarOp::kSin:
-    case ScalarOp::kCos:
-    case ScalarOp::kTan:
-    case ScalarOp::kTanh:
-    case ScalarOp::kLogistic:
-    case ScalarOp::kPower:
-    case ScalarOp::kAtan2:
-      return 10;
-    case ScalarOp::kDivide:
-    case ScalarOp::kRemainder:
-    case ScalarOp::kSqrt:
-    case ScalarOp::kRsqrt:
-      return 4;
-    default:
-      return 1;
-  }
-}
-
 std::vector<int> without_ones(const sharding::MeshView& view, const std::vector<int>& sub_axes) {
   std::vector<int> out;
   for (const int sub_axis : sub_axes) {
@@ -394,10 +366,11 @@ void FusedBuilder::set_in_place(BuilderStep& step, const std::vector<LocalId>& o
 
 void FusedBuilder::set_kernel(BuilderStep& step, size_t output_count) {
   double work = 1;
-  for (const kernels::TileInstruction& instruction : loop_.program.instructions) work += weight(instruction.op);
+  for (const kernels::TileInstruction& instruction : loop_.program.instructions)
+    work += kernels::cost_of(instruction.op);
   if (loop_.reduce) {
     for (const kernels::TileInstruction& instruction : loop_.reduce->reducer.instructions)
-      work += weight(instruction.op);
+      work += kernels::cost_of(instruction.op);
   }
   double bytes = 0;
   for (const LocalId id : operands_) bytes += static_cast<double>(builder_.value(id).bytes);

@@ -143,4 +143,11 @@ inline std::complex<double> complex_power(const std::complex<double>& a, const s
   return std::pow(a, b);
 }
 
+template <class T>
+struct ComplexPower {
+  static ComplexPair<T> apply(ComplexPair<T> a, ComplexPair<T> b) {
+    return from_double<T>(complex_power(to_double(a), to_double(b)));
+  }
+};
+
 }  // namespace meshd::kernels

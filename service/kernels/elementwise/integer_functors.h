@@ -147,8 +147,9 @@ struct CountLeadingZeros {
 };
 
 /// Bool is a byte, 0 or 1.
+template <class T>
 struct BoolNot {
-  static uint8_t apply(uint8_t a) { return a ^ 1U; }
+  static T apply(T a) { return a ^ 1U; }
 };
 
 }  // namespace meshd::kernels

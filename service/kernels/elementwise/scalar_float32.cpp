@@ -1,7 +1,7 @@
-#include "service/kernels/elementwise/scalar_float.h"
+#include "service/kernels/elementwise/scalar_table.h"
 
 namespace meshd::kernels {
 
-ScalarKernel find_float32_kernel(ScalarOp op) { return find_float_kernel<float>(op); }
+ScalarKernel find_float32_kernel(ScalarOp op) { return find_in_family<FloatFamily, float>(op); }
 
 }  // namespace meshd::kernels

@@ -1,7 +1,7 @@
-#include "service/kernels/elementwise/scalar_float.h"
+#include "service/kernels/elementwise/scalar_table.h"
 
 namespace meshd::kernels {
 
-ScalarKernel find_float64_kernel(ScalarOp op) { return find_float_kernel<double>(op); }
+ScalarKernel find_float64_kernel(ScalarOp op) { return find_in_family<FloatFamily, double>(op); }
 
 }  // namespace meshd::kernels

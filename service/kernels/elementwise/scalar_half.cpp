@@ -1,8 +1,6 @@
 // 16-bit floats: the ops that are worth loops of their own because they need no more than a conversion around one
 // instruction.
-#include "service/kernels/elementwise/float_functors.h"
-#include "service/kernels/elementwise/lane_loop.h"
-#include "service/kernels/elementwise/scalar_tables.h"
+#include "service/kernels/elementwise/scalar_table.h"
 #include "service/tensor/half.h"
 
 namespace meshd::kernels {
@@ -23,17 +21,22 @@ struct CompareBfloat16 {
   }
 };
 
-template <template <class> class F>
-ScalarKernel unary() {
-  return vector_kernel<InBfloat16<F<float>>, uint16_t, uint16_t>();
-}
-template <template <class> class F>
-ScalarKernel binary() {
-  return vector_kernel<InBfloat16<F<float>>, uint16_t, uint16_t, uint16_t>();
-}
-template <template <class> class F>
-ScalarKernel compare() {
-  return vector_kernel<CompareBfloat16<F<float>>, uint8_t, uint16_t, uint16_t>();
+/// The kernel of a row that is worth a loop of its own; null for the others.
+template <size_t kNumber>
+ScalarKernel bfloat16_kernel() {
+  constexpr ScalarFacts kFacts = kFactsOf<kNumber>;
+  if constexpr (!kFacts.bfloat16_loop) {
+    return nullptr;
+  } else {
+    using F = typename ScalarRow<kNumber>::Floats::template Of<float>;
+    if constexpr (kFacts.result == ScalarResult::kBool) {
+      return vector_kernel<CompareBfloat16<F>, uint8_t, uint16_t, uint16_t>();
+    } else if constexpr (kFacts.operands == 1) {
+      return vector_kernel<InBfloat16<F>, uint16_t, uint16_t>();
+    } else {
+      return vector_kernel<InBfloat16<F>, uint16_t, uint16_t, uint16_t>();
+    }
+  }
 }
 
 /// The neighbour among 16-bit floats, whose codes are in the order of their magnitudes; `kInfinity` is the code of
@@ -56,42 +59,12 @@ struct NextAfter16 {
 }  // namespace
 
 ScalarKernel find_bfloat16_kernel(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kAbs:
-      return unary<Absolute>();
-    case ScalarOp::kNegate:
-      return unary<Negate>();
-    case ScalarOp::kSqrt:
-      return unary<Sqrt>();
-    case ScalarOp::kSquare:
-      return unary<Square>();
-    case ScalarOp::kAdd:
-      return binary<Add>();
-    case ScalarOp::kSubtract:
-      return binary<Subtract>();
-    case ScalarOp::kMultiply:
-      return binary<Multiply>();
-    case ScalarOp::kDivide:
-      return binary<Divide>();
-    case ScalarOp::kMaximum:
-      return binary<Maximum>();
-    case ScalarOp::kMinimum:
-      return binary<Minimum>();
-    case ScalarOp::kCompareEq:
-      return compare<CompareEq>();
-    case ScalarOp::kCompareNe:
-      return compare<CompareNe>();
-    case ScalarOp::kCompareLt:
-      return compare<CompareLt>();
-    case ScalarOp::kCompareLe:
-      return compare<CompareLe>();
-    case ScalarOp::kCompareGt:
-      return compare<CompareGt>();
-    case ScalarOp::kCompareGe:
-      return compare<CompareGe>();
-    default:
-      return nullptr;
+  return []<size_t... kNumber>(ScalarOp wanted, std::index_sequence<kNumber...>) {
+    using Maker = ScalarKernel (*)();
+    static constexpr std::array<Maker, kScalarOpCount> kMakers = {bfloat16_kernel<kNumber>...};
+    return kMakers[static_cast<size_t>(wanted)]();
   }
+  (op, std::make_index_sequence<kScalarOpCount>{});
 }
 
 ScalarKernel find_half_next_after_kernel(tensor::DType dtype) {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "service/kernels/elementwise/narrow_lanes.h"
-#include "service/kernels/elementwise/scalar_tables.h"
+#include "service/kernels/elementwise/scalar_table.h"
 
 namespace meshd::kernels {
 namespace {
@@ -16,16 +16,15 @@ constexpr int64_t kStageLanes = 512;
 /// In which wider type an op on a narrow type is computed.
 DType carrier_of(ScalarOp op, DType dtype) {
   if (is_narrow_float(dtype)) return DType::kFloat32;
-  switch (op) {
-    case ScalarOp::kShiftRightLogical:
-    case ScalarOp::kPopcnt:
-    case ScalarOp::kClz:
-      return DType::kUint8;  // these see the bits, not the sign
-    case ScalarOp::kShiftRightArithmetic:
+  switch (facts_of(op).narrow) {
+    case NarrowCarrier::kUnsigned:
+      return DType::kUint8;
+    case NarrowCarrier::kSigned:
       return DType::kInt8;
-    default:
-      return tensor::is_signed_integer(dtype) ? DType::kInt8 : DType::kUint8;
+    case NarrowCarrier::kOfType:
+      break;
   }
+  return tensor::is_signed_integer(dtype) ? DType::kInt8 : DType::kUint8;
 }
 
 ScalarKernel carrier_kernel(ScalarOp op, DType carrier) {
@@ -42,7 +41,7 @@ void widen(DType dtype, DType carrier, const std::byte* from, std::byte* to, int
 void narrow(ScalarOp op, DType dtype, DType carrier, std::byte* from, std::byte* to, int64_t count) {
   const int bits = tensor::row(dtype).bits;
   if (carrier == DType::kFloat32) return narrow_from_float(dtype, reinterpret_cast<const float*>(from), to, count);
-  if (op == ScalarOp::kClz) {
+  if (facts_of(op).counts_width) {
     for (int64_t i = 0; i < count; ++i) from[i] = static_cast<std::byte>(static_cast<int>(from[i]) - (8 - bits));
   }
   if (tensor::is_signed_integer(dtype)) return extend_signed(bits, from, to, count);
@@ -77,24 +76,23 @@ void narrow_kernel(const std::byte* const* operands, std::byte* result, int64_t 
   run_narrow(Op, D, operands, result, count);
 }
 
-constexpr size_t kOpCount = static_cast<size_t>(ScalarOp::kClamp) + 1;
-
 template <DType D, size_t... Op>
 ScalarKernel narrow_kernel_of(ScalarOp op, std::index_sequence<Op...>) {
-  static constexpr std::array<ScalarKernel, kOpCount> kTable = {narrow_kernel<D, static_cast<ScalarOp>(Op)>...};
+  static constexpr std::array<ScalarKernel, kScalarOpCount> kTable = {narrow_kernel<D, static_cast<ScalarOp>(Op)>...};
   return kTable[static_cast<size_t>(op)];
 }
 
 template <DType D>
 ScalarKernel narrow_kernel_of(ScalarOp op) {
-  return narrow_kernel_of<D>(op, std::make_index_sequence<kOpCount>{});
+  return narrow_kernel_of<D>(op, std::make_index_sequence<kScalarOpCount>{});
 }
 
 }  // namespace
 
 ScalarKernel find_narrow_kernel(ScalarOp op, DType dtype) {
-  // The neighbour of a value is another one in a narrower type.
-  if (op == ScalarOp::kNextAfter || carrier_kernel(op, carrier_of(op, dtype)) == nullptr) return nullptr;
+  // The neighbour of a value is another one in a narrower type, and complex numbers have no narrow parts.
+  if (op == ScalarOp::kNextAfter || op == ScalarOp::kComplex || carrier_kernel(op, carrier_of(op, dtype)) == nullptr)
+    return nullptr;
   switch (dtype) {
     case DType::kInt2:
       return narrow_kernel_of<DType::kInt2>(op);

@@ -2,112 +2,45 @@
 
 #include <array>
 #include <cstring>
+#include <string>
 
-#include "service/kernels/elementwise/lane_loop.h"
+#include "service/core/error.h"
 #include "service/kernels/elementwise/narrow_lanes.h"
-#include "service/kernels/elementwise/scalar_tables.h"
+#include "service/kernels/elementwise/scalar_table.h"
 
 namespace meshd::kernels {
 namespace {
 
 using tensor::DType;
 
-struct ScalarOpRow {
-  ScalarOp op;
-  std::string_view name;
-  int operands;
+template <size_t... kNumber>
+constexpr std::array<ScalarFacts, sizeof...(kNumber)> all_facts(std::index_sequence<kNumber...>) {
+  return {kFactsOf<kNumber>...};
+}
+constexpr auto kFacts = all_facts(std::make_index_sequence<kScalarOpCount>{});
+
+/// Which columns of a row call a function for each element.
+struct Calling {
+  bool floats;
+  bool integers;
+  bool complexes;
 };
+template <size_t... kNumber>
+constexpr std::array<Calling, sizeof...(kNumber)> all_calling(std::index_sequence<kNumber...>) {
+  return {Calling{kIsCall<typename ScalarRow<kNumber>::Floats>, kIsCall<typename ScalarRow<kNumber>::Integers>,
+                  kIsCall<typename ScalarRow<kNumber>::Complexes>}...};
+}
+constexpr auto kCalling = all_calling(std::make_index_sequence<kScalarOpCount>{});
 
-constexpr auto kRows = std::to_array<ScalarOpRow>({
-    {ScalarOp::kCopy, "copy", 1},
-    {ScalarOp::kConvert, "convert", 1},
-    {ScalarOp::kBitcast, "bitcast_convert", 1},
-    {ScalarOp::kAbs, "abs", 1},
-    {ScalarOp::kNegate, "negate", 1},
-    {ScalarOp::kSign, "sign", 1},
-    {ScalarOp::kExp, "exponential", 1},
-    {ScalarOp::kExpm1, "exponential_minus_one", 1},
-    {ScalarOp::kLog, "log", 1},
-    {ScalarOp::kLog1p, "log_plus_one", 1},
-    {ScalarOp::kSqrt, "sqrt", 1},
-    {ScalarOp::kRsqrt, "rsqrt", 1},
-    {ScalarOp::kCbrt, "cbrt", 1},
-    {ScalarOp::kSin, "sine", 1},
-    {ScalarOp::kCos, "cosine", 1},
-    {ScalarOp::kTan, "tan", 1},
-    {ScalarOp::kTanh, "tanh", 1},
-    {ScalarOp::kLogistic, "logistic", 1},
-    {ScalarOp::kFloor, "floor", 1},
-    {ScalarOp::kCeil, "ceil", 1},
-    {ScalarOp::kRoundAfz, "round_nearest_afz", 1},
-    {ScalarOp::kRoundEven, "round_nearest_even", 1},
-    {ScalarOp::kNot, "not", 1},
-    {ScalarOp::kPopcnt, "popcnt", 1},
-    {ScalarOp::kClz, "count_leading_zeros", 1},
-    {ScalarOp::kIsFinite, "is_finite", 1},
-    {ScalarOp::kReal, "real", 1},
-    {ScalarOp::kImag, "imag", 1},
-    {ScalarOp::kConj, "conj", 1},
-    {ScalarOp::kErf, "erf", 1},
-    {ScalarOp::kErfc, "erfc", 1},
-    {ScalarOp::kErfInv, "erf_inv", 1},
-    {ScalarOp::kLgamma, "lgamma", 1},
-    {ScalarOp::kDigamma, "digamma", 1},
-    {ScalarOp::kAsin, "asin", 1},
-    {ScalarOp::kAcos, "acos", 1},
-    {ScalarOp::kAtan, "atan", 1},
-    {ScalarOp::kSinh, "sinh", 1},
-    {ScalarOp::kCosh, "cosh", 1},
-    {ScalarOp::kAsinh, "asinh", 1},
-    {ScalarOp::kAcosh, "acosh", 1},
-    {ScalarOp::kAtanh, "atanh", 1},
-    {ScalarOp::kBesselI0e, "bessel_i0e", 1},
-    {ScalarOp::kBesselI1e, "bessel_i1e", 1},
-    {ScalarOp::kSquare, "square", 1},
-    {ScalarOp::kAdd, "add", 2},
-    {ScalarOp::kSubtract, "subtract", 2},
-    {ScalarOp::kMultiply, "multiply", 2},
-    {ScalarOp::kDivide, "divide", 2},
-    {ScalarOp::kRemainder, "remainder", 2},
-    {ScalarOp::kPower, "power", 2},
-    {ScalarOp::kAtan2, "atan2", 2},
-    {ScalarOp::kMaximum, "maximum", 2},
-    {ScalarOp::kMinimum, "minimum", 2},
-    {ScalarOp::kAnd, "and", 2},
-    {ScalarOp::kOr, "or", 2},
-    {ScalarOp::kXor, "xor", 2},
-    {ScalarOp::kShiftLeft, "shift_left", 2},
-    {ScalarOp::kShiftRightArithmetic, "shift_right_arithmetic", 2},
-    {ScalarOp::kShiftRightLogical, "shift_right_logical", 2},
-    {ScalarOp::kComplex, "complex", 2},
-    {ScalarOp::kNextAfter, "next_after", 2},
-    {ScalarOp::kZeta, "zeta", 2},
-    {ScalarOp::kPolygamma, "polygamma", 2},
-    {ScalarOp::kCompareEq, "compare EQ", 2},
-    {ScalarOp::kCompareNe, "compare NE", 2},
-    {ScalarOp::kCompareLt, "compare LT", 2},
-    {ScalarOp::kCompareLe, "compare LE", 2},
-    {ScalarOp::kCompareGt, "compare GT", 2},
-    {ScalarOp::kCompareGe, "compare GE", 2},
-    {ScalarOp::kTotalEq, "compare EQ TOTALORDER", 2},
-    {ScalarOp::kTotalNe, "compare NE TOTALORDER", 2},
-    {ScalarOp::kTotalLt, "compare LT TOTALORDER", 2},
-    {ScalarOp::kTotalLe, "compare LE TOTALORDER", 2},
-    {ScalarOp::kTotalGt, "compare GT TOTALORDER", 2},
-    {ScalarOp::kTotalGe, "compare GE TOTALORDER", 2},
-    {ScalarOp::kSelect, "select", 3},
-    {ScalarOp::kClamp, "clamp", 3},
-});
-
+/// Rows with an enumerator stand at its number, and only they.
 constexpr bool rows_are_in_order() {
-  for (size_t i = 0; i < kRows.size(); ++i) {
-    if (static_cast<size_t>(kRows[i].op) != i) return false;
+  constexpr size_t kNamed = static_cast<size_t>(ScalarOp::kClamp) + 1;
+  for (size_t i = 0; i < kFacts.size(); ++i) {
+    if (kFacts[i].op != (i < kNamed ? static_cast<ScalarOp>(i) : kUnnamed)) return false;
   }
-  return kRows.size() == static_cast<size_t>(ScalarOp::kClamp) + 1;
+  return kFacts.size() < static_cast<size_t>(kUnnamed);
 }
 static_assert(rows_are_in_order());
-
-constexpr const ScalarOpRow& row_of(ScalarOp op) { return kRows[static_cast<size_t>(op)]; }
 
 template <size_t Bytes>
 void copy_elements(const std::byte* const* operands, std::byte* result, int64_t count) {
@@ -135,9 +68,9 @@ ScalarKernel find_bitcast_kernel(DType in, DType out) {
 ScalarKernel find_family_kernel(ScalarOp op, DType in) {
   switch (in) {
     case DType::kFloat32:
-      return op == ScalarOp::kComplex ? find_complex_kernel(op, in) : find_float32_kernel(op);
+      return find_float32_kernel(op);
     case DType::kFloat64:
-      return op == ScalarOp::kComplex ? find_complex_kernel(op, in) : find_float64_kernel(op);
+      return find_float64_kernel(op);
     case DType::kComplex64:
     case DType::kComplex128:
       return find_complex_kernel(op, in);
@@ -155,50 +88,39 @@ ScalarKernel find_family_kernel(ScalarOp op, DType in) {
 
 }  // namespace
 
-int operand_count(ScalarOp op) { return row_of(op).operands; }
+const ScalarFacts& facts_of(ScalarOp op) { return kFacts[static_cast<size_t>(op)]; }
 
-bool is_associative(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kAdd:
-    case ScalarOp::kMultiply:
-    case ScalarOp::kMaximum:
-    case ScalarOp::kMinimum:
-    case ScalarOp::kAnd:
-    case ScalarOp::kOr:
-    case ScalarOp::kXor:
-      return true;
-    default:
-      return false;
+ScalarOp scalar_op(std::string_view name) {
+  for (size_t i = 0; i < kFacts.size(); ++i) {
+    if (kFacts[i].name == name) return static_cast<ScalarOp>(i);
   }
+  throw core::Error("internal", "there is no scalar operation '" + std::string(name) + "'");
 }
 
-std::string_view name(ScalarOp op) { return row_of(op).name; }
+size_t scalar_op_count() { return kFacts.size(); }
+int operand_count(ScalarOp op) { return facts_of(op).operands; }
+bool is_associative(ScalarOp op) { return facts_of(op).identity != Identity::kNone; }
+Identity identity_of(ScalarOp op) { return facts_of(op).identity; }
+bool is_idempotent(ScalarOp op) { return facts_of(op).is_idempotent; }
+double cost_of(ScalarOp op) { return facts_of(op).cost; }
+std::string_view name(ScalarOp op) { return facts_of(op).name; }
 
 bool is_lane_by_lane(ScalarOp op, DType in) {
-  switch (op) {
-    case ScalarOp::kRemainder:
-    case ScalarOp::kErfInv:
-    case ScalarOp::kLgamma:
-    case ScalarOp::kDigamma:
-    case ScalarOp::kBesselI0e:
-    case ScalarOp::kBesselI1e:
-    case ScalarOp::kZeta:
-    case ScalarOp::kPolygamma:
-      return true;
-    case ScalarOp::kDivide:
-    case ScalarOp::kPower:
-      return !tensor::is_float(in);
-    default:
-      return tensor::is_complex(in) && (op < ScalarOp::kReal || op > ScalarOp::kConj);
-  }
+  const Calling& calling = kCalling[static_cast<size_t>(op)];
+  if (tensor::is_complex(in)) return calling.complexes;
+  return tensor::is_float(in) ? calling.floats : calling.integers;
 }
 
 DType result_dtype(ScalarOp op, DType in) {
-  if ((op >= ScalarOp::kCompareEq && op <= ScalarOp::kTotalGe) || op == ScalarOp::kIsFinite) return DType::kBool;
-  if (op == ScalarOp::kComplex) return in == DType::kFloat64 ? DType::kComplex128 : DType::kComplex64;
-  if (op == ScalarOp::kReal || op == ScalarOp::kImag || op == ScalarOp::kAbs) {
-    if (in == DType::kComplex64) return DType::kFloat32;
-    if (in == DType::kComplex128) return DType::kFloat64;
+  switch (facts_of(op).result) {
+    case ScalarResult::kSame:
+      return in;
+    case ScalarResult::kBool:
+      return DType::kBool;
+    case ScalarResult::kPart:
+      return tensor::part_of(in);
+    case ScalarResult::kComplex:
+      return in == DType::kFloat64 ? DType::kComplex128 : DType::kComplex64;
   }
   return in;
 }
@@ -213,8 +135,10 @@ ScalarKernel find_copy_kernel(int64_t element_bytes) {
       return copy_elements<4>;
     case 8:
       return copy_elements<8>;
-    default:
+    case 16:
       return copy_elements<16>;
+    default:
+      throw core::Error("internal", "no element has " + std::to_string(element_bytes) + " bytes");
   }
 }
 
@@ -228,8 +152,10 @@ ScalarKernel find_select_kernel(int64_t element_bytes) {
       return vector_kernel<Select<uint32_t>, uint32_t, uint8_t, uint32_t, uint32_t>();
     case 8:
       return vector_kernel<Select<uint64_t>, uint64_t, uint8_t, uint64_t, uint64_t>();
-    default:
+    case 16:
       return call_kernel<Select<Element16>, Element16, uint8_t, Element16, Element16>();
+    default:
+      throw core::Error("internal", "no element has " + std::to_string(element_bytes) + " bytes");
   }
 }
 

@@ -11,75 +11,38 @@
 
 namespace meshd::kernels {
 
-/// Operand dtypes equal the result's unless said otherwise. Comparisons give bool; kSelect takes (bool, a, b), kClamp
-/// (min, x, max); kReal/kImag/kAbs of complex give the part's type; kComplex takes two floats.
+/// A row of the table of scalar operations (scalar_table.h). Those that C++ composes or looks for have a name here; all
+/// are found by scalar_op(). Operand dtypes equal the result's unless said otherwise. Comparisons give bool; kSelect
+/// takes (bool, a, b), kClamp (min, x, max); kReal/kImag/kAbs of complex give the part's type; kComplex takes two
+/// floats.
 enum class ScalarOp : uint8_t {
-  // one operand
   kCopy,
   kConvert,
   kBitcast,
   kAbs,
   kNegate,
-  kSign,
   kExp,
-  kExpm1,
-  kLog,
-  kLog1p,
-  kSqrt,
-  kRsqrt,
-  kCbrt,
-  kSin,
-  kCos,
-  kTan,
-  kTanh,
-  kLogistic,
   kFloor,
-  kCeil,
-  kRoundAfz,
-  kRoundEven,
-  kNot,
-  kPopcnt,
-  kClz,
-  kIsFinite,
   kReal,
   kImag,
   kConj,
-  kErf,
-  kErfc,
-  kErfInv,
   kLgamma,
   kDigamma,
-  kAsin,
-  kAcos,
-  kAtan,
-  kSinh,
-  kCosh,
-  kAsinh,
-  kAcosh,
-  kAtanh,
-  kBesselI0e,
-  kBesselI1e,
-  kSquare,
-  // two operands
   kAdd,
   kSubtract,
   kMultiply,
   kDivide,
   kRemainder,
   kPower,
-  kAtan2,
   kMaximum,
   kMinimum,
   kAnd,
   kOr,
   kXor,
   kShiftLeft,
-  kShiftRightArithmetic,
   kShiftRightLogical,
   kComplex,
   kNextAfter,
-  kZeta,
-  kPolygamma,
   kCompareEq,
   kCompareNe,
   kCompareLt,
@@ -92,10 +55,33 @@ enum class ScalarOp : uint8_t {
   kTotalLe,
   kTotalGt,
   kTotalGe,
-  // three operands
   kSelect,
   kClamp,
 };
+/// No row has this number.
+inline constexpr ScalarOp kUnnamed{255};
+
+/// The operation of this name, such as "cbrt"; throws internal where there is none. For rows, which are made once.
+ScalarOp scalar_op(std::string_view name);
+
+/// How many there are: their numbers begin at 0.
+size_t scalar_op_count();
+
+/// e with op(e, x) == x for all x.
+enum class Identity : uint8_t {
+  kNone,     ///< there is none, or the operation is not associative
+  kSum,      ///< 0; of floats -0, for 0 would make -0 + 0 a 0
+  kZero,     ///< all bits 0; integers and bool only
+  kOnes,     ///< all bits 1; integers and bool only
+  kOne,      ///< 1
+  kLowest,   ///< -infinity, the lowest integer
+  kHighest,  ///< infinity, the highest integer
+};
+Identity identity_of(ScalarOp op);
+/// op(x, x) == x: a start value may come in any number of times.
+bool is_idempotent(ScalarOp op);
+/// Work of one lane, in additions: what the planner's estimates need.
+double cost_of(ScalarOp op);
 
 /// Number of operands.
 int operand_count(ScalarOp op);

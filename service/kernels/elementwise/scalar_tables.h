@@ -2,10 +2,42 @@
 // folder.
 #pragma once
 
+#include <string_view>
+
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/tensor/dtype.h"
 
 namespace meshd::kernels {
+
+/// What an operation gives, by its operands' type.
+enum class ScalarResult : uint8_t {
+  kSame,     ///< the operands' type
+  kBool,     ///< bool
+  kPart,     ///< of complex numbers their part; else the operands' type
+  kComplex,  ///< complex numbers of the operands
+};
+
+/// In what integers of 2 and 4 bits are computed.
+enum class NarrowCarrier : uint8_t {
+  kOfType,    ///< int8 or uint8, whichever has the sign
+  kUnsigned,  ///< uint8: the operation sees bits, not the sign
+  kSigned,    ///< int8
+};
+
+/// What is known of an operation besides its functors (scalar_table.h).
+struct ScalarFacts {
+  ScalarOp op = kUnnamed;  ///< its enumerator, where it has one
+  std::string_view name;
+  int operands = 1;
+  double cost = 1;  ///< of one lane, in additions; for estimates
+  ScalarResult result = ScalarResult::kSame;
+  Identity identity = Identity::kNone;  ///< what has one is associative and commutative, rounding aside
+  bool is_idempotent = false;           ///< op(x, x) is x
+  NarrowCarrier narrow = NarrowCarrier::kOfType;
+  bool counts_width = false;   ///< the result counts the bits that a narrow integer's byte has more (leading zeros)
+  bool bfloat16_loop = false;  ///< bfloat16 has a loop of its own: no more than a conversion around one instruction
+};
+const ScalarFacts& facts_of(ScalarOp op);
 
 /// Ops whose operands are float32 / float64 / complex64 and complex128; null where the type has no such op.
 ScalarKernel find_float32_kernel(ScalarOp op);

@@ -8,6 +8,7 @@
 namespace meshd::partition {
 namespace {
 
+using kernels::Identity;
 using kernels::ScalarOp;
 using tensor::DType;
 
@@ -46,7 +47,7 @@ std::optional<FloatBits> float_bits(DType dtype) {
   }
 }
 
-std::optional<uint64_t> integer_bits(ScalarOp op, DType dtype) {
+std::optional<uint64_t> integer_bits(Identity identity, DType dtype) {
   const int bits = tensor::row(dtype).bits;
   const uint64_t ones = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
   const bool is_signed = tensor::is_signed_integer(dtype);
@@ -54,72 +55,61 @@ std::optional<uint64_t> integer_bits(ScalarOp op, DType dtype) {
   const auto widen = [&](uint64_t value) {
     return is_signed && bits < 8 && (value >> (bits - 1) & 1) ? (value | ~ones) & 0xFF : value;
   };
-  switch (op) {
-    case ScalarOp::kAdd:
-    case ScalarOp::kOr:
-    case ScalarOp::kXor:
+  switch (identity) {
+    case Identity::kNone:
+      break;
+    case Identity::kSum:
+    case Identity::kZero:
       return 0;
-    case ScalarOp::kMultiply:
+    case Identity::kOne:
       return 1;
-    case ScalarOp::kAnd:
+    case Identity::kOnes:
       return widen(ones);
-    case ScalarOp::kMaximum:
+    case Identity::kLowest:
       return is_signed ? widen(uint64_t{1} << (bits - 1)) : 0;
-    case ScalarOp::kMinimum:
+    case Identity::kHighest:
       return is_signed ? ones >> 1 : ones;
-    default:
-      return std::nullopt;
   }
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<std::vector<std::byte>> identity_element(ScalarOp op, DType dtype) {
   const int64_t bytes = tensor::size_bytes(dtype);
+  const Identity identity = kernels::identity_of(op);
+  if (identity == Identity::kNone) return std::nullopt;
   if (dtype == DType::kBool) {
-    switch (op) {
-      case ScalarOp::kAnd:
-      case ScalarOp::kMultiply:
-      case ScalarOp::kMinimum:
-        return pattern(1, bytes);
-      case ScalarOp::kOr:
-      case ScalarOp::kAdd:
-      case ScalarOp::kXor:
-      case ScalarOp::kMaximum:
-        return pattern(0, bytes);
-      default:
-        return std::nullopt;
-    }
+    const bool is_false = identity == Identity::kSum || identity == Identity::kZero || identity == Identity::kLowest;
+    return pattern(is_false ? 0 : 1, bytes);
   }
   if (tensor::is_integer(dtype)) {
-    const auto bits = integer_bits(op, dtype);
+    const auto bits = integer_bits(identity, dtype);
     if (!bits) return std::nullopt;
     return pattern(*bits, bytes);
   }
   if (tensor::is_complex(dtype)) {
-    if (op == ScalarOp::kAdd) return negative_zero(bytes, 2);
-    if (op != ScalarOp::kMultiply) return std::nullopt;
+    if (identity == Identity::kSum) return negative_zero(bytes, 2);
+    if (identity != Identity::kOne) return std::nullopt;
     return pattern(float_bits(bytes == 8 ? DType::kFloat32 : DType::kFloat64)->one, bytes);
   }
   const auto bits = float_bits(dtype);
   if (!bits) return std::nullopt;
-  switch (op) {
-    case ScalarOp::kAdd:
+  switch (identity) {
+    case Identity::kSum:
       return negative_zero(bytes, 1);
-    case ScalarOp::kMultiply:
+    case Identity::kOne:
       return pattern(bits->one, bytes);
-    case ScalarOp::kMaximum:
+    case Identity::kLowest:
       return pattern(bits->lowest, bytes);
-    case ScalarOp::kMinimum:
+    case Identity::kHighest:
       return pattern(bits->highest, bytes);
-    default:
-      return std::nullopt;
+    case Identity::kNone:
+    case Identity::kZero:
+    case Identity::kOnes:
+      break;  // floats have no such operation
   }
-}
-
-bool is_idempotent(kernels::ScalarOp op) {
-  return op == kernels::ScalarOp::kMaximum || op == kernels::ScalarOp::kMinimum || op == kernels::ScalarOp::kAnd ||
-         op == kernels::ScalarOp::kOr;
+  return std::nullopt;
 }
 
 bool is_identity(const ir::DenseAttr& constant, ScalarOp op) {
@@ -129,7 +119,7 @@ bool is_identity(const ir::DenseAttr& constant, ScalarOp op) {
   if (*constant.bytes == *expected) return true;
   // A sum that begins with 0 on every shard is what it is when one begins with 0.
   const std::vector<std::byte> zero(expected->size());
-  return op == ScalarOp::kAdd && *constant.bytes == zero;
+  return kernels::identity_of(op) == Identity::kSum && *constant.bytes == zero;
 }
 
 }  // namespace meshd::partition

@@ -14,9 +14,6 @@ namespace meshd::partition {
 /// Bytes of e with op(e, x) == x for all x; nothing where there is none that we know (the factor is then not cut).
 std::optional<std::vector<std::byte>> identity_element(kernels::ScalarOp op, tensor::DType dtype);
 
-/// Start values may come in any number of times.
-bool is_idempotent(kernels::ScalarOp op);
-
 /// True when the constant is the identity of `op` (both zeros count for sums).
 bool is_identity(const ir::DenseAttr& constant, kernels::ScalarOp op);
 

@@ -106,8 +106,8 @@ class LoopMaker {
     const float half = 0.5F;
     floats.push_back(program.constant(DType::kFloat32, reinterpret_cast<const std::byte*>(&half)));
     const auto any = [&] { return floats[static_cast<size_t>(number(0, static_cast<int64_t>(floats.size()) - 1))]; };
-    constexpr std::array<ScalarOp, 6> kOps = {ScalarOp::kAdd,     ScalarOp::kSubtract, ScalarOp::kMultiply,
-                                              ScalarOp::kMaximum, ScalarOp::kTanh,     ScalarOp::kAbs};
+    const std::array<ScalarOp, 6> kOps = {ScalarOp::kAdd,     ScalarOp::kSubtract, ScalarOp::kMultiply,
+                                          ScalarOp::kMaximum, scalar_op("tanh"),   ScalarOp::kAbs};
     for (int64_t i = number(0, 6); i > 0; --i) {
       const ScalarOp op = kOps[static_cast<size_t>(number(0, 5))];
       const uint16_t a = any();
@@ -222,7 +222,8 @@ TEST(FusedLoop, random_argmax_reductions_are_exact) {
     LoopMaker maker(seed);
     FusedLoop loop = maker.loop(seed % 10 == 0 ? 30'000 : 3'000);
     // Values with ties, indices from an iota that tells all elements apart along the last dim.
-    const uint16_t value = loop.program.emit(ScalarOp::kRoundEven, {loop.program.outputs[0]}, DType::kFloat32);
+    const uint16_t value =
+        loop.program.emit(scalar_op("round_nearest_even"), {loop.program.outputs[0]}, DType::kFloat32);
     const uint16_t index = loop.program.emit(ScalarOp::kConvert, {value}, DType::kInt32);
     loop.program.outputs = {value, index};
     add_reduction(maker, loop, argmax_reducer(DType::kFloat32));
@@ -335,8 +336,8 @@ TEST(FusedLoop, direct_loops_of_every_type_agree_with_one_after_another) {
             made.program.add_register(row.dtype);
             made.inputs = {FusedInput{
                 .kind = FusedInput::Kind::kTensor, .operand = 0, .offset = 0, .strides = {1}, .iota_dim = 0}};
-            made.program.outputs = {made.program.emit(ScalarOp::kCos, {0}, row.dtype)};
-            for (const ScalarOp step : {ScalarOp::kExp, ScalarOp::kSqrt, ScalarOp::kSqrt, ScalarOp::kSqrt}) {
+            made.program.outputs = {made.program.emit(scalar_op("cosine"), {0}, row.dtype)};
+            for (const ScalarOp step : {ScalarOp::kExp, scalar_op("sqrt"), scalar_op("sqrt"), scalar_op("sqrt")}) {
               made.program.outputs = {made.program.emit(step, {made.program.outputs[0]}, row.dtype)};
             }
             return made;

@@ -7,6 +7,7 @@
 #include <complex>
 #include <functional>
 
+#include "service/core/error.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/tensor/half.h"
 #include "tests/unit/kernels/scalar_support.h"
@@ -20,8 +21,6 @@ using Bytes = std::vector<std::byte>;
 /// Room for every product of 64-bit integers.
 __extension__ using Wide = __int128;
 __extension__ using UnsignedWide = unsigned __int128;
-
-constexpr size_t kOps = static_cast<size_t>(ScalarOp::kClamp) + 1;
 
 /// Values of any type: numbers of a float64 sample converted to it, then its own extremes.
 Bytes sample_bytes(DType dtype, int64_t count, uint32_t seed) {
@@ -53,7 +52,7 @@ TEST(ScalarKernels, bits_do_not_depend_on_the_place_in_a_run) {
   constexpr int64_t kCount = 300;
   int kernels = 0;
   for (const tensor::DTypeRow& row : tensor::kDTypeTable) {
-    for (size_t k = 0; k < kOps; ++k) {
+    for (size_t k = 0; k < scalar_op_count(); ++k) {
       const auto op = static_cast<ScalarOp>(k);
       if (op == ScalarOp::kConvert || op == ScalarOp::kBitcast) continue;
       const DType out = result_dtype(op, row.dtype);
@@ -169,19 +168,19 @@ void check_integers(DType dtype) {
   Reference::check(ScalarOp::kAnd, dtype, [](Wide a, Wide b) { return a & b; });
   Reference::check(ScalarOp::kOr, dtype, [](Wide a, Wide b) { return a | b; });
   Reference::check(ScalarOp::kXor, dtype, [](Wide a, Wide b) { return a ^ b; });
-  Reference::check(ScalarOp::kNot, dtype, [](Wide a, Wide) { return ~a; });
+  Reference::check(scalar_op("not"), dtype, [](Wide a, Wide) { return ~a; });
   Reference::check(ScalarOp::kNegate, dtype, [](Wide a, Wide) { return -a; });
   Reference::check(ScalarOp::kAbs, dtype, [](Wide a, Wide) { return a < 0 ? -a : a; });
-  Reference::check(ScalarOp::kSign, dtype, [](Wide a, Wide) { return Wide(a > 0) - Wide(a < 0); });
+  Reference::check(scalar_op("sign"), dtype, [](Wide a, Wide) { return Wide(a > 0) - Wide(a < 0); });
   Reference::check(ScalarOp::kShiftLeft, dtype,
                    [&](Wide a, Wide b) { return as_bits(b) >= kBits ? 0 : as_bits(a) << as_bits(b); });
   Reference::check(ScalarOp::kShiftRightLogical, dtype,
                    [&](Wide a, Wide b) { return as_bits(b) >= kBits ? 0 : as_bits(a) >> as_bits(b); });
-  Reference::check(ScalarOp::kShiftRightArithmetic, dtype,
+  Reference::check(scalar_op("shift_right_arithmetic"), dtype,
                    [&](Wide a, Wide b) { return as_signed(a) >> std::min<Wide>(as_bits(b), kBits - 1); });
-  Reference::check(ScalarOp::kPopcnt, dtype,
+  Reference::check(scalar_op("popcnt"), dtype,
                    [&](Wide a, Wide) { return std::popcount(static_cast<uint64_t>(as_bits(a))); });
-  Reference::check(ScalarOp::kClz, dtype,
+  Reference::check(scalar_op("count_leading_zeros"), dtype,
                    [&](Wide a, Wide) { return std::countl_zero(static_cast<uint64_t>(as_bits(a))) - (64 - kBits); });
   Reference::check(ScalarOp::kPower, dtype, [](Wide a, Wide b) {
     if (b < 0) return a == 1 ? Wide{1} : a == -1 ? (b % 2 == 0 ? Wide{1} : Wide{-1}) : Wide{0};
@@ -222,12 +221,12 @@ TEST(ScalarKernels, integers_of_few_bits_wrap_to_their_width) {
   EXPECT_EQ(run(ScalarOp::kShiftLeft, DType::kInt4, 1, 4), 0);
   EXPECT_EQ(run(ScalarOp::kShiftRightLogical, DType::kInt4, -1, 1), 7);
   EXPECT_EQ(run(ScalarOp::kShiftRightLogical, DType::kInt4, -1, 4), 0);
-  EXPECT_EQ(run(ScalarOp::kShiftRightArithmetic, DType::kInt4, -8, 2), -2);
-  EXPECT_EQ(run(ScalarOp::kShiftRightArithmetic, DType::kUint4, 8, 2), 14);
-  EXPECT_EQ(run(ScalarOp::kPopcnt, DType::kInt4, -1, 0), 4);
-  EXPECT_EQ(run(ScalarOp::kClz, DType::kUint4, 1, 0), 3);
-  EXPECT_EQ(run(ScalarOp::kClz, DType::kUint2, 0, 0), 2);
-  EXPECT_EQ(run(ScalarOp::kNot, DType::kUint2, 1, 0), 2);
+  EXPECT_EQ(run(scalar_op("shift_right_arithmetic"), DType::kInt4, -8, 2), -2);
+  EXPECT_EQ(run(scalar_op("shift_right_arithmetic"), DType::kUint4, 8, 2), 14);
+  EXPECT_EQ(run(scalar_op("popcnt"), DType::kInt4, -1, 0), 4);
+  EXPECT_EQ(run(scalar_op("count_leading_zeros"), DType::kUint4, 1, 0), 3);
+  EXPECT_EQ(run(scalar_op("count_leading_zeros"), DType::kUint2, 0, 0), 2);
+  EXPECT_EQ(run(scalar_op("not"), DType::kUint2, 1, 0), 2);
   EXPECT_EQ(run(ScalarOp::kMaximum, DType::kInt4, -8, 7), 7);
 }
 
@@ -262,14 +261,14 @@ void check_floats(DType dtype) {
   check(ScalarOp::kMultiply, [](T x, T y) { return x * y; });
   check(ScalarOp::kDivide, [](T x, T y) { return x / y; });
   check(ScalarOp::kRemainder, [](T x, T y) { return std::fmod(x, y); });
-  check(ScalarOp::kSquare, [](T x, T) { return x * x; });
+  check(scalar_op("square"), [](T x, T) { return x * x; });
   check(ScalarOp::kAbs, [](T x, T) { return std::fabs(x); });
   check(ScalarOp::kNegate, [](T x, T) { return -x; });
-  check(ScalarOp::kSign, [](T x, T) { return x == 0 || std::isnan(x) ? x : std::copysign(T{1}, x); });
+  check(scalar_op("sign"), [](T x, T) { return x == 0 || std::isnan(x) ? x : std::copysign(T{1}, x); });
   check(ScalarOp::kFloor, [](T x, T) { return std::floor(x); });
-  check(ScalarOp::kCeil, [](T x, T) { return std::ceil(x); });
-  check(ScalarOp::kRoundAfz, [](T x, T) { return std::round(x); });
-  check(ScalarOp::kRoundEven, [](T x, T) { return std::nearbyint(x); });
+  check(scalar_op("ceil"), [](T x, T) { return std::ceil(x); });
+  check(scalar_op("round_nearest_afz"), [](T x, T) { return std::round(x); });
+  check(scalar_op("round_nearest_even"), [](T x, T) { return std::nearbyint(x); });
   check(ScalarOp::kNextAfter, [](T x, T y) { return std::nextafter(x, y); });
   check(ScalarOp::kMaximum, [](T x, T y) {
     if (std::isnan(x) || std::isnan(y)) return std::numeric_limits<T>::quiet_NaN();
@@ -290,7 +289,7 @@ void check_floats(DType dtype) {
     const auto bits = static_cast<Wide>(std::bit_cast<BitsOf<T>>(x));
     return bits < 0 ? -(bits - std::numeric_limits<BitsOf<T>>::min()) - 1 : bits;
   };
-  check_bool(ScalarOp::kIsFinite, [](T x, T) { return std::isfinite(x); });
+  check_bool(scalar_op("is_finite"), [](T x, T) { return std::isfinite(x); });
   check_bool(ScalarOp::kCompareEq, [](T x, T y) { return x == y; });
   check_bool(ScalarOp::kCompareNe, [](T x, T y) { return x != y; });
   check_bool(ScalarOp::kCompareLt, [](T x, T y) { return x < y; });
@@ -318,7 +317,7 @@ TEST(ScalarKernels, narrow_floats_round_once) {
       {ScalarOp::kMultiply, [](double a, double b) { return a * b; }},
       {ScalarOp::kDivide, [](double a, double b) { return a / b; }},
       {ScalarOp::kMaximum, [](double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::max(a, b); }},
-      {ScalarOp::kSqrt, [](double a, double) { return std::sqrt(a); }},
+      {scalar_op("sqrt"), [](double a, double) { return std::sqrt(a); }},
       {ScalarOp::kFloor, [](double a, double) { return std::floor(a); }},
       {ScalarOp::kNegate, [](double a, double) { return -a; }},
       {ScalarOp::kRemainder, [](double a, double b) { return std::fmod(a, b); }},
@@ -395,7 +394,7 @@ TEST(ScalarKernels, bool_ops_select_and_clamp) {
   EXPECT_EQ(run_op<uint8_t>(ScalarOp::kAdd, DType::kBool, a, b), (Bools{0, 1, 1, 1}));
   EXPECT_EQ(run_op<uint8_t>(ScalarOp::kMultiply, DType::kBool, a, b), (Bools{0, 0, 0, 1}));
   EXPECT_EQ(run_op<uint8_t>(ScalarOp::kXor, DType::kBool, a, b), (Bools{0, 1, 1, 0}));
-  EXPECT_EQ(run_op<uint8_t>(ScalarOp::kNot, DType::kBool, a), (Bools{1, 1, 0, 0}));
+  EXPECT_EQ(run_op<uint8_t>(scalar_op("not"), DType::kBool, a), (Bools{1, 1, 0, 0}));
   EXPECT_EQ(run_op<uint8_t>(ScalarOp::kCompareLt, DType::kBool, a, b), (Bools{0, 1, 0, 0}));
   using Floats = std::vector<float>;
   EXPECT_EQ(run_op<float>(ScalarOp::kSelect, DType::kFloat32, a, Floats{1, 2, 3, 4}, Floats{5, 6, 7, 8}),
@@ -405,8 +404,39 @@ TEST(ScalarKernels, bool_ops_select_and_clamp) {
       (Floats{2, 2, 1, 4}));
   EXPECT_TRUE(std::isnan(run_op<float>(ScalarOp::kClamp, DType::kFloat32, Floats{0}, Floats{NAN}, Floats{1})[0]));
   EXPECT_EQ(find_scalar_kernel(ScalarOp::kSubtract, DType::kBool, DType::kBool), nullptr);
-  EXPECT_EQ(find_scalar_kernel(ScalarOp::kTanh, DType::kInt32, DType::kInt32), nullptr);
+  EXPECT_EQ(find_scalar_kernel(scalar_op("tanh"), DType::kInt32, DType::kInt32), nullptr);
   EXPECT_EQ(find_scalar_kernel(ScalarOp::kAdd, DType::kFloat32, DType::kFloat64), nullptr);
+}
+
+TEST(ScalarTable, every_operation_is_found_by_its_name_and_an_unknown_one_is_not) {
+  for (size_t i = 0; i < scalar_op_count(); ++i) EXPECT_EQ(scalar_op(name(static_cast<ScalarOp>(i))), ScalarOp(i));
+  EXPECT_EQ(scalar_op("compare LT"), ScalarOp::kCompareLt);
+  EXPECT_THROW(scalar_op("cube_root"), core::Error);
+}
+
+TEST(ScalarTable, identities_leave_every_value_as_it_is) {
+  struct Case {
+    ScalarOp op;
+    Identity identity;
+    bool is_idempotent;
+  };
+  for (const auto& [op, identity, idempotent] :
+       {Case{ScalarOp::kAdd, Identity::kSum, false}, Case{ScalarOp::kMultiply, Identity::kOne, false},
+        Case{ScalarOp::kMaximum, Identity::kLowest, true}, Case{ScalarOp::kMinimum, Identity::kHighest, true},
+        Case{ScalarOp::kAnd, Identity::kOnes, true}, Case{ScalarOp::kOr, Identity::kZero, true},
+        Case{ScalarOp::kXor, Identity::kZero, false}, Case{ScalarOp::kSubtract, Identity::kNone, false}}) {
+    EXPECT_EQ(identity_of(op), identity) << name(op);
+    EXPECT_EQ(is_idempotent(op), idempotent) << name(op);
+    EXPECT_EQ(is_associative(op), identity != Identity::kNone) << name(op);
+  }
+}
+
+TEST(ScalarTable, a_function_call_for_each_element_is_known_by_the_type) {
+  EXPECT_FALSE(is_lane_by_lane(ScalarOp::kDivide, DType::kFloat32));
+  EXPECT_TRUE(is_lane_by_lane(ScalarOp::kDivide, DType::kInt32));
+  EXPECT_TRUE(is_lane_by_lane(ScalarOp::kDivide, DType::kComplex64));
+  EXPECT_TRUE(is_lane_by_lane(scalar_op("erf_inv"), DType::kFloat16));
+  EXPECT_FALSE(is_lane_by_lane(scalar_op("tanh"), DType::kFloat32));
 }
 
 }  // namespace
