@@ -26,32 +26,12 @@ std::vector<int64_t> widen(const std::vector<std::byte>& bytes) {
 }
 
 std::vector<int64_t> stored_ints(const DenseAttr& dense) {
-  using tensor::DType;
-  switch (dense.type.dtype) {
-    case DType::kBool:
-    case DType::kUint2:
-    case DType::kUint4:
-    case DType::kUint8:
-      return widen<uint8_t>(*dense.bytes);
-    case DType::kInt2:
-    case DType::kInt4:
-    case DType::kInt8:
-      return widen<int8_t>(*dense.bytes);
-    case DType::kInt16:
-      return widen<int16_t>(*dense.bytes);
-    case DType::kUint16:
-      return widen<uint16_t>(*dense.bytes);
-    case DType::kInt32:
-      return widen<int32_t>(*dense.bytes);
-    case DType::kUint32:
-      return widen<uint32_t>(*dense.bytes);
-    case DType::kInt64:
-    case DType::kUint64:
-      return widen<int64_t>(*dense.bytes);
-    default:
-      throw core::Error("invalid_program", "expected a constant of integers, got one of " +
-                                               std::string(tensor::row(dense.type.dtype).stablehlo));
-  }
+  return tensor::with_integer(
+      dense.type.dtype, [&]<typename T>(T) { return widen<T>(*dense.bytes); },
+      [&]() -> std::vector<int64_t> {
+        throw core::Error("invalid_program", "expected a constant of integers, got one of " +
+                                                 std::string(tensor::row(dense.type.dtype).stablehlo));
+      });
 }
 
 std::vector<int64_t> ints_of(const Attribute& attribute, std::string_view name) {

@@ -1,7 +1,9 @@
 // Element types, one row each: every name a type has on any surface stands in this table and nowhere else.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -42,6 +44,22 @@ enum class DType : uint8_t {
 
 enum class DTypeClass : uint8_t { kBool, kSigned, kUnsigned, kFloat, kComplex };
 
+/// How a float format spends its codes for infinities and NaN.
+enum class FloatSpecials : uint8_t {
+  kIeee,        ///< the top exponent holds infinity and NaNs
+  kFinite,      ///< "FN": no infinity, the code with all bits set is NaN
+  kNegZeroNan,  ///< "FNUZ": no infinity, no negative zero; its code is the only NaN
+  kPowersOfTwo  ///< "FNU": no sign, zero or infinity; the code with all bits set is NaN
+};
+
+/// A binary floating-point format; all zero for types that are no floats.
+struct FloatFormat {
+  int exponent_bits = 0;
+  int mantissa_bits = 0;
+  int bias = 0;
+  FloatSpecials specials = FloatSpecials::kIeee;
+};
+
 /// One row. Empty names mean that the surface has none.
 struct DTypeRow {
   DType dtype;
@@ -54,6 +72,7 @@ struct DTypeRow {
   DTypeClass kind;
   int bits;   ///< meaningful bits of one element (both parts of a complex)
   int bytes;  ///< bytes one element takes in memory and on the wire
+  FloatFormat format = {};
 };
 
 inline constexpr DTypeRow kDTypeTable[] = {
@@ -70,21 +89,150 @@ inline constexpr DTypeRow kDTypeTable[] = {
     {DType::kUint16, "uint16", "ui16", "<u2", "UINT16", "uint16", "U16", DTypeClass::kUnsigned, 16, 2},
     {DType::kUint32, "uint32", "ui32", "<u4", "UINT32", "uint32", "U32", DTypeClass::kUnsigned, 32, 4},
     {DType::kUint64, "uint64", "ui64", "<u8", "UINT64", "uint64", "U64", DTypeClass::kUnsigned, 64, 8},
-    {DType::kFloat8E3M4, "float8_e3m4", "f8E3M4", "", "", "", "", DTypeClass::kFloat, 8, 1},
-    {DType::kFloat8E4M3, "float8_e4m3", "f8E4M3", "", "", "", "", DTypeClass::kFloat, 8, 1},
-    {DType::kFloat8E4M3B11FNUZ, "float8_e4m3b11fnuz", "f8E4M3B11FNUZ", "", "", "", "", DTypeClass::kFloat, 8, 1},
-    {DType::kFloat8E4M3FN, "float8_e4m3fn", "f8E4M3FN", "", "", "", "F8_E4M3", DTypeClass::kFloat, 8, 1},
-    {DType::kFloat8E4M3FNUZ, "float8_e4m3fnuz", "f8E4M3FNUZ", "", "", "", "", DTypeClass::kFloat, 8, 1},
-    {DType::kFloat8E5M2, "float8_e5m2", "f8E5M2", "", "", "", "F8_E5M2", DTypeClass::kFloat, 8, 1},
-    {DType::kFloat8E5M2FNUZ, "float8_e5m2fnuz", "f8E5M2FNUZ", "", "", "", "", DTypeClass::kFloat, 8, 1},
-    {DType::kFloat8E8M0FNU, "float8_e8m0fnu", "f8E8M0FNU", "", "", "", "", DTypeClass::kFloat, 8, 1},
-    {DType::kFloat16, "float16", "f16", "<f2", "FP16", "float16", "F16", DTypeClass::kFloat, 16, 2},
-    {DType::kBfloat16, "bfloat16", "bf16", "", "BF16", "", "BF16", DTypeClass::kFloat, 16, 2},
-    {DType::kFloat32, "float32", "f32", "<f4", "FP32", "float32", "F32", DTypeClass::kFloat, 32, 4},
-    {DType::kFloat64, "float64", "f64", "<f8", "FP64", "float64", "F64", DTypeClass::kFloat, 64, 8},
+    {DType::kFloat8E3M4,
+     "float8_e3m4",
+     "f8E3M4",
+     "",
+     "",
+     "",
+     "",
+     DTypeClass::kFloat,
+     8,
+     1,
+     {3, 4, 3, FloatSpecials::kIeee}},
+    {DType::kFloat8E4M3,
+     "float8_e4m3",
+     "f8E4M3",
+     "",
+     "",
+     "",
+     "",
+     DTypeClass::kFloat,
+     8,
+     1,
+     {4, 3, 7, FloatSpecials::kIeee}},
+    {DType::kFloat8E4M3B11FNUZ,
+     "float8_e4m3b11fnuz",
+     "f8E4M3B11FNUZ",
+     "",
+     "",
+     "",
+     "",
+     DTypeClass::kFloat,
+     8,
+     1,
+     {4, 3, 11, FloatSpecials::kNegZeroNan}},
+    {DType::kFloat8E4M3FN,
+     "float8_e4m3fn",
+     "f8E4M3FN",
+     "",
+     "",
+     "",
+     "F8_E4M3",
+     DTypeClass::kFloat,
+     8,
+     1,
+     {4, 3, 7, FloatSpecials::kFinite}},
+    {DType::kFloat8E4M3FNUZ,
+     "float8_e4m3fnuz",
+     "f8E4M3FNUZ",
+     "",
+     "",
+     "",
+     "",
+     DTypeClass::kFloat,
+     8,
+     1,
+     {4, 3, 8, FloatSpecials::kNegZeroNan}},
+    {DType::kFloat8E5M2,
+     "float8_e5m2",
+     "f8E5M2",
+     "",
+     "",
+     "",
+     "F8_E5M2",
+     DTypeClass::kFloat,
+     8,
+     1,
+     {5, 2, 15, FloatSpecials::kIeee}},
+    {DType::kFloat8E5M2FNUZ,
+     "float8_e5m2fnuz",
+     "f8E5M2FNUZ",
+     "",
+     "",
+     "",
+     "",
+     DTypeClass::kFloat,
+     8,
+     1,
+     {5, 2, 16, FloatSpecials::kNegZeroNan}},
+    {DType::kFloat8E8M0FNU,
+     "float8_e8m0fnu",
+     "f8E8M0FNU",
+     "",
+     "",
+     "",
+     "",
+     DTypeClass::kFloat,
+     8,
+     1,
+     {8, 0, 127, FloatSpecials::kPowersOfTwo}},
+    {DType::kFloat16,
+     "float16",
+     "f16",
+     "<f2",
+     "FP16",
+     "float16",
+     "F16",
+     DTypeClass::kFloat,
+     16,
+     2,
+     {5, 10, 15, FloatSpecials::kIeee}},
+    {DType::kBfloat16,
+     "bfloat16",
+     "bf16",
+     "",
+     "BF16",
+     "",
+     "BF16",
+     DTypeClass::kFloat,
+     16,
+     2,
+     {8, 7, 127, FloatSpecials::kIeee}},
+    {DType::kFloat32,
+     "float32",
+     "f32",
+     "<f4",
+     "FP32",
+     "float32",
+     "F32",
+     DTypeClass::kFloat,
+     32,
+     4,
+     {8, 23, 127, FloatSpecials::kIeee}},
+    {DType::kFloat64,
+     "float64",
+     "f64",
+     "<f8",
+     "FP64",
+     "float64",
+     "F64",
+     DTypeClass::kFloat,
+     64,
+     8,
+     {11, 52, 1023, FloatSpecials::kIeee}},
     {DType::kComplex64, "complex64", "complex<f32>", "<c8", "", "complex64", "C64", DTypeClass::kComplex, 64, 8},
     {DType::kComplex128, "complex128", "complex<f64>", "<c16", "", "complex128", "", DTypeClass::kComplex, 128, 16},
 };
+
+/// Rows stand at the number of their type, so that none is forgotten and none is another's.
+constexpr bool dtypes_are_in_order() {
+  for (size_t i = 0; i < std::size(kDTypeTable); ++i) {
+    if (static_cast<size_t>(kDTypeTable[i].dtype) != i) return false;
+  }
+  return std::size(kDTypeTable) == static_cast<size_t>(DType::kComplex128) + 1;
+}
+static_assert(dtypes_are_in_order());
 
 /// The row of a type.
 constexpr const DTypeRow& row(DType dtype) { return kDTypeTable[static_cast<size_t>(dtype)]; }
@@ -95,12 +243,46 @@ constexpr bool is_complex(DType d) { return row(d).kind == DTypeClass::kComplex;
 constexpr DType part_of(DType d) {
   return d == DType::kComplex64 ? DType::kFloat32 : d == DType::kComplex128 ? DType::kFloat64 : d;
 }
+/// The complex type of two parts of a float type; complex64 for narrow floats.
+constexpr DType complex_of(DType part) { return part == DType::kFloat64 ? DType::kComplex128 : DType::kComplex64; }
 constexpr bool is_float(DType d) { return row(d).kind == DTypeClass::kFloat; }
 constexpr bool is_integer(DType d) {
   return row(d).kind == DTypeClass::kSigned || row(d).kind == DTypeClass::kUnsigned;
 }
 constexpr bool is_signed_integer(DType d) { return row(d).kind == DTypeClass::kSigned; }
 constexpr bool is_unsigned_integer(DType d) { return row(d).kind == DTypeClass::kUnsigned; }
+
+/// The bits of 1 in a float type.
+constexpr uint64_t one_bits(DType d) {
+  return static_cast<uint64_t>(row(d).format.bias) << row(d).format.mantissa_bits;
+}
+/// The bits of infinity in a float type; nothing where it has none.
+constexpr std::optional<uint64_t> infinity_bits(DType d) {
+  const FloatFormat& format = row(d).format;
+  if (!is_float(d) || format.specials != FloatSpecials::kIeee) return std::nullopt;
+  return ((uint64_t{1} << format.exponent_bits) - 1) << format.mantissa_bits;
+}
+/// The sign of a float's bits.
+constexpr uint64_t sign_bit(DType d) { return uint64_t{1} << (row(d).bits - 1); }
+
+/// visit(T{}) with the C++ integer that holds an element of an integer type or of bool (as uint8_t): int4 is an int8_t.
+/// Other types give `otherwise()`.
+template <typename Visit, typename Otherwise>
+constexpr auto with_integer(DType d, Visit&& visit, Otherwise&& otherwise) {
+  if (row(d).kind == DTypeClass::kSigned) {
+    if (row(d).bytes == 1) return visit(int8_t{});
+    if (row(d).bytes == 2) return visit(int16_t{});
+    if (row(d).bytes == 4) return visit(int32_t{});
+    if (row(d).bytes == 8) return visit(int64_t{});
+  }
+  if (row(d).kind == DTypeClass::kUnsigned || row(d).kind == DTypeClass::kBool) {
+    if (row(d).bytes == 1) return visit(uint8_t{});
+    if (row(d).bytes == 2) return visit(uint16_t{});
+    if (row(d).bytes == 4) return visit(uint32_t{});
+    if (row(d).bytes == 8) return visit(uint64_t{});
+  }
+  return otherwise();
+}
 
 /// The type with this name of ours ("float32"), or nothing.
 std::optional<DType> dtype_from_name(std::string_view name);

@@ -12,32 +12,11 @@
 
 namespace meshd::tensor {
 
-/// How a format spends its codes for infinities and NaN.
-enum class FloatSpecials : uint8_t {
-  kIeee,       ///< top exponent holds infinity and NaNs
-  kFinite,     ///< "FN": no infinity, the code with all bits set is NaN
-  kNegZeroNan  ///< "FNUZ": no infinity, no negative zero; its code is the only NaN
-};
+/// The format of a float type.
+constexpr FloatFormat float_format(DType dtype) { return row(dtype).format; }
 
-/// A signed binary format of at most 16 bits.
-struct FloatFormat {
-  int exponent_bits;
-  int mantissa_bits;
-  int bias;
-  FloatSpecials specials;
-};
-
-inline constexpr FloatFormat kFloat16Format{5, 10, 15, FloatSpecials::kIeee};
-inline constexpr FloatFormat kBfloat16Format{8, 7, 127, FloatSpecials::kIeee};
-inline constexpr FloatFormat kFloat8E3M4Format{3, 4, 3, FloatSpecials::kIeee};
-inline constexpr FloatFormat kFloat8E4M3Format{4, 3, 7, FloatSpecials::kIeee};
-inline constexpr FloatFormat kFloat8E4M3B11FNUZFormat{4, 3, 11, FloatSpecials::kNegZeroNan};
-inline constexpr FloatFormat kFloat8E4M3FNFormat{4, 3, 7, FloatSpecials::kFinite};
-inline constexpr FloatFormat kFloat8E4M3FNUZFormat{4, 3, 8, FloatSpecials::kNegZeroNan};
-inline constexpr FloatFormat kFloat8E5M2Format{5, 2, 15, FloatSpecials::kIeee};
-inline constexpr FloatFormat kFloat8E5M2FNUZFormat{5, 2, 16, FloatSpecials::kNegZeroNan};
-
-/// The value of a code. Exact; NaN codes give a quiet NaN with the code's sign.
+/// The value of a code of at most 16 bits, of any format but powers of two. Exact; NaN codes give a quiet NaN with the
+/// code's sign.
 constexpr double decode_float(const FloatFormat& format, uint32_t code) {
   const int mantissa_bits = format.mantissa_bits;
   const uint32_t sign_bit = 1U << (format.exponent_bits + mantissa_bits);
@@ -153,45 +132,23 @@ constexpr uint16_t float_to_float16(float value) {
   return static_cast<uint16_t>(code | sign);
 }
 
-/// The format of a narrow float type other than float8_e8m0fnu; the type must be one.
-constexpr FloatFormat float_format(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat8E3M4:
-      return kFloat8E3M4Format;
-    case DType::kFloat8E4M3:
-      return kFloat8E4M3Format;
-    case DType::kFloat8E4M3B11FNUZ:
-      return kFloat8E4M3B11FNUZFormat;
-    case DType::kFloat8E4M3FN:
-      return kFloat8E4M3FNFormat;
-    case DType::kFloat8E4M3FNUZ:
-      return kFloat8E4M3FNUZFormat;
-    case DType::kFloat8E5M2:
-      return kFloat8E5M2Format;
-    case DType::kFloat8E5M2FNUZ:
-      return kFloat8E5M2FNUZFormat;
-    case DType::kBfloat16:
-      return kBfloat16Format;
-    default:
-      return kFloat16Format;
-  }
-}
-
 /// Values of the 256 codes of a float8 type.
 constexpr std::array<float, 256> float8_values(DType dtype) {
   std::array<float, 256> values{};
   for (int code = 0; code < 256; ++code) {
-    values[static_cast<size_t>(code)] = static_cast<float>(
-        dtype == DType::kFloat8E8M0FNU ? decode_float8_e8m0(static_cast<uint8_t>(code))
-                                       : decode_float(float_format(dtype), static_cast<uint32_t>(code)));
+    values[static_cast<size_t>(code)] =
+        static_cast<float>(float_format(dtype).specials == FloatSpecials::kPowersOfTwo
+                               ? decode_float8_e8m0(static_cast<uint8_t>(code))
+                               : decode_float(float_format(dtype), static_cast<uint32_t>(code)));
   }
   return values;
 }
 
 /// The code of a float8 type nearest to `value`.
 constexpr uint8_t encode_float8(DType dtype, double value) {
-  return dtype == DType::kFloat8E8M0FNU ? encode_float8_e8m0(value)
-                                        : static_cast<uint8_t>(encode_float(float_format(dtype), value));
+  return float_format(dtype).specials == FloatSpecials::kPowersOfTwo
+             ? encode_float8_e8m0(value)
+             : static_cast<uint8_t>(encode_float(float_format(dtype), value));
 }
 
 }  // namespace meshd::tensor

@@ -87,7 +87,8 @@ void write_result(DType carrier, DType out, const std::byte* from, std::byte* to
   if (out == DType::kFloat16) {
     auto* const halves = reinterpret_cast<uint16_t*>(to);
     for (int64_t i = 0; i < count; ++i) {
-      halves[i] = static_cast<uint16_t>(tensor::encode_float(tensor::kFloat16Format, doubles[i]));
+      halves[i] =
+          static_cast<uint16_t>(tensor::encode_float(tensor::float_format(tensor::DType::kFloat16), doubles[i]));
     }
     return;
   }

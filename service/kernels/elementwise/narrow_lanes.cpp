@@ -1,11 +1,15 @@
 #include "service/kernels/elementwise/narrow_lanes.h"
 
 #include <array>
+#include <iterator>
+#include <string>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
+#include "service/core/error.h"
 #include "service/kernels/cpu.h"
 #include "service/tensor/half.h"
 
@@ -61,66 +65,50 @@ void narrow_float8(const float* from, uint8_t* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = tensor::encode_float8(D, from[i]);
 }
 
-}  // namespace
+/// Loops between one byte-wide float type and float; null for other types.
+using WidenFloat8 = void (*)(const uint8_t*, float*, int64_t);
+using NarrowFloat8 = void (*)(const float*, uint8_t*, int64_t);
+struct Float8Loops {
+  WidenFloat8 widen = nullptr;
+  NarrowFloat8 narrow = nullptr;
+};
 
-bool is_narrow_float(DType dtype) { return tensor::is_float(dtype) && tensor::size_bytes(dtype) < 4; }
-
-bool is_narrow_integer(DType dtype) { return tensor::is_integer(dtype) && tensor::row(dtype).bits < 8; }
-
-void widen_to_float(DType dtype, const std::byte* from, float* to, int64_t count) {
-  const auto* const codes = reinterpret_cast<const uint8_t*>(from);
-  const auto* const halves = reinterpret_cast<const uint16_t*>(from);
-  switch (dtype) {
-    case DType::kFloat8E3M4:
-      return widen_float8<DType::kFloat8E3M4>(codes, to, count);
-    case DType::kFloat8E4M3:
-      return widen_float8<DType::kFloat8E4M3>(codes, to, count);
-    case DType::kFloat8E4M3B11FNUZ:
-      return widen_float8<DType::kFloat8E4M3B11FNUZ>(codes, to, count);
-    case DType::kFloat8E4M3FN:
-      return widen_float8<DType::kFloat8E4M3FN>(codes, to, count);
-    case DType::kFloat8E4M3FNUZ:
-      return widen_float8<DType::kFloat8E4M3FNUZ>(codes, to, count);
-    case DType::kFloat8E5M2:
-      return widen_float8<DType::kFloat8E5M2>(codes, to, count);
-    case DType::kFloat8E5M2FNUZ:
-      return widen_float8<DType::kFloat8E5M2FNUZ>(codes, to, count);
-    case DType::kFloat8E8M0FNU:
-      return widen_float8<DType::kFloat8E8M0FNU>(codes, to, count);
-    case DType::kBfloat16:
-      for (int64_t i = 0; i < count; ++i) to[i] = tensor::bfloat16_to_float(halves[i]);
-      return;
-    default:
-      return widen_float16(halves, to, count);
+template <DType D>
+constexpr Float8Loops float8_loops() {
+  if constexpr (tensor::is_float(D) && tensor::size_bytes(D) == 1) {
+    return {widen_float8<D>, narrow_float8<D>};
+  } else {
+    return {};
   }
 }
 
-void narrow_from_float(DType dtype, const float* from, std::byte* to, int64_t count) {
-  auto* const codes = reinterpret_cast<uint8_t*>(to);
-  auto* const halves = reinterpret_cast<uint16_t*>(to);
-  switch (dtype) {
-    case DType::kFloat8E3M4:
-      return narrow_float8<DType::kFloat8E3M4>(from, codes, count);
-    case DType::kFloat8E4M3:
-      return narrow_float8<DType::kFloat8E4M3>(from, codes, count);
-    case DType::kFloat8E4M3B11FNUZ:
-      return narrow_float8<DType::kFloat8E4M3B11FNUZ>(from, codes, count);
-    case DType::kFloat8E4M3FN:
-      return narrow_float8<DType::kFloat8E4M3FN>(from, codes, count);
-    case DType::kFloat8E4M3FNUZ:
-      return narrow_float8<DType::kFloat8E4M3FNUZ>(from, codes, count);
-    case DType::kFloat8E5M2:
-      return narrow_float8<DType::kFloat8E5M2>(from, codes, count);
-    case DType::kFloat8E5M2FNUZ:
-      return narrow_float8<DType::kFloat8E5M2FNUZ>(from, codes, count);
-    case DType::kFloat8E8M0FNU:
-      return narrow_float8<DType::kFloat8E8M0FNU>(from, codes, count);
-    case DType::kBfloat16:
-      for (int64_t i = 0; i < count; ++i) halves[i] = tensor::float_to_bfloat16(from[i]);
-      return;
-    default:
-      return narrow_float16(from, halves, count);
+const Float8Loops& float8_loops_of(DType dtype) {
+  static constexpr auto kLoops = []<size_t... kNumber>(std::index_sequence<kNumber...>) {
+    return std::array{float8_loops<static_cast<DType>(kNumber)>()...};
   }
+  (std::make_index_sequence<std::size(tensor::kDTypeTable)>{});
+  return kLoops[static_cast<size_t>(dtype)];
+}
+
+}  // namespace
+
+void widen_to_float(DType dtype, const std::byte* from, float* to, int64_t count) {
+  if (const WidenFloat8 widen = float8_loops_of(dtype).widen; widen != nullptr)
+    return widen(reinterpret_cast<const uint8_t*>(from), to, count);
+  const auto* const halves = reinterpret_cast<const uint16_t*>(from);
+  if (dtype == DType::kFloat16) return widen_float16(halves, to, count);
+  if (dtype != DType::kBfloat16) throw core::Error("internal", "no loop widens " + std::string(tensor::name(dtype)));
+  for (int64_t i = 0; i < count; ++i) to[i] = tensor::bfloat16_to_float(halves[i]);
+}
+
+void narrow_from_float(DType dtype, const float* from, std::byte* to, int64_t count) {
+  if (const NarrowFloat8 narrow = float8_loops_of(dtype).narrow; narrow != nullptr)
+    return narrow(from, reinterpret_cast<uint8_t*>(to), count);
+  auto* const halves = reinterpret_cast<uint16_t*>(to);
+  if (dtype == DType::kFloat16) return narrow_float16(from, halves, count);
+  if (dtype != DType::kBfloat16)
+    throw core::Error("internal", "no loop narrows to " + std::string(tensor::name(dtype)));
+  for (int64_t i = 0; i < count; ++i) halves[i] = tensor::float_to_bfloat16(from[i]);
 }
 
 void extend_signed(int bits, const std::byte* from, std::byte* to, int64_t count) {

@@ -10,9 +10,11 @@
 namespace meshd::kernels {
 
 /// Whether the type is a float of 8 or 16 bits.
-bool is_narrow_float(tensor::DType dtype);
+constexpr bool is_narrow_float(tensor::DType dtype) { return tensor::is_float(dtype) && tensor::size_bytes(dtype) < 4; }
 /// Whether the type is an integer of 2 or 4 bits.
-bool is_narrow_integer(tensor::DType dtype);
+constexpr bool is_narrow_integer(tensor::DType dtype) {
+  return tensor::is_integer(dtype) && tensor::row(dtype).bits < 8;
+}
 
 /// `count` elements of a narrow float type as floats; exact.
 void widen_to_float(tensor::DType dtype, const std::byte* from, float* to, int64_t count);

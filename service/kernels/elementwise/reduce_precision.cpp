@@ -48,7 +48,7 @@ void reduce_float8(tensor::DType dtype, int exponent_bits, int mantissa_bits, co
                    std::byte* result, int64_t count) {
   constexpr int64_t kStageLanes = 256;
   constexpr int kFloatExponent = 8;
-  const int own = dtype == tensor::DType::kFloat8E8M0FNU ? kFloatExponent : tensor::float_format(dtype).exponent_bits;
+  const int own = tensor::float_format(dtype).exponent_bits;
   const int kept = exponent_bits >= own ? kFloatExponent : exponent_bits;
   alignas(64) std::array<float, kStageLanes> stage;
   auto* const bytes = reinterpret_cast<std::byte*>(stage.data());

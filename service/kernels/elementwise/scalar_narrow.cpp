@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "service/kernels/elementwise/narrow_lanes.h"
@@ -77,14 +78,12 @@ void narrow_kernel(const std::byte* const* operands, std::byte* result, int64_t 
 }
 
 template <DType D, size_t... Op>
-ScalarKernel narrow_kernel_of(ScalarOp op, std::index_sequence<Op...>) {
-  static constexpr std::array<ScalarKernel, kScalarOpCount> kTable = {narrow_kernel<D, static_cast<ScalarOp>(Op)>...};
-  return kTable[static_cast<size_t>(op)];
-}
-
-template <DType D>
-ScalarKernel narrow_kernel_of(ScalarOp op) {
-  return narrow_kernel_of<D>(op, std::make_index_sequence<kScalarOpCount>{});
+constexpr std::array<ScalarKernel, kScalarOpCount> narrow_kernels(std::index_sequence<Op...>) {
+  if constexpr (is_narrow_float(D) || is_narrow_integer(D)) {
+    return {narrow_kernel<D, static_cast<ScalarOp>(Op)>...};
+  } else {
+    return {};
+  }
 }
 
 }  // namespace
@@ -93,38 +92,11 @@ ScalarKernel find_narrow_kernel(ScalarOp op, DType dtype) {
   // The neighbour of a value is another one in a narrower type, and complex numbers have no narrow parts.
   if (op == ScalarOp::kNextAfter || op == ScalarOp::kComplex || carrier_kernel(op, carrier_of(op, dtype)) == nullptr)
     return nullptr;
-  switch (dtype) {
-    case DType::kInt2:
-      return narrow_kernel_of<DType::kInt2>(op);
-    case DType::kInt4:
-      return narrow_kernel_of<DType::kInt4>(op);
-    case DType::kUint2:
-      return narrow_kernel_of<DType::kUint2>(op);
-    case DType::kUint4:
-      return narrow_kernel_of<DType::kUint4>(op);
-    case DType::kFloat8E3M4:
-      return narrow_kernel_of<DType::kFloat8E3M4>(op);
-    case DType::kFloat8E4M3:
-      return narrow_kernel_of<DType::kFloat8E4M3>(op);
-    case DType::kFloat8E4M3B11FNUZ:
-      return narrow_kernel_of<DType::kFloat8E4M3B11FNUZ>(op);
-    case DType::kFloat8E4M3FN:
-      return narrow_kernel_of<DType::kFloat8E4M3FN>(op);
-    case DType::kFloat8E4M3FNUZ:
-      return narrow_kernel_of<DType::kFloat8E4M3FNUZ>(op);
-    case DType::kFloat8E5M2:
-      return narrow_kernel_of<DType::kFloat8E5M2>(op);
-    case DType::kFloat8E5M2FNUZ:
-      return narrow_kernel_of<DType::kFloat8E5M2FNUZ>(op);
-    case DType::kFloat8E8M0FNU:
-      return narrow_kernel_of<DType::kFloat8E8M0FNU>(op);
-    case DType::kFloat16:
-      return narrow_kernel_of<DType::kFloat16>(op);
-    case DType::kBfloat16:
-      return narrow_kernel_of<DType::kBfloat16>(op);
-    default:
-      return nullptr;
+  static constexpr auto kKernels = []<size_t... kNumber>(std::index_sequence<kNumber...>) {
+    return std::array{narrow_kernels<static_cast<DType>(kNumber)>(std::make_index_sequence<kScalarOpCount>{})...};
   }
+  (std::make_index_sequence<std::size(tensor::kDTypeTable)>{});
+  return kKernels[static_cast<size_t>(dtype)][static_cast<size_t>(op)];
 }
 
 }  // namespace meshd::kernels

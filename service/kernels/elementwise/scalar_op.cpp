@@ -120,7 +120,7 @@ DType result_dtype(ScalarOp op, DType in) {
     case ScalarResult::kPart:
       return tensor::part_of(in);
     case ScalarResult::kComplex:
-      return in == DType::kFloat64 ? DType::kComplex128 : DType::kComplex64;
+      return tensor::complex_of(in);
   }
   return in;
 }

@@ -56,28 +56,10 @@ FoldKernels find_bool(ScalarOp op) {
 }  // namespace
 
 FoldKernels find_integer_fold(ScalarOp op, DType value) {
-  switch (value) {
-    case DType::kBool:
-      return find_bool(op);
-    case DType::kInt8:
-      return find_integer<int8_t>(op);
-    case DType::kInt16:
-      return find_integer<int16_t>(op);
-    case DType::kInt32:
-      return find_integer<int32_t>(op);
-    case DType::kInt64:
-      return find_integer<int64_t>(op);
-    case DType::kUint8:
-      return find_integer<uint8_t>(op);
-    case DType::kUint16:
-      return find_integer<uint16_t>(op);
-    case DType::kUint32:
-      return find_integer<uint32_t>(op);
-    case DType::kUint64:
-      return find_integer<uint64_t>(op);
-    default:
-      return {};
-  }
+  if (value == DType::kBool) return find_bool(op);
+  if (tensor::row(value).bits < 8) return {};  // sums wrap around at fewer bits than the byte has
+  return tensor::with_integer(
+      value, [op]<typename T>(T) { return find_integer<T>(op); }, [] { return FoldKernels{}; });
 }
 
 }  // namespace meshd::kernels

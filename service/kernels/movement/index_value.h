@@ -29,32 +29,9 @@ int64_t index_as(const std::byte* element) {
 /// dtypes.
 template <typename Visit>
 auto with_index_type(tensor::DType dtype, Visit&& visit) {
-  using tensor::DType;
-  switch (dtype) {
-    case DType::kInt2:
-    case DType::kInt4:
-    case DType::kInt8:
-      return visit(int8_t{});
-    case DType::kInt16:
-      return visit(int16_t{});
-    case DType::kInt32:
-      return visit(int32_t{});
-    case DType::kInt64:
-      return visit(int64_t{});
-    case DType::kUint2:
-    case DType::kUint4:
-    case DType::kUint8:
-      return visit(uint8_t{});
-    case DType::kUint16:
-      return visit(uint16_t{});
-    case DType::kUint32:
-      return visit(uint32_t{});
-    case DType::kUint64:
-      return visit(uint64_t{});
-    default:
-      break;
-  }
-  throw core::Error("unsupported_dtype", "an index must be an integer, got " + std::string(tensor::name(dtype)));
+  if (!tensor::is_integer(dtype))
+    throw core::Error("unsupported_dtype", "an index must be an integer, got " + std::string(tensor::name(dtype)));
+  return tensor::with_integer(dtype, visit, [&] { return visit(int64_t{}); });
 }
 
 /// The integer at `element`, of an integer dtype.

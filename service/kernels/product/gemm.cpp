@@ -18,10 +18,7 @@ using tensor::DType;
 // Up to here OpenBLAS, which has loops for small matrices, is faster than oneDNN's way of looking at its arguments.
 constexpr int64_t kSmallFlops = 2 * 48 * 48 * 48;
 
-bool is_loop_integer(DType dtype) {
-  return tensor::is_integer(dtype) && dtype != DType::kInt2 && dtype != DType::kInt4 && dtype != DType::kUint2 &&
-         dtype != DType::kUint4;
-}
+bool is_loop_integer(DType dtype) { return tensor::is_integer(dtype) && tensor::row(dtype).bits >= 8; }
 
 GemmPlan choose(const GemmSpec& spec) {
   if (spec.in == DType::kBfloat16 || spec.in != spec.out) return plan_matmul_primitive(spec);

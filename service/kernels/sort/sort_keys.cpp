@@ -101,9 +101,7 @@ class Recogniser {
     key.operand = side->input / 2;
     key.dtype = program_.registers[static_cast<size_t>(side->input)];
     const bool is_float = tensor::is_float(key.dtype);
-    const bool has_order = is_float ? key.dtype == DType::kFloat16 || key.dtype == DType::kBfloat16 ||
-                                          key.dtype == DType::kFloat32 || key.dtype == DType::kFloat64
-                                    : !tensor::is_complex(key.dtype);
+    const bool has_order = is_float ? tensor::size_bytes(key.dtype) > 1 : !tensor::is_complex(key.dtype);
     if (!has_order) return false;
     const bool greater = compare->op == ScalarOp::kTotalGt || compare->op == ScalarOp::kCompareGt;
     key.descending = greater != swapped;
@@ -161,20 +159,6 @@ enum class Bits : uint8_t { kUnsigned, kSigned, kFloat };
 Bits bits_of(DType dtype) {
   if (tensor::is_float(dtype)) return Bits::kFloat;
   return tensor::is_signed_integer(dtype) ? Bits::kSigned : Bits::kUnsigned;
-}
-
-// The smallest bit pattern of a NaN, sign left out, is one above that of infinity.
-uint64_t infinity_bits(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return 0x7C00;
-    case DType::kBfloat16:
-      return 0x7F80;
-    case DType::kFloat32:
-      return 0x7F800000;
-    default:
-      return 0x7FF0000000000000;
-  }
 }
 
 template <typename T, Bits kBits>
@@ -260,7 +244,7 @@ template <typename T, typename E, Bits kBits>
 KeyFacts build(const SortKey& key, const std::byte* elements, int64_t count, T* keys) {
   constexpr E kOnes = static_cast<E>(~E{0});
   const KeyMasks<E> masks{.flip = key.descending ? kOnes : E{0},
-                          .infinity = static_cast<E>(infinity_bits(key.dtype)),
+                          .infinity = static_cast<E>(tensor::infinity_bits(key.dtype).value_or(0)),
                           .nan = static_cast<E>(key.nan_bits),
                           .merge_nan = key.nans_alike ? kOnes : E{0},
                           .merge_zero = key.zeros_alike ? kOnes : E{0}};

@@ -1,7 +1,7 @@
 // The rows of CHLO's pointwise ops.
 #include <array>
 #include <cstring>
-#include <limits>
+#include <optional>
 #include <string>
 
 #include "service/kernels/elementwise/scalar_op.h"
@@ -26,29 +26,15 @@ uint16_t emit_conj(const OpView& view, kernels::TileProgram& program, std::span<
   return program.emit(tensor::is_complex(dtype) ? ScalarOp::kConj : ScalarOp::kCopy, {operands[0]}, dtype);
 }
 
-template <typename T>
-uint16_t constant(kernels::TileProgram& program, DType dtype, T value) {
-  std::array<std::byte, 16> element{};
-  std::memcpy(element.data(), &value, sizeof(T));
-  return program.constant(dtype, element.data());
-}
-
 /// A register of +infinity, or of -infinity.
 uint16_t infinity(const OpView& view, kernels::TileProgram& program, DType dtype, bool negative) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return constant(program, dtype,
-                      negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity());
-    case DType::kFloat32:
-      return constant(program, dtype,
-                      negative ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity());
-    case DType::kFloat16:
-      return constant(program, dtype, static_cast<uint16_t>(negative ? 0xFC00 : 0x7C00));
-    case DType::kBfloat16:
-      return constant(program, dtype, static_cast<uint16_t>(negative ? 0xFF80 : 0x7F80));
-    default:
-      reject(view, "unsupported_dtype", "infinity of " + std::string(tensor::name(dtype)) + " is not supported");
-  }
+  const std::optional<uint64_t> bits = tensor::infinity_bits(dtype);
+  if (!bits || tensor::size_bytes(dtype) < 2)
+    reject(view, "unsupported_dtype", "infinity of " + std::string(tensor::name(dtype)) + " is not supported");
+  const uint64_t code = *bits | (negative ? tensor::sign_bit(dtype) : 0);
+  std::array<std::byte, 16> element{};
+  std::memcpy(element.data(), &code, sizeof(code));
+  return program.constant(dtype, element.data());
 }
 
 uint16_t emit_is_inf(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {

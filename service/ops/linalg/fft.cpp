@@ -27,9 +27,6 @@ FftKind kind_of(const OpView& view) {
   reject(view, "fft I2: fft_type must be FFT, IFFT, RFFT or IRFFT, got '" + name + "'");
 }
 
-DType real_of(DType dtype) { return dtype == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64; }
-DType spectrum_of(DType dtype) { return dtype == DType::kFloat32 ? DType::kComplex64 : DType::kComplex128; }
-
 /// Values that are left of a real line of this length.
 int64_t half_of(int64_t length) { return length == 0 ? 0 : length / 2 + 1; }
 
@@ -63,7 +60,9 @@ std::vector<ir::Type> infer_fft(const OpView& view) {
   }
   if (kind == FftKind::kRealForward) dims.back() = half_of(lengths.back());
   if (kind == FftKind::kRealInverse) dims.back() = lengths.back();
-  const DType out = is_real ? spectrum_of(dtype) : kind == FftKind::kRealInverse ? real_of(dtype) : dtype;
+  const DType out = is_real                         ? tensor::complex_of(dtype)
+                    : kind == FftKind::kRealInverse ? tensor::part_of(dtype)
+                                                    : dtype;
   return agree(view, "fft C2", {ir::Type::of({out, std::move(dims)})});
 }
 

@@ -11,8 +11,6 @@ namespace {
 using tensor::DType;
 using tensor::DTypeClass;
 
-DType complex_of(DType part) { return part == DType::kFloat64 ? DType::kComplex128 : DType::kComplex64; }
-
 DType result_of(Gives gives, DType operand) {
   switch (gives) {
     case Gives::kSame:
@@ -22,7 +20,7 @@ DType result_of(Gives gives, DType operand) {
     case Gives::kPart:
       return part_of(operand);
     case Gives::kComplex:
-      return complex_of(operand);
+      return tensor::complex_of(operand);
   }
   return operand;
 }

@@ -126,7 +126,7 @@ ir::ValueId reduced(DeviceFunction& f, const LocalOp& op, ir::ValueId value, con
   };
   // A reducer of bits takes numbers apart and puts them together again.
   if (tensor::is_complex(type.dtype())) {
-    const auto part = type.dtype() == tensor::DType::kComplex64 ? tensor::DType::kFloat32 : tensor::DType::kFloat64;
+    const auto part = tensor::part_of(type.dtype());
     if (dtype != type.dtype()) {
       const ir::Type half = ir::Type::of({part, type.dims()});
       const ir::ValueId real = reduced(f, op, as("stablehlo.real", value, part), half, number, sub_axes);

@@ -25,28 +25,6 @@ std::vector<std::byte> negative_zero(int64_t bytes, int64_t parts) {
   return out;
 }
 
-// Bits of 0, 1, -infinity and +infinity; floats only.
-struct FloatBits {
-  uint64_t one;
-  uint64_t lowest;
-  uint64_t highest;
-};
-
-std::optional<FloatBits> float_bits(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat16:
-      return FloatBits{0x3C00, 0xFC00, 0x7C00};
-    case DType::kBfloat16:
-      return FloatBits{0x3F80, 0xFF80, 0x7F80};
-    case DType::kFloat32:
-      return FloatBits{0x3F800000, 0xFF800000, 0x7F800000};
-    case DType::kFloat64:
-      return FloatBits{0x3FF0000000000000, 0xFFF0000000000000, 0x7FF0000000000000};
-    default:
-      return std::nullopt;
-  }
-}
-
 std::optional<uint64_t> integer_bits(Identity identity, DType dtype) {
   const int bits = tensor::row(dtype).bits;
   const uint64_t ones = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
@@ -91,19 +69,20 @@ std::optional<std::vector<std::byte>> identity_element(ScalarOp op, DType dtype)
   if (tensor::is_complex(dtype)) {
     if (identity == Identity::kSum) return negative_zero(bytes, 2);
     if (identity != Identity::kOne) return std::nullopt;
-    return pattern(float_bits(bytes == 8 ? DType::kFloat32 : DType::kFloat64)->one, bytes);
+    return pattern(tensor::one_bits(tensor::part_of(dtype)), bytes);
   }
-  const auto bits = float_bits(dtype);
-  if (!bits) return std::nullopt;
+  // Of float8 nothing is known here: its sums are made in a wider type.
+  const std::optional<uint64_t> infinity = tensor::infinity_bits(dtype);
+  if (!infinity || bytes < 2) return std::nullopt;
   switch (identity) {
     case Identity::kSum:
       return negative_zero(bytes, 1);
     case Identity::kOne:
-      return pattern(bits->one, bytes);
+      return pattern(tensor::one_bits(dtype), bytes);
     case Identity::kLowest:
-      return pattern(bits->lowest, bytes);
+      return pattern(*infinity | tensor::sign_bit(dtype), bytes);
     case Identity::kHighest:
-      return pattern(bits->highest, bytes);
+      return pattern(*infinity, bytes);
     case Identity::kNone:
     case Identity::kZero:
     case Identity::kOnes:

@@ -23,7 +23,7 @@ std::optional<std::pair<int64_t, int64_t>> exponent_mantissa(std::string_view te
 
 /// The real type of a complex tensor's parts.
 ir::Type real_of(ir::Type type) {
-  type.tensor.dtype = type.dtype() == tensor::DType::kComplex64 ? tensor::DType::kFloat32 : tensor::DType::kFloat64;
+  type.tensor.dtype = tensor::part_of(type.dtype());
   return type;
 }
 

@@ -99,7 +99,8 @@ Number expected(DType in, DType out, Number x) {
       return static_cast<Number>(tensor::bfloat16_to_float(tensor::float_to_bfloat16(static_cast<float>(x))));
     case DType::kFloat16:
       return static_cast<Number>(tensor::decode_float(
-          tensor::kFloat16Format, tensor::encode_float(tensor::kFloat16Format, static_cast<double>(x))));
+          tensor::float_format(tensor::DType::kFloat16),
+          tensor::encode_float(tensor::float_format(tensor::DType::kFloat16), static_cast<double>(x))));
     default:
       return static_cast<Number>(float8_value(out, tensor::encode_float8(out, static_cast<double>(x))));
   }
@@ -222,9 +223,9 @@ TEST(ScalarConvert, reduce_precision_agrees_with_conversion_to_the_format) {
         ASSERT_EQ(static_cast<double>(reduced[i]), there_and_back) << x[i];
     }
   };
-  check(tensor::kBfloat16Format);
-  check(tensor::kFloat16Format);
-  check(tensor::kFloat8E5M2Format);
+  check(tensor::float_format(tensor::DType::kBfloat16));
+  check(tensor::float_format(tensor::DType::kFloat16));
+  check(tensor::float_format(tensor::DType::kFloat8E5M2));
   run(8, 23);
   for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(std::bit_cast<uint32_t>(reduced[i]), std::bit_cast<uint32_t>(x[i]));
 }

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,21 +29,21 @@ std::vector<std::pair<double, uint32_t>> magnitudes(const FloatFormat& format) {
 }
 
 TEST(Half, known_values_decode) {
-  EXPECT_EQ(decode_float(kFloat16Format, 0x3C00), 1);
-  EXPECT_EQ(decode_float(kFloat16Format, 0x7BFF), 65504);
-  EXPECT_EQ(decode_float(kFloat16Format, 0x0001), std::ldexp(1, -24));
-  EXPECT_EQ(decode_float(kFloat16Format, 0xFC00), -INFINITY);
-  EXPECT_EQ(decode_float(kBfloat16Format, 0x3F80), 1);
-  EXPECT_EQ(decode_float(kFloat8E4M3FNFormat, 0x7E), 448);
-  EXPECT_TRUE(std::isnan(decode_float(kFloat8E4M3FNFormat, 0x7F)));
-  EXPECT_EQ(decode_float(kFloat8E5M2Format, 0x7B), 57344);
-  EXPECT_EQ(decode_float(kFloat8E5M2Format, 0x7C), INFINITY);
-  EXPECT_EQ(decode_float(kFloat8E4M3B11FNUZFormat, 0x7F), 30);
-  EXPECT_TRUE(std::isnan(decode_float(kFloat8E4M3B11FNUZFormat, 0x80)));
-  EXPECT_EQ(decode_float(kFloat8E4M3FNUZFormat, 0x7F), 240);
-  EXPECT_EQ(decode_float(kFloat8E5M2FNUZFormat, 0x7F), 57344);
-  EXPECT_EQ(decode_float(kFloat8E3M4Format, 0x6F), 15.5);
-  EXPECT_EQ(decode_float(kFloat8E4M3Format, 0x77), 240);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat16), 0x3C00), 1);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat16), 0x7BFF), 65504);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat16), 0x0001), std::ldexp(1, -24));
+  EXPECT_EQ(decode_float(float_format(DType::kFloat16), 0xFC00), -INFINITY);
+  EXPECT_EQ(decode_float(float_format(DType::kBfloat16), 0x3F80), 1);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat8E4M3FN), 0x7E), 448);
+  EXPECT_TRUE(std::isnan(decode_float(float_format(DType::kFloat8E4M3FN), 0x7F)));
+  EXPECT_EQ(decode_float(float_format(DType::kFloat8E5M2), 0x7B), 57344);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat8E5M2), 0x7C), INFINITY);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat8E4M3B11FNUZ), 0x7F), 30);
+  EXPECT_TRUE(std::isnan(decode_float(float_format(DType::kFloat8E4M3B11FNUZ), 0x80)));
+  EXPECT_EQ(decode_float(float_format(DType::kFloat8E4M3FNUZ), 0x7F), 240);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat8E5M2FNUZ), 0x7F), 57344);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat8E3M4), 0x6F), 15.5);
+  EXPECT_EQ(decode_float(float_format(DType::kFloat8E4M3), 0x77), 240);
   EXPECT_EQ(decode_float8_e8m0(0x7F), 1);
   EXPECT_EQ(decode_float8_e8m0(0x00), std::ldexp(1, -127));
   EXPECT_TRUE(std::isnan(decode_float8_e8m0(0xFF)));
@@ -60,7 +63,7 @@ TEST(Half, every_code_survives_decoding_and_encoding) {
   for (uint32_t code = 0; code < 256; ++code) {
     EXPECT_EQ(encode_float8_e8m0(decode_float8_e8m0(static_cast<uint8_t>(code))), code);
   }
-  for (const FloatFormat& format : {kFloat16Format, kBfloat16Format}) {
+  for (const FloatFormat& format : {float_format(DType::kFloat16), float_format(DType::kBfloat16)}) {
     for (uint32_t code = 0; code < 65536; ++code) {
       const double value = decode_float(format, code);
       const uint32_t back = encode_float(format, value);
@@ -96,8 +99,8 @@ void check_roundings(const FloatFormat& format, const std::string& what) {
 }
 
 TEST(Half, encoding_rounds_to_nearest_even_between_all_neighbours) {
-  check_roundings(kFloat16Format, "float16");
-  check_roundings(kBfloat16Format, "bfloat16");
+  check_roundings(float_format(DType::kFloat16), "float16");
+  check_roundings(float_format(DType::kBfloat16), "bfloat16");
   for (const DType dtype : kFloat8Types) check_roundings(float_format(dtype), std::string(name(dtype)));
 }
 
@@ -115,8 +118,8 @@ TEST(Half, float8_e8m0_rounds_ties_up_and_knows_no_zero) {
 TEST(Half, fast_conversions_agree_with_the_general_ones) {
   for (uint32_t code = 0; code < 65536; ++code) {
     const auto half = static_cast<uint16_t>(code);
-    const auto exact16 = static_cast<float>(decode_float(kFloat16Format, code));
-    const auto exactb = static_cast<float>(decode_float(kBfloat16Format, code));
+    const auto exact16 = static_cast<float>(decode_float(float_format(DType::kFloat16), code));
+    const auto exactb = static_cast<float>(decode_float(float_format(DType::kBfloat16), code));
     if (std::isnan(exact16))
       ASSERT_TRUE(std::isnan(float16_to_float(half)));
     else
@@ -135,9 +138,42 @@ TEST(Half, fast_conversions_agree_with_the_general_ones) {
         ASSERT_TRUE(std::isnan(bfloat16_to_float(float_to_bfloat16(value))));
         continue;
       }
-      ASSERT_EQ(float_to_float16(value), encode_float(kFloat16Format, static_cast<double>(value))) << value;
-      ASSERT_EQ(float_to_bfloat16(value), encode_float(kBfloat16Format, static_cast<double>(value))) << value;
+      ASSERT_EQ(float_to_float16(value), encode_float(float_format(DType::kFloat16), static_cast<double>(value)))
+          << value;
+      ASSERT_EQ(float_to_bfloat16(value), encode_float(float_format(DType::kBfloat16), static_cast<double>(value)))
+          << value;
     }
+  }
+}
+
+TEST(DTypeTable, formats_give_one_and_infinity) {
+  EXPECT_EQ(one_bits(DType::kFloat16), 0x3C00U);
+  EXPECT_EQ(one_bits(DType::kBfloat16), 0x3F80U);
+  EXPECT_EQ(one_bits(DType::kFloat32), std::bit_cast<uint32_t>(1.0F));
+  EXPECT_EQ(one_bits(DType::kFloat64), std::bit_cast<uint64_t>(1.0));
+  EXPECT_EQ(infinity_bits(DType::kBfloat16), 0x7F80U);
+  EXPECT_EQ(infinity_bits(DType::kFloat64), std::bit_cast<uint64_t>(std::numeric_limits<double>::infinity()));
+  EXPECT_EQ(infinity_bits(DType::kFloat8E4M3FN), std::nullopt);
+  EXPECT_EQ(infinity_bits(DType::kInt32), std::nullopt);
+  for (const DTypeRow& row : kDTypeTable) {
+    if (!is_float(row.dtype)) continue;
+    const int sign = row.format.specials == FloatSpecials::kPowersOfTwo ? 0 : 1;
+    EXPECT_EQ(row.format.exponent_bits + row.format.mantissa_bits + sign, row.bits) << row.name;
+    if (row.bits > 16 || sign == 0) continue;
+    EXPECT_EQ(decode_float(row.format, static_cast<uint32_t>(one_bits(row.dtype))), 1) << row.name;
+  }
+}
+
+TEST(DTypeTable, integers_are_held_by_the_integer_of_their_bytes_and_sign) {
+  for (const DTypeRow& row : kDTypeTable) {
+    const bool is_held = with_integer(
+        row.dtype,
+        [&]<typename T>(T) {
+          return sizeof(T) == static_cast<size_t>(row.bytes) &&
+                 std::is_signed_v<T> == (row.kind == DTypeClass::kSigned);
+        },
+        [&] { return false; });
+    EXPECT_EQ(is_held, is_integer(row.dtype) || row.dtype == DType::kBool) << row.name;
   }
 }
 
