@@ -158,9 +158,20 @@ class Builder {
         return NodeKind::kGroup;
       case ops::Structural::kPropagationBarrier:
         return NodeKind::kBarrier;
-      default:
-        return NodeKind::kOp;
+      case ops::Structural::kCall:
+      case ops::Structural::kNamedComputation:
+      case ops::Structural::kPartitionId:
+      case ops::Structural::kReplicaId:
+      case ops::Structural::kAfterAll:
+      case ops::Structural::kTuple:
+      case ops::Structural::kGetTupleElement:
+      case ops::Structural::kComposite:
+      case ops::Structural::kEffect:
+      case ops::Structural::kConstant:
+      case ops::Structural::kCustomCall:
+        break;
     }
+    return NodeKind::kOp;
   }
 
   void op_into(int block, const ir::Op& op, int32_t frame) {

@@ -122,7 +122,10 @@ class Driver {
       case NodeKind::kConstraint:
       case NodeKind::kBarrier:
         return visit_op(id);
-      default:
+      case NodeKind::kFrame:
+      case NodeKind::kRegions:
+      case NodeKind::kGroup:
+      case NodeKind::kTerminator:
         return;
     }
   }

@@ -106,7 +106,9 @@ class Emitter {
       case NodeKind::kTerminator:
         if (node.op == nullptr) return;  // of a call
         break;
-      default:
+      case NodeKind::kOp:
+      case NodeKind::kRegions:
+      case NodeKind::kBarrier:
         break;
     }
     if (node.is_copy && reuse(node)) return;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
+#include "service/core/error.h"
 #include "service/kernels/elementwise/lane_loop.h"
 
 namespace meshd::kernels {
@@ -56,8 +58,10 @@ void with_element(int64_t element_bytes, const Run& run) {
       return run(uint32_t{});
     case 8:
       return run(uint64_t{});
-    default:
+    case 16:
       return run(Element16{});
+    default:
+      throw core::Error("internal", "no element has " + std::to_string(element_bytes) + " bytes");
   }
 }
 

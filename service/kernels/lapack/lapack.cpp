@@ -45,9 +45,15 @@ std::shared_ptr<const Lapack::Plan> make_plan(const LapackSpec& spec) {
     case LapackRoutine::kGtsv:
     case LapackRoutine::kTridiagonalPerturbed:
       return plan_solve(spec);
-    default:
+    case LapackRoutine::kPotrf:
+    case LapackRoutine::kGetrf:
+    case LapackRoutine::kGeqrf:
+    case LapackRoutine::kOrgqr:
+    case LapackRoutine::kOrmqr:
+    case LapackRoutine::kGeqp3:
       return plan_factor(spec);
   }
+  return nullptr;
 }
 
 // Operations of one problem, as the literature counts them.

@@ -283,8 +283,10 @@ std::shared_ptr<Lapack::Plan> plan_eigen(const LapackSpec& spec) {
         return std::make_shared<Gehrd<T>>(spec);
       case LapackRoutine::kSytrd:
         return std::make_shared<Sytrd<T>>(spec);
-      default:
+      case LapackRoutine::kSyevd:
         return std::make_shared<Syevd<T>>(spec);
+      default:
+        throw core::Error("internal", "plan_eigen: not a routine of eigenvalues");
     }
   });
 }

@@ -191,8 +191,10 @@ std::shared_ptr<Lapack::Plan> plan_factor(const LapackSpec& spec) {
         return std::make_shared<Ormqr<T>>(spec);
       case LapackRoutine::kGeqp3:
         return std::make_shared<Geqp3<T>>(spec);
-      default:
+      case LapackRoutine::kPotrf:
         return std::make_shared<Potrf<T>>(spec);
+      default:
+        throw core::Error("internal", "plan_factor: not a routine that factors");
     }
   });
 }

@@ -8,9 +8,11 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <vector>
 
+#include "service/core/error.h"
 #include "service/kernels/lapack/lapack.h"
 #include "service/kernels/lapack/lapack_fortran.h"
 
@@ -43,8 +45,10 @@ std::shared_ptr<Lapack::Plan> for_dtype(tensor::DType dtype, const Make& make) {
       return make.template operator()<std::complex<float>>();
     case tensor::DType::kComplex128:
       return make.template operator()<std::complex<double>>();
-    default:
+    case tensor::DType::kFloat32:
       return make.template operator()<float>();
+    default:
+      throw core::Error("internal", "LAPACK has no routines for " + std::string(tensor::name(dtype)));
   }
 }
 

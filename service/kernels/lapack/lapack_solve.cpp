@@ -189,8 +189,10 @@ std::shared_ptr<Lapack::Plan> plan_solve(const LapackSpec& spec) {
         return std::make_shared<Gtsv<T>>(spec);
       case LapackRoutine::kTridiagonalPerturbed:
         return std::make_shared<TridiagonalPerturbed<T>>(spec);
-      default:
+      case LapackRoutine::kTrsm:
         return std::make_shared<Trsm<T>>(spec);
+      default:
+        throw core::Error("internal", "plan_solve: not a routine that solves");
     }
   });
 }

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
+
+#include "service/core/error.h"
 
 namespace meshd::kernels {
 namespace {
@@ -132,8 +135,11 @@ void Scatter::scatter_single(const IndexRun& run, std::byte* array, const std::b
     case DType::kInt32:
     case DType::kUint32:
       return add_elements<uint32_t>(run, array, update);
-    default:
+    case DType::kInt64:
+    case DType::kUint64:
       return add_elements<uint64_t>(run, array, update);
+    default:  // adds_elements() says which types come here
+      throw core::Error("internal", "scatter has no loop for " + std::string(tensor::name(body_.registers[0])));
   }
 }
 

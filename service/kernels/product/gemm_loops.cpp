@@ -91,8 +91,10 @@ Multiply multiply_of(DType dtype) {
       return for_this_cpu<uint16_t>();
     case 4:
       return for_this_cpu<uint32_t>();
-    default:
+    case 8:
       return for_this_cpu<uint64_t>();
+    default:
+      throw core::Error("internal", "integer products have no loop for " + std::string(tensor::name(dtype)));
   }
 }
 

@@ -77,8 +77,10 @@ dnnl::memory::data_type dnnl_type(DType dtype) {
       return dnnl::memory::data_type::s8;
     case DType::kInt32:
       return dnnl::memory::data_type::s32;
-    default:
+    case DType::kFloat32:
       return dnnl::memory::data_type::f32;
+    default:
+      throw core::Error("internal", "oneDNN multiplies no " + std::string(tensor::name(dtype)));
   }
 }
 

@@ -50,8 +50,10 @@ void permute_some(const std::byte* from, std::byte* to, const int64_t* order, in
       return permute_as<uint32_t>(from, to, order, count);
     case 8:
       return permute_as<uint64_t>(from, to, order, count);
-    default:
+    case 16:
       return permute_as<std::array<uint64_t, 2>>(from, to, order, count);
+    default:
+      throw core::Error("internal", "no element has " + std::to_string(elem_size) + " bytes");
   }
 }
 

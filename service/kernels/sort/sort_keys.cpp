@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <type_traits>
 
+#include "service/core/error.h"
 #include "service/kernels/cpu.h"
 
 namespace meshd::kernels {
@@ -284,8 +286,10 @@ auto with_element(DType dtype, Visit&& visit) {
       return by_order(uint16_t{});
     case 4:
       return by_order(uint32_t{});
-    default:
+    case 8:
       return by_order(uint64_t{});
+    default:
+      throw core::Error("internal", "sort keys have at most 8 bytes, not " + std::string(tensor::name(dtype)));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "service/core/error.h"
 #include "service/kernels/lapack/lapack.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
@@ -99,8 +100,10 @@ void finish_cholesky(DType dtype, std::byte* factor, int64_t order, bool lower, 
       return finish_cholesky(reinterpret_cast<std::complex<float>*>(factor), order, lower, failed);
     case DType::kComplex128:
       return finish_cholesky(reinterpret_cast<std::complex<double>*>(factor), order, lower, failed);
-    default:
+    case DType::kFloat32:
       return finish_cholesky(reinterpret_cast<float*>(factor), order, lower, failed);
+    default:
+      throw core::Error("internal", "cholesky has no kernel for " + std::string(tensor::name(dtype)));
   }
 }
 

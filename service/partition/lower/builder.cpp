@@ -1,7 +1,9 @@
 #include "service/partition/lower/builder.h"
 
 #include <algorithm>
+#include <string>
 
+#include "service/core/error.h"
 #include "service/ir/op_builder.h"
 #include "service/partition/lower/moves.h"
 
@@ -195,8 +197,10 @@ tensor::DType Builder::bits_dtype(tensor::DType dtype) {
       return tensor::DType::kUint16;
     case 4:
       return tensor::DType::kUint32;
-    default:
+    case 8:
       return tensor::DType::kUint64;
+    default:
+      throw core::Error("internal", "no integer has the bits of " + std::string(tensor::name(dtype)));
   }
 }
 

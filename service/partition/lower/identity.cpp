@@ -1,9 +1,9 @@
 #include "service/partition/lower/identity.h"
 
-#include "service/kernels/elementwise/scalar_op.h"
-
 #include <cstring>
 #include <limits>
+
+#include "service/kernels/elementwise/scalar_op.h"
 
 namespace meshd::partition {
 namespace {

@@ -1,7 +1,5 @@
 #include "service/partition/lower/lower_constraints.h"
 
-#include <algorithm>
-
 #include "service/partition/lower/moves.h"
 
 namespace meshd::partition {
@@ -23,7 +21,7 @@ bool is_only_passed_on(const LoweringContext& context, ir::ValueId id) {
 
 void lower_constraint(LoweringContext& context, const ir::Op& op, const Scope& scope) {
   const ops::OpDef& def = ops::op(op.code);
-  const bool is_written = takes_out_sharding(def);
+  const bool is_written = def.axes.effect != ops::AxesEffect::kNone;
   const bool is_constraint = ops::role_of(def.body) == ops::Structural::kShardingConstraint;
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (is_token(context, op.results[i])) continue;
