@@ -155,7 +155,7 @@ auto where_planned(const Explanation& explanation, const Make& make) {
 std::optional<int64_t> unless_none(int64_t line) { return line > 0 ? std::optional(line) : std::nullopt; }
 
 // What arguments with dynamic dimensions would bring: the program is specialised for it, as a run does.
-void read_shapes(const Json* shapes, jobs::JobRequest& out, core::Diagnostics& wrong) {
+void read_shapes(const Json* shapes, compile::Compiler& compiler, jobs::JobRequest& out, core::Diagnostics& wrong) {
   const compile::ParsedProgram& program = *out.program;
   std::vector<tensor::TensorType> types;
   for (size_t i = 0; i < program.arguments.size(); ++i) types.push_back(program.argument(i).type.tensor);
@@ -186,7 +186,7 @@ void read_shapes(const Json* shapes, jobs::JobRequest& out, core::Diagnostics& w
                                           tensor::to_string(declared)));
     }
   }
-  out.program = compile::specialised(out.program, types);
+  out.program = compiler.specialise(out.program, types);
 }
 
 }  // namespace
@@ -521,7 +521,7 @@ std::string origin_text(const propagation::Origin& origin, const ir::Module& mod
   return "";
 }
 
-jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program) {
+jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program, compile::Compiler& compiler) {
   core::Diagnostics wrong;
   auto in = read_json<PlacementInput>(body, "", wrong);
   jobs::JobRequest out;
@@ -533,7 +533,7 @@ jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& p
       wrong.add("/donate", fmt::format("position {} is not one of {} arguments", position, program->arguments.size()));
     }
   }
-  if (wrong.empty()) read_shapes(in.shapes, out, wrong);
+  if (wrong.empty()) read_shapes(in.shapes, compiler, out, wrong);
   wrong.throw_if_any("invalid_request");
   return out;
 }

@@ -248,7 +248,7 @@ std::vector<int64_t> read_static(const Json* given, const JobContext& context, j
     }
   }
   std::sort(positions.begin(), positions.end());
-  if (wrong.empty()) out.program = compile::with_static(out.program, values);
+  if (wrong.empty()) out.program = context.compiler.with_static(out.program, values);
   return positions;
 }
 

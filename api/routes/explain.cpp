@@ -17,9 +17,9 @@ namespace {
 constexpr std::chrono::seconds kLongestSearch{10};
 
 // The body of a request that places a program; none at all is the same as {}.
-jobs::JobRequest read_assignment(Request& request, const compile::ParsedRef& program) {
+jobs::JobRequest read_assignment(Request& request, Services& services, const compile::ParsedRef& program) {
   const std::string body = request.body().read_all(body_limit(BodyPolicy::kJson));
-  return decode_assignment(Json::parse(body.empty() ? "{}" : body), program);
+  return decode_assignment(Json::parse(body.empty() ? "{}" : body), program, services.compiler);
 }
 
 constexpr std::string_view kFormatOnly[] = {"format"};
@@ -80,7 +80,7 @@ std::vector<Route> explain_routes(Services& services) {
          if (list && form != "json") throw core::Error("invalid_query", "stages: only the answer in JSON has them");
          const auto stages = list ? compile::read_stage_names(*list) : std::vector<std::string_view>();
          const auto stored = services.programs.get(request.capture("id"), request.principal);
-         const jobs::JobRequest asked = read_assignment(request, stored.parsed);
+         const jobs::JobRequest asked = read_assignment(request, services, stored.parsed);
          const compile::LowerRequest lower = jobs::assign_abstract(asked);
          const compile::Explanation explanation = compile::explain(asked.program, lower, services.compiler.threads());
          Response out =
@@ -94,7 +94,7 @@ std::vector<Route> explain_routes(Services& services) {
        [&services](Request& request) {
          const std::string form = chosen_form(request, {{"text", "text/plain"}, {"json", "application/json"}});
          const auto stored = services.programs.get(request.capture("id"), request.principal);
-         const jobs::JobRequest asked = read_assignment(request, stored.parsed);
+         const jobs::JobRequest asked = read_assignment(request, services, stored.parsed);
          const compile::LowerRequest lower = jobs::assign_abstract(asked);
          const std::string program = compile::device_text(*asked.program, lower);
          Response out = form == "text" ? text(200, program)
@@ -105,7 +105,7 @@ std::vector<Route> explain_routes(Services& services) {
        [&services](Request& request) {
          static_cast<void>(chosen_form(request, {{"json", "application/json"}}));
          const auto stored = services.programs.get(request.capture("id"), request.principal);
-         const jobs::JobRequest asked = read_assignment(request, stored.parsed);
+         const jobs::JobRequest asked = read_assignment(request, services, stored.parsed);
          const auto end = services.clock.steady() + kLongestSearch;
          const compile::Suggestions found =
              compile::suggest(asked.program, jobs::assign_abstract(asked), services.compiler.threads(),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "service/compile/rewrite/specialised.h"
+#include "service/compile/rewrite/static_arguments.h"
 #include "service/compile/stages.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
@@ -32,45 +34,7 @@ std::string key_of(const ParsedProgram& parsed, const LowerRequest& request) {
   return key;
 }
 
-}  // namespace
-
-std::vector<const ir::NamedMesh*> real_meshes(const ir::Module& module) {
-  std::vector<const ir::NamedMesh*> out;
-  for (const ir::NamedMesh& named : module.meshes) {
-    if (!named.mesh->axes.empty()) out.push_back(&named);
-  }
-  return out;
-}
-
-Compiler::Compiler(int threads, size_t cache_entries) : threads_(threads), cache_entries_(cache_entries) {}
-
-template <typename V>
-std::optional<V> Compiler::look(State& state, Cache<V>& cache, const std::string& key) {
-  const auto found = cache.entries.find(key);
-  if (found == cache.entries.end()) return std::nullopt;
-  found->second.used = ++state.clock;
-  return found->second.value;
-}
-
-template <typename V>
-void Compiler::keep(State& state, Cache<V>& cache, const std::string& key, V value) const {
-  if (cache.entries.size() >= cache_entries_) {
-    const auto oldest = std::min_element(cache.entries.begin(), cache.entries.end(),
-                                         [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
-    cache.entries.erase(oldest);
-  }
-  cache.entries[key] = {std::move(value), ++state.clock};
-}
-
-ParsedRef Compiler::parse(const std::string& format, const std::string& text) {
-  if (format != "stablehlo") {
-    throw core::Error("unsupported_format", "program format '" + format + "' is not read here; known: stablehlo");
-  }
-  const std::string id = core::digest_id("prog", format + "\n" + text);
-  if (ParsedRef known = find(id)) {
-    state_.with([](State& state) { ++state.counters.parse_hits; });
-    return known;
-  }
+ParsedRef parsed_of(const std::string& id, const std::string& format, const std::string& text) {
   auto parsed = std::make_shared<ParsedProgram>();
   parsed->id = id;
   parsed->format = format;
@@ -91,26 +55,10 @@ ParsedRef Compiler::parse(const std::string& format, const std::string& text) {
   for (size_t i = 0; i < main.results.size(); ++i) {
     if (!main.results[i].is_token) parsed->results.push_back(i);
   }
-  return state_.with([&](State& state) -> ParsedRef {
-    ++state.counters.parse_count;
-    keep<ParsedRef>(state, state.parsed, id, parsed);
-    return parsed;
-  });
+  return parsed;
 }
 
-ParsedRef Compiler::find(const std::string& id) {
-  return state_.with([&](State& state) { return look(state, state.parsed, id).value_or(nullptr); });
-}
-
-LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request) {
-  const std::string key = key_of(*parsed, request);
-  if (auto known = state_.with([&](State& state) {
-        auto found = look(state, state.lowered, key);
-        if (found) ++state.counters.lower_hits;
-        return found;
-      })) {
-    return *known;
-  }
+LoweredRef lowered_of(const std::string& key, const ParsedRef& parsed, const LowerRequest& request, int threads) {
   const partition::LocalProgram local = partition_for(propagate_for(*parsed, request), request);
   auto lowered = std::make_shared<LoweredProgram>();
   lowered->key = key;
@@ -119,7 +67,7 @@ LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request)
     lowered->argument_shardings.push_back(argument.sharding);
   for (const partition::LocalParameter& result : local.results) lowered->result_shardings.push_back(result.sharding);
   lowered->donated = donated_of(local);
-  lowered->plan = plan_for(local, threads_);
+  lowered->plan = plan_for(local, threads);
   lowered->warnings = local.warnings;
   // Only what @main is given can be given up (behaviour P17).
   for (const ir::Function& function : parsed->module->functions) {
@@ -129,24 +77,80 @@ LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request)
     if (donates)
       lowered->warnings.push_back("nested donation is not supported: that of @" + function.name + " is ignored");
   }
-  return state_.with([&](State& state) -> LoweredRef {
-    ++state.counters.lower_count;
-    keep<LoweredRef>(state, state.lowered, key, lowered);
-    return lowered;
+  return lowered;
+}
+
+}  // namespace
+
+std::vector<const ir::NamedMesh*> real_meshes(const ir::Module& module) {
+  std::vector<const ir::NamedMesh*> out;
+  for (const ir::NamedMesh& named : module.meshes) {
+    if (!named.mesh->axes.empty()) out.push_back(&named);
+  }
+  return out;
+}
+
+Compiler::Compiler(int threads, size_t cache_entries) : threads_(threads), state_(State(cache_entries)) {}
+
+template <typename Value, typename Make>
+Value Compiler::cached(LruCache<Value> State::*cache, const std::string& key, int64_t CompileCounters::*count,
+                       int64_t CompileCounters::*hits, Make&& make) {
+  const Value known = state_.with([&](State& state) -> Value {
+    const Value* found = (state.*cache).find(key);
+    if (found != nullptr) ++(state.counters.*hits);
+    return found == nullptr ? nullptr : *found;
+  });
+  if (known != nullptr) return known;
+  Value made = make();
+  return state_.with([&](State& state) -> Value {
+    ++(state.counters.*count);
+    return (state.*cache).insert(key, std::move(made));
   });
 }
 
-bool Compiler::bind(const LoweredRef& lowered, const std::vector<int64_t>& devices) {
+ParsedRef Compiler::parse(const std::string& format, const std::string& text) {
+  if (format != "stablehlo") {
+    throw core::Error("unsupported_format", "program format '" + format + "' is not read here; known: stablehlo");
+  }
+  const std::string id = core::digest_id("prog", format + "\n" + text);
+  return cached(&State::parsed, id, &CompileCounters::parse_count, &CompileCounters::parse_hits,
+                [&] { return parsed_of(id, format, text); });
+}
+
+ParsedRef Compiler::find(const std::string& id) {
+  return state_.with([&](State& state) {
+    const ParsedRef* found = state.parsed.find(id);
+    return found == nullptr ? nullptr : *found;
+  });
+}
+
+ParsedRef Compiler::with_static(const ParsedRef& parsed, const std::map<size_t, tensor::DenseValue>& values) {
+  if (values.empty()) return parsed;
+  const std::string id = static_id(*parsed, values);
+  return cached(&State::with_static, id, &CompileCounters::static_count, &CompileCounters::static_hits,
+                [&] { return compile::with_static(*parsed, values); });
+}
+
+ParsedRef Compiler::specialise(const ParsedRef& parsed, const std::vector<tensor::TensorType>& arguments) {
+  if (!has_dynamic_arguments(*parsed)) return parsed;
+  return cached(&State::specialised, specialised_id(*parsed, arguments), &CompileCounters::specialise_count,
+                &CompileCounters::specialise_hits, [&] { return specialised(*parsed, arguments); });
+}
+
+LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request) {
+  const std::string key = key_of(*parsed, request);
+  return cached(&State::lowered, key, &CompileCounters::lower_count, &CompileCounters::lower_hits,
+                [&] { return lowered_of(key, parsed, request, threads_); });
+}
+
+bool Compiler::count_binding(const LoweredRef& lowered, const std::vector<int64_t>& devices) {
   std::string key = lowered->key + "@";
   for (const int64_t device : devices) key += std::to_string(device) + ",";
   return state_.with([&](State& state) {
-    if (look(state, state.bound, key)) {
-      ++state.counters.bind_hits;
-      return true;
-    }
-    ++state.counters.bind_count;
-    keep<bool>(state, state.bound, key, true);
-    return false;
+    const bool is_known = state.bound.find(key) != nullptr;
+    ++(is_known ? state.counters.bind_hits : state.counters.bind_count);
+    if (!is_known) state.bound.insert(std::move(key), true);
+    return is_known;
   });
 }
 

@@ -1,10 +1,12 @@
-// The compilation pipeline: program text -> parsed program -> lowered program (plan) -> binding to devices.
-// Each stage has a cache of its own:
+// The compilation pipeline: program text -> parsed program -> lowered program (plan). Each stage has a cache:
 //
 // 1. parse: reads, verifies and inlines. Key: digest of format and text.
-// 2. lower: propagates, partitions and plans. Key: program, abstract mesh, device count, shardings, donation.
-// 3. bind:  notes the concrete devices. Key: the lowering and the list of device ids. A plan names no device,
-//           so binding makes nothing.
+// 2. with_static: static arguments become constants. Key: program, digest of their positions, types and values.
+// 3. specialise: dynamic dimensions become numbers. Key: program, types of the arguments.
+// 4. lower: propagates, partitions and plans. Key: program, abstract mesh, device count, shardings, donation.
+//
+// A plan names no device, so nothing is compiled for the devices of a run; count_binding only counts, for clients,
+// with which device lists a lowering has run.
 //
 // Counters count the work that is really done. Example (behaviour A11): one program, lowered for one mesh x=2 and
 // run on devices {0, 1}, then on {2, 3}. Out: parse_count 1, lower_count 1, bind_count 2.
@@ -17,11 +19,13 @@
 #include <string>
 #include <vector>
 
+#include "service/compile/lru_cache.h"
 #include "service/compile/plan/plan.h"
 #include "service/core/locked.h"
 #include "service/ir/program.h"
 #include "service/mesh/mesh.h"
 #include "service/sharding/tensor_sharding.h"
+#include "service/tensor/dense_value.h"
 
 namespace meshd::compile {
 
@@ -69,6 +73,8 @@ using LoweredRef = std::shared_ptr<const LoweredProgram>;
 
 struct CompileCounters {
   int64_t parse_count = 0, parse_hits = 0;
+  int64_t static_count = 0, static_hits = 0;
+  int64_t specialise_count = 0, specialise_hits = 0;
   int64_t lower_count = 0, lower_hits = 0;
   int64_t bind_count = 0, bind_hits = 0;
 };
@@ -85,37 +91,33 @@ class Compiler {
   ParsedRef parse(const std::string& format, const std::string& text);
   /// The parsed program with this id if the cache still has it.
   ParsedRef find(const std::string& id);
+  /// rewrite/static_arguments.h: the program with these arguments as constants; itself where there are none.
+  ParsedRef with_static(const ParsedRef& parsed, const std::map<size_t, tensor::DenseValue>& values);
+  /// rewrite/specialised.h: the program for arguments of these types; itself where no argument is dynamic.
+  ParsedRef specialise(const ParsedRef& parsed, const std::vector<tensor::TensorType>& arguments);
   /// Propagates, partitions, plans. Throws invalid_spec, sharding_mismatch, too_few_devices, unsupported_*.
   LoweredRef lower(const ParsedRef& parsed, const LowerRequest& request);
-  /// Notes that a lowering runs on these devices: true when it is bound to them already.
-  bool bind(const LoweredRef& lowered, const std::vector<int64_t>& devices);
+  /// Counts that a lowering runs on these devices: true when it was counted with them before.
+  bool count_binding(const LoweredRef& lowered, const std::vector<int64_t>& devices);
   [[nodiscard]] CompileCounters counters() const;
   /// How many threads plans are made for.
   [[nodiscard]] int threads() const { return threads_; }
 
  private:
-  template <typename V>
-  struct Cache {
-    struct Entry {
-      V value;
-      uint64_t used = 0;
-    };
-    std::map<std::string, Entry> entries;
-  };
   struct State {
-    Cache<ParsedRef> parsed;
-    Cache<LoweredRef> lowered;
-    Cache<bool> bound;
+    explicit State(size_t entries)
+        : parsed(entries), with_static(entries), specialised(entries), lowered(entries), bound(entries) {}
+    LruCache<ParsedRef> parsed, with_static, specialised;
+    LruCache<LoweredRef> lowered;
+    LruCache<bool> bound;
     CompileCounters counters;
-    uint64_t clock = 0;
   };
-  template <typename V>
-  static std::optional<V> look(State& state, Cache<V>& cache, const std::string& key);
-  template <typename V>
-  void keep(State& state, Cache<V>& cache, const std::string& key, V value) const;
+  /// The cached value of `key`, or what `make` gives; counts a hit or a piece of work.
+  template <typename Value, typename Make>
+  Value cached(LruCache<Value> State::*cache, const std::string& key, int64_t CompileCounters::*count,
+               int64_t CompileCounters::*hits, Make&& make);
 
   const int threads_;
-  const size_t cache_entries_;
   mutable core::Locked<State> state_;
 };
 

@@ -175,7 +175,7 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
     std::vector<int64_t>& devices = job->assignment.devices;
     devices = engine_.least_loaded(static_cast<int64_t>(devices.size()));
     std::sort(devices.begin(), devices.end());  // positions of the mesh in the order of ids, as without the choice
-    compiler_.bind(job->lowered, devices);
+    compiler_.count_binding(job->lowered, devices);
   }
   device::RunRequest run;
   run.plan = job->lowered->plan;

@@ -110,10 +110,10 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
 
   core::SteadyTime start = clock_.steady();
   job->assignment = assign_devices(wanted, engine_.options().device_count);
-  job->lowered = compiler_.lower(compile::specialised(wanted.program, types), job->assignment.lower);
+  job->lowered = compiler_.lower(compiler_.specialise(wanted.program, types), job->assignment.lower);
   job->timings.lower_ms = core::milliseconds_between(start, clock_.steady());
   start = clock_.steady();
-  if (!compiler_.bind(job->lowered, job->assignment.devices) && options_.on_compile != nullptr) {
+  if (!compiler_.count_binding(job->lowered, job->assignment.devices) && options_.on_compile != nullptr) {
     CompileNote note{wanted.program->module->name, static_cast<int64_t>(job->assignment.devices.size()), {}};
     for (const tensor::TensorType& type : types)
       note.arguments += (note.arguments.empty() ? "" : ", ") + tensor::to_string(type);

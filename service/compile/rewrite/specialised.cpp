@@ -19,15 +19,23 @@ bool fits(const tensor::TensorType& given, const tensor::TensorType& declared) {
                     [](int64_t size, int64_t wanted) { return size == wanted || wanted == tensor::kDynamicDim; });
 }
 
-ParsedRef specialised(const ParsedRef& parsed, const std::vector<tensor::TensorType>& arguments) {
-  bool any = false;
-  for (size_t i = 0; i < parsed->arguments.size() && !any; ++i) any = is_dynamic(parsed->argument(i).type.tensor);
-  if (!any) return parsed;
-  auto made = std::make_shared<ParsedProgram>(*parsed);
-  for (const tensor::TensorType& type : arguments) made->id += "," + tensor::to_string(type);
-  made->flat = std::make_shared<const ir::Module>(program::specialise(*parsed->flat, arguments));
+bool has_dynamic_arguments(const ParsedProgram& parsed) {
+  return std::any_of(parsed.arguments.begin(), parsed.arguments.end(),
+                     [&](size_t i) { return is_dynamic(parsed.module->main().arguments[i].type.tensor); });
+}
+
+std::string specialised_id(const ParsedProgram& parsed, const std::vector<tensor::TensorType>& arguments) {
+  std::string id = parsed.id;
+  for (const tensor::TensorType& type : arguments) id += "," + tensor::to_string(type);
+  return id;
+}
+
+ParsedRef specialised(const ParsedProgram& parsed, const std::vector<tensor::TensorType>& arguments) {
+  auto made = std::make_shared<ParsedProgram>(parsed);
+  made->id = specialised_id(parsed, arguments);
+  made->flat = std::make_shared<const ir::Module>(program::specialise(*parsed.flat, arguments));
   // The signature that requests are held to is the one with numbers.
-  auto module = std::make_shared<ir::Module>(*parsed->module);
+  auto module = std::make_shared<ir::Module>(*parsed.module);
   for (ir::Function& function : module->functions) {
     if (function.name != made->flat->main().name) continue;
     function.arguments = made->flat->main().arguments;

@@ -31,9 +31,11 @@ void bind(ir::Function& function, const Constants& constants) {
     const tensor::DenseValue& given = *found->second;
     function.values[static_cast<size_t>(id)].type = ir::Type::of(given.type);
     builder.set_location(function.arguments[i].location);
-    builder.define(
-        {id}, "stablehlo.constant", {},
-        {{"value", {ir::DenseAttr{given.type, false, std::make_shared<const std::vector<std::byte>>(given.bytes().begin(), given.bytes().end())}}}});
+    builder.define({id}, "stablehlo.constant", {},
+                   {{"value",
+                     {ir::DenseAttr{given.type, false,
+                                    std::make_shared<const std::vector<std::byte>>(given.bytes().begin(),
+                                                                                   given.bytes().end())}}}});
   }
   function.arguments = std::move(arguments);
   function.body.arguments = std::move(values);
@@ -51,25 +53,28 @@ ir::ModuleRef bound(const ir::Module& module, const Constants& constants) {
 
 }  // namespace
 
-ParsedRef with_static(const ParsedRef& parsed, const std::map<size_t, tensor::DenseValue>& values) {
-  if (values.empty()) return parsed;
-  Constants constants;
+std::string static_id(const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values) {
   std::string said;
   for (const auto& [position, value] : values) {
-    const tensor::TensorType& wanted = parsed->argument(position).type.tensor;
+    const tensor::TensorType& wanted = parsed.argument(position).type.tensor;
     if (!fits(value.type, wanted)) {
       throw core::Error("invalid_argument", "static argument " + std::to_string(position) + ": expected tensor<" +
                                                 tensor::to_string(wanted) + ">, got tensor<" +
                                                 tensor::to_string(value.type) + ">");
     }
-    constants.emplace(parsed->arguments[position], &value);
     said += std::to_string(position) + ":" + tensor::to_string(value.type) + ":" +
             std::string(reinterpret_cast<const char*>(value.bytes().data()), value.bytes().size()) + ";";
   }
-  auto made = std::make_shared<ParsedProgram>(*parsed);
-  made->id = parsed->id + "," + core::digest_id("static", said);
-  made->module = bound(*parsed->module, constants);
-  made->flat = bound(*parsed->flat, constants);
+  return parsed.id + "," + core::digest_id("static", said);
+}
+
+ParsedRef with_static(const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values) {
+  auto made = std::make_shared<ParsedProgram>(parsed);
+  made->id = static_id(parsed, values);
+  Constants constants;
+  for (const auto& [position, value] : values) constants.emplace(parsed.arguments[position], &value);
+  made->module = bound(*parsed.module, constants);
+  made->flat = bound(*parsed.flat, constants);
   made->arguments.clear();
   const std::vector<ir::Parameter>& arguments = made->module->main().arguments;
   for (size_t i = 0; i < arguments.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "service/compile/pipeline.h"
@@ -11,8 +12,12 @@
 
 namespace meshd::compile {
 
-/// The program without these arguments (by token-free position), each a constant in its place. Its id says the values.
-/// Throws invalid_argument where a value has not the type that the program takes.
-ParsedRef with_static(const ParsedRef& parsed, const std::map<size_t, tensor::DenseValue>& values);
+/// The id of with_static(parsed, values): the program's, and a digest of positions, types and values. Throws
+/// invalid_argument where a value has not the type that the program takes.
+std::string static_id(const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values);
+
+/// The program without these arguments (by token-free position), each a constant in its place. Throws as
+/// static_id does. Compiler::with_static caches it.
+ParsedRef with_static(const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values);
 
 }  // namespace meshd::compile

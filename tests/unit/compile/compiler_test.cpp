@@ -1,0 +1,98 @@
+// The compiler's caches: what is evicted, and which requests share work.
+#include <gtest/gtest.h>
+
+#include "service/compile/pipeline.h"
+#include "service/core/error.h"
+
+namespace meshd::compile {
+namespace {
+
+TEST(LruCache, evicts_what_was_used_longest_ago) {
+  LruCache<int> cache(2);
+  cache.insert("a", 1);
+  cache.insert("b", 2);
+  ASSERT_NE(cache.find("a"), nullptr);
+  cache.insert("c", 3);
+  EXPECT_EQ(cache.find("b"), nullptr);
+  EXPECT_EQ(*cache.find("a"), 1);
+  EXPECT_EQ(*cache.find("c"), 3);
+  EXPECT_EQ(cache.size(), 2U);
+}
+
+TEST(LruCache, keeps_the_first_value_of_a_key) {
+  LruCache<int> cache(2);
+  EXPECT_EQ(cache.insert("a", 1), 1);
+  EXPECT_EQ(cache.insert("a", 2), 1);
+  EXPECT_EQ(cache.size(), 1U);
+}
+
+TEST(LruCache, of_no_entries_keeps_one) {
+  LruCache<int> cache(0);
+  cache.insert("a", 1);
+  cache.insert("b", 2);
+  EXPECT_EQ(cache.find("a"), nullptr);
+  EXPECT_EQ(*cache.find("b"), 2);
+}
+
+TEST(LruCache, survives_a_move) {
+  LruCache<int> from(2);
+  from.insert("a", 1);
+  LruCache<int> cache = std::move(from);
+  cache.insert("b", 2);
+  EXPECT_EQ(*cache.find("a"), 1);
+  cache.insert("c", 3);
+  EXPECT_EQ(cache.find("b"), nullptr);
+}
+
+std::map<size_t, tensor::DenseValue> second_is(uint8_t value) {
+  const std::byte bytes[] = {std::byte{value}};
+  return {{1, tensor::dense_copy({tensor::DType::kUint8, {}}, bytes)}};
+}
+
+TEST(Compiler, static_arguments_of_equal_values_are_one_program) {
+  Compiler compiler(1, 8);
+  const ParsedRef parsed = compiler.parse(
+      "stablehlo",
+      "func.func @main(%a: tensor<ui8>, %b: tensor<ui8>) -> tensor<ui8> { %0 = stablehlo.add %a, %b : tensor<ui8>\n "
+      "return %0 : tensor<ui8> }");
+  EXPECT_EQ(compiler.with_static(parsed, {}), parsed);
+  const ParsedRef five = compiler.with_static(parsed, second_is(5));
+  EXPECT_EQ(five->arguments.size(), 1U);
+  EXPECT_EQ(compiler.with_static(parsed, second_is(5)), five);
+  EXPECT_NE(compiler.with_static(parsed, second_is(6)), five);
+  EXPECT_NE(compiler.with_static(parsed, second_is(6))->id, five->id);
+  const CompileCounters counters = compiler.counters();
+  EXPECT_EQ(counters.static_count, 2);
+  EXPECT_EQ(counters.static_hits, 2);
+  EXPECT_EQ(compiler.lower(five, {}), compiler.lower(five, {}));
+  EXPECT_THROW(compiler.with_static(parsed, {{0, tensor::new_dense({tensor::DType::kFloat32, {}})}}), core::Error);
+}
+
+TEST(Compiler, dynamic_arguments_of_equal_types_are_one_program) {
+  Compiler compiler(1, 8);
+  const ParsedRef parsed =
+      compiler.parse("stablehlo", "func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> { return %a : tensor<?xf32> }");
+  const auto of = [&](int64_t size) { return compiler.specialise(parsed, {{tensor::DType::kFloat32, {size}}}); };
+  const ParsedRef three = of(3);
+  EXPECT_EQ(three->argument(0).type.dims(), (tensor::Dims{3}));
+  EXPECT_EQ(of(3), three);
+  EXPECT_NE(of(4), three);
+  EXPECT_EQ(compiler.counters().specialise_count, 2);
+  EXPECT_EQ(compiler.counters().specialise_hits, 1);
+  EXPECT_EQ(compiler.specialise(three, {{tensor::DType::kFloat32, {3}}}), three) << "nothing is dynamic in it";
+}
+
+TEST(Compiler, bindings_are_counted_by_lowering_and_devices) {
+  Compiler compiler(1, 8);
+  const ParsedRef parsed =
+      compiler.parse("stablehlo", "func.func @main(%a: tensor<f32>) -> tensor<f32> { return %a : tensor<f32> }");
+  const LoweredRef lowered = compiler.lower(parsed, {});
+  EXPECT_FALSE(compiler.count_binding(lowered, {0}));
+  EXPECT_FALSE(compiler.count_binding(lowered, {1}));
+  EXPECT_TRUE(compiler.count_binding(lowered, {0}));
+  EXPECT_EQ(compiler.counters().bind_count, 2);
+  EXPECT_EQ(compiler.counters().bind_hits, 1);
+}
+
+}  // namespace
+}  // namespace meshd::compile
