@@ -68,7 +68,7 @@ class Document(unittest.TestCase):
 
     def test_dtypes_are_those_of_the_table(self):
         table = (SOURCE / "service/tensor/dtype.h").read_text(encoding="utf-8")
-        names = re.findall(r'\{DType::k\w+, "([^"]+)"', table)
+        names = re.findall(r'\{DType::k\w+,\s+"([^"]+)"', table)
         self.assertEqual(CONTRACT.document["components"]["schemas"]["DType"]["enum"], names)
 
     def test_objects_are_named_and_closed_or_open_by_word(self):
