@@ -35,7 +35,7 @@ void plan_donation(LocalProgram& program, const ir::Function& main, const std::o
       argument.is_donated = std::find(donate->begin(), donate->end(), argument.position) != donate->end();
     }
   }
-  // What the text says comes first.
+  // Aliases in the module's attributes take precedence.
   for (size_t i = 0; i < program.arguments.size(); ++i) {
     LocalParameter& argument = program.arguments[i];
     if (!argument.is_donated || !written[i]->aliases_output) continue;

@@ -10,8 +10,8 @@
 namespace meshd::partition {
 
 /// Sets LocalParameter::is_donated and aliases of the arguments, and adds one warning naming dtype[shape] of each
-/// donated argument that no result can use. `donate`: token-free positions that the caller gives up; nothing: what the
-/// text says.
+/// donated argument that no result can use. `donate`: token-free positions that the caller gives up; nothing: the
+/// attributes of the module decide.
 void plan_donation(LocalProgram& program, const ir::Function& main, const std::optional<std::vector<int64_t>>& donate);
 
 }  // namespace meshd::partition

@@ -1,5 +1,5 @@
 // The local program: one SPMD program over local types, which every device runs. A device's position is an input, and
-// every reshard, reduction over shards and mask is an op of its own with the source line that asked for it. partition()
+// every reshard, reduction over shards and mask is an op of its own with the source line that caused it. partition()
 // makes it; compile reads it, fuses, plans buffers and prepares kernels. Plain data.
 #pragma once
 
@@ -40,23 +40,24 @@ struct LocalBlock {
 enum class LocalKind : uint8_t {
   kOp,  ///< a row with ScalarMath or LocalKernel body, on local types. Runs once for each distinct shard of its results
   kConstant,  ///< attributes "value": DenseAttr of the WHOLE tensor; each shard holds its block
-  kPosition,  ///< the position's number in the flat device list as a ui32 scalar (partition_id), or 0 (replica_id:
-              ///< `name`)
-  kMask,      ///< operand 0 with rows beyond logical_dims replaced by operand 1 (a scalar), along all cut dimensions
-  kReshard,   ///< operand's layout -> result's layout by block copies; sub-axes that vary outside of dims are kept or
-              ///< dropped (coordinate 0)
-  kHalo,      ///< halo exchange, `halos` has an entry for each operand that is read: shard p of the result (its part of
-              ///< each dimension) gets rows of its own shard and of others. A further operand is the scalar that fills
-              ///< places without a row (absent: these are garbage)
-  kView,      ///< result shares the operand's bytes: same local dims and varies, other layout (edges of manual
-              ///< computations)
-  kReduceShards,  ///< results[i] = reduction of operands[i] over the positions that differ in `reduced` sub-axes, with
-                  ///< `regions[0]` as reducer in ascending position order; results vary over operands' varies minus
-                  ///< `reduced`
-  kGroup,         ///< a collective of the text: row with GroupKernel body, `groups` of flat device numbers
-  kWhile,         ///< operands: inits; blocks[0]: condition (one pred result), blocks[1]: body. A condition that varies
-           ///< diverges: positions whose condition is false keep their values (results vary at least as the condition
-           ///< does)
+  kPosition,  ///< the position in the flat device list as a ui32 scalar (partition_id), or 0 (replica_id: `name`)
+  kMask,  ///< operand 0 with rows beyond logical_dims replaced by operand 1 (a scalar), along all sharded dimensions
+  /// operand's layout -> result's layout by block copies; sub-axes that vary outside of dims are kept or dropped
+  /// (coordinate 0)
+  kReshard,
+  /// halo exchange, `halos` has an entry for each operand that is read: shard p of the result (its part of each
+  /// dimension) gets rows of its own shard and of others. A further operand is the scalar that fills places without a
+  /// row (absent: these are garbage)
+  kHalo,
+  /// result shares the operand's bytes: same local dims and varies, other layout (edges of manual computations)
+  kView,
+  /// results[i] = reduction of operands[i] over the positions that differ in `reduced` sub-axes, with `regions[0]` as
+  /// reducer in ascending position order; results vary over operands' varies minus `reduced`
+  kReduceShards,
+  kGroup,  ///< a collective of the text: row with GroupKernel body, `groups` of flat device numbers
+  /// operands: inits; blocks[0]: condition (one pred result), blocks[1]: body. A condition that varies diverges:
+  /// positions whose condition is false keep their values (results vary at least as the condition does)
+  kWhile,
   kCase,  ///< operands[0]: i32 index or i1 (true is block 0); further operands none; blocks: branches without arguments
   kEffect,  ///< a callback, infeed or outfeed, described by `effect`
 };
@@ -73,12 +74,13 @@ struct EffectPoint {
   EffectForm form = EffectForm::kCallback;
   int64_t callback = 0;         ///< index in the text; -1 unless form is kCallback
   std::string queue;            ///< kInfeed, kOutfeed: which
-  bool ordered = false;         ///< a token goes through
+  bool ordered = false;         ///< ordered by a token
   bool has_side_effect = true;  ///< false: pure callback, no entry
-  bool every_device = false;    ///< once for each device (inside a manual computation, or a partitioned target); else
-                                ///< once, on whole values
-  int32_t program_point = 0;    ///< number of the effect in program order
-  /// kInfeed: the sharding that the text gives each result, whose shards devices are fed; none: each is fed the whole.
+  /// once for each device (inside a manual computation, or a partitioned target); else once, on replicated values
+  bool every_device = false;
+  int32_t program_point = 0;  ///< number of the effect in program order
+  /// kInfeed: the sharding of each result in the text, which selects the slice that a device dequeues; none: each
+  /// device dequeues the unsharded value.
   std::vector<std::optional<sharding::TensorSharding>> result_shardings = {};
 };
 

@@ -7,7 +7,7 @@
 namespace meshd::partition {
 namespace {
 
-// Manual computations may speak of meshes that no value's sharding names.
+// Manual computations may use meshes that no value's sharding does.
 void add_meshes_of(const ir::Region& region, Views& views) {
   ir::walk(region, [&](const ir::Op& op) {
     for (const auto& [name, attribute] : op.attributes) {

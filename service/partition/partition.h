@@ -37,7 +37,7 @@ struct PartitionInput {
   std::vector<std::optional<sharding::TensorSharding>> result_shardings;
   /// Positions of the request's mesh. Meshes of the module that are neither empty nor maximal have as many.
   int64_t device_count = 1;
-  /// Token-free argument positions that the caller donates; nothing: as the text says.
+  /// Token-free argument positions that the caller donates; nothing: as the module's attributes say.
   std::optional<std::vector<int64_t>> donate;
 };
 

@@ -1,4 +1,4 @@
-// The layout of a value's shards, in sub-axes. Pure.
+// The layout of a value's shards (XLA's HloSharding, Shardy's TensorSharding) in sub-axes. Pure.
 //
 // Invariant: a sub-axis shards at most one dimension of a layout.
 //

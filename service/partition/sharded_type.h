@@ -1,5 +1,5 @@
-// The type of a sharded value: what one shard looks like, what it is a shard of, and which devices share it. Values of
-// the local program, of the plan builder and of the plan all have one. Pure; plain data.
+// The type of a sharded value: its local type, its global dims, and which devices share a shard. Values of the local
+// program, of the plan builder and of the plan all have one. Pure; plain data.
 //
 // Invariants:
 //   - local.dims[d] == ceil(logical_dims[d] / parts(d)), in every shard. Rows beyond the logical size are padding:
@@ -65,11 +65,11 @@ struct ShardedType {
   }
   /// Some shard holds padding: even_dims differ from logical_dims.
   [[nodiscard]] bool is_padded(const sharding::MeshView& view) const { return even_dims(view) != logical_dims; }
-  /// The row of the whole at which the shard of the device with these coordinates begins, padding counted.
+  /// The global row at which the shard of the device with these coordinates begins, padding counted.
   [[nodiscard]] int64_t start(const sharding::MeshView& view, size_t dim, std::span<const int64_t> coords) const {
     return sharding::part_index(view, layout.dims[dim], coords) * local.dims[dim];
   }
-  /// The rows of the whole that it holds; none where its shard is padding alone.
+  /// The global rows that it holds; none where its shard is padding alone.
   [[nodiscard]] sharding::IndexRange rows(const sharding::MeshView& view, size_t dim,
                                           std::span<const int64_t> coords) const {
     const int64_t first = start(view, dim, coords);

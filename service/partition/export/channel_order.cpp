@@ -64,7 +64,7 @@ class Order {
     if (info.way != ops::TransferKind::kSend) return;
     ++sends_[info.channel];
     if (late_.empty()) return;
-    // What waited goes through once more, in its order.
+    // Retries the deferred ops, in their order.
     std::vector<const ir::Op*> waited;
     waited.swap(late_);
     missing_.clear();

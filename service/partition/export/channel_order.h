@@ -1,5 +1,4 @@
-// send and recv between the devices of one program are one op in two places: the values that a send takes are what its
-// recv gives. So that a recv can be lowered where it stands, its send has to come first.
+// Pairs send and recv ops of one program: a recv yields the values that its send takes, so the send is ordered first.
 #pragma once
 
 #include <vector>

@@ -1,9 +1,8 @@
-// One function of the text of :partition under construction, with what a device can do in it: ask where it is, take its
-// part of a value, and exchange parts with others. @main's manual computation is one, each decomposition of a composite
-// another.
+// Builds one function of the text of :partition: position queries, slices of values and collectives of one device.
+// @main's manual computation is one function, each decomposition of a composite another.
 //
-// Invariant: a device's position is an input (partition_id), so that one text serves all devices. What depends on it is
-// made once, in front of the other ops (prologue()).
+// Invariant: a device's position is an input (partition_id), so that one text serves all devices. Ops that depend on it
+// alone are hoisted in front of the others (prologue()).
 //
 // Example, mesh x=2, y=4 (position = 4 x + y): part(0, {1}) of a dimension sharded over y, in the prologue:
 //   %p = stablehlo.partition_id;  %i = convert %p to i64;  %part = remainder %i, 4
@@ -35,8 +34,8 @@ class DeviceFunction {
   ir::ValueId position();
   /// Which part of a dimension sharded by `sub_axes` this device has, a scalar of 64 bits.
   ir::ValueId part(int view, const std::vector<int>& sub_axes);
-  /// The row of the whole at which this device's shard begins, a scalar of 64 bits; ir::kNoValue where the dimension is
-  /// not sharded.
+  /// The row of the unsharded dimension at which this device's shard begins, a scalar of 64 bits; ir::kNoValue where
+  /// the dimension is not sharded.
   ir::ValueId start(const ShardedType& type, size_t dim);
 
   /// channel_handle and replica_groups: groups of devices that differ in `sub_axes`, in the order of the sub-axes.
@@ -47,9 +46,9 @@ class DeviceFunction {
   ir::ValueId gather(ir::ValueId value, int view, size_t dim, const std::vector<int>& sub_axes);
   /// The part of `dim` that this device has; the sub-axes divide its rows.
   ir::ValueId slice(ir::ValueId value, int view, size_t dim, const std::vector<int>& sub_axes);
-  /// This device's shard of a whole value, padded.
+  /// This device's shard of an unsharded value, padded.
   ir::ValueId shard_of(ir::ValueId whole, const ShardedType& type);
-  /// The whole value from this device's shard and the others', without padding.
+  /// All-gathers the shards of all devices, without padding.
   ir::ValueId whole_of(ir::ValueId shard, const ShardedType& type);
   /// The value of the devices whose coordinates along `sub_axes` are 0.
   ir::ValueId of_first(ir::ValueId value, int view, sharding::SubAxisSet sub_axes);
@@ -67,7 +66,7 @@ class DeviceFunction {
 /// Regions of the local program's function with values of `into`. Throws unsupported_partition for a region that reads
 /// a value from outside.
 std::vector<ir::Region> copied_regions(const std::vector<ir::Region>& from, const ir::Function& of, ir::Function& into);
-/// Attributes without shardings, which speak of axes that are manual here, and without those that only kernels know.
+/// Attributes without shardings, whose axes are manual here, and without those that only kernels read.
 ir::AttributeList dialect_attributes(const ir::AttributeList& attributes);
 
 }  // namespace meshd::partition

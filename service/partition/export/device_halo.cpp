@@ -10,8 +10,7 @@
 namespace meshd::partition {
 namespace {
 
-// A source of which more devices want the same rows at once than this is gathered: each would take a permute of its
-// own.
+// A source whose rows more devices than this need at once is all-gathered: each would take a permute of its own.
 constexpr size_t kMostExchanges = 4;
 
 class HaloWriter {
@@ -165,8 +164,8 @@ class HaloWriter {
 
   // ---- rows of neighbours
 
-  // Rows of the parts from first[p] + low to first[p] + high - 1 behind one another; nothing when a part is wanted by
-  // too many at once.
+  // Rows of the parts from first[p] + low to first[p] + high - 1 behind one another; nothing when too many devices need
+  // one part.
   std::optional<Gathered> from_neighbours(ir::ValueId value, const Window& window) {
     const HaloDim& halo = op_.halos[window.operand][window.dim];
     const int64_t own = source(window.operand).local.dims[window.dim];
@@ -198,13 +197,13 @@ class HaloWriter {
     const int64_t high = senders.rbegin()->first;
     std::vector<ir::ValueId> blocks;
     for (int64_t distance = low; distance <= high; ++distance) {
-      // Blocks in the middle are sent whole, so that rows follow one another.
+      // Blocks in the middle are sent unsliced, so that the rows are contiguous.
       const int64_t begin = distance == low ? wanted[low].first : 0;
       const int64_t end = distance == high ? wanted[high].second : own;
       const auto found = senders.find(distance);
       const ir::ValueId block = slice(value, window.dim, begin, end, 1);
       if (found == senders.end()) {
-        blocks.push_back(block);  // nobody looks at it
+        blocks.push_back(block);  // never read
         continue;
       }
       const std::optional<ir::ValueId> sent = send(block, window.dim, found->second);
@@ -216,7 +215,7 @@ class HaloWriter {
     return out;
   }
 
-  // Blocks of parts from[p], in as many permutes as the part that is wanted most is wanted.
+  // Blocks of parts from[p], in as many permutes as the most requested part has readers.
   std::optional<ir::ValueId> send(ir::ValueId block, size_t dim, const std::vector<int64_t>& from) {
     std::map<int64_t, size_t> sent;
     std::vector<std::vector<int64_t>> rounds;
@@ -261,7 +260,7 @@ class HaloWriter {
         all.value = to_.gather(value, result_.layout.view, dim, sub_axes(dim));
       }
     }
-    // The window's place among the rows, spread as they stand.
+    // The window's offset among the rows; its rows are spaced by the row step.
     const int64_t width = (result_rows(dim) - 1) * std::abs(halo.row_step) + 1;
     std::vector<int64_t> starts;
     std::optional<std::pair<int64_t, int64_t>> range;

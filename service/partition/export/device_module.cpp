@@ -75,7 +75,7 @@ class DeviceModule {
     return out;
   }
 
-  // How a value enters or leaves the manual computation: its own cuts in the first view, whole in others.
+  // The sharding at the edge of the manual computation: sharded in the first view, replicated in others.
   [[nodiscard]] sharding::TensorSharding edge_sharding(const ShardLayout& layout) const {
     auto out = sharding::fully_replicated(mesh_name_, mesh_, static_cast<int64_t>(layout.dims.size()));
     for (size_t d = 0; d < layout.dims.size() && layout.view == 0; ++d) {
@@ -225,7 +225,8 @@ class DeviceModule {
 
   // ---- steps and composites
 
-  // An op that every device runs on whole values reads what its halo exchanges read: they are part of its composite.
+  // An op that every device runs on replicated values reads what its halo exchanges read: they are part of its
+  // composite.
   LocalOp with_exchanges(const LocalOp& op) const {
     LocalOp out = op;
     for (LocalId& id : out.operands) {
@@ -314,7 +315,7 @@ class DeviceModule {
     }
     ir::AttributeList attributes;
     for (const auto& entry : dialect_attributes(op.attributes)) {
-      // Layouts are written by operand, tokens counted; they say nothing here.
+      // Layouts are listed by operand, tokens counted; they have no effect here.
       if (entry.name != "operand_layouts" && entry.name != "result_layouts") attributes.push_back(entry);
     }
     std::vector<ir::ValueId> out = here_.writer().create(op.name, std::move(operands), results, std::move(attributes));
@@ -332,7 +333,7 @@ class DeviceModule {
     for (size_t i = 0; i < results.size(); ++i) define(op.results[i], results[i]);
   }
 
-  // Once for the whole program: on partition 0, which tells the others what it was answered.
+  // Once for the program: on partition 0, which broadcasts the reply to the others.
   std::vector<ir::ValueId> call_once(const LocalOp& op) {
     const ir::ValueId is_first = here_.writer().create_one(
         "stablehlo.compare", {here_.position(), here_.writer().integer(0)}, ir::Type::of({tensor::DType::kBool, {}}),
@@ -352,7 +353,7 @@ class DeviceModule {
     }));
     std::vector<ir::ValueId> results =
         here_.writer().create("stablehlo.if", {is_first}, types(op.results), {}, std::move(regions));
-    // Position 0 of the first view is the flat list's first device unless the mesh says otherwise.
+    // Position 0 of the first view is the flat list's first device unless the mesh has device_ids.
     for (ir::ValueId& result : results) {
       if (local_.view(0).flat(0) != 0)
         ir::fail("unsupported_partition", op.location,

@@ -1,11 +1,11 @@
 // The local program as StableHLO again: @main of the same global arguments around one sdy.manual_computation over all
-// axes, whose body is what every device runs. For people who want to read it, and for other compilers.
+// axes, whose body is what every device runs. For readers and for other compilers.
 //
 // Steps of device_module():
 //   1. Choose the mesh of the first view; views over other meshes are gathered and sliced at the edges.
 //   2. Write the ops of the local program in their order. A step that is one op of the dialect is written in place; any
 //      other (device_steps.h) becomes a composite whose decomposition is a private function.
-//   3. Pad uneven arguments before the manual computation, cut uneven results behind it.
+//   3. Pad uneven arguments before the manual computation, slice uneven results behind it.
 //
 // Example: README.md, "The text of :partition".
 #pragma once

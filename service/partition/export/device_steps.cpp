@@ -9,13 +9,13 @@
 namespace meshd::partition {
 namespace {
 
-// Attributes that only a kernel knows: where a shard is among the others.
+// Attributes that only kernels read: the position of a shard among the others.
 bool has_kernel_attributes(const LocalOp& op) {
   return std::any_of(op.attributes.begin(), op.attributes.end(),
                      [](const auto& entry) { return entry.name.starts_with("meshd."); });
 }
 
-// iota and its like: each shard computes its own block.
+// Ops without operands, such as iota: each shard computes its own block.
 bool is_generated(const LocalOp& op) { return op.def->free_result_layout && op.operands.empty(); }
 
 size_t generated_dim(const LocalProgram& local, const LocalOp& op) {
@@ -91,7 +91,7 @@ ir::ValueId reshard(DeviceFunction& f, const ShardedType& from, const ShardedTyp
   return value;
 }
 
-// The number in the whole of each row of `dim`, over all elements of a shard.
+// The global index of each row of `dim`, over all elements of a shard.
 ir::ValueId rows_of(DeviceFunction& f, const ShardedType& type, size_t dim) {
   DeviceWriter& writer = f.writer();
   const tensor::Dims& dims = type.local.dims;
@@ -212,7 +212,7 @@ std::optional<std::vector<ir::ValueId>> on_shard(DeviceFunction& f, const LocalO
   return out;
 }
 
-// Every device computes the whole and keeps its shard.
+// Every device computes the unsharded value and slices its shard.
 std::vector<ir::ValueId> on_whole(DeviceFunction& f, const LocalOp& op, std::span<const ir::ValueId> operands) {
   std::vector<ir::ValueId> whole;
   for (size_t i = 0; i < operands.size(); ++i) whole.push_back(f.whole_of(operands[i], f.local().type(op.operands[i])));

@@ -12,11 +12,11 @@
 
 namespace meshd::partition {
 
-/// True when the op means the same on its shard as it is written: it has no attributes that only its kernel knows, or
-/// nothing of it is sharded.
+/// True when the op on shards is the same op of the dialect: it has no attributes that only its kernel reads, or none
+/// of its values is sharded.
 bool is_in_dialect(const LocalProgram& local, const LocalOp& op);
 /// True when is_in_dialect() is false and the row has no per-shard lowering either: then every device runs the op on
-/// whole values and keeps its shard.
+/// replicated values and slices its shard.
 bool runs_whole(const LocalProgram& local, const LocalOp& op);
 
 /// Writes a kOp, kConstant, kMask, kReshard, kHalo or kReduceShards into `to` and returns its results. `operands` are

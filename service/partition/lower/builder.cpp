@@ -177,7 +177,7 @@ LocalId Builder::mask(LocalId id, const std::vector<std::byte>& element, const i
 }
 
 ir::Region Builder::reducer(kernels::ScalarOp op, tensor::DType dtype) {
-  // Rows of pointwise ops are found by what they compute, so that no name stands here.
+  // Looks up the pointwise rows by scalar operation instead of by name.
   const std::span<const ops::OpDef> rows = ops::all_ops();
   const auto row = std::find_if(rows.begin(), rows.end(), [&](const ops::OpDef& candidate) {
     const auto* math = std::get_if<ops::ScalarMath>(&candidate.body);

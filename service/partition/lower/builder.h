@@ -43,7 +43,8 @@ class Builder {
   LocalId add_value(const tensor::TensorType& logical, const ShardLayout& layout, sharding::SubAxisSet outer,
                     std::string name = {});
 
-  /// Ops go to `block` as long as this object lives. Copies that reshards made in it are forgotten at its end.
+  /// Appends ops to `block` during the lifetime of this object. Copies that reshards made in it are forgotten at its
+  /// end.
   class Inside {
    public:
     Inside(Builder& builder, LocalBlock& block);
@@ -98,7 +99,7 @@ class Builder {
   }
 
   void rewind(const Mark& mark);
-  /// Marks the ops behind `mark` as asked for by an op without a factor rule, or between meshes (kUnruledEnd).
+  /// Marks the ops behind `mark` as caused by an op without a factor rule, or between meshes (kUnruledEnd).
   void mark_unruled(const Mark& mark);
   /// The same for later reshards of `id`.
   void mark_unruled(LocalId id) { unruled_.insert(id); }
@@ -124,7 +125,7 @@ class Builder {
   std::map<LocalId, LocalOp> recipes_;
   std::set<LocalId> shifted_;
   std::set<LocalId> unruled_;
-  std::map<LocalId, LocalId> resharded_from_;  // by result of a reshard: the value that was asked for
+  std::map<LocalId, LocalId> resharded_from_;  // by result of a reshard: the value that reshard() was called with
   using Key = std::pair<LocalId, std::vector<std::vector<int>>>;
   std::map<const LocalBlock*, std::map<Key, LocalId>> resharded_;
 };

@@ -25,7 +25,7 @@ struct Scope {
   bool inside_manual = false;
 };
 
-/// By ValueId of @main, over all regions; for rules that look at definitions, and for prices.
+/// By ValueId of @main, over all regions; for rules that match definitions, and for cost estimates.
 struct DefinitionsAndUses {
   std::vector<const ir::Op*> definitions;  ///< null for arguments
   std::vector<int> counts;
@@ -63,7 +63,7 @@ struct LoweringContext {
   LocalId add_value(ir::ValueId id, const ShardLayout& layout, sharding::SubAxisSet outer);
 };
 
-/// Types of an op's operands and results over the whole, for functions of its row.
+/// Global types of an op's operands and results, for functions of its row.
 struct GlobalView {
   std::vector<ir::Type> operands;
   std::vector<ir::Type> results;

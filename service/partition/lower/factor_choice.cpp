@@ -8,7 +8,7 @@
 namespace meshd::partition {
 namespace {
 
-// Ops of more operands than this are not looked at from every one of them.
+// Ops of more operands than this do not try the layout of every one of them.
 constexpr size_t kMostTensorsTried = 8;
 
 // What one tensor would give to its factors: dims' sub-axes handed out major first, each factor taking what divides it.
@@ -19,7 +19,7 @@ struct Offer {
   size_t op_tensor = 0;
 };
 
-// True when every dimension that has the factor has it alone, so that an uneven cut keeps its meaning.
+// True when every dimension that has the factor has it alone, so that an uneven partition is valid.
 bool stands_alone(const sharding::FactorRule& rule, int factor) {
   const auto alone = [&](const sharding::TensorFactors& tensor) {
     return std::all_of(tensor.begin(), tensor.end(), [&](const std::vector<int>& dim) {
@@ -45,7 +45,7 @@ void offer_dim(const sharding::FactorRule& rule, const sharding::MeshView& view,
       left = alone ? left : left / size;
     }
     if (!offer.sub_axes.empty()) offers.push_back(offer);
-    if (!alone && left != 1) return;  // a minor factor may only be cut behind a major one cut to the end
+    if (!alone && left != 1) return;  // a minor factor is sharded only behind a fully sharded major one
   }
 }
 
@@ -58,7 +58,7 @@ FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const OpTensor>
     return op_tensor < operand_count ? rule.operands[op_tensor] : rule.results[op_tensor - operand_count];
   };
 
-  // One view for the whole op: that of the largest tensor that is cut at all.
+  // One view for the op: that of the largest sharded tensor.
   double best = -1;
   for (const OpTensor& op_tensor : op_tensors) {
     const double weight = std::accumulate(op_tensor.dims.begin(), op_tensor.dims.end(), 1.0, std::multiplies<>());
@@ -115,7 +115,7 @@ FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const OpTensor>
     choice.sub_axes[factor] = std::move(sub_axes);
   }
 
-  // A minor factor of a shared dimension stays whole unless all before it are cut to the end.
+  // A minor factor of a shared dimension stays unsharded unless all before it are fully sharded.
   bool changed = true;
   while (changed) {
     changed = false;
@@ -137,8 +137,8 @@ FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const OpTensor>
   return choice;
 }
 
-// True when every tensor that is worth cutting has the factor, alone in its dimension, and `sub_axis` divides what is
-// left.
+// True when every tensor large enough to shard has the factor, alone in its dimension, and `sub_axis` divides the size
+// that is left.
 bool may_take(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors, size_t factor, int64_t parts) {
   if (!stands_alone(rule, static_cast<int>(factor)) || rule.factors[factor].size % parts != 0) return false;
   for (size_t s = 0; s < op_tensors.size(); ++s) {

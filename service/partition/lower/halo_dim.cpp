@@ -29,7 +29,7 @@ HaloRows rows_read(const HaloDim& dim, int64_t part, int64_t rows) {
   HaloRows out;
   out.to_step = dim.spread / common;
   out.from_step = dim.row_step / common;
-  // The first row that stands where an operand's row does, wherever that is.
+  // The first row whose place coincides with that of an operand's row, in bounds or not.
   const int64_t tried = std::min(out.to_step, rows);
   while (out.to < tried && (place + out.to * dim.row_step) % dim.spread != 0) ++out.to;
   if (out.to >= tried) return {};

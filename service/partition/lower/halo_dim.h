@@ -6,9 +6,9 @@
 
 namespace meshd::partition {
 
-/// Row j of part p stands at place start + p * part_step + j * row_step. Operand row r stands at place r * spread; rows
-/// outside of [begin, end) are read by nobody. Example, windows of 3 over 16 rows cut four ways, padding 1: parts of 6
-/// places, start -1, part_step 4; part 0 reads places -1 to 4, which are rows 0 to 4.
+/// Row j of part p has place start + p * part_step + j * row_step. Operand row r has place r * spread; rows outside of
+/// [begin, end) are not read. Example, windows of 3 over 16 rows sharded over x=4, padding 1: parts of 6 places, start
+/// -1, part_step 4; part 0 reads places -1 to 4, which are rows 0 to 4.
 struct HaloDim {
   int64_t start = 0;
   int64_t part_step = 0;

@@ -40,7 +40,7 @@ PartRead read_of_part(const ops::Halo& halo, const ops::HaloRead& read, int64_t 
   return {first, row_step, (last + read.tail - first) / row_step + 1};
 }
 
-// One operand's rows, wanted and held, by part of what they are read along: (wanted, held) for each dimension.
+// One operand's rows by part of the tensor that they are read along: (needed, held) for each dimension.
 struct Fetch {
   std::vector<std::vector<std::pair<int64_t, int64_t>>> rows;
   std::vector<char> moves;  // by dimension: rows are fetched along it
@@ -76,8 +76,8 @@ std::vector<size_t> parts_of(std::span<const Fetch> fetches) {
   return out;
 }
 
-// Elements that a device lacks: of the parts that lack most of each dimension, or, of dimensions along which rows are
-// fetched, of the part that `place` says; without a place always the worst.
+// Elements that a device lacks, at the part `place` of dimensions along which rows are fetched; elsewhere, or without a
+// place, at the part that lacks most.
 double lacking_of(const Fetch& fetch, std::span<const size_t> place) {
   double wanted = 1;
   double common = 1;
@@ -103,7 +103,7 @@ sharding::FactorRule halo_rule(const ops::Halo& halo, const sharding::FactorRule
     for (const int factor : factors)
       out.factors[static_cast<size_t>(factor)].kind = sharding::FactorKind::kNeedReplication;
   };
-  // By who is read along (0: the result, else an operand's number + 1) and which of its dimensions.
+  // By the tensor that is read along (0: the result, else an operand's number + 1) and its dimension.
   std::map<std::pair<size_t, size_t>, int> factor_of;
   for (const ops::HaloRead& read : halo.reads) {
     const std::optional<size_t> summed = read.summed_operand;
@@ -194,7 +194,7 @@ double fetched_elements(const ops::Halo& halo, std::span<const size_t> read, con
     fetches.push_back(fetch_of(halo, i, view, op_tensors[i], from, to[i]));
   }
   if (fetches.size() == 1) return brought + lacking_of(fetches[0], {});
-  // Several operands meet in one result: its parts, in all dimensions, are looked at for all of them.
+  // Several operands share one result: its parts, in all dimensions, are the same for all of them.
   const std::vector<size_t> parts = parts_of(fetches);
   double lacking = 0;
   std::vector<size_t> place(parts.size());

@@ -29,7 +29,7 @@ std::optional<uint64_t> integer_bits(Identity identity, DType dtype) {
   const int bits = tensor::row(dtype).bits;
   const uint64_t ones = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
   const bool is_signed = tensor::is_signed_integer(dtype);
-  // Narrow integers lie sign-extended in their byte.
+  // Narrow integers are stored sign-extended in a byte.
   const auto widen = [&](uint64_t value) {
     return is_signed && bits < 8 && (value >> (bits - 1) & 1) ? (value | ~ones) & 0xFF : value;
   };
@@ -96,7 +96,7 @@ bool is_identity(const ir::DenseAttr& constant, ScalarOp op) {
   const auto expected = identity_element(op, constant.type.dtype);
   if (!expected) return false;
   if (*constant.bytes == *expected) return true;
-  // A sum that begins with 0 on every shard is what it is when one begins with 0.
+  // Starting with 0 on every shard instead of on one does not change a sum.
   const std::vector<std::byte> zero(expected->size());
   return kernels::identity_of(op) == Identity::kSum && *constant.bytes == zero;
 }

@@ -11,7 +11,7 @@
 
 namespace meshd::partition {
 
-/// Bytes of e with op(e, x) == x for all x; nothing where there is none that we know (the factor is then not cut).
+/// Bytes of e with op(e, x) == x for all x; nothing where none is known (the factor then stays unsharded).
 std::optional<std::vector<std::byte>> identity_element(kernels::ScalarOp op, tensor::DType dtype);
 
 /// True when the constant is the identity of `op` (both zeros count for sums).

@@ -71,7 +71,7 @@ std::vector<ShardLayout> collective_layouts(const LoweringContext& context, cons
   }
   const auto rule = ops::rule_of(def, view);
   if (!rule || rule->is_custom) return layouts;
-  // Members of a group must hold the same part of what other axes cut.
+  // Members of a group must hold the same shard along other axes.
   Scope around = scope;
   around.manual |= mixed;
   const std::optional<ops::Combine> no_combine;

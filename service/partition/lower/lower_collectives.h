@@ -1,5 +1,6 @@
-// Collectives that the text writes. Where their groups are all positions that differ in some sub-axes, and every member
-// gets the same, they become reductions over shards; else they stay groups of device numbers (kGroup).
+// Lowers the collectives of the text. Where their groups are all positions that differ in some sub-axes, and every
+// member gets the same result, they become reductions over shards; otherwise they stay groups of device numbers
+// (kGroup).
 //
 // Example, mesh x=2, y=2: all_reduce with groups {0, 1} {2, 3} -> kReduceShards over y; with groups {0, 3} {1, 2} -> a
 // group.

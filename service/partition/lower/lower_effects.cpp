@@ -60,7 +60,7 @@ void lower_custom_call(LoweringContext& context, const ir::Op& op, const Scope& 
         if (builder.type(value).outer() == 0 && sharding_of(context, op.results[i])) {
           value = builder.reshard(value, wanted(context, op.results[i], scope), op.location, "constraint");
         } else if (row->kind == ops::CustomCallKind::kShardingMarker && builder.layout(value).mask() != 0) {
-          // Propagation does not see through: what must lie elsewhere behind it is moved because of it.
+          // Propagation does not pass through: a reshard behind it is attributed to it.
           value = builder.alias(value, op.location);
           builder.mark_unruled(value);
         }

@@ -11,7 +11,7 @@
 namespace meshd::partition {
 namespace {
 
-// Rows that stand farther apart than this leave more holes to fill than are worth a block copy each.
+// Rows farther apart than this leave more gaps to fill than a block copy each costs.
 constexpr int64_t kMostSpread = 64;
 // Reads times devices up to which it is worked out what a device would fetch.
 constexpr int64_t kMostCounted = int64_t{1} << 20;
@@ -74,7 +74,7 @@ void emit_fetching(LoweringContext& context, const ops::Halo& halo, const ir::Op
                    const std::vector<ShardLayout>& result_layouts, sharding::SubAxisSet partial) {
   Builder& builder = context.builder;
   const sharding::MeshView& mesh_view = builder.view(result_layouts[0].view);
-  // Where operand i lies by the rule: cut as what it is read along.
+  // The layout that the rule gives operand i: sharded like the tensor that it is read along.
   const auto place_by_rule = [&](size_t i) {
     ShardLayout out = builder.layout(operands[i]);
     for (const ops::HaloRead& read : halo.reads) {

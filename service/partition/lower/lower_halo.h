@@ -1,8 +1,8 @@
 // Lowers an op that reads its neighbours' rows: halo exchanges, then the op on what was fetched. halo_rule.h has the
 // algorithm and the numbers.
 //
-// In: a way in which the op reads (OpDef::halo), operands resharded to fetched_from(). Out: one kHalo for each operand
-// that is fetched, and the op without padding; for an op that only moves rows the exchange is the whole op.
+// In: a halo of the op (OpDef::halo), operands resharded to fetched_from(). Out: one kHalo for each operand that is
+// fetched, and the op without padding; for an op that only moves rows the exchange replaces the op.
 //
 // Example, mesh x=4, maximum over windows of 3, stride 1, padding 1, of 16 rows: %0 4 rows [{x}] ->
 //   %1 = halo_exchange(%0)          blocks of 6 rows: part 1 holds rows 3 to 8
@@ -17,7 +17,7 @@
 
 namespace meshd::partition {
 
-/// The ways in which the op may read its neighbours' rows (OpDef::halo); none where a tensor has no elements.
+/// The halos that the op's row offers (OpDef::halo); none where a tensor has no elements.
 std::vector<ops::Halo> halos_of(const ops::OpDef& def, const ops::OpView& view);
 /// Drops the reads where the fill value beyond the operand would change a result. False where none is left, or where
 /// the rows are too far apart or too many to count.

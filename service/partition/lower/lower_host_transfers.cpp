@@ -9,7 +9,7 @@
 namespace meshd::partition {
 namespace {
 
-// What the text says on the op about each of these results.
+// The shardings that the op's attributes give these results.
 std::vector<std::optional<sharding::TensorSharding>> said_of(const ir::Op& op, const std::vector<int>& results) {
   std::vector<std::optional<sharding::TensorSharding>> out(results.size());
   const ir::Attribute* attribute = ir::find(op.attributes, "sdy.sharding");
@@ -22,8 +22,7 @@ std::vector<std::optional<sharding::TensorSharding>> said_of(const ir::Op& op, c
   return out;
 }
 
-// A recv gives what its send took; who gets whose value is said by source_target_pairs. One device may send to itself
-// without saying so.
+// A recv yields what its send took, along source_target_pairs. A single device may omit the pair with itself.
 void lower_pair(LoweringContext& context, const ir::Op& recv, const Scope& scope) {
   const GlobalView recv_types(context, recv);
   const ops::TransferInfo taking = ops::host_transfer_of(recv.name, recv_types.view);

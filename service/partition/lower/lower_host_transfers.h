@@ -1,5 +1,5 @@
-// infeed, outfeed, send and recv. Between a program and its client they are effects that take from or give to a queue;
-// a send and a recv of the same program are a collective_permute.
+// Lowers infeed, outfeed, send and recv. Between a program and its client they are effects that dequeue or enqueue; a
+// send and a recv of the same program are a collective_permute.
 //
 // Example: send %0 on channel 1, recv on channel 1 with source_target_pairs [[0, 1]] -> nothing at the send (it waits
 // in LoweringContext::unmatched_sends), a group of device 0 and 1 at the recv.

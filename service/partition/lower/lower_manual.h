@@ -1,4 +1,4 @@
-// Manual computations (jax.shard_map): a change of view at their edges; their bodies run as they are written.
+// Lowers manual computations (jax.shard_map): a change of view at their edges; their bodies are lowered as written.
 //
 // Invariant: an operand's local type outside is the type of the body's argument on its shard, so that both are views of
 // the same bytes.

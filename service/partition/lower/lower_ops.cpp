@@ -79,8 +79,8 @@ struct RuledChoice {
   FactorSubAxes sub_axes;
 };
 
-// Operands as they are laid out, results as propagation wants them. Values inside a manual computation cannot change
-// their view: `tied_view` is theirs.
+// Operands in their current layouts, results in those that propagation found. Values inside a manual computation have
+// the fixed view `tied_view`.
 std::vector<OpTensor> op_tensors_of(const LoweringContext& context, const ir::Op& op, const Scope& scope,
                                     std::optional<int>& tied_view) {
   std::vector<OpTensor> out;
@@ -207,7 +207,7 @@ void lower_ruled(LoweringContext& context, const ir::Op& op, const Scope& scope)
     return builder.mark_unruled(mark);
   }
   std::optional<ops::Combine> combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
-  // A rule that the text gives does not tell which shard contributes which element.
+  // A custom rule of the text does not define which shard contributes which element.
   if (combine && combine->is_pick && rule->is_custom) combine.reset();
   std::vector<ops::Halo> halos = halos_of(def, view);
   std::optional<int> tied_view;

@@ -1,9 +1,9 @@
 // Lowers an op with a factor rule: which factors are sharded by which sub-axes, what is resharded, what is reduced.
 //
-// Invariant: where no way to lower the op on its shards exists, the builder is rewound and the op runs replicated.
+// Invariant: where the op cannot be lowered on its shards, the builder is rewound and the op runs replicated.
 //
 // Steps of lower_ruled():
-//   1. Ask the row for the factor rule of this instance. Without one, lower_whole: replicate the operands.
+//   1. Get the row's factor rule of this instance. Without one, lower_whole: replicate the operands.
 //   2. unsharded_factors (sharding_choice.h): need-replication and permutation factors, reductions whose partial
 //      results cannot be combined or whose padding cannot be masked, pass-through factors that only operands have, or
 //      only results (but new_dims_may_be_cut), and those that the row's keeps_whole names.
@@ -32,7 +32,7 @@ namespace meshd::partition {
 
 /// An op with a factor rule, or without one on replicated operands. Throws what its row's functions throw.
 void lower_ruled(LoweringContext& context, const ir::Op& op, const Scope& scope);
-/// An op without operands, computed again in every layout that a user needs: a constant, iota and its like.
+/// An op without operands, computed again in every layout that a user needs: a constant, iota and similar ops.
 void lower_rematerialised(LoweringContext& context, const ir::Op& op, const Scope& scope);
 
 }  // namespace meshd::partition

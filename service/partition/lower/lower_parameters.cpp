@@ -71,7 +71,7 @@ void lower_results(LoweringContext& context, const std::vector<ir::ValueId>& ret
     if (have_other_axes(sharding_of(context, returned[i]), annotated)) builder.mark_unruled(mark);
     made.value = builder.vary(made.value, builder.layout(made.value).mask(), location, "result");
     made.position = position++;
-    // What is to be summed over axes is in parts along them: each part is what the others would add 0 to.
+    // An unreduced value is in parts along its axes: the other parts contribute 0.
     if (builder.layout(made.value) != layout) made.sharding = layout_sharding(builder.program(), made.value);
     made.result_info = parameter.result_info;
     body.results.push_back(made.value);

@@ -10,8 +10,8 @@
 
 namespace meshd::partition {
 
-/// The values that @main returns with the layouts of the results, for LoweringContext::returned. Results that are to be
-/// summed, or that lie over other axes than their value, are left to lower_results().
+/// The values that @main returns with the layouts of the results, for LoweringContext::returned. Unreduced results, and
+/// results sharded over axes that their value does not have, are left to lower_results().
 std::vector<ReturnedValue> returned_values(const LoweringContext& context);
 /// Appends the arguments to `body` and to the program.
 void lower_arguments(LoweringContext& context, LocalBlock& body);

@@ -47,7 +47,7 @@ void combine_partials(LoweringContext& context, const ir::Op& op, const ops::Com
     context.define(op.results[i], after);
     sum.regions.push_back(builder.reducer(combine.ops[i], combine.is_pick ? Builder::bits_dtype(dtype) : dtype));
     builder.append(std::move(sum));
-    // Who wants parts of what is summed gets the sums of those parts only; whoever wants more starts from there.
+    // Users of parts of a sum get a reduce-scatter; others reshard from there.
     const ShardLayout to = wanted(context, op.results[i], scope);
     if (to.view != layout.view || (to.mask() & partial) == 0) continue;
     const tensor::Dims& dims = context.main.type_of(op.results[i]).dims();

@@ -1,4 +1,4 @@
-// Partial results: what a sharded reduction factor leaves on each shard, and how it becomes the result.
+// Partial results of a sharded reduction factor and the all-reduce that combines them.
 //
 // Example, y=2: reduce of 16 values with start value s over [{y}]. Shard 0 begins with s, shard 1 with the identity
 // (begin_once); each reduces 8 values, partial over y; an all-reduce over y gives the result (combine_partials).
@@ -17,7 +17,7 @@ bool begins_once(const LoweringContext& context, const ops::Combine& combine, si
 /// Start values of partial results: the first shard along `partial` begins with the op's, the others with the identity.
 void begin_once(LoweringContext& context, const ir::Op& op, const ops::Combine& combine, sharding::SubAxisSet partial,
                 int view, std::vector<LocalId>& operands);
-/// All-reduces the op's partial results over `partial`; where propagation wants parts of them, slices behind it.
+/// All-reduces the op's partial results over `partial`; where propagation shards them, slices follow.
 void combine_partials(LoweringContext& context, const ir::Op& op, const ops::Combine& combine,
                       sharding::SubAxisSet partial, const Scope& scope);
 

@@ -1,5 +1,5 @@
-// Ops with regions. Loops and branches keep their carried values in one layout everywhere: initial value, arguments of
-// both regions, next value, result.
+// Lowers ops with regions. Loops and branches keep each carried value in one layout: that of the initial value, the
+// arguments of both regions, the next value and the result.
 //
 // Steps of lower_while(): lower both regions with the varying sub-axes of the initial values; where the next values or
 // the condition vary over more, rewind and lower again with these. The sets only grow, so the rounds end.

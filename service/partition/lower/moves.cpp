@@ -23,7 +23,7 @@ int64_t lacking_bytes(const LocalProgram& program, const ShardedType& from, cons
   std::vector<int64_t> position_of(static_cast<size_t>(to_view.position_count()));
   for (size_t p = 0; p < position_of.size(); ++p)
     position_of[static_cast<size_t>(to_view.flat(static_cast<int64_t>(p)))] = static_cast<int64_t>(p);
-  // Only sub-axes that shard one of the two decide; the others are looked at once.
+  // Only sub-axes that shard one of the two count; one coordinate of the others suffices.
   const sharding::SubAxisSet cuts = from.layout.mask() | to.layout.mask();
   const bool same_view = from.layout.view == to.layout.view;
   const int64_t count = same_view ? from_view.distinct_count(cuts) : from_view.position_count();
@@ -47,8 +47,8 @@ int64_t lacking_bytes(const LocalProgram& program, const ShardedType& from, cons
   return most * tensor::size_bytes(to.local.dtype);
 }
 
-// What an exchange sends a device, for each operand: bytes of the device that lacks most of all of them together, and
-// the sub-axes of the dimensions along which somebody lacks rows.
+// Bytes that an exchange sends a device, for each operand: those of the device that lacks most of all operands
+// together; and the sub-axes of the dimensions along which some device lacks rows.
 struct Fetched {
   std::vector<int64_t> bytes;
   std::vector<sharding::SubAxisSet> axes;
@@ -138,7 +138,7 @@ class Finder {
     });
   }
 
-  // What nobody reads is not made, and what only that would have read neither.
+  // Dead code elimination of unused ops.
   void drop_unread(const LocalBlock& block) {
     for (size_t i = block.ops.size(); i-- > 0;) {
       const LocalOp& op = block.ops[i];
@@ -165,7 +165,7 @@ class Finder {
     }
   }
 
-  // Sub-axes of a reduction that every user cuts the result by: then it is a reduce_scatter.
+  // Sub-axes of a reduction by which every user slices the result: then it is a reduce_scatter.
   [[nodiscard]] sharding::SubAxisSet scattered(const LocalOp& op, LocalId id) const {
     const auto& users = users_[static_cast<size_t>(id)];
     sharding::SubAxisSet common = op.reduced;

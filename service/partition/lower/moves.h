@@ -1,5 +1,5 @@
-// What a local program moves between devices: every reshard and every reduction over shards, with what asked for it and
-// the bytes that one device receives. Pure: read from the program that runs, nothing is guessed.
+// Communication report of a local program: every reshard and every reduction over shards, with its cause and the bytes
+// that one device receives. Pure: read from the program that runs.
 #pragma once
 
 #include <cstdint>
@@ -28,18 +28,17 @@ std::string_view name(MoveKind kind);
 /// LocalOp::reason of a reshard that the text writes as a collective of Shardy's.
 inline constexpr std::string_view kWritten = "written in the text";
 
-/// How LocalOp::reason ends where propagation sees no way from what was to what is: an op without a factor rule is in
-/// between, or two meshes meet.
+/// The end of LocalOp::reason for a reshard that propagation could not avoid: an op without a factor rule is in
+/// between, or the two sides have different meshes.
 inline constexpr std::string_view kUnruledEnd = ", which shardings do not pass";
 
 /// Why it moves.
 enum class MoveCause : uint8_t {
-  kSharding,    ///< the shardings of an op's operands and results do not fit each other
-  kNeighbours,  ///< an op reads rows of its neighbours (slices, pads, windows): it gets these rows, or the dimension
-                ///< whole
-  kUnruled,     ///< an op without a factor rule is in between, or two meshes meet: propagation sees no way from one to
-                ///< the other
-  kText,        ///< the text says so: a collective of its own
+  kSharding,  ///< the shardings of an op's operands and results do not fit each other
+  /// an op reads rows of its neighbours (slices, pads, windows): it fetches these rows, or replicates the dimension
+  kNeighbours,
+  kUnruled,  ///< an op without a factor rule, or a change of mesh, stops propagation
+  kText,     ///< a collective or reshard that the text contains
 };
 
 /// One of them.
@@ -48,12 +47,12 @@ struct Move {
   MoveCause cause = MoveCause::kSharding;
   LocalId from = 0;
   LocalId to = 0;
-  sharding::SubAxisSet axes = 0;  ///< sub-axes along which devices speak to each other, in the view of `from`
+  sharding::SubAxisSet axes = 0;  ///< sub-axes along which devices communicate, in the view of `from`
   /// What one device that holds a full shard receives, once. all_gather: local after - before; all_to_all and
-  /// reduce_scatter: local - local / n; all_reduce: 2 (local - local / n); all_slice: 0. A copy of several of these at
-  /// once is what the device lacks of its new shard.
+  /// reduce_scatter: local - local / n; all_reduce: 2 (local - local / n); all_slice: 0. kReshard: what the device
+  /// lacks of its new shard.
   int64_t bytes = 0;
-  std::string op;  ///< the text's op that asked, "reshard" and "all_reduce" where none did
+  std::string op;  ///< the text's op that caused it, "reshard" and "all_reduce" where none did
   std::string reason;
   ir::Location location;
   int loop_depth = 0;  ///< loops around; bytes are those of one iteration
@@ -63,9 +62,9 @@ struct Move {
 /// layouts that mean the same are not.
 std::vector<Move> find_moves(const LocalProgram& program);
 
-/// A value's layout over the mesh that was met first over its view.
+/// A value's layout as a sharding over the first mesh of its view.
 sharding::TensorSharding layout_sharding(const LocalProgram& program, LocalId id);
-/// A value's layout as people write it: @mesh, [{"x"}, {"y":(1)2}]; empty text where nothing cuts it.
+/// A value's layout in Shardy's syntax: @mesh, [{"x"}, {"y":(1)2}]; empty where it is replicated.
 std::string layout_text(const LocalProgram& program, LocalId id);
 /// Sub-axes of a value's view as axes: {"x", "y":(1)2}.
 std::string axes_text(const LocalProgram& program, LocalId id, sharding::SubAxisSet sub_axes);

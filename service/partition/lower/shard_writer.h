@@ -1,6 +1,5 @@
-// Ops of one shard, written with ops::Writer: every value there is a whole value of local type that differs between
-// positions, as inside a manual computation over all axes. What rows say of their own shards (shard_rules.h) enters
-// the local program here.
+// Per-shard lowering with ops::Writer: values have local types and differ between positions, as inside a manual
+// computation over all axes. Turns the result of a row's per-shard lowering (shard_rules.h) into local ops.
 #pragma once
 
 #include <map>
@@ -21,14 +20,14 @@ class ShardWriter {
   [[nodiscard]] ops::Writer& writer() { return writer_; }
   /// The shard of a local value.
   ir::ValueId enter(LocalId id);
-  /// Which part of a dimension cut by `sub_axes` of a view the shard has, a scalar of i64.
+  /// Which part of a dimension sharded by `sub_axes` of a view the shard has, a scalar of i64.
   ir::ValueId part(int view, const std::vector<int>& sub_axes);
   /// The first row that the shard of a value of this type has along a dimension, a scalar of i64; ir::kNoValue where it
-  /// is not cut.
+  /// is not sharded.
   ir::ValueId start(const ShardedType& type, size_t dim);
   /// True on the shards whose coordinates along `sub_axes` are 0, a scalar.
   ir::ValueId is_first(int view, sharding::SubAxisSet sub_axes);
-  /// `value` as a shard of a value of type `logical` that lies as `layout` says and varies over `outer` too.
+  /// `value` as a shard of a value of type `logical` in `layout` that varies over `outer` too.
   LocalId leave(ir::ValueId value, const tensor::TensorType& logical, const ShardLayout& layout,
                 sharding::SubAxisSet outer, const std::string& name);
 

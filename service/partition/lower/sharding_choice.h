@@ -1,10 +1,10 @@
-// How an op with a factor rule is sharded: which factors stay unsharded, and of the candidate choices the one that
-// communicates the fewest bytes. Reads the context, changes nothing.
+// Chooses the sharding of an op with a factor rule: which factors stay unsharded, and the candidate that communicates
+// the fewest bytes. Reads the context, changes nothing.
 //
 // Steps of least_moving():
-//   1. The greedy choice of factor_choice.h. Where it moves nothing, it is taken.
+//   1. The greedy choice of factor_choice.h. It wins if it communicates nothing.
 //   2. other_choices() from the layouts that operands have, and from those that propagation found for them; only
-//      choices that are at least as parallel. A choice that moves fewer bytes wins.
+//      choices that are at least as parallel. A choice that communicates fewer bytes wins.
 //   3. For ops that only read their operands once (reduce, gather), less parallel choices too, and such without partial
 //      results: the bytes cost more than the work.
 //
@@ -24,8 +24,8 @@
 
 namespace meshd::partition {
 
-/// Bytes that a device receives under a choice. Of two equal ones, the choice that moves more of operands with several
-/// users wins.
+/// Bytes that a device receives under a choice. Of two equal ones, the choice whose traffic has more of operands with
+/// several users wins.
 struct MovedBytes {
   double all = 0;
   double alone = 0;  ///< `all` without operands that have several users

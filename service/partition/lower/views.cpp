@@ -101,7 +101,7 @@ void Views::add(const sharding::TensorSharding& sharding) {
 }
 
 void Views::finish() {
-  // Meshes in one order of devices share a view as long as all their cuts stay one chain of divisors.
+  // Meshes in one order of devices share a view while all their split points form one chain of divisors.
   std::vector<std::vector<int64_t>> cuts_of_view;
   for (Entry& entry : entries_) {
     const std::vector<int64_t> own = chain(entry.cuts, device_count_);
@@ -147,7 +147,7 @@ std::vector<ViewNames> Views::names() const {
     const mesh::Mesh& mesh = *out[v].axes;
     int64_t major_end = device_count_;
     for (const int64_t size : views_[v].sub_axis_sizes) {
-      // Sub-axes are the finest cuts, so each lies within one axis.
+      // Sub-axes are the finest split, so each is part of one axis.
       for (size_t a = 0; a < mesh.axes.size(); ++a) {
         const int64_t low = minor_stride(mesh, static_cast<int>(a));
         const int64_t high = low * mesh.axes[a].size;

@@ -1,4 +1,4 @@
-// Meshes of a module as views of sub-axes: every axis is cut at the places where some sharding takes a part of it.
+// Splits the meshes of a module into views of sub-axes: every axis is split where a sharding uses a part of it.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,16 @@
 
 namespace meshd::partition {
 
-/// Views for all meshes met. Meshes with the same order of devices share a view when their cuts fit into one chain.
+/// The views of all meshes of a module. Meshes with the same order of devices share a view when their split points form
+/// one chain of divisors.
 class Views {
  public:
   explicit Views(int64_t device_count);
 
-  /// Tells of a sharding, before finish(): its mesh gets a view and its parts of axes become cuts.
+  /// Adds a sharding, before finish(): its mesh gets a view and its parts of axes become split points.
   void add(const sharding::TensorSharding& sharding);
   void add(const mesh::MeshRef& mesh);
-  /// Makes the views. View 0 is the one of the mesh that was met first, or one sub-axis over all devices.
+  /// Makes the views. View 0 is the one of the mesh that was added first, or one sub-axis over all devices.
   void finish();
 
   [[nodiscard]] const std::vector<sharding::MeshView>& views() const { return views_; }
@@ -29,14 +30,14 @@ class Views {
   [[nodiscard]] std::vector<ViewNames> names() const;
   /// View of a mesh; empty and maximal meshes, and none at all, have view 0.
   [[nodiscard]] int view_of(const mesh::MeshRef& mesh) const;
-  /// Sub-axes of an axis (or part) in the mesh's view, major first; nothing for parts that do not fit the cuts.
+  /// Sub-axes of an axis (or part) in the mesh's view, major first; nothing for parts that do not fit the split points.
   [[nodiscard]] std::vector<int> sub_axes_of(const mesh::MeshRef& mesh, const sharding::AxisRef& axis) const;
 
  private:
   struct Entry {
     mesh::MeshRef mesh;
-    std::string name;           ///< symbol, where a sharding said it
-    std::vector<int64_t> cuts;  ///< strides (in positions, minor products) at which the mesh is cut
+    std::string name;           ///< symbol, where a sharding gave it
+    std::vector<int64_t> cuts;  ///< strides (in positions, minor products) at which the mesh is split
     int view = 0;
   };
   [[nodiscard]] const Entry* find(const mesh::MeshRef& mesh) const;
