@@ -29,9 +29,9 @@ enum class PrefixStatus : uint8_t { kNone, kEqual, kStrict };
 PrefixStatus prefix_status(const AxisList& first, const AxisList& second, const mesh::Mesh& mesh);
 
 enum class Growth : bool { kForbidden, kAllowed };
-/// What two lists have in common, and longer as long as they do not contradict each other. {"a"} and {"a","b"} give
+/// The common prefix of two lists, or the longer list where one is a prefix of the other. {"a"} and {"a","b"} give
 /// {"a","b"}, and may grow on; {"a","b"} and {"a","c"} give {"a"}, and may not. Without growth `known` is the most.
-/// `growth` says afterwards whether a third list may still add to it.
+/// `growth` is set to whether a third list may still extend it.
 AxisList agree(const AxisList& known, const AxisList& next, Growth& growth, const mesh::Mesh& mesh);
 
 }  // namespace meshd::propagation

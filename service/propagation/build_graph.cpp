@@ -52,7 +52,7 @@ class Builder {
     return id;
   }
 
-  /// The call directly in the copy `frame` by which an op came that stands in the copy `inner`.
+  /// The call op directly in the copy `frame` through which the copy `inner` was inlined.
   [[nodiscard]] int32_t step_into(int32_t frame, int32_t inner) const {
     while (inner >= 0 && call(inner).parent != frame) inner = call(inner).parent;
     return inner;
@@ -108,7 +108,7 @@ class Builder {
       const int outer = tensor_of(value);
       const int inside = argument(body, value);
       if (again) {
-        tensor_of(value) = outer;  // the first argument stands for all that are given the same value
+        tensor_of(value) = outer;  // the first argument represents all that have the same operand
       } else {
         shadowed.emplace_back(value, outer);
       }

@@ -111,7 +111,7 @@ class ConstraintApplier {
     return next;
   }
 
-  /// The last of two or more constraints in a row that nothing else looks at, or -1.
+  /// The last of two or more constraints in a row that nothing else reads, or -1.
   [[nodiscard]] int tail_of_chain(int head) const {
     const int input = graph_.node(head).operands[0];
     const int def = graph_.tensor(input).node;
@@ -169,7 +169,7 @@ class ConstraintApplier {
   static constexpr int64_t kBehind = int64_t{1} << 40;
 
   Graph& graph_;
-  /// Place of a node in its block; what moved behind a place is told apart by the second number.
+  /// Position of a node in its block; the second number orders nodes that moved behind a position.
   std::vector<std::pair<int64_t, int64_t>> order_;
   std::map<int, std::vector<int>> moved_;  ///< by block
   std::set<int> changed_;

@@ -42,7 +42,7 @@ class Driver {
   }
 
  private:
-  /// A tensor taking part: what it has, and where what it gets goes. `tensor` < 0: a result of @main.
+  /// A tensor of a visit: its current sharding, and where the new one is written. `tensor` < 0: a result of @main.
   struct Side {
     int tensor = -1;
     int result = -1;
@@ -328,9 +328,9 @@ class Driver {
   /// An edge's own result, not a source that happens to be held by the same edge.
   [[nodiscard]] bool is_target(int id, const Side& each) const { return graph_.node(id).results[0] == each.tensor; }
 
-  /// Queues what looks at a tensor whose sharding changed.
+  /// Queues the definition and users of a tensor whose sharding changed.
   void notify(int tensor, int self) {
-    if (self < 0) return;  // results of @main are looked at outside of passes
+    if (self < 0) return;  // results of @main are propagated outside of passes
     const Tensor& changed = graph_.tensor(tensor);
     if (changed.node >= 0) {
       if (graph_.node(changed.node).kind == NodeKind::kEdge) {

@@ -9,8 +9,8 @@
 //      one more round runs.
 //   3. A round is the steps 0 to 4 of op_priority.h. Each propagates between returned values and the results of @main,
 //      makes one pass over the nodes, and propagates to the results again.
-//   4. A pass queues all nodes top down. It drops nodes that nobody uses and visits the others. A visit projects the
-//      node's shardings onto its factors (projection.h), grows them (factor_propagation.h) and writes them back.
+//   4. A pass queues all nodes top down. It drops unused nodes and visits the others. A visit projects the node's
+//      shardings onto its factors (projection.h), grows them (factor_propagation.h) and writes them back.
 //   5. A change queues the node that defines the tensor and its users again. A change of one member of a sharding group
 //      or one target of an edge is a change of all.
 //
@@ -25,9 +25,8 @@
 
 namespace meshd::propagation {
 
-/// Runs all rounds. Bounded: where shardings never settle, those of the moment when the bound is reached stay. Drops
-/// ops that nobody uses on the way, as Shardy's rewriter does. Throws unsupported_attribute for more than 64
-/// different priorities.
+/// Runs all rounds. Bounded: where shardings do not converge, the last ones stay. Drops dead ops, as Shardy's rewriter
+/// does. Throws unsupported_attribute for more than 64 different priorities.
 void run_rounds(Graph& graph, const Groups& groups);
 
 }  // namespace meshd::propagation

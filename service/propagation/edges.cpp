@@ -12,7 +12,7 @@ class EdgeAdder {
 
   void run() {
     visit(0);
-    // Shardy makes the ops that stand for calls last of all, so their uses are the newest.
+    // Shardy creates the ops that represent calls last, so their uses are the newest.
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const int id = static_cast<int>(i);
       if (graph_.node(id).kind != NodeKind::kFrame || graph_.node(id).erased) continue;

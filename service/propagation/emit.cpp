@@ -135,7 +135,7 @@ class Emitter {
     return op;
   }
 
-  /// True when an equal copy stands in front already; then its values are this one's.
+  /// Common subexpression elimination: true when an equal copy precedes the node, whose values replace this one's.
   bool reuse(const Node& node) {
     const std::vector<ir::ValueId> operands = ids_of(node.operands);
     for (const auto& [known_operands, known] : copies_[node.op]) {
@@ -216,7 +216,7 @@ class Emitter {
     ops.push_back(std::move(op));
   }
 
-  /// Brings a value to the sharding of `tensor`; the new value has no name, for the text does not know it.
+  /// Reshards a value to the sharding of `tensor`; the new value has no name in the text.
   ir::ValueId reshard_into(std::vector<ir::Op>& ops, ir::ValueId from, int tensor, int line) {
     const Tensor& to = graph_.tensor(tensor);
     std::optional<sharding::TensorSharding> sharding = written(graph_.sharding(tensor));
@@ -306,7 +306,7 @@ class Emitter {
   ir::Function function_;
   Propagated out_;
   std::vector<ir::ValueId> id_of_;                          ///< by tensor
-  std::unordered_map<ir::ValueId, ir::ValueId> any_id_of_;  ///< by old value: the first (or scalar) that stands for it
+  std::unordered_map<ir::ValueId, ir::ValueId> any_id_of_;  ///< by old value: the first (or scalar) that represents it
   std::unordered_map<const ir::Op*, std::vector<std::pair<std::vector<ir::ValueId>, int>>> copies_;
   std::unordered_map<int32_t, int32_t> frame_of_;  ///< by call of the input: its first copy
   int32_t frame_ = -1;

@@ -7,7 +7,7 @@
 namespace meshd::propagation {
 namespace {
 
-/// The axes that all tensors with this factor can agree on, conflicts with other factors left aside.
+/// The axes that all tensors with this factor can agree on, conflicts with other factors ignored.
 AxisList common_axes(const Projection& projection, int factor, Direction direction, const mesh::Mesh& mesh) {
   AxisList axes;
   if (direction == Direction::kNone) return axes;
@@ -25,7 +25,7 @@ AxisList common_axes(const Projection& projection, int factor, Direction directi
   return axes;
 }
 
-/// How much of `axis` this tensor's factor can take, behind axes that cut it `cut_before` ways already.
+/// How much of `axis` this tensor's factor can take, behind axes that shard it `cut_before` ways already.
 std::optional<AxisRef> fit_in_factor(const AxisRef& axis, const TensorProjection& tensor, const FactorAxes& factor,
                                      int64_t cut_before, int64_t factor_size, const mesh::Mesh& mesh) {
   std::optional<AxisRef> fit = prefix_beside(axis, tensor.replicated, mesh);
@@ -59,7 +59,7 @@ std::optional<AxisRef> fit_beside_factors(const AxisRef& axis, const TensorProje
   return fit;
 }
 
-/// Cuts a list at the first axis that does not fit whole; `fit(axis, cut_before)` says how much of it does.
+/// Truncates a list at the first axis that does not fit; `fit(axis, cut_before)` is the part of it that does.
 template <typename Fit>
 void truncate(AxisList& axes, const mesh::Mesh& mesh, Fit&& fit) {
   int64_t cut_before = 1;
@@ -121,7 +121,7 @@ std::vector<Source> sources_of(const Projection& projection, const sharding::Fac
   return sources;
 }
 
-/// Which factor chooses first: larger source tensor; for elementwise ops the more cut one; earlier source; earlier
+/// Order of the factors: larger source tensor; for elementwise ops the more sharded one; earlier source; earlier
 /// factor.
 std::vector<int> by_preference(const std::vector<Source>& sources, const std::vector<AxisList>& axes,
                                bool is_elementwise, const mesh::Mesh& mesh) {

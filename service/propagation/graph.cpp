@@ -77,7 +77,7 @@ void Graph::erase(int node_id) {
   gone.erased = true;
   for (size_t i = 0; i < gone.uses.size(); ++i) unlink(node_id, static_cast<int>(i));
   gone.uses.clear();
-  // What stands inside goes with it.
+  // Removes its blocks too.
   for (const int block_id : gone.blocks) {
     for (const int inner : block(block_id).nodes) {
       if (!node(inner).erased) erase(inner);

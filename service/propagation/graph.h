@@ -57,7 +57,7 @@ enum class NodeKind : uint8_t {
   kRegions,     ///< while, case, if, optimization_barrier, manual_computation
   kFrame,       ///< a call whose body is its block
   kEdge,        ///< Shardy's data_flow_edge: sources and targets are one value
-  kConstraint,  ///< sharding_constraint or reshard; the sharding it asks for is its result's
+  kConstraint,  ///< sharding_constraint or reshard; its sharding is its result's
   kBarrier,     ///< propagation_barrier
   kGroup,       ///< sharding_group
   kTerminator,

@@ -13,9 +13,9 @@ namespace meshd::propagation {
 /// broadcasts, reshapes and slices (and calls of functions that hold nothing else) of such count.
 void split_constants(Graph& graph);
 
-/// Manual computations: each operand and result says about all manual axes, those it does not use are replicated. Then
-/// data-flow edges: behind results of loops, conditionals, barriers, manual computations and calls, and at the head of
-/// the latter two's bodies.
+/// Manual computations: every manual axis that an operand or result does not use becomes replicated. Then data-flow
+/// edges: behind results of loops, conditionals, barriers, manual computations and calls, and at the head of the latter
+/// two's bodies.
 void add_edges(Graph& graph);
 
 /// A closed sharding_constraint (or operand of a manual computation) decides its input where nothing else does; behind
@@ -27,8 +27,8 @@ void apply_constraints(Graph& graph);
 class Groups {
  public:
   explicit Groups(const Graph& graph);
-  /// Gives members that nothing is said of the sharding of the others; where they contradict each other all get a fully
-  /// open constraint behind them, which is the member from then on.
+  /// Gives members without a sharding that of the others; where they conflict, all get a fully open constraint behind
+  /// them, which is the member from then on.
   void sync(Graph& graph);
   /// The other members of a tensor's group, itself included; empty for a tensor without group.
   [[nodiscard]] const std::vector<int>& members(int tensor) const;
@@ -38,7 +38,7 @@ class Groups {
   std::map<int, size_t> group_of_;
 };
 
-/// A constraint on `tensor` that asks for `sharding`, in no block yet; users are not changed. Returns its node.
+/// A constraint of `tensor` to `sharding`, in no block yet; users are not changed. Returns its node.
 int make_constraint(Graph& graph, int tensor, OpenSharding sharding, Origin origin);
 
 }  // namespace meshd::propagation

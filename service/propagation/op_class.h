@@ -1,5 +1,5 @@
-// When and in which direction Shardy propagates through a node: the facts of its row (ops::PropagationFacts), or what
-// its kind says.
+// When and in which direction Shardy propagates through a node: the facts of its row (ops::PropagationFacts), or of its
+// kind.
 #pragma once
 
 #include "service/propagation/graph.h"

@@ -5,7 +5,7 @@
 namespace meshd::propagation {
 namespace {
 
-/// Takes axes from the front of a list, whole or in parts.
+/// Takes axes from the front of a list, entire or in parts.
 class AxisReader {
  public:
   AxisReader(const AxisList& axes, const mesh::Mesh& mesh) : axes_(axes), mesh_(mesh) { load(); }

@@ -1,6 +1,6 @@
 // The sharding projection of an op: axes of factors in place of axes of dimensions. Shardy's sharding_projection.h.
 //
-// Invariant: as long as no factor has grown, unproject() gives the dimensions back that project() took.
+// Invariant: as long as no factor has grown, unproject() inverts project().
 //
 // Steps of project() for one dimension, whose factors are listed major first:
 //   1. A factor that is not minor-most takes from the front of the axes what divides the rest of its size. An axis is
@@ -55,7 +55,7 @@ struct Projection {
 TensorProjection project(const sharding::TensorFactors& factors, const OpenSharding* sharding,
                          const sharding::FactorRule& rule, const mesh::Mesh& mesh);
 
-/// The way back. Axes behind a factor that is not full are left out: they would need a strided view.
+/// The inverse of project(). Axes behind a factor that is not full are dropped: they would need a strided view.
 OpenSharding unproject(const TensorProjection& tensor, const sharding::TensorFactors& factors,
                        const sharding::FactorRule& rule, int mesh_row, const mesh::Mesh& mesh);
 

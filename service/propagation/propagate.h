@@ -1,12 +1,13 @@
-// Sharding propagation: given the shardings that a program's text and its caller fix, finds those of all other values,
-// as Shardy does (shardy/dialect/sdy/transforms). Pure: a module in, a module with a sharding for every value out.
+// Sharding propagation: given the shardings that a program's text and its caller fix, derives those of all other
+// values, as Shardy does (shardy/dialect/sdy/transforms). Pure: a module in, a module with a sharding for every value
+// out.
 //
 // Invariant: the module out computes what the module in computes; shardings change no value.
 //
 // Steps of propagate():
 //   1. build_graph: the module becomes a graph of tensors and nodes, called functions become frames (graph.h).
 //   2. split_constants: each use of a constant or scalar broadcast gets its own copy (import_steps.h, as 3 to 5).
-//   3. add_edges: the values that a loop, branch, manual computation or call hands over become data-flow edges.
+//   3. add_edges: the values that a loop, branch, manual computation or call passes become data-flow edges.
 //   4. apply_constraints: a closed sharding_constraint fixes its input.
 //   5. Groups: members of a sharding group get one sharding.
 //   6. run_rounds: shardings propagate through factor rules until nothing changes (driver.h).
@@ -48,9 +49,9 @@ struct Origin {
 ///
 /// `module` computes what the input computes. Uses are rearranged as propagation left them: a constant (or scalar
 /// broadcast) whose uses have different shardings is there once for each; users of a value read the result of a
-/// constraint that took its place; a value that a called function shards otherwise passes an sdy.reshard; ops that
-/// nobody uses are dropped. The in_shardings and out_shardings of sdy.manual_computation are complete.
-/// Module::inlined_calls lists the arguments and results of each copy of a function, in the ids of this module.
+/// constraint that took its place; a value that a called function shards otherwise passes an sdy.reshard; dead ops are
+/// dropped. The in_shardings and out_shardings of sdy.manual_computation are complete. Module::inlined_calls lists the
+/// arguments and results of each copy of a function, in the ids of this module.
 ///
 /// Shardings are closed, without priorities and replicated axes; none means replicated.
 /// Inside a manual computation they hold free axes only. Axes of size one do not appear.

@@ -84,7 +84,8 @@ class Reporter {
     return out;
   }
 
-  /// What a call gives is cut back to what divides, as Shardy cuts results of functions; other values stay as they are.
+  /// A call's result is truncated to the axes that divide, as in Shardy's results of functions; other values keep
+  /// theirs.
   [[nodiscard]] std::vector<MaybeSharding> rounded(const ir::InlinedCall& call) const {
     std::vector<MaybeSharding> out = call.result_shardings;
     for (size_t i = 0; i < out.size(); ++i) {
@@ -98,7 +99,7 @@ class Reporter {
     return out;
   }
 
-  /// The longest prefix of axes, the last perhaps in part, that cuts `size` evenly.
+  /// The longest prefix of axes, the last perhaps in part, that divides `size`.
   static std::vector<sharding::AxisRef> dividing_prefix(const std::vector<sharding::AxisRef>& axes, int64_t size,
                                                         const mesh::Mesh& mesh) {
     std::vector<sharding::AxisRef> out;

@@ -1,5 +1,4 @@
-// What propagation found, function by function and line by line, as conformance/propagation writes it down and :explain
-// tells it.
+// The report of propagation, by function and line: the source of conformance/propagation and of :explain.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@ namespace meshd::propagation {
 
 using MaybeSharding = std::optional<sharding::TensorSharding>;
 
-/// One of several shardings that a line's op ended up with, and who takes it: lines and operand numbers.
+/// One of several shardings that a line's op ended up with, and its uses: lines and operand numbers.
 struct CopyReport {
   std::vector<MaybeSharding> shardings;  ///< by result
   std::vector<std::pair<int32_t, int>> users;
@@ -31,8 +30,8 @@ struct ValueReport {
 /// @main, or the copies of a called function that take and give the same shardings.
 struct FunctionReport {
   std::string name;
-  std::vector<std::vector<int32_t>> calls;  ///< ways to it: lines of calls, outermost first; empty for @main
-  /// Entries of Module::inlined_calls that it stands for (-1: @main itself); `values` are those of the first.
+  std::vector<std::vector<int32_t>> calls;  ///< call stacks: lines of calls, outermost first; empty for @main
+  /// Entries of Module::inlined_calls that it covers (-1: @main itself); `values` are those of the first.
   std::vector<int32_t> frames;
   std::vector<Origin> argument_origins;  ///< of @main
   std::vector<MaybeSharding> arguments;

@@ -78,7 +78,7 @@ class Splitter {
     }
   }
 
-  /// A copy of `tensor` with all of the computation that leads to it, scalars left out: they are never cut.
+  /// A copy of `tensor` with all of the computation that leads to it, scalars left out: they are never sharded.
   int copy(int tensor, std::unordered_map<int, int>& copies) {
     if (graph_.tensor(tensor).is_scalar() || graph_.tensor(tensor).node < 0) return tensor;
     if (const auto found = copies.find(tensor); found != copies.end()) return found->second;
@@ -109,7 +109,7 @@ class Splitter {
     return found->second;
   }
 
-  /// A copy of a node (with what is in it) that stands in no list yet; its results go into `copies`.
+  /// A copy of a node (with what is in it) that is in no list yet; its results go into `copies`.
   int clone(int original, std::vector<int> operands, std::unordered_map<int, int>& copies, int block) {
     Node node = graph_.node(original);
     node.is_copy = true;
@@ -183,7 +183,7 @@ class Splitter {
     graph_.erase(id);
   }
 
-  /// Clones stand in front of what they are copies of.
+  /// Inserts clones in front of their originals.
   void place_clones() {
     std::set<int> touched;
     for (const auto& [original, clones] : before_) touched.insert(graph_.node(original).block);
@@ -205,7 +205,7 @@ class Splitter {
   std::vector<int> scalar_broadcasts_;
   std::map<int, bool> frame_keeps_;
   std::unordered_map<int, std::vector<int>> groups_;  ///< by tensor: the sharding_group ops that name it
-  std::unordered_map<int, std::vector<int>> before_;  ///< clones that stand in front of a node
+  std::unordered_map<int, std::vector<int>> before_;  ///< clones inserted in front of a node
   bool only_constant_work_ = true;
 };
 

@@ -1,5 +1,5 @@
-// Priorities that users write: dimensions of a later priority are empty and closed, their axes reserved, until it is
-// their turn.
+// User priorities (Shardy's user_priority_propagation.cc): dimensions of a later priority are empty and closed, their
+// axes reserved, until their round.
 #pragma once
 
 #include <vector>
