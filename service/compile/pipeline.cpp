@@ -42,7 +42,7 @@ ParsedRef parsed_of(const std::string& id, const std::string& format, const std:
   parsed->module = program::parse_stablehlo(parsed->text);
   const ir::Function& main = parsed->module->main();
   ir::Module flat = program::inline_calls(*parsed->module);
-  // Where arguments have dynamic dimensions, a run specialises for what it brings.
+  // Where arguments have dynamic dimensions, a run specialises for the shapes of its inputs.
   if (program::has_static_arguments(flat) &&
       (program::has_more_than_plain_ops(flat) || program::has_dynamic_shapes(flat))) {
     flat = program::specialise(flat);

@@ -8,8 +8,8 @@
 // A plan names no device, so nothing is compiled for the devices of a run; count_binding only counts, for clients,
 // with which device lists a lowering has run.
 //
-// Counters count the work that is really done. Example (behaviour A11): one program, lowered for one mesh x=2 and
-// run on devices {0, 1}, then on {2, 3}. Out: parse_count 1, lower_count 1, bind_count 2.
+// Counters exclude cache hits. Example (behaviour A11): one program, lowered for one mesh x=2 and run on devices {0,
+// 1}, then on {2, 3}. Out: parse_count 1, lower_count 1, bind_count 2.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ sharding::TensorSharding closed(sharding::TensorSharding sharding) {
   return sharding;
 }
 
-// False for what is only handed on: it lies as the text says.
+// False for what is only passed on: it has the layout that the text gives.
 bool is_computed_with(ir::ValueId id, const ir::Region& region) {
   return ir::any_op(region, [&](const ir::Op& op) {
     return std::find(op.operands.begin(), op.operands.end(), id) != op.operands.end() &&
@@ -74,7 +74,7 @@ RewrittenProgram rewrite_for(const propagation::Propagated& propagated, const Lo
   for (size_t i = 0; i < main.arguments.size(); ++i) {
     input.argument_shardings.push_back(propagated.of(main.body.arguments[i]));
     if (main.arguments[i].is_token) continue;
-    // Who lays an argument out says how; what only the text says is rounded, since the devices are filled from here.
+    // A sharding in the request is kept; one of the text alone is rounded, because arrays are laid out by it.
     const bool is_asked = asked < request.in_shardings.size() && request.in_shardings[asked].has_value();
     ++asked;
     std::optional<sharding::TensorSharding>& found = input.argument_shardings.back();

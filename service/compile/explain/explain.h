@@ -1,5 +1,5 @@
-// What a program will do, told before it runs and without data: shardings of all values and who decided them, what is
-// moved, what it costs, what does not divide. All of it is read from the stages that a run goes through.
+// Explains a program without running it: the shardings of all values and their origins, the communication, the cost,
+// and what does not divide. Reads the outputs of the stages that a run goes through.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct Indivisible {
   int32_t line = 0;   ///< of the op that makes it; 0: an argument of @main
   int64_t dim = 0;
   int64_t size = 0;
-  int64_t ways = 0;    ///< into how many parts the axes would cut it
-  std::string axes;    ///< {"x", "y"}
-  bool is_cut = true;  ///< false: it stays whole along the last of them (replicated); true: cut unevenly, shards padded
-  int32_t op_line = 0;  ///< replicated: the op whose other tensors are cut so
+  int64_t ways = 0;     ///< number of parts into which the axes would shard it
+  std::string axes;     ///< {"x", "y"}
+  bool is_cut = true;   ///< false: replicated along the last of them; true: sharded unevenly, with padding
+  int32_t op_line = 0;  ///< replicated: the op whose other tensors are sharded so
   std::string op;
   struct Choice {
     std::string axes;  ///< axes for this dimension that divide it
@@ -54,7 +54,7 @@ struct Explanation {
   propagation::Propagated propagated;
   std::vector<propagation::FunctionReport> functions;
   std::vector<Indivisible> indivisible;
-  /// Nothing where partition or plan stopped; `unplanned` says why.
+  /// Nothing where partition or plan failed; `unplanned` holds the reason.
   std::optional<partition::LocalProgram> local;
   std::vector<ExplainedMove> moves;
   PlanRef plan;
@@ -65,17 +65,17 @@ struct Explanation {
   [[nodiscard]] double flops() const;         ///< of one device, loops counted once
 };
 
-/// Devices for which moves, plans and texts are told, as many as a server may have; shardings are told for any mesh.
+/// Limit of devices for moves, plans and texts, as many as a server may have; shardings are explained for any mesh.
 inline constexpr int64_t kMaxPlannedDevices = 4096;
 
-/// Throws what propagate_for throws; what stops partition or plan is told in the answer. `threads`: as for plans.
+/// Throws what propagate_for throws; a failure of partition or plan is part of the result. `threads`: as for plans.
 Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int threads);
 
 /// The program that every device runs, as StableHLO text (partition/export/device_module.h). Throws what the stages
 /// throw, unsupported_partition for what StableHLO cannot express, and too_few_devices beyond kMaxPlannedDevices.
 std::string device_text(const ParsedProgram& parsed, const LowerRequest& request);
 
-/// Dimensions that are padded or whole because nothing else divides; each value and dimension once.
+/// Dimensions that are padded or replicated because nothing else divides; each value and dimension once.
 std::vector<Indivisible> find_indivisible(const propagation::Propagated& propagated);
 
 }  // namespace meshd::compile

@@ -28,7 +28,7 @@ class UnrunnableFinder {
     for (const ir::ValueId id : op.operands) operands.push_back(main_.type_of(id));
     for (const ir::ValueId id : op.results) results.push_back(main_.type_of(id));
     auto reason = ops::reason_not_run({operands, results, &op.attributes, op.regions, &main_, &op.location});
-    // A function that is called twice stands twice in the flat text.
+    // A function that is called twice is inlined twice.
     if (!reason || !places_.emplace(op.location.line, op.location.column).second) return;
     if (found_.size() < limit_) found_.push_back({op.location, op.name, std::move(*reason)});
   }

@@ -17,7 +17,6 @@ struct NotRun {
   std::string detail;  ///< "custom call '@mark_tensor' is not known here; ..."
 };
 
-/// As many as an answer lists.
 inline constexpr size_t kMostNotRun = 100;
 
 /// At most `limit`, in the order of the text, each place once. Empty: every op has something that runs it.

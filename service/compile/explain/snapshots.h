@@ -22,7 +22,7 @@
 
 namespace meshd::compile {
 
-/// Texts beyond this are cut behind their last whole line; `bytes` has the length of the whole.
+/// Longer texts are truncated behind their last complete line; `bytes` is the length of the full text.
 inline constexpr size_t kMostSnapshotBytes = size_t{1} << 20;
 
 struct Snapshot {
@@ -36,8 +36,8 @@ struct Snapshot {
 /// naming the word that is no stage.
 std::vector<std::string_view> read_stage_names(std::string_view list);
 
-/// The program after each of these stages. A stage that planning did not reach (Explanation::unplanned says why) has no
-/// entry. `request` is the one that was explained.
+/// The program after each of these stages. A stage that planning did not reach (Explanation::unplanned holds the
+/// reason) has no entry. `request` is the one that was explained.
 std::vector<Snapshot> snapshots(const Explanation& explanation, const LowerRequest& request,
                                 const std::vector<std::string_view>& names);
 

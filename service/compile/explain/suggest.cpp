@@ -14,7 +14,7 @@ constexpr double kMovedPerSecond = 2e9;
 // Below this share a difference is no reason.
 constexpr double kWorthSaying = 0.01;
 
-// Meshes of many axes have more ways to cut an argument than are looked at.
+// Bound of the shardings that are tried for an argument over a mesh of many axes.
 constexpr size_t kMostCandidates = 64;
 
 using Shardings = std::vector<std::optional<sharding::TensorSharding>>;
@@ -127,7 +127,7 @@ class Search {
     return cost;
   }
 
-  // Closed shardings: whole; each axis on each dimension that it divides; two axes on two dimensions or on one.
+  // Closed shardings: replicated; each axis on each dimension that it divides; two axes on two dimensions or on one.
   std::vector<sharding::TensorSharding> candidates(size_t argument) const {
     const tensor::Dims& dims = parsed_->argument(argument).type.dims();
     const auto whole = sharding::fully_replicated(mesh_name_, mesh_, static_cast<int64_t>(dims.size()));
@@ -140,7 +140,7 @@ class Search {
       out.push_back(std::move(made));
     };
     for (size_t axis = 0; axis < mesh_->axes.size(); ++axis) {
-      // What stands there now has earlier axes only, so no axis comes twice.
+      // The candidates so far have earlier axes only, so no axis is used twice.
       const size_t count = out.size();
       if (count > kMostCandidates) break;
       for (size_t from = 0; from < count; ++from) {
@@ -163,7 +163,7 @@ class Search {
       made.reasons = reasons_for(*cost, out_.now);
       out_.better.push_back(std::move(made));
     }
-    // Equally cheap ones: the one that says least first.
+    // Equally cheap ones: fewest annotations first.
     std::stable_sort(out_.better.begin(), out_.better.end(), [](const Suggestion& a, const Suggestion& b) {
       if (a.cost.seconds() != b.cost.seconds()) return a.cost.seconds() < b.cost.seconds();
       return a.changed.size() < b.changed.size();

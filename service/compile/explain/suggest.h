@@ -1,5 +1,5 @@
-// Which shardings of the arguments that nobody annotated would make a program cheapest: tries alternatives by
-// explaining them, nothing runs.
+// Sharding search: which shardings of the unannotated arguments make a program cheapest. Explains the alternatives;
+// runs none.
 #pragma once
 
 #include <cstdint>
@@ -24,23 +24,23 @@ struct Cost {
 };
 
 struct Suggestion {
-  /// Token-free; nothing: left to propagation. Those that the text or the request fixes are as they were asked.
+  /// Token-free; nothing: left to propagation. Those that the text or the request fixes are unchanged.
   std::vector<std::optional<sharding::TensorSharding>> in_shardings;
   std::vector<size_t> changed;  ///< arguments that are given a sharding here
   Cost cost;
-  std::vector<std::string> reasons;  ///< against what is asked now, one for each quantity that differs
+  std::vector<std::string> reasons;  ///< compared with the request, one for each quantity that differs
 };
 
 struct Suggestions {
   Cost now;
   std::vector<Suggestion> better;  ///< cheapest first; empty: nothing that was tried is cheaper
   int64_t tried = 0;
-  bool was_cut_short = false;  ///< `stop` said so, or there were more alternatives than are tried
+  bool was_cut_short = false;  ///< `stop` returned true, or there were more alternatives than are tried
 };
 
-/// Tries at most kMostTrials alternatives: for each free argument, largest first, every way to cut one or two of its
-/// dimensions by axes that divide them, and none; the best is kept while the next argument is looked at. Throws
-/// invalid_request where there is no mesh, and what the stages throw for the program as it is asked now.
+/// Tries at most kMostTrials alternatives: for each free argument, largest first, every sharding of one or two of its
+/// dimensions by axes that divide them, and replication; a greedy choice that keeps the best for the next argument.
+/// Throws invalid_request where there is no mesh, and what the stages throw for the request itself.
 Suggestions suggest(const ParsedRef& parsed, const LowerRequest& request, int threads,
                     const std::function<bool()>& stop);
 

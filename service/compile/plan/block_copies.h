@@ -11,7 +11,7 @@
 
 namespace meshd::compile {
 
-/// Where one block goes and where it comes from, counted in elements.
+/// Target and source of one block copy, in elements.
 struct BlockPiece {
   tensor::Dims extent;
   int64_t to_offset = 0;
@@ -44,7 +44,7 @@ class BlockCopies {
   int64_t work_items_ = 0;
 };
 
-/// Writes the coordinates that part `part` of a dimension cut by `sub_axes` has.
+/// Writes the coordinates of part `part` of a dimension sharded by `sub_axes`.
 void set_part(const sharding::MeshView& view, const std::vector<int>& sub_axes, int64_t part, tensor::Dims& coords);
 
 }  // namespace meshd::compile

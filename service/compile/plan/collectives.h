@@ -11,7 +11,7 @@
 // 4. Groups of the text, by device number. all_gather over x=4 with groups {0, 2} {3, 1}:
 //    {0, 0} {1, 1} {2, 2} {3, 3} -> {0, 0, 2, 2} {3, 3, 1, 1} {0, 0, 2, 2} {3, 3, 1, 1}.
 //
-// A collective is made at its first run: on a mesh of 4,096 devices a list of all block copies is longer than the rest
+// A collective is built at its first run: on a mesh of 4,096 devices a list of all block copies is longer than the rest
 // of the plan, and most such plans are only explained.
 #pragma once
 
@@ -35,7 +35,7 @@ CollectiveMaker group_maker(const PlanBuilder& builder, const LocalOp& op);
 /// If the reshard moves no byte: true, and the map from result shards to operand shards.
 bool reshard_is_rename(const PlanBuilder& builder, const LocalOp& op, std::vector<int32_t>& map);
 
-/// Shard `shard` of a value as a collective's source; the whole of it.
+/// Shard `shard` of a value as a collective's source, all of it.
 CollectiveSource source_of(const Plan& plan, int32_t operand, LocalId id, int64_t shard);
 
 }  // namespace meshd::compile

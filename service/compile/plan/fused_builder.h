@@ -13,11 +13,11 @@
 
 namespace meshd::compile {
 
-/// What the fuser knows of an op of its block.
+/// The class of an op in fusion.
 enum class NodeKind : uint8_t {
   kOther,  ///< a step of its own
   kPoint,  ///< computes lane by lane
-  kRead,   ///< another way of reading its operand
+  kRead,   ///< an indexing map of its operand
   kIota,
   kReduce,  ///< reduces a chain
 };
@@ -34,7 +34,7 @@ struct Node {
 /// Which node of the block defines a value; -1: none (argument, constant, defined outside).
 using Producers = std::vector<int32_t>;
 
-/// Rank-preserving reshapes of size-one dims said as an index map; the row's own map otherwise.
+/// Indexing map of an op: rank-preserving reshapes of size-one dims as a map; else that of the row.
 ops::ReadMap read_map_of(const ops::OpDef& def, const LocalView& local);
 
 /// One loop in the making: members first, then finish(). One thread.
@@ -48,7 +48,7 @@ class FusedBuilder {
   void add(const Node& node);
   /// Ends the chain with a reduction; its operands are lanes or read.
   void reduce(const Node& node);
-  /// Reads a value that is not computed here (an iota or a constant standing alone).
+  /// Reads a value that is not computed here (an iota or a constant that no op fuses with).
   void give(LocalId id);
   /// The step; `outputs` are values that were added or given (the results of the reduction where there is one).
   BuilderStep finish(const std::vector<LocalId>& outputs);

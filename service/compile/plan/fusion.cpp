@@ -261,7 +261,7 @@ class BlockFuser {
       if (!only_here) continue;
       taken.push_back(from);
       for (const LocalId operand : node(from).op->operands) open.push_back(operand);
-      // A value that was refused because not all of its readers were taken yet is looked at again.
+      // A value that was refused because not all of its readers were members yet is tried again.
       for (const int32_t member : taken) {
         for (const LocalId operand : node(member).op->operands) {
           if (std::find(open.begin(), open.end(), operand) == open.end() && producer(operand) >= 0 &&

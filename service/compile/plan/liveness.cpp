@@ -85,14 +85,14 @@ class Walker {
     }
   }
 
-  // The same bytes stand behind another operand, which must not change while they are read.
+  // Another operand aliases the same bytes, which must not change while they are read.
   bool is_read_twice(const BuilderStep& step, size_t operand) const {
     const LocalId root = builder_.root(step.operands[operand]).first;
     return std::count_if(step.operands.begin(), step.operands.end(),
                          [&](LocalId id) { return builder_.root(id).first == root; }) > 1;
   }
 
-  // Shard i of the result may lie on shard i of the operand.
+  // Shard i of the result may share the memory of shard i of the operand.
   void pair(LocalId operand, LocalId result, const BuilderStep& step) {
     const auto [root, map] = builder_.root(operand);
     const MapId reach =

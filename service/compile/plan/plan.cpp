@@ -85,7 +85,7 @@ class PlanMaker {
     }
   }
 
-  // Both sides of the copy are one slot, or nobody has the target.
+  // Both sides of the copy are one slot, or the target has no slot.
   bool is_needless(const BuilderStep& step) {
     const SlotRef to = slot_ref_for(step.table, step.results[0]);
     const SlotRef from = slot_ref_for(step.table, step.operands[0]);
@@ -218,7 +218,8 @@ class PlanMaker {
         plan_->device_share[static_cast<size_t>(device)] += ns / std::max(plan_->estimated_ns, 1.0);
       }
     }
-    // Constants begin at an address that is a multiple of the alignment, wherever the vector's memory lies.
+    // Constants begin at an address that is a multiple of the alignment, whatever the address of the vector's memory
+    // is.
     const size_t size = assignment_.constants.size();
     plan_->constant_bytes.resize(size == 0 ? 0 : size + static_cast<size_t>(tensor::kBufferAlignment));
     if (size != 0) {
@@ -239,7 +240,7 @@ class PlanMaker {
                            plan_->scratch_bytes}));
   }
 
-  // Sizes add up to more than 63 bits in programs that are only looked at.
+  // Sizes add up to more than 63 bits in programs that are only explained.
   static void add(int64_t& total, int64_t bytes) { total = core::checked_add(total, bytes); }
   static int64_t sum(std::initializer_list<int64_t> sizes) {
     int64_t total = 0;

@@ -1,7 +1,7 @@
 // The execution plan: a local program as steps over slots of memory, with fused loops, donated arguments aliased to
 // results, and peak bytes known before anything runs. A device's position is an input: one plan serves every device.
 //
-// Words. A *shard* of a value is one of its distinct shards; positions that differ only in sub-axes that the value does
+// Terms. A *shard* of a value is one of its distinct shards; positions that differ only in sub-axes that the value does
 // not vary over share it. A *table* maps each device (number in the run's flat device list) to the shard that it holds.
 // A *slot* is storage for all shards of a table: one range of bytes for each. A *map* gives, for each shard of a step,
 // the shard of a slot (SlotRef).
@@ -95,8 +95,8 @@ struct CollectiveCall {
   core::Checkpoint* checkpoint = nullptr;  ///< as ops::KernelCall's
 };
 
-/// One source of a collective. `extent` empty: the whole shard; else the block of it that is read, which a message
-/// carries.
+/// One source of a collective. `extent` empty: all of the shard; else the block of it that is read, which a message
+/// contains.
 struct CollectiveSource {
   int32_t operand = 0;
   int32_t slot_shard = 0;  ///< shard of the operand's slot
@@ -159,7 +159,7 @@ struct Step {
   std::string name;                                  ///< "stablehlo.dot_general", "fused add tanh (5 ops)"
   ir::Location location;
   std::vector<int32_t> lines;  ///< of every op in it
-  std::string reason;          ///< why partition asked for it
+  std::string reason;          ///< why partition appended it
 };
 
 struct Block {

@@ -110,7 +110,7 @@ class BlockBuilder {
     builder_.value(id).alias_map = map;
   }
 
-  // Values that must stand in memory after the block's plain ops: its results, and what nested blocks read.
+  // Values that must be in memory after the block's plain ops: its results, and what nested blocks read.
   std::vector<LocalId> live_out(const std::vector<const LocalOp*>& ops, const std::vector<LocalId>& results) {
     std::vector<LocalId> out = results;
     for (const LocalOp* op : ops) {

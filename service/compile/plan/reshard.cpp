@@ -4,7 +4,7 @@
 // written.
 //
 // For each shard of the target:
-// 1. Its block of the whole, [start, stop) along each dimension, ends at the logical size.
+// 1. Its block of the global array, [start, stop) along each dimension, ends at the logical size.
 // 2. Along each dimension, the source parts that overlap it are first = start / part size to last = (stop - 1) / part
 //    size. One copy for each combination of parts.
 // 3. The parts give the source shard's coordinates. Sub-axes that the source varies over outside of its dims keep the

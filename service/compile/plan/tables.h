@@ -1,5 +1,5 @@
-// Shard tables and the maps between them, each made once. A map says for every shard of one table which shard of
-// another its first device holds: {0, 0, 1, 1} from four shards over (x, y) to two over x.
+// Shard tables and the maps between them, each built once. A map has, for every shard of one table, the shard of
+// another that its first device holds: {0, 0, 1, 1} from four shards over (x, y) to two over x.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which dimensions do not divide: padded ones, and ones that stay whole in an op whose other tensors are cut.
+// Which dimensions do not divide: padded ones, and ones that stay replicated in an op whose other tensors are sharded.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -112,7 +112,7 @@ class PaddingFinder {
     return out_.back();
   }
 
-  // A chain of ops passes an uneven cut on: the first value of a size and its axes stands for all of them.
+  // A chain of ops propagates an uneven sharding: only the first value of a size and its axes is reported.
   void padded(ir::ValueId id, int32_t line) {
     const auto* sharding = sharding_of(id);
     if (sharding == nullptr) return;
@@ -125,8 +125,8 @@ class PaddingFinder {
     }
   }
 
-  // A dimension of several factors (the merged side of a reshape) is cut by an axis that does not divide its factor, so
-  // the dimension that is this factor alone cannot be cut the same way.
+  // A dimension of several factors (the merged side of a reshape) is sharded by an axis that does not divide its
+  // factor, so the dimension that is this factor alone cannot be sharded the same way.
   void whole_beside_cut(const ir::Op& op) {
     std::vector<ir::Type> operands, results;
     for (const ir::ValueId id : op.operands) operands.push_back(main_.type_of(id));
@@ -171,7 +171,7 @@ class PaddingFinder {
                        const std::vector<std::pair<ir::ValueId, const sharding::TensorFactors*>>& tensors, int factor,
                        int64_t ways, const std::vector<sharding::AxisRef>& axes, const sharding::TensorSharding& like) {
     for (const auto& [id, factors] : tensors) {
-      // A value of which nothing is known is whole over the same mesh.
+      // A value without a sharding is replicated over the same mesh.
       const auto* known = sharding_of(id);
       const auto sharding = known != nullptr ? *known
                                              : sharding::fully_replicated(like.mesh_name, like.mesh,

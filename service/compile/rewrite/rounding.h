@@ -1,4 +1,4 @@
-// Where arguments lie that nobody has laid out yet. Pure.
+// Rounds the propagated shardings of unannotated arguments to ones that divide their dimensions. Pure.
 #pragma once
 
 #include "service/ir/program.h"

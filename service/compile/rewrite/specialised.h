@@ -9,8 +9,8 @@
 
 namespace meshd::compile {
 
-/// True when an argument of type `given` may go where the program says `declared`: same element type and rank, and each
-/// dimension equal or dynamic.
+/// True when an argument of type `given` is accepted for the declared type `declared`: same element type and rank, and
+/// each dimension equal or dynamic.
 bool fits(const tensor::TensorType& given, const tensor::TensorType& declared);
 
 /// True when an argument has a dynamic dimension, so that a run needs a program for its types.

@@ -14,7 +14,7 @@ namespace {
 // Positions in the text's argument list that are static, with their values.
 using Constants = std::map<size_t, const tensor::DenseValue*>;
 
-// Takes the parameters out of the signature; with a body, constants stand at its beginning.
+// Removes the parameters from the signature; a body begins with the constants.
 void bind(ir::Function& function, const Constants& constants) {
   std::vector<ir::Parameter> arguments;
   std::vector<ir::ValueId> values;

@@ -13,11 +13,11 @@
 namespace meshd::compile {
 
 /// The id of with_static(parsed, values): the program's, and a digest of positions, types and values. Throws
-/// invalid_argument where a value has not the type that the program takes.
+/// invalid_argument where a value has not the declared type.
 std::string static_id(const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values);
 
-/// The program without these arguments (by token-free position), each a constant in its place. Throws as
-/// static_id does. Compiler::with_static caches it.
+/// The program with these arguments (by token-free position) replaced by constants. Throws as static_id does.
+/// Compiler::with_static caches it.
 ParsedRef with_static(const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values);
 
 }  // namespace meshd::compile
