@@ -1,5 +1,5 @@
-// How effects leave the devices: the executor hands each one over, in order, and goes on, or stops until the answer is
-// there. `effects` implements it; tests do too.
+// The interface through which the executor emits side effects (callbacks, infeed, outfeed), in order; a run waits for a
+// reply where an effect has results. `effects` implements it, and so do tests.
 #pragma once
 
 #include <compare>
@@ -18,15 +18,15 @@ struct PlanEffect;
 
 namespace meshd::device {
 
-/// When an effect happens in the order in which one thread would run the program: the visit path, outermost first (turn
-/// of the loop, or number of the branch, and place in the block, alternating), then the shard.
+/// Orders effects as one thread would run the program: the visit path, outermost first (loop iteration or branch
+/// number, and index in the block, alternating), then the shard.
 struct EffectKey {
   std::vector<int64_t> path;
   int64_t shard = 0;
   friend auto operator<=>(const EffectKey&, const EffectKey&) = default;
 };
 
-/// A value that goes out, in memory that is valid only during emit().
+/// An operand of an effect, in memory that is valid only during emit().
 struct EffectValue {
   tensor::TensorType type;
   std::span<const std::byte> bytes;
@@ -44,15 +44,15 @@ struct EffectCall {
   const EffectKey* key = nullptr;
   const ir::Location* location = nullptr;
   std::string_view name;
-  const compile::PlanEffect* effect = nullptr;  ///< what the plan knows of it
+  const compile::PlanEffect* effect = nullptr;  ///< its description in the plan
   std::span<const int64_t> devices;             ///< ids of all devices of the run, in flat order
   std::span<const EffectValue> operands;
-  std::span<const tensor::TensorType> results;  ///< what an answer has to be
+  std::span<const tensor::TensorType> results;  ///< types of the reply
 };
 
-/// Done: one byte string for each result, row-major. Not done: the run stops here, gives its devices to others, and
-/// asks again, with the same call, when Run::resume() is called and they are free; it may be called before emit()
-/// returns.
+/// Done: one byte string for each result, row-major. Not done: the run suspends, releases its devices, and calls emit()
+/// again with the same call once Run::resume() was called and the devices are free; resume() may be called before
+/// emit() returns.
 struct EffectResult {
   bool is_done = true;
   std::vector<std::vector<std::byte>> answers;

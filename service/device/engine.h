@@ -46,7 +46,7 @@ struct EngineOptions {
 /// shard_bytes long (local type, padded). Buffers of shards that other ranks own may be null.
 struct RunArgument {
   std::vector<tensor::BufferRef> shards;
-  /// The run may write these buffers and return them as results: nobody else reads them. Only used where the plan
+  /// The run may write these buffers and return them as results: they have no other reader. Only used where the plan
   /// donates; when it is false there, the run copies the argument first.
   bool may_overwrite = false;
 };
@@ -103,8 +103,8 @@ struct RunStats {
 struct RunOutcome {
   std::optional<core::Error> error;
   /// In the order of Plan::results, a buffer for each distinct shard (null for other ranks' shards). A result may be
-  /// the very buffer of an argument (passed through or donated), and two results may share one: who donates later must
-  /// know that nobody else has the buffer.
+  /// the very buffer of an argument (passed through or donated), and two results may share one: a later donation must
+  /// check that the buffer has no other owner.
   std::vector<std::vector<tensor::BufferRef>> outputs;
   std::vector<int64_t>
       overwritten;  ///< arguments whose buffers were written or given to a result, failed runs included
@@ -122,7 +122,7 @@ struct RunProgress {
   int32_t line = 0;
 };
 
-/// A submitted run. Any thread. Its outcome is delivered even when nobody holds it.
+/// A submitted run. Any thread. Its outcome is delivered even without a holder.
 class Run {
  public:
   virtual ~Run() = default;

@@ -7,7 +7,7 @@ namespace meshd::device {
 namespace {
 
 constexpr int64_t kStepsBetweenLooks = 16;  // at the clock, for small steps
-constexpr double kLargeStepNs = 20'000;     // after one of these the clock is looked at, too
+constexpr double kLargeStepNs = 20'000;     // after one of these the clock is read, too
 
 }  // namespace
 
@@ -103,7 +103,7 @@ RunImpl::Next RunImpl::end_of_block() {
 
 RunImpl::Next RunImpl::end_of_condition() {
   const compile::Step& step = *frames_.back().control;
-  // One condition for all, and nobody to ask: the common loop, turn after turn.
+  // Fast path: one condition for all devices, on one rank.
   if (owners_.is_alone && plan().table(step.table).count() == 1 && frames_.back().active->is_everybody()) {
     if (*pointer(step.operands[0], 0) == std::byte{0}) {
       frames_.pop_back();
@@ -148,7 +148,7 @@ RunImpl::Next RunImpl::end_of_body() {
   frame.block = step.blocks_first;
   frame.is_condition = true;
   frame.index = 0;
-  // A turn counts as a step, so that a loop without any ends by its budget, too.
+  // An iteration counts as a step, so that the step budget ends a loop without steps.
   const int64_t executed = steps_done_.load(std::memory_order_relaxed) + 1;
   steps_done_.store(executed, std::memory_order_relaxed);
   if (request_.step_budget > 0 && executed > request_.step_budget) {
@@ -230,7 +230,7 @@ std::optional<std::vector<int64_t>> RunImpl::read_control(const compile::Step& s
   if (must_ask && !exchange_bytes(step.table, step.operands[0], bytes, received)) return std::nullopt;
   const auto value_of = [&](const std::byte* from) {
     if (is_bool) {
-      // A branch on a boolean: true is block 0. A loop's condition: true goes on.
+      // A branch on a boolean: true is block 0. A loop's condition: true continues.
       const bool yes = *from != std::byte{0};
       return step.kind == compile::StepKind::kCase ? (yes ? int64_t{0} : int64_t{1}) : int64_t{yes};
     }

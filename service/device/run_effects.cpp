@@ -8,7 +8,8 @@ EffectKey RunImpl::effect_key(int64_t shard) const {
   EffectKey key;
   for (const Frame& frame : frames_) {
     if (frame.control != nullptr) {
-      // A condition is looked at before its turn's body; the branch taken is no matter of time, but a part of the path.
+      // The condition of an iteration precedes its body; the number of a branch has no order in time, but is part of
+      // the path.
       const bool is_loop = frame.control->kind == compile::StepKind::kWhile;
       key.path.push_back(is_loop ? 2 * frame.turn + (frame.is_condition ? 0 : 1) : frame.branch);
     }
@@ -18,7 +19,7 @@ EffectKey RunImpl::effect_key(int64_t shard) const {
   return key;
 }
 
-// Hands one effect over. False: its answer is not there yet.
+// Emits one effect. False: its reply has not arrived.
 bool RunImpl::emit(const compile::Step& step, int64_t shard) {
   const compile::PlanEffect& effect = plan().effects[static_cast<size_t>(step.effect)];
   if (request_.effects == nullptr) {

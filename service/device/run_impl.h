@@ -66,7 +66,7 @@ struct EngineShared {
   /// Runs that have been submitted and whose `done` has not returned; the engine's end waits for none.
   std::atomic<int64_t> live{0};
   void leave() {
-    // notify before the last look at `live` could end the engine: under the lock that its end takes.
+    // notify before the last read of `live` could destroy the engine: under the lock that its end takes.
     const std::lock_guard held(live_mutex);
     live.fetch_sub(1, std::memory_order_acq_rel);
     is_quiet.notify_all();
@@ -87,7 +87,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   void cancel(core::Error reason) override;
   [[nodiscard]] RunProgress progress() const override;
 
-  /// On a thread of the pool: begins, or goes on.
+  /// On a thread of the pool: begins, or continues.
   void work() override;
   /// The run has its devices: it, or the threads of its step that are parked, are queued for the pool.
   void start_turn();
@@ -123,10 +123,10 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
     std::shared_ptr<ActiveSet> outer;  // case: the active set around the branches
   };
 
-  // Messages of one collective on their way.
+  // Messages of one collective in flight.
   struct Exchange {
     int64_t visit = 0;
-    std::atomic<int64_t> missing{1};                                    // one is ours until all are asked for
+    std::atomic<int64_t> missing{1};                                    // one is held until all are posted
     std::map<std::pair<int64_t, int64_t>, tensor::BufferRef> received;  // by shard of the step and source
   };
 
@@ -171,7 +171,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   bool next_branch(Frame& frame, int64_t from);
   void exchange_slots(const compile::Step& step, ActiveSet& active);
   Next step_done(const compile::Step& step);
-  /// A whole number held by each active shard of `table`; nothing while messages are missing.
+  /// An integer held by each active shard of `table`; nothing while messages are missing.
   std::optional<std::vector<int64_t>> read_control(const compile::Step& step, bool is_bool);
   [[noreturn]] void fail_at(const compile::Step& step, core::ErrorCode code, const std::string& message) const;
 
@@ -253,7 +253,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   core::SteadyTime segment_start_;  // time on a thread is counted from here
   bool is_lent_ = false;            // on the thread of submit()'s caller
   bool waits_outside_ = false;      // stopped for a callback reply
-  bool gave_way_ = false;           // it stepped aside; handed on with phase_
+  bool gave_way_ = false;           // it stepped aside; written under phase_
   RunStats stats_;
   std::atomic<int64_t> helper_ns_{0};
 
@@ -262,7 +262,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   struct Turn {
     enum class Where : uint8_t {
       kHere,
-      kLeft,     ///< a library call goes on without the devices
+      kLeft,     ///< a library call continues without the devices
       kWaiting,  ///< the run waits for them in the scheduler's queues
     };
     Where where = Where::kHere;

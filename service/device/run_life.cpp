@@ -136,7 +136,7 @@ void RunImpl::bind_argument(size_t number, const compile::Slot& slot) {
     tensor::BufferRef buffer = argument.shards[shard];
     if (buffer == nullptr) continue;
     if (slot.is_writable && !argument.may_overwrite) {
-      // The plan writes here, but somebody else may be reading: the run works on a copy.
+      // Copy on write: the plan writes here, and the buffer may have other readers.
       tensor::BufferRef copy = engine_.buffers->allocate(slot.bytes);
       stats_.allocated_bytes += slot.bytes;
       for (int64_t at = 0; at < slot.bytes; at += kCopiedAtOnce) {
@@ -331,7 +331,7 @@ void RunImpl::finish(std::optional<core::Error> error) {
   phase_.store(Phase::kDone, std::memory_order_release);
   start_all(engine_.scheduler.remove(self, turn_time()));
   done(std::move(outcome));
-  engine_.leave();  // the engine may be gone after this
+  engine_.leave();  // the engine may be destroyed after this
 }
 
 }  // namespace meshd::device

@@ -1,6 +1,6 @@
-// What a run says to other ranks. Every rank executes the same steps in the same order, so the number of the collective
-// (`visit_`), the shard that wants a block and the block's place in its list of sources name a message on both sides
-// without asking.
+// The messages of a run to other ranks. Every rank executes the same steps in the same order, so the number of the
+// collective (`visit_`), the shard that needs a block and the block's index in its list of sources identify a message
+// on both sides without negotiation.
 #include <algorithm>
 #include <set>
 
@@ -48,7 +48,7 @@ bool RunImpl::exchange_sources(const compile::Step& step) {
     for (size_t i = 0; i < sources.size(); ++i) {
       const compile::CollectiveSource& source = sources[i];
       const int64_t holder = active.holder(source.table, source.shard);
-      if (holder < 0) continue;  // nobody can want it: check_members ended that run
+      if (holder < 0) continue;  // not needed: check_members ended that run
       const MessageKey key{request_.key, exchange_->visit, shard, static_cast<int64_t>(i)};
       if (rank_of(holder) != owners_.rank) {
         const bool is_wanted = active.is_held_by(owners_.rank, step.table, shard);

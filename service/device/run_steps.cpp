@@ -11,13 +11,12 @@
 namespace meshd::device {
 namespace {
 
-// Waking a thread that sleeps costs about 25 us each way: a step is shared when each part is worth more.
 constexpr double kWorthSharingNs = 60'000;
 constexpr double kPartNs = 20'000;
 constexpr int64_t kPartsPerThread = 4;
 // A work group: short beside a time slice, long beside what it costs to call a kernel once more.
 constexpr double kWorkGroupNs = 1'000'000;
-// A thread that is lent leaves steps of more than this to the pool: who lent it wants it back.
+// A lent thread leaves longer steps to the pool, so that its lender gets it back.
 constexpr double kLentStepNs = 2'000'000;
 constexpr size_t kInlinePointers = 24;
 

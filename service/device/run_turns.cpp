@@ -35,7 +35,7 @@ namespace {
 constexpr std::chrono::nanoseconds kSlice = std::chrono::milliseconds(2);
 // Within a step a slice ends later: a run whose steps are short yields between two of them, without a parked thread.
 constexpr std::chrono::nanoseconds kGrace = kSlice;
-// The most that one slice is charged: for most of a longer one nobody else wanted the devices.
+// The most that one slice is charged: a longer one was mostly without competition.
 constexpr std::chrono::nanoseconds kMostCharged = 5 * kSlice;
 
 }  // namespace
@@ -148,7 +148,7 @@ void RunImpl::wait_for_turn(RunCheckpoint& thread) {
     start_all(starting);
     if (is_next) {
       if (engine_.workers.waiting() == 0) {
-        // Nobody else wants the thread either.
+        // The thread has no other work either.
         turn_.with([&](Turn& turn) { std::erase(turn.parked, parked); });
         start_turn();
         return parked->work();

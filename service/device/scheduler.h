@@ -7,7 +7,7 @@
 // 1. Each principal, session and run has a virtual time: how long its runs held their devices. A time slice counts as
 //    its length, whatever the number of devices.
 // 2. A principal or session that was idle begins at the greatest virtual time at which one of its level was started, if
-//    its own is less; a new run begins at that of the runs of its session. So nobody saves time up.
+//    its own is less; a new run begins at that of the runs of its session. So idle time earns no credit.
 // 3. Waiting entries are ordered by virtual time of the principal, then of the session; then entries that come back
 //    from aside; then by virtual time of the run, ticket and arrival.
 // 4. start() looks at them in that order. An entry starts when its devices have no holder and no earlier entry waits
@@ -15,9 +15,9 @@
 //    them (kWanted), which yield when their time slice is over.
 // 5. A new entry also needs its planned bytes. They are given in the same order: later entries do not overtake a large
 //    one. An entry that waits for bytes alone reserves no device, because those that have bytes must be able to end.
-// 6. An entry that yields keeps its bytes and waits again. One that waits for somebody outside steps aside: it gives
-//    its devices to others and, back, precedes the runs of its session.
-// 7. With Order::kTickets nobody is charged or yields: lower tickets first, the same order on every rank.
+// 6. An entry that yields keeps its bytes and waits again. One that waits for a reply or a message steps aside: it
+//    releases its devices and, once back, precedes the runs of its session.
+// 7. With Order::kTickets no entry is charged or yields: lower tickets first, the same order on every rank.
 //
 // Example: one device, slices of 2 ms. Principal a has run A1 in session s and A2 in session t, b has B1. In: A1, A2,
 // B1 arrive together. Virtual times of (a, b) before each slice, and who runs:
@@ -62,7 +62,7 @@ class QueueEntry {
   std::string principal_;
   std::string session_;
   bool has_bytes_ = false;   // admitted: it keeps its bytes until it leaves
-  bool comes_back_ = false;  // from aside
+  bool comes_back_ = false;  // it stepped aside before
 };
 using QueueEntryRef = std::shared_ptr<QueueEntry>;
 
@@ -74,12 +74,12 @@ struct QueueRequest {
   std::string session;
 };
 
-/// Any thread. Calls nobody while it is locked: entries that may start now are returned, in order.
+/// Any thread. Calls no code outside while it is locked: entries that may start now are returned, in order.
 class Scheduler {
  public:
   enum class Order : uint8_t {
     kFair,
-    kTickets,  ///< lower tickets first and nobody yields: the same order on every rank
+    kTickets,  ///< lower tickets first, no yields: the same order on every rank
   };
   /// `memory_limit_bytes` 0: no limit.
   Scheduler(int64_t device_count, int64_t memory_limit_bytes, Order order = Order::kFair);
@@ -87,14 +87,14 @@ class Scheduler {
   std::vector<QueueEntryRef> add(const QueueEntryRef& entry, QueueRequest request);
   /// A run is over, or is not to start any more; `used`: how long it held its devices since it was started last.
   std::vector<QueueEntryRef> remove(const QueueEntryRef& entry, std::chrono::nanoseconds used);
-  /// Takes a waiting run out of the queue; false when it runs, is aside or is gone. `starting` gets the entries that
+  /// Takes a waiting run out of the queue; false when it runs, is aside or has ended. `starting` gets the entries that
   /// may start now.
   bool withdraw(const QueueEntryRef& entry, std::vector<QueueEntryRef>& starting);
   /// A running run waits again. It is among those that start if it is the next in the order.
   std::vector<QueueEntryRef> yield(const QueueEntryRef& entry, std::chrono::nanoseconds used);
-  /// A running run gives its devices to others while it waits for somebody outside.
+  /// A running run releases its devices while it waits for a reply or a message.
   std::vector<QueueEntryRef> step_aside(const QueueEntryRef& entry, std::chrono::nanoseconds used);
-  /// It needs its devices again. Returns it if nobody else holds them; else a later call does.
+  /// Requests its devices again. Returns it if they are free; else a later call does.
   std::vector<QueueEntryRef> step_back(const QueueEntryRef& entry);
   /// All entries that wait, run or are aside.
   [[nodiscard]] std::vector<QueueEntryRef> everybody() const;

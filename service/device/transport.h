@@ -1,8 +1,8 @@
 // Point-to-point messages between processes (ranks): post and complete, never wait. This is the seam for machines; the
 // one implementation there is connects ranks within a process, for tests (tests/support/loopback_transport.h).
 //
-// Invariant: a message has one sender, one receiver and one key, and both sides compute the key without asking. Every
-// rank executes the same steps in the same order, so the number of the collective names its messages.
+// Invariant: a message has one sender, one receiver and one key, and both sides compute the key without negotiation.
+// Every rank executes the same steps in the same order, so the number of the collective names its messages.
 //
 // 1. Each rank walks all sources of the collective, in order.
 // 2. The rank of a source's holder (the first active device that has it) posts it to each peer that needs it and does
@@ -12,7 +12,7 @@
 //
 // Example: 4x4xi32 on a mesh x=2, y=2, rows over (x, y) -> columns over y; devices 0 and 1 are rank 0's, devices 2 and
 // 3 rank 1's. Run 7, first collective. Result shard 0 is columns 0 and 1; device 0 holds it, and device 2 has row 2.
-// Out: rank 1 posts key {run 7, visit 0, shard 0, source 2} to rank 0, 8 bytes: elements 8 and 9 of the whole.
+// Out: rank 1 posts key {run 7, visit 0, shard 0, source 2} to rank 0, 8 bytes: elements 8 and 9 of the global array.
 #pragma once
 
 #include <compare>

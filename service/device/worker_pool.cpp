@@ -52,8 +52,8 @@ struct WorkerPool::Impl {
 
   mutable std::mutex mutex;  // of what follows
   std::condition_variable spare_is_called;
-  int64_t spares = 0;  // that nobody has called
-  int64_t calls = 0;   // that no spare one has answered
+  int64_t spares = 0;  // not yet called
+  int64_t calls = 0;   // without a spare worker yet
   std::vector<std::thread> workers;
   boost::asio::thread_pool timers{1};
 

@@ -2,7 +2,7 @@
 // Idle workers wait on an atomic; strands and posted handlers of Boost.Asio cost ten times more. One more thread, of
 // Boost.Asio, fires timers.
 //
-// Invariant: as many workers as asked for serve at any time; the pool has at most 512 threads.
+// Invariant: the configured number of workers serves at any time; the pool has at most 512 threads.
 //
 // 1. A thread that must wait inside a kernel gives its place (give_place): a surplus worker keeps serving, else a spare
 //    worker wakes up, else a new one is made.
