@@ -12,7 +12,7 @@
 
 namespace meshd::ops {
 
-/// Row-major bytes of a whole tensor.
+/// Row-major bytes of an unsharded tensor.
 using SmallValue = std::shared_ptr<const std::vector<std::byte>>;
 
 /// Values of more elements are not followed.

@@ -1,6 +1,6 @@
 // The families of op rows. Each family is one .cpp file (two for the large ones) that holds its rows in a static table;
-// table.cpp strings them together. A new family is a line here and a line there; a new op is a row in its
-// family. README.md says which ops need more than that: those with a pretty form or a structural role of their own.
+// table.cpp concatenates them. A new family is a line in both; a new op is a row in its family. README.md lists the ops
+// that need more: those with a pretty form or a structural role.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ std::span<const OpDef> structural_rows();
 std::span<const OpDef> feed_rows();
 /// while, case, if, calls, returns, composites.
 std::span<const OpDef> control_rows();
-/// sdy.*: what a program says about shardings.
+/// sdy.*: sharding annotations.
 std::span<const OpDef> sharding_rows();
 /// all_reduce, all_gather, ...: functions of a group of devices.
 std::span<const OpDef> collective_rows();
@@ -47,13 +47,13 @@ std::span<const OpDef> sort_rows();
 std::span<const OpDef> fft_rows();
 /// cholesky, triangular_solve.
 std::span<const OpDef> linalg_rows();
-/// stablehlo.custom_call; what stands behind its targets is in custom_calls.h.
+/// stablehlo.custom_call; its targets are in custom_calls.h.
 std::span<const OpDef> custom_call_rows();
 /// chlo.top_k.
 std::span<const OpDef> top_k_rows();
 /// rng_bit_generator, rng.
 std::span<const OpDef> random_rows();
-/// broadcast, einsum, torch_index_select, ...: ops that other ops say.
+/// broadcast, einsum, torch_index_select, ...: ops with a decomposition only.
 std::span<const OpDef> composed_rows();
 /// dynamic_reshape, dynamic_iota, ...: ops whose result shape is a value.
 std::span<const OpDef> dynamic_rows();

@@ -1,4 +1,4 @@
-// Text as a template argument, so that a row's infer function knows its op's name and an example can be put together at
+// Text as a template argument, so that a row's infer function has its op's name and an example can be concatenated at
 // compile time.
 #pragma once
 
@@ -13,12 +13,12 @@ namespace meshd::ops {
 template <size_t kSize>
 struct FixedString {
   std::array<char, kSize> text{};
-  // Not explicit: a literal must turn into a template argument by itself.
+  // Not explicit: a literal must convert to a template argument implicitly.
   constexpr FixedString(const char (&literal)[kSize]) { std::copy_n(literal, kSize, text.begin()); }
   [[nodiscard]] constexpr std::string_view view() const { return {text.data(), kSize - 1}; }
 };
 
-/// Joins literals at compile time; `view` lives as long as the program.
+/// Joins literals at compile time; `view` has static storage.
 template <FixedString... kParts>
 struct Joined {
   static constexpr size_t kLength = (kParts.view().size() + ... + 0);

@@ -1,6 +1,6 @@
-// How shards of a result follow from rows of the operands where an op reads beyond its own shard: windows, pads,
-// slices, reversals, concatenations, kernels that are summed over. A row's function says it, partition asks, fetches
-// the rows that each device reads and runs the op on them, instead of giving every device the whole dimension.
+// Halo exchange of an op: which operand rows each row of the result reads where an op reads beyond its own shard
+// (windows, pads, slices, reversals, concatenations, kernels that are summed over). A row's function returns it;
+// partition fetches the rows that each device reads and runs the op on them, instead of replicating the dimension.
 //
 // Places. Row r of the operand stands at place r * spread. Result row o reads the places from start + o * step on,
 // `extent` of them. Example: a window of 3 with stride 2 and a padding of 1 before: start -1, step 2, extent 3; a
@@ -18,7 +18,7 @@ namespace meshd::ops {
 
 struct OpView;
 
-/// What stands where no row does: outside of the operand, and between rows that are spread.
+/// The value of places without a row: outside of the operand, and between rows that are spread.
 enum class Beyond : uint8_t {
   kNothing,  ///< results never read there, or (several operands make one result) another operand has it
   kZero,
@@ -26,8 +26,8 @@ enum class Beyond : uint8_t {
 };
 
 /// One dimension of one operand, read along one dimension of the result, or of another operand over which is summed
-/// (rows are then the elements of the sum: partial sums meet in a reduction). Such a sum is cut only where all parts
-/// are as large.
+/// (rows are then the elements of the sum: partial sums are all-reduced). Such a sum is sharded only where all parts
+/// have one size.
 struct HaloRead {
   size_t operand = 0;
   size_t operand_dim = 0;
@@ -38,9 +38,9 @@ struct HaloRead {
   int64_t step = 1;  ///< not 0; negative only where extent is 1
   int64_t extent = 1;
   int64_t spread = 1;
-  /// What is read begins only at places that are `phase` modulo `grid` and goes on for `tail` places (windows: a stride
-  /// apart, one place less than a window). Parts as large as a number of grid steps fetch just that; where tail is 0
-  /// and rows stand as far apart (spread is grid), no places between. Other than 1 only where step is 1.
+  /// Reads begin only at places that are `phase` modulo `grid` and extend over `tail` further places (windows: a stride
+  /// apart, one place less than a window). Parts of a multiple of `grid` places fetch just these; where tail is 0 and
+  /// rows are as far apart (spread is grid), no places between. Other than 1 only where step is 1.
   int64_t grid = 1;
   int64_t phase = 0;
   int64_t tail = 0;
@@ -48,7 +48,7 @@ struct HaloRead {
   size_t beyond_operand = 0;
 };
 
-/// What an op reads so. Dimensions that are not listed are read as they lie.
+/// The halo reads of an op. Dimensions that are not listed are read at the same index.
 struct Halo {
   std::vector<HaloRead> reads;
   /// True: a result row is the row that is read, and nothing is left to compute (extent is 1; all dimensions that move
@@ -59,8 +59,8 @@ struct Halo {
   ir::AttributeList (*localize)(const OpView& global, std::span<const HaloRead> fetched) = nullptr;
 };
 
-/// With global types: the ways in which this instance reads its neighbours, of which partition takes the cheapest. A
-/// dimension of an operand is read at most once in each. None: it reads no neighbours, or not so that this says it.
+/// With global types: the alternative halos of this instance, of which partition takes the cheapest. A dimension of an
+/// operand is read at most once in each. None: it reads no neighbours, or cannot express it so.
 using HaloFn = std::vector<Halo> (*)(const OpView&);
 
 }  // namespace meshd::ops

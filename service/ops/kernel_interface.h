@@ -24,19 +24,19 @@ struct KernelCall {
   std::byte* scratch = nullptr;  ///< PreparedKernel::scratch_bytes, of this call alone, aligned to 64
   const int64_t* result_offsets =
       nullptr;  ///< where result 0's shard starts in the global result, by dimension; null: all zero
-  core::Checkpoint* checkpoint = nullptr;  ///< passed in what takes more than a millisecond; null: nobody asks
+  core::Checkpoint* checkpoint = nullptr;  ///< passed in what takes more than a millisecond; null: never checked
 };
 
 /// A kernel made ready for fixed local types and attributes. run() may be called by several threads on disjoint work
 /// item ranges.
 struct PreparedKernel {
   std::function<void(const KernelCall&)> run;
-  int64_t work_count = 1;     ///< the output can be cut into this many work items
+  int64_t work_count = 1;     ///< the output can be split into this many work items
   double flops = 0;           ///< work of all work items
   double bytes = 0;           ///< traffic of all work items
   int64_t scratch_bytes = 0;  ///< for each concurrent call
   bool uses_offsets = false;  ///< reads result_offsets
-  /// run() passes its call's checkpoint every 10^5 to 10^6 operations. Else the caller cuts ranges of work items into
+  /// run() passes its call's checkpoint every 10^5 to 10^6 operations. Else the caller splits ranges of work items into
   /// work groups, and each work item is some milliseconds of work at most.
   bool passes_checkpoints = false;
   std::vector<std::pair<int, int>> in_place;  ///< (operand, result) pairs that may share memory
@@ -46,7 +46,7 @@ struct PreparedKernel {
 /// devices.
 struct GroupCall {
   std::span<const std::byte* const* const> member_operands;  ///< [member][operand]
-  int64_t member = 0;                                        ///< whose output is wanted, index in the group
+  int64_t member = 0;                                        ///< member that computes its output, index in the group
   std::byte* const* results = nullptr;                       ///< that member's results
   core::Checkpoint* checkpoint = nullptr;                    ///< as KernelCall's
 };
@@ -56,9 +56,8 @@ struct PreparedGroup {
   double bytes = 0;           ///< traffic of one member
 };
 
-/// Appends a pointwise op to a tile program, whichever of the three ways its row says, and returns the result's
-/// register. `view` has the declared result. Throws unsupported_dtype naming the operation and the type when there is
-/// no kernel.
+/// Appends a pointwise op to a tile program, in the form that its row has, and returns the result's register. `view`
+/// has the declared result. Throws unsupported_dtype naming the operation and the type when there is no kernel.
 uint16_t emit_scalar(const ScalarMath& math, const OpView& view, kernels::TileProgram& program,
                      std::span<const uint16_t> operands);
 

@@ -1,6 +1,5 @@
-// The one place where an op is defined: a row says its name, what it takes, what it gives, how it may be cut and what
-// runs it. Everything else (parser, verifier, propagation, partition, plan, docs, property suites) reads rows and knows
-// no op by name.
+// The op registry: a row defines an op's name, operands, results, sharding rule and kernel. Everything else (parser,
+// verifier, propagation, partition, plan, docs, property suites) reads rows and handles no op by name.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ class Writer;
 struct PreparedKernel;  // kernel_interface.h, like all that only rows with a kernel and the plan look into
 struct PreparedGroup;
 
-/// What a row's functions are told about one op instance. Types are global or local, as the caller works.
+/// One op instance, the argument of a row's functions. Types are global or local, as the caller works.
 struct OpView {
   std::span<const ir::Type> operands;
   std::span<const ir::Type> results;  ///< declared results; empty when inferring
@@ -38,8 +37,8 @@ struct OpView {
   const ir::Function* function = nullptr;  ///< whose value table the regions use
   const ir::Location* location = nullptr;
   /// The instance in its function, and for each operand the op that defines it (null: an argument of a function or
-  /// region). Only rules look at them: a concatenation of slices and an update at constant places are cut in other
-  /// ways. Who calls a rule fills them; null and empty where only types are known.
+  /// region). Only rules read them: a concatenation of slices and an update at constant indices are sharded in other
+  /// ways. Callers of a rule fill them; null and empty where only types are known.
   const ir::Op* op = nullptr;
   std::span<const ir::Op* const> definitions = {};
 };
@@ -62,12 +61,12 @@ struct ScalarMath {
   kernels::ScalarOp op{};
   /// Chooses the operation by attributes or types (compare's direction) when it is set.
   kernels::ScalarOp (*op_of)(const OpView&) = nullptr;
-  /// Writes instructions of its own where one operation cannot say it (reduce_precision, chlo.square) and returns the
-  /// result's register; `op` and `op_of` are then not looked at. Registers of `operands` have the operands' dtypes.
+  /// Emits instructions where one operation does not suffice (reduce_precision, chlo.square) and returns the result's
+  /// register; `op` and `op_of` are then not read. Registers of `operands` have the operands' dtypes.
   uint16_t (*emit)(const OpView&, kernels::TileProgram&, std::span<const uint16_t> operands) = nullptr;
 };
 
-/// Attribute by which on_shard tells a kernel the dims of the whole tensor, where the kernel depends on them.
+/// Attribute with the global dims of a tensor that on_shard passes to a kernel that depends on them.
 inline constexpr std::string_view kGlobalDims = "meshd.global_dims";
 
 /// An op that works on one shard alone, with local types.
@@ -112,7 +111,7 @@ enum class Structural : uint8_t {
   kCustomCall,  ///< looked up by target when it runs; unknown targets register and explain
 };
 
-/// How an op is run. No silent default: a row without a way to run says so with Unsupported and is refused by name.
+/// How an op is run. No silent default: a row without a kernel is Unsupported and is refused by name.
 struct Unsupported {};
 using Body = std::variant<Unsupported, ScalarMath, LocalKernel, GroupKernel, Structural>;
 
@@ -137,9 +136,9 @@ struct Signature {
   std::vector<AttributeSpec> attributes = {};  ///< inherent attributes; others in <{...}> are refused by name
 };
 
-/// How an op reads its operand in another way without computing: operand index[j] = start + step * result
-/// index[result_dim]. broadcast_in_dim of 3 into 2x3 along 1: {{result_dim 1}}; of 1x3 into 2x3: {{-1}, {1}}; slice
-/// [2:8:3]: {{0, 2, 3}}.
+/// The indexing map (affine) of an op that reads its operand without computing: operand index[j] = start + step *
+/// result index[result_dim]. broadcast_in_dim of 3 into 2x3 along 1: {{result_dim 1}}; of 1x3 into 2x3: {{-1}, {1}};
+/// slice [2:8:3]: {{0, 2, 3}}.
 struct ReadMap {
   struct Dim {
     int result_dim = -1;  ///< -1: always `start`
@@ -150,10 +149,9 @@ struct ReadMap {
   bool same_bytes = false;  ///< the row-major bytes are the operand's (reshape)
 };
 
-/// What lets an op be part of a fused chain, beside a ScalarMath body. At most one is set; all are asked with local
-/// types.
+/// What makes an op without a ScalarMath body fusible. At most one is set; all take local types.
 struct Fuse {
-  ReadMap (*read)(const OpView&) = nullptr;                   ///< a way of reading operand 0
+  ReadMap (*read)(const OpView&) = nullptr;                   ///< the indexing map of operand 0
   int64_t (*iota_dim)(const OpView&) = nullptr;               ///< the result is the index of this dimension
   std::pair<int, int> (*precision)(const OpView&) = nullptr;  ///< reduce_precision: exponent and mantissa bits
   std::vector<int64_t> (*reduce_dims)(const OpView&) =
@@ -175,8 +173,8 @@ enum class Elementwise : uint8_t {
   kSameShapes,  ///< where operands and results have the same factors (bitcast_convert between types of one width)
 };
 
-/// What propagation asks of an op besides its factor rule. Elementwise ops are kPassThrough and keep constants,
-/// whatever stands here.
+/// What propagation needs of an op besides its factor rule. Elementwise ops are kPassThrough and keep constants,
+/// whatever is set here.
 struct PropagationFacts {
   Flow flow = Flow::kOther;
   Elementwise elementwise = Elementwise::kByBody;
@@ -198,24 +196,24 @@ struct CollectiveAxes {
   std::string_view attribute = {};  ///< that holds the axes
 };
 
-/// Writes an op in other ops (writer.h) and returns the values that stand for its results; nothing when it cannot be
-/// said before a shape is known that depends on data: then the op is run as its row says. With global types.
+/// Decomposes an op into other ops (writer.h) and returns the values that replace its results; nothing when that needs
+/// a shape that depends on data: then the op runs as its row defines. With global types.
 using ExpandFn = std::optional<std::vector<ir::ValueId>> (*)(const OpView&, Writer&);
 
-/// How an op is written where a dimension of operand 0 is sharded that its kernel needs whole: in ops that can be
-/// sharded (batch_norm_training: its mean and variance as sums over shards). Values that `expand` adds have the rank of
-/// operand 0 and its sharding, or rank 1 and the sharding of `free_dim`, or rank 0.
+/// Decomposition of an op where a dimension of operand 0 is sharded that its kernel needs replicated: into ops that can
+/// be sharded (batch_norm_training: its mean and variance as sums over shards). Values that `expand` adds have the rank
+/// of operand 0 and its sharding, or rank 1 and the sharding of `free_dim`, or rank 0.
 struct ShardedForm {
   int64_t (*free_dim)(const OpView&) = nullptr;  ///< the dimension of operand 0 that may be sharded in the kernel
   ExpandFn expand = nullptr;                     ///< null: the op has no such form
 };
 
-/// True where shards of `factor` alone could not compute shards of the result though its kind may be cut: windows that
-/// overlap, sums over windows. `view` is global.
+/// True where shards of `factor` alone could not compute shards of the result though its kind may be sharded: windows
+/// that overlap, sums over windows. `view` is global.
 using KeepsWholeFn = bool (*)(const OpView& view, const sharding::FactorRule& rule, size_t factor);
 
-/// Attribute that `localize` adds where results are cut in ways of their own (the state and the bits of
-/// rng_bit_generator): each is then made by a step of its own.
+/// Attribute that `localize` adds where results are sharded differently (the state and the bits of rng_bit_generator):
+/// each is then computed by a step of its own.
 inline constexpr std::string_view kResultsApart = "meshd.results_apart";
 /// On such a step: the number of the result that it makes, its only one.
 inline constexpr std::string_view kOnlyResult = "meshd.only_result";
@@ -234,40 +232,37 @@ struct OpDef {
   /// Where attributes or types decide how the op is run (a custom call's target, a bitcast that changes the shape).
   /// Null: `body`.
   Body (*choose_body)(const OpView&) = nullptr;
-  bool has_effect = false;         ///< never dropped as dead; ask has_effect(), which knows instances
+  bool has_effect = false;         ///< never dropped as dead; has_effect() covers instances
   bool ends_function = false;      ///< may be a function's terminator; kReturn only
   bool result_is_operand = false;  ///< data-flow identity
-  CollectiveAxes axes = {};        ///< sdy.all_gather and the like
-  /// How partial results combine when a reduction factor is cut (dot_general: kAdd; reduce: its body's ops). Null, or
-  /// nothing returned: such factors are not cut. Partition then masks padding with the op's identity and reduces over
-  /// shards.
+  CollectiveAxes axes = {};        ///< sdy.all_gather and similar ops
+  /// How partial results combine when a reduction factor is sharded (dot_general: kAdd; reduce: its body's ops). Null,
+  /// or nothing returned: such factors stay unsharded. Partition then masks padding with the op's identity and reduces
+  /// over shards.
   CombineFn combine = nullptr;
-  /// How a shard's part is said in other ops, where the op alone on local types would mean something else: rows counted
-  /// from where a shard begins, partial picks. Null: the kernel does it (KernelCall::result_offsets), or nothing has to
-  /// be done.
+  /// Per-shard lowering, where the op alone on local types would compute something else: indices relative to a shard's
+  /// start, partial picks. Null: the kernel does it (KernelCall::result_offsets), or nothing has to be done.
   OnShardFn on_shard = nullptr;
-  /// The result may be cut any way: each shard computes its own block from KernelCall::result_offsets (iota).
+  /// The result may have any sharding: each shard computes its own block from KernelCall::result_offsets (iota).
   bool free_result_layout = false;
-  /// Factors that only results have may be cut (broadcast_in_dim: every shard repeats what it has). Elsewhere a
-  /// pass-through factor is cut only where both an operand and a result have it: the two sides of a reshape that part,
-  /// the update of a dynamic_update_slice and the window of a gather stay whole.
+  /// Factors that only results have may be sharded (broadcast_in_dim: every shard repeats what it has). Elsewhere a
+  /// pass-through factor is sharded only where both an operand and a result have it: the sides of a reshape that
+  /// diverge, the update of a dynamic_update_slice and the window of a gather stay replicated.
   bool new_dims_may_be_cut = false;
-  /// Local attributes for a cut op, where the local kernel cannot tell them from its local types. Null: as they are.
+  /// Local attributes for a sharded op, where they do not follow from local types. Null: as they are.
   ir::AttributeList (*localize)(const OpView& global, const OpView& local) = nullptr;
   /// How the plan may fuse it with its neighbours; nothing set: only as ScalarMath, or not at all.
   Fuse fuse = {};
-  /// How others say it (broadcast is a broadcast_in_dim, dynamic_reshape a reshape once its shape is known):
-  /// program/transform/specialise.h asks before propagation, and the stages behind it meet only what they know. Null:
-  /// as it is.
+  /// Decomposition (broadcast into broadcast_in_dim, dynamic_reshape into reshape once its shape is known), which
+  /// program/transform/specialise.h applies before propagation. Null: none.
   ExpandFn expand = nullptr;
-  /// How it is written where its operand is sharded in a way that its kernel cannot take: compile/rewrite asks once
-  /// shardings are known.
+  /// Decomposition for a sharded operand that its kernel cannot take, which compile/rewrite applies after propagation.
   ShardedForm sharded = {};
   /// Its results follow from its operands' shapes alone, whatever their elements (get_dimension_size).
   bool reads_shapes_only = false;
   /// No two runs give the same (rng): never worked out before the program runs.
   bool is_random = false;
-  /// Which factors stay whole beside those whose kind says so. Null: none.
+  /// Which factors stay unsharded beside those of kinds that do. Null: none.
   KeepsWholeFn keeps_whole = nullptr;
   /// Which rows of its operands a result row reads, where they are not its own (windows, pads, slices). Null: none.
   HaloFn halo = nullptr;
@@ -283,19 +278,19 @@ ir::OpCode code_of(std::string_view name);
 /// All rows in table order.
 std::span<const OpDef> all_ops();
 
-/// How this instance of an op is run: what the row chooses by attributes and types, else the row's body. A custom call
-/// of an unknown target is Unsupported here; custom_calls.h says more about targets.
+/// The body of this instance of an op: what the row chooses by attributes and types, else the row's body. A custom call
+/// of an unknown target is Unsupported (custom_calls.h).
 Body body_of(const OpDef& def, const OpView& view);
 
 /// Makes the instance ready to run and drops what came of it. Throws unsupported_op or unsupported_dtype, naming both,
 /// where nothing runs it; collectives and what the stages do themselves are taken to run.
 void check_runnable(const OpDef& def, const OpView& view);
 
-/// True when this op must happen though nobody uses its results: the row says so, or the op does (`has_side_effect` of
-/// a custom call). Ops in its regions are not looked at.
+/// True when this op must happen even if its results are unused: by the row, or by the op (`has_side_effect` of a
+/// custom call). Ops in its regions are ignored.
 bool has_effect(const OpDef& def, const OpView& view);
 
-/// Rule of an op instance: sdy.sharding_rule on the op where it has one, else the row's; nothing when neither says.
+/// Rule of an op instance: sdy.sharding_rule on the op where it has one, else the row's; nothing when neither exists.
 std::optional<sharding::FactorRule> rule_of(const OpDef& def, const OpView& view);
 
 }  // namespace meshd::ops

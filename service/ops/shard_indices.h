@@ -1,4 +1,4 @@
-// Indices of the whole as a shard counts them: shared by the rows that say in ops what a shard does (shard_rules.h).
+// Global indices as local ones of a shard, for per-shard lowerings (shard_rules.h).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How a cut op is put together again, for rows whose factors alone do not say it: partial results of reductions, picks
-// of gathers, and what a shard does in other ops. Rows say it (OpDef::combine, OpDef::on_shard), partition asks.
+// Sharding rules beyond factors: how partial results of reductions and picks of gathers combine (OpDef::combine), and
+// per-shard lowerings (OpDef::on_shard). Partition calls them.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,7 @@ namespace meshd::ops {
 struct OpView;
 class Writer;
 
-/// How the partial results of an op are put together when a reduction factor is cut, each shard having combined what it
-/// holds.
+/// How the partial results of an op combine across shards when a reduction factor is sharded.
 struct Combine {
   std::vector<kernels::ScalarOp> ops;  ///< by result, each on its own; associative, with an identity
   /// By operand: the result with whose identity its padding is filled; -1: padding does no harm (indices).
@@ -32,7 +31,7 @@ struct Combine {
   bool is_pick = false;
 };
 
-/// For an op instance; nothing where its reduction factors cannot be cut. The view is global.
+/// For an op instance; nothing where its reduction factors cannot be sharded. The view is global.
 using CombineFn = std::optional<Combine> (*)(const OpView&);
 
 /// One result that `op` puts together, of two operands whose padding is its identity (products and their sums, a window
@@ -43,14 +42,14 @@ Combine combined_by(kernels::ScalarOp op);
 /// ops. Empty where it does anything else.
 std::vector<kernels::ScalarOp> combining_ops(const OpView& view, size_t count);
 
-/// Where a shard lies: scalars of i64, the first row of the shard along a dimension; ir::kNoValue where that is not
-/// cut.
+/// Offsets of a shard: scalars of i64, the first row of the shard along a dimension; ir::kNoValue where it is not
+/// sharded.
 struct ShardStarts {
   std::function<ir::ValueId(size_t operand, size_t dim)> of_operand;
   std::function<ir::ValueId(size_t result, size_t dim)> of_result;
 };
-/// Writes what one shard does in ops over local types and returns the values that stand for the results; nothing when
-/// it cannot be said for this cut.
+/// Per-shard lowering to ops over local types: returns the values that replace the results; nothing when this sharding
+/// has none.
 using OnShardFn = std::optional<std::vector<ir::ValueId>> (*)(const OpView& global, const OpView& local,
                                                               const std::vector<ir::ValueId>& operands,
                                                               const ShardStarts& starts, Writer& writer);

@@ -8,7 +8,7 @@
 
 namespace meshd::ops {
 
-/// What stands behind the `=` of a field.
+/// The syntax behind the `=` of a field.
 enum class FieldKind : uint8_t {
   kInt,          ///< 3
   kBool,         ///< true
@@ -26,7 +26,7 @@ enum class FieldKind : uint8_t {
 struct TextField {
   std::string_view key;
   FieldKind kind = FieldKind::kInt;
-  std::string_view attribute = {};  ///< empty where the kind says which
+  std::string_view attribute = {};  ///< empty where the kind implies it
   std::string_view kind_name = {};
 };
 

@@ -29,7 +29,7 @@ Matrix matrix_of(const OpView& view, const std::string& op, std::string_view nam
   return {dense->type.dims[0], dense->type.dims[1], ir::dense_ints(*dense)};
 }
 
-/// What the specification asks of an op's groups, with its labels; they differ from op to op.
+/// The specification's labels of an op's constraints on groups; they differ from op to op.
 struct GroupChecks {
   std::string_view op;
   std::string_view distinct;

@@ -55,8 +55,7 @@ std::vector<ir::Type> infer_all_gather(const OpView& view) {
   for (size_t i = 0; i < types.size(); ++i) {
     const size_t dim = dimension_of(view, "all_gather C1", "all_gather_dim", i);
     int64_t& size = types[i].tensor.dims[dim];
-    // Groups written as "all", and those of replica ids, have a size that only the mesh knows: the text says the
-    // result.
+    // Empty groups, and those of replica ids, have a size that only the mesh determines: the text declares the result.
     const bool known = group_size > 1 || channel_of(view) <= 0;
     if (size != tensor::kDynamicDim)
       size = known && group_size > 0 ? core::checked_mul(size, group_size) : tensor::kDynamicDim;

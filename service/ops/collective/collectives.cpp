@@ -1,4 +1,4 @@
-// The rows of collectives, as they stand inside manual computations: types there are those of one device.
+// The rows of collectives inside manual computations, where types are local.
 #include <initializer_list>
 #include <set>
 #include <string>
@@ -35,9 +35,8 @@ std::vector<std::vector<int64_t>> permute_pairs(const OpView& view, int64_t posi
   return pairs;
 }
 
-/// Operands are independent of each other; dimension d of operand k goes with dimension d of result k. The dimensions
-/// that `moved` names (attributes) change hands: they are needed whole on both sides, and the two sides have nothing to
-/// do with each other.
+/// Operands are independent of each other; dimension d of operand k and of result k share a factor. The dimensions that
+/// `moved` names (attributes) are replicated on both sides, with a factor each.
 sharding::FactorRule collective_rule(const OpView& view, std::initializer_list<std::string_view> moved) {
   std::set<size_t> moved_dims;
   for (const std::string_view name : moved)

@@ -17,8 +17,8 @@ std::vector<ir::Type> infer_collective_broadcast(const OpView& view);
 
 /// Member m's operand is block m of the result along all_gather_dim.
 PreparedGroup prepare_all_gather(const OpView& local, int64_t group_size);
-/// Combined element by element with the op's region, left to right in group order, so that results do not depend on who
-/// comes when.
+/// Combined element by element with the op's region, left to right in group order, so that results do not depend on the
+/// order of arrival.
 PreparedGroup prepare_all_reduce(const OpView& local, int64_t group_size);
 /// Block r of every member's operand along split_dimension, in group order along concat_dimension, is member r's
 /// result.

@@ -1,5 +1,4 @@
-// What infeed, outfeed, send and recv say about the way their values go: to and from a queue of the client, or from
-// device to device.
+// Endpoints of infeed, outfeed, send and recv: a queue of the client, or another device.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 namespace meshd::ops {
 
 enum class TransferKind : uint8_t {
-  kIn,    ///< takes what the client fed: infeed, recv from the host
+  kIn,    ///< dequeues what the client fed: infeed, recv from the host
   kOut,   ///< gives to the client: outfeed, send to the host
   kSend,  ///< gives to a recv of the same program
   kRecv,  ///< takes from a send of the same program
@@ -34,7 +33,7 @@ bool is_host_transfer(std::string_view name);
 /// `name` is one of them. Throws invalid_program for attributes of the wrong kind.
 TransferInfo host_transfer_of(std::string_view name, const OpView& view);
 
-/// The op that a pair of send and recv is: source_target_pairs say who gets whose value.
+/// The op that a pair of send and recv is: source_target_pairs are its pairs.
 const OpDef& pair_op();
 
 }  // namespace meshd::ops

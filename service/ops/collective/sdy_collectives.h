@@ -1,5 +1,5 @@
-// Shardy's own collectives and data_flow_edge, as its passes print them: on global values each is its operand in
-// another sharding, and the axes that it names say once more what is moved.
+// Shardy's own collectives and data_flow_edge, as its passes print them: on global values each is a reshard of its
+// operand, whose axes are given redundantly.
 #pragma once
 
 #include <vector>

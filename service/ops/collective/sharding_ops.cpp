@@ -1,5 +1,5 @@
-// sdy.*: what a program itself says about shardings. Propagation and partition understand these ops; types are checked
-// here.
+// The rows of sdy.* ops, the sharding annotations of a program. Propagation and partition implement them; types are
+// checked here.
 #include <algorithm>
 #include <string>
 
@@ -71,8 +71,8 @@ std::vector<std::string> manual_axes(const OpView& view) {
   return names;
 }
 
-/// The type inside of the computation: dimensions cut by the manual axes of `sharding`, which must come before the free
-/// ones.
+/// The type inside of the computation: dimensions sharded by the manual axes of `sharding`, which must come before the
+/// free ones.
 ir::Type inner_type(const OpView& view, const ir::Type& type, const sharding::TensorSharding& sharding,
                     const std::vector<std::string>& manual, const std::string& what) {
   if (!type.is_tensor()) return type;

@@ -1,5 +1,5 @@
 // chlo.broadcast_*: pointwise ops of operands whose shapes NumPy would broadcast. The operand of lower rank is aligned
-// at the last dimensions, or where broadcast_dimensions says; then dimensions of one element are repeated.
+// at the last dimensions, or at broadcast_dimensions; then dimensions of one element are repeated.
 #include <algorithm>
 #include <string>
 

@@ -1,5 +1,4 @@
-// What is left of CHLO: constants, mulhi, the kernel of asin and acos, ragged products, scans. All are said by other
-// ops.
+// Decompositions of the remaining CHLO ops: constants, mulhi, the kernel of asin and acos, ragged products, scans.
 #include <algorithm>
 #include <string>
 #include <unordered_map>

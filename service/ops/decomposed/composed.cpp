@@ -1,4 +1,4 @@
-// Ops that other ops say: broadcast, einsum, unary_einsum, torch_index_select, cross-replica-sum, trace.
+// Decompositions of broadcast, einsum, unary_einsum, torch_index_select, cross-replica-sum and trace.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -48,7 +48,7 @@ Values expand_broadcast(const OpView& view, Writer& writer) {
 
 // einsum
 
-/// "ab,bc->ac" as the letters of each operand and of the result.
+/// "ab,bc->ac" as the subscripts of each operand and of the result.
 struct Einsum {
   std::vector<std::string> operands;
   std::string result;
@@ -130,7 +130,7 @@ std::vector<ir::Type> infer_einsum_of(const OpView& view, const std::string& op,
 std::vector<ir::Type> infer_einsum(const OpView& view) { return infer_einsum_of(view, "einsum", 2); }
 std::vector<ir::Type> infer_unary_einsum(const OpView& view) { return infer_einsum_of(view, "unary_einsum", 1); }
 
-/// Sums over the dimensions whose letters `kept` does not have, and says the letters that are left.
+/// Sums over the dimensions whose subscripts `kept` does not have, and removes them from `letters`.
 ir::ValueId sum_rest(Writer& writer, ir::ValueId value, std::string& letters, const std::string& kept) {
   std::vector<int64_t> dims;
   std::string left;
@@ -262,7 +262,7 @@ Values expand_index_select(const OpView& view, Writer& writer) {
   const auto [dim, batch_dims] = index_select(view);
   const int64_t rank = view.operands[0].rank();
   const int64_t index_rank = view.operands[1].rank();
-  const int64_t placed = index_rank - batch_dims;  // dims of the result that the index brings
+  const int64_t placed = index_rank - batch_dims;  // dims of the result that are dims of the index
   std::vector<int64_t> offset, batching, sizes;
   for (int64_t d = 0; d < batch_dims; ++d) batching.push_back(d);
   for (int64_t d = 0; d < rank; ++d) {
@@ -299,7 +299,7 @@ Values expand_cross_replica_sum(const OpView& view, Writer& writer) {
 
 std::vector<ir::Type> infer_trace(const OpView& view) { return agree(view, "trace", {}); }
 
-/// A note in a profile that nobody makes here.
+/// A profiling annotation, which has no effect here.
 Values expand_trace(const OpView& /*view*/, Writer& /*writer*/) { return std::vector<ir::ValueId>{}; }
 
 std::vector<OpDef> make_composed_rows() {

@@ -19,7 +19,7 @@ using sharding::FactorRule;
 using sharding::FactorRuleBuilder;
 using tensor::Dims;
 
-/// Which dimension of an operand is what.
+/// The roles of an operand's dimensions (dimension_numbers).
 struct SideDims {
   int64_t major = 0;  ///< batch; of rhs the output feature
   int64_t minor = 0;  ///< feature; of rhs the input feature
@@ -145,7 +145,7 @@ std::vector<ir::Type> infer_convolution(const OpView& view) {
   result[static_cast<size_t>(dims.out.minor)] = out_features;
   for (size_t d = 0; d < windows.size(); ++d) {
     const bool is_dynamic = windows[d].window == tensor::kDynamicDim;
-    // A kernel without taps gives sums of nothing wherever a kernel of one would stand.
+    // An empty kernel gives empty sums at every position of a kernel of one tap.
     kernels::WindowDim window = windows[d];
     window.window = std::max<int64_t>(window.window, 1);
     result[static_cast<size_t>(dims.out.spatial[d])] =
@@ -259,7 +259,7 @@ kernels::ConvolutionStrides strides_of(const ir::Type& type, const SideDims& sid
   return out;
 }
 
-/// A cut of the groups leaves each shard fewer of them.
+/// Sharding by groups leaves each shard fewer of them.
 ir::AttributeList localize_convolution(const OpView& global, const OpView& local) {
   const ConvolutionDims dims = dims_of(global);
   ir::AttributeList list = attributes_of(global);
@@ -321,8 +321,8 @@ PreparedKernel prepare_convolution(const OpView& local) {
   return kernel;
 }
 
-/// A convolution's sum over elements of windows is cut only where there is one window, of all elements in order:
-/// elsewhere every shard of the kernel meets every shard of lhs.
+/// A convolution's sum over elements of windows is sharded only where there is one window, of all elements in order:
+/// elsewhere every shard of the kernel is multiplied with every shard of lhs.
 bool convolution_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
   if (rule.factors[factor].kind != FactorKind::kReduction) return false;
   const ConvolutionDims dims = dims_of(view);

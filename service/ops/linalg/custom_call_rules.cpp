@@ -57,7 +57,7 @@ sharding::FactorRule top_k_rule(const OpView& view) {
   const tensor::Dims& out = view.results[0].dims();
   for (int dim = 0; dim < static_cast<int>(in.size()); ++dim) {
     const auto at = static_cast<size_t>(dim);
-    // Where all elements are wanted the last dimension is sorted, though its size stays.
+    // Where k is the full size the last dimension is sorted, though its size stays.
     const bool kept = in[at] == out[at] && at + 1 < in.size();
     builder.factor(where_present(view.operands, dim), where_present(view.results, dim), in[at],
                    kept ? FactorKind::kPassThrough : FactorKind::kNeedReplication, !kept);

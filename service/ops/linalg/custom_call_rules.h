@@ -1,13 +1,13 @@
-// Factor rules of the custom-call targets that Shardy knows.
+// Factor rules of the custom-call targets that Shardy has rules for.
 #pragma once
 
 #include "service/ops/op_def.h"
 
 namespace meshd::ops {
 
-/// ApproxTopK, mhlo.topk: dimensions that keep their size pass through, the others are whole and blocked.
+/// ApproxTopK, mhlo.topk: dimensions that keep their size pass through, the others are replicated and blocked.
 sharding::FactorRule top_k_rule(const OpView& view);
-/// The same, but the dimension that shrinks goes together among operands, and among results not at all.
+/// The same, but operands share a factor in the dimension that shrinks, and each result has its own.
 sharding::FactorRule approx_top_k_rule(const OpView& view);
 /// The dimension that an approximate top k reduces: written in the configuration, else the one that the results have
 /// less of, else the last.

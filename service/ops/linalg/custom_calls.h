@@ -1,6 +1,6 @@
-// What stands behind the target of a custom call. The op has one row; its targets have this table, looked up when a
-// program is propagated, partitioned or run. An unknown target registers and explains (nothing passes through it);
-// running it is refused by name.
+// The table of custom-call targets, looked up when a program is propagated, partitioned or run; the op has one row. A
+// program with an unknown target can be registered and explained (propagation stops at it); a run is refused with its
+// name.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace meshd::ops {
 
 /// What the stages do with a target.
 enum class CustomCallKind : uint8_t {
-  kCallback,        ///< leaves the program: values go out, answers may come in; effect_of() says the rest
+  kCallback,        ///< a callback to the client, with or without a reply; effect_of() has the details
   kShardingMarker,  ///< @Sharding of older texts: its operand, with a sharding
   kFullToShard,     ///< @SPMDFullToShardShape: a manual region begins; the result has the local shape
   kShardToFull,     ///< @SPMDShardToFullShape: it ends; the result has the global shape
@@ -35,7 +35,7 @@ struct CustomCallDef {
   /// Throws where the call is not one that the target takes; null: nothing is checked before it runs.
   void (*check)(const OpView&) = nullptr;
   Flow flow = Flow::kOther;  ///< as PropagationFacts::flow
-  bool per_device = false;   ///< a callback that every device makes with its own part, whatever its sharding says
+  bool per_device = false;   ///< a callback that every device makes with its own shard, whatever its sharding is
 };
 
 /// The row of the target that a custom call names; null where it names none that is known, and for other ops.
@@ -52,7 +52,7 @@ std::optional<std::string> reason_not_run(const OpView& view);
 /// The factor rule of a custom call by its target; nothing where nothing passes through.
 std::optional<sharding::FactorRule> custom_call_rule(const OpView& view);
 
-/// What a callback is, as its op says it. Example, from a program that JAX printed:
+/// A callback as its op's attributes describe it. Example, from a program that JAX printed:
 ///   %0:2 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%token, %x) {has_side_effect = true, mhlo.backend_config
 ///   = {index = 3 : ui64},
 ///          sdy.sharding = #sdy.sharding_per_value<[<@maximal_mesh_0, []>, <@maximal_mesh_0, []>]>}

@@ -1,7 +1,7 @@
-// The kernel of dot_general: operands become batches of matrices. A matrix whose strides BLAS can read is taken where
-// it lies; another one, or one of a type that no product takes, is first packed into scratch. Work is cut into units of
-// batches, and large products into blocks of rows, by shapes alone: so the bits of a result do not depend on who
-// computes which work item.
+// The kernel of dot_general: operands become batches of matrices. A matrix whose strides BLAS can read is used in
+// place; another one, or one of a type that no product takes, is first packed into scratch. Work is split into work
+// items of batches, and large products into blocks of rows, by shapes alone: so the bits of a result do not depend on
+// which thread computes which work item.
 #include <algorithm>
 #include <optional>
 
@@ -26,7 +26,7 @@ using tensor::DType;
 
 constexpr double kNarrowFlops = 2.0 * 64 * 64 * 64;
 constexpr double kWorkItemFlops = 2e6;  // less is not worth handing to another thread
-constexpr double kBlockFlops = 3e7;     // a product is cut into row blocks of at least this much
+constexpr double kBlockFlops = 3e7;     // a product is split into row blocks of at least this much
 // And at least so many rows, since each block packs rhs again: of 256 they are as fast as all at once, of 128 it costs
 // 7 %.
 constexpr int64_t kBlockRows = 256;
@@ -89,9 +89,9 @@ constexpr int64_t kConvertedAtOnce = int64_t{1} << 20;  // elements, between two
 struct Side {
   Loops batch;
   MatrixLayout layout;  // as the product reads it
-  int64_t elem = 1;     // bytes, as it lies
+  int64_t elem = 1;     // bytes, in memory
   bool is_packed = false;
-  std::optional<StridedCopy> gather;  // packed: into dense order, unless it lies so already
+  std::optional<StridedCopy> gather;  // packed: into dense order, unless it is so already
   ScalarKernel convert = nullptr;     // packed: then into the product's type
   int64_t count = 0;                  // elements of one matrix
   int64_t gathered_bytes = 0;         // scratch for each step
@@ -175,7 +175,7 @@ bool accumulates_f64(const OpView& view) {
 }
 
 struct Types {
-  DType in;   // what both operands are brought to
+  DType in;   // what both operands are converted to
   DType out;  // what the product gives; converted to the result's type where that differs
 };
 
@@ -214,7 +214,7 @@ struct Product {
   int64_t n = 0;
   int64_t block_rows = 0;
   int64_t block_count = 1;             // of one product
-  int64_t products_per_work_item = 1;  // where products are not cut
+  int64_t products_per_work_item = 1;  // where products are not split
   int64_t work_count = 0;
   int64_t a_row_bytes = 0;  // between rows of lhs as the product reads it
   int64_t out_elem = 4;

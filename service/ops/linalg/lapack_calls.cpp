@@ -60,7 +60,7 @@ struct Letter {
 constexpr Letter kLetters[] = {
     {'s', DType::kFloat32}, {'d', DType::kFloat64}, {'c', DType::kComplex64}, {'z', DType::kComplex128}};
 
-/// A row of the table: the name, and what it stands for. No element type: that of the operand.
+/// A row of the table. No element type: that of the operand.
 struct Target {
   std::string name;
   const Routine* routine = nullptr;
@@ -416,7 +416,7 @@ LapackSpec Reader::read() {
   return spec;
 }
 
-/// LAPACK reads columns: [r - 2, r - 1, r - 3, ..., 0], minor first. Vectors lie as ever.
+/// LAPACK reads columns: [r - 2, r - 1, r - 3, ..., 0], minor first. Vectors keep their layout.
 void Reader::check_layout_list(std::string_view name, std::span<const ir::Type> types) const {
   const ir::Attribute* attribute = ir::find(attributes_of(view_), name);
   const auto* list = attribute == nullptr ? nullptr : attribute->as<ir::ArrayAttr>();

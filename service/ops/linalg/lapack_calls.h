@@ -21,7 +21,7 @@ std::span<const LapackTarget> lapack_targets();
 /// Throws invalid_program unless configuration, operands, results, layouts and aliases are what the target takes. Types
 /// may have dynamic dimensions.
 void check_lapack_call(const OpView& view);
-/// Batch dimensions pass through; matrices are whole. The rule that JAX writes on the op.
+/// Batch dimensions pass through; matrices are replicated. The rule that JAX writes on the op.
 sharding::FactorRule lapack_call_rule(const OpView& view);
 PreparedKernel prepare_lapack_call(const OpView& local);
 

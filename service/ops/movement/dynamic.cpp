@@ -1,6 +1,5 @@
 // Ops whose result shape is a value. Where that value follows from the shapes of the arguments, they are the static op
-// of the same kind; where only the declared result type says the shape, dynamic_pad and real_dynamic_slice have
-// kernels.
+// of the same kind; where only the declared result type has the shape, dynamic_pad and real_dynamic_slice have kernels.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -49,7 +48,7 @@ void expect_same_elements(const OpView& view, const std::string& op, const ir::T
                    ir::to_string(result) + ")");
 }
 
-/// The result's dimensions: those that the operand `shape` says where they are known, else the declared ones.
+/// The result's dimensions: those of the operand `shape` where they are known, else the declared ones.
 std::optional<Dims> result_dims(const OpView& view, Writer& writer, size_t shape) {
   const ir::Type& result = view.results[0];
   const auto known = writer.known(view.op->operands[shape]);

@@ -44,7 +44,7 @@ void add_factors(const WindowDims& dims, const Dims& operand, const Dims& indice
     } else if (is_gather && slices[d] != 1) {
       add(in, -1, slice, size, FactorKind::kNeedReplication, true);
     } else {
-      // A window of one index reads one shard only, so that partial results add up; longer ones may lie across shards.
+      // A window of one index reads one shard only, so that partial results add up; longer ones may cross shards.
       add(in, -1, -1, size, is_gather ? FactorKind::kReduction : FactorKind::kNeedReplication, false);
       add(-1, -1, slice, slices[d], FactorKind::kNeedReplication, false);
     }
@@ -69,7 +69,7 @@ bool only_replaces(const OpView& view) {
          std::equal(returned.begin(), returned.end(), body.arguments.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-/// An inserted dim without an index: all windows lie in its first row, which only the first shard has.
+/// An inserted dim without an index: all windows are in its first row, which only the first shard has.
 bool scatter_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
   const WindowDims dims = scatter_dims(view);
   for (const int64_t d : dims.collapsed) {

@@ -1,4 +1,4 @@
-// The gather and scatter family: both read index tuples that say where windows of an operand lie. Private to
+// The gather and scatter family: both read index tuples, the start of windows of an operand. Private to
 // gather_scatter*.cpp.
 #pragma once
 
@@ -10,22 +10,22 @@ namespace meshd::ops {
 
 /// Dimension numbers in one vocabulary. "Slices" is the gather's result or the scatter's updates.
 struct WindowDims {
-  std::vector<int64_t> offset;            ///< dims of slices that lie within a window
+  std::vector<int64_t> offset;            ///< dims of slices that are dims of a window
   std::vector<int64_t> collapsed;         ///< operand dims that windows have no dim for
   std::vector<int64_t> operand_batching;  ///< operand dims that go with ...
   std::vector<int64_t> indices_batching;  ///< ... these of the indices
   std::vector<int64_t> index_map;         ///< operand dim of each number of a tuple
-  int64_t index_vector_dim = 0;  ///< dim of the indices that a tuple lies along; their rank: tuples of one number
+  int64_t index_vector_dim = 0;  ///< dim of the indices along which a tuple extends; their rank: tuples of one number
 };
 
 WindowDims gather_dims(const OpView& view);
 WindowDims scatter_dims(const OpView& view);
 
-/// Dims of the operand that windows have a dim for, ascending: the i-th goes with offset[i].
+/// Dims of the operand that windows have a dim for, ascending: the i-th is that of offset[i].
 std::vector<int64_t> window_dims(const WindowDims& dims, int64_t operand_rank);
-/// Dims of slices that tuples stand in, ascending.
+/// Dims of slices that are dims of tuples, ascending.
 std::vector<int64_t> batch_dims(const WindowDims& dims, int64_t slices_rank);
-/// Dims of the indices that tuples stand in, ascending: the i-th goes with batch_dims[i].
+/// Dims of the indices without the tuple's own, ascending: the i-th is that of batch_dims[i].
 std::vector<int64_t> tuple_dims(const WindowDims& dims, int64_t indices_rank);
 
 /// A scatter's operands are N inputs, the indices, N updates.

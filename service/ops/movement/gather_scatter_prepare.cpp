@@ -1,5 +1,5 @@
-// Kernels of gather and scatter from local types: windows have the sizes of the local slices, whatever slice_sizes says
-// of the whole.
+// Kernels of gather and scatter from local types: windows have the sizes of the local slices, whatever the global
+// slice_sizes are.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -115,8 +115,8 @@ PreparedKernel prepare_scatter(const OpView& local) {
   }
   kernel.flops = static_cast<double>(tensor::element_count(slices)) * static_cast<double>(body.instructions.size());
   kernel.uses_offsets = true;
-  // A shard begins somewhere in dims of which a window has one index; in others a window has all of the dim, or the dim
-  // is not cut.
+  // A shard has an offset in dims of which a window has one index; in others a window has all of the dim, or the dim is
+  // not sharded.
   const std::vector<int64_t> points = ir::ints_or(attributes_of(local), kPointDims, {});
   std::vector<int64_t> shifted;
   for (const int64_t d : dims.index_map) shifted.push_back(std::count(points.begin(), points.end(), d) != 0 ? d : -1);

@@ -1,4 +1,4 @@
-// What a shard does for a gather or scatter whose indexed dims are cut, said in ops over local types.
+// Per-shard lowering of gather and scatter whose indexed dims are sharded.
 #include <algorithm>
 
 #include "service/kernels/elementwise/scalar_op.h"

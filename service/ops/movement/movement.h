@@ -53,11 +53,11 @@ std::vector<Halo> pad_halo(const OpView& view);
 std::vector<Halo> reverse_halo(const OpView& view);
 std::vector<Halo> concatenate_halo(const OpView& view);
 
-/// Whole dimensions of a cut operand end where the shard ends.
+/// Dimensions that are sliced in full end where the shard ends.
 ir::AttributeList localize_slice(const OpView& global, const OpView& local);
 /// slice_sizes of the local result.
 ir::AttributeList localize_dynamic_slice(const OpView& global, const OpView& local);
-/// Adds the dims of the whole, which start indices are clamped to.
+/// Adds the global dims, to which start indices are clamped.
 ir::AttributeList localize_dynamic_update_slice(const OpView& global, const OpView& local);
 
 }  // namespace meshd::ops

@@ -1,4 +1,4 @@
-// The kernel of iota, for where it stands alone; in fused chains it is a way of reading.
+// The kernel of an unfused iota; loop fusion generates it in place.
 #include <algorithm>
 #include <array>
 

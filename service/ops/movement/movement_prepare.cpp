@@ -37,7 +37,7 @@ PreparedKernel one_copy(const OpView& local, const Dims& src_strides, int64_t of
   return kernel;
 }
 
-/// Element of `dims`, row-major, where a window of `window` elements begins that start operands first.. ask for.
+/// Linear index, in row-major `dims`, of the window of `window` elements whose start indices are operands first...
 int64_t window_offset(const KernelCall& call, size_t first, tensor::DType dtype, const Dims& dims, const Dims& window) {
   int64_t offset = 0;
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -60,8 +60,7 @@ ir::AttributeList replaced(const OpView& view, std::string_view name, std::vecto
   return list;
 }
 
-/// Rows along the outermost dimension: what pad and dynamic_update_slice are cut into. Small rows are one work item
-/// together.
+/// The work items of pad and dynamic_update_slice: rows along the outermost dimension, small ones grouped.
 struct RowWorkItems {
   int64_t rows_per_work_item = 1;
   int64_t work_count = 0;
@@ -160,8 +159,8 @@ PreparedKernel prepare_dynamic_slice(const OpView& local) {
 PreparedKernel prepare_dynamic_update_slice(const OpView& local) {
   const Dims dims = local.operands[0].dims();
   const Dims window = local.operands[1].dims();
-  // A cut operand: starts count from the whole's beginning and are clamped to the whole, each shard takes what falls
-  // into it.
+  // A sharded operand: starts are global and are clamped to the global dims, each shard takes the elements that it
+  // contains.
   const Dims global_dims = ir::ints_or(attributes_of(local), kGlobalDims, dims);
   const Dims global_window = ir::ints_or(attributes_of(local), kGlobalUpdateDims, window);
   const size_t rank = dims.size();

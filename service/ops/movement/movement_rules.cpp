@@ -19,8 +19,7 @@ bool defined_by(const OpView& view, size_t operand, std::string_view name) {
          view.definitions[operand]->name == name;
 }
 
-/// Neighbours can hand their edges on where each operand is a slice, or where slices of one value stand around that
-/// value.
+/// Neighbours can exchange their edges where each operand is a slice, or where slices of one value surround that value.
 bool is_concatenation_of_slices(const OpView& view) {
   ir::ValueId whole = ir::kNoValue;
   for (size_t i = 0; i < view.operands.size(); ++i) {
@@ -41,8 +40,8 @@ bool is_concatenation_of_slices(const OpView& view) {
 /// A factor that may be in the operand, the result, or both.
 void add(FactorRuleBuilder& builder, int in, int out, int64_t size) { builder.factor({in}, {out}, size); }
 
-/// The next factor of a side that is behind the other after they have parted: one that brings them together again if
-/// there is one.
+/// The next factor of a side that is behind the other after they have parted: one that aligns them again if there is
+/// one.
 int64_t diverged_factor(int64_t next, int64_t gcd, int64_t smaller, int64_t larger) {
   if (larger % smaller == 0 && next % (larger / smaller) == 0) return larger / smaller;
   return next > gcd ? next / gcd : next;
@@ -54,7 +53,7 @@ FactorRule reshape_rule(const OpView& view) {
   FactorRuleBuilder builder = rule_builder(view);
   const Dims& in = view.operands[0].dims();
   const Dims& out = view.results[0].dims();
-  // With no elements there is nothing to cut.
+  // An empty tensor has nothing to shard.
   if (std::count(in.begin(), in.end(), 0) != 0) return builder.build();
   size_t i = 0;
   size_t o = 0;

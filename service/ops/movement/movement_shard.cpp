@@ -1,4 +1,4 @@
-// What a shard does for an update whose place is counted from where the whole begins, said in ops over local types.
+// Per-shard lowering of dynamic_update_slice, whose start indices are global.
 #include "service/ops/shard_indices.h"
 #include "service/ops/shard_writers.h"
 
@@ -52,7 +52,7 @@ std::optional<std::vector<ir::ValueId>> dynamic_update_slice_on_shard(const OpVi
   const Dims& update_dims = global.operands[1].dims();
   const Dims& held = local.operands[0].dims();
   const ir::Type scalar = ir::Type::of({DType::kInt64, {}});
-  // In cut dims the update becomes as long as the shard, with a mask of where it counts; in others it keeps its place.
+  // In sharded dims the update is padded to the shard's size, with a mask of its rows; in others it keeps its start.
   ir::ValueId update = operands[1];
   std::vector<std::pair<size_t, ir::ValueId>> cut;
   std::vector<ir::ValueId> places;

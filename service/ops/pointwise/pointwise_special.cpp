@@ -33,7 +33,7 @@ const Comparison& comparison_of(const OpView& view) {
   reject(view, "compare I3: comparison_direction must be EQ, NE, LT, LE, GT or GE, got '" + direction + "'");
 }
 
-/// What compare_type may say of a dtype; the first is what it says when it is absent.
+/// The compare_type of a dtype where the attribute is absent.
 std::string_view natural_compare_type(DType dtype) {
   if (tensor::is_float(dtype) || tensor::is_complex(dtype)) return "FLOAT";
   return tensor::is_signed_integer(dtype) ? "SIGNED" : "UNSIGNED";

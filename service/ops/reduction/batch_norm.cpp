@@ -155,7 +155,7 @@ class SumsOfFeatures {
     const ir::ValueId unit = pointwise("divide", distance, spread(by));
     const ir::ValueId grad_offset = sum_of(grad);
     const ir::ValueId grad_scale = sum_of(pointwise("multiply", grad, unit));
-    // What a change of x changes in mean and variance goes off again.
+    // Subtracts the gradients through mean and variance.
     const ir::ValueId in_mean = spread(divided(grad_offset));
     const ir::ValueId in_variance = pointwise("multiply", unit, spread(divided(grad_scale)));
     const ir::ValueId left = pointwise("subtract", pointwise("subtract", grad, in_mean), in_variance);

@@ -121,7 +121,7 @@ PreparedKernel prepare_reduce(const OpView& local) {
     reject(local, "unsupported_dtype",
            "reduce whose body takes accumulators of another type than the init values is not supported");
   }
-  // The body may take its values in a wider type than they lie in.
+  // The body may take its values in a wider type than the operand's.
   for (size_t i = 0; i < count; ++i) {
     const tensor::DType wanted = body.registers[count + i];
     const auto value = static_cast<uint16_t>(i);

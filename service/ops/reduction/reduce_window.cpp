@@ -63,7 +63,7 @@ FactorRule reduce_window_rule(const OpView& view) {
   return builder.build();
 }
 
-/// One operation, where that is what the body does: then places that hold its start value change nothing.
+/// The body as one operation, for which padding with its start value is neutral; else nothing.
 std::optional<Combine> combine_windows(const OpView& view) {
   if (input_count(view) != 1) return std::nullopt;
   const std::vector<kernels::ScalarOp> ops = combining_ops(view, 1);

@@ -21,7 +21,7 @@ using sharding::FactorRule;
 using sharding::FactorRuleBuilder;
 using tensor::Dims;
 
-// Dimensions of which a shard has a part, with the rows around it, and the sizes of the whole.
+// Attribute with the sharded dimensions, whose shards come with halo rows.
 constexpr std::string_view kCutDims = "meshd.cut_dims";
 /// A region of two scalars of `dtype` that returns one scalar, of `result` where that is given.
 tensor::DType body_result(const OpView& view, size_t region, const char* label, std::optional<tensor::DType> result) {
@@ -68,7 +68,7 @@ std::vector<ir::Type> infer_select_and_scatter(const OpView& view) {
   return agree(view, "select_and_scatter C11", {ir::Type::of({dtype, operand.dims()})});
 }
 
-/// Neighbours of the operand exchange edges; the source is wanted whole.
+/// Neighbours of the operand exchange edges; the source is replicated.
 FactorRule select_and_scatter_rule(const OpView& view) {
   const Dims& input = view.operands[0].dims();
   const Dims& source = view.operands[1].dims();
@@ -96,8 +96,8 @@ ir::AttributeList cut_attributes(const OpView& global, std::span<const HaloRead>
   return list;
 }
 
-/// A place gets what the windows around it choose: each of them is wanted with all its elements, and its source, which
-/// stands where the window begins.
+/// A place gets what the windows around it choose: all elements of these windows are read, and their sources, at the
+/// windows' starts.
 std::vector<Halo> select_and_scatter_halo(const OpView& view) {
   const std::vector<kernels::WindowDim> dims = select_and_scatter_dims(view);
   Halo out{{}, false, cut_attributes};
@@ -125,7 +125,7 @@ std::vector<Halo> select_and_scatter_halo(const OpView& view) {
   return {std::move(out)};
 }
 
-/// Windows of the whole, and which dimensions the call has one part of.
+/// Global windows, and which dimensions of the call are sharded.
 std::vector<kernels::SelectDim> held_dims(const OpView& local) {
   const Dims whole = ir::ints_or(attributes_of(local), kGlobalDims, local.operands[0].dims());
   const std::vector<int64_t> cut = ir::ints_or(attributes_of(local), kCutDims, {});

@@ -87,7 +87,7 @@ class FirstOfLines {
   [[nodiscard]] int64_t work_count() const {
     return length_ == 0 ? 0 : core::ceil_div(outer_ * inner_, per_work_item());
   }
-  /// Each operand's line as it comes and as it goes, then what sorting it takes.
+  /// Input and output row of each operand, then the scratch of the sort.
   [[nodiscard]] int64_t scratch_bytes() const { return line_bytes_ + stable_->scratch_bytes(); }
 
   void run(const KernelCall& call) const {

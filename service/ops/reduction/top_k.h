@@ -1,11 +1,11 @@
-// The largest elements of a dimension: chlo.top_k, and the custom calls that say the same.
+// The largest elements of a dimension: chlo.top_k, and the equivalent custom calls.
 #pragma once
 
 #include "service/ops/op_def.h"
 
 namespace meshd::ops {
 
-/// @mhlo.topk: as chlo.top_k, but `k` and `largest` stand in the dictionary mhlo.attributes.
+/// @mhlo.topk: as chlo.top_k, but `k` and `largest` are in the dictionary mhlo.attributes.
 PreparedKernel prepare_mhlo_top_k(const OpView& local);
 
 /// @ApproxTopK and @PartialReduce where they are exact, which they always may be: inputs sorted by the called

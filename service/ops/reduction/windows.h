@@ -31,8 +31,8 @@ std::vector<kernels::WindowDim> select_and_scatter_dims(const OpView& view);
 /// Numbers of windows; dynamic where the operand's dimension is. Throws where sizes overflow.
 tensor::Dims window_counts(const OpView& view, const std::vector<kernels::WindowDim>& dims);
 
-/// What a window of each result row reads along dimension `along_dim` of the result; the operand, its dimension and
-/// what stands beyond are the caller's to fill in.
+/// The halo read of a window along dimension `along_dim` of the result; the caller fills in the operand, its dimension
+/// and `beyond`.
 HaloRead window_read(const kernels::WindowDim& dim, size_t along_dim);
 /// The op's attributes when windows `which` of `count` are given their rows with all padding and holes: "padding" 0 and
 /// `base_name` 1 there.

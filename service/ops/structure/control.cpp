@@ -1,4 +1,5 @@
-// while, case, if, calls, returns and composites. The stages know them; here stands what their types must be.
+// Rows of control flow: while, case, if, calls, returns and composites. The stages implement them; types are checked
+// here.
 #include <string>
 
 #include "service/ops/checks.h"

@@ -1,5 +1,5 @@
-// Rows of the random generators. rng_bit_generator gives XLA's bits; rng gives numbers nobody can foresee, as the
-// specification leaves it open which.
+// Rows of the random generators. rng_bit_generator gives XLA's bits; rng is nondeterministic, as the specification
+// allows.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -150,7 +150,7 @@ std::vector<ir::Type> infer_rng(const OpView& view) {
   return results;
 }
 
-/// The result may be cut any way; bounds and shape are scalars or short.
+/// The result may have any sharding; bounds and shape are scalars or short.
 sharding::FactorRule rng_rule(const OpView& view) {
   sharding::FactorRuleBuilder builder = rule_builder(view);
   builder.factor({-1, -1, 0}, {-1}, view.operands[2].dims()[0], FactorKind::kNeedReplication, true);

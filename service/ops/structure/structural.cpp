@@ -88,7 +88,7 @@ PreparedKernel prepare_get_dimension_size(const OpView& local) {
   return kernel;
 }
 
-/// The operand may be cut any way: nobody reads it.
+/// The operand may have any sharding: its elements are not read.
 sharding::FactorRule rule_get_dimension_size(const OpView& view) {
   const tensor::Dims& dims = view.operands[0].dims();
   sharding::FactorRuleBuilder builder({dims}, {{}});
