@@ -18,7 +18,7 @@ int64_t shard_at(const sharding::Layout& layout, const tensor::Dims& start) {
   return shard;
 }
 
-// The plan's shard as rows of a source that is one whole shard, or null when they do not lie together there.
+// The plan's shard as a slice of a source that is one unsharded buffer, or null when its rows are not contiguous there.
 tensor::BufferRef stretch_of(const Source& source, const compile::PlanParameter& wanted, int64_t shard) {
   const sharding::Layout& layout = *source.layout;
   const tensor::Dims dims = wanted.shard_dims(shard);
@@ -49,8 +49,8 @@ std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile
   const sharding::Layout& layout = *source.layout;
   if (same_cut(layout, wanted)) {
     for (int64_t s = 0; s < wanted.shard_count(); ++s) {
-      // A shard beyond the end of an uneven dimension is padding alone: its place may be written, so it is nobody
-      // else's.
+      // A shard beyond the end of an uneven dimension is all padding: a step may write it, so it gets a buffer of its
+      // own.
       const bool empty = is_empty(wanted.shard_dims(s));
       out.push_back(empty ? pool.allocate(wanted.shard_bytes)
                           : (*source.shards)[static_cast<size_t>(shard_at(layout, wanted.shard_start(s)))]);

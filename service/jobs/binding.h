@@ -11,26 +11,26 @@
 
 namespace meshd::jobs {
 
-/// What a value lies as before a run: shards of a layout.
+/// A value before a run: shards of a layout.
 struct Source {
   const sharding::Layout* layout = nullptr;
   const arrays::ShardBuffers* shards = nullptr;
 };
 
-/// True when each shard that the plan wants is a shard of the layout as it stands.
+/// True when the plan's shards are exactly those of the layout.
 bool same_cut(const sharding::Layout& layout, const compile::PlanParameter& wanted);
 
-/// May a run's shards be stretches of the source's buffers? Not when the source is donated: who holds a stretch cannot
-/// be told then.
+/// Whether a run's shards may be slices of the source's buffers. Not when the source is donated: the holders of a slice
+/// cannot be counted.
 enum class Stretches : bool { kNo, kYes };
 
-/// Buffers in plan order. Shares those of `source` where the cuts agree, or stretches of them where rows of one shard
+/// Buffers in plan order. Shares those of `source` where the layouts agree, or slices of them where rows of one shard
 /// become rows of several; else new ones from the pool, filled block by block.
 std::vector<tensor::BufferRef> bind_argument(const Source& source, const compile::PlanParameter& wanted,
                                              tensor::BufferPool& pool, Stretches stretches);
 
 /// Result buffers (plan order) as shards of the layout, in its order. The layout is that of the result's own sharding,
-/// so cuts agree.
+/// so the shards agree.
 arrays::ShardBuffers unbind_result(const std::vector<tensor::BufferRef>& outputs, const compile::PlanParameter& given,
                                    const sharding::Layout& layout);
 

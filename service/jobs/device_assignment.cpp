@@ -177,7 +177,7 @@ void check_least_loaded(const JobRequest& request) {
   wrong.throw_if_any("invalid_request");
 }
 
-/// Without `server_devices` it is only looked at: devices that are no mesh's are not listed.
+/// Without `server_devices` (a request that is only explained) devices outside of a mesh are not listed.
 DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_devices);
 
 }  // namespace
@@ -216,7 +216,7 @@ DeviceAssignment place(const JobRequest& request, std::optional<int64_t> server_
   DeviceAssignment out;
   std::optional<mesh::Mesh> chosen = request.mesh;
   if (!chosen && !request.meshes.empty()) chosen = request.meshes.begin()->second;
-  // Devices that the request names bind arrays that lie elsewhere, unless they may be moved (behaviours A9, G38).
+  // Explicit devices do not move arrays that have others, unless the request reshards (behaviours A9, G38).
   if (request.mesh && !request.mesh->device_ids.empty() && !request.reshard) {
     for (size_t i = 0; i < request.arguments.size(); ++i) {
       const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);

@@ -23,10 +23,11 @@ struct DeviceAssignment {
 /// the request or its arguments fix.
 DeviceAssignment assign_devices(const JobRequest& request, int64_t server_devices);
 
-/// The same for what is only looked at: any number of devices, abstract meshes, meshes of the module of several sizes.
+/// The same for a request that is only explained: any number of devices, abstract meshes, meshes of the module of
+/// several sizes.
 compile::LowerRequest assign_abstract(const JobRequest& request);
 
-/// The mesh that a sharding lies over, with the devices of the run.
+/// The mesh of a sharding with the devices of the run.
 mesh::Mesh concrete_mesh(const mesh::Mesh& mesh, const std::vector<int64_t>& devices);
 
 }  // namespace meshd::jobs

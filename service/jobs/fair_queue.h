@@ -1,5 +1,5 @@
-// Which waiting job starts next: principals take turns, within a principal its sessions do, and within a session jobs
-// go by number. So who floods the queue makes nobody wait but himself.
+// Round-robin queue of waiting jobs on two levels: principals alternate, within a principal its sessions do, and within
+// a session jobs are ordered by number. So a flood of jobs delays only its own principal.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ class FairQueue {
   }
 
   /// Takes the next job out. `may_start(principal)`: it may have one more. `is_ready(job, is_first)`: the job may
-  /// start; `is_first`: none of its session waits before it. Whoever gets a job goes behind all others. Nothing: no job
-  /// may.
+  /// start; `is_first`: none of its session waits before it. The principal and session of the job move to the end.
+  /// Nothing: no job may start.
   template <typename MayStart, typename IsReady>
   std::optional<T> take(const MayStart& may_start, const IsReady& is_ready) {
     for (auto p = principals_.begin(); p != principals_.end(); ++p) {
@@ -76,7 +76,7 @@ class FairQueue {
   };
   struct Principal {
     std::string name;
-    std::list<Session> sessions;  // the first one's turn is next
+    std::list<Session> sessions;  // the first one is served next
   };
 
   template <typename Place>
@@ -97,7 +97,7 @@ class FairQueue {
     }
   }
 
-  std::list<Principal> principals_;  // the first one's turn is next
+  std::list<Principal> principals_;  // the first one is served next
   int64_t size_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// One job while this process knows it. Private to service/jobs.
+// The state of one live job. Private to service/jobs.
 #pragma once
 
 #include <map>
@@ -48,7 +48,7 @@ struct JobRunner::Job {
   core::Timers::Id deadline_timer = 0;  ///< while it waits to be started; JobRunner's lock
   std::vector<std::pair<int64_t, int64_t>> committed;  ///< sequence and number of effects that are committed already
 
-  core::WaiterList watchers;  ///< of those who wait for its end
+  core::WaiterList watchers;  ///< notified at its end
 
   std::mutex mutex;        ///< for what follows
   core::WaiterRef waiter;  ///< where it waits while it is executed: whoever changes what it waits for notifies
@@ -57,7 +57,7 @@ struct JobRunner::Job {
   bool cancelled = false;
   bool stopped = false;  ///< the server is going down: its row stays as it is
   bool over = false;
-  std::optional<ClientWait> waits;  ///< for what its client has to bring
+  std::optional<ClientWait> waits;  ///< for an infeed entry or a reply of its client
 
   /// Marks it and ends its wait. Takes `mutex`.
   void end(bool Job::*how, const core::Error& reason) {

@@ -32,7 +32,7 @@ void JobRunner::accept(Job& job, bool background) {
   try {
     store_.catalog().write([&](storage::Transaction& transaction) {
       if (!request.session.empty()) job.row.number = transaction.next_job_number(request.session);
-      // From here on the job keeps it; until now somebody may have deleted it.
+      // From here on the job keeps the program; it may have been deleted before.
       if (!job.row.program.empty() && !transaction.has_program_content(job.row.program))
         throw core::Error("not_found", "there is no program '" + job.row.program + "'");
       transaction.insert_job(job.row);
@@ -78,8 +78,9 @@ void JobRunner::keep_arguments(Job& job) {
 
 void JobRunner::free_arguments(Job& job) { arrays_.job_has_read(std::exchange(job.to_read, {}), job.request.session); }
 
-/// The id that a client chose, unique for its principal, held from the look at what is there until the job's row is, so
-/// that of two requests with one id one is refused before it reserves anything. Nothing for requests without an id.
+/// The id that a client chose, unique for its principal, claimed from the check for an equal id until the job's row
+/// exists, so that of two requests with one id one is refused before it reserves anything. Nothing for requests without
+/// an id.
 class JobRunner::Claim {
  public:
   Claim(JobRunner& runner, std::string principal, std::string id)

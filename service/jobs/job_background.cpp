@@ -1,6 +1,6 @@
-// Jobs in the background: they wait in a fair queue until they are ready, and hold nothing but memory meanwhile. A job
-// is ready when the arrays that it reads are as the jobs of its session before it leave them. Then it takes a slot, and
-// a fiber executes it; where it waits again (for its turn, its client) it gives the slot to another one.
+// Background jobs: they wait in a fair queue until they are ready, without a thread. A job is ready once earlier jobs
+// of its session no longer update the arrays that it reads. Then it takes a slot, and a fiber executes it; where it
+// waits again (for its turn or its client) it releases the slot.
 #include <optional>
 
 #include "service/core/error.h"

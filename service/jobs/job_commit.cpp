@@ -1,4 +1,9 @@
-// The end of a job: what it gave is committed, or what went wrong is written down.
+// The commit of a job, or its failure. Steps of commit():
+//   1. Lay the results out; write and sync the blobs of new durable arrays.
+//   2. Wait until earlier jobs have read what this one updates, and for its turn when it has ordered effects.
+//   3. Write and sync the blobs of updated arrays.
+//   4. One transaction: array rows, donations, effects, used infeed entries, the job's end. A job without any has none.
+//   5. Publish new arrays, drop donated ones, notify readers of the log.
 #include <algorithm>
 #include <future>
 
@@ -28,7 +33,7 @@ void write_then(storage::Catalog& catalog, const std::function<void(storage::Tra
   told.get();  // so that what the two use outlives them
 }
 
-// Shards of a result as the array has its own: shared where both are cut alike, else copied.
+// Shards of a result in the array's layout: shared where the layouts agree, else copied.
 arrays::ShardBuffers in_layout_of(const arrays::ArrayRef& array, const sharding::Layout& layout,
                                   arrays::ShardBuffers shards, arrays::ArrayStore& store) {
   if (layout.part_counts == array->layout().part_counts) return shards;
@@ -183,14 +188,14 @@ void JobRunner::fail(Job& job, const core::Error& error) {
   const bool cancelled = error.code() == core::ErrorCode("cancelled");
   // A job that a shutdown ended is not over: it is queued again, and no attempt is counted.
   const bool goes_on = error.code() == core::ErrorCode("draining");
-  if (goes_on) job.to_read.clear();  // nobody may replace them before it runs again
+  if (goes_on) job.to_read.clear();  // they must not be replaced before it runs again
   if (job.has_row && goes_on && job.row.state == JobState::kRunning) {
     job.row.state = JobState::kQueued;
     job.row.started.reset();
     try {
       store_.catalog().write([&](storage::Transaction& transaction) { transaction.update_job(job.row); });
     } catch (const core::Error&) {
-      // Its row says that it runs: the next start takes that for a crash and runs it again, too.
+      // Its row stays kRunning: the next start treats that as a crash and runs it again, too.
     }
   }
   if (job.has_row && !goes_on) {
@@ -205,8 +210,7 @@ void JobRunner::fail(Job& job, const core::Error& error) {
         free_arguments(job);
       });
     } catch (const core::Error&) {
-      // The disk took nothing: after a restart the job is queued again, which is what its row still says. Its arguments
-      // stay as they are until then.
+      // The row is unchanged: after a restart the job is queued again. Its arguments stay reserved until then.
       job.to_read.clear();
     }
   }

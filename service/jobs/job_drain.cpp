@@ -47,7 +47,7 @@ void JobRunner::put_back_running() {
       }
     });
   } catch (const core::Error&) {
-    // Their rows say that they run: the next start takes that for a crash and runs them again, too.
+    // Their rows stay kRunning: the next start treats that as a crash and runs them again, too.
   }
 }
 

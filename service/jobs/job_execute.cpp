@@ -1,10 +1,9 @@
-// Running a job and committing what it gave. Steps:
-//  1. bind arguments: buffers in plan order; donated arrays give theirs up for the time being
-//  2. run on the engine; effects are recorded, not shown, but for those that clients see while it runs (job_serve.cpp)
-//  3. wait for the session's turn when there are ordered effects
-//  4. write result bytes (temp, sync, rename, sync folder)
-//  5. one transaction: array rows, effects, donation, the job's end
-//  6. only now: results visible, readers of the log told, the answer given
+// Executes a job. Steps of execute():
+//   1. Wait until earlier jobs of the session no longer update the arrays that this one reads.
+//   2. Choose the devices, if the request leaves that to the start.
+//   3. Bind arguments: buffers in plan order; donated arrays lend theirs.
+//   4. Run on the engine; serve() supplies infeeds, callback replies and early commits (job_serve.cpp).
+//   5. Commit (job_commit.cpp). After a failed run, donated arrays get back those buffers that it did not overwrite.
 #include <algorithm>
 #include <map>
 
@@ -21,7 +20,7 @@ std::string place_text(const sharding::TensorSharding& sharding) {
   return mesh::to_text(*sharding.mesh) + " " + sharding::to_sdy(sharding);
 }
 
-// What nothing cuts has no mesh.
+// A replicated value has no mesh.
 std::string wanted_text(const sharding::TensorSharding& sharding) {
   return sharding.mesh == nullptr ? "it whole" : sharding::to_sdy(sharding);
 }
@@ -51,7 +50,7 @@ void JobRunner::bind_arguments(Job& job, device::RunRequest& run) {
       const sharding::Layout layout = whole_layout(value->type.dims);
       const arrays::ShardBuffers shards{value->buffer};
       bound.shards = bind_argument({&layout, &shards}, wanted, pool, Stretches::kYes);
-      bound.may_overwrite = true;  // came with this request, nobody else has it
+      bound.may_overwrite = true;  // from the request's body: no other owner
     } else {
       const auto& argument = std::get<ArrayArgument>(request.arguments[i]);
       if (argument.slices) {
@@ -89,7 +88,7 @@ void JobRunner::bind_arguments(Job& job, device::RunRequest& run) {
     }
     run.arguments.push_back(std::move(bound));
   }
-  // Buffers of donated arrays may be written when only this job holds them: in `taken` and, where cuts agree, in the
+  // Buffers of donated arrays may be written when only this job holds them: in `taken` and, where layouts agree, in the
   // argument.
   for (size_t i = 0; i < request.arguments.size(); ++i) {
     const auto* argument = std::get_if<ArrayArgument>(&request.arguments[i]);
@@ -132,7 +131,7 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
     if (job.cancelled) handle->cancel(core::Error("cancelled", "the job was cancelled"));
     if (job.stopped) handle->cancel(draining());
   };
-  // The recorder lives as long as the run, which may outlive this call.
+  // Keeps the recorder alive with the run, which may outlive this call.
   engine_.submit(std::move(run), [end, recorder, notify](device::RunOutcome outcome) {
     {
       const std::lock_guard held(end->mutex);
@@ -196,7 +195,7 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   result.warnings = job->lowered->warnings;
   result.partitions = job->assignment.partitions;
   int64_t number = 0;
-  std::map<std::string, int64_t> places;  // of what went to outgoing queues, as a request without session counts them
+  std::map<std::string, int64_t> places;  // of outfeed entries, numbered by queue in a request without session
   for (effects::RecordedEffect& effect : job->recorder->take()) {
     const int64_t place = effect.kind->name == "outfeed" ? ++places[effect.name] : 0;
     result.effects.push_back({++number, place, std::move(effect)});

@@ -1,4 +1,4 @@
-// Layouts of values that nothing cuts. Private to service/jobs.
+// Replicated layouts on one device. Private to service/jobs.
 #pragma once
 
 #include <memory>

@@ -40,20 +40,20 @@ struct NamedSpec {
 /// Devices that a job with integer specs runs on.
 struct PartitionCount {
   int64_t count = 1;
-  int64_t local = 1;  ///< of the process that asks
+  int64_t local = 1;  ///< of the calling process
   std::vector<int64_t> devices;
 };
 
 /// A stored array whose next version is a result of the job.
 struct ArrayUpdate {
-  size_t argument = 0;  ///< where the array stands
+  size_t argument = 0;  ///< position of the array
   size_t result = 0;
   std::optional<int64_t> version;  ///< that it has to have when the job reads it
 };
 
 enum class ResultMode : uint8_t { kInline, kArray, kNone };
 
-/// What POST /v1/run and POST /v1/sessions/{id}/jobs ask for.
+/// The request of POST /v1/run and POST /v1/sessions/{id}/jobs.
 struct JobRequest {
   std::string principal;
   std::string id;       ///< chosen by the client; empty: a new one. For JobRunner::start only
@@ -61,19 +61,19 @@ struct JobRequest {
   compile::ParsedRef program;
   std::string program_id;                    ///< of a stored program; empty: the text came with the request
   std::vector<Argument> arguments;           ///< token-free
-  std::optional<mesh::Mesh> mesh;            ///< its device_ids say on which devices, in order; none: 0, 1, 2, ...
+  std::optional<mesh::Mesh> mesh;            ///< its device_ids are the devices, in order; none: 0, 1, 2, ...
   std::map<std::string, mesh::Mesh> meshes;  ///< by symbol of the module
   bool least_loaded = false;                 ///< on the devices with the least to do, chosen when the job starts
   std::vector<std::optional<NamedSpec>> in_specs;
   std::vector<std::optional<NamedSpec>> out_specs;
-  std::optional<int64_t> num_partitions;        ///< with integer specs: how many; else what the specs say
+  std::optional<int64_t> num_partitions;        ///< with integer specs: how many; none: from the specs
   std::optional<int64_t> local_num_partitions;  ///< of these, the process's own
   std::optional<int64_t> as_process;            ///< the client acts as this process
   mesh::Processes processes;                    ///< labels of the server's devices
   std::optional<std::vector<int64_t>> donate;
   std::vector<ArrayUpdate> updates;
   bool strict_donation = false;
-  bool reshard = false;  ///< move arguments that lie otherwise than the program wants
+  bool reshard = false;  ///< reshard arguments whose sharding differs from the program's
   effects::Bindings callbacks;
   std::vector<effects::InfeedEntry> infeeds;  ///< for infeeds, taken before those of the session's queues
   std::vector<arrays::ArrayRef> fed_arrays;   ///< that `infeeds` are copies of: read again when the job runs again
@@ -93,7 +93,7 @@ struct JobRequest {
 /// One result. Shards are in the order of `layout`.
 struct JobValue {
   tensor::TensorType type;                           ///< global
-  std::optional<sharding::TensorSharding> sharding;  ///< over the run's mesh; nothing: one device, nothing cut
+  std::optional<sharding::TensorSharding> sharding;  ///< over the run's mesh; nothing: one device, unsharded
   std::shared_ptr<const sharding::Layout> layout;
   arrays::ShardBuffers shards;  ///< empty when dropped
   arrays::ArrayRef array;       ///< set when stored
@@ -101,7 +101,7 @@ struct JobValue {
   std::string result_info;
 };
 
-/// An effect with the number it has in the log (or in the answer, without a session).
+/// An effect with the number it has in the log (without a session: in the response).
 struct JobEffect {
   int64_t sequence = 0;
   int64_t number = 0;  ///< place in its outgoing queue; 0: in none

@@ -1,7 +1,9 @@
-// A job from accepted to done. Accepting: number in its session, reservation of what it donates, its row, in one
-// transaction. Running: on the engine. Committing: result bytes first, then arrays, effects, donation and the job's end
-// in one transaction; only then is anything shown. A job without session, key, stored result and donated durable array
-// writes no row.
+// Runs jobs, from the request to the commit.
+//   Accept:  reserves donated arrays and writes the job's row, with its number in the session (job_admission.cpp).
+//   Execute: binds arguments, runs on the engine, serves effects (job_execute.cpp, job_serve.cpp).
+//   Commit:  result blobs first, then arrays, effects, donation and the job's end in one transaction; then results are
+//            visible (job_commit.cpp). Effects for outgoing queues are committed while the run continues.
+// A job without session, key, stored result, update and donated durable array writes no row.
 #pragma once
 
 #include <chrono>
@@ -44,23 +46,24 @@ struct CompileNote {
 struct RunnerOptions {
   QueueLimits queue;           ///< background jobs that wait to be started
   int background_threads = 4;  ///< that bind arguments and commit
-  /// Background jobs that run at once. A principal none of whose jobs run may always have one more. Jobs that wait for
-  /// their turn or for their clients do not count.
+  /// Slots of background jobs that run at once. A principal without a running job may always start one more, and a job
+  /// that waited for its turn or its client, which releases the slot, takes one again without waiting: the count may
+  /// exceed the limit.
   int background_jobs = 4;
   int started_limit = 64;        ///< background jobs of one principal that have started and are not over
-  int foreground_waits = 256;    ///< requests that may wait, at once, for what their clients have to bring
+  int foreground_waits = 256;    ///< requests that may wait, at once, for infeeds and replies of their clients
   int64_t step_budget = 0;       ///< steps a job may execute; 0: any number
   int64_t operation_budget = 0;  ///< operations a job may execute, by the plan's estimate; 0: any number
   int64_t byte_budget = 0;       ///< bytes its steps may read and write, by the plan's estimate; 0: any number
   std::chrono::milliseconds longest{std::chrono::hours(1)};  ///< a job without a deadline of its own ends here
-  /// Told of each of them, on the thread that asked; null: nobody.
+  /// Called for each compilation, on the compiling thread; may be null.
   std::function<void(const CompileNote&)> on_compile = nullptr;
 };
 
-/// What a job waits for that its client has to bring.
+/// What a job waits for from its client.
 struct ClientWait {
   std::string queue;    ///< an entry of this queue; or
-  int64_t request = 0;  ///< an answer to the callback request of this number
+  int64_t request = 0;  ///< the reply to the callback request of this number
 };
 
 /// A job as GET shows it.
@@ -84,8 +87,7 @@ struct QueueRoom {
   int64_t left = 0, limit = 0, waiting = 0;
 };
 
-/// Any thread but the engine's. Whoever waits brings a waiter (service/core/waiter.h), so that it may be a request's
-/// fiber.
+/// Any thread but the engine's. Calls that wait take a waiter (service/core/waiter.h): a thread's or a request fiber's.
 class JobRunner {
  public:
   JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile::Compiler& compiler, device::Engine& engine,
@@ -94,9 +96,9 @@ class JobRunner {
   /// Stops: jobs that wait stay queued for the next start, running ones are cancelled after their commit is impossible.
   ~JobRunner();
 
-  /// Runs a job and returns what it gave. `encode` makes the document that the row keeps (with a session or key). A job
-  /// that nobody can ask about later is cancelled when the waiter is abandoned; others go on. Throws what went wrong;
-  /// an accepted job is then failed.
+  /// Runs a job and returns its results. `encode` makes the document that the row keeps (with a session or key). A job
+  /// without a row is cancelled when the waiter is abandoned; others continue. Throws the job's error; an accepted job
+  /// is then failed.
   JobResult run(JobRequest request, const ResultEncoder& encode, const core::WaiterRef& waiter);
   /// Accepts a job and returns its id; it runs in the background. Throws precondition_failed when the id that the
   /// request chose is taken, queue_full when too many wait.
@@ -155,7 +157,7 @@ class JobRunner {
   void bind_arguments(Job& job, device::RunRequest& run);
   device::RunOutcome run_on_engine(Job& job, device::RunRequest run, const core::WaiterRef& waiter);
   device::RunOutcome serve(Job& job, const core::WaiterRef& waiter, RunEnd& end);
-  /// What ends a job from outside: cancelled, the client of a job without a row gone, deadline, stop of the server.
+  /// What ends a job from outside: cancelled, disconnected client of a job without a row, deadline, stop of the server.
   std::optional<core::Error> end_of(Job& job, const core::Waiter& waiter) const;
   /// Waits until `is_there` of the job's session queue; throws what ends the job before.
   void wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there);
@@ -176,7 +178,7 @@ class JobRunner {
   void fail(Job& job, const core::Error& error);
   void keep_arguments(Job& job);
   void free_arguments(Job& job);
-  /// kQueued: it runs again after a restart, and nobody behind it in its session goes first.
+  /// kQueued: it runs again after a restart, and no later job of its session overtakes it.
   enum class Leave : uint8_t { kOver, kQueued };
   void leave(Job& job, Leave how);
   /// Starts waiting jobs as long as one may start.
@@ -201,7 +203,7 @@ class JobRunner {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  core::WaiterList watchers_;  ///< of those who wait, to be told when the server stops
+  core::WaiterList watchers_;  ///< of waiting calls, notified when the server stops
   std::map<JobName, JobRef> live_;
   std::set<JobName> claimed_;  ///< ids that clients chose, while their jobs are accepted
   FairQueue<JobRef> waiting_;  ///< background jobs that have not started

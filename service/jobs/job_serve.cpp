@@ -1,23 +1,23 @@
-// What a job does while its run goes on. The run itself never waits on a thread: where it needs something from outside
-// it stops and says so, and the job gets it:
-//  - its session's turn: before the job takes from a queue or shows something, ordered jobs before it are over
-//  - entries that clients fed: read from the queue, or waited for
-//  - answers to what the program asks: the callback request is stored and shown, its answer waited for
-//  - effects for outgoing queues: committed while the run goes on, and only then shown
+// Serves a run from outside. The run suspends where it needs something (EffectRecorder::wants), and the job supplies
+// it:
+//   - the session's turn: ordered jobs before it are over before it takes from a queue or commits ordered effects early
+//   - infeed entries: read from the queue, or waited for
+//   - callback replies: the request is stored and visible, then its reply is waited for
+//   - effects for outgoing queues: committed while the run continues, and visible only then
 #include "service/core/error.h"
 #include "service/jobs/job.h"
 
 namespace meshd::jobs {
 namespace {
 
-// A cancelled run notifies when it is over; waiters want a time all the same.
+// A cancelled run notifies when it is over; wait() needs a deadline all the same.
 constexpr std::chrono::hours kUntilCancelled{1};
 
 }  // namespace
 // What serve() remembers of a run.
 struct JobRunner::ServeNotes {
   std::map<std::string, int64_t> given;  // number of the last entry that the run was given, by queue
-  int64_t asked = -1;                    // the call that was asked last
+  int64_t asked = -1;                    // index of the last callback request
   int64_t number = 0;                    // and its number in the session
   std::vector<effects::WakeTable::Subscription> subscriptions;
 };
@@ -48,7 +48,7 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
     const effects::Wants wants = recorder.wants();
     if (!wants.any()) continue;
     try {
-      // Pure and unordered callbacks ask when they like.
+      // Pure and unordered callbacks need no turn.
       const bool needs_turn = wants.commit || wants.feed || (wants.request && wants.request->ordered);
       if (needs_turn && !has_turn) has_turn = job.queue->has_turn(job.row.number);
       if (needs_turn && !has_turn) {

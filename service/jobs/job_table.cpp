@@ -20,7 +20,7 @@ JobView JobRunner::view(const std::string& id, std::string_view principal) {
   const std::lock_guard held(job->mutex);
   if (job->run != nullptr && !job->over) {
     view.progress = job->run->progress();
-    view.row.state = storage::JobState::kRunning;  // its row may not have been told yet
+    view.row.state = storage::JobState::kRunning;  // its row may not be updated yet
   }
   view.waits = job->waits;
   if (job->recorder != nullptr) view.effect_count = job->recorder->count();

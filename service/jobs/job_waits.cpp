@@ -1,5 +1,5 @@
-// Where jobs and those who ask about them wait. Nothing looks at a clock over and over: what is waited for notifies the
-// waiter, and so does everything that ends the wait.
+// Waits of jobs, and of requests about jobs. Nothing polls: the awaited event notifies the waiter, and so does
+// everything that ends the wait.
 #include <algorithm>
 
 #include "service/core/error.h"

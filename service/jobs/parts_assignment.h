@@ -10,13 +10,13 @@
 
 namespace meshd::jobs {
 
-/// True when the request speaks of parts: a spec of that kind, or a number of partitions.
+/// True when the request has an integer spec or a number of partitions.
 bool asks_for_parts(const JobRequest& request);
 
-/// Specs that say null are replicated here. The first devices of the process are taken where they are enough, else all.
-/// Throws invalid_spec (specs that disagree with each other, a rank or the program's own meshes), too_few_devices with
-/// both numbers, not_implemented for some but not all devices of several processes, invalid_request where the local
-/// number has to be said or is too large.
+/// Null specs are replicated. Uses the first devices of the process where they are enough, else all. Throws
+/// invalid_spec (specs that disagree with each other, a rank or the program's own meshes), too_few_devices with both
+/// numbers, not_implemented for some but not all devices of several processes, invalid_request where the local number
+/// is missing or too large.
 DeviceAssignment assign_parts(const JobRequest& request);
 
 }  // namespace meshd::jobs

@@ -44,7 +44,7 @@ effects::CallbackRequest callback_for(const arrays::Array& array, std::span<cons
   return out;
 }
 
-// The devices whose parts a callback request asks for, in the order of its answer.
+// The devices whose parts a callback request is for, in the order of its reply.
 std::vector<int64_t> devices_of(const effects::CallbackRequest& request) {
   const std::span<const std::byte> bytes = request.values.at(0).bytes();
   std::vector<int64_t> out(bytes.size() / sizeof(int64_t));
@@ -74,7 +74,7 @@ effects::SessionCallback answer_with_parts(const PartsContext& context, const st
   const effects::SessionCallback asked = context.callbacks.get(session, number);
   effects::check_answer(asked.request, values);
   const std::string digest = digest_of(values);
-  // Answered before: the digest alone tells whether this is the same answer again.
+  // Replied before: the digest tells a repeated reply from another one.
   if (asked.state == effects::CallbackState::kAnswered) return context.callbacks.note_parts(session, number, digest);
   const arrays::ArrayRef array = context.arrays.find(asked.job, context.principal);
   const std::vector<int64_t> devices = devices_of(asked.request);

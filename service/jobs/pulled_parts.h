@@ -1,5 +1,5 @@
-// Arrays that are pulled: the session is asked for their parts, one callback request for each device or one for all of
-// them, and its client answers with the data. JAX: from_callback, from_batched_callback (behaviours G32, G34).
+// Arrays whose parts the client computes: one callback request for each device or one for all of them, whose replies
+// are the data. JAX: from_callback, from_batched_callback (behaviours G32, G34).
 #pragma once
 
 #include <cstdint>
@@ -18,29 +18,30 @@ enum class Pull : uint8_t {
   kBatch,  ///< one callback request with the indices of all devices
 };
 
-/// Asks for the parts of a pending array on `devices`, in this order. A callback request has two values: the devices,
-/// int64[n], and the index of each, int64[n, rank, 2]: where each dimension starts and stops. Its answer has n values.
-/// Example: float32[8,2] over x = 4 and y = 2, cut by ("x", "y") ->
+/// Creates the callback requests for parts of a pending array on `devices`, in this order. A request has two values:
+/// the devices, int64[n], and the index of each, int64[n, rank, 2]: start and stop of each dimension. Its reply has n
+/// values.
+/// Example: float32[8,2] over x = 4 and y = 2, sharded by ("x", "y") ->
 ///   kEach: 8 callback requests; the second has [1] and [[[0, 2], [1, 2]]], and expects one float32[2,1]
 ///   kBatch: 1 callback request; it has [0, ..., 7] and 8 indices, and expects 8 values
 /// Throws not_found for a device without a part, and what CallbackStore::ask_for_parts throws.
 void pull_parts(effects::CallbackStore& callbacks, const std::string& session, const arrays::Array& array,
                 std::span<const int64_t> devices, Pull pull);
 
-/// What a callback request for parts is answered in.
+/// The stores that a reply with parts goes to.
 struct PartsContext {
   effects::CallbackStore& callbacks;
   arrays::ArrayStore& arrays;
   const std::string& principal;
 };
 
-/// Puts the values in their places; the last part makes the array ready. The same answer again changes nothing. Throws
-/// invalid_request for values of other types, conflict for another answer, not_found when the array is gone, and what
-/// arrays::put_part throws.
+/// Stores the values as parts; the last part makes the array ready. A repeated reply changes nothing. Throws
+/// invalid_request for values of other types, conflict for a different reply, not_found when the array was deleted, and
+/// what arrays::put_part throws.
 effects::SessionCallback answer_with_parts(const PartsContext& context, const std::string& session, int64_t number,
                                            const std::vector<tensor::DenseValue>& values);
 
-/// Parts may be put without being asked for, too: what is still asked for a complete array is withdrawn.
+/// Withdraws the open callback requests of a complete array: parts may also be put without a request.
 void end_pull(effects::CallbackStore& callbacks, arrays::Array& array);
 
 }  // namespace meshd::jobs

@@ -12,7 +12,7 @@ namespace meshd::jobs {
 
 struct QueueLimits {
   int64_t all = 1024;
-  int64_t principal = 256;  ///< so that nobody takes the whole queue
+  int64_t principal = 256;  ///< so that one principal cannot fill the queue
   int64_t session = 64;
 };
 

@@ -9,7 +9,7 @@
 
 namespace meshd::jobs {
 
-/// How long the same Idempotency-Key gives the same answer, counted from its first request. Keys of jobs that are not
+/// How long an Idempotency-Key returns its first response, counted from its first request. Keys of jobs that are not
 /// over stay until they are.
 inline constexpr std::chrono::hours kKeyLife{24};
 
