@@ -7,7 +7,7 @@
 namespace meshd::effects {
 namespace {
 
-// Values without bytes stand for types.
+// Values without bytes represent types.
 std::vector<tensor::DenseValue> empty_values(const std::vector<tensor::TensorType>& types) {
   std::vector<tensor::DenseValue> out;
   for (const tensor::TensorType& type : types) {

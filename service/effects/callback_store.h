@@ -1,7 +1,6 @@
-// What a client is asked: by a program while it runs, the call of a callback whose answer is not prepared; for an array
-// that is pulled, the parts of it. A callback request is
-// durable before it is shown, its answer before it is used; a run that starts again asks the same and finds the
-// answers.
+// Stores callback requests to the client and their replies: calls of client callbacks of a running program, and parts
+// of an array that the client computes. A request is durable before it is visible, its reply before it is used; a run
+// that starts again makes the same requests and finds their replies.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ namespace meshd::effects {
 
 /// One call.
 struct CallbackRequest {
-  int64_t call = 0;      ///< 0..: how many callback requests the job asked before
+  int64_t call = 0;      ///< 0..: number of earlier callback requests of the job
   int64_t callback = 0;  ///< index in the text
   std::string name;      ///< of the binding
   bool ordered = false;
@@ -28,7 +27,7 @@ struct CallbackRequest {
   int64_t device = 0;
   int64_t point = 0;
   std::vector<tensor::DenseValue> values;    ///< what the callback was called with
-  std::vector<tensor::TensorType> expected;  ///< types of the values that answer it
+  std::vector<tensor::TensorType> expected;  ///< types of the values of the reply
 };
 
 std::string callback_to_text(const CallbackRequest& request);
@@ -47,7 +46,7 @@ struct SessionCallback {
   std::string job;     ///< or the id of a pending array
   CallbackRequest request;
   CallbackState state = CallbackState::kOpen;
-  std::vector<tensor::DenseValue> answer;  ///< when answered; empty for parts of an array, which has them
+  std::vector<tensor::DenseValue> answer;  ///< once replied; empty for parts of an array, which holds them
   core::WallTime created;
 };
 
@@ -56,34 +55,34 @@ class CallbackStore {
  public:
   CallbackStore(storage::Catalog& catalog, const core::Clock& clock) : catalog_(catalog), clock_(clock) {}
 
-  /// Asks, durable when it returns; one that the job has asked before is found with the answer it may have. Throws
-  /// nondeterministic_job when it was another callback request.
+  /// Creates a callback request, durable when it returns; a repeated one is found, with its reply if there is one.
+  /// Throws nondeterministic_job when the job made another request at this `call`.
   SessionCallback ask(const std::string& session, const std::string& job, const CallbackRequest& request);
   /// Throws not_found.
   SessionCallback get(const std::string& session, int64_t number);
   /// Those that are open, by number.
   std::vector<SessionCallback> open(const std::string& session);
-  /// Durable when it returns. The same answer again changes nothing. Throws invalid_request for values of other types
-  /// (pointers below /values), conflict when there is another answer, job_finished when nobody waits for it any more.
+  /// Stores the reply, durable when it returns. A repeated reply changes nothing. Throws invalid_request for values of
+  /// other types (pointers below /values), conflict when there is a different reply, job_finished when the job is over.
   SessionCallback answer(const std::string& session, int64_t number, const std::vector<tensor::DenseValue>& values);
 
-  /// Asks for parts of a pending array, each callback request with a `call` of its own: all are durable when it
-  /// returns, or none is asked. Throws not_found, session_closed.
+  /// Creates callback requests for parts of a pending array, each with a `call` of its own: all are durable when it
+  /// returns, or none exists. Throws not_found, session_closed.
   void ask_for_parts(const std::string& session, const std::string& array,
                      const std::vector<CallbackRequest>& callbacks);
-  /// The array has the parts now; `digest` tells a repeated answer from another one, which throws conflict. Nothing
-  /// happens where the callback request was withdrawn.
+  /// Marks the request as replied: the array holds the parts. `digest` tells a repeated reply from a different one,
+  /// which throws conflict. No effect on a withdrawn request.
   SessionCallback note_parts(const std::string& session, int64_t number, const std::string& digest);
-  /// Callback requests of a job or array that have no answer are there no more.
+  /// Deletes the callback requests of a job or array that have no reply.
   void withdraw(const std::string& asker);
 
-  /// `wake` runs after something was asked or answered in the session; it must not block.
+  /// `wake` runs after a request or reply in the session; it must not block.
   WakeTable::Subscription subscribe(const std::string& session, std::function<void()> wake) {
     return wakes_.subscribe(session, std::move(wake));
   }
 
  private:
-  /// A callback request of `asker` as it is stored, not asked yet.
+  /// A callback request of `asker` as it is stored, not yet visible.
   [[nodiscard]] storage::CallbackRow row_of(const std::string& session, const std::string& asker,
                                             const CallbackRequest& request) const;
 
@@ -92,7 +91,7 @@ class CallbackStore {
   WakeTable wakes_;
 };
 
-/// Throws invalid_request when these values cannot answer the callback request (pointers below /values).
+/// Throws invalid_request when these values do not fit the callback request (pointers below /values).
 void check_answer(const CallbackRequest& request, const std::vector<tensor::DenseValue>& values);
 /// Whether the callback request is for parts of an array.
 bool asks_for_parts(const SessionCallback& asked);

@@ -1,5 +1,5 @@
 // The kinds of effect that a client may bind to a program's callbacks, one row each. The token decides whether an
-// effect is ordered; a kind says the rest (behaviours E3, E15, E17).
+// effect is ordered; a kind defines the rest (behaviours E3, E15, E17).
 #pragma once
 
 #include <span>

@@ -1,8 +1,8 @@
-// What stands behind the effects of one run: takes each as it leaves the devices, in order, and keeps it until it is
-// committed; gives infeeds what was fed. Nothing is shown from here: the log shows what is durable.
+// Records the effects of one run: takes each as it leaves the devices, in order, and keeps it until it is committed;
+// supplies infeed entries. Clients do not read from here: the log has what is durable.
 //
-// Where a run has to stop (nothing is fed yet, too much is not durable yet), emit() says so, notes what is wanted and
-// calls `notify`; the thread of the job looks with wants(), gets it, and resumes the run.
+// Where a run has to wait (an empty infeed queue, too many uncommitted effects), emit() suspends it, records what is
+// needed and calls `notify`; the job reads wants(), supplies it, and resumes the run.
 #pragma once
 
 #include <cstddef>
@@ -29,9 +29,9 @@ namespace meshd::effects {
 struct Binding {
   const EffectKind* kind = nullptr;
   std::string name;
-  /// For kinds that answer: the n-th call gets the n-th list, calls beyond the last get the last.
+  /// For kinds with a reply: the n-th call gets the n-th list, calls beyond the last get the last.
   std::vector<std::vector<tensor::DenseValue>> answers;
-  bool live = false;  ///< calls beyond the last are callback requests that the client answers while the program runs
+  bool live = false;  ///< calls beyond the last become callback requests to the client while the program runs
 };
 using Bindings = std::map<int64_t, Binding>;
 
@@ -50,10 +50,10 @@ struct RecordedEffect {
 storage::EffectRow to_row(const RecordedEffect& effect, const std::string& job, int64_t step);
 
 /// Fills in what is not bound (a callback that returns nothing is a `log` named callback_<n>) and checks the rest
-/// against the plan; `has_session`: callback requests can be asked. Throws invalid_request with pointers into the body
-/// for bindings without a callback, callbacks that need answers and have none, answers of another type;
+/// against the plan; `has_session`: callback requests are possible. Throws invalid_request with pointers into the body
+/// for bindings without a callback, callbacks that need replies and have none, replies of another type;
 /// effects_not_supported for kinds that cannot be lowered, ordered effects of kinds that are not shardable on several
-/// devices, and kinds that may not stand in control flow and do.
+/// devices, and kinds that are not allowed in the control flow around them.
 Bindings check_bindings(Bindings given, const compile::Plan& plan, bool has_session);
 
 /// What a run waits for, or would like its job to do.
@@ -62,7 +62,7 @@ struct Wants {
   std::string queue;
   bool commit = false;  ///< effects that a client should see while the program runs are not committed yet
   bool room = false;    ///< and so many that the run waits
-  std::optional<CallbackRequest> request;  ///< the run waits for its answer
+  std::optional<CallbackRequest> request;  ///< the run waits for its reply
   [[nodiscard]] bool any() const { return feed || commit || request.has_value(); }
 };
 
@@ -70,8 +70,8 @@ struct Wants {
 class EffectRecorder final : public device::EffectSink {
  public:
   /// `infeeds` came with the request and are taken first. `has_session`: more may come from the session's queues, and
-  /// what goes to outgoing queues is committed as it comes. `notify` is called when there is something in wants(); it
-  /// may be called by emit(), on a thread that must not wait.
+  /// effects for outgoing queues are committed during the run. `notify` is called when there is something in wants();
+  /// it may be called by emit(), on a thread that must not wait.
   EffectRecorder(Bindings bindings, std::vector<InfeedEntry> infeeds, bool has_session, std::function<void()> notify);
   device::EffectResult emit(const device::EffectCall& call) override;
   /// Effects so far.
@@ -80,7 +80,7 @@ class EffectRecorder final : public device::EffectSink {
   [[nodiscard]] Wants wants() const;
   /// More of a queue. Then the run is to be resumed.
   void feed(const std::string& queue, std::vector<InfeedEntry> infeeds);
-  /// The answer to callback request `call`. Then the run is to be resumed.
+  /// The reply to callback request `call`. The caller then resumes the run.
   void answer(int64_t call, const std::vector<tensor::DenseValue>& values);
   /// Effects from number `first` on as rows of `job`, in order.
   [[nodiscard]] std::vector<storage::EffectRow> rows(size_t first, const std::string& job) const;
@@ -110,7 +110,7 @@ class EffectRecorder final : public device::EffectSink {
   void record(const device::EffectCall& call, const EffectKind& kind, const std::string& name);
   device::EffectResult take_infeed(const device::EffectCall& call);
   device::EffectResult give(const device::EffectCall& call);
-  /// Nothing: the answer is not there.
+  /// Nothing: the reply has not arrived.
   std::optional<std::vector<std::vector<std::byte>>> answer_to(const device::EffectCall& call, const Binding& binding);
 
   const Bindings bindings_;
@@ -118,7 +118,7 @@ class EffectRecorder final : public device::EffectSink {
   const std::function<void()> notify_;
   core::Locked<State> state_;
   std::map<int64_t, size_t> calls_;  // emit() only: by callback
-  int64_t asked_ = 0;                // emit() only: callback requests that were answered
+  int64_t asked_ = 0;                // emit() only: callback requests with a reply
 };
 
 }  // namespace meshd::effects

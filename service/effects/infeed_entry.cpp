@@ -47,7 +47,7 @@ const InfeedPart& part_of(const InfeedEntry& entry, const device::EffectCall& ca
   return *found;
 }
 
-// How a result lies over the run: nothing where every device has the whole.
+// The layout of a result over the run; nothing where it is replicated.
 std::optional<sharding::Layout> layout_of(const device::EffectCall& call, size_t result) {
   const auto& said = call.effect->point.result_shardings;
   if (result >= said.size() || !said[result] || said[result]->mesh == nullptr) return std::nullopt;

@@ -1,5 +1,5 @@
-// The queues that clients feed and programs empty, one for each name in a session. What was acknowledged is durable; an
-// entry leaves when the job that took it commits, so that a job that fails or starts again finds it where it was.
+// Infeed queues: clients append, programs consume; one for each name in a session. An acknowledged entry is durable and
+// is removed when the job that took it commits, so that a job that fails or starts again reads it again.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ class InfeedQueues {
     int64_t number = 0;
     bool is_new = true;  ///< false: it was there, a repetition changed nothing
   };
-  /// Appends an entry; durable when it returns. `number`: the place that the client means it for, so that sending it
-  /// again feeds nothing twice. Throws queue_full over the limits, conflict for another number than the next one
-  /// (unless the same content waits there), not_found, session_closed, invalid_request for names that are too long.
+  /// Appends an entry; durable when it returns. `number`: the expected number of the entry, which makes a retry
+  /// idempotent. Throws queue_full over the limits, conflict for another number than the next one (unless that entry
+  /// has the same content), not_found, session_closed, invalid_request for names that are too long.
   Fed append(const std::string& session, const InfeedEntry& entry, std::optional<int64_t> number);
   /// The next entries after `after` that no job has used up, in order: a few, or one where they are large.
   std::vector<InfeedEntry> after(const std::string& session, const std::string& queue, int64_t after);
@@ -44,11 +44,10 @@ class InfeedQueues {
   /// Empties a queue. Throws conflict while a job of the session is not over.
   int64_t drop(const std::string& session, const std::string& queue);
 
-  /// `wake` runs after something was fed to the session, or answered; it must not block.
+  /// `wake` runs after an entry was appended in the session; it must not block.
   WakeTable::Subscription subscribe(const std::string& session, std::function<void()> wake) {
     return wakes_.subscribe(session, std::move(wake));
   }
-  /// Tells those who wait for something in the session.
   void notify(const std::string& session) { wakes_.notify(session); }
 
  private:

@@ -18,10 +18,10 @@ std::string types_text(const std::vector<tensor::DenseValue>& values);
 /// Values as a compact binary document: count, then dtype, dims and bytes of each.
 std::string values_to_text(const std::vector<tensor::DenseValue>& values);
 std::vector<tensor::DenseValue> values_from_text(std::string_view text);
-/// The same from the front of `text`, which is cut there. Throws internal when it is no such document.
+/// The same from the front of `text`, which it consumes. Throws internal when it is malformed.
 std::vector<tensor::DenseValue> read_values(std::string_view& text);
 
-/// Numbers as they stand in such documents: the machine's own bytes.
+/// Numbers in such documents: in native byte order.
 template <typename T>
 void put_number(std::string& out, T value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof(value));

@@ -1,4 +1,4 @@
-// Who wants to be told when something happened in a session.
+// Subscriptions to the events of a session.
 #pragma once
 
 #include <cstdint>
