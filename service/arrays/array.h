@@ -1,5 +1,4 @@
-// A global array: dtype, shape, where its shards lie, and their bytes. What JAX calls jax.Array, with a name that
-// lasts.
+// A global array (jax.Array) with a persistent id: dtype, shape, layout of its shards, and their bytes.
 #pragma once
 
 #include <map>
@@ -28,7 +27,7 @@ struct ArrayInfo {
   std::string session;
   std::string name;
   tensor::TensorType type;            ///< global
-  std::string mesh_id;                ///< empty: uncommitted, whole on device 0
+  std::string mesh_id;                ///< empty: uncommitted, unsharded on device 0
   sharding::TensorSharding sharding;  ///< over its mesh; uncommitted: over a maximal mesh of device 0
   bool committed = false;             ///< placed by the user: a program may not move it silently
   storage::Durability durability = storage::Durability::kDurable;
@@ -36,7 +35,7 @@ struct ArrayInfo {
 };
 
 /// Shards of an array in memory: one buffer for each distinct shard (Layout::shard order), each padded to
-/// Layout::shard_dims; what lies beyond the end of an uneven dimension is unspecified.
+/// Layout::shard_dims; padding beyond the end of an uneven dimension is unspecified.
 using ShardBuffers = std::vector<tensor::BufferRef>;
 
 /// What has come of an array that is put together from parts (assembly.h).
@@ -50,7 +49,7 @@ struct PendingParts {
   core::WallTime expires;           ///< what that means for its end
 };
 
-/// One array, shared by everyone who uses it. Info and layout are immutable; the rest is behind its lock. Any thread.
+/// One array, shared by all its users. Info and layout are immutable; the rest is behind its lock. Any thread.
 class Array {
  public:
   Array(ArrayInfo info, std::shared_ptr<const sharding::Layout> layout);
@@ -66,7 +65,7 @@ class Array {
   struct State {
     storage::ArrayState state = storage::ArrayState::kPending;
     int64_t version = 1;
-    std::string reason;                   ///< why it is lost or who took it
+    std::string reason;                   ///< why it is lost, or the job that took it
     std::string reserved_by;              ///< job that was accepted with it donated
     ShardBuffers shards;                  ///< empty when only on disk
     std::vector<storage::BlobRef> blobs;  ///< by shard; empty for memory arrays
@@ -82,7 +81,7 @@ class Array {
   core::Locked<State>& state() { return state_; }
   /// Held by whoever makes a new version, from reading the old one until it is committed. Taken before any other lock.
   std::mutex& write_turn() { return write_turn_; }
-  /// Those who wait for the array to be complete or gone.
+  /// Notified when the array is complete or deleted.
   core::WaiterList& watchers() { return watchers_; }
 
  private:

@@ -15,7 +15,7 @@ namespace {
 using storage::ArrayState;
 using storage::Durability;
 
-// Uncommitted arrays lie whole on device 0.
+// Uncommitted arrays are unsharded on device 0.
 sharding::TensorSharding on_first_device(int64_t rank) {
   static const auto first = std::make_shared<const mesh::Mesh>(mesh::Mesh{{}, {0}, {}});
   return sharding::fully_replicated("", first, rank);
@@ -104,7 +104,7 @@ void ArrayStore::expire_pending() {
     for (const ArrayRef& array : over) table.by_id.erase(array->info().id);
   });
   for (const ArrayRef& array : over) array->watchers().notify_all();
-  // What its session is still asked for (callback requests of pulled arrays) is asked no more.
+  // Withdraws the open callback requests for its parts.
   store_.catalog().write_async(
       [over](storage::Transaction& transaction) {
         for (const ArrayRef& array : over) transaction.drop_open_callbacks(array->info().id);
@@ -248,7 +248,7 @@ void ArrayStore::publish(std::vector<std::pair<ArrayRef, ShardBuffers>> arrays) 
     prepared.visible();
     return;
   }
-  // A memory array's row only makes its loss visible after a restart: nobody waits for it.
+  // A memory array's row only makes its loss visible after a restart: not waited for.
   prepared.visible();
   store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
 }
@@ -303,7 +303,7 @@ ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
     const auto found = table.by_id.find(id);
     return found == table.by_id.end() ? nullptr : found->second;
   });
-  // The database is asked for others' arrays, too: that one of this id is in memory shows in no time.
+  // The database is read for others' arrays, too, so that the time does not reveal that the id is in memory.
   if (array != nullptr && array->info().principal != principal) array = nullptr;
   if (array == nullptr) {
     const auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.array(id, principal); });

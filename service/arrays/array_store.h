@@ -36,7 +36,7 @@ struct ArrayUsage {
   int64_t disk_bytes = 0;    ///< durable arrays
 };
 
-/// Any thread. Lock order: an array's write turn, the table's lock, then one array's state; storage is called with
+/// Any thread. Lock order: an array's write_turn(), the table's lock, then one array's state; storage is called with
 /// neither of the last two held. Callables that run on storage's writer thread take an array's state for a moment.
 class ArrayStore {
  public:
@@ -53,7 +53,7 @@ class ArrayStore {
   /// limit_reached when its principal has too many.
   void announce(const ArrayRef& array);
   PendingArrays& pending() { return pending_; }
-  /// Deletes the pending arrays whose time is over. Called now and then, and before one is looked at.
+  /// Deletes expired pending arrays. Called periodically, and before a lookup.
   void expire_pending();
   /// Buffers for all distinct shards of an array that begin() gave; padding is zero.
   ShardBuffers allocate(const Array& array);
@@ -85,12 +85,12 @@ class ArrayStore {
   };
   Snapshot snapshot(const ArrayRef& array);
 
-  /// What a new version is made from: looks at the current version and throws what stands against it (If-Match).
+  /// Precondition of a new version (If-Match): throws if the current version does not satisfy it.
   using VersionCheck = std::function<void(int64_t version)>;
   /// New data for a ready array: the next version, durable before this returns when the array is. Readers see the old
-  /// version or the new one, whole; who has the old shards keeps them. Returns the new version. Throws what `check`
-  /// throws, array_donated, array_lost, conflict (pending), array_in_use when a job has it reserved or has still to
-  /// read it, not_found when it was deleted meanwhile.
+  /// version or the new one, never a mixture; old shards stay valid for their holders. Returns the new version. Throws
+  /// what `check` throws, array_donated, array_lost, conflict (pending), array_in_use when a job has it reserved or has
+  /// still to read it, not_found when it was deleted meanwhile.
   int64_t replace(const ArrayRef& array, ShardBuffers shards, const VersionCheck& check);
   /// The same for a part: `edit` gets the current shards and puts buffers of its own in place of those that change;
   /// only these are written.
@@ -105,10 +105,10 @@ class ArrayStore {
   struct Update {
     ArrayRef array;
     int64_t version = 0;
-    ShardBuffers shards;  ///< in the array's layout; nobody writes them any more
+    ShardBuffers shards;  ///< in the array's layout; no longer written
   };
-  /// As Prepared; nobody else makes versions of these arrays while it lives. One of visible() (on storage's writer
-  /// thread, behind the transaction) and abandon() is to be called; it is to be destroyed on the thread that made it.
+  /// As Prepared; it holds the write_turn() of these arrays. One of visible() (on storage's writer thread, behind the
+  /// transaction) and abandon() is to be called; it is to be destroyed on the thread that made it.
   struct PreparedUpdates {
     std::vector<std::unique_lock<std::mutex>> turns;
     std::vector<storage::CommittedBlob> blobs;
@@ -121,7 +121,7 @@ class ArrayStore {
   /// reserved or accepted jobs outside of the session have still to read it, not_found when it was deleted.
   PreparedUpdates prepare_updates(std::vector<Update> updates, const std::vector<ArrayRef>& kept,
                                   const std::string& session);
-  /// Throws what stands against using it in a job: array_donated (409), array_lost, conflict (pending).
+  /// Throws unless a job may use it: array_donated (409), array_lost, conflict (pending).
   void require_usable(const ArrayRef& array);
   /// One page of the principal's arrays, by id, pending ones among them.
   struct Page {
@@ -140,8 +140,8 @@ class ArrayStore {
   std::function<void(storage::Transaction&)> consume_rows(const std::vector<ArrayRef>& donated, const std::string& job);
   void consume(const std::vector<ArrayRef>& donated, const std::string& job);
   /// The shards of an array that this job has reserved, taken out of it: while they are out, a durable array is read
-  /// from disk and a memory array not at all (array_in_use), so that the job may write them once nobody else holds
-  /// them.
+  /// from disk and a memory array not at all (array_in_use), so that the job may write them once it is their only
+  /// holder.
   ShardBuffers take(const ArrayRef& array, const std::string& job);
   /// Puts them back unharmed.
   void give_back(const ArrayRef& array, ShardBuffers shards);

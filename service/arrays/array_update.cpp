@@ -12,7 +12,7 @@ namespace {
 using storage::ArrayState;
 using storage::Durability;
 
-// One array on its way to its next version.
+// One array with its next version.
 struct Next {
   ArrayRef array;
   int64_t before = 0;
@@ -23,7 +23,7 @@ struct Next {
   std::vector<storage::ShardRow> shard_rows;
 };
 
-// What stands against the next version now.
+// Throws unless the next version may be made now.
 void require_free(const Next& next, const Array::State& state, const std::string& session) {
   const std::string& id = next.array->info().id;
   if (state.deleted) throw core::Error("not_found", "there is no array '" + id + "'");
@@ -46,7 +46,7 @@ void require_free(const Next& next, const Array::State& state, const std::string
 
 ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> updates, const std::vector<ArrayRef>& kept,
                                                         const std::string& session) {
-  // Turns are taken in the order of ids, so that nobody waits in a circle.
+  // write_turn() is locked in the order of ids: no circular wait.
   std::sort(updates.begin(), updates.end(),
             [](const Update& a, const Update& b) { return a.array->info().id < b.array->info().id; });
   PreparedUpdates out;

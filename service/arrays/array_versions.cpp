@@ -1,9 +1,10 @@
 // New versions of arrays. The protocol:
-//  1. the array's write turn: one maker of versions at a time, from reading the old one on
-//  2. blobs of the shards that change, under names of their own, made durable (storage/README.md)
-//  3. on storage's writer thread, in one transaction: look once more whether anything stands against it, then the row
-//     with the next version, and the shards. Jobs are accepted on the same thread: each is wholly before or after
-//  4. on the same thread, when it is durable: the new shards take the place of the old ones in memory
+//   1. Lock the array's write_turn(): one writer of versions at a time, from reading the old one on.
+//   2. Write and sync blobs of the shards that change, under new names (storage/README.md).
+//   3. On storage's writer thread, in one transaction: check again that the version may be made, then update the row
+//   and
+//      the shards. Jobs are accepted on the same thread: each entirely before or after.
+//   4. On the same thread, once durable: swap the new shards in.
 #include <algorithm>
 #include <future>
 
@@ -17,7 +18,7 @@ namespace {
 using storage::ArrayState;
 using storage::Durability;
 
-// What stands against a new version now, beside what require_usable says.
+// Throws unless a new version may be made now, beside the checks of require_usable.
 void require_free(const std::string& id, const Array::State& state, int64_t version) {
   if (state.deleted) throw core::Error("not_found", "there is no array '" + id + "'");
   if (!state.reserved_by.empty())

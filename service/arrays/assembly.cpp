@@ -123,7 +123,7 @@ void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const te
   }
   const PartOnItsWay on_its_way(store, array);
   const int64_t element_bytes = tensor::size_bytes(type.dtype);
-  // A short last shard lies in a padded buffer.
+  // A short last shard has a padded buffer.
   tensor::BufferRef shard = bytes;
   if (actual != layout.shard_dims) {
     shard = store.allocate_shard(*array, place->shard);

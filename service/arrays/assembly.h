@@ -19,7 +19,7 @@ struct Part {
 };
 
 enum class PartOrder : uint8_t {
-  kKeyed,  ///< each part goes where its devices say
+  kKeyed,  ///< each part goes to the shard of its devices
   kLocal,  ///< parts come in the order of the devices; devices that they name must agree
 };
 
@@ -37,7 +37,7 @@ enum class Replicas : uint8_t {
   kAll,  ///< every device that holds the same part
 };
 
-/// The bytes of a part that are on their way: the array does not expire while this lives. Any thread.
+/// Accounts for a part in transfer: the array does not expire during its lifetime. Any thread.
 class PartOnItsWay {
  public:
   /// Throws conflict when the array is complete already, not_found when it is not there any more.
@@ -51,10 +51,10 @@ class PartOnItsWay {
   ArrayRef array_;
 };
 
-/// Puts one part of a pending array in its place; the last one makes the array ready and, when it is durable, safe.
-/// `bytes` become the shard where they have its shape; nobody writes them any more. Throws conflict when the array is
-/// complete already, not_found for a device outside of its mesh, invalid_array for a part of the wrong type, or one
-/// that differs from a replica that came before, overloaded when pending arrays hold too much. Any thread.
+/// Stores one part of a pending array; the last one makes the array ready and, if durability asks for it, durable.
+/// `bytes` become the shard where they have its shape; the caller no longer writes them. Throws conflict when the array
+/// is complete already, not_found for a device outside of its mesh, invalid_array for a part of the wrong type, or one
+/// that differs from an earlier replica, overloaded when pending arrays hold too much. Any thread.
 void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const tensor::TensorType& type,
               const tensor::BufferRef& bytes, Replicas replicas = Replicas::kOne);
 

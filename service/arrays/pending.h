@@ -20,7 +20,7 @@
 namespace meshd::arrays {
 
 struct PendingLimits {
-  std::chrono::seconds timeout{900};      ///< an array that gets no part for so long is gone
+  std::chrono::seconds timeout{900};      ///< an array that gets no part for so long is deleted
   int64_t most_of_principal = 256;        ///< arrays that one principal may have pending
   int64_t most_bytes = INT64_C(1) << 40;  ///< of the parts of all pending arrays together
 };
@@ -46,7 +46,7 @@ class PendingArrays {
   [[nodiscard]] bool is_over(Array& array) const;
   /// Those whose time is over are deleted, and their parts freed. The caller forgets them.
   std::vector<ArrayRef> take_expired();
-  /// Why an array that was pending is not there any more, told to its principal; of the last thousand.
+  /// Why a pending array was deleted, for its principal; of the last thousand.
   [[nodiscard]] std::optional<std::string> why_gone(std::string_view id, std::string_view principal) const;
 
   /// Of parts of pending arrays.

@@ -9,7 +9,7 @@
 namespace meshd::arrays {
 namespace {
 
-// Where a global index lies: which shard, which element of it, and how many elements follow there without a gap.
+// Location of a global index: the shard, the element in it, and how many elements follow there without a gap.
 struct Place {
   int64_t shard = 0;
   int64_t element = 0;
@@ -27,9 +27,9 @@ Place locate_index(const sharding::Layout& layout, std::span<const int64_t> inde
   return place;
 }
 
-// Elements of a region that lie together in one shard from `index` (of the array) on: to the end of the shard's part of
-// the last dimension, and on through dimensions that both region and shard hold whole. `region_index` is the same place
-// within the region.
+// Number of elements of a region that are contiguous in one shard from `index` (of the array) on: to the end of the
+// shard's part of the last dimension, and beyond it through dimensions that both region and shard contain in full.
+// `region_index` is the same place within the region.
 int64_t run_length(const sharding::Layout& layout, std::span<const Slice> slices, std::span<const int64_t> index,
                    std::span<const int64_t> region_index) {
   int64_t run = 1;
@@ -37,7 +37,7 @@ int64_t run_length(const sharding::Layout& layout, std::span<const Slice> slices
     const int64_t count = slices[d].count();
     if (slices[d].step != 1 && count > 1) break;
     const int64_t part = index[d] / layout.shard_dims[d];
-    // The stop of a single element with a step may lie behind it.
+    // The stop of a single element with a step may be beyond it.
     const int64_t stop = count == 1 ? index[d] + 1 : slices[d].stop;
     run *= std::min({(part + 1) * layout.shard_dims[d], layout.global_dims[d], stop}) - index[d];
     const bool whole = count == layout.global_dims[d] && layout.part_counts[d] == 1;

@@ -24,7 +24,7 @@ struct Slice {
 };
 
 /// Parses "0:10,::2,3" against dims, as NumPy does (negative numbers count from the end, a single number keeps its
-/// dimension with one element, missing dimensions are whole). Throws invalid_query naming the field. Empty text is
+/// dimension with one element, missing dimensions are complete). Throws invalid_query naming the field. Empty text is
 /// everything.
 std::vector<Slice> parse_slices(std::string_view text, std::span<const int64_t> dims);
 /// Everything.
@@ -38,7 +38,7 @@ class ScatterWriter {
   /// `shards` as in ShardBuffers, sized by the layout.
   ScatterWriter(const sharding::Layout& layout, int64_t element_bytes, ShardBuffers shards);
 
-  /// Where the next bytes belong: a stretch of one shard. A caller may fill it directly (a socket read into the array)
+  /// Where the next bytes belong: a slice of one shard. A caller may fill it directly (a socket read into the array)
   /// and then advance(). Empty when everything is there.
   [[nodiscard]] std::span<std::byte> destination();
   void advance(size_t bytes);
@@ -65,8 +65,7 @@ class GatherReader {
                std::vector<Slice> slices);
 
   [[nodiscard]] int64_t total_bytes() const { return total_; }
-  /// The whole region as stretches of shard memory, when it needs no more than `limit` of them: then nothing has to be
-  /// copied.
+  /// The region as slices of shard memory, without a copy, when it needs no more than `limit` of them.
   [[nodiscard]] std::optional<std::vector<std::span<const std::byte>>> pieces(size_t limit) const;
   /// Fills as much of `out` as there is; 0 at the end.
   size_t read(std::span<std::byte> out);
