@@ -1,6 +1,6 @@
-// The meshes that a session is inside of: entering one puts it on top, leaving brings back what was before. The base is
-// the empty mesh. Kept in the session's document, so that a restart finds it. JAX: `with mesh:` and jax.set_mesh
-// (jax/_src/mesh.py); behaviours M23 to M31.
+// The stack of a session's current meshes: entering pushes one, leaving pops it. The base is the empty mesh. Stored in
+// the session's document, so that it survives a restart. JAX: `with mesh:` and jax.set_mesh (jax/_src/mesh.py);
+// behaviours M23 to M31.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The order of one session's jobs: which of them are not over, which of them commit in turn, and which stored arrays
-// each reads and updates. Jobs are known by their numbers, which are given in the order of acceptance.
+// The session queue: which jobs of one session are not over, which of them commit in order, and which stored arrays
+// each reads and updates. Jobs are identified by their numbers, which are assigned in the order of acceptance.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ struct ArrayUses {
   std::set<std::string> updates;
 };
 
-/// Any thread. Nothing here waits: whoever waits adds a waiter, which is notified after each change, and asks again.
+/// Any thread. Nothing here waits: callers watch() with a waiter, which is notified after each change, and check again.
 ///
 /// Example: job 1 updates array A, job 2 reads A, job 3 reads B; all have ordered effects. may_read(1) and may_read(3)
 /// hold at once, may_read(2) once job 1 has left. has_turn(3) holds once 1 and 2 have left.
 class SessionQueue {
  public:
-  /// A job was accepted with this number. `ordered`: it has ordered effects and commits in turn.
+  /// A job was accepted with this number. `ordered`: it has ordered effects and commits in order.
   void enter(int64_t number, bool ordered, ArrayUses uses = {});
   /// The job is over, committed or not.
   void leave(int64_t number);
@@ -37,7 +37,7 @@ class SessionQueue {
   [[nodiscard]] bool may_read(int64_t number) const;
   /// No job with a lower number is left that reads what this one updates.
   [[nodiscard]] bool may_update(int64_t number) const;
-  /// No ordered job with a lower number is left. Jobs that are not ordered need not ask.
+  /// No ordered job with a lower number is left. Only ordered jobs need it.
   [[nodiscard]] bool has_turn(int64_t number) const;
 
   /// The session is being closed: jobs that wait for their client have to end.

@@ -40,7 +40,7 @@ class SessionStore {
   MeshStack push_mesh(std::string_view id, std::string_view principal, const mesh::Mesh& mesh);
   /// Leaves the mesh entered last. Throws conflict at the base.
   MeshStack pop_mesh(std::string_view id, std::string_view principal);
-  /// The order of the session's jobs, made when first asked for.
+  /// The session's queue, created at the first call.
   std::shared_ptr<SessionQueue> queue(const std::string& id);
   [[nodiscard]] int64_t open_count() const;
 
