@@ -1,5 +1,5 @@
-// What clients have stored to name later: meshes and programs. Content is interned by digest; who sees it is each
-// principal's own.
+// The registry of meshes and programs that clients refer to by id. Content is interned by digest; visibility is by
+// principal.
 #pragma once
 
 #include <optional>
@@ -50,8 +50,8 @@ class MeshRegistry {
   const int64_t limit_;
 };
 
-/// What a client says of a program beside its text. Trees are JSON texts, empty where there is none; they are part of
-/// what the program is.
+/// A client's metadata of a program. Trees are JSON texts, empty where there is none; they are part of the program's
+/// identity.
 struct ProgramNames {
   std::string name;  ///< else the module's
   std::string doc;
@@ -84,8 +84,7 @@ class ProgramRegistry {
                                      const std::string& principal);
   /// Throws not_found.
   StoredProgram get(const std::string& id, std::string_view principal);
-  /// For a job that was accepted with it, and goes on when its principal has deleted the program since. Throws
-  /// not_found.
+  /// For a job that was accepted with it, even if its principal has deleted the program since. Throws not_found.
   StoredProgram get_for_accepted_job(const std::string& id);
   struct Page {
     std::vector<StoredProgram> items;
