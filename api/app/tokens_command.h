@@ -1,4 +1,4 @@
-// `meshd tokens`: what an operator does with tokens beside a server that runs.
+// `meshd tokens`: an operator's commands on tokens and their data, without a server.
 #pragma once
 
 #include <string>

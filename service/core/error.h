@@ -1,5 +1,6 @@
-// The one exception type: what ends a request, a run or a job. It carries a code, text for the client, detail for the
-// log and any number of diagnostics. It is caught at three edges only: HTTP, the device task, the job runner.
+// The one exception type: what ends a request, a run or a job. It contains a code, text for the client, detail for the
+// log and any number of diagnostics. An HTTP exchange, a run or a job ends with it and reports it; layers between catch
+// it only to add context, to clean up, or where a failure is an expected outcome.
 #pragma once
 
 #include <cstdint>

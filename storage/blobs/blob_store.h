@@ -6,7 +6,7 @@
 // those.
 //
 // Names are made of [A-Za-z0-9_.-], at most 200 characters, with no leading dot. Names that agree up to their first dot
-// share a folder, so that all shards of an array ("arr_X.v1.s0", "arr_X.v1.s1") cost one folder sync.
+// share a folder, so that all shards of an array ("arr_X.v1.w7.s0", "arr_X.v1.w8.s1") cost one folder sync.
 #pragma once
 
 #include <cstddef>
