@@ -1,6 +1,8 @@
 // The compiler's caches: what is evicted, and which requests share work.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "service/compile/pipeline.h"
 #include "service/core/error.h"
 
@@ -92,6 +94,40 @@ TEST(Compiler, bindings_are_counted_by_lowering_and_devices) {
   EXPECT_TRUE(compiler.count_binding(lowered, {0}));
   EXPECT_EQ(compiler.counters().bind_count, 2);
   EXPECT_EQ(compiler.counters().bind_hits, 1);
+}
+
+TEST(Compiler, steps_of_loops_and_branches_have_the_lines_of_their_ops) {
+  Compiler compiler(1, 4);
+  const ParsedRef parsed =
+      compiler.parse("stablehlo", R"(func.func @main(%a: tensor<4xf32>, %n: tensor<i32>) -> tensor<4xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %c, %x = %a) : tensor<i32>, tensor<4xf32>
+    cond {
+      %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %j = stablehlo.add %i, %one : tensor<i32>
+      %r = "stablehlo.case"(%j) ({
+        %s = stablehlo.cosine %x : tensor<4xf32>
+        stablehlo.return %s : tensor<4xf32>
+      }, {
+        stablehlo.return %x : tensor<4xf32>
+      }) : (tensor<i32>) -> tensor<4xf32>
+      stablehlo.return %j, %r : tensor<i32>, tensor<4xf32>
+    }
+  return %0#1 : tensor<4xf32>
+})");
+  const LoweredRef lowered = compiler.lower(parsed, {});
+  std::set<std::pair<std::string, int32_t>> lines;
+  for (const Block& block : lowered->plan->blocks) {
+    for (const Step& step : block.steps) lines.emplace(step.name, step.location.line);
+  }
+  for (const auto& [name, line] :
+       {std::pair("stablehlo.while", 4), std::pair("stablehlo.compare", 6), std::pair("stablehlo.add", 9),
+        std::pair("stablehlo.case", 10), std::pair("stablehlo.cosine", 11)}) {
+    EXPECT_TRUE(lines.contains({name, line})) << name << "\n" << to_text(*lowered->plan);
+  }
 }
 
 }  // namespace
