@@ -6,8 +6,8 @@
 
 namespace meshd::kernels {
 
-/// Bytes of output from which on stores should go around the cache: one and a half times the last cache before memory,
-/// which counts as 32 MiB at most, because a virtual machine reports the cache of its whole host. Any thread.
+/// Bytes of output from which on stores should bypass the cache: one and a half times the last cache before memory,
+/// which counts as 32 MiB at most, because a virtual machine reports the cache of its host. Any thread.
 int64_t streaming_bytes();
 
 }  // namespace meshd::kernels

@@ -1,5 +1,4 @@
-// What the processor under us can do: asked once, at run time, so that one binary is fast on old and new machines
-// alike.
+// CPU feature detection: once, at run time, so that one binary is fast on old and new machines.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@ enum class CpuLevel : uint8_t { kBase, kV3, kV4 };
 /// The best level this processor supports. Any thread.
 CpuLevel cpu_level();
 
-/// Bytes of one core's first level data cache (32 KiB when the system does not say).
+/// Bytes of one core's first level data cache (32 KiB when the system does not report it).
 int64_t l1_data_bytes();
 
 }  // namespace meshd::kernels

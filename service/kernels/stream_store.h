@@ -7,7 +7,8 @@
 
 namespace meshd::kernels {
 
-/// memcpy with stores past the caches for whole cache lines of the target. Call stream_fence before others may look.
+/// memcpy with stores past the caches for whole cache lines of the target. Call stream_fence before other threads read
+/// it.
 void stream_copy(std::byte* to, const std::byte* from, int64_t bytes);
 
 /// Orders the stores of stream_copy before what follows.

@@ -10,7 +10,7 @@
 
 namespace meshd::kernels {
 
-/// Two parts in memory, as StableHLO's complex<T> lies there.
+/// Two parts in memory, the layout of StableHLO's complex<T>.
 template <class T>
 struct ComplexPair {
   T re;

@@ -1,5 +1,5 @@
-// Conversions in general: directly where a loop exists, else by way of a type that holds every value of the operand and
-// loses nothing that the result would keep.
+// Conversions between any two types: directly where a loop exists, else through a type that represents every value of
+// the operand at the result's precision.
 #include <algorithm>
 #include <array>
 #include <utility>

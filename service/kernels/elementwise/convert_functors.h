@@ -1,5 +1,5 @@
-// Conversions between element types that loops vectorise. Floats become integers by truncation, held at the ends of the
-// range, NaN as 0 (XLA's answer where StableHLO leaves it open); integers wrap; anything but zero is true.
+// Conversions between element types that loops vectorise. Floats become integers by truncation, clamped to the range,
+// NaN as 0 (as XLA does where StableHLO leaves it open); integers wrap; anything but zero is true.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace meshd::kernels {
 
-/// What lies in memory, where the type alone would not tell: a byte that is 0 or 1, the upper half of a float.
+/// Storage formats that the C++ type does not imply: a byte that is 0 or 1, the upper half of a float.
 struct BoolByte {
   uint8_t value;
 };
@@ -37,7 +37,7 @@ struct ConvertTo {
     } else if constexpr (std::is_same_v<In, BoolByte>) {
       return ConvertTo<Out, uint8_t>::apply(x.value);
     } else if constexpr (std::is_same_v<Out, Bfloat16Bits>) {
-      // By way of float also from 64-bit types, as JAX rounds.
+      // Through float also from 64-bit types, as JAX rounds.
       return {tensor::float_to_bfloat16(static_cast<float>(x))};
     } else if constexpr (std::is_same_v<Out, BoolByte>) {
       return {static_cast<uint8_t>(x != In{0} ? 1 : 0)};

@@ -1,5 +1,5 @@
 // Elementwise functions of float and double as types with a static apply, for the loops of lane_loop.h. Written without
-// branches where the loop should vectorise. Special values are IEEE 754's; where it leaves room, XLA's answer counts.
+// branches where the loop should vectorise. Special values are IEEE 754's; where it leaves a choice, XLA's results.
 #pragma once
 
 #include <bit>

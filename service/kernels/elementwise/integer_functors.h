@@ -1,5 +1,5 @@
 // Elementwise functions of integers (8 to 64 bits) and bool as types with a static apply. Arithmetic wraps; where
-// StableHLO leaves the answer open (division by zero, shifts beyond the width), XLA's answer counts.
+// StableHLO leaves the result open (division by zero, shifts beyond the width), it is XLA's.
 #pragma once
 
 #include <bit>

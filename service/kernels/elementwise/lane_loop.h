@@ -1,6 +1,6 @@
 // Loops over lanes, compiled once for each instruction level and chosen at run time by plain function pointers (no
-// ifunc, so sanitizers and old linkers have nothing to trip over). Whole blocks of 64 lanes run straight through; what
-// is left is padded to a block, so an element gets the same bits wherever it lies in a run.
+// ifunc, which breaks sanitizers and old linkers). Full blocks of 64 lanes run directly; the rest is padded to a block,
+// so an element gets the same bits at every index of a run.
 #pragma once
 
 #include <cstddef>
@@ -28,15 +28,15 @@ template <class Op, class R, class... A, size_t... I>
   }
 }
 
-/// Writes `count` copies of an element of 1, 2, 4, 8 or 16 bytes; the element may lie right before them.
+/// Writes `count` copies of an element of 1, 2, 4, 8 or 16 bytes; the element may be right before them.
 void repeat_element(const std::byte* element, int64_t element_bytes, std::byte* to, int64_t count);
 
-/// Runs `kernel` on lanes [begin, begin + rest) by way of a block of memory padded with copies of the last lane, rest <
+/// Runs `kernel` on lanes [begin, begin + rest) through a block of memory padded with copies of the last lane, rest <
 /// kBlockLanes. The bytes of one element of each operand and of the result are given.
 void run_padded_block(ScalarKernel kernel, std::initializer_list<size_t> operand_bytes, size_t result_bytes,
                       const std::byte* const* operands, std::byte* result, int64_t begin, int64_t rest);
 
-/// All whole blocks of a run; returns where the rest begins.
+/// All full blocks of a run; returns where the rest begins.
 template <class Op, class R, class... A>
 [[gnu::always_inline]] inline int64_t lane_blocks(const std::byte* const* operands, std::byte* result, int64_t count) {
   const int64_t whole = count - count % kBlockLanes;

@@ -25,7 +25,7 @@ struct Counter {
   }
 };
 
-/// The state of two words has its counter in one number, low; what stands above it is the key.
+/// The state of two words has its counter in the low number; the high one is the key.
 Counter philox_counter(const uint64_t* state, int words) {
   return words >= 3 ? Counter{state[1], state[2]} : Counter{state[1], state[0]};
 }

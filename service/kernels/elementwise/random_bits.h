@@ -25,11 +25,11 @@ class RandomBits {
  public:
   RandomBits(RandomAlgorithm algorithm, tensor::Dims global_dims, int bits);
 
-  /// The state after the whole array was made: `words` (2, or 3 for Philox) numbers.
+  /// The state after all elements of the array: `words` (2, or 3 for Philox) numbers.
   void next_state(const uint64_t* state, int words, uint64_t* next) const;
 
-  /// Elements begin..end-1 (row-major in a block of `block_dims` that starts at `starts` in the whole array; null: at
-  /// zero) into `out`, which is the block's first element.
+  /// Elements begin..end-1 (row-major in a block of `block_dims` that starts at `starts` in the array; null: at zero)
+  /// into `out`, which is the block's first element.
   void fill(const uint64_t* state, int words, const int64_t* starts, const tensor::Dims& block_dims, std::byte* out,
             int64_t begin, int64_t end) const;
 
@@ -40,7 +40,7 @@ class RandomBits {
   tensor::Dims dims_;
   int bits_;
   int64_t count_ = 1;
-  int64_t counters_ = 1;       // how far the counter goes on
+  int64_t counters_ = 1;       // increment of the counter
   int split_dim_ = -1;         // Threefry of 32 bits: the dimension of pairs
   tensor::Dims half_strides_;  // row-major strides of the halved array
 };

@@ -43,7 +43,7 @@ void reduce_all(int exponent_bits, int mantissa_bits, const std::byte* operand, 
     to[i] = reduced<Bits, kExponent, kMantissa>(from[i], exponent_bits, mantissa_bits);
 }
 
-/// float8, by way of float: an exponent no shorter than the type's own keeps every value.
+/// float8, through float: an exponent no shorter than the type's own keeps every value.
 void reduce_float8(tensor::DType dtype, int exponent_bits, int mantissa_bits, const std::byte* operand,
                    std::byte* result, int64_t count) {
   constexpr int64_t kStageLanes = 256;

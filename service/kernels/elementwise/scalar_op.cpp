@@ -32,7 +32,7 @@ constexpr std::array<Calling, sizeof...(kNumber)> all_calling(std::index_sequenc
 }
 constexpr auto kCalling = all_calling(std::make_index_sequence<kScalarOpCount>{});
 
-/// Rows with an enumerator stand at its number, and only they.
+/// Rows with an enumerator are at its number, and only they.
 constexpr bool rows_are_in_order() {
   constexpr size_t kNamed = static_cast<size_t>(ScalarOp::kClamp) + 1;
   for (size_t i = 0; i < kFacts.size(); ++i) {

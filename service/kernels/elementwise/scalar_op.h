@@ -1,6 +1,6 @@
-// Scalar operations over runs of elements: the vocabulary of fused chains, reducers, comparators and scatter bodies.
-// A kernel is a plain loop over `count` elements with no tail path of its own, so results do not depend on how work is
-// cut.
+// Scalar operations over runs of elements: the instructions of fused loops, reducers, comparators and scatter bodies. A
+// kernel is a plain loop over `count` elements with no tail path of its own, so results do not depend on how work is
+// split.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace meshd::kernels {
 
-/// A row of the table of scalar operations (scalar_table.h). Those that C++ composes or looks for have a name here; all
-/// are found by scalar_op(). Operand dtypes equal the result's unless said otherwise. Comparisons give bool; kSelect
-/// takes (bool, a, b), kClamp (min, x, max); kReal/kImag/kAbs of complex give the part's type; kComplex takes two
-/// floats.
+/// A row of the table of scalar operations (scalar_table.h). Those that C++ code composes or matches have a name here;
+/// all are found by scalar_op(). Operand dtypes equal the result's unless said otherwise. Comparisons give bool;
+/// kSelect takes (bool, a, b), kClamp (min, x, max); kReal/kImag/kAbs of complex give the part's type; kComplex takes
+/// two floats.
 enum class ScalarOp : uint8_t {
   kCopy,
   kConvert,
@@ -85,7 +85,7 @@ double cost_of(ScalarOp op);
 
 /// Number of operands.
 int operand_count(ScalarOp op);
-/// Whether operands may come in any order and grouping: what reducers are made of, rounding aside.
+/// Whether operands may be reordered and regrouped, as reducers require; rounding ignored.
 bool is_associative(ScalarOp op);
 /// Name for messages: "add".
 std::string_view name(ScalarOp op);
@@ -95,7 +95,7 @@ std::string_view name(ScalarOp op);
 using ScalarKernel = void (*)(const std::byte* const* operands, std::byte* result, int64_t count);
 
 /// The kernel for an op whose operands have dtype `in` (for kSelect: of the chosen values) and whose result has dtype
-/// `out`; null when there is none (the caller answers unsupported_dtype). Pure; any thread.
+/// `out`; null when there is none (the caller throws unsupported_dtype). Pure; any thread.
 ScalarKernel find_scalar_kernel(ScalarOp op, tensor::DType in, tensor::DType out);
 
 /// Whether that kernel calls a function for each element, so that an element more costs a call more.

@@ -1,4 +1,4 @@
-// The families of scalar kernels behind find_scalar_kernel: each knows one group of element types. Private to this
+// The families of scalar kernels behind find_scalar_kernel: each has one group of element types. Private to this
 // folder.
 #pragma once
 
@@ -31,7 +31,7 @@ struct ScalarFacts {
   int operands = 1;
   double cost = 1;  ///< of one lane, in additions; for estimates
   ScalarResult result = ScalarResult::kSame;
-  Identity identity = Identity::kNone;  ///< what has one is associative and commutative, rounding aside
+  Identity identity = Identity::kNone;  ///< an op with one is associative and commutative, rounding ignored
   bool is_idempotent = false;           ///< op(x, x) is x
   NarrowCarrier narrow = NarrowCarrier::kOfType;
   bool counts_width = false;   ///< the result counts the bits that a narrow integer's byte has more (leading zeros)

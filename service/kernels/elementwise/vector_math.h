@@ -1,6 +1,5 @@
-// Prototypes that tell the compiler of glibc's vector versions (libmvec), so that plain loops over these calls
-// vectorise. They are within 4 units in the last place and treat special values as the scalar functions do; tests/unit
-// holds them to it.
+// Prototypes that declare glibc's vector versions (libmvec), so that plain loops over these calls vectorise. They are
+// within 4 units in the last place and treat special values as the scalar functions do; tests/unit checks it.
 #pragma once
 
 #include <cmath>

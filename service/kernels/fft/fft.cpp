@@ -103,7 +103,8 @@ class FftOf : public Fft::Impl {
     }
     complex_size_ = total_ / last_ * complex_last_;
     group_ = last_line_->is_long() ? 1 : kFftLanes<T>;
-    // Lines, groups of lines on the way from or to real ones, and what the first dimensions of an inverse leave.
+    // Lines, groups of lines that are converted from or to real ones, and intermediates of the first dimensions of an
+    // inverse.
     line_scratch_ = rounded(scratch);
     group_scratch_ = is_real_ ? rounded(2 * group_ * last_line_->length()) : 0;
     const int64_t array_scratch =

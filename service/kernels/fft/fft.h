@@ -1,7 +1,7 @@
 // Discrete Fourier transforms of one to three dimensions, of any length: Stockham passes of mixed radix where the prime
 // factors are small, Bluestein's convolution where they are not, so no length costs more than n log n. Lines, not
-// elements, are vectorised: a short length takes many lines at once, a long line is cut into a matrix whose columns are
-// the lines.
+// elements, are vectorised: a short length takes many lines at once, a long line is split into a matrix whose columns
+// are the lines (four-step).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ enum class FftKind : uint8_t {
   kForward,      ///< complex to complex, e^(-2 pi i jk/n)
   kInverse,      ///< complex to complex, e^(+2 pi i jk/n) / n
   kRealForward,  ///< real of length n to the first n/2 + 1 complex values
-  kRealInverse,  ///< back; the imaginary parts of the first value, and of the last where n is even, are not looked at
+  kRealInverse,  ///< the inverse; the imaginary parts of the first value, and of the last where n is even, are ignored
 };
 
 /// What is transformed: `batch` arrays of shape `lengths` (1 to 3 of them, those of the real side), row-major, with

@@ -8,7 +8,7 @@ namespace meshd::kernels {
 namespace {
 
 /// Lines of at most this length are taken many at a time, as the rows of a matrix made of one would be shorter than a
-/// vector; lines that lie side by side in memory as long as that many of them fit into the second level cache.
+/// vector; lines that are interleaved in memory, as long as that many of them fit into the second level cache.
 constexpr int64_t kMaxShort = 32;
 constexpr int64_t kMaxShortStrided = 4096;
 /// Buffers of this size stay in the first level cache.
@@ -73,7 +73,7 @@ template <class T>
 Planes<const T> planes_of(const std::vector<T> (&both)[2]) {
   return both[0].empty() ? Planes<const T>{} : Planes<const T>{both[0].data(), both[1].data()};
 }
-/// Lines that lie one behind the other, turned to lie side by side, and back.
+/// Transposes consecutive lines to interleaved ones, and back.
 template <class T>
 void load_turned(ComplexView<const T> from, int64_t rows, int64_t pitch, int64_t lane_pitch, int64_t count,
                  Planes<T> to) {

@@ -19,8 +19,8 @@ View swapped(View view) {
   return view;
 }
 
-/// A length whose factors are small, cut into rows x columns: the columns are transformed side by side, turned, and the
-/// rows after them.
+/// A length whose factors are small, split into rows x columns: the columns are transformed together, twiddled and
+/// transposed, then the rows (four-step algorithm).
 template <class T>
 class LongFft {
  public:
@@ -63,12 +63,11 @@ Chirp<T> make_chirp(int64_t length, int64_t padded);
 template <class T>
 class LineFft {
  public:
-  /// `is_strided`: the elements of a line do not lie next to each other, those of neighbouring lines do.
+  /// `is_strided`: the elements of a line are not contiguous, those of neighbouring lines are.
   LineFft(int64_t length, bool is_strided);
 
   [[nodiscard]] int64_t length() const { return length_; }
-  /// True when one line alone keeps the vectors busy: run_line() is the way. Else run_lanes(), kFftLanes<T> lines at a
-  /// time.
+  /// True when one line alone fills the vectors: use run_line(). Else run_lanes(), kFftLanes<T> lines at a time.
   [[nodiscard]] bool is_long() const { return long_.has_value(); }
   /// Elements of T of scratch, aligned to 64 bytes.
   [[nodiscard]] int64_t scratch_elements() const;

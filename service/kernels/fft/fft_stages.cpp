@@ -455,7 +455,7 @@ UnitRoot unit_root(int64_t k, int64_t n) {
   const bool mirrored = 2 * k > n;
   if (mirrored) k = n - k;
   const bool beyond_quarter = 4 * k > n;
-  int64_t numerator = 4 * k;  // of a turn's 4n-th parts
+  int64_t numerator = 4 * k;  // in 4n-ths of a full circle
   if (beyond_quarter) numerator = 2 * n - numerator;
   const bool beyond_eighth = 2 * numerator > n;
   const auto angle = [n](int64_t parts) {

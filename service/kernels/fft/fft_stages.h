@@ -1,6 +1,6 @@
-// The vector part of transforms: one transform over many lines that lie side by side, real and imaginary parts in
-// planes of their own. Element j of line q stands at plane[j * lanes + q]. Lines never touch each other, so a line's
-// bits do not depend on its neighbours.
+// The vector part of transforms: one transform over many interleaved lines, real and imaginary parts in planes of their
+// own. Element j of line q is plane[j * lanes + q]. Lines are independent, so a line's bits do not depend on its
+// neighbours.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +68,7 @@ struct FftLoops {
   /// to[j * lanes + q] = from[j * pitch + q] for q < columns, zero for the other lanes.
   void (*load)(ComplexView<const T> from, int64_t rows, int64_t pitch, int64_t columns, int64_t lanes,
                Planes<T> to) = nullptr;
-  /// The way back, times `scale`.
+  /// The inverse, times `scale`.
   void (*store)(Planes<const T> from, int64_t rows, int64_t pitch, int64_t columns, int64_t lanes, T scale,
                 ComplexView<T> to) = nullptr;
   /// A matrix of rows x lanes, element for element times a row of factors, transposed into to[q * pitch + j]; rows from

@@ -126,7 +126,7 @@ class FoldAccumulator final : public Accumulator {
     (count < kFewLanes ? fold_.combine_few : fold_.combine)(operands.data(), to, count);
   }
 
-  /// Brings everything into sums_; says whether there is anything.
+  /// Combines all levels into sums_; false when there are none.
   bool join_levels() {
     bool has_any = steps_ > 0;
     for (Level& level : levels_) {

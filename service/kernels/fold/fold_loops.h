@@ -43,7 +43,7 @@ template <class Op, class Acc, class Value>
   int64_t i = kLanes;
   if constexpr (kSumsFloatsInDouble<Op, Acc, Value>) {
     // Four values become one before they are widened: two roundings of floats, and a quarter of the conversions.
-    constexpr int64_t kAhead = 1024;  // values: the next page comes before it is asked for
+    constexpr int64_t kAhead = 1024;  // values: the next page is prefetched
     constexpr int64_t kLineValues = 16;
     for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
       for (int64_t j = 0; j < 4 * kLanes; j += kLineValues) __builtin_prefetch(from + i + kAhead + j);
@@ -196,7 +196,7 @@ template <class Op, class Acc, class Value>
 }
 #endif
 
-/// Loops of Op in Acc over values of type Value; the conversions of whole elements are the caller's.
+/// Loops of Op in Acc over values of type Value; element conversions are the caller's.
 template <class Op, class Acc, class Value>
 FoldKernels fold_loops() {
   FoldKernels kernels;

@@ -1,6 +1,6 @@
-// What a window or a scan is combined with: rows of accumulators, put together two at a time in the order of elements.
-// It need not be commutative; it must be associative, as StableHLO asks of every reducer. Well-known ops of one value
-// run in the fold's own loops and types (sums of floats in double), any other body through its tile program.
+// The monoid of a window or scan: combines rows of accumulators, two at a time, in the order of elements. It need not
+// be commutative; it must be associative, as StableHLO requires of every reducer. Well-known ops of one value run in
+// the fold's own loops and types (sums of floats in double), any other body through its tile program.
 #pragma once
 
 #include <array>
@@ -60,8 +60,8 @@ using ConstRows = Places<const std::byte*>;
 /// Immutable; any thread.
 class Monoid {
  public:
-  /// `body` takes accumulators, then values, and gives accumulators; `elements` are the types the values lie in memory
-  /// in, `results` those they leave in. Throws unsupported_dtype where the body's own types do not agree.
+  /// `body` takes accumulators, then values, and returns accumulators; `elements` are the types of the values in
+  /// memory. Throws unsupported_dtype where the body's own types do not agree.
   Monoid(TileProgram body, std::vector<tensor::DType> elements);
 
   [[nodiscard]] size_t value_count() const { return elements_.size(); }

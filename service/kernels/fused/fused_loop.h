@@ -1,6 +1,5 @@
-// A fused step: a chain of pointwise work over one iteration space, tile by tile, reading its inputs once and writing
-// its outputs once; broadcasts, iotas and strided slices are ways of reading, never materialised; a reduction may stand
-// at the end.
+// A fused loop: pointwise instructions over one iteration space, tile by tile, which reads its inputs once and writes
+// its outputs once; broadcasts, iotas and strided slices are indexing maps, never materialised; a reduction may follow.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +60,7 @@ struct FusedCall {
 class FusedKernel {
  public:
   explicit FusedKernel(FusedLoop loop);
-  /// Work is cut into work items of the output; how results are summed does not depend on how work items are cut.
+  /// Work is split into work items of the output; the order of sums does not depend on the split.
   [[nodiscard]] int64_t work_count() const { return work_count_; }
   void run(const FusedCall& call) const;
   [[nodiscard]] const FusedLoop& loop() const { return loop_; }

@@ -10,7 +10,7 @@
 namespace meshd::kernels {
 namespace {
 
-/// Elements that are worth a work item of their own: some microseconds of work, a whole number of cache lines of any
+/// Elements that are worth a work item of their own: some microseconds of work, a multiple of a cache line for any
 /// type.
 constexpr int64_t kWorkItemElements = 16 * 1024;
 /// Results of a column reduction that one work item keeps at hand.
@@ -51,7 +51,8 @@ int64_t product(const tensor::Dims& dims, size_t begin, size_t end) {
   return size;
 }
 
-/// Lanes so that rows fall into equal tiles, or tiles into whole rows, and broadcasts along rows stay where they are.
+/// Lanes so that rows are a multiple of a tile or a tile a multiple of rows, and broadcasts along rows stay in their
+/// registers.
 int64_t fit_tile(int64_t tile, const Region& region) {
   if (region.dims.size() < 2 || region.dims.back() == 0) return tile;
   const int64_t inner = region.dims.back();
@@ -95,7 +96,7 @@ ReducePlan split_reduction(Region& region, std::vector<bool>& reduced) {
   return plan;
 }
 
-/// Of the inputs whose lanes lie in memory one after the other.
+/// Of the inputs whose lanes are contiguous in memory.
 int64_t input_bytes(const Region& region) {
   int64_t bytes = 0;
   for (const RegionInput& input : region.inputs) {

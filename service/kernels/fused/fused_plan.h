@@ -1,5 +1,5 @@
-// What FusedKernel works out once from a fused loop: how the iteration space falls into outer dims and a region that
-// tiles walk through, and how work is cut. Private to this folder.
+// The loop schedule of FusedKernel, computed once: outer dims, the region that tiles traverse, and the split into work
+// items. Private to this folder.
 #pragma once
 
 #include <optional>
@@ -40,11 +40,11 @@ struct FusedPlan {
   int64_t work_count = 0;
   int64_t work_item_elements = 1;  ///< pointwise: elements of a work item
   bool streams = false;            ///< outputs leave past the caches
-  bool prefetches = false;         ///< inputs come from memory: the next tile's are asked for early
+  bool prefetches = false;         ///< inputs are not in the cache: prefetch those of the next tile
   std::optional<ReducePlan> reduce;
 };
 
-/// How many groups of so many elements a tile takes: whole blocks of lanes where it can be.
+/// Number of groups of `group_size` elements in a tile: full blocks of lanes where possible.
 int64_t groups_of_tile(int64_t tile, int64_t group_size);
 
 FusedPlan make_fused_plan(const FusedLoop& loop);
@@ -52,8 +52,7 @@ FusedPlan make_fused_plan(const FusedLoop& loop);
 /// Work items [begin, end) of a loop that ends in a reduction.
 void run_reduce(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call);
 
-/// Puts every input of the reader at the start of a region that lies `places` elements (one for each input) from its
-/// beginning.
+/// Sets every input of the reader to the region that starts `places` elements (one for each input) from its beginning.
 void set_bases(TileReader& reader, const FusedLoop& loop, const FusedCall& call, const tensor::Dims& places);
 
 }  // namespace meshd::kernels

@@ -59,7 +59,7 @@ class ReduceRun {
     return reduce_.items == 1 || reduce_.items * reduce_.lanes <= tile_;
   }
 
-  /// Whether values are what lies in memory, lane for lane.
+  /// Whether values are loaded from memory lane for lane, without instructions.
   [[nodiscard]] bool only_reads() const {
     return loop_.program.instructions.empty() && loop_.inputs.size() == 1 && loop_.program.outputs.size() == 1 &&
            loop_.program.outputs[0] == 0 && loop_.inputs[0].kind == FusedInput::Kind::kTensor &&

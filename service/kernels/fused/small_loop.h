@@ -15,7 +15,7 @@ namespace meshd::kernels {
 /// Immutable; any thread.
 class SmallLoop {
  public:
-  /// Nothing where the loop is larger, reduces, counts, or reads in another way than lane for lane or one element.
+  /// Nothing where the loop is larger, reduces, counts, or reads other than lane for lane or one element.
   static std::optional<SmallLoop> make(const FusedLoop& loop, const FusedPlan& plan);
 
   void run(const FusedCall& call) const;

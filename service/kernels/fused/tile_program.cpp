@@ -121,7 +121,7 @@ TileLayout::TileLayout(const TileProgram& program) : offsets_(program.registers.
   for (const TileConstant& constant : program.constants) place(constant.reg);
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const TileInstruction& instruction = program.instructions[i];
-    // An operand that dies here gives its place to the result: same element size, lane for lane (kernels allow it).
+    // An operand that dies here gives its register to the result: same element size, lane for lane (kernels allow it).
     const auto release = [&](uint16_t reg) {
       const std::pair<int64_t, int64_t> freed{tensor::size_bytes(program.registers[reg]), offsets_[reg]};
       if (last[reg] == i && std::find(free_places.begin(), free_places.end(), freed) == free_places.end()) {
@@ -130,7 +130,7 @@ TileLayout::TileLayout(const TileProgram& program) : offsets_(program.registers.
     };
     for (int k = 0; k < used_operands(instruction); ++k) release(instruction.operands[static_cast<size_t>(k)]);
     place(instruction.result);
-    release(instruction.result);  // a result nobody reads
+    release(instruction.result);  // an unused result
   }
 }
 

@@ -21,7 +21,7 @@ struct TileInstruction {
   ScalarKernel kernel = nullptr;
   std::array<uint16_t, 3> operands{};
   uint16_t result = 0;
-  /// Whether lanes that nobody needs should be left out, because the kernel calls a function for each.
+  /// Whether unused lanes should be skipped, because the kernel calls a function for each.
   bool is_lane_by_lane = false;
   /// reduce_precision needs two numbers; kernel is then null and these are used.
   int exponent_bits = 0;
@@ -60,8 +60,8 @@ ScalarOp as_single_binary(const TileProgram& program);
 /// of 64.
 int64_t tile_lanes(const TileProgram& program);
 
-/// Where registers lie in memory, in bytes for each lane: registers whose lives do not meet share a place. Inputs,
-/// constants and outputs keep theirs to themselves. Immutable; any thread.
+/// Register allocation of a tile program, in bytes for each lane: registers with disjoint live ranges share memory.
+/// Those of inputs, constants and outputs are not shared. Immutable; any thread.
 class TileLayout {
  public:
   explicit TileLayout(const TileProgram& program);
@@ -76,8 +76,8 @@ class TileLayout {
 };
 
 /// Memory for the registers of one executing tile. One thread.
-/// Lanes are rounded up to whole blocks of vectors, and what lies behind the last lane of a tile is computed along with
-/// it: no instruction has a tail of its own.
+/// Lanes are rounded up to whole blocks of vectors, and lanes behind the last one of a tile are computed along with it:
+/// no instruction has a tail of its own.
 class TileScratch {
  public:
   TileScratch(const TileProgram& program, int64_t lanes);
@@ -103,7 +103,7 @@ class TileScratch {
   std::pmr::vector<std::byte*> pointers_;  ///< where registers are, then where their own memory is
 };
 
-/// Runs all instructions over `count` <= lanes lanes; inputs must be in their registers. Results stand in
+/// Runs all instructions over `count` <= lanes lanes; inputs must be in their registers. Results are in
 /// program.outputs' registers.
 void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count);
 
@@ -113,7 +113,7 @@ struct MemoryRange {
   int64_t bytes = 0;
 };
 
-/// The same; between instructions it asks for memory that the next tile will read, so that neither waits for the other.
+/// The same; between instructions it prefetches the memory that the next tile reads.
 void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count, std::span<const MemoryRange> soon);
 
 }  // namespace meshd::kernels

@@ -65,7 +65,7 @@ void with_element(int64_t element_bytes, const Run& run) {
   }
 }
 
-/// Lanes [done, count) become what lies `done` lanes before them, again and again.
+/// Fills lanes [done, count) by repeating the first `done` lanes.
 void repeat_lanes(std::byte* lanes, int64_t element_bytes, int64_t done, int64_t count) {
   while (done < count) {
     const int64_t some = std::min(done, count - done);
@@ -74,8 +74,7 @@ void repeat_lanes(std::byte* lanes, int64_t element_bytes, int64_t done, int64_t
   }
 }
 
-/// Calls run(place, stride, lane, count) for each piece of [start, start + count) that lies within one row of the
-/// innermost dim.
+/// Calls run(place, stride, lane, count) for each piece of [start, start + count) within one row of the innermost dim.
 template <class Run>
 void for_each_row(const tensor::Dims& dims, const tensor::Dims& strides, int64_t start, int64_t count, const Run& run) {
   if (dims.empty()) return run(int64_t{0}, int64_t{0}, int64_t{0}, count);
@@ -134,7 +133,7 @@ void set_walk(const tensor::Dims& dims, int64_t size, RegionInput& input) {
     input.walk_dims.push_back(dims[d]);
     input.walk_strides.push_back(input.strides[d]);
   }
-  // What lies outside of the outermost moving dim does not change it.
+  // Dims outside of the outermost moving dim do not change it.
   input.period = size;
   if (!input.walk_dims.empty() && input.walk_strides[0] == 0) input.period /= std::max<int64_t>(1, input.walk_dims[0]);
   input.period = std::max<int64_t>(1, input.period);
@@ -194,7 +193,7 @@ std::span<const MemoryRange> TileReader::ranges(int64_t start, int64_t count) {
 
 void TileReader::read_input(const RegionInput& input, State& state, int64_t start, int64_t count) {
   const int64_t element_bytes = tensor::size_bytes(input.dtype);
-  // A tile that ends within a block overwrites what lies behind its lanes in the registers' own memory (run_tile).
+  // A tile that ends within a block overwrites the bytes behind its lanes in the registers' own memory (run_tile).
   const bool is_ragged = count % kBlockLanes != 0;
   if (input.is_dense) {
     // Registers are only read, so lending them memory that must not change is safe.

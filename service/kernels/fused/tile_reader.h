@@ -24,7 +24,7 @@ struct RegionInput {
   // The same walk in as few dims as this input alone needs; Region::collapse sets them.
   tensor::Dims walk_dims;
   tensor::Dims walk_strides;
-  bool is_dense = false;  ///< lanes follow each other in memory over the whole region
+  bool is_dense = false;  ///< lanes are contiguous in memory over the region
   int64_t period = 1;     ///< lanes after which the input repeats itself
 };
 
@@ -45,14 +45,14 @@ class TileReader {
   TileReader(const Region& region, TileScratch& scratch,
              std::pmr::memory_resource* memory = std::pmr::new_delete_resource());
 
-  /// Where input i stands at index 0 of the region: memory of a tensor (element at the base), first value of an iota.
+  /// Input i at index 0 of the region: memory of a tensor (element at the base), first value of an iota.
   void set_base(size_t input, const std::byte* memory) { states_[input].memory = memory; }
   void set_base(size_t input, int64_t value) { states_[input].first_value = value; }
 
   /// Makes the registers of all inputs hold lanes [start, start + count) of the region in row-major order.
   void read(int64_t start, int64_t count);
 
-  /// The memory of lanes [start, start + count) of dense inputs, to be asked for while another tile is computed. Valid
+  /// The memory of lanes [start, start + count) of dense inputs, to be prefetched while another tile is computed. Valid
   /// until the next call.
   std::span<const MemoryRange> ranges(int64_t start, int64_t count);
 

@@ -12,7 +12,7 @@
 
 namespace meshd::kernels {
 
-/// What is computed of each matrix; operands and results in order. `info` is LAPACK's, an int32: 0, or what went wrong.
+/// What is computed of each matrix; operands and results in order. `info` is LAPACK's, an int32: 0, or an error.
 enum class LapackRoutine : uint8_t {
   kPotrf,  ///< a -> factor in the triangle `uplo`, the rest as it was; info
   kGetrf,  ///< a -> L and U; pivots (int32, from 1); info
@@ -27,12 +27,12 @@ enum class LapackRoutine : uint8_t {
   kGees,   ///< a -> Schur form; vectors; values as of geev; selected (int32, 0); info
   kGehrd,  ///< a -> Hessenberg form and reflectors; tau; info
   kSytrd,  ///< a -> tridiagonal form and reflectors; diagonal; off-diagonal; tau; info
-  kGtsv,   ///< lower (its first element is not looked at), diagonal, upper, b -> the same, overwritten; info
+  kGtsv,   ///< lower (its first element is ignored), diagonal, upper, b -> the same, overwritten; info
   kTrsm,   ///< a, b -> x with op(a) x = b or x op(a) = b
   kTridiagonalPerturbed,  ///< lower, diagonal, upper, b -> x, finite where the matrix is singular too
 };
 
-/// A batch of equal problems. Sizes without batch dimensions; letters are LAPACK's.
+/// A batch of equal problems. Sizes without batch dimensions; the names are LAPACK's.
 struct LapackSpec {
   LapackRoutine routine = LapackRoutine::kPotrf;
   tensor::DType dtype = tensor::DType::kFloat32;  ///< float32, float64, complex64 or complex128

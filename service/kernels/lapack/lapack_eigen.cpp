@@ -1,4 +1,4 @@
-// Eigenvalues, and the forms on the way to them.
+// Eigenvalues, and the reduced forms that they are computed from.
 #include <cstring>
 
 #include "service/kernels/lapack/lapack_plans.h"
@@ -32,7 +32,7 @@ struct Syevd : Lapack::Plan {
   Memory lay_out(Arena& arena) const {
     return {arena.take<T>(n * n), arena.take<T>(work_size), arena.take<Real<T>>(real_size), arena.take<int>(int_size)};
   }
-  /// Only one triangle is looked at.
+  /// Only one triangle is read.
   [[nodiscard]] bool is_finite(const T* a) const {
     for (int64_t i = 0; i < n; ++i) {
       const int64_t begin = uplo == 'L' ? 0 : i;

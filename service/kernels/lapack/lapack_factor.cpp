@@ -9,7 +9,7 @@ namespace {
 using namespace lapack;
 
 /// A row-major matrix is the transpose of the same memory read by columns, and the factor of the transpose is the
-/// factor's transpose: the other triangle is asked for, and nothing moves.
+/// factor's transpose: so the other triangle is requested, without a copy.
 template <class T>
 struct Potrf : Lapack::Plan {
   explicit Potrf(const LapackSpec& spec) : n(spec.rows), triangle(spec.uplo == 'L' ? 'U' : 'L') {

@@ -18,7 +18,7 @@
 
 namespace meshd::kernels {
 
-/// One problem. Bytes of each operand and result say where the next one begins.
+/// One problem. Bytes of each operand and result are the offset to the next problem's.
 struct Lapack::Plan {
   virtual ~Plan() = default;
   virtual void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch) const = 0;
@@ -78,7 +78,7 @@ int64_t scratch_of(const Plan& plan) {
   return counting.used();
 }
 
-/// What most routines work in: the matrix by columns, and the memory that they ask for.
+/// Workspace of most routines: the matrix by columns, and the memory that they request.
 template <class T>
 struct MatrixAndWork {
   T* a;
@@ -98,7 +98,7 @@ inline int to_int(int64_t size) { return static_cast<int>(size); }
 /// A leading dimension: at least one.
 inline int leading(int64_t rows) { return to_int(std::max<int64_t>(rows, 1)); }
 
-/// The size that a routine asked for in work[0]; single precision may have rounded it down.
+/// The workspace size that a routine returned in work[0]; single precision may have rounded it down.
 template <class T>
 int asked(T work) {
   const double size = static_cast<double>(std::real(work));

@@ -77,7 +77,7 @@ struct Gtsv : Lapack::Plan {
 };
 
 /// Elimination with exchanges of neighbouring rows, as LAPACK's lagtf and lagts do it: the row with the larger pivot
-/// beside its own sum goes first, and a pivot that a right side cannot be divided by grows in steps from rounding
+/// relative to its own sum is first, and a pivot that a right side cannot be divided by grows in steps from rounding
 /// errors of the largest element.
 template <class T>
 struct TridiagonalPerturbed : Lapack::Plan {

@@ -69,7 +69,7 @@ struct Svd : Lapack::Plan {
       fill_nan(result<T>(results, 3), right_rows * n);
       return;
     }
-    // Of vectors that are not asked for, and those of an empty matrix, the unit matrix is left.
+    // Vectors that are not requested, and those of an empty matrix, are the unit matrix.
     for (T* vectors : {memory.u, memory.vt}) {
       const int64_t rows = vectors == memory.u ? m : right_rows;
       const int64_t columns = vectors == memory.u ? left_columns : n;

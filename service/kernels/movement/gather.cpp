@@ -18,7 +18,7 @@ void copy_fixed(const IndexRun& run, const std::byte* operand, std::byte* result
   }
 }
 
-// Bytes of a window that lies in one piece in both arrays, 0 where it does not.
+// Bytes of a window that is contiguous in both arrays, 0 where it is not.
 int64_t contiguous_bytes(const tensor::Dims& window, const tensor::Dims& result_strides,
                          const tensor::Dims& operand_strides, int64_t elem) {
   int64_t expected = 1;

@@ -1,4 +1,4 @@
-// Windows of an array copied to where index tuples ask for them. Sizes and strides in elements.
+// Gather: copies the windows of an array that index tuples select. Sizes and strides in elements.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class Gather {
   Gather(IndexTable table, const tensor::Dims& window, const tensor::Dims& result_strides,
          const tensor::Dims& operand_strides, int64_t elem_size);
 
-  /// The result can be cut into this many work items.
+  /// Number of work items of the result.
   [[nodiscard]] int64_t work_count() const { return work_count_; }
   void run(const std::byte* operand, const std::byte* indices, std::byte* result, int64_t begin, int64_t end) const;
 
@@ -29,7 +29,7 @@ class Gather {
   int64_t run_bytes_ = 0;  // of a window that is contiguous in both arrays; 0: it is not
   int64_t tuple_count_;
   int64_t tuples_per_work_item_ = 1;
-  int64_t work_items_per_window_ = 1;  // of a window so large that it is cut itself
+  int64_t work_items_per_window_ = 1;  // of a window so large that it is split itself
   int64_t work_count_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Where the windows of a gather or scatter lie: index tuples read from an array of any integer type become element
-// offsets, a run of tuples at a time, one pass for each component. Sizes, strides and offsets in elements.
+// Offsets of the windows of a gather or scatter: converts index tuples of any integer type to element offsets, a run of
+// tuples at a time, one pass for each component. Sizes, strides and offsets in elements.
 //
 // Example: operand 10x16, indices 8x2 (row-major, tuple last), components {dim 0, dim 1}: batch (8), batch_strides (2),
 // component_stride 1, components {{last_start 9, stride 16}, {last_start 15, stride 1}}; the tuple (3, 5) gives
@@ -16,14 +16,14 @@ namespace meshd::kernels {
 
 /// One number of an index tuple.
 struct IndexComponent {
-  int64_t last_start = 0;  ///< largest start whose window lies inside: dimension - window
+  int64_t last_start = 0;  ///< largest start whose window is in bounds: dimension - window
   int64_t stride = 1;      ///< of its dimension in the operand
 };
 
 /// Immutable once built; any thread.
 struct IndexTable {
   tensor::DType dtype = tensor::DType::kInt32;
-  tensor::Dims batch;            ///< dims that tuples stand in
+  tensor::Dims batch;            ///< dims of the indices without the tuple's own
   tensor::Dims batch_strides;    ///< of those in the indices array
   tensor::Dims operand_strides;  ///< of those in the operand: batching dims; 0 for others
   tensor::Dims slice_strides;    ///< of those in the gathered result, or in the updates
@@ -42,10 +42,10 @@ struct IndexRun {
   std::vector<int64_t> operand;    ///< of the window in the operand; negative: out of bounds, to be skipped
   std::vector<int64_t> slice;      ///< of the window in the gathered result, or in the updates
 
-  /// Tuples first..first+count-1, starts clamped so that windows lie inside (gather).
+  /// Tuples first..first+count-1, starts clamped so that windows are in bounds (gather).
   void read_clamped(const IndexTable& table, const std::byte* indices, int64_t first, int64_t count);
-  /// Same, but windows that do not lie inside are marked (scatter). `shifts` are subtracted from the numbers first:
-  /// where a shard of the operand begins; null for zeros.
+  /// Same, but windows out of bounds are marked (scatter). `shifts` are subtracted from the numbers first: where a
+  /// shard of the operand begins; null for zeros.
   void read_checked(const IndexTable& table, const std::byte* indices, int64_t first, int64_t count,
                     const int64_t* shifts);
 

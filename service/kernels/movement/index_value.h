@@ -39,7 +39,7 @@ inline int64_t read_index(const std::byte* element, tensor::DType dtype) {
   return with_index_type(dtype, [element]<typename T>(T) { return index_as<T>(element); });
 }
 
-/// `start` moved so that a window of `window` elements lies inside a dimension of `size`.
+/// `start` clamped so that a window of `window` elements is inside a dimension of `size`.
 constexpr int64_t clamp_start(int64_t start, int64_t window, int64_t size) {
   const int64_t last = size - window;
   return start < 0 ? 0 : (start > last ? last : start);

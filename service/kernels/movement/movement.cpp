@@ -237,7 +237,7 @@ void copy_block(std::byte* dst, std::span<const int64_t> dst_dims, std::span<con
   for (int i = 0; i < nest.rank; ++i) bytes *= nest.extent[i];
   const bool streaming = bytes >= streaming_bytes();
 
-  // The innermost loop is a run when it is contiguous in both, which it is unless the last dims were cut to one
+  // The innermost loop is a run when it is contiguous in both, which it is unless the last dims were sliced to one
   // element.
   int64_t inner = 1;
   int64_t inner_dst = nest.elem;

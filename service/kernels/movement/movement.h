@@ -1,6 +1,6 @@
 // Moving elements without changing them: block copies between dense row-major arrays (what a reshard is made of) and
 // copies with any strides (transpose, slice, reverse, pad, concatenate, broadcast). Sizes and starts are counted in
-// elements; an element is `elem_size` bytes that nobody looks into.
+// elements; an element is `elem_size` opaque bytes.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 namespace meshd::kernels {
 
 /// Copies a block of `extent` elements from `src` (dense row-major, `src_dims`) at `src_start` to `dst` (`dst_dims`) at
-/// `dst_start`. All five spans have the same length; the block must lie inside both arrays; the arrays must not
-/// overlap. Example: dst 4x6, src 2x6, dst_start (2,0), src_start (0,0), extent (2,6): rows 0..1 of src become
-/// rows 2..3 of dst, one memcpy. Any thread. For a copy that is made often, keep a StridedCopy.
+/// `dst_start`. All five spans have the same length; the block must be inside both arrays; the arrays must not overlap.
+/// Example: dst 4x6, src 2x6, dst_start (2,0), src_start (0,0), extent (2,6): rows 0..1 of src become rows 2..3 of dst,
+/// one memcpy. Any thread. For a copy that is made often, keep a StridedCopy.
 void copy_block(std::byte* dst, std::span<const int64_t> dst_dims, std::span<const int64_t> dst_start,
                 const std::byte* src, std::span<const int64_t> src_dims, std::span<const int64_t> src_start,
                 std::span<const int64_t> extent, int64_t elem_size);
@@ -25,16 +25,16 @@ void copy_block(std::byte* dst, std::span<const int64_t> dst_dims, std::span<con
 /// Immutable; any thread. Example: the transpose of 2x3: extent (3,2), dst_strides (2,1), src_strides (1,3).
 class StridedCopy {
  public:
-  /// Strides in elements. Those of dst are positive and say distinct places for distinct indices; those of src may be
+  /// Strides in elements. Those of dst are positive and map distinct indices to distinct elements; those of src may be
   /// zero (broadcast) or negative (reverse; `src` of run() then points to the element of index zero).
   StridedCopy(std::span<const int64_t> extent, std::span<const int64_t> dst_strides,
               std::span<const int64_t> src_strides, int64_t elem_size);
 
-  /// The copy can be cut into this many work items of about 256 KiB; 0 when there is nothing to copy.
+  /// The copy consists of this many work items of about 256 KiB; 0 when there is nothing to copy.
   [[nodiscard]] int64_t work_count() const { return work_count_; }
   /// Bytes written by all work items.
   [[nodiscard]] int64_t byte_count() const { return byte_count_; }
-  /// Copies work items begin..end-1. `dst` and `src` are where index zero stands; they must not overlap.
+  /// Copies work items begin..end-1. `dst` and `src` point to index zero; they must not overlap.
   void run(std::byte* dst, const std::byte* src, int64_t begin, int64_t end) const;
   /// Copies everything.
   void run(std::byte* dst, const std::byte* src) const { run(dst, src, 0, work_count_); }
@@ -50,7 +50,7 @@ class StridedCopy {
   std::vector<int64_t> outer_dst_;
   std::vector<int64_t> outer_src_;
   Inner inner_ = Inner::kRun;
-  bool streaming_ = false;    // the whole output is larger than the last cache: stores go around it
+  bool streaming_ = false;    // the output is larger than the last cache: stores bypass it
   int64_t inner_extent_ = 1;  // elements along dst's innermost loop
   int64_t inner_dst_ = 0;     // byte strides of that loop
   int64_t inner_src_ = 0;

@@ -83,7 +83,7 @@ void transpose_tile(std::byte* dst, int64_t dst_stride, const std::byte* src, in
   for (int i = 0; i < kN; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(dst + i * dst_stride), tile[i]);
 }
 
-// A square as wide as a cache line in both directions, by way of a buffer in L1: each line of src is read once and each
+// A square as wide as a cache line in both directions, through a buffer in L1: each line of src is read once and each
 // line of dst written once, even where the rows of a large power-of-two matrix all fall into one cache set.
 template <int kBytes, bool kStream>
 void transpose_square(std::byte* dst, int64_t dst_stride, const std::byte* src, int64_t src_stride) {

@@ -138,7 +138,7 @@ void Scatter::scatter_single(const IndexRun& run, std::byte* array, const std::b
     case DType::kInt64:
     case DType::kUint64:
       return add_elements<uint64_t>(run, array, update);
-    default:  // adds_elements() says which types come here
+    default:  // excluded by adds_elements()
       throw core::Error("internal", "scatter has no loop for " + std::string(tensor::name(body_.registers[0])));
   }
 }

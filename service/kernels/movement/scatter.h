@@ -1,5 +1,5 @@
-// Windows of updates combined into an array where index tuples say, in the order of the updates. A window that does not
-// lie inside the array is skipped as a whole. Sizes and strides in elements.
+// Scatter: combines windows of updates into an array at index tuples, in the order of the updates. A window that is
+// partly out of bounds is skipped. Sizes and strides in elements.
 #pragma once
 
 #include <cstddef>

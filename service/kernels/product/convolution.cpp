@@ -10,7 +10,7 @@ namespace {
 
 using tensor::DType;
 
-/// Crops what negative padding cuts off and rows that no window reaches, where the lhs has no holes.
+/// Crops rows that negative padding removes and rows that no window reads, where the lhs has no holes.
 ConvolutionSpec normalised(ConvolutionSpec spec, int64_t& lhs_offset) {
   for (size_t d = 0; d < spec.dims.size(); ++d) {
     ConvolutionDim& dim = spec.dims[d];

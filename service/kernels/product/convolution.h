@@ -1,6 +1,6 @@
 // Convolutions of any rank, layout and element type. What oneDNN has (f32 forward, by data and by weights, up to three
-// spatial dimensions) goes there, one thread a call; the rest becomes columns of patches times the kernel, a product of
-// matrices. Layouts are strides: nothing is transposed that the chosen way can read.
+// spatial dimensions) runs there, one thread a call; the rest is im2col and a matrix product. Layouts are strides: an
+// operand is transposed only where the chosen implementation cannot read it.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct ConvolutionDim {
   bool is_reversed = false;
 };
 
-/// Where elements of an operand stand, in elements.
+/// Strides of an operand, in elements.
 struct ConvolutionStrides {
   int64_t group = 0;
   int64_t major = 0;  ///< batch; of rhs the output feature
@@ -64,7 +64,7 @@ class Convolution {
   void run(const std::byte* lhs, const std::byte* rhs, std::byte* out, int64_t begin, int64_t end, std::byte* scratch,
            core::Checkpoint* checkpoint = nullptr) const;
 
-  /// One way of doing it.
+  /// One implementation.
   struct Plan {
     int64_t work_count = 1;
     int64_t scratch_bytes = 0;

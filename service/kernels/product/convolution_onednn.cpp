@@ -1,7 +1,6 @@
 // Convolutions by oneDNN, in f32, on the calling thread. A convolution whose operand has holes is a gradient by data,
-// one whose kernel is larger than its result a gradient by weights: these are what gradients look like in StableHLO,
-// and what oneDNN has fast loops for. Images lie channels last, which its loops read as they are; the kernel is brought
-// into the order that they ask for.
+// one whose kernel is larger than its result a gradient by weights: so StableHLO expresses gradients, and oneDNN has
+// fast loops for them. Images are channels last, which its loops read in place; the kernel is reordered for them.
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -36,7 +35,7 @@ memory::format_tag channels_last(size_t spatial) {
   return spatial == 1 ? memory::format_tag::nwc : spatial == 2 ? memory::format_tag::nhwc : memory::format_tag::ndhwc;
 }
 
-/// Spatial sizes as oneDNN takes them; `size` says which of a dimension's numbers.
+/// Spatial sizes as oneDNN takes them; `of` selects which of a dimension's numbers.
 memory::dims numbers(const ConvolutionSpec& spec, int64_t (*of)(const ConvolutionDim&)) {
   memory::dims out;
   for (const ConvolutionDim& dim : spec.dims) out.push_back(of(dim));
@@ -56,7 +55,7 @@ StridedSide image_side(int64_t batch, const memory::dims& spatial, int64_t chann
   return StridedSide(extent, strides, dtype, DType::kFloat32);
 }
 
-/// One primitive and what stands around it.
+/// One primitive with its memory descriptors.
 struct Step {
   dnnl::primitive primitive;
   memory::desc first;   ///< images read
@@ -83,7 +82,7 @@ struct OneDnnPlan : Convolution::Plan {
   int64_t second_offset = 0;
   bool second_is_packed = false;
   memory::desc second_given;
-  // By weights: the kernel made, as it goes home.
+  // By weights: the resulting kernel in the caller's layout.
   memory::desc result_given;
   StridedSide result_home;
   // Places in scratch.
@@ -122,7 +121,7 @@ struct OneDnnPlan : Convolution::Plan {
     return memory(desc, cpu_engine(), const_cast<std::byte*>(data));
   }
 
-  /// In the order that the primitive wants.
+  /// Reordered for the primitive.
   static memory brought(dnnl::stream& stream, const memory& given, const memory::desc& wanted, std::byte* scratch) {
     if (given.get_desc() == wanted) return given;
     memory to = at(wanted, scratch);
@@ -225,8 +224,8 @@ class Builder {
     const bool forward = plan.kind == OneDnnPlan::Way::kForward;
     plan.way = forward ? "oneDNN forward" : "oneDNN by data";
     const int64_t groups = plan.prim_groups;
-    // By data, the lhs is what came out of a convolution whose kernel had the features the other way around, and whose
-    // taps ran the other way.
+    // By data, the lhs is the output of a convolution whose kernel had input and output features swapped, and its taps
+    // reversed.
     const int64_t kernel_out = forward ? spec_.out_features : spec_.in_features;
     const int64_t kernel_in = forward ? spec_.in_features : spec_.out_features;
     const int64_t out_stride = forward ? spec_.rhs.major : spec_.rhs.minor;
@@ -340,8 +339,8 @@ class Builder {
     return true;
   }
 
-  /// out[b, o, y] = sum over i, k of lhs[b, i, y + k] rhs[i, o, k]: what a kernel of b x o x y taps gets, when images i
-  /// went in as lhs, with channels b, and came back as rhs, with channels o.
+  /// out[b, o, y] = sum over i, k of lhs[b, i, y + k] rhs[i, o, k]: the gradient of a kernel of b x o x y taps, for
+  /// images i with input lhs of channels b and output gradient rhs of channels o.
   bool build_weights() {
     OneDnnPlan& plan = *plan_;
     plan.way = "oneDNN by weights";

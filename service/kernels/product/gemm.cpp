@@ -15,7 +15,7 @@ namespace {
 
 using tensor::DType;
 
-// Up to here OpenBLAS, which has loops for small matrices, is faster than oneDNN's way of looking at its arguments.
+// Up to here OpenBLAS, which has loops for small matrices, is faster than oneDNN's argument checks.
 constexpr int64_t kSmallFlops = 2 * 48 * 48 * 48;
 
 bool is_loop_integer(DType dtype) { return tensor::is_integer(dtype) && tensor::row(dtype).bits >= 8; }

@@ -16,8 +16,8 @@ namespace meshd::kernels {
 /// keeps its thread count for each thread. Cheap; any thread.
 void prepare_thread();
 
-/// Layout of a matrix whose element (i, j) stands at i * row_stride + j * column_stride. Libraries take matrices with
-/// one stride of 1 and the other at least as large as the dimension it jumps over.
+/// Layout of a matrix whose element (i, j) is at i * row_stride + j * column_stride. Libraries take matrices with one
+/// stride of 1 and the other at least as large as the dimension that it skips.
 struct MatrixLayout {
   int64_t row_stride = 1;
   int64_t column_stride = 1;
@@ -38,8 +38,8 @@ struct GemmSpec {
 /// into the same type; bf16 into bf16 or f32 and i8 into i32 where the processor has instructions for them.
 bool gemm_takes(tensor::DType in, tensor::DType out);
 
-/// True when a product of this type can read a rows x columns matrix in this layout. Integers want b's columns next to
-/// each other.
+/// True when a product of this type can read a rows x columns matrix in this layout. Integers need contiguous columns
+/// of b.
 bool gemm_takes_a(tensor::DType in, int64_t rows, int64_t columns, MatrixLayout layout);
 bool gemm_takes_b(tensor::DType in, int64_t rows, int64_t columns, MatrixLayout layout);
 

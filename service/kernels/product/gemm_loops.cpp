@@ -15,12 +15,12 @@ using tensor::DType;
 
 constexpr int64_t kRows = 4;
 constexpr int64_t kTermsBetweenCheckpoints = 4096;
-constexpr int64_t kColumnBytes = 1024;  // of one row of sums: four of them and a row of b live in L1
+constexpr int64_t kColumnBytes = 1024;  // of one row of sums: four of them and a row of b fit in L1
 
 struct LoopShape {
   int64_t m, n, k;
   MatrixLayout a;
-  int64_t b_row;  // elements from one row of b to the next; its columns stand next to each other
+  int64_t b_row;  // elements from one row of b to the next; its columns are contiguous
   core::Checkpoint* checkpoint = nullptr;
 };
 
@@ -28,7 +28,7 @@ struct LoopShape {
 template <typename T>
 using Wide = std::conditional_t<sizeof(T) < sizeof(uint32_t), uint32_t, T>;
 
-// kRows x columns sums at a time, over the whole of k: each element of c is one sum in ascending order of k.
+// kRows x columns sums at a time, over all of k: each element of c is one sum in ascending order of k.
 template <typename T>
 [[gnu::always_inline]] inline void multiply(const LoopShape& shape, const T* a, const T* b, T* c) {
   constexpr int64_t kColumns = kColumnBytes / static_cast<int64_t>(sizeof(T));

@@ -84,7 +84,7 @@ dnnl::memory::data_type dnnl_type(DType dtype) {
   }
 }
 
-// oneDNN wants the stride of a dimension of size one to be one it could have.
+// oneDNN requires a valid stride even for a dimension of size one.
 dnnl::memory::desc matrix_desc(int64_t rows, int64_t columns, MatrixLayout layout, DType dtype) {
   const DnnlMatrix matrix = dnnl_matrix(rows, columns, layout);
   const dnnl::memory::dims strides =
@@ -117,9 +117,9 @@ struct MatmulByDnnl : Gemm::Plan {
   }
 };
 
-// Where products of bf16 pairs are faster than converting to f32. Intel's processors that are meant to use their tile
-// unit for it (they have AVX512-FP16) take four times as long for the vector instruction, so that without tiles, which
-// a virtual machine may hide, f32 is the faster way.
+// Where products of bf16 pairs are faster than converting to f32. Intel's processors with a tile unit (they have
+// AVX512-FP16) take four times as long for the vector instruction, so that without tiles, which a virtual machine may
+// hide, f32 is faster.
 bool has_fast_bf16() {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx512bf16")) return false;

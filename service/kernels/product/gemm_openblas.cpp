@@ -13,7 +13,7 @@ namespace {
 
 using tensor::DType;
 
-// How BLAS is told of a layout: leading dimension, and whether rows are columns.
+// A layout in BLAS terms: leading dimension, and whether it is transposed.
 struct BlasMatrix {
   CBLAS_TRANSPOSE transpose = CblasNoTrans;
   blasint leading = 1;
@@ -99,7 +99,7 @@ struct GemvByBlas : Gemm::Plan {
     const double zero[2] = {0, 0};
     const float one_f[2] = {1, 0};
     const float zero_f[2] = {0, 0};
-    // beta = 0 must not read what stood there, not even a NaN.
+    // beta = 0 must not read the old values, not even a NaN.
     std::memset(c_data, 0, static_cast<size_t>(result_bytes));
     if (dtype == DType::kFloat64) {
       cblas_dgemv(CblasRowMajor, transpose, rows, columns, 1, reinterpret_cast<const double*>(matrix), leading,
@@ -125,7 +125,7 @@ std::shared_ptr<const Gemm::Plan> plan_gemv(const GemmSpec& spec, bool matrix_is
   const int64_t rows = matrix_is_b ? spec.k : spec.m;
   const int64_t columns = matrix_is_b ? spec.n : spec.k;
   const BlasMatrix matrix = blas_matrix(rows, columns, matrix_is_b ? spec.b : spec.a);
-  // c = a b with m = 1 is b' a: the other way round.
+  // c = a b with m = 1 is b' a: the transposed product.
   const bool stored_transposed = matrix.transpose == CblasTrans;
   plan->rows = to_blas(stored_transposed ? columns : rows);
   plan->columns = to_blas(stored_transposed ? rows : columns);

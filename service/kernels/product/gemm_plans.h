@@ -1,4 +1,4 @@
-// The ways a product can be made. Private to gemm*.cpp.
+// The implementations of a matrix product. Private to gemm*.cpp.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace meshd::kernels {
 
-/// A plan and the scratch it needs; null when this way does not do this product.
+/// A plan and the scratch it needs; null when this implementation does not support this product.
 struct GemmPlan {
   std::shared_ptr<const Gemm::Plan> plan;
   int64_t scratch_bytes = 0;
 };
 
-/// How a large product is cut into panels of c: never along k, and in multiples of what libraries' kernels compute at a
-/// time, so that each sum is made in the order in which the whole product makes it.
+/// The split of a large product into panels of c: never along k, and in multiples of the libraries' register tiles, so
+/// that each sum has the order that it has in the unsplit product.
 struct Panels {
   static constexpr int64_t kColumnMultiple = 48;
   static constexpr int64_t kRowMultiple = 24;

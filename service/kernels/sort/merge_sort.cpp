@@ -22,7 +22,7 @@ void insert_run(LineComparator& comparator, std::span<int64_t> run) {
 void merge(LineComparator& comparator, std::span<const int64_t> left, std::span<const int64_t> right, int64_t* out) {
   size_t l = 0;
   size_t r = 0;
-  // The right one goes first only where it must: that is what makes the sort stable.
+  // The right one is first only where it must be: so the sort is stable.
   while (l < left.size() && r < right.size()) *out++ = comparator.before(right[r], left[l]) ? right[r++] : left[l++];
   out = std::copy(left.begin() + static_cast<std::ptrdiff_t>(l), left.end(), out);
   std::copy(right.begin() + static_cast<std::ptrdiff_t>(r), right.end(), out);

@@ -12,7 +12,7 @@
 
 namespace meshd::kernels {
 
-/// Compares elements of lines by a program that takes (lhs, rhs) of each line in turn. One thread.
+/// Compares elements of lines by a program that takes (lhs, rhs) of each line. One thread.
 class LineComparator {
  public:
   LineComparator(const TileProgram& program, std::span<const int64_t> elem_sizes)

@@ -126,7 +126,8 @@ class Sort::Lines {
     return true;
   }
 
-  // The order of a line by its keys, the index last: so equal keys keep their order. False where keys say no order.
+  // The order of a line by its keys, the index last: so equal keys keep their order. False where the comparator is no
+  // order of keys.
   bool order_by_keys(const std::byte* const* from, const LineScratch& scratch) {
     const std::vector<SortKey>& keys = *sort_.keys_;
     const int64_t count = sort_.spec_.length;

@@ -15,14 +15,14 @@
 
 namespace meshd::kernels {
 
-/// Arrays of `outer` x `length` x `inner` elements, sorted along the middle. The first operand decides nothing by
-/// itself: the comparator says which are compared. All are permuted alike.
+/// Arrays of `outer` x `length` x `inner` elements, sorted along the middle. The comparator selects which operands are
+/// compared. All are permuted alike.
 struct SortSpec {
   int64_t outer = 1;
   int64_t length = 0;
   int64_t inner = 1;
   std::vector<tensor::DType> dtypes;
-  TileProgram comparator;  ///< takes (lhs, rhs) of each operand in turn, gives whether lhs comes before rhs
+  TileProgram comparator;  ///< takes (lhs, rhs) of each operand, returns whether lhs is before rhs
 };
 
 /// Immutable; any thread.
@@ -49,7 +49,7 @@ class Sort {
   int64_t work_items_per_outer_ = 1;  // where inner > 1
   int64_t work_count_ = 0;
   int64_t order_bytes_ = 0;   // scratch for keys and the order of a line
-  int64_t packed_bytes_ = 0;  // scratch for lines that do not stand in one piece
+  int64_t packed_bytes_ = 0;  // scratch for lines that are not contiguous
   int64_t scratch_bytes_ = 0;
 };
 

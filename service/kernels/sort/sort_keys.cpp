@@ -79,7 +79,7 @@ class Recogniser {
     return std::nullopt;
   }
 
-  // lhs and rhs of one operand, treated alike; `swapped` when rhs stands first.
+  // lhs and rhs of one operand, treated alike; `swapped` when rhs is first.
   [[nodiscard]] std::optional<Side> read_pair(const TileInstruction& compare, bool& swapped) const {
     const std::optional<Side> first = read_side(compare.operands[0]);
     const std::optional<Side> second = read_side(compare.operands[1]);
@@ -181,7 +181,7 @@ T from_key(T key) {
   return static_cast<T>(key ^ (static_cast<T>(~positive) | kSign));
 }
 
-// What build() is told, in numbers that a vector loop can keep in registers.
+// The parameters of build() as scalars that a vector loop keeps in registers.
 template <typename E>
 struct KeyMasks {
   E flip;       // all ones: larger keys first

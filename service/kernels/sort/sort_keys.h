@@ -1,6 +1,6 @@
-// Comparators that are an order of integers in disguise. A comparator is recognised when it compares operands by LT or
-// GT, one after another, where floats compare in total order, with zeros or NaNs made alike first, as JAX prints it.
-// Such a sort is a sort of unsigned integers: the fastest way, and the only one that is safe with NaN and infinities.
+// Recognises comparators that are an order of integer keys: when it compares operands by LT or GT, one after another,
+// where floats compare in total order, with zeros or NaNs made alike first, as JAX prints it. Such a sort is a sort of
+// unsigned integers, which is fast, and total with NaN and infinities.
 #pragma once
 
 #include <cstddef>
@@ -18,23 +18,23 @@ struct SortKey {
   tensor::DType dtype = tensor::DType::kFloat32;
   bool descending = false;
   bool zeros_alike = false;  ///< -0 and +0 are equal
-  bool nans_alike = false;   ///< all NaNs are equal, and stand where `nan_bits` stand
+  bool nans_alike = false;   ///< all NaNs are equal, and have the order of `nan_bits`
   uint64_t nan_bits = 0;
   bool nan_has_no_place = false;  ///< floats compared as numbers: no order where there is a NaN
 };
 
-/// The keys, most significant first, of a comparator that takes (lhs, rhs) of each operand in turn; nothing when it is
-/// another kind.
+/// The keys, most significant first, of a comparator that takes (lhs, rhs) of each operand; nothing when it is another
+/// kind.
 std::optional<std::vector<SortKey>> recognise_comparator(const TileProgram& comparator);
 
-/// What build_keys met.
+/// What build_keys found.
 struct KeyFacts {
   bool is_exact = true;  ///< equal keys mean equal bits, so that elements can be made from keys
   bool has_nan = false;
 };
 
-/// keys[i] = key of element i of `count` elements that stand next to each other. T is uint8_t, uint16_t, uint32_t or
-/// uint64_t, at least as wide as the dtype; narrower dtypes give keys of their own width.
+/// keys[i] = key of element i of `count` elements that are contiguous. T is uint8_t, uint16_t, uint32_t or uint64_t, at
+/// least as wide as the dtype; narrower dtypes give keys of their own width.
 template <typename T>
 KeyFacts build_keys(const SortKey& key, const std::byte* elements, int64_t count, T* keys);
 

@@ -32,8 +32,8 @@ TopK::TopK(const TopKSpec& spec) : spec_(spec) {
   work_count_ = core::ceil_div(spec.lines, lines_per_work_item_);
 }
 
-// Smaller keys come first. Candidates are kept until there are twice as many as wanted, then the better half stays and
-// its worst key is the bar: a later element that is equal to it comes behind it, so it need not be looked at.
+// Smaller keys come first. Candidates are kept until there are 2 k, then the better half stays and its worst key is the
+// threshold: a later element that is equal to it is behind it, so it is skipped.
 template <typename T>
 void TopK::run_lines(const std::byte* elements, std::byte* values, int32_t* indices, int64_t begin, int64_t end,
                      core::Checkpoint* checkpoint) const {

@@ -1,5 +1,5 @@
-// The k first elements of lines and where they stood, without sorting the lines. Elements are compared as the integers
-// of sort_keys.h, so floats stand in total order; of equal elements the earlier one comes first.
+// The k first elements of lines and their indices, without sorting the lines. Elements are compared as the integers of
+// sort_keys.h, so floats are in total order; of equal elements the earlier one is first.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace meshd::kernels {
 
-/// `lines` lines of `length` elements next to each other; the first `k` <= length of each are wanted.
+/// `lines` lines of `length` contiguous elements, of which the first `k` <= length in order are selected.
 struct TopKSpec {
   int64_t lines = 1;
   int64_t length = 0;

@@ -18,7 +18,7 @@ namespace {
 using tensor::Dims;
 
 constexpr int64_t kLanes = 256;     ///< lanes side by side, at most
-constexpr int64_t kFewLanes = 128;  ///< wanted where the dimensions before the windows must give them
+constexpr int64_t kFewLanes = 128;  ///< required where they must come from the dimensions before the windows
 constexpr int64_t kNobody = -1;     ///< offset that no lane of a window has chosen
 
 constexpr int64_t kOffsetsBetweenCheckpoints = 64;
@@ -61,7 +61,7 @@ SelectAndScatter::SelectAndScatter(TileProgram select, std::shared_ptr<const Mon
     offset_count_ = core::checked_mul(offset_count_, windows.window);
     is_part_ = is_part_ || dim.part_rows.has_value();
     is_apart_ = is_apart_ && windows.stride >= windows.window;
-    // A part's last rows may lie behind the whole, where no window is.
+    // A part's last rows may be padding, where no window is.
     covers_all_ = covers_all_ && !dim.part_rows && windows.stride == windows.window && windows.pad_low >= 0 &&
                   windows.output_size() * windows.window - windows.pad_low >= windows.size;
   }
@@ -174,7 +174,7 @@ class SelectAndScatter::WorkItem {
     restore_untouched(rows, bytes);
   }
 
-  // What comes to a place is all that ever does: window by window, without sums.
+  // At most one window writes each place: window by window, without sums.
   void run_apart(int64_t rows, int64_t bytes) {
     const auto row_bytes = static_cast<size_t>(lanes_ * bytes);
     worker_.fill({call_.init}, {combined_.data()}, lanes_);
@@ -221,7 +221,7 @@ class SelectAndScatter::WorkItem {
     return row;
   }
 
-  /// Row of the result where a window's element lies, or -1 where the result has none.
+  /// Row of the result of a window's element, or -1 where the result has none.
   [[nodiscard]] int64_t result_row(const Dims& window, const Dims& offset) const {
     int64_t row = 0;
     for (size_t d = 0; d < lines_.size(); ++d) {
@@ -261,7 +261,7 @@ class SelectAndScatter::WorkItem {
       scratch_.bind(0, kept_.data());
       scratch_.bind(1, const_cast<std::byte*>(next));
       run_tile(op_.select_, scratch_, lanes_);
-      // An argument or a constant that is returned stands in its own register.
+      // A returned argument or constant is in its own register.
       std::memcpy(keeps_.get(), scratch_.reg(op_.select_.outputs[0]), static_cast<size_t>(lanes_));
       choose_lanes(keeps_.get(), next, kept_.data(), op_.elem_, choices, static_cast<int32_t>(offset_number), lanes_);
     });

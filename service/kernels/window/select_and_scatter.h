@@ -13,22 +13,22 @@
 
 namespace meshd::kernels {
 
-/// One dimension. A call may make one part of it, `part_rows` rows from the call's offset on: then it is given, of
-/// operand and source, what the windows have that reach into the part. Parts as large as a number of strides have their
-/// windows at the same places: the source has a row for each. Of other parts it has a row for each place at which a
-/// window may begin; only those where one does are looked at. Neither are rows outside of the operand.
+/// One dimension. A call may compute one part of it, `part_rows` rows from the call's offset on: operand and source
+/// then have the rows of the windows that overlap the part. Parts of a multiple of the stride have their windows at the
+/// same places: the source has a row for each. For other parts it has a row for each place at which a window may begin;
+/// only those where one does are read. Rows outside of the operand are not read.
 struct SelectDim {
-  WindowDim windows;  ///< of the whole; nothing is dilated
+  WindowDim windows;  ///< of the global dimension; nothing is dilated
   std::optional<int64_t> part_rows;
 
   /// Places from one row of the source to the next.
   [[nodiscard]] int64_t source_step() const;
-  /// Where the first window begins, counted from the first row of the whole or of the part.
+  /// Where the first window begins, relative to the first row of the dimension or of the part.
   [[nodiscard]] int64_t first_place() const;
   [[nodiscard]] int64_t source_rows() const;
   [[nodiscard]] int64_t operand_rows() const;
   [[nodiscard]] int64_t result_rows() const { return part_rows.value_or(windows.size); }
-  /// Row of the whole or of the part where the operand's rows begin.
+  /// Row of the dimension or of the part where the operand's rows begin.
   [[nodiscard]] int64_t operand_begin() const { return part_rows ? first_place() : 0; }
 };
 
@@ -37,7 +37,7 @@ struct SelectAndScatterCall {
   const std::byte* source = nullptr;
   const std::byte* init = nullptr;
   std::byte* result = nullptr;
-  const int64_t* offsets = nullptr;  ///< by dimension, the result's first row in the whole; null: zeros
+  const int64_t* offsets = nullptr;  ///< by dimension, the global index of the result's first row; null: zeros
   int64_t begin = 0;                 ///< range of work items
   int64_t end = 0;
   std::byte* scratch = nullptr;  ///< scratch_bytes() of this call alone, aligned to 64
@@ -45,10 +45,11 @@ struct SelectAndScatterCall {
 };
 
 /// Immutable; run() may be called by several threads on disjoint ranges. A window keeps the element that came first, in
-/// row-major order, unless select(kept, next) is false; elements meet a place in the order of the windows' offsets.
+/// row-major order, unless select(kept, next) is false; elements are combined at a place in the order of the windows'
+/// offsets.
 class SelectAndScatter {
  public:
-  /// `select` takes two elements and gives a boolean; `scatter` combines what comes to one place. One entry of `dims`
+  /// `select` takes two elements and returns a boolean; `scatter` combines the values of one place. One entry of `dims`
   /// for each dimension.
   SelectAndScatter(TileProgram select, std::shared_ptr<const Monoid> scatter, tensor::DType dtype,
                    const std::vector<SelectDim>& dims);
@@ -56,7 +57,7 @@ class SelectAndScatter {
   [[nodiscard]] int64_t work_count() const { return work_count_; }
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
   [[nodiscard]] double flops() const { return flops_; }
-  /// Some dimension is made in parts: offsets are looked at.
+  /// Some dimension is computed in parts: offsets are used.
   [[nodiscard]] bool is_part() const { return is_part_; }
   void run(const SelectAndScatterCall& call) const;
 
@@ -82,7 +83,7 @@ class SelectAndScatter {
   int64_t lanes_ = 1;  ///< of a block, rounded up
   int64_t scratch_bytes_ = 0;
   double flops_ = 0;
-  bool is_apart_ = true;    ///< no two windows share a place: at most one element comes to each
+  bool is_apart_ = true;    ///< no two windows share a place: at most one element for each
   bool covers_all_ = true;  ///< each place is in a window
   bool is_part_ = false;
 };

@@ -73,7 +73,7 @@ bool WindowPass::plan_ranges() {
       steps_.push_back({from, 1, (first + from * dim_.stride) / dim_.base_dilation, dim_.stride / dim_.base_dilation,
                         to - from, is_first});
     };
-    // Later offsets begin earlier: what they are first in lies before what is filled.
+    // Later offsets begin earlier: the rows that they are first in precede the filled ones.
     const int64_t border = has_any ? std::min(filled_begin, end) : end;
     add(begin, border, true);
     add(std::max(begin, border), end, false);
@@ -91,7 +91,7 @@ void WindowPass::plan_steps() {
   empty_.clear();
   std::vector<char> is_filled(static_cast<size_t>(count_), 0);
   const int64_t period = dim_.base_dilation / std::gcd(dim_.stride, dim_.base_dilation);
-  // Elements of the window that meet any row at all.
+  // Elements of the window that overlap any row.
   const int64_t last_start = (count_ - 1) * dim_.stride - dim_.pad_low;
   const int64_t last_place = (dim_.size - 1) * dim_.base_dilation + dim_.pad_low;
   const int64_t begin = last_start < 0 ? core::ceil_div(-last_start, dim_.window_dilation) : 0;
@@ -144,12 +144,12 @@ void WindowPass::plan_blocks() {
     const int64_t last_block = last / step / block_;
     Piece piece{window, row, last, 1};
     if (dim_.stride == 1 && step == 1 && base == 1 && end < dim_.size) {
-      // Up to the next border of a block, or to where windows are cut off, all are alike.
+      // Up to the next border of a block, or to where windows are clipped, all are alike.
       const int64_t rest = std::min(count_ - window, dim_.size - end);
       if (begin <= 0) piece.count = std::min(rest, 1 - begin);
       if (begin > 0 && begin % block_ != 0) piece.count = std::min(rest, block_ - begin % block_);
     }
-    // Within one block a window begins where the block does, or ends where it does: what is cut off lies outside.
+    // Within one block a window begins where the block does, or ends where it does: the clipped rest is out of bounds.
     if (row_block == last_block && row / step % block_ == 0) {
       piece.row = -1;
     } else if (row_block == last_block) {

@@ -1,6 +1,6 @@
-// Where the windows of one dimension lie, and the pass that combines them: rows of lanes in, a row for each window out.
-// Windows over several dimensions are one pass after another, from the last dimension to the first, so that elements
-// meet in row-major order.
+// The windows of one dimension, and the pass that combines them: rows of lanes in, a row for each window out. Windows
+// over several dimensions are one pass after another, from the last dimension to the first, so that elements are
+// combined in row-major order.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct WindowDim {
   int64_t stride = 1;
   int64_t window_dilation = 1;
   int64_t base_dilation = 1;
-  int64_t pad_low = 0;  ///< negative: elements are cut off
+  int64_t pad_low = 0;  ///< negative: elements are cropped
   int64_t pad_high = 0;
 
   /// Number of windows.
@@ -27,7 +27,7 @@ struct WindowDim {
   [[nodiscard]] int64_t span() const { return (window - 1) * window_dilation + 1; }
   /// Every window is one element, all in order: there is nothing to do.
   [[nodiscard]] bool is_trivial() const;
-  /// Row that stands at place `at` (counted from the first row), or -1 for padding and holes.
+  /// Row at place `at` (counted from the first row), or -1 for padding and holes.
   [[nodiscard]] int64_t row_at(int64_t at) const {
     if (at < 0 || at % base_dilation != 0) return -1;
     const int64_t row = at / base_dilation;
@@ -35,10 +35,10 @@ struct WindowDim {
   }
 };
 
-/// The part of a dimension that windows [first, first + count) look at.
+/// The part of a dimension that windows [first, first + count) read.
 struct WindowPart {
-  WindowDim dim;    ///< size is that of the rows here; padding says where the first window begins among them
-  int64_t row = 0;  ///< first row of the whole that the part has
+  WindowDim dim;    ///< size is that of the rows here; padding is relative to them
+  int64_t row = 0;  ///< first row of the dimension that the part has
   int64_t first = 0;
   int64_t count = 0;
 };
@@ -80,7 +80,7 @@ class WindowPass {
     int64_t count = 0;
   };
 
-  /// plan_steps() where windows that have an element stand next to each other; false where they do not.
+  /// plan_steps() where windows that have an element are contiguous; false where they are not.
   bool plan_ranges();
   void plan_steps();
   void plan_blocks();

@@ -15,7 +15,7 @@ namespace {
 using tensor::Dims;
 
 constexpr int64_t kLanes = 256;             ///< lanes side by side, at most
-constexpr int64_t kFewLanes = 128;          ///< wanted where the dimensions before the windows must give them
+constexpr int64_t kFewLanes = 128;          ///< required where they must come from the dimensions before the windows
 constexpr int64_t kBlockBytes = 512 << 10;  ///< of accumulators that go into a work item
 
 int64_t product(const std::vector<int64_t>& sizes, size_t begin, size_t end) {
@@ -171,7 +171,7 @@ void WindowReduce::run_block(const WindowReduceCall& call, Monoid::Worker& worke
   }
   Rows before = one;
   if (monoid_->elements_are_sums() && !WindowPass(dims_.back(), 1).is_blocked()) {
-    // Combined where they lie: a pass that is not blocked only reads its rows.
+    // Combined in place: a pass that is not blocked only reads its rows.
     for (size_t k = 0; k < values; ++k) before[k] = const_cast<std::byte*>(sources[k]);
   } else {
     worker.load(sources, before, row_count * lanes);

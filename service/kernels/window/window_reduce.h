@@ -1,5 +1,5 @@
-// reduce_window: windows over any dimensions of a few arrays, combined by one monoid. Work is cut into units by shapes
-// alone: blocks of the dimensions before and behind those with windows, and stretches of the first of these.
+// reduce_window: windows over any dimensions of a few arrays, combined by one monoid. Work is split into work items by
+// shapes alone: blocks of the dimensions before and behind those with windows, and slices of the first of these.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ struct WindowReduceCall {
   core::Checkpoint* checkpoint = nullptr;
 };
 
-/// Immutable; run() may be called by several threads on disjoint ranges. Elements meet in row-major order within a
-/// window, the initial value before them, once; padding and holes are not combined.
+/// Immutable; run() may be called by several threads on disjoint ranges. Elements are combined in row-major order
+/// within a window, the initial value before them, once; padding and holes are not combined.
 class WindowReduce {
  public:
   /// One entry of `dims` for each dimension of the arrays.

@@ -11,13 +11,13 @@ namespace {
 
 using tensor::Dims;
 
-constexpr int64_t kTileRows = 64;    ///< of one stretch
-constexpr int64_t kTileLanes = 256;  ///< stretches times lanes, where lanes are fewer
+constexpr int64_t kTileRows = 64;    ///< of one segment
+constexpr int64_t kTileLanes = 256;  ///< segments times lanes, where lanes are fewer
 
 int64_t stretch_count(int64_t lanes) { return std::max<int64_t>(1, kTileLanes / lanes); }
 
-/// What a tile is made of: `count` rows in stretches of `length`; where they do not fill the stretches, the last ones
-/// to be scanned are the ones that lack rows.
+/// A tile: `count` rows in segments of `length`; where they do not fill the segments, the last ones to be scanned lack
+/// rows.
 struct Tile {
   int64_t row = 0;
   int64_t count = 0;
@@ -28,7 +28,7 @@ struct Tile {
   [[nodiscard]] int64_t full() const { return count / length; }
   [[nodiscard]] int64_t rest() const { return count % length; }
 
-  /// Calls copy(first stretch, first row in it, stretches, rows in each, first row of the tile) for the parts that have
+  /// Calls copy(first segment, first row in it, segments, rows in each, first row of the tile) for the parts that have
   /// rows.
   template <typename Copy>
   void for_parts(Copy&& copy) const {
@@ -40,12 +40,12 @@ struct Tile {
   }
 };
 
-/// Accumulators of a tile: (length, stretches, lanes), and beside them what came before.
+/// Accumulators of a tile: (length, segments, lanes), and the carries.
 struct TileSums {
   const Monoid& monoid;
   Monoid::Worker& worker;
   Rows sums;
-  Rows before;  ///< (stretches, lanes): what came before each stretch
+  Rows before;  ///< (segments, lanes): the carry of each segment
   Rows carry;   ///< (lanes): what came before the next tile
   int64_t lanes = 0;
   bool is_backwards = false;
@@ -61,7 +61,7 @@ struct TileSums {
 
   void scan(const Tile& tile, bool has_carry) {
     const int64_t row_lanes = tile.stretches * lanes;
-    // Rows and stretches counted in the order in which they are scanned.
+    // Rows and segments counted in the order of the scan.
     const auto row = [&](int64_t r) {
       return advanced_to(monoid, sums, (is_backwards ? tile.length - 1 - r : r) * row_lanes);
     };
@@ -82,7 +82,7 @@ struct TileSums {
         copy(monoid, advanced(monoid, totals, stretch(0)), carry, lanes);
       }
     }
-    // The first stretch of all has nothing before it; it stands at one end.
+    // The first segment has no carry; it is at one end.
     const int64_t skip = has_carry || is_backwards ? 0 : lanes;
     const int64_t some = has_carry ? row_lanes : row_lanes - lanes;
     for (int64_t r = 0; r < tile.length; ++r) {
@@ -134,7 +134,7 @@ void WindowScan::run(const Monoid& monoid, Monoid::Worker& worker, const ConstRo
     const Dims strides = {row_stride, tile.length * row_stride, lead_stride, 1};
     for (size_t k = 0; k < values; ++k) {
       const int64_t bytes = monoid.element_bytes(k);
-      // Stretches that lack rows are combined along with the others, and nobody reads what comes of it.
+      // Segments that lack rows are combined along with the others; their sums are not read.
       if (tile.count != tile.length * stretches) std::memset(elements[k], 0, static_cast<size_t>(tile_lanes * bytes));
       tile.for_parts([&](int64_t part, int64_t skip, int64_t parts, int64_t length, int64_t row) {
         StridedCopy(extent(parts, length), dense, strides, bytes)
