@@ -87,7 +87,7 @@ std::string field_text(const ir::Attribute& attribute) {
   return print(attribute);
 }
 
-// #sdy<list_of_axis_ref_lists[{"x"}, {}]> and its like.
+// #sdy<list_of_axis_ref_lists[{"x"}, {}]> and similar.
 std::string axis_lists_text(const ir::DictAttr& dict) {
   const bool is_one = dict.name == "sdy.axis_ref_list";
   std::string out = "#sdy<" + dict.name.substr(dict.name.find('.') + 1) + (is_one ? "" : "[");

@@ -11,7 +11,7 @@ namespace meshd::program {
 /// The module in generic form. parse(print_generic(m)) means what m means, and printing that again gives the same text.
 std::string print_generic(const ir::Module& module);
 
-/// One attribute, as it would stand behind `name = `.
+/// One attribute, as printed behind `name = `.
 std::string print(const ir::Attribute& attribute);
 /// {a = 1, b = "x"}; empty text for no attributes.
 std::string print(const ir::AttributeList& attributes);

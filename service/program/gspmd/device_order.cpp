@@ -98,8 +98,8 @@ std::vector<int64_t> written_out(const Iota& iota) {
 bool add_cuts(const Iota& iota, const std::vector<int64_t>& tile, std::set<int64_t>& cuts) {
   const std::vector<int64_t> ends = prefix_products(iota.reshape);
   cuts.insert(ends.begin(), ends.end());
-  // In transposed order the tile dimensions cut in turn; a cut inside of a dimension of `reshape` is one of the flat
-  // list too.
+  // In transposed order the tile dimensions are split points one after another; one inside of a dimension of `reshape`
+  // is one of the flat list too.
   std::vector<int64_t> sizes;
   for (const int dim : iota.transpose) sizes.push_back(iota.reshape[static_cast<size_t>(dim)]);
   for (const int64_t tile_end : prefix_products(tile)) {

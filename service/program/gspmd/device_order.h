@@ -1,4 +1,5 @@
-// Orders of devices as transposed iotas, and where axes may cut them. Pure; private to the reading of GSPMD's notation.
+// Orders of devices as transposed iotas, and where axes may split them. Pure; private to the reading of GSPMD's
+// notation.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +24,14 @@ std::optional<Iota> as_iota(std::vector<int64_t> order);
 /// Example: <=[4,1,2,3]T(2,3,0,1) -> {4,6}, {1,0}.
 Iota merged(const Iota& iota);
 
-/// The numbers in the order that the iota says.
+/// The numbers in the order of the iota.
 std::vector<int64_t> written_out(const Iota& iota);
 
-/// Adds the places (as pre-sizes of the positions) at which tiles over the iota need the positions cut. False when a
-/// tile dimension ends where no axis can. Example: tile {2,4} over <=[8] adds 2 and 8.
+/// Adds the split points (as pre-sizes of the positions) that tiles over the iota need. False when a tile dimension
+/// ends where no axis can. Example: tile {2,4} over <=[8] adds 2 and 8.
 bool add_cuts(const Iota& iota, const std::vector<int64_t>& tile, std::set<int64_t>& cuts);
 
-/// Each cut must divide the next for axes to lie between them.
+/// Each split point must divide the next for axes to be between them.
 bool is_chain(const std::set<int64_t>& cuts);
 
 }  // namespace meshd::program

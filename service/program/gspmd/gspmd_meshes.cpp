@@ -1,4 +1,4 @@
-// Meshes for GSPMD's tiles, and tiles said over them.
+// Meshes for GSPMD's tiles, and tiles as axes of them.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -11,8 +11,8 @@
 namespace meshd::program {
 namespace {
 
-/// The sharding's devices as an iota over the positions of a mesh whose devices lie in `order` (empty: 0..n-1); nothing
-/// where no transposition says it.
+/// The sharding's devices as an iota over the positions of a mesh whose devices have the order `order` (empty: 0..n-1);
+/// nothing where it is no transposition.
 std::optional<Iota> over(const GspmdSharding& sharding, const std::vector<int64_t>& order) {
   if (sharding.devices.empty() != order.empty()) return std::nullopt;
   if (order.empty()) return Iota{sharding.reshape, sharding.transpose};
@@ -25,7 +25,7 @@ std::optional<Iota> over(const GspmdSharding& sharding, const std::vector<int64_
   return as_iota(std::move(positions));
 }
 
-/// Axes of each tile dimension; nothing where they are no whole axes of the mesh.
+/// Axes of each tile dimension; nothing where they are not full axes of the mesh.
 std::optional<std::vector<std::vector<int>>> tile_axes(const GspmdSharding& sharding, const mesh::Mesh& mesh) {
   const std::optional<Iota> iota = over(sharding, mesh.device_ids);
   if (!iota) return std::nullopt;

@@ -20,10 +20,10 @@ std::string listed(const std::vector<Number>& numbers) {
   return out;
 }
 
-/// Devices of an order that no axes say.
+/// Devices of an order that axes cannot express.
 constexpr int64_t kMaxWrittenOut = 4096;
 
-/// Whether whole axes can say the tiles over the iota.
+/// Whether full axes can express the tiles over the iota.
 bool has_axes(const Iota& iota, const std::vector<int64_t>& tile) {
   std::set<int64_t> cuts;
   return add_cuts(iota, tile, cuts) && is_chain(cuts);
@@ -124,7 +124,7 @@ class Checker {
     take(merged(iota), out);
   }
 
-  /// An order whose tiles no axes say is kept as a list: its mesh lists its devices.
+  /// An order whose tiles axes cannot express is kept as a list: its mesh lists its devices.
   void take(Iota iota, GspmdSharding& out) const {
     if (has_axes(iota, out.tile)) {
       out.reshape = std::move(iota.reshape);

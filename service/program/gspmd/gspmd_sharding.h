@@ -1,7 +1,7 @@
-// Shardings in the older notation of GSPMD ("{devices=[2,1,4]<=[8] last_tile_dim_replicate}"): read, and said as Shardy
-// says them. Tile assignments name no axes, so meshes are made up whose axes are fine enough for the shardings of a
-// program: one where all of them cut the devices in ways that fit, else several.
-// Source of the notation: XLA, hlo_parser.cc (ParseSingleSharding) and xla_data.proto (OpSharding).
+// GSPMD shardings ("{devices=[2,1,4]<=[8] last_tile_dim_replicate}"): parses them and converts them to Shardy's. Tile
+// assignments name no axes, so meshes are created whose axes are fine enough for the shardings of a program: one where
+// the tiles of all of them have common axes, else several. Source of the notation: XLA, hlo_parser.cc
+// (ParseSingleSharding) and xla_data.proto (OpSharding).
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ enum class GspmdKind : uint8_t { kReplicated, kMaximal, kManual, kUnknown, kUnre
 /// What the tile dimensions behind those of the tensor mean.
 enum class GspmdSubgroup : uint8_t { kReplicated, kManual, kUnreduced };
 
-/// One sharding as written. A tiled one lays devices over `tile`, row-major: the devices 0..n-1 seen as `reshape` and
-/// transposed by `transpose`, or, where no transposition says their order, `devices`.
-/// Example: devices=[2,4]<=[4,2]T(1,0): tile {2,4}, reshape {4,2}, transpose {1,0}; dimension 0 is cut by the minor
+/// One sharding as written. A tiled one assigns devices to `tile`, row-major: the devices 0..n-1 seen as `reshape` and
+/// transposed by `transpose`, or, where their order is no transposition, `devices`.
+/// Example: devices=[2,4]<=[4,2]T(1,0): tile {2,4}, reshape {4,2}, transpose {1,0}; dimension 0 is sharded by the minor
 /// part of the devices. devices=[2,2]0,1,3,2: tile {2,2}, devices {0,1,3,2}, reshape and transpose empty.
 struct GspmdSharding {
   GspmdKind kind = GspmdKind::kReplicated;
@@ -38,19 +38,19 @@ struct GspmdSharding {
   friend bool operator==(const GspmdSharding&, const GspmdSharding&) = default;
 };
 
-/// Reads one sharding, or several in braces ("{{replicated}, {manual}}", for ops of several results; "{}" is none).
-/// Text with bytes that no text has is read as OpSharding's wire form, which older JAX printed; so is "", which is
-/// replicated there. Metadata is read over.
-/// Throws Error invalid_spec naming what was expected and both numbers, unsupported_attribute for what is right but
-/// cannot be said: lists of some of the devices, subgroups that are maximal, shardings that name axes.
+/// Reads one sharding, or several in braces ("{{replicated}, {manual}}", for ops of several results; "{}" is none). A
+/// string with bytes that are not text is parsed as OpSharding's wire form, which older JAX printed; so is "", which is
+/// replicated there. Metadata is skipped.
+/// Throws Error invalid_spec naming what was expected and both numbers, unsupported_attribute for what is valid but has
+/// no form in Shardy: lists of some of the devices, subgroups that are maximal, shardings that name axes.
 std::vector<GspmdSharding> parse_gspmd(std::string_view text);
 
 /// The text that parse_gspmd reads as this one.
 std::string to_text(const GspmdSharding& sharding);
 
-/// A mesh over `device_count` devices, axes _axis_0, _axis_1, ..., of which every sharding's tile dimensions are whole
-/// axes. Throws Error unsupported_attribute when the shardings cut the devices in ways that have no common axes, or lay
-/// them in orders that no transposition brings together.
+/// A mesh over `device_count` devices, axes _axis_0, _axis_1, ..., of which every sharding's tile dimensions are full
+/// axes. Throws Error unsupported_attribute when the shardings have no common axes, or orders of devices that no
+/// transposition aligns.
 mesh::Mesh gspmd_mesh(std::span<const GspmdSharding> shardings, int64_t device_count);
 
 /// Meshes over `device_count` devices, at least one, of which each sharding fits one. Lists of devices that are no
@@ -58,7 +58,7 @@ mesh::Mesh gspmd_mesh(std::span<const GspmdSharding> shardings, int64_t device_c
 /// number of devices, or more than 16 meshes are needed.
 std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, int64_t device_count);
 
-/// Whether the tile dimensions are whole axes of `mesh` (made by gspmd_meshes). True for what is not kTiled.
+/// Whether the tile dimensions are full axes of `mesh` (made by gspmd_meshes). True for what is not kTiled.
 bool fits(const GspmdSharding& sharding, const mesh::Mesh& mesh);
 
 /// The sharding of a tensor of `rank` over `mesh` (one that it fits). Dimensions in `open_dims` (unspecified_dims) are

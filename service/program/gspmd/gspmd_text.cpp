@@ -233,7 +233,7 @@ class Bytes {
 
  private:
   std::string_view bytes_;
-  size_t base_;  ///< of bytes_ in the whole
+  size_t base_;  ///< offset of bytes_ in the message
   size_t at_ = 0;
 };
 

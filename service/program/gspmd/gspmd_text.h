@@ -9,8 +9,8 @@
 
 namespace meshd::program {
 
-/// What the text says, word by word. `kinds` has the words replicated, maximal, manual, unknown, unreduced in the order
-/// in which they came; lists are empty where they were not written.
+/// The parse of one sharding. `kinds` has the words replicated, maximal, manual, unknown, unreduced in the order in
+/// which they came; lists are empty where they were not written.
 struct GspmdWords {
   std::vector<std::string> kinds;
   std::vector<int64_t> device;      ///< device=N
@@ -22,17 +22,17 @@ struct GspmdWords {
   std::vector<int64_t> alike;       ///< shard_as N, shard_like N
 };
 
-/// Reads "{...}" or "{{...}, {...}}". Throws Error invalid_spec saying what was expected at which character;
+/// Reads "{...}" or "{{...}, {...}}". Throws Error invalid_spec with what was expected at which character;
 /// unsupported_attribute for the form that names a mesh.
 std::vector<GspmdWords> read_gspmd_text(std::string_view text);
 
-/// Reads OpSharding's wire form. Throws Error invalid_spec saying at which byte it is broken, unsupported_attribute for
-/// shardings that name a mesh.
+/// Reads OpSharding's wire form. Throws Error invalid_spec with the malformed byte, unsupported_attribute for shardings
+/// that name a mesh.
 std::vector<GspmdWords> read_gspmd_bytes(std::string_view bytes);
 
-/// The text, cut short, as messages name it.
+/// The text, truncated, for messages.
 std::string quoted_gspmd(std::string_view text);
-/// "[2,4]", cut short, for messages.
+/// "[2,4]", truncated, for messages.
 std::string in_brackets(const std::vector<int64_t>& numbers);
 
 }  // namespace meshd::program

@@ -29,7 +29,7 @@ std::optional<CustomCallKind> target_kind(const ir::Op& op) {
 
 bool is_call(const ir::Op& op) { return ops::role_of(ops::op(op.code).body) == ops::Structural::kCall; }
 
-/// The shardings that the string in `attributes` says; none when there is no string.
+/// The shardings of the string in `attributes`; none when there is no string.
 std::vector<GspmdSharding> strings_of(const ir::AttributeList& attributes, const ir::Location& where) {
   const ir::Attribute* attribute = ir::find(attributes, kString);
   if (attribute == nullptr) return {};
@@ -146,7 +146,7 @@ class FunctionImporter {
     }
   }
 
-  /// The first mesh over which all these shardings can be said; the first of all where there is none.
+  /// The first mesh that fits all these shardings; the first of all where there is none.
   const ir::NamedMesh& mesh_of(std::span<const GspmdSharding> strings) const {
     for (const ir::NamedMesh& mesh : meshes_) {
       if (std::all_of(strings.begin(), strings.end(), [&](const auto& string) { return fits(string, *mesh.mesh); }))
@@ -176,7 +176,7 @@ class FunctionImporter {
     region.ops.reserve(old.size());
     const ir::OpBuilder::InsertionGuard here(builder_, region.ops);
     for (ir::Op& op : old) {
-      // An annotation that says nothing further is gone by now; a way in still asks for it.
+      // An annotation without an effect was removed before this; the entry of a manual computation still needs it.
       if (target_kind(op) == CustomCallKind::kFullToShard) remember_entry(op);
       for (ir::ValueId& id : op.operands) id = use_[static_cast<size_t>(id)];
       for (ir::Region& nested : op.regions) this->region(nested);
@@ -184,7 +184,7 @@ class FunctionImporter {
     }
   }
 
-  /// A value on its way into a manual computation.
+  /// A value that enters a manual computation.
   struct Entry {
     ir::ValueId global = ir::kNoValue;
     GspmdSharding sharding;
@@ -213,7 +213,7 @@ class FunctionImporter {
           call.inputs[i] = found->second;
         }
       } else if (target == CustomCallKind::kShardingMarker && op.operands.size() == 1 && op.results.size() == 1) {
-        // Between a call and the way out stands a @Sharding that says manual.
+        // Between a call and its exit is a manual @Sharding.
         const auto found = results.find(op.operands[0]);
         if (found != results.end()) results.emplace(op.results[0], found->second);
       } else if (target == CustomCallKind::kShardToFull && op.operands.size() == 1 && op.results.size() == 1) {
@@ -252,7 +252,7 @@ class FunctionImporter {
     }
   }
 
-  /// What goes into a manual computation is sharded there as it was annotated before.
+  /// An operand of a manual computation has the sharding that it was annotated with before.
   void remember_entry(const ir::Op& op) {
     if (op.operands.size() != 1 || op.results.size() != 1) unsupported_manual(op);
     const auto annotated = annotated_.find(op.operands[0]);
@@ -291,7 +291,7 @@ class FunctionImporter {
     ir::ShardingAttr shardings;
     shardings.per_value = true;
     const size_t count = std::max<size_t>(op.results.size(), 1);
-    size_t silent = 0;  // shardings that say nothing
+    size_t silent = 0;  // empty shardings
     if (std::any_of(op.results.begin(), op.results.end(),
                     [&](ir::ValueId id) { return function_.type_of(id).kind == ir::TypeKind::kTuple; })) {
       erase_string(op.attributes);  // tuples are taken apart behind
@@ -318,7 +318,7 @@ class FunctionImporter {
     return sharding::fully_open(meshes_[0].name, meshes_[0].mesh, type.is_tensor() ? type.rank() : 0);
   }
 
-  /// The sharding with which a value enters or leaves: free axes closed, as the annotation says.
+  /// The sharding with which a value enters or leaves: free axes closed, as annotated.
   sharding::TensorSharding border(const GspmdSharding& string, const ir::Type& type, const ir::Op& op,
                                   const ir::NamedMesh& mesh) {
     if (string.kind == GspmdKind::kManual || string.kind == GspmdKind::kMaximal) unsupported_manual(op);
@@ -326,7 +326,7 @@ class FunctionImporter {
     return sharding_of(string, type, unspecified_dims(op), op.location, &mesh);
   }
 
-  /// What is said where values enter and leave the manual computation around `call`.
+  /// The shardings at the edges of the manual computation around `call`.
   std::vector<GspmdSharding> border_strings(const ir::Op& call, const ManualCall& around) const {
     std::vector<GspmdSharding> out;
     for (const ir::ValueId operand : call.operands) {
@@ -406,7 +406,7 @@ class FunctionImporter {
   ir::OpBuilder builder_;
   const std::vector<ir::NamedMesh>& meshes_;  ///< those made for the strings, at least one
   ir::Module& module_;
-  std::vector<ir::ValueId> use_;  ///< what stands for each value of the text
+  std::vector<ir::ValueId> use_;  ///< what replaces each value of the text
   std::unordered_map<ir::ValueId, ManualCall> manual_calls_;
   std::unordered_map<ir::ValueId, GspmdSharding> annotated_;  ///< results of @Sharding
   std::unordered_map<ir::ValueId, Entry> entered_;            ///< by local value
@@ -458,7 +458,7 @@ ir::Module import_gspmd(ir::Module module) {
   }
   for (ir::Function& function : module.functions) {
     FunctionImporter(function, meshes, module).run();
-    // A local value that somebody outside of the manual computation uses.
+    // A local value that is used outside of the manual computation.
     if (const ir::Op* op = first_undefined_use(function)) unsupported_manual(*op);
   }
   return module;

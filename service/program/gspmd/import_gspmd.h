@@ -1,6 +1,6 @@
-// Programs in the older notation of GSPMD said in Shardy's, so that no later stage knows the difference: mhlo.sharding
-// strings become sdy.sharding, @Sharding calls constraints or groups, @SPMDFullToShardShape ... @SPMDShardToFullShape
-// around a call a manual computation.
+// Converts GSPMD annotations to Shardy (XLA: stablehlo-import-shardings), so that later stages see only Shardy:
+// mhlo.sharding strings become sdy.sharding, @Sharding calls constraints or groups, @SPMDFullToShardShape ...
+// @SPMDShardToFullShape around a call a manual computation.
 #pragma once
 
 #include "service/ir/program.h"

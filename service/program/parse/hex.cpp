@@ -44,7 +44,7 @@ bool adopt_stored_bytes(const tensor::TensorType& type, int64_t count, std::vect
     if (size != count && count > 1 && size == core::ceil_div(count, 8)) {
       std::vector<std::byte> wide(static_cast<size_t>(count));
       for (size_t i = 0; i < wide.size(); ++i) wide[i] = (bytes[i / 8] >> (i % 8)) & std::byte{1};
-      // One byte of ones or zeros is a splat, whichever way it is read.
+      // One byte of ones or zeros is a splat, in either interpretation.
       if (size == 1 && (bytes[0] == std::byte{0xFF} || bytes[0] == std::byte{0})) wide.resize(1);
       bytes = std::move(wide);
     }

@@ -1,4 +1,4 @@
-// Cuts program text into tokens. Views into the text, nothing copied; a token knows its line and column. One thread.
+// The lexer: splits program text into tokens, which are views into the text with line and column. One thread.
 #pragma once
 
 #include <cstdint>
@@ -54,11 +54,11 @@ class Lexer {
   Token next();
   /// Where the next token or white space begins.
   [[nodiscard]] const char* cursor() const { return cursor_; }
-  /// Goes on at `cursor`, which lies ahead on the same line.
+  /// Continues at `cursor`, which is ahead on the same line.
   void skip_to(const char* cursor) { cursor_ = cursor; }
   [[nodiscard]] const char* end() const { return end_; }
-  /// Goes on at the next '>' when only numbers, their brackets and space lie before it; else stays and says false.
-  /// Large constants are read once then, not twice.
+  /// Continues at the next '>' when only numbers, their brackets and space precede it; else returns false. Large
+  /// constants are read once then, not twice.
   bool skip_numbers();
 
  private:

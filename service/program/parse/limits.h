@@ -12,7 +12,7 @@ namespace meshd::program {
 
 inline constexpr int kMaxAttributeDepth = 64;
 inline constexpr int kMaxRegionDepth = 256;
-/// An alias costs what it stands for each time it is used.
+/// An alias costs its expansion each time it is used.
 inline constexpr int64_t kMaxAliasBytes = int64_t{32} << 20;
 /// An attribute takes some hundred bytes and may be two characters of text.
 inline constexpr int64_t kMaxAttributes = 4'000'000;

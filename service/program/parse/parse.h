@@ -1,6 +1,6 @@
-// StableHLO text in, verified program out. Reads what `jax.jit(f).lower(x).as_text()` prints, pretty and generic, with
-// Shardy annotations; pretty forms become the attribute names of the generic form, so no later stage knows which was
-// posted.
+// The StableHLO parser: text in, verified program out. Reads what `jax.jit(f).lower(x).as_text()` prints, pretty and
+// generic, with Shardy annotations; pretty forms become the attribute names of the generic form, so later stages see
+// only one form.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace meshd::program {
 
-/// The program in `text`, verified: every value defined before use, every op as its row says, declared types as
+/// The program in `text`, verified: every value defined before use, every op valid by its row, declared types as
 /// inferred. Throws core::Error with line, column (1-based) and what was expected: program_syntax (text cannot be
 /// read), invalid_program (a rule is broken), unsupported_op, unsupported_dtype, unsupported_type,
 /// unsupported_attribute. Pure; any thread.

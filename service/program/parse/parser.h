@@ -1,5 +1,5 @@
 // The recursive descent parser of StableHLO text. One class because all parts share the lexer and the names in scope;
-// its parts stand in one file each: parser_types, parser_attributes, parser_dialect_attributes, parser_constants,
+// its parts have one file each: parser_types, parser_attributes, parser_dialect_attributes, parser_constants,
 // parser_shardings, parser_factor_rules, parser_ops, parser_pretty, parser_pretty_ops, parser_pretty_regions,
 // parser_functions, parser_module. Internal to service/program. One thread.
 #pragma once
@@ -24,7 +24,7 @@ struct OperationState {
   ir::Op op;
   const ops::OpDef* def = nullptr;
   std::vector<ir::Type> result_types;
-  std::vector<std::pair<Token, int64_t>> result_names;  ///< token %x and how many results it stands for
+  std::vector<std::pair<Token, int64_t>> result_names;  ///< token %x and the number of its results
 };
 
 /// An argument of a block, as written.
@@ -132,7 +132,7 @@ class Parser {
   void define(const Token& name, ir::ValueId first, int64_t count);
   ir::Region region(const std::vector<BlockArgument>& arguments);
   std::vector<BlockArgument> block_arguments();
-  /// `loc(...)` where it stands; the name in it, or the alias behind the mark kAlias, to be looked up at the end.
+  /// Optional `loc(...)`; the name in it, or the alias behind the mark kAlias, resolved at the end.
   std::string optional_location();
   std::string location_body();
 

@@ -172,7 +172,7 @@ ir::Attribute Parser::type_attribute() {
   }
   if (at("tensor") || at("tuple") || token_.text == "!stablehlo.token" || token_.text == "!mhlo.token")
     return {ir::TypeAttr{{}, {type()}, false}};
-  // A scalar or foreign type says nothing that a stage would read: its word is kept.
+  // No stage reads a scalar or foreign type: its word is kept.
   const char* begin = token_.text.data();
   std::string_view text = token_.text;
   advance();

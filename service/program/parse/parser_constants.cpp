@@ -1,6 +1,5 @@
-// Constants: dense<...> as a splat, nested lists or hex, and dense_resource<...>, whose bytes stand at the end of the
-// file. The type stands behind the elements, so their place is noted, the type read, and then they are read with the
-// type known.
+// Constants: dense<...> as a splat, nested lists or hex, and dense_resource<...>, whose bytes are at the end of the
+// file. The type follows the elements, so their position is saved, the type is parsed, and then the elements.
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -33,7 +32,7 @@ class ElementReader {
       end();
       return true;
     }
-    // Each element takes a character of text at least, whatever the type says.
+    // Each element takes a character of text at least, whatever the type is.
     const int64_t count = tensor::element_count(type_);
     if (count <= lexer_.end() - lexer_.cursor()) out.reserve(static_cast<size_t>(tensor::byte_count(type_)));
     nested(out, 0);
@@ -81,8 +80,8 @@ class ElementReader {
     }
   }
 
-  /// As many elements as stand on this line written in the usual way, without tokens; what follows them is the current
-  /// token then. None: the current token stays, and the usual way says what is wrong with it.
+  /// Fast path without tokens: parses the plain numbers on this line; the current token is then what follows them.
+  /// None: the current token stays, and the slow path reports the error.
   int64_t plain_numbers(std::vector<std::byte>& out) {
     const bool is_float = type_.dtype == DType::kFloat32 || type_.dtype == DType::kFloat64;
     const bool is_integer = type_.dtype == DType::kInt32 || type_.dtype == DType::kInt64;

@@ -1,4 +1,4 @@
-// Attributes of dialects: #stablehlo.gather<...>, #stablehlo<comparison_direction LT>, aliases, and those nobody here
+// Attributes of dialects: #stablehlo.gather<...>, #stablehlo<comparison_direction LT>, aliases, and those that no stage
 // reads.
 #include <algorithm>
 
@@ -31,7 +31,7 @@ constexpr ConvolutionNames kConvolutionGroups[] = {
 };
 
 /// Attributes that texts before 2023 name by the dialect that StableHLO came from: #mhlo.dot<...>,
-/// #mhlo<comparison_direction LT>. Others of that dialect are nobody's here.
+/// #mhlo<comparison_direction LT>. Others of that dialect are ignored.
 std::string today(std::string_view name) {
   constexpr std::string_view kSame[] = {"mhlo",
                                         "mhlo.dot",

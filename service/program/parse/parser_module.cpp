@@ -15,7 +15,7 @@ ir::Module Parser::parse() {
   try {
     return file();
   } catch (const core::Error& error) {
-    // Accessors of attributes know no place; the current token is near.
+    // Accessors of attributes have no location; the current token is near.
     if (error.diagnostics().empty()) fail(error.code(), token_, error.detail());
     throw;
   }
@@ -124,7 +124,7 @@ void Parser::generic_module_op(const Token& start) {
   ir::AttributeList properties;
   std::optional<mesh::Mesh> mesh;
   if (accept('<')) {
-    // A mesh is no attribute of ours: it is read where it stands.
+    // A mesh is not stored as an attribute: it is parsed here.
     list('{', '}', "around attributes", [&] {
       const Token key = expect(TokenKind::kWord, "the name of an attribute");
       const bool has_value = accept('=');

@@ -7,7 +7,7 @@
 namespace meshd::program {
 namespace {
 
-/// Attributes that are no row's: what they ask for holds anyway, or repeats what the types say.
+/// Attributes of no row: they hold anyway, or repeat the types.
 bool is_dropped(std::string_view name) {
   return name == "operandSegmentSizes" || name == "resultSegmentSizes" || name == "result_accuracy";
 }
@@ -27,7 +27,7 @@ void drop_accuracy(ir::Op& op) {
   std::erase_if(op.attributes, [](const ir::NamedAttribute& entry) { return entry.name == "result_accuracy"; });
 }
 
-/// A field of a pretty form and the dictionary behind it may say the same twice.
+/// A field of a pretty form and the dictionary behind it may contain the same attribute.
 void refuse_doubles(const ir::Op& op) {
   std::vector<std::string_view> names;
   names.reserve(op.attributes.size());
@@ -265,8 +265,7 @@ std::string Parser::location_body() {
   std::string name;
   const Lexer inside = lexer_;
   Lexer peek = inside;
-  // The first string or alias inside says what there is to say: loc("name"(#loc1)), loc("file":3:1), loc(callsite(#loc1
-  // at ...)).
+  // The first string or alias inside is the name: loc("name"(#loc1)), loc("file":3:1), loc(callsite(#loc1 at ...)).
   for (Token token = peek.next(); !token.is(')') && !token.is(TokenKind::kEnd); token = peek.next()) {
     if (token.is(TokenKind::kString)) {
       name = unescape(token);

@@ -1,6 +1,6 @@
-// Pretty forms as rows of the op table say them (ops/text_form.h): operands, then `key = value` fields, then attributes
-// and types. What does not fit has its own function (parser_pretty_ops.cpp, parser_pretty_regions.cpp). Fields become
-// the attributes of the generic form.
+// Pretty forms by the rows of the op table (ops/text_form.h): operands, then `key = value` fields, then attributes and
+// types. What does not fit has its own function (parser_pretty_ops.cpp, parser_pretty_regions.cpp). Fields become the
+// attributes of the generic form.
 #include "service/program/parse/parser.h"
 
 namespace meshd::program {
@@ -191,7 +191,7 @@ void Parser::types_behind_colon(OperationState& state) {
     state.result_types = result_types();
     return;
   }
-  // Without '->': the row says what the types are of.
+  // Without '->': the row defines what the types are of.
   using ops::TextTypes;
   const TextTypes how = state.def->text.types;
   if (how == TextTypes::kEach) {

@@ -26,7 +26,7 @@ void Parser::pretty_constant(OperationState& state) {
   if (value.is_index)
     ir::fail("unsupported_dtype", state.op.location, "element type 'index' is not supported in values");
   state.result_types = {ir::Type::of(value.type)};
-  // A type of its own stands behind only where it differs, which makes the result dynamic.
+  // A type follows only where it differs, which makes the result dynamic.
   if (accept(':')) state.result_types = {type()};
   state.op.attributes.emplace_back("value", ir::Attribute{std::move(value)});
 }

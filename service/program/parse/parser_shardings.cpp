@@ -1,6 +1,6 @@
 // Shardy's attributes: meshes, shardings, manual axes. Shardings are resolved against meshes while they are read: a
-// mesh must stand above its use, as JAX and Shardy print it. Meshes written inside shardings are lifted to the module,
-// as Shardy does.
+// mesh must precede its use, as JAX and Shardy print it. Meshes written inside shardings are lifted to the module, as
+// Shardy does.
 #include <algorithm>
 
 #include "service/core/error.h"
@@ -77,7 +77,7 @@ mesh::Mesh Parser::mesh_body() {
         fail("invalid_mesh", start, "device ids must be 0 to " + std::to_string(count - 1) + " in some order");
       }
     }
-    // Iota order is what no list means.
+    // An absent list means iota order.
     if (!out.axes.empty() && out.device_ids == sorted) out.device_ids.clear();
   }
   expect('>', "at the end of a mesh");

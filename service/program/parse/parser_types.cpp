@@ -4,7 +4,7 @@
 namespace meshd::program {
 namespace {
 
-/// Types of MLIR that name no value here; saying so is better than "expected a type".
+/// Types of MLIR that no value here has, for a better message than "expected a type".
 constexpr std::string_view kForeignTypes[] = {"memref", "vector", "none", "index"};
 
 bool is_scalar_word(std::string_view word) {

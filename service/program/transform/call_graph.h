@@ -1,4 +1,4 @@
-// Who calls whom: func.call and stablehlo.composite name functions.
+// The call graph: func.call and stablehlo.composite name functions.
 #pragma once
 
 #include <string>

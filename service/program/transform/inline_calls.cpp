@@ -53,7 +53,7 @@ bool is_short(const ir::Function& function) {
          });
 }
 
-/// Where a copy stands: the calls that lead to it.
+/// The call stack of a copy.
 struct Frame {
   std::vector<int32_t> calls;
   int32_t number = -1;
@@ -127,7 +127,7 @@ class Inliner {
     }
   }
 
-  /// A comparator that a custom call names becomes its region, so that the op is whole by itself.
+  /// A comparator that a custom call names becomes its region, so that the op is self-contained.
   void attach_called(const ir::Op& op, ir::Op& copy, const Frame& frame) {
     if (!ops::takes_comparator(ir::string_or(op.attributes, "call_target_name", ""))) return;
     const ir::Attribute* called = ir::find(op.attributes, "called_computations");

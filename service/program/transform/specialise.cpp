@@ -92,7 +92,7 @@ class Specialiser {
     return id;
   }
 
-  /// Operands as they are now: replaced ones by what stands for them, tuples by their leaves.
+  /// Operands after rewriting: replaced values, and tuples by their leaves.
   std::vector<ValueId> all_resolved(const std::vector<ValueId>& ids) const {
     std::vector<ValueId> out;
     for (const ValueId id : ids) {
@@ -220,7 +220,7 @@ class Specialiser {
       return std::any_of(op.results.begin(), op.results.end(), [&](ValueId id) { return is_dynamic(type(id)); });
     };
     Types types = types_of(op);
-    // That shapes fit together could not be said before.
+    // Shapes could not be checked before.
     if (def.infer != nullptr && role != Structural::kReturn) take(def.infer(view_of(op, types)));
     if (!unknown()) return;
     if (role == Structural::kWhile || role == Structural::kNamedComputation || def.result_is_operand ||
@@ -236,7 +236,7 @@ class Specialiser {
       try {
         take(def.infer(view_of(op, types)));
       } catch (const core::Error&) {
-        // Its result type is the program's to say; an expansion may know more.
+        // Its result type is declared by the program; a decomposition may refine it.
       }
     }
   }
@@ -290,7 +290,7 @@ class Specialiser {
       }
     }
     for (ir::Op& each : made) ir::rename_values(each, renamed);
-    // What the program says about the results' shardings stays on the op that gives them.
+    // The results' sharding annotations stay on the op that defines them.
     const ir::Attribute* sharding = ir::find(op.attributes, "sdy.sharding");
     if (sharding != nullptr && !made.empty() && made.back().results == op.results) {
       made.back().attributes.emplace_back("sdy.sharding", *sharding);

@@ -1,5 +1,5 @@
-// Between text and propagation: a program with its calls inlined is made ready for arguments of known shapes. Dynamic
-// dimensions become numbers, tuples are taken apart, and ops that other ops say are written so.
+// Specialises an inlined program for arguments of known shapes, before propagation: resolves dynamic dimensions,
+// flattens tuples and decomposes ops.
 #pragma once
 
 #include <span>
@@ -15,9 +15,9 @@ bool has_static_arguments(const ir::Module& flat);
 /// True when a value of @main has a dynamic dimension.
 bool has_dynamic_shapes(const ir::Module& flat);
 
-/// `flat` is what inline_calls made; `arguments` are the types of @main's arguments without tokens (empty: as the text
-/// says). Sizes are followed from the arguments through get_dimension_size and what is computed from it to
-/// dynamic_reshape and its like. Shape assertions are checked here, and throw invalid_argument with their message. A
+/// `flat` is what inline_calls made; `arguments` are the types of @main's arguments without tokens (empty: as
+/// declared). Sizes are followed from the arguments through get_dimension_size and what is computed from it to
+/// dynamic_reshape and similar ops. Shape assertions are checked here, and throw invalid_argument with their message. A
 /// shape that depends on data throws unsupported_type naming op and line.
 ir::Module specialise(const ir::Module& flat, std::span<const tensor::TensorType> arguments = {});
 

@@ -20,7 +20,7 @@ constexpr std::string_view kOutputAlias = "tf.aliasing_output";
 constexpr std::string_view kSharding = "mhlo.sharding";
 constexpr std::string_view kInfo = "jax.result_info";
 
-/// A leaf of a type: its type and the way to it, "[1][0]".
+/// A leaf of a type: its type and its path, "[1][0]".
 struct Leaf {
   ir::Type type;
   std::string path;
@@ -86,9 +86,8 @@ class Unpacker {
 
   void custom_calls() {
     ir::rewrite_ops(function_.body, [&](ir::Op&& op, std::vector<ir::Op>& out) {
-      const bool gives_tuple =
-          ops::role_of(ops::op(op.code).body) == ops::Structural::kCustomCall && op.results.size() == 1 &&
-          function_.type_of(op.results[0]).is_tuple();
+      const bool gives_tuple = ops::role_of(ops::op(op.code).body) == ops::Structural::kCustomCall &&
+                               op.results.size() == 1 && function_.type_of(op.results[0]).is_tuple();
       ir::Op& placed = out.emplace_back(std::move(op));
       if (!gives_tuple) return;
       const ValueId tuple = std::exchange(placed.results, {}).front();
@@ -102,7 +101,7 @@ class Unpacker {
     });
   }
 
-  /// Signature and body of @main. Left alone where the body does not give what the signature says.
+  /// Signature and body of @main. Unchanged where the body's results do not match the signature.
   void entry() {
     std::vector<ir::Op>& ops = function_.body.ops;
     if (ops.empty() || ops.back().operands.size() != function_.results.size() ||

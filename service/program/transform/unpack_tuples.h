@@ -6,14 +6,14 @@
 
 namespace meshd::program {
 
-/// Two things are rewritten, the rest is left as it is:
+/// Rewrites:
 /// - An argument or result of @main whose type is a tuple becomes one for each leaf, from left to right:
 ///   @main(tuple<tensor<2xf32>, tuple<tensor<i32>, !stablehlo.token>>) takes tensor<2xf32>, tensor<i32> and a token.
 ///   Numbers of results in tf.aliasing_output follow; jax.result_info gets "[1][0]" behind it; a tuple of shardings in
-///   mhlo.sharding goes to the leaves.
-/// - A custom call that gives one tuple (as texts before 2023 have it) gives its leaves.
+///   mhlo.sharding is distributed to the leaves.
+/// - A custom call that gives one tuple (in texts before 2023) returns its leaves.
 /// Throws Error invalid_program when the shardings are not as many as the leaves, or a tuple has an sdy.sharding;
-/// unsupported_attribute when tf.aliasing_output stands on a tuple or names one.
+/// unsupported_attribute when tf.aliasing_output is on a tuple or names one.
 ir::Module unpack_tuples(ir::Module module);
 
 }  // namespace meshd::program

@@ -1,5 +1,5 @@
 // The labelled constraints of ops, read by the build from where they are checked (cmake/op_constraints.cpp). What a
-// message of the verifier names, "slice C3", stands here with its text.
+// message of the verifier names, "slice C3", is here with its text.
 #pragma once
 
 #include <span>
@@ -8,8 +8,7 @@
 namespace meshd::program {
 
 /// One check. `op` is the name behind the dialect ("slice"), or "pointwise" for what all pointwise ops share; `label`
-/// is that of the StableHLO specification (C1) or of its inputs (I1); "..." in `text` stands for what a message puts
-/// there.
+/// is that of the StableHLO specification (C1) or of its inputs (I1); "..." in `text` is what a message fills in.
 struct OpConstraint {
   std::string_view op;
   std::string_view label;

@@ -41,7 +41,7 @@ std::optional<Instance> instance_of(const std::string& text, std::string_view na
   }
 }
 
-/// Whether the instance can be made ready to run; ops that others say are as ready as those.
+/// Whether the instance has a kernel; a decomposed op has one if its parts do.
 bool is_ready(const ops::OpDef& def, const Instance& instance) {
   try {
     if (def.expand == nullptr) {

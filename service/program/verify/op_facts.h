@@ -1,6 +1,5 @@
-// What the table of ops says about each op, put together for readers: the list that the API serves and the page made of
-// it. Nothing is written twice: element types are those with which a row's own example is accepted and can be run, the
-// sharding rule is that of the example.
+// The reference of ops, derived from their rows: the list that the API serves and the page made of it. Element types
+// are those with which a row's own example is accepted and can be run, the sharding rule is that of the example.
 #pragma once
 
 #include <string>
@@ -13,10 +12,11 @@ namespace meshd::program {
 
 struct OpFacts {
   const ops::OpDef* def = nullptr;
-  bool runs = false;                     ///< false: read, checked and explained, but refused when run
-  std::string_view how;                  ///< pointwise, kernel, collective, structural, composed, refused
-  std::vector<std::string> constraints;  ///< operands, regions and attributes that the verifier asks for, then its
-                                         ///< labelled checks ("C3: dim ... must have 0 <= start <= limit")
+  bool runs = false;     ///< false: read, checked and explained, but refused when run
+  std::string_view how;  ///< pointwise, kernel, collective, structural, composed, refused
+  /// operands, regions and attributes that the verifier requires, then its labelled checks ("C3: dim ... must have 0 <=
+  /// start <= limit")
+  std::vector<std::string> constraints;
   std::vector<std::string_view>
       dtypes;  ///< of the first operand that is no condition (of the result where there is none); our names
   std::string sharding_rule;  ///< of the example, as Shardy writes it; empty: nothing passes through

@@ -1,5 +1,4 @@
-// Shardy's collectives say which axes they move; operand, axes and result must fit. Shardy:
-// dialect/sdy/ir/verifiers.cc.
+// Verifies Shardy's collectives: operand, axes and result must fit. Shardy: dialect/sdy/ir/verifiers.cc.
 #pragma once
 
 #include <map>
@@ -8,11 +7,11 @@
 
 namespace meshd::program {
 
-/// What the text says of values' shardings so far.
+/// The shardings of values that the text has annotated so far.
 using KnownShardings = std::map<ir::ValueId, sharding::TensorSharding>;
 
 /// Throws invalid_program naming the dimension, the axes and both shardings when `op` is one of them and they do not
-/// fit; does nothing for other ops. An operand without a sharding is whole.
+/// fit; does nothing for other ops. An operand without a sharding is replicated.
 void verify_sdy_collective(const ir::Function& function, const ir::Op& op, const KnownShardings& known);
 
 }  // namespace meshd::program

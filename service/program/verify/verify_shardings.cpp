@@ -81,7 +81,7 @@ class ShardingVerifier {
     });
   }
 
-  // What the text says of a value's sharding.
+  // Records the annotated sharding of a result.
   void note(const ir::Op& op, size_t result) {
     for (const char* name : {"sharding", "sdy.sharding", "out_shardings"}) {
       const auto* shardings = shardings_of(op, name);
@@ -90,7 +90,7 @@ class ShardingVerifier {
     }
   }
 
-  // What a loop carries lies inside as its results do.
+  // Carried values have the shardings of the loop's results.
   void carry(const ir::Op& op) {
     for (size_t i = 0; i < op.results.size(); ++i) {
       const auto found = known_.find(op.results[i]);
@@ -101,7 +101,7 @@ class ShardingVerifier {
     }
   }
 
-  // The arguments of a manual computation's body lie as its operands do over the axes that stay free.
+  // The arguments of a manual computation's body have the shardings of its operands over the axes that stay free.
   void note_body(const ir::Op& op, const std::vector<std::string>& manual_axes) {
     const auto* shardings = shardings_of(op, "in_shardings");
     const std::vector<ir::ValueId>& arguments = op.regions[0].arguments;
@@ -118,7 +118,7 @@ class ShardingVerifier {
 
   void op_shardings(const ir::Op& op) {
     if (const auto* shardings = shardings_of(op, "sdy.sharding")) {
-      // An op without results may have one sharding: it says where the op runs.
+      // An op without results may have one sharding: it places the op.
       const bool places_op = op.results.empty() && shardings->size() == 1;
       if (shardings->size() != op.results.size() && !places_op) {
         ir::fail("invalid_program", op.location,
