@@ -57,12 +57,12 @@ class Catalog {
   /// failure. `f` must not block, nor call write.
   void write(const std::function<void(Transaction&)>& f, Space space = Space::kTakes);
 
-  /// The same without waiting: `done` is called on the writer thread, with nullptr when it is durable, else with what
-  /// went wrong. `done` must be short and must not throw nor wait: hand the work on.
+  /// The same without waiting: `done` is called on the writer thread, with nullptr when it is durable, else with the
+  /// error. `done` must be short and must neither throw nor wait.
   void write_async(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done);
 
   /// Runs `f(Reader&)` in one snapshot on the calling thread and returns what it returns. Sees everything that was
-  /// acknowledged before. `f` should be short: a snapshot that stays open keeps the log from being cut.
+  /// acknowledged before. `f` should be short: a snapshot that stays open keeps the log from being truncated.
   template <typename F>
   std::invoke_result_t<F&, Reader&> read(F&& f) {
     using Result = std::invoke_result_t<F&, Reader&>;
@@ -78,7 +78,7 @@ class Catalog {
   /// Blobs that committed transactions stopped naming since the last call: the collector's work.
   [[nodiscard]] std::vector<std::string> take_dropped_blobs();
 
-  /// False after a fatal failure, and while the last commit failed for want of space.
+  /// False after a fatal failure, and while the last commit failed with a full disk.
   [[nodiscard]] bool writable() const;
   [[nodiscard]] CatalogCounters counters() const;
 

@@ -17,7 +17,7 @@ bool DiskReserve::keep() {
     files_.create(path_)->reserve(bytes_);
     return true;
   } catch (const core::Error&) {
-    return false;  // the disk is asked again later; nothing that was acknowledged depends on it
+    return false;  // retried later; nothing that was acknowledged depends on it
   }
 }
 

@@ -19,7 +19,7 @@ class File {
 
   /// Writes all of `bytes` at `offset`.
   virtual void write_at(int64_t offset, std::span<const std::byte> bytes) = 0;
-  /// Fills `out` from `offset`; returns how many bytes there were, fewer than asked only at the end of the file.
+  /// Fills `out` from `offset`; returns how many bytes there were, fewer than requested only at the end of the file.
   [[nodiscard]] virtual size_t read_at(int64_t offset, std::span<std::byte> out) const = 0;
   /// Reserves `size` bytes on the disk, so that a full disk shows before the bytes arrive. May do nothing.
   virtual void reserve(int64_t size) = 0;
@@ -28,7 +28,7 @@ class File {
   [[nodiscard]] virtual int64_t size() const = 0;
 };
 
-/// Held as long as it lives; the system drops it when the process dies, however it dies.
+/// Held for its lifetime; the system releases it when the process ends, however it ends.
 class FileLock {
  public:
   virtual ~FileLock() = default;
@@ -62,15 +62,14 @@ class FileSystem {
   [[nodiscard]] virtual std::vector<FolderEntry> list(const std::string& path) = 0;
   /// Makes a folder (not its parents); one that is already there is right.
   virtual void make_folder(const std::string& path) = 0;
-  /// Leaves a file or folder to its owner: takes the permissions of group and others away. A missing one is right, and
-  /// a symbolic link is left alone.
-  /// False when it belongs to somebody else, so that only they (or root) can.
+  /// Removes the permissions of group and others from a file or folder. No effect on a missing one or a symbolic link.
+  /// False when it has another owner, so that only they (or root) can.
   [[nodiscard]] virtual bool make_private(const std::string& path) = 0;
   /// Gives a file a second name, which must not exist; false when this file system (or two of them) cannot.
   [[nodiscard]] virtual bool link(const std::string& from, const std::string& to) = 0;
   /// Bytes that this process may still write on the disk of `path`.
   [[nodiscard]] virtual int64_t free_bytes(const std::string& path) = 0;
-  /// Takes an exclusive flock on a file, which is made when missing; nullptr when somebody else holds it.
+  /// Takes an exclusive flock on a file, which is created when missing; nullptr when another process holds it.
   [[nodiscard]] virtual std::unique_ptr<FileLock> try_lock(const std::string& path) = 0;
 };
 

@@ -16,7 +16,7 @@
 namespace meshd::storage {
 namespace {
 
-/// Nobody else has the folder while this lives.
+/// Exclusive use of the folder for its lifetime.
 std::unique_ptr<FileLock> locked(FileSystem& files, const std::string& folder) {
   if (files.open(database_path(folder)) == nullptr)
     throw core::Error("not_found", "there is no data in the folder '" + folder + "'");

@@ -24,7 +24,7 @@ inline constexpr size_t kMostProblems = 100;
 
 /// Reads all of it and changes nothing:
 ///   1. SQLite's integrity_check and foreign_key_check;
-///   2. the schema is one that this build knows; an older one is a problem, because its rows cannot be looked at;
+///   2. the schema version is this build's; an older one is a problem, because its rows cannot be read;
 ///   3. each shard's file is there, and every page has its checksum;
 ///   4. the log of each session is 1..N without a gap.
 /// Throws not_found where there is no data, storage_failed where a server uses the folder.

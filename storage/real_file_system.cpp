@@ -147,7 +147,7 @@ class RealFileSystem final : public FileSystem {
       if (name == "." || name == "..") continue;
       struct stat info {};
       if (::fstatat(::dirfd(folder.get()), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
-        if (errno == ENOENT) continue;  // went away between the two calls
+        if (errno == ENOENT) continue;  // deleted between the two calls
         throw_errno(errno, "stat", path);
       }
       entries.push_back({std::string(name), S_ISDIR(info.st_mode), info.st_size});

@@ -10,7 +10,7 @@
 namespace meshd::storage {
 namespace {
 
-// Every shard's file is there and as long as its row says. Which bytes it has is checked when they are read.
+// Shards whose file is missing or has another length than its row. Its bytes are checked when they are read.
 std::vector<std::string> find_damaged(const std::vector<ShardRow>& shards, const std::vector<StoredBlob>& blobs) {
   std::unordered_map<std::string_view, int64_t> file_bytes;
   for (const StoredBlob& blob : blobs) file_bytes.emplace(blob.name, blob.file_bytes);

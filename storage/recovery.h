@@ -1,4 +1,4 @@
-// What a start does before anybody is served: after it, the rows and the files agree, and no job claims to be running.
+// Crash recovery at start, before any request: after it, the rows and the files agree, and no row has a job running.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@
 namespace meshd::storage {
 namespace {
 
-/// Leaves to their owner: the data folder, the database's files, and the folders of blobs. Blobs themselves are made
-/// for their owner only. Returns what belongs to somebody else.
+/// Makes private: the data folder, the database's files, and the folders of blobs. Blobs themselves are created
+/// private. Returns the paths with another owner.
 std::vector<std::string> make_private(FileSystem& files, const std::string& folder) {
   std::vector<std::string> open;
   const auto close = [&](const std::string& path) {
@@ -18,7 +18,7 @@ std::vector<std::string> make_private(FileSystem& files, const std::string& fold
   };
   close(folder + "/.");  // the folder itself may be reached through a link
   for (const FolderEntry& entry : files.list(folder)) {
-    // Other things may lie here too, such as a disk's lost+found.
+    // There may be other entries, such as a disk's lost+found.
     const bool is_blobs = entry.is_folder && entry.name == "blobs";
     const std::string path = folder + "/" + entry.name;
     if (is_blobs || entry.name == "lock" || entry.name.starts_with("meshd.db")) close(path);
@@ -76,7 +76,7 @@ void Store::abandon(std::vector<std::string> blobs) {
 }
 
 void Store::backup_to(const std::string& folder) {
-  // Blobs that the copied rows name must still be there when their turn comes.
+  // Blobs that the copied rows name must not be collected before they are linked.
   const std::lock_guard<std::mutex> held(removal_);
   const std::unique_ptr<Connection> rows = database_->open_reader();
   copy_data(files_, *rows, *blobs_, folder, BlobCopy::kLinkOrBytes);

@@ -48,14 +48,14 @@ class Store {
   [[nodiscard]] const RecoveryReport& recovery() const { return recovery_; }
   [[nodiscard]] StoreHealth health() const;
 
-  /// Removes files that rows stopped naming since the last call, and holds space back again that deletes have used.
-  /// Call it now and then from one background thread. Returns how many files went.
+  /// Removes files that rows stopped naming since the last call, and refills the disk reserve. Call it periodically
+  /// from one background thread. Returns how many files were removed.
   int64_t collect_garbage();
   /// Blobs of a write that came to nothing: the next collect_garbage() removes those that no row names.
   void abandon(std::vector<std::string> blobs);
   /// A copy of everything that is committed now, into a new folder that a Store can open. Blobs are hard links where
-  /// the file system allows it, else copies. Work goes on meanwhile. Throws conflict where the folder has something in
-  /// it already, disk_full.
+  /// the file system allows it, else copies. The store stays writable meanwhile. Throws conflict where the folder is
+  /// not empty, disk_full.
   void backup_to(const std::string& folder);
 
  private:

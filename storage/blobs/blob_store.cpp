@@ -125,7 +125,7 @@ struct BlobReader::Impl {
   void check(int64_t page, std::span<const std::byte> bytes) const {
     if (blob_checksum(bytes) != pages[static_cast<size_t>(page)]) throw_damaged(ref, "page " + std::to_string(page));
   }
-  // Fills `out` with one whole page and checks it.
+  // Reads one full page into `out` and checks it.
   void read_page(int64_t page, std::span<std::byte> out) const {
     if (file->read_at(page * BlobStore::kPageBytes, out) != out.size()) throw_damaged(ref, "it is cut off");
     check(page, out);
@@ -238,7 +238,7 @@ int64_t BlobStore::remove_unnamed(std::span<const std::string> names,
                                   const std::function<bool(const std::string&)>& is_named) {
   int64_t removed = 0;
   for (const std::string& name : names) {
-    // First the pin, then the rows: whoever lets go of a pin has been told that the row is there.
+    // First the pin, then the rows: a pin is released only after the row is durable.
     if (state_->pins.with([&](const auto& pins) { return pins.contains(name); })) continue;
     if (is_named(name)) continue;
     if (state_->files.unlink(state_->path(name))) ++removed;

@@ -1,4 +1,5 @@
-// Bytes too big for rows: one file a blob, written once, never changed. A blob is durable before the row that names it.
+// The blob store, for bytes too big for rows: one file a blob, written once, never changed. A blob is durable before
+// the row that names it.
 //
 // A file is the data, then its footer: one XXH3-64 for each 256 KiB page of the data (little endian), the data's length
 // (8 bytes), and 8 bytes of magic. The blob's checksum, which the row keeps, is the XXH3-64 of the footer. So a read of
@@ -26,15 +27,15 @@ namespace meshd::storage {
 class BlobStore;
 struct BlobStoreState;
 
-/// What a row has to say to find a blob again and to trust it.
+/// What a row stores to find and verify a blob.
 struct BlobRef {
   std::string name;
   int64_t length = 0;     ///< bytes of data, without the footer
   uint64_t checksum = 0;  ///< XXH3-64 of the footer
 };
 
-/// Keeps the collector away from a blob that no row names yet. Keep it until the transaction that names the blob has
-/// been answered; when the transaction failed, just drop it, and the collector takes the file. Any thread.
+/// Protects a blob that no row names yet from garbage collection. Hold it until the transaction that names the blob has
+/// completed; if that failed, drop it, and the file is collected. Any thread.
 class BlobPin {
  public:
   BlobPin() = default;
@@ -102,7 +103,7 @@ class BlobReader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A blob as it lies in its folder.
+/// A blob file in its folder.
 struct StoredBlob {
   std::string name;
   int64_t file_bytes = 0;  ///< data and footer
@@ -126,7 +127,7 @@ class BlobStore {
   /// carry a version, they are never used twice), disk_full when the space cannot be reserved.
   [[nodiscard]] BlobWriter begin(std::string name, int64_t length);
   /// Opens and checks the footer. Throws storage_failed when the file is missing, has another length, or a footer with
-  /// another checksum than `ref` says.
+  /// another checksum than `ref` has.
   [[nodiscard]] BlobReader open(const BlobRef& ref) const;
   /// One range, checked: open and read.
   void read(const BlobRef& ref, int64_t offset, std::span<std::byte> out) const;
@@ -139,8 +140,8 @@ class BlobStore {
   [[nodiscard]] std::vector<StoredBlob> list() const;
   /// Removes unfinished writes of an earlier process; only before the first `begin`. Returns how many.
   int64_t remove_temporary_files();
-  /// For the collector: unlinks each of `names` that is not pinned and of which `is_named(name)` then says false. In
-  /// this order a blob whose row is just being committed cannot be missed. Returns how many files went.
+  /// Garbage collection: unlinks each of `names` that is not pinned and for which `is_named(name)` is then false. In
+  /// this order a blob whose row is just being committed is kept. Returns how many files were removed.
   int64_t remove_unnamed(std::span<const std::string> names, const std::function<bool(const std::string&)>& is_named);
   /// For backups: gives every committed blob of `source` a place here too. Nothing may be removed from `source`
   /// meanwhile.

@@ -11,7 +11,7 @@ namespace meshd::storage {
 namespace {
 
 constexpr size_t kGatherBytes = 64 * 1024;
-// Below this the reservation costs more than it tells.
+// Below this the reservation costs more than it saves.
 constexpr int64_t kReserveFrom = 1024 * 1024;
 
 }  // namespace
@@ -41,7 +41,7 @@ BlobWriter::Impl::~Impl() {
   try {
     state_->files.unlink(state_->temporary_path(name_));
   } catch (const core::Error&) {
-    // The next start removes temporary files; nobody waits for this one.
+    // The next start removes temporary files, so a failure here is ignored.
   }
 }
 
@@ -79,7 +79,7 @@ void BlobWriter::Impl::put(int64_t offset, std::span<const std::byte> bytes) {
   }
 }
 
-// `bytes` lie in one page.
+// `bytes` are within one page.
 void BlobWriter::Impl::hash(int64_t offset, std::span<const std::byte> bytes) {
   const int64_t page = offset / BlobStore::kPageBytes;
   const int64_t page_start = page * BlobStore::kPageBytes;
@@ -110,7 +110,7 @@ uint64_t BlobWriter::Impl::finish() {
     if (page_known_[page]) continue;
     const auto number = static_cast<int64_t>(page);
     again.assign(static_cast<size_t>(blob_page_length(length_, number)), std::byte{0});
-    // What was never written is a hole or lies behind the end: zero either way.
+    // Bytes never written are a hole or beyond the end: zero either way.
     const size_t got = file_->read_at(number * BlobStore::kPageBytes, again);
     std::fill(again.begin() + static_cast<std::ptrdiff_t>(got), again.end(), std::byte{0});
     pages_[page] = blob_checksum(again);
@@ -120,7 +120,7 @@ uint64_t BlobWriter::Impl::finish() {
   try {
     file_->sync();
   } catch (const core::Error& error) {
-    // A disk that is full refuses this blob alone; after anything else nobody knows what the kernel still holds.
+    // A full disk fails this blob alone; after any other error the state of the kernel's page cache is unknown.
     if (error.code() != core::ErrorCode("disk_full")) state_->fatal("sync of a blob failed: " + error.internal());
     throw;
   }

@@ -139,7 +139,7 @@ Connection::Connection(const std::string& path, Mode mode, const std::string& vf
   try {
     if (code != SQLITE_OK) fail(code, "open");
     sqlite3_busy_timeout(handle_, kBusyMilliseconds);
-    // Only the writer's thread checkpoints, and only when it says so.
+    // Only the writer's thread checkpoints, explicitly.
     sqlite3_wal_autocheckpoint(handle_, 0);
     if (mode == Mode::kReadOnly) sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);

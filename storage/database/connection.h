@@ -29,8 +29,8 @@ struct Bytes {
   std::string_view bytes;
 };
 
-/// A prepared statement, borrowed from its connection's cache and given back when destroyed. One thread. Bound text
-/// must live until the statement is destroyed or bound again.
+/// A prepared statement, borrowed from its connection's cache and returned when destroyed. One thread. Bound text must
+/// live until the statement is destroyed or bound again.
 class Statement {
  public:
   Statement(Connection& connection, const char* sql, sqlite3_stmt* statement)
@@ -47,7 +47,7 @@ class Statement {
     (bind_one(++place, values), ...);
     return *this;
   }
-  /// Goes to the next row; false when there is none. Throws as Connection says.
+  /// Steps to the next row; false when there is none. Throws as Connection does.
   bool step();
   /// For statements without rows: runs to the end.
   void run();
@@ -83,8 +83,8 @@ class Statement {
 enum class Damage {
   kNone,       ///< no failure, or one that concerns the statement alone
   kNoSpace,    ///< disk full
-  kIo,         ///< a read failed, memory ran out, or the like: the transaction is lost, the files are as they were
-  kLostWrite,  ///< a write or sync failed: nobody knows what is on the disk
+  kIo,         ///< a read failed, memory ran out, or similar: the transaction is lost, the files are as they were
+  kLostWrite,  ///< a write or sync failed: the state of the disk is unknown
 };
 
 /// One thread at a time. SQLite's failures are thrown as core::Error: disk_full, overloaded (busy, no memory), conflict
@@ -103,7 +103,7 @@ class Connection {
   void execute(const std::string& sql);
   /// Rows that the last statement changed.
   [[nodiscard]] int64_t changes() const;
-  /// False also after SQLite has undone the whole transaction by itself.
+  /// False also after SQLite has rolled the transaction back by itself.
   [[nodiscard]] bool in_transaction() const;
   [[nodiscard]] sqlite3* handle() const { return handle_; }
 
@@ -122,7 +122,7 @@ class Connection {
   Damage damage_ = Damage::kNone;
 };
 
-/// What an extended result code of SQLite says about the files.
+/// The damage to the files that an extended result code of SQLite means.
 Damage classify(int code);
 
 }  // namespace meshd::storage

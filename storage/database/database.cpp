@@ -14,7 +14,7 @@
 namespace meshd::storage {
 namespace {
 
-// "mshd": tells `file` and people what it is, and us that the file is not somebody else's.
+// "mshd": identifies the file, to `file` too, as one of meshd's.
 constexpr int64_t kApplicationId = 0x6d736864;
 constexpr int64_t kJournalLimitBytes = 16 * 1024 * 1024;
 
@@ -120,7 +120,7 @@ void copy_database(Connection& from, const std::string& path) {
   Connection to(path, Connection::Mode::kReadWrite, {});
   sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
   if (backup == nullptr) to.fail(sqlite3_extended_errcode(to.handle()), "backup");
-  // All pages in one step are one snapshot; in WAL mode the writer goes on meanwhile.
+  // All pages in one step are one snapshot; in WAL mode the writer continues meanwhile.
   const int stepped = sqlite3_backup_step(backup, -1);
   const int finished = sqlite3_backup_finish(backup);
   if (stepped != SQLITE_DONE) to.fail(stepped, "backup");

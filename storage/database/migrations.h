@@ -1,4 +1,4 @@
-// The schema's history: migration i brings a database from version i to i + 1. A released one is never edited.
+// Schema migrations: number i migrates a database from version i to i + 1. A released one is never edited.
 #pragma once
 
 #include <span>

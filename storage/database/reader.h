@@ -1,4 +1,4 @@
-// Every callback request that the database answers. All answers of one Reader come from one moment.
+// Read snapshots of the database: every query. All results of one Reader are of one snapshot.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class RecoveryRows;
 
 inline constexpr int64_t kMaxPageSize = 1000;
 
-/// What part of a list is asked for: at most `limit` (1..kMaxPageSize) items after `cursor` (empty: from the start).
+/// A page of a list: at most `limit` (1..kMaxPageSize) items after `cursor` (empty: from the start).
 struct PageRequest {
   int64_t limit = 100;
   std::string cursor;
@@ -50,9 +50,9 @@ struct JobFilter {
   std::optional<JobState> state;
 };
 
-/// Reads in one snapshot. Lives only inside the callable it is given to; one thread. A row that is not there is
-/// std::nullopt. The forms with `principal` answer nothing for rows of others: what a route shows.
-/// Lists throw invalid_query for a limit outside 1..1000 or a cursor that is not one of ours.
+/// Reads in one snapshot. Valid only inside the callable that receives it; one thread. A missing row is std::nullopt.
+/// The forms with `principal` return nothing for rows of others, for routes. Lists throw invalid_query for a limit
+/// outside 1..1000 or a cursor that is not one of ours.
 class Reader {
  public:
   explicit Reader(Connection& connection) : connection_(&connection) {}
@@ -102,16 +102,16 @@ class Reader {
   [[nodiscard]] std::vector<EffectRow> outgoing(std::string_view session, std::string_view queue, int64_t after,
                                                 int64_t limit);
 
-  /// What was fed to the queue and is not used up, with number > `after`, at most `limit` (1..1000), in order.
+  /// Entries of the queue that are not consumed, with number > `after`, at most `limit` (1..1000), in order.
   [[nodiscard]] std::vector<InfeedRow> infeeds(std::string_view session, std::string_view queue, int64_t after,
                                                int64_t limit);
-  /// Queues that were ever fed, by name.
+  /// Queues that ever had an entry, by name.
   [[nodiscard]] std::vector<InfeedQueueRow> infeed_queues(std::string_view session);
 
   [[nodiscard]] std::optional<CallbackRow> callback(std::string_view session, int64_t number);
-  /// What a job has asked so far, by call: a run that starts again replays the answers.
+  /// The callback requests of a job, by call: a run that starts again replays their replies.
   [[nodiscard]] std::vector<CallbackRow> callbacks_of_job(std::string_view job);
-  /// Callback requests without an answer, by number.
+  /// Callback requests without a reply, by number.
   [[nodiscard]] std::vector<CallbackRow> open_callbacks(std::string_view session);
 
   [[nodiscard]] std::optional<IdempotencyRow> idempotency(std::string_view principal, std::string_view route,

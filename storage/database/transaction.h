@@ -1,5 +1,5 @@
-// Every change that the database takes. What one callable does through a Transaction happens as a whole or not at all,
-// together with its reads: nothing else writes in between.
+// Every change of the database. The changes of one callable through a Transaction are atomic and isolated, together
+// with its reads: nothing else writes in between.
 #pragma once
 
 #include <span>
@@ -19,13 +19,14 @@ class Transaction : public Reader {
 
   /// Interns the content and lets the principal see it. True when the principal did not see it before (201, not 200).
   bool put_mesh(const MeshRow& row);
-  /// Interns the content without showing it to anybody: for arrays whose mesh no client posted.
+  /// Interns the content without making it visible to a principal: for arrays whose mesh no client posted.
   void keep_mesh(std::string_view id, std::string_view document);
-  /// Hides it from the principal; content goes when nobody sees it and no array names it. False: was not there.
+  /// Hides it from the principal; content is deleted when no principal sees it and no array names it. False: there was
+  /// none.
   bool delete_mesh(std::string_view id, std::string_view principal);
 
   bool put_program(const ProgramRow& row);
-  /// Content goes when nobody sees it and no unfinished job names it.
+  /// Content is deleted when no principal sees it and no unfinished job names it.
   bool delete_program(std::string_view id, std::string_view principal);
 
   void insert_array(const ArrayRow& row);
@@ -33,14 +34,14 @@ class Transaction : public Reader {
   void update_array(const ArrayRow& row);
   /// With its shards, whose blobs go to the collector. False when there was none. Throws array_in_use when reserved.
   bool delete_array(std::string_view id);
-  /// Inserts, or replaces the shard of the same (array, index), whose old blob goes to the collector.
+  /// Inserts, or replaces the shard of the same (array, index), whose old blob becomes garbage.
   void put_shard(const ShardRow& row);
   /// Reserves an array for a job that donates it, at accept. Throws not_found, array_donated, array_lost,
   /// array_in_use (another job), conflict (not ready).
   void reserve_array(std::string_view id, std::string_view job);
   /// Releases whatever the job has reserved: it failed or was cancelled. Returns how many.
   int64_t release_arrays(std::string_view job, std::string_view principal);
-  /// Donation happens: the array becomes donated, its version goes up by one, its shards leave. Same errors as
+  /// Donates the array: its state becomes donated, its version increases by one, its shards are deleted. Same errors as
   /// reserve_array.
   void consume_array(std::string_view id, std::string_view job);
 
@@ -57,8 +58,8 @@ class Transaction : public Reader {
   [[nodiscard]] int64_t next_job_number(std::string_view session);
 
   void insert_job(const JobRow& row);
-  /// Writes state, attempt, answer, error, started, finished and deadline. The content of the row's program goes when
-  /// this ends the last job that named it and nobody sees it.
+  /// Writes state, attempt, answer, error, started, finished and deadline. The content of the row's program is deleted
+  /// when this ends the last job that named it and no principal sees it.
   void update_job(const JobRow& row);
   bool delete_job(std::string_view id, std::string_view principal);
 
@@ -76,13 +77,13 @@ class Transaction : public Reader {
   /// not over: it may have taken some of them.
   int64_t drop_infeeds(std::string_view session, std::string_view queue);
 
-  /// Gives `row.number` and stores the callback request; one with the same (session, job, call) is not stored again,
-  /// and throws nondeterministic_job when the callback request differs. Returns the row as it stands, with the answer
-  /// it may have.
+  /// Assigns `row.number` and stores the callback request; one with the same (session, job, call) is not stored again,
+  /// and throws nondeterministic_job when the callback request differs. Returns the stored row, with its reply if there
+  /// is one.
   CallbackRow insert_callback(const CallbackRow& row);
-  /// Throws not_found; conflict when it has another answer already.
+  /// Throws not_found; conflict when it has a different reply.
   void answer_callback(std::string_view session, int64_t number, std::string_view answer);
-  /// Callback requests of this job or array that have no answer leave.
+  /// Deletes the callback requests of this job or array that have no reply.
   void drop_open_callbacks(std::string_view asker);
 
   /// False when (principal, route, key) is taken; then read it.
@@ -90,7 +91,7 @@ class Transaction : public Reader {
   /// Removes at most `limit` records made before `time` whose jobs are over. Returns how many.
   int64_t expire_idempotency(core::WallTime time, int64_t limit);
 
-  /// Blobs that rows stopped naming in this transaction: Catalog hands them to the collector once it is durable.
+  /// Blobs that rows stopped naming in this transaction: Catalog passes them to garbage collection once it is durable.
   [[nodiscard]] const std::vector<std::string>& dropped_blobs() const { return dropped_blobs_; }
 
  private:

@@ -125,10 +125,10 @@ void Writer::loop() {
       }
     }
     for (Member& member : group) {
-      member.f = nullptr;  // what it holds goes before its caller is told
+      member.f = nullptr;  // release its captures before its caller is notified
       member.done(std::move(member.error));
     }
-    // The log starts over by itself once all of it is copied and nobody reads it.
+    // The log restarts by itself once all of it is checkpointed and has no reader.
     if (wal_pages_ < checkpointed_pages_) checkpointed_pages_ = 0;
     if (wal_pages_ >= checkpointed_pages_ + kCheckpointPages && !database_.failed()) checkpoint();
   }
@@ -163,7 +163,7 @@ void Writer::retry_with_reserve(std::span<Member> group) {
   }
 }
 
-// Throws only when the whole transaction is lost.
+// Throws only when the entire transaction is lost.
 void Writer::run_member(Member& member) {
   connection_.statement("SAVEPOINT member").bind().run();
   try {
@@ -171,7 +171,7 @@ void Writer::run_member(Member& member) {
     member.f(transaction);
     member.dropped_blobs = transaction.dropped_blobs();
   } catch (...) {
-    // SQLite undoes everything by itself after some failures: the others' part is gone too.
+    // SQLite rolls back by itself after some failures: the other members are lost too.
     if (!connection_.in_transaction() || connection_.damage() == Damage::kLostWrite) throw;
     member.error = std::current_exception();
     connection_.statement("ROLLBACK TO member").bind().run();
@@ -185,7 +185,7 @@ void Writer::commit(std::span<Member> group) {
     connection_.statement("COMMIT").bind().run();
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
-    // While committing, any failure but want of space may have left half a commit behind.
+    // While committing, any failure but a full disk may have left half a commit behind.
     if (connection_.damage() != Damage::kNoSpace) database_.fail("commit failed: " + internal_text(error));
     abandon(group, error);
     if (!database_.failed()) overwrite_refused_commit();
@@ -194,9 +194,9 @@ void Writer::commit(std::span<Member> group) {
   note_commit(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
 }
 
-// A commit can fail for want of space after all of it stands in the log: when the index beside the log cannot grow. A
-// crash now would bring it back, though its callers are told that it has not happened. A small commit in its place in
-// the log, which needs no new space, makes sure; when that one fails too, it has still spoilt what stood there.
+// A commit can fail with a full disk after all of it is in the log: when the index beside the log cannot grow. A crash
+// now would recover it, though its callers got an error. A small commit at its position in the log, which needs no new
+// space, overwrites it; even if that one fails, it has damaged the old frames.
 void Writer::overwrite_refused_commit() {
   try {
     connection_.statement("BEGIN IMMEDIATE").bind().run();

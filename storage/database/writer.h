@@ -1,5 +1,6 @@
-// The writer thread: the only one that writes, commits and checkpoints. It takes what waits, runs it inside one SQLite
-// transaction with a savepoint for each member, commits once, and only then tells the members. Inside storage only.
+// The writer thread: the only one that writes, commits and checkpoints. Group commit: it runs all waiting members
+// inside one SQLite transaction with a savepoint for each, commits once, and only then acknowledges the members. Inside
+// storage only.
 #pragma once
 
 #include <condition_variable>
@@ -40,7 +41,7 @@ class Writer {
     std::exception_ptr error = nullptr;
     std::vector<std::string> dropped_blobs = {};
   };
-  /// Everything that other threads look at, under one mutex.
+  /// Everything that other threads access, under one mutex.
   struct Shared {
     std::deque<Member> queue;
     bool stopping = false;
@@ -57,7 +58,7 @@ class Writer {
   void commit(std::span<Member> group);
   void overwrite_refused_commit();
   void note_commit(double seconds);
-  /// Ends the transaction after a failure that concerns the whole group.
+  /// Ends the transaction after a failure that affects the entire group.
   void abandon(std::span<Member> group, const std::exception_ptr& error);
   void checkpoint();
 

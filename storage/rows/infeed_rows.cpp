@@ -1,4 +1,4 @@
-// What clients feed to the programs of a session.
+// Infeed entries of sessions.
 #include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
 

@@ -16,7 +16,7 @@ class RecoveryRows {
 
   /// By array and index.
   [[nodiscard]] std::vector<ShardRow> all_shards();
-  /// What was in memory is gone. Returns how many arrays.
+  /// Marks memory arrays as lost. Returns how many.
   int64_t lose_memory_arrays();
   void lose_array(const std::string& id, const char* reason);
   /// Jobs that run for the `attempts`-th time fail with code "crashed", free what they reserved, and halt a session
@@ -28,7 +28,7 @@ class RecoveryRows {
   void release_stale_reservations();
   /// Callback requests for the parts of arrays that were pending: a restart forgets these.
   void drop_callbacks_of_arrays();
-  /// Meshes and programs that nobody sees and nothing names.
+  /// Deletes meshes and programs that no principal sees and no row names.
   void drop_unseen_contents();
 
  private:

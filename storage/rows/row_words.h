@@ -1,4 +1,4 @@
-// How enumerators and lists stand in columns, and what every list of rows does with its page. Inside storage only.
+// Encoding of enumerators and lists in columns, and paging of lists of rows. Inside storage only.
 #pragma once
 
 #include <array>
@@ -38,8 +38,8 @@ inline void check_limit(int64_t limit) {
                     "limit must be between 1 and " + std::to_string(kMaxPageSize) + ", got " + std::to_string(limit));
 }
 
-/// Steps a statement that was asked for limit + 1 rows: the one too many says that there is a next page, whose cursor
-/// is made from the last row that is given.
+/// Steps a statement that selects limit + 1 rows: the extra one shows that there is a next page, whose cursor is made
+/// from the last row returned.
 template <typename Row, typename ReadRow, typename MakeCursor>
 Page<Row> collect_page(Statement& statement, int64_t limit, ReadRow read_row, MakeCursor make_cursor) {
   Page<Row> page;

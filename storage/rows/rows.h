@@ -13,7 +13,7 @@
 
 namespace meshd::storage {
 
-/// Content is interned once by id; who sees it is each principal's own matter.
+/// Content is interned once by id; visibility is by principal.
 struct MeshRow {
   std::string id;
   std::string principal;
@@ -56,7 +56,7 @@ struct ArrayRow {
   int64_t bytes = 0;
   bool committed = false;   ///< placed by the user, as opposed to free to move
   std::string reserved_by;  ///< job that was accepted with this array donated
-  std::string reason;       ///< why it is lost or who took it
+  std::string reason;       ///< why it is lost, or the job that took it
   core::WallTime created;
 };
 
@@ -103,7 +103,7 @@ struct JobRow {
   std::optional<core::WallTime> deadline;
 };
 
-/// One line of a session's log: numbered 1..N without gap or repeat, never changed.
+/// One entry of a session's log: numbered 1..N without gap or repeat, never changed.
 struct EffectRow {
   std::string session;
   int64_t sequence = 0;  ///< given by Transaction::append_effects
@@ -115,11 +115,11 @@ struct EffectRow {
   bool ordered = true;
   int64_t shard_index = 0;
   std::string values;      ///< any bytes
-  bool is_queued = false;  ///< stands in the outgoing queue `name` of the session, too
+  bool is_queued = false;  ///< is in the outgoing queue `name` of the session, too
   int64_t number = 0;      ///< its place there, 1.. without gap, given by Transaction::append_effects; 0: in no queue
 };
 
-/// Something that a client fed and no job has used up: numbered 1.. in its queue, never twice the same.
+/// An infeed entry that no job has consumed: numbered 1.. in its queue, without reuse.
 struct InfeedRow {
   std::string session;
   std::string queue;    ///< may be empty
@@ -128,32 +128,31 @@ struct InfeedRow {
   core::WallTime created;
 };
 
-/// A queue that clients feed.
+/// An infeed queue.
 struct InfeedQueueRow {
   std::string queue;
-  int64_t last = 0;     ///< number of the entry fed last
+  int64_t last = 0;     ///< number of the last entry
   int64_t waiting = 0;  ///< entries that no job has used up
   int64_t bytes = 0;    ///< of those
 };
 
-/// A callback request that a program asks the client, durable before it is shown; its answer is durable before it is
-/// used.
+/// A callback request to the client, durable before it is visible; its reply is durable before it is used.
 struct CallbackRow {
   std::string session;
   int64_t number = 0;  ///< 1.. within the session, given by Transaction::insert_callback
-  std::string job;     ///< that asks, or the pending array whose parts are asked for
+  std::string job;     ///< the requesting job, or the pending array whose parts are requested
   int64_t call = 0;    ///< position in the job's own order of calls, 0..
   std::string request;
   std::optional<std::string> answer;
   core::WallTime created;
 };
 
-/// The job that a key of the client's stands for, keyed by (principal, route, key). It is inserted with the job's row.
+/// The job of a client's idempotency key, keyed by (principal, route, key). It is inserted with the job's row.
 struct IdempotencyRow {
   std::string principal;
   std::string route;
   std::string key;
-  std::string fingerprint;  ///< of the request that brought it
+  std::string fingerprint;  ///< of its first request
   std::string job;
   core::WallTime created;
 };

@@ -1,4 +1,4 @@
-// Sessions and the callback requests that their programs ask.
+// Sessions and their callback requests.
 #include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
 
