@@ -75,7 +75,7 @@ storage::StoreOptions store_options(const AppOptions& options, Log& log) {
   return out;
 }
 
-// Without tokens a limit of bytes protects nobody: whoever wants more takes another token.
+// Without a tokens file a limit of bytes protects nothing: a client can take another token.
 quotas::Limits limits_of(const AppOptions& options, const storage::Store& store) {
   quotas::Limits limits = options.principal;
   if (limits.array_bytes == 0 && !options.tokens_file.empty())
@@ -83,8 +83,7 @@ quotas::Limits limits_of(const AppOptions& options, const storage::Store& store)
   return limits;
 }
 
-// How many more requests the principal may make at once (draft-ietf-httpapi-ratelimit-headers), beside what a route has
-// said of other limits.
+// Adds the principal's remaining requests (draft-ietf-httpapi-ratelimit-headers) to the limits that a route has set.
 void note_rate(const Request& request, Response& response, const quotas::RateLimiter& rates) {
   const bool counted = request.route != nullptr && request.route->access != Access::kOpen && response.status != 401;
   if (rates.rate() == 0 || !counted) return;
@@ -113,7 +112,7 @@ jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
   return out;
 }
 
-// Whoever can read the tokens is whom they like, and whoever can write them lets anybody in.
+// Read access to the tokens file is access as any principal; write access can add tokens.
 void warn_of_open_tokens(const std::string& path, Log& log) {
   struct stat info {};
   if (path.empty() || stat(path.c_str(), &info) != 0) return;
@@ -233,7 +232,7 @@ struct App::Parts {
     }
   }
 
-  // What an admin changed, and changes of who may do what: one line each, on a level that is rarely turned off.
+  // The audit log: changes by an admin and changes of permissions, one line each, on a level that is rarely turned off.
   void audit(const std::string& principal, const std::string& operation, const std::string& target,
              const std::string& status, const std::string& request_id = {}, const std::string& reason = {}) {
     log.warn("audit", {{"principal", principal},
@@ -354,8 +353,8 @@ bool App::stop() {
   jobs.join();
   parts_->log.info("stopped", {{"clean", clean}});
   if (!jobs_ended) {
-    // A call into a library cannot be cut short. Its job is back in the queue, and what is acknowledged is durable: the
-    // process need not wait for it.
+    // A call into a library cannot be interrupted. Its job is back in the queue, and what is acknowledged is durable:
+    // the process need not wait for it.
     parts_->log.flush();
     std::thread([] {
       std::this_thread::sleep_for(kLongestEnd);

@@ -19,8 +19,8 @@ class App {
   /// Reads again what may change while the server runs (SIGHUP): the tokens file, the certificate. Ends nothing; what
   /// cannot be used is logged and leaves what was there before.
   void reload();
-  /// Readiness falls now; requests in hand are answered, jobs end or stay queued, then everything stops. True when
-  /// nothing was cut off.
+  /// Readiness turns false at once; requests in flight are answered, jobs end or stay queued, then everything stops.
+  /// True when nothing was aborted.
   bool stop();
 
  private:

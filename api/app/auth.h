@@ -1,4 +1,4 @@
-// Who asks: a bearer token, or nobody in particular.
+// Authentication: the principal of a request, by bearer token, or the anonymous one.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ class Authenticator {
   /// Sets the request's principal and role; throws unauthorized.
   void operator()(Request& request) const;
 
-  /// Reads the file again; what it says holds for requests from then on, and those that are under way go on. Throws
-  /// invalid_request, and then the table stays what it was. Returns how many tokens there are.
+  /// Reads the file again; its contents hold for later requests; those in flight continue. Throws invalid_request, and
+  /// then the table is unchanged. Returns how many tokens there are.
   size_t reload();
   [[nodiscard]] bool is_required() const { return !tokens_file_.empty(); }
   /// Those that the file names; none without a file.

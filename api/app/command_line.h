@@ -1,5 +1,5 @@
-// What the command line and the environment ask for: which command, with which options. Each option of `serve` has an
-// environment variable MESHD_...; the command line wins.
+// Parses the command line and the environment: the command and its options. Each option of `serve` has an environment
+// variable MESHD_...; the command line wins.
 #pragma once
 
 #include <string>

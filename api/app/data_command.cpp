@@ -40,7 +40,7 @@ std::unique_ptr<storage::Store> open_data(const std::string& folder, storage::Fi
   storage::StoreOptions options;
   options.folder = folder;
   options.fatal = [](const std::string& reason) {
-    // As in a server: what was written is unknown, and nothing may be said of it.
+    // As in a server: what was written is unknown, so the process ends.
     std::fprintf(stderr, "meshd: %s\n", reason.c_str());
     _exit(3);
   };

@@ -12,7 +12,8 @@
 namespace meshd::api {
 namespace {
 
-constexpr std::chrono::milliseconds kAnswerDrained{500};  // for the answers of runs that the end of the drain cancelled
+// for the responses of runs that the end of the drain cancelled
+constexpr std::chrono::milliseconds kAnswerDrained{500};
 
 void read_listen(const std::string& listen, ServerOptions& out) {
   const size_t colon = listen.rfind(':');

@@ -1,4 +1,4 @@
-// Where the server listens and whom it answers there.
+// Where the server listens, and which hosts and origins it accepts.
 #pragma once
 
 #include "api/app/options.h"
@@ -6,8 +6,8 @@
 
 namespace meshd::api {
 
-/// The front's options. Throws core::Error internal, fit for a terminal, where an option is wrong, and where everybody
-/// in the network could use the server without a token and --insecure does not say that this is meant.
+/// The front's options. Throws core::Error internal, fit for a terminal, where an option is wrong, and where the server
+/// would listen on a network without tokens and without --insecure.
 ServerOptions server_options(const AppOptions& options);
 
 }  // namespace meshd::api

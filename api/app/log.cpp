@@ -58,7 +58,8 @@ std::string as_text(const std::string& time, std::string_view level, std::string
 struct Log::Impl {
   LogFormat format = LogFormat::kText;
   std::shared_ptr<spdlog::async_logger> logger;
-  // Goes before the logger: its thread has the last lines, which hold the logger, and is over when the logger goes.
+  // Destroyed before the logger: its thread has the last lines, which hold the logger, and has ended when the logger is
+  // destroyed.
   std::shared_ptr<spdlog::details::thread_pool> pool;
   core::SystemClock clock;
 

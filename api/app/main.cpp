@@ -35,7 +35,7 @@ int serve(const meshd::api::AppOptions& options) {
 
 int main(int argc, char** argv) {
   using meshd::api::CommandLine;
-  umask(S_IRWXG | S_IRWXO);  // what is kept here is nobody else's, from the moment that a file is made
+  umask(S_IRWXG | S_IRWXO);  // files are private from their creation on
   const CommandLine given = meshd::api::read_command_line(argc, argv);
   switch (given.command) {
     case CommandLine::Command::kNone:

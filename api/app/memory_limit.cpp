@@ -15,7 +15,7 @@ namespace {
 /// Version 1 writes "no limit" as the largest multiple of a page.
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max() / 4096 * 4096;
 
-/// The number in a file; nothing where it is not there, or says "max".
+/// The number in a file; nothing where the file is missing or contains "max".
 int64_t limit_in(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::string text;

@@ -6,7 +6,7 @@
 
 namespace meshd::api {
 
-/// Where the kernel tells of control groups; tests put their own here.
+/// The kernel's files about control groups; tests use their own.
 struct CgroupPaths {
   std::filesystem::path process = "/proc/self/cgroup";  ///< which groups this process is in, a line each
   std::filesystem::path groups = "/sys/fs/cgroup";      ///< where the groups are mounted

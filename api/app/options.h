@@ -22,7 +22,7 @@ struct AppOptions {
   int64_t array_memory_bytes = 0;          ///< durable arrays kept in memory; 0: a quarter of memory_bytes
   int64_t quota_bytes = int64_t{4} << 30;  ///< of one array
   int64_t pending_seconds = 900;           ///< a pending array that gets no part for so long is deleted
-  std::vector<std::string> allowed_hosts;  ///< names that the server goes by, beside its address and localhost
+  std::vector<std::string> allowed_hosts;  ///< names of the server, beside its address and localhost
   std::vector<std::string> cors_origins;   ///< origins whose pages may use the server
   bool insecure = false;                   ///< may listen beyond loopback without tokens
   quotas::Limits principal;                ///< what each may have; array_bytes 0: see App

@@ -11,10 +11,10 @@
 namespace meshd::api {
 
 /// The first call comes one period after the start, and each next one a period after the end of the one before. The
-/// destructor waits for a call that goes on.
+/// destructor waits for a running call.
 class Periodic {
  public:
-  /// What `call` throws is told to `failed`, which must not throw; the next call comes all the same.
+  /// An exception of `call` is passed to `failed`, which must not throw; the next call follows all the same.
   Periodic(std::chrono::milliseconds period, std::function<void()> call,
            std::function<void(const std::string&)> failed);
   ~Periodic();

@@ -24,7 +24,7 @@ sigset_t signals_of_ours() {
   return signals;
 }
 
-/// Lets the calling thread take our signals for as long as it lives.
+/// Unblocks our signals in the calling thread for its lifetime.
 class Unblocked {
  public:
   Unblocked() {

@@ -1,5 +1,5 @@
-// Asks storage how it is, once a second, on a thread of its own: probes show the last answer, so that a disk that hangs
-// keeps no probe waiting but makes it say so.
+// Health check of storage, once a second, on a thread of its own: probes report the last result, so that a disk that
+// hangs does not block a probe but fails it.
 #pragma once
 
 #include <mutex>

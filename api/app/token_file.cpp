@@ -16,7 +16,7 @@ constexpr size_t kDigestDigits = 64;
 constexpr size_t kNamelessDigits = 32;
 constexpr size_t kLongestName = 64;
 
-// No word of the line stands in the message: with words in another order, any of them may be a token.
+// No word of the line is in the message: with words in another order, any of them may be a token.
 [[noreturn]] void refuse(int line, const std::string& why) {
   throw core::Error("invalid_request", "line " + std::to_string(line) + " of the tokens file: " + why);
 }

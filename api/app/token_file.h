@@ -22,22 +22,22 @@ std::string nameless_principal(std::string_view token);
 /// Throws invalid_request: a name is 1 to 64 of A-Z a-z 0-9 . _ - and neither begins with tok_ nor is "anonymous".
 void check_principal_name(std::string_view name);
 
-/// What a file of tokens says. Immutable; any thread.
+/// The parsed tokens file. Immutable; any thread.
 ///
 ///   # comment                      -> nothing
 ///   s3cret                         -> principal tok_..., role user
 ///   ann s3cret-2                   -> principal ann, role user
 ///   ann sha256:9f86d0... reader    -> principal ann, role reader; several tokens a name
 ///
-/// Blanks separate words; a word that begins with '#' begins a comment. Whoever owns the name owns its data, so that
-/// tokens may change.
+/// Blanks separate words; a word that begins with '#' begins a comment. Data belongs to the name, so that tokens may
+/// change.
 class TokenTable {
  public:
   /// Throws invalid_request with the number of the line, and never with what may be a token: a line that does not fit
   /// the form, a token that two lines give to different principals or roles, no token at all.
   static TokenTable parse(std::string_view text);
 
-  /// By digest: how long the search takes says nothing about the token. Nothing when it is not known.
+  /// By digest: the time of the search reveals nothing about the token. Nothing for an unknown one.
   [[nodiscard]] std::optional<Identity> find(std::string_view token) const;
   [[nodiscard]] const std::set<std::string>& principals() const { return principals_; }
   [[nodiscard]] size_t token_count() const { return by_digest_.size(); }

@@ -18,9 +18,10 @@ struct Weighted {
 /// Takes the next entry off the front of `list`; false when it is used up. A weight that is none counts as 0.
 bool next_weighted(std::string_view& list, Weighted& entry);
 
-/// Which of the media types `offered` the request's Accept likes best, by the entry that fits each most closely (RFC
-/// 9110 12.5.1); of several, the one that the client names first, then the one offered first. The first without Accept,
-/// and where only problem documents are accepted, as generated clients say it. Nothing: none is.
+/// Content negotiation: which of the media types `offered` the request's Accept prefers, by the most specific entry
+/// that matches each (RFC 9110 12.5.1); of several, the one that the client names first, then the one offered first.
+/// The first without Accept, and where only problem documents are accepted, as generated clients send it. Nothing: none
+/// is.
 std::optional<size_t> preferred_media(const Request& request, std::span<const std::string_view> offered);
 
 }  // namespace meshd::api

@@ -19,7 +19,7 @@ struct Authority {
   std::optional<uint16_t> port;
 
   [[nodiscard]] bool is_address() const { return kind != Kind::kName; }
-  /// localhost and names under it (which browsers never ask DNS for, RFC 6761), 127.0.0.0/8, ::1.
+  /// localhost and names under it (which browsers never resolve by DNS, RFC 6761), 127.0.0.0/8, ::1.
   [[nodiscard]] bool is_loopback() const;
   /// 0.0.0.0 or ::, which listen on all addresses of the machine.
   [[nodiscard]] bool is_unspecified() const;

@@ -11,10 +11,10 @@
 
 namespace meshd::api {
 
-/// What arrives after the head, with transfer and content codings (gzip, zstd) taken off. Bytes are counted after
+/// What arrives after the head, with transfer and content codings (gzip, zstd) decoded. Bytes are counted after
 /// decoding unless said otherwise. One thread: the one that runs the handler. Every read may throw core::Error:
 /// request_timeout (too slow), body_too_large (over the route's limit, set_limit, or an encoding that expands more than
-/// 200 times), malformed_body (bad framing or coding, or the client went away before the end). After a throw nothing
+/// 200 times), malformed_body (bad framing or coding, or the client disconnected before the end). After a throw nothing
 /// more can be read.
 class BodyReader {
  public:
@@ -40,7 +40,7 @@ class BodyReader {
   /// The rest of the body as a string; body_too_large if it has more than `limit` bytes.
   std::string read_all(int64_t limit);
 
-  /// Throws malformed_body if there are bytes left: a body longer than what it says it is.
+  /// Throws malformed_body if there are bytes left: a body longer than its own length field.
   void expect_end();
 };
 
@@ -53,7 +53,7 @@ class EmptyBody final : public BodyReader {
   [[nodiscard]] int64_t bytes_read() const override { return 0; }
 };
 
-/// A body that lies in memory: bodies that the server took in before the handler ran, and tests.
+/// A body in memory: bodies that the server read before the handler ran, and tests.
 class MemoryBody final : public BodyReader {
  public:
   explicit MemoryBody(std::string bytes = {}) : bytes_(std::move(bytes)) {}

@@ -95,7 +95,7 @@ void BodyFraming::step_size(char c) {
   if (c == '\r') {
     state_ = State::kSizeLf;
   } else if (c == ';') {
-    state_ = State::kExtension;  // extensions nobody knows are ignored
+    state_ = State::kExtension;  // unknown extensions are ignored
   } else if (c == ' ' || c == '\t') {
     state_ = State::kSizeSpace;
   } else {

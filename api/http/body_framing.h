@@ -10,9 +10,9 @@
 
 namespace meshd::api {
 
-/// Walks over raw bytes and says which of them are the body's. First consume_framing(), then up to data_room() bytes
-/// are data, of which the caller says with advance() how many it took. Example, chunked "3\r\nabc\r\n0\r\n\r\n":
-/// consume_framing takes 3 bytes, data_room is 3, advance(3), consume_framing takes 7 bytes, ended.
+/// Parses transfer framing (RFC 9112): which of the raw bytes are the body's. First consume_framing(), then up to
+/// data_room() bytes are data; advance() consumes them. Example, chunked "3\r\nabc\r\n0\r\n\r\n": consume_framing takes
+/// 3 bytes, data_room is 3, advance(3), consume_framing takes 7 bytes, ended.
 class BodyFraming {
  public:
   BodyFraming(Framing framing, int64_t content_length);

@@ -53,7 +53,7 @@ constexpr std::string_view trim(std::string_view text) {
 }
 
 /// Takes the next element of a comma list off the front of `list`, trimmed; false when the list is used up. Empty
-/// elements are skipped, as RFC 9110 5.6.1 wants.
+/// elements are skipped, as RFC 9110 5.6.1 requires.
 constexpr bool next_list_element(std::string_view& list, std::string_view& element) {
   while (!list.empty()) {
     const size_t comma = list.find(',');

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kCodings = {"+gzip\"", "+zstd\""};
 
-/// "abc+zstd" as "abc": what it stands for.
+/// "abc+zstd" as "abc": the validator of the plain representation.
 std::string plain(std::string_view etag) {
   for (const std::string_view coding : kCodings) {
     if (etag.ends_with(coding)) return std::string(etag.substr(0, etag.size() - coding.size())) + "\"";

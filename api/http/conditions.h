@@ -1,5 +1,6 @@
-// Conditional requests (RFC 9110 chapter 13) with strong validators. A validator of a coded answer is that of the plain
-// one with the coding's name behind it ("abc+zstd"), and stands for the same state of the resource. Pure; any thread.
+// Conditional requests (RFC 9110 chapter 13) with strong validators. The validator of a coded response is that of the
+// plain one with the coding's name behind it ("abc+zstd"), and identifies the same state of the resource. Pure; any
+// thread.
 #pragma once
 
 #include <string>
@@ -17,8 +18,7 @@ bool names_etag(std::string_view list, std::string_view etag, bool weak);
 /// If-None-Match is there and does.
 void require_match(const Request& request, std::string_view etag);
 
-/// For answers: turns a 200 or 206 to GET or HEAD that has an ETag into the 412 or 304 that If-Match and If-None-Match
-/// ask for.
+/// Turns a 200 or 206 to GET or HEAD that has an ETag into the 412 or 304 that If-Match and If-None-Match require.
 void apply_conditions(const Request& request, Response& response);
 
 /// "abc" with the coding's name: "abc+zstd".

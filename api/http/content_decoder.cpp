@@ -15,8 +15,8 @@ namespace meshd::api {
 
 namespace {
 
-constexpr int kGzipReadWindow = 15 + 16;  // zlib's way to say: gzip only
-constexpr int kZstdWindowLog = 23;        // 8 MiB of memory a body; RFC 8878 asks decoders for that much
+constexpr int kGzipReadWindow = 15 + 16;  // zlib: gzip only
+constexpr int kZstdWindowLog = 23;        // 8 MiB of memory a body; RFC 8878 requires decoders to support it
 
 class GzipDecoder final : public ContentDecoder {
  public:

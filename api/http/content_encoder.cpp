@@ -22,7 +22,7 @@ constexpr size_t kSmallest = 1024;
 constexpr size_t kSample = 64 * 1024;
 constexpr size_t kWorthwhile = 10;  // a tenth less, or not at all
 constexpr size_t kInput = 256 * 1024;
-constexpr int kGzipWriteWindow = 15 + 16;  // zlib's way to say: gzip
+constexpr int kGzipWriteWindow = 15 + 16;  // zlib: gzip
 constexpr int kGzipLevel = 1, kZstdLevel = 1;
 
 enum class Coding { kNone, kGzip, kZstd };
@@ -149,7 +149,7 @@ std::string sample_of(const MemoryPieces& pieces) {
 
 bool pays(size_t before, size_t after) { return after + before / kWorthwhile <= before; }
 
-/// Coded while it is sent: the pieces stay where they lie.
+/// Coded while it is sent: the pieces are not copied.
 BodySource coded_source(Coding coding, MemoryPieces pieces) {
   struct State {
     MemoryPieces pieces;
@@ -201,7 +201,7 @@ void encode_content(const Request& request, Response& response, bool keep_pieces
   if (!size || *size < static_cast<int64_t>(kSmallest)) return;
   note_vary(response);
   const Coding coding = chosen(request);
-  // A range counts the bytes of the plain form: who asks for one gets that form, whole or not.
+  // A range counts the bytes of the plain form: a request with Range gets that form, even without a 206.
   if (coding == Coding::kNone || request.headers.has("Range")) return;
   if (auto* text = std::get_if<std::string>(&response.body)) {
     const std::span<const std::byte> bytes = std::as_bytes(std::span(*text));

@@ -1,5 +1,5 @@
-// gzip and zstd for answers: chosen from Accept-Encoding, whole for text in memory, piece by piece for array bytes, and
-// not at all where a sample says that it does not pay. Any thread.
+// Content codings gzip and zstd of responses: chosen from Accept-Encoding, at once for text in memory, streamed for
+// array bytes, and not at all where a sample does not shrink. Any thread.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace meshd::api {
 
-/// Codes the body of an answer that may be coded: text of any status, array bytes of a 200. Sets Content-Encoding and
-/// Vary, and gives the ETag the coding's name. Stays as it is: small bodies, ranges, what the first 64 KiB shrink by
-/// less than a tenth, and event streams. `keep_pieces`: array bytes stay as they are (somebody wants their digest in
-/// the head).
+/// Codes the body of a response that may be coded: text of any status, array bytes of a 200. Sets Content-Encoding and
+/// Vary, and appends the coding's name to the ETag. Unchanged: small bodies, ranges, bodies whose first 64 KiB shrink
+/// by less than a tenth, and event streams. `keep_pieces`: array bytes stay uncoded (their digest is requested in the
+/// head).
 void encode_content(const Request& request, Response& response, bool keep_pieces);
 
 }  // namespace meshd::api

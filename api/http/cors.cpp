@@ -10,7 +10,7 @@ constexpr std::string_view kRequestFields =
     "Accept, Authorization, Content-Digest, Content-Encoding, Content-Type, Idempotency-Key, If-Match, If-None-Match, "
     "If-Range, Last-Event-ID, Prefer, Range, Repr-Digest, traceparent, tracestate, Want-Content-Digest, "
     "Want-Repr-Digest, X-Api-Key, X-Request-Id";
-/// The fields of answers that scripts may read beside those that they always may (Content-Type, Cache-Control, ...).
+/// The fields of responses that scripts may read beside those that they always may (Content-Type, Cache-Control, ...).
 constexpr std::string_view kAnswerFields =
     "Accept-Encoding, Accept-Ranges, Allow, Array-Dtype, Array-Order, Array-Shape, Content-Digest, "
     "Content-Disposition, Content-Encoding, Content-Range, Date, ETag, Idempotency-Replayed, Link, Location, "
@@ -39,7 +39,7 @@ void answer_preflight(const Headers& headers, Response& response) {
   response.headers.set("Access-Control-Allow-Methods", allow);
   response.headers.set("Access-Control-Allow-Headers", kRequestFields);
   response.headers.set("Access-Control-Max-Age", kMaxAge);
-  // From a page of the internet to an address of a private network browsers ask for this as well.
+  // From a page of the internet to an address of a private network browsers request this as well.
   if (headers.get("Access-Control-Request-Private-Network") == "true")
     response.headers.set("Access-Control-Allow-Private-Network", "true");
   vary(response, "Access-Control-Request-Method, Access-Control-Request-Headers");

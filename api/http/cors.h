@@ -1,5 +1,5 @@
-// Answers to pages of origins that the operator named (WHATWG Fetch, CORS protocol): who may read them, and what a
-// preflight asks. Pure; any thread.
+// CORS (WHATWG Fetch): responses to pages of origins that the operator allowed, and preflight requests. Pure; any
+// thread.
 #pragma once
 
 #include <string_view>
@@ -8,12 +8,12 @@
 
 namespace meshd::api {
 
-/// Lets pages of `origin` read the answer and its fields; with an empty one it only says that answers depend on Origin.
-/// Never with credentials: tokens come in Authorization, and there are no cookies.
+/// Lets pages of `origin` read the response and its fields; with an empty one it only adds Vary: Origin. Never with
+/// credentials: tokens come in Authorization, and there are no cookies.
 void allow_origin(std::string_view origin, Response& response);
 
-/// Makes the answer to OPTIONS that of a preflight, where `headers` ask for one (Access-Control-Request-Method): the
-/// methods are those of its Allow.
+/// Turns the response to OPTIONS into that of a preflight, if `headers` make it one (Access-Control-Request-Method):
+/// the methods are those of its Allow.
 void answer_preflight(const Headers& headers, Response& response);
 
 }  // namespace meshd::api

@@ -1,5 +1,5 @@
-// Digest fields (RFC 9530): what a body was announced with is held against what arrives, and answers carry their digest
-// where the client wants it. sha-256 alone; other algorithms are not looked at.
+// Digest fields (RFC 9530): verifies the digest of a request's body, and adds digests to responses where the client
+// wants them. sha-256 alone; other algorithms are ignored.
 #pragma once
 
 #include <cstddef>
@@ -30,16 +30,16 @@ class BodyDigest {
   core::Sha256 seen_;
 };
 
-/// True when the field (Want-Repr-Digest or Want-Content-Digest) asks for sha-256 with more than 0.
+/// True when the field (Want-Repr-Digest or Want-Content-Digest) has sha-256 with a preference above 0.
 bool wants_digest(const Headers& headers, std::string_view field);
 
-/// Adds Repr-Digest (where nobody has done it) and Content-Digest to an answer whose bytes lie in memory, as the
-/// request wants them: after ranges and content codings, of the bytes as they are sent. A range's Repr-Digest is of the
-/// whole, which only its maker has.
+/// Adds Repr-Digest (unless it is there) and Content-Digest to a response whose bytes are in memory, as the request
+/// wants them: after ranges and content codings, of the bytes as they are sent. A range's Repr-Digest is of the full
+/// representation, which only its handler has.
 void apply_digests(const Request& request, Response& response);
 
-/// "sha-256=:...:" of the pieces, when the request's Want-Repr-Digest (or Want-Content-Digest) asks for sha-256 with
-/// more than 0; else empty.
+/// "sha-256=:...:" of the pieces, when the request's Want-Repr-Digest (or Want-Content-Digest) has sha-256 with a
+/// preference above 0; else empty.
 std::string wanted_digest(const Headers& headers, const std::vector<std::span<const std::byte>>& pieces);
 
 }  // namespace meshd::api

@@ -55,7 +55,7 @@ class HeadScanner {
   int lines_ = 0;
 };
 
-/// Reads a whole head, up to and with its empty line. Throws core::Error: malformed_request, uri_too_long,
+/// Parses a complete head, up to and with its empty line. Throws core::Error: malformed_request, uri_too_long,
 /// head_too_large, http_version, expectation_failed.
 Head parse_head(std::string_view bytes, const HeadLimits& limits);
 

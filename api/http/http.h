@@ -1,4 +1,4 @@
-// What a handler sees of HTTP: a request that was checked, and an answer as a value. No socket, no library type.
+// HTTP as handlers use it: a validated request, and a response as a value. No socket, no library type.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,8 @@ class Headers {
  public:
   using Field = std::pair<std::string, std::string>;
 
-  /// Appends one field. Throws core::Error internal if the name is no token or the value holds control bytes: an answer
-  /// can never be split by what a client sent.
+  /// Appends one field. Throws core::Error internal if the name is no token or the value holds control bytes: no
+  /// response splitting by what a client sent.
   void add(std::string_view name, std::string_view value);
   /// Replaces all fields of that name by one.
   void set(std::string_view name, std::string_view value);
@@ -90,7 +90,7 @@ struct Request {
   int peer_port = 0;
   std::string request_id;   ///< the client's X-Request-Id if it is [A-Za-z0-9._-]{1,64}, else ours
   std::string trace_id;     ///< 32 hex digits of the client's traceparent; empty without one
-  bool pretty = false;      ///< ?pretty: JSON answers are laid out for people
+  bool pretty = false;      ///< ?pretty: JSON responses are indented
   std::string principal;    ///< filled by the authenticate hook; empty is anonymous
   Role role = Role::kUser;  ///< of the token, filled by the authenticate hook
   const Route* route = nullptr;
@@ -104,15 +104,15 @@ struct Request {
   [[nodiscard]] BodyReader& body() const { return *body_reader; }
   /// The decoded capture; throws core::Error internal if the template has no such name.
   [[nodiscard]] const std::string& capture(std::string_view name) const;
-  /// True once the client has closed its side: work that only this answer needs may stop. Asks the kernel, about 1 us.
+  /// True once the client has closed its side: work that only this response needs may stop. A system call, about 1 us.
   [[nodiscard]] bool client_gone() const {
     return (waiter != nullptr && waiter->is_abandoned()) || (is_client_gone && is_client_gone());
   }
-  /// The server is going down: waits for what others may bring end. The waiter is notified when it begins.
+  /// The server is shutting down: long waits end. The waiter is notified when it begins.
   [[nodiscard]] bool draining() const { return is_draining != nullptr && is_draining->load(); }
 };
 
-/// An answer's body in memory that somebody else owns: the pieces go out in order without a copy, and `keep` is
+/// A response's body in memory that another object owns: the pieces are sent in order without a copy, and `keep` is
 /// released when the last byte is written or the connection is lost. Example: the shards of an array, 3 pieces, keep =
 /// the array.
 struct MemoryPieces {
@@ -120,16 +120,16 @@ struct MemoryPieces {
   std::shared_ptr<const void> keep;
 };
 
-/// An answer's body that is made while it is sent. `pull` fills up to the whole span and returns how many bytes it put
-/// there, 0 at the end; it runs on a worker thread, one call at a time, and only when the client has taken the previous
-/// piece. With `length` exactly that many bytes must come (fewer closes the connection); without, the answer is
-/// chunked.
+/// A response's body that is produced while it is sent. `pull` fills up to the whole span and returns how many bytes it
+/// put there, 0 at the end; it runs on a worker thread, one call at a time, and only when the client has taken the
+/// previous piece. With `length` exactly that many bytes must follow (fewer closes the connection); without, the
+/// response is chunked.
 struct BodySource {
   std::optional<int64_t> length;
   std::function<size_t(std::span<std::byte>)> pull;
 };
 
-/// An answer as a value. The server adds Date, Content-Length, Connection, X-Request-Id and nosniff; a 204 or 304 has
+/// A response as a value. The server adds Date, Content-Length, Connection, X-Request-Id and nosniff; a 204 or 304 has
 /// no body.
 struct Response {
   int status = 200;
@@ -151,7 +151,7 @@ Response text(int status, std::string text);
 Response content(int status, std::string_view media_type, std::string bytes);
 /// 204.
 Response no_content();
-/// Bytes of somebody else's memory, see MemoryPieces.
+/// Bytes that another object owns, see MemoryPieces.
 Response memory(int status, std::string_view media_type, MemoryPieces pieces);
 /// A body made while it is sent, see BodySource.
 Response generated(int status, std::string_view media_type, BodySource source);

@@ -10,9 +10,9 @@
 #include "api/http/characters.h"
 #include "service/core/error.h"
 
-// What stands below was held against this version: process_request is protected, asks pre_routing_handler before it
-// reads a body, and may be called by several threads at once. Another version has other internals: read them before
-// you change this line.
+// The code below was checked against this version: process_request is protected, calls pre_routing_handler before it
+// reads a body, and may be called by several threads at once. Another version has other internals: read them before you
+// change this line.
 static_assert(std::string_view(CPPHTTPLIB_VERSION) == "0.11.4",
               "api/http/httplib_bridge.cpp is written for cpp-httplib 0.11.4");
 
@@ -24,7 +24,7 @@ constexpr int kFirstStatus = 200;
 constexpr int kLastStatus = 599;
 constexpr size_t kLongField = 4096;  // the library refuses lines of more than 8 KiB
 
-/// Methods the library's reader takes; others are answered (405) without it.
+/// Methods that the library's parser accepts; others get a 405 without it.
 constexpr std::array<std::string_view, 8> kKnownMethods = {"GET",    "HEAD",    "POST",  "PUT",
                                                            "DELETE", "OPTIONS", "TRACE", "PATCH"};
 
@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 10> kWithheld = {
     "Connection", "Content-Encoding",  "Content-Length", "Content-Type", "Expect", "Keep-Alive", "Range",
     "TE",         "Transfer-Encoding", "Upgrade"};
 
-/// Memory that looks like a connection: the rewritten head is read from it, the answer's head is written to it.
+/// A connection in memory: the rewritten head is read from it, the response's head is written to it.
 class MemoryStream final : public httplib::Stream {
  public:
   explicit MemoryStream(std::string input) : input_(std::move(input)) {}
@@ -100,20 +100,20 @@ std::string rewrite(const Head& head, const std::string& target) {
 
 }  // namespace
 
-/// The library's server with its routing replaced: what it reads goes to the one call that is under way.
+/// The library's server with its routing replaced: what it parses is passed to the current call.
 class HttplibBridge::Library final : public httplib::Server {
  public:
   Library() {
-    // The hook belongs to the server, so what belongs to one call travels inside its request, in a callback that the
-    // library keeps for clients and does not look at in servers.
+    // The hook belongs to the server, so the state of one call is passed inside its request, in a callback that the
+    // library has for clients and ignores in servers.
     set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
       request.response_handler(response);
       return HandlerResponse::Handled;
     });
   }
 
-  /// Reads one head from `stream` and writes an answer's head to it. `call(request, response)` runs in between, once,
-  /// if the library takes the request.
+  /// Reads one head from `stream` and writes a response's head to it. `call(request, response)` runs in between, once,
+  /// if the library accepts the request.
   template <typename Call>
   void process(MemoryStream& stream, Call&& call) {
     bool closed = false;

@@ -1,6 +1,6 @@
-// The only place that knows cpp-httplib. The library reads request heads (rewritten from heads that already passed
-// api/http/head.h) and says how an answer starts; it never sees a socket, a body, a Range or a field that its version
-// gets wrong (see README.md). What both readers do not read alike is refused.
+// The only user of cpp-httplib. The library parses request heads (rewritten from heads that already passed
+// api/http/head.h) and writes status lines; it never handles a socket, a body, a Range or a field that its version gets
+// wrong (see README.md). A head that the two parsers read differently is refused.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class HttplibBridge {
   /// Lets the library read `head`. Throws malformed_request if it reads another method or target than we did.
   void understand(const Head& head) const;
 
-  /// "HTTP/1.1 200 OK\r\n", as the library writes it for 200..599; asked of it once, at construction.
+  /// "HTTP/1.1 200 OK\r\n", as the library writes it for 200..599; taken from it once, at construction.
   [[nodiscard]] std::string_view status_line(int status) const;
 
  private:

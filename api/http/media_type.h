@@ -11,7 +11,7 @@ namespace meshd::api {
 std::string media_type_of(const Headers& headers);
 
 /// Throws unsupported_media_type unless Content-Type is application/json or absent. A page of another site can send
-/// forms and plain text to anybody without asking first, but not this type.
+/// forms and plain text without a CORS preflight, but not this type.
 void require_json(const Headers& headers);
 
 }  // namespace meshd::api

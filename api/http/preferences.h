@@ -10,7 +10,7 @@
 
 namespace meshd::api {
 
-/// What is known here. The first of several of the same name counts, as the RFC wants.
+/// The supported preferences. The first of several of the same name counts, as the RFC requires.
 struct Preferences {
   bool respond_async = false;           ///< 202 at once
   std::optional<int64_t> wait_seconds;  ///< 202 after so long; at most kLongestWaitSeconds
@@ -26,7 +26,7 @@ Preferences preferences_of(const Request& request);
 /// Adds a word to Preference-Applied.
 void note_applied(Response& response, std::string_view preference);
 
-/// return=minimal: an answer 201 or 202 with a Location loses its document; return=representation is noted. Others
+/// return=minimal: a response 201 or 202 with a Location loses its document; return=representation is noted. Others
 /// stay.
 void apply_return_preference(const Request& request, Response& response);
 

@@ -33,10 +33,10 @@ const Schema<ProblemDocument>& schema();
 
 /// The problem document: type (/docs/errors#<code>), title, status, detail, instance (the request id), code, and
 /// errors[] of {pointer, detail, line?, column?}. Under /v2 (`path`) it also has `error`, as the Open Inference
-/// Protocol wants. Adds Retry-After if the error says so and WWW-Authenticate to a 401.
+/// Protocol requires. Adds Retry-After if the error has one and WWW-Authenticate to a 401.
 Response problem(const core::Error& error, std::string_view request_id, std::string_view path = {});
 
-/// The same with what the request says of itself: its id, its path, and trace_id where the client sent a traceparent.
+/// The same with the request's own facts: its id, its path, and trace_id where the client sent a traceparent.
 Response problem(const core::Error& error, const Request& request);
 
 /// The problem for whatever was thrown: core::Error as above, bad_alloc as overloaded, anything else as internal with

@@ -1,4 +1,4 @@
-// Byte ranges (RFC 9110 chapter 14) for answers whose bytes are known: one range, or the whole.
+// Byte ranges (RFC 9110 chapter 14) of responses whose bytes are known: one range, or everything.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ struct ByteRange {
   int64_t count = 0;
 };
 
-/// The range a request asks of a representation of `size` bytes; nothing means: send the whole with 200 (no Range,
-/// another unit, several ranges, a broken field, another method than GET, or an If-Range that does not match `etag`,
-/// which must be strong to match). Throws range_not_satisfiable for one range that lies outside; answer that with
+/// The range that a request selects of a representation of `size` bytes; nothing means: send all of it with 200 (no
+/// Range, another unit, several ranges, a broken field, another method than GET, or an If-Range that does not match
+/// `etag`, which must be strong to match). Throws range_not_satisfiable for one range out of bounds; respond with
 /// unsatisfiable(). Example: size 10, "bytes=7-": {7, 3}; "bytes=-4": {6, 4}; "bytes=12-19": throws.
 std::optional<ByteRange> requested_range(const Request& request, int64_t size, std::string_view etag);
 
 /// 416 with Content-Range: bytes */size, for what requested_range threw.
 Response unsatisfiable(const core::Error& error, const Request& request, int64_t size);
 
-/// 200 with all bytes, 206 with the one range that the request asks for, or 416 with Content-Range: bytes */size. Sets
+/// 200 with all bytes, 206 with the one range that the request selects, or 416 with Content-Range: bytes */size. Sets
 /// Accept-Ranges, ETag (if not empty) and Content-Range. `pieces` hold `size` bytes in all.
 Response ranged(const Request& request, std::string_view media_type, MemoryPieces pieces, std::string_view etag);
 

@@ -7,10 +7,9 @@
 
 namespace meshd::api {
 
-/// A client has `grace` of credit. Time uses it up, bytes earn it back at one second for every `bytes_per_second`, and
-/// never more than `grace` is kept: so the rate holds over the whole transfer, and a burst at its beginning buys no
-/// silence later. Example, 1,024 bytes a second and 10 s of grace: 512 bytes a second end after 20 s, wherever in the
-/// body they begin.
+/// A token bucket with `grace` of credit. Time uses it up, bytes refill it at one second for every `bytes_per_second`,
+/// up to `grace`: so the minimum rate holds over the transfer, and a burst at its beginning earns no pause later.
+/// Example, 1,024 bytes a second and 10 s of grace: 512 bytes a second end after 20 s, wherever in the body they begin.
 class RateGuard {
  public:
   using Time = std::chrono::steady_clock::time_point;

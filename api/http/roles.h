@@ -1,4 +1,4 @@
-// Roles of principals: what a token may do. The route table says which role an operation needs (Access in
+// Roles of principals: what a token may do. The route table has the role that an operation needs (Access in
 // api/http/router.h).
 #pragma once
 
@@ -12,7 +12,7 @@ struct Request;
 
 /// Each role may do what the roles before it may.
 enum class Role : uint8_t {
-  kReader,  ///< reads the principal's data and asks callback requests that change nothing
+  kReader,  ///< reads the principal's data and makes requests that change nothing
   kUser,    ///< makes, changes and deletes the principal's data, and runs programs
   kAdmin,   ///< the operations on the server itself
 };

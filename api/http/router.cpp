@@ -15,7 +15,7 @@ namespace meshd::api {
 struct RouteSegment {
   enum class Kind { kLiteral, kAffixed, kCapture, kRest };
   Kind kind = Kind::kLiteral;
-  std::string prefix;  ///< of kLiteral: the whole segment
+  std::string prefix;  ///< of kLiteral: the segment
   std::string name;
   std::string suffix;
 };

@@ -32,9 +32,9 @@ enum class RunOn {
   kReactor,  ///< answered at once on the thread that read the request (saves 25 us); must never wait
 };
 
-/// Who may call it. The contract says the same as `x-role` of the operation.
+/// Who may call it. The contract has the same as `x-role` of the operation.
 enum class Access {
-  kOpen,    ///< health, readiness: no credentials asked
+  kOpen,    ///< health, readiness: no credentials needed
   kReader,  ///< GETs, and callback requests that change nothing
   kUser,    ///< whatever makes, changes or runs something
   kAdmin,   ///< the server itself
@@ -68,7 +68,7 @@ struct Route {
   std::function<Response(Request&)> handler;
 };
 
-/// What the table says about a method and a path.
+/// The route of a method and a path.
 struct RouteMatch {
   const Route* route = nullptr;  ///< null: no such path (allow empty) or not this method
   std::vector<std::pair<std::string, std::string>> captures;

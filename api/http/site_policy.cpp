@@ -13,12 +13,12 @@ namespace {
 constexpr std::array<std::string_view, 5> kProbes = {"/livez", "/readyz", "/startupz", "/health", "/metrics"};
 constexpr size_t kQuotedBytes = 200;
 
-/// What a browser says of the page behind a request.
+/// What a browser sends about the page behind a request.
 struct Sender {
   std::optional<std::string_view> origin;
   bool several_origins = false;
-  std::string_view other_site;  ///< Sec-Fetch-Site, when it says same-site or cross-site
-  bool same_origin = false;     ///< Sec-Fetch-Site says so
+  std::string_view other_site;  ///< Sec-Fetch-Site, when it is same-site or cross-site
+  bool same_origin = false;     ///< by Sec-Fetch-Site
   bool navigates = false;       ///< Sec-Fetch-Mode
   bool is_whole_window = true;  ///< Sec-Fetch-Dest: no frame, no embedded object
 };
@@ -104,8 +104,7 @@ void SitePolicy::check_host(const Head& head) const {
   const auto host = parse_authority(head.authority);
   if (host) {
     if (host->is_loopback() || (host->is_address() && host->host == address_.host)) return;
-    // An address cannot be made to resolve to somewhere else; which of them lead here (published ports, NAT) only the
-    // network knows.
+    // An address cannot be rebound; which of them are routed here (published ports, NAT) depends on the network.
     if (host->is_address() && address_.is_unspecified()) return;
     for (const Authority& allowed : hosts_) {
       if (allowed.host == host->host && (!allowed.port || allowed.port == host->port)) return;

@@ -1,13 +1,13 @@
-// Which requests a browser may bring. Any page that a user opens can make their browser send requests to a server on
-// their machine or in their network; three rules keep such pages out (the fourth is the media type of JSON routes, see
-// media_type.h):
-//   1. Host is a name that the server goes by. A page whose own name was made to resolve to this server (DNS rebinding)
-//      is of the same site as the server in its browser's eyes; its name gives it away.
+// Protection against DNS rebinding and cross-site requests by browsers. Any page that a user opens can make their
+// browser send requests to a server on their machine or in their network; three rules keep such pages out (the fourth
+// is the media type of JSON routes, see media_type.h):
+//   1. Host is a name of the server. A page whose own name was made to resolve to this server (DNS rebinding) is
+//      same-site for its browser; its Host differs.
 //   2. Origin, which browsers add to all that scripts and forms send, is the server's own or a named one.
-//   3. Sec-Fetch-Site, which they add to all requests to loopback and https, says no other site; following a link to
-//      the server (a navigation of the whole window that reads) is fine.
-// Probes and OPTIONS are exempt: they change nothing, and balancers send any Host. Clients that are no browsers send
-// neither Origin nor Sec-Fetch-Site.
+//   3. Sec-Fetch-Site, which they add to all requests to loopback and https, is no other site; following a link to the
+//      server (a navigation of the whole window that reads) is fine.
+// Probes and OPTIONS are exempt: they change nothing, and balancers send any Host. Other clients send neither Origin
+// nor Sec-Fetch-Site.
 #pragma once
 
 #include <string>
@@ -36,7 +36,7 @@ class SitePolicy {
   /// Throws core::Error host_not_allowed or cross_site. Returns the named origin that the request comes from, as sent;
   /// empty when it comes from none.
   [[nodiscard]] std::string admit(const Head& head) const;
-  /// Origins were named: answers depend on Origin.
+  /// Origins were allowed: responses depend on Origin.
   [[nodiscard]] bool names_origins() const { return !origins_.empty(); }
 
  private:

@@ -9,7 +9,7 @@ namespace meshd::api {
 
 struct TraceContext {
   std::string trace_id;  ///< 32 hex digits: the client's, for logs and problems
-  std::string parent;    ///< the traceparent of the answer: the same trace, a new span of ours
+  std::string parent;    ///< the traceparent of the response: the same trace, a new span of ours
 };
 
 /// Nothing when the field is absent or not what the standard allows (then it is as if it were absent). `span` is 16 hex

@@ -172,7 +172,7 @@ void append_real(std::string& out, T value) {
   } else {
     const size_t start = out.size();
     append_chars(out, value);
-    // 1 is a float here: say so, that a reader keeps it one.
+    // 1 is a float here: written as 1.0, so that a reader keeps it one.
     if (out.find_first_of(".e", start) == std::string::npos) out += ".0";
   }
 }

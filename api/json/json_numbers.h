@@ -1,5 +1,5 @@
-// Lists of numbers in JSON text, found before anything else looks at it: bulk arrays stay text until it is known what
-// they are read as, and then go by std::from_chars straight into an array's memory. What remains is a control document.
+// Elides numeric arrays from JSON text before it is parsed: bulk arrays stay text until their dtype is known, and are
+// then parsed by std::from_chars straight into an array's memory. What remains is a control document.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct JsonNumber {
   [[nodiscard]] double as_double() const;
 };
 
-/// Reads the number at `at`, which has been looked at: passes space before it and the comma behind it.
+/// Parses the number at `at`, already validated: skips space before it and the comma behind it.
 const char* read_number(const char* at, const char* end, JsonNumber& out);
 
 /// The numbers of one list: a longer list is its text, which is read each time.
@@ -74,7 +74,7 @@ struct ElidedJson {
   std::string text;
   std::vector<List> lists;  ///< in the text's order
 
-  /// Where a position of `text` lies in the original.
+  /// The position in the original of a position in `text`.
   [[nodiscard]] size_t original(size_t position) const;
 };
 

@@ -14,8 +14,8 @@
 //     return kSchema;
 //   }
 //
-// to_json(Greeting{"ann", 2}) is {"name":"ann","times":2,"length":3}. What a field looks like follows from the type of
-// the member or of what the function gives:
+// to_json(Greeting{"ann", 2}) is {"name":"ann","times":2,"length":3}. The JSON type of a field follows from the type of
+// the member or of the function's result:
 //
 //   std::string, std::string_view   a string             std::vector<X>      a list
 //   integers, double, bool          numbers, true/false  std::optional<X>    may be absent
@@ -44,7 +44,7 @@ namespace meshd::api {
 
 class SchemaBase;
 
-/// What a value looks like: what openapi.yaml says of it too.
+/// The JSON type of a value, as in openapi.yaml.
 struct JsonType {
   enum class Kind : uint8_t { kAny, kString, kInteger, kNumber, kBoolean, kTime, kBase64, kList, kMap, kObject };
   Kind kind = Kind::kAny;
@@ -56,7 +56,7 @@ struct JsonType {
   const SchemaBase* (*object)() = nullptr;
 };
 
-/// What a declaration says of a field beyond its type. Limits are those of the entries where the field is a list.
+/// The constraints of a field beyond its type. Limits are those of the entries where the field is a list.
 struct Rules {
   std::optional<double> low = {}, high = {};
   size_t longest = 0;
@@ -67,7 +67,7 @@ struct Rules {
   std::optional<JsonType> like = {};  ///< what a const Json* holds
 };
 
-/// A value being read: where it stands, and where mistakes are noted.
+/// A value being read: its JSON Pointer, and the diagnostics.
 struct Place {
   const JsonType& type;
   std::string pointer;
@@ -345,7 +345,7 @@ class Schema : public SchemaBase {
   std::vector<Field<T>> fields_;
 };
 
-/// The declared type with what the rules say of it.
+/// The declared type with the rules' constraints.
 JsonType with_rules(JsonType type, const Rules& rules);
 /// `,"name":`, without the comma at the beginning of an object.
 void append_name(std::string& out, std::string_view quoted_name);

@@ -30,8 +30,8 @@ class BodyPipeline {
   /// bytes after the first MiB).
   Step pump(std::string_view raw, std::span<std::byte> destination);
 
-  /// Raw bytes that may be read from the socket straight into the caller's memory; then say with took() how many they
-  /// were. 0 when bytes have to go through pump().
+  /// Raw bytes that may be read from the socket straight into the caller's memory; then pass their number to took(). 0
+  /// when bytes have to go through pump().
   [[nodiscard]] int64_t direct_room() const { return decoder_ ? 0 : framing_.data_room(); }
   void took(std::span<const std::byte> bytes);
 

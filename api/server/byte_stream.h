@@ -1,6 +1,6 @@
-// The bytes of a client's connection, apart from how they travel: PlainStream reads and writes the socket, TlsStream
+// The byte stream of a client's connection, plain or TLS: PlainStream reads and writes the socket, TlsStream
 // (api/server/tls_stream.h) reads and writes TLS records. Connection, SocketBody and Outgoing use this and no socket
-// call of their own; nobody here waits: when the socket has to become ready first, the caller waits for it (Asio in the
+// call of their own; no call waits: when the socket has to become ready first, the caller waits for it (Asio in the
 // reactor; a handler's fiber is suspended meanwhile) and calls again.
 #pragma once
 
@@ -39,10 +39,10 @@ class ByteStream {
   virtual Result write(std::span<const iovec> pieces) = 0;
   /// kBytes when all that was taken is with the kernel.
   virtual Result flush() = 0;
-  /// Tells the peer, if that goes without waiting, that what it got is whole and nothing more will be written. The
-  /// caller closes the socket, or its writing half, afterwards; read() goes on until then.
+  /// Sends the peer, if that is possible without waiting, the end of the stream (close_notify). The caller closes the
+  /// socket, or its writing half, afterwards; read() works until then.
   virtual void notify_end() = 0;
-  /// Bytes lie in the stream itself: the socket need not become readable for read() to have something to do.
+  /// The stream has buffered bytes: read() can return some without the socket becoming readable.
   [[nodiscard]] virtual bool has_buffered() const = 0;
 };
 
@@ -57,7 +57,7 @@ class PlainStream final : public ByteStream {
   Result read(std::span<std::byte> destination) override;
   Result write(std::span<const iovec> pieces) override;
   Result flush() override { return {Outcome::kBytes}; }
-  void notify_end() override {}  // closing says it
+  void notify_end() override {}  // closing is enough
   [[nodiscard]] bool has_buffered() const override { return false; }
 
  private:

@@ -357,7 +357,7 @@ bool Connection::skip_body() {
 bool Connection::body_can_be_left() const {
   const std::optional<BodyPipeline>& body = exchange_->pipeline();
   if (!body || body->done()) return true;
-  // Not asked for yet: whether the client sends it now cannot be known.
+  // Without 100 Continue yet, whether the client sends the body is unknown.
   if (exchange_->head().expect_continue && !continue_sent_) return false;
   return body->raw_left().value_or(0) <= reactor_.context().options.drain_bytes;
 }
@@ -402,10 +402,10 @@ void Connection::sweep(Time now) {
 
 void Connection::drain() {
   if (state_ == State::kIdle) {
-    // A request that came just now is still answered.
+    // A request that has just arrived is still answered.
     if (input_.empty() && !is_input_waiting()) close();
   } else if (state_ == State::kHandshake) {
-    close();  // it has asked for nothing yet
+    close();  // it has sent no request yet
   } else if (state_ == State::kEvents) {
     end_events();
   }
@@ -437,7 +437,7 @@ void Connection::close() {
   if (state_ == State::kClosed) return;
   const std::shared_ptr<Connection> self = shared_from_this();
   set_state(State::kClosed);
-  // An answer that is broken off must not look whole.
+  // An aborted response must not look complete.
   if (!exchange_ && event_bytes_.empty()) transport_->notify_end();
   if (auto stream = std::exchange(stream_, nullptr)) {
     reactor_.context().metrics.close_stream();

@@ -1,6 +1,5 @@
-// One client's connection: reads heads and small bodies, hands requests on, sends answers. It belongs to the reactor's
-// thread but for the time a worker has it (state kWorking); in that time the reactor does no more than shut its socket
-// down.
+// One client's connection: reads heads and small bodies, dispatches requests, sends responses. It belongs to the
+// reactor's thread except while a worker has it (state kWorking); then the reactor at most shuts its socket down.
 #pragma once
 
 #include <atomic>
@@ -45,7 +44,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] int working_socket();
   /// The handler's client has left: what waits for it alone ends.
   void client_left();
-  /// What the handler waits for has to be looked at again.
+  /// The handler has to check its condition again.
   void wake_handler();
   [[nodiscard]] const Peer& peer() const { return peer_; }
 
@@ -59,9 +58,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     kAwaitBody,  ///< the first bytes of a body that a handler will read
     kWorking,    ///< a worker has the connection
     kWriting,    ///< the client has to read before more can be sent
-    kSkipBody,   ///< what nobody read of a body is thrown away
+    kSkipBody,   ///< discards the unread rest of a body
     kEvents,     ///< an event stream
-    kLinger,     ///< answered and half closed; what still comes is thrown away so that the answer is not lost
+    kLinger,     ///< answered and half closed; discards input so that a reset does not lose the response
     kClosed,
   };
 
@@ -93,13 +92,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool run_here();
   void run_on_worker(bool streams_body);
   void answer_on_worker(bool streams_body);
-  /// On the handler's fiber: gives the thread back until the socket is ready for what the stream wants, or `until`.
+  /// On the handler's fiber: releases the thread until the socket is ready for what the stream needs, or `until`.
   void wait_ready(ByteStream::Outcome wanted, Time until);
   void watch_socket(ByteStream::Outcome wanted);
   bool start_answer();
-  /// Writes as much as goes; false when it has to wait.
+  /// Writes as much as possible; false when it has to wait.
   bool write_more();
-  /// Tells the guard how far the answer is; the first time it starts it.
+  /// Reports the progress of the response to the rate guard; the first call starts it.
   void note_written();
   void wait_writable();
   void worker_pull();
@@ -148,7 +147,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::unique_ptr<Exchange> exchange_;
   Outgoing outgoing_;
-  int64_t guarded_bytes_ = 0;  ///< of outgoing_ that the guard knows of
+  int64_t guarded_bytes_ = 0;  ///< of outgoing_ that were reported to the guard
   std::optional<BodyPipeline> left_body_;
   int64_t skipped_ = 0;  ///< bytes of kSkipBody and kLinger
   bool continue_sent_ = false;

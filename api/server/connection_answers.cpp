@@ -1,4 +1,4 @@
-// The part of a connection that runs requests and sends answers, here or on a worker.
+// The part of a connection that runs requests and sends responses, here or on a worker.
 #include <sys/socket.h>
 
 #include <utility>
@@ -14,7 +14,7 @@ namespace meshd::api {
 
 namespace {
 
-constexpr int64_t kTurnBytes = int64_t{1} << 20;  // written before others get their turn
+constexpr int64_t kTurnBytes = int64_t{1} << 20;  // written before other connections are served
 constexpr std::chrono::seconds kLinger{2};
 
 }  // namespace
@@ -63,7 +63,7 @@ void Connection::run_on_worker(bool streams_body) {
       return;
     }
   } catch (...) {
-    // No memory for the answer: the connection ends.
+    // No memory for the response: the connection ends.
   }
   boost::asio::post(*reactor_.io(),
                     [self = shared_from_this()] { self->back_from_worker(Outgoing::Progress::kBroken); });
@@ -74,7 +74,7 @@ void Connection::answer_on_worker(bool streams_body) {
     exchange_->run([this] { return body_can_be_left(); }, outgoing_.head());
     return;
   }
-  // The body's rate is asked for from the handler's first read on: time before it is ours.
+  // The body's minimum rate counts from the handler's first read: time before it is the server's.
   const auto reader = std::make_shared<SocketBody>(
       *transport_, input_, *exchange_->pipeline(), guard_,
       [this](ByteStream::Outcome wanted, Time until) { wait_ready(wanted, until); },
@@ -112,7 +112,7 @@ void Connection::worker_pull() {
       progress = outgoing_.write(*transport_, kTurnBytes, reactor_.context().metrics);
     }
   } catch (...) {
-    // The head is gone already: the only way to say that the body is not whole is to break off.
+    // The head is sent already: only an aborted connection shows that the body is incomplete.
     progress = Outgoing::Progress::kBroken;
   }
   boost::asio::post(*reactor_.io(), [self = shared_from_this(), progress] { self->back_from_worker(progress); });
@@ -201,7 +201,7 @@ bool Connection::finish_answer() {
   release_body();
   skipped_ = 0;
   if (!keep) {
-    // Closing with unread bytes would reset the connection and may take the answer with it.
+    // Closing with unread bytes would reset the connection and may lose the response.
     if (whole && understood && input_.empty() && !is_input_waiting()) {
       close();
       return false;

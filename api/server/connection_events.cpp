@@ -13,8 +13,8 @@
 
 namespace meshd::api {
 
-/// How a stream, on any thread, reaches its connection. It keeps the io_context alive, not the reactor: after the
-/// server is gone what it posts is never run.
+/// Posts from a stream, on any thread, to its connection. It keeps the io_context alive, not the reactor: after the end
+/// of the server its posts never run.
 class Connection::StreamPort final : public EventStream::Port {
  public:
   StreamPort(std::shared_ptr<boost::asio::io_context> io, const std::shared_ptr<Connection>& connection)

@@ -6,7 +6,7 @@
 namespace meshd::api {
 
 std::string format_event(std::string_view id, std::string_view event, std::string_view data) {
-  // A field ends at a line end, so none may come out of a name: they are data of ours, and cut there to be sure.
+  // A field ends at a line end, so names are truncated there.
   const auto first_line = [](std::string_view text) { return text.substr(0, text.find_first_of("\r\n")); };
   std::string out;
   if (!id.empty()) out.append("id: ").append(first_line(id)).append("\n");
@@ -33,7 +33,7 @@ bool EventStream::send(std::string event) {
     std::lock_guard held(mutex_);
     if (closed_ || finishing_) return false;
     if (backlog_.size() + event.size() > backlog_limit_) {
-      // Too slow: what is queued still goes out, then the client has to come back with Last-Event-ID.
+      // Too slow: what is queued is still sent, then the client has to reconnect with Last-Event-ID.
       finishing_ = true;
       accepted = false;
     } else if (backlog_.empty()) {
@@ -79,7 +79,7 @@ void EventStream::wake() {
     std::lock_guard held(mutex_);
     if (closed_ || finishing_ || refill_scheduled_ || !port_ || (!refill_ && !refill_running_)) return;
     refill_scheduled_ = true;
-    if (refill_running_) return;  // the run that goes on sees the flag when it ends
+    if (refill_running_) return;  // the current run checks the flag at its end
     port = port_;
   }
   port->schedule_refill();
@@ -135,7 +135,7 @@ void EventStream::run_refill() {
     try {
       refill(*this);
     } catch (...) {
-      // A log that cannot be read ends this stream; the client resumes where it stood.
+      // A log that cannot be read ends this stream; the client resumes with Last-Event-ID.
       finish();
     }
     std::lock_guard held(mutex_);

@@ -15,10 +15,11 @@ namespace meshd::api {
 /// One event: `id:`, `event:` and one `data:` line for each line of `data`. Empty id or event leave their line out.
 std::string format_event(std::string_view id, std::string_view event, std::string_view data);
 
-/// A client that listens. Made by a handler, handed to the server with events(stream). Any thread.
+/// A stream of server-sent events to one client. Created by a handler, passed to the server with events(stream). Any
+/// thread.
 ///
-/// Two ways to use it. Push: send() from wherever events are made; a client that is slower than its backlog (1 MiB) is
-/// cut off and resumes with Last-Event-ID. Pull, for logs that can be long: set_refill() and wake():
+/// Two ways to use it. Push: send() from any thread; a client that is slower than its backlog (1 MiB) is disconnected
+/// and resumes with Last-Event-ID. Pull, for logs that can be long: set_refill() and wake():
 ///
 ///   auto stream = std::make_shared<EventStream>();
 ///   stream->set_refill([cursor, &log](EventStream& out) mutable {
@@ -41,7 +42,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   /// True while less than half of the backlog is used.
   [[nodiscard]] bool has_room() const;
   [[nodiscard]] bool closed() const;
-  /// Ends the stream after what is queued has gone out.
+  /// Ends the stream after the queue is sent.
   void finish();
 
   /// `refill` runs on a worker thread, never twice at once: once when the stream opens, after each wake(), and when a
@@ -49,11 +50,11 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   void set_refill(std::function<void(EventStream&)> refill);
   /// There may be something new: have refill run soon. Cheap; many wakes become one run.
   void wake();
-  /// `closed` runs once, on a worker or on the reactor, when the client is gone or the server has closed the stream; at
-  /// once if it already is. It must not block.
+  /// `closed` runs once, on a worker or on the reactor, when the client has disconnected or the server has closed the
+  /// stream; at once if it already is. It must not block.
   void on_close(std::function<void()> closed);
 
-  /// The server's side of the stream: how it is told that there is work. Not for handlers.
+  /// The server's side of the stream, notified when there is work. Not for handlers.
   class Port {
    public:
     virtual ~Port() = default;
@@ -67,7 +68,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   /// True once finish() was called and nothing waits any more. Not for handlers.
   [[nodiscard]] bool finished() const;
   void run_refill();
-  /// The socket is gone. Runs on_close. Not for handlers.
+  /// The socket is closed. Runs on_close. Not for handlers.
   void close();
 
  private:
@@ -77,7 +78,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   bool closed_ = false;
   bool finishing_ = false;
   bool was_over_half_ = false;
-  bool refill_scheduled_ = false;  ///< a run is asked for and has not begun
+  bool refill_scheduled_ = false;  ///< a run is posted and has not begun
   bool refill_running_ = false;
   std::shared_ptr<Port> port_;
   std::function<void(EventStream&)> refill_;

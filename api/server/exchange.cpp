@@ -46,7 +46,7 @@ int64_t limit_of(const ServerOptions& options, BodyPolicy policy) {
 
 constexpr std::string_view kNosniff = "X-Content-Type-Options";
 
-/// Fields that only the front may say, whatever a handler sets.
+/// Fields that only the front sets, whatever a handler does.
 bool is_ours(std::string_view name) {
   constexpr std::array<std::string_view, 5> kOurs = {"Content-Length", "Transfer-Encoding", "Connection", "Date",
                                                      "X-Request-Id"};
@@ -103,7 +103,7 @@ Exchange::Exchange(FrontContext& context, Head head, const Peer& peer) : context
   request_.peer_port = peer.port;
   request_.is_draining = &context_.draining;
   head_only_ = head_.method == "HEAD";
-  // Until a route says more: a body to walk over.
+  // Until a route is known: a body to skip.
   if (head_.framing != Framing::kNone) pipeline_.emplace(head_, nullptr, INT64_MAX);
   choose_request_id();
   read_trace();
@@ -180,7 +180,7 @@ void Exchange::refuse(const core::Error& error) {
 }
 
 void Exchange::refuse_body(const core::Error& error) {
-  // A limit of 0 is better said in the words of the rule behind it.
+  // A limit of 0 is reported as the rule behind it.
   const bool none = request_.route->body == BodyPolicy::kNone && error.code() == core::ErrorCode("body_too_large");
   refuse(none ? core::Error("malformed_request", "this operation takes no body") : error);
 }
@@ -329,7 +329,7 @@ void Exchange::finish_answer(bool can_keep, std::string& head) {
 }
 
 void Exchange::shape_representation() {
-  // Refusals before routing have no headers to look at.
+  // Refusals before routing have no headers.
   if (request_.headers.fields().empty() || std::holds_alternative<std::shared_ptr<EventStream>>(response_.body)) return;
   apply_conditions(request_, response_);
   apply_return_preference(request_, response_);
@@ -373,7 +373,7 @@ void Exchange::run(const std::function<bool()>& can_keep, std::string& head) {
   try {
     finish_answer(can_keep(), head);
   } catch (...) {
-    // Memory is gone: the shortest answer there is.
+    // Out of memory: the shortest possible response.
     keep_alive_ = false;
     response_ = Response{500, {}, std::string()};
     head = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";

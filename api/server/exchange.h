@@ -1,5 +1,5 @@
-// One request and its answer, apart from sockets: routing, credentials, body policy, the handler, and the answer's
-// head. The connection decides where and when; this decides what.
+// One request and its response, without sockets: routing, credentials, body policy, the handler, and the response's
+// head. The connection schedules it.
 #pragma once
 
 #include <atomic>
@@ -48,9 +48,9 @@ class Exchange {
   enum class Plan {
     kRunHere,      ///< nothing, and run() does not wait: a refusal, or a RunOn::kReactor row
     kRunOnWorker,  ///< nothing
-    kTakeBody,     ///< the reactor takes the body in through pipeline() and calls give_body(); then after_body() says
-                   ///< where to run
-    kStreamBody,   ///< on a worker, with a reader over pipeline(), given by give_reader()
+    /// the reactor reads the body through pipeline() and calls give_body(); then after_body() is where to run
+    kTakeBody,
+    kStreamBody,  ///< on a worker, with a reader over pipeline(), given by give_reader()
   };
 
   /// Counts the request as in flight.
@@ -62,14 +62,14 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  /// Routes, checks credentials and what the head says of the body. Refusals become the answer. Never throws.
+  /// Routes, checks credentials and the head's body fields. Refusals become the response. Never throws.
   Plan plan();
-  /// The body; there is one unless the head says that there is none.
+  /// The body; none if the head has none.
   [[nodiscard]] std::optional<BodyPipeline>& pipeline() { return pipeline_; }
   void give_body(std::string bytes);
   void give_reader(std::shared_ptr<BodyReader> reader);
   [[nodiscard]] Plan after_body() const;
-  /// The answer becomes this problem.
+  /// The response becomes this problem.
   void deny(const core::Error& error);
   /// The same, and the connection ends after it.
   void refuse(const core::Error& error);
@@ -79,16 +79,16 @@ class Exchange {
   /// Where the handler waits; before run() on a worker.
   void set_waiter(core::WaiterRef waiter) { request_.waiter = std::move(waiter); }
 
-  /// Runs the handler (or takes the refusal) and makes the answer's head. `can_keep` is asked after the handler: may
-  /// the connection carry another request, given what is left of the body? Never throws.
-  /// `head` is emptied and filled: its memory serves one request after the other.
+  /// Runs the handler (or takes the refusal) and makes the response's head. `can_keep` is called after the handler:
+  /// whether the connection can be reused, given what is left of the body. Never throws. `head` is emptied and filled:
+  /// its memory is reused by later requests.
   void run(const std::function<bool()>& can_keep, std::string& head);
 
   [[nodiscard]] const Head& head() const { return head_; }
   [[nodiscard]] Response& response() { return response_; }
   [[nodiscard]] bool keep_alive() const { return keep_alive_; }
   [[nodiscard]] bool chunked_answer() const { return chunked_answer_; }
-  /// The answer's last byte is out, `bytes_out` in all; without this call the request counts as broken off.
+  /// The response's last byte is sent, `bytes_out` in all; without this call the request counts as aborted.
   void sent(int64_t bytes_out, std::chrono::steady_clock::time_point now);
   void count_in(int64_t bytes) { bytes_in_ += bytes; }
 
@@ -101,18 +101,18 @@ class Exchange {
   void write_head(std::optional<int64_t> size, std::string& out) const;
   void choose_request_id();
   void read_trace();
-  /// What the request's conditions, preferences and codings make of the answer.
+  /// Applies the request's conditions, preferences and codings to the response.
   void shape_representation();
 
   FrontContext& context_;
   Head head_;
   Request request_;
-  std::string_view path_template_;  ///< of the router, which lives longer
+  std::string_view path_template_;  ///< of the router, which outlives this
   std::optional<Response> refusal_;
   std::optional<BodyPipeline> pipeline_;
   Response response_;
-  std::string cors_origin_;  ///< the named origin whose page asks; empty: none
-  std::string traceparent_;  ///< of the answer; empty when the client sent none
+  std::string cors_origin_;  ///< the allowed origin of the requesting page; empty: none
+  std::string traceparent_;  ///< of the response; empty when the client sent none
   std::string error_code_;
   std::string error_internal_;
   bool close_ = false;

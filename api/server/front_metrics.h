@@ -16,11 +16,11 @@ namespace meshd::api {
 
 class FrontMetrics {
  public:
-  /// A request is over. `route` may be null, `code` 0 when there was no answer.
+  /// A request is over. `route` may be null, `code` 0 when there was no response.
   void finished(std::string_view method, const Route* route, int code, std::chrono::steady_clock::duration took);
   /// A refusal before a handler ran.
   void rejected(std::string_view error_code);
-  /// Fills everything but what the reactor and the pools know.
+  /// Fills everything but the fields of the reactor and the pools.
   void fill(ServerMetrics& out) const;
 
   /// Counts one stream more unless there are `most`.

@@ -133,7 +133,7 @@ void Outgoing::advance(int64_t bytes) {
 
 namespace {
 
-/// What it means for an answer that the stream did not move a byte.
+/// The progress of a response when the stream wrote no byte.
 Outgoing::Progress stopped(ByteStream::Outcome outcome) {
   return outcome == ByteStream::Outcome::kWouldBlockWrite ? Outgoing::Progress::kBlocked : Outgoing::Progress::kBroken;
 }

@@ -1,4 +1,4 @@
-// An answer on its way: head and body leave together in as few writes as the socket takes. Never waits.
+// A response being sent: head and body together in as few writes as the socket accepts. Never waits.
 #pragma once
 
 #include <array>
@@ -21,15 +21,15 @@ class Outgoing {
   enum class Progress {
     kDone,       ///< every byte is with the kernel
     kBlocked,    ///< the client has to read first
-    kYield,      ///< the budget of this turn is used up
+    kYield,      ///< the budget of this call is used up
     kNeedsPull,  ///< pull() has to make more, on a worker
-    kBroken,     ///< the connection is gone, or the source did not keep its word
+    kBroken,     ///< the connection is closed, or the source ended early
   };
 
-  /// Where the next answer's head is to be written before start().
+  /// Where the next response's head is to be written before start().
   [[nodiscard]] std::string& head() { return head_; }
-  /// The answer is `head()` and the body of `response`, which must not be an event stream. `chunk` puts a source
-  /// without length into chunks.
+  /// Starts the response `head()` and the body of `response`, which must not be an event stream. `chunk` sends a source
+  /// without length in chunks.
   void start(Response&& response, bool chunk);
   /// Lets go of everything but the head's memory.
   void clear();
@@ -58,7 +58,7 @@ class Outgoing {
   std::unique_ptr<char[]> buffer_;  ///< of a source
   size_t buffer_begin_ = 0, buffer_end_ = 0;
 
-  // Order on the wire: head_, body_, pieces_, then buffers of the source. `piece_` and `offset_` say where we are.
+  // Order on the wire: head_, body_, pieces_, then buffers of the source. `piece_` and `offset_` are the position.
   size_t piece_ = 0;
   size_t offset_ = 0;
   int64_t total_ = 0;  ///< bytes known so far

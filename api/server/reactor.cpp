@@ -34,7 +34,7 @@ core::Error cannot_listen(const ServerOptions& options, const std::string& why) 
                      "cannot listen on " + options.address + ":" + std::to_string(options.port) + ": " + why);
 }
 
-/// A whole answer for a connection that is not taken.
+/// A complete response for a connection that is refused.
 std::string whole_answer(const HttplibBridge& bridge, const core::Error& error) {
   const Response response = problem(error, std::string_view());
   const std::string& body = std::get<std::string>(response.body);
@@ -84,7 +84,7 @@ void Reactor::run() {
     try {
       io_->run();
     } catch (...) {
-      // What threw has lost its turn (no memory, as a rule); the others go on.
+      // A handler that threw (out of memory, as a rule) is skipped; the others continue.
     }
   }
 }
@@ -143,7 +143,7 @@ bool Reactor::accept_one() {
 void Reactor::accept_failed(int error) {
   context_.metrics.accept_errors.fetch_add(1);
   if ((error == EMFILE || error == ENFILE) && spare_fd_ >= 0) {
-    // No descriptor left: the spare one is given up to take one client and tell it so, instead of leaving it waiting.
+    // No descriptor left: the spare one is used to accept one client and refuse it, instead of leaving it waiting.
     ::close(spare_fd_);
     const int fd = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) turn_away(fd, busy_answer_);
@@ -164,7 +164,7 @@ void Reactor::pause_accepting(std::chrono::milliseconds pause) {
 }
 
 void Reactor::turn_away(int fd, const std::string& answer) {
-  // Best effort: the answer fits the socket's buffer. A handshake to say no would cost more than the answer.
+  // Best effort: the response fits the socket's buffer. A TLS handshake to refuse would cost more than the response.
   if (!context_.options.tls) {
     [[maybe_unused]] const ssize_t count = ::send(fd, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
@@ -241,7 +241,7 @@ void Reactor::sweep_later() {
 
 void Reactor::sweep() {
   const auto now = std::chrono::steady_clock::now();
-  // A copy: what a connection does here may end others' lives or its own.
+  // A copy: what a connection does here may destroy others or itself.
   const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
   for (const auto& connection : all) connection->sweep(now);
 }
@@ -291,7 +291,7 @@ void Reactor::begin_drain() {
 
 void Reactor::close_listener() {
   if (!acceptor_.is_open()) return;
-  accept_all();  // who has connected already is still served
+  accept_all();  // clients that have connected already are still served
   boost::system::error_code ignored;
   acceptor_.close(ignored);
   const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
@@ -317,7 +317,7 @@ int64_t Reactor::stop() {
     const std::vector<std::shared_ptr<Connection>> all(connections_.begin(), connections_.end());
     for (const auto& connection : all) connection->abort();
   });
-  // Handlers end first: what they wait for is over, and who resumes them needs the pools.
+  // Handlers end first: their waits are over, and resuming them needs the pools.
   fibers_.wait_until_idle();
   workers_->stop();
   uploads_->stop();

@@ -1,5 +1,5 @@
-// The one thread that owns sockets: accepts, keeps the connections, looks at their deadlines and at clients that leave,
-// and hands work that may wait to fibers on workers.
+// The one thread that owns sockets: accepts, owns the connections, checks their deadlines and disconnected clients, and
+// dispatches work that may wait to fibers on workers.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@
 
 namespace meshd::api {
 
-/// Public members are for connections, on the reactor's thread, unless they say "any thread".
+/// Public members are for connections, on the reactor's thread, unless marked "any thread".
 class Reactor {
  public:
   explicit Reactor(FrontContext& context);
@@ -55,9 +55,9 @@ class Reactor {
   [[nodiscard]] WorkerPool& handshakes() { return handshakes_; }
   /// Any thread.
   [[nodiscard]] core::Fibers& fibers() { return fibers_; }
-  /// A handler has begun: from now on its client is looked at until none is left.
+  /// A handler has begun: disconnected clients are checked for until no handler is left.
   void watch_clients();
-  /// Any thread; lives as long as anybody holds it.
+  /// Any thread; shared ownership.
   [[nodiscard]] const std::shared_ptr<boost::asio::io_context>& io() const { return io_; }
   void forget(const std::shared_ptr<Connection>& connection);
   /// Takes `bytes` of the budget for bodies taken in; false when there are not so many left.
@@ -90,7 +90,7 @@ class Reactor {
   boost::asio::steady_timer accept_timer_;
   boost::asio::steady_timer drain_timer_;
   boost::asio::steady_timer watch_timer_;
-  // Shared with waiters: who ends a wait may still be posting when the reactor goes.
+  // Shared with waiters: the thread that ends a wait may still be posting when the reactor is destroyed.
   std::shared_ptr<WorkerPool> workers_;
   std::shared_ptr<WorkerPool> uploads_;
   /// Of TLS: threads of their own, so that a flood of handshakes keeps neither the reactor nor requests.
@@ -101,7 +101,7 @@ class Reactor {
   std::unordered_map<std::string, int> per_address_;
   std::string busy_answer_;
   std::string address_answer_;
-  int spare_fd_ = -1;  ///< given up for a moment to say no when there is no descriptor left
+  int spare_fd_ = -1;  ///< used to refuse clients when there is no descriptor left
   bool accept_waiting_ = false;
   bool accept_paused_ = false;
   bool watching_ = false;

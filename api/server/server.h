@@ -1,4 +1,4 @@
-// The server: sockets in an Asio reactor of ours, requests understood and answers produced by cpp-httplib behind
+// The HTTP server: sockets in an Asio reactor, request heads parsed and status lines written by cpp-httplib behind
 // api/http/httplib_bridge.h.
 #pragma once
 
@@ -25,19 +25,19 @@ struct ServerOptions {
   uint16_t port = 0;                ///< 0: any free one, see Server::port()
   std::shared_ptr<TlsContext> tls;  ///< null: plain HTTP
   int backlog = 1024;
-  SiteOptions site;  ///< which browsers' pages may ask
+  SiteOptions site;  ///< the browser pages that may send requests
 
   int64_t head_bytes = 16 * 1024;
   int head_fields = 100;
   std::chrono::milliseconds head_deadline{10'000};  ///< from the first byte of a head to its end
   std::chrono::milliseconds idle_deadline{15'000};  ///< between requests of a connection
   int64_t minimum_bytes_per_second = 1024;          ///< of a body that comes, and of a client that reads
-  std::chrono::milliseconds rate_grace{10'000};     ///< before that rate is asked for, and the longest silence
+  std::chrono::milliseconds rate_grace{10'000};     ///< before that rate is required, and the longest pause
   int64_t json_bytes = 4LL << 20;
   int64_t program_bytes = 64LL << 20;
   int64_t inline_bytes = 256LL << 20;
   int64_t buffered_bytes = 256LL << 20;  ///< all bodies together that are taken in before their handlers run; then 503
-  int64_t drain_bytes = 64 * 1024;       ///< of a body that nobody read, before the connection is closed instead
+  int64_t drain_bytes = 64 * 1024;       ///< of an unread body, before the connection is closed instead
 
   int connections = 2048;            ///< then accepting pauses
   int connections_per_address = 64;  ///< loopback excepted
@@ -55,7 +55,7 @@ struct ServerOptions {
   std::chrono::milliseconds drain_timeout{20'000};
 };
 
-/// One line of the access log, after the last byte of the answer went out (or the connection broke).
+/// One line of the access log, after the last byte of the response was sent (or the connection broke).
 struct AccessRecord {
   std::string request_id;
   std::string trace_id;  ///< of the client's traceparent; empty without one
@@ -67,7 +67,7 @@ struct AccessRecord {
   std::string target;
   std::string route;  ///< the template; empty when there is none
   std::string operation_id;
-  int status = 0;  ///< 0: the client went away before an answer
+  int status = 0;  ///< 0: the client disconnected before a response
   int64_t bytes_in = 0;
   int64_t bytes_out = 0;
   std::chrono::microseconds duration{0};
@@ -120,7 +120,7 @@ struct ServerMetrics {
   int64_t handlers = 0;  ///< that have not ended, those that wait included
 };
 
-/// Listens, reads, answers. start(), begin_drain(), stop() from one owner; everything else from any thread.
+/// Listens, reads, responds. start(), begin_drain(), stop() from one owner; everything else from any thread.
 class Server {
  public:
   Server(const ServerOptions& options, Router router, ServerHooks hooks = {});
@@ -136,12 +136,12 @@ class Server {
   [[nodiscard]] uint16_t port() const;
   [[nodiscard]] const Router& router() const;
 
-  /// Returns at once. From now on draining() is true and answers say Connection: close; after accept_after_drain the
+  /// Returns at once. From now on draining() is true and responses have Connection: close; after accept_after_drain the
   /// listener is closed, idle connections end and event streams get `event: shutdown`. Safe to call twice.
   void begin_drain();
   [[nodiscard]] bool draining() const;
   /// begin_drain, then waits until nothing is in flight or drain_timeout is over, closes what is left, joins all
-  /// threads. Returns true if every request that was accepted got its answer.
+  /// threads. Returns true if every request that was accepted got its response.
   bool stop();
   /// The same without waiting.
   void stop_now();

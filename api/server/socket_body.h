@@ -1,6 +1,6 @@
 // A body that a handler on a worker reads itself: from the client's stream into the handler's memory, without a copy in
-// between unless chunk heads, a content coding or TLS stand in the way. It reads bytes that are there; when there are
-// none its caller's fiber waits, with the front's deadlines.
+// between unless there are chunk heads, a content coding or TLS. It reads available bytes; when there are none its
+// caller's fiber waits, with the front's deadlines.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace meshd::api {
 /// One fiber, the one that owns the connection while the handler runs.
 class SocketBody final : public BodyReader {
  public:
-  /// Returns when the socket is ready for what the stream wants, kWouldBlockRead or kWouldBlockWrite, or at the time.
+  /// Returns when the socket is ready for what the stream needs, kWouldBlockRead or kWouldBlockWrite, or at the time.
   using WaitReady = std::function<void(ByteStream::Outcome, RateGuard::Time)>;
 
   /// `input` holds what came with the head and keeps what comes after the body. `on_first_read` sends 100 Continue if

@@ -40,7 +40,7 @@ void expect_readable(const std::string& option, const std::string& file) {
   if (!std::ifstream(file)) throw cannot_use(option, file, std::string("cannot be read: ") + std::strerror(errno));
 }
 
-/// A server has nobody to ask for a passphrase.
+/// A server cannot prompt for a passphrase.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
 int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size, const unsigned char* offered,

@@ -14,7 +14,7 @@ struct ssl_ctx_st;
 
 namespace meshd::api {
 
-/// What an operator wants to know about a certificate.
+/// The facts of a certificate for operators.
 struct CertificateFacts {
   std::string subject;
   std::string not_after;              ///< "Nov 22 13:00:00 2027 GMT"
@@ -24,7 +24,7 @@ struct CertificateFacts {
 /// Any thread.
 class TlsContext {
  public:
-  /// Reads both files. Throws core::Error internal which names the file and says what is wrong with it.
+  /// Reads both files. Throws core::Error internal with the file and what is wrong with it.
   TlsContext(std::string certificate_file, std::string key_file);
   ~TlsContext();
 

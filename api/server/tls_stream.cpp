@@ -37,7 +37,7 @@ struct TlsStream::Wire {
   // OpenSSL could read ahead by itself, but would then work through all records without data in one call.
   std::unique_ptr<char[]> in;  ///< kWireBytes read ahead, only while there are any
   size_t in_begin = 0, in_end = 0;
-  std::string out;       ///< records on their way
+  std::string out;       ///< records to be sent
   size_t sent = 0;       ///< of them, at the front
   bool blocked = false;  ///< the last read found nothing
   bool ended = false;    ///< the peer closed its side
@@ -130,8 +130,7 @@ ByteStream::Result TlsStream::look_at_first_byte() {
   is_first_byte_known_ = true;
   const bool is_letter = (first >= 'A' && first <= 'Z') || (first >= 'a' && first <= 'z');
   if (!is_letter) return {Outcome::kBytes};
-  // The request is taken off the socket first: closing with unread bytes would reset the connection and may take the
-  // answer with it.
+  // Reads the request first: closing with unread bytes would reset the connection and may lose the response.
   std::array<char, kRecordBytes> request{};
   [[maybe_unused]] ssize_t moved = ::recv(wire_->socket, request.data(), request.size(), MSG_DONTWAIT);
   moved = ::send(wire_->socket, kPlainAnswer.data(), kPlainAnswer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -152,9 +151,9 @@ ByteStream::Result TlsStream::open() {
   const Result out = result == 1 ? Result{Outcome::kBytes} : stopped(result);
   wire_->release();
   is_open_ = result == 1;
-  const Result after = flush();  // also the alert that says why it failed
+  const Result after = flush();  // also the alert with the reason
   if (after.outcome == Outcome::kBroken) return after;
-  // What is left of the last flight goes with the first answer.
+  // The rest of the last flight is sent with the first response.
   if (!is_open_ && out.outcome == Outcome::kWouldBlockRead && after.outcome == Outcome::kWouldBlockWrite) return after;
   return out;
 }
@@ -167,7 +166,7 @@ ByteStream::Result TlsStream::stopped(int result) {
       return {Outcome::kEnd};
     default:
       is_broken_ = true;
-      // Without close_notify: framing tells whether the request was whole.
+      // Without close_notify: framing decides whether the request was complete.
       return {wire_->ended ? Outcome::kEnd : Outcome::kBroken};
   }
 }
@@ -179,7 +178,7 @@ ByteStream::Result TlsStream::read(std::span<std::byte> destination) {
 }
 
 ByteStream::Result TlsStream::read_records(std::span<std::byte> destination) {
-  // Answers to key updates: a client that asks for them and reads none gets no more.
+  // Replies to key updates: a client that requests them and reads none gets no more.
   if (!wire_->out.empty()) {
     const Result flushed = flush();
     if (flushed.outcome == Outcome::kBroken || wire_->out.size() - wire_->sent > 2 * kWireBytes)
@@ -197,7 +196,7 @@ ByteStream::Result TlsStream::read_records(std::span<std::byte> destination) {
       return {Outcome::kBytes, total};
     }
     const Result why = stopped(result);
-    if (total > 0) return {Outcome::kBytes, total};  // the next call tells why
+    if (total > 0) return {Outcome::kBytes, total};  // the next call returns the reason
     if (why.outcome != Outcome::kWouldBlockRead) return why;
     if (wire_->blocked) {
       const Result flushed = flush();

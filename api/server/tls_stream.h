@@ -1,5 +1,6 @@
 // TLS records over a socket, by OpenSSL. OpenSSL reads from the socket and writes into memory that goes to the socket
-// in as few writes as it takes: so it never has to repeat a write, and head and body of an answer leave in one record.
+// in as few writes as it takes: so it never has to repeat a write, and head and body of a response are sent in one
+// record.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@ struct ssl_st;
 
 namespace meshd::api {
 
-/// One thread at a time, as the interface says. The first open() tells a client that speaks plain HTTP so.
+/// One thread at a time, as the interface requires. The first open() responds to plain HTTP with an error.
 class TlsStream final : public ByteStream {
  public:
   /// The server's side. `socket` is non-blocking; its owner closes it. Throws std::bad_alloc.
@@ -32,8 +33,8 @@ class TlsStream final : public ByteStream {
 
  private:
   struct Wire;
-  /// Looks at the first byte, without taking it: a letter begins a request in plain HTTP, which gets its answer and the
-  /// end. kBytes when it may be TLS.
+  /// Peeks at the first byte: a letter begins a request in plain HTTP, which gets a response and is closed. kBytes when
+  /// it may be TLS.
   Result look_at_first_byte();
   /// What a call of OpenSSL that moved nothing means.
   Result stopped(int result);

@@ -54,7 +54,7 @@ void WorkerPool::run() {
       ++busy_;
       held.unlock();
       task();
-      task = nullptr;  // what it holds goes without the lock
+      task = nullptr;  // release its captures without the lock
       held.lock();
       --busy_;
     } else if (stopped_ || (!woken && running_ > kept_)) {

@@ -1,5 +1,5 @@
-// Threads for handlers that may wait. Few are kept, more come under load, and the queue is bounded: beyond it the
-// caller says 503.
+// The thread pool of handlers that may wait. Few threads are kept, more are started under load, and the queue is
+// bounded: beyond it the caller responds 503.
 #pragma once
 
 #include <condition_variable>
@@ -24,7 +24,7 @@ class WorkerPool {
 
   /// False, and the task is not taken, when the queue is full, no thread can be had, or the pool is stopped.
   bool post(std::function<void()> task);
-  /// For the next step of work that was admitted already: the queue's bound is not looked at. False only when stopped.
+  /// For the next step of work that was admitted already: the queue's bound is ignored. False only when stopped.
   bool post_next(std::function<void()> task);
   /// Runs what is queued to its end and joins. Afterwards nothing is taken.
   void stop();
