@@ -1,9 +1,8 @@
 // New versions of arrays. The protocol:
 //   1. Lock the array's write_turn(): one writer of versions at a time, from reading the old one on.
 //   2. Write and sync blobs of the shards that change, under new names (storage/README.md).
-//   3. On storage's writer thread, in one transaction: check again that the version may be made, then update the row
-//   and
-//      the shards. Jobs are accepted on the same thread: each entirely before or after.
+//   3. On storage's writer thread, in one transaction: check again that the version may be made, then update row and
+//      shards. Jobs are accepted on the same thread: each entirely before or after.
 //   4. On the same thread, once durable: swap the new shards in.
 #include <algorithm>
 #include <future>

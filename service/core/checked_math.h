@@ -1,4 +1,4 @@
-// Arithmetic on sizes that come from outside: it says "too large" instead of wrapping.
+// Overflow-checked arithmetic on sizes from requests: throws instead of wrapping.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 
 namespace meshd::core {
 
-/// Thrown by a checkpoint out of work whose results nobody wants any more.
+/// Thrown by a checkpoint in cancelled work.
 class Cancelled : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override { return "cancelled"; }
@@ -25,7 +25,7 @@ class Checkpoint {
   Checkpoint(const Checkpoint&) = delete;
   Checkpoint& operator=(const Checkpoint&) = delete;
 
-  /// May block for as long as others have their turn. Throws Cancelled.
+  /// May block for the time slices of others. Throws Cancelled.
   void pass() {
     if (attention_.load(std::memory_order_relaxed) != 0 || waiting_.load(std::memory_order_relaxed) != 0) attend();
   }
@@ -49,8 +49,8 @@ inline void pass(Checkpoint* checkpoint) {
   if (checkpoint != nullptr) checkpoint->pass();
 }
 
-/// Lives around a library call that takes long and cannot be cut: meanwhile the devices and the thread's place in the
-/// pool are for others.
+/// Scope of a long library call without checkpoints: meanwhile the devices and the thread's place in the pool are free
+/// for others.
 class UncheckedCall {
  public:
   /// `checkpoint` null: does nothing.

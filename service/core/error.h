@@ -52,13 +52,13 @@ class Error : public std::exception {
   Error(ErrorCode code, std::string detail, std::vector<Diagnostic> diagnostics);
 
   [[nodiscard]] ErrorCode code() const { return code_; }
-  /// Text for the client: says what is wrong and how to mend it; never paths, pointers or SQL.
+  /// Text for the client: what is wrong and how to fix it; never paths, pointers or SQL.
   [[nodiscard]] const std::string& detail() const { return detail_; }
   [[nodiscard]] const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
   /// Text for the log only.
   [[nodiscard]] const std::string& internal() const { return internal_; }
   Error& with_internal(std::string text);
-  /// Seconds a client should wait before it tries again; 0 says nothing.
+  /// Seconds a client should wait before it tries again; 0: no Retry-After.
   [[nodiscard]] int retry_after_seconds() const { return retry_after_seconds_; }
   Error& with_retry_after(int seconds);
 

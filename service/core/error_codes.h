@@ -1,7 +1,7 @@
 // The one table of error codes. A code is a stable machine word that clients switch on; its kind decides the HTTP
 // status (api/http/problem.cpp maps kinds, nothing else does). To add a code, add a row here;
-// api/routes/documents/error_reference.cpp asks for its hint. What throws needs error.h alone: a code is its word, and
-// only who answers with an error reads the table.
+// api/routes/documents/error_reference.cpp then needs its hint. Code that throws needs error.h alone: a code is its
+// word, and only the conversion to a response reads the table.
 #pragma once
 
 #include <string_view>

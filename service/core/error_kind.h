@@ -1,4 +1,4 @@
-// What sort of failure an error code stands for.
+// The kind of failure of an error code.
 #pragma once
 
 namespace meshd::core {
@@ -14,17 +14,17 @@ enum class ErrorKind {
   kTimeout,               ///< the client was too slow
   kConflict,              ///< right request, wrong state
   kGone,                  ///< was here, is not any more
-  kPrecondition,          ///< an If-Match or the like did not hold
+  kPrecondition,          ///< an If-Match or similar did not hold
   kTooLarge,              ///< over a size limit
   kUriTooLong,            ///< over the limit of the request line
   kUnsupportedMedia,      ///< a media type this route does not read
   kRange,                 ///< a range outside of the representation
-  kExpectation,           ///< an Expect header we do not know
+  kExpectation,           ///< an unsupported Expect header
   kInvalid,               ///< well formed, but wrong: a field, a value, a rule
   kPreconditionRequired,  ///< the request must carry a condition
   kTooMany,               ///< quota or rate
   kHeadTooLarge,          ///< request head over its limits
-  kNotImplemented,        ///< 501, only where the contract says so
+  kNotImplemented,        ///< 501, only where the contract has it
   kUnavailable,           ///< draining or overloaded; try again
   kVersion,               ///< HTTP version not spoken
   kDiskFull,              ///< no space left to keep an acknowledgement

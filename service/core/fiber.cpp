@@ -21,7 +21,7 @@ namespace meshd::core {
 
 namespace {
 
-// As a thread has them: programs nest, and pages that nobody touches cost nothing.
+// As of a thread: programs nest, and untouched pages cost nothing.
 constexpr size_t kStackBytes = size_t{8} << 20;
 constexpr size_t kKeptBytes = size_t{64} << 10;  // of a spare stack that stay in memory
 constexpr size_t kSpareStacks = 64;
@@ -80,7 +80,7 @@ class StackSwitch {
     __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_, host_bottom_, host_size_);
 #endif
 #if defined(__SANITIZE_THREAD__)
-    // For good, functions still return on this stack: the thread says so itself when it is back.
+    // A final switch: functions still return on this stack, so the thread switches itself when it is back.
     if (!for_good) __tsan_switch_to_fiber(host_, 0);
 #endif
   }
@@ -139,7 +139,7 @@ class Fiber {
     if (std::exchange(has_pages_, false)) switch_.forget_pages();
   }
 
-  /// From a thread: goes on with the body until it is over or leaves.
+  /// From a thread: runs the body until it is over or waits.
   void enter() {
     const ExceptionState host = exchange_exception_state(exceptions_);
     switch_.before_entering();
@@ -268,7 +268,7 @@ void Fibers::recycle(std::unique_ptr<Fiber> fiber) {
     const std::lock_guard held(mutex_);
     if (spare_.size() < kSpareStacks) {
       spare_.push_back(std::move(fiber));
-      // The last ones in are the first ones out: what lies below them may stay unused for long.
+      // The last ones in are the first ones out: those below them may stay unused for long.
       if (spare_.size() > kWarmStacks) spare_[spare_.size() - kWarmStacks - 1]->forget_pages();
     }
   }

@@ -1,18 +1,16 @@
-// Fibers: bodies of code that give their thread back while they wait. A request's handler runs on one, so that a client
-// that waits, or whose upload trickles, costs a suspended stack and no thread. Switching is Boost.Context's; the house
-// around it:
+// Fibers: bodies of code that release their thread while they wait. A request's handler runs on one, so that a client
+// that waits, or whose upload trickles, costs a suspended stack and no thread. Switching is Boost.Context's; the
+// steps around it:
 //
 //   1. prepare() makes the waiter of a body: the client's side may keep it to abandon the wait.
 //   2. run() takes an idle stack (or maps one) and runs the body on the calling thread until it is over or waits.
-//   3. FiberWaiter::wait() switches back to that thread. Only then, on the thread's own stack, the wait is committed:
-//   were it
-//      committed earlier, another thread could go on with a stack that is still in use.
-//   4. notify(), abandon() or the deadline ends the wait: the `resume` of prepare() is called with what has to run
-//   next,
-//      and runs it on some thread. So a body may see one thread before a wait and another after it.
+//   3. FiberWaiter::wait() switches back to that thread. Only then, on the thread's own stack, the wait is committed;
+//      earlier, another thread could continue on a stack that is still in use.
+//   4. notify(), abandon() or the deadline ends the wait: the `resume` of prepare() gets the continuation and runs it
+//      on some thread. So a body may see one thread before a wait and another after it.
 //
-// What follows for bodies: no lock is held over a wait; what belongs to a thread (errno) is not looked at across one.
-// State of exceptions in flight moves with the fiber. Bodies must not throw.
+// What follows for bodies: no lock is held over a wait; thread-local state (errno) is not read across one. State of
+// exceptions in flight moves with the fiber. Bodies must not throw.
 #pragma once
 
 #include <condition_variable>
@@ -30,7 +28,7 @@ namespace meshd::core {
 class Fiber;
 class Fibers;
 
-/// The waiter of one body. wait() only on its fiber; the rest as Waiter says.
+/// The waiter of one body. wait() only on its fiber; the rest as of Waiter.
 class FiberWaiter final : public Waiter, public std::enable_shared_from_this<FiberWaiter> {
  public:
   using Resume = std::function<void(std::function<void()>)>;
@@ -49,7 +47,7 @@ class FiberWaiter final : public Waiter, public std::enable_shared_from_this<Fib
 
   Fibers& fibers_;
   const Resume resume_;
-  std::unique_ptr<Fiber> fiber_;  ///< while the body lives
+  std::unique_ptr<Fiber> fiber_;  ///< until the body ends
   SteadyTime until_{};            ///< of the wait that is to be committed
   bool is_over_ = false;          ///< of the body; written by the thread that ran it
   std::mutex mutex_;
@@ -67,9 +65,8 @@ class Fibers {
   Fibers(const Fibers&) = delete;
   Fibers& operator=(const Fibers&) = delete;
 
-  /// The waiter counts as live from here on. `resume` is called by whoever ends a wait, on any thread, with a callable
-  /// to run soon on a thread that may be kept for as long as a body runs between two waits. It must not drop the
-  /// callable.
+  /// The waiter counts as live from here on. `resume` is called by the thread that ends a wait, with a callable to run
+  /// soon on a thread that may be occupied for as long as a body runs between two waits. It must not drop the callable.
   std::shared_ptr<FiberWaiter> prepare(FiberWaiter::Resume resume);
   /// Runs `body`, once, with a waiter of prepare(). Throws std::bad_alloc when no stack can be had; the body is not
   /// begun then.

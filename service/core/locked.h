@@ -16,7 +16,7 @@ class Locked {
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
 
-  /// Access that holds the lock as long as it lives.
+  /// Access that holds the lock for its lifetime.
   class Guard {
    public:
     explicit Guard(Locked& owner) : lock_(owner.mutex_), value_(&owner.value_) {}

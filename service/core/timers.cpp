@@ -28,7 +28,7 @@ Timers::Id Timers::at(SteadyTime time, std::function<void()> call) {
 }
 
 void Timers::cancel(Id id) {
-  std::function<void()> dropped;  // what it holds goes without the lock
+  std::function<void()> dropped;  // release its captures without the lock
   const std::lock_guard held(mutex_);
   const auto time = times_.find(id);
   if (time == times_.end()) return;

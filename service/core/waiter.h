@@ -1,6 +1,6 @@
-// Where a request or a job waits for something that another thread brings: an answer, its turn, the end of a job. A
-// thread waits by itself (ThreadWaiter); a request's fiber gives its thread back meanwhile (service/core/fiber.h). Code
-// that waits takes a Waiter and does not know which of the two it is.
+// A wait of a request or a job for an event of another thread: a reply, its turn, the end of a job. ThreadWaiter blocks
+// its thread; a request's fiber releases its thread meanwhile (service/core/fiber.h). Code that waits takes a Waiter
+// and works with both.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@
 
 namespace meshd::core {
 
-/// A binary semaphore with a deadline. wait() belongs to one thread or fiber; the rest is for any thread. Whoever
-/// notifies holds it by shared_ptr or weak_ptr, because the waiting side may be over first.
+/// A binary semaphore with a deadline. wait() belongs to one thread or fiber; the rest is for any thread. The notifying
+/// side holds it by shared_ptr or weak_ptr, because the waiting side may end first.
 ///
 /// Typical use, where `there` is guarded by a mutex of the caller's:
 ///   subscribe([weak = std::weak_ptr(waiter)] { if (auto w = weak.lock()) w->notify(); });
@@ -25,12 +25,12 @@ class Waiter {
   virtual ~Waiter() = default;
 
   /// Returns when notify() was called since the last wait() returned, at once if that is so already, or when `until`
-  /// has passed. May return early: look at the condition again. The caller holds no lock and is in no catch block.
+  /// has passed. May return early: check the condition again. The caller holds no lock and is in no catch block.
   virtual void wait(SteadyTime until) = 0;
-  /// Ends the wait that goes on, or the next one.
+  /// Ends the current wait, or the next one.
   virtual void notify() = 0;
 
-  /// The client has gone or the server stops: whoever waits for them alone should end. Also ends the wait.
+  /// The client has disconnected or the server stops: waits for them alone should end. Also ends the wait.
   void abandon() {
     std::function<void()> call;
     {
@@ -42,8 +42,8 @@ class Waiter {
     if (call) call();
     notify();
   }
-  /// `call` runs once, on whatever thread abandons; at once if that has happened. For work that goes on while nobody
-  /// waits. Replaces the one set before; null takes it back.
+  /// `call` runs once, on whatever thread abandons; at once if that has happened. For work that continues after the
+  /// wait. Replaces the one set before; null takes it back.
   void on_abandon(std::function<void()> call) {
     {
       const std::lock_guard held(abandon_mutex_);

@@ -1,4 +1,4 @@
-// Who is to be notified when something changes: waiters (service/core/waiter.h) that look at a condition again.
+// The waiters (service/core/waiter.h) of a condition, which check it again after each notification.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,10 @@
 
 namespace meshd::core {
 
-/// Any thread. A waiter stays until it is destroyed: one notification too many is harmless, so nobody has to be
-/// removed.
+/// Any thread. A waiter stays until it is destroyed: a spurious notification is harmless, so there is no remove().
 class WaiterList {
  public:
-  /// From now on notify_all() reaches the waiter. Add first, then look at the condition: nothing is missed in between.
+  /// From now on notify_all() reaches the waiter. Add first, then check the condition: so no notification is lost.
   void add(const WaiterRef& waiter) {
     const std::lock_guard held(mutex_);
     std::erase_if(waiters_, [&](const std::weak_ptr<Waiter>& other) {

@@ -21,7 +21,7 @@ struct NamedAttribute;
 /// Ordered list of named attributes.
 using AttributeList = std::vector<NamedAttribute>;
 
-/// The attribute `unit`: present, and that is all.
+/// The attribute `unit`, which has no value.
 struct Unit {
   friend bool operator==(const Unit&, const Unit&) = default;
 };
@@ -77,7 +77,7 @@ struct DictAttr {
   AttributeList entries;
 };
 
-/// #stablehlo<comparison_direction LT> and the like: kind "comparison_direction", value "LT".
+/// #stablehlo<comparison_direction LT> and similar: kind "comparison_direction", value "LT".
 struct EnumAttr {
   std::string kind;
   std::string value;
@@ -90,7 +90,7 @@ struct SymbolAttr {
   friend bool operator==(const SymbolAttr&, const SymbolAttr&) = default;
 };
 
-/// A type used as an attribute (function_type and the like keep inputs and results).
+/// A type used as an attribute (function_type and similar have inputs and results).
 struct TypeAttr {
   std::vector<Type> inputs;
   std::vector<Type> results;

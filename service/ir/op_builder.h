@@ -1,17 +1,17 @@
 // Builds ops: MLIR's OpBuilder. Every stage that makes or rewrites a program writes its ops through it.
 //
 // A builder has a function, whose value table gets the results, an insertion point (the end of a list of ops), and a
-// location that all its ops get. It appends only: who writes in front of other ops writes a list of its own and splices
-// it in once, because moving the ops behind at every insertion would take quadratic time.
+// location that all its ops get. It appends only: to insert in front of other ops, build a list and splice it in once,
+// because moving the ops behind at every insertion would take quadratic time.
 //
 // Example: the region of a reduction that adds, and the reduction of %x (4x8xf32) over its rows -> %sum (8xf32)
 //
 //   ir::OpBuilder builder(main, ops::code_of, out, op.location);
+//   const ir::Type scalar = ir::Type::of({DType::kFloat32, {}});
 //   const ir::ValueId zero = builder.constant(ir::splat_attr({DType::kFloat32, {}}, bytes_of(0.0F)));
 //   const ir::ValueId sum = builder.create_one("stablehlo.reduce", {x, zero}, ir::Type::of({DType::kFloat32, {8}}),
 //                                              {{"dimensions", ir::int_array_attr({0})}},
-//                                              {builder.reducer("stablehlo.add", ir::Type::of({DType::kFloat32,
-//                                              {}}))});
+//                                              {builder.reducer("stablehlo.add", scalar)});
 #pragma once
 
 #include <string_view>
@@ -42,7 +42,7 @@ class OpBuilder {
   [[nodiscard]] const Location& location() const { return location_; }
   void set_location(Location location) { location_ = std::move(location); }
 
-  /// Moves the insertion point to the end of `ops` as long as it lives. Guards nest.
+  /// Moves the insertion point to the end of `ops` for its lifetime. Guards nest.
   class InsertionGuard {
    public:
     InsertionGuard(OpBuilder& builder, std::vector<Op>& ops)

@@ -18,12 +18,12 @@ namespace meshd::ir {
 using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;
 
-/// Row number in the op table (service/ops); ir itself does not know what it means.
+/// Row number in the op table (service/ops); opaque to ir.
 using OpCode = uint16_t;
 
 /// 1-based place in the program text where the op begins; `calls` are the lines of the calls that led here, outermost
 /// first, filled when calls are inlined, and `frame` is the innermost of them in Module::inlined_calls (-1: stands in
-/// @main itself). `name` is what loc("...") said, for messages.
+/// @main itself). `name` is that of loc("..."), for messages.
 struct Location {
   int32_t line = 0;
   int32_t column = 0;
@@ -95,15 +95,15 @@ struct NamedMesh {
   Location location;
 };
 
-/// A call whose body was copied into @main by inline_calls: what went in and out. Propagation treats the edge of a
-/// function as Shardy does (a value may be sharded otherwise inside), and :explain speaks of functions by it.
+/// A call whose body was copied into @main by inline_calls: its arguments and results. Propagation treats the edge of a
+/// function as Shardy does (a value may be sharded otherwise inside), and :explain reports functions by it.
 struct InlinedCall {
   std::string callee;
   bool callee_is_public = false;
-  int32_t parent = -1;             ///< the call in whose copy this call stood; -1: @main
+  int32_t parent = -1;             ///< the call whose copy contains this call; -1: @main
   Location location;               ///< of the call itself; `calls` leads to it
   std::vector<ValueId> arguments;  ///< what the call was given; inside the copy these same values are used
-  std::vector<ValueId> results;    ///< what stands for the call's results
+  std::vector<ValueId> results;    ///< what replaces the call's results
   std::vector<std::optional<sharding::TensorSharding>>
       argument_shardings;  ///< as the callee's signature annotates them
   std::vector<std::optional<sharding::TensorSharding>>
@@ -118,7 +118,7 @@ struct Module {
   std::vector<Function> functions;
   /// Filled by inline_calls, outer calls before inner ones.
   std::vector<InlinedCall> inlined_calls;
-  /// mhlo.num_partitions; 1 says nothing.
+  /// mhlo.num_partitions; 1: none.
   int64_t num_partitions = 1;
   int64_t num_replicas = 1;
 

@@ -26,7 +26,7 @@ namespace meshd::ir {
 /// When an op is visited: before the ops of its regions, or after them.
 enum class WalkOrder { kPreOrder, kPostOrder };
 
-/// What a visitor asks for: go on, leave out the op's regions (pre-order only), or end the walk.
+/// What a visitor requests: continue, skip the op's regions (pre-order only), or end the walk.
 enum class WalkResult { kAdvance, kSkip, kInterrupt };
 
 namespace walk_detail {

@@ -20,12 +20,12 @@ struct Axis {
 
 enum class AxisType : uint8_t { kAuto, kExplicit, kManual };
 
-/// Axes in order, and optionally the devices they lie over. Immutable by convention once shared.
+/// Axes in order, and optionally their devices. Immutable by convention once shared.
 struct Mesh {
   std::vector<Axis> axes;
   /// Row-major device ids, one for each position. Empty means: abstract, or in program text: iota order.
   std::vector<int64_t> device_ids;
-  /// Empty means all auto. Part of a stored mesh's identity, not looked at when meshes are matched.
+  /// Empty means all auto. Part of a stored mesh's identity, ignored when meshes are matched.
   std::vector<AxisType> axis_types;
 
   friend bool operator==(const Mesh&, const Mesh&) = default;
@@ -34,9 +34,9 @@ struct Mesh {
   [[nodiscard]] int64_t position_count() const;
   /// Index of the axis with this name, or nothing.
   [[nodiscard]] std::optional<int> axis_index(std::string_view name) const;
-  /// Shardy's maximal mesh: no axes and exactly one device id. Its values live on that device.
+  /// Shardy's maximal mesh: no axes and exactly one device id. Its values are on that device.
   [[nodiscard]] bool is_maximal() const { return axes.empty() && device_ids.size() == 1; }
-  /// No axes and no device: shardings over it cut nothing.
+  /// No axes and no device: shardings over it are replicated.
   [[nodiscard]] bool is_empty() const { return axes.empty() && device_ids.empty(); }
   /// Device id of a position: its own list where there is one, else the position itself.
   [[nodiscard]] int64_t device_at(int64_t position) const {

@@ -1,4 +1,4 @@
-// A mesh as the text that names it: the canonical document is what a stored mesh is interned by (M4, M5, M8).
+// The canonical document of a mesh, by which a stored mesh is interned (M4, M5, M8).
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// How many positions the sizes of a mesh's axes make: the one place that multiplies them. Sizes come from requests and
-// program texts, and what is listed by position afterwards (device ids, index maps, replica groups, shard tables) is as
-// long as this says, so nothing is listed before a mesh has passed here.
+// The number of positions of a mesh, the product of its axes: the one place that multiplies them. Sizes come from
+// requests and program texts, and what is listed by position afterwards (device ids, index maps, replica groups, shard
+// tables) has this length, so nothing is listed before a mesh has passed here.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline constexpr size_t kMaxAxes = 256;
 /// What sizes make. Example: 4, 2 -> 8 positions; 4, 0 -> none, the empty mesh (M13); 1024, 2048 -> fault at axis 1.
 struct Positions {
   int64_t count = 0;
-  std::optional<size_t> fault;  ///< the first axis whose size cannot be; `count` says nothing then
+  std::optional<size_t> fault;  ///< the first axis with an invalid size; `count` is then undefined
   std::string problem;          ///< what is wrong with it: "the mesh has more than 1048576 positions ..."
 };
 

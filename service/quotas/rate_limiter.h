@@ -29,7 +29,7 @@ class TokenBucket {
   core::SteadyTime at_;
 };
 
-/// Any thread. Keeps a bucket only of those who asked within the last second or so.
+/// Any thread. Keeps buckets only of principals with requests within about the last second.
 class RateLimiter {
  public:
   /// `rate` requests a second for each principal; 0: any number.

@@ -1,6 +1,6 @@
-// A sharding rule says, einsum-like, which dimensions of an op's operands and results go together: every dimension is a
-// list of factors. Propagation and partition read nothing else about an op. Shardy:
-// transforms/propagation/op_sharding_rule_registry.cc.
+// A factor-based sharding rule (Shardy's OpShardingRule), einsum-like: every dimension of an op's operands and results
+// is a list of factors, and dimensions with a factor in common are sharded alike. Propagation and partition read
+// nothing else about an op. Shardy: transforms/propagation/op_sharding_rule_registry.cc.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace meshd::sharding {
 enum class FactorKind : uint8_t {
   kPassThrough,      ///< same axes in operands and results: nothing to do
   kReduction,        ///< in operands only: results are partial and need an all-reduce
-  kNeedReplication,  ///< the op needs the whole of it in one place
+  kNeedReplication,  ///< the op needs it unsharded
   kPermutation,      ///< shardable if neighbours exchange edges
 };
 

@@ -7,7 +7,7 @@
 namespace meshd::sharding {
 namespace {
 
-/// What is needed to find, from a position of the mesh, the part of a dimension that lives there.
+/// How the part of a dimension at a position of the mesh is computed.
 struct Digit {
   int64_t divisor = 1;  ///< position / divisor % size is the digit
   int64_t size = 1;
@@ -35,7 +35,7 @@ IndexRange range_of(int64_t part, int64_t shard_size, int64_t global_size) {
   return {bound(part), bound(part + 1)};
 }
 
-/// Pieces of one dimension that two ways of cutting it have in common.
+/// Common pieces of two partitions of one dimension.
 struct Piece {
   int64_t from_part, to_part;
   int64_t from_start, to_start, extent;

@@ -1,4 +1,5 @@
-// Which index of a global array lives on which device: what a sharding means in numbers. Pure functions.
+// The devices-to-indices map of a sharding (jax.sharding.devices_indices_map): which indices of a global array each
+// device holds. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -29,14 +30,14 @@ struct DeviceShard {
 /// The index map of a global shape. Example: mesh x=4, y=2, shape (8,2), spec (x,y): position 7 -> [6:8, 1:2], shard 7.
 struct Layout {
   tensor::Dims global_dims;
-  tensor::Dims part_counts;                ///< ways each dimension is cut
+  tensor::Dims part_counts;                ///< parts of each dimension
   tensor::Dims shard_dims;                 ///< ceil(size / parts): the size of a full shard (local shape)
-  std::vector<DeviceShard> device_shards;  ///< one for each position of the mesh, or of the range that was asked for
+  std::vector<DeviceShard> device_shards;  ///< one for each position of the mesh, or of the requested range
   int64_t shard_count = 1;                 ///< distinct shards: product of part_counts
 
   /// Index ranges of a distinct shard.
   [[nodiscard]] std::vector<IndexRange> shard_index(int64_t shard) const;
-  /// Its actual dims: shard_dims cut at the end of uneven dimensions.
+  /// Its actual dims: shard_dims clipped at the end of uneven dimensions.
   [[nodiscard]] tensor::Dims shard_actual_dims(int64_t shard) const;
 };
 
@@ -59,7 +60,7 @@ struct BlockCopy {
   tensor::Dims extent;
 };
 
-/// All block copies that bring an array from layout `from` to layout `to`; minimal: each element of the target once.
+/// All block copies that reshard an array from layout `from` to layout `to`; minimal: each element of the target once.
 std::vector<BlockCopy> reshard_copies(const Layout& from, const Layout& to);
 
 }  // namespace meshd::sharding

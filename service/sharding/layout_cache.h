@@ -1,4 +1,4 @@
-// Index maps that were asked for before: a layout depends on shape, mesh and sharding alone (behaviour G39).
+// A cache of layouts: a layout depends on shape, mesh and sharding alone (behaviour G39).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A mesh cut into sub-axes: the finest axes that every sharding of a program is made of. With "x"=4 used as a whole and
+// A mesh split into sub-axes: the finest axes that every sharding of a program is made of. With "x"=4 used in full and
 // as "x":(1)2, the sub-axes are 2 and 2. Inside the engine a tensor's layout is a list of sub-axes for each dimension,
 // and what a value depends on is a bit mask of sub-axes: cheap to combine, and the same for 4 devices and 4,096.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace meshd::sharding {
 
-/// Bit i stands for sub-axis i of a view.
+/// Bit i is sub-axis i of a view.
 using SubAxisSet = uint64_t;
 
 /// Sub-axes in mesh order, major first; positions are row-major over them. Immutable once built.
@@ -66,7 +66,7 @@ struct MeshView {
   }
 };
 
-/// Which part of a dimension cut by `sub_axes` (major first) the position with these coordinates holds.
+/// Which part of a dimension sharded by `sub_axes` (major first) the position with these coordinates holds.
 inline int64_t part_index(const MeshView& view, std::span<const int> sub_axes, std::span<const int64_t> coords) {
   int64_t index = 0;
   for (const int sub_axis : sub_axes)
@@ -74,7 +74,7 @@ inline int64_t part_index(const MeshView& view, std::span<const int> sub_axes, s
   return index;
 }
 
-/// Into how many parts the sub-axes cut.
+/// Number of parts into which the sub-axes shard.
 inline int64_t part_count(const MeshView& view, std::span<const int> sub_axes) {
   int64_t count = 1;
   for (const int sub_axis : sub_axes) count *= view.sub_axis_sizes[static_cast<size_t>(sub_axis)];

@@ -85,7 +85,7 @@ TensorSharding parts_sharding(const Parts& parts, std::string mesh_name, const m
     throw core::Error("invalid_spec", to_text(*parts) + " has total partitions: " + std::to_string(part_total(*parts)) +
                                           ", expected " + std::to_string(mesh->position_count()));
   }
-  // Devices count row-major over the parts as they do over the axes: each dimension takes the next stretch of the axes.
+  // Devices count row-major over the parts as they do over the axes: each dimension takes the next axes.
   size_t axis = 0;
   int64_t pre = 1;  // taken of the axis so far
   for (int64_t d = 0; d < rank; ++d) {

@@ -1,4 +1,4 @@
-// Integer specs, as sharded_jit had them: into how many parts each dimension is cut, parts numbered row-major over
+// Integer specs, as sharded_jit had them: into how many parts each dimension is sharded, parts numbered row-major over
 // devices 0, 1, 2, .... Pure functions. Behaviours S1 to S25.
 #pragma once
 
@@ -20,8 +20,8 @@ using Parts = std::optional<std::vector<int64_t>>;
 int64_t part_total(const std::vector<int64_t>& parts);
 /// PartitionSpec(2, 1)
 std::string to_text(const std::vector<int64_t>& parts);
-/// OpSharding as XLA writes it: {devices=[2,1]0,1}, or {replicated}; more than kMaxListedDevices are not listed but
-/// said as {devices=[2048,1]<=[2048]}.
+/// OpSharding as XLA writes it: {devices=[2,1]0,1}, or {replicated}; more than kMaxListedDevices are written as the
+/// iota {devices=[2048,1]<=[2048]}.
 inline constexpr int64_t kMaxListedDevices = 1024;
 std::string to_op_sharding(const Parts& parts);
 
@@ -40,7 +40,7 @@ TensorSharding parts_sharding(const Parts& parts, std::string mesh_name, const m
 /// invalid_spec naming the two that do not divide.
 std::vector<int64_t> global_shape(std::span<const int64_t> local, const std::vector<int64_t>& parts,
                                   const std::vector<int64_t>& local_parts);
-/// The other way (behaviour S23).
+/// The inverse (behaviour S23).
 std::vector<int64_t> local_shape(std::span<const int64_t> global, const std::vector<int64_t>& parts,
                                  const std::vector<int64_t>& local_parts);
 

@@ -18,8 +18,8 @@
 
 namespace meshd::sharding {
 
-/// An axis of a mesh or a sub-axis of it. The sub-axis "x":(pre)size of an axis of size n is the middle factor of
-/// [pre, size, n / (pre * size)]; size 0 means the whole axis. Example: "x"=8, (2)2 -> the middle factor of [2, 2, 2].
+/// An axis of a mesh or a sub-axis of it. The sub-axis "x":(pre)size of an axis of size n is the middle factor of [pre,
+/// size, n / (pre * size)]; size 0 means the full axis. Example: "x"=8, (2)2 -> the middle factor of [2, 2, 2].
 struct AxisRef {
   int axis = 0;
   int64_t pre = 1;

@@ -1,5 +1,5 @@
-// Bytes that arrays and runs live in. Fresh memory costs sixteen times what memory costs (page faults), so buffers are
-// recycled: a pool keeps released ones by size class and hands them out again.
+// Buffers of arrays and runs. Fresh memory costs sixteen times as much as recycled memory (page faults), so a pool
+// keeps released buffers by size class and reuses them.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace meshd::tensor {
 
-/// Of every buffer's first byte, of arenas' slots and of constants: vectors are read whole.
+/// Of every buffer's first byte, of arenas' slots and of constants: for aligned vector loads.
 inline constexpr int64_t kBufferAlignment = 64;
 
 class BufferPool;
 
-/// A run of bytes aligned to kBufferAlignment, owned through shared_ptr; goes back to its pool when the last owner lets
-/// go. The bytes are not synchronised: who may write is settled by whoever shares it.
+/// A run of bytes aligned to kBufferAlignment, owned through shared_ptr; returns to its pool when the last owner
+/// releases it. The bytes are not synchronised: its owners agree on who may write.
 class Buffer {
  public:
   Buffer(std::byte* data, int64_t size, int64_t capacity, std::shared_ptr<BufferPool> pool);
-  /// A stretch of another buffer, which it keeps alive. Who may write the stretch is who may write the whole.
+  /// A slice of another buffer, which it keeps alive, with the same right to write.
   Buffer(std::shared_ptr<Buffer> whole, int64_t offset, int64_t size);
   ~Buffer();
   Buffer(const Buffer&) = delete;
@@ -36,16 +36,16 @@ class Buffer {
   std::byte* data_;
   int64_t size_;
   int64_t capacity_;
-  std::shared_ptr<BufferPool> pool_;  ///< null for a stretch
+  std::shared_ptr<BufferPool> pool_;  ///< null for a slice
   std::shared_ptr<Buffer> whole_;
 };
 
 using BufferRef = std::shared_ptr<Buffer>;
 
-/// Recycles buffers by size class (powers of two with four steps between). Large ones ask for huge pages. Any thread.
+/// Recycles buffers by size class (powers of two with four steps between). Large ones use huge pages. Any thread.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
  public:
-  /// Keeps at most `keep_bytes` of released memory; more goes back to the system.
+  /// Keeps at most `keep_bytes` of released memory; more is returned to the system.
   static std::shared_ptr<BufferPool> create(int64_t keep_bytes);
   ~BufferPool();
 

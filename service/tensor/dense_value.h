@@ -1,4 +1,4 @@
-// A dense value: what requests bring, programs tell their clients and texts have as constants.
+// A dense value: an array of a request, of a callback or of a constant in a program text.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace meshd::tensor {
 
-/// Row-major bytes of a type, shared by its copies. Whoever makes one fills it; from then on nobody writes the bytes
-/// but a job that was handed the only copy.
+/// Row-major bytes of a type, shared by its copies. Filled by its creator, immutable afterwards, but for a job that has
+/// the only copy.
 struct DenseValue {
   TensorType type;
   BufferRef buffer;

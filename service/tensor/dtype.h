@@ -1,4 +1,4 @@
-// Element types, one row each: every name a type has on any surface stands in this table and nowhere else.
+// Element types, one row each: every name that a type has on any surface is in this table and nowhere else.
 #pragma once
 
 #include <cstddef>
@@ -225,7 +225,7 @@ inline constexpr DTypeRow kDTypeTable[] = {
     {DType::kComplex128, "complex128", "complex<f64>", "<c16", "", "complex128", "", DTypeClass::kComplex, 128, 16},
 };
 
-/// Rows stand at the number of their type, so that none is forgotten and none is another's.
+/// Rows are at the number of their type, so that none is forgotten and none is another's.
 constexpr bool dtypes_are_in_order() {
   for (size_t i = 0; i < std::size(kDTypeTable); ++i) {
     if (static_cast<size_t>(kDTypeTable[i].dtype) != i) return false;

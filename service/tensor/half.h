@@ -1,6 +1,6 @@
 // The narrow float types as bits, and their exact conversions: one description per format instead of one routine per
 // type. Decoding is exact; encoding rounds to nearest, ties to even, from the double it is given, with no step in
-// between. What lies beyond the largest value becomes infinity, or NaN in formats without one (JAX's answer).
+// between. Values beyond the largest become infinity, or NaN in formats without one (as in JAX).
 #pragma once
 
 #include <array>

@@ -17,7 +17,7 @@ using Dims = std::vector<int64_t>;
 /// A dimension whose size is known only when the program is called.
 inline constexpr int64_t kDynamicDim = INT64_MIN;
 
-/// A dtype and sizes. Global or local is said by whoever names the variable (global_type, local_type).
+/// A dtype and sizes. Variables are named by whether it is global or local (global_type, local_type).
 struct TensorType {
   DType dtype = DType::kFloat32;
   Dims dims;

@@ -1,5 +1,4 @@
-// Whether a type's sizes can be computed with at all: asked once where a type comes from outside, so that nothing
-// behind it has to ask again.
+// Validates a type's sizes against overflow, once where a type comes from outside, so that later code need not.
 #pragma once
 
 #include <algorithm>

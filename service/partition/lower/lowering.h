@@ -2,8 +2,7 @@
 //
 // Steps of lower_program():
 //   1. lower_arguments: each argument gets the layout that its sharding resolves to.
-//   2. lower_block: for each op, a recv behind its send (channel_order.h), the stage of its family. ops::Body selects
-//      it:
+//   2. lower_block: for each op, a recv behind its send (channel_order.h), the stage that its ops::Body selects:
 //
 //      | body | stage |
 //      |---|---|
