@@ -130,6 +130,7 @@ struct App::Parts {
         front(server_options(given)),
         tokens_file(given.tokens_file),
         drain_seconds(given.drain_seconds),
+        backups(given.backups.empty() ? given.data + "/backups" : given.backups),
         files(storage::real_file_system()),
         store(store_options(given, log_lines), *files, clock),
         pool(tensor::BufferPool::create(pool_memory(given))),
@@ -178,6 +179,12 @@ struct App::Parts {
     principals.limits = limits;
     principals.names = [this] { return authenticate.principals(); };
     principals.reload_tokens = [this] { return authenticate.reload(); };
+    principals.back_up = [this](const std::string& name) {
+      files->make_folder(backups);
+      const std::string folder = backups + "/" + name;
+      store.backup_to(folder);
+      return folder;
+    };
     Router router;
     for (auto&& rows :
          {mesh_routes(services), array_routes(services), array_part_routes(services), array_archive_routes(services),
@@ -277,6 +284,7 @@ struct App::Parts {
   const ServerOptions front;
   const std::string tokens_file;
   const int64_t drain_seconds;
+  const std::string backups;
   core::SystemClock clock;
   std::unique_ptr<storage::FileSystem> files;
   storage::Store store;

@@ -184,6 +184,8 @@ CommandLine read_command_line(int argc, const char* const* argv) {
   CLI::App& serve = *cli.add_subcommand("serve", "serve HTTP until SIGTERM");
   serve.add_option("--listen", options.listen, "address and port")->envname("MESHD_LISTEN")->capture_default_str();
   serve.add_option("--data", options.data, "data folder")->envname("MESHD_DATA")->capture_default_str();
+  serve.add_option("--backups", options.backups, "folder in which POST /v1/admin/backup makes backups (DATA/backups)")
+      ->envname("MESHD_BACKUPS");
   declare_devices(serve, options);
   declare_limits(serve, options);
   declare_principal_limits(serve, options.principal);

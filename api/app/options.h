@@ -13,6 +13,7 @@ namespace meshd::api {
 struct AppOptions {
   std::string listen = "127.0.0.1:8080";
   std::string data = "data";
+  std::string backups;  ///< folder of backups; empty: DATA/backups
   int64_t devices = 8;
   int64_t processes = 1;                   ///< labels over the devices, in equal runs; divides them
   bool mesh_stack = true;                  ///< sessions may have a current mesh (behaviour M27)

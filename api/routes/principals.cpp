@@ -1,4 +1,6 @@
 // Who asks, what they may do and how much of it they have left; for admins, everybody.
+#include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "api/routes/routes.h"
@@ -27,6 +29,13 @@ struct Me {
 struct TokensReloaded {
   size_t tokens = 0;
 };
+
+struct BackupMade {
+  std::string name;
+  std::string folder;
+};
+
+constexpr size_t kLongestBackupName = 100;
 
 // 0 is any number, which is null.
 Field<quotas::Limits> limit(std::string_view name, int64_t quotas::Limits::*member) {
@@ -86,8 +95,14 @@ const Schema<TokensReloaded>& schema() {
   return kSchema;
 }
 
+template <>
+const Schema<BackupMade>& schema() {
+  static const Schema<BackupMade> kSchema{"BackupMade", {{"name", &BackupMade::name}, {"folder", &BackupMade::folder}}};
+  return kSchema;
+}
+
 Schemas principal_schemas() {
-  return {&schema<Me>(), &JsonCodec<Page<PrincipalDocument>>::of(), &schema<TokensReloaded>()};
+  return {&schema<Me>(), &JsonCodec<Page<PrincipalDocument>>::of(), &schema<TokensReloaded>(), &schema<BackupMade>()};
 }
 
 namespace {
@@ -118,6 +133,24 @@ Response principals(const Request& request, Services& services, const PrincipalF
   return list_response(request, out);
 }
 
+// One folder beside others, by a name that no file system reads as a path.
+std::string backup_name(const Request& request, const core::Clock& clock) {
+  static constexpr std::string_view kKnown[] = {"name"};
+  request.query.require_known(kKnown);
+  const auto given = request.query.get("name");
+  std::string name = given ? std::string(*given) : core::to_rfc3339(clock.wall());
+  if (!given) std::replace(name.begin(), name.end(), ':', '-');
+  const bool fits = !name.empty() && name.size() <= kLongestBackupName && name.front() != '.' &&
+                    std::all_of(name.begin(), name.end(), [](unsigned char c) {
+                      return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+                    });
+  if (!fits) {
+    throw core::Error("invalid_query",
+                      "name: expected 1 to 100 letters, digits, '-', '_' and '.', not '.' first; got " + quote(name));
+  }
+  return name;
+}
+
 }  // namespace
 
 std::vector<Route> principal_routes(Services& services, const PrincipalFacts& facts) {
@@ -130,6 +163,11 @@ std::vector<Route> principal_routes(Services& services, const PrincipalFacts& fa
        [facts](Request& request) {
          request.query.require_known({});
          return json_of(200, TokensReloaded{facts.reload_tokens()});
+       }},
+      {"POST", "/v1/admin/backup", "makeBackup", BodyPolicy::kNone, RunOn::kWorker, Access::kAdmin,
+       [&services, facts](Request& request) {
+         const std::string name = backup_name(request, services.clock);
+         return json_of(201, BackupMade{name, facts.back_up(name)});
        }},
   };
 }

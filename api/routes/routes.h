@@ -39,6 +39,8 @@ struct PrincipalFacts {
   quotas::Limits limits;                         ///< of each principal
   std::function<std::set<std::string>()> names;  ///< of the tokens file
   std::function<size_t()> reload_tokens;         ///< how many there are; throws invalid_request
+  /// Copies all data into a new folder of this name and returns where it is; throws conflict, disk_full.
+  std::function<std::string(const std::string& name)> back_up;
 };
 
 /// The documents that routes read and write, those inside of others left out: what openapi.yaml is compared with.

@@ -4,9 +4,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 from server import Meshd
+from shared_server import Shared, ok, refused, until
 
 BINARY = sys.argv[1]
 VALUES = [[1.5, -2.0, 3.0], [4.0, 5.0, 6.25]]
@@ -74,6 +76,56 @@ class Backup(unittest.TestCase):
         code, _, mistake = meshd("fsck", "--data", target)
         self.assertEqual(code, 1)
         self.assertIn("there is no data in the folder", mistake)
+
+
+class WhileServing(unittest.TestCase):
+    def test_backup_is_one_moment_of_a_server_that_goes_on(self):
+        program = ('func.func @main(%t: !stablehlo.token, %a: tensor<4xf32>) -> (!stablehlo.token, tensor<4xf32>) { '
+                   '%0 = "stablehlo.outfeed"(%a, %t) <{outfeed_config = "q"}> : (tensor<4xf32>, !stablehlo.token) -> !stablehlo.token '
+                   "return %0, %a : !stablehlo.token, tensor<4xf32> }")
+        with Shared("root one admin\nann two\n") as shared:
+            session = ok(shared.ask("two", "POST", "/v1/sessions"), 201)["id"]
+            stop, made = threading.Event(), []
+
+            def work():
+                while not stop.is_set():
+                    number = len(made)
+                    job = {"program": {"text": program}, "arguments": [[number] * 4], "results": {"encoding": "array"}}
+                    made.append(ok(shared.ask("two", "POST", f"/v1/sessions/{session}/jobs", job))["results"][0]["array"])
+
+            worker = threading.Thread(target=work)
+            worker.start()
+            folders, before = [], []
+            for name in ("a", "b.2"):
+                until(lambda: len(made) > 5 * (1 + len(folders)), "jobs run")
+                before.append(len(made))
+                done = ok(shared.ask("one", "POST", f"/v1/admin/backup?name={name}"), 201)
+                self.assertEqual(done, {"name": name, "folder": f"{shared.server.folder}/data/backups/{name}"})
+                folders.append(done["folder"])
+            stop.set()
+            worker.join()
+            refused(shared.ask("one", "POST", "/v1/admin/backup?name=a"), 409, "conflict")
+            refused(shared.ask("two", "POST", "/v1/admin/backup"), 403, "forbidden")
+            for wrong in ("..", ".hidden", "a%2Fb", "", "x" * 101):
+                refused(shared.ask("one", "POST", f"/v1/admin/backup?name={wrong}"), 422, "invalid_query")
+            named = ok(shared.ask("one", "POST", "/v1/admin/backup"), 201)["name"]
+            self.assertRegex(named, r"^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d")
+            for folder, at_least in zip(folders, before):
+                code, said, _ = meshd("fsck", "--data", folder)
+                self.assertEqual(code, 0, said)
+                with tempfile.TemporaryDirectory() as again:
+                    self.assertEqual(meshd("restore", folder, "--data", again + "/data")[0], 0)
+                    with Meshd(BINARY, "--tokens", str(shared.tokens), data=again) as server:
+                        two = {"Authorization": "Bearer two"}
+                        entries = server.ask("GET", f"/v1/sessions/{session}/effects?limit=1000", headers=two)[2]["items"]
+                        self.assertGreaterEqual(len(entries), at_least)
+                        # Job i logged i and stored i: in the backup are both, or neither.
+                        self.assertEqual([entry["values"][0]["data"] for entry in entries], [[i] * 4 for i in range(len(entries))])
+                        for number, array in enumerate(made):
+                            status, _, document = server.ask("GET", f"/v1/arrays/{array}/data", headers={**two, "Accept": "application/json"})
+                            self.assertEqual(status, 200 if number < len(entries) else 404)
+                            if status == 200:
+                                self.assertEqual(document["data"], [number] * 4)
 
 
 sys.argv[1:] = []
