@@ -1,4 +1,4 @@
-// The whole server, built in order and taken down in reverse: storage, devices, services, routes, front.
+// The server, built in order and destroyed in reverse: storage, devices, services, routes, front.
 #pragma once
 
 #include <memory>

@@ -120,10 +120,10 @@ struct MemoryPieces {
   std::shared_ptr<const void> keep;
 };
 
-/// A response's body that is produced while it is sent. `pull` fills up to the whole span and returns how many bytes it
-/// put there, 0 at the end; it runs on a worker thread, one call at a time, and only when the client has taken the
-/// previous piece. With `length` exactly that many bytes must follow (fewer closes the connection); without, the
-/// response is chunked.
+/// A response's body that is produced while it is sent. `pull` fills the span at most and returns how many bytes it put
+/// there, 0 at the end; it runs on a worker thread, one call at a time, and only when the client has taken the previous
+/// piece. With `length` exactly that many bytes must follow (fewer closes the connection); without, the response is
+/// chunked.
 struct BodySource {
   std::optional<int64_t> length;
   std::function<size_t(std::span<std::byte>)> pull;

@@ -28,7 +28,7 @@ constexpr size_t kLongField = 4096;  // the library refuses lines of more than 8
 constexpr std::array<std::string_view, 8> kKnownMethods = {"GET",    "HEAD",    "POST",  "PUT",
                                                            "DELETE", "OPTIONS", "TRACE", "PATCH"};
 
-/// Fields the library acts upon by itself, in ways we do not want.
+/// Fields that the library would act upon by itself.
 constexpr std::array<std::string_view, 10> kWithheld = {
     "Connection", "Content-Encoding",  "Content-Length", "Content-Type", "Expect", "Keep-Alive", "Range",
     "TE",         "Transfer-Encoding", "Upgrade"};

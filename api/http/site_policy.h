@@ -5,7 +5,7 @@
 //      same-site for its browser; its Host differs.
 //   2. Origin, which browsers add to all that scripts and forms send, is the server's own or a named one.
 //   3. Sec-Fetch-Site, which they add to all requests to loopback and https, is no other site; following a link to the
-//      server (a navigation of the whole window that reads) is fine.
+//      server (a top-level navigation by GET) is allowed.
 // Probes and OPTIONS are exempt: they change nothing, and balancers send any Host. Other clients send neither Origin
 // nor Sec-Fetch-Site.
 #pragma once

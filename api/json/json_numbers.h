@@ -12,7 +12,7 @@
 
 namespace meshd::api {
 
-/// A number as it was written: whole numbers that fit are whole.
+/// A number as it was written: an integer where it fits one.
 struct JsonNumber {
   enum class Kind : uint8_t { kSigned, kUnsigned, kFloat };
   Kind kind = Kind::kSigned;

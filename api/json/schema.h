@@ -4,7 +4,7 @@
 //
 //   struct Greeting {
 //     std::string name;
-//     std::optional<int64_t> times;   // may be absent, both ways
+//     std::optional<int64_t> times;   // may be absent, when read and when written
 //   };
 //   template <>
 //   const Schema<Greeting>& schema() {

@@ -260,7 +260,7 @@ Exchange::Plan Exchange::plan_body(const Route& route) {
   const bool small = head_.framing == Framing::kLength && !decoder && head_.content_length <= kSmallBody;
   pipeline_.emplace(head_, std::move(decoder), limit);
   pipeline_->expect(std::move(digest));
-  // A client that waits for 100 Continue wants to be refused before it sends: only the handler of a stream can do that.
+  // A client that waits for 100 Continue should be refused before it sends: only the handler of a stream can do that.
   const bool stream =
       route.body == BodyPolicy::kBulk || route.body == BodyPolicy::kInline || route.body == BodyPolicy::kProgram;
   return stream && (!small || head_.expect_continue) ? Plan::kStreamBody : Plan::kTakeBody;

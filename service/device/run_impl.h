@@ -11,13 +11,13 @@
 //    it steps aside. A resume() that comes first makes it kResumed, and drive() continues at once.
 // 5. finish() takes the outputs, frees, lets others start, calls `done`.
 //
-// A time slice (`Turn` in the code) is the time for which a run holds its devices: at least 2 ms, and longer while
-// nobody else waits for them. It ends between two steps, where the run is data and needs no thread; or within one, at a
+// A time slice (`Turn` in the code) is the time for which a run holds its devices: at least 2 ms, and longer while no
+// other run waits for them. It ends between two steps, where the run is data and needs no thread; or within one, at a
 // checkpoint of each thread that works on the step, where the threads park until the next slice (run_turns.cpp).
 //
 // Example of frames: a loop is step 2 of the program, and step 1 of its body runs in the fourth iteration. In: frames
-// [{block 0, index 2}, {the loop's body, index 1, turn 3}]. A loop's condition and body share one frame; each iteration
-// counts as a step.
+// [{block 0, index 2}, {the loop's body, index 1, iteration 3}]. A loop's condition and body share one frame; each
+// iteration counts as a step.
 #pragma once
 
 #include <array>

@@ -4,11 +4,11 @@
 // start_turn() wakes every thread that parked before it.
 //
 // Between two steps (step_done, goes_on_after_yield):
-// 1. Every 16 steps, and after a step estimated at 20 us or more, the run looks at the clock, if its devices or a
-//    thread are wanted or its thread is lent.
+// 1. Every 16 steps, and after a step estimated at 20 us or more, the run reads the clock, if its devices or a thread
+//    are requested or its thread is lent.
 // 2. If the slice is 2 ms old, the scheduler charges it and queues the run again.
 // 3. If the run is the next, and no other work waits for the thread, it continues here with a new slice. If it is the
-//    next but the thread is wanted or lent, the pool gets it. Else it is data until start_turn() posts it.
+//    next but the thread is requested or lent, the pool gets it. Else it is data until start_turn() posts it.
 //
 // Within a step (attend, wait_for_turn), at a checkpoint of each thread:
 // 1. attend() returns unless others have the devices (kAway) or the slice is 4 ms old. The 2 ms more let runs of short
@@ -18,10 +18,10 @@
 // 4. If the run is the next at once and no work waits for a thread, the first thread continues and wakes the others.
 // 5. Else each parks until start_turn() posts it to the pool.
 //
-// Around a library call without checkpoints, leave_turn() steps aside (without other ranks) and gives the place away;
+// Around a library call without checkpoints, leave_turn() steps aside (without other ranks) and releases the place;
 // wait_for_turn() steps back when the call is over.
 //
-// Example: a step of 30 ms on two threads, a checkpoint each millisecond, and a second run that wants the device. At
+// Example: a step of 30 ms on two threads, a checkpoint each millisecond, and a second run that needs the device. At
 // the first checkpoint after 4 ms one thread yields and parks; the other sees kAway at its next checkpoint, about 1 ms
 // later. The second run holds the device until it yields or ends; then both threads are posted.
 #include <algorithm>

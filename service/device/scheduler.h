@@ -10,9 +10,9 @@
 //    its own is less; a new run begins at that of the runs of its session. So idle time earns no credit.
 // 3. Waiting entries are ordered by virtual time of the principal, then of the session; then entries that come back
 //    from aside; then by virtual time of the run, ticket and arrival.
-// 4. start() looks at them in that order. An entry starts when its devices have no holder and no earlier entry waits
-//    for one of them. An entry that cannot start reserves its devices against later ones, and marks those that hold
-//    them (kWanted), which yield when their time slice is over.
+// 4. start() visits them in that order. An entry starts when its devices have no holder and no earlier entry waits for
+//    one of them. An entry that cannot start reserves its devices against later ones, and marks those that hold them
+//    (kWanted), which yield when their time slice is over.
 // 5. A new entry also needs its planned bytes. They are given in the same order: later entries do not overtake a large
 //    one. An entry that waits for bytes alone reserves no device, because those that have bytes must be able to end.
 // 6. An entry that yields keeps its bytes and waits again. One that waits for a reply or a message steps aside: it

@@ -9,7 +9,7 @@
 // 2. It parks (park) on its own ParkedThread.
 // 3. To let it continue, the ParkedThread is posted like any work. The worker that takes it gives the thread its place
 //    back and makes one worker surplus.
-// 4. The next worker that finishes its work while there is a surplus stands by as a spare one.
+// 4. The next worker that finishes its work while there is a surplus becomes a spare one.
 //
 // Example: two workers, W1 and W2. W1 parks: W3 is made, W2 and W3 serve. W1's ParkedThread is posted and W2 takes it:
 // W1 continues, and W2 becomes the spare worker. Again two serve.

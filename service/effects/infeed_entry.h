@@ -25,7 +25,7 @@ struct InfeedEntry {
   int64_t number = 0;                      ///< place in its queue, 1..; among those of a request where it came with one
   std::vector<tensor::DenseValue> values;  ///< by result, unsharded
   std::vector<InfeedPart> parts;
-  int64_t partitions = 0;     ///< devices of the fed arrays; 0: any number will do
+  int64_t partitions = 0;     ///< devices of the fed arrays; 0: any number
   bool from_session = false;  ///< taken from the session's queue, not from the request
 };
 

@@ -22,8 +22,8 @@ inline constexpr ValueId kNoValue = -1;
 using OpCode = uint16_t;
 
 /// 1-based place in the program text where the op begins; `calls` are the lines of the calls that led here, outermost
-/// first, filled when calls are inlined, and `frame` is the innermost of them in Module::inlined_calls (-1: stands in
-/// @main itself). `name` is that of loc("..."), for messages.
+/// first, filled when calls are inlined, and `frame` is the innermost of them in Module::inlined_calls (-1: in @main
+/// itself). `name` is that of loc("..."), for messages.
 struct Location {
   int32_t line = 0;
   int32_t column = 0;

@@ -7,8 +7,7 @@
 
 namespace meshd::kernels {
 
-/// memcpy with stores past the caches for whole cache lines of the target. Call stream_fence before other threads read
-/// it.
+/// memcpy with non-temporal stores for full cache lines of the target. Call stream_fence before other threads read it.
 void stream_copy(std::byte* to, const std::byte* from, int64_t bytes);
 
 /// Orders the stores of stream_copy before what follows.

@@ -2,9 +2,9 @@
 // (windows, pads, slices, reversals, concatenations, kernels that are summed over). A row's function returns it;
 // partition fetches the rows that each device reads and runs the op on them, instead of replicating the dimension.
 //
-// Places. Row r of the operand stands at place r * spread. Result row o reads the places from start + o * step on,
-// `extent` of them. Example: a window of 3 with stride 2 and a padding of 1 before: start -1, step 2, extent 3; a
-// reversal of 8 rows: start 7, step -1.
+// Places. Row r of the operand has place r * spread. Result row o reads the places from start + o * step on, `extent`
+// of them. Example: a window of 3 with stride 2 and a padding of 1 before: start -1, step 2, extent 3; a reversal of 8
+// rows: start 7, step -1.
 #pragma once
 
 #include <cstdint>

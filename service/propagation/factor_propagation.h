@@ -9,9 +9,9 @@
 //      axes flow from adds to the list, the other side may only object.
 //   2. Order the factors: larger source tensor first (the largest that has these axes already); for elementwise ops the
 //      more sharded factor; the earlier source; the earlier factor.
-//   3. For each tensor, results first, and each factor in this order, cut the list at the first axis that
-//      a. is replicated or unreduced in the tensor;
-//      b. is new in a closed dimension or behind overflow, or does not divide what is left of a factor that is not the
+//   3. For each tensor, results first, and each factor in this order, truncate the list at the first axis that a. is
+//      replicated or unreduced in the tensor; b. is new in a closed dimension or behind overflow, or does not divide
+//      what is left of a factor that is not the
 //         minor-most of its dimension (a sub-axis that divides is kept);
 //      c. overlaps an axis of another factor of the tensor.
 //   4. An operand of an elementwise op takes no axes that a result has not taken.

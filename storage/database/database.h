@@ -19,8 +19,8 @@ struct DatabaseOptions {
   FatalHandler fatal;  ///< must be set
 };
 
-/// Opens or makes the file, checks it after an unclean end, brings the schema up to date. Throws storage_failed with a
-/// clear line when the file is damaged or has a newer schema than this build.
+/// Opens or makes the file, checks it after an unclean end, migrates the schema. Throws storage_failed with a clear
+/// line when the file is damaged or has a newer schema than this build.
 /// Thread rule: `writer` belongs to the one thread that runs Catalog's commits; the rest is any thread.
 class Database {
  public:

@@ -150,7 +150,7 @@ CREATE TABLE idempotency(
 CREATE INDEX idempotency_by_age ON idempotency(created);
 )sql";
 
-// 1 -> 2. Queues between programs and their clients: what is fed, and the places of effects in outgoing queues.
+// 1 -> 2. Queues between programs and their clients: infeed entries, and the places of effects in outgoing queues.
 constexpr const char* kQueues = R"sql(
 ALTER TABLE effects ADD COLUMN number INTEGER;
 CREATE UNIQUE INDEX effects_by_queue ON effects(session, name, number) WHERE number IS NOT NULL;
@@ -171,7 +171,7 @@ CREATE TABLE feed_queues(
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// 2 -> 3. Callback requests and answers are any bytes. Nobody could ask one before.
+// 2 -> 3. Callback requests and replies are any bytes. There were none before.
 constexpr const char* kCallbacks = R"sql(
 DROP TABLE callbacks;
 CREATE TABLE callbacks(
@@ -188,8 +188,8 @@ CREATE UNIQUE INDEX callbacks_by_call ON callbacks(job, call);
 CREATE INDEX callbacks_open ON callbacks(session, number) WHERE answer IS NULL;
 )sql";
 
-// 3 -> 4. Name and doc of a program are each principal's own. They stood in the content's document, NAME US DOC US
-// IN_TREE US OUT_TREE (US: the separator 0x1f), and are those of who posted it first; the trees stay there.
+// 3 -> 4. Name and doc of a program are by principal. They were in the content's document, NAME US DOC US IN_TREE US
+// OUT_TREE (US: the separator 0x1f), and are those of its first principal; the trees stay there.
 constexpr const char* kProgramNames = R"sql(
 ALTER TABLE programs ADD COLUMN name TEXT NOT NULL DEFAULT '';
 ALTER TABLE programs ADD COLUMN doc TEXT NOT NULL DEFAULT '';
@@ -207,7 +207,7 @@ DROP TABLE split;
 )sql";
 
 // 4 -> 5. Jobs that are not over name the stored program that they run, which keeps its content (jobs.program). Jobs
-// accepted before have it in their request only, which stands inside of "body" where the session had a mesh.
+// accepted before have it in their request only, which is inside of "body" where the session had a mesh.
 constexpr const char* kProgramsOfJobs = R"sql(
 UPDATE jobs SET program = coalesce(json_extract(CAST(request AS TEXT), '$.program.id'),
                                    json_extract(CAST(request AS TEXT), '$.body.program.id'))

@@ -12,8 +12,8 @@
 //    c. it would read a value of its own through an indexing map, which has to be stored first;
 //    d. a reader outside has no greater rank than the merged fusion: one would wait for the other.
 // 3. Absorb: a reduction takes those pointwise producers whose readers are all its own (input fusion).
-// 4. Build, from the last step to the first, so that each step's stored outputs are those that later steps read.
-//    A movement op that nobody reads from memory leaves no step; one that keeps the bytes in order becomes an alias.
+// 4. Build, from the last step to the first, so that each step's stored outputs are those that later steps read. A
+//    movement op that has no reader from memory leaves no step; one that keeps the bytes in order becomes an alias.
 // 5. Order: as the text, by the last op of each step; earlier where another step needs its result (topological order).
 //
 // Example, one shard, values 4x4xf32, each op with its number and rank:

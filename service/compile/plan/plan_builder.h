@@ -8,9 +8,9 @@
 // 5. buffer_assignment  copies vanish, steps write in place, donated arguments become results; arena offsets
 // 6. plan               writes slot references, kernels and costs of each step
 //
-// Pass 2 turns names of the same bytes into aliases (views, reshards that move nothing, what a loop never changes).
-// An alias has the value whose bytes it shares and the map from its shards to that value's. A loop becomes, for each
-// value that it carries:
+// Pass 2 turns names of the same bytes into aliases (views, reshards that move nothing, loop invariants). An alias has
+// the value whose bytes it shares and the map from its shards to that value's. A loop becomes, for each value that it
+// carries:
 //
 //   a copy of the initial value into the variable, before the loop
 //   a copy of the body's result into `back`, the variable's second buffer, at the end of the body

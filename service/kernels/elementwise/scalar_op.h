@@ -12,9 +12,8 @@
 namespace meshd::kernels {
 
 /// A row of the table of scalar operations (scalar_table.h). Those that C++ code composes or matches have a name here;
-/// all are found by scalar_op(). Operand dtypes equal the result's unless said otherwise. Comparisons give bool;
-/// kSelect takes (bool, a, b), kClamp (min, x, max); kReal/kImag/kAbs of complex give the part's type; kComplex takes
-/// two floats.
+/// all are found by scalar_op(). Operand dtypes equal the result's unless noted. Comparisons give bool; kSelect takes
+/// (bool, a, b), kClamp (min, x, max); kReal/kImag/kAbs of complex give the part's type; kComplex takes two floats.
 enum class ScalarOp : uint8_t {
   kCopy,
   kConvert,

@@ -5,7 +5,7 @@
 namespace meshd::kernels {
 namespace {
 
-/// Complex numbers that widen with static_cast, as fold loops want it.
+/// Complex numbers that widen with static_cast, as fold loops require.
 template <class T>
 struct Pair : ComplexPair<T> {
   Pair() = default;

@@ -288,7 +288,7 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
   kernel.work_count = 0;
   if (tensor::element_count(result.dims()) == 0) return kernel;
 
-  // A packed operand is packed for a whole product, so such products stay in one piece.
+  // An operand is packed for an entire product, so such products are not split.
   const bool may_cut = !product->lhs.is_packed && !product->rhs.is_packed;
   const int64_t least_rows = product->m < 2 * kBlockRows ? kFewBlockRows : kBlockRows;
   const auto most_blocks = static_cast<int64_t>(flops_of_one / kBlockFlops);

@@ -102,8 +102,8 @@ uint16_t zeta(Emitter& e, uint16_t x, uint16_t q) {
   const uint16_t negligible = e.compare(ScalarOp::kCompareLt, e.op(ScalarOp::kAbs, last),
                                         e.multiply(e.op(ScalarOp::kAbs, sum), e.number(e.epsilon())));
   uint16_t result = e.select(negligible, sum, estimate);
-  // Outside of the series: no value below x = 1; for q <= 0 only whole x; poles at q = 0, -1, ..., one-signed where x
-  // is even.
+  // Outside of the series: no value below x = 1; for q <= 0 only integral x; poles at q = 0, -1, ..., one-signed where
+  // x is even.
   const uint16_t nan = e.number(kNan);
   const uint16_t infinity = e.number(kInfinity);
   const uint16_t whole_x = e.op(ScalarOp::kFloor, x);

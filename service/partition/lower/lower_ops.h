@@ -17,7 +17,7 @@
 //   7. Append the op on local types: emit_op, emit_fetching behind a halo exchange, or emit_on_shard for picks
 //      (gather). OpDef::localize gives the local attributes.
 //   8. combine_partials (lower_partial.h): all-reduce over the sub-axes of sharded reduction factors. Where propagation
-//      wants the result sharded by these sub-axes, a slice follows, and both together are a reduce-scatter.
+//      shards the result by these sub-axes, a slice follows, and both together are a reduce-scatter.
 //   9. Reshard results that @main returns, and mark broadcasts of scalars as rematerialisable.
 //
 // Example, mesh x=2, y=4: dot_general of 8x16 [{}, {x}] and 16x8 [{x}, {}], k=16 a reduction factor.

@@ -37,7 +37,7 @@ class Parser {
  public:
   explicit Parser(std::string_view text);
 
-  /// The whole text as a module.
+  /// Parses the text as a module.
   ir::Module parse();
 
  private:
