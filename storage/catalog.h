@@ -1,5 +1,5 @@
-// The rows, for every folder of service/: reads from any thread, writes through the one writer thread, which gathers
-// what waits into one commit (one fsync for many transactions).
+// The catalog of rows, for every folder of service/: reads from any thread, writes through the one writer thread with
+// group commit (one fsync for many transactions).
 #pragma once
 
 #include <exception>

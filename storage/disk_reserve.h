@@ -1,5 +1,5 @@
-// Space that is held back on the disk, so that what frees space can be committed when there is none: a DELETE has to
-// grow the log before it can shrink anything.
+// Reserved disk space, so that deletes can commit on a full disk: a DELETE has to grow the log before it frees
+// anything.
 #pragma once
 
 #include <cstdint>

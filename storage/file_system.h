@@ -1,5 +1,5 @@
-// The one seam between storage and the operating system: what blobs and the lock file need, no more. The real one is
-// made by `real_file_system`; tests put one in between that fails on purpose (tests/support/failing_file_system.h).
+// The file system interface (LevelDB's Env): what blobs and the lock file need, no more. `real_file_system` is the
+// implementation; tests inject faults (tests/support/failing_file_system.h).
 #pragma once
 
 #include <cstddef>

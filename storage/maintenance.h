@@ -1,5 +1,5 @@
-// What a keeper does with a data folder that no server uses: check it, or make one of a backup. (Store::backup_to
-// makes backups.) Each takes the folder's lock while it works. Any thread.
+// Maintenance of a data folder that no server uses: check it, or restore it from a backup. (Store::backup_to makes
+// backups.) Each takes the folder's lock while it works. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A data folder, opened: what api/app builds once and passes on. Layout: `lock`, `meshd.db` (with -wal and -shm),
+// The storage engine over one data folder; api/app builds it once. Layout: `lock`, `meshd.db` (with -wal and -shm),
 // `blobs/`.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Variables MESHD_... of the environment that nothing reads: a misspelt one must not be ignored, for what it should
-// have set (a file of tokens, a limit) stays as it is. Pure; any thread.
+// Detects unknown environment variables MESHD_...: a misspelt one (for a tokens file, a limit) must not be ignored.
+// Pure; any thread.
 #pragma once
 
 #include <span>

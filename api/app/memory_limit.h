@@ -1,4 +1,4 @@
-// How much memory the process may use: what a container was given, or what the machine has. Pure but for reading files.
+// The memory limit of the process: of its control group (container), or of the machine. Pure but for reading files.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What can be set when the server starts, with its defaults.
+// The options of `meshd serve` with their defaults.
 #pragma once
 
 #include <cstdint>

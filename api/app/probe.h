@@ -1,4 +1,4 @@
-// What a container's health check runs: one GET /readyz.
+// The health check of a container: one GET /readyz.
 #pragma once
 
 #include <string>

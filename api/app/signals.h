@@ -1,4 +1,4 @@
-// The signals that a server listens to, as bytes of a pipe. They are not blocked and waited for: libraries start
+// The server's signals as bytes of a pipe (self-pipe). They are not blocked and awaited with sigwait: libraries start
 // threads before main() (OpenBLAS does), in which a blocked signal is not blocked, and its default ends the process.
 #pragma once
 

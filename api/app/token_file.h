@@ -1,4 +1,4 @@
-// The file of tokens: which token is which principal, and what it may do. Tokens are kept as SHA-256 only.
+// The tokens file: bearer tokens with their principals and roles. Tokens are kept as SHA-256 only.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What a client would rather have: lists with weights (RFC 9110 12.4.2) of Accept and Accept-Encoding. Pure.
+// Content negotiation: Accept and Accept-Encoding with their quality values (RFC 9110 12.4.2). Pure.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Hosts and origins as HTTP names them (RFC 3986 3.2, RFC 6454), in one form that compares: Host, Origin, and what an
-// operator lists. Pure; any thread.
+// Hosts and origins (RFC 3986 3.2, RFC 6454) in normal form, for comparison: Host, Origin, and what an operator lists.
+// Pure; any thread.
 #pragma once
 
 #include <cstdint>

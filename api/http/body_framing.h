@@ -1,5 +1,5 @@
-// Where a request's body begins and ends in the bytes of a connection: by length, or in chunks (RFC 9112 chapters 6 and
-// 7). Pure; one thread.
+// Message framing of request bodies: Content-Length or chunked transfer coding (RFC 9112 chapters 6 and 7). Pure; one
+// thread.
 #pragma once
 
 #include <cstddef>

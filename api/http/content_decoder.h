@@ -1,4 +1,4 @@
-// Takes content codings off request bodies: gzip (RFC 1952) and zstd (RFC 8878), piece by piece. One thread.
+// Streaming decoder of content codings of request bodies: gzip (RFC 1952) and zstd (RFC 8878). One thread.
 #pragma once
 
 #include <cstddef>

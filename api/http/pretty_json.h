@@ -1,4 +1,4 @@
-// JSON for people: the same tokens with line breaks and two spaces a level. Pure; any thread.
+// JSON pretty printer: the same tokens with line breaks and two spaces a level. Pure; any thread.
 #pragma once
 
 #include <string>

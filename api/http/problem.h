@@ -1,4 +1,4 @@
-// Errors as clients see them: application/problem+json (RFC 9457). The one place where kinds of failure become HTTP
+// Problem details (RFC 9457): errors as application/problem+json. The one place where kinds of failure become HTTP
 // statuses.
 #pragma once
 

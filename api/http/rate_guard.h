@@ -1,4 +1,4 @@
-// Decides when a client is too slow. A value; one thread.
+// Minimum transfer rate: decides when a client is too slow. A value; one thread.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// JSON as it comes from outside: read through nlohmann's SAX interface with limits on depth and nodes, duplicate names
-// refused (I-JSON, RFC 7493), numbers kept exactly, runs of numbers packed. schema.h reads documents out of it.
+// The JSON parser of requests: nlohmann's SAX interface with limits on depth and nodes, duplicate names refused
+// (I-JSON, RFC 7493), numbers kept exactly, runs of numbers packed. schema.h reads documents out of it.
 #pragma once
 
 #include <cstdint>

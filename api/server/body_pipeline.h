@@ -1,5 +1,5 @@
-// From a connection's raw bytes to a body's bytes: framing, content coding, limits and counters in one place, for
-// bodies that are taken in by the reactor and for those that handlers read themselves. No socket. One thread.
+// The decoding pipeline of a request body: framing, content coding, limits and counters, for bodies that the reactor
+// reads and for those that handlers read themselves. No socket. One thread.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the front counts. Any thread.
+// Request metrics of the server. Any thread.
 #pragma once
 
 #include <atomic>

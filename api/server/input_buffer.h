@@ -1,4 +1,5 @@
-// Raw bytes of a connection that were read and not yet used. Small while idle, grows with what is read. One thread.
+// The input buffer of a connection: bytes read and not yet consumed. Small while idle, grows with what is read. One
+// thread.
 #pragma once
 
 #include <algorithm>

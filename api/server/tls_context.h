@@ -1,5 +1,5 @@
-// The certificate that the server shows and the key that belongs to it, read from PEM files and read again on request,
-// and what TLS is to be like: versions 1.2 and 1.3, ciphers with forward secrecy, HTTP/1.1 by ALPN, no renegotiation.
+// The TLS context: certificate and key, read from PEM files and reloaded on request, and the TLS settings: versions 1.2
+// and 1.3, ciphers with forward secrecy, HTTP/1.1 by ALPN, no renegotiation.
 #pragma once
 
 #include <chrono>

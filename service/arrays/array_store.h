@@ -1,4 +1,5 @@
-// All arrays of the server: makes, finds, loads, lists, reserves, consumes and deletes them. Bytes first, then the row.
+// The store of arrays: creates, finds, loads, lists, reserves, consumes and deletes them. Blobs are durable before
+// rows.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What a stored array's row keeps of its sharding: text that is written and read here only.
+// Serialisation of an array's sharding for its row: text that is written and read here only.
 #pragma once
 
 #include <string>

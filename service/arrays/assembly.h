@@ -1,4 +1,4 @@
-// Arrays put together from parts that clients send: what each device holds, one at a time or all at once. JAX:
+// Assembles arrays from parts that clients send: one for each device, separately or all at once. JAX:
 // make_array_from_single_device_arrays and make_array_from_callback; behaviours G18 to G21, G32 to G36.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Row-major streams in and out of shards: what uploads and downloads are made of. Nothing is copied that the layout
-// does not force.
+// Gather and scatter between row-major streams and shards, for uploads and downloads. Copies only where the layout
+// requires it.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Time behind a seam, so that tests own it. Wall time is for people and documents, steady time for deadlines.
+// The clock interface, which tests replace. Wall time is for documents and logs, steady time for deadlines.
 #pragma once
 
 #include <chrono>

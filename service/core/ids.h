@@ -1,5 +1,4 @@
-// Names of things: UUIDv7 with a prefix for what is made (arr_, ses_, job_), digests for what is interned (mesh_,
-// prog_).
+// Ids: UUIDv7 with a prefix for created objects (arr_, ses_, job_), digests for interned ones (mesh_, prog_).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Calls functions at given times: the deadlines of what waits (service/core/fiber.h). One thread for all of them.
+// Timers: call functions at given times, such as deadlines of waits (service/core/fiber.h). One thread for all of them.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-// The log of a session as readers see it: committed entries by sequence number, and a nudge when there may be more.
+// The effect log of a session: committed entries by sequence number, and subscriptions to new ones.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The compact binary form of values that left a program or are to enter one.
+// The binary serialisation of values of effects and infeed entries.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Between stored layouts and plan layouts: which buffer a run gets for each of its shards, and which shard of an array
-// each result buffer is. Buffers are shared where the two agree, blocks are copied where they do not.
+// Binds arrays to a plan: the buffer of each argument shard, and the array shard of each result buffer. Buffers are
+// shared where the two agree, blocks are copied where they do not.
 #pragma once
 
 #include <memory>

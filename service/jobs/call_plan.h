@@ -1,4 +1,4 @@
-// How the arguments of a call are numbered: which are static, which donated, and what is left. Pure functions. JAX:
+// Argument numbers of a call: which are static, which donated, and the numbers without these. Pure functions. JAX:
 // rebase_donate_argnums and donation_vector in jax/_src/api_util.py; behaviours P9 to P13.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Where a job runs: its mesh, its devices, and the shardings that the request and committed arrays fix.
+// The device assignment of a job: its mesh, its devices, and the shardings that the request and committed arrays fix.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A few threads that run any number of bodies: a body that waits gives its thread to the next one.
+// A pool of a few threads that run any number of fibers: one that waits releases its thread to the next.
 #pragma once
 
 #include <condition_variable>

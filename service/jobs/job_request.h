@@ -1,4 +1,4 @@
-// A job as the service takes it: decoded, names resolved to arrays and programs, nothing of HTTP or JSON left.
+// The request of a job, decoded: names resolved to arrays and programs, without HTTP or JSON.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// Where a job runs whose shardings are integer specs: how many partitions, on which devices, over which mesh. JAX:
-// sharded_jit; behaviours S4 to S17.
+// The device assignment of a job whose shardings are integer specs: how many partitions, on which devices, over which
+// mesh. JAX: sharded_jit; behaviours S4 to S17.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How many jobs may wait: all together, of one principal, of one session.
+// Limits of queued jobs: in all, of one principal, of one session.
 #pragma once
 
 #include <algorithm>

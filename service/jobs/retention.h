@@ -1,4 +1,4 @@
-// What is kept of jobs after they are over, and for how long.
+// Retention of finished jobs and idempotency keys.
 #pragma once
 
 #include <chrono>

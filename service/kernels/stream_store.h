@@ -1,5 +1,4 @@
-// Stores past the caches, for outputs that are too large to be read from a cache afterwards: they save the read of
-// every line before it is written.
+// Non-temporal stores, for outputs larger than the cache: they save the read of every line before it is written.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Processes as labels on devices: what "local" means for a client that acts as one of several processes. Pure
-// functions. JAX: Mesh.local_devices, Mesh.local_mesh, is_multi_process in jax/_src/mesh.py.
+// Processes as labels on devices: "local" devices of a client that is one of several processes. Pure functions. JAX:
+// Mesh.local_devices, Mesh.local_mesh, is_multi_process in jax/_src/mesh.py.
 #pragma once
 
 #include <cstdint>

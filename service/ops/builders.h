@@ -1,5 +1,5 @@
-// The common rows in one line each: pointwise_unary<"stablehlo.abs", kNumbers>("magnitude", ScalarOp::kAbs). The op's
-// name is a template argument because infer functions are plain functions and their messages name the op.
+// Builders of common rows, in one line each: pointwise_unary<"stablehlo.abs", kNumbers>("magnitude", ScalarOp::kAbs).
+// The op's name is a template argument because infer functions are plain functions and their messages name the op.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What infer functions check, in words they share, so that messages of all families read alike. Pure; any thread.
+// Checks of infer functions with common messages for all families. Pure; any thread.
 #pragma once
 
 #include <algorithm>

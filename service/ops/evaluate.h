@@ -1,5 +1,5 @@
-// Running one op on small values before the program runs: what sizes are computed from (exported programs with dynamic
-// dimensions). The same rows that run later run here, so there is no second arithmetic.
+// Constant folding: runs one op on small values before the program runs, for computed sizes (exported programs with
+// dynamic dimensions). It uses the kernels of the rows, so there is no second arithmetic.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// What runs an op's work: kernels on one shard, collectives over a group, tile programs of scalar operations. Rows with
-// a kernel make these, the plan keeps them and devices call them. Apart from op_def.h, so that the stages that only
-// read rows do not depend on it.
+// The kernel interface of ops: kernels on one shard, collectives over a group, tile programs of scalar operations. Rows
+// with a kernel make these, the plan keeps them and devices call them. Apart from op_def.h, so that the stages that
+// only read rows do not depend on it.
 #pragma once
 
 #include <cstddef>

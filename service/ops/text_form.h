@@ -1,5 +1,5 @@
-// How an op is written in pretty form, where that is more than operands, attributes and types: MLIR's assembly formats.
-// Rows hold it, the parser (program/parse/parser_pretty.cpp) reads it. Values only.
+// Assembly formats (MLIR's assemblyFormat): the pretty form of an op, where that is more than operands, attributes and
+// types. Rows hold it, the parser (program/parse/parser_pretty.cpp) reads it. Values only.
 #pragma once
 
 #include <cstdint>

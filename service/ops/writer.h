@@ -1,6 +1,5 @@
 // The builder of decompositions and per-shard lowerings: an ir::OpBuilder whose ops get the result types that their
-// rows infer. For the stage that expands (program/transform/specialise.h), the rows' expand functions and what writes
-// ops of a shard.
+// rows infer. Used by program/transform/specialise.h, the rows' decompositions and per-shard lowerings.
 #pragma once
 
 #include <functional>

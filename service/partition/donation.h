@@ -1,4 +1,5 @@
-// Which argument's memory which result takes: JAX's matching order (jax/_src/interpreters/mlir.py, _set_up_aliases).
+// Donation: matches donated arguments with results whose buffers alias them, in JAX's order
+// (jax/_src/interpreters/mlir.py, _set_up_aliases).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Programs as text again: always the generic form, one op a line, so that it parses back to the same meaning.
+// Prints programs: always in the generic form, one op a line, which parses to the same program.
 #pragma once
 
 #include <string>

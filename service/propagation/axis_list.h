@@ -1,5 +1,4 @@
-// Lists of axes, major first, compared as Shardy compares them: which is a prefix of which, what two of them can agree
-// on.
+// Operations on lists of axes, major first, as in Shardy: prefixes and the common axes of two lists.
 #pragma once
 
 #include <optional>

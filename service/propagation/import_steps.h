@@ -1,4 +1,4 @@
-// What happens to the graph before shardings flow, in the order of Shardy's import pipeline.
+// The import passes of propagation, in the order of Shardy's import pipeline.
 #pragma once
 
 #include <map>

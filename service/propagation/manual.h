@@ -1,4 +1,4 @@
-// Placements at the border of a manual computation: outside they have manual axes and free ones, inside free ones only.
+// Shardings at the edge of a manual computation: outside they have manual and free axes, inside free ones only.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Which ops go first: Shardy's five cumulative steps.
+// Op priorities (Shardy's op_priority_propagation.cc): five cumulative steps.
 #pragma once
 
 #include <vector>

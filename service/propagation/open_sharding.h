@@ -1,4 +1,4 @@
-// A sharding while it is worked out: like sharding::TensorSharding, with the mesh as a number of a table.
+// A sharding during propagation: like sharding::TensorSharding, with the mesh as a number of a table.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// How many arrays each principal has, and their bytes. An array is counted from before its first byte comes until it
-// has no data any more: deleted, donated, lost, or never completed.
+// Quota accounting of arrays: count and bytes of each principal. An array is counted from before its first byte until
+// its data is deleted: deleted, donated, lost, or never completed.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What one principal may have at once.
+// Quotas of a principal.
 #pragma once
 
 #include <cstdint>

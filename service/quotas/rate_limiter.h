@@ -1,4 +1,4 @@
-// How many requests a second each principal may make: a token bucket each, which holds one second's worth.
+// Rate limiter of requests: a token bucket for each principal with the burst of one second.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Sessions: the order of one client's jobs (SessionQueue), the meshes that it is inside of, and the rows that keep both
-// over a restart.
+// The store of sessions: their queues (SessionQueue), their mesh stacks, and the rows that restore both after a
+// restart.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Integer specs, as sharded_jit had them: into how many parts each dimension is sharded, parts numbered row-major over
+// Integer specs, as of sharded_jit: into how many parts each dimension is sharded, parts numbered row-major over
 // devices 0, 1, 2, .... Pure functions. Behaviours S1 to S25.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Shapes of dense row-major tensors, and the arithmetic that everything else leans on.
+// Shapes of dense row-major tensors and their arithmetic: element counts, bytes, strides.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The end of a blob's file: what lets a range be checked without reading the rest. See blob_store.h for the format.
+// The footer of a blob file: page checksums, by which a range is verified without reading the rest. See blob_store.h
+// for the format.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What all parts of one blob store share. Inside storage only.
+// State that the parts of one blob store share. Inside storage only.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What is behind BlobWriter. Inside storage only.
+// Implementation of BlobWriter. Inside storage only.
 #pragma once
 
 #include <xxhash.h>

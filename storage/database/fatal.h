@@ -1,5 +1,5 @@
-// What happens when a write may have been lost behind our back (a failed fsync, an I/O error while committing): nothing
-// is acknowledged any more and the process has to end, because what the kernel still holds is unknown.
+// The fatal handler, for a write that may be lost (a failed fsync, an I/O error while committing): nothing is
+// acknowledged any more and the process has to end, because the state of the page cache is unknown.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The changes that only a start makes to rows. Inside storage only.
+// Changes of rows in crash recovery. Inside storage only.
 #pragma once
 
 #include <cstdint>

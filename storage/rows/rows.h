@@ -1,4 +1,4 @@
-// What the database keeps, as plain structs. Documents are JSON text that storage does not look into.
+// Rows of the database as plain structs. Documents are JSON text, opaque to storage.
 // An absent time is std::nullopt, an absent reference the empty string.
 #pragma once
 

@@ -1,5 +1,5 @@
-// What a registered program declares about its surroundings: the callbacks that a request may bind, and the arguments
-// that it reads. Pure.
+// The declared effects of a registered program: the callbacks that a request may bind, and the arguments that it reads.
+// Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Ops that keep a program from running, found when it is registered: custom calls whose target nothing here runs. Such
-// a program is kept and explained; running it fails as unsupported_custom_call.
+// Unsupported ops of a program, found when it is registered: custom calls with an unknown target. Such a program can be
+// registered and explained; a run fails with unsupported_custom_call.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A collective in which each shard of the result is put together from blocks of other shards: what reshards and halo
-// exchanges become. Blocks of one form share a prepared copy.
+// Block copies: a collective that assembles each shard of the result from blocks of other shards, for reshards and halo
+// exchanges. Blocks of one form share a prepared copy.
 #pragma once
 
 #include <map>

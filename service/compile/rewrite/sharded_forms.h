@@ -1,4 +1,4 @@
-// Ops whose kernels need dimensions that are sharded are written in other ops, which can be sharded.
+// Decomposes ops whose kernels need a sharded dimension replicated into ops that can be sharded.
 #pragma once
 
 #include <optional>

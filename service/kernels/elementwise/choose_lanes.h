@@ -1,4 +1,4 @@
-// Loops of select_and_scatter over lanes that decide differently. Private to this folder.
+// Loops of select_and_scatter over lanes with different choices. Private to this folder.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Types of fewer than 32 bits that are computed in a wider one, a run at a time: float8 and 16-bit floats as float,
-// integers of 2 and 4 bits as bytes.
+// Narrow types that are computed in a wider one, a run at a time: float8 and 16-bit floats as float, integers of 2 and
+// 4 bits as bytes.
 #pragma once
 
 #include <cstddef>

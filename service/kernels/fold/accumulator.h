@@ -1,5 +1,5 @@
-// Where the results of a fused reduction grow: a row of lanes, to each of which values are added step by step. How they
-// are added depends on shapes only, so a result has the same bits whoever computes it.
+// The accumulators of a fused reduction: a row of lanes, to each of which values are added in steps. The order of
+// additions depends on shapes only, so a result has the same bits on every thread.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// Normalisation of features: by given mean and variance, by those of the batch, and its gradient. Everything is worked
-// out in double and rounded once.
+// Batch normalisation: inference, training, and the gradient. Computed in double and rounded once.
 #pragma once
 
 #include <cstddef>

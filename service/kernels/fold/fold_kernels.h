@@ -1,6 +1,6 @@
-// Direct loops for the reducers that everyone uses: add, multiply, maximum, minimum, and, or, xor of one value. Floats
-// of up to 32 bits are added and multiplied in double, so that a long sum is right to the last place whatever its
-// order; doubles are summed in a fixed tree. Elements of an accumulator have the fold's own type.
+// Reduction loops for the common reducers: add, multiply, maximum, minimum, and, or, xor of one value. Floats of up to
+// 32 bits are added and multiplied in double, so that a long sum is right to the last place in any order; doubles are
+// summed in a fixed tree. Elements of an accumulator have the fold's own type.
 #pragma once
 
 #include <cstddef>

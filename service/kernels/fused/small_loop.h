@@ -1,5 +1,5 @@
-// A fused loop over no more lanes than one block: scalars and short vectors, as the iterations of a loop have them by
-// the thousand. Everything is worked out beforehand and nothing is taken from the heap; bits are those of the tiles.
+// A fused loop over no more lanes than one block: scalars and short vectors, as in bodies of loops. Its schedule is
+// prepared and it does not allocate; bits are those of the tiles.
 #pragma once
 
 #include <array>

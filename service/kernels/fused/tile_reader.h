@@ -1,5 +1,5 @@
-// How the inputs of a fused chain get into its registers, tile by tile: bound where memory already has the lanes in a
-// row, else gathered; broadcasts are filled once for as long as they stay the same, iotas are counted. Nothing is
+// Loads the inputs of a fused loop into registers, tile by tile: bound in place where the lanes are contiguous in
+// memory, else gathered; broadcasts are filled once while they are constant, iotas are generated. Nothing is
 // materialised.
 #pragma once
 

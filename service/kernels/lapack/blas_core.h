@@ -1,5 +1,5 @@
-// OpenBLAS picks its loops by processor model when it is loaded, and falls back to those of 2004 (SSE3) on models newer
-// than itself: a twentieth of the speed. This picks again, by what the processor can do.
+// Selects OpenBLAS's kernels by CPU features. OpenBLAS itself selects by processor model when it is loaded, and falls
+// back to those of 2004 (SSE3) on models newer than itself: a twentieth of the speed.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the routines of lapack.h share: memory, changes of layout, and one plan for each routine.
+// The plans of the routines of lapack.h, one each, and what they share: workspace and transposition.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Moving elements without changing them: block copies between dense row-major arrays (what a reshard is made of) and
-// copies with any strides (transpose, slice, reverse, pad, concatenate, broadcast). Sizes and starts are counted in
-// elements; an element is `elem_size` opaque bytes.
+// Data movement: block copies between dense row-major arrays (what a reshard is made of) and copies with any strides
+// (transpose, slice, reverse, pad, concatenate, broadcast). Sizes and starts are counted in elements; an element is
+// `elem_size` opaque bytes.
 #pragma once
 
 #include <cstddef>

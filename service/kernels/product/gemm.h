@@ -1,6 +1,6 @@
-// One matrix product: row-major c (m x n) = a (m x k) times b (k x n), by the best library for the element type: oneDNN
-// for f32, bf16 and int8, OpenBLAS for f64, complex numbers and matrix times vector, loops of our own for integers;
-// small products by whichever is faster. A product runs on the calling thread alone.
+// Matrix product (GEMM): row-major c (m x n) = a (m x k) times b (k x n), by the best library for the element type:
+// oneDNN for f32, bf16 and int8, OpenBLAS for f64, complex numbers and matrix times vector, loops of our own for
+// integers; small products by whichever is faster. A product runs on the calling thread alone.
 #pragma once
 
 #include <cstddef>

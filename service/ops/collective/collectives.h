@@ -1,5 +1,5 @@
-// The functions behind the collective rows: results of one member from the operands of all, in group order. No threads,
-// no devices.
+// The kernels of collective rows: results of one member from the operands of all, in group order. No threads, no
+// devices.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// The custom calls that JAX makes of LAPACK on CPU: lapack_spotrf_ffi and its kin, 15 routines for four element types,
-// and the tridiagonal solution that perturbs singular matrices.
+// The custom-call targets of LAPACK that JAX uses on CPU: lapack_spotrf_ffi and others, 15 routines for four element
+// types, and the tridiagonal solution that perturbs singular matrices.
 #pragma once
 
 #include <span>

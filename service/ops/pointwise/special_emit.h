@@ -1,4 +1,4 @@
-// Functions of two arguments that are series: written as straight-line instructions, so that they fuse like any other
+// Special functions of two arguments as series: emitted as straight-line instructions, so that they fuse like any other
 // op.
 #pragma once
 

@@ -1,4 +1,4 @@
-// @shape_assertion: what the shapes of a polymorphic program must satisfy, checked when it runs with the shapes it got.
+// @shape_assertion: the shape constraints of a shape-polymorphic program, checked when its shapes are known.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The choice of sub-axes for the factors of an op's rule: how the op is sharded. Pure.
+// Chooses the sub-axes for the factors of an op's rule. Pure.
 //
 // Invariant: all sub-axes are of one view, a sub-axis serves at most one factor, and factors in `uncut` have none.
 // Where a dimension has several factors, a minor one has sub-axes only behind a major one that is sharded to its end.

@@ -1,4 +1,4 @@
-// Which rows of an operand one part of a result is made of: one dimension of a halo exchange, in numbers that are the
+// One dimension of a halo exchange: the rows of an operand that one part of a result reads, in numbers that are the
 // same for every device; a device's part is an input. Pure.
 #pragma once
 

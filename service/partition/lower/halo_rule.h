@@ -1,6 +1,6 @@
-// Halo exchange, the numbers: keeps an op sharded along a dimension of which it reads its neighbours' rows (windows,
-// convolutions, slices, pads, reversals, concatenations). GSPMD (arXiv:2105.04663) has the idea. Here the exchange is
-// one op (kHalo) that fetches exactly the rows that a part reads; device_halo.h writes it as collective_permutes. Pure.
+// Halo exchange: keeps an op sharded along a dimension of which it reads its neighbours' rows (windows, convolutions,
+// slices, pads, reversals, concatenations), after GSPMD (arXiv:2105.04663). Here the exchange is one op (kHalo) that
+// fetches exactly the rows that a part reads; device_halo.h writes it as collective_permutes. Pure.
 //
 // Invariant: what is fetched is described by numbers that are the same for all parts; a device's part is an input.
 //

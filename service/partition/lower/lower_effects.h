@@ -1,4 +1,4 @@
-// Custom calls: callbacks become effects (kEffect), markers of layout become what they mark, functions of their
+// Lowers custom calls: callbacks become effects (kEffect), layout markers become their operands, functions of their
 // operands are lowered by their rule, other targets are refused by name.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Arguments and results of @main: their layouts are those that their shardings resolve to.
+// Lowers arguments and results of @main, in the layouts that their shardings resolve to.
 //
 // Example, mesh x=2, y=4: %a 8x16 [{x}, {}] -> result [{}, {x}]. The argument is 4x16; the result takes a reshard
 // 4x16 -> 8x8, an all-to-all over x in which a device receives 64 - 32 elements.

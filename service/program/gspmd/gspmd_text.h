@@ -1,4 +1,4 @@
-// Both spellings of a GSPMD sharding, before they are held to its rules: the text in braces, and the wire form of XLA's
+// Parses both spellings of a GSPMD sharding, without validating it: the text in braces, and the wire form of XLA's
 // OpSharding, which JAX printed before 2023. Pure.
 #pragma once
 

@@ -1,5 +1,4 @@
-// Calls flattened: a copy of a module in which @main holds all work itself. What Shardy's import does before it
-// propagates.
+// The inliner: copies a module with all calls inlined into @main, as Shardy's import does before propagation.
 #pragma once
 
 #include "service/ir/program.h"

@@ -1,5 +1,5 @@
-// Tuples at the edges of a program taken apart, before it is verified: what stages behind see of @main are its leaves.
-// Pure. Threads: any.
+// Flattens the tuples among arguments and results of @main into their leaves, before the program is verified. Pure.
+// Threads: any.
 #pragma once
 
 #include "service/ir/program.h"

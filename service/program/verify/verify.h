@@ -1,5 +1,5 @@
-// The rules that a program must keep before any stage sees it. Names and dominance are the parser's; what is left is
-// here.
+// The verifier: the constraints of a program before any stage reads it, except names and dominance, which the parser
+// checks.
 #pragma once
 
 #include "service/ir/program.h"
