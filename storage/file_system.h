@@ -1,5 +1,5 @@
 // The file system interface (LevelDB's Env): what blobs and the lock file need, no more. `real_file_system` is the
-// implementation; tests inject faults (tests/support/failing_file_system.h).
+// implementation; tests inject faults (tests/support/watched_file_system.h).
 #pragma once
 
 #include <cstddef>

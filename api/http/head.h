@@ -12,7 +12,6 @@
 
 namespace meshd::api {
 
-/// Limits of one head.
 struct HeadLimits {
   size_t bytes = 16 * 1024;
   size_t target_bytes = 8 * 1024;

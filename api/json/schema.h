@@ -345,7 +345,6 @@ class Schema : public SchemaBase {
   std::vector<Field<T>> fields_;
 };
 
-/// The declared type with the rules' constraints.
 JsonType with_rules(JsonType type, const Rules& rules);
 /// `,"name":`, without the comma at the beginning of an object.
 void append_name(std::string& out, std::string_view quoted_name);

@@ -160,7 +160,7 @@ void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const te
   try {
     store.publish(array, complete);
   } catch (...) {
-    // Nothing was kept: the last part may be put again.
+    // Nothing was stored: the last part may be sent again.
     auto state = array->state().lock();
     state->shards.clear();
     state->blobs.clear();

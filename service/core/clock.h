@@ -27,7 +27,6 @@ class SystemClock final : public Clock {
 /// RFC 3339 in UTC with milliseconds: 2026-03-01T12:30:00.125Z.
 std::string to_rfc3339(WallTime time);
 
-/// From `start` to `end`.
 inline double milliseconds_between(SteadyTime start, SteadyTime end) {
   return std::chrono::duration<double, std::milli>(end - start).count();
 }

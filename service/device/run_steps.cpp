@@ -15,7 +15,7 @@ namespace {
 constexpr double kWorthSharingNs = 60'000;
 constexpr double kPartNs = 20'000;
 constexpr int64_t kPartsPerThread = 4;
-// A work group: short beside a time slice, long beside what it costs to call a kernel once more.
+// A work group: short against a time slice, long against the overhead of a kernel call.
 constexpr double kWorkGroupNs = 1'000'000;
 // A lent thread leaves longer steps to the pool, so that its lender gets it back.
 constexpr double kLentStepNs = 2'000'000;

@@ -18,7 +18,6 @@ namespace meshd::ir {
 struct Attribute;
 struct NamedAttribute;
 
-/// Ordered list of named attributes.
 using AttributeList = std::vector<NamedAttribute>;
 
 /// The attribute `unit`, which has no value.
@@ -116,7 +115,6 @@ struct OpaqueAttr {
   friend bool operator==(const OpaqueAttr&, const OpaqueAttr&) = default;
 };
 
-/// One attribute.
 struct Attribute {
   std::variant<Unit, IntegerAttr, FloatAttr, StringAttr, DenseAttr, IntArrayAttr, ArrayAttr, DictAttr, EnumAttr,
                SymbolAttr, TypeAttr, ShardingAttr, ShardingRuleAttr, OpaqueAttr>

@@ -1,5 +1,5 @@
-// How a job is accepted: places in the queues, its number in the session, reservations of what it donates and its row,
-// all in one transaction.
+// Admission of a job: places in the queues, its number in the session, reservations of what it donates and its row, all
+// in one transaction.
 #include "service/core/error.h"
 #include "service/core/ids.h"
 #include "service/jobs/job.h"

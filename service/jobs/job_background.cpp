@@ -66,7 +66,7 @@ void JobRunner::run_in_background(const JobRef& job, const core::WaiterRef& wait
   try {
     finish(job, waiter);
   } catch (const std::exception&) {
-    // fail() has put it into the job's row
+    // fail() has written it to the job's row
   }
   {
     const std::lock_guard held(mutex_);

@@ -59,7 +59,6 @@ inline size_t input_count(const OpView& view) { return view.operands.size() / 2;
 /// As many init values as inputs, inputs of one shape, each init value a scalar of its input's type.
 void expect_inputs_and_inits(const OpView& view, const std::string& op, const InputLabels& labels);
 
-/// Types of a region's arguments.
 std::vector<ir::Type> argument_types(const OpView& view, const ir::Region& region);
 /// Types of what a region returns; empty when it has no terminator.
 std::vector<ir::Type> returned_types(const OpView& view, const ir::Region& region);

@@ -175,7 +175,7 @@ struct AttributePrinter {
   std::string operator()(const ir::OpaqueAttr& a) const { return a.text; }
 };
 
-/// Prints one function; values are numbered in the order of the text, so that printing twice gives the same.
+/// Prints one function; values are numbered in the order of the text, so that the text is deterministic.
 class FunctionPrinter {
  public:
   FunctionPrinter(const ir::Function& function, std::string& out)

@@ -101,7 +101,7 @@ class Driver {
     for (const int operand : operands) {
       const int def = graph_.tensor(operand).node;
       if (def < 0) continue;
-      // MLIR looks again at what gives an operand, unless two other ops use it.
+      // MLIR visits the definition of an operand again, unless two other ops use it.
       int other = -1;
       const bool has_two = graph_.any_use(operand, [&](const Use& use) {
         if (use.node == id || use.node == other) return false;

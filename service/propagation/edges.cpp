@@ -33,7 +33,7 @@ class EdgeAdder {
       behind_results(id, with_edges);
       in_body(id);
     }
-    // Edges of this block's own arguments were put in front by in_body of its owner, later: keep what is there now.
+    // Edges of this block's own arguments are inserted in front by in_body of its owner, later.
     graph_.block(block).nodes = std::move(with_edges);
   }
 
@@ -95,7 +95,7 @@ class EdgeAdder {
   void sources_of_result(int edge, int id, size_t i, std::optional<ops::Structural> role) {
     if (role == ops::Structural::kWhile || role == ops::Structural::kOptimizationBarrier) add_source(edge, id, i);
     const std::vector<int> blocks = graph_.node(id).blocks;
-    const size_t first = role == ops::Structural::kWhile ? 1 : 0;  // a loop's condition gives no carried value
+    const size_t first = role == ops::Structural::kWhile ? 1 : 0;  // a loop's condition returns no carried value
     for (size_t b = first; b < blocks.size(); ++b) add_source(edge, terminator(blocks[b]), i);
     if (role != ops::Structural::kWhile) return;
     for (const int block : blocks) {

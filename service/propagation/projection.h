@@ -35,7 +35,6 @@ struct FactorAxes {
   bool minor_most = false;  ///< last factor of its dimension: need not be divided evenly
 };
 
-/// One tensor.
 struct TensorProjection {
   std::vector<FactorAxes> factors;
   AxisList replicated;

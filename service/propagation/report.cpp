@@ -129,7 +129,7 @@ class Reporter {
     });
   }
 
-  /// Reshards that propagation put in have no name.
+  /// Reshards that propagation inserted have no name.
   [[nodiscard]] bool is_of_text(const ir::Op& op) const {
     return !op.results.empty() && !module_.main().values[static_cast<size_t>(op.results[0])].name.empty();
   }

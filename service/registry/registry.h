@@ -60,7 +60,6 @@ struct ProgramNames {
   std::optional<int64_t> in_leaves = {}, out_leaves = {};  ///< of the trees: as many as arguments and results
 };
 
-/// A stored program.
 struct StoredProgram {
   std::string id;
   std::string name;

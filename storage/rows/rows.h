@@ -128,7 +128,6 @@ struct InfeedRow {
   core::WallTime created;
 };
 
-/// An infeed queue.
 struct InfeedQueueRow {
   std::string queue;
   int64_t last = 0;     ///< number of the last entry

@@ -88,7 +88,7 @@ CollectiveMaker reduce_shards_maker(const PlanBuilder& builder, const LocalOp& o
   ShardReducer reducer;
   reducer.program = ops::compile_scalar_region(*builder.program->function, op.regions.at(0));
   reducer.operands = op.operands.size();
-  // The reducer may take bits for what they are: elements of its own type, two for each complex number.
+  // The reducer may reinterpret the bits: elements of its own type, two for each complex number.
   const tensor::DType dtype = reducer.program.registers[0];
   const BuilderValue& first = builder.value(op.operands[0]);
   reducer.count = tensor::byte_count(first.type.local) / tensor::size_bytes(dtype);

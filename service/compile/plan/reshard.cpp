@@ -10,7 +10,7 @@
 // 3. The parts give the source shard's coordinates. Sub-axes that the source varies over outside of its dims keep the
 //    target's coordinate where the target varies over them, else they are 0.
 //
-// A reshard that gives each target shard the bytes of one source shard moves nothing. It becomes a rename, a map from
+// A reshard that gives each target shard the bytes of one source shard copies nothing. It becomes a rename, a map from
 // target shards to source shards (reshard_is_rename).
 //
 // Example: mesh x=2, y=2, 4x4xi32, rows over (x, y) -> columns over y.

@@ -1,4 +1,4 @@
-// One step for one op: what is not part of a chain.
+// Steps of single ops, which fusion left alone.
 #include "service/compile/plan/collectives.h"
 #include "service/compile/plan/plan_builder.h"
 #include "service/core/error.h"

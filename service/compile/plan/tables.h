@@ -36,7 +36,6 @@ class TableSet {
   /// Coordinates of shard `shard` of table `id`: 0 for sub-axes outside of its mask.
   [[nodiscard]] tensor::Dims coordinates(TableId id, int64_t shard) const;
 
-  /// Moves everything into the plan.
   void move_into(Plan& plan);
 
  private:

@@ -23,7 +23,7 @@ ScalarKernel find_direct(DType in, DType out) {
   return find_convert_from_unsigned(in, out);
 }
 
-/// The type an operand is read as: itself when loops read it directly; a complex number gives its real part.
+/// The type an operand is read as: itself when loops read it directly; the real part of a complex number.
 DType operand_carrier(DType in) {
   if (is_narrow_float(in) && in != DType::kBfloat16) return DType::kFloat32;
   if (is_narrow_integer(in)) return tensor::is_signed_integer(in) ? DType::kInt8 : DType::kUint8;

@@ -25,7 +25,7 @@ ComplexView<const T> interleaved(const T* base) {
   return {base, base + 1, 2};
 }
 
-/// The two halves of a real line of even length, as real and imaginary parts of one complex line, apart again and
+/// The two halves of a real line of even length, as real and imaginary parts of one complex line, separated again and
 /// together.
 template <class T>
 class RealHalves {

@@ -42,7 +42,6 @@ struct TileProgram {
   std::vector<TileInstruction> instructions;
   std::vector<uint16_t> outputs;  ///< registers of the results, in order (an input or constant register is allowed)
 
-  /// Adds a register.
   uint16_t add_register(tensor::DType dtype);
   /// Adds an instruction, looking its kernel up; returns the result's register. Throws unsupported_dtype naming op and
   /// dtype.

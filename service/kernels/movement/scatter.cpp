@@ -14,7 +14,7 @@ using tensor::DType;
 
 constexpr int64_t kTuplesAtOnce = 512;
 
-// The body gives its updates as they are.
+// The body returns its updates unchanged.
 bool is_replacement(const TileProgram& body) {
   if (!body.instructions.empty() || body.outputs.size() * 2 != static_cast<size_t>(body.input_count)) return false;
   for (size_t i = 0; i < body.outputs.size(); ++i) {

@@ -115,8 +115,8 @@ struct GemvByBlas : Gemm::Plan {
   }
 };
 
-// The matrix of a product with a vector: `rows` x `columns`; result has `rows` elements when not `flipped`, else
-// `columns`.
+// The matrix of a product with a vector: `rows` x `columns`, the result has `rows` elements, or `columns` where the
+// matrix is b.
 std::shared_ptr<const Gemm::Plan> plan_gemv(const GemmSpec& spec, bool matrix_is_b) {
   auto plan = std::make_shared<GemvByBlas>();
   plan->dtype = spec.in;

@@ -15,7 +15,7 @@ namespace meshd::kernels {
 namespace {
 
 constexpr int64_t kWorkItemElements = 16 << 10;
-constexpr int64_t kLinesAtOnce = 16;  // lines side by side that are packed together: a cache line of four-byte elements
+constexpr int64_t kLinesAtOnce = 16;  // interleaved lines that are packed together: a cache line of four-byte elements
 constexpr int64_t kPackedBytes = 4 << 20;      // at most, unless one line is larger
 constexpr int64_t kOrderBytesPerElement = 32;  // see LineScratch
 constexpr int kIndexBits = 32;

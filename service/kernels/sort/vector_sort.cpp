@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kSmall = 24;
 // Up to here a sort is one call: some hundred milliseconds.
 constexpr int64_t kLong = int64_t{1} << 24;
-constexpr int kDeepest = 3;  // keys that are all the same are never apart
+constexpr int kDeepest = 3;  // equal keys are never separated
 constexpr int64_t kBuckets = 256;
 constexpr int64_t kSamplesPerBucket = 16;
 constexpr int64_t kKeysBetweenCheckpoints = int64_t{1} << 20;
@@ -32,8 +32,8 @@ bool is_less(uint32_t a, uint32_t b) { return a < b; }
 bool is_less(uint64_t a, uint64_t b) { return a < b; }
 bool is_less(const Wide128& a, const Wide128& b) { return a.high != b.high ? a.high < b.high : a.low < b.low; }
 
-// Sample sort: (1) a sorted sample gives the bounds of the buckets; (2) keys are counted and dealt into their buckets;
-// (3) each bucket is sorted. Keys that are equal are the same, so the result is the only one there is.
+// Sample sort: (1) a sorted sample gives the bounds of the buckets; (2) keys are counted and distributed to their
+// buckets; (3) each bucket is sorted. Keys that are equal are the same, so the result is the only one there is.
 template <typename T>
 void sort_long(T* keys, T* spare, int64_t count, core::Checkpoint* checkpoint, int depth) {
   core::pass(checkpoint);

@@ -306,7 +306,7 @@ class SelectAndScatter::WorkItem {
   std::vector<std::byte> kept_;
   std::unique_ptr<bool[]> keeps_;
   std::vector<std::byte> loaded_;    ///< a window's source, as accumulators
-  std::vector<std::byte> combined_;  ///< with what is there already; the initial value, where windows are apart
+  std::vector<std::byte> combined_;  ///< with what is there already; the initial value, where windows are disjoint
   std::vector<std::byte> arrived_;   ///< a window's source as it leaves
 };
 

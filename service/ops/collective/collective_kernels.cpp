@@ -176,7 +176,7 @@ PreparedGroup prepare_reduce_scatter(const OpView& local, int64_t group_size) {
   group.bytes = bytes_of(local.operands);
   group.run = [dim, group_size, combiner = Combiner(compile_scalar_region(*local.function, local.regions[0])),
                operand = local.operands[0].tensor](const GroupCall& call) {
-    // Rows of the operand before `dim` are far apart; within one, the member's block is a run.
+    // The member's block is contiguous within each row of the operand before `dim`.
     int64_t row_count = 1;
     int64_t inner = 1;
     for (size_t i = 0; i < dim; ++i) row_count *= operand.dims[i];

@@ -145,7 +145,7 @@ ir::ValueId sum_rest(Writer& writer, ir::ValueId value, std::string& letters, co
   return sum_over(writer, value, dims);
 }
 
-/// A letter twice means the diagonal of its two dimensions: what is beside it becomes zero, and one of the two is
+/// A repeated subscript means the diagonal of its two dimensions: what is beside it becomes zero, and one of the two is
 /// summed.
 ir::ValueId take_diagonals(Writer& writer, ir::ValueId value, std::string& letters) {
   for (size_t d = 0; d < letters.size();) {

@@ -176,7 +176,7 @@ bool accumulates_f64(const OpView& view) {
 
 struct Types {
   DType in;   // what both operands are converted to
-  DType out;  // what the product gives; converted to the result's type where that differs
+  DType out;  // dtype of the product; converted to the result's type where that differs
 };
 
 // Types a product is made in: those of the text where a product takes them, else the next wider ones that lose nothing.

@@ -59,7 +59,7 @@ void add_factors(const WindowDims& dims, const Dims& operand, const Dims& indice
   }
 }
 
-/// The body gives its updates as they are.
+/// The body returns its updates unchanged.
 bool only_replaces(const OpView& view) {
   if (view.regions.size() != 1 || view.regions[0].ops.empty()) return false;
   const ir::Region& body = view.regions[0];

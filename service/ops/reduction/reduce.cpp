@@ -22,7 +22,7 @@ using tensor::Dims;
 
 std::vector<int64_t> reduced_dims(const OpView& view) { return ir::ints(attributes_of(view), "dimensions"); }
 
-/// The body takes accumulators, then values, all scalars, and gives the new accumulators.
+/// The body takes accumulators, then values, all scalars, and returns the new accumulators.
 void expect_body(const OpView& view) {
   if (view.regions.size() != 1 || view.function == nullptr) return;
   const size_t count = input_count(view);
@@ -89,7 +89,7 @@ FactorRule reduce_rule(const OpView& view) {
   return builder.build();
 }
 
-/// Sums over shards are put together by the body where each accumulator has one op with its value.
+/// Partial sums are combined by the body where each accumulator has one op with its value.
 std::optional<Combine> combine_reduce(const OpView& view) {
   const size_t count = input_count(view);
   Combine combine;

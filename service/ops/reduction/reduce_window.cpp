@@ -19,7 +19,7 @@ using sharding::FactorRule;
 using sharding::FactorRuleBuilder;
 using tensor::Dims;
 
-/// The body takes accumulators, then values, all scalars, and gives the new accumulators.
+/// The body takes accumulators, then values, all scalars, and returns the new accumulators.
 std::vector<ir::Type> body_types(const OpView& view) {
   const size_t count = input_count(view);
   if (view.regions.size() != 1 || view.function == nullptr) {

@@ -42,7 +42,7 @@ std::vector<ir::Type> infer_while(const OpView& view) {
   return agree(view, "while C3", carried);
 }
 
-/// Branches take nothing and return values of one list of types, which the op gives.
+/// Branches take nothing and return values of one list of types, which are those of the op's results.
 std::vector<ir::Type> infer_branches(const OpView& view, const std::string& op, std::string_view same_label,
                                      std::string_view result_label) {
   const std::vector<ir::Type> first = returned_types(view, view.regions[0]);
@@ -78,7 +78,7 @@ std::vector<ir::Type> infer_if(const OpView& view) {
   return infer_branches(view, "if", "C2", "C3");
 }
 
-/// What a call gives is written on it; that it fits the callee is checked where the module is known.
+/// A call declares its result types; whether they match the callee is checked by the verifier of modules.
 std::vector<ir::Type> infer_as_declared(const OpView& view) { return {view.results.begin(), view.results.end()}; }
 
 std::vector<ir::Type> infer_return(const OpView& view) { return agree(view, "return", {}); }

@@ -40,7 +40,6 @@ class DeviceFunction {
 
   /// channel_handle and replica_groups: groups of devices that differ in `sub_axes`, in the order of the sub-axes.
   ir::AttributeList groups(int view, const std::vector<int>& sub_axes);
-  /// A new channel, as an attribute.
   ir::Attribute new_channel();
   /// The value with all parts of a dimension behind one another (all_gather); itself where nothing shards it.
   ir::ValueId gather(ir::ValueId value, int view, size_t dim, const std::vector<int>& sub_axes);

@@ -44,7 +44,7 @@ class HaloWriter {
     bool is_full = true;  // all rows of all parts are rows of the operand
   };
 
-  // Rows that every device has behind one another after neighbours sent theirs.
+  // The concatenated rows of every device after the exchange.
   struct Gathered {
     ir::ValueId value = -1;
     std::vector<int64_t> base;  // by part: the operand's row that is row 0

@@ -194,7 +194,8 @@ class DeviceModule {
         write(op);
         continue;
       }
-      // Results that are made apart are one op of the text: those behind the first are its other results.
+      // Results that separate steps compute (kOnlyResult) are one op of the text: those behind the first are its other
+      // results.
       LocalOp all = op;
       std::erase_if(all.attributes, [](const auto& entry) { return entry.name == ops::kOnlyResult; });
       while (i + 1 < block.ops.size() && ir::int_or(block.ops[i + 1].attributes, ops::kOnlyResult, 0) != 0)

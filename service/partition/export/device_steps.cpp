@@ -124,7 +124,7 @@ ir::ValueId reduced(DeviceFunction& f, const LocalOp& op, ir::ValueId value, con
   const auto as = [&](const char* name, ir::ValueId from, tensor::DType to) {
     return writer.create_one(name, {from}, ir::Type::of({to, type.dims()}));
   };
-  // A reducer of bits takes numbers apart and puts them together again.
+  // A reducer of other types reduces complex numbers by part, other numbers by their bits.
   if (tensor::is_complex(type.dtype())) {
     const auto part = tensor::part_of(type.dtype());
     if (dtype != type.dtype()) {

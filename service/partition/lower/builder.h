@@ -74,7 +74,6 @@ class Builder {
   void remember_last(LocalId id) { set_recipe(id, block_->ops.back()); }
   /// The constant that the value is, or the scalar constant that it broadcasts; or null.
   [[nodiscard]] const ir::DenseAttr* constant_of(LocalId id) const;
-  /// A scalar constant.
   LocalId add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view,
                      const ir::Location& location);
   /// Replaces the padding of `id` by `element`; `id` itself where it has none.

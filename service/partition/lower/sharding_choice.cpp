@@ -76,7 +76,7 @@ bool has_factor(const sharding::TensorFactors& tensor, int factor) {
 std::vector<bool> unsharded_factors(const LoweringContext& context, const ir::Op& op, const ops::OpDef& def,
                                     const ops::OpView& view, const sharding::FactorRule& rule, size_t own,
                                     const std::optional<ops::Combine>& combine) {
-  // A reduction is sharded only where partial results can be put together and padding can be masked.
+  // A reduction is sharded only where partial results can be combined and padding can be masked.
   bool may_reduce = combine.has_value();
   for (size_t i = 0; i < op.operands.size() && may_reduce && !combine->is_pick; ++i) {
     const int result = combine->operand_results[i];

@@ -9,7 +9,7 @@ namespace {
 
 bool lies_nowhere(const mesh::MeshRef& mesh) { return mesh == nullptr || mesh->axes.empty(); }
 
-// Product of the sizes of the axes behind `axis`: how far apart its neighbours are.
+// Product of the sizes of the axes behind `axis`: the distance of its neighbours.
 int64_t minor_stride(const mesh::Mesh& mesh, int axis) {
   int64_t stride = 1;
   for (size_t i = static_cast<size_t>(axis) + 1; i < mesh.axes.size(); ++i) stride *= mesh.axes[i].size;

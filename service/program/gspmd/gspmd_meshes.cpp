@@ -116,7 +116,7 @@ std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, i
                                                      std::to_string(kMaxMeshes) +
                                                      " meshes: they cut the devices in ways that have no common axes");
     }
-    // A mesh of its own fits always: parse_gspmd gives axes or a list.
+    // A mesh of its own always fits: parse_gspmd returns axes or a list.
     candidates.push_back({sharding.devices, {device_count}});
     candidates.back().take(sharding);
   }

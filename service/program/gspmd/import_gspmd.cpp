@@ -104,7 +104,7 @@ class FunctionImporter {
   }
 
  private:
-  /// Reads the parameter's string; gives the sharding group it is a member of.
+  /// Reads the parameter's string; returns the sharding group that it is a member of.
   std::optional<int64_t> parameter(ir::Parameter& parameter) {
     const std::vector<GspmdSharding> strings = strings_of(parameter.attributes, parameter.location);
     if (parameter.type.kind == ir::TypeKind::kTuple) {  // of a function that is not @main: its call is inlined
@@ -169,7 +169,7 @@ class FunctionImporter {
     return out;
   }
 
-  /// Maps operands of all ops of the region, and gives back its ops rewritten.
+  /// Maps operands of all ops of the region, and returns its ops rewritten.
   void region(ir::Region& region) {
     find_manual_calls(region);
     std::vector<ir::Op> old = std::exchange(region.ops, {});
@@ -294,7 +294,7 @@ class FunctionImporter {
     size_t silent = 0;  // empty shardings
     if (std::any_of(op.results.begin(), op.results.end(),
                     [&](ir::ValueId id) { return function_.type_of(id).kind == ir::TypeKind::kTuple; })) {
-      erase_string(op.attributes);  // tuples are taken apart behind
+      erase_string(op.attributes);  // tuples are flattened later
       return;
     }
     if (strings.size() != 1 && strings.size() != count) {

@@ -60,7 +60,7 @@ void Parser::alias_definition() {
   }
   if (name.is(TokenKind::kBang)) fail("unsupported_type", name, "type aliases are not supported");
   attribute_aliases_.insert_or_assign(name.text, std::pair(lexer_, token_));
-  // It is read where it is used, when meshes are known; here only its end is looked for, which is the end of its line.
+  // It is parsed where it is used, when meshes are known; here only its end is found, which is the end of its line.
   while (!token_.is(TokenKind::kEnd) && token_.line == name.line) {
     if (token_.is('<') || token_.is('(') || token_.is('[') || token_.is('{')) {
       skip_balanced();

@@ -106,7 +106,7 @@ class Specialiser {
     return out;
   }
 
-  /// What a call was given or gave, with tuples taken apart; annotations of tuples are dropped with them.
+  /// Arguments or results of a call with tuples flattened; annotations of tuples are dropped with them.
   void edge(std::vector<ValueId>& ids, std::vector<std::optional<sharding::TensorSharding>>& shardings) const {
     std::vector<ValueId> made;
     std::vector<std::optional<sharding::TensorSharding>> kept;
@@ -121,7 +121,7 @@ class Specialiser {
     shardings = std::move(kept);
   }
 
-  /// Takes a value of tuple type apart into values of its leaves.
+  /// Flattens a value of tuple type into values of its leaves.
   std::vector<ValueId> take_apart(ValueId id) {
     std::vector<ValueId> made;
     for (ir::Type& leaf : leaves_of(type(id))) made.push_back(main_.add_value(std::move(leaf)));

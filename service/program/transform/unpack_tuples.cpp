@@ -174,7 +174,7 @@ class Unpacker {
     ops.insert(ops.end() - 1, std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end()));
   }
 
-  /// Makes values for the leaves of `tuple`, and ops that put it together of them.
+  /// Makes values for the leaves of `tuple`, and the ops that build it from them.
   void join(ValueId tuple, std::vector<ValueId>& leaves) {
     const std::vector<ir::Type> elements = function_.type_of(tuple).elements;
     std::vector<ValueId> operands;
@@ -189,7 +189,7 @@ class Unpacker {
     builder_.define({tuple}, "stablehlo.tuple", std::move(operands));
   }
 
-  /// Ops that take `tuple` apart.
+  /// Ops that flatten `tuple`.
   void take(ValueId tuple, std::vector<ValueId>& leaves) {
     const std::vector<ir::Type> elements = function_.type_of(tuple).elements;
     for (size_t i = 0; i < elements.size(); ++i) {

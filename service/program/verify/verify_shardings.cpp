@@ -190,7 +190,8 @@ class ShardingVerifier {
     }
   }
 
-  /// Checks the shardings on one side of a manual computation and gives the local types that its body must have there.
+  /// Checks the shardings on one side of a manual computation and returns the local types that its body must have
+  /// there.
   std::vector<ir::Type> local_types(const ir::Op& op, std::string_view name, const std::vector<ir::ValueId>& values,
                                     const std::vector<std::string>& manual_axes, Bound& bound) const {
     const auto* shardings = shardings_of(op, name);
