@@ -95,8 +95,8 @@ struct RunStats {
   std::chrono::nanoseconds queue_time{0};
   std::chrono::nanoseconds run_time{0};   ///< from start to end, pauses included
   std::chrono::nanoseconds busy_time{0};  ///< on threads
-  std::vector<std::chrono::nanoseconds>
-      device_busy;  ///< by flat device: its share of busy_time, by bytes and work of its shards
+  /// by flat device: its share of busy_time, by bytes and work of its shards
+  std::vector<std::chrono::nanoseconds> device_busy;
   std::vector<StepStats> steps_profile;
 };
 
@@ -106,8 +106,8 @@ struct RunOutcome {
   /// the very buffer of an argument (passed through or donated), and two results may share one: a later donation must
   /// check that the buffer has no other owner.
   std::vector<std::vector<tensor::BufferRef>> outputs;
-  std::vector<int64_t>
-      overwritten;  ///< arguments whose buffers were written or given to a result, failed runs included
+  /// arguments whose buffers were written or given to a result, failed runs included
+  std::vector<int64_t> overwritten;
   RunStats stats;
   [[nodiscard]] bool ok() const { return !error.has_value(); }
 };

@@ -104,10 +104,10 @@ struct InlinedCall {
   Location location;               ///< of the call itself; `calls` leads to it
   std::vector<ValueId> arguments;  ///< what the call was given; inside the copy these same values are used
   std::vector<ValueId> results;    ///< what replaces the call's results
-  std::vector<std::optional<sharding::TensorSharding>>
-      argument_shardings;  ///< as the callee's signature annotates them
-  std::vector<std::optional<sharding::TensorSharding>>
-      result_shardings;  ///< the call's own sdy.sharding, else the signature's
+  /// as the callee's signature annotates them
+  std::vector<std::optional<sharding::TensorSharding>> argument_shardings;
+  /// the call's own sdy.sharding, else the signature's
+  std::vector<std::optional<sharding::TensorSharding>> result_shardings;
 };
 
 /// A module. `functions` in text order; @main is the entry.

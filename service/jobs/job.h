@@ -34,8 +34,8 @@ struct JobRunner::Job {
   bool is_ordered = false;                        ///< has ordered effects
   std::shared_ptr<sessions::SessionQueue> queue;  ///< null: no session
   std::vector<arrays::ArrayRef> donated;
-  std::vector<arrays::ArrayRef>
-      to_read;  ///< arguments that keep their data until this job has committed; jobs with a row
+  /// arguments that keep their data until this job has committed; jobs with a row
+  std::vector<arrays::ArrayRef> to_read;
   sessions::ArrayUses uses;
   std::map<size_t, int64_t> read_versions;                               ///< of arrays that are updated, by argument
   std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> taken;  ///< donated arrays' shards while it runs

@@ -240,8 +240,8 @@ struct Plan {
   int64_t step_count = 0;   ///< static, over all blocks
   bool has_loops = false;   ///< the number of steps run depends on data
   double estimated_ns = 0;  ///< one thread, loops counted once
-  std::vector<double>
-      device_share;  ///< by flat device: its part of the estimated work; a shared shard is its first device's
+  /// by flat device: its part of the estimated work; a shared shard is its first device's
+  std::vector<double> device_share;
   int threads = 1;
   int64_t scratch_bytes = 0;  ///< of one kernel call, a multiple of 64
   PlanMemory memory;

@@ -17,8 +17,8 @@ struct OpFacts {
   /// operands, regions and attributes that the verifier requires, then its labelled checks ("C3: dim ... must have 0 <=
   /// start <= limit")
   std::vector<std::string> constraints;
-  std::vector<std::string_view>
-      dtypes;  ///< of the first operand that is no condition (of the result where there is none); our names
+  /// of the first operand that is no condition (of the result where there is none); our names
+  std::vector<std::string_view> dtypes;
   std::string sharding_rule;  ///< of the example, as Shardy writes it; empty: nothing passes through
 };
 
