@@ -146,8 +146,8 @@ struct App::Parts {
         callbacks(store.catalog(), clock),
         runner(store, arrays, compiler, engine, sessions, effect_log, infeeds, callbacks, clock,
                runner_options(given, log_lines)),
-        services{clock,    store,    *pool,      compiler, engine,    arrays, meshes,
-                 programs, sessions, effect_log, infeeds,  callbacks, runner, processes_of(given)},
+        services{clock,     *pool,  compiler,           engine, arrays, meshes, programs, sessions, effect_log, infeeds,
+                 callbacks, runner, processes_of(given)},
         // Removes files that rows stopped naming, and pending arrays whose time is over.
         collector(
             kCollectEvery,

@@ -14,6 +14,10 @@
 namespace meshd::api {
 
 inline const std::vector<std::string_view> kDurabilities{"durable", "memory"};
+/// What one of these words means.
+inline storage::Durability durability_of(std::string_view word) {
+  return word == "memory" ? storage::Durability::kMemory : storage::Durability::kDurable;
+}
 
 /// Parts that a pending array waits for.
 struct PendingDocument {

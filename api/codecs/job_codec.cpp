@@ -356,7 +356,7 @@ void apply_results(const ResultOptions& results, jobs::JobRequest& out, ResultFo
   form.base64 = encoding == "base64";
   if (encoding == "array") out.results = jobs::ResultMode::kArray;
   if (encoding == "none") out.results = jobs::ResultMode::kNone;
-  if (results.durability == "memory") out.durability = storage::Durability::kMemory;
+  if (results.durability) out.durability = durability_of(*results.durability);
 }
 
 // The session's mesh where the program can run on it: it has none of its own, or one of the same axes.

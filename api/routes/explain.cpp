@@ -7,8 +7,7 @@
 #include "api/codecs/explain_codec.h"
 #include "api/http/accept.h"
 #include "api/routes/routes.h"
-#include "service/compile/explain/snapshots.h"
-#include "service/jobs/device_assignment.h"
+#include "service/jobs/inspect.h"
 
 namespace meshd::api {
 namespace {
@@ -81,24 +80,20 @@ std::vector<Route> explain_routes(Services& services) {
          const auto stages = list ? compile::read_stage_names(*list) : std::vector<std::string_view>();
          const auto stored = services.programs.get(request.capture("id"), request.principal);
          const jobs::JobRequest asked = read_assignment(request, services, stored.parsed);
-         const compile::LowerRequest lower = jobs::assign_abstract(asked);
-         const compile::Explanation explanation = compile::explain(asked.program, lower, services.compiler.threads());
-         Response out =
-             form == "text" ? text(200, explanation_text(explanation))
-             : form == "svg"
-                 ? content(200, "image/svg+xml", explanation_svg(explanation))
-                 : json_of(200, ExplanationDocument{explanation, compile::snapshots(explanation, lower, stages)});
+         const auto [explanation, snapshots] = jobs::explain(asked, services.compiler.threads(), stages);
+         Response out = form == "text"  ? text(200, explanation_text(explanation))
+                        : form == "svg" ? content(200, "image/svg+xml", explanation_svg(explanation))
+                                        : json_of(200, ExplanationDocument{explanation, snapshots});
          return std::move(out).with("Vary", "Accept");
        }},
       {"POST", "/v1/programs/{id}:partition", "partitionProgram", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          const std::string form = chosen_form(request, {{"text", "text/plain"}, {"json", "application/json"}});
          const auto stored = services.programs.get(request.capture("id"), request.principal);
-         const jobs::JobRequest asked = read_assignment(request, services, stored.parsed);
-         const compile::LowerRequest lower = jobs::assign_abstract(asked);
-         const std::string program = compile::device_text(*asked.program, lower);
-         Response out = form == "text" ? text(200, program)
-                                       : json_of(200, PartitionedProgram{stored.id, lower.device_count, program});
+         const jobs::DeviceProgram program = jobs::device_program(read_assignment(request, services, stored.parsed));
+         Response out = form == "text"
+                            ? text(200, program.text)
+                            : json_of(200, PartitionedProgram{stored.id, program.device_count, program.text});
          return std::move(out).with("Vary", "Accept");
        }},
       {"POST", "/v1/programs/{id}:suggest", "suggestShardings", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
@@ -107,9 +102,9 @@ std::vector<Route> explain_routes(Services& services) {
          const auto stored = services.programs.get(request.capture("id"), request.principal);
          const jobs::JobRequest asked = read_assignment(request, services, stored.parsed);
          const auto end = services.clock.steady() + kLongestSearch;
-         const compile::Suggestions found =
-             compile::suggest(asked.program, jobs::assign_abstract(asked), services.compiler.threads(),
-                              [&] { return services.clock.steady() >= end || request.client_gone(); });
+         const compile::Suggestions found = jobs::suggest(asked, services.compiler.threads(), [&] {
+           return services.clock.steady() >= end || request.client_gone();
+         });
          return json_of(200, SuggestionsDocument{found, *asked.program});
        }},
   };

@@ -47,27 +47,17 @@ Response answer_of(const jobs::JobView& view, const Request& request) {
   return problem(error, request);
 }
 
-bool is_over(const storage::JobRow& row) {
-  return row.state == JobState::kDone || row.state == JobState::kFailed || row.state == JobState::kCancelled;
-}
-
 std::optional<Response> replay(const Request& request, const std::string& key, const std::string& fingerprint,
                                Services& services) {
-  const std::string route = request.route->operation_id;
-  const auto known = services.jobs.find_key(request.principal, route, key);
-  if (!known) return std::nullopt;
-  if (known->fingerprint != fingerprint) {
-    throw core::Error("idempotency_key_reused",
-                      "this Idempotency-Key came with another request before; use a new key for a new request");
+  const auto view = services.jobs.find_repeated(request.principal, request.route->operation_id, key, fingerprint);
+  if (!view) return std::nullopt;
+  const std::string location = "/v1/jobs/" + view->row.id;
+  if (!view->is_over()) {
+    const core::Error error("idempotency_in_progress",
+                            "the first request with this key is still running: job " + view->row.id);
+    return problem(error, request).with("Location", location);
   }
-  const jobs::JobView view = services.jobs.view(known->job, request.principal);
-  if (!is_over(view.row)) {
-    Response conflict = problem(
-        core::Error("idempotency_in_progress", "the first request with this key is still running: job " + known->job),
-        request);
-    return std::move(conflict).with("Location", "/v1/jobs/" + known->job);
-  }
-  return answer_of(view, request).with("Idempotency-Replayed", "true").with("Location", "/v1/jobs/" + known->job);
+  return answer_of(*view, request).with("Idempotency-Replayed", "true").with("Location", location);
 }
 
 Response accepted(const jobs::JobView& view, const Preferences& preferences) {
@@ -82,7 +72,7 @@ Response accepted(const jobs::JobView& view, const Preferences& preferences) {
 std::string job_etag(const jobs::JobView& view) {
   std::string out = R"(")" + view.row.id + "." + std::string(storage::to_string(view.row.state)) + "." +
                     std::to_string(view.row.attempt);
-  if (view.progress && !is_over(view.row)) {
+  if (view.progress && !view.is_over()) {
     out += "." + std::to_string(view.progress->steps_done) + "." + std::to_string(view.progress->line) + "." +
            std::to_string(view.effect_count);
   }
@@ -146,7 +136,7 @@ Response submit_in_background(const Request& request, Services& services, Submis
       preference.wait_seconds
           ? services.jobs.wait(id, request.principal, std::chrono::seconds(*preference.wait_seconds), request.waiter)
           : services.jobs.view(id, request.principal);
-  Response response = preference.wait_seconds && is_over(view.row)
+  Response response = preference.wait_seconds && view.is_over()
                           ? answer_of(view, request)
                                 .with("Location", "/v1/jobs/" + id)
                                 .with("Preference-Applied", "wait=" + std::to_string(*preference.wait_seconds))

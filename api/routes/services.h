@@ -14,13 +14,11 @@
 #include "service/mesh/processes.h"
 #include "service/registry/registry.h"
 #include "service/sessions/session_store.h"
-#include "storage/store.h"
 
 namespace meshd::api {
 
 struct Services {
   const core::Clock& clock;
-  storage::Store& store;
   tensor::BufferPool& pool;
   compile::Compiler& compiler;
   device::Engine& engine;

@@ -1,5 +1,7 @@
 // GET /v1/arrays/{id}/v{n}/zarr/...: an array as a read-only Zarr array, versions 2 and 3 side by side. The address
 // holds the array's version, so what it answers never changes.
+#include <fmt/core.h>
+
 #include <charconv>
 
 #include "api/codecs/array_document.h"
@@ -19,46 +21,22 @@ int64_t read_version(const std::string& text) {
   return version;
 }
 
-// The bytes of a chunk: the shard itself, or where it is cut at the end of a dimension, filled up with zeros.
-MemoryPieces chunk_bytes(const arrays::ArrayRef& array, const tensor::BufferRef& shard, int64_t number) {
-  const tensor::Dims& full = array->layout().shard_dims;
-  const tensor::Dims actual = array->layout().shard_actual_dims(number);
-  const int64_t element_bytes = tensor::size_bytes(array->info().type.dtype);
-  if (actual == full) return {{shard->bytes()}, shard};
-  sharding::Layout whole;
-  whole.global_dims = whole.shard_dims = full;
-  whole.part_counts.assign(full.size(), 1);
-  const std::vector<arrays::Slice> slices = arrays::whole_slices(actual);
-  arrays::GatherReader reader(std::make_shared<const sharding::Layout>(whole), element_bytes, {shard}, slices);
-  std::vector<std::byte> dense(static_cast<size_t>(reader.total_bytes()));
-  reader.read(dense);
-  auto padded = std::make_shared<std::vector<std::byte>>(
-      static_cast<size_t>(core::checked_mul(tensor::element_count(full), element_bytes)));
-  arrays::write_region(whole, element_bytes, slices, dense, [&](int64_t) { return padded->data(); });
-  return {{*padded}, padded};
-}
-
 Response get_zarr(const Request& request, Services& services) {
   request.query.require_known({});
   const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
   const int64_t version = read_version(request.capture("n"));
   const ZarrKey key = read_zarr_key(request.capture("path"), array->layout());
-  const auto current = array->state().with([](const arrays::Array::State& state) { return state.version; });
-  if (key.kind == ZarrKey::Kind::kNone || version > current) {
-    throw core::Error("not_found", "array '" + array->info().id + "' has no '" + request.capture("path") +
-                                       "' at version " + std::to_string(version));
+  if (key.kind == ZarrKey::Kind::kNone) {
+    throw core::Error("not_found", fmt::format("array '{}' has no '{}' at version {}", array->info().id,
+                                               request.capture("path"), version));
   }
-  const arrays::ArrayStore::Snapshot now = services.arrays.snapshot(array);
-  if (now.version != version) {
-    throw core::Error("deleted_or_donated", "array '" + array->info().id + "' is at version " +
-                                                std::to_string(now.version) + "; open it at v" +
-                                                std::to_string(now.version) + "/zarr");
-  }
+  const arrays::ArrayStore::Snapshot now = services.arrays.snapshot_at(array, version);
   const std::string etag = array_etag(array->info().id + "." + request.capture("path"), version);
   Response response;
   if (key.kind == ZarrKey::Kind::kChunk) {
     const tensor::BufferRef& shard = now.shards[static_cast<size_t>(key.shard)];
-    response = ranged(request, "application/octet-stream", chunk_bytes(array, shard, key.shard), etag);
+    const arrays::KeptBytes chunk = arrays::zero_padded_shard(*array, shard, key.shard);
+    response = ranged(request, "application/octet-stream", {{chunk.bytes}, chunk.keep}, etag);
   } else {
     auto text =
         std::make_shared<const std::string>(key.kind == ZarrKey::Kind::kArray3   ? zarr3_document(*array, version)

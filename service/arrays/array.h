@@ -79,6 +79,14 @@ class Array {
     std::optional<PendingParts> parts;  ///< while it is put together
   };
   core::Locked<State>& state() { return state_; }
+  [[nodiscard]] int64_t version() {
+    return state_.with([](const State& state) { return state.version; });
+  }
+  /// False while data may come that makes it complete.
+  [[nodiscard]] bool is_settled() {
+    return state_.with(
+        [](const State& state) { return state.state != storage::ArrayState::kPending || state.deleted; });
+  }
   /// Held by whoever makes a new version, from reading the old one until it is committed. Taken before any other lock.
   std::mutex& write_turn() { return write_turn_; }
   /// Notified when the array is complete or deleted.

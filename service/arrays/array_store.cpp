@@ -1,5 +1,7 @@
 #include "service/arrays/array_store.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -323,6 +325,18 @@ ArrayStore::Snapshot ArrayStore::snapshot(const ArrayRef& array) {
   for (;;) {
     if (auto found = try_snapshot(array)) return std::move(*found);
   }
+}
+
+ArrayStore::Snapshot ArrayStore::snapshot_at(const ArrayRef& array, int64_t version) {
+  const std::string& id = array->info().id;
+  if (version > array->version())
+    throw core::Error("not_found", fmt::format("array '{}' has no version {}", id, version));
+  Snapshot now = snapshot(array);
+  if (now.version != version) {
+    throw core::Error("deleted_or_donated",
+                      fmt::format("array '{0}' is at version {1}; open it at v{1}/zarr", id, now.version));
+  }
+  return now;
 }
 
 // Nothing when the array got another version while the old one was read from disk.

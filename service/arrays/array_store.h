@@ -13,6 +13,7 @@
 
 #include "service/arrays/array.h"
 #include "service/arrays/pending.h"
+#include "service/arrays/region.h"
 #include "service/core/clock.h"
 #include "service/sharding/layout_cache.h"
 #include "storage/store.h"
@@ -85,6 +86,9 @@ class ArrayStore {
     int64_t version = 1;
   };
   Snapshot snapshot(const ArrayRef& array);
+  /// The same of a version that the caller has named. Throws not_found for one that the array has not had yet,
+  /// deleted_or_donated for one that it had before.
+  Snapshot snapshot_at(const ArrayRef& array, int64_t version);
 
   /// Precondition of a new version (If-Match): throws if the current version does not satisfy it.
   using VersionCheck = std::function<void(int64_t version)>;
@@ -93,9 +97,10 @@ class ArrayStore {
   /// what `check` throws, array_donated, array_lost, conflict (pending), array_in_use when a job has it reserved or has
   /// still to read it, not_found when it was deleted meanwhile.
   int64_t replace(const ArrayRef& array, ShardBuffers shards, const VersionCheck& check);
-  /// The same for a part: `edit` gets the current shards and puts buffers of its own in place of those that change;
-  /// only these are written.
-  int64_t update(const ArrayRef& array, const std::function<void(ShardBuffers&)>& edit, const VersionCheck& check);
+  /// The same for a region, whose bytes are given row-major: shards that it touches are copied and written, the others
+  /// stay.
+  int64_t update(const ArrayRef& array, std::span<const Slice> slices, std::span<const std::byte> bytes,
+                 const VersionCheck& check);
   /// Accepted jobs keep what they have still to read from being replaced and deleted. Called on storage's writer thread
   /// with the job's row, so that a job sees what its arrays held when it was accepted. All or none: throws not_found
   /// when one was deleted meanwhile.

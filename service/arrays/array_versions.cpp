@@ -5,6 +5,7 @@
 //      shards. Jobs are accepted on the same thread: each entirely before or after.
 //   4. On the same thread, once durable: swap the new shards in.
 #include <algorithm>
+#include <cstring>
 #include <future>
 
 #include "service/arrays/array_store.h"
@@ -35,19 +36,26 @@ void require_free(const std::string& id, const Array::State& state, int64_t vers
 int64_t ArrayStore::replace(const ArrayRef& array, ShardBuffers shards, const VersionCheck& check) {
   const std::lock_guard turn(array->write_turn());
   require_usable(array);
-  const int64_t version = array->state().with([](const Array::State& state) { return state.version; });
+  const int64_t version = array->version();
   check(version);
   return write_version(array, version, nullptr, std::move(shards));
 }
 
-int64_t ArrayStore::update(const ArrayRef& array, const std::function<void(ShardBuffers&)>& edit,
+int64_t ArrayStore::update(const ArrayRef& array, std::span<const Slice> slices, std::span<const std::byte> bytes,
                            const VersionCheck& check) {
   const std::lock_guard turn(array->write_turn());
   require_usable(array);
   const Snapshot now = snapshot(array);
   check(now.version);
   ShardBuffers next = now.shards;
-  edit(next);
+  write_region(array->layout(), tensor::size_bytes(array->info().type.dtype), slices, bytes, [&](int64_t shard) {
+    const auto s = static_cast<size_t>(shard);
+    if (next[s] == now.shards[s]) {
+      next[s] = pool_->allocate(now.shards[s]->size());
+      std::memcpy(next[s]->data(), now.shards[s]->data(), static_cast<size_t>(next[s]->size()));
+    }
+    return next[s]->data();
+  });
   return write_version(array, now.version, &now.shards, std::move(next));
 }
 

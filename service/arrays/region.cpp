@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "service/core/error.h"
+#include "service/kernels/movement/movement.h"
 
 namespace meshd::arrays {
 namespace {
@@ -223,5 +224,30 @@ size_t GatherReader::read(std::span<std::byte> out) {
 }
 
 void GatherReader::seek(int64_t byte) { done_ = std::clamp<int64_t>(byte, 0, total_); }
+
+void to_row_major(const tensor::TensorType& type, const std::byte* columns, std::byte* out) {
+  tensor::Dims strides(type.dims.size(), 1);
+  for (size_t d = 1; d < strides.size(); ++d) strides[d] = strides[d - 1] * type.dims[d - 1];
+  kernels::StridedCopy(type.dims, tensor::row_major_strides(type.dims), strides, tensor::size_bytes(type.dtype))
+      .run(out, columns);
+}
+
+KeptBytes zero_padded_shard(const Array& array, const tensor::BufferRef& shard, int64_t number) {
+  const tensor::Dims& full = array.layout().shard_dims;
+  const tensor::Dims actual = array.layout().shard_actual_dims(number);
+  if (actual == full) return {shard->bytes(), shard};
+  const int64_t element_bytes = tensor::size_bytes(array.info().type.dtype);
+  sharding::Layout whole;
+  whole.global_dims = whole.shard_dims = full;
+  whole.part_counts.assign(full.size(), 1);
+  const std::vector<Slice> slices = whole_slices(actual);
+  GatherReader reader(std::make_shared<const sharding::Layout>(whole), element_bytes, {shard}, slices);
+  std::vector<std::byte> dense(static_cast<size_t>(reader.total_bytes()));
+  reader.read(dense);
+  auto padded = std::make_shared<std::vector<std::byte>>(
+      static_cast<size_t>(core::checked_mul(tensor::element_count(full), element_bytes)));
+  write_region(whole, element_bytes, slices, dense, [&](int64_t) { return padded->data(); });
+  return {*padded, padded};
+}
 
 }  // namespace meshd::arrays

@@ -88,4 +88,18 @@ class GatherReader {
 void write_region(const sharding::Layout& layout, int64_t element_bytes, std::span<const Slice> slices,
                   std::span<const std::byte> bytes, const std::function<std::byte*(int64_t)>& shard);
 
+/// The elements of a column-major value (Fortran order, first index fastest) in row-major order: `out` and `columns`
+/// are byte_count(type) bytes each. Example: int8[2, 3], columns 1 4 2 5 3 6: out 1 2 3 4 5 6.
+void to_row_major(const tensor::TensorType& type, const std::byte* columns, std::byte* out);
+
+/// Bytes and what keeps them in memory.
+struct KeptBytes {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> keep;
+};
+/// A shard with zeros where it reaches beyond the end of a dimension; the shard's own memory where it does not.
+/// `number`: in the layout. Example: int8[5] over x = 2, shard 1 holds elements 3, 4 and padding: its bytes are 3, 4,
+/// 0.
+KeptBytes zero_padded_shard(const Array& array, const tensor::BufferRef& shard, int64_t number);
+
 }  // namespace meshd::arrays

@@ -72,6 +72,11 @@ struct JobView {
   std::optional<device::RunProgress> progress;  ///< while it is queued or running in this process
   int64_t effect_count = 0;                     ///< so far, committed or not
   std::optional<ClientWait> waits = std::nullopt;
+
+  /// Done, failed or cancelled.
+  [[nodiscard]] bool is_over() const {
+    return row.state != storage::JobState::kQueued && row.state != storage::JobState::kRunning;
+  }
 };
 
 /// Jobs that ended, by how, and how long they took: for metrics.
@@ -106,9 +111,10 @@ class JobRunner {
 
   storage::Page<storage::JobRow> list(std::string_view principal, const storage::JobFilter& filter,
                                       const storage::PageRequest& page);
-  /// What is known of a request with an idempotency key; nothing for a new one.
-  std::optional<storage::IdempotencyRow> find_key(std::string_view principal, std::string_view route,
-                                                  std::string_view key);
+  /// The job of an earlier request with this idempotency key; nothing for a new one. Throws idempotency_key_reused when
+  /// that request had another fingerprint.
+  std::optional<JobView> find_repeated(std::string_view principal, std::string_view route, std::string_view key,
+                                       std::string_view fingerprint);
   /// Throws not_found.
   JobView view(const std::string& id, std::string_view principal);
   /// Waits until the job is over, the time is up, the waiter is abandoned or the server stops.

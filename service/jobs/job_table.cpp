@@ -32,9 +32,16 @@ storage::Page<storage::JobRow> JobRunner::list(std::string_view principal, const
   return store_.catalog().read([&](storage::Reader& reader) { return reader.jobs(principal, filter, page); });
 }
 
-std::optional<storage::IdempotencyRow> JobRunner::find_key(std::string_view principal, std::string_view route,
-                                                           std::string_view key) {
-  return store_.catalog().read([&](storage::Reader& reader) { return reader.idempotency(principal, route, key); });
+std::optional<JobView> JobRunner::find_repeated(std::string_view principal, std::string_view route,
+                                                std::string_view key, std::string_view fingerprint) {
+  const auto known =
+      store_.catalog().read([&](storage::Reader& reader) { return reader.idempotency(principal, route, key); });
+  if (!known) return std::nullopt;
+  if (known->fingerprint != fingerprint) {
+    throw core::Error("idempotency_key_reused",
+                      "this Idempotency-Key came with another request before; use a new key for a new request");
+  }
+  return view(known->job, principal);
 }
 
 void JobRunner::cancel(const std::string& id, std::string_view principal) {

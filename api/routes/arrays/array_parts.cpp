@@ -106,7 +106,7 @@ Response assemble(Request& request, Services& services) {
   wanted.principal = request.principal;
   wanted.name = in.name.value_or("");
   if (in.session) wanted.session = services.sessions.get(*in.session, request.principal).id;
-  if (in.durability == "memory") wanted.durability = storage::Durability::kMemory;
+  if (in.durability) wanted.durability = durability_of(*in.durability);
   const registry::StoredMesh stored = services.meshes.get(in.mesh, request.principal);
   if (stored.mesh.device_ids.empty())
     throw core::Error("invalid_array", "an abstract mesh has no devices to put an array on");

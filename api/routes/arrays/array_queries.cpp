@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 
 #include <charconv>
-#include <cstring>
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/layout_picture.h"
@@ -10,15 +9,13 @@
 #include "api/http/router.h"
 #include "api/routes/arrays/array_parts.h"
 #include "api/routes/routes.h"
-#include "service/arrays/region.h"
+#include "service/arrays/compare.h"
 #include "service/mesh/positions.h"
 #include "service/sharding/parts.h"
 #include "service/tensor/sizes.h"
 
 namespace meshd::api {
 namespace {
-
-constexpr size_t kCompared = size_t{1} << 20;
 
 struct ShardingQuestion {
   std::optional<std::vector<int64_t>> shape, parts, local_parts, local_shape;
@@ -209,22 +206,8 @@ Response compare_arrays(Request& request, Services& services, const arrays::Arra
                       R"(equality of arrays says nothing by itself; write an explicit comparison: "mode": "bits" for )"
                       R"(the same type and bytes, "placement" for the same type, mesh and sharding)");
   }
-  bool equal = array->info().type == other->info().type;
-  if (*in.mode == "placement") {
-    equal = equal && sharding::is_equivalent(array->info().sharding, other->info().sharding);
-  } else if (equal) {
-    const auto reader_of = [&](const arrays::ArrayRef& a) {
-      return arrays::GatherReader({a, &a->layout()}, tensor::size_bytes(a->info().type.dtype),
-                                  services.arrays.shards(a), arrays::whole_slices(a->info().type.dims));
-    };
-    arrays::GatherReader left = reader_of(array), right = reader_of(other);
-    std::vector<std::byte> a(kCompared), b(kCompared);
-    for (size_t got = left.read(a); equal && got > 0; got = left.read(a)) {
-      const size_t same = right.read(std::span(b).first(got));
-      equal = same == got && std::memcmp(a.data(), b.data(), got) == 0;
-    }
-  }
-  return json_of(200, Comparison{*in.mode, equal});
+  const auto likeness = *in.mode == "placement" ? arrays::Likeness::kPlacement : arrays::Likeness::kBits;
+  return json_of(200, Comparison{*in.mode, arrays::are_alike(services.arrays, array, other, likeness)});
 }
 
 }  // namespace meshd::api

@@ -16,9 +16,8 @@
 #include "api/routes/arrays/array_upload.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
+#include "service/arrays/reshard.h"
 #include "service/core/ids.h"
-#include "service/jobs/binding.h"
-#include "service/kernels/movement/movement.h"
 
 namespace meshd::api {
 namespace {
@@ -84,43 +83,11 @@ Response reshard(Request& request, Services& services) {
   }
   const auto in = read_json<ReshardInput>(body, "invalid_request");
   const registry::StoredMesh stored = services.meshes.get(in.mesh, request.principal);
-  mesh::Mesh target = stored.mesh;
-  std::string target_id = stored.id;
-  // An abstract mesh takes its devices from the operand, which must lie on a mesh of the same axes (behaviour A10).
-  if (target.device_ids.empty()) {
-    const mesh::Mesh& own = *from->info().sharding.mesh;
-    if (!from->info().committed || own.axes != target.axes) {
-      throw core::Error("invalid_array",
-                        fmt::format("the array lies on {}, the abstract mesh is {}; they must have the same axes",
-                                    mesh::to_text(own), mesh::to_text(target)));
-    }
-    target = own;
-    target_id = from->info().mesh_id;
-  }
-  auto mesh = std::make_shared<const mesh::Mesh>(target);
-  const tensor::TensorType& type = from->info().type;
-  const sharding::TensorSharding sharding = sharding_on(mesh, named_spec(in.spec), type.rank());
-
-  arrays::NewArray wanted;
-  wanted.principal = request.principal;
-  wanted.session = from->info().session;
-  wanted.name = in.name.value_or(from->info().name);
-  wanted.type = type;
-  wanted.mesh_id = target_id;
-  wanted.sharding = sharding;
-  wanted.durability = !in.durability               ? from->info().durability
-                      : *in.durability == "memory" ? storage::Durability::kMemory
-                                                   : storage::Durability::kDurable;
-  const arrays::ArrayRef to = services.arrays.begin(wanted);
-  const arrays::ShardBuffers source = services.arrays.shards(from);
-  arrays::ShardBuffers shards = services.arrays.allocate(*to);
-  for (const sharding::BlockCopy& copy : sharding::reshard_copies(from->layout(), to->layout())) {
-    kernels::copy_block(shards[static_cast<size_t>(copy.to_shard)]->data(), to->layout().shard_dims, copy.to_start,
-                        source[static_cast<size_t>(copy.from_shard)]->data(), from->layout().shard_dims,
-                        copy.from_start, copy.extent, tensor::size_bytes(type.dtype));
-  }
-  services.arrays.publish(to, std::move(shards));
-  return described(*to, 201);
+  auto mesh = std::make_shared<const mesh::Mesh>(stored.mesh);
+  arrays::ReshardTarget target{
+      stored.id, sharding_on(mesh, named_spec(in.spec), from->info().type.rank()), in.name, {}};
+  if (in.durability) target.durability = durability_of(*in.durability);
+  return described(*arrays::reshard(services.arrays, from, std::move(target), request.principal), 201);
 }
 
 // ?wait=ready returns when the array is complete, or not any more (behaviour G29); ?view= gives it as text.
@@ -131,12 +98,7 @@ Response show(const Request& request, Services& services) {
   if (const auto wait = request.query.get("wait")) {
     if (*wait != "ready") throw core::Error("invalid_query", "wait: expected ready");
     wait_until(
-        request, kLongestWaitSeconds,
-        [&] {
-          return array->state().with([](const arrays::Array::State& state) {
-            return state.state != storage::ArrayState::kPending || state.deleted;
-          });
-        },
+        request, kLongestWaitSeconds, [&] { return array->is_settled(); },
         [&](const std::function<void()>&) {
           array->watchers().add(request.waiter);
           return std::shared_ptr<void>();

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <vector>
 
+#include "api/codecs/array_document.h"
 #include "api/codecs/mesh_codec.h"
-#include "service/kernels/movement/movement.h"
 
 namespace meshd::api {
 namespace {
@@ -52,7 +52,7 @@ UploadQuery read_upload_query(const Request& request, std::span<const std::strin
   if (const auto durability = request.query.get("durability")) {
     if (*durability != "durable" && *durability != "memory")
       throw core::Error("invalid_query", "durability: expected durable or memory");
-    if (*durability == "memory") out.durability = storage::Durability::kMemory;
+    out.durability = durability_of(*durability);
   }
   if (const auto dtype = request.query.get("dtype")) {
     out.dtype = tensor::dtype_from_name(*dtype);
@@ -109,10 +109,7 @@ void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder o
     // Not touched before it is read: a head alone costs no memory.
     const auto columns = std::make_unique_for_overwrite<std::byte[]>(out.size());
     body.read_exactly({columns.get(), out.size()});
-    tensor::Dims strides(type.dims.size(), 1);
-    for (size_t d = 1; d < strides.size(); ++d) strides[d] = strides[d - 1] * type.dims[d - 1];
-    kernels::StridedCopy(type.dims, tensor::row_major_strides(type.dims), strides, tensor::size_bytes(type.dtype))
-        .run(out.data(), columns.get());
+    arrays::to_row_major(type, columns.get(), out.data());
   }
   clean_bools(type.dtype, out);
 }

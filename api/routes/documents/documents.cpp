@@ -1,10 +1,10 @@
 // What the server says of itself: the contract, its page, devices, ops, effects.
 #include <fmt/core.h>
 
+#include "api/codecs/ops_document.h"
 #include "api/http/accept.h"
 #include "api/http/embedded.h"
 #include "api/routes/documents/error_reference.h"
-#include "api/routes/documents/ops_document.h"
 #include "api/routes/routes.h"
 #include "service/core/error.h"
 #include "service/effects/effect_kinds.h"

@@ -20,14 +20,19 @@ std::vector<ProgramCallback> find_callbacks(const ParsedProgram& parsed) {
   return out;
 }
 
-std::vector<bool> find_read_arguments(const ParsedProgram& parsed) {
+std::vector<ArgumentEffect> find_argument_effects(const ParsedProgram& parsed) {
   const ir::Function& main = parsed.flat->main();
   std::vector<bool> is_read(main.values.size());
   ir::walk(main.body, [&](const ir::Op& op) {
     for (const ir::ValueId id : op.operands) is_read[static_cast<size_t>(id)] = true;
   });
-  std::vector<bool> out;
-  for (const size_t i : parsed.arguments) out.push_back(is_read[static_cast<size_t>(main.body.arguments[i])]);
+  std::vector<ArgumentEffect> out;
+  for (size_t i = 0; i < parsed.arguments.size(); ++i) {
+    const size_t position = parsed.arguments[i];
+    if (is_read[static_cast<size_t>(main.body.arguments[position])]) out.push_back({i, false});
+    const ir::Parameter& parameter = main.arguments[position];
+    if (parameter.aliases_output || parameter.is_donor) out.push_back({i, true});
+  }
   return out;
 }
 

@@ -19,7 +19,14 @@ struct ProgramCallback {
 /// without an index.
 std::vector<ProgramCallback> find_callbacks(const ParsedProgram& parsed);
 
-/// By token-free argument: true where an op has it as an operand (the terminator counts).
-std::vector<bool> find_read_arguments(const ParsedProgram& parsed);
+/// What a program does to a token-free argument: reads it (an op has it as an operand; the terminator counts), or may
+/// overwrite it because the text donates it (behaviour E19).
+struct ArgumentEffect {
+  size_t argument = 0;
+  bool is_write = false;
+};
+
+/// By argument; one that is read and donated has an entry for each, the read first.
+std::vector<ArgumentEffect> find_argument_effects(const ParsedProgram& parsed);
 
 }  // namespace meshd::compile

@@ -8,6 +8,9 @@
 #include <numeric>
 
 #include "service/arrays/assembly.h"
+#include "service/arrays/compare.h"
+#include "service/arrays/region.h"
+#include "service/arrays/reshard.h"
 #include "tests/support/storage_fixture.h"
 
 namespace meshd::testing {
@@ -208,14 +211,8 @@ TEST_F(Arrays, update_writes_only_the_shards_that_change) {
     });
   };
   const std::vector<std::string> before = blobs();
-  arrays_->update(
-      array,
-      [&](ShardBuffers& shards) {
-        shards[2] = arrays_->allocate_shard(*array, 2);
-        const float values[] = {-5, -6};
-        std::memcpy(shards[2]->data(), values, sizeof values);
-      },
-      kAnyVersion);
+  const float five_six[] = {-5, -6};
+  arrays_->update(array, std::vector<arrays::Slice>{{4, 6}}, std::as_bytes(std::span(five_six)), kAnyVersion);
   EXPECT_EQ(values(arrays_->shards(array)), (std::vector<float>{1, 2, 3, 4, -5, -6, 7, 8}));
   const std::vector<std::string> after = blobs();
   for (const size_t kept : {0U, 1U, 3U}) EXPECT_EQ(after[kept], before[kept]);
@@ -230,8 +227,7 @@ TEST_F(Arrays, version_that_the_caller_does_not_expect_is_not_replaced) {
   };
   EXPECT_EQ(error_word([&] { arrays_->replace(array, counting(array, 9), only_first); }), "precondition_failed");
   EXPECT_EQ(error_word([&] {
-              arrays_->update(
-                  array, [](ShardBuffers&) {}, only_first);
+              arrays_->update(array, std::vector<arrays::Slice>{{0, 0}}, {}, only_first);
             }),
             "precondition_failed");
   EXPECT_EQ(arrays_->snapshot(array).version, 2);
@@ -255,6 +251,56 @@ TEST_F(Arrays, job_keeps_all_of_its_arrays_or_none) {
   arrays_->remove(goes);
   EXPECT_EQ(error_word([&] { arrays_->keep_for_job({stays, goes}, ""); }), "not_found");
   arrays_->remove(stays);
+}
+
+TEST_F(Arrays, snapshot_of_a_version_that_is_not_the_current_one_is_refused) {
+  const ArrayRef array = published(1);
+  arrays_->replace(array, counting(array, 50), kAnyVersion);
+  EXPECT_EQ(error_word([&] { arrays_->snapshot_at(array, 1); }), "deleted_or_donated");
+  EXPECT_EQ(values(arrays_->snapshot_at(array, 2).shards), count_from(50));
+  EXPECT_EQ(error_word([&] { arrays_->snapshot_at(array, 3); }), "not_found");
+}
+
+TEST_F(Arrays, reshard_cuts_the_same_values_otherwise) {
+  const ArrayRef array = published(1);
+  const auto mesh = std::make_shared<const mesh::Mesh>(mesh::Mesh{{{"y", 2}}, {0, 1}, {}});
+  arrays::ReshardTarget target{"mesh_2", sharding::fully_replicated("", mesh, 1), "halves", {}};
+  target.sharding.dims[0].axes.push_back({0, 1, 0});
+  const ArrayRef made = arrays::reshard(*arrays_, array, target, "ann");
+  EXPECT_EQ(made->layout().shard_dims, tensor::Dims{4});
+  EXPECT_EQ(values(arrays_->shards(made)), count_from(1));
+  EXPECT_EQ(made->info().name, "halves");
+  EXPECT_EQ(values(arrays_->shards(array)), count_from(1));
+}
+
+TEST_F(Arrays, reshard_to_an_abstract_mesh_of_other_axes_is_refused) {
+  const ArrayRef array = published(1);
+  const auto mesh = std::make_shared<const mesh::Mesh>(mesh::Mesh{{{"y", 2}}, {}, {}});
+  const arrays::ReshardTarget target{"mesh_2", sharding::fully_replicated("", mesh, 1), {}, {}};
+  EXPECT_EQ(error_word([&] { arrays::reshard(*arrays_, array, target, "ann"); }), "invalid_array");
+}
+
+TEST_F(Arrays, arrays_that_are_cut_otherwise_are_alike_in_bits_and_not_in_placement) {
+  const ArrayRef array = published(1), other = published(2);
+  const auto mesh = std::make_shared<const mesh::Mesh>(mesh::Mesh{{{"y", 2}}, {0, 1}, {}});
+  const ArrayRef whole =
+      arrays::reshard(*arrays_, array, {"mesh_2", sharding::fully_replicated("", mesh, 1), {}, {}}, "ann");
+  EXPECT_TRUE(arrays::are_alike(*arrays_, array, whole, arrays::Likeness::kBits));
+  EXPECT_FALSE(arrays::are_alike(*arrays_, array, whole, arrays::Likeness::kPlacement));
+  EXPECT_FALSE(arrays::are_alike(*arrays_, array, other, arrays::Likeness::kBits));
+  EXPECT_TRUE(arrays::are_alike(*arrays_, array, other, arrays::Likeness::kPlacement));
+}
+
+TEST_F(Arrays, shard_at_the_end_of_a_dimension_is_padded_with_zeros) {
+  const ArrayRef array = begin({.dims = {5}});
+  const ShardBuffers shards = counting(array, 1);
+  const arrays::KeptBytes last = arrays::zero_padded_shard(*array, shards[2], 2);
+  float read[2];
+  ASSERT_EQ(last.bytes.size(), sizeof read);
+  std::memcpy(read, last.bytes.data(), sizeof read);
+  EXPECT_EQ(read[0], 5);
+  EXPECT_EQ(read[1], 0);
+  EXPECT_EQ(arrays::zero_padded_shard(*array, shards[0], 0).bytes.data(), shards[0]->data());
 }
 
 class Updates : public Arrays {

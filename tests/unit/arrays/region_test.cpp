@@ -154,5 +154,13 @@ TEST(Region, written_region_changes_its_elements_and_no_others) {
   EXPECT_EQ(written, (std::set<int64_t>{0, 1, 2, 3}));
 }
 
+TEST(ToRowMajor, first_index_of_columns_is_fastest) {
+  const int8_t columns[] = {1, 4, 2, 5, 3, 6};
+  int8_t rows[6] = {};
+  arrays::to_row_major({tensor::DType::kInt8, {2, 3}}, reinterpret_cast<const std::byte*>(columns),
+                       reinterpret_cast<std::byte*>(rows));
+  EXPECT_EQ(std::vector<int8_t>(rows, rows + 6), (std::vector<int8_t>{1, 2, 3, 4, 5, 6}));
+}
+
 }  // namespace
 }  // namespace meshd::testing

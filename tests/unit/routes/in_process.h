@@ -121,8 +121,8 @@ class InProcess {
   effects::InfeedQueues infeeds_{store_->catalog(), clock_};
   effects::CallbackStore callbacks_{store_->catalog(), clock_};
   jobs::JobRunner runner_{*store_, arrays_, compiler_, engine_, sessions_, log_, infeeds_, callbacks_, clock_, {}};
-  api::Services services_{clock_,    *store_,   *pool_, compiler_, engine_,    arrays_, meshes_,
-                          programs_, sessions_, log_,   infeeds_,  callbacks_, runner_, {8, 1}};
+  api::Services services_{clock_,    *pool_, compiler_, engine_,    arrays_, meshes_, programs_,
+                          sessions_, log_,   infeeds_,  callbacks_, runner_, {8, 1}};
   api::FrontContext context_;
 };
 

@@ -1,4 +1,4 @@
-#include "api/routes/documents/ops_document.h"
+#include "api/codecs/ops_document.h"
 
 #include "api/codecs/html.h"
 #include "api/codecs/value.h"

@@ -1,0 +1,167 @@
+#include "api/codecs/program_codec.h"
+
+#include <tuple>
+
+#include "api/codecs/explain_codec.h"
+#include "api/codecs/job_codec.h"
+#include "api/codecs/mesh_codec.h"
+#include "api/codecs/trees.h"
+#include "service/compile/explain/declared_effects.h"
+
+namespace meshd::api {
+namespace {
+
+struct ProgramInput {
+  std::optional<ProgramFormat> format;
+  std::string text;
+  std::optional<std::string> name, doc;
+  const Json* in_tree = nullptr;
+  const Json* out_tree = nullptr;
+};
+
+// A mesh that the text declares.
+struct ProgramMesh {
+  const ir::NamedMesh& named;
+};
+
+std::optional<Raw> tree_of(const std::string& tree) { return tree.empty() ? std::nullopt : std::optional(Raw{tree}); }
+
+}  // namespace
+
+template <>
+const Schema<ProgramInput>& schema() {
+  using In = ProgramInput;
+  static const Schema<In> kSchema{"ProgramInput",
+                                  {{"format", &In::format},
+                                   {"text", &In::text},
+                                   {"name", &In::name},
+                                   {"doc", &In::doc},
+                                   {"in_tree", &In::in_tree},
+                                   {"out_tree", &In::out_tree}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ir::Parameter>& schema() {
+  using Doc = ir::Parameter;
+  static const Schema<Doc> kSchema{
+      "Parameter",
+      {{"dtype", [](const Doc& doc) { return doc.type.dtype(); }},
+       {"shape", [](const Doc& doc) -> std::span<const int64_t> { return doc.type.dims(); }},
+       {"sharding",
+        [](const Doc& doc) {
+          return doc.sharding ? std::optional(sharding_document(doc.sharding, doc.type.rank(), true)) : std::nullopt;
+        }},
+       {"name", [](const Doc& doc) { return unless_empty(doc.result_info); }},
+       {"donated",
+        [](const Doc& doc) { return doc.aliases_output || doc.is_donor ? std::optional(true) : std::nullopt; }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ProgramMesh>& schema() {
+  static const Schema<ProgramMesh> kSchema{
+      "ProgramMesh",
+      {{"name", [](const ProgramMesh& mesh) { return "@" + mesh.named.name; }},
+       {"mesh", [](const ProgramMesh& mesh) { return mesh::to_sdy(*mesh.named.mesh); }}}};
+  return kSchema;
+}
+
+template <>
+const Schema<compile::ArgumentEffect>& schema() {
+  using Doc = compile::ArgumentEffect;
+  static const Schema<Doc> kSchema{
+      "InputEffect",
+      {{"index", &Doc::argument, {.low = 0}},
+       {"kind", [](const Doc& doc) { return doc.is_write ? "write" : "read"; }, {.words = {"read", "write"}}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<compile::ProgramCallback>& schema() {
+  using Doc = compile::ProgramCallback;
+  static const Schema<Doc> kSchema{"ProgramEffect",
+                                   {{"callback", [](const Doc& doc) { return doc.info.index; }, {.low = 0}},
+                                    {"ordered", [](const Doc& doc) { return doc.info.ordered; }},
+                                    {"side_effect", [](const Doc& doc) { return doc.info.has_side_effect; }},
+                                    {"answers", [](const Doc& doc) { return !doc.info.value_results.empty(); }},
+                                    {"line", &Doc::line, {.low = 0}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<ProgramDocument>& schema() {
+  using Doc = ProgramDocument;
+  using Parsed = compile::ParsedProgram;
+  static const Schema<Doc> kSchema{
+      "Program",
+      {{"id", [](const Doc& doc) -> std::string_view { return doc.stored.id; }},
+       {"name", [](const Doc& doc) -> std::string_view { return doc.stored.name; }},
+       {"format", [](const Doc&) { return "stablehlo"; }},
+       {"created", [](const Doc& doc) { return doc.stored.created; }},
+       {"doc", [](const Doc& doc) { return unless_empty(doc.stored.doc); }},
+       {"in_tree", [](const Doc& doc) { return tree_of(doc.stored.in_tree); }},
+       {"out_tree", [](const Doc& doc) { return tree_of(doc.stored.out_tree); }},
+       {"arguments",
+        [](const Doc& doc) {
+          return doc.of_parsed([](const Parsed& parsed) {
+            std::vector<ir::Parameter> out;
+            for (size_t i = 0; i < parsed.arguments.size(); ++i) out.push_back(parsed.argument(i));
+            return out;
+          });
+        }},
+       {"results",
+        [](const Doc& doc) {
+          return doc.of_parsed([](const Parsed& parsed) {
+            std::vector<ir::Parameter> out;
+            for (size_t i = 0; i < parsed.results.size(); ++i) out.push_back(parsed.result(i));
+            return out;
+          });
+        }},
+       {"meshes",
+        [](const Doc& doc) {
+          return doc.of_parsed([](const Parsed& parsed) {
+            std::vector<ProgramMesh> out;
+            for (const ir::NamedMesh* mesh : compile::real_meshes(*parsed.module)) out.push_back({*mesh});
+            return out;
+          });
+        }},
+       {"input_effects", [](const Doc& doc) { return doc.of_parsed(compile::find_argument_effects); }},
+       {"effects", [](const Doc& doc) { return doc.of_parsed(compile::find_callbacks); }},
+       {"cannot_run",
+        [](const Doc& doc) {
+          return doc.of_parsed([](const Parsed& parsed) { return compile::find_not_run(parsed); });
+        }},
+       {"text", [](const Doc& doc) {
+          return doc.with_text && doc.stored.parsed != nullptr
+                     ? std::optional<std::string_view>(doc.stored.parsed->text)
+                     : std::nullopt;
+        }}}};
+  return kSchema;
+}
+
+const SchemaBase& program_input_schema() { return schema<ProgramInput>(); }
+
+namespace {
+
+// A tree as it is kept, with the number of its leaves.
+std::pair<std::string, std::optional<int64_t>> kept_tree(const Json* tree, const std::string& pointer) {
+  if (tree == nullptr) return {};
+  return {tree_json(*tree, pointer), leaf_count(*tree, Leaves::kStars)};
+}
+
+}  // namespace
+
+ProgramUpload decode_program(const Json& document, std::string name) {
+  auto in = read_json<ProgramInput>(document, "invalid_request");
+  ProgramUpload out;
+  if (in.format) out.format = in.format->word;
+  out.text = std::move(in.text);
+  out.names.name = in.name.value_or(std::move(name));
+  out.names.doc = in.doc.value_or("");
+  std::tie(out.names.in_tree, out.names.in_leaves) = kept_tree(in.in_tree, "/in_tree");
+  std::tie(out.names.out_tree, out.names.out_leaves) = kept_tree(in.out_tree, "/out_tree");
+  return out;
+}
+
+}  // namespace meshd::api

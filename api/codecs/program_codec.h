@@ -1,0 +1,38 @@
+// Programs as clients post them and as GET shows them.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "api/json/schema.h"
+#include "service/registry/registry.h"
+
+namespace meshd::api {
+
+/// A program as a client sends it.
+struct ProgramUpload {
+  std::string format = "stablehlo";
+  std::string text;
+  registry::ProgramNames names;
+};
+
+/// Decodes {text, format, name, doc, in_tree, out_tree}; `name` is used where the document has none. Throws
+/// invalid_request with every mistake.
+ProgramUpload decode_program(const Json& document, std::string name);
+const SchemaBase& program_input_schema();
+
+/// A stored program. `with_text`: where one program is asked for.
+struct ProgramDocument {
+  const registry::StoredProgram& stored;
+  bool with_text = false;
+
+  // Something of the program itself, which lists leave out.
+  template <typename Make>
+  [[nodiscard]] auto of_parsed(const Make& make) const {
+    return stored.parsed == nullptr ? std::nullopt : std::optional(make(*stored.parsed));
+  }
+};
+template <>
+const Schema<ProgramDocument>& schema();
+
+}  // namespace meshd::api

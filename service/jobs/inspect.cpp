@@ -1,0 +1,23 @@
+#include "service/jobs/inspect.h"
+
+#include "service/jobs/device_assignment.h"
+
+namespace meshd::jobs {
+
+Inspection explain(const JobRequest& request, int threads, const std::vector<std::string_view>& stages) {
+  const compile::LowerRequest lower = assign_abstract(request);
+  Inspection out{compile::explain(request.program, lower, threads), {}};
+  out.snapshots = compile::snapshots(out.explanation, lower, stages);
+  return out;
+}
+
+DeviceProgram device_program(const JobRequest& request) {
+  const compile::LowerRequest lower = assign_abstract(request);
+  return {lower.device_count, compile::device_text(*request.program, lower)};
+}
+
+compile::Suggestions suggest(const JobRequest& request, int threads, const std::function<bool()>& stop) {
+  return compile::suggest(request.program, assign_abstract(request), threads, stop);
+}
+
+}  // namespace meshd::jobs
