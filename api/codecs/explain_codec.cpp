@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "api/codecs/job_codec.h"
+#include "api/codecs/assignment_codec.h"
 #include "api/codecs/mesh_codec.h"
 #include "service/compile/rewrite/specialised.h"
 #include "service/ir/walk.h"

@@ -3,7 +3,6 @@
 #include <tuple>
 
 #include "api/codecs/explain_codec.h"
-#include "api/codecs/job_codec.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/trees.h"
 #include "service/compile/explain/declared_effects.h"

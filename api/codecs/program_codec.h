@@ -9,6 +9,18 @@
 
 namespace meshd::api {
 
+/// Format of a program's text: the compiler says which it knows.
+struct ProgramFormat {
+  std::string word;
+};
+template <>
+struct JsonCodec<ProgramFormat> {
+  static JsonType type() { return {.kind = JsonType::Kind::kString, .words = {"stablehlo"}}; }
+  static bool read(const Json& json, const Place& place, ProgramFormat& out) {
+    return JsonCodec<std::string>::read(json, {json_type<std::string>(), place.pointer, place.wrong}, out.word);
+  }
+};
+
 /// A program as a client sends it.
 struct ProgramUpload {
   std::string format = "stablehlo";

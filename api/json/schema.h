@@ -89,6 +89,8 @@ Nullable<std::string_view> or_null(std::string&& text) = delete;
 /// Absent for an empty text.
 std::optional<std::string_view> unless_empty(std::string_view text);
 std::optional<std::string_view> unless_empty(std::string&& text) = delete;
+/// A field that is left out where the number is 0.
+inline std::optional<int64_t> unless_zero(int64_t number) { return number == 0 ? std::nullopt : std::optional(number); }
 
 /// JSON text that is put into a document as it is.
 struct Raw {

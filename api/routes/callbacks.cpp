@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "api/codecs/job_codec.h"
+#include "api/codecs/effect_codec.h"
 #include "api/codecs/value.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"

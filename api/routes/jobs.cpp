@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "api/codecs/job_codec.h"
+#include "api/codecs/job_answer_codec.h"
+#include "api/codecs/job_request_codec.h"
 #include "api/http/characters.h"
 #include "api/http/conditions.h"
 #include "api/http/preferences.h"

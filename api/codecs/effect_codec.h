@@ -1,0 +1,50 @@
+// What programs tell their clients (effects of the log) and ask them (callback requests).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/json/schema.h"
+#include "service/effects/callback_store.h"
+#include "service/jobs/job_request.h"
+#include "service/tensor/dense_value.h"
+#include "storage/rows/rows.h"
+
+namespace meshd::api {
+
+/// Something a program told the outside.
+struct EffectDocument {
+  int64_t sequence = 0;
+  std::string effect, name;
+  bool ordered = false;
+  std::string job;  ///< empty: none
+  int64_t shard = 0, point = 0, device = 0;
+  int64_t number = 0;  ///< 0: in no queue
+  std::vector<tensor::DenseValue> values;
+  bool base64 = false;
+};
+template <>
+const Schema<EffectDocument>& schema();
+/// A log entry.
+EffectDocument effect_document(const storage::EffectRow& row, bool base64);
+/// One of a job's answer.
+EffectDocument effect_document(const jobs::JobEffect& made, const std::string& job, bool base64);
+
+/// A callback request that a program asks its client.
+struct QuestionDocument {
+  const effects::SessionCallback& asked;
+  bool base64 = false;
+
+  /// Who asks: a job, or a pending array for its parts; the other is empty.
+  [[nodiscard]] std::string_view job() const {
+    return effects::asks_for_parts(asked) ? "" : std::string_view(asked.job);
+  }
+  [[nodiscard]] std::string_view array() const {
+    return effects::asks_for_parts(asked) ? std::string_view(asked.job) : "";
+  }
+};
+template <>
+const Schema<QuestionDocument>& schema();
+
+}  // namespace meshd::api

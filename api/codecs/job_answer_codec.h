@@ -1,0 +1,26 @@
+// What a run answers, and a job as GET shows it.
+#pragma once
+
+#include <string>
+
+#include "api/codecs/job_request_codec.h"
+#include "api/json/schema.h"
+#include "service/jobs/job_runner.h"
+
+namespace meshd::api {
+
+/// The answer of a run: results, effects, shardings, warnings, statistics.
+std::string encode_result(const jobs::JobResult& result, const ResultForm& form);
+
+/// A job as GET shows it.
+struct JobDocument {
+  const jobs::JobView& view;
+  bool with_answer = false;
+};
+template <>
+const Schema<JobDocument>& schema();
+
+/// Of the answer of a run.
+const SchemaBase& run_answer_schema();
+
+}  // namespace meshd::api
