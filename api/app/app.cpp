@@ -1,5 +1,7 @@
 #include "api/app/app.h"
 
+#include <fmt/core.h>
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -58,8 +60,8 @@ arrays::PendingLimits pending_limits(const AppOptions& options) {
 
 mesh::Processes processes_of(const AppOptions& options) {
   if (options.devices % options.processes != 0) {
-    throw core::Error("internal", "--processes: " + std::to_string(options.devices) + " devices do not divide by " +
-                                      std::to_string(options.processes));
+    throw core::Error("internal",
+                      fmt::format("--processes: {} devices do not divide by {}", options.devices, options.processes));
   }
   return {options.devices, options.processes};
 }
@@ -92,8 +94,8 @@ void note_rate(const Request& request, Response& response, const quotas::RateLim
     const std::string before = response.headers.joined(name);
     response.headers.set(name, before.empty() ? value : before + ", " + value);
   };
-  add("RateLimit-Policy", "\"requests\";q=" + std::to_string(rates.rate()) + ";w=1");
-  add("RateLimit", "\"requests\";r=" + std::to_string(rates.left(request.principal)) + ";t=1");
+  add("RateLimit-Policy", fmt::format(R"("requests";q={};w=1)", rates.rate()));
+  add("RateLimit", fmt::format(R"("requests";r={};t=1)", rates.left(request.principal)));
 }
 
 jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
@@ -256,7 +258,7 @@ struct App::Parts {
     if (!authenticate.is_required()) return;
     try {
       const size_t count = authenticate.reload();
-      audit("operator", "reloadTokens", std::to_string(count) + " tokens", "ok");
+      audit("operator", "reloadTokens", fmt::format("{} tokens", count), "ok");
     } catch (const core::Error& error) {
       log.error("tokens_not_reloaded", {{"reason", error.detail()}});
       audit("operator", "reloadTokens", "", "failed", {}, error.detail());

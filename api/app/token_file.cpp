@@ -1,5 +1,7 @@
 #include "api/app/token_file.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -18,7 +20,7 @@ constexpr size_t kLongestName = 64;
 
 // No word of the line is in the message: with words in another order, any of them may be a token.
 [[noreturn]] void refuse(int line, const std::string& why) {
-  throw core::Error("invalid_request", "line " + std::to_string(line) + " of the tokens file: " + why);
+  throw core::Error("invalid_request", fmt::format("line {} of the tokens file: {}", line, why));
 }
 
 std::vector<std::string_view> words_of(std::string_view line) {
@@ -44,8 +46,9 @@ std::string digest_of(std::string_view word, int line) {
   const bool is_hex =
       std::all_of(word.begin(), word.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
   if (word.size() != kDigestDigits || !is_hex) {
-    refuse(line, "expected 64 lower-case hex digits after sha256:, got " + std::to_string(word.size()) +
-                     " characters; meshd tokens hash makes them");
+    refuse(line, fmt::format(
+                     "expected 64 lower-case hex digits after sha256:, got {} characters; meshd tokens hash makes them",
+                     word.size()));
   }
   return std::string(word);
 }
@@ -77,7 +80,7 @@ TokenTable TokenTable::parse(std::string_view text) {
     const std::vector<std::string_view> words = words_of(line);
     if (words.empty()) continue;
     if (words.size() > 3) {
-      refuse(number, "expected TOKEN, or NAME TOKEN [ROLE], got " + std::to_string(words.size()) + " words");
+      refuse(number, fmt::format("expected TOKEN, or NAME TOKEN [ROLE], got {} words", words.size()));
     }
     if (words.size() == 1) {
       if (words[0].starts_with(kDigest)) refuse(number, "expected a name before the digest: NAME sha256:HEX");
@@ -110,7 +113,7 @@ void TokenTable::add(std::string digest, Identity identity, int line) {
   const auto [found, fresh] = by_digest_.try_emplace(std::move(digest), Entry{identity, line});
   const Identity& known = found->second.identity;
   if (!fresh && (known.principal != identity.principal || known.role != identity.role)) {
-    refuse(line, "line " + std::to_string(found->second.line) + " gives the same token to another name or role");
+    refuse(line, fmt::format("line {} gives the same token to another name or role", found->second.line));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "api/app/tokens_command.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstdio>
 #include <iostream>
@@ -59,7 +61,7 @@ int adopt_data(const std::string& folder, const std::string& name, const std::st
       for (const Kind& kind : kKinds) {
         const int64_t count = transaction.count_of(kind.what, old);
         all += count;
-        had += (had.empty() ? "" : ", ") + std::to_string(count) + " " + kind.name;
+        had += fmt::format("{}{} {}", had.empty() ? "" : ", ", count, kind.name);
       }
       transaction.give_to(old, name);
     });

@@ -496,14 +496,14 @@ std::string op_at(const ir::Module& module, int32_t line) {
 
 std::string origin_text(const propagation::Origin& origin, const ir::Module& module) {
   using propagation::OriginKind;
-  const std::string line = origin.line > 0 ? " at line " + std::to_string(origin.line) : "";
+  const std::string line = origin.line > 0 ? fmt::format(" at line {}", origin.line) : "";
   switch (origin.kind) {
     case OriginKind::kNothing:
       return "nobody: nothing is known of it";
     case OriginKind::kArgument:
-      return "argument " + std::to_string(origin.number);
+      return fmt::format("argument {}", origin.number);
     case OriginKind::kResult:
-      return "result " + std::to_string(origin.number);
+      return fmt::format("result {}", origin.number);
     case OriginKind::kAnnotation:
       return "annotation" + line;
     case OriginKind::kConstraint:

@@ -1,5 +1,7 @@
 // An explanation as a picture: values from top to bottom, each as a block cut into its parts, uses as lines on the
 // left, what is moved in red below the op that asks for it.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -57,17 +59,19 @@ class Picture {
 
   std::string run() {
     for (size_t i = 0; i < main_.body.arguments.size(); ++i)
-      row(main_.body.arguments[i], "argument " + std::to_string(i), 0);
+      row(main_.body.arguments[i], fmt::format("argument {}", i), 0);
     ir::walk(main_.body, [&](const ir::Op& op, std::span<const ir::Op* const> enclosing) {
       return visit(op, static_cast<int>(enclosing.size()));
     });
     if (left_out_ > 0) {
-      text(kLeft, y_ + 16, "and " + std::to_string(left_out_) + " more ops, which are not drawn", "note");
+      text(kLeft, y_ + 16, fmt::format("and {} more ops, which are not drawn", left_out_), "note");
       y_ += kRowHeight;
     }
-    std::string head = R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" + std::to_string(kWidth) + R"(" height=")" +
-                       std::to_string(y_ + 20) + R"(" viewBox="0 0 )" + std::to_string(kWidth) + " " +
-                       std::to_string(y_ + 20) + "\" font-family=\"monospace\" font-size=\"13\">\n";
+    std::string head =
+        fmt::format(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{}" height="{}" viewBox="0 0 {} {}" )"
+                    R"(font-family="monospace" font-size="13">)"
+                    "\n",
+                    kWidth, y_ + 20, kWidth, y_ + 20);
     head +=
         "<style>text{fill:#222}.op{fill:#555}.note{fill:#b00020;font-size:12px}.use{fill:none;stroke:#9ab;"
         "stroke-width:1.2}.cut{stroke:#fff;stroke-width:1}</style>\n"
@@ -77,8 +81,9 @@ class Picture {
 
  private:
   void text(int x, int y, const std::string& content, const char* kind = nullptr) {
-    out_ += R"(<text x=")" + std::to_string(x) + R"(" y=")" + std::to_string(y) + R"(")" +
-            (kind != nullptr ? R"( class=")" + std::string(kind) + R"(")" : "") + ">" + escaped(content) + "</text>\n";
+    out_ += fmt::format(R"(<text x="{}" y="{}"{}>{}</text>)"
+                        "\n",
+                        x, y, kind != nullptr ? R"( class=")" + std::string(kind) + R"(")" : "", escaped(content));
   }
 
   // The block of a value: its last two dimensions, cut as they are; blue when something cuts it.
@@ -87,9 +92,9 @@ class Picture {
     const auto& sharding = explanation_.propagated.of(id);
     const bool is_cut =
         sharding && type.is_tensor() && sharding->rank() == type.rank() && !sharding->is_fully_replicated();
-    out_ += R"(<rect x=")" + std::to_string(x) + R"(" y=")" + std::to_string(y) + R"(" width=")" +
-            std::to_string(kBlock) + R"(" height=")" + std::to_string(kBlock) + R"(" fill=")" +
-            (is_cut ? "#3b76c4" : "#c9ced6") + "\"/>\n";
+    out_ += fmt::format(R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}"/>)"
+                        "\n",
+                        x, y, kBlock, kBlock, is_cut ? "#3b76c4" : "#c9ced6");
     if (!is_cut) return;
     const int64_t rank = type.rank();
     for (int64_t back = 0; back < 2 && back < rank; ++back) {
@@ -124,9 +129,9 @@ class Picture {
     const int start = rows_of_[static_cast<size_t>(from)];
     if (start < 0) return;
     const int bend = kLeft - 12 - std::min(kLeft - 24, (to - start) / 6);
-    uses_ += R"(<path class="use" d="M)" + std::to_string(kLeft - 2) + " " + std::to_string(start) + " C" +
-             std::to_string(bend) + " " + std::to_string(start) + " " + std::to_string(bend) + " " +
-             std::to_string(to) + " " + std::to_string(kLeft - 2) + " " + std::to_string(to) + "\"/>\n";
+    uses_ += fmt::format(R"(<path class="use" d="M{} {} C{} {} {} {} {} {}"/>)"
+                         "\n",
+                         kLeft - 2, start, bend, start, bend, to, kLeft - 2, to);
   }
 
   // What is in the regions of an op without results is not drawn either.
@@ -134,13 +139,12 @@ class Picture {
     if (count_ >= kMostRows) left_out_ += 1;
     if (count_ >= kMostRows || op.results.empty()) return ir::WalkResult::kSkip;
     for (const ir::ValueId id : op.operands) use(id, y_ + kBlock / 2);
-    for (const ir::ValueId id : op.results) row(id, op.name + " line " + std::to_string(op.location.line), depth);
+    for (const ir::ValueId id : op.results) row(id, fmt::format("{} line {}", op.name, op.location.line), depth);
     if (const auto found = moves_.find({op.location.frame, op.location.line}); found != moves_.end()) {
       for (const ExplainedMove* made : found->second) {
         text(kLeft + depth * kIndent + kBlock + 12, y_ - 4,
-             std::string(partition::name(made->move.kind)) + " " + made->axes + " of " +
-                 explanation_.local->value(made->move.from).name + ", " + std::to_string(made->move.bytes) +
-                 " bytes a device",
+             fmt::format("{} {} of {}, {} bytes a device", partition::name(made->move.kind), made->axes,
+                         explanation_.local->value(made->move.from).name, made->move.bytes),
              "note");
         y_ += kNoteHeight;
       }

@@ -1,4 +1,6 @@
 // An explanation as lines for a terminal.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -56,7 +58,7 @@ void append_function(const Explanation& explanation, size_t number, std::string&
   for (size_t i = 0; i < function.arguments.size(); ++i) {
     const bool is_main = number == 0;
     rows.push_back({{"", is_main ? main.values[static_cast<size_t>(main.body.arguments[i])].name : "argument",
-                     "argument " + std::to_string(i), shown(function.arguments[i]),
+                     fmt::format("argument {}", i), shown(function.arguments[i]),
                      is_main ? origin_text(function.argument_origins[i], module) : ""},
                     {}});
   }
@@ -100,19 +102,18 @@ void append_function(const Explanation& explanation, size_t number, std::string&
 }
 
 std::string indivisible_text(const compile::Indivisible& one) {
-  std::string out = "  " + one.value + (one.line > 0 ? " (line " + std::to_string(one.line) + ")" : "") +
-                    " dimension " + std::to_string(one.dim) + " of " + std::to_string(one.size) + " rows: " + one.axes +
-                    " cuts it " + std::to_string(one.ways) + " ways, which does not divide; " +
-                    (one.is_cut ? "its shards are padded"
-                                : "it stays whole for " + one.op + " at line " + std::to_string(one.op_line));
+  std::string out = fmt::format(
+      "  {}{} dimension {} of {} rows: {} cuts it {} ways, which does not divide; {}", one.value,
+      one.line > 0 ? fmt::format(" (line {})", one.line) : "", one.dim, one.size, one.axes, one.ways,
+      one.is_cut ? "its shards are padded" : fmt::format("it stays whole for {} at line {}", one.op, one.op_line));
   for (size_t i = 0; i < one.nearest.size(); ++i) {
-    out += (i == 0 ? "; nearest that divide: " : ", ") + one.nearest[i].axes + " (" +
-           std::to_string(one.nearest[i].ways) + " ways)";
+    out += fmt::format("{}{} ({} ways)", i == 0 ? "; nearest that divide: " : ", ", one.nearest[i].axes,
+                       one.nearest[i].ways);
   }
   if (one.nearest.empty()) out += "; nothing of the mesh divides it";
   out += "; or a size of";
   for (size_t i = 0; i < one.nearest_sizes.size(); ++i)
-    out += (i == 0 ? " " : " or ") + std::to_string(one.nearest_sizes[i]);
+    out += fmt::format("{}{}", i == 0 ? " " : " or ", one.nearest_sizes[i]);
   return out + "\n";
 }
 
@@ -136,16 +137,15 @@ std::string explanation_text(const Explanation& explanation) {
            (plan.has_loops ? " (loops counted once)\n" : "\n");
     for (const compile::PlanParameter& argument : plan.arguments) {
       if (!argument.is_donated) continue;
-      out += "Donated: argument " + std::to_string(argument.parameter.position) +
-             (argument.aliased >= 0 ? ", its memory becomes result " + std::to_string(argument.aliased)
-                                    : ", but no result can take its memory") +
-             "\n";
+      out += fmt::format("Donated: argument {}{}\n", argument.parameter.position,
+                         argument.aliased >= 0 ? fmt::format(", its memory becomes result {}", argument.aliased)
+                                               : ", but no result can take its memory");
     }
     for (const std::string& warning : explanation.local->warnings) out += "Warning: " + warning + "\n";
   }
   for (const compile::NotRun& place : explanation.not_run) {
-    out += "\nCannot run: line " + std::to_string(place.location.line) + ", column " +
-           std::to_string(place.location.column) + ": " + place.detail + "\n";
+    out +=
+        fmt::format("\nCannot run: line {}, column {}: {}\n", place.location.line, place.location.column, place.detail);
   }
   if (explanation.unplanned) out += "\nNot planned: " + explanation.unplanned->detail() + "\n";
   return out;

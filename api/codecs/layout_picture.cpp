@@ -1,5 +1,7 @@
 #include "api/codecs/layout_picture.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -22,9 +24,7 @@ struct Panel {
   std::vector<Cell> cells;  // row-major
 };
 
-std::string range_text(const IndexRange& range) {
-  return std::to_string(range.start) + ":" + std::to_string(range.stop);
-}
+std::string range_text(const IndexRange& range) { return fmt::format("{}:{}", range.start, range.stop); }
 
 std::vector<Panel> panels_of(const Layout& layout) {
   const size_t rank = layout.part_counts.size();
@@ -33,7 +33,7 @@ std::vector<Panel> panels_of(const Layout& layout) {
   std::vector<std::string> holders(static_cast<size_t>(layout.shard_count));
   for (const DeviceShard& device_shard : layout.device_shards) {
     std::string& text = holders[static_cast<size_t>(device_shard.shard)];
-    text += (text.empty() ? "" : ",") + std::to_string(device_shard.device);
+    text += fmt::format("{}{}", text.empty() ? "" : ",", device_shard.device);
   }
   std::vector<Panel> out;
   for (int64_t shard = 0; shard < layout.shard_count; ++shard) {
@@ -60,18 +60,18 @@ constexpr int64_t kCellWidth = 88, kCellHeight = 40, kMargin = 12, kTitle = 18, 
 void append_rect(std::string& out, int64_t x, int64_t y, const Cell& cell) {
   // Colours go round by the first device, so that neighbours differ.
   const int64_t hue = std::stoll("0" + cell.devices) * 47 % 360;
-  out += R"(<rect x=")" + std::to_string(x) + R"(" y=")" + std::to_string(y) + R"(" width=")" +
-         std::to_string(kCellWidth) + R"(" height=")" + std::to_string(kCellHeight) + R"(" fill="hsl()" +
-         std::to_string(hue) + ",60%,85%)\" stroke=\"#333\"><title>" + range_text(cell.rows) + ", " +
-         range_text(cell.columns) + R"(</title></rect><text x=")" + std::to_string(x + kCellWidth / 2) + R"(" y=")" +
-         std::to_string(y + kCellHeight / 2 + 4) + R"(" text-anchor="middle">)" + cell.devices + "</text>\n";
+  out += fmt::format(
+      "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"hsl({},60%,85%)\" stroke=\"#333\"><title>{}, "
+      "{}</title></rect><text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+      x, y, kCellWidth, kCellHeight, hue, range_text(cell.rows), range_text(cell.columns), x + kCellWidth / 2,
+      y + kCellHeight / 2 + 4, cell.devices);
 }
 
 }  // namespace
 
 std::string undrawn_text(const sharding::Layout& layout, int64_t position_count) {
-  return std::to_string(layout.shard_count) + " blocks on " + std::to_string(position_count) +
-         " devices; pictures are drawn for at most " + std::to_string(kMaxDrawnPositions) + " devices";
+  return fmt::format("{} blocks on {} devices; pictures are drawn for at most {} devices", layout.shard_count,
+                     position_count, kMaxDrawnPositions);
 }
 
 std::string picture_text(const sharding::Layout& layout) {
@@ -105,14 +105,16 @@ std::string picture_svg(const sharding::Layout& layout) {
   if (!is_drawn) {
     width = kSummaryWidth;
     y += kTitle;
-    body = R"(<text x=")" + std::to_string(kMargin) + R"(" y=")" + std::to_string(y - 5) + R"(">)" +
-           undrawn_text(layout, positions) + "</text>\n";
+    body = fmt::format(R"(<text x="{}" y="{}">{}</text>)"
+                       "\n",
+                       kMargin, y - 5, undrawn_text(layout, positions));
   }
   for (const Panel& panel : panels) {
     if (!panel.title.empty()) {
       y += kTitle;
-      body += R"(<text x=")" + std::to_string(kMargin) + R"(" y=")" + std::to_string(y - 5) + R"(">[)" + panel.title +
-              "]</text>\n";
+      body += fmt::format(R"(<text x="{}" y="{}">[{}]</text>)"
+                          "\n",
+                          kMargin, y - 5, panel.title);
     }
     for (size_t r = 0; r < panel.rows; ++r) {
       for (size_t c = 0; c < panel.columns; ++c) {
@@ -123,8 +125,10 @@ std::string picture_svg(const sharding::Layout& layout) {
     width = std::max(width, 2 * kMargin + static_cast<int64_t>(panel.columns) * kCellWidth);
     y += kMargin;
   }
-  return R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" + std::to_string(width) + R"(" height=")" +
-         std::to_string(y) + "\" font-family=\"monospace\" font-size=\"12\">\n" + body + "</svg>\n";
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"monospace\" "
+      "font-size=\"12\">\n{}</svg>\n",
+      width, y, body);
 }
 
 }  // namespace meshd::api

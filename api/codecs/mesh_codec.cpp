@@ -28,7 +28,7 @@ bool flatten_devices(const Json& json, size_t depth, std::vector<int64_t>& shape
       return false;
     }
     if (static_cast<int64_t>(ids.size()) == mesh::kMaxPositions) {
-      wrong.add(pointer, "a mesh has at most " + std::to_string(mesh::kMaxPositions) + " positions");
+      wrong.add(pointer, fmt::format("a mesh has at most {} positions", mesh::kMaxPositions));
       return false;
     }
     ids.push_back(number->i);
@@ -38,9 +38,9 @@ bool flatten_devices(const Json& json, size_t depth, std::vector<int64_t>& shape
   const auto count = static_cast<int64_t>(json.size());
   if (first) shape.push_back(count);
   if (depth >= shape.size() || shape[depth] != count) {
-    wrong.add(pointer, "devices are nested unevenly: a list of " + std::to_string(count) +
-                           (depth < shape.size() ? " where others have " + std::to_string(shape[depth])
-                                                 : " where others have a device"));
+    wrong.add(pointer, fmt::format("devices are nested unevenly: a list of {}{}", count,
+                                   depth < shape.size() ? fmt::format(" where others have {}", shape[depth])
+                                                        : " where others have a device"));
     return false;
   }
   bool good = true;
@@ -56,8 +56,7 @@ void check_axes(const mesh::Mesh& mesh, const std::function<std::string(size_t)>
                 const std::function<std::string(size_t)>& size_pointer, const std::string& names_pointer,
                 core::Diagnostics& wrong) {
   if (mesh.axes.size() > mesh::kMaxAxes) {
-    wrong.add(names_pointer, "a mesh has at most " + std::to_string(mesh::kMaxAxes) + " axes, got " +
-                                 std::to_string(mesh.axes.size()));
+    wrong.add(names_pointer, fmt::format("a mesh has at most {} axes, got {}", mesh::kMaxAxes, mesh.axes.size()));
     return;
   }
   std::set<std::string_view> names;
@@ -76,7 +75,7 @@ void check_devices(const std::vector<int64_t>& ids, const std::string& pointer, 
   std::set<int64_t> seen;
   for (size_t i = 0; i < ids.size() && has_room(wrong); ++i) {
     if (!seen.insert(ids[i]).second)
-      wrong.add(pointer + "/" + std::to_string(i), "device " + std::to_string(ids[i]) + " is named twice");
+      wrong.add(fmt::format("{}/{}", pointer, i), fmt::format("device {} is named twice", ids[i]));
   }
 }
 
@@ -222,8 +221,8 @@ std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer
   check_devices(mesh.device_ids, given_pointer, wrong);
   if (given != nullptr && wrong.list().size() == before &&
       static_cast<int64_t>(mesh.device_ids.size()) != mesh.position_count()) {
-    wrong.add(given_pointer, std::to_string(mesh.device_ids.size()) + " devices for a mesh of " +
-                                 std::to_string(mesh.position_count()) + " positions");
+    wrong.add(given_pointer,
+              fmt::format("{} devices for a mesh of {} positions", mesh.device_ids.size(), mesh.position_count()));
   }
   if (in.axis_types) {
     for (const std::string& type : *in.axis_types) {
@@ -338,9 +337,10 @@ sharding::TensorSharding sharding_on(const mesh::MeshRef& mesh, const jobs::Name
   // "spec=" of a scalar is one empty field.
   const size_t count = rank == 0 && spec.dims.size() == 1 && spec.dims.front().empty() ? 0 : spec.dims.size();
   if (static_cast<int64_t>(count) > rank) {
-    throw core::Error("invalid_spec", "a spec of " + std::to_string(count) +
-                                          " dimensions is only valid for values of rank at least " +
-                                          std::to_string(count) + ", this array has rank " + std::to_string(rank));
+    throw core::Error(
+        "invalid_spec",
+        fmt::format("a spec of {} dimensions is only valid for values of rank at least {}, this array has rank {}",
+                    count, count, rank));
   }
   for (size_t d = 0; d < count; ++d) {
     for (const std::string& name : spec.dims[d]) {

@@ -1,5 +1,7 @@
 #include "api/codecs/npy.h"
 
+#include <fmt/core.h>
+
 #include <array>
 #include <charconv>
 #include <cstring>
@@ -50,13 +52,13 @@ NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exac
   read_exactly(std::as_writable_bytes(std::span(start)));
   if (std::string_view(start.data(), 6) != kMagic) fail_npy("the body does not begin with \\x93NUMPY");
   const auto version = static_cast<unsigned char>(start[6]);
-  if (version < 1 || version > 3) fail_npy("version " + std::to_string(version) + " is not known");
+  if (version < 1 || version > 3) fail_npy(fmt::format("version {} is not known", version));
   size_t length = 0;
   std::array<unsigned char, 4> size{};
   const size_t size_bytes = version == 1 ? 2 : 4;
   read_exactly(std::as_writable_bytes(std::span(size).first(size_bytes)));
   for (size_t i = 0; i < size_bytes; ++i) length |= static_cast<size_t>(size[i]) << (8 * i);
-  if (length > kLongestHead) fail_npy("a head of " + std::to_string(length) + " bytes");
+  if (length > kLongestHead) fail_npy(fmt::format("a head of {} bytes", length));
   std::string head(length, '\0');
   read_exactly(std::as_writable_bytes(std::span(head)));
 
@@ -84,7 +86,7 @@ std::string write_npy_head(const tensor::TensorType& type) {
                       "NumPy has no name for " + std::string(tensor::name(type.dtype)) + "; ask for raw bytes or JSON");
   }
   std::string dict = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (";
-  for (const int64_t dim : type.dims) dict += std::to_string(dim) + ",";
+  for (const int64_t dim : type.dims) dict += fmt::format("{},", dim);
   if (type.dims.size() > 1) dict.pop_back();
   dict += "), }";
   while ((10 + dict.size() + 1) % 64 != 0) dict += ' ';

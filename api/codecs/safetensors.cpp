@@ -111,8 +111,8 @@ SafetensorsHead read_safetensors_head(const std::function<void(std::span<std::by
   uint64_t length = 0;
   for (size_t i = size.size(); i-- > 0;) length = length << 8 | size[i];
   if (length > static_cast<uint64_t>(kLongestSafetensorsHead)) {
-    fail_safetensors("the first 8 bytes say that the head has " + std::to_string(length) + " bytes, at most " +
-                     std::to_string(kLongestSafetensorsHead) + " are read");
+    fail_safetensors(fmt::format("the first 8 bytes say that the head has {} bytes, at most {} are read", length,
+                                 kLongestSafetensorsHead));
   }
   std::string text(length, '\0');
   read_exactly(std::as_writable_bytes(std::span(text)));
@@ -139,10 +139,11 @@ SafetensorsHead read_safetensors_head(const std::function<void(std::span<std::by
   });
   for (auto& [entry, end] : found) {
     if (entry.begin != out.data_bytes) {
-      wrong.add(
-          "/" + pointer_token(entry.name) + "/data_offsets",
-          (entry.begin < out.data_bytes ? "overlap with the tensor before: begin at " : "leave a hole: begin at ") +
-              std::to_string(entry.begin) + ", expected " + std::to_string(out.data_bytes));
+      wrong.add("/" + pointer_token(entry.name) + "/data_offsets",
+                fmt::format("{}{}, expected {}",
+                            entry.begin < out.data_bytes ? "overlap with the tensor before: begin at "
+                                                         : "leave a hole: begin at ",
+                            entry.begin, out.data_bytes));
     }
     out.data_bytes = std::max(out.data_bytes, end);
     out.tensors.push_back(std::move(entry));

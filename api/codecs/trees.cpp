@@ -1,5 +1,7 @@
 #include "api/codecs/trees.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace meshd::api {
@@ -140,8 +142,8 @@ bool collect(const Json& places, const Json& value, const std::string& pointer, 
 
 std::string kind_of(const Json& json) {
   if (json.is_null()) return "None";
-  if (json.is_array()) return "a list of " + std::to_string(json.size());
-  if (json.as<JsonObject>() != nullptr) return "an object of " + std::to_string(json.as<JsonObject>()->size());
+  if (json.is_array()) return fmt::format("a list of {}", json.size());
+  if (json.as<JsonObject>() != nullptr) return fmt::format("an object of {}", json.as<JsonObject>()->size());
   return "a leaf";
 }
 
@@ -182,8 +184,8 @@ class SpecFlattener {
 
   void finish(const std::string& specs, const std::string& tree) const {
     if (wrong_.empty()) return;
-    std::string detail = "specs must be a tree prefix: " + specs + " for " + tree + ". Mismatch details (" +
-                         std::to_string(wrong_.list().size()) + " found)";
+    std::string detail = fmt::format("specs must be a tree prefix: {} for {}. Mismatch details ({} found)", specs, tree,
+                                     wrong_.list().size());
     for (const core::Diagnostic& mistake : wrong_.list()) detail += ": " + mistake.pointer + " is " + mistake.detail;
     throw core::Error("invalid_spec", detail, wrong_.list());
   }

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <zlib.h>
 
 #include <algorithm>
@@ -110,8 +112,9 @@ struct ZipReader::State {
     if (flags & zip::kEncrypted) throw core::Error("unsupported_format", "npz: encrypted members are not read");
     const auto method = get(record, 4, 2);
     if (method != 0 && method != 8) {
-      throw core::Error("unsupported_format", "npz: compression method " + std::to_string(method) +
-                                                  " is not read; use numpy.savez or numpy.savez_compressed");
+      throw core::Error(
+          "unsupported_format",
+          fmt::format("npz: compression method {} is not read; use numpy.savez or numpy.savez_compressed", method));
     }
     now.method = static_cast<ZipMethod>(method);
     now.sizes_behind = (flags & zip::kSizesBehind) != 0;
@@ -153,8 +156,9 @@ struct ZipReader::State {
       }
       const int64_t produced = current.produced + static_cast<int64_t>(done);
       if (produced > kFreeBytes && produced / kMostTimes > taken - current.start) {
-        throw core::Error("body_too_large", "npz: member '" + current.name + "' expands more than " +
-                                                std::to_string(kMostTimes) + " times; send it stored (numpy.savez)");
+        throw core::Error("body_too_large",
+                          fmt::format("npz: member '{}' expands more than {} times; send it stored (numpy.savez)",
+                                      current.name, kMostTimes));
       }
     }
     return done;
@@ -254,8 +258,7 @@ void ZipReader::end_member() {
     now.bytes = static_cast<int64_t>(bytes);
   }
   if (now.bytes != now.produced || now.stored_bytes != stored) {
-    fail_npz("member '" + now.name + "' has " + std::to_string(now.produced) + " bytes, its record says " +
-             std::to_string(now.bytes));
+    fail_npz(fmt::format("member '{}' has {} bytes, its record says {}", now.name, now.produced, now.bytes));
   }
   if (now.crc != now.computed) fail_npz("member '" + now.name + "' does not have its checksum");
   now.ended = true;

@@ -1,5 +1,7 @@
 #include "api/http/body.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -18,8 +20,8 @@ void BodyReader::read_exactly(std::span<std::byte> destination) {
   while (filled < destination.size()) {
     const size_t count = read_some(destination.subspan(filled));
     if (count == 0) {
-      throw core::Error("malformed_body", "the body ends too early: expected " + std::to_string(destination.size()) +
-                                              " more bytes, got " + std::to_string(filled));
+      throw core::Error("malformed_body", fmt::format("the body ends too early: expected {} more bytes, got {}",
+                                                      destination.size(), filled));
     }
     filled += count;
   }
@@ -49,15 +51,16 @@ std::string BodyReader::read_all(int64_t limit) {
 void BodyReader::expect_end() {
   std::byte one{};
   if (read_some({&one, 1}) != 0) {
-    throw core::Error("malformed_body", "the body is longer than what it holds: bytes are left after byte " +
-                                            std::to_string(bytes_read() - 1));
+    throw core::Error(
+        "malformed_body",
+        fmt::format("the body is longer than what it holds: bytes are left after byte {}", bytes_read() - 1));
   }
 }
 
 size_t MemoryBody::read_some(std::span<std::byte> destination) {
   const size_t count = std::min(destination.size(), bytes_.size() - position_);
   if (static_cast<int64_t>(position_ + count) > limit_) {
-    throw core::Error("body_too_large", "the body is larger than " + std::to_string(limit_) + " bytes");
+    throw core::Error("body_too_large", fmt::format("the body is larger than {} bytes", limit_));
   }
   if (count != 0) std::memcpy(destination.data(), bytes_.data() + position_, count);
   position_ += count;

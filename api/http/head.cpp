@@ -1,5 +1,7 @@
 #include "api/http/head.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -98,8 +100,8 @@ void read_request_line(std::string_view line, const HeadLimits& limits, Head& he
   head.method = method;
   read_version(line.substr(second + 1), head);
   if (target.size() > limits.target_bytes) {
-    throw core::Error("uri_too_long", "the request target has " + std::to_string(target.size()) + " bytes, at most " +
-                                          std::to_string(limits.target_bytes) + " are taken");
+    throw core::Error("uri_too_long", fmt::format("the request target has {} bytes, at most {} are taken",
+                                                  target.size(), limits.target_bytes));
   }
   read_target(target, head, authority);
 }
@@ -218,15 +220,14 @@ std::optional<size_t> HeadScanner::find_end(std::string_view bytes) {
     }
     // The request line and then one field a line.
     if (++lines_ > limits_.fields + 1) {
-      throw core::Error("head_too_large", "more than " + std::to_string(limits_.fields) + " header fields");
+      throw core::Error("head_too_large", fmt::format("more than {} header fields", limits_.fields));
     }
   }
   if (lines_ == 0 && bytes.size() > limits_.target_bytes + kMethodBytes + 16) {
-    throw core::Error("uri_too_long",
-                      "the request line is longer than " + std::to_string(limits_.target_bytes) + " bytes");
+    throw core::Error("uri_too_long", fmt::format("the request line is longer than {} bytes", limits_.target_bytes));
   }
   if (bytes.size() >= limits_.bytes) {
-    throw core::Error("head_too_large", "the request head is larger than " + std::to_string(limits_.bytes) + " bytes");
+    throw core::Error("head_too_large", fmt::format("the request head is larger than {} bytes", limits_.bytes));
   }
   return std::nullopt;
 }

@@ -1,5 +1,7 @@
 #include "api/http/http.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -158,9 +160,8 @@ int64_t Query::integer(std::string_view name, int64_t missing, int64_t low, int6
   int64_t out = 0;
   const auto [end, failure] = std::from_chars(value->data(), value->data() + value->size(), out);
   if (failure != std::errc() || end != value->data() + value->size() || out < low || out > high) {
-    throw core::Error("invalid_query", "parameter '" + std::string(name) + "' must be an integer from " +
-                                           std::to_string(low) + " to " + std::to_string(high) + ", got '" +
-                                           std::string(*value) + "'");
+    throw core::Error("invalid_query", fmt::format("parameter '{}' must be an integer from {} to {}, got '{}'", name,
+                                                   low, high, *value));
   }
   return out;
 }

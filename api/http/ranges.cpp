@@ -1,5 +1,7 @@
 #include "api/http/ranges.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <string>
@@ -52,12 +54,12 @@ std::optional<ByteRange> requested_range(const Request& request, int64_t size, s
   } else if (*first < size) {
     return ByteRange{*first, std::min(last.value_or(size - 1), size - 1) - *first + 1};
   }
-  throw core::Error("range_not_satisfiable", "range '" + std::string(range) + "' is outside of the " +
-                                                 std::to_string(size) + " bytes of the data");
+  throw core::Error("range_not_satisfiable",
+                    fmt::format("range '{}' is outside of the {} bytes of the data", range, size));
 }
 
 Response unsatisfiable(const core::Error& error, const Request& request, int64_t size) {
-  return problem(error, request).with("Content-Range", "bytes */" + std::to_string(size));
+  return problem(error, request).with("Content-Range", fmt::format("bytes */{}", size));
 }
 
 Response ranged(const Request& request, std::string_view media_type, MemoryPieces pieces, std::string_view etag) {
@@ -86,9 +88,8 @@ Response ranged(const Request& request, std::string_view media_type, MemoryPiece
   response.headers.add("Accept-Ranges", "bytes");
   if (!etag.empty()) response.headers.add("ETag", etag);
   if (range) {
-    response.headers.add("Content-Range", "bytes " + std::to_string(range->first) + "-" +
-                                              std::to_string(range->first + range->count - 1) + "/" +
-                                              std::to_string(size));
+    response.headers.add("Content-Range",
+                         fmt::format("bytes {}-{}/{}", range->first, range->first + range->count - 1, size));
   }
   return response;
 }

@@ -1,5 +1,7 @@
 #include "api/http/router.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -219,8 +221,8 @@ void Router::add(std::vector<Route> routes) {
 
 RouteMatch Router::match(std::string_view method, std::string_view path) const {
   if (path.size() > kPathBytes) {
-    throw core::Error("uri_too_long", "the path has " + std::to_string(path.size()) + " bytes, at most " +
-                                          std::to_string(kPathBytes) + " are taken");
+    throw core::Error("uri_too_long",
+                      fmt::format("the path has {} bytes, at most {} are taken", path.size(), kPathBytes));
   }
   RouteMatch out;
   const Table::Path* found = path.empty() ? nullptr : table_->find(path, out.captures);

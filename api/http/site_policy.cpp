@@ -1,5 +1,7 @@
 #include "api/http/site_policy.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -47,7 +49,7 @@ std::string in_quotes(std::string_view text) {
 
 std::string shown(const Authority& authority) {
   std::string out = authority.kind == Authority::Kind::kIpv6 ? "[" + authority.host + "]" : authority.host;
-  if (authority.port) out += ":" + std::to_string(*authority.port);
+  if (authority.port) out += fmt::format(":{}", *authority.port);
   return out;
 }
 

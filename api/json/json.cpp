@@ -1,5 +1,7 @@
 #include "api/json/json.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -87,12 +89,12 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
  private:
   bool count() {
     if (++nodes_ <= limits_.nodes) return true;
-    problem = "more than " + std::to_string(limits_.nodes) + " values";
+    problem = fmt::format("more than {} values", limits_.nodes);
     return false;
   }
   bool open(Json::Value value) {
     if (static_cast<int>(stack_.size()) >= limits_.depth) {
-      problem = "nested deeper than " + std::to_string(limits_.depth) + " levels";
+      problem = fmt::format("nested deeper than {} levels", limits_.depth);
       return false;
     }
     if (std::holds_alternative<JsonObject>(value)) names_.emplace_back();
@@ -121,8 +123,9 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool add(Json json) {
     if (!count()) return false;
     if (++values_ > limits_.values) {
-      problem = "more than " + std::to_string(limits_.values) +
-                " lists, objects, texts and booleans; give much data as " + "lists of numbers or in base64";
+      problem = fmt::format(
+          "more than {} lists, objects, texts and booleans; give much data as lists of numbers or in base64",
+          limits_.values);
       return false;
     }
     if (stack_.empty()) {
@@ -247,7 +250,7 @@ std::string pointer_token(std::string_view name) {
   return out;
 }
 
-std::string entry_pointer(const std::string& list, size_t i) { return list + "/" + std::to_string(i); }
+std::string entry_pointer(const std::string& list, size_t i) { return fmt::format("{}/{}", list, i); }
 
 void append_string(std::string& out, std::string_view text) {
   out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -1,4 +1,6 @@
 // POST /v1/run, /v1/sessions/{id}/jobs and /v1/jobs: one decoder and one answer for all of them.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdio>
 
@@ -65,17 +67,15 @@ Response accepted(const jobs::JobView& view, const Preferences& preferences) {
   Response response =
       json_of(202, JobDocument{view}).with("Location", "/v1/jobs/" + view.row.id).with("Retry-After", "1");
   if (preferences.respond_async) note_applied(response, "respond-async");
-  if (preferences.wait_seconds) note_applied(response, "wait=" + std::to_string(*preferences.wait_seconds));
+  if (preferences.wait_seconds) note_applied(response, fmt::format("wait={}", *preferences.wait_seconds));
   return response;
 }
 
 // Changes with whatever GET shows of the job.
 std::string job_etag(const jobs::JobView& view) {
-  std::string out = R"(")" + view.row.id + "." + std::string(storage::to_string(view.row.state)) + "." +
-                    std::to_string(view.row.attempt);
+  std::string out = fmt::format(R"("{}.{}.{})", view.row.id, storage::to_string(view.row.state), view.row.attempt);
   if (view.progress && !view.is_over()) {
-    out += "." + std::to_string(view.progress->steps_done) + "." + std::to_string(view.progress->line) + "." +
-           std::to_string(view.effect_count);
+    out += fmt::format(".{}.{}.{}", view.progress->steps_done, view.progress->line, view.effect_count);
   }
   return out + R"(")";
 }
@@ -116,9 +116,8 @@ Submission read_submission(const Request& request, Services& services, const std
 // How many more jobs of the principal may wait (draft-ietf-httpapi-ratelimit-headers).
 void note_rate_limit(Response& response, const Request& request, Services& services) {
   const jobs::QueueRoom room = services.jobs.queue_room(request.principal);
-  response.headers.set("RateLimit-Policy",
-                       R"("jobs";q=)" + std::to_string(room.limit) + R"(;qu="concurrent-requests")");
-  response.headers.set("RateLimit", R"("jobs";r=)" + std::to_string(room.left));
+  response.headers.set("RateLimit-Policy", fmt::format(R"("jobs";q={};qu="concurrent-requests")", room.limit));
+  response.headers.set("RateLimit", fmt::format(R"("jobs";r={})", room.left));
 }
 
 // In the background; 202 when it is not over in the time that the client would wait.
@@ -140,7 +139,7 @@ Response submit_in_background(const Request& request, Services& services, Submis
   Response response = preference.wait_seconds && view.is_over()
                           ? answer_of(view, request)
                                 .with("Location", "/v1/jobs/" + id)
-                                .with("Preference-Applied", "wait=" + std::to_string(*preference.wait_seconds))
+                                .with("Preference-Applied", fmt::format("wait={}", *preference.wait_seconds))
                           : accepted(view, preference);
   note_rate_limit(response, request, services);
   return response;
@@ -188,7 +187,7 @@ Response put_job(Request& request, Services& services) {
   const jobs::JobView view = services.jobs.view(id, request.principal);
   Response made = json_of(201, JobDocument{view, true}).with("Location", "/v1/jobs/" + id).with("ETag", job_etag(view));
   if (preference.respond_async) note_applied(made, "respond-async");
-  if (preference.wait_seconds) note_applied(made, "wait=" + std::to_string(*preference.wait_seconds));
+  if (preference.wait_seconds) note_applied(made, fmt::format("wait={}", *preference.wait_seconds));
   note_rate_limit(made, request, services);
   return made;
 }

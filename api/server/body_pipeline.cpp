@@ -1,5 +1,7 @@
 #include "api/server/body_pipeline.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -15,8 +17,7 @@ constexpr int64_t kFreeBytes = int64_t{1} << 20;
 constexpr int64_t kRatio = 200;
 
 core::Error too_large(int64_t limit) {
-  return core::Error("body_too_large",
-                     "the body is larger than the " + std::to_string(limit) + " bytes that are taken here");
+  return core::Error("body_too_large", fmt::format("the body is larger than the {} bytes that are taken here", limit));
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // The part of a connection that is an event stream.
+#include <fmt/core.h>
+
 #include <sys/uio.h>
 
 #include <array>
@@ -132,8 +134,8 @@ void Connection::flush_events() {
 }
 
 void Connection::end_events() {
-  stream_->send("retry: " + std::to_string(reactor_.context().options.event_retry.count()) + "\n" +
-                format_event({}, "shutdown", "{}"));
+  stream_->send(
+      fmt::format("retry: {}\n{}", reactor_.context().options.event_retry.count(), format_event({}, "shutdown", "{}")));
   stream_->finish();
   flush_events();
 }

@@ -1,5 +1,7 @@
 #include "api/server/exchange.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -254,8 +256,8 @@ Exchange::Plan Exchange::plan_body(const Route& route) {
     throw core::Error("malformed_request", "this operation takes no body");
   }
   if (head_.content_length > limit) {
-    throw core::Error("body_too_large", "the body has " + std::to_string(head_.content_length) + " bytes, at most " +
-                                            std::to_string(limit) + " are taken here");
+    throw core::Error("body_too_large",
+                      fmt::format("the body has {} bytes, at most {} are taken here", head_.content_length, limit));
   }
   const bool small = head_.framing == Framing::kLength && !decoder && head_.content_length <= kSmallBody;
   pipeline_.emplace(head_, std::move(decoder), limit);
@@ -279,7 +281,7 @@ Response Exchange::make_answer() {
   try {
     Response response = request_.route->handler(request_);
     if (response.status >= 200 && response.status <= 599) return response;
-    error_internal_ = "the handler's status is " + std::to_string(response.status);
+    error_internal_ = fmt::format("the handler's status is {}", response.status);
   } catch (const core::Error& error) {
     error_code_ = error.code().word();
     error_internal_ = error.internal();

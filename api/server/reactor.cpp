@@ -1,5 +1,7 @@
 #include "api/server/reactor.h"
 
+#include <fmt/core.h>
+
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -30,8 +32,7 @@ constexpr std::chrono::milliseconds kSweepLeast{5};
 constexpr std::chrono::milliseconds kWatchEvery{50};
 
 core::Error cannot_listen(const ServerOptions& options, const std::string& why) {
-  return core::Error("internal",
-                     "cannot listen on " + options.address + ":" + std::to_string(options.port) + ": " + why);
+  return core::Error("internal", fmt::format("cannot listen on {}:{}: {}", options.address, options.port, why));
 }
 
 /// A complete response for a connection that is refused.
@@ -41,7 +42,7 @@ std::string whole_answer(const HttplibBridge& bridge, const core::Error& error) 
   std::string out(bridge.status_line(response.status));
   for (const auto& [name, value] : response.headers.fields())
     out.append(name).append(": ").append(value).append("\r\n");
-  return out + "Content-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body;
+  return fmt::format("{}Content-Length: {}\r\nConnection: close\r\n\r\n{}", out, body.size(), body);
 }
 
 }  // namespace

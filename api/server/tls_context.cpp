@@ -1,5 +1,7 @@
 #include "api/server/tls_context.h"
 
+#include <fmt/core.h>
+
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -32,7 +34,7 @@ core::Error cannot_use(const std::string& option, const std::string& file, const
 std::string last_reason() {
   const unsigned long code = ERR_peek_last_error();
   const char* reason = ERR_reason_error_string(code);
-  return reason != nullptr ? reason : "OpenSSL error " + std::to_string(code);
+  return reason != nullptr ? reason : fmt::format("OpenSSL error {}", code);
 }
 
 void expect_readable(const std::string& option, const std::string& file) {

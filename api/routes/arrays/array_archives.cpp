@@ -1,4 +1,6 @@
 // Several arrays in one file: POST /v1/arrays:import takes one apart, GET /v1/arrays:export makes one.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 
@@ -60,7 +62,7 @@ class Import {
   // The shards of the next array, to be filled.
   std::pair<arrays::Array&, arrays::ShardBuffers&> begin(const std::string& name, const tensor::TensorType& type) {
     if (made_.size() == kMostArrays)
-      throw core::Error("invalid_array", "the file holds more than " + std::to_string(kMostArrays) + " arrays");
+      throw core::Error("invalid_array", fmt::format("the file holds more than {} arrays", kMostArrays));
     UploadQuery wanted = query_.common;
     const std::string& given = query_.common.name;
     if (!given.empty() && !made_.empty()) {
@@ -111,9 +113,8 @@ Response import_safetensors(Request& request, Services& services) {
   services.arrays.require_quota(head.data_bytes, "a file of arrays");
   const auto length = body.content_length();
   if (length && *length != head.head_bytes + head.data_bytes) {
-    throw core::Error("malformed_body", "safetensors: the head says " + std::to_string(head.data_bytes) +
-                                            " bytes of data, the body has " +
-                                            std::to_string(*length - head.head_bytes));
+    throw core::Error("malformed_body", fmt::format("safetensors: the head says {} bytes of data, the body has {}",
+                                                    head.data_bytes, *length - head.head_bytes));
   }
   for (const NamedTensor& tensor : head.tensors) {
     const auto [array, shards] = import.begin(tensor.name, tensor.type);
@@ -208,8 +209,8 @@ Response export_archive(Request& request, Services& services) {
   const std::vector<std::string_view> ids = request.query.all("id"), names = request.query.all("as");
   if (ids.empty()) throw core::Error("invalid_query", "id: name at least one array, as id=arr_...&id=arr_...");
   if (!names.empty() && names.size() != ids.size()) {
-    throw core::Error("invalid_query", "as: " + std::to_string(names.size()) + " names for " +
-                                           std::to_string(ids.size()) + " arrays; name all or none");
+    throw core::Error("invalid_query",
+                      fmt::format("as: {} names for {} arrays; name all or none", names.size(), ids.size()));
   }
   std::vector<FileEntry> entries;
   std::string identity = std::string(word) + (method == ZipMethod::kDeflated ? " deflate" : "");

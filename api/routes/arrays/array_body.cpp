@@ -1,4 +1,6 @@
 // Bodies that hold one array, in all the forms that are read.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -39,8 +41,7 @@ NpyHead open_raw(const Hints& hints, const BodyReader& body) {
   const int64_t bytes = tensor::byte_count(type);
   const auto length = body.content_length();
   if (length && *length != bytes) {
-    throw core::Error("malformed_body", "the body has " + std::to_string(*length) + " bytes, dtype and shape say " +
-                                            std::to_string(bytes));
+    throw core::Error("malformed_body", fmt::format("the body has {} bytes, dtype and shape say {}", *length, bytes));
   }
   return {type, ElementOrder::kC};
 }

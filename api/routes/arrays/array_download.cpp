@@ -1,5 +1,7 @@
 #include "api/routes/arrays/array_download.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
@@ -102,7 +104,7 @@ Response send(Request& request, const Source& source) {
   }
   response.headers.set("Array-Dtype", tensor::name(type.dtype));
   std::string shape;
-  for (const int64_t dim : type.dims) shape += (shape.empty() ? "" : ",") + std::to_string(dim);
+  for (const int64_t dim : type.dims) shape += fmt::format("{}{}", shape.empty() ? "" : ",", dim);
   response.headers.set("Array-Shape", shape);
   response.headers.set("Array-Order", "C");
   response.headers.set("Vary", "Accept, Accept-Encoding");
@@ -137,7 +139,7 @@ Response download_shard(Request& request, Services& services, const arrays::Arra
   const auto found = std::find_if(device_shards.begin(), device_shards.end(),
                                   [&](const sharding::DeviceShard& p) { return p.device == device; });
   if (found == device_shards.end())
-    throw core::Error("not_found", "array '" + array->info().id + "' has no shard on device " + std::to_string(device));
+    throw core::Error("not_found", fmt::format("array '{}' has no shard on device {}", array->info().id, device));
   const arrays::ShardBuffers shards = services.arrays.shards(array);
   // The shard's real rows within its padded buffer are a slice of an array that is one shard.
   auto layout = std::make_shared<sharding::Layout>();
@@ -155,7 +157,7 @@ Response download_shard(Request& request, Services& services, const arrays::Arra
   whole->global_dims = actual;
   whole->shard_dims = actual;
   whole->part_counts.assign(actual.size(), 1);
-  const std::string suffix = ".shard" + std::to_string(found->shard);
+  const std::string suffix = fmt::format(".shard{}", found->shard);
   return send(
       request,
       {whole, {array->info().type.dtype, actual}, {dense}, name_of(*array) + suffix, array->info().id + suffix, ""});

@@ -1,5 +1,7 @@
 #include "api/routes/arrays/upload_body.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 #include <vector>
@@ -86,8 +88,8 @@ arrays::ArrayRef begin_array(const UploadQuery& wanted, const tensor::TensorType
         const int64_t size = type.dims[static_cast<size_t>(d)];
         const int64_t parts = sharding.part_count(d);
         if (size % parts != 0) {
-          throw core::Error("invalid_spec", "dimension " + std::to_string(d) + " of size " + std::to_string(size) +
-                                                " does not divide by " + std::to_string(parts));
+          throw core::Error("invalid_spec",
+                            fmt::format("dimension {} of size {} does not divide by {}", d, size, parts));
         }
       }
     }
@@ -152,7 +154,7 @@ void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::Sha
       const size_t got = body.read_some(direct.first(std::min(direct.size(), kUploadPiece * 4)));
       if (got == 0)
         throw core::Error("malformed_body",
-                          "the body ends " + std::to_string(writer.remaining()) + " bytes before the array does");
+                          fmt::format("the body ends {} bytes before the array does", writer.remaining()));
       writer.advance(got);
       continue;
     }
@@ -161,7 +163,7 @@ void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::Sha
     const size_t got = body.read_some(std::span(piece).first(most));
     if (got == 0)
       throw core::Error("malformed_body",
-                        "the body ends " + std::to_string(writer.remaining()) + " bytes before the array does");
+                        fmt::format("the body ends {} bytes before the array does", writer.remaining()));
     writer.write(std::span<const std::byte>(piece).first(got));
   }
   for (const tensor::BufferRef& shard : shards) clean_bools(array.info().type.dtype, shard->bytes());
