@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/assignment_codec.h"
@@ -186,14 +185,6 @@ void read_argument_of(const Json& json, size_t number, const std::string& pointe
   out.arguments.emplace_back(std::move(argument));
 }
 
-// The number that a field's name is; nothing where it is none.
-std::optional<int64_t> number_of_name(const std::string& name) {
-  int64_t number = -1;
-  const char* const end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data(), end, number);
-  return error == std::errc{} && stop == end && number >= 0 ? std::optional(number) : std::nullopt;
-}
-
 // The fields of an object that has a name for each number; notes when `json` is none.
 const JsonObject* fields_by_number(const Json* json, const std::string& pointer, core::Diagnostics& wrong) {
   if (json == nullptr) return nullptr;
@@ -214,7 +205,7 @@ std::vector<int64_t> read_static(const Json* given, const JobContext& context, j
   for (const auto& [key, value] : *object) {
     if (!has_room(wrong)) break;
     const std::string pointer = "/static/" + pointer_token(key);
-    const auto position = number_of_name(key);
+    const auto position = whole_number(key);
     if (!position) {
       wrong.add(pointer, R"(names of static arguments are their positions: "0", "1", ...)");
     } else if (*position >= count) {
@@ -297,7 +288,7 @@ void read_callbacks(const Json* callbacks, const JobContext& context, jobs::JobR
   for (const auto& [key, value] : *object) {
     if (!has_room(wrong)) break;
     const std::string pointer = "/callbacks/" + pointer_token(key);
-    const auto index = number_of_name(key);
+    const auto index = whole_number(key);
     if (!index) wrong.add(pointer, R"(names of callbacks are their numbers in the program: "0", "1", ...)");
     const auto read = read_json<CallbackBinding>(value, pointer, wrong);
     effects::Binding binding;

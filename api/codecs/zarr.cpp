@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "api/codecs/mesh_codec.h"
+#include "api/json/json_numbers.h"
 
 namespace meshd::api {
 namespace {
@@ -18,12 +18,9 @@ std::optional<std::vector<int64_t>> read_indices(std::string_view text, char sep
   for (;;) {
     const size_t end = std::min(text.find(separator), text.size());
     const std::string_view field = text.substr(0, end);
-    int64_t value = 0;
-    const auto [last, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    const bool is_canonical = error == std::errc{} && last == field.data() + field.size() && value >= 0 &&
-                              (field.size() == 1 || field.front() != '0');
-    if (!is_canonical) return std::nullopt;
-    out.push_back(value);
+    const auto value = whole_number(field);
+    if (!value || (field.size() > 1 && field.front() == '0')) return std::nullopt;
+    out.push_back(*value);
     if (end == text.size()) return out;
     text.remove_prefix(end + 1);
   }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -62,6 +63,9 @@ class Query {
   [[nodiscard]] std::vector<std::string_view> all(std::string_view name) const;
   /// Throws invalid_query naming every parameter that is not in `known`.
   void require_known(std::span<const std::string_view> known) const;
+  void require_known(std::initializer_list<std::string_view> known) const {
+    require_known(std::span(known.begin(), known.size()));
+  }
   /// The value of a parameter that the front itself understands, which handlers then do not see.
   std::optional<std::string> take(std::string_view name);
   /// A decimal integer within [low, high]; `missing` when there is none; invalid_query otherwise.

@@ -1,9 +1,9 @@
 #include "api/http/preferences.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "api/http/characters.h"
+#include "api/json/json_numbers.h"
 
 namespace meshd::api {
 
@@ -21,10 +21,7 @@ Preferences preferences_of(const Request& request) {
     if (equal_ignoring_case(name, "respond-async")) {
       out.respond_async = true;
     } else if (equal_ignoring_case(name, "wait") && !out.wait_seconds) {
-      int64_t seconds = 0;
-      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), seconds);
-      if (error == std::errc{} && end == value.data() + value.size() && seconds >= 0)
-        out.wait_seconds = std::min(seconds, kLongestWaitSeconds);
+      if (const auto seconds = whole_number(value)) out.wait_seconds = std::min(*seconds, kLongestWaitSeconds);
     } else if (equal_ignoring_case(name, "return") && out.wanted == Preferences::Return::kNothing) {
       if (equal_ignoring_case(value, "minimal")) out.wanted = Preferences::Return::kMinimal;
       if (equal_ignoring_case(value, "representation")) out.wanted = Preferences::Return::kRepresentation;

@@ -130,4 +130,11 @@ ElidedJson elide_numbers(const std::shared_ptr<const std::string>& text, int64_t
   return elided;
 }
 
+std::optional<int64_t> whole_number(std::string_view text) {
+  int64_t number = -1;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && stop == end && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
 }  // namespace meshd::api

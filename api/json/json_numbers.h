@@ -82,4 +82,7 @@ struct ElidedJson {
 /// text, for the parser to refuse. `most` numbers are elided altogether; later lists stay, too.
 ElidedJson elide_numbers(const std::shared_ptr<const std::string>& text, int64_t most);
 
+/// A text that is a whole number and nothing else, from 0 to 2^63 - 1; nothing for others.
+std::optional<int64_t> whole_number(std::string_view text);
+
 }  // namespace meshd::api

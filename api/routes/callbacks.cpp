@@ -1,8 +1,6 @@
 // /v1/sessions/{id}/callbacks: what programs ask their client while they run, and its answers.
 #include <fmt/core.h>
 
-#include <charconv>
-
 #include "api/codecs/effect_codec.h"
 #include "api/codecs/value.h"
 #include "api/routes/routes.h"
@@ -37,11 +35,10 @@ namespace {
 
 int64_t number_of(const Request& request) {
   const std::string& text = request.capture("n");
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number < 1)
+  const auto number = whole_number(text);
+  if (number.value_or(0) < 1)
     throw core::Error("not_found", "there is no callback request '" + text + "'; they are numbered 1, 2, ...");
-  return number;
+  return *number;
 }
 
 // Waits in a session for what `look` finds.
@@ -54,8 +51,7 @@ std::optional<T> wait_in(const Request& request, Services& services, const std::
 }
 
 Response list(Request& request, Services& services) {
-  static constexpr std::string_view kKnown[] = {"encoding", "wait"};
-  request.query.require_known(kKnown);
+  request.query.require_known({"encoding", "wait"});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const bool base64 = wants_base64(request);
   using Open = std::vector<effects::SessionCallback>;
@@ -71,8 +67,7 @@ Response list(Request& request, Services& services) {
 }
 
 Response get(Request& request, Services& services) {
-  static constexpr std::string_view kKnown[] = {"encoding", "wait"};
-  request.query.require_known(kKnown);
+  request.query.require_known({"encoding", "wait"});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const int64_t number = number_of(request);
   const bool base64 = wants_base64(request);
@@ -89,8 +84,7 @@ Response get(Request& request, Services& services) {
 }
 
 Response answer(Request& request, Services& services) {
-  static constexpr std::string_view kKnown[] = {"encoding"};
-  request.query.require_known(kKnown);
+  request.query.require_known({"encoding"});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const int64_t number = number_of(request);
   const effects::SessionCallback asked = services.callbacks.get(session, number);

@@ -221,8 +221,7 @@ std::vector<Route> job_routes(Services& services) {
        [&services](Request& request) { return list(request, services, {}); }},
       {"GET", "/v1/jobs/{id}", "getJob", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
-         static constexpr std::string_view kKnown[] = {"wait"};
-         request.query.require_known(kKnown);
+         request.query.require_known({"wait"});
          const int64_t wait = request.query.integer("wait", 0, 0, kLongestWaitSeconds);
          const std::string& id = request.capture("id");
          const jobs::JobView view =

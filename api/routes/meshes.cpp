@@ -52,8 +52,7 @@ std::vector<Route> mesh_routes(Services& services) {
        }},
       {"GET", "/v1/meshes/{id}", "getMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
-         static constexpr std::string_view kKnown[] = {"view", "as_process"};
-         request.query.require_known(kKnown);
+         request.query.require_known({"view", "as_process"});
          const auto stored = services.meshes.get(request.capture("id"), request.principal);
          const auto view = request.query.get("view");
          if (view && *view == "text") return text(200, mesh::to_text(stored.mesh));
@@ -68,8 +67,7 @@ std::vector<Route> mesh_routes(Services& services) {
        }},
       {"GET", "/v1/meshes/{id}/local", "getLocalMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
-         static constexpr std::string_view kKnown[] = {"process"};
-         request.query.require_known(kKnown);
+         request.query.require_known({"process"});
          const auto stored = services.meshes.get(request.capture("id"), request.principal);
          const int64_t process = request.query.integer("process", 0, 0, INT32_MAX);
          const auto [local, fresh] =

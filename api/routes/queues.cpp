@@ -77,16 +77,14 @@ Response list_queues(Request& request, Services& services) {
 }
 
 Response drop(Request& request, Services& services) {
-  static constexpr std::string_view kKnown[] = {"queue"};
-  request.query.require_known(kKnown);
+  request.query.require_known({"queue"});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const std::string queue = queue_of(request);
   return json_of(200, DroppedFeeds{queue, services.infeeds.drop(session, queue)});
 }
 
 Response outgoing(Request& request, Services& services) {
-  static constexpr std::string_view kKnown[] = {"queue", "after", "limit", "encoding", "wait"};
-  request.query.require_known(kKnown);
+  request.query.require_known({"queue", "after", "limit", "encoding", "wait"});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const std::string queue = queue_of(request);
   const int64_t after = request.query.integer("after", 0, 0, INT64_MAX);

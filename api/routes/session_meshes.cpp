@@ -57,10 +57,7 @@ Response environment(const Request& request, const Services& services, const ses
   return json_of(200, MeshEnvironment{stack, mesh, mesh::local_mesh(mesh, services.processes, process)});
 }
 
-void check_query(const Request& request) {
-  static constexpr std::string_view kKnown[] = {"as_process"};
-  request.query.require_known(kKnown);
-}
+void check_query(const Request& request) { request.query.require_known({"as_process"}); }
 
 }  // namespace
 

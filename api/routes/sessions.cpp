@@ -1,6 +1,4 @@
 // /v1/sessions: the order of a client's jobs, its log by page and as server-sent events, its barrier.
-#include <charconv>
-
 #include "api/codecs/effect_codec.h"
 #include "api/http/preferences.h"
 #include "api/json/json.h"
@@ -64,17 +62,12 @@ namespace {
 int64_t cursor_of(const Request& request) {
   const auto last = request.headers.get("Last-Event-ID");
   if (!last || last->empty()) return request.query.integer("after", 0, 0, INT64_MAX);
-  int64_t cursor = 0;
-  const auto [end, error] = std::from_chars(last->data(), last->data() + last->size(), cursor);
-  if (error != std::errc{} || end != last->data() + last->size() || cursor < 0) {
-    throw core::Error("invalid_request", "Last-Event-ID: expected the id of an event of this stream, a whole number");
-  }
-  return cursor;
+  if (const auto cursor = whole_number(*last)) return *cursor;
+  throw core::Error("invalid_request", "Last-Event-ID: expected the id of an event of this stream, a whole number");
 }
 
 Response stream_events(Request& request, Services& services) {
-  static constexpr std::string_view kKnown[] = {"after", "encoding"};
-  request.query.require_known(kKnown);
+  request.query.require_known({"after", "encoding"});
   const storage::SessionRow session = services.sessions.get(request.capture("id"), request.principal);
   const bool base64 = wants_base64(request);
   auto stream = std::make_shared<EventStream>();
@@ -132,8 +125,7 @@ std::vector<Route> session_routes(Services& services) {
        }},
       {"GET", "/v1/sessions/{id}/effects", "listEffects", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
-         static constexpr std::string_view kKnown[] = {"after", "limit", "encoding"};
-         request.query.require_known(kKnown);
+         request.query.require_known({"after", "limit", "encoding"});
          const storage::SessionRow session = services.sessions.get(request.capture("id"), request.principal);
          const int64_t after = request.query.integer("after", 0, 0, INT64_MAX);
          const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);

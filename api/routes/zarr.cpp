@@ -2,8 +2,6 @@
 // holds the array's version, so what it answers never changes.
 #include <fmt/core.h>
 
-#include <charconv>
-
 #include "api/codecs/array_document.h"
 #include "api/codecs/zarr.h"
 #include "api/http/ranges.h"
@@ -14,11 +12,9 @@ namespace meshd::api {
 namespace {
 
 int64_t read_version(const std::string& text) {
-  int64_t version = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-  if (error != std::errc{} || end != text.data() + text.size() || version < 1 || text.front() == '0')
-    throw core::Error("not_found", "'v" + text + "' is no version");
-  return version;
+  const auto version = text.starts_with('0') ? std::nullopt : whole_number(text);
+  if (!version) throw core::Error("not_found", "'v" + text + "' is no version");
+  return *version;
 }
 
 Response get_zarr(const Request& request, Services& services) {

@@ -200,8 +200,7 @@ Response import_arrays(Request& request, Services& services) {
 namespace {
 
 Response export_archive(Request& request, Services& services) {
-  static constexpr std::string_view kKnown[] = {"id", "as", "format", "compression"};
-  request.query.require_known(kKnown);
+  request.query.require_known({"id", "as", "format", "compression"});
   const std::string_view word = request.query.get("format").value_or("safetensors");
   if (word != "safetensors" && word != "npz") throw core::Error("invalid_query", "format: expected safetensors or npz");
   const DataForm form = word == "npz" ? DataForm::kNpz : DataForm::kSafetensors;

@@ -76,8 +76,7 @@ struct Source {
 };
 
 Response send(Request& request, const Source& source) {
-  static constexpr std::string_view kKnown[] = {"format", "slice", "as_process", "compression"};
-  request.query.require_known(kKnown);
+  request.query.require_known({"format", "slice", "as_process", "compression"});
   const FormRow& form = form_of(request);
   const ZipMethod method = zip_method_of(request, form.form);
   const std::vector<arrays::Slice> slices =

@@ -148,8 +148,7 @@ Response assemble(Request& request, Services& services) {
 }  // namespace
 
 Response put_shard(Request& request, Services& services, const arrays::ArrayRef& array, int64_t device) {
-  static constexpr std::string_view kKnown[] = {"replicas"};
-  request.query.require_known(kKnown);
+  request.query.require_known({"replicas"});
   const std::string_view replicas = request.query.get("replicas").value_or("one");
   if (replicas != "one" && replicas != "all") throw core::Error("invalid_query", "replicas: expected one or all");
   const sharding::Layout& layout = array->layout();

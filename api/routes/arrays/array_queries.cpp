@@ -1,8 +1,6 @@
 // Queries about arrays and shardings that change nothing: what a sharding means, whether two arrays are alike.
 #include <fmt/core.h>
 
-#include <charconv>
-
 #include "api/codecs/array_document.h"
 #include "api/codecs/layout_picture.h"
 #include "api/codecs/mesh_codec.h"
@@ -174,14 +172,10 @@ ResolvedSharding read_sharding_query(const Json& body, Services& services, const
 // Where a page of positions begins and how long it is; a cursor is the number of its first position.
 std::pair<int64_t, int64_t> page_of_positions(const Request& request, int64_t positions) {
   const storage::PageRequest page = page_of(request);
-  int64_t first = 0;
-  const char* end = page.cursor.data() + page.cursor.size();
-  if (!page.cursor.empty()) {
-    const auto read = std::from_chars(page.cursor.data(), end, first);
-    if (read.ec != std::errc{} || read.ptr != end || first < 0 || first >= positions)
-      throw core::Error("invalid_query", "cursor is not one that this list gave");
-  }
-  return {first, page.limit};
+  const auto first = page.cursor.empty() ? 0 : whole_number(page.cursor);
+  if (!first || (!page.cursor.empty() && *first >= positions))
+    throw core::Error("invalid_query", "cursor is not one that this list gave");
+  return {*first, page.limit};
 }
 
 }  // namespace

@@ -22,8 +22,7 @@ void require_type(const tensor::TensorType& given, const tensor::TensorType& exp
 }  // namespace
 
 Response put_array_data(Request& request, Services& services, const arrays::ArrayRef& array) {
-  static constexpr std::string_view kKnown[] = {"slice"};
-  request.query.require_known(kKnown);
+  request.query.require_known({"slice"});
   const tensor::TensorType& whole = array->info().type;
   const auto slice = request.query.get("slice");
   const std::vector<arrays::Slice> slices = arrays::parse_slices(slice.value_or(""), whole.dims);

@@ -1,8 +1,6 @@
 // /v1/arrays: upload, metadata, data, shards, reshard, delete.
 #include <fmt/core.h>
 
-#include <charconv>
-
 #include "api/codecs/array_document.h"
 #include "api/codecs/array_views.h"
 #include "api/codecs/layout_picture.h"
@@ -30,13 +28,21 @@ Response described(arrays::Array& array, int status) {
 
 void check_condition(const Request& request, arrays::Array& array) { require_match(request, array_etag(array)); }
 
+arrays::ArrayRef array_of(const Request& request, Services& services) {
+  return services.arrays.find(request.capture("id"), request.principal);
+}
+
+Response remove(const Request& request, Services& services) {
+  const arrays::ArrayRef array = array_of(request, services);
+  check_condition(request, *array);
+  services.arrays.remove(array);
+  return no_content();
+}
+
 int64_t device_of(const Request& request) {
   const std::string& text = request.capture("device");
-  int64_t device = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), device);
-  if (error != std::errc{} || end != text.data() + text.size() || device < 0)
-    throw core::Error("not_found", "'" + text + "' is no device");
-  return device;
+  if (const auto device = whole_number(text)) return *device;
+  throw core::Error("not_found", "'" + text + "' is no device");
 }
 
 // The sharding of the new array.
@@ -75,7 +81,7 @@ namespace {
 
 // A new array with the same values, cut otherwise; the old one stays.
 Response reshard(Request& request, Services& services) {
-  const arrays::ArrayRef from = services.arrays.find(request.capture("id"), request.principal);
+  const arrays::ArrayRef from = array_of(request, services);
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
   if (body.find("parts") != nullptr) {
     throw core::Error("not_implemented",
@@ -92,9 +98,8 @@ Response reshard(Request& request, Services& services) {
 
 // ?wait=ready returns when the array is complete, or not any more (behaviour G29); ?view= gives it as text.
 Response show(const Request& request, Services& services) {
-  static constexpr std::string_view kKnown[] = {"wait", "view"};
-  request.query.require_known(kKnown);
-  const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+  request.query.require_known({"wait", "view"});
+  const arrays::ArrayRef array = array_of(request, services);
   if (const auto wait = request.query.get("wait")) {
     if (*wait != "ready") throw core::Error("invalid_query", "wait: expected ready");
     wait_until(
@@ -113,9 +118,8 @@ Response show(const Request& request, Services& services) {
 }
 
 Response list_shards(const Request& request, Services& services) {
-  static constexpr std::string_view kKnown[] = {"scope", "as_process", "state"};
-  request.query.require_known(kKnown);
-  const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+  request.query.require_known({"scope", "as_process", "state"});
+  const arrays::ArrayRef array = array_of(request, services);
   ShardScope scope;
   scope.process = request.query.integer("as_process", -1, 0, INT32_MAX);
   if (scope.process >= 0) services.processes.check(scope.process);
@@ -159,29 +163,15 @@ std::vector<Route> array_routes(Services& services) {
       {"GET", "/v1/arrays/{id}", "getArray", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return show(request, services); }},
       {"DELETE", "/v1/arrays/{id}", "deleteArray", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
-       [&services](Request& request) {
-         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
-         check_condition(request, *array);
-         services.arrays.remove(array);
-         return no_content();
-       }},
+       [&services](Request& request) { return remove(request, services); }},
       {"POST", "/v1/arrays/{id}:delete", "deleteArrayByPost", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
-       [&services](Request& request) {
-         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
-         check_condition(request, *array);
-         services.arrays.remove(array);
-         return no_content();
-       }},
+       [&services](Request& request) { return remove(request, services); }},
       {"POST", "/v1/arrays/{id}:reshard", "reshardArray", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return reshard(request, services); }},
       {"GET", "/v1/arrays/{id}/data", "getArrayData", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
-       [&services](Request& request) {
-         return download_array(request, services, services.arrays.find(request.capture("id"), request.principal));
-       }},
+       [&services](Request& request) { return download_array(request, services, array_of(request, services)); }},
       {"PUT", "/v1/arrays/{id}/data", "putArrayData", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
-       [&services](Request& request) {
-         return put_array_data(request, services, services.arrays.find(request.capture("id"), request.principal));
-       }},
+       [&services](Request& request) { return put_array_data(request, services, array_of(request, services)); }},
       {"GET", "/v1/arrays/{id}/shards", "listShards", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return list_shards(request, services); }},
       {"GET", "/v1/arrays/{id}/shards/{device}", "getShardData", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
@@ -193,33 +183,25 @@ std::vector<Route> array_routes(Services& services) {
            throw core::Error("forbidden", fmt::format("device {} is process {}'s; a process reads its own shards only",
                                                       device, services.processes.of(device)));
          }
-         return download_shard(request, services, services.arrays.find(request.capture("id"), request.principal),
-                               device);
+         return download_shard(request, services, array_of(request, services), device);
        }},
       {"PUT", "/v1/arrays/{id}/shards/{device}", "putShardData", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
-         return put_shard(request, services, services.arrays.find(request.capture("id"), request.principal),
-                          device_of(request));
+         return put_shard(request, services, array_of(request, services), device_of(request));
        }},
       {"POST", "/v1/arrays/{id}:compare", "compareArrays", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
-       [&services](Request& request) {
-         return compare_arrays(request, services, services.arrays.find(request.capture("id"), request.principal));
-       }},
+       [&services](Request& request) { return compare_arrays(request, services, array_of(request, services)); }},
       {"POST", "/v1/arrays/{id}:move", "moveArray", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
-         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
+         const arrays::ArrayRef array = array_of(request, services);
          check_condition(request, *array);
          return described(*services.arrays.move(array), 201);
        }},
       {"GET", "/v1/arrays/{id}/sharding.txt", "getShardingText", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
-       [&services](Request& request) {
-         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
-         return text(200, picture_text(array->layout()));
-       }},
+       [&services](Request& request) { return text(200, picture_text(array_of(request, services)->layout())); }},
       {"GET", "/v1/arrays/{id}/sharding.svg", "getShardingSvg", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
-         const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
-         return content(200, "image/svg+xml", picture_svg(array->layout()));
+         return content(200, "image/svg+xml", picture_svg(array_of(request, services)->layout()));
        }},
   };
 }

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include "api/codecs/array_document.h"
@@ -20,15 +19,14 @@ constexpr size_t kSizeDigits = 15;  // what the contract allows for a size in th
 tensor::Dims parse_shape(std::string_view text) {
   tensor::Dims dims;
   while (!text.empty()) {
-    int64_t dim = -1;
     const size_t comma = text.find(',');
     const std::string_view field = text.substr(0, comma);
-    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), dim);
-    if (error != std::errc{} || end != field.data() + field.size() || dim < 0 || field.size() > kSizeDigits) {
+    const auto dim = whole_number(field);
+    if (!dim || field.size() > kSizeDigits) {
       throw core::Error("invalid_query",
                         "shape: '" + std::string(field) + "' is no size; write shape=8,2, or shape= for a scalar");
     }
-    dims.push_back(dim);
+    dims.push_back(*dim);
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
     if (text.empty()) throw core::Error("invalid_query", "shape: ends in a comma");
