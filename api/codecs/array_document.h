@@ -55,7 +55,7 @@ struct ShardDocument {
 template <>
 const Schema<ShardDocument>& schema();
 
-/// Whose shards are listed, and as whom.
+/// Which devices' shards are listed, for which process.
 struct ShardScope {
   bool local_only = false;                 ///< those of `process` alone
   int64_t process = -1;                    ///< -1: the client acts as all of them
@@ -63,7 +63,7 @@ struct ShardScope {
   std::optional<bool> only_received = {};  ///< only those that have come, or only those that have not
 };
 
-/// One for each place of the layout, which stays; with `data_path` it says where its bytes are.
+/// One for each position of the layout, which must outlive them; with `data_path` each has the path of its bytes.
 std::vector<ShardDocument> shard_documents(const sharding::Layout& layout, const mesh::Processes& processes,
                                            const ShardScope& scope, const std::string& data_path);
 

@@ -7,7 +7,7 @@
 namespace meshd::api {
 namespace {
 
-// OpenSSL counts in int: work in pieces that are whole groups.
+// OpenSSL counts in int: work in pieces of complete groups.
 constexpr size_t kBase64Piece = size_t{3} << 20;
 
 size_t padding_of(std::string_view text) { return text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0; }
@@ -47,7 +47,7 @@ bool base64_decode(std::string_view text, std::span<std::byte> out) {
   };
   if (!std::all_of(digits.begin(), digits.end(), known)) return false;
   if (text.empty()) return true;
-  // OpenSSL writes bytes for the padding too: the last group goes through memory of its own.
+  // OpenSSL writes bytes for the padding too: the last group is decoded into a temporary.
   std::byte last[3];
   const std::string_view tail = text.substr(text.size() - kGroup);
   text.remove_suffix(kGroup);

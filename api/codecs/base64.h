@@ -11,7 +11,7 @@
 namespace meshd::api {
 
 std::string base64_encode(std::span<const std::byte> bytes);
-/// Bytes that a text stands for, by its length and padding; nothing where it cannot be base64.
+/// Decoded bytes of a text, by its length and padding; nothing where it cannot be base64.
 std::optional<int64_t> base64_size(std::string_view text);
 /// Decodes into `out`, which has base64_size bytes. False when the text is no base64.
 bool base64_decode(std::string_view text, std::span<std::byte> out);

@@ -19,7 +19,7 @@ using compile::Explanation;
 using partition::MoveCause;
 using propagation::MaybeSharding;
 
-// As sdy.sharding writes it; null where nothing cuts the value.
+// As sdy.sharding writes it; null where the value is replicated.
 using SdySharding = Nullable<std::string>;
 
 SdySharding sdy_of(const MaybeSharding& sharding) {
@@ -154,7 +154,7 @@ auto where_planned(const Explanation& explanation, const Make& make) {
 
 std::optional<int64_t> unless_none(int64_t line) { return line > 0 ? std::optional(line) : std::nullopt; }
 
-// What arguments with dynamic dimensions would bring: the program is specialised for it, as a run does.
+// Shapes of arguments with dynamic dimensions: the program is specialised for them, as a run does.
 void read_shapes(const Json* shapes, compile::Compiler& compiler, jobs::JobRequest& out, core::Diagnostics& wrong) {
   const compile::ParsedProgram& program = *out.program;
   std::vector<tensor::TensorType> types;

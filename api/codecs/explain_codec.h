@@ -20,7 +20,7 @@ jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& p
 struct PlacementInput;
 template <>
 const Schema<PlacementInput>& schema();
-/// The whole of it; `functions` as tests/conformance/propagation/README.md writes them.
+/// The complete document; `functions` as in tests/conformance/propagation/README.md.
 struct ExplanationDocument {
   const compile::Explanation& explanation;
   std::vector<compile::Snapshot> snapshots;  ///< `stages`, where there are some
@@ -30,9 +30,9 @@ const Schema<ExplanationDocument>& schema();
 /// What keeps a program from running.
 template <>
 const Schema<compile::NotRun>& schema();
-/// Lines for people: shardings beside the ops, moves below the ops that ask for them, totals. No line is cut.
+/// Plain text: shardings beside the ops, moves below the ops that cause them, totals. No line is truncated.
 std::string explanation_text(const compile::Explanation& explanation);
-/// A picture of @main: a box for each value with the parts it is cut into, moves between them.
+/// A picture (SVG) of @main: a box for each value with its shards, moves between them.
 std::string explanation_svg(const compile::Explanation& explanation);
 
 /// Costs, and shardings that can be posted back as `in_shardings`.
@@ -43,7 +43,7 @@ struct SuggestionsDocument {
 template <>
 const Schema<SuggestionsDocument>& schema();
 
-/// "rule of stablehlo.add at line 7": who decided a sharding, for people.
+/// "rule of stablehlo.add at line 7": the origin of a sharding, as text.
 std::string origin_text(const propagation::Origin& origin, const ir::Module& module);
 /// The op that begins at a line of the text; empty text when there is none.
 std::string op_at(const ir::Module& module, int32_t line);

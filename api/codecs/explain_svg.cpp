@@ -1,5 +1,5 @@
-// An explanation as a picture: values from top to bottom, each as a block cut into its parts, uses as lines on the
-// left, what is moved in red below the op that asks for it.
+// An explanation as SVG: values from top to bottom, each as a block of its shards, uses as lines on the left, moves in
+// red below the op that causes them.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -86,7 +86,7 @@ class Picture {
                         x, y, kind != nullptr ? R"( class=")" + std::string(kind) + R"(")" : "", escaped(content));
   }
 
-  // The block of a value: its last two dimensions, cut as they are; blue when something cuts it.
+  // The block of a value: its last two dimensions with their shards; blue when it is sharded.
   void block(int x, int y, ir::ValueId id) {
     const ir::Type& type = main_.type_of(id);
     const auto& sharding = explanation_.propagated.of(id);

@@ -6,7 +6,7 @@
 
 namespace meshd::api {
 
-/// Text as it may stand between tags: <, > and & escaped.
+/// Text between tags: <, > and & escaped.
 std::string escaped_html(std::string_view text);
 
 }  // namespace meshd::api

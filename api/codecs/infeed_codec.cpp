@@ -13,8 +13,7 @@ namespace {
 
 constexpr size_t kLongestQueueName = 255;
 
-// A stored array, or a slice of it. Where a whole one was placed by its owner, `partitions` is the number of devices it
-// lies on.
+// A stored array, or a slice of it. For a full array that its owner placed, `partitions` is the number of its devices.
 tensor::DenseValue copy_of(arrays::ArrayStore& arrays, tensor::BufferPool& pool, const arrays::ArrayRef& array,
                            const std::optional<std::string>& slice, int64_t& partitions) {
   const arrays::ArrayInfo& info = array->info();

@@ -1,4 +1,4 @@
-// What clients feed to infeeds, in bodies.
+// Decodes infeed entries of request bodies.
 #pragma once
 
 #include <optional>

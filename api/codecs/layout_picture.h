@@ -8,14 +8,14 @@
 
 namespace meshd::api {
 
-/// The most positions of a mesh that are drawn; of larger ones a picture says how many there are.
+/// The most positions of a mesh that are drawn; for larger ones the picture has their number.
 inline constexpr int64_t kMaxDrawnPositions = 1024;
 
 /// Boxes of characters, ASCII, a newline behind each line.
 std::string picture_text(const sharding::Layout& layout);
 /// An SVG document; blocks are drawn to scale where that can be read.
 std::string picture_svg(const sharding::Layout& layout);
-/// The line that stands for a picture of too many positions.
+/// The line in place of a picture of too many positions.
 std::string undrawn_text(const sharding::Layout& layout, int64_t position_count);
 
 }  // namespace meshd::api

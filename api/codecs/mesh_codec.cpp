@@ -51,7 +51,7 @@ bool flatten_devices(const Json& json, size_t depth, std::vector<int64_t>& shape
   return good;
 }
 
-// What holds for axes however they are written; the pointers are those of the fields that brought them.
+// Checks of axes in any notation; the pointers are those of the fields that have them.
 void check_axes(const mesh::Mesh& mesh, const std::function<std::string(size_t)>& name_pointer,
                 const std::function<std::string(size_t)>& size_pointer, const std::string& names_pointer,
                 core::Diagnostics& wrong) {

@@ -14,9 +14,9 @@
 
 namespace meshd::api {
 
-/// Reads {axis_names, devices[, shape][, axis_types]}, {axes[, device_ids]}, or a mesh document as it was answered (its
-/// read-only fields are checked for equality). Notes mistakes under `pointer`; nothing is returned then. Does not look
-/// at the server's devices.
+/// Reads {axis_names, devices[, shape][, axis_types]}, {axes[, device_ids]}, or a mesh document of a response (its
+/// read-only fields are checked for equality). Notes mistakes under `pointer`; nothing is returned then. Does not check
+/// the server's devices.
 std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer, core::Diagnostics& wrong);
 
 /// A stored mesh; with `processes` also what the process `as_process` sees of it.
@@ -33,7 +33,7 @@ const Schema<MeshInput>& schema();
 template <>
 const Schema<MeshDocument>& schema();
 
-/// Axes of each dimension. In requests "x" stands for ["x"] and null for [].
+/// Axes of each dimension. In requests "x" means ["x"] and null means [].
 struct PartitionSpec {
   std::vector<std::vector<std::string>> dims;
 };
@@ -44,7 +44,7 @@ struct JsonCodec<PartitionSpec> {
   static bool read(const Json& json, const Place& place, PartitionSpec& out);
 };
 
-/// A sharding that a request asks for.
+/// A sharding of a request.
 struct ShardingInput {
   std::optional<PartitionSpec> spec;
   std::optional<std::vector<int64_t>> parts;
@@ -54,7 +54,7 @@ struct ShardingInput {
 template <>
 const Schema<ShardingInput>& schema();
 
-/// How a value is cut: spec, or sdy where a spec cannot say it.
+/// The sharding of a value: spec, or sdy where a spec cannot express it.
 struct ShardingDocument {
   std::optional<PartitionSpec> spec;
   std::optional<std::string> sdy, mesh;
@@ -62,8 +62,7 @@ struct ShardingDocument {
 template <>
 const Schema<ShardingDocument>& schema();
 
-/// A layout along mesh axes; `several_meshes` adds the mesh's name. Without a sharding nothing of `rank` dimensions is
-/// cut.
+/// A layout along mesh axes; `several_meshes` adds the mesh's name. Without a sharding, `rank` replicated dimensions.
 ShardingDocument sharding_document(const std::optional<sharding::TensorSharding>& sharding, int64_t rank,
                                    bool several_meshes = false);
 
@@ -72,7 +71,7 @@ std::optional<jobs::NamedSpec> read_spec(const Json& json, const std::string& po
 /// "x,,y.z" of a query: a field a dimension, axes joined by dots.
 jobs::NamedSpec parse_spec_query(std::string_view text);
 
-/// A spec of a body; none cuts nothing.
+/// A spec of a body; none is replicated.
 jobs::NamedSpec named_spec(const std::optional<PartitionSpec>& spec);
 
 /// The sharding that a spec means over a mesh, verified. Throws invalid_spec: more dimensions than `rank`, unknown or

@@ -14,7 +14,7 @@ namespace meshd::api {
 /// How elements follow each other: the last index fastest, or the first.
 enum class ElementOrder : uint8_t { kC, kFortran };
 
-/// What a head says.
+/// The parsed head.
 struct NpyHead {
   tensor::TensorType type;
   ElementOrder order = ElementOrder::kC;  ///< kFortran only where that is another order than kC

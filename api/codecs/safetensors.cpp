@@ -133,7 +133,7 @@ SafetensorsHead read_safetensors_head(const std::function<void(std::span<std::by
     }
   }
   wrong.throw_if_any("malformed_body");
-  // Tensors without bytes stand before those that begin at the same place.
+  // Tensors without bytes precede those that begin at the same offset.
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first.begin, a.second) < std::pair(b.first.begin, b.second);
   });

@@ -13,14 +13,14 @@
 
 namespace meshd::api {
 
-/// One tensor of a file: a name, and what lies behind the head in bytes [begin, begin + byte_count(type)).
+/// One tensor of a file: a name, and its bytes behind the head [begin, begin + byte_count(type)).
 struct NamedTensor {
   std::string name;
   tensor::TensorType type;
   int64_t begin = 0;
 };
 
-/// What a head says.
+/// The parsed head.
 struct SafetensorsHead {
   std::vector<NamedTensor> tensors;  ///< in the order of their bytes
   int64_t head_bytes = 0;            ///< the length field and the JSON
@@ -35,8 +35,8 @@ inline constexpr int64_t kLongestSafetensorsHead = int64_t{1} << 20;
 /// field's JSON Pointer, unsupported_dtype for dtypes that we do not have.
 SafetensorsHead read_safetensors_head(const std::function<void(std::span<std::byte>)>& read_exactly);
 
-/// A head for tensors that follow in this order without gaps (`begin` is not looked at), padded so that the data starts
-/// at a multiple of 8. Throws not_acceptable for dtypes that the format has no name for.
+/// A head for tensors that follow in this order without gaps (`begin` is ignored), padded so that the data starts at a
+/// multiple of 8. Throws not_acceptable for dtypes that the format has no name for.
 std::string write_safetensors_head(std::span<const NamedTensor> tensors);
 
 }  // namespace meshd::api

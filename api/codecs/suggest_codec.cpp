@@ -1,4 +1,4 @@
-// POST /v1/programs/{id}:suggest: the answer.
+// POST /v1/programs/{id}:suggest: the response.
 #include <cmath>
 
 #include "api/codecs/explain_codec.h"

@@ -80,7 +80,7 @@ void append_text(std::string& out, const Json& tree, Leaves leaves) {
   }
 }
 
-// The structure of `value` as far as `places` goes.
+// The structure of `value` to the depth of `places`.
 void append_given(std::string& out, const Json& places, const Json& value) {
   if (is_leaf(places, Leaves::kStars)) {
     out += kStar;

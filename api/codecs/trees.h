@@ -22,18 +22,18 @@ std::string tree_text(const Json& tree, Leaves leaves);
 /// Number of leaves.
 int64_t leaf_count(const Json& tree, Leaves leaves);
 
-/// A leaf and where it stands.
+/// A leaf and its path.
 struct TreeLeaf {
   Json value;
   std::string pointer;
 };
 
-/// The leaves of `value` in order, by the shape of `places` (Leaves::kStars): what stands at a star is a leaf whatever
+/// The leaves of `value` in order, by the shape of `places` (Leaves::kStars): the value at a star is a leaf, whatever
 /// it is. Throws invalid_argument "Expected ..., got ..." with both trees when they differ.
 std::vector<TreeLeaf> flatten(const Json& places, const Json& value, const std::string& pointer);
 
-/// The spec of each leaf of `tree`: `specs` is a tree prefix, and what stands at a leaf of it holds for all leaves
-/// below. Throws invalid_spec "must be a tree prefix" with every mismatch that is found.
+/// The spec of each leaf of `tree`: `specs` is a tree prefix, and its leaf holds for all leaves below. Throws
+/// invalid_spec "must be a tree prefix" with every mismatch that is found.
 std::vector<TreeLeaf> flatten_specs(const Json& specs, const Json& tree, Leaves leaves, const std::string& pointer);
 
 /// A tree of stars as JSON, keys sorted. Throws invalid_request at what is neither list, object, null nor "*".

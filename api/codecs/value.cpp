@@ -210,7 +210,7 @@ bool put_nested(const Json& json, size_t dim, Sink& out, const std::string& poin
   return good;
 }
 
-// Elements that stand at this depth; -1 where lists end before it.
+// Elements at this depth; -1 where lists end before it.
 int64_t count_elements(const Json& json, int64_t depth) {
   if (depth == 0) return 1;
   if (!json.is_array()) return -1;
@@ -227,7 +227,7 @@ int64_t count_elements(const Json& json, int64_t depth) {
 }
 
 // Numbers, booleans, strings for special values, [re, im] pairs, nested to the type's shape. Notes the first place that
-// does not fit. Memory is taken where there are as many elements as the shape says: a shape alone costs none.
+// does not fit. Allocates only when there are as many elements as the shape has: a shape alone allocates nothing.
 std::optional<tensor::DenseValue> read_nested(const Json& json, const tensor::TensorType& type,
                                               tensor::BufferPool& pool, const std::string& pointer,
                                               core::Diagnostics& wrong) {
@@ -298,7 +298,8 @@ Writer writer_of(DType dtype) {
   }
 }
 
-// A row of finite floats goes straight into the text's memory: the shortest digits that read back, a point in each.
+// Fast path: a row of finite floats is written directly into the text: the shortest digits that read back, a point in
+// each.
 template <typename T>
 void append_reals(std::string& out, const std::byte* at, int64_t count) {
   constexpr int64_t kElements = 256;
@@ -318,7 +319,7 @@ void append_reals(std::string& out, const std::byte* at, int64_t count) {
         continue;
       }
       char* const stop = std::to_chars(to, to + kLongest, value).ptr;
-      // 1 is a float here: say so, that a reader keeps it one.
+      // 1 is a float here: written as 1.0, so that a reader keeps it one.
       const bool is_whole = std::none_of(to, stop, [](char c) { return c == '.' || c == 'e'; });
       to = stop;
       if (is_whole) to = std::copy_n(".0", 2, to);

@@ -51,11 +51,11 @@ struct Argument {
 Argument read_argument(const Json& json, const tensor::TensorType* expected, tensor::BufferPool& pool,
                        const std::string& pointer, core::Diagnostics& wrong);
 
-/// The type of a value, in answers.
+/// The type of a value, in responses.
 struct ValueType {
   const tensor::TensorType& type;
 };
-/// A VALUE of an answer; the bytes are the caller's.
+/// A VALUE of a response; the bytes are the caller's.
 struct ValueDocument {
   const tensor::TensorType& type;
   std::span<const std::byte> bytes;
@@ -67,7 +67,7 @@ template <>
 const Schema<ValueDocument>& schema();
 std::vector<ValueDocument> value_documents(const std::vector<tensor::DenseValue>& values, bool base64);
 
-/// Elements as nested lists, or their bytes in base64. `held` keeps the bytes where nobody else does.
+/// Elements as nested lists, or their bytes in base64. `held` owns the bytes where no other owner does.
 struct NestedElements {
   const tensor::TensorType& type;
   std::span<const std::byte> bytes;

@@ -11,7 +11,7 @@
 
 namespace meshd::api {
 
-/// What a reader asks for below the array's base address.
+/// A key of the Zarr store, below the array's base address.
 struct ZarrKey {
   enum class Kind : uint8_t {
     kNone,         ///< nothing that we have: 404, which readers take for "is not there"

@@ -22,12 +22,12 @@ uint32_t zip_crc(uint32_t crc, std::span<const std::byte> bytes);
 /// begin_stored() bytes begin_deflated() bytes end_deflated() ... finish(). The same members give the same file.
 class ZipWriter {
  public:
-  /// Sizes and offsets from `zip64_from` on are written as zip64 has them: tests say 0.
+  /// Sizes and offsets from `zip64_from` on are written as zip64: tests use 0.
   explicit ZipWriter(int64_t zip64_from = 0xFFFFFFFF) : zip64_from_(zip64_from) {}
 
   /// The record before a member's bytes. Throws not_acceptable for names over 65,535 bytes or that came already.
   std::string begin_stored(const std::string& name, int64_t bytes, uint32_t crc);
-  /// Before deflated bytes, whose sizes are told behind them; `bytes` are those before deflating.
+  /// The record before deflated bytes, whose sizes follow in a data descriptor; `bytes`: uncompressed.
   std::string begin_deflated(const std::string& name, int64_t bytes);
   std::string end_deflated(int64_t deflated_bytes, uint32_t crc);
   /// Everything behind the last member.
@@ -48,10 +48,10 @@ class ZipWriter {
   std::vector<Member> members_;
 };
 
-/// Reads a file from its beginning, member by member, without going back: for uploads. Held strictly: members stand one
-/// behind the other, and the directory at the end lists them all. Everything wrong throws malformed_body; encryption,
-/// other methods than these two and several disks throw unsupported_format; a member that expands more than 200 times
-/// (after its first MiB) throws body_too_large.
+/// Streaming zip reader, member by member without seeking, for uploads. Strict: members are contiguous, and the
+/// directory at the end lists them all. Any fault throws malformed_body; encryption, other methods than these two and
+/// several disks throw unsupported_format; a member that expands more than 200 times (after its first MiB) throws
+/// body_too_large.
 class ZipReader {
  public:
   /// Fills at most the span, returns how many bytes; 0 only at the end.
@@ -63,8 +63,8 @@ class ZipReader {
     std::string name;
     ZipMethod method = ZipMethod::kStored;
   };
-  /// Goes to the next member; false when there is none and the whole file has been read and checked. The member before
-  /// must have been ended.
+  /// Moves to the next member; false when there is none and the file has been read and checked to its end. The member
+  /// before must have been ended.
   bool next(Member& out);
   /// Fills `out` with bytes of the member; malformed_body when it has no more of them.
   void read_exactly(std::span<std::byte> out);

@@ -24,7 +24,7 @@ constexpr size_t kLocalRest = 26, kCentralRest = 42, kEnd64Rest = 52, kLocatorRe
 
 [[noreturn]] void fail_npz(const std::string& what) { throw core::Error("malformed_body", "npz: " + what); }
 
-// Sizes that stand in a zip64 field because theirs of 4 bytes say so, in the order of `wanted`.
+// Sizes of a zip64 field whose 4-byte fields are 0xFFFFFFFF, in the order of `wanted`.
 bool read_zip64(std::string_view extra, std::initializer_list<int64_t*> wanted) {
   while (extra.size() >= 4) {
     const auto id = get(extra, 0, 2);
@@ -62,7 +62,7 @@ struct ZipReader::State {
     ZipMethod method = ZipMethod::kStored;
     bool sizes_behind = false, has_zip64 = false, ended = true;
     int64_t offset = 0, start = 0;
-    int64_t stored_bytes = 0, bytes = 0;  // as its record says, unless sizes_behind
+    int64_t stored_bytes = 0, bytes = 0;  // from its record, unless sizes_behind
     int64_t produced = 0;
     uint32_t crc = 0, computed = 0;
   } current;

@@ -1,4 +1,4 @@
-// /v1/sessions/{id}/callbacks: what programs ask their client while they run, and its answers.
+// /v1/sessions/{id}/callbacks: callback requests of running programs, and their replies.
 #include <fmt/core.h>
 
 #include "api/codecs/effect_codec.h"

@@ -19,7 +19,7 @@ struct CallQuestion {
   const Json* specs = nullptr;
 };
 
-// The entry of specs that holds for a value: what stands in the request.
+// The entry of the request's specs that holds for a value.
 struct LeafSpec {
   const TreeLeaf& leaf;
 };

@@ -1,4 +1,4 @@
-// /v1/programs/{id}:explain, :partition and :suggest: what a program will do, told without data.
+// /v1/programs/{id}:explain, :partition and :suggest: static explanations of programs.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -12,7 +12,7 @@
 namespace meshd::api {
 namespace {
 
-// A search that takes longer answers what it has found by then.
+// A longer search returns what it has found by then.
 constexpr std::chrono::seconds kLongestSearch{10};
 
 // The body of a request that places a program; none at all is the same as {}.
@@ -24,7 +24,7 @@ jobs::JobRequest read_assignment(Request& request, Services& services, const com
 constexpr std::string_view kFormatOnly[] = {"format"};
 constexpr std::string_view kFormatAndStages[] = {"format", "stages"};
 
-// What ?format= or else Accept asks for, the first of the names that fits.
+// The form that ?format= or else Accept selects, the first of the names that matches.
 std::string chosen_form(const Request& request, const std::vector<std::pair<std::string, std::string>>& forms,
                         std::span<const std::string_view> known = kFormatOnly) {
   request.query.require_known(known);

@@ -1,4 +1,4 @@
-// POST /v1/run, /v1/sessions/{id}/jobs and /v1/jobs: one decoder and one answer for all of them.
+// POST /v1/run, /v1/sessions/{id}/jobs and /v1/jobs: one decoder and one response for all of them.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ std::string idempotency_key_of(const Request& request) {
   return std::string(*key);
 }
 
-// A finished job's answer as the first request got it.
+// A finished job's response, as stored for the first request.
 Response answer_of(const jobs::JobView& view, const Request& request) {
   if (view.row.state == JobState::kDone) return json(200, view.row.answer);
   const core::Error error(core::error_code_from_word(view.row.error_code), view.row.error_detail);

@@ -1,4 +1,4 @@
-// Who asks, what they may do and how much of it they have left; for admins, everybody.
+// Principals: the caller's role, quotas and usage; for admins, those of all.
 #include <algorithm>
 #include <cctype>
 #include <set>

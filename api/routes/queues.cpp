@@ -15,7 +15,7 @@ std::string queue_of(const Request& request) {
   return queue;
 }
 
-// Where an entry stands.
+// The position of an entry.
 struct Fed {
   std::string queue;
   int64_t number = 0;

@@ -17,13 +17,13 @@
 
 namespace meshd::api {
 
-/// What storage said when it was asked last. Probes show this and touch no disk themselves.
+/// The last health check of storage, which probes show: they touch no disk themselves.
 struct StorageSample {
   storage::StoreHealth health;
-  bool is_fresh = true;  ///< false: the disk has not answered for long
+  bool is_fresh = true;  ///< false: the disk has not responded for long
 };
 
-/// What the open routes tell of the process itself.
+/// Facts about the process for the open routes.
 struct ProcessFacts {
   std::string version;
   std::string security_contact;  ///< a URI for /.well-known/security.txt; empty: there is none
@@ -31,10 +31,10 @@ struct ProcessFacts {
   std::function<bool()> is_draining;
   std::function<ServerMetrics()> metrics;
   std::function<int64_t()> dropped_log_lines;
-  std::function<StorageSample()> storage;  ///< the last look at the disk; never waits for it
+  std::function<StorageSample()> storage;  ///< the last check of the disk; never waits for it
 };
 
-/// What the routes of principals tell and do beside the services.
+/// What the routes of principals use beside the services.
 struct PrincipalFacts {
   quotas::Limits limits;                         ///< of each principal
   std::function<std::set<std::string>()> names;  ///< of the tokens file
@@ -76,8 +76,7 @@ std::vector<Route> health_routes(Services& services, const ProcessFacts& facts);
 std::vector<Route> principal_routes(Services& services, const PrincipalFacts& facts);
 std::vector<Route> document_routes(Services& services, const ProcessFacts& facts);
 
-/// The page that a list request asks for: ?limit= and ?cursor=. Parameters that are neither these nor in `others` are
-/// refused.
+/// The page of a list request: ?limit= and ?cursor=. Parameters that are neither these nor in `others` are refused.
 storage::PageRequest page_of(const Request& request, std::initializer_list<std::string_view> others = {});
 /// ?encoding= of routes that show effects: json or base64.
 bool wants_base64(const Request& request);
@@ -88,7 +87,7 @@ template <typename T>
 Response list_response(const Request& request, const Page<T>& page, std::string_view cursor = "cursor") {
   return list_response(request, to_json(page), page.next, cursor);
 }
-/// A document as the whole answer.
+/// A document as the body of a response.
 template <typename T>
 Response json_of(int status, const T& document) {
   return json(status, to_json(document));

@@ -58,7 +58,7 @@ Schemas session_schemas() {
 
 namespace {
 
-// Where a stream goes on: Last-Event-ID of the client, else ?after=.
+// Where a stream resumes: Last-Event-ID of the client, else ?after=.
 int64_t cursor_of(const Request& request) {
   const auto last = request.headers.get("Last-Event-ID");
   if (!last || last->empty()) return request.query.integer("after", 0, 0, INT64_MAX);

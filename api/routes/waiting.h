@@ -1,4 +1,4 @@
-// Requests that wait until there is something to answer, for as long as the client asks.
+// Long polling: requests that wait until there is a result, as long as the client allows.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace meshd::api {
 /// Seconds that a GET waits: ?wait=, else Prefer: wait=; 0 where neither is there.
 int64_t wait_of(const Request& request);
 
-/// Asks `look` for an answer, again each time `subscribe`'s function is called, until it has one, the time is up, the
-/// client is gone or the server goes down. Gives its thread back meanwhile.
+/// Calls `try_once`, again each time `subscribe`'s function is called, until it returns true, the time is up, the
+/// client disconnects or the server stops. Releases its thread meanwhile.
 void wait_until(const Request& request, int64_t seconds, const std::function<bool()>& try_once,
                 const std::function<std::shared_ptr<void>(std::function<void()>)>& subscribe);
 

@@ -1,5 +1,5 @@
 // GET /v1/arrays/{id}/v{n}/zarr/...: an array as a read-only Zarr array, versions 2 and 3 side by side. The address
-// holds the array's version, so what it answers never changes.
+// contains the array's version, so its contents never change.
 #include <fmt/core.h>
 
 #include "api/codecs/array_document.h"

@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kMostArrays = 4096;
 constexpr std::string_view kSuffix = ".npy";
 
-// What the query of an import says beyond that of one array.
+// Query parameters of an import beyond those of one array.
 struct ImportQuery {
   UploadQuery common;
   std::string prefix;

@@ -9,7 +9,8 @@ namespace meshd::api {
 /// True when the Content-Type is that of a file of several arrays (safetensors, .npz).
 bool is_archive(const Request& request);
 
-/// POST /v1/arrays:import: makes an array of each in the file, all or none; the answer lists them in the file's order.
+/// POST /v1/arrays:import: makes an array of each in the file, all or none; the response lists them in the file's
+/// order.
 Response import_arrays(Request& request, Services& services);
 
 }  // namespace meshd::api

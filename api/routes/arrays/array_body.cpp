@@ -46,7 +46,7 @@ NpyHead open_raw(const Hints& hints, const BodyReader& body) {
   return {type, ElementOrder::kC};
 }
 
-// The part named `file` of a form, as it stands between its boundaries.
+// The part named `file` of a multipart form.
 std::string form_file(const std::string& content_type, const std::string& body) {
   const size_t at = content_type.find("boundary=");
   if (at == std::string::npos) throw core::Error("malformed_body", "multipart/form-data without a boundary");
@@ -99,7 +99,7 @@ ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std:
     out.held = memory;
     return out;
   }
-  // curl --data-binary without -H says it is a form: taken where the query or the bytes say what it is.
+  // curl --data-binary without -H sends it as a form: accepted where the query or the bytes identify the format.
   if (media == "application/x-www-form-urlencoded" || media.empty()) {
     bool is_raw = says_type && !(media.empty() && expected == nullptr);
     if (is_raw && expected != nullptr && !dtype) {

@@ -19,12 +19,12 @@
 namespace meshd::api {
 namespace {
 
-// The forms of an array's data, one row each; the first is what a client gets who says nothing.
+// The forms of an array's data, one row each; the first is the default.
 struct FormRow {
   DataForm form;
   std::string_view name;                       ///< of ?format=
-  std::string_view media;                      ///< answered
-  std::array<std::string_view, 2> also_named;  ///< other media types that ask for it
+  std::string_view media;                      ///< of the response
+  std::array<std::string_view, 2> also_named;  ///< other media types that select it
   std::string_view suffix;                     ///< of the file
 };
 
@@ -65,10 +65,10 @@ const FormRow& form_of(const Request& request) {
   throw core::Error("not_acceptable", "data is there as " + listed(&FormRow::media));
 }
 
-// A region of an array, and how the answer calls it.
+// A region of an array, and its name in the response.
 struct Source {
   std::shared_ptr<const sharding::Layout> layout;
-  tensor::TensorType type;  ///< of the whole
+  tensor::TensorType type;  ///< of the array
   arrays::ShardBuffers shards;
   std::string name;  ///< in files that name what they hold
   std::string file;  ///< without suffix
@@ -119,7 +119,7 @@ std::string name_of(const arrays::Array& array) {
 Response download_array(Request& request, Services& services, const arrays::ArrayRef& array) {
   arrays::ArrayStore::Snapshot now = services.arrays.snapshot(array);
   const std::string etag = array_etag(array->info().id, now.version);
-  // Before a byte is gathered; the front looks at the others.
+  // Checked before a byte is gathered; the server checks the other conditions.
   if (const std::string known = request.headers.joined("If-None-Match");
       !request.headers.has("If-Match") && !known.empty() && names_etag(known, etag, true)) {
     Response unchanged = no_content();

@@ -1,4 +1,4 @@
-// Giving an array's bytes: raw, .npy or JSON, whole, sliced or a byte range of it, from the shards' memory.
+// Downloads of arrays: raw, .npy or JSON, complete, sliced or a byte range, from the shards' memory.
 #pragma once
 
 #include "api/http/http.h"

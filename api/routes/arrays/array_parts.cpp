@@ -114,7 +114,7 @@ Response assemble(Request& request, Services& services) {
   wanted.sharding =
       sharding_on(std::make_shared<const mesh::Mesh>(stored.mesh), named_spec(in.spec), wanted.type.rank());
 
-  // A process brings what its own devices hold; the others' parts are put later.
+  // A process sends the parts of its own devices; the others' parts follow later.
   std::vector<int64_t> devices = stored.mesh.device_ids;
   if (in.as_process) devices = mesh::local_devices(stored.mesh, services.processes, *in.as_process);
   arrays::ArrayRef array = services.arrays.begin(wanted);

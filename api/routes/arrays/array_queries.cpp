@@ -26,7 +26,7 @@ struct ShardingQuestion {
 struct ResolvedSharding {
   std::vector<int64_t> shape;
   sharding::TensorSharding sharding;
-  std::optional<std::vector<int64_t>> parts, local_parts;  ///< as they were asked
+  std::optional<std::vector<int64_t>> parts, local_parts;  ///< as in the request
   int64_t positions = 0;
   int64_t first = 0;  ///< position of the page's first shard
   sharding::Layout layout;
@@ -86,7 +86,7 @@ const Schema<ResolvedSharding>& schema() {
         [](const Doc& doc) -> std::optional<std::string> {
           const auto cut =
               doc.sharding.is_fully_replicated() ? sharding::Parts() : sharding::Parts(doc.layout.part_counts);
-          // XLA's notation says it where every device has a part of its own, numbered in order.
+          // XLA's notation exists where every device has a part of its own, numbered in order.
           if (cut && doc.layout.shard_count != doc.positions) return std::nullopt;
           return sharding::to_op_sharding(cut);
         }},
@@ -130,7 +130,7 @@ std::vector<const SchemaBase*> array_query_schemas() {
 
 namespace {
 
-// The shape and the sharding that are asked for.
+// The shape and the sharding of the request.
 ResolvedSharding read_sharding_query(const Json& body, Services& services, const std::string& principal) {
   core::Diagnostics wrong;
   auto in = read_json<ShardingQuestion>(body, "", wrong);

@@ -9,7 +9,7 @@
 namespace meshd::api {
 namespace {
 
-// Answers of up to so many stretches of memory go out without a copy.
+// Responses of up to so many slices of memory are sent without a copy.
 constexpr size_t kMostPieces = 4096;
 
 }  // namespace
@@ -37,7 +37,7 @@ Response ArrayStream::respond(const Request& request, std::string_view media_typ
   };
   auto keep = std::make_shared<Keep>();
   std::vector<std::span<const std::byte>> pieces;
-  // Who asks for a range or a digest gets it, at the price of a copy where the bytes lie in too many stretches.
+  // A range or a digest costs a copy where the bytes are in too many slices.
   const bool needs_bytes = request.headers.has("Range") || request.headers.has("Want-Repr-Digest") ||
                            request.headers.has("Want-Content-Digest");
   bool fits = true;

@@ -1,4 +1,4 @@
-// The bytes of an answer that is put together from text and parts of arrays: files of one or several arrays.
+// Response bodies composed of text and parts of arrays: files of one or several arrays.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class ArrayStream {
   void add(std::shared_ptr<arrays::GatherReader> region);
   [[nodiscard]] int64_t total_bytes() const { return total_; }
 
-  /// The whole as an answer: without a copy where the shards lie in few stretches, with byte ranges where the client
-  /// asks for one; else made while it is sent. `etag` may be empty.
+  /// The response: without a copy where the shards are few slices, with byte ranges on request; else produced while it
+  /// is sent. `etag` may be empty.
   Response respond(const Request& request, std::string_view media_type, const std::string& etag) &&;
 
  private:

@@ -79,7 +79,7 @@ Schemas array_schemas() {
 
 namespace {
 
-// A new array with the same values, cut otherwise; the old one stays.
+// A new array with the same values in another sharding; the old one stays.
 Response reshard(Request& request, Services& services) {
   const arrays::ArrayRef from = array_of(request, services);
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));

@@ -1,5 +1,4 @@
-// What every way of taking in arrays shares: what the query says of them, and the body's bytes on their way into
-// shards.
+// Common parts of all uploads of arrays: their query parameters, and reading the body into shards.
 #pragma once
 
 #include <memory>
@@ -16,7 +15,7 @@
 
 namespace meshd::api {
 
-/// What the query says beside the data.
+/// The query parameters of an upload.
 struct UploadQuery {
   std::string name, mesh, session;
   std::optional<jobs::NamedSpec> spec;
@@ -29,12 +28,12 @@ struct UploadQuery {
 /// Reads it; parameters that are neither of these nor in `others` are refused (invalid_query).
 UploadQuery read_upload_query(const Request& request, std::span<const std::string_view> others = {});
 
-/// A pending array of this type, named and cut as the query says. Throws invalid_spec, invalid_array, quota_exceeded,
-/// and not_found for a mesh or a session that the principal does not have.
+/// A pending array of this type, with the name and sharding of the query. Throws invalid_spec, invalid_array,
+/// quota_exceeded, and not_found for a mesh or a session that the principal does not have.
 arrays::ArrayRef begin_array(const UploadQuery& wanted, const tensor::TensorType& type, const Request& request,
                              Services& services);
 
-/// A body that holds one array: its type, and a reader that stands at its first byte of data.
+/// A body that holds one array: its type, and a reader at its first byte of data.
 struct ArrayBody {
   tensor::TensorType type;
   ElementOrder order = ElementOrder::kC;
@@ -44,21 +43,21 @@ struct ArrayBody {
 };
 
 /// Opens application/x-npy, raw bytes (whose type is `dtype` and `shape`, or else `expected`), a JSON VALUE, or a form
-/// with one file. Inline data of JSON goes into memory of the pool. With `expected`, sugar is taken in JSON (the type
-/// is not compared). Throws malformed_body, invalid_query, invalid_array, unsupported_media_type, before or while it
-/// reads what stands before the data.
+/// with one file. Inline data of JSON is read into memory of the pool. With `expected`, sugar is taken in JSON (the
+/// type is not compared). Throws malformed_body, invalid_query, invalid_array, unsupported_media_type, before or while
+/// it reads the head of the data.
 ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std::optional<tensor::DType>& dtype,
                           const std::optional<tensor::Dims>& shape, const tensor::TensorType* expected = nullptr);
 
-/// The array's bytes from the body straight into its shards; in Fortran order they go through memory. Throws
-/// malformed_body when the body ends before the array does; what stands behind it is left.
+/// The array's bytes from the body straight into its shards; in Fortran order through a temporary. Throws
+/// malformed_body when the body ends before the array does; bytes behind it are not read.
 void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::ShardBuffers& shards, ElementOrder order);
 
-/// The whole body as shards of the array, and its end: JSON that fills the only shard has been read into it. Throws as
-/// fill_shards, and malformed_body for what stands behind the data.
+/// The entire body as shards of the array, and its end: JSON that fills the only shard has been read into it. Throws as
+/// fill_shards, and malformed_body for bytes behind the data.
 arrays::ShardBuffers read_shards(const ArrayBody& body, const arrays::Array& array, arrays::ArrayStore& store);
 
-/// The whole body as a dense value, and its end. Throws as read_shards.
+/// The entire body as a dense value, and its end. Throws as read_shards.
 tensor::BufferRef read_dense_body(const ArrayBody& body, tensor::BufferPool& pool);
 
 /// The bytes of a dense value in C order, clean bools among them. Throws as fill_shards.

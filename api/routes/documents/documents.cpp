@@ -1,4 +1,4 @@
-// What the server says of itself: the contract, its page, devices, ops, effects.
+// Documents about the server: the contract, its page, devices, ops, effects.
 #include <fmt/core.h>
 
 #include "api/codecs/ops_document.h"
@@ -145,7 +145,7 @@ Page<effects::EffectKind> effects_document(const Request& request) {
 
 constexpr std::chrono::days kContactHolds{180};  // RFC 9116 2.5.5: less than a year
 
-// RFC 9116: whom to tell of a hole. Only the operator knows.
+// RFC 9116: the contact for security reports, which the operator sets.
 Response security_contact(const ProcessFacts& facts) {
   if (facts.security_contact.empty())
     throw core::Error("not_found", "the operator gave no contact; meshd serve --security-contact mailto:... does");

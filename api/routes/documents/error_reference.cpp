@@ -15,10 +15,10 @@ namespace {
 
 struct Reference {
   std::string_view code;
-  std::string_view detail;  ///< what a problem with it may say
+  std::string_view detail;  ///< the detail of such a problem
   std::string_view hint;    ///< how to mend it
   std::string_view
-      command;  ///< a shell line that is answered so ($URL is the server); empty where no client can cause it alone
+      command;  ///< a shell line with this response ($URL is the server); empty where no client can cause it alone
 };
 
 constexpr Reference kReference[] = {

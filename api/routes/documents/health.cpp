@@ -1,5 +1,5 @@
-// Liveness, readiness, health and metrics: answered without credentials, on the reactor, from what is known already: no
-// thread, disk or database that is busy keeps a probe waiting.
+// Liveness, readiness, health and metrics: without credentials, on the reactor, from cached state: a busy thread, disk
+// or database does not block a probe.
 #include <sys/resource.h>
 #include <unistd.h>
 
