@@ -40,7 +40,7 @@ class Store {
   /// Takes the lock, opens, recovers. Throws storage_failed with a clear line when another process uses the folder, the
   /// schema is newer, or the database is damaged. `files` and `clock` must outlive the store.
   Store(StoreOptions options, FileSystem& files, const core::Clock& clock);
-  /// Commits what is queued, checkpoints, marks the end as clean, gives the lock back.
+  /// Commits what is queued, checkpoints, marks the end as clean, releases the lock.
   ~Store();
 
   [[nodiscard]] Catalog& catalog() { return *catalog_; }

@@ -1,5 +1,5 @@
-// meshd backup, restore and fsck: what a keeper does with a data folder that no server uses. They print what they did
-// to stdout and mistakes to stderr, and return the exit code of the process.
+// meshd backup, restore and fsck: maintenance of a data folder that no server uses. They print what they did to stdout
+// and mistakes to stderr, and return the exit code of the process.
 #pragma once
 
 #include <memory>

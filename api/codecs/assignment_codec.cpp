@@ -19,7 +19,7 @@ std::vector<std::optional<jobs::NamedSpec>> read_specs(const Json* list, const s
   }
   if (!list->is_array()) wrong.add(pointer, fmt::format("expected a list, got {}", list->kind_name()));
   list->each([&](size_t i, const Json& item) {
-    // Some generated clients drop nulls from lists; an object without fields says the same.
+    // Some generated clients drop nulls from lists; an object without fields means the same.
     const auto* object = item.as<JsonObject>();
     const bool open = item.is_null() || (object != nullptr && object->empty());
     out.push_back(open ? std::nullopt : read_spec(item, entry_pointer(pointer, i), wrong));

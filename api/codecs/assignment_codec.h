@@ -1,4 +1,4 @@
-// Where a program is placed: the fields of a body that say so, wherever one is (a run, a job, :explain, :suggest).
+// Decodes the device assignment of a program: its fields in the bodies of a run, a job, :explain and :suggest.
 #pragma once
 
 #include <optional>

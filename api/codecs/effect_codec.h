@@ -1,4 +1,4 @@
-// What programs tell their clients (effects of the log) and ask them (callback requests).
+// Documents of effects of the log and of callback requests.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace meshd::api {
 
-/// Something a program told the outside.
+/// An effect in the log.
 struct EffectDocument {
   int64_t sequence = 0;
   std::string effect, name;
@@ -31,12 +31,12 @@ EffectDocument effect_document(const storage::EffectRow& row, bool base64);
 /// One of a job's answer.
 EffectDocument effect_document(const jobs::JobEffect& made, const std::string& job, bool base64);
 
-/// A callback request that a program asks its client.
+/// A callback request to the client.
 struct QuestionDocument {
   const effects::SessionCallback& asked;
   bool base64 = false;
 
-  /// Who asks: a job, or a pending array for its parts; the other is empty.
+  /// The requester: a job, or a pending array for its parts; the other is empty.
   [[nodiscard]] std::string_view job() const {
     return effects::asks_for_parts(asked) ? "" : std::string_view(asked.job);
   }

@@ -15,7 +15,6 @@ struct RunStatistics {
   const jobs::JobResult& result;
 };
 
-// The answer of a run.
 struct RunAnswer {
   const jobs::JobResult& result;
   const ResultForm& form;

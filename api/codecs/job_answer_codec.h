@@ -1,4 +1,4 @@
-// What a run answers, and a job as GET shows it.
+// Encodes the response of a run, and a job for GET.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace meshd::api {
 
-/// The answer of a run: results, effects, shardings, warnings, statistics.
+/// The response of a run: results, effects, shardings, warnings, statistics.
 std::string encode_result(const jobs::JobResult& result, const ResultForm& form);
 
 /// A job as GET shows it.

@@ -1,4 +1,4 @@
-// Bodies of POST /v1/run and POST /v1/sessions/{id}/jobs: a job as a client asks for it, and as its row keeps it.
+// Bodies of POST /v1/run and POST /v1/sessions/{id}/jobs: decodes a job, from a client or from its row.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,7 @@ std::string kept_document(const std::string& body, const mesh::Mesh* session_mes
 /// Body and session's mesh of a kept document.
 std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string& document);
 
-/// How the answer is to be encoded.
+/// How the response is encoded.
 struct ResultForm {
   bool base64 = false;
   std::string result_tree;  ///< JSON with the number of each result at its place; empty: no tree

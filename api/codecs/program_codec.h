@@ -1,4 +1,4 @@
-// Programs as clients post them and as GET shows them.
+// Documents of programs, for POST and GET.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace meshd::api {
 
-/// Format of a program's text: the compiler says which it knows.
+/// Format of a program's text: those that the compiler accepts.
 struct ProgramFormat {
   std::string word;
 };
@@ -33,7 +33,7 @@ struct ProgramUpload {
 ProgramUpload decode_program(const Json& document, std::string name);
 const SchemaBase& program_input_schema();
 
-/// A stored program. `with_text`: where one program is asked for.
+/// A stored program. `with_text`: for a single program.
 struct ProgramDocument {
   const registry::StoredProgram& stored;
   bool with_text = false;

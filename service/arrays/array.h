@@ -87,7 +87,7 @@ class Array {
     return state_.with(
         [](const State& state) { return state.state != storage::ArrayState::kPending || state.deleted; });
   }
-  /// Held by whoever makes a new version, from reading the old one until it is committed. Taken before any other lock.
+  /// Held by the writer of a new version, from reading the old one until it is committed. Taken before any other lock.
   std::mutex& write_turn() { return write_turn_; }
   /// Notified when the array is complete or deleted.
   core::WaiterList& watchers() { return watchers_; }

@@ -40,7 +40,7 @@ struct EffectCall {
   bool every_device = false;
   int64_t shard = 0;   ///< 0 unless every_device: then the position in the flat device list
   int64_t device = 0;  ///< device id on which it happens
-  int64_t visit = 0;   ///< how many effects of this run came before, shards counted apart
+  int64_t visit = 0;   ///< number of earlier effects of this run; each shard of an effect counts
   const EffectKey* key = nullptr;
   const ir::Location* location = nullptr;
   std::string_view name;

@@ -29,7 +29,7 @@ class EffectLog {
   /// Committed entries with sequence > after, at most limit (1..1000).
   std::vector<storage::EffectRow> after(const std::string& session, int64_t after, int64_t limit);
 
-  /// What programs gave to a queue, by its number there.
+  /// Entries of an outgoing queue, by number.
   std::vector<storage::EffectRow> outgoing(const std::string& session, const std::string& queue, int64_t after,
                                            int64_t limit);
 

@@ -18,7 +18,7 @@ namespace meshd::jobs {
 /// What ends requests and runs of a server that shuts down.
 inline core::Error draining() { return core::Error("draining", "the server is shutting down").with_retry_after(2); }
 
-/// Where the engine puts what a run gave.
+/// The outcome of a run, written by the engine.
 struct JobRunner::RunEnd {
   std::mutex mutex;
   std::optional<device::RunOutcome> outcome;
@@ -51,7 +51,7 @@ struct JobRunner::Job {
   core::WaiterList watchers;  ///< notified at its end
 
   std::mutex mutex;        ///< for what follows
-  core::WaiterRef waiter;  ///< where it waits while it is executed: whoever changes what it waits for notifies
+  core::WaiterRef waiter;  ///< its waiter while it is executed: notified when the awaited state changes
   std::shared_ptr<device::Run> run;
   std::shared_ptr<effects::EffectRecorder> recorder;
   bool cancelled = false;

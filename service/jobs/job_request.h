@@ -112,7 +112,7 @@ struct JobTimings {
   double parse_ms = 0, lower_ms = 0, bind_ms = 0, queue_ms = 0, run_ms = 0, commit_ms = 0;
 };
 
-/// What a job gave.
+/// The results of a job.
 struct JobResult {
   std::string job;  ///< empty when no row was written
   std::vector<JobValue> results;

@@ -141,7 +141,7 @@ class JobRunner {
 
   [[nodiscard]] JobCounters counters() const;
   [[nodiscard]] QueueRoom queue_room(const std::string& principal) const;
-  /// The server is going down: whoever waits should end.
+  /// The server is shutting down: waits should end.
   [[nodiscard]] bool is_stopping() const;
 
  private:
@@ -168,11 +168,11 @@ class JobRunner {
   /// Waits until `is_there` of the job's session queue; throws what ends the job before.
   void wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there);
   void wait_idle(sessions::SessionQueue& queue, std::chrono::milliseconds time, const core::WaiterRef& waiter);
-  /// What the run waits for is there now: it may go on. False: it is not, and the job waits.
+  /// Supplies what the run waits for. False: it is not there yet, and the job waits.
   bool get_for(Job& job, effects::EffectRecorder& recorder, const effects::Wants& wants, ServeNotes& notes);
   /// True when the run waited for it.
   bool commit_effects(Job& job, effects::EffectRecorder& recorder);
-  /// The job waits for something that may take long, and gives its place among the running ones to another.
+  /// Releases the job's slot for a wait that may take long.
   void give_slot(Job& job);
   void take_slot(Job& job);
   void begin_wait(Job& job, ClientWait wait);

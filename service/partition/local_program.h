@@ -30,7 +30,7 @@ struct LocalValue {
 
 struct LocalOp;
 
-/// Ops in order; `results` are the values that the block gives back.
+/// Ops in order; `results` are the values that the block returns.
 struct LocalBlock {
   std::vector<LocalId> arguments;
   std::vector<LocalOp> ops;

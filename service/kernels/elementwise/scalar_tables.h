@@ -9,7 +9,7 @@
 
 namespace meshd::kernels {
 
-/// What an operation gives, by its operands' type.
+/// The result type of an operation, by its operands' type.
 enum class ScalarResult : uint8_t {
   kSame,     ///< the operands' type
   kBool,     ///< bool
