@@ -7,7 +7,6 @@
 
 #include <cstring>
 #include <limits>
-#include <regex>
 
 #include "service/compile/stages.h"
 #include "service/core/error.h"
@@ -48,7 +47,13 @@ std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one
 std::string module_of(const Case& one) {
   const auto type_of = [](const std::string& text) { return "tensor<" + text.substr(0, text.find(' ')) + ">"; };
   const auto sharding_of = [](const std::string& text) {
-    const std::string axes = std::regex_replace(text.substr(text.find('[')), std::regex("[a-z]+"), "\"$&\"");
+    std::string axes;  // with their names in quotes
+    bool in_name = false;
+    for (const char c : text.substr(text.find('['))) {
+      if ((c >= 'a' && c <= 'z') != in_name) axes += '"';
+      in_name = c >= 'a' && c <= 'z';
+      axes += c;
+    }
     return " {sdy.sharding = #sdy.sharding<@mesh, " + axes + ">}";
   };
   const size_t arrow = one.signature.find(" -> ");
