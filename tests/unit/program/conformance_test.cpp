@@ -39,8 +39,7 @@ void expect_all_parse(const std::string& folder) {
       // Reductions of Shardy stand only in the stages that Shardy prints, never in what is posted.
       const bool is_shardy_stage = is_stage(path) && error.detail().find("'sdy.") != std::string::npos;
       const bool has_no_row = error.code() == core::ErrorCode("unsupported_op");
-      EXPECT_TRUE(has_no_row && is_shardy_stage)
-          << path << ": " << error.code().word() << ": " << error.detail();
+      EXPECT_TRUE(has_no_row && is_shardy_stage) << path << ": " << error.code().word() << ": " << error.detail();
     }
   }
   EXPECT_GT(count, 0);
