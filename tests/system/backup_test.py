@@ -119,11 +119,13 @@ class WhileServing(unittest.TestCase):
                         two = {"Authorization": "Bearer two"}
                         entries = server.ask("GET", f"/v1/sessions/{session}/effects?limit=1000", headers=two)[2]["items"]
                         self.assertGreaterEqual(len(entries), at_least)
-                        # Job i logged i and stored i: in the backup are both, or neither.
+                        # Job i logged i and stored i: in the backup are both, or neither. The last job may have been running: then the
+                        # restored server runs it again, and its array has another id.
                         self.assertEqual([entry["values"][0]["data"] for entry in entries], [[i] * 4 for i in range(len(entries))])
                         for number, array in enumerate(made):
                             status, _, document = server.ask("GET", f"/v1/arrays/{array}/data", headers={**two, "Accept": "application/json"})
-                            self.assertEqual(status, 200 if number < len(entries) else 404)
+                            is_last = number == len(entries) - 1
+                            self.assertIn(status, (200, 404) if is_last else (200,) if number < len(entries) else (404,))
                             if status == 200:
                                 self.assertEqual(document["data"], [number] * 4)
 
