@@ -78,7 +78,7 @@ std::vector<int32_t> gather(const Sharded& array, const std::vector<Slice>& slic
   while (const size_t got = reader.read(buffer))
     bytes.insert(bytes.end(), buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(got));
   std::vector<int32_t> out(bytes.size() / 4);
-  std::memcpy(out.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;
 }
 
