@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -41,17 +40,16 @@ void RawClient::connect_socket(uint16_t port, const std::string& address) {
     throw std::runtime_error("cannot connect");
 }
 
-void RawClient::start_tls() { tls_ = client_handshake(fd_); }
+void RawClient::start_tls() { tls_ = std::make_shared<TlsClient>(fd_); }
 
 RawClient::~RawClient() {
   if (fd_ >= 0) ::close(fd_);
 }
 
 bool RawClient::send(std::string_view bytes) {
+  if (tls_) return tls_->send(bytes);
   while (!bytes.empty()) {
-    const int most = static_cast<int>(std::min(bytes.size(), size_t{1} << 20));
-    const ssize_t count =
-        tls_ ? SSL_write(tls_.get(), bytes.data(), most) : ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t count = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (count <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(count));
   }
@@ -59,25 +57,17 @@ bool RawClient::send(std::string_view bytes) {
 }
 
 void RawClient::finish_sending() {
-  if (tls_) SSL_shutdown(tls_.get());
+  if (tls_) tls_->finish_sending();
   ::shutdown(fd_, SHUT_WR);
 }
 
 ssize_t RawClient::read_some(char* destination, size_t size, std::chrono::steady_clock::time_point deadline) {
-  while (tls_ == nullptr || SSL_pending(tls_.get()) == 0) {
-    const auto left = std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-    pollfd wait{fd_, POLLIN, 0};
-    if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) <= 0) return 0;
-    if (tls_ == nullptr) {
-      const ssize_t count = ::recv(fd_, destination, size, 0);
-      return count > 0 ? count : -1;
-    }
-    const int count = SSL_read(tls_.get(), destination, static_cast<int>(size));
-    if (count > 0) return count;
-    // A session ticket, say: nothing for the reader.
-    if (SSL_get_error(tls_.get(), count) != SSL_ERROR_WANT_READ) return -1;
-  }
-  return SSL_read(tls_.get(), destination, static_cast<int>(size));
+  if (tls_) return tls_->receive(destination, size, deadline);
+  const auto left = std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+  pollfd wait{fd_, POLLIN, 0};
+  if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) <= 0) return 0;
+  const ssize_t count = ::recv(fd_, destination, size, 0);
+  return count > 0 ? count : -1;
 }
 
 RawClient::More RawClient::read_more(std::chrono::steady_clock::time_point deadline) {

@@ -1,4 +1,4 @@
-// A client that sends any bytes at all, and reads answers strictly. One thread.
+// A client that sends any bytes at all, and reads answers strictly. One thread sends; the same or another one receives.
 // With MESHD_TEST_TRANSPORT=tls in the environment it sends them in TLS records (tests/http/transport.h).
 #pragma once
 
@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-struct ssl_st;
-
 namespace meshd::http_test {
+
+class TlsClient;
 
 struct Answer {
   int status = 0;
@@ -72,7 +72,7 @@ class RawClient {
   std::string take(size_t size);
 
   int fd_ = -1;
-  std::shared_ptr<ssl_st> tls_;  ///< null: the socket's own bytes
+  std::shared_ptr<TlsClient> tls_;  ///< null: the socket's own bytes
   std::string pending_;
   size_t begin_ = 0;  ///< of what is pending and not taken
   int receives_ = 0;
