@@ -36,12 +36,16 @@ struct ParsedProgram {
   std::string text;
   ir::ModuleRef module;  ///< as written
   ir::ModuleRef flat;    ///< calls inlined
+  /// Dynamic dimensions of `flat` have become numbers; `module` still has those that the text writes.
+  bool is_specialised = false;
   /// Token-free arguments and results of @main: indices into its parameter lists.
   std::vector<size_t> arguments;
   std::vector<size_t> results;
 
-  [[nodiscard]] const ir::Parameter& argument(size_t i) const { return module->main().arguments[arguments[i]]; }
-  [[nodiscard]] const ir::Parameter& result(size_t i) const { return module->main().results[results[i]]; }
+  /// @main with the signature that requests are held to.
+  [[nodiscard]] const ir::Function& signature() const { return (is_specialised ? flat : module)->main(); }
+  [[nodiscard]] const ir::Parameter& argument(size_t i) const { return signature().arguments[arguments[i]]; }
+  [[nodiscard]] const ir::Parameter& result(size_t i) const { return signature().results[results[i]]; }
 };
 using ParsedRef = std::shared_ptr<const ParsedProgram>;
 

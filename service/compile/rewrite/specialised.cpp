@@ -21,7 +21,7 @@ bool fits(const tensor::TensorType& given, const tensor::TensorType& declared) {
 
 bool has_dynamic_arguments(const ParsedProgram& parsed) {
   return std::any_of(parsed.arguments.begin(), parsed.arguments.end(),
-                     [&](size_t i) { return is_dynamic(parsed.module->main().arguments[i].type.tensor); });
+                     [&](size_t i) { return is_dynamic(parsed.signature().arguments[i].type.tensor); });
 }
 
 std::string specialised_id(const ParsedProgram& parsed, const std::vector<tensor::TensorType>& arguments) {
@@ -34,14 +34,7 @@ ParsedRef specialised(const ParsedProgram& parsed, const std::vector<tensor::Ten
   auto made = std::make_shared<ParsedProgram>(parsed);
   made->id = specialised_id(parsed, arguments);
   made->flat = std::make_shared<const ir::Module>(program::specialise(*parsed.flat, arguments));
-  // The signature that requests are held to is the one with numbers.
-  auto module = std::make_shared<ir::Module>(*parsed.module);
-  for (ir::Function& function : module->functions) {
-    if (function.name != made->flat->main().name) continue;
-    function.arguments = made->flat->main().arguments;
-    function.results = made->flat->main().results;
-  }
-  made->module = std::move(module);
+  made->is_specialised = true;
   return made;
 }
 

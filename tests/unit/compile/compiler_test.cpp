@@ -3,8 +3,10 @@
 
 #include <set>
 
+#include "service/compile/explain/snapshots.h"
 #include "service/compile/pipeline.h"
 #include "service/core/error.h"
+#include "service/program/parse/parse.h"
 
 namespace meshd::compile {
 namespace {
@@ -82,6 +84,33 @@ TEST(Compiler, dynamic_arguments_of_equal_types_are_one_program) {
   EXPECT_EQ(compiler.counters().specialise_count, 2);
   EXPECT_EQ(compiler.counters().specialise_hits, 1);
   EXPECT_EQ(compiler.specialise(three, {{tensor::DType::kFloat32, {3}}}), three) << "nothing is dynamic in it";
+}
+
+// The module of the text keeps its dynamic dimensions and the inlined one has numbers: neither mixes them.
+TEST(Compiler, stages_of_a_specialised_program_are_programs) {
+  Compiler compiler(1, 8);
+  const ParsedRef parsed = compiler.parse("stablehlo", R"(func.func private @f(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = stablehlo.negate %x : tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = call @f(%a) : (tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+})");
+  const ParsedRef four = compiler.specialise(parsed, {{tensor::DType::kFloat32, {4}}});
+  EXPECT_EQ(four->result(0).type.dims(), (tensor::Dims{4}));
+  const std::vector<std::string_view> names{"parse",        "unpack_tuples", "import_gspmd", "static_arguments",
+                                            "inline_calls", "specialise",    "propagate",    "rewrite"};
+  const std::vector<Snapshot> made = snapshots(explain(four, {}, 1), {}, names);
+  ASSERT_EQ(made.size(), names.size());
+  for (const Snapshot& each : made) {
+    const bool has_numbers = each.name == "specialise" || each.name == "propagate" || each.name == "rewrite";
+    EXPECT_NO_THROW({
+      const ir::Type type = program::parse_stablehlo(each.text)->main().arguments[0].type;
+      EXPECT_EQ(ir::to_string(type), has_numbers ? "tensor<4xf32>" : "tensor<?xf32>") << each.name;
+    }) << each.name
+       << each.text;
+  }
 }
 
 TEST(Compiler, bindings_are_counted_by_lowering_and_devices) {
