@@ -128,13 +128,14 @@ ParsedRef Compiler::with_static(const ParsedRef& parsed, const std::map<size_t, 
   if (values.empty()) return parsed;
   const std::string id = static_id(*parsed, values);
   return cached(&State::with_static, id, &CompileCounters::static_count, &CompileCounters::static_hits,
-                [&] { return compile::with_static(*parsed, values); });
+                [&] { return compile::with_static(id, *parsed, values); });
 }
 
 ParsedRef Compiler::specialise(const ParsedRef& parsed, const std::vector<tensor::TensorType>& arguments) {
   if (!has_dynamic_arguments(*parsed)) return parsed;
-  return cached(&State::specialised, specialised_id(*parsed, arguments), &CompileCounters::specialise_count,
-                &CompileCounters::specialise_hits, [&] { return specialised(*parsed, arguments); });
+  const std::string id = specialised_id(*parsed, arguments);
+  return cached(&State::specialised, id, &CompileCounters::specialise_count, &CompileCounters::specialise_hits,
+                [&] { return specialised(id, *parsed, arguments); });
 }
 
 LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request) {

@@ -30,9 +30,9 @@ std::string specialised_id(const ParsedProgram& parsed, const std::vector<tensor
   return id;
 }
 
-ParsedRef specialised(const ParsedProgram& parsed, const std::vector<tensor::TensorType>& arguments) {
+ParsedRef specialised(std::string id, const ParsedProgram& parsed, const std::vector<tensor::TensorType>& arguments) {
   auto made = std::make_shared<ParsedProgram>(parsed);
-  made->id = specialised_id(parsed, arguments);
+  made->id = std::move(id);
   made->flat = std::make_shared<const ir::Module>(program::specialise(*parsed.flat, arguments));
   made->is_specialised = true;
   return made;

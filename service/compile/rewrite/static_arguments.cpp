@@ -1,7 +1,5 @@
 #include "service/compile/rewrite/static_arguments.h"
 
-#include <algorithm>
-
 #include "service/compile/rewrite/specialised.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
@@ -54,7 +52,7 @@ ir::ModuleRef bound(const ir::Module& module, const Constants& constants) {
 }  // namespace
 
 std::string static_id(const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values) {
-  std::string said;
+  std::string key;
   for (const auto& [position, value] : values) {
     const tensor::TensorType& wanted = parsed.argument(position).type.tensor;
     if (!fits(value.type, wanted)) {
@@ -62,15 +60,15 @@ std::string static_id(const ParsedProgram& parsed, const std::map<size_t, tensor
                                                 tensor::to_string(wanted) + ">, got tensor<" +
                                                 tensor::to_string(value.type) + ">");
     }
-    said += std::to_string(position) + ":" + tensor::to_string(value.type) + ":" +
+    key += std::to_string(position) + ":" + tensor::to_string(value.type) + ":" +
             std::string(reinterpret_cast<const char*>(value.bytes().data()), value.bytes().size()) + ";";
   }
-  return parsed.id + "," + core::digest_id("static", said);
+  return parsed.id + "," + core::digest_id("static", key);
 }
 
-ParsedRef with_static(const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values) {
+ParsedRef with_static(std::string id, const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values) {
   auto made = std::make_shared<ParsedProgram>(parsed);
-  made->id = static_id(parsed, values);
+  made->id = std::move(id);
   Constants constants;
   for (const auto& [position, value] : values) constants.emplace(parsed.arguments[position], &value);
   made->module = bound(*parsed.module, constants);

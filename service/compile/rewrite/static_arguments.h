@@ -16,8 +16,8 @@ namespace meshd::compile {
 /// invalid_argument where a value has not the declared type.
 std::string static_id(const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values);
 
-/// The program with these arguments (by token-free position) replaced by constants. Throws as static_id does.
-/// Compiler::with_static caches it.
-ParsedRef with_static(const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values);
+/// The program with these arguments (by token-free position) replaced by constants; `id` is static_id() of them, which
+/// has checked their types. Compiler::with_static caches it.
+ParsedRef with_static(std::string id, const ParsedProgram& parsed, const std::map<size_t, tensor::DenseValue>& values);
 
 }  // namespace meshd::compile
