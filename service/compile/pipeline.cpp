@@ -93,7 +93,7 @@ std::vector<const ir::NamedMesh*> real_meshes(const ir::Module& module) {
 Compiler::Compiler(int threads, size_t cache_entries) : threads_(threads), state_(State(cache_entries)) {}
 
 template <typename Value, typename Make>
-Value Compiler::cached(LruCache<Value> State::*cache, const std::string& key, int64_t CompileCounters::*count,
+Value Compiler::cached(core::LruCache<Value> State::*cache, const std::string& key, int64_t CompileCounters::*count,
                        int64_t CompileCounters::*hits, Make&& make) {
   const Value known = state_.with([&](State& state) -> Value {
     const Value* found = (state.*cache).find(key);

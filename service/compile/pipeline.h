@@ -19,9 +19,9 @@
 #include <string>
 #include <vector>
 
-#include "service/compile/lru_cache.h"
 #include "service/compile/plan/plan.h"
 #include "service/core/locked.h"
+#include "service/core/lru_cache.h"
 #include "service/ir/program.h"
 #include "service/mesh/mesh.h"
 #include "service/sharding/tensor_sharding.h"
@@ -111,14 +111,14 @@ class Compiler {
   struct State {
     explicit State(size_t entries)
         : parsed(entries), with_static(entries), specialised(entries), lowered(entries), bound(entries) {}
-    LruCache<ParsedRef> parsed, with_static, specialised;
-    LruCache<LoweredRef> lowered;
-    LruCache<bool> bound;
+    core::LruCache<ParsedRef> parsed, with_static, specialised;
+    core::LruCache<LoweredRef> lowered;
+    core::LruCache<bool> bound;
     CompileCounters counters;
   };
   /// The cached value of `key`, or what `make` gives; counts a hit or a piece of work.
   template <typename Value, typename Make>
-  Value cached(LruCache<Value> State::*cache, const std::string& key, int64_t CompileCounters::*count,
+  Value cached(core::LruCache<Value> State::*cache, const std::string& key, int64_t CompileCounters::*count,
                int64_t CompileCounters::*hits, Make&& make);
 
   const int threads_;

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
-#include <string>
 
 #include "service/core/locked.h"
+#include "service/core/lru_cache.h"
 #include "service/sharding/layout.h"
 
 namespace meshd::sharding {
@@ -15,7 +14,7 @@ namespace meshd::sharding {
 /// Any thread. Keeps the layouts used last.
 class LayoutCache {
  public:
-  explicit LayoutCache(size_t entries = 256) : entries_(entries) {}
+  explicit LayoutCache(size_t entries = 256) : state_(State{core::LruCache<LayoutRef>(entries), {}}) {}
   /// As make_layout. Shardings that are written differently have entries of their own.
   std::shared_ptr<const Layout> get(std::span<const int64_t> global_dims, const TensorSharding& sharding);
 
@@ -26,16 +25,11 @@ class LayoutCache {
   [[nodiscard]] Counters counters() const;
 
  private:
-  struct Entry {
-    std::shared_ptr<const Layout> layout;
-    uint64_t used = 0;
-  };
+  using LayoutRef = std::shared_ptr<const Layout>;
   struct State {
-    std::map<std::string, Entry> entries;
-    uint64_t clock = 0;
+    core::LruCache<LayoutRef> layouts;
     Counters counters;
   };
-  const size_t entries_;
   core::Locked<State> state_;
 };
 

@@ -1,4 +1,4 @@
-// The compiler's caches: what is evicted, and which requests share work.
+// The compiler's caches: which requests share work.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -10,43 +10,6 @@
 
 namespace meshd::compile {
 namespace {
-
-TEST(LruCache, evicts_what_was_used_longest_ago) {
-  LruCache<int> cache(2);
-  cache.insert("a", 1);
-  cache.insert("b", 2);
-  ASSERT_NE(cache.find("a"), nullptr);
-  cache.insert("c", 3);
-  EXPECT_EQ(cache.find("b"), nullptr);
-  EXPECT_EQ(*cache.find("a"), 1);
-  EXPECT_EQ(*cache.find("c"), 3);
-  EXPECT_EQ(cache.size(), 2U);
-}
-
-TEST(LruCache, keeps_the_first_value_of_a_key) {
-  LruCache<int> cache(2);
-  EXPECT_EQ(cache.insert("a", 1), 1);
-  EXPECT_EQ(cache.insert("a", 2), 1);
-  EXPECT_EQ(cache.size(), 1U);
-}
-
-TEST(LruCache, of_no_entries_keeps_one) {
-  LruCache<int> cache(0);
-  cache.insert("a", 1);
-  cache.insert("b", 2);
-  EXPECT_EQ(cache.find("a"), nullptr);
-  EXPECT_EQ(*cache.find("b"), 2);
-}
-
-TEST(LruCache, survives_a_move) {
-  LruCache<int> from(2);
-  from.insert("a", 1);
-  LruCache<int> cache = std::move(from);
-  cache.insert("b", 2);
-  EXPECT_EQ(*cache.find("a"), 1);
-  cache.insert("c", 3);
-  EXPECT_EQ(cache.find("b"), nullptr);
-}
 
 std::map<size_t, tensor::DenseValue> second_is(uint8_t value) {
   const std::byte bytes[] = {std::byte{value}};

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "service/sharding/layout.h"
+#include "service/sharding/layout_cache.h"
 
 namespace meshd::sharding {
 namespace {
@@ -161,6 +162,17 @@ void check_reshard(const tensor::Dims& dims, const Layout& from, const Layout& t
               tensor::element_count(to.shard_actual_dims(shard)));
     EXPECT_TRUE(std::all_of(begin, begin + tensor::element_count(dims), [](int n) { return n <= 1; }));
   }
+}
+
+TEST(LayoutCache, makes_again_only_what_was_evicted) {
+  const TensorSharding replicated = fully_replicated("mesh", kGrid, 2);
+  LayoutCache cache(1);
+  const auto first = cache.get(kShape, replicated);
+  EXPECT_EQ(cache.get(kShape, replicated), first);
+  EXPECT_NE(cache.get(tensor::Dims{4, 2}, replicated), first);
+  EXPECT_NE(cache.get(kShape, replicated), first);
+  EXPECT_EQ(cache.counters().count, 3);
+  EXPECT_EQ(cache.counters().hits, 1);
 }
 
 TEST(Reshard, every_pair_of_specs_moves_each_element_once) {

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace meshd::compile {
+namespace meshd::core {
 
 /// Values by text keys. One thread at a time.
 template <typename Value>
@@ -50,4 +50,4 @@ class LruCache {
   std::unordered_map<std::string_view, typename Entries::iterator> by_key_;  // keys are those of entries_
 };
 
-}  // namespace meshd::compile
+}  // namespace meshd::core
