@@ -347,12 +347,9 @@ std::vector<ir::Type> infer_dynamic_conv(const OpView& view) {
 Values expand_dynamic_conv(const OpView& view, Writer& writer) {
   const auto known = writer.known(view.op->operands[2]);
   if (!known) return std::nullopt;
-  ir::DenseAttr padding;
-  padding.type = {tensor::DType::kInt64, {static_cast<int64_t>(known->size()) / 2, 2}};
-  const auto* begin = reinterpret_cast<const std::byte*>(known->data());
-  padding.bytes = std::make_shared<const std::vector<std::byte>>(begin, begin + known->size() * sizeof(int64_t));
+  const auto dims = static_cast<int64_t>(known->size()) / 2;
   ir::AttributeList attributes = without(view, {"padding"});
-  attributes.emplace_back("padding", ir::Attribute{std::move(padding)});
+  attributes.emplace_back("padding", ir::Attribute{ir::dense_integers_attr(*known, {dims, 2})});
   return std::vector{writer.add("stablehlo.convolution", {view.op->operands[0], view.op->operands[1]},
                                 std::move(attributes),
                                 is_static(view.results[0]) ? std::optional(view.results[0]) : std::nullopt)};

@@ -1,7 +1,6 @@
 #include "service/ops/reduction/windows.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "service/ops/checks.h"
@@ -62,15 +61,10 @@ ir::AttributeList without_padding(const OpView& view, std::string_view base_name
   if (padding.size() == 1) padding.assign(2 * count, padding.front());
   std::vector<int64_t> bases = ir::ints_or(list, base_name, std::vector<int64_t>(count, 1));
   for (const size_t d : which) padding[2 * d] = padding[2 * d + 1] = 0, bases[d] = 1;
-  auto bytes = std::make_shared<std::vector<std::byte>>(padding.size() * sizeof(int64_t));
-  std::memcpy(bytes->data(), padding.data(), bytes->size());
-  ir::DenseAttr dense;
-  dense.type = {tensor::DType::kInt64, {static_cast<int64_t>(count), 2}};
-  dense.bytes = std::move(bytes);
   std::erase_if(list,
                 [&](const ir::NamedAttribute& entry) { return entry.name == "padding" || entry.name == base_name; });
   list.emplace_back(std::string(base_name), ir::Attribute{ir::IntArrayAttr{std::move(bases), "i64"}});
-  list.emplace_back("padding", ir::Attribute{std::move(dense)});
+  list.emplace_back("padding", ir::Attribute{ir::dense_integers_attr(padding, {static_cast<int64_t>(count), 2})});
   return list;
 }
 

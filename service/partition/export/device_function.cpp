@@ -92,12 +92,8 @@ ir::AttributeList DeviceFunction::groups(int number, const std::vector<int>& sub
     const int64_t group = mesh_view.distinct_index(mesh_view.all() & ~mask, coords);
     order[static_cast<size_t>(group * size + sharding::part_index(mesh_view, sub_axes, coords))] = mesh_view.flat(p);
   }
-  auto bytes = std::make_shared<std::vector<std::byte>>(order.size() * sizeof(int64_t));
-  std::copy_n(reinterpret_cast<const std::byte*>(order.data()), bytes->size(), bytes->data());
-  ir::DenseAttr dense;
-  dense.type = {tensor::DType::kInt64, {mesh_view.position_count() / size, size}};
-  dense.bytes = std::move(bytes);
-  return {{"channel_handle", new_channel()}, {"replica_groups", {std::move(dense)}}};
+  return {{"channel_handle", new_channel()},
+          {"replica_groups", {ir::dense_integers_attr(order, {mesh_view.position_count() / size, size})}}};
 }
 
 ir::Attribute DeviceFunction::new_channel() {

@@ -153,13 +153,10 @@ class HaloWriter {
       pairs.push_back(view().flat(view().distinct_index(view().all(), coords)));
       pairs.push_back(view().flat(p));
     }
-    auto bytes = std::make_shared<std::vector<std::byte>>(pairs.size() * sizeof(int64_t));
-    std::copy_n(reinterpret_cast<const std::byte*>(pairs.data()), bytes->size(), bytes->data());
-    ir::DenseAttr dense;
-    dense.type = {tensor::DType::kInt64, {static_cast<int64_t>(pairs.size()) / 2, 2}};
-    dense.bytes = std::move(bytes);
-    return writer_.create_one("stablehlo.collective_permute", {value}, ir::Type(writer_.type(value)),
-                              {{"channel_handle", to_.new_channel()}, {"source_target_pairs", {std::move(dense)}}});
+    const auto count = static_cast<int64_t>(pairs.size()) / 2;
+    return writer_.create_one(
+        "stablehlo.collective_permute", {value}, ir::Type(writer_.type(value)),
+        {{"channel_handle", to_.new_channel()}, {"source_target_pairs", {ir::dense_integers_attr(pairs, {count, 2})}}});
   }
 
   // ---- rows of neighbours

@@ -142,16 +142,12 @@ const ir::DenseAttr* Builder::constant_of(LocalId id) const {
 
 LocalId Builder::add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view_number,
                             const ir::Location& location) {
-  ir::DenseAttr dense;
-  dense.type = {dtype, {}};
-  dense.splat = true;
-  dense.bytes = std::make_shared<const std::vector<std::byte>>(element);
   LocalOp op;
   op.kind = LocalKind::kConstant;
   op.name = "stablehlo.constant";
-  op.attributes = {{"value", ir::Attribute{dense}}};
+  op.attributes = {{"value", {ir::splat_attr({dtype, {}}, element)}}};
   op.location = location;
-  const LocalId made = add_value(dense.type, replicated(0, view_number), 0);
+  const LocalId made = add_value({dtype, {}}, replicated(0, view_number), 0);
   op.results = {made};
   set_recipe(made, op);
   append(std::move(op));

@@ -8,15 +8,6 @@ ir::Attribute int_attribute(int64_t value, std::string type = "i64") {
   return {ir::IntegerAttr{value, std::move(type)}};
 }
 
-/// A row-major N x 2 constant, as padding is kept.
-ir::DenseAttr pairs(const std::vector<int64_t>& values) {
-  ir::DenseAttr out;
-  out.type = {tensor::DType::kInt64, {static_cast<int64_t>(values.size()) / 2, 2}};
-  const auto* begin = reinterpret_cast<const std::byte*>(values.data());
-  out.bytes = std::make_shared<const std::vector<std::byte>>(begin, begin + values.size() * sizeof(int64_t));
-  return out;
-}
-
 }  // namespace
 
 void Parser::pretty_constant(OperationState& state) {
@@ -161,7 +152,8 @@ void Parser::window(OperationState& state) {
         if (both.size() != 2) fail("program_syntax", pair, "a padding is a pair [low, high]");
         padding.insert(padding.end(), both.begin(), both.end());
       });
-      attributes.emplace_back("padding", ir::Attribute{pairs(padding)});
+      const auto dims = static_cast<int64_t>(padding.size()) / 2;
+      attributes.emplace_back("padding", ir::Attribute{ir::dense_integers_attr(padding, {dims, 2})});
     } else {
       fail("program_syntax", key, "unknown field " + describe(key) + " of a window");
     }
