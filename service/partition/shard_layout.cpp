@@ -10,6 +10,14 @@ sharding::SubAxisSet mask_of(std::span<const int> sub_axes) {
   return mask;
 }
 
+std::vector<int> list_of(sharding::SubAxisSet mask) {
+  std::vector<int> out;
+  for (int sub_axis = 0; mask != 0; ++sub_axis, mask >>= 1) {
+    if (mask & 1) out.push_back(sub_axis);
+  }
+  return out;
+}
+
 sharding::SubAxisSet ShardLayout::mask() const {
   sharding::SubAxisSet all = 0;
   for (const auto& dim : dims) all |= mask_of(dim);

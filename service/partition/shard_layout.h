@@ -37,7 +37,8 @@ tensor::Dims local_dims(const sharding::MeshView& view, std::span<const int64_t>
 /// `from`; exact where the parts divide. Example: 8x16 from [{x=2}, {}] to [{}, {x}] -> 64 - 32.
 double lacking_elements(const sharding::MeshView& view, std::span<const int64_t> logical_dims, const ShardLayout& from,
                         const ShardLayout& to);
-/// Mask of a list of sub-axes.
+/// Mask of a list of sub-axes, and the sub-axes of a mask in ascending order: [2, 0] -> 0b101 -> [0, 2].
 sharding::SubAxisSet mask_of(std::span<const int> sub_axes);
+std::vector<int> list_of(sharding::SubAxisSet mask);
 
 }  // namespace meshd::partition

@@ -28,6 +28,12 @@ struct MeshView {
   [[nodiscard]] int64_t flat(int64_t position) const {
     return flat_of_position.empty() ? position : flat_of_position[static_cast<size_t>(position)];
   }
+  /// The position of each entry of the flat device list: flat() read backwards.
+  [[nodiscard]] std::vector<int64_t> position_of_flat() const {
+    std::vector<int64_t> out(static_cast<size_t>(position_count()));
+    for (int64_t p = 0; p < position_count(); ++p) out[static_cast<size_t>(flat(p))] = p;
+    return out;
+  }
 
   /// How many distinct shards a value has that varies over `mask`: the product of its sub-axes' sizes.
   [[nodiscard]] int64_t distinct_count(SubAxisSet mask) const {
@@ -72,6 +78,15 @@ inline int64_t part_index(const MeshView& view, std::span<const int> sub_axes, s
   for (const int sub_axis : sub_axes)
     index = index * view.sub_axis_sizes[static_cast<size_t>(sub_axis)] + coords[static_cast<size_t>(sub_axis)];
   return index;
+}
+
+/// Makes part_index() `part`: writes the coordinates of `sub_axes` (major first), and leaves the others.
+inline void set_part(const MeshView& view, std::span<const int> sub_axes, int64_t part, tensor::Dims& coords) {
+  for (size_t i = sub_axes.size(); i-- > 0;) {
+    const auto sub_axis = static_cast<size_t>(sub_axes[i]);
+    coords[sub_axis] = part % view.sub_axis_sizes[sub_axis];
+    part /= view.sub_axis_sizes[sub_axis];
+  }
 }
 
 /// Number of parts into which the sub-axes shard.

@@ -64,12 +64,4 @@ Collective BlockCopies::finish() {
   return std::move(collective_);
 }
 
-void set_part(const sharding::MeshView& view, const std::vector<int>& sub_axes, int64_t part, tensor::Dims& coords) {
-  for (size_t i = sub_axes.size(); i-- > 0;) {
-    const int64_t size = view.sub_axis_sizes[static_cast<size_t>(sub_axes[i])];
-    coords[static_cast<size_t>(sub_axes[i])] = part % size;
-    part /= size;
-  }
-}
-
 }  // namespace meshd::compile

@@ -44,7 +44,4 @@ class BlockCopies {
   int64_t work_items_ = 0;
 };
 
-/// Writes the coordinates of part `part` of a dimension sharded by `sub_axes`.
-void set_part(const sharding::MeshView& view, const std::vector<int>& sub_axes, int64_t part, tensor::Dims& coords);
-
 }  // namespace meshd::compile

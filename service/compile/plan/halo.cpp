@@ -150,7 +150,7 @@ class HaloMaker {
         piece.from_offset += strides[d] * rows.from;
         start.push_back(rows.first());
         held.push_back(rows.last() - rows.first() + 1);
-        set_part(view, source.sub_axes(d), part, from_coords);
+        sharding::set_part(view, source.sub_axes(d), part, from_coords);
       }
       const tensor::Dims packed = tensor::row_major_strides(held);
       for (size_t d = 0; d < at.size(); ++d) {

@@ -75,7 +75,7 @@ std::vector<Copy> copies_into(const Side& from, const Side& to, int64_t to_shard
   while (true) {
     Copy copy;
     for (size_t d = 0; d < rank; ++d) {
-      set_part(from.view, from.type.sub_axes(d), part[d], coords);
+      sharding::set_part(from.view, from.type.sub_axes(d), part[d], coords);
       const int64_t begin = part[d] * from_dims[d];
       const int64_t low = std::max(begin, start[d]);
       copy.from_start.push_back(low - begin);

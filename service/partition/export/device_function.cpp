@@ -136,10 +136,8 @@ ir::ValueId DeviceFunction::whole_of(ir::ValueId shard, const ShardedType& type)
 }
 
 ir::ValueId DeviceFunction::of_first(ir::ValueId value, int number, sharding::SubAxisSet sub_axes) {
-  std::vector<int> list;
-  for (size_t a = 0; a < local_.view(number).sub_axis_sizes.size(); ++a) {
-    if (sub_axes >> a & 1 && local_.view(number).sub_axis_sizes[a] > 1) list.push_back(static_cast<int>(a));
-  }
+  std::vector<int> list = list_of(sub_axes);
+  std::erase_if(list, [&](int a) { return local_.view(number).sub_axis_sizes[static_cast<size_t>(a)] <= 1; });
   if (list.empty()) return value;
   const tensor::Dims dims = writer_.type(value).dims();
   tensor::Dims stacked = dims;

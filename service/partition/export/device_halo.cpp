@@ -143,13 +143,9 @@ class HaloWriter {
     std::vector<int64_t> pairs;
     for (int64_t p = 0; p < view().position_count(); ++p) {
       tensor::Dims coords = view().coordinates(view().all(), p);
-      int64_t sender = from[static_cast<size_t>(sharding::part_index(view(), sub_axes(dim), coords))];
+      const int64_t sender = from[static_cast<size_t>(sharding::part_index(view(), sub_axes(dim), coords))];
       if (sender < 0) continue;
-      for (size_t i = sub_axes(dim).size(); i-- > 0;) {
-        const auto sub_axis = static_cast<size_t>(sub_axes(dim)[i]);
-        coords[sub_axis] = sender % view().sub_axis_sizes[sub_axis];
-        sender /= view().sub_axis_sizes[sub_axis];
-      }
+      sharding::set_part(view(), sub_axes(dim), sender, coords);
       pairs.push_back(view().flat(view().distinct_index(view().all(), coords)));
       pairs.push_back(view().flat(p));
     }

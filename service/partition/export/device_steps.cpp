@@ -146,10 +146,7 @@ ir::ValueId reduced(DeviceFunction& f, const LocalOp& op, ir::ValueId value, con
 
 std::vector<ir::ValueId> reduce(DeviceFunction& f, const LocalOp& op, std::span<const ir::ValueId> operands) {
   const int number = f.local().type(op.results[0]).layout.view;
-  std::vector<int> sub_axes;
-  for (size_t a = 0; a < f.local().view(number).sub_axis_sizes.size(); ++a) {
-    if (op.reduced >> a & 1) sub_axes.push_back(static_cast<int>(a));
-  }
+  const std::vector<int> sub_axes = list_of(op.reduced);
   std::vector<ir::ValueId> out;
   for (size_t i = 0; i < op.results.size(); ++i)
     out.push_back(reduced(f, op, operands[i], f.local().value(op.results[i]).local_type(), number, sub_axes));

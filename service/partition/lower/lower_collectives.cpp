@@ -1,6 +1,5 @@
 #include "service/partition/lower/lower_collectives.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "service/ops/kernel_interface.h"
@@ -9,36 +8,9 @@
 namespace meshd::partition {
 namespace {
 
-// The sub-axes S such that every group is exactly the positions that agree outside of S; nothing when the groups are no
-// such thing.
-std::optional<sharding::SubAxisSet> sub_axes_of_groups(const sharding::MeshView& view,
-                                                       const std::vector<std::vector<int64_t>>& groups) {
-  if (groups.empty()) return std::nullopt;
-  std::vector<int64_t> position_of(static_cast<size_t>(view.position_count()));
-  for (int64_t p = 0; p < view.position_count(); ++p) position_of[static_cast<size_t>(view.flat(p))] = p;
-  sharding::SubAxisSet sub_axes = 0;
-  int64_t covered = 0;
-  for (const auto& group : groups) {
-    const tensor::Dims first = view.coordinates(view.all(), position_of[static_cast<size_t>(group.front())]);
-    for (const int64_t member : group) {
-      const tensor::Dims coords = view.coordinates(view.all(), position_of[static_cast<size_t>(member)]);
-      for (size_t a = 0; a < coords.size(); ++a) {
-        if (coords[a] != first[a]) sub_axes |= sharding::SubAxisSet{1} << a;
-      }
-    }
-    covered += static_cast<int64_t>(group.size());
-  }
-  const int64_t size = view.distinct_count(sub_axes);
-  const bool exact = covered == view.position_count() && std::all_of(groups.begin(), groups.end(), [&](const auto& g) {
-                       return static_cast<int64_t>(g.size()) == size;
-                     });
-  return exact ? std::optional(sub_axes) : std::nullopt;
-}
-
 // Sub-axes along which members of a group differ, or a target from its source.
 sharding::SubAxisSet mixed_sub_axes(const sharding::MeshView& view, const std::vector<std::vector<int64_t>>& groups) {
-  std::vector<int64_t> position_of(static_cast<size_t>(view.position_count()));
-  for (int64_t p = 0; p < view.position_count(); ++p) position_of[static_cast<size_t>(view.flat(p))] = p;
+  const std::vector<int64_t> position_of = view.position_of_flat();
   sharding::SubAxisSet sub_axes = 0;
   for (const auto& group : groups) {
     const tensor::Dims first = view.coordinates(view.all(), position_of[static_cast<size_t>(group.front())]);
@@ -50,6 +22,21 @@ sharding::SubAxisSet mixed_sub_axes(const sharding::MeshView& view, const std::v
     }
   }
   return sub_axes;
+}
+
+// The sub-axes S such that every group is exactly the positions that agree outside of S; nothing when the groups are no
+// such thing. `mixed`: mixed_sub_axes().
+std::optional<sharding::SubAxisSet> sub_axes_of_groups(const sharding::MeshView& view,
+                                                       const std::vector<std::vector<int64_t>>& groups,
+                                                       sharding::SubAxisSet mixed) {
+  if (groups.empty()) return std::nullopt;
+  const int64_t size = view.distinct_count(mixed);
+  int64_t covered = 0;
+  for (const auto& group : groups) {
+    if (static_cast<int64_t>(group.size()) != size) return std::nullopt;
+    covered += size;
+  }
+  return covered == view.position_count() ? std::optional(mixed) : std::nullopt;
 }
 
 // Layouts of a collective's operands and then results, sharded only by sub-axes on which all members of a group agree.
@@ -119,11 +106,11 @@ void lower_collective(LoweringContext& context, const ir::Op& op, const Scope& s
   made.regions = op.regions;
   made.location = op.location;
   made.groups = kernel.groups(op_view, view.position_count());
-  const auto sub_axes = kernel.is_permutation ? std::nullopt : sub_axes_of_groups(view, made.groups);
+  const sharding::SubAxisSet mixed = mixed_sub_axes(view, made.groups);
+  const auto sub_axes = kernel.is_permutation ? std::nullopt : sub_axes_of_groups(view, made.groups, mixed);
   const ops::PreparedGroup prepared =
       kernel.prepare(op_view, made.groups.empty() ? 1 : static_cast<int64_t>(made.groups.front().size()));
-  const std::vector<ShardLayout> layouts =
-      collective_layouts(context, op, def, op_view, mixed_sub_axes(view, made.groups), scope);
+  const std::vector<ShardLayout> layouts = collective_layouts(context, op, def, op_view, mixed, scope);
 
   sharding::SubAxisSet operand_varies = 0;
   for (size_t i = 0; i < op.operands.size(); ++i) {

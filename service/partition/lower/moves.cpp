@@ -20,9 +20,7 @@ int64_t local_bytes(const ShardedType& type) {
 int64_t lacking_bytes(const LocalProgram& program, const ShardedType& from, const ShardedType& to) {
   const sharding::MeshView& from_view = program.view(from.layout.view);
   const sharding::MeshView& to_view = program.view(to.layout.view);
-  std::vector<int64_t> position_of(static_cast<size_t>(to_view.position_count()));
-  for (size_t p = 0; p < position_of.size(); ++p)
-    position_of[static_cast<size_t>(to_view.flat(static_cast<int64_t>(p)))] = static_cast<int64_t>(p);
+  const std::vector<int64_t> position_of = to_view.position_of_flat();
   // Only sub-axes that shard one of the two count; one coordinate of the others suffices.
   const sharding::SubAxisSet cuts = from.layout.mask() | to.layout.mask();
   const bool same_view = from.layout.view == to.layout.view;
@@ -319,12 +317,8 @@ std::string layout_text(const LocalProgram& program, LocalId id) {
 std::string axes_text(const LocalProgram& program, LocalId id, sharding::SubAxisSet sub_axes) {
   const ViewNames& names = program.view_names[static_cast<size_t>(program.type(id).layout.view)];
   if (names.axes == nullptr || sub_axes == 0) return "{}";
-  std::vector<int> list;
-  for (size_t a = 0; a < names.sub_axes.size(); ++a) {
-    if (sub_axes >> a & 1) list.push_back(static_cast<int>(a));
-  }
   auto sharding = sharding::fully_replicated(names.mesh, names.axes, 1);
-  sharding.dims[0].axes = axes_of(names, list);
+  sharding.dims[0].axes = axes_of(names, list_of(sub_axes));
   const std::string text = sharding::to_sdy(sharding);
   return text.substr(text.find('[') + 1, text.rfind(']') - text.find('[') - 1);
 }

@@ -60,11 +60,7 @@ ir::ValueId ShardWriter::start(const ShardedType& type, size_t dim) {
 }
 
 ir::ValueId ShardWriter::is_first(int view, sharding::SubAxisSet sub_axes) {
-  std::vector<int> list;
-  for (size_t a = 0; a < builder_.view(view).sub_axis_sizes.size(); ++a) {
-    if (sub_axes >> a & 1) list.push_back(static_cast<int>(a));
-  }
-  const ir::ValueId number = part(view, list);
+  const ir::ValueId number = part(view, list_of(sub_axes));
   return writer_.add("stablehlo.compare", {number, writer_.splat(writer_.type(number), 0)},
                      {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "EQ"}}}},
                      ir::Type::of({tensor::DType::kBool, {}}));

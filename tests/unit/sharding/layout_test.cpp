@@ -4,6 +4,7 @@
 
 #include "service/sharding/layout.h"
 #include "service/sharding/layout_cache.h"
+#include "service/sharding/mesh_view.h"
 
 namespace meshd::sharding {
 namespace {
@@ -161,6 +162,18 @@ void check_reshard(const tensor::Dims& dims, const Layout& from, const Layout& t
     EXPECT_EQ(std::accumulate(begin, begin + tensor::element_count(dims), int64_t{0}),
               tensor::element_count(to.shard_actual_dims(shard)));
     EXPECT_TRUE(std::all_of(begin, begin + tensor::element_count(dims), [](int n) { return n <= 1; }));
+  }
+}
+
+TEST(MeshView, parts_and_places_are_found_backwards) {
+  const MeshView view{{2, 3}, {5, 4, 3, 0, 1, 2}};
+  EXPECT_EQ(view.position_of_flat(), (std::vector<int64_t>{3, 4, 5, 2, 1, 0}));
+  const std::vector<int> sub_axes{1, 0};  // the second one is major
+  for (int64_t part = 0; part < 6; ++part) {
+    tensor::Dims coords(2, 0);
+    set_part(view, sub_axes, part, coords);
+    EXPECT_EQ(coords, (tensor::Dims{part % 2, part / 2}));
+    EXPECT_EQ(part_index(view, sub_axes, coords), part);
   }
 }
 
