@@ -8,12 +8,16 @@
 namespace meshd::sessions {
 namespace {
 
-/// Waits until the condition holds, as long as notifications come; false: it does not.
+/// Waits until a notification finds that the condition holds; false: none did within a minute. A condition that holds
+/// already is waited for, too, so that a notification that nobody sent is missed however the threads run.
 template <typename Condition>
 bool waits_for(core::Waiter& waiter, const Condition& condition) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (!condition() && std::chrono::steady_clock::now() < deadline) waiter.wait(deadline);
-  return condition();
+  do {
+    waiter.wait(deadline);
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+  } while (!condition());
+  return true;
 }
 
 ArrayUses reads(std::set<std::string> ids) { return {std::move(ids), {}}; }
