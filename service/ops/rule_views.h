@@ -1,6 +1,7 @@
-// A factor rule builder over the shapes of an op instance.
+// Factor rules over the shapes of an op instance.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,12 @@ inline sharding::FactorRuleBuilder rule_builder(const OpView& view) {
   for (const ir::Type& type : view.operands) operands.push_back(type.is_tensor() ? type.dims() : tensor::Dims{});
   for (const ir::Type& type : view.results) results.push_back(type.is_tensor() ? type.dims() : tensor::Dims{});
   return sharding::FactorRuleBuilder(std::move(operands), std::move(results));
+}
+
+/// True when dimension `dim` of operand 0 has `factor`.
+inline bool has_factor(const sharding::FactorRule& rule, size_t dim, size_t factor) {
+  const std::vector<int>& factors = rule.operands[0][dim];
+  return std::find(factors.begin(), factors.end(), static_cast<int>(factor)) != factors.end();
 }
 
 }  // namespace meshd::ops

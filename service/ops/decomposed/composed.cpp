@@ -156,8 +156,7 @@ ir::ValueId take_diagonals(Writer& writer, ir::ValueId value, std::string& lette
     }
     const ir::Type type = writer.type(value);
     const auto place = [&](size_t dim) {
-      return writer.add("stablehlo.iota", {},
-                        {{"iota_dimension", ir::Attribute{ir::IntegerAttr{static_cast<int64_t>(dim), "i64"}}}},
+      return writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(static_cast<int64_t>(dim))}},
                         ir::Type::of({tensor::DType::kInt64, type.dims()}));
     };
     const ir::ValueId on_diagonal =

@@ -263,18 +263,15 @@ kernels::ConvolutionStrides strides_of(const ir::Type& type, const SideDims& sid
 ir::AttributeList localize_convolution(const OpView& global, const OpView& local) {
   const ConvolutionDims dims = dims_of(global);
   ir::AttributeList list = attributes_of(global);
-  const auto replace = [&](std::string_view name, int64_t value) {
-    for (auto& [key, attribute] : list) {
-      if (key == name) attribute.value = ir::IntegerAttr{value, "i64"};
-    }
-  };
   if (dims.feature_groups > 1) {
     const int64_t features = size_of(local.operands[0], dims.lhs.minor);
-    replace("feature_group_count", features / std::max<int64_t>(1, size_of(local.operands[1], dims.rhs.minor)));
+    ir::set(list, "feature_group_count",
+            ir::integer_attr(features / std::max<int64_t>(1, size_of(local.operands[1], dims.rhs.minor))));
   }
   if (dims.batch_groups > 1) {
     const int64_t batch = size_of(local.operands[0], dims.lhs.major);
-    replace("batch_group_count", batch / std::max<int64_t>(1, size_of(local.results[0], dims.out.major)));
+    ir::set(list, "batch_group_count",
+            ir::integer_attr(batch / std::max<int64_t>(1, size_of(local.results[0], dims.out.major))));
   }
   return list;
 }
@@ -329,8 +326,7 @@ bool convolution_keeps_whole(const OpView& view, const FactorRule& rule, size_t 
   const std::vector<kernels::WindowDim> windows = window_of(view, dims);
   const std::vector<int64_t> reversal = reversal_of(view, windows.size());
   for (size_t d = 0; d < windows.size(); ++d) {
-    const std::vector<int>& factors = rule.operands[0][static_cast<size_t>(dims.lhs.spatial[d])];
-    if (std::find(factors.begin(), factors.end(), static_cast<int>(factor)) == factors.end()) continue;
+    if (!has_factor(rule, static_cast<size_t>(dims.lhs.spatial[d]), factor)) continue;
     const kernels::WindowDim& window = windows[d];
     return !(window.window == window.size && window.output_size() == 1 && window.pad_low == 0 &&
              window.window_dilation == 1 && window.base_dilation == 1 && reversal[d] == 0);

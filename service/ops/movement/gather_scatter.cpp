@@ -73,9 +73,7 @@ bool only_replaces(const OpView& view) {
 bool scatter_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
   const WindowDims dims = scatter_dims(view);
   for (const int64_t d : dims.collapsed) {
-    const std::vector<int>& factors = rule.operands[0][static_cast<size_t>(d)];
-    if (std::find(factors.begin(), factors.end(), static_cast<int>(factor)) != factors.end())
-      return !contains(dims.index_map, d);
+    if (has_factor(rule, static_cast<size_t>(d), factor)) return !contains(dims.index_map, d);
   }
   return false;
 }

@@ -150,9 +150,7 @@ ir::AttributeList localize_gather(const OpView& global, const OpView& local) {
   for (size_t i = 0; i < windows.size(); ++i) {
     sizes[static_cast<size_t>(windows[i])] = local.results[0].dims()[static_cast<size_t>(dims.offset[i])];
   }
-  for (auto& [name, attribute] : list) {
-    if (name == "slice_sizes") attribute.value = ir::IntArrayAttr{sizes, "i64"};
-  }
+  ir::set(list, "slice_sizes", ir::int_array_attr(std::move(sizes)));
   return list;
 }
 
@@ -166,7 +164,7 @@ ir::AttributeList localize_scatter(const OpView& global, const OpView& local) {
   for (const int64_t d : dims.index_map) {
     if (window[static_cast<size_t>(d)] == 1) points.push_back(d);
   }
-  list.emplace_back(std::string(kPointDims), ir::Attribute{ir::IntArrayAttr{points, "i64"}});
+  list.emplace_back(std::string(kPointDims), ir::int_array_attr(points));
   return list;
 }
 

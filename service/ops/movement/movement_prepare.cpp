@@ -54,9 +54,7 @@ tensor::DType start_dtype(const OpView& local, size_t first) {
 /// The attributes with the integers of `name` replaced.
 ir::AttributeList replaced(const OpView& view, std::string_view name, std::vector<int64_t> values) {
   ir::AttributeList list = attributes_of(view);
-  for (auto& [key, attribute] : list) {
-    if (key == name) attribute.value = ir::IntArrayAttr{std::move(values), "i64"};
-  }
+  ir::set(list, name, ir::int_array_attr(std::move(values)));
   return list;
 }
 
@@ -327,8 +325,8 @@ ir::AttributeList localize_dynamic_slice(const OpView& global, const OpView& loc
 ir::AttributeList localize_dynamic_update_slice(const OpView& global, const OpView& local) {
   ir::AttributeList list = attributes_of(global);
   if (global.operands[0].dims() == local.operands[0].dims()) return list;
-  list.emplace_back(std::string(kGlobalDims), ir::Attribute{ir::IntArrayAttr{global.operands[0].dims(), "i64"}});
-  list.emplace_back(std::string(kGlobalUpdateDims), ir::Attribute{ir::IntArrayAttr{global.operands[1].dims(), "i64"}});
+  list.emplace_back(std::string(kGlobalDims), ir::int_array_attr(global.operands[0].dims()));
+  list.emplace_back(std::string(kGlobalUpdateDims), ir::int_array_attr(global.operands[1].dims()));
   return list;
 }
 

@@ -98,6 +98,13 @@ FactorRule inference_rule(const OpView& view) { return rule_with(view, FactorKin
 /// Mean and variance need all elements of a feature.
 FactorRule statistics_rule(const OpView& view) { return rule_with(view, FactorKind::kNeedReplication); }
 
+double epsilon_of(const OpView& view) {
+  const ir::Attribute* epsilon = ir::find(attributes_of(view), "epsilon");
+  const auto* value = epsilon != nullptr ? epsilon->as<ir::FloatAttr>() : nullptr;
+  if (value == nullptr) reject(view, "batch_norm: 'epsilon' must be a number");
+  return value->value;
+}
+
 template <BatchNormKind Kind>
 PreparedKernel prepare_batch_norm(const OpView& local) {
   const ir::Type& array = local.operands[0];
@@ -107,10 +114,7 @@ PreparedKernel prepare_batch_norm(const OpView& local) {
     int64_t& size = d < feature ? sizes.outer : d == feature ? sizes.features : sizes.inner;
     size *= array.dims()[d];
   }
-  const ir::Attribute* epsilon = ir::find(attributes_of(local), "epsilon");
-  const auto* value = epsilon != nullptr ? epsilon->as<ir::FloatAttr>() : nullptr;
-  if (value == nullptr) reject(local, "batch_norm: 'epsilon' must be a number");
-  const auto norm = std::make_shared<const kernels::BatchNorm>(Kind, sizes, value->value, array.dtype());
+  const auto norm = std::make_shared<const kernels::BatchNorm>(Kind, sizes, epsilon_of(local), array.dtype());
   PreparedKernel kernel;
   kernel.work_count = norm->work_count();
   kernel.passes_checkpoints = true;
@@ -128,9 +132,11 @@ PreparedKernel prepare_batch_norm(const OpView& local) {
 class SumsOfFeatures {
  public:
   SumsOfFeatures(const OpView& view, Writer& writer)
-      : op_(*view.op), writer_(writer), type_(view.operands[0]), feature_(feature_of(view)) {
-    const ir::Attribute* epsilon = ir::find(op_.attributes, "epsilon");
-    if (epsilon != nullptr && epsilon->as<ir::FloatAttr>() != nullptr) epsilon_ = epsilon->as<ir::FloatAttr>()->value;
+      : op_(*view.op),
+        writer_(writer),
+        type_(view.operands[0]),
+        feature_(feature_of(view)),
+        epsilon_(epsilon_of(view)) {
     for (int64_t d = 0; d < type_.rank(); ++d) {
       if (d == feature_) continue;
       others_.push_back(d);
@@ -202,7 +208,7 @@ class SumsOfFeatures {
   Writer& writer_;
   ir::Type type_;
   int64_t feature_;
-  double epsilon_ = 0;
+  double epsilon_;
   double count_ = 1;
   std::vector<int64_t> others_;
 };

@@ -171,9 +171,7 @@ PreparedKernel prepare_select_and_scatter(const OpView& local) {
 bool select_and_scatter_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
   const std::vector<kernels::WindowDim> dims = select_and_scatter_dims(view);
   for (size_t d = 0; d < dims.size(); ++d) {
-    const std::vector<int>& factors = rule.operands[0][d];
-    const bool has = std::find(factors.begin(), factors.end(), static_cast<int>(factor)) != factors.end();
-    if (has && !dims[d].is_trivial()) return true;
+    if (has_factor(rule, d, factor) && !dims[d].is_trivial()) return true;
   }
   return false;
 }

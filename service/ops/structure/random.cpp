@@ -78,9 +78,8 @@ sharding::FactorRule bits_rule(const OpView& view) {
 ir::AttributeList localize_bits(const OpView& global, const OpView& /*local*/) {
   ir::AttributeList attributes = attributes_of(global);
   const ir::Type& output = global.results[1];
-  attributes.emplace_back(std::string(kGlobalDims), ir::Attribute{ir::IntArrayAttr{output.dims(), "i64"}});
-  attributes.emplace_back(std::string(kBits),
-                          ir::Attribute{ir::IntegerAttr{8 * tensor::size_bytes(output.dtype()), "i64"}});
+  attributes.emplace_back(std::string(kGlobalDims), ir::int_array_attr(output.dims()));
+  attributes.emplace_back(std::string(kBits), ir::integer_attr(8 * tensor::size_bytes(output.dtype())));
   attributes.emplace_back(std::string(kResultsApart), ir::Attribute{ir::Unit{}});
   return attributes;
 }

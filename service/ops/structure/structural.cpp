@@ -76,7 +76,7 @@ constexpr std::string_view kGlobalSize = "meshd.global_size";
 ir::AttributeList localize_get_dimension_size(const OpView& global, const OpView& /*local*/) {
   ir::AttributeList attributes = attributes_of(global);
   const int64_t size = global.operands[0].dims()[static_cast<size_t>(measured_dimension(global))];
-  attributes.emplace_back(std::string(kGlobalSize), ir::Attribute{ir::IntegerAttr{size, "i64"}});
+  attributes.emplace_back(std::string(kGlobalSize), ir::integer_attr(size));
   return attributes;
 }
 
