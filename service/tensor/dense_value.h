@@ -1,4 +1,4 @@
-// A dense value: an array of a request, of a callback or of a constant in a program text.
+// A dense value: a type with its row-major bytes, as requests, callbacks and static arguments have them.
 #pragma once
 
 #include <span>
@@ -22,7 +22,7 @@ struct DenseValue {
 DenseValue new_dense(const TensorType& type, BufferPool& pool);
 /// The same in memory of its own: for values that are small or few.
 DenseValue new_dense(const TensorType& type);
-/// With a copy of these bytes.
+/// With a copy of `bytes`, byte_count(type) of them.
 DenseValue dense_copy(const TensorType& type, std::span<const std::byte> bytes);
 
 }  // namespace meshd::tensor
