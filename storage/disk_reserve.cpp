@@ -7,13 +7,13 @@
 
 namespace meshd::storage {
 
-DiskReserve::DiskReserve(FileSystem& files, std::string path, int64_t bytes)
-    : files_(files), path_(std::move(path)), bytes_(bytes) {}
+DiskReserve::DiskReserve(FileSystem& files, std::string folder, int64_t bytes)
+    : files_(files), folder_(std::move(folder)), path_(folder_ + "/reserve"), bytes_(bytes) {}
 
 bool DiskReserve::keep() {
   try {
     if (files_.open(path_) != nullptr) return true;
-    if (files_.free_bytes(path_.substr(0, path_.rfind('/'))) < 2 * bytes_) return false;
+    if (files_.free_bytes(folder_) < 2 * bytes_) return false;
     files_.create(path_)->reserve(bytes_);
     return true;
   } catch (const core::Error&) {

@@ -9,11 +9,11 @@
 
 namespace meshd::storage {
 
-/// A file of `bytes` bytes at `path`. Any thread; keep() and release() come from one thread at a time each, and either
-/// may find that the other was faster.
+/// The file `reserve` of `bytes` bytes in a folder. Any thread; keep() and release() come from one thread at a time
+/// each, and either may find that the other was faster.
 class DiskReserve {
  public:
-  DiskReserve(FileSystem& files, std::string path, int64_t bytes);
+  DiskReserve(FileSystem& files, std::string folder, int64_t bytes);
 
   /// Makes the file where it is missing and the disk has twice the room. False: there is none now; call it again later.
   bool keep();
@@ -22,6 +22,7 @@ class DiskReserve {
 
  private:
   FileSystem& files_;
+  const std::string folder_;
   const std::string path_;
   const int64_t bytes_;
 };

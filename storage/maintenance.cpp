@@ -18,8 +18,7 @@ namespace {
 
 /// Exclusive use of the folder for its lifetime.
 std::unique_ptr<FileLock> locked(FileSystem& files, const std::string& folder) {
-  if (files.open(database_path(folder)) == nullptr)
-    throw core::Error("not_found", "there is no data in the folder '" + folder + "'");
+  require_data(folder);
   std::unique_ptr<FileLock> lock = files.try_lock(folder + "/lock");
   if (!lock) {
     throw core::Error("storage_failed", "a server uses the folder '" + folder + "'; end it first");

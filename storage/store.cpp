@@ -1,5 +1,7 @@
 #include "storage/store.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -31,7 +33,7 @@ std::vector<std::string> make_private(FileSystem& files, const std::string& fold
 }  // namespace
 
 Store::Store(StoreOptions options, FileSystem& files, const core::Clock& clock)
-    : files_(files), folder_(std::move(options.folder)), reserve_(files, folder_ + "/reserve", options.reserve_bytes) {
+    : files_(files), folder_(std::move(options.folder)), reserve_(files, folder_, options.reserve_bytes) {
   files_.make_folder(folder_);
   lock_ = files_.try_lock(folder_ + "/lock");
   if (!lock_) {
@@ -94,5 +96,11 @@ void copy_data(FileSystem& files, Connection& rows, const BlobStore& blobs, cons
 }
 
 std::string database_path(const std::string& folder) { return folder + "/meshd.db"; }
+
+void require_data(const std::string& folder) {
+  std::error_code unreadable;
+  if (!std::filesystem::exists(database_path(folder), unreadable))
+    throw core::Error("not_found", "there is no data in the folder '" + folder + "'");
+}
 
 }  // namespace meshd::storage

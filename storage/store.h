@@ -76,5 +76,7 @@ void copy_data(FileSystem& files, Connection& rows, const BlobStore& blobs, cons
 
 /// The database of a data folder.
 std::string database_path(const std::string& folder);
+/// Throws not_found where the folder has no database, whose file is not opened (README.md).
+void require_data(const std::string& folder);
 
 }  // namespace meshd::storage

@@ -34,8 +34,7 @@ void print_counts(const storage::CheckReport& report) {
 }  // namespace
 
 std::unique_ptr<storage::Store> open_data(const std::string& folder, storage::FileSystem& files) {
-  if (files.open(storage::database_path(folder)) == nullptr)
-    throw core::Error("not_found", "there is no data in the folder '" + folder + "'");
+  storage::require_data(folder);
   static const core::SystemClock clock;
   storage::StoreOptions options;
   options.folder = folder;
