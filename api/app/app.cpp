@@ -29,32 +29,27 @@ constexpr std::chrono::seconds kCollectEvery{10};
 constexpr std::chrono::hours kExpireKeysEvery{1};
 constexpr size_t kCacheEntries = 512;
 
-int64_t memory_of(const AppOptions& options) {
-  return options.memory_bytes > 0 ? options.memory_bytes : available_memory();
+/// The options with shares of memory in place of zeros: half for what jobs plan, a quarter for arrays that are kept.
+AppOptions with_memory(AppOptions options) {
+  if (options.memory_bytes == 0) options.memory_bytes = available_memory();
+  if (options.memory_limit_bytes == 0) options.memory_limit_bytes = options.memory_bytes / 2;
+  if (options.array_memory_bytes == 0) options.array_memory_bytes = options.memory_bytes / 4;
+  return options;
 }
-
-/// What jobs may plan together; arrays that are kept; recycled buffers.
-int64_t job_memory(const AppOptions& options) {
-  return options.memory_limit_bytes > 0 ? options.memory_limit_bytes : memory_of(options) / 2;
-}
-int64_t array_memory(const AppOptions& options) {
-  return options.array_memory_bytes > 0 ? options.array_memory_bytes : memory_of(options) / 4;
-}
-int64_t pool_memory(const AppOptions& options) { return memory_of(options) / 8; }
 
 device::EngineOptions engine_options(const AppOptions& options) {
   device::EngineOptions out;
   out.device_count = options.devices;
   out.threads =
       options.threads > 0 ? options.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  out.memory_limit_bytes = job_memory(options);
+  out.memory_limit_bytes = options.memory_limit_bytes;
   return out;
 }
 
 arrays::PendingLimits pending_limits(const AppOptions& options) {
   arrays::PendingLimits out;
   out.timeout = std::chrono::seconds(options.pending_seconds);
-  out.most_bytes = array_memory(options);
+  out.most_bytes = options.array_memory_bytes;
   return out;
 }
 
@@ -136,11 +131,11 @@ struct App::Parts {
         backups(given.backups.empty() ? given.data + "/backups" : given.backups),
         files(storage::real_file_system()),
         store(store_options(given, log_lines), *files, clock),
-        pool(tensor::BufferPool::create(pool_memory(given))),
+        pool(tensor::BufferPool::create(given.memory_bytes / 8)),
         engine(engine_options(given), pool),
         compiler(engine.threads(), kCacheEntries),
         limits(limits_of(given, store)),
-        arrays(store, pool, clock, array_memory(given), given.quota_bytes, pending_limits(given), limits),
+        arrays(store, pool, clock, given.array_memory_bytes, given.quota_bytes, pending_limits(given), limits),
         meshes(store.catalog(), clock, limits.meshes),
         programs(store.catalog(), compiler, clock, limits.programs),
         sessions(store.catalog(), clock, given.mesh_stack, limits.sessions),
@@ -169,6 +164,8 @@ struct App::Parts {
         storage_watch(store, clock),
         authenticate(given.tokens_file),
         rates(limits.requests_per_second, clock) {
+    log.info("memory",
+             {{"bytes", given.memory_bytes}, {"jobs", given.memory_limit_bytes}, {"arrays", given.array_memory_bytes}});
     if (front.tls) note_certificate();
     ProcessFacts facts;
     facts.version = version();
@@ -312,13 +309,12 @@ struct App::Parts {
   std::unique_ptr<Server> server;
 };
 
-App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(options, log)) {
+App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(with_memory(options), log)) {
   const storage::RecoveryReport& report = parts_->store.recovery();
   log.info("recovered", {{"clean", report.was_clean},
                          {"requeued_jobs", report.requeued_jobs},
                          {"lost_memory_arrays", report.lost_memory_arrays},
                          {"orphans", report.orphans}});
-  log.info("memory", {{"bytes", memory_of(options)}, {"jobs", job_memory(options)}, {"arrays", array_memory(options)}});
   for (const std::string& path : report.open_paths)
     log.warn("data_open_to_others", {{"path", path}, {"remedy", "its owner takes others' permissions away"}});
   warn_of_open_tokens(parts_->tokens_file, log);
