@@ -58,10 +58,8 @@ std::string digest_of(std::string_view word, int line) {
 std::string nameless_principal(std::string_view token) { return nameless(core::sha256_hex(token)); }
 
 void check_principal_name(std::string_view name) {
-  const bool fits = !name.empty() && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), [](char c) {
-    return is_alphanumeric(c) || c == '.' || c == '_' || c == '-';
-  });
-  if (!fits) throw core::Error("invalid_request", "a name has 1 to 64 of the characters A-Z a-z 0-9 . _ -");
+  if (!is_plain_name(name, kLongestName))
+    throw core::Error("invalid_request", "a name has 1 to 64 of the characters A-Z a-z 0-9 . _ -");
   if (name.starts_with(kNameless)) {
     throw core::Error("invalid_request", "a name does not begin with tok_, which is what tokens without a name have");
   }

@@ -1,6 +1,7 @@
 // Character classes of RFC 9110 and small text rules that the head reader, headers and queries share. Pure; any thread.
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 namespace meshd::api {
@@ -26,6 +27,14 @@ constexpr bool is_token(std::string_view text) {
     if (!is_token_character(c)) return false;
   }
   return !text.empty();
+}
+
+/// 1 to `longest` of A-Z a-z 0-9 . _ -
+constexpr bool is_plain_name(std::string_view text, size_t longest) {
+  for (const char c : text) {
+    if (!is_alphanumeric(c) && c != '.' && c != '_' && c != '-') return false;
+  }
+  return !text.empty() && text.size() <= longest;
 }
 
 /// RFC 9110 5.5: visible bytes, space, tab and obs-text; no control bytes.

@@ -1,8 +1,8 @@
 // Principals: the caller's role, quotas and usage; for admins, those of all.
 #include <algorithm>
-#include <cctype>
 #include <set>
 
+#include "api/http/characters.h"
 #include "api/routes/routes.h"
 
 namespace meshd::api {
@@ -140,10 +140,7 @@ std::string backup_name(const Request& request, const core::Clock& clock) {
   const auto given = request.query.get("name");
   std::string name = given ? std::string(*given) : core::to_rfc3339(clock.wall());
   if (!given) std::replace(name.begin(), name.end(), ':', '-');
-  const bool fits = !name.empty() && name.size() <= kLongestBackupName && name.front() != '.' &&
-                    std::all_of(name.begin(), name.end(), [](unsigned char c) {
-                      return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-                    });
+  const bool fits = is_plain_name(name, kLongestBackupName) && name.front() != '.';
   if (!fits) {
     throw core::Error("invalid_query",
                       "name: expected 1 to 100 letters, digits, '-', '_' and '.', not '.' first; got " + quote(name));
