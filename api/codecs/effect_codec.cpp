@@ -2,6 +2,7 @@
 
 #include "api/codecs/value.h"
 #include "service/effects/effect_log.h"
+#include "service/effects/value_text.h"
 
 namespace meshd::api {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "service/core/error.h"
+#include "service/effects/value_text.h"
 
 namespace meshd::effects {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "service/core/clock.h"
-#include "service/effects/value_text.h"
 #include "service/effects/wake_table.h"
+#include "service/tensor/dense_value.h"
 #include "storage/catalog.h"
 
 namespace meshd::effects {

@@ -1,5 +1,7 @@
 #include "service/effects/effect_log.h"
 
+#include "service/effects/value_text.h"
+
 namespace meshd::effects {
 
 EffectOrigin place_from_text(std::string_view text) {

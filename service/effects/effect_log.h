@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "service/effects/effect_recorder.h"
-#include "service/effects/value_text.h"
 #include "service/effects/wake_table.h"
 #include "storage/catalog.h"
 

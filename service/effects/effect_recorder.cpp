@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "service/core/error.h"
+#include "service/effects/value_text.h"
 
 namespace meshd::effects {
 namespace {
@@ -189,10 +190,7 @@ std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::answer_to(con
                                                                              const Binding& binding) {
   const size_t number = calls_[call.callback];
   if (!binding.live || number < binding.answers.size()) {
-    std::vector<std::vector<std::byte>> out;
-    for (const tensor::DenseValue& value : binding.answers[std::min(number, binding.answers.size() - 1)])
-      out.emplace_back(value.bytes().begin(), value.bytes().end());
-    return out;
+    return bytes_of(binding.answers[std::min(number, binding.answers.size() - 1)]);
   }
   std::optional<std::vector<std::vector<std::byte>>> found;
   state_.with([&](State& state) {
@@ -225,9 +223,7 @@ std::optional<std::vector<std::vector<std::byte>>> EffectRecorder::answer_to(con
 
 void EffectRecorder::answer(int64_t call, const std::vector<tensor::DenseValue>& values) {
   state_.with([&](State& state) {
-    auto& answer = state.answers[call];
-    answer.clear();
-    for (const tensor::DenseValue& value : values) answer.emplace_back(value.bytes().begin(), value.bytes().end());
+    state.answers[call] = bytes_of(values);
     state.wants.request.reset();
   });
 }

@@ -20,7 +20,7 @@
 #include "service/effects/callback_store.h"
 #include "service/effects/effect_kinds.h"
 #include "service/effects/infeed_entry.h"
-#include "service/effects/value_text.h"
+#include "service/tensor/dense_value.h"
 #include "storage/rows/rows.h"
 
 namespace meshd::effects {

@@ -5,6 +5,7 @@
 
 #include "service/compile/plan/plan.h"
 #include "service/core/error.h"
+#include "service/effects/value_text.h"
 #include "service/kernels/movement/movement.h"
 #include "service/sharding/layout.h"
 
@@ -27,17 +28,16 @@ std::string wanted_text(std::span<const TensorType> types) {
   return out;
 }
 
-std::vector<std::vector<std::byte>> bytes_of(const InfeedEntry& entry, const device::EffectCall& call,
-                                             const std::vector<tensor::DenseValue>& values, const std::string& whose) {
+std::vector<std::vector<std::byte>> checked_bytes_of(const InfeedEntry& entry, const device::EffectCall& call,
+                                                     const std::vector<tensor::DenseValue>& values,
+                                                     const std::string& whose) {
   const bool fits =
       std::equal(values.begin(), values.end(), call.results.begin(), call.results.end(),
                  [](const tensor::DenseValue& value, const TensorType& type) { return value.type == type; });
   if (!fits)
     misfit(entry, call,
            whose + "has values of types " + types_text(values) + ", expected " + wanted_text(call.results));
-  std::vector<std::vector<std::byte>> out;
-  for (const tensor::DenseValue& value : values) out.emplace_back(value.bytes().begin(), value.bytes().end());
-  return out;
+  return bytes_of(values);
 }
 
 const InfeedPart& part_of(const InfeedEntry& entry, const device::EffectCall& call, int64_t device) {
@@ -143,15 +143,15 @@ std::vector<std::vector<std::byte>> answer_of(const InfeedEntry& entry, const de
            "was fed arrays over " + std::to_string(entry.partitions) + " devices, the program runs on " +
                std::to_string(devices));
   }
-  if (entry.parts.empty()) return bytes_of(entry, call, entry.values, "");
+  if (entry.parts.empty()) return checked_bytes_of(entry, call, entry.values, "");
   if (static_cast<int64_t>(entry.parts.size()) != devices) {
     misfit(entry, call,
            "was fed in " + std::to_string(entry.parts.size()) + " parts, the program runs on " +
                std::to_string(devices) + " devices");
   }
   if (call.every_device) {
-    return bytes_of(entry, call, part_of(entry, call, call.device).values,
-                    "part of device " + std::to_string(call.device) + ": ");
+    return checked_bytes_of(entry, call, part_of(entry, call, call.device).values,
+                            "part of device " + std::to_string(call.device) + ": ");
   }
   std::vector<std::vector<std::byte>> out;
   for (size_t i = 0; i < call.results.size(); ++i) out.push_back(assembled(entry, call, i));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "service/device/effect_sink.h"
-#include "service/effects/value_text.h"
+#include "service/tensor/dense_value.h"
 
 namespace meshd::effects {
 

@@ -8,6 +8,12 @@ std::string types_text(const std::vector<tensor::DenseValue>& values) {
   return out;
 }
 
+std::vector<std::vector<std::byte>> bytes_of(const std::vector<tensor::DenseValue>& values) {
+  std::vector<std::vector<std::byte>> out;
+  for (const tensor::DenseValue& value : values) out.emplace_back(value.bytes().begin(), value.bytes().end());
+  return out;
+}
+
 std::string values_to_text(const std::vector<tensor::DenseValue>& values) {
   std::string out;
   put_number<uint32_t>(out, static_cast<uint32_t>(values.size()));

@@ -15,6 +15,9 @@ namespace meshd::effects {
 /// "4x2xf32, i32": types of values, for messages.
 std::string types_text(const std::vector<tensor::DenseValue>& values);
 
+/// Copies of the values' bytes.
+std::vector<std::vector<std::byte>> bytes_of(const std::vector<tensor::DenseValue>& values);
+
 /// Values as a compact binary document: count, then dtype, dims and bytes of each.
 std::string values_to_text(const std::vector<tensor::DenseValue>& values);
 std::vector<tensor::DenseValue> values_from_text(std::string_view text);
