@@ -6,12 +6,7 @@
 
 namespace meshd::core {
 
-ErrorCode error_code_from_word(std::string_view word) {
-  for (const ErrorRow& row : kErrorTable) {
-    if (row.word == word) return ErrorCode(row.word);
-  }
-  return ErrorCode("internal");
-}
+ErrorCode error_code_from_word(std::string_view word) { return ErrorCode(row_of(ErrorCode(word)).word); }
 
 Error::Error(ErrorCode code, std::string detail) : code_(code), detail_(std::move(detail)) {}
 

@@ -76,7 +76,6 @@ class Error : public std::exception {
 class Diagnostics {
  public:
   void add(std::string pointer, std::string detail) { list_.push_back({std::move(pointer), std::move(detail)}); }
-  void add_at(int line, int column, std::string detail) { list_.push_back({{}, std::move(detail), line, column}); }
   [[nodiscard]] bool empty() const { return list_.empty(); }
   [[nodiscard]] const std::vector<Diagnostic>& list() const { return list_; }
   /// Throws one Error with all diagnostics if there are any; its detail is the first of them and a count of the others.

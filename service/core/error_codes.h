@@ -92,8 +92,8 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"internal", ErrorKind::kInternal, "Something went wrong on our side"},
 };
 
-/// The row of a code. A code whose word has no row is a defect of ours and gets the row of `internal`; none can be
-/// merged, for tests/system/error_words_test.py looks up the word of every throw.
+/// The row of a code. A code whose word has no row is a defect of ours and gets the row of `internal`;
+/// tests/system/error_words_test.py looks up the word of every throw.
 constexpr const ErrorRow& row_of(ErrorCode code) {
   const ErrorRow* internal = nullptr;
   for (const ErrorRow& row : kErrorTable) {

@@ -29,9 +29,10 @@ int64_t index_as(const std::byte* element) {
 /// dtypes.
 template <typename Visit>
 auto with_index_type(tensor::DType dtype, Visit&& visit) {
-  if (!tensor::is_integer(dtype))
+  const auto refuse = [&]() -> decltype(visit(int64_t{})) {
     throw core::Error("unsupported_dtype", "an index must be an integer, got " + std::string(tensor::name(dtype)));
-  return tensor::with_integer(dtype, visit, [&] { return visit(int64_t{}); });
+  };
+  return tensor::is_integer(dtype) ? tensor::with_integer(dtype, visit, refuse) : refuse();
 }
 
 /// The integer at `element`, of an integer dtype.

@@ -36,8 +36,6 @@ class Sort {
   /// Sorts work items begin..end-1 of `operands` into `results`, which must be other memory.
   void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin, int64_t end,
            core::Checkpoint* checkpoint = nullptr) const;
-  /// True when the comparator was recognised.
-  [[nodiscard]] bool sorts_keys() const { return keys_.has_value(); }
 
  private:
   class Lines;
