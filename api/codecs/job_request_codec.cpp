@@ -377,6 +377,8 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   const auto in = read_json<RunInput>(body, "", wrong);
   ProgramTrees trees;
   read_program(in.program, context, out, trees, wrong);
+  // How an argument is read depends on what the program expects.
+  if (out.program == nullptr) wrong.throw_if_any("invalid_request");
   const std::vector<int64_t> statics = read_static(in.statics, context, out, wrong);
   size_t argument_count = 0;
   if (in.arguments != nullptr && trees.arguments) {

@@ -179,6 +179,7 @@ const Schema<MeshDocument>& schema() {
 std::optional<mesh::Mesh> read_mesh(const Json& json, const std::string& pointer, core::Diagnostics& wrong) {
   const size_t before = wrong.list().size();
   const auto in = read_json<MeshInput>(json, pointer, wrong);
+  if (wrong.list().size() != before) return std::nullopt;
   const auto at = [&](std::string_view name) { return pointer + "/" + std::string(name); };
   mesh::Mesh mesh;
   std::vector<int64_t> nested_shape;

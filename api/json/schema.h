@@ -377,7 +377,10 @@ Field<T>::Field(std::string_view name, Get get, const Rules& rules) {
                 }) {
     read_ = [get](const Json& json, const Place& place, T& to) {
       if constexpr (OptionalOf<Member>::kIs) {
-        return JsonCodec<Value>::read(json, place, (to.*get).emplace());
+        // What cannot be read is not given: it is a mistake that `place` has noted.
+        if (JsonCodec<Value>::read(json, place, (to.*get).emplace())) return true;
+        (to.*get).reset();
+        return false;
       } else {
         return JsonCodec<Value>::read(json, place, to.*get);
       }

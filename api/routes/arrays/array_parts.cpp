@@ -94,7 +94,8 @@ Response assemble(Request& request, Services& services) {
   const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kInline)), kPartLimits);
   core::Diagnostics wrong;
   const auto in = read_json<AssembleInput>(body, "", wrong);
-  if (in.pull && !in.session) wrong.add("/session", "missing: a session is asked for the parts that are pulled");
+  if (in.pull && body.find("session") == nullptr)
+    wrong.add("/session", "missing: a session is asked for the parts that are pulled");
   if (in.pull && in.shards != nullptr) wrong.add("/pull", "stands beside shards; give one or the other");
   std::vector<arrays::Part> parts;
   if (in.shards != nullptr) parts = read_parts(*in.shards, services.pool, wrong);

@@ -134,9 +134,10 @@ namespace {
 ResolvedSharding read_sharding_query(const Json& body, Services& services, const std::string& principal) {
   core::Diagnostics wrong;
   auto in = read_json<ShardingQuestion>(body, "", wrong);
+  wrong.throw_if_any("invalid_spec");
   ResolvedSharding out;
   auto& shape = in.shape;
-  if (!shape && !in.local_shape && wrong.empty())
+  if (!shape && !in.local_shape)
     wrong.add("/shape", "is missing (or local_shape beside parts and local_parts)");
   if (in.mesh && in.parts)
     wrong.add("/parts", "integer specs count devices 0, 1, 2, ... and take no mesh; give spec beside a mesh");

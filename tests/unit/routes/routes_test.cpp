@@ -117,8 +117,42 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"cursor_of_no_list", "GET", "/v1/arrays?cursor=a%20b", "", "422 invalid_query"},
         Wrong{"program_at_fault", "POST", "/v1/programs", "func.func @main(", "422 invalid_program ", "text/plain"},
         Wrong{"program_missing", "POST", "/v1/run", R"({"arguments": []})", "422 invalid_request /program"},
-        Wrong{"arguments_missing", "POST", "/v1/run", run_of(kDouble, "[]"), "422 invalid_argument /arguments"}),
+        Wrong{"arguments_missing", "POST", "/v1/run", run_of(kDouble, "[]"), "422 invalid_argument /arguments"},
+        // A field of another type is one mistake: it is neither taken as given nor as missing.
+        Wrong{"platform_of_another_type", "POST", "/v1/run",
+              R"({"platform": 5, "nope": 1, )" + run_of(kDouble, "[[1, 2]]").substr(1),
+              "422 invalid_request /platform /nope"},
+        Wrong{"program_id_of_another_type", "POST", "/v1/run", R"({"program": {"id": 5}, "arguments": [[1, 2]]})",
+              "422 invalid_request /program/id"},
+        Wrong{"program_format_of_another_type", "POST", "/v1/run",
+              R"({"program": {"format": 5, "text": ")" + kDouble + R"("}, "arguments": [[1, 2]], "nope": 1})",
+              "422 invalid_request /nope /program/format"},
+        Wrong{"dtype_unknown", "POST", "/v1/arrays", R"({"dtype": "float31", "shape": [1], "data": [1]})",
+              "422 invalid_array /dtype"},
+        Wrong{"shape_negative", "POST", "/v1/arrays", R"({"dtype": "int8", "shape": [-1], "data": [1]})",
+              "422 invalid_array /shape/0"},
+        Wrong{"axis_name_of_another_type", "POST", "/v1/meshes", R"({"axes": [{"name": 5, "size": 2}]})",
+              "422 invalid_mesh /axes/0/name"},
+        Wrong{"axis_names_of_another_type", "POST", "/v1/meshes", R"({"axis_names": [5], "devices": [0]})",
+              "422 invalid_mesh /axis_names/0"},
+        Wrong{"mesh_shape_of_another_type", "POST", "/v1/meshes", R"({"axis_names": ["x"], "shape": "2"})",
+              "422 invalid_mesh /shape"},
+        Wrong{"is_abstract_of_another_type", "POST", "/v1/meshes",
+              R"({"axes": [{"name": "x", "size": 2}], "is_abstract": "no"})", "422 invalid_mesh /is_abstract"},
+        Wrong{"pulling_session_of_another_type", "POST", "/v1/arrays:assemble",
+              R"({"shape": [2], "mesh": "mesh_1", "dtype": "int8", "pull": "each", "session": 5})",
+              "422 invalid_array /session"},
+        Wrong{"sharding_mesh_of_another_type", "POST", "/v1/shardings:resolve",
+              R"({"shape": [2], "mesh": 5, "spec": [["x"]]})", "422 invalid_spec /mesh"},
+        Wrong{"sharding_parts_of_another_type", "POST", "/v1/shardings:resolve",
+              R"({"local_shape": [2], "parts": 5, "local_parts": [1]})", "422 invalid_spec /parts"}),
     [](const ::testing::TestParamInfo<Wrong>& one) { return one.param.name; });
+
+TEST_F(Routes, session_of_another_type_is_not_another_session) {
+  const std::string body = R"({"session": 5, )" + run_of(kDouble, "[[1, 2]]").substr(1);
+  EXPECT_EQ(server_.ask("POST", "/v1/sessions/" + made("/v1/sessions") + "/jobs", body).problem(),
+            "422 invalid_request /session");
+}
 
 TEST_F(Routes, ids_of_others_are_answered_like_ids_of_nothing) {
   const std::string session = made("/v1/sessions");

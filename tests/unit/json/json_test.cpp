@@ -110,6 +110,12 @@ struct Ranges {
   std::vector<int64_t> a, b;
 };
 
+struct Optionals {
+  std::optional<std::string> name;
+  std::optional<std::vector<int64_t>> sizes;
+  std::optional<OneOrMore<int64_t>> numbers;
+};
+
 }  // namespace
 
 template <>
@@ -119,7 +125,22 @@ const Schema<Ranges>& schema() {
   return kSchema;
 }
 
+template <>
+const Schema<Optionals>& schema() {
+  static const Schema<Optionals> kSchema{
+      "Optionals",
+      {{"name", &Optionals::name}, {"sizes", &Optionals::sizes, {.low = 0}}, {"numbers", &Optionals::numbers}}};
+  return kSchema;
+}
+
 namespace {
+
+TEST(Schema, optional_field_that_cannot_be_read_has_no_value) {
+  core::Diagnostics wrong;
+  const auto read = read_json<Optionals>(Json::parse(R"({"name": 5, "sizes": [1, -1], "numbers": "a"})"), "", wrong);
+  EXPECT_EQ(wrong.list().size(), 3U);
+  EXPECT_FALSE(read.name || read.sizes || read.numbers);
+}
 
 TEST(Schema, entries_from_a_range_are_held_to_it) {
   core::Diagnostics wrong;
