@@ -66,6 +66,9 @@ int64_t Store::collect_garbage() {
     names.insert(names.end(), more.begin(), more.end());
     more.clear();
   });
+  // Whether a commit that failed fatally has happened, only the next start knows, and then collects what it did not
+  // name.
+  if (database_->failed()) return 0;
   const int64_t gone = blobs_->remove_unnamed(names, [&](const std::string& name) {
     return catalog_->read([&](Reader& reader) { return reader.names_blob(name); });
   });

@@ -102,4 +102,20 @@ class Array {
 
 using ArrayRef = std::shared_ptr<Array>;
 
+/// State::replacing of an array, for as long as this lives: committed or not, the new version is no longer being
+/// written then. Used by the holder of the write_turn().
+class Replacing {
+ public:
+  /// `state` is that of `array`, locked by the caller.
+  Replacing(ArrayRef array, Array::State& state) : array_(std::move(array)) { state.replacing = true; }
+  Replacing(Replacing&&) = default;
+  Replacing& operator=(Replacing&&) = delete;
+  ~Replacing() {
+    if (array_ != nullptr) array_->state().with([](Array::State& state) { state.replacing = false; });
+  }
+
+ private:
+  ArrayRef array_;
+};
+
 }  // namespace meshd::arrays

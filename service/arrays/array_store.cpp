@@ -23,6 +23,13 @@ sharding::TensorSharding on_first_device(int64_t rank) {
   return sharding::fully_replicated("", first, rank);
 }
 
+// A new array with its first contents.
+struct First {
+  ArrayRef array;
+  ShardBuffers shards;
+  std::vector<storage::BlobRef> blobs;
+};
+
 [[noreturn]] void throw_unusable(const std::string& id, const Array::State& state, bool reading) {
   if (state.deleted) throw core::Error("not_found", "there is no array '" + id + "'");
   switch (state.state) {
@@ -123,13 +130,13 @@ ArrayRef ArrayStore::move(const ArrayRef& from) {
   reserve({from}, taker);
   try {
     const ShardBuffers held = take(from, taker);
-    const Prepared prepared = prepare({{to, held}});
+    Prepared prepared = prepare({{to, held}});
     const auto consumed = consume_rows({from}, taker);
     store_.catalog().write([&](storage::Transaction& transaction) {
       prepared.rows(transaction);
       consumed(transaction);
     });
-    prepared.visible();
+    prepared.committed();
   } catch (...) {
     release({from}, taker);
     throw;
@@ -178,34 +185,30 @@ storage::ArrayRow ArrayStore::row_of(const Array& array, const Array::State& sta
 
 ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, ShardBuffers>> arrays) {
   Prepared out;
-  std::vector<storage::BlobWriter> writers;
+  out.blobs = storage::PendingBlobs(store_);
   for (const auto& [array, shards] : arrays) {
     if (array->info().durability != Durability::kDurable) continue;
-    for (size_t s = 0; s < shards.size(); ++s) {
-      writers.push_back(store_.blobs().begin(blob_name(*array, 1, s), shards[s]->size()));
-      writers.back().write(0, shards[s]->bytes());
-    }
+    for (size_t s = 0; s < shards.size(); ++s) out.blobs.add(blob_name(*array, 1, s), shards[s]->bytes());
   }
-  out.blobs = storage::commit_blobs(std::move(writers));
-  size_t next = 0;
+  const std::vector<storage::BlobRef> written = out.blobs.sync();
+  auto next_blob = written.begin();
+  std::vector<First> firsts;
   std::vector<storage::ArrayRow> rows;
   std::vector<storage::ShardRow> shard_rows;
   std::vector<std::pair<std::string, std::string>> meshes;
   for (auto& [array, shards] : arrays) {
-    auto state = array->state().lock();
-    state->state = ArrayState::kReady;
-    state->shards = shards;
+    First first{array, std::move(shards), {}};
     if (array->info().durability == Durability::kDurable) {
-      for (size_t s = 0; s < shards.size(); ++s) {
-        const storage::BlobRef& blob = out.blobs[next++].ref;
-        state->blobs.push_back(blob);
-        shard_rows.push_back({array->info().id, static_cast<int64_t>(s), blob});
+      for (size_t s = 0; s < first.shards.size(); ++s) {
+        first.blobs.push_back(*next_blob++);
+        shard_rows.push_back({array->info().id, static_cast<int64_t>(s), first.blobs.back()});
       }
     }
     if (!array->info().mesh_id.empty())
       meshes.emplace_back(array->info().mesh_id, mesh::to_document(*array->info().sharding.mesh));
-    rows.push_back(row_of(*array, *state));
-    if (state->announced) state->state = ArrayState::kPending;
+    rows.push_back(array->state().with([&](const Array::State& state) { return row_of(*array, state); }));
+    rows.back().state = ArrayState::kReady;
+    firsts.push_back(std::move(first));
   }
   out.rows = [rows = std::move(rows), shard_rows = std::move(shard_rows),
               meshes = std::move(meshes)](storage::Transaction& transaction) {
@@ -213,18 +216,20 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, ShardBu
     for (const storage::ArrayRow& row : rows) transaction.insert_array(row);
     for (const storage::ShardRow& row : shard_rows) transaction.put_shard(row);
   };
-  out.visible = [this, arrays = std::move(arrays)] {
+  out.visible = [this, firsts = std::move(firsts)]() mutable {
     table_.with([&](Table& table) {
-      for (const auto& [array, shards] : arrays) {
-        array->state().with([&](Array::State& state) {
-          if (state.announced) state.state = ArrayState::kReady;
+      for (First& first : firsts) {
+        first.array->state().with([&](Array::State& state) {
+          state.state = ArrayState::kReady;
+          state.shards = std::move(first.shards);
+          state.blobs = std::move(first.blobs);
           state.announced = false;
           state.last_use = ++table.clock;
         });
-        table.by_id[array->info().id] = array;
+        table.by_id[first.array->info().id] = first.array;
       }
     });
-    for (const auto& [array, shards] : arrays) array->watchers().notify_all();
+    for (const First& first : firsts) first.array->watchers().notify_all();
     make_room();
   };
   return out;
@@ -237,22 +242,10 @@ void ArrayStore::publish(std::vector<std::pair<ArrayRef, ShardBuffers>> arrays) 
     return entry.first->info().durability == Durability::kDurable;
   });
   Prepared prepared = prepare(std::move(arrays));
-  if (is_durable) {
-    try {
-      store_.catalog().write(prepared.rows);
-    } catch (...) {
-      std::vector<std::string> names;
-      for (const storage::CommittedBlob& blob : prepared.blobs) names.push_back(blob.ref.name);
-      prepared.blobs.clear();
-      store_.abandon(std::move(names));
-      throw;
-    }
-    prepared.visible();
-    return;
-  }
+  if (is_durable) store_.catalog().write(prepared.rows);
+  prepared.committed();
   // A memory array's row only makes its loss visible after a restart: not waited for.
-  prepared.visible();
-  store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
+  if (!is_durable) store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
 }
 
 ArrayRef ArrayStore::load_row(const storage::ArrayRow& row) {

@@ -16,6 +16,7 @@
 #include "service/arrays/region.h"
 #include "service/core/clock.h"
 #include "service/sharding/layout_cache.h"
+#include "storage/pending_blobs.h"
 #include "storage/store.h"
 
 namespace meshd::arrays {
@@ -66,12 +67,17 @@ class ArrayStore {
   void publish(const ArrayRef& array, ShardBuffers shards);
   /// Several at once: all are there, or none.
   void publish(std::vector<std::pair<ArrayRef, ShardBuffers>> arrays);
-  /// For jobs: blobs of several durable arrays written now; `rows` then belongs into the job's own transaction, and
-  /// visible() afterwards.
+  /// For jobs: blobs of durable arrays, written now, that the job's own transaction names with `rows`. Call
+  /// committed() once that is durable; destroyed before, it abandons the blobs, and the arrays are as they were.
   struct Prepared {
-    std::vector<storage::CommittedBlob> blobs;
+    storage::PendingBlobs blobs;
     std::function<void(storage::Transaction&)> rows;
     std::function<void()> visible;
+
+    void committed() {
+      blobs.keep();
+      visible();
+    }
   };
   Prepared prepare(std::vector<std::pair<ArrayRef, ShardBuffers>> arrays);
 
@@ -113,14 +119,11 @@ class ArrayStore {
     int64_t version = 0;
     ShardBuffers shards;  ///< in the array's layout; no longer written
   };
-  /// As Prepared; it holds the write_turn() of these arrays. One of visible() (on storage's writer thread, behind the
-  /// transaction) and abandon() is to be called; it is to be destroyed on the thread that made it.
-  struct PreparedUpdates {
+  /// As Prepared; it holds the write_turn() of these arrays. committed() is to be called on storage's writer thread,
+  /// behind the transaction; it is to be destroyed on the thread that made it.
+  struct PreparedUpdates : Prepared {
     std::vector<std::unique_lock<std::mutex>> turns;
-    std::vector<storage::CommittedBlob> blobs;
-    std::function<void(storage::Transaction&)> rows;
-    std::function<void()> visible;
-    std::function<void()> abandon;
+    std::vector<Replacing> replacing;  ///< ends before the turns do
   };
   /// For a job of `session` (empty: of none) that keeps `kept`: the order of a session's jobs is its line's matter.
   /// Throws (here, or in `rows`) conflict when the array has another version by now, array_in_use when a job has it

@@ -58,40 +58,26 @@ ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> upda
     next.before = update.version;
     next.shards = std::move(update.shards);
     if (session.empty()) next.own_jobs = std::count(kept.begin(), kept.end(), next.array);
-    next.array->state().with([&](const Array::State& state) {
+    next.array->state().with([&](Array::State& state) {
       require_free(next, state, session);
+      out.replacing.emplace_back(next.array, state);
       next.row = row_of(*next.array, state);
       next.row.version = next.before + 1;
     });
   }
-  const auto names = std::make_shared<std::vector<std::string>>();
-  out.abandon = [this, nexts, names] {
-    for (const Next& next : *nexts) next.array->state().with([](Array::State& state) { state.replacing = false; });
-    store_.abandon(*names);
-  };
-  for (const Next& next : *nexts) next.array->state().with([](Array::State& state) { state.replacing = true; });
-  try {
-    std::vector<storage::BlobWriter> writers;
-    for (const Next& next : *nexts) {
-      if (next.array->info().durability != Durability::kDurable) continue;
-      for (size_t s = 0; s < next.shards.size(); ++s) {
-        names->push_back(blob_name(*next.array, next.before + 1, s));
-        writers.push_back(store_.blobs().begin(names->back(), next.shards[s]->size()));
-        writers.back().write(0, next.shards[s]->bytes());
-      }
-    }
-    out.blobs = storage::commit_blobs(std::move(writers));
-  } catch (...) {
-    out.abandon();
-    throw;
+  out.blobs = storage::PendingBlobs(store_);
+  for (const Next& next : *nexts) {
+    if (next.array->info().durability != Durability::kDurable) continue;
+    for (size_t s = 0; s < next.shards.size(); ++s)
+      out.blobs.add(blob_name(*next.array, next.before + 1, s), next.shards[s]->bytes());
   }
-  size_t written = 0;
+  const std::vector<storage::BlobRef> written = out.blobs.sync();
+  auto next_blob = written.begin();
   for (Next& next : *nexts) {
     if (next.array->info().durability != Durability::kDurable) continue;
     for (size_t s = 0; s < next.shards.size(); ++s) {
-      const auto shard = static_cast<int64_t>(s);
-      next.blobs.push_back(out.blobs[written++].ref);
-      next.shard_rows.push_back({next.array->info().id, shard, next.blobs.back()});
+      next.blobs.push_back(*next_blob++);
+      next.shard_rows.push_back({next.array->info().id, static_cast<int64_t>(s), next.blobs.back()});
     }
   }
   out.rows = [nexts, session](storage::Transaction& transaction) {
@@ -105,7 +91,6 @@ ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> upda
     const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
     for (Next& next : *nexts) {
       next.array->state().with([&](Array::State& state) {
-        state.replacing = false;
         state.version = next.before + 1;
         state.shards.swap(next.shards);
         state.blobs.swap(next.blobs);

@@ -65,9 +65,10 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
   const bool is_durable = array->info().durability == Durability::kDurable;
   storage::ArrayRow row;
   std::vector<storage::BlobRef> blobs;
+  std::optional<Replacing> replacing;
   array->state().with([&](Array::State& state) {
     require_free(id, state, version);
-    state.replacing = true;
+    replacing.emplace(array, state);
     blobs = state.blobs;
     row = row_of(*array, state);
     row.version = version + 1;
@@ -75,7 +76,6 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
   const auto take_place = [this, array, version](ShardBuffers& shards, std::vector<storage::BlobRef>& stored) {
     const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
     array->state().with([&](Array::State& state) {
-      state.replacing = false;
       state.version = version + 1;
       state.shards.swap(shards);
       state.blobs.swap(stored);
@@ -90,47 +90,38 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
     return version + 1;
   }
 
-  std::vector<std::string> names;
-  try {
-    std::vector<size_t> changed;
-    std::vector<storage::BlobWriter> writers;
-    for (size_t s = 0; s < next.size(); ++s) {
-      if (before != nullptr && before->at(s) == next[s]) continue;
-      changed.push_back(s);
-      names.push_back(blob_name(*array, version + 1, s));
-      writers.push_back(store_.blobs().begin(names.back(), next[s]->size()));
-      writers.back().write(0, next[s]->bytes());
-    }
-    const std::vector<storage::CommittedBlob> written = storage::commit_blobs(std::move(writers));
-    std::vector<storage::ShardRow> shard_rows;
-    for (size_t i = 0; i < changed.size(); ++i) {
-      blobs.at(changed[i]) = written[i].ref;
-      const auto shard = static_cast<int64_t>(changed[i]);
-      shard_rows.push_back({id, shard, written[i].ref});
-    }
-    std::promise<void> durable;
-    std::future<void> told = durable.get_future();
-    // Everything that these two use outlives them: this thread waits.
-    store_.catalog().write_async(
-        [&](storage::Transaction& transaction) {
-          array->state().with([&](const Array::State& state) { require_free(id, state, version); });
-          transaction.update_array(row);
-          for (const storage::ShardRow& shard : shard_rows) transaction.put_shard(shard);
-        },
-        [&](std::exception_ptr error) {
-          if (error == nullptr) {
-            take_place(next, blobs);
-            durable.set_value();
-          } else {
-            durable.set_exception(std::move(error));
-          }
-        });
-    told.get();
-  } catch (...) {
-    array->state().with([](Array::State& state) { state.replacing = false; });
-    store_.abandon(std::move(names));
-    throw;
+  std::vector<size_t> changed;
+  storage::PendingBlobs pending(store_);
+  for (size_t s = 0; s < next.size(); ++s) {
+    if (before != nullptr && before->at(s) == next[s]) continue;
+    changed.push_back(s);
+    pending.add(blob_name(*array, version + 1, s), next[s]->bytes());
   }
+  const std::vector<storage::BlobRef> written = pending.sync();
+  std::vector<storage::ShardRow> shard_rows;
+  for (size_t i = 0; i < changed.size(); ++i) {
+    blobs.at(changed[i]) = written[i];
+    shard_rows.push_back({id, static_cast<int64_t>(changed[i]), written[i]});
+  }
+  std::promise<void> durable;
+  std::future<void> told = durable.get_future();
+  // Everything that these two use outlives them: this thread waits.
+  store_.catalog().write_async(
+      [&](storage::Transaction& transaction) {
+        array->state().with([&](const Array::State& state) { require_free(id, state, version); });
+        transaction.update_array(row);
+        for (const storage::ShardRow& shard : shard_rows) transaction.put_shard(shard);
+      },
+      [&](std::exception_ptr error) {
+        if (error == nullptr) {
+          take_place(next, blobs);
+          durable.set_value();
+        } else {
+          durable.set_exception(std::move(error));
+        }
+      });
+  told.get();
+  pending.keep();
   make_room();
   return version + 1;
 }

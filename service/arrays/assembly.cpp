@@ -162,8 +162,6 @@ void put_part(ArrayStore& store, const ArrayRef& array, int64_t device, const te
   } catch (...) {
     // Nothing was stored: the last part may be sent again.
     auto state = array->state().lock();
-    state->shards.clear();
-    state->blobs.clear();
     state->parts->is_being_completed = false;
     state->parts->received[static_cast<size_t>(place->position)] = false;
     throw;

@@ -22,7 +22,6 @@ using storage::JobState;
 // Like Catalog::write; `then` runs on the writer's thread, when it is durable.
 void write_then(storage::Catalog& catalog, const std::function<void(storage::Transaction&)>& write,
                 const std::function<void()>& then) {
-  if (then == nullptr) return catalog.write(write);
   std::promise<void> durable;
   std::future<void> told = durable.get_future();
   catalog.write_async(write, [&](std::exception_ptr error) {
@@ -160,17 +159,16 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
       }
       free_arguments(job);  // whoever replaces one of them now commits after this job
     };
-    try {
-      // Updated arrays take their new shards in the order of commits.
-      write_then(store_.catalog(), write, updated.visible);
-    } catch (...) {
-      if (updated.abandon != nullptr) updated.abandon();
-      throw;
+    // Updated arrays take their new shards in the order of commits.
+    if (has_updates) {
+      write_then(store_.catalog(), write, [&] { updated.committed(); });
+    } else {
+      store_.catalog().write(write);
     }
   } else if (prepared.rows != nullptr) {
     store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
   }
-  if (prepared.visible != nullptr) prepared.visible();
+  if (prepared.rows != nullptr) prepared.committed();
   arrays_.consume(job.donated, job.row.id);
   if (!memory_donated.empty()) {
     store_.catalog().write_async(arrays_.consume_rows(memory_donated, job.row.id), [](const std::exception_ptr&) {});

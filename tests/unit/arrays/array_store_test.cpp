@@ -11,7 +11,9 @@
 #include "service/arrays/compare.h"
 #include "service/arrays/region.h"
 #include "service/arrays/reshard.h"
+#include "tests/support/fault_plan.h"
 #include "tests/support/storage_fixture.h"
+#include "tests/support/watched_file_system.h"
 
 namespace meshd::testing {
 namespace {
@@ -305,10 +307,10 @@ TEST_F(Arrays, shard_at_the_end_of_a_dimension_is_padded_with_zeros) {
 
 class Updates : public Arrays {
  protected:
-  /// What a job's commit does: rows in one transaction, then visible.
+  /// What a job's commit does.
   void commit(ArrayStore::PreparedUpdates& prepared) {
     (*store_)->catalog().write(prepared.rows);
-    prepared.visible();
+    prepared.committed();
   }
 };
 
@@ -343,7 +345,6 @@ TEST_F(Updates, abandoned_update_leaves_the_array_as_it_was) {
     auto prepared = arrays_->prepare_updates({{array, 1, counting(array, 70)}}, {}, "");
     EXPECT_EQ(error_word([&] { arrays_->reserve({array}, "job_9"); }), "array_in_use")
         << "it is just being given new data";
-    prepared.abandon();
   }
   EXPECT_EQ(arrays_->snapshot(array).version, 1);
   EXPECT_EQ(values(arrays_->shards(array)), count_from(1));
@@ -372,9 +373,104 @@ TEST_F(Updates, readers_of_the_same_session_do_not_stand_against_an_update_other
 TEST_F(Updates, memory_array_gets_its_next_version_without_a_blob) {
   const ArrayRef array = published(1, {.durability = Durability::kMemory});
   auto prepared = arrays_->prepare_updates({{array, 1, counting(array, 70)}}, {}, "");
-  EXPECT_TRUE(prepared.blobs.empty());
   commit(prepared);
+  EXPECT_EQ(blob_count(), 0);
   EXPECT_EQ(values(arrays_->shards(array)), count_from(70));
+}
+
+// Writes that fail after their blobs are on the disk. blob_count() collects garbage without a restart.
+
+class FailedWrites : public Updates {
+ protected:
+  /// Deletes the row beneath the array: the next transaction about it throws.
+  void lose_row(const ArrayRef& array) {
+    (*store_)->catalog().write([&](storage::Transaction& transaction) { transaction.delete_array(array->info().id); });
+  }
+};
+
+TEST_F(FailedWrites, published_array_whose_row_exists_already_leaves_no_blob) {
+  const ArrayRef array = published(1);
+  EXPECT_EQ(error_word([&] { arrays_->publish(array, counting(array, 50)); }), "conflict");
+  EXPECT_EQ(blob_count(), 4);
+  EXPECT_EQ(values(arrays_->shards(array)), count_from(1)) << "as it was";
+}
+
+TEST_F(FailedWrites, prepared_arrays_of_a_job_that_does_not_commit_leave_no_blob) {
+  const ArrayRef first = begin({}), second = begin({});
+  {
+    auto prepared = arrays_->prepare({{first, counting(first, 1)}, {second, counting(second, 9)}});
+    EXPECT_EQ(blob_count(), 8) << "not collected while the job may commit";
+    EXPECT_EQ(error_word([&] {
+                (*store_)->catalog().write([&](storage::Transaction& transaction) {
+                  prepared.rows(transaction);
+                  throw core::Error("conflict", "the job fails");
+                });
+              }),
+              "conflict");
+  }
+  EXPECT_EQ(blob_count(), 0);
+  EXPECT_EQ(error_word([&] { arrays_->find(first->info().id, "ann"); }), "not_found");
+  arrays_->publish(first, counting(first, 3));
+  EXPECT_EQ(values(arrays_->shards(first)), count_from(3)) << "may be tried again";
+}
+
+TEST_F(FailedWrites, new_versions_and_moves_leave_no_blob) {
+  const ArrayRef array = published(1);
+  lose_row(array);
+  const float value = 9;
+  const arrays::Slice last{7, 8, 1};
+  EXPECT_EQ(error_word([&] { arrays_->replace(array, counting(array, 50), kAnyVersion); }), "not_found");
+  EXPECT_EQ(error_word(
+                [&] { arrays_->update(array, std::span(&last, 1), std::as_bytes(std::span(&value, 1)), kAnyVersion); }),
+            "not_found");
+  EXPECT_EQ(error_word([&] { arrays_->move(array); }), "not_found");
+  EXPECT_EQ(blob_count(), 0);
+}
+
+TEST_F(FailedWrites, updates_of_a_job_that_does_not_commit_leave_no_blob) {
+  const ArrayRef array = published(1);
+  {
+    auto prepared = arrays_->prepare_updates({{array, 1, counting(array, 70)}}, {}, "");
+    lose_row(array);
+    EXPECT_EQ(error_word([&] { commit(prepared); }), "not_found");
+    EXPECT_EQ(blob_count(), 4);
+  }
+  EXPECT_EQ(blob_count(), 0);
+  EXPECT_EQ(array->version(), 1);
+}
+
+TEST_F(FailedWrites, blobs_of_which_only_some_got_their_names_are_removed) {
+  FaultPlan faults;
+  WatchedFileSystem files(faults);
+  TempFolder folder{TempFolder::Where::kMemory};
+  storage::Store store({folder.path(), {}, [](const std::string& reason) { FAIL() << reason; }}, files, clock_);
+  {
+    storage::PendingBlobs blobs(store);
+    for (const char* name : {"arr_1.s0", "arr_1.s1", "arr_1.s2"}) blobs.add(name, as_bytes("abc"));
+    faults.arm(3, FaultReach::kOnce, FaultKind::kNoSpace, "rename");
+    EXPECT_EQ(error_word([&] { static_cast<void>(blobs.sync()); }), "disk_full");
+    EXPECT_TRUE(faults.fired());
+    EXPECT_EQ(store.blobs().list().size(), 2U);
+  }
+  EXPECT_EQ(store.collect_garbage(), 2);
+  EXPECT_TRUE(store.blobs().list().empty());
+}
+
+TEST_F(FailedWrites, kept_blobs_are_not_reported_and_a_moved_owner_abandons_once) {
+  const auto write = [&](const char* name) {
+    storage::PendingBlobs blobs(**store_);
+    blobs.add(name, as_bytes("abc"));
+    static_cast<void>(blobs.sync());
+    return blobs;
+  };
+  write("arr_1.s0").keep();
+  EXPECT_EQ((*store_)->collect_garbage(), 0) << "its rows would keep it";
+  {
+    storage::PendingBlobs first = write("arr_2.s0");
+    const storage::PendingBlobs second = std::move(first);
+    EXPECT_EQ((*store_)->collect_garbage(), 0);
+  }
+  EXPECT_EQ((*store_)->collect_garbage(), 1);
 }
 
 // Donation.

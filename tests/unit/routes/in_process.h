@@ -81,6 +81,11 @@ class InProcess {
     return out;
   }
   const api::Router& router() const { return context_.router; }
+  /// Blobs that are left once those are removed that no row names and nobody writes.
+  size_t blob_count() {
+    store_->collect_garbage();
+    return store_->blobs().list().size();
+  }
 
  private:
   static api::ServerOptions options(int64_t json_bytes) {

@@ -17,6 +17,13 @@ const std::string kWaits =
     "func.func @main(%t: !stablehlo.token) -> tensor<f32> { %0:2 = \\\"stablehlo.infeed\\\"(%t) <{infeed_config = "
     "\\\"q\\\"}> : (!stablehlo.token) -> (tensor<f32>, !stablehlo.token) return %0#0 : tensor<f32> }";
 
+// Logs its argument, in the order of its session.
+const std::string kLogs =
+    "func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = "
+    "true}, tensor<i32>) { %u = stablehlo.custom_call @xla_ffi_python_cpu_callback(%t, %n) {backend_config = "
+    "\\\"\\\", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}} : (!stablehlo.token, tensor<i32>) -> "
+    "!stablehlo.token return %u, %n : !stablehlo.token, tensor<i32> }";
+
 std::string run_of(const std::string& text, const std::string& arguments) {
   return R"({"program": {"text": ")" + text + R"("}, "arguments": )" + arguments + "}";
 }
@@ -281,6 +288,23 @@ TEST_F(Routes, wait_ends_when_the_job_does) {
   waits.join();
   EXPECT_EQ(state, "done");
   EXPECT_EQ(server_.ask("GET", "/v1/jobs/" + id).json().at("answer").at("results")[0].at("data"), 4.0);
+}
+
+TEST_F(Routes, job_that_fails_between_its_blobs_and_its_commit_leaves_no_blob) {
+  const std::string jobs = "/v1/sessions/" + made("/v1/sessions") + "/jobs";
+  const std::string first = made(jobs, run_of(kWaits, "[]"), {"Prefer: respond-async"});
+  auto request = nlohmann::json::parse(run_of(kLogs, "[3]"));
+  request["callbacks"] = {{"0", {{"effect", "log"}, {"name", "n"}}}};
+  request["results"] = {{"encoding", "array"}};
+  request["deadline"] = 0.3;
+  // It has stored its result when its time is up, but the job before it still has the turn.
+  EXPECT_EQ(server_.ask("POST", jobs, request.dump()).problem(), "422 deadline_exceeded");
+  EXPECT_EQ(server_.blob_count(), 0U);
+  EXPECT_EQ(server_.ask("DELETE", "/v1/jobs/" + first).status, 202);
+  server_.ask("GET", "/v1/jobs/" + first + "?wait=60");
+  request.erase("deadline");
+  EXPECT_EQ(server_.ask("POST", jobs, request.dump()).status, 200);
+  EXPECT_EQ(server_.blob_count(), 1U);
 }
 
 TEST_F(Routes, barrier_of_a_client_that_left_ends_and_the_jobs_go_on) {

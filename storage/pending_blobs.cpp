@@ -1,0 +1,44 @@
+#include "storage/pending_blobs.h"
+
+#include <utility>
+
+#include "storage/store.h"
+
+namespace meshd::storage {
+
+PendingBlobs::PendingBlobs(PendingBlobs&& other) noexcept { *this = std::move(other); }
+
+PendingBlobs& PendingBlobs::operator=(PendingBlobs&& other) noexcept {
+  std::swap(store_, other.store_);
+  names_.swap(other.names_);
+  writers_.swap(other.writers_);
+  committed_.swap(other.committed_);
+  return *this;
+}
+
+PendingBlobs::~PendingBlobs() {
+  // The collector passes over pinned blobs, and forgets their names.
+  writers_.clear();
+  committed_.clear();
+  if (!names_.empty()) store_->abandon(std::move(names_));
+}
+
+void PendingBlobs::add(std::string name, std::span<const std::byte> bytes) {
+  names_.push_back(name);
+  writers_.push_back(store_->blobs().begin(std::move(name), static_cast<int64_t>(bytes.size())));
+  writers_.back().write(0, bytes);
+}
+
+std::vector<BlobRef> PendingBlobs::sync() {
+  committed_ = commit_blobs(std::exchange(writers_, {}));
+  std::vector<BlobRef> refs;
+  for (const CommittedBlob& blob : committed_) refs.push_back(blob.ref);
+  return refs;
+}
+
+void PendingBlobs::keep() {
+  names_.clear();
+  committed_.clear();
+}
+
+}  // namespace meshd::storage
