@@ -18,6 +18,7 @@
 #include "api/routes/routes.h"
 #include "api/server/server.h"
 #include "api/server/tls_context.h"
+#include "service/core/memory_ledger.h"
 #include "service/jobs/retention.h"
 #include "service/quotas/rate_limiter.h"
 
@@ -29,12 +30,19 @@ constexpr std::chrono::seconds kCollectEvery{10};
 constexpr std::chrono::hours kExpireKeysEvery{1};
 constexpr size_t kCacheEntries = 512;
 
-/// The options with shares of memory in place of zeros: half for what jobs plan, a quarter for arrays that are kept.
+/// The options with shares of memory in place of zeros.
 AppOptions with_memory(AppOptions options) {
   if (options.memory_bytes == 0) options.memory_bytes = available_memory();
-  if (options.memory_limit_bytes == 0) options.memory_limit_bytes = options.memory_bytes / 2;
-  if (options.array_memory_bytes == 0) options.array_memory_bytes = options.memory_bytes / 4;
+  const core::MemoryShares shares = core::memory_shares(options.memory_bytes);
+  if (options.memory_limit_bytes == 0) options.memory_limit_bytes = shares.jobs;
+  if (options.array_memory_bytes == 0) options.array_memory_bytes = shares.arrays;
   return options;
+}
+
+ServerOptions front_options(const AppOptions& options, core::MemoryLedgerRef memory) {
+  ServerOptions out = server_options(options);
+  out.memory = std::move(memory);
+  return out;
 }
 
 device::EngineOptions engine_options(const AppOptions& options) {
@@ -125,13 +133,14 @@ std::string version() { return MESHD_VERSION; }
 struct App::Parts {
   Parts(const AppOptions& given, Log& log_lines)
       : log(log_lines),
-        front(server_options(given)),
+        memory(core::MemoryLedger::create(core::memory_shares(given.memory_bytes).accounted)),
+        front(front_options(given, memory)),
         tokens_file(given.tokens_file),
         drain_seconds(given.drain_seconds),
         backups(given.backups.empty() ? given.data + "/backups" : given.backups),
         files(storage::real_file_system()),
         store(store_options(given, log_lines), *files, clock),
-        pool(tensor::BufferPool::create(given.memory_bytes / 8)),
+        pool(tensor::BufferPool::create(core::memory_shares(given.memory_bytes).recycled)),
         engine(engine_options(given), pool),
         compiler(engine.threads(), kCacheEntries),
         limits(limits_of(given, store)),
@@ -144,8 +153,8 @@ struct App::Parts {
         callbacks(store.catalog(), clock),
         runner(store, arrays, compiler, engine, sessions, effect_log, infeeds, callbacks, clock,
                runner_options(given, log_lines)),
-        services{clock,     *pool,  compiler,           engine, arrays, meshes, programs, sessions, effect_log, infeeds,
-                 callbacks, runner, processes_of(given)},
+        services{clock,    *memory,  *pool,      compiler, engine,    arrays, meshes,
+                 programs, sessions, effect_log, infeeds,  callbacks, runner, processes_of(given)},
         // Removes files that rows stopped naming, and pending arrays whose time is over.
         collector(
             kCollectEvery,
@@ -164,8 +173,10 @@ struct App::Parts {
         storage_watch(store, clock),
         authenticate(given.tokens_file),
         rates(limits.requests_per_second, clock) {
-    log.info("memory",
-             {{"bytes", given.memory_bytes}, {"jobs", given.memory_limit_bytes}, {"arrays", given.array_memory_bytes}});
+    log.info("memory", {{"bytes", given.memory_bytes},
+                        {"jobs", given.memory_limit_bytes},
+                        {"arrays", given.array_memory_bytes},
+                        {"accounts", memory->limit_bytes()}});
     if (front.tls) note_certificate();
     ProcessFacts facts;
     facts.version = version();
@@ -281,6 +292,7 @@ struct App::Parts {
   }
 
   Log& log;
+  const core::MemoryLedgerRef memory;
   const ServerOptions front;
   const std::string tokens_file;
   const int64_t drain_seconds;

@@ -19,8 +19,6 @@ namespace meshd::api {
 
 namespace call_plan = jobs::call_plan;
 
-const JsonLimits kJobLimits{64, 64'000'000};
-
 namespace {
 
 constexpr double kShortestDeadlineSeconds = 0.001;
@@ -358,7 +356,7 @@ std::string kept_document(const std::string& body, const mesh::Mesh* session_mes
 }
 
 std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string& document) {
-  Json json = Json::parse(document, kJobLimits);
+  Json json = Json::parse(document, kInlineLimits);
   const auto* object = json.as<JsonObject>();
   // No body has a field of this name: it would have been refused.
   if (object == nullptr || object->size() != 2 || object->front().first != "session_mesh") return {std::move(json), {}};

@@ -12,9 +12,6 @@
 
 namespace meshd::api {
 
-/// Inline arrays have many values; the body limit keeps them in bounds.
-extern const JsonLimits kJobLimits;
-
 /// What decoding a job looks things up in.
 struct JobContext {
   arrays::ArrayStore& arrays;

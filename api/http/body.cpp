@@ -13,6 +13,10 @@ namespace {
 
 constexpr size_t kReadAllStep = 64 * 1024;
 
+core::Error larger_than(int64_t limit) {
+  return core::Error("body_too_large", fmt::format("the body is larger than {} bytes", limit));
+}
+
 }  // namespace
 
 void BodyReader::read_exactly(std::span<std::byte> destination) {
@@ -27,7 +31,7 @@ void BodyReader::read_exactly(std::span<std::byte> destination) {
   }
 }
 
-std::string BodyReader::read_all(int64_t limit) {
+std::string BodyReader::read_all(int64_t limit, core::MemoryReservation& memory) {
   set_limit(bytes_read() + std::min(limit, INT64_MAX - bytes_read()));
   std::string out;
   size_t filled = 0;
@@ -37,8 +41,12 @@ std::string BodyReader::read_all(int64_t limit) {
   while (true) {
     // Grows with what has come, not with what was announced: a head alone costs no memory.
     if (filled == out.size()) {
+      // While it is copied the text is there twice.
+      memory.grow(static_cast<int64_t>(filled + step));
       out.resize(filled + step);
-      step = std::max(step, out.size());
+      memory.shrink(static_cast<int64_t>(filled));
+      const size_t known = static_cast<size_t>(std::max<int64_t>(announced + 1 - static_cast<int64_t>(out.size()), 0));
+      step = known > 0 ? std::min(known, out.size()) : out.size();
     }
     const size_t count = read_some(std::as_writable_bytes(std::span(out)).subspan(filled));
     if (count == 0) break;
@@ -57,10 +65,18 @@ void BodyReader::expect_end() {
   }
 }
 
+std::string MemoryBody::read_all(int64_t limit, core::MemoryReservation& memory) {
+  if (position_ != 0) return BodyReader::read_all(limit, memory);
+  if (static_cast<int64_t>(bytes_.size()) > std::min(limit, limit_)) throw larger_than(std::min(limit, limit_));
+  std::string out = std::move(bytes_);
+  bytes_.clear();
+  return out;
+}
+
 size_t MemoryBody::read_some(std::span<std::byte> destination) {
   const size_t count = std::min(destination.size(), bytes_.size() - position_);
   if (static_cast<int64_t>(position_ + count) > limit_) {
-    throw core::Error("body_too_large", fmt::format("the body is larger than {} bytes", limit_));
+    throw larger_than(limit_);
   }
   if (count != 0) std::memcpy(destination.data(), bytes_.data() + position_, count);
   position_ += count;

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "service/core/memory_ledger.h"
+
 namespace meshd::api {
 
 /// What arrives after the head, with transfer and content codings (gzip, zstd) decoded. Bytes are counted after
@@ -37,8 +39,9 @@ class BodyReader {
   /// Fills `destination` to its end; throws malformed_body if the body ends earlier.
   void read_exactly(std::span<std::byte> destination);
 
-  /// The rest of the body as a string; body_too_large if it has more than `limit` bytes.
-  std::string read_all(int64_t limit);
+  /// The rest of the body as a string, whose bytes `memory` holds as they arrive. Throws body_too_large if it has more
+  /// than `limit` bytes, and memory_full.
+  virtual std::string read_all(int64_t limit, core::MemoryReservation& memory);
 
   /// Throws malformed_body if there are bytes left: a body longer than its own length field.
   void expect_end();
@@ -53,7 +56,7 @@ class EmptyBody final : public BodyReader {
   [[nodiscard]] int64_t bytes_read() const override { return 0; }
 };
 
-/// A body in memory: bodies that the server read before the handler ran, and tests.
+/// A body in memory: bodies that the server read before the handler ran, and tests. Whoever made it holds its memory.
 class MemoryBody final : public BodyReader {
  public:
   explicit MemoryBody(std::string bytes = {}) : bytes_(std::move(bytes)) {}
@@ -62,6 +65,7 @@ class MemoryBody final : public BodyReader {
   size_t read_some(std::span<std::byte> destination) override;
   void set_limit(int64_t bytes) override { limit_ = bytes; }
   [[nodiscard]] int64_t bytes_read() const override { return static_cast<int64_t>(position_); }
+  std::string read_all(int64_t limit, core::MemoryReservation& memory) override;
 
  private:
   std::string bytes_;

@@ -18,6 +18,7 @@
 
 #include "api/http/body.h"
 #include "api/http/roles.h"
+#include "service/core/memory_ledger.h"
 #include "service/core/waiter.h"
 
 namespace meshd::api {
@@ -100,6 +101,7 @@ struct Request {
   const Route* route = nullptr;
   std::chrono::steady_clock::time_point received;  ///< when the head was complete
   std::shared_ptr<BodyReader> body_reader;         ///< never null; use body()
+  core::MemoryReservation memory;                  ///< of the body and what it is parsed into, until it is answered
   std::function<bool()> is_client_gone;            ///< may be empty; use client_gone()
   /// Where the handler waits; abandoned when the client leaves. Null on the reactor, which never waits.
   core::WaiterRef waiter;

@@ -10,11 +10,35 @@
 namespace meshd::api {
 namespace {
 
+/// A vector that grows has its old entries and twice as many new ones at once.
+constexpr int64_t kGrowth = 3;
+constexpr int64_t kNameBytes = 96;         // of a name in the set of an open object
+constexpr int64_t kHoldStep = 256 * 1024;  // held at once, so that a value does not cost two atomic additions
+
+/// What parsing takes: counted by value, held in steps, ahead of what is counted.
+class HeldBytes {
+ public:
+  explicit HeldBytes(core::MemoryReservation* memory) : memory_(memory) {}
+  void add(int64_t bytes) {
+    if (memory_ == nullptr) return;
+    ahead_ -= bytes;
+    if (ahead_ >= 0) return;
+    const int64_t step = std::max(kHoldStep, -ahead_);
+    memory_->grow(step);
+    ahead_ += step;
+  }
+
+ private:
+  core::MemoryReservation* memory_;
+  int64_t ahead_ = 0;
+};
+
 // Builds Json values and stops at the limits.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   /// `lists` were taken out of the text, whose arrays they are.
-  Builder(const JsonLimits& limits, ElidedJson& elided) : limits_(limits), lists_(elided.lists) {}
+  Builder(const JsonLimits& limits, ElidedJson& elided, core::MemoryReservation* memory)
+      : limits_(limits), lists_(elided.lists), held_(memory) {}
 
   bool null() override { return add({}); }
   bool boolean(bool value) override {
@@ -46,6 +70,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     return add_number(number);
   }
   bool string(string_t& value) override {
+    held_.add(static_cast<int64_t>(value.size()));
     Json json;
     json.value = std::move(value);
     return add(std::move(json));
@@ -59,6 +84,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
       problem = "the name " + quote(value) + " stands twice in one object";
       return false;
     }
+    held_.add(kGrowth * static_cast<int64_t>(sizeof(JsonObject::value_type)) + kNameBytes +
+              2 * static_cast<int64_t>(value.size()));
     object.emplace_back(std::move(value), Json{});
     return true;
   }
@@ -112,6 +139,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool add_number(const JsonNumber& number) {
     if (!stack_.empty()) {
       if (auto* numbers = std::get_if<JsonNumbers>(&stack_.back().value)) {
+        held_.add(kGrowth * static_cast<int64_t>(sizeof(JsonNumber)));
         numbers->push_back(number);
         return count();
       }
@@ -137,7 +165,9 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
       object->back().second = std::move(json);
       return true;
     }
+    held_.add(kGrowth * static_cast<int64_t>(sizeof(Json)));
     if (auto* numbers = std::get_if<JsonNumbers>(&top)) {
+      held_.add(kGrowth * static_cast<int64_t>(numbers->size() * sizeof(Json)));
       JsonArray items;
       numbers->each([&](size_t, const JsonNumber& before) {
         items.emplace_back().value = before;
@@ -151,6 +181,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
 
   const JsonLimits limits_;
   std::vector<ElidedJson::List>& lists_;
+  HeldBytes held_;
   size_t next_list_ = 0;
   size_t arrays_ = 0;
   int64_t nodes_ = 0;
@@ -182,14 +213,17 @@ void append_real(std::string& out, T value) {
 
 }  // namespace
 
-Json Json::parse(std::string text, const JsonLimits& limits) {
-  return parse(std::make_shared<const std::string>(std::move(text)), limits);
+Json Json::parse(std::string text, const JsonLimits& limits, core::MemoryReservation* memory) {
+  return parse(std::make_shared<const std::string>(std::move(text)), limits, memory);
 }
 
-Json Json::parse(std::shared_ptr<const std::string> shared, const JsonLimits& limits) {
+Json Json::parse(std::shared_ptr<const std::string> shared, const JsonLimits& limits, core::MemoryReservation* memory) {
   const std::string_view text = *shared;
-  ElidedJson elided = elide_numbers(shared, limits.nodes);
-  Builder builder(limits, elided);
+  HeldBytes lists(memory);
+  ElidedJson elided = elide_numbers(shared, limits.nodes, limits.values, [&](size_t characters) {
+    lists.add(kGrowth * static_cast<int64_t>(sizeof(ElidedJson::List) + characters));
+  });
+  Builder builder(limits, elided, memory);
   const std::string_view rest = elided.lists.empty() ? text : std::string_view(elided.text);
   if (nlohmann::json::sax_parse(rest.begin(), rest.end(), &builder)) return std::move(builder.root);
   const std::string_view before = text.substr(0, std::min(elided.original(builder.failed_at), text.size()));

@@ -14,6 +14,7 @@
 
 #include "api/json/json_numbers.h"
 #include "service/core/error.h"
+#include "service/core/memory_ledger.h"
 
 namespace meshd::api {
 
@@ -23,6 +24,8 @@ struct JsonLimits {
   /// Of these at most so many that are not packed into a list of numbers: each takes the size of a Json.
   int64_t values = 2'000'000;
 };
+/// Of documents with inline arrays.
+inline constexpr JsonLimits kInlineLimits{64, 64'000'000};
 
 class Json;
 using JsonObject = std::vector<std::pair<std::string, Json>>;
@@ -35,9 +38,11 @@ class Json {
   Value value = nullptr;
 
   /// Throws malformed_json with line and column; "too deep", "too many values", duplicate names named.
-  /// The text is kept as long as a value that has one of its longer lists of numbers.
-  static Json parse(std::shared_ptr<const std::string> text, const JsonLimits& limits = {});
-  static Json parse(std::string text, const JsonLimits& limits = {});
+  /// The text is kept as long as a value that has one of its longer lists of numbers. `memory` holds what the values
+  /// take at most while they are made (not the text) and is refused before they take it; null: it is not counted.
+  static Json parse(std::shared_ptr<const std::string> text, const JsonLimits& limits = {},
+                    core::MemoryReservation* memory = nullptr);
+  static Json parse(std::string text, const JsonLimits& limits = {}, core::MemoryReservation* memory = nullptr);
 
   template <typename T>
   [[nodiscard]] const T* as() const {

@@ -103,7 +103,8 @@ size_t ElidedJson::original(size_t position) const {
   return out;
 }
 
-ElidedJson elide_numbers(const std::shared_ptr<const std::string>& text, int64_t most) {
+ElidedJson elide_numbers(const std::shared_ptr<const std::string>& text, int64_t most, int64_t most_lists,
+                         const std::function<void(size_t)>& before_copy) {
   ElidedJson elided;
   const char* const begin = text->data();
   const char* const end = begin + text->size();
@@ -119,6 +120,8 @@ ElidedJson elide_numbers(const std::shared_ptr<const std::string>& text, int64_t
     size_t count = 0;
     const char* const stop = pass_list(at + 1, end, most, count);
     if (stop == nullptr) continue;
+    if (--most_lists < 0) break;
+    if (before_copy) before_copy(static_cast<size_t>(at + 1 - kept));
     most -= static_cast<int64_t>(count);
     const std::string_view inside(at + 1, static_cast<size_t>(stop - at - 1));
     elided.text.append(kept, static_cast<size_t>(at + 1 - kept));
@@ -126,7 +129,9 @@ ElidedJson elide_numbers(const std::shared_ptr<const std::string>& text, int64_t
     kept = stop;
     at = stop;
   }
-  if (!elided.lists.empty()) elided.text.append(kept, static_cast<size_t>(end - kept));
+  if (elided.lists.empty()) return elided;
+  if (before_copy) before_copy(static_cast<size_t>(end - kept));
+  elided.text.append(kept, static_cast<size_t>(end - kept));
   return elided;
 }
 

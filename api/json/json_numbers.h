@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -80,8 +81,10 @@ struct ElidedJson {
 };
 
 /// Without lists and text when the text has no such list. Lists that are not wholly as RFC 8259 has numbers stay in the
-/// text, for the parser to refuse. `most` numbers are elided altogether; later lists stay, too.
-ElidedJson elide_numbers(const std::shared_ptr<const std::string>& text, int64_t most);
+/// text, for the parser to refuse. `most` numbers and `most_lists` lists are elided altogether; later lists stay, too.
+/// `before_copy` is called with the size of each piece of text before it is copied, and may throw.
+ElidedJson elide_numbers(const std::shared_ptr<const std::string>& text, int64_t most, int64_t most_lists = INT64_MAX,
+                         const std::function<void(size_t)>& before_copy = {});
 
 /// A text that is a whole number and nothing else, from 0 to 2^63 - 1; nothing for others.
 std::optional<int64_t> whole_number(std::string_view text);

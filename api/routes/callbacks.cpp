@@ -10,8 +10,6 @@
 namespace meshd::api {
 namespace {
 
-constexpr JsonLimits kAnswerLimits{64, 64'000'000};
-
 // The values that a callback gives back.
 struct QuestionAnswer {
   const Json* values = nullptr;
@@ -88,7 +86,7 @@ Response answer(Request& request, Services& services) {
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const int64_t number = number_of(request);
   const effects::SessionCallback asked = services.callbacks.get(session, number);
-  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kInline)), kAnswerLimits);
+  const Json body = body_json(request, BodyPolicy::kInline);
   core::Diagnostics wrong;
   const auto in = read_json<QuestionAnswer>(body, "", wrong);
   std::vector<tensor::DenseValue> values;

@@ -100,7 +100,7 @@ Schemas call_schemas() { return {&schema<CallQuestion>(), &schema<ResolvedCall>(
 namespace {
 
 Response resolve(Request& request) {
-  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
+  const Json body = body_json(request, BodyPolicy::kJson);
   core::Diagnostics wrong;
   const auto in = read_json<CallQuestion>(body, "", wrong);
   if (in.arguments != nullptr && !in.arguments->is_array())

@@ -17,8 +17,7 @@ constexpr std::chrono::seconds kLongestSearch{10};
 
 // The body of a request that places a program; none at all is the same as {}.
 jobs::JobRequest read_assignment(Request& request, Services& services, const compile::ParsedRef& program) {
-  const std::string body = request.body().read_all(body_limit(BodyPolicy::kJson));
-  return decode_assignment(Json::parse(body.empty() ? "{}" : body), program, services.compiler);
+  return decode_assignment(optional_body_json(request, BodyPolicy::kJson), program, services.compiler);
 }
 
 constexpr std::string_view kFormatOnly[] = {"format"};

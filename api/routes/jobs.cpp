@@ -94,12 +94,12 @@ struct Submission {
 };
 
 /// `kept`: the job's row keeps the document, to run again after a restart.
-Submission read_submission(const Request& request, Services& services, const std::shared_ptr<const std::string>& body,
+Submission read_submission(Request& request, Services& services, const std::shared_ptr<const std::string>& body,
                            const std::string& path_session, bool kept) {
   const auto start = services.clock.steady();
   std::string session = path_session;
   if (!session.empty()) session = services.sessions.get(session, request.principal).id;
-  const Json document = Json::parse(body, kJobLimits);
+  const Json document = Json::parse(body, kInlineLimits, &request.memory);
   JobContext context = context_of(services);
   mesh::Mesh session_mesh;
   if (const std::string inside = session.empty() ? session_in(document) : session; !inside.empty()) {
@@ -146,7 +146,7 @@ Response submit_in_background(const Request& request, Services& services, Submis
 }
 
 Response submit(Request& request, Services& services, const std::string& path_session) {
-  const auto body = std::make_shared<const std::string>(request.body().read_all(body_limit(BodyPolicy::kInline)));
+  const auto body = std::make_shared<const std::string>(body_text(request, BodyPolicy::kInline));
   const std::string key = idempotency_key_of(request);
   std::string fingerprint;
   if (!key.empty()) {
@@ -178,7 +178,7 @@ Response put_job(Request& request, Services& services) {
     throw core::Error("invalid_request",
                       "the id in the path: expected job_ and a UUID in lower case, got '" + id + "'");
   }
-  const auto body = std::make_shared<const std::string>(request.body().read_all(body_limit(BodyPolicy::kInline)));
+  const auto body = std::make_shared<const std::string>(body_text(request, BodyPolicy::kInline));
   const Preferences preference = preferences_of(request);
   Submission submission = read_submission(request, services, body, "", true);
   submission.job.id = id;

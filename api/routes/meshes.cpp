@@ -10,7 +10,7 @@ namespace meshd::api {
 namespace {
 
 mesh::Mesh read_posted(Request& request, const Services& services) {
-  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
+  const Json body = body_json(request, BodyPolicy::kJson);
   core::Diagnostics wrong;
   auto mesh = read_mesh(body, "", wrong);
   wrong.throw_if_any("invalid_mesh");

@@ -12,7 +12,7 @@ std::vector<Route> program_routes(Services& services) {
   return {
       {"POST", "/v1/programs", "createProgram", BodyPolicy::kProgram, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
-         std::string body = request.body().read_all(body_limit(BodyPolicy::kProgram));
+         std::string body = body_text(request, BodyPolicy::kProgram);
          const std::string type(request.headers.get("Content-Type").value_or("application/json"));
          std::string name(request.query.get("name").value_or(""));
          ProgramUpload upload;
@@ -20,7 +20,7 @@ std::vector<Route> program_routes(Services& services) {
            upload.text = std::move(body);
            upload.names.name = std::move(name);
          } else if (type.starts_with("application/json")) {
-           upload = decode_program(Json::parse(std::move(body)), std::move(name));
+           upload = decode_program(Json::parse(std::move(body), {}, &request.memory), std::move(name));
          } else {
            throw core::Error("unsupported_media_type",
                              "send -H 'Content-Type: application/json' with {\"format\", \"text\"}, or text/plain with "

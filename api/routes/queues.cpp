@@ -7,8 +7,6 @@
 namespace meshd::api {
 namespace {
 
-constexpr JsonLimits kInfeedLimits{64, 64'000'000};
-
 std::string queue_of(const Request& request) {
   std::string queue(request.query.get("queue").value_or(""));
   if (const auto mistake = mistake_of_queue(queue)) throw core::Error("invalid_query", "queue: " + *mistake);
@@ -61,7 +59,7 @@ namespace {
 
 Response append_infeed(Request& request, Services& services) {
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
-  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kInline)), kInfeedLimits);
+  const Json body = body_json(request, BodyPolicy::kInline);
   core::Diagnostics wrong;
   const auto in = read_json<FeedInput>(body, "", wrong);
   const effects::InfeedEntry given = infeed_entry(in, "", {services.arrays, services.pool, request.principal}, wrong);

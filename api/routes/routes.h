@@ -92,10 +92,16 @@ template <typename T>
 Response json_of(int status, const T& document) {
   return json(status, to_json(document));
 }
+/// The text of a body up to the policy's limit; request.memory holds it.
+std::string body_text(Request& request, BodyPolicy policy);
+/// The body as JSON, with the limits of the policy; request.memory holds text and values. Throws malformed_json.
+Json body_json(Request& request, BodyPolicy policy);
+/// The same for operations that may have no body: {} then.
+Json optional_body_json(Request& request, BodyPolicy policy);
 /// The body of a request that is a document. Throws malformed_json, and `code` with every mistake.
 template <typename T>
 T read_body(Request& request, core::ErrorCode code = "invalid_request") {
-  return read_json<T>(Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson))), code);
+  return read_json<T>(body_json(request, BodyPolicy::kJson), code);
 }
 
 }  // namespace meshd::api

@@ -6,6 +6,7 @@
 #include "service/arrays/array_store.h"
 #include "service/compile/pipeline.h"
 #include "service/core/clock.h"
+#include "service/core/memory_ledger.h"
 #include "service/device/engine.h"
 #include "service/effects/callback_store.h"
 #include "service/effects/effect_log.h"
@@ -19,6 +20,7 @@ namespace meshd::api {
 
 struct Services {
   const core::Clock& clock;
+  core::MemoryLedger& memory;
   tensor::BufferPool& pool;
   compile::Compiler& compiler;
   device::Engine& engine;

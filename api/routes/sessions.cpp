@@ -103,10 +103,8 @@ std::vector<Route> session_routes(Services& services) {
   return {
       {"POST", "/v1/sessions", "createSession", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
-         const std::string body = request.body().read_all(body_limit(BodyPolicy::kJson));
-         std::string name;
-         if (!body.empty()) name = read_json<SessionInput>(Json::parse(body), "invalid_request").name.value_or("");
-         const storage::SessionRow row = services.sessions.create(request.principal, name);
+         const auto in = read_json<SessionInput>(optional_body_json(request, BodyPolicy::kJson), "invalid_request");
+         const storage::SessionRow row = services.sessions.create(request.principal, in.name.value_or(""));
          return json_of(201, row).with("Location", "/v1/sessions/" + row.id);
        }},
       {"GET", "/v1/sessions", "listSessions", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,

@@ -315,11 +315,7 @@ bool Connection::take_body() {
       // Full: room grows with what came, never with what was announced alone.
       const auto announced = static_cast<size_t>(body.announced().value_or(INT64_MAX));
       const size_t larger = std::max(taken_size_ + 1, std::min(announced, std::max(taken_.size() * 2, kBodyRead)));
-      const auto growth = static_cast<int64_t>(larger - taken_.size());
-      if (!reactor_.reserve(growth)) {
-        throw core::Error("overloaded", "too many bodies arrive at once").with_retry_after(1);
-      }
-      buffered_ += growth;
+      exchange_->memory().grow(static_cast<int64_t>(larger - taken_.size()));
       taken_.resize(larger);
     }
   } catch (const core::Error& error) {
@@ -431,8 +427,6 @@ void Connection::abort() {
   }
 }
 
-void Connection::release_body() { reactor_.release(std::exchange(buffered_, 0)); }
-
 void Connection::close() {
   if (state_ == State::kClosed) return;
   const std::shared_ptr<Connection> self = shared_from_this();
@@ -446,7 +440,6 @@ void Connection::close() {
   exchange_.reset();
   outgoing_.clear();
   taken_ = {};
-  release_body();
   boost::system::error_code ignored;
   socket_.close(ignored);
   reactor_.forget(self);

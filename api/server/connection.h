@@ -115,7 +115,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void linger();
   void close();
-  void release_body();
   [[nodiscard]] int fd();
   /// The kernel or the stream holds bytes for us.
   [[nodiscard]] bool is_input_waiting();
@@ -154,7 +153,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   std::string taken_;  ///< a body that is taken in
   size_t taken_size_ = 0;
-  int64_t buffered_ = 0;  ///< counted against the reactor's budget
 
   std::shared_ptr<EventStream> stream_;
   std::string event_bytes_;

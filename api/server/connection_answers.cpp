@@ -198,7 +198,6 @@ bool Connection::finish_answer() {
   const bool understood = !exchange_->head().target.empty();
   exchange_.reset();
   outgoing_.clear();
-  release_body();
   skipped_ = 0;
   if (!keep) {
     // Closing with unread bytes would reset the connection and may lose the response.

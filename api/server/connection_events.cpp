@@ -55,7 +55,6 @@ bool Connection::start_events(std::shared_ptr<EventStream> stream) {
   last_event_ = std::chrono::steady_clock::now();
   exchange_->sent(static_cast<int64_t>(event_bytes_.size()), last_event_);
   exchange_.reset();
-  release_body();
   skipped_ = 0;
   set_state(State::kEvents);
   if (aborted_.load()) {

@@ -104,6 +104,8 @@ Exchange::Exchange(FrontContext& context, Head head, const Peer& peer) : context
   request_.peer_address = peer.address;
   request_.peer_port = peer.port;
   request_.is_draining = &context_.draining;
+  request_.memory = {context_.options.memory, core::MemoryAccount::kRequests};
+  answer_memory_ = {context_.options.memory, core::MemoryAccount::kAnswers};
   head_only_ = head_.method == "HEAD";
   // Until a route is known: a body to skip.
   if (head_.framing != Framing::kNone) pipeline_.emplace(head_, nullptr, INT64_MAX);
@@ -316,6 +318,7 @@ void Exchange::finish_answer(bool can_keep, std::string& head) {
       error_internal_ = "the finish hook threw";
     }
   }
+  hold_answer();
   shape_representation();
   if (context_.site.names_origins()) allow_origin(cors_origin_, response_);
   const std::optional<int64_t> size = body_size(response_);
@@ -328,6 +331,24 @@ void Exchange::finish_answer(bool can_keep, std::string& head) {
   chunked_answer_ = !size && head_.minor_version > 0 && !has_no_body(response_.status);
   write_head(size, head);
   if (head_only_) response_.body = std::string();
+}
+
+void Exchange::hold_answer() {
+  const auto* text = std::get_if<std::string>(&response_.body);
+  if (text == nullptr) return;
+  const auto bytes = static_cast<int64_t>(text->capacity());
+  // What a request has changed is answered in any case, and so are probes; other reads may be repeated.
+  const bool is_read = request_.method == "GET" || head_only_;
+  if (!is_read || request_.route == nullptr || request_.route->access == Access::kOpen) {
+    answer_memory_.grow_regardless(bytes);
+    return;
+  }
+  try {
+    answer_memory_.grow(bytes);
+  } catch (const core::Error& error) {
+    error_code_ = error.code().word();
+    response_ = problem(error, request_);
+  }
 }
 
 void Exchange::shape_representation() {
@@ -380,6 +401,9 @@ void Exchange::run(const std::function<bool()>& can_keep, std::string& head) {
     response_ = Response{500, {}, std::string()};
     head = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
   }
+  // A client may take its time with the answer; what was asked is not kept for so long.
+  request_.body_reader.reset();
+  request_.memory = {};
 }
 
 void Exchange::sent(int64_t bytes_out, std::chrono::steady_clock::time_point now) {

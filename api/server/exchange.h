@@ -64,6 +64,8 @@ class Exchange {
 
   /// Routes, checks credentials and the head's body fields. Refusals become the response. Never throws.
   Plan plan();
+  /// Of the body and what the handler makes of it.
+  [[nodiscard]] core::MemoryReservation& memory() { return request_.memory; }
   /// The body; none if the head has none.
   [[nodiscard]] std::optional<BodyPipeline>& pipeline() { return pipeline_; }
   void give_body(std::string bytes);
@@ -98,6 +100,8 @@ class Exchange {
   Response options_answer(std::string allow) const;
   Response make_answer();
   void finish_answer(bool can_keep, std::string& head);
+  /// Holds the memory of the response's text, or makes the response a problem.
+  void hold_answer();
   void write_head(std::optional<int64_t> size, std::string& out) const;
   void choose_request_id();
   void read_trace();
@@ -111,8 +115,9 @@ class Exchange {
   std::optional<Response> refusal_;
   std::optional<BodyPipeline> pipeline_;
   Response response_;
-  std::string cors_origin_;  ///< the allowed origin of the requesting page; empty: none
-  std::string traceparent_;  ///< of the response; empty when the client sent none
+  core::MemoryReservation answer_memory_;  ///< of the response's text, until it is sent
+  std::string cors_origin_;                ///< the allowed origin of the requesting page; empty: none
+  std::string traceparent_;                ///< of the response; empty when the client sent none
   std::string error_code_;
   std::string error_internal_;
   bool close_ = false;

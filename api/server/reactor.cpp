@@ -223,12 +223,6 @@ void Reactor::forget(const std::shared_ptr<Connection>& connection) {
   }
 }
 
-bool Reactor::reserve(int64_t bytes) {
-  if (buffered_ + bytes > context_.options.buffered_bytes) return false;
-  buffered_ += bytes;
-  return true;
-}
-
 void Reactor::sweep_later() {
   const ServerOptions& options = context_.options;
   const auto shortest = std::min({options.head_deadline, options.idle_deadline, options.rate_grace, options.heartbeat});

@@ -60,9 +60,6 @@ class Reactor {
   /// Any thread; shared ownership.
   [[nodiscard]] const std::shared_ptr<boost::asio::io_context>& io() const { return io_; }
   void forget(const std::shared_ptr<Connection>& connection);
-  /// Takes `bytes` of the budget for bodies taken in; false when there are not so many left.
-  bool reserve(int64_t bytes);
-  void release(int64_t bytes) { buffered_ -= bytes; }
   [[nodiscard]] bool listening() const { return acceptor_.is_open(); }
 
  private:
@@ -105,7 +102,6 @@ class Reactor {
   bool accept_waiting_ = false;
   bool accept_paused_ = false;
   bool watching_ = false;
-  int64_t buffered_ = 0;
   uint16_t port_ = 0;
   std::thread thread_;
   std::atomic<bool> accepting_{false};  ///< between start() and the end of accepting

@@ -24,6 +24,7 @@ struct ServerOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 0;                ///< 0: any free one, see Server::port()
   std::shared_ptr<TlsContext> tls;  ///< null: plain HTTP
+  core::MemoryLedgerRef memory;     ///< holds bodies, answers and backlogs of events; null: they are not counted
   int backlog = 1024;
   SiteOptions site;  ///< the browser pages that may send requests
 
@@ -36,8 +37,7 @@ struct ServerOptions {
   int64_t json_bytes = 4LL << 20;
   int64_t program_bytes = 64LL << 20;
   int64_t inline_bytes = 256LL << 20;
-  int64_t buffered_bytes = 256LL << 20;  ///< all bodies together that are taken in before their handlers run; then 503
-  int64_t drain_bytes = 64 * 1024;       ///< of an unread body, before the connection is closed instead
+  int64_t drain_bytes = 64 * 1024;  ///< of an unread body, before the connection is closed instead
 
   int connections = 2048;            ///< then accepting pauses
   int connections_per_address = 64;  ///< loopback excepted

@@ -85,6 +85,7 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"head_too_large", ErrorKind::kHeadTooLarge, "The request's head is too large"},
     {"draining", ErrorKind::kUnavailable, "The server is shutting down"},
     {"overloaded", ErrorKind::kUnavailable, "The server is busy"},
+    {"memory_full", ErrorKind::kUnavailable, "The memory for this is in use"},
     {"http_version", ErrorKind::kVersion, "This version of HTTP is not spoken"},
     {"disk_full", ErrorKind::kDiskFull, "The disk is full"},
     {"crashed", ErrorKind::kInternal, "The server ended too often while the job ran"},

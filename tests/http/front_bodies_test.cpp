@@ -142,7 +142,7 @@ TEST_F(FrontBodies, early_refusal_of_a_large_body_reaches_the_client) {
 
 TEST_F(FrontBodies, bodies_taken_in_are_limited_in_all) {
   api::ServerOptions options;
-  options.buffered_bytes = 1 << 20;
+  options.memory = core::MemoryLedger::create(5 << 18);  // requests: 1 MiB
   start(options);
   const std::string body(900'000, 'x');
   const std::string head = "POST /show HTTP/1.1\r\nHost: t\r\nContent-Length: 900000\r\n\r\n";
@@ -155,6 +155,27 @@ TEST_F(FrontBodies, bodies_taken_in_are_limited_in_all) {
   first.send(body.substr(850'000));
   EXPECT_EQ(200, first.receive().value_or(Answer()).status);
   EXPECT_EQ(200, ask(head + body).status);
+}
+
+TEST_F(FrontBodies, answers_that_are_not_read_are_limited_in_all) {
+  api::ServerOptions options;
+  const auto ledger = core::MemoryLedger::create(100 << 20);  // answers: 40 MiB
+  options.memory = ledger;
+  start(options);
+  const std::string ask_for_text = get("/text?size=30000000", "Authorization: x\r\n");
+  RawClient slow = connect();
+  slow.send(ask_for_text);
+  const auto held = [&] { return ledger->stats()[static_cast<size_t>(core::MemoryAccount::kAnswers)].held_bytes; };
+  ASSERT_TRUE(eventually([&] { return held() >= 30'000'000; }));
+  const Answer second = ask(ask_for_text);
+  EXPECT_EQ(503, second.status);
+  EXPECT_EQ("1", second.header("Retry-After"));
+  EXPECT_NE(std::string::npos, second.body.find("memory_full"));
+  EXPECT_EQ(413, ask(get("/text?size=50000000")).status) << "it would not fit alone";
+  EXPECT_EQ(200, ask(get("/health")).status);
+  EXPECT_EQ(30'000'001U, slow.receive().value_or(Answer()).body.size());
+  EXPECT_EQ(200, ask(ask_for_text).status);
+  EXPECT_TRUE(eventually([&] { return held() == 0; }));
 }
 
 TEST_F(FrontBodies, memory_leaves_whole_and_in_ranges) {

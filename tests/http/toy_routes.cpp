@@ -31,7 +31,9 @@ std::string describe(Request& request, const std::string& body) {
   return out + "body " + body + "\n";
 }
 
-Response show(Request& request) { return api::text(200, describe(request, request.body().read_all(INT64_MAX))); }
+Response show(Request& request) {
+  return api::text(200, describe(request, request.body().read_all(INT64_MAX, request.memory)));
+}
 
 /// Reads the whole body into one buffer, as an upload into an array does, and tells its size and digest.
 Response upload(Request& request) {
@@ -43,7 +45,7 @@ Response upload(Request& request) {
     request.body().read_exactly(bytes);
     request.body().expect_end();
   } else {
-    const std::string all = request.body().read_all(INT64_C(1) << 30);
+    const std::string all = request.body().read_all(INT64_C(1) << 30, request.memory);
     bytes.resize(all.size());
     if (!all.empty()) std::memcpy(bytes.data(), all.data(), all.size());
   }
@@ -126,6 +128,13 @@ api::Router toy_router(const std::shared_ptr<ToyState>& state, size_t large_byte
   router.add({"GET", "/small", "getSmall", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, [](Request& request) {
                 auto ten = std::make_shared<std::string>("0123456789");
                 return api::ranged(request, "text/plain", {{std::as_bytes(std::span(*ten))}, ten}, "\"ten\"");
+              }});
+  router.add({"GET", "/text", "getText", BodyPolicy::kNone, RunOn::kReactor, Access::kReader, [](Request& request) {
+                std::string text;
+                const auto size = static_cast<size_t>(request.query.integer("size", 0, 0, INT64_MAX));
+                text.reserve(size + 1);  // the line's end that is put behind it
+                text.assign(size, 'x');
+                return api::text(200, std::move(text));
               }});
   router.add({"GET", "/generated", "generate", BodyPolicy::kNone, RunOn::kWorker, Access::kOpen, generate});
   router.add({"GET", "/generated-here", "generateHere", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, generate});

@@ -10,6 +10,7 @@
 #include "api/http/router.h"
 #include "api/json/json.h"
 #include "api/routes/arrays/upload_body.h"
+#include "api/routes/routes.h"
 
 namespace meshd::api {
 namespace {
@@ -86,7 +87,7 @@ ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std:
   if (media == "application/x-npy" || media == "application/npy") return opened(open_npy(hints, body), &body);
   if (media == "application/octet-stream" || (media.empty() && dtype)) return opened(open_raw(hints, body), &body);
   if (media == "application/json") {
-    const Json json = Json::parse(body.read_all(body_limit(BodyPolicy::kInline)), {64, 64'000'000});
+    const Json json = body_json(request, BodyPolicy::kInline);
     core::Diagnostics wrong;
     auto value = read_value(json, expected, pool, "", wrong);
     wrong.throw_if_any("invalid_array");
@@ -94,7 +95,9 @@ ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std:
   }
   if (media == "multipart/form-data") {
     const std::string original(request.headers.get("Content-Type").value_or(""));
-    auto memory = std::make_shared<MemoryBody>(form_file(original, body.read_all(body_limit(BodyPolicy::kInline))));
+    const std::string form = body_text(request, BodyPolicy::kInline);
+    request.memory.grow(static_cast<int64_t>(form.size()));  // its part that is the file, copied
+    auto memory = std::make_shared<MemoryBody>(form_file(original, form));
     ArrayBody out = opened(says_type ? open_raw(hints, *memory) : open_npy(hints, *memory), memory.get());
     out.held = memory;
     return out;

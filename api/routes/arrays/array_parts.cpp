@@ -15,8 +15,6 @@
 namespace meshd::api {
 namespace {
 
-constexpr JsonLimits kPartLimits{64, 64'000'000};
-
 // What some devices hold.
 struct PartInput {
   std::optional<int64_t> device;
@@ -91,7 +89,7 @@ std::vector<arrays::Part> read_parts(const Json& list, tensor::BufferPool& pool,
 }
 
 Response assemble(Request& request, Services& services) {
-  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kInline)), kPartLimits);
+  const Json body = body_json(request, BodyPolicy::kInline);
   core::Diagnostics wrong;
   const auto in = read_json<AssembleInput>(body, "", wrong);
   if (in.pull && body.find("session") == nullptr)

@@ -137,8 +137,7 @@ ResolvedSharding read_sharding_query(const Json& body, Services& services, const
   wrong.throw_if_any("invalid_spec");
   ResolvedSharding out;
   auto& shape = in.shape;
-  if (!shape && !in.local_shape)
-    wrong.add("/shape", "is missing (or local_shape beside parts and local_parts)");
+  if (!shape && !in.local_shape) wrong.add("/shape", "is missing (or local_shape beside parts and local_parts)");
   if (in.mesh && in.parts)
     wrong.add("/parts", "integer specs count devices 0, 1, 2, ... and take no mesh; give spec beside a mesh");
   if (!in.mesh && in.spec) wrong.add("/spec", "needs a mesh");
@@ -182,7 +181,7 @@ std::pair<int64_t, int64_t> page_of_positions(const Request& request, int64_t po
 }  // namespace
 
 Response resolve_sharding(Request& request, Services& services) {
-  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
+  const Json body = body_json(request, BodyPolicy::kJson);
   ResolvedSharding out = read_sharding_query(body, services, request.principal);
   // A mesh may have a million positions: what is listed by position comes in pages.
   out.positions = out.sharding.mesh->position_count();

@@ -82,7 +82,7 @@ namespace {
 // A new array with the same values in another sharding; the old one stays.
 Response reshard(Request& request, Services& services) {
   const arrays::ArrayRef from = array_of(request, services);
-  const Json body = Json::parse(request.body().read_all(body_limit(BodyPolicy::kJson)));
+  const Json body = body_json(request, BodyPolicy::kJson);
   if (body.find("parts") != nullptr) {
     throw core::Error("not_implemented",
                       "a constraint by integer specs outside of a partitioned program; name a mesh and a spec");

@@ -269,6 +269,8 @@ constexpr Reference kReference[] = {
      "curl -s $URL/v1/info -H \"X-Long: $(printf 'a%.0s' $(seq 20000))\""},
     {"draining", "the server is shutting down", "Send it to another server, or again after Retry-After.", ""},
     {"overloaded", "the server is busy", "Send it again after Retry-After.", ""},
+    {"memory_full", "other requests hold the memory that this one needs",
+     "Send it again after Retry-After; ask for smaller pages (limit=), and send large data as raw bytes or .npy.", ""},
     {"http_version", "HTTP/1.1 and HTTP/1.0 are spoken here, got HTTP/2.0", "Speak HTTP/1.1.",
      "exec 3<>/dev/tcp/$(echo ${URL#http://} | tr : /); printf 'GET / HTTP/2.0\\r\\n\\r\\n' >&3; sed '1,/^\\r$/d' <&3"},
     {"disk_full", "the disk is full; nothing was kept",

@@ -133,6 +133,30 @@ void job_metrics(Text& out, Services& services) {
   stage("bind", compiled.bind_count, compiled.bind_hits);
 }
 
+/// What each account of memory holds: those of the ledger, and those who count for themselves.
+void memory_metrics(Text& out, Services& services) {
+  const auto accounts = services.memory.stats();
+  const int64_t planned = services.engine.stats().planned_bytes;
+  const int64_t in_arrays = services.arrays.usage().memory_bytes;
+  const int64_t recycled = services.pool.stats().kept_bytes;
+  const auto sample = [&](std::string_view name, std::string_view account, int64_t value) {
+    out.sample(name, label("account", account), static_cast<double>(value));
+  };
+  out.head("meshd_memory_held_bytes", "Memory that is held, by account.", "gauge");
+  for (const auto& account : accounts) sample("meshd_memory_held_bytes", account.name, account.held_bytes);
+  sample("meshd_memory_held_bytes", "jobs", planned);
+  sample("meshd_memory_held_bytes", "arrays", in_arrays);
+  sample("meshd_memory_held_bytes", "recycled", recycled);
+  out.head("meshd_memory_limit_bytes", "Memory that an account of the ledger may hold.", "gauge");
+  for (const auto& account : accounts) sample("meshd_memory_limit_bytes", account.name, account.limit_bytes);
+  out.head("meshd_memory_peak_bytes", "The most that an account of the ledger has held at once.", "gauge");
+  for (const auto& account : accounts) sample("meshd_memory_peak_bytes", account.name, account.peak_bytes);
+  out.head("meshd_memory_refused_total", "Reservations that an account of the ledger had no memory for.", "counter");
+  for (const auto& account : accounts) sample("meshd_memory_refused_total", account.name, account.refused);
+  out.gauge("meshd_memory_accounts_limit_bytes", "Memory that all accounts of the ledger may hold together.",
+            static_cast<double>(services.memory.limit_bytes()));
+}
+
 void storage_metrics(Text& out, Services& services, const storage::StoreHealth& health) {
   const arrays::ArrayUsage usage = services.arrays.usage();
   out.head("meshd_arrays_bytes", "Bytes of arrays, by where they are.", "gauge");
@@ -193,6 +217,7 @@ std::string metrics_text(Services& services, const ProcessFacts& facts) {
   Text out;
   http_metrics(out, facts.metrics());
   job_metrics(out, services);
+  memory_metrics(out, services);
   storage_metrics(out, services, facts.storage().health);
   process_metrics(out, facts);
   return out.take();

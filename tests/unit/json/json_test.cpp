@@ -151,6 +151,46 @@ TEST(Schema, entries_from_a_range_are_held_to_it) {
   EXPECT_EQ(wrong.list().front().detail, "expected a whole number from 0 to 5, got 6");
 }
 
+/// The code that parsing is refused with; "" when it is not.
+std::string refusal_of(const std::string& text, core::MemoryReservation& memory) {
+  try {
+    Json::parse(text, {}, &memory);
+  } catch (const core::Error& error) {
+    return std::string(error.code().word());
+  }
+  return "";
+}
+
+/// A ledger whose account of requests has `bytes`.
+core::MemoryLedgerRef ledger_of(int64_t bytes) { return core::MemoryLedger::create(bytes / 4 * 5); }
+
+TEST(Json, values_are_held_before_they_are_made) {
+  const std::string text = "[" + std::string(99'999 * 3, ' ') + "[]]";
+  std::string lists = "[";
+  for (int i = 0; i < 100'000; ++i) lists += "[],";
+  lists += "0]";
+  core::MemoryReservation enough(ledger_of(int64_t{1} << 30), core::MemoryAccount::kRequests);
+  EXPECT_EQ(Json::parse(lists, {}, &enough).size(), 100'001U);
+  EXPECT_GE(enough.bytes(), static_cast<int64_t>(100'000 * 2 * sizeof(Json)));
+  core::MemoryReservation few(ledger_of(int64_t{4} << 20), core::MemoryAccount::kRequests);
+  EXPECT_EQ(refusal_of(lists, few), "body_too_large");
+  EXPECT_LE(few.bytes(), int64_t{4} << 20);
+  core::MemoryReservation other(ledger_of(int64_t{4} << 20), core::MemoryAccount::kRequests);
+  EXPECT_EQ(refusal_of(text, other), "");
+}
+
+TEST(Json, elided_lists_are_held_too) {
+  std::string text = "[";
+  for (int i = 0; i < 20'000; ++i) text += "[1,2,3,4,5,6,7,8],";
+  text += "0]";
+  core::MemoryReservation few(ledger_of(int64_t{4} << 20), core::MemoryAccount::kRequests);
+  EXPECT_EQ(refusal_of(text, few), "body_too_large");
+  core::MemoryReservation one(ledger_of(int64_t{4} << 20), core::MemoryAccount::kRequests);
+  std::string numbers = "[1";
+  for (int i = 0; i < 100'000; ++i) numbers += ",1";
+  EXPECT_EQ(Json::parse(numbers + "]", {}, &one).size(), 100'001U) << "one list costs its place, not its numbers";
+}
+
 TEST(Schema, every_mistake_is_told_with_the_nearest_name) {
   core::Diagnostics wrong;
   read_json<Ranges>(Json::parse(R"({"aa": 1, "b": ["x"]})"), "", wrong);

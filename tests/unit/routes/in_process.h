@@ -115,6 +115,7 @@ class InProcess {
   TempFolder folder_{TempFolder::Where::kMemory};
   core::SystemClock clock_;
   OpenStore store_{folder_.path()};
+  core::MemoryLedgerRef memory_ = core::MemoryLedger::create(int64_t{1} << 30);
   std::shared_ptr<tensor::BufferPool> pool_ = tensor::BufferPool::create(0);
   device::Engine engine_{{.device_count = 8, .threads = 1}, pool_};
   compile::Compiler compiler_{engine_.threads(), 16};
@@ -126,8 +127,8 @@ class InProcess {
   effects::InfeedQueues infeeds_{store_->catalog(), clock_};
   effects::CallbackStore callbacks_{store_->catalog(), clock_};
   jobs::JobRunner runner_{*store_, arrays_, compiler_, engine_, sessions_, log_, infeeds_, callbacks_, clock_, {}};
-  api::Services services_{clock_,    *pool_, compiler_, engine_,    arrays_, meshes_, programs_,
-                          sessions_, log_,   infeeds_,  callbacks_, runner_, {8, 1}};
+  api::Services services_{clock_,    *memory_,  *pool_, compiler_, engine_,    arrays_, meshes_,
+                          programs_, sessions_, log_,   infeeds_,  callbacks_, runner_, {8, 1}};
   api::FrontContext context_;
 };
 

@@ -97,17 +97,43 @@ TEST(BodyPipeline, direct_room_is_what_is_left_of_a_piece) {
   EXPECT_TRUE(body.done());
 }
 
+/// A body without end, of which the client has said nothing.
+class EndlessBody final : public BodyReader {
+ public:
+  [[nodiscard]] std::optional<int64_t> content_length() const override { return std::nullopt; }
+  size_t read_some(std::span<std::byte> destination) override {
+    read_ += static_cast<int64_t>(destination.size());
+    return destination.size();
+  }
+  void set_limit(int64_t) override {}
+  [[nodiscard]] int64_t bytes_read() const override { return read_; }
+
+ private:
+  int64_t read_ = 0;
+};
+
+TEST(BodyReader, text_is_held_as_it_arrives) {
+  const auto ledger = core::MemoryLedger::create(5 << 20);  // requests: 4 MiB
+  core::MemoryReservation memory(ledger, core::MemoryAccount::kRequests);
+  EndlessBody body;
+  EXPECT_THROW(body.read_all(INT64_MAX, memory), core::Error);
+  EXPECT_LE(body.bytes_read(), 4 << 20);
+  EXPECT_GE(body.bytes_read(), 1 << 20);
+  EXPECT_LE(memory.bytes(), 4 << 20);
+}
+
 TEST(MemoryBody, reads_exactly_all_and_the_end) {
+  core::MemoryReservation memory;
   MemoryBody body("hello world");
   std::string five(5, '\0');
   body.read_exactly(std::as_writable_bytes(std::span(five)));
   EXPECT_EQ("hello", five);
-  EXPECT_EQ(" world", body.read_all(6));
+  EXPECT_EQ(" world", body.read_all(6, memory));
   EXPECT_NO_THROW(body.expect_end());
   EXPECT_EQ(11, body.bytes_read());
   EXPECT_THROW(body.read_exactly(std::as_writable_bytes(std::span(five))), core::Error);
   MemoryBody longer("hello");
-  EXPECT_THROW(longer.read_all(4), core::Error);
+  EXPECT_THROW(longer.read_all(4, memory), core::Error);
   MemoryBody rest("ab");
   EXPECT_THROW(rest.expect_end(), core::Error);
 }

@@ -1,0 +1,111 @@
+#include "service/core/memory_ledger.h"
+
+#include <iterator>
+#include <string>
+
+#include "service/core/error.h"
+
+namespace meshd::core {
+namespace {
+
+// Of 32, as the table in the header has them.
+constexpr int64_t kWhole = 32;
+constexpr int64_t kJobs = 16, kArrays = 8, kRecycled = 2, kAccounted = 5;
+struct Part {
+  std::string_view name;
+  int64_t of_32;
+};
+constexpr Part kParts[] = {{"requests", 4}, {"answers", 2}, {"events", 2}, {"programs", 1}};
+static_assert(std::size(kParts) == kMemoryAccounts);
+constexpr int kRetryAfterSeconds = 1;
+
+void raise_peak(std::atomic<int64_t>& peak, int64_t held) {
+  int64_t known = peak.load(std::memory_order_relaxed);
+  while (known < held && !peak.compare_exchange_weak(known, held, std::memory_order_relaxed)) continue;
+}
+
+}  // namespace
+
+MemoryShares memory_shares(int64_t process_bytes) {
+  const int64_t part = process_bytes / kWhole;
+  return {part * kJobs, part * kArrays, part * kRecycled, part * kAccounted};
+}
+
+MemoryLedger::MemoryLedger(int64_t limit_bytes) : limit_(limit_bytes) {
+  for (size_t i = 0; i < kMemoryAccounts; ++i) accounts_[i].limit = limit_bytes / kAccounted * kParts[i].of_32;
+}
+
+std::shared_ptr<MemoryLedger> MemoryLedger::create(int64_t limit_bytes) {
+  return std::shared_ptr<MemoryLedger>(new MemoryLedger(limit_bytes));
+}
+
+std::array<MemoryLedger::Stats, kMemoryAccounts> MemoryLedger::stats() const {
+  std::array<Stats, kMemoryAccounts> out;
+  for (size_t i = 0; i < kMemoryAccounts; ++i) {
+    const Account& account = accounts_[i];
+    out[i] = {kParts[i].name, account.limit, account.held.load(std::memory_order_relaxed),
+              account.peak.load(std::memory_order_relaxed), account.refused.load(std::memory_order_relaxed)};
+  }
+  return out;
+}
+
+bool MemoryLedger::take(MemoryAccount which, int64_t bytes, bool must_fit) {
+  Account& account = of(which);
+  const int64_t held = account.held.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  const int64_t all = held_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (must_fit && (held > account.limit || all > limit_)) {
+    give_back(which, bytes);
+    account.refused.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  raise_peak(account.peak, held);
+  return true;
+}
+
+void MemoryLedger::give_back(MemoryAccount which, int64_t bytes) {
+  of(which).held.fetch_sub(bytes, std::memory_order_relaxed);
+  held_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+MemoryReservation::MemoryReservation(MemoryReservation&& other) noexcept
+    : ledger_(std::move(other.ledger_)), account_(other.account_), bytes_(std::exchange(other.bytes_, 0)) {}
+
+MemoryReservation& MemoryReservation::operator=(MemoryReservation&& other) noexcept {
+  if (this == &other) return *this;
+  shrink(bytes_);
+  ledger_ = std::move(other.ledger_);
+  account_ = other.account_;
+  bytes_ = std::exchange(other.bytes_, 0);
+  return *this;
+}
+
+bool MemoryReservation::try_grow(int64_t bytes) {
+  if (ledger_ != nullptr && !ledger_->take(account_, bytes, true)) return false;
+  bytes_ += bytes;
+  return true;
+}
+
+void MemoryReservation::grow(int64_t bytes) {
+  if (try_grow(bytes)) return;
+  const auto index = static_cast<size_t>(account_);
+  const std::string name(kParts[index].name);
+  const int64_t limit = ledger_->accounts_[index].limit;
+  if (bytes_ + bytes > limit) {
+    throw Error("body_too_large", "this takes more than the " + std::to_string(limit) + " bytes of memory that all " +
+                                      name + " of this server may take together");
+  }
+  throw Error("memory_full", "other " + name + " hold the memory that this one needs")
+      .with_retry_after(kRetryAfterSeconds);
+}
+
+void MemoryReservation::grow_regardless(int64_t bytes) {
+  if (ledger_ != nullptr) ledger_->take(account_, bytes, false);
+  bytes_ += bytes;
+}
+
+void MemoryReservation::shrink(int64_t bytes) {
+  bytes_ -= bytes;
+  if (ledger_ != nullptr) ledger_->give_back(account_, bytes);
+}
+
+}  // namespace meshd::core

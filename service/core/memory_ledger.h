@@ -1,0 +1,102 @@
+// The memory ledger: who may hold how much of the process's memory, and who holds it now.
+//
+// memory_shares() divides the memory of the process (`--memory`, else its container's limit, else the machine's):
+//
+//   share      of 32  what it is for                             when none is free
+//   jobs       16     planned bytes of running jobs              a job waits for its turn (device::Engine)
+//   arrays      8     shards of arrays kept in memory            durable ones leave memory (arrays::ArrayStore)
+//   recycled    2     released buffers, kept for reuse           they go back to the system (tensor::BufferPool)
+//   accounted   5     the accounts of the ledger:
+//     requests  4       bodies, and what they are parsed into    503 memory_full at once
+//     answers   2       texts of responses until they are sent   503 memory_full for reads; others are charged anyway
+//     events    2       backlogs of event streams                the stream ends; its client resumes
+//     programs  1       parsed and planned programs              the least recently used one leaves its cache
+//   (rest)      1     the program itself: code, stacks, database
+//
+// An account's limit bounds that account, the ledger's limit all of them together. Example with 1 GiB: requests may
+// hold 128 MiB and all accounts 160 MiB, so that requests get at most 96 MiB while answers hold 64 MiB.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace meshd::core {
+
+/// The shares of those who count for themselves, and of the ledger, in bytes.
+struct MemoryShares {
+  int64_t jobs = 0;
+  int64_t arrays = 0;
+  int64_t recycled = 0;
+  int64_t accounted = 0;
+};
+MemoryShares memory_shares(int64_t process_bytes);
+
+enum class MemoryAccount : uint8_t { kRequests, kAnswers, kEvents, kPrograms };
+inline constexpr size_t kMemoryAccounts = 4;
+
+/// Counts bytes by account. Any thread; without a lock. Shared with its reservations, which may outlive its owner.
+class MemoryLedger {
+ public:
+  /// `limit_bytes`: of all accounts together; each has its part of it.
+  static std::shared_ptr<MemoryLedger> create(int64_t limit_bytes);
+
+  struct Stats {
+    std::string_view name;
+    int64_t limit_bytes = 0;
+    int64_t held_bytes = 0;
+    int64_t peak_bytes = 0;  ///< the most that was held at once
+    int64_t refused = 0;     ///< reservations that were not made
+  };
+  [[nodiscard]] std::array<Stats, kMemoryAccounts> stats() const;
+  [[nodiscard]] int64_t held_bytes() const { return held_.load(std::memory_order_relaxed); }
+  [[nodiscard]] int64_t limit_bytes() const { return limit_; }
+
+ private:
+  friend class MemoryReservation;
+  struct Account {
+    int64_t limit = 0;
+    std::atomic<int64_t> held{0}, peak{0}, refused{0};
+  };
+  explicit MemoryLedger(int64_t limit_bytes);
+  bool take(MemoryAccount account, int64_t bytes, bool must_fit);
+  void give_back(MemoryAccount account, int64_t bytes);
+  Account& of(MemoryAccount account) { return accounts_[static_cast<size_t>(account)]; }
+
+  const int64_t limit_;
+  std::atomic<int64_t> held_{0};
+  std::array<Account, kMemoryAccounts> accounts_;
+};
+using MemoryLedgerRef = std::shared_ptr<MemoryLedger>;
+
+/// Bytes held of one account, given back when it is destroyed. Moves. One thread at a time. A default one belongs to no
+/// ledger: it counts its bytes and is never refused.
+class MemoryReservation {
+ public:
+  MemoryReservation() = default;
+  MemoryReservation(MemoryLedgerRef ledger, MemoryAccount account) : ledger_(std::move(ledger)), account_(account) {}
+  ~MemoryReservation() { shrink(bytes_); }
+  MemoryReservation(MemoryReservation&& other) noexcept;
+  MemoryReservation& operator=(MemoryReservation&& other) noexcept;
+
+  /// Holds so many bytes more. Throws memory_full (with Retry-After) when others hold what is missing, body_too_large
+  /// when the account would not have them even if it were empty; then nothing is held beyond what was.
+  void grow(int64_t bytes);
+  /// The same, without a throw: false when there are not so many left.
+  [[nodiscard]] bool try_grow(int64_t bytes);
+  /// Holds them whatever the limit is: for what exists already and has to be finished.
+  void grow_regardless(int64_t bytes);
+  void shrink(int64_t bytes);
+  [[nodiscard]] int64_t bytes() const { return bytes_; }
+
+ private:
+  MemoryLedgerRef ledger_;  ///< null: of none
+  MemoryAccount account_ = MemoryAccount::kRequests;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace meshd::core

@@ -1,0 +1,113 @@
+#include "service/core/memory_ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "service/core/error.h"
+
+namespace meshd::core {
+namespace {
+
+// Limits: requests 4,000, answers and events 2,000 each, programs 1,000, all together 5,000.
+constexpr int64_t kLimit = 5'000;
+
+MemoryLedger::Stats stats_of(const MemoryLedger& ledger, MemoryAccount account) {
+  return ledger.stats()[static_cast<size_t>(account)];
+}
+
+std::string word_of_refusal(MemoryReservation& reservation, int64_t bytes) {
+  try {
+    reservation.grow(bytes);
+  } catch (const Error& error) {
+    return std::string(error.code().word());
+  }
+  return "";
+}
+
+TEST(MemoryLedger, shares_stay_within_the_memory) {
+  for (const int64_t memory : {int64_t{64} << 20, int64_t{1} << 30, (int64_t{24} << 30) + 12'345}) {
+    const MemoryShares shares = memory_shares(memory);
+    EXPECT_LT(shares.jobs + shares.arrays + shares.recycled + shares.accounted, memory);
+    EXPECT_GT(shares.accounted, 0);
+  }
+}
+
+TEST(MemoryLedger, reservation_gives_back_what_it_holds) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  {
+    MemoryReservation held(ledger, MemoryAccount::kRequests);
+    held.grow(700);
+    held.shrink(200);
+    EXPECT_EQ(stats_of(*ledger, MemoryAccount::kRequests).held_bytes, 500);
+    MemoryReservation moved = std::move(held);
+    EXPECT_EQ(moved.bytes(), 500);
+    MemoryReservation other(ledger, MemoryAccount::kEvents);
+    other.grow(100);
+    other = std::move(moved);
+    EXPECT_EQ(stats_of(*ledger, MemoryAccount::kEvents).held_bytes, 0);
+    EXPECT_EQ(ledger->held_bytes(), 500);
+  }
+  EXPECT_EQ(ledger->held_bytes(), 0);
+  EXPECT_EQ(stats_of(*ledger, MemoryAccount::kRequests).peak_bytes, 700);
+}
+
+TEST(MemoryLedger, full_account_refuses_and_keeps_what_was_held) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  MemoryReservation first(ledger, MemoryAccount::kAnswers), second(ledger, MemoryAccount::kAnswers);
+  first.grow(1'500);
+  EXPECT_EQ(word_of_refusal(second, 501), "memory_full");
+  EXPECT_EQ(second.bytes(), 0);
+  EXPECT_EQ(stats_of(*ledger, MemoryAccount::kAnswers).held_bytes, 1'500);
+  EXPECT_EQ(stats_of(*ledger, MemoryAccount::kAnswers).refused, 1);
+  EXPECT_TRUE(second.try_grow(500));
+}
+
+TEST(MemoryLedger, what_never_fits_is_no_matter_of_waiting) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  MemoryReservation held(ledger, MemoryAccount::kRequests);
+  held.grow(3'000);
+  EXPECT_EQ(word_of_refusal(held, 1'001), "body_too_large");
+}
+
+TEST(MemoryLedger, accounts_share_the_limit_of_all) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  MemoryReservation requests(ledger, MemoryAccount::kRequests), events(ledger, MemoryAccount::kEvents);
+  requests.grow(4'000);
+  EXPECT_EQ(word_of_refusal(events, 1'001), "memory_full");
+  EXPECT_TRUE(events.try_grow(1'000));
+}
+
+TEST(MemoryLedger, what_exists_is_counted_beyond_the_limit) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  MemoryReservation answer(ledger, MemoryAccount::kAnswers), other(ledger, MemoryAccount::kAnswers);
+  answer.grow_regardless(9'000);
+  EXPECT_EQ(ledger->held_bytes(), 9'000);
+  EXPECT_FALSE(other.try_grow(1));
+}
+
+TEST(MemoryLedger, reservation_of_no_ledger_is_never_refused) {
+  MemoryReservation free;
+  free.grow(INT64_C(1) << 50);
+  EXPECT_EQ(free.bytes(), INT64_C(1) << 50);
+}
+
+TEST(MemoryLedger, threads_never_hold_more_than_the_limit_together) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20'000; ++i) {
+        MemoryReservation held(ledger, MemoryAccount::kPrograms);
+        static_cast<void>(held.try_grow(400));
+        EXPECT_LE(stats_of(*ledger, MemoryAccount::kPrograms).peak_bytes, 1'000);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ledger->held_bytes(), 0);
+}
+
+}  // namespace
+}  // namespace meshd::core
