@@ -24,9 +24,9 @@ struct AssignmentInput {
 };
 template <typename In>
 std::vector<Field<In>> assignment_fields() {
-  const Rules shardings{.like = json_type<std::vector<Nullable<ShardingInput>>>()};
-  return {{"mesh", &In::mesh, {.like = json_type<MeshInput>()}},
-          {"meshes", &In::meshes, {.like = map_of<MeshInput>()}},
+  const Rules shardings{.like = json_type<std::vector<Nullable<ShardingInput>>>};
+  return {{"mesh", &In::mesh, {.like = json_type<MeshInput>}},
+          {"meshes", &In::meshes, {.like = map_of<MeshInput>}},
           {"in_shardings", &In::in_shardings, shardings},
           {"out_shardings", &In::out_shardings, shardings}};
 }

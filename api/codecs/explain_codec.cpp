@@ -202,7 +202,7 @@ const Schema<PlacementInput>& schema() {
   static const Schema<In> kSchema = [] {
     std::vector<Field<In>> fields = assignment_fields<In>();
     fields.emplace_back("donate", &In::donate, Rules{.low = 0});
-    fields.emplace_back("shapes", &In::shapes, Rules{.low = 0, .like = json_type<std::vector<std::vector<int64_t>>>()});
+    fields.emplace_back("shapes", &In::shapes, Rules{.low = 0, .like = json_type<std::vector<std::vector<int64_t>>>});
     return Schema<In>("PlacementInput", std::move(fields));
   }();
   return kSchema;
@@ -303,8 +303,8 @@ const Schema<MoveDocument>& schema() {
         }},
        {"value",
         [](const Doc& doc) { return std::string_view(doc.explanation.local->value(doc.made.move.from).name); }},
-       {"from", [](const Doc& doc) { return or_null(doc.made.from); }, {.like = json_type<SdySharding>()}},
-       {"to", [](const Doc& doc) { return or_null(doc.made.to); }, {.like = json_type<SdySharding>()}},
+       {"from", [](const Doc& doc) { return or_null(doc.made.from); }, {.like = json_type<SdySharding>}},
+       {"to", [](const Doc& doc) { return or_null(doc.made.to); }, {.like = json_type<SdySharding>}},
        {"op", [](const Doc& doc) { return op_at(*doc.explanation.parsed->module, doc.made.move.location.line); }},
        {"why", [](const Doc& doc) -> std::string_view { return doc.made.move.reason; }},
        {"line", [](const Doc& doc) { return doc.made.move.location.line; }},

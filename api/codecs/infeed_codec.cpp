@@ -67,7 +67,7 @@ const Schema<FeedPartInput>& schema() {
   static const Schema<FeedPartInput> kSchema{
       "FeedPart",
       {{"device", &FeedPartInput::device, {.low = 0, .high = INT32_MAX}},
-       {"values", &FeedPartInput::values, {.required = true, .like = json_type<std::vector<ArgumentInput>>()}}}};
+       {"values", &FeedPartInput::values, {.required = true, .like = json_type<std::vector<ArgumentInput>>}}}};
   return kSchema;
 }
 
@@ -76,8 +76,8 @@ namespace {
 template <typename In>
 std::vector<Field<In>> entry_fields() {
   return {{"queue", &In::queue, {.longest = kLongestQueueName}},
-          {"values", &In::values, {.like = json_type<std::vector<ArgumentInput>>()}},
-          {"parts", &In::parts, {.like = json_type<std::vector<FeedPartInput>>()}}};
+          {"values", &In::values, {.like = json_type<std::vector<ArgumentInput>>}},
+          {"parts", &In::parts, {.like = json_type<std::vector<FeedPartInput>>}}};
 }
 
 }  // namespace

@@ -247,7 +247,7 @@ const Schema<JobDocument>& schema() {
           const bool has_answer = doc.with_answer && !doc.view.row.answer.empty();
           return has_answer ? std::optional(Raw{doc.view.row.answer}) : std::nullopt;
         },
-        {.like = json_type<RunAnswer>()}}}};
+        {.like = json_type<RunAnswer>}}}};
   return kSchema;
 }
 

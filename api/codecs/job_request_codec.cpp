@@ -100,7 +100,7 @@ const Schema<CallbackBinding>& schema() {
       "CallbackBinding",
       {{"effect", &CallbackBinding::effect},
        {"name", &CallbackBinding::name},
-       {"answers", &CallbackBinding::answers, {.like = json_type<std::vector<std::vector<ValueInput>>>()}},
+       {"answers", &CallbackBinding::answers, {.like = json_type<std::vector<std::vector<ValueInput>>>}},
        {"live", &CallbackBinding::live, {.optional = true}}}};
   return kSchema;
 }
@@ -113,21 +113,21 @@ const Schema<RunInput>& schema() {
     const Rules count{.low = 1, .high = INT32_MAX};
     const Rules position{.low = 0, .high = INT32_MAX};
     for (Field<In>& field : std::vector<Field<In>>{
-             {"program", &In::program, {.required = true, .like = json_type<ProgramChoice>()}},
-             {"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<ArgumentInput>>()}},
+             {"program", &In::program, {.required = true, .like = json_type<ProgramChoice>}},
+             {"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<ArgumentInput>>}},
              {"donate", &In::donate, position},
-             {"static", &In::statics, {.like = map_of<const Json*>()}},
+             {"static", &In::statics, {.like = map_of<const Json*>}},
              {"num_partitions", &In::num_partitions, count},
              {"local_num_partitions", &In::local_num_partitions, count},
              {"as_process", &In::as_process, position},
              {"platform", &In::platform},
-             {"keywords", &In::keywords, {.like = map_of<const Json*>()}},
-             {"update", &In::update, {.like = json_type<std::vector<ArrayUpdateInput>>()}},
+             {"keywords", &In::keywords, {.like = map_of<const Json*>}},
+             {"update", &In::update, {.like = json_type<std::vector<ArrayUpdateInput>>}},
              {"donation", &In::donation, {.words = {"strict", "warn"}}},
              {"reshard", &In::reshard, {.optional = true}},
              {"devices", &In::devices, {.words = {"least_loaded"}}},
-             {"callbacks", &In::callbacks, {.like = map_of<CallbackBinding>()}},
-             {"infeed", &In::infeed, {.like = json_type<std::vector<FeedEntryInput>>()}},
+             {"callbacks", &In::callbacks, {.like = map_of<CallbackBinding>}},
+             {"infeed", &In::infeed, {.like = json_type<std::vector<FeedEntryInput>>}},
              {"results", &In::results, {.optional = true}},
              {"session", &In::session},
              {"deadline", &In::deadline, {.low = kShortestDeadlineSeconds, .high = kLongestDeadlineSeconds}},

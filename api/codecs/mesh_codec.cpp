@@ -107,8 +107,7 @@ const Schema<mesh::Axis>& schema() {
 
 template <>
 const Schema<MeshInput>& schema() {
-  static const JsonType kText = json_type<std::string>();
-  static const Rules kDevices{.low = 0, .high = kLargestExact - 1, .like = json_type<std::vector<int64_t>>()};
+  static const Rules kDevices{.low = 0, .high = kLargestExact - 1, .like = json_type<std::vector<int64_t>>};
   static const Schema<MeshInput> kSchema{"MeshInput",
                                          {{"axes", &MeshInput::axes},
                                           {"axis_names", &MeshInput::axis_names},
@@ -116,9 +115,9 @@ const Schema<MeshInput>& schema() {
                                           {"devices", &MeshInput::devices, kDevices},
                                           {"device_ids", &MeshInput::device_ids, kDevices},
                                           {"axis_types", &MeshInput::axis_types, {.words = kTypeNames}},
-                                          {"id", &MeshInput::id, {.like = kText}},
-                                          {"abstract", &MeshInput::abstract, {.like = kText}},
-                                          {"created", &MeshInput::created, {.like = kText}},
+                                          {"id", &MeshInput::id, {.like = json_type<std::string>}},
+                                          {"abstract", &MeshInput::abstract, {.like = json_type<std::string>}},
+                                          {"created", &MeshInput::created, {.like = json_type<std::string>}},
                                           {"size", &MeshInput::size, {.low = 0}},
                                           {"empty", &MeshInput::empty},
                                           {"is_abstract", &MeshInput::is_abstract}}};

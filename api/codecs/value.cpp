@@ -355,8 +355,11 @@ tensor::TensorType sized_by(const Json& json, tensor::TensorType type, size_t de
   if (depth == type.dims.size()) return type;
   const auto size = json.is_array() ? static_cast<int64_t>(json.size()) : 0;
   if (type.dims[depth] == tensor::kDynamicDim) type.dims[depth] = size;
-  if (size > 0) return sized_by(json.at(0), std::move(type), depth + 1);
-  for (int64_t& dim : type.dims) dim = dim == tensor::kDynamicDim ? 0 : dim;
+  if (size == 0) std::replace(type.dims.begin(), type.dims.end(), tensor::kDynamicDim, int64_t{0});
+  json.each([&](size_t, const Json& first) {
+    type = sized_by(first, std::move(type), depth + 1);
+    return false;
+  });
   return type;
 }
 
@@ -370,14 +373,17 @@ std::optional<tensor::DenseValue> value_of(const ValueInput& in, tensor::BufferP
   if (!in.dtype || !in.shape) return std::nullopt;
   const tensor::TensorType type{*in.dtype, *in.shape};
   if (in.data != nullptr) return read_nested(*in.data, type, pool, pointer + "/data", wrong);
-  const auto* text = in.base64->as<std::string>();
-  const auto bytes = text == nullptr ? std::nullopt : base64_size(*text);
   const int64_t expected = tensor::byte_count(type);
   std::optional<tensor::DenseValue> out;
-  if (bytes == expected) out = tensor::new_dense(type, pool);
-  if (!out || !base64_decode(*text, out->buffer->bytes())) {
-    wrong.add(pointer + "/base64", fmt::format("expected base64 of {} bytes{}", expected,
-                                               bytes && !out ? fmt::format(", got {}", *bytes) : std::string()));
+  std::string got;
+  if (const auto* text = in.base64->as<std::string>()) {
+    const int64_t bytes = base64_size(*text).value_or(-1);
+    if (bytes == expected) out = tensor::new_dense(type, pool);
+    if (out && !base64_decode(*text, out->buffer->bytes())) out.reset();
+    if (bytes >= 0 && bytes != expected) got = fmt::format(", got {}", bytes);
+  }
+  if (!out) {
+    wrong.add(pointer + "/base64", fmt::format("expected base64 of {} bytes{}", expected, got));
     return std::nullopt;
   }
   if (type.dtype == DType::kBool) {
@@ -427,7 +433,7 @@ std::vector<Field<In>> value_fields(bool required) {
   return {{"dtype", &In::dtype, {.required = required}},
           {"shape", &In::shape, {.low = 0, .high = kLargestExact - 1, .required = required}},
           {"data", &In::data},
-          {"base64", &In::base64, {.like = json_type<Base64Elements>()}}};
+          {"base64", &In::base64, {.like = json_type<Base64Elements>}}};
 }
 
 }  // namespace

@@ -70,6 +70,17 @@ std::string plural(const JsonType& type) {
   }
 }
 
+JsonType with_rules(JsonType type, const Rules& rules) {
+  JsonType* innermost = &type;
+  while (!innermost->items.empty()) innermost = &innermost->items.front();
+  if (rules.low) innermost->low = rules.low;
+  if (rules.high) innermost->high = rules.high;
+  if (rules.longest > 0) innermost->longest = rules.longest;
+  const std::span<const std::string_view> words = rules.words.all();
+  if (!words.empty()) innermost->words.assign(words.begin(), words.end());
+  return type;
+}
+
 }  // namespace
 
 Nullable<std::string_view> or_null(std::string_view text) { return {unless_empty(text)}; }
@@ -151,10 +162,57 @@ bool expect_list(const Json& json, const Place& place) {
   return false;
 }
 
-const JsonObject* SchemaBase::open(const Json& json, const std::string& pointer, core::Diagnostics& wrong) {
+FieldBase::FieldBase(std::string_view name, const ValueOps& ops, const Rules& rules, Member member, Call call)
+    : property_{std::string(name), with_rules((rules.like != nullptr ? rules.like : ops.type)(), rules),
+                rules.required || (!ops.is_optional && !rules.optional), rules.hidden},
+      quoted_(quote(name) + ":"),
+      ops_(&ops),
+      member_(member),
+      call_(call) {}
+
+void FieldBase::append_value(std::string& out, const void* value) const {
+  if (ops_->is_there != nullptr && !ops_->is_there(value)) return;
+  if (out.back() != '{') out += ',';
+  out += quoted_;
+  ops_->append(out, value);
+}
+
+void SchemaBase::add(const FieldBase& field) {
+  fields_.push_back(field);
+  properties_.push_back(field.property_);
+}
+
+void SchemaBase::append_document(std::string& out, const void* document) const {
+  out += '{';
+  for (const FieldBase& field : fields_) {
+    if (field.ops_->append == nullptr) continue;
+    if (field.call_ != nullptr) {
+      field.call_(field, document, out);
+    } else {
+      // A member is found in the same way for reading; writing does not change it.
+      field.append_value(out, field.member_(field.get_, const_cast<void*>(document)));
+    }
+  }
+  out += '}';
+}
+
+bool SchemaBase::read_document(const Json& json, const std::string& pointer, core::Diagnostics& wrong,
+                               void* document) const {
   const auto* object = json.as<JsonObject>();
-  if (object == nullptr) wrong.add(pointer, fmt::format("expected an object, got {}", json.kind_name()));
-  return object;
+  if (object == nullptr) {
+    wrong.add(pointer, fmt::format("expected an object, got {}", json.kind_name()));
+    return false;
+  }
+  bool good = true;
+  for (const auto& [name, value] : *object) {
+    for (const FieldBase& field : fields_) {
+      if (field.property_.name != name) continue;
+      if (field.member_ == nullptr || field.ops_->read == nullptr) continue;
+      const Place place{field.property_.type, pointer + "/" + pointer_token(name), wrong};
+      if (!field.ops_->read(value, place, field.member_(field.get_, document))) good = false;
+    }
+  }
+  return note_names(*object, pointer, wrong) && good;
 }
 
 bool SchemaBase::note_names(const JsonObject& object, const std::string& pointer, core::Diagnostics& wrong) const {
@@ -174,22 +232,6 @@ bool SchemaBase::note_names(const JsonObject& object, const std::string& pointer
     }
   }
   return wrong.list().size() == before;
-}
-
-JsonType with_rules(JsonType type, const Rules& rules) {
-  if (rules.like) type = *rules.like;
-  JsonType* innermost = &type;
-  while (!innermost->items.empty()) innermost = &innermost->items.front();
-  if (rules.low) innermost->low = rules.low;
-  if (rules.high) innermost->high = rules.high;
-  if (rules.longest > 0) innermost->longest = rules.longest;
-  if (!rules.words.empty()) innermost->words = rules.words;
-  return type;
-}
-
-void append_name(std::string& out, std::string_view quoted_name) {
-  if (out.back() != '{') out += ',';
-  out += quoted_name;
 }
 
 }  // namespace meshd::api

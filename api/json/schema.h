@@ -26,9 +26,13 @@
 // A schema is immutable; any thread.
 #pragma once
 
+#include <array>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <cstring>
+#include <initializer_list>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,15 +60,28 @@ struct JsonType {
   const SchemaBase* (*object)() = nullptr;
 };
 
+/// The words of a list or array, while that lives.
+class Words {
+ public:
+  constexpr Words() = default;
+  constexpr Words(std::initializer_list<std::string_view> words) : words_(words.begin(), words.size()) {}
+  template <std::convertible_to<std::span<const std::string_view>> List>
+  constexpr Words(const List& words) : words_(words) {}  // NOLINT(google-explicit-constructor)
+  [[nodiscard]] constexpr std::span<const std::string_view> all() const { return words_; }
+
+ private:
+  std::span<const std::string_view> words_;
+};
+
 /// The constraints of a field beyond its type. Limits are those of the entries where the field is a list.
 struct Rules {
   std::optional<double> low = {}, high = {};
   size_t longest = 0;
-  std::vector<std::string_view> words = {};
+  Words words = {};
   bool optional = false;  ///< a request may leave it out: the member keeps its value
   bool required = false;  ///< of a const Json* or std::optional: a request must have it
   bool hidden = false;    ///< read, but no part of the contract: openapi/README.md lists what is accepted beyond it
-  std::optional<JsonType> like = {};  ///< what a const Json* holds
+  JsonType (*like)() = nullptr;  ///< what a const Json* holds
 };
 
 /// A value being read: its JSON Pointer, and the diagnostics.
@@ -224,6 +241,7 @@ struct JsonListCodec {
   static bool read(const Json& json, const Place& place, List& out) requires
       requires(const Json& item, const Place& at, X& to) {
     JsonCodec<X>::read(item, at, to);
+    out.push_back(std::move(to));
   }
   {
     if (!expect_list(json, place)) return false;
@@ -266,26 +284,6 @@ struct Property {
   bool hidden = false;
 };
 
-/// What is known of a document without its C++ type.
-class SchemaBase {
- public:
-  /// The name of the schema in openapi.yaml.
-  [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] const std::vector<Property>& properties() const { return properties_; }
-
- protected:
-  explicit SchemaBase(std::string name) : name_(std::move(name)) {}
-  ~SchemaBase() = default;
-  SchemaBase(const SchemaBase&) = default;
-  /// The object's fields; notes when `json` is none.
-  static const JsonObject* open(const Json& json, const std::string& pointer, core::Diagnostics& wrong);
-  /// Notes fields that are none of this schema's, with the nearest name, and required ones that are not there.
-  bool note_names(const JsonObject& object, const std::string& pointer, core::Diagnostics& wrong) const;
-
-  std::string name_;
-  std::vector<Property> properties_;
-};
-
 template <typename M>
 struct OptionalOf {
   using Type = M;
@@ -297,96 +295,160 @@ struct OptionalOf<std::optional<X>> {
   static constexpr bool kIs = true;
 };
 
-/// A field of the document of T: a member, which is read and written, or a function of T, which is written.
-template <typename T>
-class Field {
- public:
-  template <typename Get>
-  Field(std::string_view name, Get get, const Rules& rules = {});  // NOLINT(google-explicit-constructor)
+/// How the values of a C++ type are written and read, by their addresses.
+struct ValueOps {
+  JsonType (*type)();
+  bool may_be_absent;
+  bool is_optional;  ///< a request may leave it out
+  bool (*is_there)(const void* value);
+  void (*append)(std::string& out, const void* value);              ///< null: not written
+  bool (*read)(const Json& json, const Place& place, void* value);  ///< null: not read
+};
+
+template <typename M>
+constexpr ValueOps value_ops() {
+  using Optional = OptionalOf<M>;
+  using Value = typename Optional::Type;
+  ValueOps out{&JsonCodec<Value>::type,
+               Optional::kIs,
+               Optional::kIs || std::is_same_v<M, const Json*>,
+               nullptr,
+               nullptr,
+               nullptr};
+  if constexpr (Optional::kIs)
+    out.is_there = [](const void* value) { return static_cast<const M*>(value)->has_value(); };
+  if constexpr (requires(std::string & text, const Value& value) { JsonCodec<Value>::append(text, value); }) {
+    out.append = [](std::string& text, const void* value) {
+      if constexpr (Optional::kIs) {
+        JsonCodec<Value>::append(text, **static_cast<const M*>(value));
+      } else {
+        JsonCodec<Value>::append(text, *static_cast<const M*>(value));
+      }
+    };
+  }
+  if constexpr (requires(const Json& json, const Place& place, Value& value) {
+                  JsonCodec<Value>::read(json, place, value);
+                }) {
+    out.read = [](const Json& json, const Place& place, void* value) {
+      M& to = *static_cast<M*>(value);
+      if constexpr (Optional::kIs) {
+        // What cannot be read is not given: it is a mistake that `place` has noted.
+        if (JsonCodec<Value>::read(json, place, to.emplace())) return true;
+        to.reset();
+        return false;
+      } else {
+        return JsonCodec<Value>::read(json, place, to);
+      }
+    };
+  }
+  return out;
+}
+template <typename M>
+inline constexpr ValueOps kValueOps = value_ops<M>();
+
+/// A field without the C++ type of its document. One class for all documents, so that a document's table costs the
+/// compiler a call for each field.
+class FieldBase {
+ protected:
+  /// The bytes of a pointer to a data member, or of a function with its captures.
+  struct alignas(8) Get {
+    std::array<std::byte, 8> bytes;
+  };
+  /// The address of the member in the document.
+  using Member = void* (*)(const Get& get, void* document);
+  /// Appends the function's result.
+  using Call = void (*)(const FieldBase& field, const void* document, std::string& out);
+
+  FieldBase(std::string_view name, const ValueOps& ops, const Rules& rules, Member member, Call call);
+  /// `,"name":value`, without the comma at the beginning of an object; nothing for an absent value.
+  void append_value(std::string& out, const void* value) const;
+
+  Get get_{};
 
  private:
-  friend class Schema<T>;
+  friend class SchemaBase;
   Property property_;
-  std::function<void(std::string&, const T&)>
-      append_;  ///< with the name, nothing for an absent value; empty: not written
-  std::function<bool(const Json&, const Place&, T&)> read_;  ///< empty: not read
+  std::string quoted_;  ///< the name as it is written
+  const ValueOps* ops_;
+  Member member_;
+  Call call_;
+};
+
+/// A field of the document of T: a member, which is read and written, or a function of T, which is written.
+template <typename T>
+class Field : public FieldBase {
+ public:
+  template <typename M, typename Struct>
+  requires std::derived_from<T, Struct> Field(std::string_view name, M Struct::*member, const Rules& rules = {})
+      : FieldBase(name, kValueOps<M>, rules, &at<M, Struct>, nullptr) {
+    static_assert(sizeof member == sizeof get_);
+    std::memcpy(&get_, &member, sizeof member);
+  }
+  template <std::invocable<const T&> Function>
+  requires(!std::is_member_pointer_v<Function>)
+      Field(std::string_view name, Function get, const Rules& rules = {})  // NOLINT(google-explicit-constructor)
+      : FieldBase(name, kValueOps<std::remove_cvref_t<std::invoke_result_t<Function, const T&>>>, rules, nullptr,
+                  &call<Function>) {
+    static_assert(std::is_trivially_copyable_v<Function> && sizeof get <= sizeof get_ && alignof(Function) <= 8);
+    std::memcpy(&get_, &get, sizeof get);
+  }
+
+ private:
+  template <typename M, typename Struct>
+  static void* at(const Get& get, void* document) {
+    M Struct::*member;
+    std::memcpy(&member, &get, sizeof member);
+    return &(static_cast<T*>(document)->*member);
+  }
+  template <typename Function>
+  static void call(const FieldBase& field, const void* document, std::string& out) {
+    const auto& self = static_cast<const Field&>(field);
+    const auto& get = *std::launder(reinterpret_cast<const Function*>(&self.get_));
+    const auto& value = get(*static_cast<const T*>(document));
+    self.append_value(out, &value);
+  }
+};
+
+/// What is known of a document without its C++ type.
+class SchemaBase {
+ public:
+  /// The name of the schema in openapi.yaml.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::vector<Property>& properties() const { return properties_; }
+
+ protected:
+  explicit SchemaBase(std::string_view name) : name_(name) {}
+  ~SchemaBase() = default;
+  SchemaBase(const SchemaBase&) = default;
+  void add(const FieldBase& field);
+  void append_document(std::string& out, const void* document) const;
+  bool read_document(const Json& json, const std::string& pointer, core::Diagnostics& wrong, void* document) const;
+
+ private:
+  /// Notes fields that are none of this schema's, with the nearest name, and required ones that are not there.
+  bool note_names(const JsonObject& object, const std::string& pointer, core::Diagnostics& wrong) const;
+
+  std::string name_;
+  std::vector<FieldBase> fields_;
+  std::vector<Property> properties_;
 };
 
 template <typename T>
 class Schema : public SchemaBase {
  public:
-  Schema(std::string_view name, std::vector<Field<T>> fields)
-      : SchemaBase(std::string(name)), fields_(std::move(fields)) {
-    for (const Field<T>& field : fields_) properties_.push_back(field.property_);
+  Schema(std::string_view name, std::initializer_list<Field<T>> fields) : SchemaBase(name) {
+    for (const Field<T>& field : fields) add(field);
+  }
+  Schema(std::string_view name, const std::vector<Field<T>>& fields) : SchemaBase(name) {
+    for (const Field<T>& field : fields) add(field);
   }
 
-  void append(std::string& out, const T& value) const {
-    out += '{';
-    for (const Field<T>& field : fields_) {
-      if (field.append_) field.append_(out, value);
-    }
-    out += '}';
-  }
-
+  void append(std::string& out, const T& value) const { append_document(out, &value); }
   /// Notes everything that is wrong under `pointer`; false then. What could be read is in `out` all the same.
   bool read(const Json& json, const std::string& pointer, core::Diagnostics& wrong, T& out) const {
-    const JsonObject* object = open(json, pointer, wrong);
-    if (object == nullptr) return false;
-    bool good = true;
-    for (const auto& [name, value] : *object) {
-      for (const Field<T>& field : fields_) {
-        if (field.property_.name != name) continue;
-        const Place place{field.property_.type, pointer + "/" + pointer_token(name), wrong};
-        if (field.read_ && !field.read_(value, place, out)) good = false;
-      }
-    }
-    return note_names(*object, pointer, wrong) && good;
+    return read_document(json, pointer, wrong, &out);
   }
-
- private:
-  std::vector<Field<T>> fields_;
 };
-
-JsonType with_rules(JsonType type, const Rules& rules);
-/// `,"name":`, without the comma at the beginning of an object.
-void append_name(std::string& out, std::string_view quoted_name);
-
-template <typename T>
-template <typename Get>
-Field<T>::Field(std::string_view name, Get get, const Rules& rules) {
-  using Member = std::remove_cvref_t<std::invoke_result_t<Get, const T&>>;
-  using Value = typename OptionalOf<Member>::Type;
-  constexpr bool kRaw = std::is_same_v<Member, const Json*>;
-  property_ = {std::string(name), with_rules(json_type<Value>(), rules),
-               rules.required || (!kRaw && !OptionalOf<Member>::kIs && !rules.optional), rules.hidden};
-  if constexpr (requires(std::string & out, const Value& value) { JsonCodec<Value>::append(out, value); }) {
-    append_ = [quoted = quote(name) + ":", get](std::string& out, const T& from) {
-      const auto& value = std::invoke(get, from);
-      if constexpr (OptionalOf<Member>::kIs) {
-        if (!value) return;
-        append_name(out, quoted);
-        JsonCodec<Value>::append(out, *value);
-      } else {
-        append_name(out, quoted);
-        JsonCodec<Value>::append(out, value);
-      }
-    };
-  }
-  if constexpr (std::is_member_object_pointer_v<Get> && requires(const Json& json, const Place& place, Value& out) {
-                  JsonCodec<Value>::read(json, place, out);
-                }) {
-    read_ = [get](const Json& json, const Place& place, T& to) {
-      if constexpr (OptionalOf<Member>::kIs) {
-        // What cannot be read is not given: it is a mistake that `place` has noted.
-        if (JsonCodec<Value>::read(json, place, (to.*get).emplace())) return true;
-        (to.*get).reset();
-        return false;
-      } else {
-        return JsonCodec<Value>::read(json, place, to.*get);
-      }
-    };
-  }
-}
 
 template <typename T>
 void append_json(std::string& out, const T& value) {

@@ -21,7 +21,7 @@ template <>
 const Schema<QuestionAnswer>& schema() {
   static const Schema<QuestionAnswer> kSchema{
       "QuestionAnswer",
-      {{"values", &QuestionAnswer::values, {.required = true, .like = json_type<std::vector<ValueInput>>()}}}};
+      {{"values", &QuestionAnswer::values, {.required = true, .like = json_type<std::vector<ValueInput>>}}}};
   return kSchema;
 }
 

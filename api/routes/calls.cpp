@@ -61,8 +61,8 @@ const Schema<CallQuestion>& schema() {
   using In = CallQuestion;
   static const Schema<In> kSchema{
       "CallQuestion",
-      {{"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<const Json*>>()}},
-       {"keywords", &In::keywords, {.like = map_of<const Json*>()}},
+      {{"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<const Json*>>}},
+       {"keywords", &In::keywords, {.like = map_of<const Json*>}},
        {"static", &In::statics, {.low = 0, .high = INT32_MAX, .optional = true}},
        {"donate", &In::donate, {.low = 0, .high = INT32_MAX, .optional = true}},
        {"specs", &In::specs}}};

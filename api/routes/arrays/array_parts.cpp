@@ -40,7 +40,7 @@ const Schema<PartInput>& schema() {
       "PartInput",
       {{"device", &PartInput::device, {.low = 0, .high = INT32_MAX}},
        {"devices", &PartInput::devices, {.low = 0, .high = kLargestExact - 1}},
-       {"value", &PartInput::value, {.required = true, .like = json_type<ValueInput>()}}}};
+       {"value", &PartInput::value, {.required = true, .like = json_type<ValueInput>}}}};
   return kSchema;
 }
 
@@ -58,7 +58,7 @@ const Schema<AssembleInput>& schema() {
                                    {"order", &In::order, {.words = {"keyed", "local"}}},
                                    {"as_process", &In::as_process, {.low = 0, .high = INT32_MAX}},
                                    {"pull", &In::pull, {.words = {"each", "batch"}}},
-                                   {"shards", &In::shards, {.like = json_type<std::vector<PartInput>>()}}}};
+                                   {"shards", &In::shards, {.like = json_type<std::vector<PartInput>>}}}};
   return kSchema;
 }
 
