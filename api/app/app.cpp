@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::chrono::seconds kLongestEnd{1};  // of taking the server down once everything is drained
 constexpr std::chrono::seconds kCollectEvery{10};
-constexpr std::chrono::hours kExpireKeysEvery{1};
+constexpr std::chrono::minutes kRetainEvery{1};
 constexpr size_t kCacheEntries = 512;
 
 /// The options with shares of memory in place of zeros.
@@ -59,6 +59,10 @@ arrays::PendingLimits pending_limits(const AppOptions& options) {
   out.timeout = std::chrono::seconds(options.pending_seconds);
   out.most_bytes = options.array_memory_bytes;
   return out;
+}
+
+jobs::JobRetention retention_of(const AppOptions& options) {
+  return {options.keep_jobs, std::chrono::seconds(options.keep_jobs_seconds)};
 }
 
 mesh::Processes processes_of(const AppOptions& options) {
@@ -165,10 +169,14 @@ struct App::Parts {
             [this](const std::string& reason) {
               log.error("not_collected", {{"reason", reason}});
             }),
-        key_expiry(
-            kExpireKeysEvery, [this] { jobs::expire_idempotency_keys(store.catalog(), clock.wall()); },
+        retention(
+            kRetainEvery,
+            [this, kept = retention_of(given)] {
+              jobs::expire_idempotency_keys(store.catalog(), clock.wall());
+              jobs::expire_jobs(store.catalog(), kept, clock.wall());
+            },
             [this](const std::string& reason) {
-              log.error("keys_not_expired", {{"reason", reason}});
+              log.error("not_expired", {{"reason", reason}});
             }),
         storage_watch(store, clock),
         authenticate(given.tokens_file),
@@ -314,7 +322,7 @@ struct App::Parts {
   jobs::JobRunner runner;
   Services services;
   Periodic collector;
-  Periodic key_expiry;
+  Periodic retention;
   StorageWatch storage_watch;
   Authenticator authenticate;
   quotas::RateLimiter rates;

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,6 +63,20 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
                   "seconds after which a pending array that got no part is deleted")
       ->envname("MESHD_PENDING_TIMEOUT")
       ->check(CLI::Range(1, kSecondsOfADay))
+      ->capture_default_str();
+  serve
+      .add_option("--keep-jobs", options.keep_jobs,
+                  "finished jobs of each principal that are kept, the newest (0: any number)")
+      ->envname("MESHD_KEEP_JOBS")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  serve
+      .add_option("--keep-jobs-for", options.keep_jobs_seconds,
+                  "time after which a finished job is deleted, such as 90s, 12h or 7d (0: never)")
+      ->envname("MESHD_KEEP_JOBS_FOR")
+      ->transform(CLI::AsNumberWithUnit(
+          std::map<std::string, int64_t>{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", kSecondsOfADay}}))
+      ->check(CLI::Range(int64_t{0}, int64_t{kSecondsOfADay} * 36'500))
       ->capture_default_str();
   serve
       .add_option("--drain-timeout", options.drain_seconds,

@@ -23,6 +23,8 @@ struct AppOptions {
   int64_t array_memory_bytes = 0;          ///< durable arrays kept in memory; 0: a quarter of memory_bytes
   int64_t quota_bytes = int64_t{4} << 30;  ///< of one array
   int64_t pending_seconds = 900;           ///< a pending array that gets no part for so long is deleted
+  int64_t keep_jobs = 10'000;              ///< finished jobs of each principal; 0: any number
+  int64_t keep_jobs_seconds = 7 * 86'400;  ///< a finished job is deleted after so long; 0: never
   std::vector<std::string> allowed_hosts;  ///< names of the server, beside its address and localhost
   std::vector<std::string> cors_origins;   ///< origins whose pages may use the server
   bool insecure = false;                   ///< may listen beyond loopback without tokens

@@ -231,11 +231,13 @@ std::vector<Route> job_routes(Services& services) {
        }},
       {"PUT", "/v1/jobs/{id}", "putJob", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return put_job(request, services); }},
-      {"DELETE", "/v1/jobs/{id}", "cancelJob", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
+      {"DELETE", "/v1/jobs/{id}", "deleteJob", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
-         require_match(request, job_etag(services.jobs.view(request.capture("id"), request.principal)));
-         services.jobs.cancel(request.capture("id"), request.principal);
-         return json_of(202, JobDocument{services.jobs.view(request.capture("id"), request.principal)});
+         const std::string& id = request.capture("id");
+         require_match(request, job_etag(services.jobs.view(id, request.principal)));
+         using Removal = jobs::JobRunner::Removal;
+         if (services.jobs.cancel_or_delete(id, request.principal) == Removal::kDeleted) return no_content();
+         return json_of(202, JobDocument{services.jobs.view(id, request.principal)});
        }},
   };
 }

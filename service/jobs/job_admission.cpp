@@ -35,6 +35,11 @@ void JobRunner::accept(Job& job, bool background) {
       // From here on the job keeps the program; it may have been deleted before.
       if (!job.row.program.empty() && !transaction.has_program_content(job.row.program))
         throw core::Error("not_found", "there is no program '" + job.row.program + "'");
+      // The log tells effects of one job from those of another by the job's id alone.
+      if (!request.id.empty() && transaction.has_effects_of_job(request.session, request.id)) {
+        throw core::Error("precondition_failed", "the log of the session has effects of a deleted job '" + request.id +
+                                                     "'; choose another id");
+      }
       transaction.insert_job(job.row);
       keep_arguments(job);
       for (const arrays::ArrayRef& array : job.donated) {

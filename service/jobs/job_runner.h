@@ -73,10 +73,7 @@ struct JobView {
   int64_t effect_count = 0;                     ///< so far, committed or not
   std::optional<ClientWait> waits = std::nullopt;
 
-  /// Done, failed or cancelled.
-  [[nodiscard]] bool is_over() const {
-    return row.state != storage::JobState::kQueued && row.state != storage::JobState::kRunning;
-  }
+  [[nodiscard]] bool is_over() const { return storage::is_over(row.state); }
 };
 
 /// Jobs that ended, by how, and how long they took: for metrics.
@@ -112,7 +109,7 @@ class JobRunner {
   storage::Page<storage::JobRow> list(std::string_view principal, const storage::JobFilter& filter,
                                       const storage::PageRequest& page);
   /// The job of an earlier request with this idempotency key; nothing for a new one. Throws idempotency_key_reused when
-  /// that request had another fingerprint.
+  /// that request had another fingerprint, not_found when its job was deleted.
   std::optional<JobView> find_repeated(std::string_view principal, std::string_view route, std::string_view key,
                                        std::string_view fingerprint);
   /// Throws not_found.
@@ -120,8 +117,10 @@ class JobRunner {
   /// Waits until the job is over, the time is up, the waiter is abandoned or the server stops.
   JobView wait(const std::string& id, std::string_view principal, std::chrono::milliseconds time,
                const core::WaiterRef& waiter);
-  /// Ends a job that is not over; throws job_finished (409) when it is.
-  void cancel(const std::string& id, std::string_view principal);
+  /// Cancels a job that is not over, and deletes one that is, with its answer. Its effects stay in the log. Throws
+  /// not_found; draining for a job that was put back.
+  enum class Removal : uint8_t { kCancelled, kDeleted };
+  Removal cancel_or_delete(const std::string& id, std::string_view principal);
   /// Waits until everything accepted in the session so far is over (behaviour E10). Throws overloaded when it is not
   /// when the time is up, draining when the server stops, cancelled when the waiter is abandoned.
   void barrier(const std::string& session, std::chrono::milliseconds time, const core::WaiterRef& waiter);

@@ -3,6 +3,11 @@
 #include "service/jobs/job.h"
 
 namespace meshd::jobs {
+namespace {
+
+core::Error no_job(const std::string& id) { return {"not_found", "there is no job '" + id + "'"}; }
+
+}  // namespace
 
 JobRunner::JobRef JobRunner::find_live(const std::string& id, std::string_view principal) const {
   const std::lock_guard held(mutex_);
@@ -14,7 +19,7 @@ JobView JobRunner::view(const std::string& id, std::string_view principal) {
   const JobRef job = find_live(id, principal);
   JobView view;
   auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.job(id, principal); });
-  if (!row) throw core::Error("not_found", "there is no job '" + id + "'");
+  if (!row) throw no_job(id);
   view.row = std::move(*row);
   if (job == nullptr) return view;
   const std::lock_guard held(job->mutex);
@@ -41,19 +46,32 @@ std::optional<JobView> JobRunner::find_repeated(std::string_view principal, std:
     throw core::Error("idempotency_key_reused",
                       "this Idempotency-Key came with another request before; use a new key for a new request");
   }
+  const auto state =
+      store_.catalog().read([&](storage::Reader& reader) { return reader.job_state(known->job, principal); });
+  if (!state) {
+    throw core::Error("not_found", "the job of this Idempotency-Key, '" + known->job +
+                                       "', was deleted; use a new key for a new request");
+  }
   return view(known->job, principal);
 }
 
-void JobRunner::cancel(const std::string& id, std::string_view principal) {
-  const JobView current = view(id, principal);
-  const JobRef job = find_live(id, principal);
-  if (job == nullptr) {
-    throw core::Error("job_finished",
-                      "job '" + id + "' is over: " + std::string(storage::to_string(current.row.state)));
+JobRunner::Removal JobRunner::cancel_or_delete(const std::string& id, std::string_view principal) {
+  if (const JobRef job = find_live(id, principal)) {
+    const core::Error reason("cancelled", "the job was cancelled");
+    job->end(&Job::cancelled, reason);
+    end_waiting(job, reason);
+    return Removal::kCancelled;
   }
-  const core::Error reason("cancelled", "the job was cancelled");
-  job->end(&Job::cancelled, reason);
-  end_waiting(job, reason);
+  store_.catalog().write(
+      [&](storage::Transaction& transaction) {
+        const auto state = transaction.job_state(id, principal);
+        if (!state) throw no_job(id);
+        // Put back by the end of the server, or its end could not be written: it runs again after the next start.
+        if (!is_over(*state)) throw draining();
+        transaction.delete_job(id, principal);
+      },
+      storage::Space::kFrees);
+  return Removal::kDeleted;
 }
 
 }  // namespace meshd::jobs

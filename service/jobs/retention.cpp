@@ -1,10 +1,36 @@
 #include "service/jobs/retention.h"
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace meshd::jobs {
 namespace {
 
 /// Of one transaction: others wait for it.
 constexpr int64_t kBatch = 1000;
+constexpr int64_t kBatchBytes = 8 << 20;
+
+// The end of what is not kept, in the order of finished jobs: the newest of these, or the moment behind it.
+std::optional<storage::FinishedJob> newest_to_expire(storage::Reader& reader, const std::string& principal,
+                                                     const JobRetention& kept, core::WallTime now) {
+  std::optional<storage::FinishedJob> newest;
+  if (kept.count > 0) newest = reader.finished_job(principal, kept.count);
+  if (kept.time.count() == 0) return newest;
+  // No id is empty: this comes after all jobs that ended before the moment, and before those that ended in it.
+  const core::WallTime end = now - kept.time;
+  if (!newest || newest->finished < end) newest = storage::FinishedJob{"", end};
+  return newest;
+}
+
+// Cuts off what is too much for one transaction, but for the first.
+void bound(std::vector<storage::FinishedJob>& batch) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    bytes += batch[i].answer_bytes;
+    if (i > 0 && bytes > kBatchBytes) return batch.resize(i);
+  }
+}
 
 }  // namespace
 
@@ -17,6 +43,32 @@ int64_t expire_idempotency_keys(storage::Catalog& catalog, core::WallTime now) {
         storage::Space::kFrees);
     all += gone;
   } while (gone == kBatch);
+  return all;
+}
+
+int64_t expire_jobs(storage::Catalog& catalog, const JobRetention& kept, core::WallTime now) {
+  int64_t all = 0;
+  std::optional<std::string> principal = "";
+  while (
+      (principal = catalog.read([&](storage::Reader& reader) { return reader.next_with_finished_jobs(*principal); }))) {
+    const auto last =
+        catalog.read([&](storage::Reader& reader) { return newest_to_expire(reader, *principal, kept, now); });
+    if (!last) continue;
+    storage::FinishedJob after;
+    for (;;) {
+      auto batch =
+          catalog.read([&](storage::Reader& reader) { return reader.finished_jobs(*principal, after, *last, kBatch); });
+      if (batch.empty()) break;
+      bound(batch);
+      catalog.write(
+          [&](storage::Transaction& transaction) {
+            for (const storage::FinishedJob& job : batch) transaction.delete_job(job.id, *principal);
+          },
+          storage::Space::kFrees);
+      all += static_cast<int64_t>(batch.size());
+      after = batch.back();
+    }
+  }
   return all;
 }
 

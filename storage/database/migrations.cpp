@@ -262,8 +262,18 @@ ALTER TABLE feeds RENAME TO infeed_entries;
 ALTER TABLE feed_queues RENAME TO infeed_queues;
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst,          kQueues,   kCallbacks,    kProgramNames,
-                                       kProgramsOfJobs, kJobNames, kUnusedColumns};
+// 7 -> 8. Finished jobs lose their requests, and can be deleted with their callback requests, whose numbers go on.
+constexpr const char* kFinishedJobs = R"sql(
+UPDATE jobs SET request = x'' WHERE state IN ('done', 'failed', 'cancelled');
+CREATE INDEX jobs_finished ON jobs(principal, finished, id) WHERE finished IS NOT NULL;
+CREATE INDEX idempotency_by_job ON idempotency(job, principal);
+ALTER TABLE sessions ADD COLUMN last_callback INTEGER NOT NULL DEFAULT 0;
+UPDATE sessions SET last_callback =
+  coalesce((SELECT max(number) FROM callbacks WHERE callbacks.session = sessions.id), 0);
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst,          kQueues,   kCallbacks,     kProgramNames,
+                                       kProgramsOfJobs, kJobNames, kUnusedColumns, kFinishedJobs};
 
 }  // namespace
 

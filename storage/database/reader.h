@@ -86,6 +86,16 @@ class Reader {
   /// Ids of jobs are unique for each principal: clients choose them.
   [[nodiscard]] std::optional<JobRow> job(std::string_view id, std::string_view principal);
   [[nodiscard]] std::optional<JobRow> job_of_session(std::string_view session, std::string_view id);
+  /// The same job's state, without its request and answer.
+  [[nodiscard]] std::optional<JobState> job_state(std::string_view id, std::string_view principal);
+  /// The first principal behind this one, by name, that has jobs that are over.
+  [[nodiscard]] std::optional<std::string> next_with_finished_jobs(std::string_view principal);
+  /// The principal's job that is over and than which so many have finished later. Nothing: there are no more than that.
+  [[nodiscard]] std::optional<FinishedJob> finished_job(std::string_view principal, int64_t newer);
+  /// The principal's jobs that are over, behind `after` and up to `last` in the order of their end and id, at most
+  /// `limit`; without those that idempotency keys name.
+  [[nodiscard]] std::vector<FinishedJob> finished_jobs(std::string_view principal, const FinishedJob& after,
+                                                       const FinishedJob& last, int64_t limit);
   /// By id (the order in which they were made); with a session by number.
   [[nodiscard]] Page<JobRow> jobs(std::string_view principal, const JobFilter& filter, const PageRequest& page);
   /// Queued jobs of all principals by (session, number), those without session by id and first:
@@ -94,7 +104,9 @@ class Reader {
 
   /// Effects with sequence > `after`, at most `limit` (1..1000), in order.
   [[nodiscard]] std::vector<EffectRow> effects(std::string_view session, int64_t after, int64_t limit);
-  /// The same, one job's only.
+  /// The log has effects of a job of this id.
+  [[nodiscard]] bool has_effects_of_job(std::string_view session, std::string_view job);
+  /// The same as effects(), one job's only.
   [[nodiscard]] std::vector<EffectRow> effects_of_job(std::string_view session, std::string_view job, int64_t after,
                                                       int64_t limit);
 

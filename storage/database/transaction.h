@@ -58,9 +58,10 @@ class Transaction : public Reader {
   [[nodiscard]] int64_t next_job_number(std::string_view session);
 
   void insert_job(const JobRow& row);
-  /// Writes state, attempt, answer, error, started, finished and deadline. The content of the row's program is deleted
-  /// when this ends the last job that named it and no principal sees it.
+  /// Writes state, attempt, answer, error, started, finished and deadline. A job that is over by that loses its
+  /// request, and the content of its program is deleted when no other job names it and no principal sees it.
   void update_job(const JobRow& row);
+  /// With its callback requests and what it has reserved; its effects stay in the log. False when there was none.
   bool delete_job(std::string_view id, std::string_view principal);
 
   /// Numbers the rows densely after the session's last and stores them; fills in `session` and `sequence`. A row whose

@@ -51,6 +51,12 @@ std::vector<EffectRow> Reader::effects_of_job(std::string_view session, std::str
   return read_effects(rows.bind(session, after, job, limit));
 }
 
+bool Reader::has_effects_of_job(std::string_view session, std::string_view job) {
+  return connection_->statement("SELECT 1 FROM effects WHERE session = ?1 AND job = ?2 AND step IS NOT NULL LIMIT 1")
+      .bind(session, job)
+      .step();
+}
+
 std::vector<EffectRow> Reader::outgoing(std::string_view session, std::string_view queue, int64_t after,
                                         int64_t limit) {
   check_limit(limit);

@@ -34,8 +34,6 @@ int64_t read_number(std::string_view text) {
   throw core::Error("invalid_query", "cursor is not one that this list gave");
 }
 
-bool is_over(JobState state) { return state != JobState::kQueued && state != JobState::kRunning; }
-
 std::string state_word(const std::optional<JobState>& state) {
   return state ? std::string(to_string(*state)) : std::string();
 }
@@ -119,21 +117,62 @@ void Transaction::update_job(const JobRow& row) {
   connection_
       ->statement(
           "UPDATE jobs SET state = ?2, attempt = ?3, error_code = ?4, error_detail = ?5, started = ?6, finished = ?7, "
-          "deadline = ?8, answer = ?9 WHERE id = ?1 AND principal = ?10")
+          "deadline = ?8, answer = ?9, request = iif(?11, x'', request) WHERE id = ?1 AND principal = ?10")
       .bind(row.id, to_string(row.state), row.attempt, row.error_code, row.error_detail, row.started, row.finished,
-            row.deadline, Bytes{row.answer}, row.principal)
+            row.deadline, Bytes{row.answer}, row.principal, is_over(row.state))
       .run();
   if (connection_->changes() == 0) throw core::Error("not_found", "there is no job '" + row.id + "'");
   if (!row.program.empty() && is_over(row.state)) collect_program(row.program);
 }
 
 bool Transaction::delete_job(std::string_view id, std::string_view principal) {
-  const std::optional<JobRow> before = job(id, principal);
-  if (!before) return false;
+  std::string session;
+  std::string program;
+  {
+    Statement row = connection_->statement("SELECT session, program FROM jobs WHERE principal = ?1 AND id = ?2");
+    if (!row.bind(principal, id).step()) return false;
+    session = row.text(0);
+    program = row.text(1);
+  }
   release_arrays(id, principal);
+  connection_->statement("DELETE FROM callbacks WHERE job = ?1 AND session = ?2").bind(id, session).run();
   connection_->statement("DELETE FROM jobs WHERE id = ?1 AND principal = ?2").bind(id, principal).run();
-  if (!before->program.empty()) collect_program(before->program);
+  if (!program.empty()) collect_program(program);
   return true;
+}
+
+std::optional<JobState> Reader::job_state(std::string_view id, std::string_view principal) {
+  Statement row = connection_->statement("SELECT state FROM jobs WHERE principal = ?1 AND id = ?2");
+  if (!row.bind(principal, id).step()) return std::nullopt;
+  return from_word<JobState>(kJobStates, row.view(0));
+}
+
+std::optional<std::string> Reader::next_with_finished_jobs(std::string_view principal) {
+  Statement row =
+      connection_->statement("SELECT min(principal) FROM jobs WHERE finished IS NOT NULL AND principal > ?1");
+  if (!row.bind(principal).step() || row.is_null(0)) return std::nullopt;
+  return row.text(0);
+}
+
+std::optional<FinishedJob> Reader::finished_job(std::string_view principal, int64_t newer) {
+  Statement row = connection_->statement(
+      "SELECT id, finished, length(answer) FROM jobs WHERE principal = ?1 AND finished IS NOT NULL "
+      "ORDER BY finished DESC, id DESC LIMIT 1 OFFSET ?2");
+  if (!row.bind(principal, newer).step()) return std::nullopt;
+  return FinishedJob{row.text(0), row.time(1), row.integer(2)};
+}
+
+std::vector<FinishedJob> Reader::finished_jobs(std::string_view principal, const FinishedJob& after,
+                                               const FinishedJob& last, int64_t limit) {
+  Statement rows = connection_->statement(
+      "SELECT id, finished, length(answer) FROM jobs WHERE principal = ?1 AND finished IS NOT NULL "
+      "AND (finished, id) > (?2, ?3) AND (finished, id) <= (?4, ?5) AND NOT EXISTS "
+      "(SELECT 1 FROM idempotency WHERE idempotency.job = jobs.id AND idempotency.principal = jobs.principal) "
+      "ORDER BY finished, id LIMIT ?6");
+  rows.bind(principal, after.finished, after.id, last.finished, last.id, limit);
+  std::vector<FinishedJob> found;
+  while (rows.step()) found.push_back({rows.text(0), rows.time(1), rows.integer(2)});
+  return found;
 }
 
 std::optional<IdempotencyRow> Reader::idempotency(std::string_view principal, std::string_view route,

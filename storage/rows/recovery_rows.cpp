@@ -55,7 +55,7 @@ std::vector<std::string> RecoveryRows::fail_crashed_jobs(int64_t attempts, core:
     const std::string& principal = principals[i];
     connection_
         .statement(
-            "UPDATE jobs SET state = 'failed', error_code = 'crashed', error_detail = ?2, finished = ?3 "
+            "UPDATE jobs SET state = 'failed', error_code = 'crashed', error_detail = ?2, finished = ?3, request = x'' "
             "WHERE id = ?1 AND principal = ?4")
         .bind(job, detail, now, principal)
         .run();

@@ -84,6 +84,10 @@ struct SessionRow {
 };
 
 enum class JobState { kQueued, kRunning, kDone, kFailed, kCancelled };
+/// Done, failed or cancelled.
+[[nodiscard]] constexpr bool is_over(JobState state) {
+  return state != JobState::kQueued && state != JobState::kRunning;
+}
 
 struct JobRow {
   std::string id;
@@ -93,7 +97,7 @@ struct JobRow {
   int64_t number = 0;   ///< 1.. within its session, in the order of acceptance; 0 without session
   JobState state = JobState::kQueued;
   int64_t attempt = 1;
-  std::string request;  ///< any bytes; left empty in lists
+  std::string request;  ///< any bytes; left empty in lists, and in the row once the job is over
   std::string answer;   ///< any bytes; left empty in lists
   std::string error_code;
   std::string error_detail;
@@ -101,6 +105,13 @@ struct JobRow {
   std::optional<core::WallTime> started;
   std::optional<core::WallTime> finished;
   std::optional<core::WallTime> deadline;
+};
+
+/// A job that is over, to find those that are over for long.
+struct FinishedJob {
+  std::string id;
+  core::WallTime finished;
+  int64_t answer_bytes = 0;
 };
 
 /// One entry of a session's log: numbered 1..N without gap or repeat, never changed.

@@ -146,8 +146,13 @@ CallbackRow Transaction::insert_callback(const CallbackRow& row) {
                                                   "' makes another callback request than in the run before");
   }
   CallbackRow stored = row;
-  Statement last = connection_->statement("SELECT coalesce(max(number), 0) FROM callbacks WHERE session = ?1");
-  stored.number = (last.bind(row.session).step() ? last.integer(0) : 0) + 1;
+  {
+    Statement last = connection_->statement(
+        "UPDATE sessions SET last_callback = last_callback + 1 WHERE id = ?1 RETURNING last_callback");
+    if (!last.bind(row.session).step()) throw no_session(row.session);
+    stored.number = last.integer(0);
+    while (last.step()) continue;
+  }
   stored.answer.reset();
   connection_
       ->statement("INSERT INTO callbacks(session, number, job, call, request, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6)")

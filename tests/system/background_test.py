@@ -85,7 +85,8 @@ def a_waiting_job_is_cancelled_at_once():
         assert client.cancel(waiting)["state"] == "cancelled", "the answer to DELETE says it already"
         seen = client.job(waiting)
         assert seen["error"]["code"] == "cancelled" and "started" not in seen, seen
-        assert client.ask("DELETE", f"/v1/jobs/{waiting}")[2]["code"] == "job_finished"
+        assert client.ask("DELETE", f"/v1/jobs/{waiting}")[0] == 204, "a job that is over is deleted"
+        assert client.ask("GET", f"/v1/jobs/{waiting}")[0] == 404
         late = client.start(SPIN, [ENDLESS], deadline=0.2)
         seen = client.ended(late)
         assert seen["state"] == "failed" and seen["error"]["code"] == "deadline_exceeded" and "started" not in seen, seen

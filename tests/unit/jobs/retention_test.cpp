@@ -24,5 +24,86 @@ TEST(Retention, keys_of_finished_jobs_go_after_a_day) {
       store->catalog().read([](storage::Reader& r) { return r.idempotency("ann", "run", "of a job that waits"); }));
 }
 
+class FinishedJobs : public ::testing::Test {
+ protected:
+  void add(const std::string& id, std::chrono::minutes finished, const std::string& principal = "ann",
+           const std::string& answer = "") {
+    storage::JobRow row = job_row(id);
+    row.principal = principal;
+    row.state = storage::JobState::kDone;
+    row.finished = at(0) + finished;
+    row.answer = answer;
+    store_->catalog().write([&](storage::Transaction& t) { t.insert_job(row); });
+  }
+  std::string left(const std::string& principal = "ann") {
+    std::string out;
+    const auto jobs = store_->catalog().read([&](storage::Reader& r) { return r.jobs(principal, {}, {}); });
+    for (const storage::JobRow& job : jobs.items) out += job.id + " ";
+    return out;
+  }
+  int64_t expire(const jobs::JobRetention& kept, std::chrono::minutes now) {
+    return jobs::expire_jobs(store_->catalog(), kept, at(0) + now);
+  }
+
+  TempFolder folder_{TempFolder::Where::kMemory};
+  OpenStore store_{folder_.path()};
+};
+
+TEST_F(FinishedJobs, old_ones_and_those_beyond_the_count_go) {
+  for (const auto& [id, finished] : {std::pair("job_a", 10min), {"job_b", 70min}, {"job_c", 80min}, {"job_d", 95min}})
+    add(id, finished);
+  EXPECT_EQ(expire({.count = 0, .time = 0s}, 100min), 0);
+  EXPECT_EQ(expire({.count = 4, .time = 90min}, 100min), 0) << "job_a ended exactly 90 minutes ago";
+  EXPECT_EQ(expire({.count = 4, .time = 89min}, 100min), 1);
+  EXPECT_EQ(left(), "job_b job_c job_d ");
+  EXPECT_EQ(expire({.count = 2, .time = 60min}, 100min), 1);
+  EXPECT_EQ(left(), "job_c job_d ");
+  EXPECT_EQ(expire({.count = 2, .time = 10min}, 100min), 1) << "the earlier end of the two counts";
+  EXPECT_EQ(left(), "job_d ");
+}
+
+TEST_F(FinishedJobs, count_is_each_principals_own) {
+  add("job_a", 1min);
+  add("job_b", 2min);
+  add("job_c", 1min, "bob");
+  EXPECT_EQ(expire({.count = 1, .time = 0s}, 100min), 1);
+  EXPECT_EQ(left() + left("bob"), "job_b job_c ");
+}
+
+TEST_F(FinishedJobs, those_that_wait_or_that_a_key_returns_stay) {
+  add("job_a", 1min);
+  add("job_b", 2min);
+  store_->catalog().write([](storage::Transaction& t) {
+    t.insert_job(job_row("job_queued"));
+    t.insert_idempotency({"ann", "run", "k", "f", "job_a", at(0)});
+    t.insert_idempotency({"bob", "run", "k", "f", "job_b", at(0)});
+  });
+  EXPECT_EQ(expire({.count = 0, .time = 1s}, 100min), 1);
+  EXPECT_EQ(left(), "job_a job_queued ");
+  EXPECT_EQ(jobs::expire_idempotency_keys(store_->catalog(), at(1) + 24h), 2);
+  EXPECT_EQ(expire({.count = 0, .time = 1s}, 100min), 1);
+  EXPECT_EQ(left(), "job_queued ");
+}
+
+TEST_F(FinishedJobs, transactions_are_bounded_by_jobs_and_by_bytes) {
+  const auto commits = [&] { return store_->catalog().counters().transactions; };
+  store_->catalog().write([](storage::Transaction& t) {
+    storage::JobRow row = job_row("");
+    row.state = storage::JobState::kDone;
+    row.finished = at(1);
+    for (int i = 0; i < 2500; ++i) {
+      row.id = "job_" + std::to_string(i);
+      t.insert_job(row);
+    }
+  });
+  int64_t before = commits();
+  EXPECT_EQ(expire({.count = 0, .time = 1s}, 100min), 2500);
+  EXPECT_EQ(commits() - before, 3);
+  for (const char* id : {"job_a", "job_b", "job_c", "job_d"}) add(id, 1min, "ann", std::string(5 << 20, 'x'));
+  before = commits();
+  EXPECT_EQ(expire({.count = 0, .time = 1s}, 100min), 4);
+  EXPECT_EQ(commits() - before, 4) << "two have more than 8 MiB";
+}
+
 }  // namespace
 }  // namespace meshd::testing

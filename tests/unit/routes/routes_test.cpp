@@ -257,6 +257,46 @@ TEST_F(Routes, key_of_a_job_that_still_runs_is_a_conflict_that_names_it) {
   EXPECT_EQ(replayed.json().value("code", ""), "cancelled");
 }
 
+TEST_F(Routes, finished_job_is_deleted_and_its_key_and_log_say_so) {
+  const std::string session = made("/v1/sessions");
+  const std::string jobs = "/v1/sessions/" + session + "/jobs";
+  auto request = nlohmann::json::parse(run_of(kLogs, "[3]"));
+  request["callbacks"] = {{"0", {{"effect", "log"}, {"name", "n"}}}};
+  const Answer done = server_.ask("POST", jobs, request.dump(), {"Idempotency-Key: k1"});
+  const std::string job = done.header("Location");
+  EXPECT_EQ(server_.ask("DELETE", job, {}, {"If-Match: \"another\""}).problem(), "412 precondition_failed");
+  EXPECT_EQ(server_.ask("DELETE", job, {}, {"X-Principal: bob"}).problem(), "404 not_found");
+  const Answer gone = server_.ask("DELETE", job);
+  EXPECT_EQ(gone.status, 204) << gone.body;
+  EXPECT_EQ(gone.body, "");
+  EXPECT_EQ(server_.ask("GET", job).problem(), "404 not_found");
+  EXPECT_EQ(server_.ask("DELETE", job).problem(), "404 not_found");
+  EXPECT_TRUE(server_.ask("GET", jobs).json().at("items").empty());
+  const Answer again = server_.ask("POST", jobs, request.dump(), {"Idempotency-Key: k1"});
+  EXPECT_EQ(again.problem(), "404 not_found") << "never twice with one key";
+  EXPECT_EQ(again.json().at("detail"),
+            "the job of this Idempotency-Key, '" + job.substr(9) + "', was deleted; use a new key for a new request");
+  const auto log = server_.ask("GET", "/v1/sessions/" + session + "/effects").json().at("items");
+  ASSERT_EQ(log.size(), 1U);
+  EXPECT_EQ(log[0].at("job"), job.substr(9));
+}
+
+TEST_F(Routes, id_of_a_deleted_job_is_free_unless_the_log_has_its_effects) {
+  const std::string session = made("/v1/sessions");
+  const std::string job = "/v1/jobs/job_00000000-0000-7000-8000-000000000001";
+  const auto put = [&](nlohmann::json request) {
+    request["session"] = session;
+    return server_.ask("PUT", job, request.dump(), {"If-None-Match: *", "Prefer: wait=20"});
+  };
+  EXPECT_EQ(put(nlohmann::json::parse(run_of(kDouble, "[[1, 2]]"))).status, 201);
+  EXPECT_EQ(server_.ask("DELETE", job).status, 204);
+  auto logs = nlohmann::json::parse(run_of(kLogs, "[3]"));
+  logs["callbacks"] = {{"0", {{"effect", "log"}, {"name", "n"}}}};
+  EXPECT_EQ(put(logs).status, 201);
+  EXPECT_EQ(server_.ask("DELETE", job).status, 204);
+  EXPECT_EQ(put(logs).problem(), "412 precondition_failed") << "it would be taken for the first one's effect";
+}
+
 TEST_F(Routes, conditions_are_held_to_the_entity_tag) {
   const std::string path = "/v1/meshes/" + made("/v1/meshes", kMesh);
   const std::string tag = server_.ask("GET", path).header("ETag");

@@ -210,6 +210,36 @@ TEST(StorageDatabase, version_6_loses_unused_columns_and_keeps_its_rows) {
   });
 }
 
+TEST(StorageDatabase, version_7_loses_the_requests_of_finished_jobs_and_its_callback_numbers_go_on) {
+  const TempFolder folder(TempFolder::Where::kMemory);
+  const std::string path = folder.path() + "/meshd.db";
+  for (size_t version = 0; version < 7; ++version) execute(path, migrations()[version]);
+  execute(
+      path,
+      "INSERT INTO sessions VALUES('ses_1', 'ann', '', 'open', 'continue', 1, NULL, 3, 0, '{}');"
+      "INSERT INTO sessions VALUES('ses_2', 'ann', '', 'open', 'continue', 1, NULL, 1, 0, '{}');"
+      "INSERT INTO jobs VALUES('job_1', 'ses_1', 'ann', NULL, 1, 'done', 1, '', '', 1, 1, 8, NULL, x'61', x'62');"
+      "INSERT INTO jobs VALUES('job_2', 'ses_1', 'ann', NULL, 2, 'queued', 1, '', '', 1, 1, NULL, NULL, x'63', x'');"
+      "INSERT INTO callbacks VALUES('ses_1', 4, 'job_2', 0, x'61', NULL, 7);"
+      "PRAGMA application_id = " +
+          std::to_string(0x6d736864) + "; PRAGMA user_version = 7");
+  OpenStore store(folder.path());
+  store->catalog().write([](Transaction& t) {
+    EXPECT_EQ(t.job("job_1", "ann")->request + " " + t.job("job_1", "ann")->answer, " b");
+    EXPECT_EQ(t.job("job_2", "ann")->request, "c") << "it has still to run";
+    ASSERT_TRUE(t.finished_job("ann", 0));
+    EXPECT_EQ(t.finished_job("ann", 0)->id, "job_1");
+    EXPECT_FALSE(t.finished_job("ann", 1));
+    CallbackRow next;
+    next.session = "ses_1";
+    next.job = "job_2";
+    next.call = 1;
+    EXPECT_EQ(t.insert_callback(next).number, 5);
+    next.session = "ses_2";
+    EXPECT_EQ(t.insert_callback(next).number, 1);
+  });
+}
+
 TEST(StorageDatabase, settings_are_the_safe_ones) {
   const TempFolder folder(TempFolder::Where::kMemory);
   { const OpenStore store(folder.path()); }

@@ -361,6 +361,47 @@ TEST_F(StorageRows, job_read_back_is_what_was_written) {
   EXPECT_EQ(found->deadline, row.deadline);
 }
 
+TEST_F(StorageRows, job_that_is_over_loses_its_request) {
+  write([](Transaction& t) {
+    JobRow row = job_row("job_1");
+    t.insert_job(row);
+    row.state = JobState::kRunning;
+    t.update_job(row);
+    EXPECT_EQ(t.job("job_1", "ann")->request, "request");
+    for (const JobState end : {JobState::kDone, JobState::kFailed, JobState::kCancelled}) {
+      JobRow ended = job_row("job_" + std::string(to_string(end)));
+      t.insert_job(ended);
+      ended.state = end;
+      ended.answer = "answer";
+      t.update_job(ended);
+      EXPECT_EQ(t.job(ended.id, "ann")->request, "");
+      EXPECT_EQ(t.job(ended.id, "ann")->answer, "answer");
+    }
+  });
+}
+
+TEST_F(StorageRows, deleted_job_leaves_its_effects_and_its_callback_numbers_are_not_given_again) {
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    t.insert_job(job_row("job_1", "ses_1", 1));
+    std::vector<EffectRow> effects{effect_row("job_1", 0, "[1]")};
+    t.append_effects("ses_1", effects);
+    CallbackRow asked;
+    asked.session = "ses_1";
+    asked.job = "job_1";
+    EXPECT_EQ(t.insert_callback(asked).number, 1);
+    EXPECT_TRUE(t.delete_job("job_1", "ann"));
+    EXPECT_FALSE(t.delete_job("job_1", "ann"));
+    EXPECT_FALSE(t.job_state("job_1", "ann"));
+    EXPECT_TRUE(t.open_callbacks("ses_1").empty());
+    EXPECT_EQ(t.effects("ses_1", 0, 10).size(), 1U);
+    EXPECT_TRUE(t.has_effects_of_job("ses_1", "job_1"));
+    EXPECT_FALSE(t.has_effects_of_job("ses_1", "job_2"));
+    asked.job = "job_2";
+    EXPECT_EQ(t.insert_callback(asked).number, 2);
+  });
+}
+
 TEST_F(StorageRows, job_in_an_unknown_session_is_refused) {
   EXPECT_EQ(error_word([&] { write([](Transaction& t) { t.insert_job(job_row("job_1", "ses_9", 1)); }); }),
             "storage_failed");
@@ -488,6 +529,7 @@ TEST_F(StorageRows, effects_of_one_job_are_picked_from_the_log) {
 
 TEST_F(StorageRows, callback_is_asked_once_and_answered_once) {
   write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
     CallbackRow row;
     row.session = "ses_1";
     row.job = "job_1";
