@@ -98,7 +98,7 @@ class Check {
   void check_logs() {
     Statement rows = connection_.statement(
         "SELECT s.id, s.last_sequence, count(e.sequence), coalesce(max(e.sequence), 0) FROM sessions s "
-        "LEFT JOIN effects e ON e.session = s.id GROUP BY s.id ORDER BY s.id");
+        "LEFT JOIN effects e ON e.session = s.id WHERE s.id NOT IN deleted_sessions GROUP BY s.id ORDER BY s.id");
     rows.bind();
     while (rows.step()) {
       const int64_t last = rows.integer(1);

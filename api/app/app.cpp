@@ -159,10 +159,11 @@ struct App::Parts {
                runner_options(given, log_lines)),
         services{clock,    *memory,  *pool,      compiler, engine,    arrays, meshes,
                  programs, sessions, effect_log, infeeds,  callbacks, runner, processes_of(given)},
-        // Removes files that rows stopped naming, and pending arrays whose time is over.
+        // Removes rows of deleted sessions, files that rows stopped naming, and pending arrays whose time is over.
         collector(
             kCollectEvery,
             [this] {
+              sessions.remove_deleted();
               store.collect_garbage();
               arrays.expire_pending();
             },

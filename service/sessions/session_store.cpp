@@ -55,6 +55,16 @@ void SessionStore::remove(const std::string& id) {
   queues_.erase(id);
 }
 
+int64_t SessionStore::remove_deleted() {
+  int64_t transactions = 0;
+  while (catalog_.read([](storage::Reader& reader) { return reader.has_deleted_sessions(); })) {
+    catalog_.write([](storage::Transaction& transaction) { transaction.remove_deleted_sessions(); },
+                   storage::Space::kFrees);
+    ++transactions;
+  }
+  return transactions;
+}
+
 MeshStack SessionStore::mesh_stack(std::string_view id, std::string_view principal) {
   return mesh_stack_from(get(id, principal).document);
 }

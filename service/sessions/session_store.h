@@ -32,8 +32,12 @@ class SessionStore {
   /// The session takes no more jobs, and those that wait for their client end. Its log stays readable until remove().
   /// Again is harmless. Throws not_found.
   void close(const std::string& id, std::string_view principal);
-  /// Forgets a closed session, once its jobs are over (JobRunner::close_session).
+  /// Forgets a closed session, once its jobs are over (JobRunner::close_session). Nothing of it is visible afterwards;
+  /// of one with many rows, most are left to remove_deleted().
   void remove(const std::string& id);
+  /// Removes what is left of deleted sessions, in short transactions; returns in how many. Called periodically, which
+  /// also ends what a stop of the server has interrupted.
+  int64_t remove_deleted();
   /// The meshes that the session is inside of. Throws not_found.
   MeshStack mesh_stack(std::string_view id, std::string_view principal);
   /// Enters a mesh with devices. Throws conflict: abstract meshes, meshes forbidden, too many.

@@ -272,8 +272,13 @@ UPDATE sessions SET last_callback =
   coalesce((SELECT max(number) FROM callbacks WHERE callbacks.session = sessions.id), 0);
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst,          kQueues,   kCallbacks,     kProgramNames,
-                                       kProgramsOfJobs, kJobNames, kUnusedColumns, kFinishedJobs};
+// 8 -> 9. Deleted sessions whose rows are still being removed: nothing of them is visible.
+constexpr const char* kDeletedSessions = R"sql(
+CREATE TABLE deleted_sessions(id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst,    kQueues,        kCallbacks,    kProgramNames,   kProgramsOfJobs,
+                                       kJobNames, kUnusedColumns, kFinishedJobs, kDeletedSessions};
 
 }  // namespace
 

@@ -81,6 +81,8 @@ class Reader {
 
   [[nodiscard]] std::optional<SessionRow> session(std::string_view id);
   [[nodiscard]] std::optional<SessionRow> session(std::string_view id, std::string_view principal);
+  /// Rows of deleted sessions are left, which nothing else here returns.
+  [[nodiscard]] bool has_deleted_sessions();
   [[nodiscard]] Page<SessionRow> sessions(std::string_view principal, const PageRequest& page);
 
   /// Ids of jobs are unique for each principal: clients choose them.

@@ -52,8 +52,11 @@ class Transaction : public Reader {
   void insert_session(const SessionRow& row);
   /// Writes name, state, on_error, closed and document; the counters are not touched.
   void update_session(const SessionRow& row);
-  /// With its jobs, effects and callbacks; its arrays stay. False when there was none.
+  /// With its jobs, effects, callback requests and queues; its arrays stay. False when there was none. Nothing of it is
+  /// visible from here on, but of many rows only a part is removed: call remove_deleted_sessions() while there are any.
   bool delete_session(std::string_view id);
+  /// Removes rows of one deleted session: a thousand, and about 8 MiB unless one row has more.
+  void remove_deleted_sessions();
   /// 1, 2, 3, ... for each session. Throws not_found, session_closed.
   [[nodiscard]] int64_t next_job_number(std::string_view session);
 
@@ -97,6 +100,7 @@ class Transaction : public Reader {
 
  private:
   void drop_shards(std::string_view array);
+  void remove_rows_of(std::string_view session);
   void collect_mesh(std::string_view id);
   void collect_program(std::string_view id);
   std::vector<std::string> dropped_blobs_;

@@ -38,7 +38,7 @@ std::vector<EffectRow> Reader::effects(std::string_view session, int64_t after, 
   check_limit(limit);
   Statement rows = connection_->statement(
       "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
-      "WHERE session = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3");
+      "WHERE session = ?1 AND sequence > ?2 AND session NOT IN deleted_sessions ORDER BY sequence LIMIT ?3");
   return read_effects(rows.bind(session, after, limit));
 }
 
@@ -47,7 +47,8 @@ std::vector<EffectRow> Reader::effects_of_job(std::string_view session, std::str
   check_limit(limit);
   Statement rows = connection_->statement(
       "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
-      "WHERE session = ?1 AND sequence > ?2 AND job = ?3 ORDER BY sequence LIMIT ?4");
+      "WHERE session = ?1 AND sequence > ?2 AND job = ?3 AND session NOT IN deleted_sessions ORDER BY sequence LIMIT "
+      "?4");
   return read_effects(rows.bind(session, after, job, limit));
 }
 
@@ -62,7 +63,7 @@ std::vector<EffectRow> Reader::outgoing(std::string_view session, std::string_vi
   check_limit(limit);
   Statement rows = connection_->statement(
       "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
-      "WHERE session = ?1 AND name = ?2 AND number > ?3 ORDER BY number LIMIT ?4");
+      "WHERE session = ?1 AND name = ?2 AND number > ?3 AND session NOT IN deleted_sessions ORDER BY number LIMIT ?4");
   return read_effects(rows.bind(session, queue, after, limit));
 }
 

@@ -8,7 +8,7 @@ std::vector<InfeedRow> Reader::infeeds(std::string_view session, std::string_vie
   check_limit(limit);
   Statement rows = connection_->statement(
       "SELECT session, queue, number, content, created FROM infeed_entries "
-      "WHERE session = ?1 AND queue = ?2 AND number > ?3 ORDER BY number LIMIT ?4");
+      "WHERE session = ?1 AND queue = ?2 AND number > ?3 AND session NOT IN deleted_sessions ORDER BY number LIMIT ?4");
   rows.bind(session, queue, after, limit);
   std::vector<InfeedRow> out;
   while (rows.step()) out.push_back({rows.text(0), rows.text(1), rows.integer(2), rows.text(3), rows.time(4)});
@@ -19,7 +19,7 @@ std::vector<InfeedQueueRow> Reader::infeed_queues(std::string_view session) {
   Statement rows = connection_->statement(
       "SELECT q.queue, q.last, count(f.number), coalesce(sum(length(f.content)), 0) FROM infeed_queues q "
       "LEFT JOIN infeed_entries f ON f.session = q.session AND f.queue = q.queue "
-      "WHERE q.session = ?1 GROUP BY q.queue, q.last ORDER BY q.queue");
+      "WHERE q.session = ?1 AND q.session NOT IN deleted_sessions GROUP BY q.queue, q.last ORDER BY q.queue");
   rows.bind(session);
   std::vector<InfeedQueueRow> out;
   while (rows.step()) out.push_back({rows.text(0), rows.integer(1), rows.integer(2), rows.integer(3)});

@@ -43,7 +43,8 @@ std::string state_word(const std::optional<JobState>& state) {
 std::optional<JobRow> Reader::job(std::string_view id, std::string_view principal) {
   Statement row = connection_->statement(
       "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
-      "finished, deadline, request, answer FROM jobs WHERE principal = ?1 AND id = ?2");
+      "finished, deadline, request, answer FROM jobs WHERE principal = ?1 AND id = ?2 "
+      "AND (session IS NULL OR session NOT IN deleted_sessions)");
   if (!row.bind(principal, id).step()) return std::nullopt;
   return read_job(row);
 }
@@ -60,6 +61,7 @@ Page<JobRow> Reader::jobs(std::string_view principal, const JobFilter& filter, c
     Statement rows = connection_->statement(
         "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
         "finished, deadline, '', '' FROM jobs WHERE principal = ?1 AND id > ?2 AND (?3 = '' OR state = ?3) "
+        "AND (session IS NULL OR session NOT IN deleted_sessions) "
         "ORDER BY id LIMIT ?4");
     rows.bind(principal, page.cursor, state, page.limit + 1);
     return collect_page<JobRow>(rows, page.limit, read_job, [](const JobRow& row) { return row.id; });
@@ -68,7 +70,7 @@ Page<JobRow> Reader::jobs(std::string_view principal, const JobFilter& filter, c
   Statement rows = connection_->statement(
       "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
       "finished, deadline, '', '' FROM jobs WHERE session = ?1 AND number > ?2 AND principal = ?3 "
-      "AND (?4 = '' OR state = ?4) ORDER BY number LIMIT ?5");
+      "AND (?4 = '' OR state = ?4) AND session NOT IN deleted_sessions ORDER BY number LIMIT ?5");
   rows.bind(filter.session, after, principal, state, page.limit + 1);
   return collect_page<JobRow>(rows, page.limit, read_job, [](const JobRow& row) { return std::to_string(row.number); });
 }
@@ -93,6 +95,7 @@ Page<JobRow> Reader::queued_jobs(const PageRequest& page) {
   Statement rows = connection_->statement(
       "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
       "finished, deadline, '', '' FROM jobs WHERE state = 'queued' "
+      "AND (session IS NULL OR session NOT IN deleted_sessions) "
       "AND (coalesce(session, ''), number, id, principal) > (?1, ?2, ?3, ?4) "
       "ORDER BY coalesce(session, ''), number, id, principal LIMIT ?5");
   rows.bind(session, number, id, principal, page.limit + 1);
@@ -102,6 +105,12 @@ Page<JobRow> Reader::queued_jobs(const PageRequest& page) {
 }
 
 void Transaction::insert_job(const JobRow& row) {
+  {
+    // Ids of jobs of deleted sessions are free, whether their rows have gone or not.
+    Statement hidden =
+        connection_->statement("SELECT 1 FROM jobs WHERE principal = ?1 AND id = ?2 AND session IN deleted_sessions");
+    if (hidden.bind(row.principal, row.id).step()) delete_job(row.id, row.principal);
+  }
   connection_
       ->statement(
           "INSERT INTO jobs(id, session, principal, program, number, state, attempt, error_code, error_detail, "
@@ -142,7 +151,9 @@ bool Transaction::delete_job(std::string_view id, std::string_view principal) {
 }
 
 std::optional<JobState> Reader::job_state(std::string_view id, std::string_view principal) {
-  Statement row = connection_->statement("SELECT state FROM jobs WHERE principal = ?1 AND id = ?2");
+  Statement row = connection_->statement(
+      "SELECT state FROM jobs WHERE principal = ?1 AND id = ?2 "
+      "AND (session IS NULL OR session NOT IN deleted_sessions)");
   if (!row.bind(principal, id).step()) return std::nullopt;
   return from_word<JobState>(kJobStates, row.view(0));
 }

@@ -11,9 +11,9 @@ const char* count_sql(Counted what) {
     case Counted::kArrays:
       return "SELECT count(*) FROM arrays WHERE principal = ?1";
     case Counted::kSessions:
-      return "SELECT count(*) FROM sessions WHERE principal = ?1";
+      return "SELECT count(*) FROM sessions WHERE principal = ?1 AND id NOT IN deleted_sessions";
     case Counted::kJobs:
-      return "SELECT count(*) FROM jobs WHERE principal = ?1";
+      return "SELECT count(*) FROM jobs WHERE principal = ?1 AND (session IS NULL OR session NOT IN deleted_sessions)";
     case Counted::kPrograms:
       return "SELECT count(*) FROM programs WHERE principal = ?1";
     case Counted::kMeshes:

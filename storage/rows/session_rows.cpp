@@ -1,4 +1,6 @@
 // Sessions and their callback requests.
+#include <utility>
+
 #include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
 
@@ -38,6 +40,28 @@ std::vector<CallbackRow> read_callbacks(Statement& rows) {
   return callbacks;
 }
 
+/// What is left of a transaction that removes rows: others wait for it, and it is in memory until it commits.
+struct RemovalRoom {
+  int64_t rows = 1000;
+  int64_t bytes = 8 << 20;
+
+  [[nodiscard]] bool is_left() const { return rows > 0 && bytes > 0; }
+  void take(int64_t row_bytes) {
+    --rows;
+    bytes -= row_bytes;
+  }
+};
+
+/// Rows of a session that have a number: how to find key and bytes of some, and how to remove one by its key.
+constexpr std::pair<const char*, const char*> kRowsOfSession[] = {
+    {"SELECT number, length(request) + coalesce(length(answer), 0) FROM callbacks WHERE session = ?1 LIMIT ?2",
+     "DELETE FROM callbacks WHERE session = ?1 AND number = ?2"},
+    {"SELECT sequence, length(data) FROM effects WHERE session = ?1 LIMIT ?2",
+     "DELETE FROM effects WHERE session = ?1 AND sequence = ?2"},
+    {"SELECT rowid, length(content) FROM infeed_entries WHERE session = ?1 LIMIT ?2",
+     "DELETE FROM infeed_entries WHERE session = ?1 AND rowid = ?2"},
+};
+
 core::Error no_session(std::string_view id) { return {"not_found", "there is no session '" + std::string(id) + "'"}; }
 
 }  // namespace
@@ -45,7 +69,7 @@ core::Error no_session(std::string_view id) { return {"not_found", "there is no 
 std::optional<SessionRow> Reader::session(std::string_view id) {
   Statement row = connection_->statement(
       "SELECT id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, document "
-      "FROM sessions WHERE id = ?1");
+      "FROM sessions WHERE id = ?1 AND id NOT IN deleted_sessions");
   if (!row.bind(id).step()) return std::nullopt;
   return read_session(row);
 }
@@ -60,14 +84,15 @@ Page<SessionRow> Reader::sessions(std::string_view principal, const PageRequest&
   check_limit(page.limit);
   Statement rows = connection_->statement(
       "SELECT id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, document "
-      "FROM sessions WHERE principal = ?1 AND id > ?2 ORDER BY id LIMIT ?3");
+      "FROM sessions WHERE principal = ?1 AND id > ?2 AND id NOT IN deleted_sessions ORDER BY id LIMIT ?3");
   rows.bind(principal, page.cursor, page.limit + 1);
   return collect_page<SessionRow>(rows, page.limit, read_session, [](const SessionRow& row) { return row.id; });
 }
 
 std::optional<CallbackRow> Reader::callback(std::string_view session, int64_t number) {
   Statement row = connection_->statement(
-      "SELECT session, number, job, call, request, answer, created FROM callbacks WHERE session = ?1 AND number = ?2");
+      "SELECT session, number, job, call, request, answer, created FROM callbacks "
+      "WHERE session = ?1 AND number = ?2 AND session NOT IN deleted_sessions");
   if (!row.bind(session, number).step()) return std::nullopt;
   return read_callback(row);
 }
@@ -81,7 +106,8 @@ std::vector<CallbackRow> Reader::callbacks_of_job(std::string_view job) {
 std::vector<CallbackRow> Reader::open_callbacks(std::string_view session) {
   Statement rows = connection_->statement(
       "SELECT session, number, job, call, request, answer, created FROM callbacks "
-      "WHERE session = ?1 AND answer IS NULL AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = callbacks.job "
+      "WHERE session = ?1 AND session NOT IN deleted_sessions AND answer IS NULL AND NOT EXISTS (SELECT 1 FROM jobs "
+      "WHERE jobs.id = callbacks.job "
       "AND jobs.session = callbacks.session AND jobs.state IN ('done', 'failed', 'cancelled')) ORDER BY number");
   return read_callbacks(rows.bind(session));
 }
@@ -105,24 +131,63 @@ void Transaction::update_session(const SessionRow& row) {
 }
 
 bool Transaction::delete_session(std::string_view id) {
-  std::vector<std::string> programs;
+  connection_->statement("INSERT OR IGNORE INTO deleted_sessions SELECT id FROM sessions WHERE id = ?1").bind(id).run();
+  if (connection_->changes() == 0) return false;
+  remove_rows_of(id);
+  return true;
+}
+
+bool Reader::has_deleted_sessions() {
+  return connection_->statement("SELECT 1 FROM deleted_sessions LIMIT 1").bind().step();
+}
+
+void Transaction::remove_deleted_sessions() {
+  std::string id;
   {
-    Statement rows =
-        connection_->statement("SELECT DISTINCT program FROM jobs WHERE session = ?1 AND program IS NOT NULL");
-    rows.bind(id);
-    while (rows.step()) programs.push_back(rows.text(0));
+    Statement next = connection_->statement("SELECT id FROM deleted_sessions LIMIT 1");
+    if (!next.bind().step()) return;
+    id = next.text(0);
   }
-  for (const char* sql :
-       {"UPDATE arrays SET reserved_by = NULL WHERE reserved_by IN (SELECT id FROM jobs WHERE session = ?1) "
-        "AND principal = (SELECT principal FROM sessions WHERE id = ?1)",
-        "DELETE FROM callbacks WHERE session = ?1", "DELETE FROM effects WHERE session = ?1",
-        "DELETE FROM infeed_entries WHERE session = ?1", "DELETE FROM infeed_queues WHERE session = ?1",
-        "DELETE FROM jobs WHERE session = ?1", "DELETE FROM sessions WHERE id = ?1"}) {
-    connection_->statement(sql).bind(id).run();
+  remove_rows_of(id);
+}
+
+void Transaction::remove_rows_of(std::string_view session) {
+  RemovalRoom room;
+  for (const auto& [find, remove] : kRowsOfSession) {
+    std::vector<int64_t> keys;
+    {
+      Statement rows = connection_->statement(find);
+      rows.bind(session, room.rows);
+      while (room.is_left() && rows.step()) {
+        keys.push_back(rows.integer(0));
+        room.take(rows.integer(1));
+      }
+    }
+    Statement row = connection_->statement(remove);
+    for (const int64_t key : keys) row.bind(session, key).run();
+    if (!room.is_left()) return;
   }
-  const bool was_there = connection_->changes() == 1;
-  for (const std::string& program : programs) collect_program(program);
-  return was_there;
+  connection_
+      ->statement(
+          "DELETE FROM infeed_queues WHERE session = ?1 AND queue IN "
+          "(SELECT queue FROM infeed_queues WHERE session = ?1 LIMIT ?2)")
+      .bind(session, room.rows)
+      .run();
+  room.rows -= connection_->changes();
+  std::vector<std::pair<std::string, std::string>> jobs;
+  {
+    Statement rows = connection_->statement(
+        "SELECT id, principal, length(request) + length(answer) FROM jobs WHERE session = ?1 LIMIT ?2");
+    rows.bind(session, room.rows);
+    while (room.is_left() && rows.step()) {
+      jobs.emplace_back(rows.text(0), rows.text(1));
+      room.take(rows.integer(2));
+    }
+  }
+  for (const auto& [id, principal] : jobs) delete_job(id, principal);
+  if (!room.is_left()) return;
+  for (const char* sql : {"DELETE FROM sessions WHERE id = ?1", "DELETE FROM deleted_sessions WHERE id = ?1"})
+    connection_->statement(sql).bind(session).run();
 }
 
 int64_t Transaction::next_job_number(std::string_view session) {
@@ -148,7 +213,8 @@ CallbackRow Transaction::insert_callback(const CallbackRow& row) {
   CallbackRow stored = row;
   {
     Statement last = connection_->statement(
-        "UPDATE sessions SET last_callback = last_callback + 1 WHERE id = ?1 RETURNING last_callback");
+        "UPDATE sessions SET last_callback = last_callback + 1 WHERE id = ?1 AND id NOT IN deleted_sessions "
+        "RETURNING last_callback");
     if (!last.bind(row.session).step()) throw no_session(row.session);
     stored.number = last.integer(0);
     while (last.step()) continue;

@@ -10,6 +10,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -210,6 +213,69 @@ void restart(const std::string& folder) {
               static_cast<long>(queued), seconds_since(start) - opened);
 }
 
+int64_t memory_bytes(const char* field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(field)) return std::stoll(line.substr(std::strlen(field))) * 1024;
+  }
+  return 0;
+}
+
+// A session of 100,000 jobs and as many effects is deleted, while another client writes.
+void session_deletion(const std::string& folder) {
+  constexpr int kRows = 100'000;
+  OpenStore store(folder);
+  for (int batch = 0; batch < kRows / 1000; ++batch) {
+    store->catalog().write([&](Transaction& t) {
+      if (batch == 0) t.insert_session(session_row("ses_many"));
+      std::vector<EffectRow> effects;
+      for (int i = 0; i < 1000; ++i) {
+        const int64_t number = t.next_job_number("ses_many");
+        JobRow row = job_row("job_many_" + std::to_string(number), "ses_many", number);
+        row.state = JobState::kDone;
+        row.finished = at(number);
+        row.answer = std::string(500, 'a');
+        t.insert_job(row);
+        effects.push_back(effect_row(row.id, 0, std::string(200, 'e')));
+      }
+      t.append_effects("ses_many", effects);
+    });
+  }
+  const auto disk_bytes = [&] {
+    int64_t bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      bytes += entry.is_regular_file() ? static_cast<int64_t>(entry.file_size()) : 0;
+    return bytes;
+  };
+  const int64_t memory = memory_bytes("VmRSS:"), disk = disk_bytes();
+  std::atomic<bool> done = false;
+  double longest = 0;
+  std::thread other([&] {
+    for (int i = 0; !done; ++i) {
+      const auto start = Clock::now();
+      store->catalog().write([&](Transaction& t) { t.insert_array(array_row("arr_beside_" + std::to_string(i))); });
+      longest = std::max(longest, seconds_since(start));
+    }
+  });
+  const auto start = Clock::now();
+  store->catalog().write([](Transaction& t) { t.delete_session("ses_many"); });
+  const double answered = seconds_since(start);
+  int64_t peak = 0, wal = 0;
+  while (store->catalog().read([](Reader& reader) { return reader.has_deleted_sessions(); })) {
+    store->catalog().write([](Transaction& t) { t.remove_deleted_sessions(); });
+    peak = std::max(peak, memory_bytes("VmRSS:"));
+    wal = std::max(wal, store->catalog().counters().wal_bytes);
+  }
+  const double removed = seconds_since(start);
+  done = true;
+  other.join();
+  std::printf(
+      "session of 100,000 jobs and 100,000 effects deleted: answered in %.1f ms, removed in %.2f s; memory +%.1f MiB, "
+      "files %.0f -> %.0f MiB, log at most %.1f MiB; longest write beside it %.0f ms\n",
+      answered * 1e3, removed, static_cast<double>(peak - memory) / (1 << 20), static_cast<double>(disk) / (1 << 20),
+      static_cast<double>(disk_bytes()) / (1 << 20), static_cast<double>(wal) / (1 << 20), longest * 1e3);
+}
+
 }  // namespace
 }  // namespace meshd::testing
 
@@ -229,5 +295,6 @@ int main(int argc, char** argv) {
     blobs(*store, folder);
   }
   restart(folder + "/restart");
+  session_deletion(folder + "/deletion");
   return 0;
 }

@@ -1,6 +1,8 @@
 // Each kind of row: what goes in comes out, and the rules that rows keep by themselves.
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tests/support/storage_fixture.h"
 
 namespace meshd::testing {
@@ -10,13 +12,17 @@ using namespace storage;
 
 class StorageRows : public ::testing::Test {
  protected:
-  void write(const std::function<void(Transaction&)>& f) { store_->catalog().write(f); }
+  void write(const std::function<void(Transaction&)>& f) { (*store_)->catalog().write(f); }
   template <typename F>
   auto read(F&& f) {
-    return store_->catalog().read(std::forward<F>(f));
+    return (*store_)->catalog().read(std::forward<F>(f));
+  }
+  void reopen() {
+    store_.reset();
+    store_.emplace(folder_.path());
   }
   TempFolder folder_{TempFolder::Where::kMemory};
-  OpenStore store_{folder_.path()};
+  std::optional<OpenStore> store_{folder_.path()};
 };
 
 TEST_F(StorageRows, mesh_seen_by_two_principals_is_interned_once) {
@@ -180,9 +186,9 @@ TEST_F(StorageRows, shard_replaced_or_deleted_hands_its_blob_to_the_collector) {
     EXPECT_EQ(t.shards("arr_1")[0].blob.checksum, 0xffffffffffffffffULL);
     t.put_shard({"arr_1", 0, {"arr_1.v2.s0", 10, 3}});
   });
-  EXPECT_EQ(store_->catalog().take_dropped_blobs(), std::vector<std::string>{"arr_1.v1.s0"});
+  EXPECT_EQ((*store_)->catalog().take_dropped_blobs(), std::vector<std::string>{"arr_1.v1.s0"});
   write([](Transaction& t) { t.delete_array("arr_1"); });
-  EXPECT_EQ(store_->catalog().take_dropped_blobs(), (std::vector<std::string>{"arr_1.v2.s0", "arr_1.v1.s1"}));
+  EXPECT_EQ((*store_)->catalog().take_dropped_blobs(), (std::vector<std::string>{"arr_1.v2.s0", "arr_1.v1.s1"}));
 }
 
 TEST_F(StorageRows, donation_is_taken_by_one_job_only) {
@@ -334,6 +340,84 @@ TEST_F(StorageRows, session_deleted_takes_jobs_effects_and_reservations_along) {
     EXPECT_FALSE(t.job("job_1", "ann"));
     EXPECT_TRUE(t.effects("ses_1", 0, 10).empty());
     EXPECT_EQ(t.array("arr_1")->reserved_by, "");
+  });
+}
+
+TEST_F(StorageRows, deleted_session_of_many_rows_is_invisible_at_once_and_removed_in_parts) {
+  constexpr int64_t kJobs = 1500, kEffects = 2000;
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    for (int64_t i = 0; i < kJobs; ++i)
+      t.insert_job(job_row("job_" + std::to_string(i), "ses_1", t.next_job_number("ses_1")));
+    std::vector<EffectRow> effects;
+    for (int64_t i = 0; i < kEffects; ++i) effects.push_back(effect_row("job_0", i, "[1]"));
+    effects.back().is_queued = true;
+    t.append_effects("ses_1", effects);
+    CallbackRow callback;
+    callback.session = "ses_1";
+    callback.job = "job_1";
+    t.insert_callback(callback);
+    InfeedRow infeed{"ses_1", "in", 0, "a", at(1)};
+    t.append_infeed(infeed);
+    t.insert_array(array_row("arr_1"));
+    t.reserve_array("arr_1", "job_7");
+    EXPECT_TRUE(t.delete_session("ses_1"));
+    EXPECT_FALSE(t.delete_session("ses_1"));
+  });
+  const auto see_nothing = [&] {
+    read([](Reader& r) {
+      EXPECT_FALSE(r.session("ses_1"));
+      EXPECT_TRUE(r.sessions("ann", {}).items.empty());
+      EXPECT_EQ(r.count_of(Counted::kSessions, "ann") + r.count_of(Counted::kJobs, "ann"), 0);
+      EXPECT_FALSE(r.job("job_1499", "ann"));
+      EXPECT_FALSE(r.job_state("job_1499", "ann"));
+      EXPECT_TRUE(r.jobs("ann", {}, {}).items.empty());
+      const JobFilter filter{.session = "ses_1", .state = {}};
+      EXPECT_TRUE(r.jobs("ann", filter, {}).items.empty());
+      EXPECT_TRUE(r.queued_jobs({}).items.empty());
+      EXPECT_TRUE(r.effects("ses_1", 0, 10).empty());
+      EXPECT_TRUE(r.effects_of_job("ses_1", "job_0", 0, 10).empty());
+      EXPECT_TRUE(r.outgoing("ses_1", "loss", 0, 10).empty());
+      EXPECT_TRUE(r.infeeds("ses_1", "in", 0, 10).empty());
+      EXPECT_TRUE(r.infeed_queues("ses_1").empty());
+      EXPECT_FALSE(r.callback("ses_1", 1));
+      EXPECT_TRUE(r.open_callbacks("ses_1").empty());
+    });
+  };
+  see_nothing();
+  EXPECT_TRUE(read([](Reader& r) { return r.has_deleted_sessions(); }));
+  write([](Transaction& t) {
+    EXPECT_EQ(error_word([&] { static_cast<void>(t.next_job_number("ses_1")); }), "not_found");
+    t.insert_job(job_row("job_1499"));  // its id is free
+  });
+  int64_t parts = 1;
+  reopen();  // as after a crash in between
+  write([](Transaction& t) { EXPECT_TRUE(t.delete_job("job_1499", "ann")); });
+  for (; read([](Reader& r) { return r.has_deleted_sessions(); }); ++parts) {
+    see_nothing();
+    write([](Transaction& t) { t.remove_deleted_sessions(); });
+  }
+  EXPECT_EQ(parts, 4) << "3,502 rows, a thousand in each";
+  read([](Reader& r) { EXPECT_EQ(r.array("arr_1")->reserved_by, ""); });
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    EXPECT_EQ(t.next_job_number("ses_1"), 1);
+    EXPECT_TRUE(t.effects("ses_1", 0, 10).empty());
+  });
+}
+
+TEST_F(StorageRows, deleted_session_of_large_rows_is_removed_in_parts) {
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    std::vector<EffectRow> effects;
+    for (int64_t i = 0; i < 4; ++i) effects.push_back(effect_row("job_0", i, std::string(5 << 20, 'x')));
+    t.append_effects("ses_1", effects);
+    t.delete_session("ses_1");
+    EXPECT_TRUE(t.has_deleted_sessions()) << "two effects have more than 8 MiB";
+    t.remove_deleted_sessions();
+    EXPECT_TRUE(t.has_deleted_sessions());
+    t.remove_deleted_sessions();
+    EXPECT_FALSE(t.has_deleted_sessions());
   });
 }
 
