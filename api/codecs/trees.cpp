@@ -51,33 +51,48 @@ class Fields {
   std::vector<const Field*> sorted_;
 };
 
-void append_text(std::string& out, const Json& tree, Leaves leaves) {
-  if (is_leaf(tree, leaves)) {
-    out += kStar;
-  } else if (tree.is_null()) {
-    out += "None";
-  } else if (tree.is_array()) {
-    out += "[";
-    tree.each([&](size_t i, const Json& inner) {
-      out += i ? ", " : "";
-      append_text(out, inner, leaves);
-      return true;
-    });
-    out += "]";
-  } else if (const auto* object = tree.as<JsonObject>()) {
-    out += "{";
-    bool first = true;
+// How the texts of trees differ: Python's, for messages, and JSON.
+struct TreeStyle {
+  std::string_view separator;
+  std::string (*name)(std::string_view);
+};
+constexpr TreeStyle kPython{", ", [](std::string_view name) { return fmt::format("'{}': ", name); }};
+constexpr TreeStyle kJson{",", [](std::string_view name) { return quote(name) + ":"; }};
+
+// Appends a tree, fields of objects in the order of their names. `leaf` appends what is a leaf for it, and gives false
+// for lists and objects that are none.
+template <typename Leaf>
+void append_tree(std::string& out, const Json& tree, const std::string& pointer, const TreeStyle& style, Leaf& leaf) {
+  if (leaf(tree, pointer)) return;
+  if (const auto* object = tree.as<JsonObject>()) {
+    std::string_view before = "{";
     const Fields fields(*object);
     for (const Fields::Field* field : fields.in_order()) {
-      const auto& [name, value] = *field;
-      out += std::string(first ? "'" : ", '") + name + "': ";
-      first = false;
-      append_text(out, value, leaves);
+      out.append(before).append(style.name(field->first));
+      before = style.separator;
+      append_tree(out, field->second, pointer + "/" + pointer_token(field->first), style, leaf);
     }
-    out += "}";
-  } else {
-    out += "?";
+    out += object->empty() ? "{}" : "}";
+    return;
   }
+  out += "[";
+  tree.each([&](size_t i, const Json& inner) {
+    if (i > 0) out += style.separator;
+    append_tree(out, inner, entry_pointer(pointer, i), style, leaf);
+    return true;
+  });
+  out += "]";
+}
+
+bool is_node(const Json& json) { return json.is_array() || json.as<JsonObject>() != nullptr; }
+
+void append_text(std::string& out, const Json& tree, Leaves leaves) {
+  const auto leaf = [&](const Json& json, const std::string&) {
+    if (is_node(json) && !is_leaf(json, leaves)) return false;
+    out += is_leaf(json, leaves) ? kStar : json.is_null() ? "None" : "?";
+    return true;
+  };
+  append_tree(out, tree, "", kPython, leaf);
 }
 
 // The structure of `value` to the depth of `places`.
@@ -182,10 +197,10 @@ class SpecFlattener {
     wrong_.add(pointer, kind_of(specs) + " where the tree has " + kind_of(tree) + hint);
   }
 
-  void finish(const std::string& specs, const std::string& tree) const {
+  void throw_if_any(const Json& specs, const Json& tree) const {
     if (wrong_.empty()) return;
-    std::string detail = fmt::format("specs must be a tree prefix: {} for {}. Mismatch details ({} found)", specs, tree,
-                                     wrong_.list().size());
+    std::string detail = fmt::format("specs must be a tree prefix: {} for {}. Mismatch details ({} found)",
+                                     tree_text(specs, Leaves::kSpecs), tree_text(tree, leaves_), wrong_.list().size());
     for (const core::Diagnostic& mistake : wrong_.list()) detail += ": " + mistake.pointer + " is " + mistake.detail;
     throw core::Error("invalid_spec", detail, wrong_.list());
   }
@@ -201,62 +216,6 @@ class SpecFlattener {
   std::vector<TreeLeaf>& out_;
   core::Diagnostics wrong_;
 };
-
-void append_stars(std::string& out, const Json& places, const std::string& pointer) {
-  if (is_leaf(places, Leaves::kStars)) {
-    out += quote(kStar);
-  } else if (places.is_null()) {
-    out += "null";
-  } else if (places.is_array()) {
-    out += "[";
-    places.each([&](size_t i, const Json& inner) {
-      out += i ? "," : "";
-      append_stars(out, inner, entry_pointer(pointer, i));
-      return true;
-    });
-    out += "]";
-  } else if (const auto* object = places.as<JsonObject>()) {
-    out += "{";
-    bool first = true;
-    const Fields fields(*object);
-    for (const Fields::Field* field : fields.in_order()) {
-      const auto& [name, inner] = *field;
-      out += (first ? "" : ",") + quote(name) + ":";
-      first = false;
-      append_stars(out, inner, pointer + "/" + pointer_token(name));
-    }
-    out += "}";
-  } else {
-    throw core::Error("invalid_request", pointer + ": a tree has lists, objects, null and '*' for each value");
-  }
-}
-
-void append_numbered(std::string& out, const Json& places, int64_t& next) {
-  if (is_leaf(places, Leaves::kStars)) {
-    out += std::to_string(next++);
-  } else if (places.is_array()) {
-    out += "[";
-    places.each([&](size_t i, const Json& inner) {
-      out += i ? "," : "";
-      append_numbered(out, inner, next);
-      return true;
-    });
-    out += "]";
-  } else if (const auto* object = places.as<JsonObject>()) {
-    out += "{";
-    bool first = true;
-    const Fields fields(*object);
-    for (const Fields::Field* field : fields.in_order()) {
-      const auto& [name, inner] = *field;
-      out += (first ? "" : ",") + quote(name) + ":";
-      first = false;
-      append_numbered(out, inner, next);
-    }
-    out += "}";
-  } else {
-    out += "null";
-  }
-}
 
 }  // namespace
 
@@ -291,20 +250,36 @@ std::vector<TreeLeaf> flatten_specs(const Json& specs, const Json& tree, Leaves 
   std::vector<TreeLeaf> out;
   SpecFlattener flattener(leaves, out);
   flattener.walk(specs, tree, pointer);
-  flattener.finish(tree_text(specs, Leaves::kSpecs), tree_text(tree, leaves));
+  flattener.throw_if_any(specs, tree);
   return out;
 }
 
 std::string tree_json(const Json& places, const std::string& pointer) {
   std::string out;
-  append_stars(out, places, pointer);
+  const auto leaf = [&](const Json& json, const std::string& at) {
+    if (is_node(json)) return false;
+    if (!json.is_null() && !is_leaf(json, Leaves::kStars))
+      throw core::Error("invalid_request", at + ": a tree has lists, objects, null and '*' for each value");
+    out += json.is_null() ? "null" : quote(kStar);
+    return true;
+  };
+  append_tree(out, places, pointer, kJson, leaf);
   return out;
 }
 
 std::string numbered_tree(const Json& places) {
   std::string out;
   int64_t next = 0;
-  append_numbered(out, places, next);
+  const auto leaf = [&](const Json& json, const std::string&) {
+    if (is_node(json)) return false;
+    if (is_leaf(json, Leaves::kStars)) {
+      append_integer(out, next++);
+    } else {
+      out += "null";
+    }
+    return true;
+  };
+  append_tree(out, places, "", kJson, leaf);
   return out;
 }
 

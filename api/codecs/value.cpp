@@ -386,9 +386,7 @@ std::optional<tensor::DenseValue> value_of(const ValueInput& in, tensor::BufferP
     wrong.add(pointer + "/base64", fmt::format("expected base64 of {} bytes{}", expected, got));
     return std::nullopt;
   }
-  if (type.dtype == DType::kBool) {
-    for (std::byte& byte : out->buffer->bytes()) byte = byte != std::byte{0} ? std::byte{1} : std::byte{0};
-  }
+  clean_bools(type.dtype, out->buffer->bytes());
   return out;
 }
 
@@ -404,6 +402,11 @@ std::optional<tensor::DenseValue> read_bare(const Json& json, const tensor::Tens
 void append_nested(std::string& out, const tensor::TensorType& type, std::span<const std::byte> bytes);
 
 }  // namespace
+
+void clean_bools(DType dtype, std::span<std::byte> bytes) {
+  if (dtype != DType::kBool) return;
+  for (std::byte& byte : bytes) byte = byte != std::byte{0} ? std::byte{1} : std::byte{0};
+}
 
 JsonType JsonCodec<DType>::type() {
   JsonType out{JsonType::Kind::kString};

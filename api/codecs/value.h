@@ -37,6 +37,9 @@ const Schema<ValueInput>& schema();
 template <>
 const Schema<ArgumentInput>& schema();
 
+/// Bool bytes are 0 or 1, whatever a client sends.
+void clean_bools(tensor::DType dtype, std::span<std::byte> bytes);
+
 /// Reads a VALUE with inline data into memory of the pool. `expected`: the type that sugar takes, and that objects are
 /// not held to (the caller compares). Notes every mistake under `pointer`; nothing is returned then.
 std::optional<tensor::DenseValue> read_value(const Json& json, const tensor::TensorType* expected,

@@ -287,6 +287,12 @@ std::string pointer_token(std::string_view name) {
 std::string entry_pointer(const std::string& list, size_t i) { return fmt::format("{}/{}", list, i); }
 
 void append_string(std::string& out, std::string_view text) {
+  const bool is_plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+  if (is_plain) {
+    out.append(1, '"').append(text).append(1, '"');
+    return;
+  }
   out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -313,14 +319,5 @@ void append_unsigned(std::string& out, uint64_t value) {
 void append_float(std::string& out, float value) { append_real(out, value); }
 
 void append_double(std::string& out, double value) { append_real(out, value); }
-
-std::string integer_list(const std::vector<int64_t>& values) {
-  std::string out = "[";
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) out += ',';
-    append_integer(out, values[i]);
-  }
-  return out + "]";
-}
 
 }  // namespace meshd::api

@@ -98,7 +98,5 @@ void append_unsigned(std::string& out, uint64_t value);
 /// A float as JSON: shortest text that reads back; NaN and infinities as strings.
 void append_float(std::string& out, float value);
 void append_double(std::string& out, double value);
-/// [1,2,3]
-std::string integer_list(const std::vector<int64_t>& values);
 
 }  // namespace meshd::api

@@ -97,17 +97,15 @@ struct Submission {
 Submission read_submission(Request& request, Services& services, const std::shared_ptr<const std::string>& body,
                            const std::string& path_session, bool kept) {
   const auto start = services.clock.steady();
-  std::string session = path_session;
-  if (!session.empty()) session = services.sessions.get(session, request.principal).id;
   const Json document = Json::parse(body, kInlineLimits, &request.memory);
   JobContext context = context_of(services);
   mesh::Mesh session_mesh;
-  if (const std::string inside = session.empty() ? session_in(document) : session; !inside.empty()) {
-    session_mesh = services.sessions.mesh_stack(inside, request.principal).current();
+  if (const std::string session = path_session.empty() ? session_in(document) : path_session; !session.empty()) {
+    // Throws where the caller has no such session.
+    session_mesh = services.sessions.mesh_stack(session, request.principal).current();
     context.session_mesh = &session_mesh;
   }
-  auto [job, form] = decode_job(document, request.principal, session, context);
-  if (!job.session.empty()) static_cast<void>(services.sessions.get(job.session, request.principal));
+  auto [job, form] = decode_job(document, request.principal, path_session, context);
   if (kept || !job.session.empty()) job.document = kept_document(*body, context.session_mesh);
   job.parse_ms = std::chrono::duration<double, std::milli>(services.clock.steady() - start).count();
   return {std::move(job), [form = form](const jobs::JobResult& result) { return encode_result(result, form); }};

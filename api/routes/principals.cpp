@@ -39,11 +39,7 @@ constexpr size_t kLongestBackupName = 100;
 
 // 0 is any number, which is null.
 Field<quotas::Limits> limit(std::string_view name, int64_t quotas::Limits::*member) {
-  return {name,
-          [member](const quotas::Limits& limits) {
-            return or_null(limits.*member == 0 ? std::nullopt : std::optional(limits.*member));
-          },
-          {.low = 1}};
+  return {name, [member](const quotas::Limits& limits) { return or_null(unless_zero(limits.*member)); }, {.low = 1}};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/mesh_codec.h"
+#include "api/codecs/value.h"
 
 namespace meshd::api {
 namespace {
@@ -95,11 +96,6 @@ arrays::ArrayRef begin_array(const UploadQuery& wanted, const tensor::TensorType
     made.sharding = std::move(sharding);
   }
   return services.arrays.begin(made);
-}
-
-void clean_bools(tensor::DType dtype, std::span<std::byte> bytes) {
-  if (dtype != tensor::DType::kBool) return;
-  for (std::byte& byte : bytes) byte = byte != std::byte{0} ? std::byte{1} : std::byte{0};
 }
 
 void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder order, std::span<std::byte> out) {

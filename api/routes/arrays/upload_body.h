@@ -63,7 +63,4 @@ tensor::BufferRef read_dense_body(const ArrayBody& body, tensor::BufferPool& poo
 /// The bytes of a dense value in C order, clean bools among them. Throws as fill_shards.
 void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder order, std::span<std::byte> out);
 
-/// Bool bytes are 0 or 1, whatever a client sends.
-void clean_bools(tensor::DType dtype, std::span<std::byte> bytes);
-
 }  // namespace meshd::api
