@@ -157,7 +157,7 @@ struct App::Parts {
         callbacks(store.catalog(), clock),
         runner(store, arrays, compiler, engine, sessions, effect_log, infeeds, callbacks, clock,
                runner_options(given, log_lines)),
-        services{clock,    *memory,  *pool,      compiler, engine,    arrays, meshes,
+        services{clock,    memory,   *pool,      compiler, engine,    arrays, meshes,
                  programs, sessions, effect_log, infeeds,  callbacks, runner, processes_of(given)},
         // Removes rows of deleted sessions, files that rows stopped naming, and pending arrays whose time is over.
         collector(

@@ -49,19 +49,24 @@ std::optional<T> wait_in(const Request& request, Services& services, const std::
 }
 
 Response list(Request& request, Services& services) {
-  request.query.require_known({"encoding", "wait"});
+  request.query.require_known({"after", "limit", "encoding", "wait"});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
+  const int64_t after = request.query.integer("after", 0, 0, INT64_MAX);
+  const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
   const bool base64 = wants_base64(request);
+  PageBudget budget(request);
   using Open = std::vector<effects::SessionCallback>;
   const auto open = wait_in<Open>(request, services, session, [&]() -> std::optional<Open> {
-    Open found = services.callbacks.open(session);
+    Open found = services.callbacks.open(session, after, limit, [&](int64_t bytes) { return budget.admit(bytes); });
     return found.empty() ? std::nullopt : std::optional(std::move(found));
   });
   Page<QuestionDocument> page;
   if (open) {
     for (const effects::SessionCallback& asked : *open) page.items.push_back({asked, base64});
   }
-  return json_of(200, page);
+  if (open && (static_cast<int64_t>(open->size()) == limit || budget.is_full()))
+    page.next = std::to_string(open->back().number);
+  return list_response(request, page, "after");
 }
 
 Response get(Request& request, Services& services) {

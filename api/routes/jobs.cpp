@@ -190,7 +190,7 @@ Response put_job(Request& request, Services& services) {
   return made;
 }
 
-Response list(const Request& request, Services& services, const storage::JobFilter& filter) {
+Response list(Request& request, Services& services, const storage::JobFilter& filter) {
   auto page = services.jobs.list(request.principal, filter, page_of(request));
   std::vector<jobs::JobView> views;
   for (storage::JobRow& row : page.items) views.push_back({std::move(row), std::nullopt, 0});

@@ -1,15 +1,36 @@
+#include <utility>
+
 #include "api/http/characters.h"
 #include "api/routes/routes.h"
 
 namespace meshd::api {
+namespace {
 
-storage::PageRequest page_of(const Request& request, std::initializer_list<std::string_view> others) {
+constexpr int64_t kPageBytes = int64_t{4} << 20;
+constexpr int64_t kMemoryPerRow = 1024;
+
+}  // namespace
+
+bool PageBudget::admit(int64_t stored_bytes) {
+  const int64_t needed = stored_bytes * kMemoryPerStoredByte + kMemoryPerRow;
+  if (std::exchange(is_empty_, false)) {
+    request_.memory.grow(needed);
+  } else if (stored_ + stored_bytes > kPageBytes || !request_.memory.try_grow(needed)) {
+    is_full_ = true;
+    return false;
+  }
+  stored_ += stored_bytes;
+  return true;
+}
+
+storage::PageRequest page_of(Request& request, std::initializer_list<std::string_view> others) {
   std::vector<std::string_view> known{"limit", "cursor"};
   known.insert(known.end(), others);
   request.query.require_known(known);
   storage::PageRequest page;
   page.limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
   page.cursor = std::string(request.query.get("cursor").value_or(""));
+  page.admit = [budget = PageBudget(request)](int64_t bytes) mutable { return budget.admit(bytes); };
   // What the lists give: ids, numbers and names, joined by '/'.
   for (const char c : page.cursor) {
     if (!is_alphanumeric(c) && c != '_' && c != '-' && c != '/' && c != '.')

@@ -115,7 +115,7 @@ Response me(const Request& request, Services& services, const PrincipalFacts& fa
 }
 
 // Those of the tokens file, by name; the cursor is the last name of the page before.
-Response principals(const Request& request, Services& services, const PrincipalFacts& facts) {
+Response principals(Request& request, Services& services, const PrincipalFacts& facts) {
   const storage::PageRequest page = page_of(request);
   const std::set<std::string> names = facts.names();
   Page<PrincipalDocument> out;

@@ -89,17 +89,19 @@ Response outgoing(Request& request, Services& services) {
   const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
   const bool base64 = wants_base64(request);
   using Rows = std::vector<storage::EffectRow>;
+  PageBudget budget(request);
   const auto rows = wait_for<Rows>(
                         request, wait_of(request),
                         [&]() -> std::optional<Rows> {
-                          Rows found = services.log.outgoing(session, queue, after, limit);
+                          Rows found = services.log.outgoing(session, queue, after, limit,
+                                                             [&](int64_t bytes) { return budget.admit(bytes); });
                           return found.empty() ? std::nullopt : std::optional(std::move(found));
                         },
                         [&](std::function<void()> wake) { return services.log.subscribe(session, std::move(wake)); })
                         .value_or(Rows{});
   Page<EffectDocument> page;
   for (const storage::EffectRow& row : rows) page.items.push_back(effect_document(row, base64));
-  if (static_cast<int64_t>(rows.size()) == limit) page.next = std::to_string(rows.back().number);
+  if (static_cast<int64_t>(rows.size()) == limit || budget.is_full()) page.next = std::to_string(rows.back().number);
   return list_response(request, page, "after");
 }
 

@@ -76,8 +76,26 @@ std::vector<Route> health_routes(Services& services, const ProcessFacts& facts);
 std::vector<Route> principal_routes(Services& services, const PrincipalFacts& facts);
 std::vector<Route> document_routes(Services& services, const ProcessFacts& facts);
 
-/// The page of a list request: ?limit= and ?cursor=. Parameters that are neither these nor in `others` are refused.
-storage::PageRequest page_of(const Request& request, std::initializer_list<std::string_view> others = {});
+/// What a stored byte of a row takes while its document is made: the row, its values, and their text.
+inline constexpr int64_t kMemoryPerStoredByte = 6;
+/// Bounds a page by its bytes: at most 4 MiB of what is stored, or one row, and no more than request.memory has for its
+/// document. One thread; the request outlives it.
+class PageBudget {
+ public:
+  explicit PageBudget(Request& request) : request_(request) {}
+  /// Whether a row of so many stored bytes belongs to the page. Throws memory_full when there is no room for the first.
+  bool admit(int64_t stored_bytes);
+  /// A row did not belong to it: there is a next page.
+  [[nodiscard]] bool is_full() const { return is_full_; }
+
+ private:
+  Request& request_;
+  int64_t stored_ = 0;
+  bool is_empty_ = true, is_full_ = false;
+};
+/// The page of a list request, bounded by bytes: ?limit= and ?cursor=. Parameters that are neither these nor in
+/// `others` are refused. For as long as the request is there.
+storage::PageRequest page_of(Request& request, std::initializer_list<std::string_view> others = {});
 /// ?encoding= of routes that show effects: json or base64.
 bool wants_base64(const Request& request);
 /// A page that is written, with Link: rel="next" where there is another. `cursor` is the query parameter that takes it.

@@ -20,7 +20,7 @@ namespace meshd::api {
 
 struct Services {
   const core::Clock& clock;
-  core::MemoryLedger& memory;
+  core::MemoryLedgerRef memory;
   tensor::BufferPool& pool;
   compile::Compiler& compiler;
   device::Engine& engine;

@@ -9,6 +9,7 @@ namespace meshd::api {
 namespace {
 
 constexpr int64_t kEventBatch = 256;
+constexpr int64_t kEventBatchBytes = int64_t{256} << 10;  // of rows, or one row
 // How long a barrier and the end of a session wait for jobs.
 constexpr std::chrono::seconds kLongestWait{kLongestWaitSeconds};
 
@@ -66,20 +67,42 @@ int64_t cursor_of(const Request& request) {
   throw core::Error("invalid_request", "Last-Event-ID: expected the id of an event of this stream, a whole number");
 }
 
+/// The entries behind `after` that the stream takes next. Throws memory_full, which ends it.
+std::vector<storage::EffectRow> next_effects(effects::EffectLog& log, const std::string& session, int64_t after,
+                                             EventStream& out) {
+  int64_t stored = 0;
+  return log.after(session, after, kEventBatch, [&](int64_t bytes) {
+    const bool is_first = stored == 0;
+    stored += bytes;
+    if (!is_first) return stored <= kEventBatchBytes;
+    if (!out.admit(std::max(stored, kEventBatchBytes) * kMemoryPerStoredByte))
+      throw core::Error("memory_full", "other event streams hold the memory that the next event needs");
+    return true;
+  });
+}
+
+/// Made in place: of a large entry nothing is there twice but its values.
+std::string event_of(storage::EffectRow row, bool base64) {
+  const EffectDocument document = effect_document(row, base64);
+  row.values = {};
+  return format_event(std::to_string(document.sequence), "effect",
+                      [&](std::string& out) { JsonCodec<EffectDocument>::append(out, document); });
+}
+
 Response stream_events(Request& request, Services& services) {
   request.query.require_known({"after", "encoding"});
   const storage::SessionRow session = services.sessions.get(request.capture("id"), request.principal);
   const bool base64 = wants_base64(request);
-  auto stream = std::make_shared<EventStream>();
+  auto stream = std::make_shared<EventStream>(core::MemoryReservation(services.memory, core::MemoryAccount::kEvents));
   stream->set_refill(
       [&log = services.log, id = session.id, cursor = cursor_of(request), base64](EventStream& out) mutable {
         while (out.has_room()) {
-          const auto batch = log.after(id, cursor, kEventBatch);
+          auto batch = next_effects(log, id, cursor, out);
           if (batch.empty()) return;
-          for (const storage::EffectRow& row : batch) {
-            if (!out.send(format_event(std::to_string(row.sequence), "effect", to_json(effect_document(row, base64)))))
-              return;
-            cursor = row.sequence;
+          for (storage::EffectRow& row : batch) {
+            const int64_t sequence = row.sequence;
+            if (!out.send(event_of(std::move(row), base64))) return;
+            cursor = sequence;
           }
         }
       });
@@ -128,10 +151,13 @@ std::vector<Route> session_routes(Services& services) {
          const int64_t after = request.query.integer("after", 0, 0, INT64_MAX);
          const int64_t limit = request.query.integer("limit", 100, 1, storage::kMaxPageSize);
          const bool base64 = wants_base64(request);
-         const auto rows = services.log.after(session.id, after, limit);
+         PageBudget budget(request);
+         const auto rows =
+             services.log.after(session.id, after, limit, [&](int64_t bytes) { return budget.admit(bytes); });
          Page<EffectDocument> page;
          for (const storage::EffectRow& row : rows) page.items.push_back(effect_document(row, base64));
-         if (static_cast<int64_t>(rows.size()) == limit) page.next = std::to_string(rows.back().sequence);
+         if (static_cast<int64_t>(rows.size()) == limit || budget.is_full())
+           page.next = std::to_string(rows.back().sequence);
          return list_response(request, page, "after");
        }},
       {"GET", "/v1/sessions/{id}/events", "streamEvents", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,

@@ -383,7 +383,7 @@ void Connection::sweep(Time now) {
       if (guard_.too_slow(now)) close();
       return;
     case State::kEvents:
-      if (event_blocked_ ? guard_.too_slow(now) : event_ending_) {
+      if (event_blocked_ ? guard_.too_slow(now) || now > event_deadline_ : event_ending_) {
         close();
       } else if (!event_blocked_ && now - last_event_ >= reactor_.context().options.heartbeat) {
         queue_event_bytes(": heartbeat\n\n");
@@ -432,7 +432,7 @@ void Connection::close() {
   const std::shared_ptr<Connection> self = shared_from_this();
   set_state(State::kClosed);
   // An aborted response must not look complete.
-  if (!exchange_ && event_bytes_.empty()) transport_->notify_end();
+  if (!exchange_ && event_pieces_.empty()) transport_->notify_end();
   if (auto stream = std::exchange(stream_, nullptr)) {
     reactor_.context().metrics.close_stream();
     stream->close();

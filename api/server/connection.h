@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -110,7 +111,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   bool start_events(std::shared_ptr<EventStream> stream);
   void flush_events();
-  void queue_event_bytes(const std::string& bytes);
+  void queue_event_bytes(std::string bytes);
+  /// Counts bytes of the queued ones as written.
+  void event_bytes_written(size_t count);
   void end_events();
 
   void linger();
@@ -155,7 +158,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   size_t taken_size_ = 0;
 
   std::shared_ptr<EventStream> stream_;
-  std::string event_bytes_;
+  std::deque<std::string> event_pieces_;  ///< to be written, the first from event_offset_ on
+  size_t event_offset_ = 0;
+  Time event_deadline_ = Time::max();  ///< for what is to be written
   bool event_blocked_ = false;
   bool event_chunked_ = false;
   bool event_ending_ = false;

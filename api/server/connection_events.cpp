@@ -3,8 +3,9 @@
 
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
-#include <charconv>
+#include <span>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -14,6 +15,11 @@
 #include "api/server/reactor.h"
 
 namespace meshd::api {
+namespace {
+
+constexpr size_t kEventVectors = 8;  // pieces of one write
+
+}  // namespace
 
 /// Posts from a stream, on any thread, to its connection. It keeps the io_context alive, not the reactor: after the end
 /// of the server its posts never run.
@@ -47,13 +53,14 @@ class Connection::StreamPort final : public EventStream::Port {
 
 bool Connection::start_events(std::shared_ptr<EventStream> stream) {
   stream_ = std::move(stream);
-  event_bytes_ = outgoing_.head();
+  event_pieces_.push_back(outgoing_.head());
+  const auto head_bytes = static_cast<int64_t>(outgoing_.head().size());
   outgoing_.clear();
   event_chunked_ = exchange_->chunked_answer();
   event_blocked_ = false;
   event_ending_ = false;
   last_event_ = std::chrono::steady_clock::now();
-  exchange_->sent(static_cast<int64_t>(event_bytes_.size()), last_event_);
+  exchange_->sent(head_bytes, last_event_);
   exchange_.reset();
   skipped_ = 0;
   set_state(State::kEvents);
@@ -68,36 +75,51 @@ bool Connection::start_events(std::shared_ptr<EventStream> stream) {
   return state_ == State::kEvents;
 }
 
-void Connection::queue_event_bytes(const std::string& bytes) {
+void Connection::queue_event_bytes(std::string bytes) {
   if (bytes.empty()) return;
-  if (!event_chunked_) {
-    event_bytes_ += bytes;
-    return;
+  event_deadline_ = std::chrono::steady_clock::now() + reactor_.context().options.event_deadline;
+  if (event_chunked_) event_pieces_.push_back(fmt::format("{:x}\r\n", bytes.size()));
+  event_pieces_.push_back(std::move(bytes));
+  if (event_chunked_) event_pieces_.emplace_back("\r\n");
+}
+
+void Connection::event_bytes_written(size_t count) {
+  while (count > 0) {
+    const size_t step = std::min(count, event_pieces_.front().size() - event_offset_);
+    event_offset_ += step;
+    count -= step;
+    if (event_offset_ < event_pieces_.front().size()) return;
+    event_pieces_.pop_front();
+    event_offset_ = 0;
   }
-  std::array<char, 16> size{};
-  const auto end = std::to_chars(size.data(), size.data() + size.size(), bytes.size(), 16).ptr;
-  event_bytes_.append(size.data(), end).append("\r\n").append(bytes).append("\r\n");
+  if (event_pieces_.empty()) stream_->taken_is_sent();
 }
 
 void Connection::flush_events() {
   if (state_ != State::kEvents || event_blocked_) return;
   while (true) {
-    if (event_bytes_.empty() && !event_ending_) {
+    if (event_pieces_.empty() && !event_ending_) {
       queue_event_bytes(stream_->take());
-      if (event_bytes_.empty() && stream_->finished()) {
+      if (event_pieces_.empty() && stream_->finished()) {
         event_ending_ = true;
-        if (event_chunked_) event_bytes_ = "0\r\n\r\n";
+        if (event_chunked_) event_pieces_.emplace_back("0\r\n\r\n");
       }
     }
-    const bool all_taken = event_bytes_.empty();
-    const iovec piece{event_bytes_.data(), event_bytes_.size()};
-    const ByteStream::Result sent = all_taken ? transport_->flush() : transport_->write({&piece, 1});
+    const bool all_taken = event_pieces_.empty();
+    std::array<iovec, kEventVectors> pieces{};
+    const size_t count = std::min(pieces.size(), event_pieces_.size());
+    for (size_t i = 0; i < count; ++i) {
+      const size_t skip = i == 0 ? event_offset_ : 0;
+      pieces[i] = {event_pieces_[i].data() + skip, event_pieces_[i].size() - skip};
+    }
+    const ByteStream::Result sent =
+        all_taken ? transport_->flush() : transport_->write(std::span<const iovec>(pieces.data(), count));
     const auto now = std::chrono::steady_clock::now();
     if (sent.outcome == ByteStream::Outcome::kBytes) {
       if (all_taken) break;
       reactor_.context().metrics.socket_writes.fetch_add(1, std::memory_order_relaxed);
       reactor_.context().metrics.bytes_out.fetch_add(static_cast<int64_t>(sent.bytes), std::memory_order_relaxed);
-      event_bytes_.erase(0, sent.bytes);
+      event_bytes_written(sent.bytes);
       last_event_ = now;
       continue;
     }

@@ -4,13 +4,25 @@
 #include <utility>
 
 namespace meshd::api {
+namespace {
 
-std::string format_event(std::string_view id, std::string_view event, std::string_view data) {
+/// What a client waits before it resumes a stream that ended for want of memory.
+constexpr std::string_view kRetry = "retry: 1000\n\n";
+
+/// The lines before the data.
+std::string names_of_event(std::string_view id, std::string_view event) {
   // A field ends at a line end, so names are truncated there.
   const auto first_line = [](std::string_view text) { return text.substr(0, text.find_first_of("\r\n")); };
   std::string out;
   if (!id.empty()) out.append("id: ").append(first_line(id)).append("\n");
   if (!event.empty()) out.append("event: ").append(first_line(event)).append("\n");
+  return out;
+}
+
+}  // namespace
+
+std::string format_event(std::string_view id, std::string_view event, std::string_view data) {
+  std::string out = names_of_event(id, event);
   while (true) {
     const size_t end = data.find_first_of("\r\n");
     out.append("data: ").append(data.substr(0, end)).append("\n");
@@ -22,9 +34,45 @@ std::string format_event(std::string_view id, std::string_view event, std::strin
   return out;
 }
 
-EventStream::EventStream(size_t backlog_limit_bytes) : backlog_limit_(backlog_limit_bytes) {}
+std::string format_event(std::string_view id, std::string_view event, const std::function<void(std::string&)>& append) {
+  std::string out = names_of_event(id, event) + "data: ";
+  append(out);
+  return out += "\n\n";
+}
+
+EventStream::EventStream(core::MemoryReservation memory, size_t backlog_limit_bytes)
+    : backlog_limit_(backlog_limit_bytes), memory_(std::move(memory)) {}
 
 EventStream::~EventStream() = default;
+
+/// Makes the reservation what is there. The lock is held.
+void EventStream::settle() {
+  const int64_t waits = backlog_.empty() ? 0 : static_cast<int64_t>(backlog_.capacity());
+  const int64_t held = admitted_ + taken_ + waits;
+  if (held > memory_.bytes()) {
+    memory_.grow_regardless(held - memory_.bytes());
+  } else {
+    memory_.shrink(memory_.bytes() - held);
+  }
+}
+
+bool EventStream::admit(int64_t bytes) {
+  std::shared_ptr<Port> port;
+  {
+    std::lock_guard held(mutex_);
+    if (closed_ || finishing_) return false;
+    if (memory_.try_grow_beyond(bytes)) {
+      admitted_ += bytes;
+      return true;
+    }
+    backlog_ += kRetry;
+    finishing_ = true;
+    settle();
+    port = port_;
+  }
+  if (port) port->flush();
+  return false;
+}
 
 bool EventStream::send(std::string event) {
   std::shared_ptr<Port> port;
@@ -32,7 +80,7 @@ bool EventStream::send(std::string event) {
   {
     std::lock_guard held(mutex_);
     if (closed_ || finishing_) return false;
-    if (backlog_.size() + event.size() > backlog_limit_) {
+    if (!backlog_.empty() && backlog_.size() + event.size() > backlog_limit_) {
       // Too slow: what is queued is still sent, then the client has to reconnect with Last-Event-ID.
       finishing_ = true;
       accepted = false;
@@ -42,14 +90,17 @@ bool EventStream::send(std::string event) {
       backlog_ += event;
     }
     if (backlog_.size() > backlog_limit_ / 2) was_over_half_ = true;
+    settle();
     port = port_;
   }
   if (port) port->flush();
   return accepted;
 }
 
-bool EventStream::has_room() const {
+bool EventStream::has_room() {
   std::lock_guard held(mutex_);
+  admitted_ = 0;
+  settle();
   return !closed_ && !finishing_ && backlog_.size() <= backlog_limit_ / 2;
 }
 
@@ -111,10 +162,17 @@ std::string EventStream::take() {
   {
     std::lock_guard held(mutex_);
     out.swap(backlog_);
+    taken_ = out.empty() ? 0 : static_cast<int64_t>(out.capacity());
     drained = std::exchange(was_over_half_, false);
   }
   if (drained) wake();
   return out;
+}
+
+void EventStream::taken_is_sent() {
+  std::lock_guard held(mutex_);
+  taken_ = 0;
+  settle();
 }
 
 bool EventStream::finished() const {
@@ -140,6 +198,8 @@ void EventStream::run_refill() {
     }
     std::lock_guard held(mutex_);
     refill_running_ = false;
+    admitted_ = 0;
+    settle();
     if (closed_) return;
     refill_ = std::move(refill);
     if (!refill_scheduled_) return;
@@ -156,7 +216,10 @@ void EventStream::close() {
     closed.swap(on_close_);
     if (!refill_running_) refill.swap(refill_);
     port.swap(port_);
-    backlog_.clear();
+    backlog_ = {};
+    taken_ = 0;
+    if (!refill_running_) admitted_ = 0;  // else its end releases it
+    settle();
   }
   if (closed) closed();
 }

@@ -10,37 +10,54 @@
 #include <string>
 #include <string_view>
 
+#include "service/core/memory_ledger.h"
+
 namespace meshd::api {
 
 /// One event: `id:`, `event:` and one `data:` line for each line of `data`. Empty id or event leave their line out.
 std::string format_event(std::string_view id, std::string_view event, std::string_view data);
 
+/// The same for data that `append` writes behind it, without line ends: long data is not copied.
+std::string format_event(std::string_view id, std::string_view event, const std::function<void(std::string&)>& append);
+
 /// A stream of server-sent events to one client. Created by a handler, passed to the server with events(stream). Any
 /// thread.
 ///
 /// Two ways to use it. Push: send() from any thread; a client that is slower than its backlog (1 MiB) is disconnected
-/// and resumes with Last-Event-ID. Pull, for logs that can be long: set_refill() and wake():
+/// and resumes with Last-Event-ID. Pull, for logs that can be long or have large entries: set_refill() and wake():
 ///
-///   auto stream = std::make_shared<EventStream>();
+///   auto stream = std::make_shared<EventStream>(MemoryReservation(ledger, MemoryAccount::kEvents));
 ///   stream->set_refill([cursor, &log](EventStream& out) mutable {
-///     while (out.has_room()) { auto batch = log.after(cursor, 256); if (batch.empty()) return; ... out.send(...); }
+///     while (out.has_room()) {
+///       auto batch = log.after(cursor, 256, [&](int64_t bytes) { return out.admit(bytes); });
+///       if (batch.empty()) return;
+///       ... out.send(...);
+///     }
 ///   });
 ///   subscription = log.subscribe([weak = std::weak_ptr(stream)] { if (auto s = weak.lock()) s->wake(); });
 ///   stream->on_close([subscription] { ... });
 ///   return events(stream);
+///
+/// Memory: what is admitted, waits or is being written is held by the stream's reservation. An event that is larger
+/// than the backlog, or than all that events may hold, is sent alone; of several streams that come to such events at
+/// once, one goes on and the others end behind `retry:`, for their clients to resume.
 ///
 /// The reactor writes a comment every 15 s, and `event: shutdown` with `retry:` when the server drains.
 class EventStream : public std::enable_shared_from_this<EventStream> {
  public:
   static constexpr size_t kDefaultBacklogBytes = size_t{1} << 20;
 
-  explicit EventStream(size_t backlog_limit_bytes = kDefaultBacklogBytes);
+  explicit EventStream(core::MemoryReservation memory = {}, size_t backlog_limit_bytes = kDefaultBacklogBytes);
   ~EventStream();
 
-  /// Queues bytes as format_event made them. False if the stream is closed or its backlog is full, which closes it.
+  /// Queues bytes as format_event made them. False if the stream is closed or has a backlog that they would pass the
+  /// limit with, which ends it.
   bool send(std::string event);
-  /// True while less than half of the backlog is used.
-  [[nodiscard]] bool has_room() const;
+  /// True while less than half of the backlog is used. Releases what was admitted: refill asks before each batch.
+  [[nodiscard]] bool has_room();
+  /// Holds memory for events of so many bytes more, which refill makes next. False when there is none, which ends the
+  /// stream with `retry:` behind what is queued.
+  [[nodiscard]] bool admit(int64_t bytes);
   [[nodiscard]] bool closed() const;
   /// Ends the stream after the queue is sent.
   void finish();
@@ -65,6 +82,8 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   void attach(std::shared_ptr<Port> port);
   /// Takes up to everything that waits. Not for handlers.
   std::string take();
+  /// What take() gave last is with the kernel. Not for handlers.
+  void taken_is_sent();
   /// True once finish() was called and nothing waits any more. Not for handlers.
   [[nodiscard]] bool finished() const;
   void run_refill();
@@ -72,8 +91,12 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
   void close();
 
  private:
+  void settle();
+
   mutable std::mutex mutex_;
   const size_t backlog_limit_;
+  core::MemoryReservation memory_;  ///< of what was admitted, what waits and what was taken
+  int64_t admitted_ = 0, taken_ = 0;
   std::string backlog_;
   bool closed_ = false;
   bool finishing_ = false;

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -404,6 +406,9 @@ void Exchange::run(const std::function<bool()>& can_keep, std::string& head) {
   // A client may take its time with the answer; what was asked is not kept for so long.
   request_.body_reader.reset();
   request_.memory = {};
+  // On a worker: it may take milliseconds.
+  const bool may_wait = request_.route != nullptr && request_.route->run_on == RunOn::kWorker;
+  if (may_wait && context_.options.memory != nullptr && context_.options.memory->is_trim_due()) ::malloc_trim(0);
 }
 
 void Exchange::sent(int64_t bytes_out, std::chrono::steady_clock::time_point now) {

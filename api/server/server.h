@@ -43,7 +43,8 @@ struct ServerOptions {
   int connections_per_address = 64;  ///< loopback excepted
   int event_streams = 512;
   std::chrono::milliseconds heartbeat{15'000};
-  std::chrono::milliseconds event_retry{3'000};  ///< `retry:` of the shutdown event
+  std::chrono::milliseconds event_retry{3'000};      ///< `retry:` of the shutdown event
+  std::chrono::milliseconds event_deadline{60'000};  ///< for a client to take what was taken from its backlog
 
   int workers = 16;             ///< kept
   int workers_max = 64;         ///< under load

@@ -15,9 +15,10 @@ struct Part {
   std::string_view name;
   int64_t of_32;
 };
-constexpr Part kParts[] = {{"requests", 4}, {"answers", 2}, {"events", 2}, {"programs", 1}};
+constexpr Part kParts[] = {{"requests", 4}, {"answers", 4}, {"events", 4}, {"programs", 1}};
 static_assert(std::size(kParts) == kMemoryAccounts);
 constexpr int kRetryAfterSeconds = 1;
+constexpr int64_t kTrimsPerLimit = 8;
 
 void raise_peak(std::atomic<int64_t>& peak, int64_t held) {
   int64_t known = peak.load(std::memory_order_relaxed);
@@ -49,11 +50,11 @@ std::array<MemoryLedger::Stats, kMemoryAccounts> MemoryLedger::stats() const {
   return out;
 }
 
-bool MemoryLedger::take(MemoryAccount which, int64_t bytes, bool must_fit) {
+bool MemoryLedger::take(MemoryAccount which, int64_t bytes, Fit fit) {
   Account& account = of(which);
   const int64_t held = account.held.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   const int64_t all = held_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (must_fit && (held > account.limit || all > limit_)) {
+  if (fit == Fit::kWithin && (held > account.limit || all > limit_)) {
     give_back(which, bytes);
     account.refused.fetch_add(1, std::memory_order_relaxed);
     return false;
@@ -65,22 +66,32 @@ bool MemoryLedger::take(MemoryAccount which, int64_t bytes, bool must_fit) {
 void MemoryLedger::give_back(MemoryAccount which, int64_t bytes) {
   of(which).held.fetch_sub(bytes, std::memory_order_relaxed);
   held_.fetch_sub(bytes, std::memory_order_relaxed);
+  given_back_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+bool MemoryLedger::is_trim_due() {
+  const int64_t due = limit_ / kTrimsPerLimit;
+  return given_back_.load(std::memory_order_relaxed) >= due && given_back_.exchange(0) >= due;
 }
 
 MemoryReservation::MemoryReservation(MemoryReservation&& other) noexcept
-    : ledger_(std::move(other.ledger_)), account_(other.account_), bytes_(std::exchange(other.bytes_, 0)) {}
+    : ledger_(std::move(other.ledger_)),
+      account_(other.account_),
+      is_beyond_(std::exchange(other.is_beyond_, false)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
 
 MemoryReservation& MemoryReservation::operator=(MemoryReservation&& other) noexcept {
   if (this == &other) return *this;
   shrink(bytes_);
   ledger_ = std::move(other.ledger_);
   account_ = other.account_;
+  is_beyond_ = std::exchange(other.is_beyond_, false);
   bytes_ = std::exchange(other.bytes_, 0);
   return *this;
 }
 
 bool MemoryReservation::try_grow(int64_t bytes) {
-  if (ledger_ != nullptr && !ledger_->take(account_, bytes, true)) return false;
+  if (ledger_ != nullptr && !ledger_->take(account_, bytes, MemoryLedger::Fit::kWithin)) return false;
   bytes_ += bytes;
   return true;
 }
@@ -98,14 +109,24 @@ void MemoryReservation::grow(int64_t bytes) {
       .with_retry_after(kRetryAfterSeconds);
 }
 
+bool MemoryReservation::try_grow_beyond(int64_t bytes) {
+  if (try_grow(bytes)) return true;
+  if (!is_beyond_ && ledger_->of(account_).has_beyond.exchange(true)) return false;
+  is_beyond_ = true;
+  grow_regardless(bytes);
+  return true;
+}
+
 void MemoryReservation::grow_regardless(int64_t bytes) {
-  if (ledger_ != nullptr) ledger_->take(account_, bytes, false);
+  if (ledger_ != nullptr) ledger_->take(account_, bytes, MemoryLedger::Fit::kAnyway);
   bytes_ += bytes;
 }
 
 void MemoryReservation::shrink(int64_t bytes) {
   bytes_ -= bytes;
-  if (ledger_ != nullptr) ledger_->give_back(account_, bytes);
+  if (ledger_ == nullptr) return;
+  ledger_->give_back(account_, bytes);
+  if (bytes_ == 0 && std::exchange(is_beyond_, false)) ledger_->of(account_).has_beyond.store(false);
 }
 
 }  // namespace meshd::core

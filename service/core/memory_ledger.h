@@ -8,8 +8,8 @@
 //   recycled    2     released buffers, kept for reuse           they go back to the system (tensor::BufferPool)
 //   accounted   5     the accounts of the ledger:
 //     requests  4       bodies, and what they are parsed into    503 memory_full at once
-//     answers   2       texts of responses until they are sent   503 memory_full for reads; others are charged anyway
-//     events    2       backlogs of event streams                the stream ends; its client resumes
+//     answers   4       texts of responses until they are sent   503 memory_full for reads; others are charged anyway
+//     events    4       backlogs of event streams                the stream ends; its client resumes
 //     programs  1       parsed and planned programs              the least recently used one leaves its cache
 //   (rest)      1     the program itself: code, stacks, database
 //
@@ -55,20 +55,26 @@ class MemoryLedger {
   [[nodiscard]] std::array<Stats, kMemoryAccounts> stats() const;
   [[nodiscard]] int64_t held_bytes() const { return held_.load(std::memory_order_relaxed); }
   [[nodiscard]] int64_t limit_bytes() const { return limit_; }
+  /// True each time that an eighth of the limit has been given back: time to return free memory to the system, which an
+  /// allocator keeps by thread. What it keeps is in no account.
+  bool is_trim_due();
 
  private:
   friend class MemoryReservation;
   struct Account {
     int64_t limit = 0;
     std::atomic<int64_t> held{0}, peak{0}, refused{0};
+    std::atomic<bool> has_beyond{false};  ///< a reservation has gone beyond the limit
   };
   explicit MemoryLedger(int64_t limit_bytes);
-  bool take(MemoryAccount account, int64_t bytes, bool must_fit);
+  enum class Fit : uint8_t { kWithin, kAnyway };
+  bool take(MemoryAccount account, int64_t bytes, Fit fit);
   void give_back(MemoryAccount account, int64_t bytes);
   Account& of(MemoryAccount account) { return accounts_[static_cast<size_t>(account)]; }
 
   const int64_t limit_;
   std::atomic<int64_t> held_{0};
+  std::atomic<int64_t> given_back_{0};  ///< since the last trim
   std::array<Account, kMemoryAccounts> accounts_;
 };
 using MemoryLedgerRef = std::shared_ptr<MemoryLedger>;
@@ -88,6 +94,9 @@ class MemoryReservation {
   void grow(int64_t bytes);
   /// The same, without a throw: false when there are not so many left.
   [[nodiscard]] bool try_grow(int64_t bytes);
+  /// The same for what may be larger than the account: one reservation at a time may go beyond the limit this way,
+  /// until it holds nothing. Whoever is refused tries again later.
+  [[nodiscard]] bool try_grow_beyond(int64_t bytes);
   /// Holds them whatever the limit is: for what exists already and has to be finished.
   void grow_regardless(int64_t bytes);
   void shrink(int64_t bytes);
@@ -96,6 +105,7 @@ class MemoryReservation {
  private:
   MemoryLedgerRef ledger_;  ///< null: of none
   MemoryAccount account_ = MemoryAccount::kRequests;
+  bool is_beyond_ = false;
   int64_t bytes_ = 0;
 };
 

@@ -116,10 +116,12 @@ SessionCallback CallbackStore::get(const std::string& session, int64_t number) {
   return catalog_.read([&](storage::Reader& reader) { return find(reader, session, number); });
 }
 
-std::vector<SessionCallback> CallbackStore::open(const std::string& session) {
+std::vector<SessionCallback> CallbackStore::open(const std::string& session, int64_t after, int64_t limit,
+                                                 const storage::AdmitRow& admit) {
   std::vector<SessionCallback> out;
   catalog_.read([&](storage::Reader& reader) {
-    for (const storage::CallbackRow& row : reader.open_callbacks(session)) out.push_back(from_row(row, false));
+    for (const storage::CallbackRow& row : reader.open_callbacks(session, after, limit, admit))
+      out.push_back(from_row(row, false));
   });
   return out;
 }

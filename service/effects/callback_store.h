@@ -60,8 +60,9 @@ class CallbackStore {
   SessionCallback ask(const std::string& session, const std::string& job, const CallbackRequest& request);
   /// Throws not_found.
   SessionCallback get(const std::string& session, int64_t number);
-  /// Those that are open, by number.
-  std::vector<SessionCallback> open(const std::string& session);
+  /// Those that are open with number > after, at most limit (1..1000), by number.
+  std::vector<SessionCallback> open(const std::string& session, int64_t after, int64_t limit,
+                                    const storage::AdmitRow& admit = {});
   /// Stores the reply, durable when it returns. A repeated reply changes nothing. Throws invalid_request for values of
   /// other types (pointers below /values), conflict when there is a different reply, job_finished when the job is over.
   SessionCallback answer(const std::string& session, int64_t number, const std::vector<tensor::DenseValue>& values);

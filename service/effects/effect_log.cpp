@@ -14,12 +14,13 @@ EffectOrigin place_from_text(std::string_view text) {
 }
 
 std::vector<storage::EffectRow> EffectLog::outgoing(const std::string& session, const std::string& queue, int64_t after,
-                                                    int64_t limit) {
-  return catalog_.read([&](storage::Reader& reader) { return reader.outgoing(session, queue, after, limit); });
+                                                    int64_t limit, const storage::AdmitRow& admit) {
+  return catalog_.read([&](storage::Reader& reader) { return reader.outgoing(session, queue, after, limit, admit); });
 }
 
-std::vector<storage::EffectRow> EffectLog::after(const std::string& session, int64_t after, int64_t limit) {
-  return catalog_.read([&](storage::Reader& reader) { return reader.effects(session, after, limit); });
+std::vector<storage::EffectRow> EffectLog::after(const std::string& session, int64_t after, int64_t limit,
+                                                 const storage::AdmitRow& admit) {
+  return catalog_.read([&](storage::Reader& reader) { return reader.effects(session, after, limit, admit); });
 }
 
 }  // namespace meshd::effects

@@ -25,12 +25,13 @@ class EffectLog {
  public:
   explicit EffectLog(storage::Catalog& catalog) : catalog_(catalog) {}
 
-  /// Committed entries with sequence > after, at most limit (1..1000).
-  std::vector<storage::EffectRow> after(const std::string& session, int64_t after, int64_t limit);
+  /// Committed entries with sequence > after, at most limit (1..1000), up to one that is not admitted.
+  std::vector<storage::EffectRow> after(const std::string& session, int64_t after, int64_t limit,
+                                        const storage::AdmitRow& admit = {});
 
   /// Entries of an outgoing queue, by number.
   std::vector<storage::EffectRow> outgoing(const std::string& session, const std::string& queue, int64_t after,
-                                           int64_t limit);
+                                           int64_t limit, const storage::AdmitRow& admit = {});
 
   /// `wake` runs after entries of the session were committed, on the thread that committed them; it must not block.
   /// Dropping the returned handle ends it.

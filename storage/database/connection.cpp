@@ -92,6 +92,15 @@ std::string_view Statement::view(int column) const {
                          : std::string_view(static_cast<const char*>(data), static_cast<size_t>(size));
 }
 
+int64_t Statement::size_bytes() const {
+  int64_t bytes = 0;
+  for (int i = 0; i < sqlite3_column_count(statement_); ++i) {
+    const int type = sqlite3_column_type(statement_, i);
+    if (type == SQLITE_TEXT || type == SQLITE_BLOB) bytes += sqlite3_column_bytes(statement_, i);
+  }
+  return bytes;
+}
+
 std::string Statement::text(int column) const { return std::string(view(column)); }
 
 core::WallTime Statement::time(int column) const { return core::WallTime(std::chrono::microseconds(integer(column))); }

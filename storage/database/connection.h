@@ -57,6 +57,8 @@ class Statement {
   [[nodiscard]] std::string text(int column) const;
   /// Without a copy: until the next step.
   [[nodiscard]] std::string_view view(int column) const;
+  /// Of the texts and blobs of the row, which need not be read for it.
+  [[nodiscard]] int64_t size_bytes() const;
   [[nodiscard]] core::WallTime time(int column) const;
   [[nodiscard]] std::optional<core::WallTime> optional_time(int column) const;
 

@@ -17,10 +17,15 @@ class RecoveryRows;
 
 inline constexpr int64_t kMaxPageSize = 1000;
 
+/// Called with the bytes of a row's texts before they are read; false ends the list before that row. The first row is
+/// read whatever it says, so that every page gets on. What it throws leaves the list.
+using AdmitRow = std::function<bool(int64_t bytes)>;
+
 /// A page of a list: at most `limit` (1..kMaxPageSize) items after `cursor` (empty: from the start).
 struct PageRequest {
   int64_t limit = 100;
   std::string cursor;
+  AdmitRow admit = {};  ///< empty: every row
 };
 
 /// `next` continues the list; empty when this was the end. Opaque to clients, stable while rows come and go.
@@ -105,7 +110,8 @@ class Reader {
   [[nodiscard]] Page<JobRow> queued_jobs(const PageRequest& page);
 
   /// Effects with sequence > `after`, at most `limit` (1..1000), in order.
-  [[nodiscard]] std::vector<EffectRow> effects(std::string_view session, int64_t after, int64_t limit);
+  [[nodiscard]] std::vector<EffectRow> effects(std::string_view session, int64_t after, int64_t limit,
+                                               const AdmitRow& admit = {});
   /// The log has effects of a job of this id.
   [[nodiscard]] bool has_effects_of_job(std::string_view session, std::string_view job);
   /// The same as effects(), one job's only.
@@ -114,7 +120,7 @@ class Reader {
 
   /// Effects in the outgoing queue with number > `after`, at most `limit` (1..1000), in order.
   [[nodiscard]] std::vector<EffectRow> outgoing(std::string_view session, std::string_view queue, int64_t after,
-                                                int64_t limit);
+                                                int64_t limit, const AdmitRow& admit = {});
 
   /// Entries of the queue that are not consumed, with number > `after`, at most `limit` (1..1000), in order.
   [[nodiscard]] std::vector<InfeedRow> infeeds(std::string_view session, std::string_view queue, int64_t after,
@@ -125,8 +131,9 @@ class Reader {
   [[nodiscard]] std::optional<CallbackRow> callback(std::string_view session, int64_t number);
   /// The callback requests of a job, by call: a run that starts again replays their replies.
   [[nodiscard]] std::vector<CallbackRow> callbacks_of_job(std::string_view job);
-  /// Callback requests without a reply, by number.
-  [[nodiscard]] std::vector<CallbackRow> open_callbacks(std::string_view session);
+  /// Callback requests without a reply and with number > `after`, at most `limit` (1..1000), by number.
+  [[nodiscard]] std::vector<CallbackRow> open_callbacks(std::string_view session, int64_t after, int64_t limit,
+                                                        const AdmitRow& admit = {});
 
   [[nodiscard]] std::optional<IdempotencyRow> idempotency(std::string_view principal, std::string_view route,
                                                           std::string_view key);

@@ -92,7 +92,7 @@ Page<ArrayRow> Reader::arrays(std::string_view principal, const ArrayFilter& fil
       "committed, reserved_by, reason, created FROM arrays WHERE principal = ?1 AND id > ?2 "
       "AND (?3 = '' OR session = ?3) AND (?4 = '' OR name = ?4) ORDER BY id LIMIT ?5");
   rows.bind(principal, page.cursor, filter.session, filter.name, page.limit + 1);
-  return collect_page<ArrayRow>(rows, page.limit, read_array, [](const ArrayRow& row) { return row.id; });
+  return collect_page<ArrayRow>(rows, page, read_array, [](const ArrayRow& row) { return row.id; });
 }
 
 std::vector<ShardRow> Reader::shards(std::string_view array) {

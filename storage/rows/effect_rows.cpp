@@ -21,12 +21,6 @@ EffectRow read_effect(const Statement& row) {
   return effect;
 }
 
-std::vector<EffectRow> read_effects(Statement& rows) {
-  std::vector<EffectRow> effects;
-  while (rows.step()) effects.push_back(read_effect(rows));
-  return effects;
-}
-
 bool same_content(const EffectRow& a, const EffectRow& b) {
   return a.session == b.session && a.kind == b.kind && a.name == b.name && a.ordered == b.ordered &&
          a.shard_index == b.shard_index && a.values == b.values && a.is_queued == b.is_queued;
@@ -34,12 +28,12 @@ bool same_content(const EffectRow& a, const EffectRow& b) {
 
 }  // namespace
 
-std::vector<EffectRow> Reader::effects(std::string_view session, int64_t after, int64_t limit) {
+std::vector<EffectRow> Reader::effects(std::string_view session, int64_t after, int64_t limit, const AdmitRow& admit) {
   check_limit(limit);
   Statement rows = connection_->statement(
       "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
       "WHERE session = ?1 AND sequence > ?2 AND session NOT IN deleted_sessions ORDER BY sequence LIMIT ?3");
-  return read_effects(rows.bind(session, after, limit));
+  return collect_rows<EffectRow>(rows.bind(session, after, limit), admit, read_effect);
 }
 
 std::vector<EffectRow> Reader::effects_of_job(std::string_view session, std::string_view job, int64_t after,
@@ -49,7 +43,7 @@ std::vector<EffectRow> Reader::effects_of_job(std::string_view session, std::str
       "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
       "WHERE session = ?1 AND sequence > ?2 AND job = ?3 AND session NOT IN deleted_sessions ORDER BY sequence LIMIT "
       "?4");
-  return read_effects(rows.bind(session, after, job, limit));
+  return collect_rows<EffectRow>(rows.bind(session, after, job, limit), {}, read_effect);
 }
 
 bool Reader::has_effects_of_job(std::string_view session, std::string_view job) {
@@ -58,13 +52,13 @@ bool Reader::has_effects_of_job(std::string_view session, std::string_view job) 
       .step();
 }
 
-std::vector<EffectRow> Reader::outgoing(std::string_view session, std::string_view queue, int64_t after,
-                                        int64_t limit) {
+std::vector<EffectRow> Reader::outgoing(std::string_view session, std::string_view queue, int64_t after, int64_t limit,
+                                        const AdmitRow& admit) {
   check_limit(limit);
   Statement rows = connection_->statement(
       "SELECT session, sequence, job, step, kind, name, ordered, shard_index, data, number FROM effects "
       "WHERE session = ?1 AND name = ?2 AND number > ?3 AND session NOT IN deleted_sessions ORDER BY number LIMIT ?4");
-  return read_effects(rows.bind(session, queue, after, limit));
+  return collect_rows<EffectRow>(rows.bind(session, queue, after, limit), admit, read_effect);
 }
 
 void Transaction::append_effects(std::string_view session, std::span<EffectRow> rows) {

@@ -33,7 +33,7 @@ Page<MeshRow> Reader::meshes(std::string_view principal, const PageRequest& page
       "SELECT m.id, m.principal, c.document, m.created FROM meshes m JOIN mesh_contents c ON c.id = m.id "
       "WHERE m.principal = ?1 AND m.id > ?2 ORDER BY m.id LIMIT ?3");
   rows.bind(principal, page.cursor, page.limit + 1);
-  return collect_page<MeshRow>(rows, page.limit, read_mesh, [](const MeshRow& row) { return row.id; });
+  return collect_page<MeshRow>(rows, page, read_mesh, [](const MeshRow& row) { return row.id; });
 }
 
 std::optional<ProgramRow> Reader::program(std::string_view id, std::string_view principal) {
@@ -61,7 +61,7 @@ Page<ProgramRow> Reader::programs(std::string_view principal, const PageRequest&
       "SELECT p.id, p.principal, c.format, c.document, p.created, '', p.name, p.doc FROM programs p "
       "JOIN program_contents c ON c.id = p.id WHERE p.principal = ?1 AND p.id > ?2 ORDER BY p.id LIMIT ?3");
   rows.bind(principal, page.cursor, page.limit + 1);
-  return collect_page<ProgramRow>(rows, page.limit, read_program, [](const ProgramRow& row) { return row.id; });
+  return collect_page<ProgramRow>(rows, page, read_program, [](const ProgramRow& row) { return row.id; });
 }
 
 void Transaction::keep_mesh(std::string_view id, std::string_view document) {

@@ -64,7 +64,7 @@ Page<JobRow> Reader::jobs(std::string_view principal, const JobFilter& filter, c
         "AND (session IS NULL OR session NOT IN deleted_sessions) "
         "ORDER BY id LIMIT ?4");
     rows.bind(principal, page.cursor, state, page.limit + 1);
-    return collect_page<JobRow>(rows, page.limit, read_job, [](const JobRow& row) { return row.id; });
+    return collect_page<JobRow>(rows, page, read_job, [](const JobRow& row) { return row.id; });
   }
   const int64_t after = page.cursor.empty() ? 0 : read_number(page.cursor);
   Statement rows = connection_->statement(
@@ -72,7 +72,7 @@ Page<JobRow> Reader::jobs(std::string_view principal, const JobFilter& filter, c
       "finished, deadline, '', '' FROM jobs WHERE session = ?1 AND number > ?2 AND principal = ?3 "
       "AND (?4 = '' OR state = ?4) AND session NOT IN deleted_sessions ORDER BY number LIMIT ?5");
   rows.bind(filter.session, after, principal, state, page.limit + 1);
-  return collect_page<JobRow>(rows, page.limit, read_job, [](const JobRow& row) { return std::to_string(row.number); });
+  return collect_page<JobRow>(rows, page, read_job, [](const JobRow& row) { return std::to_string(row.number); });
 }
 
 Page<JobRow> Reader::queued_jobs(const PageRequest& page) {
@@ -99,7 +99,7 @@ Page<JobRow> Reader::queued_jobs(const PageRequest& page) {
       "AND (coalesce(session, ''), number, id, principal) > (?1, ?2, ?3, ?4) "
       "ORDER BY coalesce(session, ''), number, id, principal LIMIT ?5");
   rows.bind(session, number, id, principal, page.limit + 1);
-  return collect_page<JobRow>(rows, page.limit, read_job, [](const JobRow& row) {
+  return collect_page<JobRow>(rows, page, read_job, [](const JobRow& row) {
     return row.session + "/" + std::to_string(row.number) + "/" + row.id + "/" + row.principal;
   });
 }

@@ -38,13 +38,27 @@ inline void check_limit(int64_t limit) {
                     "limit must be between 1 and " + std::to_string(kMaxPageSize) + ", got " + std::to_string(limit));
 }
 
-/// Steps a statement that selects limit + 1 rows: the extra one shows that there is a next page, whose cursor is made
-/// from the last row returned.
+/// Whether the row that a statement stands at ends a list of so many rows before it.
+inline bool is_refused(const Statement& statement, const AdmitRow& admit, size_t rows_before) {
+  return admit && !admit(statement.size_bytes()) && rows_before > 0;
+}
+
+/// The rows of a statement, up to one that is not admitted.
+template <typename Row, typename ReadRow>
+std::vector<Row> collect_rows(Statement& statement, const AdmitRow& admit, ReadRow read_row) {
+  std::vector<Row> rows;
+  while (statement.step() && !is_refused(statement, admit, rows.size())) rows.push_back(read_row(statement));
+  return rows;
+}
+
+/// Steps a statement that selects limit + 1 rows: the extra one, or one that is not admitted, shows that there is a
+/// next page, whose cursor is made from the last row returned.
 template <typename Row, typename ReadRow, typename MakeCursor>
-Page<Row> collect_page(Statement& statement, int64_t limit, ReadRow read_row, MakeCursor make_cursor) {
+Page<Row> collect_page(Statement& statement, const PageRequest& request, ReadRow read_row, MakeCursor make_cursor) {
   Page<Row> page;
   while (statement.step()) {
-    if (static_cast<int64_t>(page.items.size()) == limit) {
+    if (static_cast<int64_t>(page.items.size()) == request.limit ||
+        is_refused(statement, request.admit, page.items.size())) {
       page.next = make_cursor(page.items.back());
       break;
     }

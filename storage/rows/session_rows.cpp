@@ -34,12 +34,6 @@ CallbackRow read_callback(const Statement& row) {
   return callback;
 }
 
-std::vector<CallbackRow> read_callbacks(Statement& rows) {
-  std::vector<CallbackRow> callbacks;
-  while (rows.step()) callbacks.push_back(read_callback(rows));
-  return callbacks;
-}
-
 /// What is left of a transaction that removes rows: others wait for it, and it is in memory until it commits.
 struct RemovalRoom {
   int64_t rows = 1000;
@@ -86,7 +80,7 @@ Page<SessionRow> Reader::sessions(std::string_view principal, const PageRequest&
       "SELECT id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, document "
       "FROM sessions WHERE principal = ?1 AND id > ?2 AND id NOT IN deleted_sessions ORDER BY id LIMIT ?3");
   rows.bind(principal, page.cursor, page.limit + 1);
-  return collect_page<SessionRow>(rows, page.limit, read_session, [](const SessionRow& row) { return row.id; });
+  return collect_page<SessionRow>(rows, page, read_session, [](const SessionRow& row) { return row.id; });
 }
 
 std::optional<CallbackRow> Reader::callback(std::string_view session, int64_t number) {
@@ -100,16 +94,19 @@ std::optional<CallbackRow> Reader::callback(std::string_view session, int64_t nu
 std::vector<CallbackRow> Reader::callbacks_of_job(std::string_view job) {
   Statement rows = connection_->statement(
       "SELECT session, number, job, call, request, answer, created FROM callbacks WHERE job = ?1 ORDER BY call");
-  return read_callbacks(rows.bind(job));
+  return collect_rows<CallbackRow>(rows.bind(job), {}, read_callback);
 }
 
-std::vector<CallbackRow> Reader::open_callbacks(std::string_view session) {
+std::vector<CallbackRow> Reader::open_callbacks(std::string_view session, int64_t after, int64_t limit,
+                                                const AdmitRow& admit) {
+  check_limit(limit);
   Statement rows = connection_->statement(
       "SELECT session, number, job, call, request, answer, created FROM callbacks "
-      "WHERE session = ?1 AND session NOT IN deleted_sessions AND answer IS NULL AND NOT EXISTS (SELECT 1 FROM jobs "
-      "WHERE jobs.id = callbacks.job "
-      "AND jobs.session = callbacks.session AND jobs.state IN ('done', 'failed', 'cancelled')) ORDER BY number");
-  return read_callbacks(rows.bind(session));
+      "WHERE session = ?1 AND number > ?2 AND session NOT IN deleted_sessions AND answer IS NULL AND NOT EXISTS "
+      "(SELECT 1 FROM jobs WHERE jobs.id = callbacks.job "
+      "AND jobs.session = callbacks.session AND jobs.state IN ('done', 'failed', 'cancelled')) ORDER BY number LIMIT "
+      "?3");
+  return collect_rows<CallbackRow>(rows.bind(session, after, limit), admit, read_callback);
 }
 
 void Transaction::insert_session(const SessionRow& row) {

@@ -159,7 +159,7 @@ TEST_F(FrontBodies, bodies_taken_in_are_limited_in_all) {
 
 TEST_F(FrontBodies, answers_that_are_not_read_are_limited_in_all) {
   api::ServerOptions options;
-  const auto ledger = core::MemoryLedger::create(100 << 20);  // answers: 40 MiB
+  const auto ledger = core::MemoryLedger::create(50 << 20);  // answers: 40 MiB
   options.memory = ledger;
   start(options);
   const std::string ask_for_text = get("/text?size=30000000", "Authorization: x\r\n");

@@ -125,6 +125,41 @@ TEST_F(FrontEvents, stream_outlives_the_server_harmlessly) {
   EXPECT_TRUE(stream->closed());
 }
 
+TEST(EventStream, holds_what_is_admitted_waits_or_is_written) {
+  const auto ledger = core::MemoryLedger::create(5'000);  // events: 4,000
+  api::EventStream stream(core::MemoryReservation(ledger, core::MemoryAccount::kEvents));
+  EXPECT_TRUE(stream.admit(3'000));
+  EXPECT_EQ(3'000, ledger->held_bytes());
+  EXPECT_TRUE(stream.send(std::string(1'000, 'x')));
+  EXPECT_TRUE(stream.has_room()) << "what was admitted is made";
+  EXPECT_GE(ledger->held_bytes(), 1'000);
+  EXPECT_LT(ledger->held_bytes(), 2'000);
+  EXPECT_EQ(1'000U, stream.take().size());
+  EXPECT_GE(ledger->held_bytes(), 1'000);
+  stream.taken_is_sent();
+  EXPECT_EQ(0, ledger->held_bytes());
+}
+
+TEST(EventStream, one_of_several_goes_on_with_a_large_event) {
+  const auto ledger = core::MemoryLedger::create(5'000);
+  const auto reservation = [&] { return core::MemoryReservation(ledger, core::MemoryAccount::kEvents); };
+  api::EventStream first(reservation()), second(reservation());
+  EXPECT_TRUE(first.admit(9'000));
+  EXPECT_TRUE(first.send(std::string(8'000, 'x')));
+  EXPECT_FALSE(second.admit(9'000));
+  EXPECT_EQ("retry: 1000\n\n", second.take());
+  EXPECT_TRUE(second.finished());
+  second.taken_is_sent();
+  first.close();
+  EXPECT_EQ(0, ledger->held_bytes());
+  api::EventStream third(reservation());
+  EXPECT_TRUE(third.admit(9'000));
+}
+
+TEST(EventFormat, data_may_be_written_in_place) {
+  EXPECT_EQ("id: 7\nevent: e\ndata: {}\n\n", api::format_event("7", "e", [](std::string& out) { out += "{}"; }));
+}
+
 TEST(EventFormat, lines_of_data_get_a_field_each) {
   EXPECT_EQ("id: 7\nevent: e\ndata: a\ndata: b\ndata: \n\n", api::format_event("7", "e", "a\nb\r\n"));
   EXPECT_EQ("id: 7\ndata: \n\n", api::format_event("7\nevent: forged", "", ""));

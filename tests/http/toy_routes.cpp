@@ -145,7 +145,7 @@ api::Router toy_router(const std::shared_ptr<ToyState>& state, size_t large_byte
                 return api::events(stream);
               }});
   router.add({"GET", "/log", "log", BodyPolicy::kNone, RunOn::kReactor, Access::kOpen, [](Request& request) {
-                auto stream = std::make_shared<api::EventStream>(64 * 1024);
+                auto stream = std::make_shared<api::EventStream>(core::MemoryReservation(), 64 * 1024);
                 const int64_t last = request.query.integer("count", 10, 0, 1'000'000);
                 stream->set_refill([next = int64_t{1}, last](api::EventStream& out) mutable {
                   while (out.has_room() && next <= last) {

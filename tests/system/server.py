@@ -17,8 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 class Meshd:
     """`with Meshd(binary) as server: server.ask(...)`. The data folder stays over restart() and goes with the object."""
 
-    def __init__(self, binary, *arguments, data=None, log=None):
-        self.binary, self.arguments = str(binary), list(arguments)
+    def __init__(self, binary, *arguments, data=None, log=None, launcher=()):
+        self.binary, self.arguments, self.launcher = str(binary), list(arguments), list(launcher)
         self.folder = data or tempfile.mkdtemp(prefix="meshd-test-")
         self.owns_folder = data is None
         self.log = log  # a file for its log; else the test's own stderr
@@ -38,7 +38,7 @@ class Meshd:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self.process = subprocess.Popen([self.binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", self.folder + "/data",
+        self.process = subprocess.Popen([*self.launcher, self.binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", self.folder + "/data",
                                          *([] if "--log-level" in self.arguments else ["--log-level", "warn"]), *self.arguments], stderr=self.log)
         deadline = time.time() + 60
         while time.time() < deadline:

@@ -170,7 +170,7 @@ ResolvedSharding read_sharding_query(const Json& body, Services& services, const
 }
 
 // Where a page of positions begins and how long it is; a cursor is the number of its first position.
-std::pair<int64_t, int64_t> page_of_positions(const Request& request, int64_t positions) {
+std::pair<int64_t, int64_t> page_of_positions(Request& request, int64_t positions) {
   const storage::PageRequest page = page_of(request);
   const auto first = page.cursor.empty() ? 0 : whole_number(page.cursor);
   if (!first || (!page.cursor.empty() && *first >= positions))

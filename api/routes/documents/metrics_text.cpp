@@ -135,7 +135,7 @@ void job_metrics(Text& out, Services& services) {
 
 /// What each account of memory holds: those of the ledger, and those who count for themselves.
 void memory_metrics(Text& out, Services& services) {
-  const auto accounts = services.memory.stats();
+  const auto accounts = services.memory->stats();
   const int64_t planned = services.engine.stats().planned_bytes;
   const int64_t in_arrays = services.arrays.usage().memory_bytes;
   const int64_t recycled = services.pool.stats().kept_bytes;
@@ -154,7 +154,7 @@ void memory_metrics(Text& out, Services& services) {
   out.head("meshd_memory_refused_total", "Reservations that an account of the ledger had no memory for.", "counter");
   for (const auto& account : accounts) sample("meshd_memory_refused_total", account.name, account.refused);
   out.gauge("meshd_memory_accounts_limit_bytes", "Memory that all accounts of the ledger may hold together.",
-            static_cast<double>(services.memory.limit_bytes()));
+            static_cast<double>(services.memory->limit_bytes()));
 }
 
 void storage_metrics(Text& out, Services& services, const storage::StoreHealth& health) {

@@ -10,7 +10,7 @@
 namespace meshd::core {
 namespace {
 
-// Limits: requests 4,000, answers and events 2,000 each, programs 1,000, all together 5,000.
+// Limits: requests, answers and events 4,000 each, programs 1,000, all together 5,000.
 constexpr int64_t kLimit = 5'000;
 
 MemoryLedger::Stats stats_of(const MemoryLedger& ledger, MemoryAccount account) {
@@ -56,10 +56,10 @@ TEST(MemoryLedger, reservation_gives_back_what_it_holds) {
 TEST(MemoryLedger, full_account_refuses_and_keeps_what_was_held) {
   const auto ledger = MemoryLedger::create(kLimit);
   MemoryReservation first(ledger, MemoryAccount::kAnswers), second(ledger, MemoryAccount::kAnswers);
-  first.grow(1'500);
+  first.grow(3'500);
   EXPECT_EQ(word_of_refusal(second, 501), "memory_full");
   EXPECT_EQ(second.bytes(), 0);
-  EXPECT_EQ(stats_of(*ledger, MemoryAccount::kAnswers).held_bytes, 1'500);
+  EXPECT_EQ(stats_of(*ledger, MemoryAccount::kAnswers).held_bytes, 3'500);
   EXPECT_EQ(stats_of(*ledger, MemoryAccount::kAnswers).refused, 1);
   EXPECT_TRUE(second.try_grow(500));
 }
@@ -85,6 +85,36 @@ TEST(MemoryLedger, what_exists_is_counted_beyond_the_limit) {
   answer.grow_regardless(9'000);
   EXPECT_EQ(ledger->held_bytes(), 9'000);
   EXPECT_FALSE(other.try_grow(1));
+}
+
+TEST(MemoryLedger, one_reservation_at_a_time_goes_beyond_the_limit) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  MemoryReservation small(ledger, MemoryAccount::kEvents), second(ledger, MemoryAccount::kEvents);
+  small.grow(100);
+  {
+    MemoryReservation first(ledger, MemoryAccount::kEvents);
+    EXPECT_TRUE(first.try_grow_beyond(9'000));
+    EXPECT_FALSE(second.try_grow_beyond(9'000));
+    EXPECT_TRUE(first.try_grow_beyond(1'000)) << "it is the one that may";
+    MemoryReservation moved = std::move(first);
+    EXPECT_FALSE(second.try_grow_beyond(9'000));
+  }
+  EXPECT_TRUE(second.try_grow_beyond(9'000));
+  second.shrink(9'000);
+  EXPECT_EQ(ledger->held_bytes(), 100);
+  EXPECT_TRUE(small.try_grow_beyond(9'000));
+}
+
+TEST(MemoryLedger, trim_is_due_after_an_eighth_of_the_limit) {
+  const auto ledger = MemoryLedger::create(kLimit);
+  MemoryReservation held(ledger, MemoryAccount::kRequests);
+  held.grow(624);
+  held.shrink(624);
+  EXPECT_FALSE(ledger->is_trim_due());
+  held.grow(1);
+  held.shrink(1);
+  EXPECT_TRUE(ledger->is_trim_due());
+  EXPECT_FALSE(ledger->is_trim_due());
 }
 
 TEST(MemoryLedger, reservation_of_no_ledger_is_never_refused) {

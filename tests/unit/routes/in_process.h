@@ -127,7 +127,7 @@ class InProcess {
   effects::InfeedQueues infeeds_{store_->catalog(), clock_};
   effects::CallbackStore callbacks_{store_->catalog(), clock_};
   jobs::JobRunner runner_{*store_, arrays_, compiler_, engine_, sessions_, log_, infeeds_, callbacks_, clock_, {}};
-  api::Services services_{clock_,    *memory_,  *pool_, compiler_, engine_,    arrays_, meshes_,
+  api::Services services_{clock_,    memory_,   *pool_, compiler_, engine_,    arrays_, meshes_,
                           programs_, sessions_, log_,   infeeds_,  callbacks_, runner_, {8, 1}};
   api::FrontContext context_;
 };

@@ -381,7 +381,7 @@ TEST_F(StorageRows, deleted_session_of_many_rows_is_invisible_at_once_and_remove
       EXPECT_TRUE(r.infeeds("ses_1", "in", 0, 10).empty());
       EXPECT_TRUE(r.infeed_queues("ses_1").empty());
       EXPECT_FALSE(r.callback("ses_1", 1));
-      EXPECT_TRUE(r.open_callbacks("ses_1").empty());
+      EXPECT_TRUE(r.open_callbacks("ses_1", 0, 10).empty());
     });
   };
   see_nothing();
@@ -477,7 +477,7 @@ TEST_F(StorageRows, deleted_job_leaves_its_effects_and_its_callback_numbers_are_
     EXPECT_TRUE(t.delete_job("job_1", "ann"));
     EXPECT_FALSE(t.delete_job("job_1", "ann"));
     EXPECT_FALSE(t.job_state("job_1", "ann"));
-    EXPECT_TRUE(t.open_callbacks("ses_1").empty());
+    EXPECT_TRUE(t.open_callbacks("ses_1", 0, 10).empty());
     EXPECT_EQ(t.effects("ses_1", 0, 10).size(), 1U);
     EXPECT_TRUE(t.has_effects_of_job("ses_1", "job_1"));
     EXPECT_FALSE(t.has_effects_of_job("ses_1", "job_2"));
@@ -583,6 +583,33 @@ TEST_F(StorageRows, effects_are_numbered_densely_and_a_rerun_adds_nothing) {
   EXPECT_EQ(log[1].values, "[3]");
 }
 
+TEST_F(StorageRows, lists_end_before_a_row_that_is_not_admitted) {
+  write([](Transaction& t) {
+    t.insert_session(session_row("ses_1"));
+    t.insert_session(session_row("ses_2"));
+    t.insert_session(session_row("ses_3"));
+    std::vector<EffectRow> rows(3, effect_row("job_1", -1, std::string(1'000, 'x')));
+    t.append_effects("ses_1", rows);
+  });
+  std::vector<int64_t> asked;
+  const auto first = [&](int64_t bytes) {
+    asked.push_back(bytes);
+    return false;
+  };
+  EXPECT_EQ(read([&](Reader& r) { return r.effects("ses_1", 0, 10, first); }).size(), 1U)
+      << "the first row in any case";
+  ASSERT_EQ(asked.size(), 2U);
+  EXPECT_GE(asked.front(), 1'000);
+  EXPECT_LE(asked.front(), 1'100);
+  EXPECT_EQ(read([&](Reader& r) {
+              return r.effects("ses_1", 0, 10, [sum = 0](int64_t bytes) mutable { return (sum += bytes) < 2'200; });
+            }).size(),
+            2U);
+  const auto page = read([&](Reader& r) { return r.sessions("ann", {10, "", first}); });
+  ASSERT_EQ(page.items.size(), 1U);
+  EXPECT_EQ(page.next, "ses_1");
+}
+
 TEST_F(StorageRows, effects_of_a_rerun_that_differ_are_refused) {
   write([](Transaction& t) {
     t.insert_session(session_row("ses_1"));
@@ -626,7 +653,7 @@ TEST_F(StorageRows, callback_is_asked_once_and_answered_once) {
     EXPECT_EQ(error_word([&] { t.answer_callback("ses_1", 2, "no"); }), "conflict");
     EXPECT_EQ(error_word([&] { t.answer_callback("ses_1", 3, "no"); }), "not_found");
     EXPECT_EQ(t.insert_callback(row).answer, "yes");
-    EXPECT_EQ(t.open_callbacks("ses_1").size(), 1U);
+    EXPECT_EQ(t.open_callbacks("ses_1", 0, 10).size(), 1U);
     EXPECT_EQ(t.callbacks_of_job("job_1").size(), 2U);
     row.request = "{\"q\":2}";
     EXPECT_EQ(error_word([&] { t.insert_callback(row); }), "nondeterministic_job");

@@ -1,0 +1,211 @@
+"""A server with 1 GiB of memory, in a control group of that size where one can be made: whatever clients send at once, the kernel kills
+nothing, what cannot be held is refused with memory_full, and everybody else is served."""
+import contextlib
+import gzip
+import http.client
+import json
+import os
+import pathlib
+import socket
+import sys
+import threading
+import time
+
+from server import Meshd, ok, until
+
+GIB = 1 << 30
+MIB = 1 << 20
+SMALL = {"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %a : tensor<2xf32>\n"
+                             "  return %0 : tensor<2xf32>\n}"}, "arguments": [[1, 2]]}
+# An effect of 16 MiB.
+LARGE = """func.func @main(%n: tensor<f32>) -> tensor<f32> {
+  %t = stablehlo.create_token : !stablehlo.token
+  %x = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<f32>) -> tensor<4194000xf32>
+  %u = "stablehlo.outfeed"(%x, %t) <{outfeed_config = "q"}> : (tensor<4194000xf32>, !stablehlo.token) -> !stablehlo.token
+  return %n : tensor<f32>
+}"""
+
+
+class Group:
+    """A memory control group (version 1 or 2) of 1 GiB, or nothing where none can be made."""
+
+    def __init__(self):
+        name = f"meshd-test-{os.getpid()}"
+        self.path = None
+        for folder, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+            path = pathlib.Path(folder) / name
+            try:
+                path.mkdir()
+            except OSError:
+                continue
+            try:
+                (path / limit).write_text(str(GIB))
+                self.path = path
+                return
+            except OSError:
+                path.rmdir()
+        print("no memory control group can be made here: --memory 1GiB in its place, and what the kernel would kill is not seen")
+
+    def launcher(self):
+        return [] if self.path is None else ["sh", "-c", f'echo $$ > {self.path}/cgroup.procs && exec "$@"', "sh"]
+
+    def options(self):
+        return ["--memory", str(GIB)] if self.path is None else []
+
+    def kills(self):
+        if self.path is None:
+            return 0
+        for file in ("memory.oom_control", "memory.events"):
+            with contextlib.suppress(OSError):
+                return sum(int(line.split()[1]) for line in (self.path / file).read_text().splitlines() if line.startswith("oom_kill "))
+        return 0
+
+    def remove(self):
+        if self.path is not None:
+            until(lambda: not (self.path / "cgroup.procs").read_text(), "the group is empty")
+            self.path.rmdir()
+
+
+def memory_of(server, field):
+    """VmRSS or VmHWM of the server, in bytes."""
+    lines = pathlib.Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":"))
+
+
+def at_once(count, ask):
+    """What `count` clients get that call ask(i) together: (status, code) of each, in any order."""
+    answers = []
+
+    def one(i):
+        status, headers, document = ask(i)
+        code = document.get("code") if isinstance(document, dict) else None
+        assert status != 503 or headers["Retry-After"], document
+        answers.append((status, code))
+
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == count, f"{count - len(answers)} of {count} clients were not answered"
+    return answers
+
+
+def post(server, path, body, headers=None):
+    """The answer to a body that the server may refuse before it has all of it."""
+    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+    try:
+        client.putrequest("POST", path)
+        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **(headers or {})}.items():
+            client.putheader(name, value)
+        client.endheaders()
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            client.send(body)
+        answer = client.getresponse()
+        data = answer.read()
+        return answer.status, answer.headers, json.loads(data)
+    finally:
+        client.close()
+
+
+def refused(answers, *others):
+    """All are refused: for want of memory, or as one of `others`."""
+    allowed = {(503, "memory_full"), (413, "body_too_large"), *others}
+    assert set(answers) <= allowed, f"beside {allowed}: {set(answers) - allowed}"
+    assert (503, "memory_full") in answers, answers
+
+
+def empty_lists_packed(server):
+    text = b'{"program": {"text": "x"}, "arguments": [' + b"[]," * 1_800_000 + b"[]]}"
+    packed = gzip.compress(b'{"noise": "' + os.urandom(len(text) // 300).hex().encode() + b'", ' + text[1:], 9)
+    refused(at_once(40, lambda _: post(server, "/v1/run", packed, {"Content-Encoding": "gzip"})))
+
+
+def names_of_a_document(server):
+    text = b"{" + b",".join(b'"%d":1' % i for i in range(199_000)) + b"}"
+    refused(at_once(60, lambda _: post(server, "/v1/meshes", text)), (422, "invalid_mesh"))
+
+
+def short_lists_of_numbers(server):
+    text = b'{"program": {"text": "x"}, "arguments": [' + b",".join([b"[1,1,1,1,1,1,1,1]"] * 1_000_000) + b"]}"
+    refused(at_once(24, lambda _: post(server, "/v1/run", text)))
+
+
+def long_texts(server):
+    text = b'{"program": {"text": "' + b"x" * 60_000_000 + b'"}}'
+    refused(at_once(24, lambda _: post(server, "/v1/run", text)), (422, "unsupported_op"))
+
+
+def effects_that_nobody_reads(server):
+    """Eight streams and eight pages of three effects of 16 MiB whose clients read nothing; then one that reads has all of them."""
+    session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
+    for i in range(3):
+        ok(server.ask("POST", f"/v1/sessions/{session}/jobs", {"program": {"text": LARGE}, "arguments": [i + 0.5]}))
+    before = memory_of(server, "VmRSS")
+    clients = []
+    for target in ("events", "effects?limit=3") * 8:
+        client = socket.create_connection(("127.0.0.1", server.port))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.sendall(f"GET /v1/sessions/{session}/{target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        clients.append(client)
+    end, most = time.monotonic() + 3, 0
+    while time.monotonic() < end:
+        most = max(most, memory_of(server, "VmRSS"))
+        ok_status = server.ask("GET", "/livez")[0]
+        assert ok_status == 200, ok_status
+        time.sleep(0.02)
+    print(f"  streams and pages that nobody reads: {before // MIB} MiB before, {most // MIB} MiB at most")
+    assert most - before < 400 * MIB, f"{before // MIB} MiB before, {most // MIB} MiB with the streams"
+    for client in clients:
+        client.close()
+    assert sequences(server, session) == [1, 2, 3]
+    page = ok(server.ask("GET", f"/v1/sessions/{session}/effects"))
+    assert [item["sequence"] for item in page["items"]] == [1] and page["next"] == "1", "a page is bounded by bytes"
+    page = ok(server.ask("GET", f"/v1/sessions/{session}/effects?after=2&encoding=base64"))
+    assert [item["sequence"] for item in page["items"]] == [3]
+
+
+def sequences(server, session):
+    """The numbers of three effects of a session's stream, which is resumed when it is cut."""
+    seen, deadline = [], time.monotonic() + 60
+    while len(seen) < 3:
+        assert time.monotonic() < deadline, f"after 60 s only {seen}"
+        client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        client.request("GET", f"/v1/sessions/{session}/events", headers={"Last-Event-ID": str(seen[-1])} if seen else {})
+        answer = client.getresponse()
+        number = None
+        with contextlib.suppress(http.client.IncompleteRead):
+            while len(seen) < 3:
+                line = answer.readline()
+                if not line:
+                    break  # cut: resumed below
+                if line.startswith(b"id: "):
+                    number = int(line[4:])
+                elif line == b"\n" and number is not None:
+                    seen.append(number)
+                    number = None
+        client.close()
+        time.sleep(0.2)
+    return seen
+
+
+def main():
+    group = Group()
+    try:
+        server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())
+        with server:
+            for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, long_texts, effects_that_nobody_reads):
+                begin = time.monotonic()
+                attack(server)
+                assert server.process.poll() is None and group.kills() == 0, f"{attack.__name__}: the kernel has killed the server"
+                assert ok(server.ask("POST", "/v1/run", SMALL))["results"][0]["data"] == [2.0, 4.0]
+                print(f"{attack.__name__}: {time.monotonic() - begin:.1f} s, {memory_of(server, 'VmRSS') // MIB} MiB now, "
+                      f"{memory_of(server, 'VmHWM') // MIB} MiB at most")
+            held = [line for line in server.ask("GET", "/metrics")[2].decode().splitlines() if line.startswith("meshd_memory_held_bytes{")]
+            assert {line.split()[1] for line in held if "requests" in line or "events" in line} == {"0"}, held
+    finally:
+        group.remove()
+    return 0
+
+
+sys.exit(main())
