@@ -15,6 +15,7 @@ constexpr std::chrono::seconds kLongestWait{kLongestWaitSeconds};
 
 struct SessionInput {
   std::optional<std::string> name;
+  std::optional<std::string> on_error;
 };
 
 // How far each order of effects is.
@@ -26,7 +27,9 @@ struct SessionTokens {
 
 template <>
 const Schema<SessionInput>& schema() {
-  static const Schema<SessionInput> kSchema{"SessionInput", {{"name", &SessionInput::name}}};
+  static const Schema<SessionInput> kSchema{
+      "SessionInput",
+      {{"name", &SessionInput::name}, {"on_error", &SessionInput::on_error, {.words = {"continue", "halt"}}}}};
   return kSchema;
 }
 
@@ -44,6 +47,8 @@ const Schema<storage::SessionRow>& schema() {
       {{"id", &Row::id},
        {"name", &Row::name},
        {"state", [](const Row& row) { return storage::to_string(row.state); }, {.words = {"open", "halted", "closed"}}},
+       {"on_error", [](const Row& row) { return storage::to_string(row.on_error); }, {.words = {"continue", "halt"}}},
+       {"halted_by", &Row::halted_by, {.low = 1}},
        {"jobs", [](const Row& row) { return row.next_job_number - 1; }, {.low = 0}},
        {"last_sequence", &Row::last_sequence, {.low = 0}},
        {"tokens", [](const Row& row) { return SessionTokens{row.last_sequence}; }},
@@ -127,7 +132,9 @@ std::vector<Route> session_routes(Services& services) {
       {"POST", "/v1/sessions", "createSession", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const auto in = read_json<SessionInput>(optional_body_json(request, BodyPolicy::kJson), "invalid_request");
-         const storage::SessionRow row = services.sessions.create(request.principal, in.name.value_or(""));
+         const storage::SessionRow row =
+             services.sessions.create(request.principal, in.name.value_or(""),
+                                      in.on_error == "halt" ? storage::OnError::kHalt : storage::OnError::kContinue);
          return json_of(201, row).with("Location", "/v1/sessions/" + row.id);
        }},
       {"GET", "/v1/sessions", "listSessions", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
@@ -143,6 +150,12 @@ std::vector<Route> session_routes(Services& services) {
        [&services](Request& request) {
          services.jobs.close_session(request.capture("id"), request.principal, kLongestWait, request.waiter);
          return no_content();
+       }},
+      {"POST", "/v1/sessions/{id}:resume", "resumeSession", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
+       [&services](Request& request) {
+         const std::string& id = request.capture("id");
+         services.jobs.resume_session(id, request.principal);
+         return json_of(200, services.sessions.get(id, request.principal));
        }},
       {"GET", "/v1/sessions/{id}/effects", "listEffects", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {

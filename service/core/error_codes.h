@@ -39,6 +39,7 @@ inline constexpr ErrorRow kErrorTable[] = {
     {"array_donated", ErrorKind::kConflict, "The array was donated"},
     {"idempotency_in_progress", ErrorKind::kConflict, "The first request with this key is still running"},
     {"session_closed", ErrorKind::kConflict, "The session is closed"},
+    {"session_halted", ErrorKind::kConflict, "The session is halted"},
     {"job_finished", ErrorKind::kConflict, "The job is over"},
     {"cancelled", ErrorKind::kConflict, "The job was cancelled"},
     {"deleted_or_donated", ErrorKind::kGone, "The data is gone"},

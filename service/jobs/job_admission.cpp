@@ -1,5 +1,7 @@
 // Admission of a job: places in the queues, its number in the session, reservations of what it donates and its row, all
 // in one transaction.
+#include <limits>
+
 #include "service/core/error.h"
 #include "service/core/ids.h"
 #include "service/jobs/job.h"
@@ -8,6 +10,8 @@ namespace meshd::jobs {
 namespace {
 
 using storage::JobState;
+
+constexpr int64_t kNewest = std::numeric_limits<int64_t>::max();  // a number behind those of all jobs
 
 }  // namespace
 
@@ -22,12 +26,18 @@ void JobRunner::accept(Job& job, bool background) {
   job.row.created = clock_.wall();
   if (!background) job.row.started = job.row.created;
   job.has_row = background || !request.session.empty() || !request.idempotency_key.empty();
+  if (!request.session.empty()) job.queue = sessions_.queue(request.session);
+  // Nobody could see a request that waits for the session to go on; a job in the background is there to be read.
+  if (!background && job.queue != nullptr && job.queue->is_held(kNewest)) {
+    throw core::Error("session_halted",
+                      "session '" + request.session +
+                          "' is halted: a job has failed; resume it, or queue this job with \"Prefer: respond-async\"");
+  }
   arrays_.reserve(job.donated, job.row.id);
   if (!job.has_row) return;
   job.row.request = request.document;
   job.row.program = request.program_id;
   if (request.deadline) job.row.deadline = job.row.created + *request.deadline;
-  if (!request.session.empty()) job.queue = sessions_.queue(request.session);
   bool entered = false;
   try {
     store_.catalog().write([&](storage::Transaction& transaction) {

@@ -1,6 +1,6 @@
 // Background jobs: they wait in a fair queue until they are ready, without a thread. A job is ready once earlier jobs
-// of its session no longer update the arrays that it reads. Then it takes a slot, and a fiber executes it; where it
-// waits again (for its turn or its client) it releases the slot.
+// of its session no longer update the arrays that it reads, and the session is not halted. Then it takes a slot, and a
+// fiber executes it; where it waits again (for its turn or its client) it releases the slot.
 #include <optional>
 
 #include "service/core/error.h"
@@ -35,7 +35,7 @@ void JobRunner::start_ready() {
   };
   // Out of its session's order a job starts only where it cannot have to wait for those that it passes.
   const auto is_ready = [](const JobRef& job, bool is_first) {
-    if (job->queue == nullptr) return true;
+    if (job->queue == nullptr || job->queue->is_dropped(job->row.number)) return true;
     if (!is_first && (job->is_ordered || !job->uses.updates.empty())) return false;
     return job->queue->may_read(job->row.number);
   };

@@ -1,6 +1,7 @@
 // The commit of a job, or its failure. Steps of commit():
 //   1. Lay the results out; write and sync the blobs of new durable arrays.
-//   2. Wait until earlier jobs have read what this one updates, and for its turn when it has ordered effects.
+//   2. Wait until earlier jobs have read what this one updates, until the session is not halted before it, and for its
+//      turn when it has ordered effects.
 //   3. Write and sync the blobs of updated arrays.
 //   4. One transaction: array rows, donations, effects, used infeed entries, the job's end. A job without any has none.
 //   5. Publish new arrays, drop donated ones, notify readers of the log.
@@ -110,6 +111,7 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
   if (job.queue != nullptr) {
     try {
       if (has_updates) wait_for_session(job, waiter, [&] { return job.queue->may_update(job.row.number); });
+      wait_for_session(job, waiter, [&] { return !job.queue->is_held(job.row.number); });
       if (job.is_ordered) wait_for_session(job, waiter, [&] { return job.queue->has_turn(job.row.number); });
     } catch (...) {
       return_taken(job, outcome.overwritten);
@@ -205,6 +207,9 @@ void JobRunner::fail(Job& job, const core::Error& error) {
       store_.catalog().write([&](storage::Transaction& transaction) {
         transaction.release_arrays(job.row.id, job.row.principal);
         transaction.update_job(job.row);
+        // Before the job leaves the queue, so that nobody behind it gets its turn.
+        if (!cancelled && job.queue != nullptr && transaction.halt_session(job.row.session, job.row.number))
+          job.queue->halt(job.row.number);
         free_arguments(job);
       });
     } catch (const core::Error&) {

@@ -32,9 +32,6 @@ void JobRunner::recover(const Decoder& decode) {
         keep_arguments(*job);
         if (!row->session.empty()) {
           job->queue = sessions_.queue(row->session);
-          const auto session =
-              store_.catalog().read([&](storage::Reader& reader) { return reader.session(row->session); });
-          if (session && session->state == storage::SessionState::kClosed) job->queue->close();
           job->queue->enter(row->number, job->is_ordered, job->uses);
         }
         {
@@ -51,6 +48,8 @@ void JobRunner::recover(const Decoder& decode) {
         store_.catalog().write([&](storage::Transaction& transaction) {
           transaction.release_arrays(failed.id, failed.principal);
           transaction.update_job(failed);
+          if (!failed.session.empty() && transaction.halt_session(failed.session, failed.number))
+            sessions_.queue(failed.session)->halt(failed.number);
         });
       }
     }

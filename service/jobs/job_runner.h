@@ -122,10 +122,13 @@ class JobRunner {
   enum class Removal : uint8_t { kCancelled, kDeleted };
   Removal cancel_or_delete(const std::string& id, std::string_view principal);
   /// Waits until everything accepted in the session so far is over (behaviour E10). Throws overloaded when it is not
-  /// when the time is up, draining when the server stops, cancelled when the waiter is abandoned.
+  /// when the time is up, session_halted when some are held, draining when the server stops, cancelled when the waiter
+  /// is abandoned.
   void barrier(const std::string& session, std::chrono::milliseconds time, const core::WaiterRef& waiter);
-  /// Closes a session: ends jobs that wait for their client, waits for the others as barrier() does, and forgets it.
-  /// One that has been waited for in vain stays closed; closing it again waits again. Throws not_found.
+  /// A halted session goes on with the jobs that it held. Throws not_found, session_closed.
+  void resume_session(const std::string& session, std::string_view principal);
+  /// Closes a session: ends jobs that wait for their client or are held, waits for the others as barrier() does, and
+  /// forgets it. One that has been waited for in vain stays closed; closing it again waits again. Throws not_found.
   void close_session(const std::string& session, std::string_view principal, std::chrono::milliseconds time,
                      const core::WaiterRef& waiter);
 
@@ -164,6 +167,8 @@ class JobRunner {
   device::RunOutcome serve(Job& job, const core::WaiterRef& waiter, RunEnd& end);
   /// What ends a job from outside: cancelled, disconnected client of a job without a row, deadline, stop of the server.
   std::optional<core::Error> end_of(Job& job, const core::Waiter& waiter) const;
+  /// Throws for a job that waits for its session in vain: an earlier one was put back, or the session closes halted.
+  static void check_turn_comes(const Job& job);
   /// Waits until `is_there` of the job's session queue; throws what ends the job before.
   void wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there);
   void wait_idle(sessions::SessionQueue& queue, std::chrono::milliseconds time, const core::WaiterRef& waiter);

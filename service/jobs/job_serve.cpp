@@ -52,7 +52,7 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
       const bool needs_turn = wants.commit || wants.feed || (wants.request && wants.request->ordered);
       if (needs_turn && !has_turn) has_turn = job.queue->has_turn(job.row.number);
       if (needs_turn && !has_turn) {
-        if (job.queue->is_behind_put_back(job.row.number)) throw draining();
+        check_turn_comes(job);
         give_slot(job);
         continue;
       }

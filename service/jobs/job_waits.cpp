@@ -18,10 +18,16 @@ std::optional<core::Error> JobRunner::end_of(Job& job, const core::Waiter& waite
   return std::nullopt;
 }
 
+void JobRunner::check_turn_comes(const Job& job) {
+  if (job.queue->is_behind_put_back(job.row.number)) throw draining();
+  if (job.queue->is_dropped(job.row.number))
+    throw core::Error("session_closed", "the session was halted before the job, and then closed");
+}
+
 void JobRunner::wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there) {
   while (!is_there()) {
     if (auto end = end_of(job, waiter)) throw std::move(*end);
-    if (job.queue->is_behind_put_back(job.row.number)) throw draining();
+    check_turn_comes(job);
     give_slot(job);
     waiter.wait(job.deadline);
   }
@@ -55,6 +61,8 @@ void JobRunner::wait_idle(sessions::SessionQueue& queue, std::chrono::millisecon
   while (!queue.is_over(last)) {
     if (is_stopping()) throw draining();
     if (waiter->is_abandoned()) throw core::Error("cancelled", "the client went away");
+    if (queue.is_held(last) && !queue.is_closing())
+      throw core::Error("session_halted", "the session is halted: a job has failed; resume the session to wait on");
     if (clock_.steady() >= end) {
       throw core::Error("overloaded",
                         std::to_string(queue.open_count()) + " jobs of the session are not over after " +
@@ -70,9 +78,15 @@ void JobRunner::barrier(const std::string& session, std::chrono::milliseconds ti
   wait_idle(*sessions_.queue(session), time, waiter);
 }
 
+void JobRunner::resume_session(const std::string& session, std::string_view principal) {
+  sessions_.resume(session, principal);
+  start_ready();
+}
+
 void JobRunner::close_session(const std::string& session, std::string_view principal, std::chrono::milliseconds time,
                               const core::WaiterRef& waiter) {
   sessions_.close(session, principal);
+  start_ready();  // those that are held, to their end
   wait_idle(*sessions_.queue(session), time, waiter);
   sessions_.remove(session);
 }

@@ -42,8 +42,32 @@ bool SessionQueue::is_behind_put_back(int64_t number) const {
   return !put_back_.empty() && *put_back_.begin() < number;
 }
 
+void SessionQueue::halt(int64_t number) {
+  const std::lock_guard held(mutex_);
+  halted_by_ = halted_by_ == 0 ? number : std::min(halted_by_, number);
+}
+
+void SessionQueue::resume() {
+  {
+    const std::lock_guard held(mutex_);
+    halted_by_ = 0;
+  }
+  watchers_.notify_all();
+}
+
+bool SessionQueue::is_held(int64_t number) const {
+  const std::lock_guard held(mutex_);
+  return is_held_locked(number);
+}
+
+bool SessionQueue::is_dropped(int64_t number) const {
+  const std::lock_guard held(mutex_);
+  return is_closing_ && is_held_locked(number);
+}
+
 bool SessionQueue::may_read(int64_t number) const {
   const std::lock_guard held(mutex_);
+  if (is_held_locked(number)) return false;
   const auto mine = uses_.find(number);
   if (mine == uses_.end()) return true;
   return std::none_of(uses_.begin(), mine, [&](const auto& before) {
@@ -53,6 +77,7 @@ bool SessionQueue::may_read(int64_t number) const {
 
 bool SessionQueue::may_update(int64_t number) const {
   const std::lock_guard held(mutex_);
+  if (is_held_locked(number)) return false;
   const auto mine = uses_.find(number);
   if (mine == uses_.end()) return true;
   return std::none_of(uses_.begin(), mine,
@@ -61,7 +86,7 @@ bool SessionQueue::may_update(int64_t number) const {
 
 bool SessionQueue::has_turn(int64_t number) const {
   const std::lock_guard held(mutex_);
-  return ordered_.empty() || *ordered_.begin() >= number;
+  return !is_held_locked(number) && (ordered_.empty() || *ordered_.begin() >= number);
 }
 
 void SessionQueue::close() {

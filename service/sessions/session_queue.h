@@ -33,11 +33,18 @@ class SessionQueue {
   void put_back(int64_t number);
   /// A job with a lower number was put back.
   [[nodiscard]] bool is_behind_put_back(int64_t number) const;
-  /// No job with a lower number is left that updates what this one reads or updates.
+  /// The job of this number has failed: those with higher ones neither read, update nor have their turn until resume().
+  void halt(int64_t number);
+  void resume();
+  /// The queue is halted, and this job is behind the one that failed.
+  [[nodiscard]] bool is_held(int64_t number) const;
+  /// It is held for good: the session is being closed.
+  [[nodiscard]] bool is_dropped(int64_t number) const;
+  /// No job with a lower number is left that updates what this one reads or updates, and it is not held.
   [[nodiscard]] bool may_read(int64_t number) const;
-  /// No job with a lower number is left that reads what this one updates.
+  /// No job with a lower number is left that reads what this one updates, and it is not held.
   [[nodiscard]] bool may_update(int64_t number) const;
-  /// No ordered job with a lower number is left. Only ordered jobs need it.
+  /// No ordered job with a lower number is left, and it is not held. Only ordered jobs need it.
   [[nodiscard]] bool has_turn(int64_t number) const;
 
   /// The session is being closed: jobs that wait for their client have to end.
@@ -50,15 +57,18 @@ class SessionQueue {
   [[nodiscard]] bool is_over(int64_t number) const;
   [[nodiscard]] int64_t open_count() const;
 
-  /// Notified after leave(), put_back() and close().
+  /// Notified after leave(), put_back(), resume() and close().
   void watch(const core::WaiterRef& waiter) { watchers_.add(waiter); }
 
  private:
+  [[nodiscard]] bool is_held_locked(int64_t number) const { return halted_by_ != 0 && number > halted_by_; }
+
   mutable std::mutex mutex_;
   std::set<int64_t> open_;
   std::set<int64_t> ordered_;
   std::map<int64_t, ArrayUses> uses_;  ///< of open jobs with stored arrays
   std::set<int64_t> put_back_;
+  int64_t halted_by_ = 0;  ///< the lowest number of a job that halted the session; 0: none
   bool is_closing_ = false;
   core::WaiterList watchers_;
 };

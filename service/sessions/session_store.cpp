@@ -11,11 +11,13 @@ constexpr size_t kDeepestStack = 64;
 
 }  // namespace
 
-storage::SessionRow SessionStore::create(const std::string& principal, const std::string& name) {
+storage::SessionRow SessionStore::create(const std::string& principal, const std::string& name,
+                                         storage::OnError on_error) {
   storage::SessionRow row;
   row.id = core::new_id("ses", clock_);
   row.principal = principal;
   row.name = name;
+  row.on_error = on_error;
   row.created = clock_.wall();
   row.document = "{}";
   catalog_.write([&](storage::Transaction& transaction) {
@@ -42,11 +44,19 @@ int64_t SessionStore::count(std::string_view principal) {
 }
 
 void SessionStore::close(const std::string& id, std::string_view principal) {
-  storage::SessionRow row = get(id, principal);
-  row.state = storage::SessionState::kClosed;
-  row.closed = clock_.wall();
-  catalog_.write([&](storage::Transaction& transaction) { transaction.update_session(row); });
+  static_cast<void>(get(id, principal));
+  catalog_.write([&](storage::Transaction& transaction) { transaction.close_session(id, clock_.wall()); });
   queue(id)->close();
+}
+
+void SessionStore::resume(const std::string& id, std::string_view principal) {
+  static_cast<void>(get(id, principal));
+  const auto held = queue(id);
+  // On the writer's thread, as the failures of jobs are: a job that fails behind this halts the session again.
+  catalog_.write([&](storage::Transaction& transaction) {
+    transaction.resume_session(id);
+    held->resume();
+  });
 }
 
 void SessionStore::remove(const std::string& id) {
@@ -74,33 +84,37 @@ MeshStack SessionStore::push_mesh(std::string_view id, std::string_view principa
   if (mesh.device_ids.empty() && !mesh.axes.empty())
     throw core::Error("conflict", "AbstractMesh cannot be entered; enter a mesh with devices");
   const std::lock_guard held(stack_mutex_);
-  storage::SessionRow row = get(id, principal);
-  MeshStack stack = mesh_stack_from(row.document);
+  MeshStack stack = mesh_stack(id, principal);
   if (stack.meshes.size() >= kDeepestStack) {
     throw core::Error("conflict", "a session is inside of " + std::to_string(kDeepestStack) + " meshes at most");
   }
   stack.meshes.push_back(mesh);
-  row.document = mesh_stack_document(stack);
-  catalog_.write([&](storage::Transaction& transaction) { transaction.update_session(row); });
+  catalog_.write(
+      [&](storage::Transaction& transaction) { transaction.set_session_document(id, mesh_stack_document(stack)); });
   return stack;
 }
 
 MeshStack SessionStore::pop_mesh(std::string_view id, std::string_view principal) {
   const std::lock_guard held(stack_mutex_);
-  storage::SessionRow row = get(id, principal);
-  MeshStack stack = mesh_stack_from(row.document);
+  MeshStack stack = mesh_stack(id, principal);
   if (stack.meshes.empty()) throw core::Error("conflict", "the session is inside of no mesh");
   stack.meshes.pop_back();
-  row.document = mesh_stack_document(stack);
-  catalog_.write([&](storage::Transaction& transaction) { transaction.update_session(row); });
+  catalog_.write(
+      [&](storage::Transaction& transaction) { transaction.set_session_document(id, mesh_stack_document(stack)); });
   return stack;
 }
 
 std::shared_ptr<SessionQueue> SessionStore::queue(const std::string& id) {
+  {
+    const std::lock_guard held(mutex_);
+    if (const auto known = queues_.find(id); known != queues_.end()) return known->second;
+  }
+  auto fresh = std::make_shared<SessionQueue>();
+  const auto row = catalog_.read([&](storage::Reader& reader) { return reader.session(id); });
+  if (row && row->halted_by) fresh->halt(*row->halted_by);
+  if (row && row->state == storage::SessionState::kClosed) fresh->close();
   const std::lock_guard held(mutex_);
-  auto& queue = queues_[id];
-  if (queue == nullptr) queue = std::make_shared<SessionQueue>();
-  return queue;
+  return queues_.try_emplace(id, std::move(fresh)).first->second;
 }
 
 int64_t SessionStore::open_count() const {

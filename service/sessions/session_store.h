@@ -23,7 +23,8 @@ class SessionStore {
       : catalog_(catalog), clock_(clock), has_mesh_stack_(has_mesh_stack), limit_(limit) {}
 
   /// Throws limit_reached.
-  storage::SessionRow create(const std::string& principal, const std::string& name);
+  storage::SessionRow create(const std::string& principal, const std::string& name,
+                             storage::OnError on_error = storage::OnError::kContinue);
   /// Throws not_found for unknown sessions and those of other principals.
   storage::SessionRow get(std::string_view id, std::string_view principal);
   storage::Page<storage::SessionRow> list(std::string_view principal, const storage::PageRequest& page);
@@ -44,7 +45,10 @@ class SessionStore {
   MeshStack push_mesh(std::string_view id, std::string_view principal, const mesh::Mesh& mesh);
   /// Leaves the mesh entered last. Throws conflict at the base.
   MeshStack pop_mesh(std::string_view id, std::string_view principal);
-  /// The session's queue, created at the first call.
+  /// A halted session goes on (JobRunner::resume_session); one that is open is left as it is. Throws not_found,
+  /// session_closed.
+  void resume(const std::string& id, std::string_view principal);
+  /// The session's queue, created at the first call: closing or halted as the row is.
   std::shared_ptr<SessionQueue> queue(const std::string& id);
   [[nodiscard]] int64_t open_count() const;
 

@@ -277,8 +277,13 @@ constexpr const char* kDeletedSessions = R"sql(
 CREATE TABLE deleted_sessions(id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst,    kQueues,        kCallbacks,    kProgramNames,   kProgramsOfJobs,
-                                       kJobNames, kUnusedColumns, kFinishedJobs, kDeletedSessions};
+// 9 -> 10. The job whose failure has halted a session.
+constexpr const char* kHaltedBy = R"sql(
+ALTER TABLE sessions ADD COLUMN halted_by INTEGER;
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst,    kQueues,        kCallbacks,    kProgramNames,    kProgramsOfJobs,
+                                       kJobNames, kUnusedColumns, kFinishedJobs, kDeletedSessions, kHaltedBy};
 
 }  // namespace
 

@@ -50,8 +50,14 @@ class Transaction : public Reader {
   void give_to(std::string_view from, std::string_view to);
 
   void insert_session(const SessionRow& row);
-  /// Writes name, state, on_error, closed and document; the counters are not touched.
-  void update_session(const SessionRow& row);
+  /// It takes no more jobs. Throws not_found.
+  void close_session(std::string_view id, core::WallTime time);
+  /// Throws not_found.
+  void set_session_document(std::string_view id, std::string_view document);
+  /// This job has failed: a session that is to halt on errors does. False: it goes on, or is closed.
+  bool halt_session(std::string_view id, int64_t job_number);
+  /// A halted session goes on; one that is open is left as it is. Throws not_found, session_closed.
+  void resume_session(std::string_view id);
   /// With its jobs, effects, callback requests and queues; its arrays stay. False when there was none. Nothing of it is
   /// visible from here on, but of many rows only a part is removed: call remove_deleted_sessions() while there are any.
   bool delete_session(std::string_view id);

@@ -38,37 +38,32 @@ void RecoveryRows::lose_array(const std::string& id, const char* reason) {
 }
 
 std::vector<std::string> RecoveryRows::fail_crashed_jobs(int64_t attempts, core::WallTime now) {
-  std::vector<std::string> crashed;
-  std::vector<std::string> principals;
+  struct Crashed {
+    std::string id, principal, session;
+    int64_t number;
+  };
+  std::vector<Crashed> crashed;
   {
     Statement rows = connection_.statement(
-        "SELECT id, principal FROM jobs WHERE state = 'running' AND attempt >= ?1 ORDER BY id, principal");
+        "SELECT id, principal, session, number FROM jobs WHERE state = 'running' AND attempt >= ?1 "
+        "ORDER BY id, principal");
     rows.bind(attempts);
-    while (rows.step()) {
-      crashed.push_back(rows.text(0));
-      principals.push_back(rows.text(1));
-    }
+    while (rows.step()) crashed.push_back({rows.text(0), rows.text(1), rows.text(2), rows.integer(3)});
   }
   const std::string detail = "the server ended " + std::to_string(attempts) + " times while the job ran";
-  for (size_t i = 0; i < crashed.size(); ++i) {
-    const std::string& job = crashed[i];
-    const std::string& principal = principals[i];
+  std::vector<std::string> ids;
+  for (const Crashed& job : crashed) {
     connection_
         .statement(
             "UPDATE jobs SET state = 'failed', error_code = 'crashed', error_detail = ?2, finished = ?3, request = x'' "
             "WHERE id = ?1 AND principal = ?4")
-        .bind(job, detail, now, principal)
+        .bind(job.id, detail, now, job.principal)
         .run();
-    connection_
-        .statement(
-            "UPDATE sessions SET state = 'halted' WHERE id = (SELECT session FROM jobs WHERE id = ?1 AND principal = "
-            "?2) "
-            "AND state = 'open' AND on_error = 'halt'")
-        .bind(job, principal)
-        .run();
-    transaction_.release_arrays(job, principal);
+    transaction_.halt_session(job.session, job.number);
+    transaction_.release_arrays(job.id, job.principal);
+    ids.push_back(job.id);
   }
-  return crashed;
+  return ids;
 }
 
 int64_t RecoveryRows::requeue_running_jobs() {

@@ -76,6 +76,7 @@ struct SessionRow {
   std::string name;
   SessionState state = SessionState::kOpen;
   OnError on_error = OnError::kContinue;
+  std::optional<int64_t> halted_by;  ///< number of the first job whose failure has halted it
   core::WallTime created;
   std::optional<core::WallTime> closed;
   int64_t next_job_number = 1;  ///< only Transaction::next_job_number moves it

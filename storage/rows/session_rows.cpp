@@ -19,6 +19,7 @@ SessionRow read_session(const Statement& row) {
   session.next_job_number = row.integer(7);
   session.last_sequence = row.integer(8);
   session.document = row.text(9);
+  if (!row.is_null(10)) session.halted_by = row.integer(10);
   return session;
 }
 
@@ -62,8 +63,8 @@ core::Error no_session(std::string_view id) { return {"not_found", "there is no 
 
 std::optional<SessionRow> Reader::session(std::string_view id) {
   Statement row = connection_->statement(
-      "SELECT id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, document "
-      "FROM sessions WHERE id = ?1 AND id NOT IN deleted_sessions");
+      "SELECT id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, document, "
+      "halted_by FROM sessions WHERE id = ?1 AND id NOT IN deleted_sessions");
   if (!row.bind(id).step()) return std::nullopt;
   return read_session(row);
 }
@@ -77,8 +78,8 @@ std::optional<SessionRow> Reader::session(std::string_view id, std::string_view 
 Page<SessionRow> Reader::sessions(std::string_view principal, const PageRequest& page) {
   check_limit(page.limit);
   Statement rows = connection_->statement(
-      "SELECT id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, document "
-      "FROM sessions WHERE principal = ?1 AND id > ?2 AND id NOT IN deleted_sessions ORDER BY id LIMIT ?3");
+      "SELECT id, principal, name, state, on_error, created, closed, next_job_number, last_sequence, document, "
+      "halted_by FROM sessions WHERE principal = ?1 AND id > ?2 AND id NOT IN deleted_sessions ORDER BY id LIMIT ?3");
   rows.bind(principal, page.cursor, page.limit + 1);
   return collect_page<SessionRow>(rows, page, read_session, [](const SessionRow& row) { return row.id; });
 }
@@ -119,12 +120,37 @@ void Transaction::insert_session(const SessionRow& row) {
       .run();
 }
 
-void Transaction::update_session(const SessionRow& row) {
+void Transaction::close_session(std::string_view id, core::WallTime time) {
   connection_
-      ->statement("UPDATE sessions SET name = ?2, state = ?3, on_error = ?4, closed = ?5, document = ?6 WHERE id = ?1")
-      .bind(row.id, row.name, to_string(row.state), to_string(row.on_error), row.closed, row.document)
+      ->statement("UPDATE sessions SET state = 'closed', closed = ?2 WHERE id = ?1 AND id NOT IN deleted_sessions")
+      .bind(id, time)
       .run();
-  if (connection_->changes() == 0) throw no_session(row.id);
+  if (connection_->changes() == 0) throw no_session(id);
+}
+
+void Transaction::set_session_document(std::string_view id, std::string_view document) {
+  connection_->statement("UPDATE sessions SET document = ?2 WHERE id = ?1 AND id NOT IN deleted_sessions")
+      .bind(id, document)
+      .run();
+  if (connection_->changes() == 0) throw no_session(id);
+}
+
+bool Transaction::halt_session(std::string_view id, int64_t job_number) {
+  connection_
+      ->statement(
+          "UPDATE sessions SET state = 'halted', halted_by = min(?2, coalesce(halted_by, ?2)) "
+          "WHERE id = ?1 AND on_error = 'halt' AND state != 'closed'")
+      .bind(id, job_number)
+      .run();
+  return connection_->changes() == 1;
+}
+
+void Transaction::resume_session(std::string_view id) {
+  const std::optional<SessionRow> row = session(id);
+  if (!row) throw no_session(id);
+  if (row->state == SessionState::kClosed)
+    throw core::Error("session_closed", "session '" + row->id + "' is closed and does not go on");
+  connection_->statement("UPDATE sessions SET state = 'open', halted_by = NULL WHERE id = ?1").bind(id).run();
 }
 
 bool Transaction::delete_session(std::string_view id) {

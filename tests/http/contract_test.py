@@ -334,7 +334,20 @@ class Served(unittest.TestCase):
         first = self.call("createJob", at + "/jobs", example, {"Idempotency-Key": "one"})
         again = self.call("createJob", at + "/jobs", example, {"Idempotency-Key": "one"})
         self.assertEqual((again.headers["Idempotency-Replayed"], again.body), ("true", first.body))
+        self.call("deleteJob", first.headers["Location"], status=204)
+        self.call("createJob", at + "/jobs", example, {"Idempotency-Key": "one"}, 404)
         self.call("sessionBarrier", at + "/barrier")
+        self.assertEqual(self.call("resumeSession", at + ":resume").json()["state"], "open")
+        self.call("createSession", "/v1/sessions", {"on_error": "stop"}, status=422)
+        halting = self.call("createSession", "/v1/sessions", {"on_error": "halt"}, status=201).headers["Location"]
+        waits = ('func.func @main(%t: !stablehlo.token) -> tensor<f32> { %0:2 = "stablehlo.infeed"(%t) <{infeed_config = "q"}> : '
+                 "(!stablehlo.token) -> (tensor<f32>, !stablehlo.token) return %0#0 : tensor<f32> }")
+        late = {"program": {"text": waits}, "arguments": [], "deadline": 0.05}
+        self.call("createJob", halting + "/jobs", late, status=422)
+        self.assertEqual(self.call("getSession", halting).json()["halted_by"], 1)
+        self.call("createJob", halting + "/jobs", example, status=409)
+        self.call("resumeSession", halting + ":resume")
+        self.call("createJob", halting + "/jobs", example)
         mesh = self.server.request("POST", "/v1/meshes", {"axes": [{"name": "x", "size": 2}], "devices": [0, 1]}).json()["id"]
         self.assertEqual(self.call("enterMesh", at + "/mesh", {"mesh": mesh}).json()["depth"], 1)
         self.call("getSessionMesh", at + "/mesh?as_process=0")

@@ -256,10 +256,32 @@ def devices_are_chosen_by_load():
             client.cancel(job)
 
 
+def a_halted_session_stays_halted_over_a_restart():
+    with Meshd(BINARY) as server:
+        client = Client(server)
+        session = ok(client.ask("POST", "/v1/sessions", {"on_error": "halt"}), 201)["id"]
+        failed = client.start(SPIN, [ENDLESS], session, deadline=0.2)
+        assert client.ended(failed)["error"]["code"] == "deadline_exceeded"
+        held = []
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            held.append(client.start(SMALL, [3], session))
+            server.stop(how)
+            server.start()
+            seen = ok(client.ask("GET", f"/v1/sessions/{session}"))
+            assert (seen["state"], seen["halted_by"], seen["on_error"]) == ("halted", 1, "halt"), seen
+            assert all(client.job(job, 1)["state"] == "queued" for job in held)
+        other = client.session()
+        assert client.ended(client.start(SMALL, [1], other))["state"] == "done", "others go on"
+        assert ok(client.ask("POST", f"/v1/sessions/{session}:resume"))["state"] == "open"
+        assert all(client.ended(job)["state"] == "done" for job in held)
+        ok(client.ask("POST", f"/v1/sessions/{session}/barrier"))
+
+
 def main():
     failed = 0
     stories = [a_waiting_job_is_cancelled_at_once, jobs_that_wait_keep_no_thread, principals_share_the_background, a_drain_puts_back_what_runs,
-               the_second_signal_ends_at_once, a_job_that_is_cut_off_three_times_fails, devices_are_chosen_by_load, job_ids_are_each_principals_own]
+               the_second_signal_ends_at_once, a_job_that_is_cut_off_three_times_fails, devices_are_chosen_by_load, a_halted_session_stays_halted_over_a_restart,
+               job_ids_are_each_principals_own]
     for story in stories:
         if sys.argv[2:] and story.__name__ not in sys.argv[2:]:
             continue

@@ -106,6 +106,17 @@ constexpr Reference kReference[] = {
      R"("}, )"
      R"("arguments": [100000000], "deadline": 2}'; }; spin >/dev/null; spin)"},
     {"session_closed", "session 'ses_...' is closed and takes no jobs", "Open another session.", ""},
+    {"session_halted",
+     R"(session 'ses_...' is halted: a job has failed; resume it, or queue this job with "Prefer: respond-async")",
+     "Read the job that failed (halted_by of the session is its number), then POST /v1/sessions/{id}:resume.",
+     R"(S=$(curl -s $URL/v1/sessions --json '{"on_error": "halt"}' | jq -r .id); spin() { curl -s )"
+     R"($URL/v1/sessions/$S/jobs --json '{"program": )"
+     R"({"text": "func.func @main(%n: tensor<i32>) -> tensor<i32> { %c = stablehlo.constant dense<0> : tensor<i32> %o )"
+     "= stablehlo.constant dense<1> : tensor<i32> %0 = stablehlo.while(%i = %c) : tensor<i32> cond { %p = "
+     "stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1> stablehlo.return %p : tensor<i1> "
+     "} do { %j = stablehlo.add %i, %o : tensor<i32> stablehlo.return %j : tensor<i32> } return %0 : tensor<i32> }"
+     R"("}, )"
+     R"("arguments": [2000000000], "deadline": 0.1}'; }; spin >/dev/null; spin)"},
     {"job_finished", "callback request 3 was withdrawn: job 'job_...' is over",
      "Nobody waits for the reply any more: read the job.", ""},
     {"cancelled", "the job was cancelled", "Somebody deleted the job; send the request again if it was not meant.",

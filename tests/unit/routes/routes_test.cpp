@@ -361,6 +361,85 @@ TEST_F(Routes, barrier_of_a_client_that_left_ends_and_the_jobs_go_on) {
   EXPECT_TRUE(state == "queued" || state == "running") << state;
 }
 
+class HaltingSession : public Routes {
+ protected:
+  std::string queue(const std::string& request) { return made(jobs_, request, {"Prefer: respond-async"}); }
+  nlohmann::json job(const std::string& id, int wait = 0) {
+    return server_.ask("GET", "/v1/jobs/" + id + "?wait=" + std::to_string(wait)).json();
+  }
+  nlohmann::json session() { return server_.ask("GET", path_).json(); }
+  /// A job that waits for its client, and fails in vain.
+  std::string failing() {
+    auto request = nlohmann::json::parse(run_of(kWaits, "[]"));
+    request["deadline"] = 0.05;
+    return queue(request.dump());
+  }
+
+  const std::string path_ = "/v1/sessions/" + made("/v1/sessions", R"({"on_error": "halt"})");
+  const std::string jobs_ = path_ + "/jobs";
+};
+
+TEST_F(HaltingSession, jobs_behind_a_failed_one_wait_until_it_is_resumed) {
+  EXPECT_EQ(session().at("on_error"), "halt");
+  const std::string failed = failing();
+  const std::string behind = queue(run_of(kWaits, "[]"));
+  EXPECT_EQ(job(failed, 60).at("state"), "failed");
+  EXPECT_EQ(session().at("state"), "halted");
+  EXPECT_EQ(session().at("halted_by"), 1);
+  const std::string later = queue(run_of(kDouble, "[[1, 2]]"));
+  EXPECT_EQ(server_.ask("POST", jobs_, run_of(kDouble, "[[1, 2]]")).problem(), "409 session_halted");
+  EXPECT_EQ(server_.ask("POST", path_ + "/barrier").problem(), "409 session_halted");
+  EXPECT_EQ(session().at("jobs"), 3) << "what is refused has no number";
+  EXPECT_EQ(job(later, 1).at("state"), "queued");
+  const Answer resumed = server_.ask("POST", path_ + ":resume");
+  EXPECT_EQ(resumed.status, 200);
+  EXPECT_EQ(resumed.json().at("state"), "open");
+  EXPECT_FALSE(resumed.json().contains("halted_by"));
+  EXPECT_EQ(job(later, 60).at("state"), "done");
+  server_.ask("POST", path_ + "/infeed", R"({"queue": "q", "values": [{"dtype": "float32", "shape": [], "data": 4}]})");
+  EXPECT_EQ(job(behind, 60).at("state"), "done");
+  EXPECT_EQ(server_.ask("POST", jobs_, run_of(kDouble, "[[1, 2]]")).status, 200);
+}
+
+TEST_F(HaltingSession, cancelled_job_does_not_halt_it) {
+  const std::string id = queue(run_of(kWaits, "[]"));
+  server_.ask("DELETE", "/v1/jobs/" + id);
+  EXPECT_EQ(job(id, 60).at("state"), "cancelled");
+  EXPECT_EQ(session().at("state"), "open");
+}
+
+TEST_F(HaltingSession, job_that_has_run_does_not_commit_behind_one_that_failed) {
+  const std::string failed = failing();
+  auto logs = nlohmann::json::parse(run_of(kLogs, "[3]"));
+  logs["callbacks"] = {{"0", {{"effect", "log"}, {"name", "n"}}}};
+  const std::string behind = queue(logs.dump());  // runs beside, and waits for its turn
+  EXPECT_EQ(job(failed, 60).at("state"), "failed");
+  EXPECT_NE(job(behind, 1).at("state"), "done");
+  EXPECT_TRUE(server_.ask("GET", path_ + "/effects").json().at("items").empty());
+  server_.ask("POST", path_ + ":resume");
+  EXPECT_EQ(job(behind, 60).at("state"), "done");
+  EXPECT_EQ(server_.ask("GET", path_ + "/effects").json().at("items").size(), 1U);
+}
+
+TEST_F(HaltingSession, closed_one_ends_the_jobs_that_it_holds) {
+  const std::string failed = failing();
+  EXPECT_EQ(job(failed, 60).at("state"), "failed");
+  queue(run_of(kDouble, "[[1, 2]]"));
+  queue(run_of(kWaits, "[]"));
+  EXPECT_EQ(server_.ask("DELETE", path_).status, 204);
+  EXPECT_EQ(server_.ask("POST", path_ + ":resume").problem(), "404 not_found");
+}
+
+TEST_F(Routes, session_that_goes_on_is_not_halted) {
+  const std::string path = "/v1/sessions/" + made("/v1/sessions");
+  auto request = nlohmann::json::parse(run_of(kWaits, "[]"));
+  request["deadline"] = 0.05;
+  EXPECT_EQ(server_.ask("POST", path + "/jobs", request.dump()).problem(), "422 deadline_exceeded");
+  EXPECT_EQ(server_.ask("GET", path).json().at("state"), "open");
+  EXPECT_EQ(server_.ask("POST", path + ":resume").status, 200);
+  EXPECT_EQ(server_.ask("POST", "/v1/sessions", R"({"on_error": "stop"})").problem(), "422 invalid_request /on_error");
+}
+
 TEST_F(Routes, closed_session_takes_no_jobs_and_ends_those_that_wait_for_their_client) {
   const std::string session = made("/v1/sessions");
   const std::string id = made("/v1/sessions/" + session + "/jobs", run_of(kWaits, "[]"), {"Prefer: respond-async"});

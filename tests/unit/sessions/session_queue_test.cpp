@@ -56,6 +56,32 @@ TEST(SessionQueue, ordered_jobs_have_their_turn_by_number) {
   EXPECT_TRUE(queue.has_turn(3));
 }
 
+TEST(SessionQueue, halted_queue_holds_the_jobs_behind_the_one_that_failed) {
+  SessionQueue queue;
+  queue.enter(1, true);
+  queue.enter(2, true, updates({"a"}));
+  queue.enter(3, true);
+  queue.halt(2);
+  queue.halt(3);  // the first one counts
+  queue.leave(2);
+  EXPECT_TRUE(queue.has_turn(1)) << "it was there before";
+  queue.leave(1);
+  EXPECT_TRUE(queue.is_held(3));
+  EXPECT_FALSE(queue.has_turn(3));
+  EXPECT_FALSE(queue.may_read(3));
+  EXPECT_FALSE(queue.may_update(3));
+  EXPECT_FALSE(queue.is_dropped(3));
+  const auto waiter = std::make_shared<core::ThreadWaiter>();
+  queue.watch(waiter);
+  std::thread resumes([&] { queue.resume(); });
+  EXPECT_TRUE(waits_for(*waiter, [&] { return queue.has_turn(3) && queue.may_read(3) && queue.may_update(3); }));
+  resumes.join();
+  queue.halt(3);
+  queue.close();
+  EXPECT_TRUE(queue.is_dropped(4));
+  EXPECT_FALSE(queue.is_dropped(3));
+}
+
 TEST(SessionQueue, nobody_passes_a_job_that_was_put_back) {
   SessionQueue queue;
   queue.enter(1, true);

@@ -105,6 +105,22 @@ TEST_F(Sessions, closing_marks_the_row_and_tells_the_queue) {
   EXPECT_EQ(error_word([&] { sessions.get(id, "ann"); }), "not_found");
 }
 
+TEST_F(Sessions, halted_session_is_halted_after_a_restart_and_goes_on_when_it_is_resumed) {
+  const storage::SessionRow made = make().create("ann", "", storage::OnError::kHalt);
+  EXPECT_EQ(made.on_error, storage::OnError::kHalt);
+  store_->catalog().write([&](storage::Transaction& t) { EXPECT_TRUE(t.halt_session(made.id, 2)); });
+  SessionStore sessions = make();
+  EXPECT_FALSE(sessions.queue(made.id)->is_held(2));
+  EXPECT_TRUE(sessions.queue(made.id)->is_held(3));
+  EXPECT_EQ(error_word([&] { sessions.resume(made.id, "bob"); }), "not_found");
+  sessions.resume(made.id, "ann");
+  EXPECT_FALSE(sessions.queue(made.id)->is_held(3));
+  EXPECT_EQ(sessions.get(made.id, "ann").state, storage::SessionState::kOpen);
+  sessions.close(made.id, "ann");
+  EXPECT_EQ(error_word([&] { sessions.resume(made.id, "ann"); }), "session_closed");
+  EXPECT_TRUE(make().queue(made.id)->is_closing());
+}
+
 TEST_F(Sessions, queue_is_the_same_for_all_who_ask_until_the_session_is_removed) {
   SessionStore sessions = make();
   const std::string id = sessions.create("ann", "").id;

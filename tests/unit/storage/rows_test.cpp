@@ -280,15 +280,39 @@ TEST_F(StorageRows, what_one_has_is_given_to_another) {
   });
 }
 
-TEST_F(StorageRows, session_update_leaves_the_counters_alone) {
+TEST_F(StorageRows, session_halts_only_where_it_is_to_and_names_the_first_job) {
+  write([](Transaction& t) {
+    SessionRow row = session_row("ses_1");
+    row.on_error = OnError::kHalt;
+    t.insert_session(row);
+    t.insert_session(session_row("ses_2"));
+    EXPECT_FALSE(t.halt_session("ses_2", 1));
+    EXPECT_EQ(t.session("ses_2")->state, SessionState::kOpen);
+    EXPECT_TRUE(t.halt_session("ses_1", 5));
+    EXPECT_TRUE(t.halt_session("ses_1", 3));
+    EXPECT_TRUE(t.halt_session("ses_1", 4));
+    EXPECT_EQ(t.session("ses_1")->state, SessionState::kHalted);
+    EXPECT_EQ(t.session("ses_1")->halted_by, 3);
+    t.set_session_document("ses_1", "{\"meshes\": []}");
+    EXPECT_EQ(t.session("ses_1")->state, SessionState::kHalted);
+    t.resume_session("ses_1");
+    EXPECT_EQ(t.session("ses_1")->state, SessionState::kOpen);
+    EXPECT_EQ(t.session("ses_1")->halted_by, std::nullopt);
+    t.resume_session("ses_1");
+    EXPECT_TRUE(t.halt_session("ses_1", 6));
+    t.close_session("ses_1", at(9));
+    EXPECT_FALSE(t.halt_session("ses_1", 7));
+    EXPECT_EQ(error_word([&] { t.resume_session("ses_1"); }), "session_closed");
+    EXPECT_EQ(t.session("ses_1")->halted_by, 6) << "its jobs behind 6 are still held after a restart";
+  });
+}
+
+TEST_F(StorageRows, closed_session_takes_no_jobs_and_keeps_its_counters) {
   write([](Transaction& t) {
     t.insert_session(session_row("ses_1"));
-    SessionRow stale = *t.session("ses_1");
     EXPECT_EQ(t.next_job_number("ses_1"), 1);
     EXPECT_EQ(t.next_job_number("ses_1"), 2);
-    stale.state = SessionState::kClosed;
-    stale.closed = at(9);
-    t.update_session(stale);
+    t.close_session("ses_1", at(9));
     EXPECT_EQ(t.session("ses_1")->next_job_number, 3);
     EXPECT_EQ(t.session("ses_1")->closed, at(9));
     EXPECT_EQ(error_word([&] { (void)t.next_job_number("ses_1"); }), "session_closed");
@@ -696,7 +720,10 @@ TEST_F(StorageRows, idempotency_keys_expire_when_they_are_old_and_their_jobs_are
 TEST_F(StorageRows, update_of_a_missing_row_is_not_found) {
   write([](Transaction& t) {
     EXPECT_EQ(error_word([&] { t.update_array(array_row("arr_1")); }), "not_found");
-    EXPECT_EQ(error_word([&] { t.update_session(session_row("ses_1")); }), "not_found");
+    EXPECT_EQ(error_word([&] { t.close_session("ses_1", at(1)); }), "not_found");
+    EXPECT_EQ(error_word([&] { t.set_session_document("ses_1", "{}"); }), "not_found");
+    EXPECT_EQ(error_word([&] { t.resume_session("ses_1"); }), "not_found");
+    EXPECT_FALSE(t.halt_session("ses_1", 1));
     EXPECT_EQ(error_word([&] { t.update_job(job_row("job_1")); }), "not_found");
   });
 }
