@@ -68,6 +68,20 @@ TEST_F(Maintenance, sound_folder_has_no_problems) {
   EXPECT_EQ(report.orphans, 0);
 }
 
+TEST_F(Maintenance, session_whose_removal_was_cut_off_is_no_problem) {
+  {
+    OpenStore store(data_);
+    store->catalog().write([](Transaction& t) {
+      std::vector<EffectRow> rows;
+      for (int64_t i = 2; i < 1500; ++i) rows.push_back(effect_row("job_1", i, "3"));
+      t.append_effects("ses_1", rows);
+      t.delete_session("ses_1");
+      ASSERT_TRUE(t.has_deleted_sessions());
+    });
+  }
+  EXPECT_EQ(check(*files_, data_).problem_count, 0);
+}
+
 TEST_F(Maintenance, changed_byte_of_a_shard_is_found) {
   std::fstream file(blob_file_in(data_), std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(2);
