@@ -12,8 +12,9 @@ namespace {
 
 /// A vector that grows has its old entries and twice as many new ones at once.
 constexpr int64_t kGrowth = 3;
-constexpr int64_t kNameBytes = 96;         // of a name in the set of an open object
-constexpr int64_t kHoldStep = 256 * 1024;  // held at once, so that a value does not cost two atomic additions
+constexpr int64_t kNameBytes = 96;  // of a name in the set of an open object
+// Held at once, so that a value does not cost two atomic additions: as much as was held before.
+constexpr int64_t kLeastStep = 4 * 1024, kMostStep = 256 * 1024;
 
 /// What parsing takes: counted by value, held in steps, ahead of what is counted.
 class HeldBytes {
@@ -23,14 +24,15 @@ class HeldBytes {
     if (memory_ == nullptr) return;
     ahead_ -= bytes;
     if (ahead_ >= 0) return;
-    const int64_t step = std::max(kHoldStep, -ahead_);
+    const int64_t step = std::max(std::clamp(held_, kLeastStep, kMostStep), -ahead_);
     memory_->grow(step);
+    held_ += step;
     ahead_ += step;
   }
 
  private:
   core::MemoryReservation* memory_;
-  int64_t ahead_ = 0;
+  int64_t ahead_ = 0, held_ = 0;
 };
 
 // Builds Json values and stops at the limits.

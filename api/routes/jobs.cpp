@@ -94,10 +94,12 @@ struct Submission {
 };
 
 /// `kept`: the job's row keeps the document, to run again after a restart.
-Submission read_submission(Request& request, Services& services, const std::shared_ptr<const std::string>& body,
+Submission read_submission(const Request& request, Services& services, const std::shared_ptr<const std::string>& body,
                            const std::string& path_session, bool kept) {
   const auto start = services.clock.steady();
-  const Json document = Json::parse(body, kInlineLimits, &request.memory);
+  // Ends with this call, as the document does: the request may wait long for its job.
+  core::MemoryReservation memory(services.memory, core::MemoryAccount::kRequests);
+  const Json document = Json::parse(body, kInlineLimits, &memory);
   JobContext context = context_of(services);
   mesh::Mesh session_mesh;
   if (const std::string session = path_session.empty() ? session_in(document) : path_session; !session.empty()) {

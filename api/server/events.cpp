@@ -48,12 +48,7 @@ EventStream::~EventStream() = default;
 /// Makes the reservation what is there. The lock is held.
 void EventStream::settle() {
   const int64_t waits = backlog_.empty() ? 0 : static_cast<int64_t>(backlog_.capacity());
-  const int64_t held = admitted_ + taken_ + waits;
-  if (held > memory_.bytes()) {
-    memory_.grow_regardless(held - memory_.bytes());
-  } else {
-    memory_.shrink(memory_.bytes() - held);
-  }
+  memory_.hold(admitted_ + taken_ + waits);
 }
 
 bool EventStream::admit(int64_t bytes) {

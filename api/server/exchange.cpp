@@ -395,6 +395,9 @@ void Exchange::write_head(std::optional<int64_t> size, std::string& out) const {
 
 void Exchange::run(const std::function<bool()>& can_keep, std::string& head) {
   response_ = make_answer();
+  // The answer needs memory of its own, and its client may take its time: what was asked is not kept for so long.
+  request_.body_reader.reset();
+  request_.memory = {};
   try {
     finish_answer(can_keep(), head);
   } catch (...) {
@@ -403,9 +406,6 @@ void Exchange::run(const std::function<bool()>& can_keep, std::string& head) {
     response_ = Response{500, {}, std::string()};
     head = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
   }
-  // A client may take its time with the answer; what was asked is not kept for so long.
-  request_.body_reader.reset();
-  request_.memory = {};
   // On a worker: it may take milliseconds.
   const bool may_wait = request_.route != nullptr && request_.route->run_on == RunOn::kWorker;
   if (may_wait && context_.options.memory != nullptr && context_.options.memory->is_trim_due()) ::malloc_trim(0);

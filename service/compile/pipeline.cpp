@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "service/compile/program_size.h"
 #include "service/compile/rewrite/specialised.h"
 #include "service/compile/rewrite/static_arguments.h"
 #include "service/compile/stages.h"
@@ -90,7 +91,12 @@ std::vector<const ir::NamedMesh*> real_meshes(const ir::Module& module) {
   return out;
 }
 
-Compiler::Compiler(int threads, size_t cache_entries) : threads_(threads), state_(State(cache_entries)) {}
+Compiler::Compiler(int threads, size_t cache_entries, int64_t cache_bytes, core::MemoryReservation memory)
+    : threads_(threads), state_(State(cache_entries, cache_bytes, std::move(memory))) {}
+
+void Compiler::State::settle() {
+  memory.hold(parsed.bytes() + with_static.bytes() + specialised.bytes() + lowered.bytes() + bound.bytes());
+}
 
 template <typename Value, typename Make>
 Value Compiler::cached(core::LruCache<Value> State::*cache, const std::string& key, int64_t CompileCounters::*count,
@@ -102,9 +108,12 @@ Value Compiler::cached(core::LruCache<Value> State::*cache, const std::string& k
   });
   if (known != nullptr) return known;
   Value made = make();
+  const int64_t bytes = size_bytes(*made) + static_cast<int64_t>(key.size());
   return state_.with([&](State& state) -> Value {
     ++(state.counters.*count);
-    return (state.*cache).insert(key, std::move(made));
+    Value kept = (state.*cache).insert(key, std::move(made), bytes);
+    state.settle();
+    return kept;
   });
 }
 
@@ -150,8 +159,11 @@ bool Compiler::count_binding(const LoweredRef& lowered, const std::vector<int64_
   return state_.with([&](State& state) {
     const bool is_known = state.bound.find(key) != nullptr;
     ++(is_known ? state.counters.bind_hits : state.counters.bind_count);
-    if (!is_known) state.bound.insert(std::move(key), true);
-    return is_known;
+    if (is_known) return true;
+    const auto bytes = static_cast<int64_t>(key.size());
+    state.bound.insert(std::move(key), true, bytes);
+    state.settle();
+    return false;
   });
 }
 

@@ -22,6 +22,7 @@
 #include "service/compile/plan/plan.h"
 #include "service/core/locked.h"
 #include "service/core/lru_cache.h"
+#include "service/core/memory_ledger.h"
 #include "service/ir/program.h"
 #include "service/mesh/mesh.h"
 #include "service/sharding/tensor_sharding.h"
@@ -88,8 +89,9 @@ struct CompileCounters {
 class Compiler {
  public:
   /// `threads`: EngineOptions::threads, for which plans reserve scratch memory. `cache_entries`: how many entries each
-  /// cache keeps; it evicts the least recently used one.
-  Compiler(int threads, size_t cache_entries);
+  /// cache keeps; `cache_bytes`: how many bytes all of them keep, of which plans may have three eighths and programs as
+  /// they were written a quarter. The least recently used ones leave. `memory` holds what is kept.
+  Compiler(int threads, size_t cache_entries, int64_t cache_bytes = INT64_MAX, core::MemoryReservation memory = {});
 
   /// Reads and verifies. Throws what program::parse_stablehlo throws; unsupported_format for other formats.
   ParsedRef parse(const std::string& format, const std::string& text);
@@ -109,12 +111,20 @@ class Compiler {
 
  private:
   struct State {
-    explicit State(size_t entries)
-        : parsed(entries), with_static(entries), specialised(entries), lowered(entries), bound(entries) {}
+    State(size_t entries, int64_t bytes, core::MemoryReservation holds)
+        : parsed(entries, bytes / 4),
+          with_static(entries, bytes / 8),
+          specialised(entries, bytes / 8),
+          lowered(entries, bytes / 8 * 3),
+          bound(entries, bytes / 8),
+          memory(std::move(holds)) {}
+    /// Makes the reservation what the caches keep.
+    void settle();
     core::LruCache<ParsedRef> parsed, with_static, specialised;
     core::LruCache<LoweredRef> lowered;
     core::LruCache<bool> bound;
     CompileCounters counters;
+    core::MemoryReservation memory;
   };
   /// The cached value of `key`, or what `make` gives; counts a hit or a piece of work.
   template <typename Value, typename Make>

@@ -1,9 +1,12 @@
-// A cache of a bounded number of entries that evicts the least recently used one. Not locked: the owner is.
+// A cache bounded by the number of its entries and by their bytes, which evicts the least recently used ones. Not
+// locked: the owner is.
 //
 // Example, capacity 2: insert a, insert b, find a, insert c -> b is evicted, a and c stay.
+// Example, 100 bytes: insert a (60), insert b (30), insert c (40) -> a is evicted; insert d (200) -> d stays alone.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <string>
 #include <string_view>
@@ -17,35 +20,46 @@ template <typename Value>
 class LruCache {
  public:
   /// At least one entry is kept.
-  explicit LruCache(size_t capacity) : capacity_(capacity == 0 ? 1 : capacity) {}
+  explicit LruCache(size_t capacity, int64_t most_bytes = INT64_MAX) : capacity_(capacity), most_bytes_(most_bytes) {}
 
   /// The value of `key`, which counts as used now, or null. The pointer is valid until the next insert.
   const Value* find(std::string_view key) {
     const auto found = by_key_.find(key);
     if (found == by_key_.end()) return nullptr;
     entries_.splice(entries_.begin(), entries_, found->second);
-    return &found->second->second;
+    return &found->second->value;
   }
 
   /// Keeps `value` unless the key has one already, and gives the one that is kept: of two threads that did the same
-  /// work, both go on with the first result.
-  const Value& insert(std::string key, Value value) {
+  /// work, both go on with the first result. `bytes`: of key and value.
+  const Value& insert(std::string key, Value value, int64_t bytes = 0) {
     if (const Value* known = find(key)) return *known;
-    if (entries_.size() == capacity_) {
-      by_key_.erase(entries_.back().first);
+    entries_.push_front({std::move(key), std::move(value), bytes});
+    by_key_.emplace(entries_.front().key, entries_.begin());
+    bytes_ += bytes;
+    while (entries_.size() > 1 && (entries_.size() > capacity_ || bytes_ > most_bytes_)) {
+      bytes_ -= entries_.back().bytes;
+      by_key_.erase(entries_.back().key);
       entries_.pop_back();
     }
-    entries_.emplace_front(std::move(key), std::move(value));
-    by_key_.emplace(entries_.front().first, entries_.begin());
-    return entries_.front().second;
+    return entries_.front().value;
   }
 
   [[nodiscard]] size_t size() const { return entries_.size(); }
+  /// Of all entries, as insert() was told.
+  [[nodiscard]] int64_t bytes() const { return bytes_; }
 
  private:
-  using Entries = std::list<std::pair<const std::string, Value>>;  // most recently used first
+  struct Entry {
+    std::string key;
+    Value value;
+    int64_t bytes;
+  };
+  using Entries = std::list<Entry>;  // most recently used first
 
   size_t capacity_;
+  int64_t most_bytes_;
+  int64_t bytes_ = 0;
   Entries entries_;
   std::unordered_map<std::string_view, typename Entries::iterator> by_key_;  // keys are those of entries_
 };

@@ -100,6 +100,8 @@ class MemoryReservation {
   /// Holds them whatever the limit is: for what exists already and has to be finished.
   void grow_regardless(int64_t bytes);
   void shrink(int64_t bytes);
+  /// Holds so many from now on, whatever the limit is.
+  void hold(int64_t bytes) { bytes > bytes_ ? grow_regardless(bytes - bytes_) : shrink(bytes_ - bytes); }
   [[nodiscard]] int64_t bytes() const { return bytes_; }
 
  private:

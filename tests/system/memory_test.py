@@ -165,6 +165,30 @@ def effects_that_nobody_reads(server):
     assert [item["sequence"] for item in page["items"]] == [3]
 
 
+def large_array_as_text(server):
+    """An array whose text would take several times its bytes is there as bytes."""
+    count = 16 * MIB
+    array = ok(server.ask("POST", f"/v1/arrays?dtype=float32&shape={count}&durability=memory", bytes(4 * count),
+                          {"Content-Type": "application/octet-stream"}), 201)["id"]
+    target = f"/v1/arrays/{array}/data"
+    assert {(answer[0], answer[2]["code"]) for answer in (server.ask("GET", target + f"?format={form}") for form in ("json", "base64"))} == {
+        (413, "body_too_large")}
+    assert ok(server.ask("GET", target + "?format=json&slice=0:3"))["data"] == [0.0, 0.0, 0.0]
+    assert len(server.ask("GET", target)[2]) == 4 * count
+    assert server.ask("DELETE", f"/v1/arrays/{array}")[0] == 204
+
+
+def many_programs(server):
+    """Two hundred programs of half a megabyte: those that were used last are kept."""
+    before = memory_of(server, "VmRSS")
+    for i in range(200):
+        values = ",".join([f"{i}.0"] + ["0.5"] * 99_999)
+        text = (f"func.func @main() -> tensor<100000xf32> {{ %0 = stablehlo.constant dense<[{values}]> : tensor<100000xf32>\n"
+                " return %0 : tensor<100000xf32> }")
+        ok(server.ask("POST", "/v1/run", {"program": {"text": text}, "arguments": [], "results": {"encoding": "none"}}))
+    assert memory_of(server, "VmRSS") - before < 100 * MIB
+
+
 def sequences(server, session):
     """The numbers of three effects of a session's stream, which is resumed when it is cut."""
     seen, deadline = [], time.monotonic() + 60
@@ -194,7 +218,8 @@ def main():
     try:
         server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())
         with server:
-            for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, long_texts, effects_that_nobody_reads):
+            for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, long_texts, large_array_as_text, many_programs,
+                           effects_that_nobody_reads):
                 begin = time.monotonic()
                 attack(server)
                 assert server.process.poll() is None and group.kills() == 0, f"{attack.__name__}: the kernel has killed the server"

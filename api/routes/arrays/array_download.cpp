@@ -86,6 +86,7 @@ Response send(Request& request, const Source& source) {
       std::make_shared<arrays::GatherReader>(source.layout, tensor::size_bytes(type.dtype), source.shards, slices);
   Response response;
   if (form.form == DataForm::kJson || form.form == DataForm::kBase64) {
+    request.memory.grow(reader->total_bytes() * kMemoryPerStoredByte);  // it is made as one text
     response = json_of(200, ValueDocument{type, *dense_bytes(*reader), form.form == DataForm::kBase64});
     if (!source.etag.empty()) response.headers.set("ETag", source.etag);
   } else if (form.form == DataForm::kNpz || form.form == DataForm::kSafetensors) {

@@ -49,6 +49,32 @@ TEST(Compiler, dynamic_arguments_of_equal_types_are_one_program) {
   EXPECT_EQ(compiler.specialise(three, {{tensor::DType::kFloat32, {3}}}), three) << "nothing is dynamic in it";
 }
 
+std::string program_with_constant(int value, int64_t elements) {
+  const std::string type = "tensor<" + std::to_string(elements) + "xf32>";
+  std::string data = "[" + std::to_string(value) + ".0";
+  for (int64_t i = 1; i < elements; ++i) data += ",0.5";
+  return "func.func @main() -> " + type + " { %0 = stablehlo.constant dense<" + data + "]> : " + type +
+         "\n return %0 : " + type + " }";
+}
+
+TEST(Compiler, caches_are_bounded_by_bytes) {
+  const auto ledger = core::MemoryLedger::create(int64_t{1} << 30);
+  const auto held = [&] { return ledger->held_bytes(); };
+  Compiler compiler(1, 512, int64_t{8} << 20, {ledger, core::MemoryAccount::kPrograms});
+  const std::string first = program_with_constant(0, 100'000);
+  compiler.lower(compiler.parse("stablehlo", first), {});
+  EXPECT_GT(held(), int64_t{3} * 400'000) << "the text, and the constant in program and plan";
+  for (int i = 1; i < 40; ++i) {
+    compiler.lower(compiler.parse("stablehlo", program_with_constant(i, 100'000)), {});
+    EXPECT_LE(held(), int64_t{8} << 20);
+  }
+  EXPECT_GT(held(), int64_t{3} << 20);
+  compiler.parse("stablehlo", program_with_constant(39, 100'000));
+  EXPECT_EQ(compiler.counters().parse_count, 40) << "what was used last is still there";
+  compiler.parse("stablehlo", first);
+  EXPECT_EQ(compiler.counters().parse_count, 41) << "what was used longest ago has left";
+}
+
 // The module of the text keeps its dynamic dimensions and the inlined one has numbers: neither mixes them.
 TEST(Compiler, stages_of_a_specialised_program_are_programs) {
   Compiler compiler(1, 8);

@@ -32,6 +32,22 @@ TEST(LruCache, of_no_entries_keeps_one) {
   EXPECT_EQ(*cache.find("b"), 2);
 }
 
+TEST(LruCache, evicts_until_the_bytes_fit) {
+  LruCache<int> cache(10, 100);
+  cache.insert("a", 1, 60);
+  cache.insert("b", 2, 30);
+  cache.insert("c", 3, 40);
+  EXPECT_EQ(cache.find("a"), nullptr);
+  EXPECT_EQ(cache.bytes(), 70);
+  cache.insert("b", 9, 1'000);
+  EXPECT_EQ(cache.bytes(), 70) << "what is known is not counted again";
+  cache.insert("d", 4, 200);
+  EXPECT_EQ(cache.size(), 1U);
+  EXPECT_EQ(*cache.find("d"), 4);
+  cache.insert("e", 5, 10);
+  EXPECT_EQ(cache.bytes(), 10);
+}
+
 TEST(LruCache, survives_a_move) {
   LruCache<int> from(2);
   from.insert("a", 1);
