@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "service/core/histogram.h"
 #include "storage/database/database.h"
 #include "storage/database/reader.h"
 #include "storage/database/transaction.h"
@@ -23,6 +24,9 @@ enum class Space : uint8_t {
   kFrees,  ///< deletes: on a full disk it may use the reserve (disk_reserve.h)
 };
 
+inline constexpr double kCommitBounds[] = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
+                                           0.01,   0.025,   0.05,   0.1,   0.25,   1};
+
 /// How the writer has been doing, for /metrics. Counters only grow.
 struct CatalogCounters {
   int64_t transactions = 0;         ///< callables that became durable
@@ -33,14 +37,8 @@ struct CatalogCounters {
   int64_t wal_bytes = 0;           ///< now
   int64_t reader_connections = 0;  ///< open now, all read-only
   int64_t writer_connections = 0;  ///< always 1
-  /// Commit durations: count of those of at most kCommitBuckets[i] seconds (not cumulative), the last for longer ones.
-  std::vector<int64_t> commit_buckets;
-  double commit_seconds = 0;  ///< sum
+  core::Histogram commit_seconds{kCommitBounds};
 };
-
-/// Upper bounds in seconds of CatalogCounters::commit_buckets, but for the last.
-inline constexpr double kCommitBuckets[] = {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
-                                            0.01,   0.025,   0.05,   0.1,   0.25,   1};
 
 /// Any thread. Must be destroyed before the Database it was made from.
 class Catalog {

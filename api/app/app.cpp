@@ -105,6 +105,21 @@ void note_rate(const Request& request, Response& response, const quotas::RateLim
   add("RateLimit", fmt::format(R"("requests";r={};t=1)", rates.left(request.principal)));
 }
 
+// Jobs of requests that wait for them are on the request's line as well: here they are for debugging.
+void log_job(const jobs::JobEnd& end, Log& log) {
+  const bool is_ours = end.in_background && end.error != nullptr && end.error->code() == core::ErrorCode("internal");
+  const auto write = is_ours ? &Log::error : end.in_background ? &Log::info : &Log::debug;
+  (log.*write)("job", {{"job", end.row.id},
+                       {"session", end.row.session},
+                       {"principal", end.row.principal},
+                       {"outcome", end.error == nullptr ? "done" : std::string(end.error->code().word())},
+                       {"reason", end.error == nullptr ? "" : end.error->internal()},
+                       {"queue_ms", end.timings.queue_ms},
+                       {"run_ms", end.timings.run_ms},
+                       {"commit_ms", end.timings.commit_ms},
+                       {"job_ms", end.job_ms}});
+}
+
 jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
   jobs::RunnerOptions out;
   out.on_compile = [&log, loud = options.log_compiles](const jobs::CompileNote& note) {
@@ -114,6 +129,7 @@ jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
       log.debug("compile", {{"function", note.function}, {"devices", note.devices}, {"arguments", note.arguments}});
     }
   };
+  out.on_end = [&log](const jobs::JobEnd& end) { log_job(end, log); };
   out.step_budget = options.step_budget;
   out.operation_budget = options.operation_budget;
   out.byte_budget = options.byte_budget;

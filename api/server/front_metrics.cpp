@@ -19,13 +19,10 @@ std::string_view method_label(std::string_view method) {
 void FrontMetrics::finished(std::string_view method, const Route* route, int code,
                             std::chrono::steady_clock::duration took) {
   const double seconds = std::chrono::duration<double>(took).count();
-  const size_t bucket = static_cast<size_t>(std::lower_bound(kDurationBounds.begin(), kDurationBounds.end(), seconds) -
-                                            kDurationBounds.begin());
-  requests_.with([&](auto& requests) {
-    ServerMetrics::Series& series = requests[{route, method_label(method), code}];
-    ++series.count;
-    series.seconds += seconds;
-    ++series.buckets[bucket];
+  const std::string_view label = method_label(method);
+  requests_.with([&](Requests& requests) {
+    ++requests.counts[{route, label, code}];
+    requests.durations.try_emplace({route, label}, kDurationBounds).first->second.add(seconds);
   });
 }
 
@@ -40,11 +37,14 @@ bool FrontMetrics::open_stream(int most) {
 }
 
 void FrontMetrics::fill(ServerMetrics& out) const {
-  requests_.with([&](const auto& requests) {
-    for (const auto& [key, series] : requests) {
+  const auto path_of = [](const Route* route) { return route == nullptr ? "unmatched" : route->path; };
+  requests_.with([&](const Requests& requests) {
+    for (const auto& [key, count] : requests.counts) {
       const auto& [route, method, code] = key;
-      out.requests[{std::string(method), route == nullptr ? "unmatched" : route->path, code}] = series;
+      out.requests[{std::string(method), path_of(route), code}] = count;
     }
+    for (const auto& [key, durations] : requests.durations)
+      out.durations.insert_or_assign({std::string(key.second), path_of(key.first)}, durations);
   });
   rejected_.with([&](const auto& rejected) { out.rejected.insert(rejected.begin(), rejected.end()); });
   out.in_flight = in_flight;

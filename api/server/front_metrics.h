@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "api/server/server.h"
 #include "service/core/locked.h"
@@ -35,8 +36,11 @@ class FrontMetrics {
   std::atomic<int64_t> bytes_in{0}, bytes_out{0}, socket_writes{0};
 
  private:
-  using Key = std::tuple<const Route*, std::string_view, int>;
-  core::Locked<std::map<Key, ServerMetrics::Series>> requests_;
+  struct Requests {
+    std::map<std::tuple<const Route*, std::string_view, int>, int64_t> counts;
+    std::map<std::pair<const Route*, std::string_view>, core::Histogram> durations;
+  };
+  core::Locked<Requests> requests_;
   core::Locked<std::map<std::string, int64_t, std::less<>>> rejected_;
 };
 

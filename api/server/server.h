@@ -14,6 +14,7 @@
 #include "api/http/http.h"
 #include "api/http/router.h"
 #include "api/http/site_policy.h"
+#include "service/core/histogram.h"
 
 namespace meshd::api {
 
@@ -87,7 +88,7 @@ struct ServerHooks {
   std::function<void(const AccessRecord&)> access;
 };
 
-/// Upper bounds of the duration histogram, seconds; one more bucket is open above.
+/// Upper bounds of the duration histograms.
 inline constexpr std::array<double, 12> kDurationBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
                                                            0.1,    0.25,  1.0,    2.5,   10.0, 60.0};
 
@@ -99,12 +100,9 @@ struct ServerMetrics {
     int code = 0;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
-  struct Series {
-    int64_t count = 0;
-    double seconds = 0;
-    std::array<int64_t, kDurationBounds.size() + 1> buckets{};  ///< not cumulative
-  };
-  std::map<Key, Series> requests;
+  std::map<Key, int64_t> requests;
+  /// By method and route, whatever the code.
+  std::map<std::pair<std::string, std::string>, core::Histogram> durations;
   std::map<std::string, int64_t> rejected;  ///< by error code: refusals before a handler ran
   int64_t in_flight = 0;
   int64_t connections_idle = 0, connections_reading = 0, connections_working = 0, connections_writing = 0;

@@ -175,10 +175,11 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
   if (!memory_donated.empty()) {
     store_.catalog().write_async(arrays_.consume_rows(memory_donated, job.row.id), [](const std::exception_ptr&) {});
   }
-  leave(job, Leave::kOver);
-  if (!request.session.empty() && !result.effects.empty()) log_.notify(request.session);
   job.timings.commit_ms = core::milliseconds_between(start, clock_.steady());
   result.timings = job.timings;
+  note_end(job, nullptr, result.effects.size());
+  leave(job, Leave::kOver);
+  if (!request.session.empty() && !result.effects.empty()) log_.notify(request.session);
 }
 
 void JobRunner::fail(Job& job, const core::Error& error) {
@@ -217,10 +218,8 @@ void JobRunner::fail(Job& job, const core::Error& error) {
       job.to_read.clear();
     }
   }
+  if (!goes_on) note_end(job, &error, 0);
   leave(job, goes_on ? Leave::kQueued : Leave::kOver);
-  if (goes_on) return;
-  const std::lock_guard held(mutex_);
-  ++(cancelled ? counters_.cancelled : counters_.failed);
 }
 
 void JobRunner::leave(Job& job, Leave how) {

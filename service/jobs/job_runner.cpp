@@ -59,11 +59,6 @@ JobResult JobRunner::finish(const JobRef& job, const core::WaiterRef& waiter) {
     JobResult result = execute(job, waiter);
     const std::lock_guard held(mutex_);
     --counters_.running;
-    ++counters_.done;
-    counters_.run_seconds += result.timings.run_ms / 1000;
-    counters_.queue_seconds += result.timings.queue_ms / 1000;
-    counters_.commit_seconds += result.timings.commit_ms / 1000;
-    counters_.effects_appended += static_cast<int64_t>(result.effects.size());
     return result;
   } catch (const core::Error& error) {
     fail(*job, error);
@@ -76,6 +71,24 @@ JobResult JobRunner::finish(const JobRef& job, const core::WaiterRef& waiter) {
     --counters_.running;
     throw;
   }
+}
+
+void JobRunner::note_end(const Job& job, const core::Error* error, size_t effects) {
+  const double job_ms = core::milliseconds_between(job.accepted, clock_.steady());
+  {
+    const std::lock_guard held(mutex_);
+    if (error != nullptr) {
+      ++(error->code() == core::ErrorCode("cancelled") ? counters_.cancelled : counters_.failed);
+    } else {
+      ++counters_.done;
+      counters_.effects_appended += static_cast<int64_t>(effects);
+      counters_.queue_seconds.add(job.timings.queue_ms / 1000);
+      counters_.run_seconds.add(job.timings.run_ms / 1000);
+      counters_.commit_seconds.add(job.timings.commit_ms / 1000);
+      counters_.job_seconds.add(job_ms / 1000);
+    }
+  }
+  if (options_.on_end) options_.on_end({job.row, job.in_background, job.timings, job_ms, error});
 }
 
 bool JobRunner::is_stopping() const {

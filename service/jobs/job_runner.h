@@ -21,6 +21,7 @@
 #include "service/arrays/array_store.h"
 #include "service/compile/pipeline.h"
 #include "service/core/clock.h"
+#include "service/core/histogram.h"
 #include "service/core/waiter.h"
 #include "service/core/waiter_list.h"
 #include "service/device/engine.h"
@@ -43,6 +44,15 @@ struct CompileNote {
   std::string arguments;  ///< types, tokens left out: "4x4xf32, f32"
 };
 
+/// A job that is over. References last for the call.
+struct JobEnd {
+  const storage::JobRow& row;
+  bool in_background = false;
+  JobTimings timings;                  ///< as far as it came
+  double job_ms = 0;                   ///< from accepted to over
+  const core::Error* error = nullptr;  ///< null: done
+};
+
 struct RunnerOptions {
   QueueLimits queue;           ///< background jobs that wait to be started
   int background_threads = 4;  ///< that bind arguments and commit
@@ -58,6 +68,8 @@ struct RunnerOptions {
   std::chrono::milliseconds longest{std::chrono::hours(1)};  ///< a job without a deadline of its own ends here
   /// Called for each compilation, on the compiling thread; may be null.
   std::function<void(const CompileNote&)> on_compile = nullptr;
+  /// Called at the end of each job, on the thread that ended it; may be null.
+  std::function<void(const JobEnd&)> on_end = nullptr;
 };
 
 /// What a job waits for from its client.
@@ -76,11 +88,15 @@ struct JobView {
   [[nodiscard]] bool is_over() const { return storage::is_over(row.state); }
 };
 
+inline constexpr double kJobBounds[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1, 2.5, 10, 60, 600};
+
 /// Jobs that ended, by how, and how long they took: for metrics.
 struct JobCounters {
   int64_t done = 0, failed = 0, cancelled = 0;
   int64_t running = 0, waiting = 0;
-  double run_seconds = 0, queue_seconds = 0, commit_seconds = 0;
+  /// Of jobs that are done: in the queues of their devices, on them, in the commit, and from accepted to acknowledged.
+  core::Histogram queue_seconds{kJobBounds}, run_seconds{kJobBounds}, commit_seconds{kJobBounds},
+      job_seconds{kJobBounds};
   int64_t effects_appended = 0;
 };
 
@@ -186,6 +202,8 @@ class JobRunner {
   void return_taken(Job& job, const std::vector<int64_t>& overwritten);
   JobResult finish(const JobRef& job, const core::WaiterRef& waiter);
   void fail(Job& job, const core::Error& error);
+  /// Counts a job that is over, before anybody who waits for it sees that; null: it is done.
+  void note_end(const Job& job, const core::Error* error, size_t effects);
   void keep_arguments(Job& job);
   void free_arguments(Job& job);
   /// kQueued: it runs again after a restart, and no later job of its session overtakes it.

@@ -60,7 +60,6 @@ std::string internal_text(const std::exception_ptr& error) {
 Writer::Writer(Database& database, std::function<bool()> make_room)
     : database_(database), make_room_(std::move(make_room)), connection_(database.writer()) {
   sqlite3_wal_hook(connection_.handle(), note_wal_pages, &wal_pages_);
-  shared_.counters.commit_buckets.assign(std::size(kCommitBuckets) + 1, 0);
   shared_.counters.writer_connections = 1;
   thread_ = std::thread([this] { loop(); });
 }
@@ -218,9 +217,7 @@ void Writer::note_commit(double seconds) {
   const std::lock_guard<std::mutex> held(mutex_);
   shared_.disk_full = false;
   ++shared_.counters.commits;
-  shared_.counters.commit_seconds += seconds;
-  const auto bucket = std::lower_bound(std::begin(kCommitBuckets), std::end(kCommitBuckets), seconds);
-  ++shared_.counters.commit_buckets[static_cast<size_t>(bucket - std::begin(kCommitBuckets))];
+  shared_.counters.commit_seconds.add(seconds);
 }
 
 void Writer::abandon(std::span<Member> group, const std::exception_ptr& error) {

@@ -150,8 +150,9 @@ TEST_F(Front, requests_are_counted_by_template) {
   ask(get("/nothing"));
   ASSERT_TRUE(eventually([&] { return server_->metrics().requests.size() == 2; }));
   const api::ServerMetrics metrics = server_->metrics();
-  EXPECT_EQ(2, metrics.requests.at({"GET", "/things/{id}", 200}).count);
-  EXPECT_EQ(1, metrics.requests.at({"GET", "unmatched", 404}).count);
+  EXPECT_EQ(2, metrics.requests.at({"GET", "/things/{id}", 200}));
+  EXPECT_EQ(1, metrics.requests.at({"GET", "unmatched", 404}));
+  EXPECT_EQ(2, metrics.durations.at({"GET", "/things/{id}"}).count());
   EXPECT_EQ(1, metrics.rejected.at("not_found"));
   EXPECT_EQ(3, metrics.connections_accepted);
   EXPECT_EQ(0, metrics.in_flight);

@@ -44,6 +44,22 @@ class Text {
     head(name, help, "counter");
     sample(name, "", value);
   }
+  /// The series of one histogram, below a head.
+  void series(std::string_view name, const std::string& labels, const core::Histogram& histogram) {
+    const std::string base(name);
+    int64_t total = 0;
+    for (size_t i = 0; i < histogram.counts().size(); ++i) {
+      total += histogram.counts()[i];
+      const std::string bound = i < histogram.bounds().size() ? number(histogram.bounds()[i]) : "+Inf";
+      sample(base + "_bucket", labels + (labels.empty() ? "" : ",") + label("le", bound), static_cast<double>(total));
+    }
+    sample(base + "_sum", labels, histogram.sum());
+    sample(base + "_count", labels, static_cast<double>(histogram.count()));
+  }
+  void histogram(std::string_view name, std::string_view help, const core::Histogram& values) {
+    head(name, help, "histogram");
+    series(name, "", values);
+  }
   std::string take() { return std::move(out_); }
 
  private:
@@ -52,25 +68,17 @@ class Text {
 
 void http_metrics(Text& out, const ServerMetrics& metrics) {
   out.head("meshd_http_requests_total", "Requests answered, by method, route template and status code.", "counter");
-  for (const auto& [key, series] : metrics.requests) {
+  for (const auto& [key, count] : metrics.requests) {
     out.sample(
         "meshd_http_requests_total",
         label("method", key.method) + "," + label("route", key.route) + "," + label("code", std::to_string(key.code)),
-        static_cast<double>(series.count));
+        static_cast<double>(count));
   }
-  out.head("meshd_http_request_duration_seconds", "Time from a complete head to the end of the answer.", "histogram");
-  for (const auto& [key, series] : metrics.requests) {
-    const std::string labels =
-        label("method", key.method) + "," + label("route", key.route) + "," + label("code", std::to_string(key.code));
-    int64_t total = 0;
-    for (size_t i = 0; i < series.buckets.size(); ++i) {
-      total += series.buckets[i];
-      const std::string bound = i < kDurationBounds.size() ? number(kDurationBounds[i]) : "+Inf";
-      out.sample("meshd_http_request_duration_seconds_bucket", labels + "," + label("le", bound),
-                 static_cast<double>(total));
-    }
-    out.sample("meshd_http_request_duration_seconds_sum", labels, series.seconds);
-    out.sample("meshd_http_request_duration_seconds_count", labels, static_cast<double>(series.count));
+  out.head("meshd_http_request_duration_seconds",
+           "Time from a complete head to the end of the answer, by method and route template.", "histogram");
+  for (const auto& [key, durations] : metrics.durations) {
+    out.series("meshd_http_request_duration_seconds", label("method", key.first) + "," + label("route", key.second),
+               durations);
   }
   out.gauge("meshd_http_requests_in_flight", "Requests being handled now.", static_cast<double>(metrics.in_flight));
   out.gauge("meshd_http_handlers", "Handlers that have not ended, those that wait without a thread included.",
@@ -102,10 +110,10 @@ void job_metrics(Text& out, Services& services) {
   out.sample("meshd_jobs_total", label("state", "cancelled"), static_cast<double>(counters.cancelled));
   out.gauge("meshd_job_queue_depth", "Accepted jobs that wait for a thread.", static_cast<double>(counters.waiting));
   out.gauge("meshd_jobs_running", "Jobs that are running now.", static_cast<double>(counters.running));
-  out.counter("meshd_job_queue_wait_seconds_total", "Time that finished jobs waited for their devices.",
-              counters.queue_seconds);
-  out.counter("meshd_job_run_seconds_total", "Time that finished jobs ran.", counters.run_seconds);
-  out.counter("meshd_effect_commit_seconds_total", "Time that finished jobs took to commit.", counters.commit_seconds);
+  out.histogram("meshd_job_queue_seconds", "Time that jobs waited for their devices.", counters.queue_seconds);
+  out.histogram("meshd_job_run_seconds", "Time that jobs ran on their devices.", counters.run_seconds);
+  out.histogram("meshd_job_commit_seconds", "Time that jobs took to commit.", counters.commit_seconds);
+  out.histogram("meshd_job_seconds", "Time of jobs from accepted to acknowledged.", counters.job_seconds);
   out.counter("meshd_effects_appended_total", "Effects of finished jobs.",
               static_cast<double>(counters.effects_appended));
   const device::EngineStats engine = services.engine.stats();
@@ -165,16 +173,8 @@ void storage_metrics(Text& out, Services& services, const storage::StoreHealth& 
   out.gauge("meshd_sessions_open", "Sessions that had work since the start.",
             static_cast<double>(services.sessions.open_count()));
   const storage::CatalogCounters& catalog = health.catalog;
-  out.head("meshd_db_commit_seconds", "Time of one commit, which may gather many transactions.", "histogram");
-  int64_t total = 0;
-  for (size_t i = 0; i < catalog.commit_buckets.size(); ++i) {
-    total += catalog.commit_buckets[i];
-    const bool bounded = i < std::size(storage::kCommitBuckets);
-    out.sample("meshd_db_commit_seconds_bucket", label("le", bounded ? number(storage::kCommitBuckets[i]) : "+Inf"),
-               static_cast<double>(total));
-  }
-  out.sample("meshd_db_commit_seconds_sum", "", catalog.commit_seconds);
-  out.sample("meshd_db_commit_seconds_count", "", static_cast<double>(total));
+  out.histogram("meshd_db_commit_seconds", "Time of one commit, which may gather many transactions.",
+                catalog.commit_seconds);
   out.counter("meshd_db_transactions_total", "Transactions that became durable.",
               static_cast<double>(catalog.transactions));
   out.gauge("meshd_wal_bytes", "Bytes of the write-ahead log.", static_cast<double>(catalog.wal_bytes));
