@@ -20,8 +20,8 @@ bool has_dynamic_arguments(const ParsedProgram& parsed);
 std::string specialised_id(const ParsedProgram& parsed, const std::vector<tensor::TensorType>& arguments);
 
 /// The program for arguments of these types (without tokens, as many as it takes, each fits); `id` is specialised_id()
-/// of them. Throws invalid_argument where a shape assertion of the program does not hold, unsupported_type where a shape
-/// depends on data.
+/// of them. Throws invalid_argument where a shape assertion of the program does not hold, unsupported_type where a
+/// shape depends on data.
 ParsedRef specialised(std::string id, const ParsedProgram& parsed, const std::vector<tensor::TensorType>& arguments);
 
 }  // namespace meshd::compile

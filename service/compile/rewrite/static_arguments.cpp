@@ -61,7 +61,7 @@ std::string static_id(const ParsedProgram& parsed, const std::map<size_t, tensor
                                                 tensor::to_string(value.type) + ">");
     }
     key += std::to_string(position) + ":" + tensor::to_string(value.type) + ":" +
-            std::string(reinterpret_cast<const char*>(value.bytes().data()), value.bytes().size()) + ";";
+           std::string(reinterpret_cast<const char*>(value.bytes().data()), value.bytes().size()) + ";";
   }
   return parsed.id + "," + core::digest_id("static", key);
 }
