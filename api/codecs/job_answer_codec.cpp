@@ -146,6 +146,18 @@ const Schema<RunStatistics>& schema() {
 }
 
 template <>
+const Schema<device::FirstNonfinite>& schema() {
+  using Doc = device::FirstNonfinite;
+  static const Schema<Doc> kSchema{
+      "FirstNonfinite",
+      {{"value", [](const Doc& doc) { return doc.is_nan ? "nan" : "infinity"; }, {.words = {"nan", "infinity"}}},
+       {"op", &Doc::op},
+       {"line", [](const Doc& doc) { return unless_zero(doc.location.line); }, {.low = 1}},
+       {"device", &Doc::device, {.low = 0}}}};
+  return kSchema;
+}
+
+template <>
 const Schema<RunAnswer>& schema() {
   using Doc = RunAnswer;
   static const Schema<RunAnswer> kSchema{
@@ -174,6 +186,7 @@ const Schema<RunAnswer>& schema() {
         [](const Doc& doc) {
           return doc.result.warnings.empty() ? std::nullopt : std::optional(std::span(doc.result.warnings));
         }},
+       {"first_nonfinite", [](const Doc& doc) { return doc.result.stats.first_nonfinite; }},
        {"statistics", [](const Doc& doc) { return RunStatistics{doc.result}; }}}};
   return kSchema;
 }

@@ -56,7 +56,7 @@ struct RunInput : AssignmentInput {
   const Json* keywords = nullptr;
   const Json* update = nullptr;
   std::optional<std::string> donation, devices, session;
-  bool reshard = false, profile = false;
+  bool reshard = false, profile = false, debug_nans = false, debug_infs = false;
   const Json* callbacks = nullptr;
   const Json* infeed = nullptr;
   ResultOptions results;
@@ -132,6 +132,8 @@ const Schema<RunInput>& schema() {
              {"session", &In::session},
              {"deadline", &In::deadline, {.low = kShortestDeadlineSeconds, .high = kLongestDeadlineSeconds}},
              {"profile", &In::profile, {.optional = true}},
+             {"debug_nans", &In::debug_nans, {.optional = true}},
+             {"debug_infs", &In::debug_infs, {.optional = true}},
              {"kept", &In::kept, {.hidden = true}},
              {"in_tree", &In::in_tree, {.hidden = true}}})
       fields.push_back(std::move(field));
@@ -412,6 +414,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
     wrong.add("/session", "is another session than the path's");
   if (in.deadline) out.deadline = std::chrono::milliseconds(static_cast<int64_t>(*in.deadline * 1000));
   out.profile = in.profile;
+  out.nonfinite = {.nans = in.debug_nans, .infinities = in.debug_infs};
   if (in.kept != nullptr) throw core::Error("unsupported_field", "/kept is not supported yet");
   if (in.in_tree != nullptr) throw core::Error("unsupported_field", "/in_tree is not supported yet");
   wrong.throw_if_any("invalid_request");

@@ -51,6 +51,21 @@ struct RunArgument {
   bool may_overwrite = false;
 };
 
+/// What a run looks for in the results of its steps.
+struct NonfiniteSearch {
+  bool nans = false;
+  bool infinities = false;
+  [[nodiscard]] bool is_on() const { return nans || infinities; }
+};
+
+/// The first step that made one of them of values that had none.
+struct FirstNonfinite {
+  bool is_nan = false;  ///< else an infinity
+  std::string op;
+  ir::Location location;
+  int64_t device = 0;  ///< the first flat device that has it
+};
+
 struct RunRequest {
   compile::PlanRef plan;
   std::vector<int64_t> devices;        ///< device id of each entry of the flat device list; empty: 0, 1, 2, ...
@@ -66,6 +81,7 @@ struct RunRequest {
   uint64_t ticket = 0;   ///< order among runs with equal virtual time (lower first); 0: behind all that are queued
   uint64_t key = 0;      ///< names the run to other ranks: the same on every rank, never used twice
   bool profile = false;  ///< RunStats::steps is filled
+  NonfiniteSearch nonfinite;
   /// The caller lends its thread: a run that may start at once begins in submit() and continues there until it stops,
   /// ends, or has had its time slice. For small programs this saves two wake-ups.
   bool on_callers_thread = false;
@@ -98,6 +114,7 @@ struct RunStats {
   /// by flat device: its share of busy_time, by bytes and work of its shards
   std::vector<std::chrono::nanoseconds> device_busy;
   std::vector<StepStats> steps_profile;
+  std::optional<FirstNonfinite> first_nonfinite;  ///< where RunRequest::nonfinite asks
 };
 
 struct RunOutcome {

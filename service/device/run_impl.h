@@ -38,6 +38,7 @@
 #include "service/device/engine.h"
 #include "service/device/scheduler.h"
 #include "service/device/worker_pool.h"
+#include "service/kernels/elementwise/nonfinite.h"
 
 namespace meshd::device {
 
@@ -196,6 +197,16 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   void go_on_after(const SharedStep& shared, const compile::Step& step);
   void check_members(const compile::Step& step, std::span<const int32_t> shards) const;
 
+  // ---- the first NaN or infinity (run_nonfinite.cpp)
+  [[nodiscard]] bool seeks_nonfinite() const { return request_.nonfinite.is_on() && !stats_.first_nonfinite; }
+  /// In one of the value's own shards.
+  kernels::Nonfinite find_nonfinite(const compile::PlanValue& value, int64_t shard);
+  /// The shard of the value that shard `shard` of the step uses.
+  [[nodiscard]] int64_t own_shard(const compile::Step& step, const compile::PlanValue& value, int64_t shard) const;
+  /// Before a step, which may overwrite them.
+  void look_at_operands(const compile::Step& step, std::span<const int32_t> shards);
+  void look_at_results(const compile::Step& step);
+
   // ---- other ranks (run_messages.cpp)
   bool exchange_sources(const compile::Step& step);
   bool exchange_bytes(compile::TableId table, const compile::SlotRef& ref, int64_t bytes,
@@ -250,10 +261,11 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   double operations_ = 0;  // executed, by the plan's estimate
   double bytes_ = 0;
   core::SteadyTime step_started_;
-  core::SteadyTime segment_start_;  // time on a thread is counted from here
-  bool is_lent_ = false;            // on the thread of submit()'s caller
-  bool waits_outside_ = false;      // stopped for a callback reply
-  bool gave_way_ = false;           // it stepped aside; written under phase_
+  core::SteadyTime segment_start_;   // time on a thread is counted from here
+  bool is_lent_ = false;             // on the thread of submit()'s caller
+  bool waits_outside_ = false;       // stopped for a callback reply
+  bool gave_way_ = false;            // it stepped aside; written under phase_
+  bool operands_are_finite_ = true;  // of the current step, where the run seeks what is not
   RunStats stats_;
   std::atomic<int64_t> helper_ns_{0};
 

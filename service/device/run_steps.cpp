@@ -154,6 +154,7 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
   const double estimated = of_one * static_cast<double>(shards.size());
   if (is_lent_ && estimated > kLentStepNs) return Next::kYield;
   charge(step, shards.size());
+  if (seeks_nonfinite()) look_at_operands(step, shards);
   const int threads = std::min(engine_.workers.threads(), plan().threads);
   if (threads > 1 && estimated >= kWorthSharingNs) {
     const auto shared = std::make_shared<SharedStep>(shared_from_this(), step, shards, threads, estimated);

@@ -117,6 +117,7 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
   run.session = job.request.session;
   run.deadline = job.deadline;
   run.profile = job.request.profile;
+  run.nonfinite = job.request.nonfinite;
   run.on_callers_thread = !job.in_background;  // the background has few threads
   // The run may go on within submit() for long: it can be cancelled from before.
   run.on_submit = [&job, &recorder, &waiter](const std::shared_ptr<device::Run>& handle) {

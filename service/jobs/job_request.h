@@ -81,6 +81,7 @@ struct JobRequest {
   storage::Durability durability = storage::Durability::kDurable;
   std::optional<std::chrono::milliseconds> deadline;
   bool profile = false;
+  device::NonfiniteSearch nonfinite;  ///< what the run is searched for
   /// What is kept to run it again after a crash, and to show: JSON of the API.
   std::string document;
   /// With an idempotency key: keeps the record beside the job. Empty key: none.

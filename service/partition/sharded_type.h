@@ -75,6 +75,16 @@ struct ShardedType {
     const int64_t first = start(view, dim, coords);
     return {std::min(first, logical_dims[dim]), std::min(first + local.dims[dim], logical_dims[dim])};
   }
+  /// The dims of the block that distinct shard `shard` holds: local's, less at uneven ends (0: padding alone).
+  [[nodiscard]] tensor::Dims shard_dims(const sharding::MeshView& view, int64_t shard) const {
+    const tensor::Dims coords = view.coordinates(varies, shard);
+    tensor::Dims out;
+    for (size_t d = 0; d < rank(); ++d) {
+      const auto [start, stop] = rows(view, d, coords);
+      out.push_back(stop - start);
+    }
+    return out;
+  }
 };
 
 }  // namespace meshd::partition

@@ -55,7 +55,7 @@ class PlanMaker {
  private:
   SlotRef slot_ref(LocalId id) {
     const auto [root, map] = builder_.root(id);
-    return {assignment_.slot_of[static_cast<size_t>(root)], map, 0};
+    return {assignment_.slot_of[static_cast<size_t>(root)], map, 0, id};
   }
 
   // Where shards of a step over `table` find the value.
@@ -267,15 +267,7 @@ tensor::Dims PlanParameter::shard_start(int64_t shard) const {
   return out;
 }
 
-tensor::Dims PlanParameter::shard_dims(int64_t shard) const {
-  const tensor::Dims coords = view->coordinates(type.varies, shard);
-  tensor::Dims out;
-  for (size_t d = 0; d < type.rank(); ++d) {
-    const auto [start, stop] = type.rows(*view, d, coords);
-    out.push_back(stop - start);
-  }
-  return out;
-}
+tensor::Dims PlanParameter::shard_dims(int64_t shard) const { return type.shard_dims(*view, shard); }
 
 PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& options) {
   return PlanMaker(program, options).run();

@@ -72,7 +72,8 @@ struct Slot {
 struct SlotRef {
   SlotId slot = -1;
   MapId map = kIdentity;
-  int64_t first = 0;  ///< the slot's first_pointer
+  int64_t first = 0;              ///< the slot's first_pointer
+  partition::LocalId value = -1;  ///< whose shards they are: index in Plan::values
 };
 
 /// A value that is stored (fused ones are not). `slot` is -1 for values that never reach memory.

@@ -1,0 +1,86 @@
+// A run that looks for the first step that makes a NaN or an infinity of finite values. Around each kernel and
+// collective its operands and its results are read, padding apart; what the program was given, constants and replies
+// of clients may be infinite. The thread that drives the run reads: such a run takes a few times as long.
+#include <algorithm>
+
+#include "service/device/run_impl.h"
+
+namespace meshd::device {
+namespace {
+
+bool is_sought(const kernels::Nonfinite& found, const NonfiniteSearch& search) {
+  return (search.nans && found.nan) || (search.infinities && found.infinity);
+}
+
+// In the block of `real` dims at the beginning of an array of `local` dims.
+kernels::Nonfinite find_in_block(const tensor::TensorType& local, const tensor::Dims& real, const std::byte* data) {
+  kernels::Nonfinite out;
+  const bool may_be = tensor::is_float(local.dtype) || tensor::is_complex(local.dtype);
+  if (!may_be || std::find(real.begin(), real.end(), 0) != real.end()) return out;
+  // The innermost dimensions lie in one run of elements, out to one that is padded.
+  size_t outer = real.size();
+  int64_t run = 1;
+  for (bool is_padded = false; outer > 0 && !is_padded; is_padded = real[outer] != local.dims[outer])
+    run *= real[--outer];
+  const tensor::Dims strides = tensor::row_major_strides(local.dims);
+  tensor::Dims at(outer, 0);
+  for (size_t d = 1; d > 0;) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < outer; ++i) offset += at[i] * strides[i];
+    const auto found = kernels::find_nonfinite(local.dtype, data + offset * tensor::size_bytes(local.dtype), run);
+    out.nan |= found.nan;
+    out.infinity |= found.infinity;
+    for (d = outer; d > 0 && ++at[d - 1] == real[d - 1]; --d) at[d - 1] = 0;
+  }
+  return out;
+}
+
+}  // namespace
+
+kernels::Nonfinite RunImpl::find_nonfinite(const compile::PlanValue& value, int64_t shard) {
+  const std::byte* const data = pointer(value.slot_ref, shard);
+  if (data == nullptr) return {};  // another rank's
+  const sharding::MeshView& view = plan().views[static_cast<size_t>(value.type.layout.view)];
+  return find_in_block(value.type.local, value.type.shard_dims(view, shard), data);
+}
+
+void RunImpl::look_at_operands(const compile::Step& step, std::span<const int32_t> shards) {
+  operands_are_finite_ = true;
+  const auto look = [&](const compile::PlanValue& value, int64_t shard) {
+    if (is_sought(find_nonfinite(value, shard), request_.nonfinite)) operands_are_finite_ = false;
+  };
+  for (const compile::SlotRef& operand : step.operands) {
+    if (operand.slot < 0) continue;
+    const compile::PlanValue& value = plan().values[static_cast<size_t>(operand.value)];
+    if (step.collective != nullptr) {
+      for (int64_t shard = 0; shard < plan().table(value.table).count(); ++shard) look(value, shard);
+    } else {
+      for (const int32_t shard : shards) look(value, own_shard(step, value, shard));
+    }
+  }
+}
+
+int64_t RunImpl::own_shard(const compile::Step& step, const compile::PlanValue& value, int64_t shard) const {
+  const int32_t device = plan().table(step.table).device_of_shard[static_cast<size_t>(shard)];
+  return plan().table(value.table).shard_of_device[static_cast<size_t>(device)];
+}
+
+void RunImpl::look_at_results(const compile::Step& step) {
+  for (const int32_t shard : active_shards(*frames_.back().active, step.table)) {
+    for (const compile::SlotRef& result : step.results) {
+      if (result.slot < 0) continue;
+      const compile::PlanValue& value = plan().values[static_cast<size_t>(result.value)];
+      const kernels::Nonfinite found = find_nonfinite(value, own_shard(step, value, shard));
+      if (!is_sought(found, request_.nonfinite)) continue;
+      stats_.first_nonfinite = FirstNonfinite{
+          .is_nan = request_.nonfinite.nans && found.nan,
+          .op = step.name,
+          .location = step.location,
+          .device = plan().table(step.table).device_of_shard[static_cast<size_t>(shard)],
+      };
+      return;
+    }
+  }
+}
+
+}  // namespace meshd::device
