@@ -54,6 +54,7 @@ class EmptyBody final : public BodyReader {
   size_t read_some(std::span<std::byte>) override { return 0; }
   void set_limit(int64_t) override {}
   [[nodiscard]] int64_t bytes_read() const override { return 0; }
+  std::string read_all(int64_t, core::MemoryReservation&) override { return {}; }
 };
 
 /// A body in memory: bodies that the server read before the handler ran, and tests. Whoever made it holds its memory.

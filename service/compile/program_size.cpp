@@ -120,8 +120,10 @@ int64_t size_bytes(const ParsedProgram& parsed) {
 }
 
 int64_t size_bytes(const LoweredProgram& lowered) {
-  return static_cast<int64_t>(sizeof(lowered)) + bytes_of(lowered.key) + bytes_of(lowered.argument_shardings) +
-         bytes_of(lowered.result_shardings) + bytes_of(lowered.warnings) + plan_bytes(*lowered.plan);
+  // Counted with each program that keeps it: the cache of parsed programs may have let go of it.
+  return size_bytes(*lowered.parsed) + static_cast<int64_t>(sizeof(lowered)) + bytes_of(lowered.key) +
+         bytes_of(lowered.argument_shardings) + bytes_of(lowered.result_shardings) + bytes_of(lowered.warnings) +
+         plan_bytes(*lowered.plan);
 }
 
 }  // namespace meshd::compile

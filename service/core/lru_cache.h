@@ -2,9 +2,10 @@
 // locked: the owner is.
 //
 // Example, capacity 2: insert a, insert b, find a, insert c -> b is evicted, a and c stay.
-// Example, 100 bytes: insert a (60), insert b (30), insert c (40) -> a is evicted; insert d (200) -> d stays alone.
+// Example, 100 bytes: insert a (60), insert b (30), insert c (40) -> a is evicted; insert d (200) -> d is not kept.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -19,8 +20,8 @@ namespace meshd::core {
 template <typename Value>
 class LruCache {
  public:
-  /// At least one entry is kept.
-  explicit LruCache(size_t capacity, int64_t most_bytes = INT64_MAX) : capacity_(capacity), most_bytes_(most_bytes) {}
+  explicit LruCache(size_t capacity, int64_t most_bytes = INT64_MAX)
+      : capacity_(std::max<size_t>(capacity, 1)), most_bytes_(most_bytes) {}
 
   /// The value of `key`, which counts as used now, or null. The pointer is valid until the next insert.
   const Value* find(std::string_view key) {
@@ -31,13 +32,14 @@ class LruCache {
   }
 
   /// Keeps `value` unless the key has one already, and gives the one that is kept: of two threads that did the same
-  /// work, both go on with the first result. `bytes`: of key and value.
-  const Value& insert(std::string key, Value value, int64_t bytes = 0) {
+  /// work, both go on with the first result. `bytes`: of key and value; what is larger than the cache is not kept.
+  Value insert(std::string key, Value value, int64_t bytes = 0) {
     if (const Value* known = find(key)) return *known;
+    if (bytes > most_bytes_) return value;
     entries_.push_front({std::move(key), std::move(value), bytes});
     by_key_.emplace(entries_.front().key, entries_.begin());
     bytes_ += bytes;
-    while (entries_.size() > 1 && (entries_.size() > capacity_ || bytes_ > most_bytes_)) {
+    while (entries_.size() > capacity_ || bytes_ > most_bytes_) {
       bytes_ -= entries_.back().bytes;
       by_key_.erase(entries_.back().key);
       entries_.pop_back();

@@ -41,11 +41,11 @@ TEST(LruCache, evicts_until_the_bytes_fit) {
   EXPECT_EQ(cache.bytes(), 70);
   cache.insert("b", 9, 1'000);
   EXPECT_EQ(cache.bytes(), 70) << "what is known is not counted again";
-  cache.insert("d", 4, 200);
+  EXPECT_EQ(cache.insert("d", 4, 101), 4);
+  EXPECT_EQ(cache.find("d"), nullptr) << "what does not fit is used and not kept";
+  EXPECT_EQ(cache.bytes(), 70);
+  cache.insert("e", 5, 100);
   EXPECT_EQ(cache.size(), 1U);
-  EXPECT_EQ(*cache.find("d"), 4);
-  cache.insert("e", 5, 10);
-  EXPECT_EQ(cache.bytes(), 10);
 }
 
 TEST(LruCache, survives_a_move) {
