@@ -319,6 +319,7 @@ bool Connection::take_body() {
       taken_.resize(larger);
     }
   } catch (const core::Error& error) {
+    taken_ = {};  // its reservation goes with the refusal
     exchange_->refuse_body(error);
     return run_here();
   }
