@@ -7,7 +7,9 @@ import json
 import os
 import pathlib
 import socket
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -30,20 +32,21 @@ class Group:
     """A memory control group (version 1 or 2) of 1 GiB, or nothing where none can be made."""
 
     def __init__(self):
-        name = f"meshd-test-{os.getpid()}"
-        self.path = None
         for folder, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
-            path = pathlib.Path(folder) / name
             try:
-                path.mkdir()
+                self.path = pathlib.Path(tempfile.mkdtemp(prefix="meshd-test-", dir=folder))
             except OSError:
                 continue
             try:
-                (path / limit).write_text(str(GIB))
-                self.path = path
-                return
+                # A plain folder has no such files, and not everybody who can make a group can move into it.
+                if (self.path / "cgroup.procs").exists() and (self.path / limit).exists():
+                    (self.path / limit).write_text(str(GIB))
+                    if subprocess.run([*self.launcher(), "true"], capture_output=True).returncode == 0:
+                        return
             except OSError:
-                path.rmdir()
+                pass
+            self.path.rmdir()
+        self.path = None
         print("no memory control group can be made here: --memory 1GiB in its place, and what the kernel would kill is not seen")
 
     def launcher(self):
