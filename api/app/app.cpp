@@ -181,9 +181,9 @@ struct App::Parts {
         collector(
             kCollectEvery,
             [this] {
-              sessions.remove_deleted();
               store.collect_garbage();
               arrays.expire_pending();
+              sessions.remove_deleted();
             },
             [this](const std::string& reason) {
               log.error("not_collected", {{"reason", reason}});

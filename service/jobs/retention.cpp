@@ -9,7 +9,7 @@ namespace {
 
 /// Of one transaction: others wait for it.
 constexpr int64_t kBatch = 1000;
-constexpr int64_t kBatchBytes = 8 << 20;
+constexpr int64_t kBatchBytes = 1 << 20;
 
 // The end of what is not kept, in the order of finished jobs: the newest of these, or the moment behind it.
 std::optional<storage::FinishedJob> newest_to_expire(storage::Reader& reader, const std::string& principal,
@@ -48,9 +48,9 @@ int64_t expire_idempotency_keys(storage::Catalog& catalog, core::WallTime now) {
 
 int64_t expire_jobs(storage::Catalog& catalog, const JobRetention& kept, core::WallTime now) {
   int64_t all = 0;
-  std::optional<std::string> principal = "";
+  std::optional<std::string> principal;
   while (
-      (principal = catalog.read([&](storage::Reader& reader) { return reader.next_with_finished_jobs(*principal); }))) {
+      (principal = catalog.read([&](storage::Reader& reader) { return reader.next_with_finished_jobs(principal); }))) {
     const auto last =
         catalog.read([&](storage::Reader& reader) { return newest_to_expire(reader, *principal, kept, now); });
     if (!last) continue;

@@ -45,7 +45,8 @@ int64_t SessionStore::count(std::string_view principal) {
 
 void SessionStore::close(const std::string& id, std::string_view principal) {
   static_cast<void>(get(id, principal));
-  catalog_.write([&](storage::Transaction& transaction) { transaction.close_session(id, clock_.wall()); });
+  catalog_.write([&](storage::Transaction& transaction) { transaction.close_session(id, clock_.wall()); },
+                 storage::Space::kFrees);
   queue(id)->close();
 }
 

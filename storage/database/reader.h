@@ -96,7 +96,7 @@ class Reader {
   /// The same job's state, without its request and answer.
   [[nodiscard]] std::optional<JobState> job_state(std::string_view id, std::string_view principal);
   /// The first principal behind this one, by name, that has jobs that are over.
-  [[nodiscard]] std::optional<std::string> next_with_finished_jobs(std::string_view principal);
+  [[nodiscard]] std::optional<std::string> next_with_finished_jobs(std::optional<std::string_view> after);
   /// The principal's job that is over and than which so many have finished later. Nothing: there are no more than that.
   [[nodiscard]] std::optional<FinishedJob> finished_job(std::string_view principal, int64_t newer);
   /// The principal's jobs that are over, behind `after` and up to `last` in the order of their end and id, at most

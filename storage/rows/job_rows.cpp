@@ -158,10 +158,12 @@ std::optional<JobState> Reader::job_state(std::string_view id, std::string_view 
   return from_word<JobState>(kJobStates, row.view(0));
 }
 
-std::optional<std::string> Reader::next_with_finished_jobs(std::string_view principal) {
-  Statement row =
-      connection_->statement("SELECT min(principal) FROM jobs WHERE finished IS NOT NULL AND principal > ?1");
-  if (!row.bind(principal).step() || row.is_null(0)) return std::nullopt;
+std::optional<std::string> Reader::next_with_finished_jobs(std::optional<std::string_view> after) {
+  // The first principal may be "", whose jobs nobody's token names.
+  Statement row = connection_->statement(
+      "SELECT min(principal) FROM jobs WHERE finished IS NOT NULL AND (?1 = 0 OR principal > ?2)");
+  if (!row.bind(static_cast<int64_t>(after.has_value()), after.value_or("")).step() || row.is_null(0))
+    return std::nullopt;
   return row.text(0);
 }
 

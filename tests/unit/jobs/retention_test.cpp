@@ -63,11 +63,13 @@ TEST_F(FinishedJobs, old_ones_and_those_beyond_the_count_go) {
 }
 
 TEST_F(FinishedJobs, count_is_each_principals_own) {
+  add("job_0", 1min, "");
+  add("job_1", 2min, "");
   add("job_a", 1min);
   add("job_b", 2min);
   add("job_c", 1min, "bob");
-  EXPECT_EQ(expire({.count = 1, .time = 0s}, 100min), 1);
-  EXPECT_EQ(left() + left("bob"), "job_b job_c ");
+  EXPECT_EQ(expire({.count = 1, .time = 0s}, 100min), 2);
+  EXPECT_EQ(left("") + left() + left("bob"), "job_1 job_b job_c ");
 }
 
 TEST_F(FinishedJobs, those_that_wait_or_that_a_key_returns_stay) {

@@ -434,10 +434,10 @@ TEST_F(StorageRows, deleted_session_of_large_rows_is_removed_in_parts) {
   write([](Transaction& t) {
     t.insert_session(session_row("ses_1"));
     std::vector<EffectRow> effects;
-    for (int64_t i = 0; i < 4; ++i) effects.push_back(effect_row("job_0", i, std::string(5 << 20, 'x')));
+    for (int64_t i = 0; i < 4; ++i) effects.push_back(effect_row("job_0", i, std::string(700 << 10, 'x')));
     t.append_effects("ses_1", effects);
     t.delete_session("ses_1");
-    EXPECT_TRUE(t.has_deleted_sessions()) << "two effects have more than 8 MiB";
+    EXPECT_TRUE(t.has_deleted_sessions()) << "two effects have more than 1 MiB";
     t.remove_deleted_sessions();
     EXPECT_TRUE(t.has_deleted_sessions());
     t.remove_deleted_sessions();
