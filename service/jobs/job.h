@@ -18,6 +18,13 @@ namespace meshd::jobs {
 /// What ends requests and runs of a server that shuts down.
 inline core::Error draining() { return core::Error("draining", "the server is shutting down").with_retry_after(2); }
 
+/// What ends a synchronous job of a session whose job before it has failed.
+inline core::Error session_halted(const std::string& session) {
+  return {"session_halted", "session '" + session +
+                                "' is halted: a job has failed; resume it, or queue this job with \"Prefer: "
+                                "respond-async\""};
+}
+
 /// The outcome of a run, written by the engine.
 struct JobRunner::RunEnd {
   std::mutex mutex;
@@ -38,6 +45,7 @@ struct JobRunner::Job {
   std::vector<arrays::ArrayRef> to_read;
   sessions::ArrayUses uses;
   std::map<size_t, int64_t> read_versions;                               ///< of arrays that are updated, by argument
+  std::vector<int64_t> overwritten;                                      ///< arguments whose memory the run wrote
   std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> taken;  ///< donated arrays' shards while it runs
   ResultEncoder encode;                                                  ///< makes the document that the row keeps
   JobTimings timings;

@@ -28,11 +28,7 @@ void JobRunner::accept(Job& job, bool background) {
   job.has_row = background || !request.session.empty() || !request.idempotency_key.empty();
   if (!request.session.empty()) job.queue = sessions_.queue(request.session);
   // Nobody could see a request that waits for the session to go on; a job in the background is there to be read.
-  if (!background && job.queue != nullptr && job.queue->is_held(kNewest)) {
-    throw core::Error("session_halted",
-                      "session '" + request.session +
-                          "' is halted: a job has failed; resume it, or queue this job with \"Prefer: respond-async\"");
-  }
+  if (!background && job.queue != nullptr && job.queue->is_held(kNewest)) throw session_halted(request.session);
   arrays_.reserve(job.donated, job.row.id);
   if (!job.has_row) return;
   job.row.request = request.document;

@@ -109,17 +109,10 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
 
   const bool has_updates = !updates.empty();
   if (job.queue != nullptr) {
-    try {
-      if (has_updates) wait_for_session(job, waiter, [&] { return job.queue->may_update(job.row.number); });
-      wait_for_session(job, waiter, [&] { return !job.queue->is_held(job.row.number); });
-      if (job.is_ordered) wait_for_session(job, waiter, [&] { return job.queue->has_turn(job.row.number); });
-    } catch (...) {
-      return_taken(job, outcome.overwritten);
-      throw;
-    }
+    if (has_updates) wait_for_session(job, waiter, [&] { return job.queue->may_update(job.row.number); });
+    wait_for_session(job, waiter, [&] { return !job.queue->is_held(job.row.number); });
+    if (job.is_ordered) wait_for_session(job, waiter, [&] { return job.queue->has_turn(job.row.number); });
   }
-  // Donated memory that no result took is free from here on.
-  job.taken.clear();
 
   std::vector<arrays::ArrayRef> durable_donated;
   std::vector<arrays::ArrayRef> memory_donated;
@@ -170,6 +163,8 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
   } else if (prepared.rows != nullptr) {
     store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
   }
+  // Donated memory that no result took is free from here on.
+  job.taken.clear();
   if (prepared.rows != nullptr) prepared.committed();
   arrays_.consume(job.donated, job.row.id);
   if (!memory_donated.empty()) {
@@ -183,8 +178,7 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
 }
 
 void JobRunner::fail(Job& job, const core::Error& error) {
-  for (auto& [array, shards] : job.taken) arrays_.give_back(array, std::move(shards));
-  job.taken.clear();
+  return_taken(job);
   arrays_.release(job.donated, job.row.id);
   const bool cancelled = error.code() == core::ErrorCode("cancelled");
   // A job that a shutdown ended is not over: it is queued again, and no attempt is counted.
@@ -208,8 +202,10 @@ void JobRunner::fail(Job& job, const core::Error& error) {
       store_.catalog().write([&](storage::Transaction& transaction) {
         transaction.release_arrays(job.row.id, job.row.principal);
         transaction.update_job(job.row);
-        // Before the job leaves the queue, so that nobody behind it gets its turn.
-        if (!cancelled && job.queue != nullptr && transaction.halt_session(job.row.session, job.row.number))
+        // Before the job leaves the queue, so that nobody behind it gets its turn. One that ended because the session
+        // is halted already does not halt it again: it may be resumed by now.
+        const bool halts = !cancelled && error.code() != core::ErrorCode("session_halted");
+        if (halts && job.queue != nullptr && transaction.halt_session(job.row.session, job.row.number))
           job.queue->halt(job.row.number);
         free_arguments(job);
       });

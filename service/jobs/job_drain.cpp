@@ -59,8 +59,10 @@ void JobRunner::stop_running(Stop which) {
   }
   for (const JobRef& job : left) {
     if (which == Stop::kWaiting) {
+      // A job behind a failed one of its session waits for a client, too, which cannot come any more.
+      const bool is_held = job->queue != nullptr && job->queue->is_held(job->row.number);
       const std::lock_guard held(job->mutex);
-      if (!job->waits) continue;
+      if (!job->waits && !is_held) continue;
     }
     job->end(&Job::stopped, draining());
   }

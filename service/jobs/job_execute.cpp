@@ -143,13 +143,14 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
   return serve(job, waiter, *end);
 }
 
-void JobRunner::return_taken(Job& job, const std::vector<int64_t>& overwritten) {
+void JobRunner::return_taken(Job& job) {
   std::vector<arrays::ArrayRef> spoilt;
   for (auto& [array, shards] : job.taken) {
-    const bool is_spoilt = std::any_of(overwritten.begin(), overwritten.end(), [&, a = array](int64_t position) {
-      const auto* argument = std::get_if<ArrayArgument>(&job.request.arguments[static_cast<size_t>(position)]);
-      return argument != nullptr && !argument->slices && argument->array == a;
-    });
+    const bool is_spoilt =
+        std::any_of(job.overwritten.begin(), job.overwritten.end(), [&, a = array](int64_t position) {
+          const auto* argument = std::get_if<ArrayArgument>(&job.request.arguments[static_cast<size_t>(position)]);
+          return argument != nullptr && !argument->slices && argument->array == a;
+        });
     if (is_spoilt) {
       spoilt.push_back(array);
     } else {
@@ -185,10 +186,8 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   job->timings.queue_ms = std::chrono::duration<double, std::milli>(outcome.stats.queue_time).count();
   job->timings.run_ms = std::chrono::duration<double, std::milli>(outcome.stats.run_time).count();
 
-  if (!outcome.ok()) {
-    return_taken(*job, outcome.overwritten);
-    throw std::move(*outcome.error);
-  }
+  job->overwritten = outcome.overwritten;
+  if (!outcome.ok()) throw std::move(*outcome.error);
 
   JobResult result;
   result.stats = outcome.stats;

@@ -88,7 +88,11 @@ void JobRunner::note_end(const Job& job, const core::Error* error, size_t effect
       counters_.job_seconds.add(job_ms / 1000);
     }
   }
-  if (options_.on_end) options_.on_end({job.row, job.in_background, job.timings, job_ms, error});
+  try {
+    if (options_.on_end) options_.on_end({job.row, job.in_background, job.timings, job_ms, error});
+  } catch (const std::exception&) {
+    // No memory for the line of a log: the job has ended as it has.
+  }
 }
 
 bool JobRunner::is_stopping() const {

@@ -199,7 +199,7 @@ class JobRunner {
   void end_wait(Job& job);
   void commit(Job& job, device::RunOutcome& outcome, JobResult& result, core::Waiter& waiter);
   /// Donated arrays get back what the run did not overwrite; the others are spoilt.
-  void return_taken(Job& job, const std::vector<int64_t>& overwritten);
+  void return_taken(Job& job);
   JobResult finish(const JobRef& job, const core::WaiterRef& waiter);
   void fail(Job& job, const core::Error& error);
   /// Counts a job that is over, before anybody who waits for it sees that; null: it is done.

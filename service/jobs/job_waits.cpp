@@ -22,6 +22,7 @@ void JobRunner::check_turn_comes(const Job& job) {
   if (job.queue->is_behind_put_back(job.row.number)) throw draining();
   if (job.queue->is_dropped(job.row.number))
     throw core::Error("session_closed", "the session was halted before the job, and then closed");
+  if (!job.in_background && job.queue->is_held(job.row.number)) throw session_halted(job.row.session);
 }
 
 void JobRunner::wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there) {
