@@ -14,7 +14,10 @@ constexpr int64_t kMemoryPerRow = 1024;
 bool PageBudget::admit(int64_t stored_bytes) {
   const int64_t needed = stored_bytes * kMemoryPerStoredByte + kMemoryPerRow;
   if (std::exchange(is_empty_, false)) {
-    request_.memory.grow(needed);
+    // It may be larger than the account: without it the list would end there for ever.
+    if (!request_.memory.try_grow_beyond(needed))
+      throw core::Error("memory_full", "other requests hold the memory that the first entry of the page needs")
+          .with_retry_after(1);
   } else if (stored_ + stored_bytes > kPageBytes || !request_.memory.try_grow(needed)) {
     is_full_ = true;
     return false;

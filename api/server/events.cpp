@@ -75,7 +75,9 @@ bool EventStream::send(std::string event) {
   {
     std::lock_guard held(mutex_);
     if (closed_ || finishing_) return false;
-    if (!backlog_.empty() && backlog_.size() + event.size() > backlog_limit_) {
+    // Text may be several times what is stored: a batch that was admitted goes as a whole.
+    const bool is_beyond = admitted_ == 0 && backlog_.size() + event.size() > backlog_limit_;
+    if (!backlog_.empty() && is_beyond) {
       // Too slow: what is queued is still sent, then the client has to reconnect with Last-Event-ID.
       finishing_ = true;
       accepted = false;

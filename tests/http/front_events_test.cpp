@@ -140,6 +140,17 @@ TEST(EventStream, holds_what_is_admitted_waits_or_is_written) {
   EXPECT_EQ(0, ledger->held_bytes());
 }
 
+TEST(EventStream, batch_that_was_admitted_goes_as_a_whole) {
+  const auto ledger = core::MemoryLedger::create(50'000);
+  api::EventStream stream(core::MemoryReservation(ledger, core::MemoryAccount::kEvents), 1'000);
+  EXPECT_TRUE(stream.send(std::string(400, 'x')));
+  EXPECT_TRUE(stream.has_room());
+  EXPECT_TRUE(stream.admit(6'000));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(stream.send(std::string(900, 'x'))) << i;
+  EXPECT_FALSE(stream.has_room());
+  EXPECT_FALSE(stream.send("x")) << "nobody has admitted it, and the client is behind";
+}
+
 TEST(EventStream, one_of_several_goes_on_with_a_large_event) {
   const auto ledger = core::MemoryLedger::create(5'000);
   const auto reservation = [&] { return core::MemoryReservation(ledger, core::MemoryAccount::kEvents); };

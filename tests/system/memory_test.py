@@ -166,6 +166,10 @@ def effects_that_nobody_reads(server):
     assert [item["sequence"] for item in page["items"]] == [1] and page["next"] == "1", "a page is bounded by bytes"
     page = ok(server.ask("GET", f"/v1/sessions/{session}/effects?after=2&encoding=base64"))
     assert [item["sequence"] for item in page["items"]] == [3]
+    # An entry whose text has more than requests may hold is a page of its own.
+    ok(server.ask("POST", f"/v1/sessions/{session}/jobs", {"program": {"text": LARGE.replace("4194000", "8000000")}, "arguments": [0.5]}))
+    page = ok(server.ask("GET", f"/v1/sessions/{session}/effects?after=3&encoding=base64"))
+    assert [item["sequence"] for item in page["items"]] == [4]
 
 
 def large_array_as_text(server):
