@@ -67,6 +67,11 @@ struct JobRunner::Job {
   bool over = false;
   std::optional<ClientWait> waits;  ///< for an infeed entry or a reply of its client
 
+  /// A job before it has failed and halted their session.
+  [[nodiscard]] bool is_held() const { return queue != nullptr && queue->is_held(row.number); }
+  /// It was given no time, and waits for its session to be resumed however long that takes.
+  [[nodiscard]] bool waits_without_limit() const { return !request.deadline && is_held(); }
+
   /// Marks it and ends its wait. Takes `mutex`.
   void end(bool Job::*how, const core::Error& reason) {
     const std::lock_guard held(mutex);

@@ -18,7 +18,7 @@ void JobRunner::enqueue(const JobRef& job) {
     waiting_.push(job->row.principal, job->row.session, job->row.number, job);
     job->deadline_timer = background_.timers().at(job->deadline, [this, weak = std::weak_ptr(job)] {
       background_.start([this, weak](const core::WaiterRef&) {
-        if (const JobRef late = weak.lock())
+        if (const JobRef late = weak.lock(); late != nullptr && !late->waits_without_limit())
           end_waiting(late, core::Error("deadline_exceeded", "the job's time was up before it started"));
       });
     });

@@ -60,7 +60,7 @@ void JobRunner::stop_running(Stop which) {
   for (const JobRef& job : left) {
     if (which == Stop::kWaiting) {
       // A job behind a failed one of its session waits for a client, too, which cannot come any more.
-      const bool is_held = job->queue != nullptr && job->queue->is_held(job->row.number);
+      const bool is_held = job->is_held();
       const std::lock_guard held(job->mutex);
       if (!job->waits && !is_held) continue;
     }

@@ -166,6 +166,9 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
     const std::lock_guard held(job->mutex);
     job->waiter = waiter;
   }
+  // A job that was held for long has its time from here.
+  const core::SteadyTime now = clock_.steady();
+  if (!job->request.deadline && now >= job->deadline) job->deadline = now + options_.longest;
   if (auto end = end_of(*job, *waiter)) throw std::move(*end);
   // Arrays are read in the order of the session: as the jobs before this one leave them.
   if (job->queue != nullptr) {

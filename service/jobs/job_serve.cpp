@@ -50,7 +50,8 @@ device::RunOutcome JobRunner::serve(Job& job, const core::WaiterRef& waiter, Run
     try {
       // Pure and unordered callbacks need no turn.
       const bool needs_turn = wants.commit || wants.feed || (wants.request && wants.request->ordered);
-      if (needs_turn && !has_turn) has_turn = job.queue->has_turn(job.row.number);
+      // Asked each time: a job before it may have failed and halted the session.
+      if (needs_turn && job.queue != nullptr) has_turn = job.queue->has_turn(job.row.number);
       if (needs_turn && !has_turn) {
         check_turn_comes(job);
         give_slot(job);

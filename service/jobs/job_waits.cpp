@@ -14,7 +14,8 @@ std::optional<core::Error> JobRunner::end_of(Job& job, const core::Waiter& waite
     if (job.stopped) return draining();
   }
   if (!job.has_row && waiter.is_abandoned()) return core::Error("cancelled", "the client went away");
-  if (clock_.steady() >= job.deadline) return core::Error("deadline_exceeded", "the job's time was up while it waited");
+  if (clock_.steady() >= job.deadline && !job.waits_without_limit())
+    return core::Error("deadline_exceeded", "the job's time was up while it waited");
   return std::nullopt;
 }
 
@@ -22,7 +23,7 @@ void JobRunner::check_turn_comes(const Job& job) {
   if (job.queue->is_behind_put_back(job.row.number)) throw draining();
   if (job.queue->is_dropped(job.row.number))
     throw core::Error("session_closed", "the session was halted before the job, and then closed");
-  if (!job.in_background && job.queue->is_held(job.row.number)) throw session_halted(job.row.session);
+  if (!job.in_background && job.is_held()) throw session_halted(job.row.session);
 }
 
 void JobRunner::wait_for_session(Job& job, core::Waiter& waiter, const std::function<bool()>& is_there) {
@@ -30,7 +31,7 @@ void JobRunner::wait_for_session(Job& job, core::Waiter& waiter, const std::func
     if (auto end = end_of(job, waiter)) throw std::move(*end);
     check_turn_comes(job);
     give_slot(job);
-    waiter.wait(job.deadline);
+    waiter.wait(job.waits_without_limit() ? clock_.steady() + options_.longest : job.deadline);
   }
   take_slot(job);
 }

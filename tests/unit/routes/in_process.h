@@ -40,8 +40,9 @@ struct Answer {
 /// thread.
 class InProcess {
  public:
-  explicit InProcess(int64_t json_bytes = 4LL << 20)
-      : context_{options(json_bytes),
+  explicit InProcess(int64_t json_bytes = 4LL << 20, jobs::RunnerOptions runner = {})
+      : runner_options_(std::move(runner)),
+        context_{options(json_bytes),
                  api::SitePolicy("127.0.0.1", {{"t"}, {}, false}),
                  routes(),
                  hooks(),
@@ -126,7 +127,9 @@ class InProcess {
   effects::EffectLog log_{store_->catalog()};
   effects::InfeedQueues infeeds_{store_->catalog(), clock_};
   effects::CallbackStore callbacks_{store_->catalog(), clock_};
-  jobs::JobRunner runner_{*store_, arrays_, compiler_, engine_, sessions_, log_, infeeds_, callbacks_, clock_, {}};
+  const jobs::RunnerOptions runner_options_;
+  jobs::JobRunner runner_{*store_, arrays_,  compiler_,  engine_, sessions_,
+                          log_,    infeeds_, callbacks_, clock_,  runner_options_};
   api::Services services_{clock_,    memory_,   *pool_, compiler_, engine_,    arrays_, meshes_,
                           programs_, sessions_, log_,   infeeds_,  callbacks_, runner_, {8, 1}};
   api::FrontContext context_;

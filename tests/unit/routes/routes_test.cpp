@@ -421,6 +421,29 @@ TEST_F(HaltingSession, job_that_has_run_does_not_commit_behind_one_that_failed) 
   EXPECT_EQ(server_.ask("GET", path_ + "/effects").json().at("items").size(), 1U);
 }
 
+TEST(HaltedForLong, jobs_without_a_deadline_wait_for_it) {
+  constexpr std::chrono::milliseconds kLongest{300};
+  jobs::RunnerOptions options;
+  options.longest = kLongest;
+  InProcess server(4LL << 20, options);
+  const std::string path =
+      "/v1/sessions/" + server.ask("POST", "/v1/sessions", R"({"on_error": "halt"})").json().value("id", "");
+  const auto queue = [&](nlohmann::json request, double deadline) {
+    if (deadline > 0) request["deadline"] = deadline;
+    return server.ask("POST", path + "/jobs", request.dump(), {"Prefer: respond-async"}).json().value("id", "");
+  };
+  const auto state = [&](const std::string& id) {
+    return server.ask("GET", "/v1/jobs/" + id + "?wait=60").json().value("state", "");
+  };
+  EXPECT_EQ(state(queue(nlohmann::json::parse(run_of(kWaits, "[]")), 0.05)), "failed");
+  const auto doubles = nlohmann::json::parse(run_of(kDouble, "[[1, 2]]"));
+  const std::string held = queue(doubles, 0);
+  EXPECT_EQ(state(queue(doubles, 0.1)), "failed") << "this one asked for no more time";
+  std::this_thread::sleep_for(2 * kLongest);
+  EXPECT_EQ(server.ask("POST", path + ":resume").status, 200);
+  EXPECT_EQ(state(held), "done");
+}
+
 TEST_F(HaltingSession, closed_one_ends_the_jobs_that_it_holds) {
   const std::string failed = failing();
   EXPECT_EQ(job(failed, 60).at("state"), "failed");
