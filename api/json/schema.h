@@ -349,19 +349,22 @@ inline constexpr ValueOps kValueOps = value_ops<M>();
 /// A field without the C++ type of its document. One class for all documents, so that a document's table costs the
 /// compiler a call for each field.
 class FieldBase {
- protected:
+ public:
   /// The bytes of a pointer to a data member, or of a function with its captures.
   struct alignas(8) Get {
     std::array<std::byte, 8> bytes;
   };
+  [[nodiscard]] const Get& getter() const { return get_; }
+  /// `,"name":value`, without the comma at the beginning of an object; nothing for an absent value.
+  void append_value(std::string& out, const void* value) const;
+
+ protected:
   /// The address of the member in the document.
   using Member = void* (*)(const Get& get, void* document);
   /// Appends the function's result.
   using Call = void (*)(const FieldBase& field, const void* document, std::string& out);
 
   FieldBase(std::string_view name, const ValueOps& ops, const Rules& rules, Member member, Call call);
-  /// `,"name":value`, without the comma at the beginning of an object; nothing for an absent value.
-  void append_value(std::string& out, const void* value) const;
 
   Get get_{};
 
@@ -402,10 +405,9 @@ class Field : public FieldBase {
   }
   template <typename Function>
   static void call(const FieldBase& field, const void* document, std::string& out) {
-    const auto& self = static_cast<const Field&>(field);
-    const auto& get = *std::launder(reinterpret_cast<const Function*>(&self.get_));
+    const auto& get = *std::launder(reinterpret_cast<const Function*>(&field.getter()));
     const auto& value = get(*static_cast<const T*>(document));
-    self.append_value(out, &value);
+    field.append_value(out, &value);
   }
 };
 
