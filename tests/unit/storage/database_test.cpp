@@ -23,6 +23,13 @@ void execute(const std::string& path, const std::string& sql) {
   sqlite3_close(handle);
 }
 
+/// The database of a server of schema `version`, with these rows.
+void make_database(const std::string& path, size_t version, const std::string& rows) {
+  for (size_t done = 0; done < version; ++done) execute(path, migrations()[done]);
+  execute(path, rows + "PRAGMA application_id = " + std::to_string(0x6d736864) +
+                    "; PRAGMA user_version = " + std::to_string(version));
+}
+
 std::string detail_of(const std::function<void()>& f) {
   try {
     f();
@@ -160,15 +167,14 @@ TEST(StorageDatabase, migration_cut_off_leaves_no_half_schema) {
 TEST(StorageDatabase, program_names_of_version_3_go_to_who_posted_first) {
   const TempFolder folder(TempFolder::Where::kMemory);
   const std::string path = folder.path() + "/meshd.db";
-  for (size_t version = 0; version < 3; ++version) execute(path, migrations()[version]);
-  execute(path,
-          "INSERT INTO program_contents VALUES('prog_1', 'stablehlo', 'net' || char(31) || 'mine' || char(31) || '[1]' "
-          "|| char(31) || '[2]', 'text 1'), ('prog_2', 'stablehlo', 'plain' || char(31, 31, 31), 'text 2'), "
-          "('prog_3', 'stablehlo', 'old', 'text 3');"
-          "INSERT INTO programs VALUES('bob', 'prog_1', 2), ('ann', 'prog_1', 9), ('ann', 'prog_2', 3), "
-          "('ann', 'prog_3', 3);"
-          "INSERT INTO meta VALUES('clean', '1'); PRAGMA application_id = " +
-              std::to_string(0x6d736864) + "; PRAGMA user_version = 3");
+  make_database(
+      path, 3,
+      "INSERT INTO program_contents VALUES('prog_1', 'stablehlo', 'net' || char(31) || 'mine' || char(31) || '[1]' "
+      "|| char(31) || '[2]', 'text 1'), ('prog_2', 'stablehlo', 'plain' || char(31, 31, 31), 'text 2'), "
+      "('prog_3', 'stablehlo', 'old', 'text 3');"
+      "INSERT INTO programs VALUES('bob', 'prog_1', 2), ('ann', 'prog_1', 9), ('ann', 'prog_2', 3), "
+      "('ann', 'prog_3', 3);"
+      "INSERT INTO meta VALUES('clean', '1');");
   OpenStore store(folder.path());
   const auto row = [&](const char* id, const char* principal) {
     const auto found = store->catalog().read([&](Reader& r) { return r.program(id, principal); });
@@ -185,15 +191,13 @@ TEST(StorageDatabase, program_names_of_version_3_go_to_who_posted_first) {
 TEST(StorageDatabase, version_6_loses_unused_columns_and_keeps_its_rows) {
   const TempFolder folder(TempFolder::Where::kMemory);
   const std::string path = folder.path() + "/meshd.db";
-  for (size_t version = 0; version < 6; ++version) execute(path, migrations()[version]);
-  execute(path,
-          "INSERT INTO sessions VALUES('ses_1', 'ann', '', 'open', 'continue', 1, NULL, 1, 0, '{}');"
-          "INSERT INTO jobs VALUES('job_1', NULL, 'ann', NULL, 0, 'done', 1, '', '', 1, 1, 1, NULL, x'', x'');"
-          "INSERT INTO idempotency VALUES('ann', 'run', 'k', 'print', 'done', 200, 'job_1', 5, '', x'');"
-          "INSERT INTO callbacks VALUES('ses_1', 1, 'job_1', 0, x'61', NULL, 7);"
-          "INSERT INTO feeds VALUES('ses_1', 'in', 1, 3, x'62'); INSERT INTO feed_queues VALUES('ses_1', 'in', 1);"
-          "PRAGMA application_id = " +
-              std::to_string(0x6d736864) + "; PRAGMA user_version = 6");
+  make_database(
+      path, 6,
+      "INSERT INTO sessions VALUES('ses_1', 'ann', '', 'open', 'continue', 1, NULL, 1, 0, '{}');"
+      "INSERT INTO jobs VALUES('job_1', NULL, 'ann', NULL, 0, 'done', 1, '', '', 1, 1, 1, NULL, x'', x'');"
+      "INSERT INTO idempotency VALUES('ann', 'run', 'k', 'print', 'done', 200, 'job_1', 5, '', x'');"
+      "INSERT INTO callbacks VALUES('ses_1', 1, 'job_1', 0, x'61', NULL, 7);"
+      "INSERT INTO feeds VALUES('ses_1', 'in', 1, 3, x'62'); INSERT INTO feed_queues VALUES('ses_1', 'in', 1);");
   OpenStore store(folder.path());
   store->catalog().write([](Transaction& t) {
     const auto key = t.idempotency("ann", "run", "k");
@@ -213,16 +217,13 @@ TEST(StorageDatabase, version_6_loses_unused_columns_and_keeps_its_rows) {
 TEST(StorageDatabase, version_7_loses_the_requests_of_finished_jobs_and_its_callback_numbers_go_on) {
   const TempFolder folder(TempFolder::Where::kMemory);
   const std::string path = folder.path() + "/meshd.db";
-  for (size_t version = 0; version < 7; ++version) execute(path, migrations()[version]);
-  execute(
-      path,
+  make_database(
+      path, 7,
       "INSERT INTO sessions VALUES('ses_1', 'ann', '', 'open', 'continue', 1, NULL, 3, 0, '{}');"
       "INSERT INTO sessions VALUES('ses_2', 'ann', '', 'open', 'continue', 1, NULL, 1, 0, '{}');"
       "INSERT INTO jobs VALUES('job_1', 'ses_1', 'ann', NULL, 1, 'done', 1, '', '', 1, 1, 8, NULL, x'61', x'62');"
       "INSERT INTO jobs VALUES('job_2', 'ses_1', 'ann', NULL, 2, 'queued', 1, '', '', 1, 1, NULL, NULL, x'63', x'');"
-      "INSERT INTO callbacks VALUES('ses_1', 4, 'job_2', 0, x'61', NULL, 7);"
-      "PRAGMA application_id = " +
-          std::to_string(0x6d736864) + "; PRAGMA user_version = 7");
+      "INSERT INTO callbacks VALUES('ses_1', 4, 'job_2', 0, x'61', NULL, 7);");
   OpenStore store(folder.path());
   store->catalog().write([](Transaction& t) {
     EXPECT_EQ(t.job("job_1", "ann")->request + " " + t.job("job_1", "ann")->answer, " b");
