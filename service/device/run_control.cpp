@@ -75,8 +75,7 @@ RunImpl::Next RunImpl::execute(const compile::Step& step) {
 
 // A step is over: the next one of its block is current. Now and then others get the thread.
 RunImpl::Next RunImpl::step_done(const compile::Step& step) {
-  const bool computes = step.kind == compile::StepKind::kKernel || step.kind == compile::StepKind::kCollective;
-  if (computes && seeks_nonfinite() && operands_are_finite_) look_at_results(step);
+  if (seeks_nonfinite() && operands_are_finite_) look_at_results(step);
   ++frames_.back().index;
   const int64_t executed = steps_done_.load(std::memory_order_relaxed) + 1;
   steps_done_.store(executed, std::memory_order_relaxed);
