@@ -13,8 +13,9 @@
 //     programs  1       parsed and planned programs              the least recently used one leaves its cache
 //   (rest)      1     the program itself: code, stacks, database
 //
-// An account's limit bounds that account, the ledger's limit all of them together. Example with 1 GiB: requests may
-// hold 128 MiB and all accounts 160 MiB, so that requests get at most 96 MiB while answers hold 64 MiB.
+// The parts of the accounts overlap: an account's limit bounds that account, the ledger's limit all of them together.
+// Example with 1 GiB: requests may hold 128 MiB and all accounts 160 MiB, so that requests get at most 96 MiB while
+// answers hold 64 MiB.
 #pragma once
 
 #include <array>

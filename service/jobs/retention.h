@@ -22,7 +22,7 @@ struct JobRetention {
   std::chrono::seconds time{};  ///< since their end; 0: for ever
 };
 
-/// Deletes the others; returns how many. A transaction deletes at most a thousand jobs, and no more than 8 MiB of
+/// Deletes the others; returns how many. A transaction deletes at most a thousand jobs, and no more than 1 MiB of
 /// answers unless one answer has more, so that nobody waits for it long. Throws what Catalog::write throws. Any thread.
 ///
 /// Example: count 2 and time 1 h, and jobs of one principal that ended 5, 20, 30 and 90 minutes ago: the last two go.

@@ -61,7 +61,7 @@ class Transaction : public Reader {
   /// With its jobs, effects, callback requests and queues; its arrays stay. False when there was none. Nothing of it is
   /// visible from here on, but of many rows only a part is removed: call remove_deleted_sessions() while there are any.
   bool delete_session(std::string_view id);
-  /// Removes rows of one deleted session: a thousand, and about 8 MiB unless one row has more.
+  /// Removes rows of one deleted session: a thousand, and about 1 MiB unless one row has more.
   void remove_deleted_sessions();
   /// 1, 2, 3, ... for each session. Throws not_found, session_closed.
   [[nodiscard]] int64_t next_job_number(std::string_view session);
