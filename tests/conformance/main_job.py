@@ -105,7 +105,7 @@ def main():
         wrong.append(f"{len(seen) - gone} of {len(seen)} donated parameters can still be read")
 
     found = {}
-    for cut, shardings in (("whole", None), ("over x, uneven", [None] * 4 + [{"spec": [["x"], []]}]),
+    for cut, shardings in (("unsharded", None), ("over x, uneven", [None] * 4 + [{"spec": [["x"], []]}]),
                            ("over x and y, uneven", [None] * 4 + [{"spec": [["x", "y"], []]}])):
         request = {"program": {"id": programs["predict"]}, "mesh": MESH, "reshard": True,
                    "arguments": [{"array": parameters[name]} for name in ("b1", "b2", "w1", "w2")] + [{"array": images, "slice": ":"}]}
