@@ -55,6 +55,12 @@ class Catalog {
   /// failure. `f` must not block, nor call write.
   void write(const std::function<void(Transaction&)>& f, Space space = Space::kTakes);
 
+  /// The same, and `then` runs on the writer thread once it is durable, before what later transactions did is
+  /// acknowledged: for state in memory that follows the rows in the order of transactions. `then` must be short and
+  /// must neither throw nor wait.
+  void write_then(const std::function<void(Transaction&)>& f, const std::function<void()>& then,
+                  Space space = Space::kTakes);
+
   /// The same without waiting: `done` is called on the writer thread, with nullptr when it is durable, else with the
   /// error. `done` must be short and must neither throw nor wait.
   void write_async(std::function<void(Transaction&)> f, std::function<void(std::exception_ptr)> done);

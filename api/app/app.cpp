@@ -183,7 +183,7 @@ struct App::Parts {
             [this] {
               store.collect_garbage();
               arrays.expire_pending();
-              sessions.remove_deleted();
+              sessions.remove_deleted([this] { return runner.is_stopping(); });
             },
             [this](const std::string& reason) {
               log.error("not_collected", {{"reason", reason}});

@@ -103,24 +103,13 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
     blobs.at(changed[i]) = written[i];
     shard_rows.push_back({id, static_cast<int64_t>(changed[i]), written[i]});
   }
-  std::promise<void> durable;
-  std::future<void> told = durable.get_future();
-  // Everything that these two use outlives them: this thread waits.
-  store_.catalog().write_async(
+  store_.catalog().write_then(
       [&](storage::Transaction& transaction) {
         array->state().with([&](const Array::State& state) { require_free(id, state, version); });
         transaction.update_array(row);
         for (const storage::ShardRow& shard : shard_rows) transaction.put_shard(shard);
       },
-      [&](std::exception_ptr error) {
-        if (error == nullptr) {
-          take_place(next, blobs);
-          durable.set_value();
-        } else {
-          durable.set_exception(std::move(error));
-        }
-      });
-  told.get();
+      [&] { take_place(next, blobs); });
   pending.keep();
   make_room();
   return version + 1;

@@ -18,6 +18,11 @@ namespace meshd::jobs {
 /// What ends requests and runs of a server that shuts down.
 inline core::Error draining() { return core::Error("draining", "the server is shutting down").with_retry_after(2); }
 
+/// What ends a job that a halted session held when it was closed.
+inline core::Error session_dropped() {
+  return {"session_closed", "the session was halted before the job, and then closed"};
+}
+
 /// What ends a synchronous job of a session whose job before it has failed.
 inline core::Error session_halted(const std::string& session) {
   return {"session_halted", "session '" + session +
@@ -52,6 +57,7 @@ struct JobRunner::Job {
   core::SteadyTime accepted;
   core::SteadyTime deadline;
   bool in_background = false;
+  bool is_started = false;              ///< counts in Share::started; JobRunner's lock
   bool has_slot = false;                ///< counts among the running ones of the background; JobRunner's lock
   core::Timers::Id deadline_timer = 0;  ///< while it waits to be started; JobRunner's lock
   std::vector<std::pair<int64_t, int64_t>> committed;  ///< sequence and number of effects that are committed already

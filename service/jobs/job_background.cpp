@@ -2,6 +2,7 @@
 // of its session no longer update the arrays that it reads, and the session is not halted. Then it takes a slot, and a
 // fiber executes it; where it waits again (for its turn or its client) it releases the slot.
 #include <optional>
+#include <utility>
 
 #include "service/core/error.h"
 #include "service/jobs/job.h"
@@ -23,6 +24,8 @@ void JobRunner::enqueue(const JobRef& job) {
       });
     });
   }
+  // It was accepted before its session was closed, and is in the queue only now.
+  if (job->queue != nullptr && job->queue->is_dropped(job->row.number)) end_waiting(job, session_dropped());
   start_ready();
 }
 
@@ -35,7 +38,7 @@ void JobRunner::start_ready() {
   };
   // Out of its session's order a job starts only where it cannot have to wait for those that it passes.
   const auto is_ready = [](const JobRef& job, bool is_first) {
-    if (job->queue == nullptr || job->queue->is_dropped(job->row.number)) return true;
+    if (job->queue == nullptr) return true;
     if (!is_first && (job->is_ordered || !job->uses.updates.empty())) return false;
     return job->queue->may_read(job->row.number);
   };
@@ -46,13 +49,9 @@ void JobRunner::start_ready() {
       if (stopping_) return;
       job = waiting_.take(may_start, is_ready);
       if (!job) return;
-      const std::string& principal = (*job)->row.principal;
-      places_.give_back(principal, (*job)->row.session);
+      places_.give_back((*job)->row.principal, (*job)->row.session);
       background_.timers().cancel((*job)->deadline_timer);
-      ++shares_[principal].started;
-      ++shares_[principal].running;
-      ++running_background_;
-      (*job)->has_slot = true;
+      count_started(**job);
     }
     background_.start([this, job = *job](const core::WaiterRef& waiter) { run_in_background(job, waiter); });
   }
@@ -70,16 +69,28 @@ void JobRunner::run_in_background(const JobRef& job, const core::WaiterRef& wait
   }
   {
     const std::lock_guard held(mutex_);
-    Share& share = shares_[job->row.principal];
-    if (job->has_slot) {
-      --share.running;
-      --running_background_;
-      job->has_slot = false;
-    }
-    if (--share.started == 0) shares_.erase(job->row.principal);
+    uncount(*job, Count::kStarted);
   }
   changed_.notify_all();
   start_ready();
+}
+
+void JobRunner::count_started(Job& job) {
+  Share& share = shares_[job.row.principal];
+  if (!std::exchange(job.is_started, true)) ++share.started;
+  if (std::exchange(job.has_slot, true)) return;
+  ++share.running;
+  ++running_background_;
+}
+
+void JobRunner::uncount(Job& job, Count what) {
+  Share& share = shares_[job.row.principal];
+  if (std::exchange(job.has_slot, false)) {
+    --share.running;
+    --running_background_;
+  }
+  if (what == Count::kStarted && std::exchange(job.is_started, false)) --share.started;
+  if (share.started == 0 && share.running == 0) shares_.erase(job.row.principal);
 }
 
 bool JobRunner::end_waiting(const JobRef& job, const core::Error& reason) {
@@ -94,22 +105,18 @@ bool JobRunner::end_waiting(const JobRef& job, const core::Error& reason) {
 }
 
 void JobRunner::give_slot(Job& job) {
+  const Count what = job.is_held() ? Count::kStarted : Count::kRunning;
   {
     const std::lock_guard held(mutex_);
-    if (!job.has_slot) return;
-    job.has_slot = false;
-    --shares_[job.row.principal].running;
-    --running_background_;
+    if (!job.has_slot && (what == Count::kRunning || !job.is_started)) return;
+    uncount(job, what);
   }
   start_ready();
 }
 
 void JobRunner::take_slot(Job& job) {
   const std::lock_guard held(mutex_);
-  if (!job.in_background || job.has_slot) return;
-  job.has_slot = true;
-  ++shares_[job.row.principal].running;
-  ++running_background_;
+  if (job.in_background) count_started(job);
 }
 
 }  // namespace meshd::jobs

@@ -1,12 +1,11 @@
 // The commit of a job, or its failure. Steps of commit():
 //   1. Lay the results out; write and sync the blobs of new durable arrays.
 //   2. Wait until earlier jobs have read what this one updates, until the session is not halted before it, and for its
-//      turn when it has ordered effects.
+//      turn when it has ordered effects. Again when the transaction finds the session halted by now.
 //   3. Write and sync the blobs of updated arrays.
 //   4. One transaction: array rows, donations, effects, used infeed entries, the job's end. A job without any has none.
 //   5. Publish new arrays, drop donated ones, notify readers of the log.
 #include <algorithm>
-#include <future>
 
 #include "service/core/error.h"
 #include "service/jobs/binding.h"
@@ -19,19 +18,6 @@ namespace {
 
 using storage::Durability;
 using storage::JobState;
-
-// Like Catalog::write; `then` runs on the writer's thread, when it is durable.
-void write_then(storage::Catalog& catalog, const std::function<void(storage::Transaction&)>& write,
-                const std::function<void()>& then) {
-  std::promise<void> durable;
-  std::future<void> told = durable.get_future();
-  catalog.write_async(write, [&](std::exception_ptr error) {
-    if (error != nullptr) return durable.set_exception(std::move(error));
-    then();
-    durable.set_value();
-  });
-  told.get();  // so that what the two use outlives them
-}
 
 // Shards of a result in the array's layout: shared where the layouts agree, else copied.
 arrays::ShardBuffers in_layout_of(const arrays::ArrayRef& array, const sharding::Layout& layout,
@@ -51,13 +37,17 @@ arrays::ShardBuffers in_layout_of(const arrays::ArrayRef& array, const sharding:
 
 }  // namespace
 
-void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result, core::Waiter& waiter) {
+// What a run leaves to be stored.
+struct JobRunner::Outputs {
+  std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> stored;  ///< new arrays
+  std::vector<arrays::ArrayStore::Update> updates;
+};
+
+// Lays the results out as shards of arrays.
+JobRunner::Outputs JobRunner::lay_out(const Job& job, device::RunOutcome& outcome, JobResult& result) {
   const JobRequest& request = job.request;
   const compile::Plan& plan = *job.lowered->plan;
-  const core::SteadyTime start = clock_.steady();
-
-  std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> stored;
-  std::vector<arrays::ArrayStore::Update> updates;
+  Outputs outputs;
   for (size_t i = 0; i < plan.results.size(); ++i) {
     const compile::PlanParameter& given = plan.results[i];
     const sharding::TensorSharding& sharding = job.lowered->result_shardings[i];
@@ -80,8 +70,9 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
       value.array = std::get<ArrayArgument>(request.arguments[update->argument]).array;
       const int64_t version = job.read_versions.at(update->argument);
       value.version = version + 1;
-      updates.push_back({value.array, version,
-                         in_layout_of(value.array, layout, unbind_result(outcome.outputs[i], given, layout), arrays_)});
+      outputs.updates.push_back(
+          {value.array, version,
+           in_layout_of(value.array, layout, unbind_result(outcome.outputs[i], given, layout), arrays_)});
     } else if (request.results != ResultMode::kNone) {
       value.shards = unbind_result(outcome.outputs[i], given, layout);
     }
@@ -96,70 +87,31 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
       }
       wanted.durability = request.durability;
       value.array = arrays_.begin(wanted);
-      stored.emplace_back(value.array, value.shards);
+      outputs.stored.emplace_back(value.array, value.shards);
     }
     value.layout = std::make_shared<const sharding::Layout>(std::move(layout));
     result.results.push_back(std::move(value));
   }
   outcome.outputs.clear();
+  return outputs;
+}
 
+void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result, core::Waiter& waiter) {
+  const core::SteadyTime start = clock_.steady();
+  Outputs outputs = lay_out(job, outcome, result);
+  const bool stores_durable = !outputs.stored.empty() && job.request.durability == Durability::kDurable;
+  const auto is_durable = [](const arrays::ArrayRef& array) {
+    return array->info().durability == Durability::kDurable;
+  };
+  const bool donates_durable = std::any_of(job.donated.begin(), job.donated.end(), is_durable);
   arrays::ArrayStore::Prepared prepared;
-  const bool stores_durable = !stored.empty() && request.durability == Durability::kDurable;
-  if (!stored.empty()) prepared = arrays_.prepare(std::move(stored));
+  if (!outputs.stored.empty()) prepared = arrays_.prepare(std::move(outputs.stored));
 
-  const bool has_updates = !updates.empty();
-  if (job.queue != nullptr) {
-    if (has_updates) wait_for_session(job, waiter, [&] { return job.queue->may_update(job.row.number); });
-    wait_for_session(job, waiter, [&] { return !job.queue->is_held(job.row.number); });
-    if (job.is_ordered) wait_for_session(job, waiter, [&] { return job.queue->has_turn(job.row.number); });
-  }
-
-  std::vector<arrays::ArrayRef> durable_donated;
-  std::vector<arrays::ArrayRef> memory_donated;
-  for (const arrays::ArrayRef& array : job.donated) {
-    (array->info().durability == Durability::kDurable ? durable_donated : memory_donated).push_back(array);
-  }
   result.timings = job.timings;
-  const bool must_wait = job.has_row || stores_durable || !durable_donated.empty() || has_updates;
-  if (must_wait) {
-    std::vector<storage::EffectRow> rows;
-    if (!request.session.empty()) {
-      for (size_t i = job.committed.size(); i < result.effects.size(); ++i)
-        rows.push_back(effects::to_row(result.effects[i].effect, job.row.id, static_cast<int64_t>(i)));
-    }
-    job.row.state = JobState::kDone;
-    job.row.finished = clock_.wall();
-    if (job.has_row) result.job = job.row.id;
-    const auto consume = arrays_.consume_rows(durable_donated, job.row.id);
-    for (size_t i = 0; i < job.committed.size(); ++i) {
-      result.effects[i].sequence = job.committed[i].first;
-      result.effects[i].number = job.committed[i].second;
-    }
-    const auto used = job.recorder->used();
-    arrays::ArrayStore::PreparedUpdates updated;
-    if (has_updates) updated = arrays_.prepare_updates(std::move(updates), job.to_read, request.session);
-    const auto write = [&](storage::Transaction& transaction) {
-      if (prepared.rows != nullptr) prepared.rows(transaction);
-      if (updated.rows != nullptr) updated.rows(transaction);
-      consume(transaction);
-      if (!rows.empty()) transaction.append_effects(request.session, rows);
-      for (size_t i = 0; i < rows.size(); ++i) {
-        result.effects[job.committed.size() + i].sequence = rows[i].sequence;
-        result.effects[job.committed.size() + i].number = rows[i].number;
-      }
-      for (const auto& [queue, last] : used) transaction.use_infeeds(request.session, queue, last);
-      if (job.has_row) {
-        if (job.encode != nullptr) job.row.answer = job.encode(result);
-        transaction.update_job(job.row);
-      }
-      free_arguments(job);  // whoever replaces one of them now commits after this job
-    };
-    // Updated arrays take their new shards in the order of commits.
-    if (has_updates) {
-      write_then(store_.catalog(), write, [&] { updated.committed(); });
-    } else {
-      store_.catalog().write(write);
-    }
+  if (job.has_row || stores_durable || donates_durable || !outputs.updates.empty()) {
+    do {
+      wait_to_commit(job, waiter);
+    } while (!write_commit(job, prepared, outputs.updates, result));
   } else if (prepared.rows != nullptr) {
     store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
   }
@@ -167,6 +119,8 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
   job.taken.clear();
   if (prepared.rows != nullptr) prepared.committed();
   arrays_.consume(job.donated, job.row.id);
+  std::vector<arrays::ArrayRef> memory_donated;
+  std::remove_copy_if(job.donated.begin(), job.donated.end(), std::back_inserter(memory_donated), is_durable);
   if (!memory_donated.empty()) {
     store_.catalog().write_async(arrays_.consume_rows(memory_donated, job.row.id), [](const std::exception_ptr&) {});
   }
@@ -174,7 +128,66 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
   result.timings = job.timings;
   note_end(job, nullptr, result.effects.size());
   leave(job, Leave::kOver);
-  if (!request.session.empty() && !result.effects.empty()) log_.notify(request.session);
+  if (!job.request.session.empty() && !result.effects.empty()) log_.notify(job.request.session);
+}
+
+void JobRunner::wait_to_commit(Job& job, core::Waiter& waiter) {
+  if (job.queue == nullptr) return;
+  wait_for_session(job, waiter, [&] {
+    return !job.queue->is_held(job.row.number) && (job.uses.updates.empty() || job.queue->may_update(job.row.number)) &&
+           (!job.is_ordered || job.queue->has_turn(job.row.number));
+  });
+}
+
+bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepared,
+                             const std::vector<arrays::ArrayStore::Update>& updates, JobResult& result) {
+  const JobRequest& request = job.request;
+  std::vector<storage::EffectRow> rows;
+  if (!request.session.empty()) {
+    for (size_t i = job.committed.size(); i < result.effects.size(); ++i)
+      rows.push_back(effects::to_row(result.effects[i].effect, job.row.id, static_cast<int64_t>(i)));
+  }
+  for (size_t i = 0; i < job.committed.size(); ++i) {
+    result.effects[i].sequence = job.committed[i].first;
+    result.effects[i].number = job.committed[i].second;
+  }
+  if (job.has_row) result.job = job.row.id;
+  std::vector<arrays::ArrayRef> durable_donated;
+  std::copy_if(job.donated.begin(), job.donated.end(), std::back_inserter(durable_donated),
+               [](const arrays::ArrayRef& array) { return array->info().durability == Durability::kDurable; });
+  const auto consume = arrays_.consume_rows(durable_donated, job.row.id);
+  const auto used = job.recorder->used();
+  // Has the arrays' write turns until it is destroyed: not while the job waits for its session.
+  arrays::ArrayStore::PreparedUpdates updated;
+  if (!updates.empty()) updated = arrays_.prepare_updates(updates, job.to_read, request.session);
+  bool is_held = false;
+  store_.catalog().write_then(
+      [&](storage::Transaction& transaction) {
+        // A job before it may have failed since it looked at the queue.
+        is_held = job.queue != nullptr && transaction.is_halted_before(request.session, job.row.number);
+        if (is_held) return;
+        if (prepared.rows != nullptr) prepared.rows(transaction);
+        if (updated.rows != nullptr) updated.rows(transaction);
+        consume(transaction);
+        if (!rows.empty()) transaction.append_effects(request.session, rows);
+        for (size_t i = 0; i < rows.size(); ++i) {
+          result.effects[job.committed.size() + i].sequence = rows[i].sequence;
+          result.effects[job.committed.size() + i].number = rows[i].number;
+        }
+        for (const auto& [queue, last] : used) transaction.use_infeeds(request.session, queue, last);
+        if (job.has_row) {
+          job.row.state = JobState::kDone;
+          job.row.finished = clock_.wall();
+          if (job.encode != nullptr) job.row.answer = job.encode(result);
+          transaction.update_job(job.row);
+        }
+        free_arguments(job);  // whoever replaces one of them now commits after this job
+      },
+      [&] {
+        // Updated arrays take their new shards in the order of commits.
+        if (!is_held && updated.rows != nullptr) updated.committed();
+      });
+  return !is_held;
 }
 
 void JobRunner::fail(Job& job, const core::Error& error) {
@@ -198,17 +211,21 @@ void JobRunner::fail(Job& job, const core::Error& error) {
     job.row.error_code = std::string(error.code().word());
     job.row.error_detail = error.detail();
     job.row.finished = clock_.wall();
+    // One that ended because the session is halted already does not halt it again: it may be resumed by now.
+    const bool may_halt = !cancelled && error.code() != core::ErrorCode("session_halted") && job.queue != nullptr;
+    bool halts = false;
     try {
-      store_.catalog().write([&](storage::Transaction& transaction) {
-        transaction.release_arrays(job.row.id, job.row.principal);
-        transaction.update_job(job.row);
-        // Before the job leaves the queue, so that nobody behind it gets its turn. One that ended because the session
-        // is halted already does not halt it again: it may be resumed by now.
-        const bool halts = !cancelled && error.code() != core::ErrorCode("session_halted");
-        if (halts && job.queue != nullptr && transaction.halt_session(job.row.session, job.row.number))
-          job.queue->halt(job.row.number);
-        free_arguments(job);
-      });
+      store_.catalog().write_then(
+          [&](storage::Transaction& transaction) {
+            transaction.release_arrays(job.row.id, job.row.principal);
+            transaction.update_job(job.row);
+            halts = may_halt && transaction.halt_session(job.row.session, job.row.number);
+            free_arguments(job);
+          },
+          // Before the job leaves the queue, so that nobody behind it gets its turn.
+          [&] {
+            if (halts) job.queue->halt(job.row.number);
+          });
     } catch (const core::Error&) {
       // The row is unchanged: after a restart the job is queued again. Its arguments stay reserved until then.
       job.to_read.clear();

@@ -15,6 +15,7 @@ void JobRunner::recover(const Decoder& decode) {
           store_.catalog().read([&](storage::Reader& reader) { return reader.job(listed.id, listed.principal); });
       if (!row) continue;
       JobRef job;
+      const auto queue = row->session.empty() ? nullptr : sessions_.queue(row->session);
       try {
         auto [request, encode] = decode(*row);
         job = prepare(std::move(request));
@@ -30,10 +31,8 @@ void JobRunner::recover(const Decoder& decode) {
         arrays_.release(job->donated, row->id);
         arrays_.reserve(job->donated, row->id);
         keep_arguments(*job);
-        if (!row->session.empty()) {
-          job->queue = sessions_.queue(row->session);
-          job->queue->enter(row->number, job->is_ordered, job->uses);
-        }
+        job->queue = queue;
+        if (queue != nullptr) queue->enter(row->number, job->is_ordered, job->uses);
         {
           const std::lock_guard held(mutex_);
           places_.add(row->principal, row->session);
@@ -45,12 +44,21 @@ void JobRunner::recover(const Decoder& decode) {
         failed.error_code = std::string(error.code().word());
         failed.error_detail = error.detail();
         failed.finished = clock_.wall();
-        store_.catalog().write([&](storage::Transaction& transaction) {
-          transaction.release_arrays(failed.id, failed.principal);
-          transaction.update_job(failed);
-          if (!failed.session.empty() && transaction.halt_session(failed.session, failed.number))
-            sessions_.queue(failed.session)->halt(failed.number);
-        });
+        bool halts = false;
+        store_.catalog().write_then(
+            [&](storage::Transaction& transaction) {
+              transaction.release_arrays(failed.id, failed.principal);
+              transaction.update_job(failed);
+              halts = !failed.session.empty() && transaction.halt_session(failed.session, failed.number);
+            },
+            [&] {
+              if (halts) queue->halt(failed.number);
+            });
+        Job ended;
+        ended.row = std::move(failed);
+        ended.in_background = true;
+        ended.accepted = clock_.steady();
+        note_end(ended, &error, 0);
       }
     }
     page.cursor = queued.next;

@@ -60,7 +60,7 @@ struct RunnerOptions {
   /// that waited for its turn or its client, which releases the slot, takes one again without waiting: the count may
   /// exceed the limit.
   int background_jobs = 4;
-  int started_limit = 64;        ///< background jobs of one principal that have started and are not over
+  int started_limit = 64;        ///< background jobs of one principal that have started, are not over and not held
   int foreground_waits = 256;    ///< requests that may wait, at once, for infeeds and replies of their clients
   int64_t step_budget = 0;       ///< steps a job may execute; 0: any number
   int64_t operation_budget = 0;  ///< operations a job may execute, by the plan's estimate; 0: any number
@@ -166,6 +166,7 @@ class JobRunner {
   struct ServeNotes;
   struct RunEnd;
   struct Job;
+  struct Outputs;
   using JobRef = std::shared_ptr<Job>;
 
   using JobName = std::pair<std::string, std::string>;  ///< principal and id
@@ -192,12 +193,23 @@ class JobRunner {
   bool get_for(Job& job, effects::EffectRecorder& recorder, const effects::Wants& wants, ServeNotes& notes);
   /// True when the run waited for it.
   bool commit_effects(Job& job, effects::EffectRecorder& recorder);
-  /// Releases the job's slot for a wait that may take long.
+  /// Releases the job's slot for a wait that may take long; a job that is held does not count as started either.
   void give_slot(Job& job);
   void take_slot(Job& job);
+  /// Under the lock: the job counts as started and running.
+  void count_started(Job& job);
+  /// Under the lock: it does not run, or is not started at all, so that others of its principal may start.
+  enum class Count : uint8_t { kRunning, kStarted };
+  void uncount(Job& job, Count what);
   void begin_wait(Job& job, ClientWait wait);
   void end_wait(Job& job);
   void commit(Job& job, device::RunOutcome& outcome, JobResult& result, core::Waiter& waiter);
+  Outputs lay_out(const Job& job, device::RunOutcome& outcome, JobResult& result);
+  /// Until nothing of its session is before it in what it commits.
+  void wait_to_commit(Job& job, core::Waiter& waiter);
+  /// The one transaction. False: the session was halted in the meantime, and nothing is written.
+  bool write_commit(Job& job, const arrays::ArrayStore::Prepared& prepared,
+                    const std::vector<arrays::ArrayStore::Update>& updates, JobResult& result);
   /// Donated arrays get back what the run did not overwrite; the others are spoilt.
   void return_taken(Job& job);
   JobResult finish(const JobRef& job, const core::WaiterRef& waiter);
@@ -236,7 +248,7 @@ class JobRunner {
   std::set<JobName> claimed_;  ///< ids that clients chose, while their jobs are accepted
   FairQueue<JobRef> waiting_;  ///< background jobs that have not started
   QueuePlaces places_;
-  /// Background jobs of a principal that have started and are not over; those of them that run.
+  /// Background jobs of a principal that have started, are not over and not held; those of them that run.
   struct Share {
     int started = 0, running = 0;
   };

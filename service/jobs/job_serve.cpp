@@ -108,8 +108,12 @@ bool JobRunner::get_for(Job& job, effects::EffectRecorder& recorder, const effec
 bool JobRunner::commit_effects(Job& job, effects::EffectRecorder& recorder) {
   std::vector<storage::EffectRow> rows = recorder.rows(job.committed.size(), job.row.id);
   if (rows.empty()) return false;
-  store_.catalog().write(
-      [&](storage::Transaction& transaction) { transaction.append_effects(job.request.session, rows); });
+  bool is_held = false;
+  store_.catalog().write([&](storage::Transaction& transaction) {
+    is_held = transaction.is_halted_before(job.request.session, job.row.number);
+    if (!is_held) transaction.append_effects(job.request.session, rows);
+  });
+  if (is_held) return false;  // the end of the job that failed notifies this one
   for (const storage::EffectRow& row : rows) job.committed.emplace_back(row.sequence, row.number);
   log_.notify(job.request.session);
   return recorder.committed(job.committed.size());

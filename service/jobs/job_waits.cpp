@@ -21,8 +21,7 @@ std::optional<core::Error> JobRunner::end_of(Job& job, const core::Waiter& waite
 
 void JobRunner::check_turn_comes(const Job& job) {
   if (job.queue->is_behind_put_back(job.row.number)) throw draining();
-  if (job.queue->is_dropped(job.row.number))
-    throw core::Error("session_closed", "the session was halted before the job, and then closed");
+  if (job.queue->is_dropped(job.row.number)) throw session_dropped();
   if (!job.in_background && job.is_held()) throw session_halted(job.row.session);
 }
 
@@ -88,8 +87,16 @@ void JobRunner::resume_session(const std::string& session, std::string_view prin
 void JobRunner::close_session(const std::string& session, std::string_view principal, std::chrono::milliseconds time,
                               const core::WaiterRef& waiter) {
   sessions_.close(session, principal);
-  start_ready();  // those that are held, to their end
-  wait_idle(*sessions_.queue(session), time, waiter);
+  const auto queue = sessions_.queue(session);
+  std::vector<JobRef> dropped;
+  {
+    const std::lock_guard held(mutex_);
+    for (const auto& [name, job] : live_) {
+      if (job->queue == queue && queue->is_dropped(job->row.number)) dropped.push_back(job);
+    }
+  }
+  for (const JobRef& job : dropped) end_waiting(job, session_dropped());
+  wait_idle(*queue, time, waiter);
   sessions_.remove(session);
 }
 

@@ -62,7 +62,11 @@ int64_t expire_jobs(storage::Catalog& catalog, const JobRetention& kept, core::W
       bound(batch);
       catalog.write(
           [&](storage::Transaction& transaction) {
-            for (const storage::FinishedJob& job : batch) transaction.delete_job(job.id, *principal);
+            for (const storage::FinishedJob& job : batch) {
+              // Its client may have deleted it since, and put another job under its id.
+              const auto state = transaction.job_state(job.id, *principal);
+              if (state && is_over(*state)) transaction.delete_job(job.id, *principal);
+            }
           },
           storage::Space::kFrees);
       all += static_cast<int64_t>(batch.size());

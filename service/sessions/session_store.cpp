@@ -53,11 +53,9 @@ void SessionStore::close(const std::string& id, std::string_view principal) {
 void SessionStore::resume(const std::string& id, std::string_view principal) {
   static_cast<void>(get(id, principal));
   const auto held = queue(id);
-  // On the writer's thread, as the failures of jobs are: a job that fails behind this halts the session again.
-  catalog_.write([&](storage::Transaction& transaction) {
-    transaction.resume_session(id);
-    held->resume();
-  });
+  // In the order of transactions, as halts are: a job that fails behind this halts the session again.
+  catalog_.write_then([&](storage::Transaction& transaction) { transaction.resume_session(id); },
+                      [&] { held->resume(); });
 }
 
 void SessionStore::remove(const std::string& id) {
@@ -66,9 +64,9 @@ void SessionStore::remove(const std::string& id) {
   queues_.erase(id);
 }
 
-int64_t SessionStore::remove_deleted() {
+int64_t SessionStore::remove_deleted(const std::function<bool()>& is_stopping) {
   int64_t transactions = 0;
-  while (catalog_.read([](storage::Reader& reader) { return reader.has_deleted_sessions(); })) {
+  while (!is_stopping() && catalog_.read([](storage::Reader& reader) { return reader.has_deleted_sessions(); })) {
     catalog_.write([](storage::Transaction& transaction) { transaction.remove_deleted_sessions(); },
                    storage::Space::kFrees);
     ++transactions;

@@ -2,6 +2,7 @@
 // restart.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,9 +37,9 @@ class SessionStore {
   /// Forgets a closed session, once its jobs are over (JobRunner::close_session). Nothing of it is visible afterwards;
   /// of one with many rows, most are left to remove_deleted().
   void remove(const std::string& id);
-  /// Removes what is left of deleted sessions, in short transactions; returns in how many. Called periodically, which
-  /// also ends what a stop of the server has interrupted.
-  int64_t remove_deleted();
+  /// Removes what is left of deleted sessions, in short transactions, until `is_stopping`; returns in how many. Called
+  /// periodically, which also ends what a stop of the server has interrupted.
+  int64_t remove_deleted(const std::function<bool()>& is_stopping);
   /// The meshes that the session is inside of. Throws not_found.
   MeshStack mesh_stack(std::string_view id, std::string_view principal);
   /// Enters a mesh with devices. Throws conflict: abstract meshes, meshes forbidden, too many.

@@ -56,6 +56,8 @@ class Transaction : public Reader {
   void set_session_document(std::string_view id, std::string_view document);
   /// This job has failed: a session that is to halt on errors does. False: it goes on, or is closed.
   bool halt_session(std::string_view id, int64_t job_number);
+  /// The session is halted, by a job before this one.
+  bool is_halted_before(std::string_view id, int64_t job_number);
   /// A halted session goes on; one that is open is left as it is. Throws not_found, session_closed.
   void resume_session(std::string_view id);
   /// With its jobs, effects, callback requests and queues; its arrays stay. False when there was none. Nothing of it is

@@ -1,4 +1,8 @@
 // What a principal has, and giving it to another.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "service/core/error.h"
 #include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
@@ -40,6 +44,15 @@ std::vector<StoredArrays> Reader::stored_arrays() {
 }
 
 void Transaction::give_to(std::string_view from, std::string_view to) {
+  // Jobs of deleted sessions, which nobody sees, give way.
+  for (const auto& [owner, other] : {std::pair(from, to), std::pair(to, from)}) {
+    Statement hidden = connection_->statement(
+        "SELECT a.id FROM jobs a JOIN jobs b ON a.id = b.id WHERE a.principal = ?1 AND b.principal = ?2 "
+        "AND a.session IN deleted_sessions");
+    std::vector<std::string> ids;
+    for (hidden.bind(owner, other); hidden.step();) ids.push_back(hidden.text(0));
+    for (const std::string& id : ids) delete_job(id, owner);
+  }
   Statement both = connection_->statement(
       "SELECT a.id FROM jobs a JOIN jobs b ON a.id = b.id WHERE a.principal = ?1 AND b.principal = ?2 LIMIT 1");
   if (both.bind(from, to).step()) {

@@ -145,6 +145,11 @@ bool Transaction::halt_session(std::string_view id, int64_t job_number) {
   return connection_->changes() == 1;
 }
 
+bool Transaction::is_halted_before(std::string_view id, int64_t job_number) {
+  Statement row = connection_->statement("SELECT 1 FROM sessions WHERE id = ?1 AND halted_by < ?2");
+  return row.bind(id, job_number).step();
+}
+
 void Transaction::resume_session(std::string_view id) {
   const std::optional<SessionRow> row = session(id);
   if (!row) throw no_session(id);

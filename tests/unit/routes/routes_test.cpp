@@ -24,6 +24,12 @@ const std::string kLogs =
     "\\\"\\\", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}} : (!stablehlo.token, tensor<i32>) -> "
     "!stablehlo.token return %u, %n : !stablehlo.token, tensor<i32> }";
 
+// Asks its client for the result, in no order with other effects.
+const std::string kAsks =
+    "func.func @main(%n: tensor<i32>) -> tensor<i32> { %r = stablehlo.custom_call @xla_ffi_python_cpu_callback(%n) "
+    "{backend_config = \\\"\\\", mhlo.backend_config = {index = 0 : ui64}} : (tensor<i32>) -> tensor<i32> return %r : "
+    "tensor<i32> }";
+
 std::string run_of(const std::string& text, const std::string& arguments) {
   return R"({"program": {"text": ")" + text + R"("}, "arguments": )" + arguments + "}";
 }
@@ -419,6 +425,74 @@ TEST_F(HaltingSession, job_that_has_run_does_not_commit_behind_one_that_failed) 
   server_.ask("POST", path_ + ":resume");
   EXPECT_EQ(job(behind, 60).at("state"), "done");
   EXPECT_EQ(server_.ask("GET", path_ + "/effects").json().at("items").size(), 1U);
+}
+
+TEST_F(HaltingSession, job_without_order_does_not_commit_behind_one_that_failed) {
+  const std::string failed = failing();
+  auto asks = nlohmann::json::parse(run_of(kAsks, "[3]"));
+  asks["callbacks"] = {{"0", {{"effect", "callback"}, {"live", true}}}};
+  asks["results"] = {{"encoding", "array"}};
+  const std::string behind = queue(asks.dump());
+  EXPECT_EQ(server_.ask("GET", path_ + "/callbacks/1?wait=60").status, 200);
+  EXPECT_EQ(job(failed, 60).at("state"), "failed");
+  const Answer replied =
+      server_.ask("POST", path_ + "/callbacks/1", R"({"values": [{"dtype": "int32", "shape": [], "data": 4}]})");
+  EXPECT_EQ(replied.status, 200) << replied.body;
+  EXPECT_EQ(job(behind, 1).at("state"), "running");
+  server_.ask("POST", path_ + ":resume");
+  EXPECT_EQ(job(behind, 60).at("state"), "done");
+}
+
+/// A server whose principals may each have two jobs of the background started, one of them running.
+class HaltedWithFewStarted : public ::testing::Test {
+ protected:
+  static jobs::RunnerOptions few_started() {
+    jobs::RunnerOptions options;
+    options.started_limit = 2;
+    options.background_jobs = 1;
+    return options;
+  }
+  std::string halting_session() {
+    return "/v1/sessions/" + server_.ask("POST", "/v1/sessions", R"({"on_error": "halt"})").json().value("id", "");
+  }
+  std::string queue(const std::string& path, const std::string& text, const std::string& arguments,
+                    double deadline = 0) {
+    auto request = nlohmann::json::parse(run_of(text, arguments));
+    if (deadline > 0) request["deadline"] = deadline;
+    if (text == kLogs) request["callbacks"] = {{"0", {{"effect", "log"}, {"name", "n"}}}};
+    return server_.ask("POST", path + "/jobs", request.dump(), {"Prefer: respond-async"}).json().value("id", "");
+  }
+  std::string state(const std::string& id) {
+    return server_.ask("GET", "/v1/jobs/" + id + "?wait=60").json().value("state", "");
+  }
+  /// A halted session with a started job that is held and one that is not started.
+  std::string halted() {
+    const std::string path = halting_session();
+    const std::string failed = queue(path, kWaits, "[]", 0.2);
+    started_ = queue(path, kLogs, "[3]");
+    EXPECT_EQ(state(failed), "failed");
+    waiting_ = queue(path, kDouble, "[[1, 2]]");
+    return path;
+  }
+
+  InProcess server_{4LL << 20, few_started()};
+  std::string started_, waiting_;
+};
+
+TEST_F(HaltedWithFewStarted, held_jobs_leave_room_for_those_of_other_sessions) {
+  const std::string first = halted();
+  const std::string second = halted();
+  const std::string third = halted();
+  const std::string free = "/v1/sessions/" + server_.ask("POST", "/v1/sessions").json().value("id", "");
+  EXPECT_EQ(state(queue(free, kDouble, "[[1, 2]]")), "done");
+  for (const std::string& path : {first, second, third}) EXPECT_EQ(server_.ask("DELETE", path).status, 204);
+}
+
+TEST_F(HaltedWithFewStarted, held_jobs_go_on_when_their_session_is_resumed) {
+  const std::string path = halted();
+  EXPECT_EQ(server_.ask("POST", path + ":resume").status, 200);
+  EXPECT_EQ(state(started_), "done");
+  EXPECT_EQ(state(waiting_), "done");
 }
 
 TEST(HaltedForLong, jobs_without_a_deadline_wait_for_it) {

@@ -280,6 +280,24 @@ TEST_F(StorageRows, what_one_has_is_given_to_another) {
   });
 }
 
+TEST_F(StorageRows, giving_passes_over_jobs_of_deleted_sessions) {
+  constexpr int kJobs = 1100;  // more than a deletion removes at once
+  write([](Transaction& t) {
+    SessionRow session = session_row("ses_1");
+    session.principal = "bob";
+    t.insert_session(session);
+    for (int i = 0; i < kJobs; ++i) {
+      JobRow job = job_row("job_" + std::to_string(i), "ses_1", i + 1);
+      job.principal = "bob";
+      t.insert_job(job);
+    }
+    t.delete_session("ses_1");
+    for (int i = 0; i < kJobs; ++i) t.insert_job(job_row("job_" + std::to_string(i)));
+    t.give_to("ann", "bob");
+  });
+  read([&](Reader& r) { EXPECT_EQ(r.count_of(Counted::kJobs, "bob"), kJobs); });
+}
+
 TEST_F(StorageRows, session_halts_only_where_it_is_to_and_names_the_first_job) {
   write([](Transaction& t) {
     SessionRow row = session_row("ses_1");
