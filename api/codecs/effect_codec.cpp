@@ -42,10 +42,10 @@ EffectDocument effect_document(const jobs::JobEffect& made, const std::string& j
 }
 
 template <>
-const Schema<QuestionDocument>& schema() {
-  using Doc = QuestionDocument;
-  static const Schema<QuestionDocument> kSchema{
-      "Question",
+const Schema<CallbackRequestDocument>& schema() {
+  using Doc = CallbackRequestDocument;
+  static const Schema<CallbackRequestDocument> kSchema{
+      "CallbackRequest",
       {{"number", [](const Doc& doc) { return doc.asked.number; }, {.low = 1}},
        {"job", [](const Doc& doc) { return or_null(doc.job()); }},
        {"array", [](const Doc& doc) { return unless_empty(doc.array()); }},

@@ -32,7 +32,7 @@ EffectDocument effect_document(const storage::EffectRow& row, bool base64);
 EffectDocument effect_document(const jobs::JobEffect& made, const std::string& job, bool base64);
 
 /// A callback request to the client.
-struct QuestionDocument {
+struct CallbackRequestDocument {
   const effects::SessionCallback& asked;
   bool base64 = false;
 
@@ -45,6 +45,6 @@ struct QuestionDocument {
   }
 };
 template <>
-const Schema<QuestionDocument>& schema();
+const Schema<CallbackRequestDocument>& schema();
 
 }  // namespace meshd::api

@@ -407,10 +407,10 @@ const Schema<compile::Indivisible>& schema() {
        {"axes", &Doc::axes},
        {"parts", &Doc::ways},
        {"effect",
-        [](const Doc& one) { return one.is_cut ? "padded" : "replicated"; },
+        [](const Doc& one) { return one.is_sharded ? "padded" : "replicated"; },
         {.words = {"padded", "replicated"}}},
-       {"op", [](const Doc& one) { return one.is_cut ? std::nullopt : std::optional<std::string_view>(one.op); }},
-       {"op_line", [](const Doc& one) { return one.is_cut ? std::nullopt : std::optional(one.op_line); }},
+       {"op", [](const Doc& one) { return one.is_sharded ? std::nullopt : std::optional<std::string_view>(one.op); }},
+       {"op_line", [](const Doc& one) { return one.is_sharded ? std::nullopt : std::optional(one.op_line); }},
        {"nearest", &Doc::nearest},
        {"nearest_sizes", &Doc::nearest_sizes}}};
   return kSchema;

@@ -74,7 +74,7 @@ class Picture {
                     kWidth, y_ + 20, kWidth, y_ + 20);
     head +=
         "<style>text{fill:#222}.op{fill:#555}.note{fill:#b00020;font-size:12px}.use{fill:none;stroke:#9ab;"
-        "stroke-width:1.2}.cut{stroke:#fff;stroke-width:1}</style>\n"
+        "stroke-width:1.2}.edge{stroke:#fff;stroke-width:1}</style>\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
     return head + uses_ + out_ + "</svg>\n";
   }
@@ -90,12 +90,12 @@ class Picture {
   void block(int x, int y, ir::ValueId id) {
     const ir::Type& type = main_.type_of(id);
     const auto& sharding = explanation_.propagated.of(id);
-    const bool is_cut =
+    const bool is_sharded =
         sharding && type.is_tensor() && sharding->rank() == type.rank() && !sharding->is_fully_replicated();
     out_ += fmt::format(R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}"/>)"
                         "\n",
-                        x, y, kBlock, kBlock, is_cut ? "#3b76c4" : "#c9ced6");
-    if (!is_cut) return;
+                        x, y, kBlock, kBlock, is_sharded ? "#3b76c4" : "#c9ced6");
+    if (!is_sharded) return;
     const int64_t rank = type.rank();
     for (int64_t back = 0; back < 2 && back < rank; ++back) {
       const int64_t parts = std::min(sharding->part_count(rank - 1 - back), kMostParts);
@@ -103,7 +103,7 @@ class Picture {
         const double at = static_cast<double>(kBlock) * static_cast<double>(p) / static_cast<double>(parts);
         const std::string low = number(back == 0 ? x + at : x), high = number(back == 0 ? x + at : x + kBlock);
         const std::string top = number(back == 0 ? y : y + at), bottom = number(back == 0 ? y + kBlock : y + at);
-        out_ += R"(<line class="cut" x1=")" + low + R"(" y1=")" + top + R"(" x2=")" + high + R"(" y2=")" + bottom +
+        out_ += R"(<line class="edge" x1=")" + low + R"(" y1=")" + top + R"(" x2=")" + high + R"(" y2=")" + bottom +
                 "\"/>\n";
       }
     }
@@ -118,7 +118,7 @@ class Picture {
     const std::string& name = main_.values[static_cast<size_t>(id)].name;
     text(x + kBlock + 12, y_ + 17, (name.empty() ? "" : name + "  ") + what + "  " + ir::to_string(main_.type_of(id)));
     text(x + kBlock + 12, y_ + 36,
-         (sharding ? sharding::to_sdy(*sharding) : std::string("whole")) + "   by " +
+         (sharding ? sharding::to_sdy(*sharding) : std::string("replicated")) + "   by " +
              origin_text(origin, *explanation_.parsed->module),
          "op");
     y_ += kRowHeight;

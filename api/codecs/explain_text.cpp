@@ -15,7 +15,7 @@ using compile::ExplainedMove;
 using compile::Explanation;
 using propagation::MaybeSharding;
 
-std::string shown(const MaybeSharding& sharding) { return sharding ? sharding::to_sdy(*sharding) : "whole"; }
+std::string shown(const MaybeSharding& sharding) { return sharding ? sharding::to_sdy(*sharding) : "replicated"; }
 
 std::string shown(const std::vector<MaybeSharding>& shardings) {
   std::string out;
@@ -41,7 +41,7 @@ std::string move_text(const ExplainedMove& made, const Explanation& explanation)
   std::string out = std::string(partition::name(move.kind)) + " " + made.axes + " of " +
                     (name.empty() ? "an intermediate value" : name);
   if (made.from != made.to) {
-    out += ": " + (made.from.empty() ? "whole" : made.from) + " -> " + (made.to.empty() ? "whole" : made.to);
+    out += ": " + (made.from.empty() ? "replicated" : made.from) + " -> " + (made.to.empty() ? "replicated" : made.to);
   }
   out += ", " + grouped(static_cast<double>(move.bytes)) + " bytes a device";
   if (move.loop_depth > 0) out += " in each iteration";
@@ -102,10 +102,11 @@ void append_function(const Explanation& explanation, size_t number, std::string&
 }
 
 std::string indivisible_text(const compile::Indivisible& one) {
-  std::string out = fmt::format(
-      "  {}{} dimension {} of {} rows: {} cuts it {} ways, which does not divide; {}", one.value,
-      one.line > 0 ? fmt::format(" (line {})", one.line) : "", one.dim, one.size, one.axes, one.ways,
-      one.is_cut ? "its shards are padded" : fmt::format("it stays whole for {} at line {}", one.op, one.op_line));
+  std::string out =
+      fmt::format("  {}{} dimension {} of {} rows: {} shards it {} ways, which does not divide; {}", one.value,
+                  one.line > 0 ? fmt::format(" (line {})", one.line) : "", one.dim, one.size, one.axes, one.ways,
+                  one.is_sharded ? "its shards are padded"
+                                 : fmt::format("it stays replicated for {} at line {}", one.op, one.op_line));
   for (size_t i = 0; i < one.nearest.size(); ++i) {
     out += fmt::format("{}{} ({} ways)", i == 0 ? "; nearest that divide: " : ", ", one.nearest[i].axes,
                        one.nearest[i].ways);

@@ -48,7 +48,7 @@ std::vector<tensor::DenseValue> read_values(const Json& list, const std::string&
   return out;
 }
 
-struct FeedPartInput {
+struct InfeedPartInput {
   int64_t device = 0;
   const Json* values = nullptr;
 };
@@ -63,11 +63,11 @@ std::optional<std::string> mistake_of_queue(std::string_view name) {
 }
 
 template <>
-const Schema<FeedPartInput>& schema() {
-  static const Schema<FeedPartInput> kSchema{
-      "FeedPart",
-      {{"device", &FeedPartInput::device, {.low = 0, .high = INT32_MAX}},
-       {"values", &FeedPartInput::values, {.required = true, .like = json_type<std::vector<ArgumentInput>>}}}};
+const Schema<InfeedPartInput>& schema() {
+  static const Schema<InfeedPartInput> kSchema{
+      "InfeedPart",
+      {{"device", &InfeedPartInput::device, {.low = 0, .high = INT32_MAX}},
+       {"values", &InfeedPartInput::values, {.required = true, .like = json_type<std::vector<ArgumentInput>>}}}};
   return kSchema;
 }
 
@@ -77,28 +77,28 @@ template <typename In>
 std::vector<Field<In>> entry_fields() {
   return {{"queue", &In::queue, {.longest = kLongestQueueName}},
           {"values", &In::values, {.like = json_type<std::vector<ArgumentInput>>}},
-          {"parts", &In::parts, {.like = json_type<std::vector<FeedPartInput>>}}};
+          {"parts", &In::parts, {.like = json_type<std::vector<InfeedPartInput>>}}};
 }
 
 }  // namespace
 
 template <>
-const Schema<FeedEntryInput>& schema() {
-  static const Schema<FeedEntryInput> kSchema{"FeedEntry", entry_fields<FeedEntryInput>()};
+const Schema<InfeedEntryInput>& schema() {
+  static const Schema<InfeedEntryInput> kSchema{"InfeedEntry", entry_fields<InfeedEntryInput>()};
   return kSchema;
 }
 
 template <>
-const Schema<FeedInput>& schema() {
-  static const Schema<FeedInput> kSchema = [] {
-    std::vector<Field<FeedInput>> fields = entry_fields<FeedInput>();
-    fields.emplace_back("number", &FeedInput::number, Rules{.low = 1});
-    return Schema<FeedInput>("FeedInput", std::move(fields));
+const Schema<InfeedInput>& schema() {
+  static const Schema<InfeedInput> kSchema = [] {
+    std::vector<Field<InfeedInput>> fields = entry_fields<InfeedInput>();
+    fields.emplace_back("number", &InfeedInput::number, Rules{.low = 1});
+    return Schema<InfeedInput>("InfeedInput", std::move(fields));
   }();
   return kSchema;
 }
 
-effects::InfeedEntry infeed_entry(const FeedEntryInput& in, const std::string& pointer, const InfeedSource& source,
+effects::InfeedEntry infeed_entry(const InfeedEntryInput& in, const std::string& pointer, const InfeedSource& source,
                                   core::Diagnostics& wrong) {
   effects::InfeedEntry entry;
   entry.queue = in.queue.value_or("");
@@ -119,7 +119,7 @@ effects::InfeedEntry infeed_entry(const FeedEntryInput& in, const std::string& p
   in.parts->each([&](size_t i, const Json& item) {
     const std::string place = entry_pointer(parts_pointer, i);
     const size_t before = wrong.list().size();
-    const auto read = read_json<FeedPartInput>(item, place, wrong);
+    const auto read = read_json<InfeedPartInput>(item, place, wrong);
     effects::InfeedPart part;
     part.device = read.device;
     if (wrong.list().size() == before && !fed.insert(part.device).second)

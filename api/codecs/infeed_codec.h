@@ -25,23 +25,23 @@ struct InfeedSource {
 
 /// An entry: {"queue": "", "values": [Argument]} or {"queue": "", "parts": [{"device": 0, "values": [Argument]}]}.
 /// Stored arrays that it names are copied.
-struct FeedEntryInput {
+struct InfeedEntryInput {
   std::optional<std::string> queue;
   const Json* values = nullptr;
   const Json* parts = nullptr;
 };
 /// One for a queue of a session.
-struct FeedInput : FeedEntryInput {
+struct InfeedInput : InfeedEntryInput {
   std::optional<int64_t> number;
 };
 template <>
-const Schema<FeedEntryInput>& schema();
+const Schema<InfeedEntryInput>& schema();
 template <>
-const Schema<FeedInput>& schema();
+const Schema<InfeedInput>& schema();
 
 /// The entry that was read at `pointer`. Notes every mistake. Throws not_found for arrays that the principal does not
 /// see.
-effects::InfeedEntry infeed_entry(const FeedEntryInput& in, const std::string& pointer, const InfeedSource& source,
+effects::InfeedEntry infeed_entry(const InfeedEntryInput& in, const std::string& pointer, const InfeedSource& source,
                                   core::Diagnostics& wrong);
 
 }  // namespace meshd::api

@@ -127,7 +127,7 @@ const Schema<RunInput>& schema() {
              {"reshard", &In::reshard, {.optional = true}},
              {"devices", &In::devices, {.words = {"least_loaded"}}},
              {"callbacks", &In::callbacks, {.like = map_of<CallbackBinding>}},
-             {"infeed", &In::infeed, {.like = json_type<std::vector<FeedEntryInput>>}},
+             {"infeed", &In::infeed, {.like = json_type<std::vector<InfeedEntryInput>>}},
              {"results", &In::results, {.optional = true}},
              {"session", &In::session},
              {"deadline", &In::deadline, {.low = kShortestDeadlineSeconds, .high = kLongestDeadlineSeconds}},
@@ -312,7 +312,7 @@ void read_infeed(const Json* infeed, const JobContext& context, jobs::JobRequest
   if (!infeed->is_array()) wrong.add("/infeed", fmt::format("expected a list, got {}", infeed->kind_name()));
   infeed->each([&](size_t i, const Json& item) {
     const std::string pointer = entry_pointer("/infeed", i);
-    const auto read = read_json<FeedEntryInput>(item, pointer, wrong);
+    const auto read = read_json<InfeedEntryInput>(item, pointer, wrong);
     if (item.as<JsonObject>() == nullptr) return has_room(wrong);
     out.infeeds.push_back(
         infeed_entry(read, pointer, {context.arrays, context.pool, out.principal, &out.fed_arrays}, wrong));

@@ -78,7 +78,7 @@ const Schema<SuggestionsDocument>& schema() {
                                        return out;
                                      }},
                                     {"tried", [](const Doc& doc) { return doc.suggestions.tried; }},
-                                    {"complete", [](const Doc& doc) { return !doc.suggestions.was_cut_short; }}}};
+                                    {"complete", [](const Doc& doc) { return !doc.suggestions.is_incomplete; }}}};
   return kSchema;
 }
 

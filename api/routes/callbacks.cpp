@@ -11,22 +11,23 @@ namespace meshd::api {
 namespace {
 
 // The values that a callback gives back.
-struct QuestionAnswer {
+struct CallbackReply {
   const Json* values = nullptr;
 };
 
 }  // namespace
 
 template <>
-const Schema<QuestionAnswer>& schema() {
-  static const Schema<QuestionAnswer> kSchema{
-      "QuestionAnswer",
-      {{"values", &QuestionAnswer::values, {.required = true, .like = json_type<std::vector<ValueInput>>}}}};
+const Schema<CallbackReply>& schema() {
+  static const Schema<CallbackReply> kSchema{
+      "CallbackReply",
+      {{"values", &CallbackReply::values, {.required = true, .like = json_type<std::vector<ValueInput>>}}}};
   return kSchema;
 }
 
 Schemas callback_schemas() {
-  return {&schema<QuestionAnswer>(), &schema<QuestionDocument>(), &JsonCodec<Page<QuestionDocument>>::of()};
+  return {&schema<CallbackReply>(), &schema<CallbackRequestDocument>(),
+          &JsonCodec<Page<CallbackRequestDocument>>::of()};
 }
 
 namespace {
@@ -60,7 +61,7 @@ Response list(Request& request, Services& services) {
     Open found = services.callbacks.open(session, after, limit, [&](int64_t bytes) { return budget.admit(bytes); });
     return found.empty() ? std::nullopt : std::optional(std::move(found));
   });
-  Page<QuestionDocument> page;
+  Page<CallbackRequestDocument> page;
   if (open) {
     for (const effects::SessionCallback& asked : *open) page.items.push_back({asked, base64});
   }
@@ -83,7 +84,7 @@ Response get(Request& request, Services& services) {
           return std::nullopt;
         }
       });
-  return json_of(200, QuestionDocument{found ? *found : services.callbacks.get(session, number), base64});
+  return json_of(200, CallbackRequestDocument{found ? *found : services.callbacks.get(session, number), base64});
 }
 
 Response answer(Request& request, Services& services) {
@@ -93,7 +94,7 @@ Response answer(Request& request, Services& services) {
   const effects::SessionCallback asked = services.callbacks.get(session, number);
   const Json body = body_json(request, BodyPolicy::kInline);
   core::Diagnostics wrong;
-  const auto in = read_json<QuestionAnswer>(body, "", wrong);
+  const auto in = read_json<CallbackReply>(body, "", wrong);
   std::vector<tensor::DenseValue> values;
   if (in.values != nullptr && !in.values->is_array())
     wrong.add("/values", fmt::format("expected a list, got {}", in.values->kind_name()));
@@ -111,7 +112,7 @@ Response answer(Request& request, Services& services) {
       effects::asks_for_parts(asked)
           ? jobs::answer_with_parts({services.callbacks, services.arrays, request.principal}, session, number, values)
           : services.callbacks.answer(session, number, values);
-  return json_of(200, QuestionDocument{answered, wants_base64(request)});
+  return json_of(200, CallbackRequestDocument{answered, wants_base64(request)});
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 namespace call_plan = jobs::call_plan;
 
-struct CallQuestion {
+struct CallQuery {
   const Json* arguments = nullptr;
   const Json* keywords = nullptr;
   OneOrMore<int64_t> statics, donate;
@@ -57,10 +57,10 @@ struct JsonCodec<PlainLeaf> {
 };
 
 template <>
-const Schema<CallQuestion>& schema() {
-  using In = CallQuestion;
+const Schema<CallQuery>& schema() {
+  using In = CallQuery;
   static const Schema<In> kSchema{
-      "CallQuestion",
+      "CallQuery",
       {{"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<const Json*>>}},
        {"keywords", &In::keywords, {.like = map_of<const Json*>}},
        {"static", &In::statics, {.low = 0, .high = INT32_MAX, .optional = true}},
@@ -95,14 +95,14 @@ const Schema<ResolvedCall>& schema() {
   return kSchema;
 }
 
-Schemas call_schemas() { return {&schema<CallQuestion>(), &schema<ResolvedCall>()}; }
+Schemas call_schemas() { return {&schema<CallQuery>(), &schema<ResolvedCall>()}; }
 
 namespace {
 
 Response resolve(Request& request) {
   const Json body = body_json(request, BodyPolicy::kJson);
   core::Diagnostics wrong;
-  const auto in = read_json<CallQuestion>(body, "", wrong);
+  const auto in = read_json<CallQuery>(body, "", wrong);
   if (in.arguments != nullptr && !in.arguments->is_array())
     wrong.add("/arguments", fmt::format("expected a list, got {}", in.arguments->kind_name()));
   if (in.keywords != nullptr && in.keywords->as<JsonObject>() == nullptr)

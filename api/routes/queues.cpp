@@ -14,12 +14,12 @@ std::string queue_of(const Request& request) {
 }
 
 // The position of an entry.
-struct Fed {
+struct InfeedPosition {
   std::string queue;
   int64_t number = 0;
 };
 
-struct DroppedFeeds {
+struct DroppedInfeed {
   std::string queue;
   int64_t dropped = 0;
 };
@@ -27,22 +27,23 @@ struct DroppedFeeds {
 }  // namespace
 
 template <>
-const Schema<Fed>& schema() {
-  static const Schema<Fed> kSchema{"Fed", {{"queue", &Fed::queue}, {"number", &Fed::number, {.low = 1}}}};
+const Schema<InfeedPosition>& schema() {
+  static const Schema<InfeedPosition> kSchema{
+      "InfeedPosition", {{"queue", &InfeedPosition::queue}, {"number", &InfeedPosition::number, {.low = 1}}}};
   return kSchema;
 }
 
 template <>
-const Schema<DroppedFeeds>& schema() {
-  static const Schema<DroppedFeeds> kSchema{
-      "DroppedFeeds", {{"queue", &DroppedFeeds::queue}, {"dropped", &DroppedFeeds::dropped, {.low = 0}}}};
+const Schema<DroppedInfeed>& schema() {
+  static const Schema<DroppedInfeed> kSchema{
+      "DroppedInfeed", {{"queue", &DroppedInfeed::queue}, {"dropped", &DroppedInfeed::dropped, {.low = 0}}}};
   return kSchema;
 }
 
 template <>
 const Schema<storage::InfeedQueueRow>& schema() {
   using Row = storage::InfeedQueueRow;
-  static const Schema<Row> kSchema{"FeedQueue",
+  static const Schema<Row> kSchema{"InfeedQueue",
                                    {{"queue", &Row::queue},
                                     {"last", &Row::last, {.low = 0}},
                                     {"waiting", &Row::waiting, {.low = 0}},
@@ -51,7 +52,7 @@ const Schema<storage::InfeedQueueRow>& schema() {
 }
 
 Schemas queue_schemas() {
-  return {&schema<FeedInput>(), &schema<Fed>(), &schema<DroppedFeeds>(),
+  return {&schema<InfeedInput>(), &schema<InfeedPosition>(), &schema<DroppedInfeed>(),
           &JsonCodec<Page<storage::InfeedQueueRow>>::of()};
 }
 
@@ -61,11 +62,11 @@ Response append_infeed(Request& request, Services& services) {
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const Json body = body_json(request, BodyPolicy::kInline);
   core::Diagnostics wrong;
-  const auto in = read_json<FeedInput>(body, "", wrong);
+  const auto in = read_json<InfeedInput>(body, "", wrong);
   const effects::InfeedEntry given = infeed_entry(in, "", {services.arrays, services.pool, request.principal}, wrong);
   wrong.throw_if_any("invalid_request");
-  const effects::InfeedQueues::Fed fed = services.infeeds.append(session, given, in.number);
-  return json_of(fed.is_new ? 201 : 200, Fed{given.queue, fed.number});
+  const effects::InfeedQueues::Appended appended = services.infeeds.append(session, given, in.number);
+  return json_of(appended.is_new ? 201 : 200, InfeedPosition{given.queue, appended.number});
 }
 
 Response list_queues(Request& request, Services& services) {
@@ -78,7 +79,7 @@ Response drop(Request& request, Services& services) {
   request.query.require_known({"queue"});
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
   const std::string queue = queue_of(request);
-  return json_of(200, DroppedFeeds{queue, services.infeeds.drop(session, queue)});
+  return json_of(200, DroppedInfeed{queue, services.infeeds.drop(session, queue)});
 }
 
 Response outgoing(Request& request, Services& services) {

@@ -7,7 +7,7 @@ namespace meshd::arrays {
 
 /// In what two arrays are compared, beside dtype and shape.
 enum class Likeness : uint8_t {
-  kBits,       ///< the bytes of all elements, however each array is cut; a NaN equals a NaN of the same bits
+  kBits,       ///< the bytes of all elements, however each array is sharded; a NaN equals a NaN of the same bits
   kPlacement,  ///< mesh and sharding, whatever the values; no data is read
 };
 

@@ -1,5 +1,5 @@
-// A new array with the values of another one, cut otherwise (POST /v1/arrays/{id}:reshard). JAX: device_put of an
-// array to another NamedSharding; behaviour A10.
+// A new array with the values of another one, with another sharding (POST /v1/arrays/{id}:reshard). JAX: device_put of
+// an array to another NamedSharding; behaviour A10.
 #pragma once
 
 #include <optional>

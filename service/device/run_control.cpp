@@ -86,7 +86,7 @@ RunImpl::Next RunImpl::step_done(const compile::Step& step) {
   }
   if (executed % kStepsBetweenLooks != 0 && step.estimated_ns < kLargeStepNs) return Next::kGoOn;
   if (!is_lent_ && !has_to_attend()) return Next::kGoOn;
-  return is_turn_over(std::chrono::steady_clock::now()) && !frames_.empty() ? Next::kYield : Next::kGoOn;
+  return is_slice_over(std::chrono::steady_clock::now()) && !frames_.empty() ? Next::kYield : Next::kGoOn;
 }
 
 RunImpl::Next RunImpl::end_of_block() {
@@ -145,7 +145,7 @@ RunImpl::Next RunImpl::end_of_body() {
   Frame& frame = frames_.back();
   const compile::Step& step = *frame.control;
   exchange_slots(step, *frame.active);
-  ++frame.turn;
+  ++frame.iteration;
   frame.block = step.blocks_first;
   frame.is_condition = true;
   frame.index = 0;
@@ -157,7 +157,7 @@ RunImpl::Next RunImpl::end_of_body() {
             "the run has executed " + std::to_string(executed) + " steps, which is more than it may");
   }
   if (executed % kStepsBetweenLooks != 0 || (!is_lent_ && !has_to_attend())) return Next::kGoOn;
-  return is_turn_over(std::chrono::steady_clock::now()) ? Next::kYield : Next::kGoOn;
+  return is_slice_over(std::chrono::steady_clock::now()) ? Next::kYield : Next::kGoOn;
 }
 
 void RunImpl::exchange_slots(const compile::Step& step, ActiveSet& active) {

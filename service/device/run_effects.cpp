@@ -11,7 +11,7 @@ EffectKey RunImpl::effect_key(int64_t shard) const {
       // The condition of an iteration precedes its body; the number of a branch has no order in time, but is part of
       // the path.
       const bool is_loop = frame.control->kind == compile::StepKind::kWhile;
-      key.path.push_back(is_loop ? 2 * frame.turn + (frame.is_condition ? 0 : 1) : frame.branch);
+      key.path.push_back(is_loop ? 2 * frame.iteration + (frame.is_condition ? 0 : 1) : frame.branch);
     }
     key.path.push_back(static_cast<int64_t>(frame.index));
   }

@@ -11,9 +11,9 @@
 //    it steps aside. A resume() that comes first makes it kResumed, and drive() continues at once.
 // 5. finish() takes the outputs, frees, lets others start, calls `done`.
 //
-// A time slice (`Turn` in the code) is the time for which a run holds its devices: at least 2 ms, and longer while no
+// A time slice (`TimeSlice`) is the time for which a run holds its devices: at least 2 ms, and longer while no
 // other run waits for them. It ends between two steps, where the run is data and needs no thread; or within one, at a
-// checkpoint of each thread that works on the step, where the threads park until the next slice (run_turns.cpp).
+// checkpoint of each thread that works on the step, where the threads park until the next slice (run_time_slices.cpp).
 //
 // Example of frames: a loop is step 2 of the program, and step 1 of its body runs in the fourth iteration. In: frames
 // [{block 0, index 2}, {the loop's body, index 1, iteration 3}]. A loop's condition and body share one frame; each
@@ -91,7 +91,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   /// On a thread of the pool: begins, or continues.
   void work() override;
   /// The run has its devices: it, or the threads of its step that are parked, are queued for the pool.
-  void start_turn();
+  void start_slice();
   /// Called once the scheduler has the run in its queue: a run that was cancelled meanwhile needs no devices.
   void withdraw_if_cancelled();
   /// In submit(), when the run may start at once and the caller lends its thread.
@@ -117,7 +117,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
     size_t index = 0;
     const compile::Step* control = nullptr;  // the loop or branch it belongs to; null: the program
     bool is_condition = false;
-    int64_t turn = 0;                       // loop: iteration
+    int64_t iteration = 0;                  // loop: iteration
     int64_t branch = 0;                     // case
     std::vector<int64_t> branch_of_device;  // case, where devices differ
     std::shared_ptr<ActiveSet> active;
@@ -146,17 +146,17 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   std::vector<std::vector<tensor::BufferRef>> take_outputs();
   [[nodiscard]] std::vector<int64_t> overwritten() const;
 
-  // ---- time slices (run_turns.cpp)
-  void begin_turn();
-  [[nodiscard]] bool is_turn_over(core::SteadyTime now) const;
-  [[nodiscard]] std::chrono::nanoseconds turn_time() const;
+  // ---- time slices (run_time_slices.cpp)
+  void begin_slice_clock();
+  [[nodiscard]] bool is_slice_over(core::SteadyTime now) const;
+  [[nodiscard]] std::chrono::nanoseconds slice_time() const;
   [[nodiscard]] bool has_to_attend() const {
     return attention_.load(std::memory_order_relaxed) != 0 || engine_.workers.waiting() > 0;
   }
   /// Within a step, on any of its threads.
   void attend(RunCheckpoint& thread);
-  void leave_turn(RunCheckpoint& thread);
-  void wait_for_turn(RunCheckpoint& thread);
+  void leave_slice(RunCheckpoint& thread);
+  void wait_for_slice(RunCheckpoint& thread);
   void throw_if_cancelled() const {
     if (is_cancelled()) throw core::Cancelled();
   }
@@ -270,8 +270,8 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   std::atomic<int64_t> helper_ns_{0};
 
   // Any thread that works on the current step.
-  std::atomic<core::SteadyTime::rep> turn_begin_{0};
-  struct Turn {
+  std::atomic<core::SteadyTime::rep> slice_begin_{0};
+  struct TimeSlice {
     enum class Where : uint8_t {
       kHere,
       kLeft,     ///< a library call continues without the devices
@@ -280,7 +280,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
     Where where = Where::kHere;
     std::vector<std::shared_ptr<ParkedThread>> parked;
   };
-  core::Locked<Turn> turn_;
+  core::Locked<TimeSlice> slice_;
 };
 
 /// The checkpoints of one thread in one step.
@@ -303,8 +303,8 @@ class RunCheckpoint final : public core::Checkpoint {
 
  private:
   void attend() override { run_.attend(*this); }
-  void leave() override { run_.leave_turn(*this); }
-  void come_back() override { run_.wait_for_turn(*this); }
+  void leave() override { run_.leave_slice(*this); }
+  void come_back() override { run_.wait_for_slice(*this); }
   void abandon() noexcept override { take_place(); }
 
   RunImpl& run_;

@@ -60,7 +60,7 @@ void RunImpl::work_here() {
 
 void RunImpl::lend() {
   is_lent_ = true;
-  begin_turn();
+  begin_slice_clock();
   work_here();
 }
 
@@ -189,7 +189,7 @@ void RunImpl::drive() {
     if (std::exchange(waits_outside_, false)) {
       is_lent_ = false;
       gave_way_ = true;
-      start_all(engine_.scheduler.step_aside(self, turn_time()));
+      start_all(engine_.scheduler.step_aside(self, slice_time()));
     }
     Phase expected = Phase::kRunning;
     if (phase_.compare_exchange_strong(expected, Phase::kWaiting, std::memory_order_acq_rel)) return;
@@ -202,7 +202,7 @@ void RunImpl::drive() {
 void RunImpl::go_on() {
   const auto self = shared_from_this();
   if (!std::exchange(gave_way_, false)) {
-    begin_turn();  // while it waited it used no device
+    begin_slice_clock();  // while it waited it used no device
     return engine_.workers.post(self);
   }
   start_all(engine_.scheduler.step_back(self));
@@ -234,7 +234,7 @@ void RunImpl::cancel(core::Error reason) {
   std::vector<QueueEntryRef> starting;
   if (engine_.scheduler.withdraw(shared_from_this(), starting)) {
     start_all(starting);
-    return start_turn();  // ends it there
+    return start_slice();  // ends it there
   }
   resume();
 }
@@ -329,7 +329,7 @@ void RunImpl::finish(std::optional<core::Error> error) {
   outcome.stats = std::move(stats_);
   const auto done = std::move(done_);
   phase_.store(Phase::kDone, std::memory_order_release);
-  start_all(engine_.scheduler.remove(self, turn_time()));
+  start_all(engine_.scheduler.remove(self, slice_time()));
   done(std::move(outcome));
   engine_.leave();  // the engine may be destroyed after this
 }

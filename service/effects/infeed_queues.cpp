@@ -11,8 +11,8 @@ constexpr size_t kAheadBytes = size_t{1} << 20;
 
 }  // namespace
 
-InfeedQueues::Fed InfeedQueues::append(const std::string& session, const InfeedEntry& entry,
-                                       std::optional<int64_t> number) {
+InfeedQueues::Appended InfeedQueues::append(const std::string& session, const InfeedEntry& entry,
+                                            std::optional<int64_t> number) {
   if (static_cast<int64_t>(entry.queue.size()) > limits_.name_bytes) {
     throw core::Error("invalid_request", "queue: a name has at most " + std::to_string(limits_.name_bytes) + " bytes",
                       {{"/queue", "expected at most " + std::to_string(limits_.name_bytes) + " bytes"}});
@@ -22,9 +22,9 @@ InfeedQueues::Fed InfeedQueues::append(const std::string& session, const InfeedE
   row.queue = entry.queue;
   row.content = infeed_to_text(entry);
   row.created = clock_.wall();
-  Fed fed;
+  Appended appended;
   catalog_.write([&](storage::Transaction& transaction) {
-    fed = {};
+    appended = {};
     int64_t last = 0;
     int64_t waiting = 0;
     int64_t bytes = 0;
@@ -37,12 +37,12 @@ InfeedQueues::Fed InfeedQueues::append(const std::string& session, const InfeedE
     if (number && *number <= last) {
       const auto there = transaction.infeeds(session, entry.queue, *number - 1, 1);
       if (!there.empty() && there.front().number == *number && there.front().content == row.content) {
-        fed = {*number, false};
+        appended = {*number, false};
         return;
       }
     }
     if (number && *number != last + 1) {
-      throw core::Error("conflict", "queue '" + entry.queue + "' has been fed " + std::to_string(last) +
+      throw core::Error("conflict", "queue '" + entry.queue + "' has had " + std::to_string(last) +
                                         " entries; the next one has number " + std::to_string(last + 1) + ", not " +
                                         std::to_string(*number));
     }
@@ -54,10 +54,10 @@ InfeedQueues::Fed InfeedQueues::append(const std::string& session, const InfeedE
           .with_retry_after(1);
     }
     transaction.append_infeed(row);
-    fed = {row.number, true};
+    appended = {row.number, true};
   });
-  if (fed.is_new) notify(session);
-  return fed;
+  if (appended.is_new) notify(session);
+  return appended;
 }
 
 std::vector<InfeedEntry> InfeedQueues::after(const std::string& session, const std::string& queue, int64_t after) {

@@ -139,7 +139,7 @@ struct Signature {
 /// The indexing map (affine) of an op that reads its operand without computing: operand index[j] = start + step *
 /// result index[result_dim]. broadcast_in_dim of 3 into 2x3 along 1: {{result_dim 1}}; of 1x3 into 2x3: {{-1}, {1}};
 /// slice [2:8:3]: {{0, 2, 3}}.
-struct ReadMap {
+struct IndexingMap {
   struct Dim {
     int result_dim = -1;  ///< -1: always `start`
     int64_t start = 0;
@@ -151,7 +151,7 @@ struct ReadMap {
 
 /// What makes an op without a ScalarMath body fusible. At most one is set; all take local types.
 struct Fuse {
-  ReadMap (*read)(const OpView&) = nullptr;                   ///< the indexing map of operand 0
+  IndexingMap (*read)(const OpView&) = nullptr;               ///< the indexing map of operand 0
   int64_t (*iota_dim)(const OpView&) = nullptr;               ///< the result is the index of this dimension
   std::pair<int, int> (*precision)(const OpView&) = nullptr;  ///< reduce_precision: exponent and mantissa bits
   std::vector<int64_t> (*reduce_dims)(const OpView&) =
@@ -248,7 +248,7 @@ struct OpDef {
   /// Factors that only results have may be sharded (broadcast_in_dim: every shard repeats what it has). Elsewhere a
   /// pass-through factor is sharded only where both an operand and a result have it: the sides of a reshape that
   /// diverge, the update of a dynamic_update_slice and the window of a gather stay replicated.
-  bool new_dims_may_be_cut = false;
+  bool new_dims_may_be_sharded = false;
   /// Local attributes for a sharded op, where they do not follow from local types. Null: as they are.
   ir::AttributeList (*localize)(const OpView& global, const OpView& local) = nullptr;
   /// How the plan may fuse it with its neighbours; nothing set: only as ScalarMath, or not at all.
@@ -263,7 +263,7 @@ struct OpDef {
   /// No two runs give the same (rng): never worked out before the program runs.
   bool is_random = false;
   /// Which factors stay unsharded beside those of kinds that do. Null: none.
-  KeepsWholeFn keeps_whole = nullptr;
+  KeepsWholeFn keeps_unsharded = nullptr;
   /// Which rows of its operands a result row reads, where they are not its own (windows, pads, slices). Null: none.
   HaloFn halo = nullptr;
 };

@@ -39,7 +39,7 @@ struct LocalBlock {
 
 enum class LocalKind : uint8_t {
   kOp,  ///< a row with ScalarMath or LocalKernel body, on local types. Runs once for each distinct shard of its results
-  kConstant,  ///< attributes "value": DenseAttr of the WHOLE tensor; each shard holds its block
+  kConstant,  ///< attributes "value": DenseAttr of the global tensor; each shard holds its block
   kPosition,  ///< the position in the flat device list as a ui32 scalar (partition_id), or 0 (replica_id: `name`)
   kMask,  ///< operand 0 with rows beyond logical_dims replaced by operand 1 (a scalar), along all sharded dimensions
   /// operand's layout -> result's layout by block copies; sub-axes that vary outside of dims are kept or dropped

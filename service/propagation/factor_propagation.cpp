@@ -25,9 +25,9 @@ AxisList common_axes(const Projection& projection, int factor, Direction directi
   return axes;
 }
 
-/// How much of `axis` this tensor's factor can take, behind axes that shard it `cut_before` ways already.
+/// How much of `axis` this tensor's factor can take, behind axes that shard it `parts_before` ways already.
 std::optional<AxisRef> fit_in_factor(const AxisRef& axis, const TensorProjection& tensor, const FactorAxes& factor,
-                                     int64_t cut_before, int64_t factor_size, const mesh::Mesh& mesh) {
+                                     int64_t parts_before, int64_t factor_size, const mesh::Mesh& mesh) {
   std::optional<AxisRef> fit = prefix_beside(axis, tensor.replicated, mesh);
   if (fit) fit = prefix_beside(*fit, tensor.unreduced, mesh);
   if (!fit) return std::nullopt;
@@ -35,9 +35,9 @@ std::optional<AxisRef> fit_in_factor(const AxisRef& axis, const TensorProjection
   if (std::any_of(factor.axes.begin(), factor.axes.end(), has_it)) return fit;
   if (!factor.closed && factor.overflow.empty()) {
     if (factor.minor_most) return fit;
-    if (factor_size % cut_before == 0) {
+    if (factor_size % parts_before == 0) {
       const int64_t size = sharding::axis_size(*fit, mesh);
-      const int64_t common = std::gcd(factor_size / cut_before, size);
+      const int64_t common = std::gcd(factor_size / parts_before, size);
       if (common == size) return fit;
       if (common != 1) return AxisRef{fit->axis, fit->pre, common};
     }
@@ -59,18 +59,18 @@ std::optional<AxisRef> fit_beside_factors(const AxisRef& axis, const TensorProje
   return fit;
 }
 
-/// Truncates a list at the first axis that does not fit; `fit(axis, cut_before)` is the part of it that does.
+/// Truncates a list at the first axis that does not fit; `fit(axis, parts_before)` is the part of it that does.
 template <typename Fit>
 void truncate(AxisList& axes, const mesh::Mesh& mesh, Fit&& fit) {
-  int64_t cut_before = 1;
+  int64_t parts_before = 1;
   for (size_t i = 0; i < axes.size(); ++i) {
-    const std::optional<AxisRef> kept = fit(axes[i], cut_before);
+    const std::optional<AxisRef> kept = fit(axes[i], parts_before);
     if (!kept) return axes.resize(i);
     if (*kept != axes[i]) {
       axes[i] = *kept;
       return axes.resize(i + 1);
     }
-    cut_before *= sharding::axis_size(*kept, mesh);
+    parts_before *= sharding::axis_size(*kept, mesh);
   }
 }
 
@@ -80,8 +80,8 @@ AxisList grown_axes(const TensorProjection& tensor, int factor, const AxisList& 
   const FactorAxes* entry = tensor.find(factor);
   if (entry == nullptr) return {};
   AxisList axes = wanted;
-  truncate(axes, mesh, [&](const AxisRef& axis, int64_t cut_before) {
-    return fit_in_factor(axis, tensor, *entry, cut_before, factor_size, mesh);
+  truncate(axes, mesh, [&](const AxisRef& axis, int64_t parts_before) {
+    return fit_in_factor(axis, tensor, *entry, parts_before, factor_size, mesh);
   });
   if (prefix_status(entry->axes, axes, mesh) != PrefixStatus::kStrict) return {};
   truncate(axes, mesh, [&](const AxisRef& axis, int64_t) { return fit_beside_factors(axis, tensor, factor, mesh); });
@@ -129,8 +129,8 @@ std::vector<int> by_preference(const std::vector<Source>& sources, const std::ve
   std::iota(order.begin(), order.end(), 0);
   const auto key = [&](int factor) {
     const Source& source = sources[static_cast<size_t>(factor)];
-    const int64_t cut = is_elementwise ? size_of(axes[static_cast<size_t>(factor)], mesh) : 0;
-    return std::tuple(-source.size, -cut, source.index, factor);
+    const int64_t parts = is_elementwise ? size_of(axes[static_cast<size_t>(factor)], mesh) : 0;
+    return std::tuple(-source.size, -parts, source.index, factor);
   };
   std::sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });
   return order;

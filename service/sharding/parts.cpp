@@ -67,7 +67,7 @@ std::optional<int64_t> common_total(const std::vector<Parts>& specs) {
   if (same) return total;
   throw core::Error("invalid_spec",
                     "all specs must have the same number of total partitions: " + listed +
-                        (has_scalar ? "; a scalar has one part, say null for values that every device has whole" : ""));
+                        (has_scalar ? "; a scalar has one part, say null for values that are replicated" : ""));
 }
 
 mesh::MeshRef parts_mesh(int64_t count) {

@@ -15,7 +15,7 @@
 namespace meshd::api {
 namespace {
 
-struct ShardingQuestion {
+struct ShardingQuery {
   std::optional<std::vector<int64_t>> shape, parts, local_parts, local_shape;
   std::optional<std::string> mesh;
   std::optional<PartitionSpec> spec;
@@ -52,11 +52,11 @@ std::optional<std::vector<int64_t>> local_parts_of(const ResolvedSharding& doc) 
 }  // namespace
 
 template <>
-const Schema<ShardingQuestion>& schema() {
-  using In = ShardingQuestion;
+const Schema<ShardingQuery>& schema() {
+  using In = ShardingQuery;
   const Rules sizes{.low = 0, .high = kLargestExact - 1};
   const Rules parts{.low = 1, .high = mesh::kMaxPositions};
-  static const Schema<In> kSchema{"ShardingQuestion",
+  static const Schema<In> kSchema{"ShardingQuery",
                                   {{"shape", &In::shape, sizes},
                                    {"mesh", &In::mesh},
                                    {"spec", &In::spec},
@@ -125,7 +125,7 @@ const Schema<Comparison>& schema() {
 }
 
 std::vector<const SchemaBase*> array_query_schemas() {
-  return {&schema<ShardingQuestion>(), &schema<ResolvedSharding>(), &schema<CompareInput>(), &schema<Comparison>()};
+  return {&schema<ShardingQuery>(), &schema<ResolvedSharding>(), &schema<CompareInput>(), &schema<Comparison>()};
 }
 
 namespace {
@@ -133,7 +133,7 @@ namespace {
 // The shape and the sharding of the request.
 ResolvedSharding read_sharding_query(const Json& body, Services& services, const std::string& principal) {
   core::Diagnostics wrong;
-  auto in = read_json<ShardingQuestion>(body, "", wrong);
+  auto in = read_json<ShardingQuery>(body, "", wrong);
   wrong.throw_if_any("invalid_spec");
   ResolvedSharding out;
   auto& shape = in.shape;

@@ -142,7 +142,7 @@ constexpr Reference kReference[] = {
      "Send less; large values go to POST /v1/arrays as bytes and are named by id.",
      "head -c 5000000 /dev/zero | curl -s $URL/v1/meshes -H 'Content-Type: application/json' --data-binary @-"},
     {"quota_exceeded", "an array of 4000000000000 bytes is over the limit of 4294967296 bytes",
-     "Make the array smaller, cut it into several, or ask the operator for a larger --quota.",
+     "Make the array smaller, split it into several, or ask the operator for a larger --quota.",
      R"(curl -s "$URL/v1/arrays?dtype=float32&shape=1000000,1000000" -H 'Content-Type: application/octet-stream' -H )"
      "'Transfer-Encoding: chunked' --data-binary abc"},
     {"uri_too_long", "the path has 3004 bytes, at most 2048 are taken", "Put long values into the body.",
@@ -212,7 +212,7 @@ constexpr Reference kReference[] = {
      R"(return %a : tensor<2xf32> }"}, "arguments": [[1, 2]], "in_shardings": [{"parts": [64]}]}')"},
     {"memory_exceeded",
      "the run needs 4000000000000 bytes at its peak, the server gives 12662411264 bytes to all runs together",
-     "Make the run smaller: cut its values over more of the work, use smaller types; :explain tells the peak.",
+     "Make the run smaller: shard its values over more of the mesh, use smaller types; :explain tells the peak.",
      R"(curl -s $URL/v1/run --json '{"program": {"text": "func.func @main() -> tensor<1000000x1000000xf32> { %c = )"
      "stablehlo.constant dense<1.0> : tensor<f32> %0 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> "
      R"(tensor<1000000x1000000xf32> return %0 : tensor<1000000x1000000xf32> }"}, "arguments": []}')"},

@@ -21,10 +21,10 @@ struct Indivisible {
   int32_t line = 0;   ///< of the op that makes it; 0: an argument of @main
   int64_t dim = 0;
   int64_t size = 0;
-  int64_t ways = 0;     ///< number of parts into which the axes would shard it
-  std::string axes;     ///< {"x", "y"}
-  bool is_cut = true;   ///< false: replicated along the last of them; true: sharded unevenly, with padding
-  int32_t op_line = 0;  ///< replicated: the op whose other tensors are sharded so
+  int64_t ways = 0;        ///< number of parts into which the axes would shard it
+  std::string axes;        ///< {"x", "y"}
+  bool is_sharded = true;  ///< false: replicated along the last of them; true: sharded unevenly, with padding
+  int32_t op_line = 0;     ///< replicated: the op whose other tensors are sharded so
   std::string op;
   struct Choice {
     std::string axes;  ///< axes for this dimension that divide it

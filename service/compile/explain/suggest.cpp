@@ -110,7 +110,7 @@ class Search {
     for (const auto& sharding : shardings) key += (sharding ? sharding::to_sdy(*sharding) : "-") + ";";
     if (const auto known = costs_.find(key); known != costs_.end()) return known->second.second;
     if (out_.tried >= kMostTrials || stop_()) {
-      out_.was_cut_short = true;
+      out_.is_incomplete = true;
       return std::nullopt;
     }
     ++out_.tried;
@@ -130,8 +130,8 @@ class Search {
   // Closed shardings: replicated; each axis on each dimension that it divides; two axes on two dimensions or on one.
   std::vector<sharding::TensorSharding> candidates(size_t argument) const {
     const tensor::Dims& dims = parsed_->argument(argument).type.dims();
-    const auto whole = sharding::fully_replicated(mesh_name_, mesh_, static_cast<int64_t>(dims.size()));
-    std::vector<sharding::TensorSharding> out{whole};
+    const auto replicated = sharding::fully_replicated(mesh_name_, mesh_, static_cast<int64_t>(dims.size()));
+    std::vector<sharding::TensorSharding> out{replicated};
     const auto with = [&](const sharding::TensorSharding& from, size_t dim, size_t axis) {
       const int64_t size = mesh_->axes[axis].size;
       if (size == 1 || dims[dim] % (from.part_count(static_cast<int64_t>(dim)) * size) != 0) return;

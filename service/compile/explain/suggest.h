@@ -35,7 +35,7 @@ struct Suggestions {
   Cost now;
   std::vector<Suggestion> better;  ///< cheapest first; empty: nothing that was tried is cheaper
   int64_t tried = 0;
-  bool was_cut_short = false;  ///< `stop` returned true, or there were more alternatives than are tried
+  bool is_incomplete = false;  ///< `stop` returned true, or there were more alternatives than are tried
 };
 
 /// Tries at most kMostTrials alternatives: for each free argument, largest first, every sharding of one or two of its

@@ -169,16 +169,16 @@ class Planner {
   void share_carried(BuilderStep& step) {
     for (BuilderStep::Carry& carry : step.carries) {
       const auto [result, map] = builder_.root(carry.body_result);
-      const bool lies_alike = map == kIdentity && is_stored(result) &&
-                              same_shards(builder_.value(result).table, builder_.value(carry.variable).table);
-      if (lies_alike && unite(result, carry.variable)) {
+      const bool has_same_layout = map == kIdentity && is_stored(result) &&
+                                   same_shards(builder_.value(result).table, builder_.value(carry.variable).table);
+      if (has_same_layout && unite(result, carry.variable)) {
         carry.in_place = true;
         drop(carry.back);
         continue;
       }
       set(carry.variable).exchanged.push_back(carry.back);
       set(carry.back).exchanged.push_back(carry.variable);
-      if (lies_alike) unite(result, carry.back);
+      if (has_same_layout) unite(result, carry.back);
     }
   }
 

@@ -13,7 +13,7 @@
 namespace meshd::compile {
 namespace {
 
-using ops::ReadMap;
+using ops::IndexingMap;
 using tensor::DType;
 
 constexpr int64_t kMostGathered = 4096;  // elements up to which any strides are read in the loop
@@ -34,13 +34,13 @@ std::string short_name(const std::string& name) {
 
 }  // namespace
 
-ReadMap read_map_of(const ops::OpDef& def, const LocalView& local) {
-  ReadMap map = def.fuse.read(local.view);
+IndexingMap indexing_map_of(const ops::OpDef& def, const LocalView& local) {
+  IndexingMap map = def.fuse.read(local.view);
   if (!map.same_bytes) return map;
   // A reshape that only adds or drops dims of size one is an index map, through which more can be read.
   const tensor::Dims& from = local.operands[0].dims();
   const tensor::Dims& to = local.results[0].dims();
-  ReadMap exact;
+  IndexingMap exact;
   size_t next = 0;
   for (const int64_t size : from) {
     if (size == 1) {
@@ -140,12 +140,12 @@ std::optional<FusedBuilder::Source> FusedBuilder::read(LocalId id, const Map& ma
                    : read_stored(operand, offset, strides, false);
       } else {
         Map deeper;
-        for (const ReadMap::Dim& dim : node.read.dims) {
+        for (const IndexingMap::Dim& dim : node.read.dims) {
           if (dim.result_dim < 0) {
             deeper.push_back({-1, dim.start, 1});
             continue;
           }
-          const ReadMap::Dim& outer = map.at(static_cast<size_t>(dim.result_dim));
+          const IndexingMap::Dim& outer = map.at(static_cast<size_t>(dim.result_dim));
           deeper.push_back({outer.result_dim, dim.start + dim.step * outer.start, dim.step * outer.step});
         }
         made = read(operand, deeper, false);
@@ -182,7 +182,7 @@ std::optional<FusedBuilder::Source> FusedBuilder::read_stored(LocalId id, int64_
 }
 
 std::optional<FusedBuilder::Source> FusedBuilder::iota(LocalId id, int64_t dim, const Map& map) {
-  const ReadMap::Dim& read = map.at(static_cast<size_t>(dim));
+  const IndexingMap::Dim& read = map.at(static_cast<size_t>(dim));
   if (read.result_dim < 0 || read.start != 0 || read.step != 1) return std::nullopt;
   const partition::ShardedType& type = builder_.value(id).type;
   const partition::ShardLayout& space = builder_.value(space_).type.layout;

@@ -25,7 +25,7 @@ enum class NodeKind : uint8_t {
 struct Node {
   const LocalOp* op = nullptr;
   NodeKind kind = NodeKind::kOther;
-  ops::ReadMap read;          ///< kRead
+  ops::IndexingMap read;      ///< kRead
   int64_t iota_dim = 0;       ///< kIota
   std::vector<int64_t> dims;  ///< kReduce
   int32_t group = -1;         ///< kPoint: which chain
@@ -35,7 +35,7 @@ struct Node {
 using Producers = std::vector<int32_t>;
 
 /// Indexing map of an op: rank-preserving reshapes of size-one dims as a map; else that of the row.
-ops::ReadMap read_map_of(const ops::OpDef& def, const LocalView& local);
+ops::IndexingMap indexing_map_of(const ops::OpDef& def, const LocalView& local);
 
 /// One loop in the making: members first, then finish(). One thread.
 class FusedBuilder {
@@ -57,7 +57,7 @@ class FusedBuilder {
   [[nodiscard]] const std::vector<LocalId>& operands() const { return operands_; }
 
  private:
-  using Map = std::vector<ops::ReadMap::Dim>;  // index of a value from the iteration index
+  using Map = std::vector<ops::IndexingMap::Dim>;  // index of a value from the iteration index
   // Where a value's lanes come from.
   struct Source {
     enum class Kind : uint8_t { kInput, kConstant, kMember } kind = Kind::kInput;

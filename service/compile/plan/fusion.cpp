@@ -110,7 +110,7 @@ class BlockFuser {
       node.kind = NodeKind::kPoint;
     } else if (op.def->fuse.read != nullptr) {
       node.kind = NodeKind::kRead;
-      node.read = read_map_of(*op.def, local);
+      node.read = indexing_map_of(*op.def, local);
     } else if (op.def->fuse.iota_dim != nullptr) {
       node.kind = NodeKind::kIota;
       node.iota_dim = op.def->fuse.iota_dim(local.view);
@@ -364,7 +364,7 @@ class BlockFuser {
     int last = -1;
     for (size_t d = 0; d < self.read.dims.size(); ++d) {
       if (builder_.value(from).type.local.dims[d] == 1) continue;
-      const ops::ReadMap::Dim& dim = self.read.dims[d];
+      const ops::IndexingMap::Dim& dim = self.read.dims[d];
       if (dim.result_dim <= last || dim.start != 0 || dim.step != 1) return false;
       last = dim.result_dim;
     }

@@ -101,7 +101,7 @@ int64_t linear(const tensor::Dims& dims, const tensor::Dims& index) {
 }
 
 // Sub-axes that shard a dimension, without those of size one.
-std::vector<int> cutting(const MeshView& view, const std::vector<int>& sub_axes) {
+std::vector<int> sharding_axes(const MeshView& view, const std::vector<int>& sub_axes) {
   std::vector<int> out;
   for (const int sub_axis : sub_axes) {
     if (view.sub_axis_sizes[static_cast<size_t>(sub_axis)] != 1) out.push_back(sub_axis);
@@ -150,10 +150,10 @@ bool reshard_is_rename(const PlanBuilder& builder, const LocalOp& op, std::vecto
   const bool same_view = source.layout.view == target.layout.view;
   const int64_t shard_count = target.distinct_count(to.view);
   bool same = same_view;
-  bool whole = true;
+  bool unsharded = true;
   for (size_t d = 0; d < target.rank(); ++d) {
-    same = same && cutting(from.view, source.sub_axes(d)) == cutting(to.view, target.sub_axes(d));
-    whole = whole && source.parts(from.view, d) == 1 && target.parts(to.view, d) == 1;
+    same = same && sharding_axes(from.view, source.sub_axes(d)) == sharding_axes(to.view, target.sub_axes(d));
+    unsharded = unsharded && source.parts(from.view, d) == 1 && target.parts(to.view, d) == 1;
   }
   if (same) {
     for (int64_t shard = 0; shard < shard_count; ++shard) {
@@ -161,7 +161,7 @@ bool reshard_is_rename(const PlanBuilder& builder, const LocalOp& op, std::vecto
     }
     return true;
   }
-  if (whole && !same_view) {
+  if (unsharded && !same_view) {
     map.assign(static_cast<size_t>(shard_count), 0);
     return true;
   }

@@ -52,7 +52,7 @@ MapId TableSet::projection(TableId from, TableId to) {
     if (shard < 0) {
       if (target.count() != 1) {
         throw core::Error("unsupported_partition", "a value is read on device " + std::to_string(device) +
-                                                       ", which is not in the mesh that the value is cut over");
+                                                       ", which is not in the mesh that the value is sharded over");
       }
       shard = 0;
     }

@@ -83,7 +83,7 @@ class PaddingFinder {
     for (const ir::ValueId id : main_.body.arguments) padded(id, 0);
     ir::walk(main_.body, [&](const ir::Op& op) {
       for (const ir::ValueId id : op.results) padded(id, op.location.line);
-      whole_beside_cut(op);
+      unsharded_beside_sharded(op);
     });
     return std::move(out_);
   }
@@ -127,7 +127,7 @@ class PaddingFinder {
 
   // A dimension of several factors (the merged side of a reshape) is sharded by an axis that does not divide its
   // factor, so the dimension that is this factor alone cannot be sharded the same way.
-  void whole_beside_cut(const ir::Op& op) {
+  void unsharded_beside_sharded(const ir::Op& op) {
     std::vector<ir::Type> operands, results;
     for (const ir::ValueId id : op.operands) operands.push_back(main_.type_of(id));
     for (const ir::ValueId id : op.results) results.push_back(main_.type_of(id));
@@ -159,7 +159,7 @@ class PaddingFinder {
             ++next;
           }
           if (stuck) {
-            whole_in_others(op, tensors, factor, ways, taken, *sharding);
+            unsharded_in_others(op, tensors, factor, ways, taken, *sharding);
             break;
           }
         }
@@ -167,9 +167,10 @@ class PaddingFinder {
     }
   }
 
-  void whole_in_others(const ir::Op& op,
-                       const std::vector<std::pair<ir::ValueId, const sharding::TensorFactors*>>& tensors, int factor,
-                       int64_t ways, const std::vector<sharding::AxisRef>& axes, const sharding::TensorSharding& like) {
+  void unsharded_in_others(const ir::Op& op,
+                           const std::vector<std::pair<ir::ValueId, const sharding::TensorFactors*>>& tensors,
+                           int factor, int64_t ways, const std::vector<sharding::AxisRef>& axes,
+                           const sharding::TensorSharding& like) {
     for (const auto& [id, factors] : tensors) {
       // A value without a sharding is replicated over the same mesh.
       const auto* known = sharding_of(id);
@@ -184,7 +185,7 @@ class PaddingFinder {
         const bool is_argument =
             std::find(main_.body.arguments.begin(), main_.body.arguments.end(), id) != main_.body.arguments.end();
         Indivisible& made = add(id, is_argument ? 0 : op.location.line, d, ways, axes, sharding);
-        made.is_cut = false;
+        made.is_sharded = false;
         made.op = op.name;
         made.op_line = op.location.line;
       }

@@ -120,7 +120,7 @@ class Sort::Lines {
   bool sort_elements(const SortKey& key, const std::byte* from, std::byte* to, T* keys, T* spare) {
     const int64_t count = sort_.spec_.length;
     const KeyFacts facts = build_keys(key, from, count, keys);
-    if (!facts.is_exact || (facts.has_nan && key.nan_has_no_place)) return false;
+    if (!facts.is_exact || (facts.has_nan && key.nan_is_unordered)) return false;
     sort_integers(keys, spare, count);
     restore_elements(key, keys, count, to);
     return true;
@@ -194,7 +194,7 @@ class Sort::Lines {
 
   bool build_column(const SortKey& key, const std::byte* const* from, uint64_t* keys) const {
     const KeyFacts facts = build_keys(key, from[key.operand], sort_.spec_.length, keys);
-    return !(facts.has_nan && key.nan_has_no_place);
+    return !(facts.has_nan && key.nan_is_unordered);
   }
 
   const Sort& sort_;

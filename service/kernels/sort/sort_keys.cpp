@@ -110,7 +110,7 @@ class Recogniser {
     key.zeros_alike = is_float && (side->zeros_alike || is_partial);
     key.nans_alike = is_float && side->nans_alike && is_total;
     key.nan_bits = side->nan_bits;
-    key.nan_has_no_place = is_float && is_partial;
+    key.nan_is_unordered = is_float && is_partial;
     return true;
   }
 
@@ -124,7 +124,7 @@ class Recogniser {
     const std::optional<Side> side = read_pair(*compare, swapped);
     if (!side || side->input / 2 != key.operand) return false;
     if (!tensor::is_float(key.dtype)) return true;
-    return !key.nan_has_no_place && side->zeros_alike == key.zeros_alike && side->nans_alike == key.nans_alike;
+    return !key.nan_is_unordered && side->zeros_alike == key.zeros_alike && side->nans_alike == key.nans_alike;
   }
 
   // less, or less or (equal and order of the rest).

@@ -20,7 +20,7 @@ struct SortKey {
   bool zeros_alike = false;  ///< -0 and +0 are equal
   bool nans_alike = false;   ///< all NaNs are equal, and have the order of `nan_bits`
   uint64_t nan_bits = 0;
-  bool nan_has_no_place = false;  ///< floats compared as numbers: no order where there is a NaN
+  bool nan_is_unordered = false;  ///< floats compared as numbers: no order where there is a NaN
 };
 
 /// The keys, most significant first, of a comparator that takes (lhs, rhs) of each operand; nothing when it is another

@@ -152,7 +152,7 @@ void WindowReduce::run_block(const WindowReduceCall& call, Monoid::Worker& worke
   }
 
   // Lanes are the indices behind the windows, and some of those before where these are few.
-  const bool lies_dense = block.lead_count == 1 && block.inner_count == inner_;
+  const bool is_dense = block.lead_count == 1 && block.inner_count == inner_;
   const int64_t row_count = product(rows, 0, rows.size());
   const int64_t lead_stride = product(rows_, 0, rows_.size()) * inner_;
   const int64_t first = block.lead * lead_stride + part.row * product(rows_, 1, rows_.size()) * inner_ + block.inner;
@@ -160,7 +160,7 @@ void WindowReduce::run_block(const WindowReduceCall& call, Monoid::Worker& worke
   for (size_t k = 0; k < values; ++k) {
     const int64_t bytes = monoid_->element_bytes(k);
     const std::byte* from = call.inputs[k] + first * bytes;
-    if (!lies_dense) {
+    if (!is_dense) {
       const Dims extent = {row_count, block.lead_count, block.inner_count};
       const Dims dense = {lanes, block.inner_count, 1};
       const Dims strides = {inner_, lead_stride, 1};
@@ -188,11 +188,11 @@ void WindowReduce::run_block(const WindowReduceCall& call, Monoid::Worker& worke
     before = after;
     after = after[0] == other[0] ? one : other;
   }
-  store(call, worker, block, before, lies_dense, empty, elements);
+  store(call, worker, block, before, is_dense, empty, elements);
 }
 
 void WindowReduce::store(const WindowReduceCall& call, Monoid::Worker& worker, const Block& block, const Rows& sums,
-                         bool lies_dense, const std::vector<std::vector<int64_t>>& empty, const Rows& spare) const {
+                         bool is_dense, const std::vector<std::vector<int64_t>>& empty, const Rows& spare) const {
   const size_t values = monoid_->value_count();
   const int64_t lanes = block.lead_count * block.inner_count;
   const int64_t others = product(windows_, 1, windows_.size());
@@ -201,7 +201,7 @@ void WindowReduce::store(const WindowReduceCall& call, Monoid::Worker& worker, c
   const int64_t first = block.lead * lead_stride + block.window * others * inner_ + block.inner;
   const ConstRows init(call.init, call.init + values);
   Rows to = spare;
-  for (size_t k = 0; lies_dense && k < values; ++k) to[k] = call.results[k] + first * monoid_->result_bytes(k);
+  for (size_t k = 0; is_dense && k < values; ++k) to[k] = call.results[k] + first * monoid_->result_bytes(k);
   worker.finish(init, sums, to, row_count * lanes);
 
   // A window without elements in any one dimension has none at all.
@@ -218,7 +218,7 @@ void WindowReduce::store(const WindowReduceCall& call, Monoid::Worker& worker, c
       }
     }
   }
-  for (size_t k = 0; !lies_dense && k < values; ++k) {
+  for (size_t k = 0; !is_dense && k < values; ++k) {
     const Dims extent = {row_count, block.lead_count, block.inner_count};
     const Dims strides = {inner_, lead_stride, 1};
     const Dims dense = {lanes, block.inner_count, 1};

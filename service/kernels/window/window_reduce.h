@@ -45,8 +45,8 @@ class WindowReduce {
   };
   void run_block(const WindowReduceCall& call, Monoid::Worker& worker, const Block& block) const;
   void run_scan(const WindowReduceCall& call, Monoid::Worker& worker, const Block& block) const;
-  void store(const WindowReduceCall& call, Monoid::Worker& worker, const Block& block, const Rows& sums,
-             bool lies_dense, const std::vector<std::vector<int64_t>>& empty, const Rows& spare) const;
+  void store(const WindowReduceCall& call, Monoid::Worker& worker, const Block& block, const Rows& sums, bool is_dense,
+             const std::vector<std::vector<int64_t>>& empty, const Rows& spare) const;
   void choose_blocks();
 
   std::shared_ptr<const Monoid> monoid_;

@@ -41,7 +41,7 @@ int64_t divided(const OpView& view, const std::string& op, std::string_view labe
   if (size == tensor::kDynamicDim) return size;
   if (parts <= 0 || size % parts != 0) {
     reject(view, op + " " + std::string(label) + ": dimension of size " + std::to_string(size) +
-                     " cannot be cut into " + std::to_string(parts) + " equal parts");
+                     " cannot be split into " + std::to_string(parts) + " equal parts");
   }
   return size / parts;
 }

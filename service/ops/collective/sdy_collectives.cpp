@@ -45,7 +45,7 @@ std::vector<OpDef> sdy_collective_rows() {
       row<"sdy.all_gather", "sdy.all_gather [{\"x\"}, {}] %arg0 out_sharding=<@mesh, [{}, {}]>">(
           "its operand, gathered along axes", AxesEffect::kRemoved, "gathering_axes"),
       row<"sdy.all_slice", "sdy.all_slice [{}, {\"y\"}] %arg0 out_sharding=<@mesh, [{\"x\"}, {\"y\"}]>">(
-          "its operand, cut along axes", AxesEffect::kAdded, "slicing_axes"),
+          "its operand, sharded along axes", AxesEffect::kAdded, "slicing_axes"),
       row<"sdy.all_to_all", "sdy.all_to_all [{\"x\"}: 0->1] %arg0 out_sharding=<@mesh, [{}, {\"x\"}]>">(
           "its operand, with axes moved to other dimensions", AxesEffect::kMoved, "params"),
       row<"sdy.collective_permute", "sdy.collective_permute %arg0 out_sharding=<@mesh, [{\"y\":(1)2}, {}]>">(
@@ -53,7 +53,7 @@ std::vector<OpDef> sdy_collective_rows() {
       row<"sdy.all_reduce", "sdy.all_reduce {\"y\"} %arg0 out_sharding=<@mesh, [{\"x\"}, {}]>">(
           "its operand, of which devices along axes had parts of a sum", AxesEffect::kReduced, "reduction_axes"),
       row<"sdy.reduce_scatter", "sdy.reduce_scatter [{}, {\"y\"}] %arg0 out_sharding=<@mesh, [{\"x\"}, {\"y\"}]>">(
-          "its operand, summed along axes and cut along them", AxesEffect::kAdded, "reduce_scatter_axes"),
+          "its operand, summed along axes and sharded along them", AxesEffect::kAdded, "reduce_scatter_axes"),
       row<"sdy.sharded_to_unreduced",
           "sdy.sharded_to_unreduced [{\"x\"}, {}] %arg0 out_sharding=<@mesh, [{}, {}], unreduced={\"x\"}>">(
           "its operand, whose parts along axes become parts of a sum", AxesEffect::kRemoved, "axes"),

@@ -364,7 +364,7 @@ std::vector<OpDef> make_convolution_rows() {
        .body = LocalKernel{prepare_convolution},
        .combine = combine_sums,
        .localize = localize_convolution,
-       .keeps_whole = convolution_keeps_whole,
+       .keeps_unsharded = convolution_keeps_whole,
        .halo = convolution_halo});
   return rows;
 }

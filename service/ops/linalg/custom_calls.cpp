@@ -85,7 +85,7 @@ std::vector<CustomCallDef> make_custom_calls() {
        .kind = CustomCallKind::kShapeAssertion,
        .summary = "what the shapes of a polymorphic program must satisfy",
        .body = LocalKernel{prepare_shape_assertion}},
-      identity("InspectSharding", "its operand; asks how it is cut"),
+      identity("InspectSharding", "its operand; asks for its sharding"),
       identity("LayoutConstraint", "its operand; layouts are row-major here"),
       identity("MoveToDevice", "its operand; there is one kind of memory here", Flow::kPassThrough),
       identity("MoveToHost", "its operand; there is one kind of memory here", Flow::kPassThrough),

@@ -278,7 +278,7 @@ PreparedKernel prepare_real_dynamic_slice(const OpView& local) {
       const bool inside = starts[d] >= 0 && starts[d] <= limits[d] && limits[d] <= in[d] && steps[d] >= 1;
       if (!inside || core::ceil_div(limits[d] - starts[d], steps[d]) != out[d]) {
         throw core::Error("invalid_argument", "real_dynamic_slice: dimension " + std::to_string(d) + " of " +
-                                                  std::to_string(in[d]) + " elements is cut as [" +
+                                                  std::to_string(in[d]) + " elements is sliced as [" +
                                                   std::to_string(starts[d]) + ":" + std::to_string(limits[d]) + ":" +
                                                   std::to_string(steps[d]) + "], its type says " +
                                                   std::to_string(out[d]) + " elements");

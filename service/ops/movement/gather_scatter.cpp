@@ -129,7 +129,7 @@ std::vector<OpDef> make_gather_scatter_rows() {
        .combine = combine_scatter,
        .on_shard = scatter_on_shard,
        .localize = localize_scatter,
-       .keeps_whole = scatter_keeps_whole});
+       .keeps_unsharded = scatter_keeps_whole});
   return rows;
 }
 

@@ -55,8 +55,8 @@ std::optional<std::vector<ir::ValueId>> gather_on_shard(const OpView& global, co
                                                         const std::vector<ir::ValueId>& operands,
                                                         const ShardStarts& starts, Writer& writer) {
   const WindowDims dims = gather_dims(global);
-  const Dims& whole = global.operands[0].dims();
-  if (std::count(whole.begin(), whole.end(), 0) != 0) return std::nullopt;
+  const Dims& operand_dims = global.operands[0].dims();
+  if (std::count(operand_dims.begin(), operand_dims.end(), 0) != 0) return std::nullopt;
   const std::vector<int64_t> window = ir::ints(attributes_of(global), "slice_sizes");
   const Dims& held = local.operands[0].dims();
   std::vector<ir::ValueId> components;
@@ -66,7 +66,8 @@ std::optional<std::vector<ir::ValueId>> gather_on_shard(const OpView& global, co
   };
   for (size_t c = 0; c < dims.index_map.size(); ++c) {
     const auto d = static_cast<size_t>(dims.index_map[c]);
-    ir::ValueId at = clamped(writer, component(writer, operands[1], dims.index_vector_dim, c), whole[d] - window[d]);
+    ir::ValueId at =
+        clamped(writer, component(writer, operands[1], dims.index_vector_dim, c), operand_dims[d] - window[d]);
     const ir::ValueId start = starts.of_operand(0, d);
     if (start != ir::kNoValue && window[d] == 1) {
       at = counted_from(writer, at, start);
@@ -82,11 +83,11 @@ std::optional<std::vector<ir::ValueId>> gather_on_shard(const OpView& global, co
   }();
   if (is_here != ir::kNoValue) is_here = writer.reshape(is_here, tuples);
   // A dim without an index is read in its first row.
-  for (size_t d = 0; d < whole.size(); ++d) {
+  for (size_t d = 0; d < operand_dims.size(); ++d) {
     const bool has_index = std::count(dims.index_map.begin(), dims.index_map.end(), static_cast<int64_t>(d)) != 0;
     const bool is_batching =
         std::count(dims.operand_batching.begin(), dims.operand_batching.end(), static_cast<int64_t>(d)) != 0;
-    if (has_index || is_batching || window[d] != 1 || whole[d] == 1) continue;
+    if (has_index || is_batching || window[d] != 1 || operand_dims[d] == 1) continue;
     const ir::ValueId start = starts.of_operand(0, d);
     if (start != ir::kNoValue) also(writer.broadcast(compared(writer, start, 0, "EQ"), tuples, {}));
   }

@@ -58,7 +58,7 @@ std::vector<OpDef> make_movement_rows() {
                   .infer = infer_broadcast_in_dim,
                   .rule = broadcast_in_dim_rule,
                   .body = LocalKernel{prepare_broadcast_in_dim},
-                  .new_dims_may_be_cut = true,
+                  .new_dims_may_be_sharded = true,
                   .fuse = {.read = read_broadcast_in_dim}});
   rows.push_back({.name = "stablehlo.slice",
                   .summary = "a part with constant bounds and strides",

@@ -41,10 +41,10 @@ PreparedKernel prepare_reverse(const OpView& local);
 PreparedKernel prepare_iota(const OpView& local);
 
 /// How fused chains read through an op instead of running it.
-ReadMap read_reshape(const OpView& local);
-ReadMap read_broadcast_in_dim(const OpView& local);
-ReadMap read_slice(const OpView& local);
-ReadMap read_reverse(const OpView& local);
+IndexingMap read_reshape(const OpView& local);
+IndexingMap read_broadcast_in_dim(const OpView& local);
+IndexingMap read_slice(const OpView& local);
+IndexingMap read_reverse(const OpView& local);
 int64_t iota_dim(const OpView& local);
 
 /// Which rows of other shards they take.

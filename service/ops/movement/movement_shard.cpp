@@ -48,20 +48,20 @@ ir::ValueId within(Writer& writer, const Dims& dims, size_t dim, ir::ValueId fir
 std::optional<std::vector<ir::ValueId>> dynamic_update_slice_on_shard(const OpView& global, const OpView& local,
                                                                       const std::vector<ir::ValueId>& operands,
                                                                       const ShardStarts& starts, Writer& writer) {
-  const Dims& whole = global.operands[0].dims();
+  const Dims& dims = global.operands[0].dims();
   const Dims& update_dims = global.operands[1].dims();
   const Dims& held = local.operands[0].dims();
   const ir::Type scalar = ir::Type::of({DType::kInt64, {}});
   // In sharded dims the update is padded to the shard's size, with a mask of its rows; in others it keeps its start.
   ir::ValueId update = operands[1];
-  std::vector<std::pair<size_t, ir::ValueId>> cut;
+  std::vector<std::pair<size_t, ir::ValueId>> sharded;
   std::vector<ir::ValueId> places;
   Dims window = local.operands[1].dims();
   bool is_all = true;
-  for (size_t d = 0; d < whole.size(); ++d) {
+  for (size_t d = 0; d < dims.size(); ++d) {
     places.push_back(writer.splat(scalar, 0));
-    if (whole[d] == update_dims[d]) continue;
-    const ir::ValueId place = clamped(writer, operands[2 + d], whole[d] - update_dims[d]);
+    if (dims[d] == update_dims[d]) continue;
+    const ir::ValueId place = clamped(writer, operands[2 + d], dims[d] - update_dims[d]);
     const ir::ValueId start = starts.of_operand(0, d);
     if (start == ir::kNoValue) {
       places.back() = place;
@@ -71,10 +71,10 @@ std::optional<std::vector<ir::ValueId>> dynamic_update_slice_on_shard(const OpVi
     const ir::ValueId first = writer.add("stablehlo.subtract", {place, start});
     update = fallen(writer, update, d, held[d], first);
     window[d] = held[d];
-    cut.emplace_back(d, first);
+    sharded.emplace_back(d, first);
   }
   ir::ValueId is_here = ir::kNoValue;
-  for (const auto& [d, first] : cut) {
+  for (const auto& [d, first] : sharded) {
     const ir::ValueId in_dim = within(writer, window, d, first, update_dims[d]);
     is_here = is_here == ir::kNoValue ? in_dim : writer.add("stablehlo.and", {is_here, in_dim});
   }

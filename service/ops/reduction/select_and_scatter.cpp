@@ -22,7 +22,7 @@ using sharding::FactorRuleBuilder;
 using tensor::Dims;
 
 // Attribute with the sharded dimensions, whose shards come with halo rows.
-constexpr std::string_view kCutDims = "meshd.cut_dims";
+constexpr std::string_view kShardedDims = "meshd.sharded_dims";
 /// A region of two scalars of `dtype` that returns one scalar, of `result` where that is given.
 tensor::DType body_result(const OpView& view, size_t region, const char* label, std::optional<tensor::DType> result) {
   const std::vector<ir::Type> arguments = argument_types(view, view.regions[region]);
@@ -85,13 +85,13 @@ FactorRule select_and_scatter_rule(const OpView& view) {
   return builder.build();
 }
 
-ir::AttributeList cut_attributes(const OpView& global, std::span<const HaloRead> fetched) {
-  std::vector<int64_t> cut;
+ir::AttributeList sharded_attributes(const OpView& global, std::span<const HaloRead> fetched) {
+  std::vector<int64_t> sharded;
   for (const HaloRead& read : fetched) {
-    if (read.operand == 0) cut.push_back(static_cast<int64_t>(read.operand_dim));
+    if (read.operand == 0) sharded.push_back(static_cast<int64_t>(read.operand_dim));
   }
   ir::AttributeList list = attributes_of(global);
-  list.emplace_back(std::string(kCutDims), ir::int_array_attr(std::move(cut)));
+  list.emplace_back(std::string(kShardedDims), ir::int_array_attr(std::move(sharded)));
   list.emplace_back(std::string(kGlobalDims), ir::int_array_attr(global.operands[0].dims()));
   return list;
 }
@@ -100,7 +100,7 @@ ir::AttributeList cut_attributes(const OpView& global, std::span<const HaloRead>
 /// windows' starts.
 std::vector<Halo> select_and_scatter_halo(const OpView& view) {
   const std::vector<kernels::WindowDim> dims = select_and_scatter_dims(view);
-  Halo out{{}, false, cut_attributes};
+  Halo out{{}, false, sharded_attributes};
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d].is_trivial() || dims[d].output_size() == 0) continue;
     HaloRead read;
@@ -127,16 +127,16 @@ std::vector<Halo> select_and_scatter_halo(const OpView& view) {
 
 /// Global windows, and which dimensions of the call are sharded.
 std::vector<kernels::SelectDim> held_dims(const OpView& local) {
-  const Dims whole = ir::ints_or(attributes_of(local), kGlobalDims, local.operands[0].dims());
-  const std::vector<int64_t> cut = ir::ints_or(attributes_of(local), kCutDims, {});
-  const std::vector<ir::Type> types{ir::Type::of({local.operands[0].dtype(), whole})};
+  const Dims global_dims = ir::ints_or(attributes_of(local), kGlobalDims, local.operands[0].dims());
+  const std::vector<int64_t> sharded = ir::ints_or(attributes_of(local), kShardedDims, {});
+  const std::vector<ir::Type> types{ir::Type::of({local.operands[0].dtype(), global_dims})};
   OpView global = local;
   global.operands = types;
   std::vector<kernels::SelectDim> dims;
   for (const kernels::WindowDim& window : select_and_scatter_dims(global)) dims.push_back({window, std::nullopt});
   for (size_t d = 0; d < dims.size(); ++d) {
     const int64_t rows = local.results[0].dims()[d];
-    if (std::find(cut.begin(), cut.end(), static_cast<int64_t>(d)) != cut.end()) {
+    if (std::find(sharded.begin(), sharded.end(), static_cast<int64_t>(d)) != sharded.end()) {
       dims[d].part_rows = rows;
     } else {
       dims[d].windows.size = rows;
@@ -168,7 +168,7 @@ PreparedKernel prepare_select_and_scatter(const OpView& local) {
 }
 
 /// As many windows as elements do not make them independent.
-bool select_and_scatter_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
+bool select_and_scatter_keeps_unsharded(const OpView& view, const FactorRule& rule, size_t factor) {
   const std::vector<kernels::WindowDim> dims = select_and_scatter_dims(view);
   for (size_t d = 0; d < dims.size(); ++d) {
     if (has_factor(rule, d, factor) && !dims[d].is_trivial()) return true;
@@ -205,7 +205,7 @@ std::vector<OpDef> make_select_and_scatter_rows() {
                   .infer = infer_select_and_scatter,
                   .rule = select_and_scatter_rule,
                   .body = LocalKernel{prepare_select_and_scatter},
-                  .keeps_whole = select_and_scatter_keeps_whole,
+                  .keeps_unsharded = select_and_scatter_keeps_unsharded,
                   .halo = select_and_scatter_halo});
   return rows;
 }

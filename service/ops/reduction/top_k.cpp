@@ -139,7 +139,7 @@ class FirstOfLines {
     if (!key_) return false;
     const kernels::KeyFacts facts =
         kernels::build_keys(*key_, from[static_cast<size_t>(key_->operand)], length_, keys.data());
-    if (facts.has_nan && key_->nan_has_no_place) return false;
+    if (facts.has_nan && key_->nan_is_unordered) return false;
     std::iota(order.begin(), order.end(), int64_t{0});
     int64_t comparisons = 0;
     std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {

@@ -248,7 +248,7 @@ std::vector<OpDef> make_random_rows() {
                   .infer = infer_bits,
                   .rule = bits_rule,
                   .body = LocalKernel{prepare_bits},
-                  .new_dims_may_be_cut = true,
+                  .new_dims_may_be_sharded = true,
                   .localize = localize_bits});
   rows.push_back(
       {.name = "stablehlo.rng",
@@ -268,7 +268,7 @@ std::vector<OpDef> make_random_rows() {
        .infer = infer_rng,
        .rule = rng_rule,
        .body = LocalKernel{prepare_rng},
-       .new_dims_may_be_cut = true,
+       .new_dims_may_be_sharded = true,
        .is_random = true});
   return rows;
 }

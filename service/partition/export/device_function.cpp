@@ -119,18 +119,18 @@ ir::ValueId DeviceFunction::slice(ir::ValueId value, int number, size_t dim, con
   return writer_.block(value, dim, start, size);
 }
 
-ir::ValueId DeviceFunction::shard_of(ir::ValueId whole, const ShardedType& type) {
+ir::ValueId DeviceFunction::shard_of(ir::ValueId unsharded, const ShardedType& type) {
   const int number = type.layout.view;
-  ir::ValueId value = writer_.pad_to(whole, type.even_dims(local_.view(number)));
+  ir::ValueId value = writer_.pad_to(unsharded, type.even_dims(local_.view(number)));
   for (size_t d = 0; d < type.rank(); ++d) value = slice(value, number, d, type.sub_axes(d));
   return value;
 }
 
-ir::ValueId DeviceFunction::whole_of(ir::ValueId shard, const ShardedType& type) {
+ir::ValueId DeviceFunction::unsharded_of(ir::ValueId shard, const ShardedType& type) {
   ir::ValueId value = shard;
   for (size_t d = 0; d < type.rank(); ++d) {
     value = gather(value, type.layout.view, d, type.sub_axes(d));
-    value = writer_.cut(value, d, type.logical_dims[d]);
+    value = writer_.sliced(value, d, type.logical_dims[d]);
   }
   return value;
 }
@@ -143,7 +143,7 @@ ir::ValueId DeviceFunction::of_first(ir::ValueId value, int number, sharding::Su
   tensor::Dims stacked = dims;
   stacked.insert(stacked.begin(), 1);
   const ir::ValueId all = gather(writer_.reshape(value, stacked), number, 0, list);
-  return writer_.reshape(writer_.cut(all, 0, 1), dims);
+  return writer_.reshape(writer_.sliced(all, 0, 1), dims);
 }
 
 std::vector<ir::Region> copied_regions(const std::vector<ir::Region>& from, const ir::Function& of,

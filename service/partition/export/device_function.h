@@ -46,9 +46,9 @@ class DeviceFunction {
   /// The part of `dim` that this device has; the sub-axes divide its rows.
   ir::ValueId slice(ir::ValueId value, int view, size_t dim, const std::vector<int>& sub_axes);
   /// This device's shard of an unsharded value, padded.
-  ir::ValueId shard_of(ir::ValueId whole, const ShardedType& type);
+  ir::ValueId shard_of(ir::ValueId unsharded, const ShardedType& type);
   /// All-gathers the shards of all devices, without padding.
-  ir::ValueId whole_of(ir::ValueId shard, const ShardedType& type);
+  ir::ValueId unsharded_of(ir::ValueId shard, const ShardedType& type);
   /// The value of the devices whose coordinates along `sub_axes` are 0.
   ir::ValueId of_first(ir::ValueId value, int view, sharding::SubAxisSet sub_axes);
 

@@ -118,10 +118,10 @@ class DeviceModule {
   void enter(ir::Region& region) {
     for (const LocalParameter& argument : local_.arguments) {
       const ShardedType& type = local_.type(argument.value);
-      const bool is_cut = type.layout.view == 0;
-      const ir::ValueId id = here_.function().add_value(ir::Type::of(is_cut ? type.local : argument.global_type));
+      const bool is_sharded = type.layout.view == 0;
+      const ir::ValueId id = here_.function().add_value(ir::Type::of(is_sharded ? type.local : argument.global_type));
       region.arguments.push_back(id);
-      define(argument.value, is_cut ? id : here_.shard_of(id, type));
+      define(argument.value, is_sharded ? id : here_.shard_of(id, type));
     }
   }
 
@@ -129,7 +129,7 @@ class DeviceModule {
     std::vector<ir::ValueId> out;
     for (const LocalParameter& result : local_.results) {
       const ShardedType& type = local_.type(result.value);
-      out.push_back(type.layout.view == 0 ? at(result.value) : here_.whole_of(at(result.value), type));
+      out.push_back(type.layout.view == 0 ? at(result.value) : here_.unsharded_of(at(result.value), type));
     }
     return out;
   }
@@ -158,7 +158,7 @@ class DeviceModule {
     for (size_t i = 0; i < results.size(); ++i) {
       const LocalParameter& result = local_.results[i];
       for (size_t d = 0; d < result.global_type.dims.size(); ++d)
-        results[i] = here_.writer().cut(results[i], d, result.global_type.dims[d]);
+        results[i] = here_.writer().sliced(results[i], d, result.global_type.dims[d]);
       ir::Parameter parameter;
       parameter.type = ir::Type::of(result.global_type);
       parameter.result_info = result.result_info;
@@ -239,7 +239,7 @@ class DeviceModule {
   void find_exchanges(const LocalBlock& block) {
     for (const LocalOp& op : block.ops) {
       if (op.kind == LocalKind::kHalo) exchanges_.emplace(op.results[0], &op);
-      for (const LocalId id : runs_whole(local_, op) ? op.operands : std::vector<LocalId>{}) {
+      for (const LocalId id : runs_replicated(local_, op) ? op.operands : std::vector<LocalId>{}) {
         if (exchanges_.contains(id)) inside_others_.insert(id);
       }
       for (const LocalBlock& inner : op.blocks) find_exchanges(inner);

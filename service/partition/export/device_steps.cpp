@@ -44,11 +44,11 @@ ir::ValueId exchange(DeviceFunction& f, ir::ValueId value, int number, size_t fr
 
 ir::ValueId reshard(DeviceFunction& f, const ShardedType& from, const ShardedType& to, ir::ValueId value) {
   DeviceWriter& writer = f.writer();
-  if (from.layout.view != to.layout.view) return f.shard_of(f.whole_of(value, from), to);
+  if (from.layout.view != to.layout.view) return f.shard_of(f.unsharded_of(value, from), to);
   const int number = from.layout.view;
   const sharding::MeshView& view = f.local().view(number);
-  const sharding::SubAxisSet cuts = from.layout.mask() | to.layout.mask();
-  value = f.of_first(value, number, from.varies & ~to.varies & ~cuts);
+  const sharding::SubAxisSet sharded = from.layout.mask() | to.layout.mask();
+  value = f.of_first(value, number, from.varies & ~to.varies & ~sharded);
   const size_t rank = from.rank();
   std::vector<std::vector<int>> out(rank), in(rank);  // sub-axes that dimensions lose and gain behind what they keep
   std::vector<char> uneven(rank, 0);
@@ -82,7 +82,7 @@ ir::ValueId reshard(DeviceFunction& f, const ShardedType& from, const ShardedTyp
   for (size_t d = 0; d < rank; ++d) {
     value = f.gather(value, number, d, out[d]);
     if (!uneven[d]) continue;
-    value = writer.cut(value, d, from.logical_dims[d]);
+    value = writer.sliced(value, d, from.logical_dims[d]);
     tensor::Dims padded = writer.type(value).dims();
     padded[d] = to.even_size(view, d);
     value = writer.pad_to(value, padded);
@@ -211,9 +211,10 @@ std::optional<std::vector<ir::ValueId>> on_shard(DeviceFunction& f, const LocalO
 
 // Every device computes the unsharded value and slices its shard.
 std::vector<ir::ValueId> on_whole(DeviceFunction& f, const LocalOp& op, std::span<const ir::ValueId> operands) {
-  std::vector<ir::ValueId> whole;
-  for (size_t i = 0; i < operands.size(); ++i) whole.push_back(f.whole_of(operands[i], f.local().type(op.operands[i])));
-  std::vector<ir::ValueId> out = as_written(f, op, std::move(whole), logical_types(f.local(), op.results));
+  std::vector<ir::ValueId> unsharded;
+  for (size_t i = 0; i < operands.size(); ++i)
+    unsharded.push_back(f.unsharded_of(operands[i], f.local().type(op.operands[i])));
+  std::vector<ir::ValueId> out = as_written(f, op, std::move(unsharded), logical_types(f.local(), op.results));
   for (size_t i = 0; i < out.size(); ++i) out[i] = f.shard_of(out[i], f.local().type(op.results[i]));
   return out;
 }
@@ -241,7 +242,7 @@ bool is_in_dialect(const LocalProgram& local, const LocalOp& op) {
                                         std::none_of(op.results.begin(), op.results.end(), is_sharded));
 }
 
-bool runs_whole(const LocalProgram& local, const LocalOp& op) {
+bool runs_replicated(const LocalProgram& local, const LocalOp& op) {
   return op.kind == LocalKind::kOp && !is_in_dialect(local, op) && !is_generated(op) && op.def->on_shard == nullptr;
 }
 

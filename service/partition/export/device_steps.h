@@ -17,7 +17,7 @@ namespace meshd::partition {
 bool is_in_dialect(const LocalProgram& local, const LocalOp& op);
 /// True when is_in_dialect() is false and the row has no per-shard lowering either: then every device runs the op on
 /// replicated values and slices its shard.
-bool runs_whole(const LocalProgram& local, const LocalOp& op);
+bool runs_replicated(const LocalProgram& local, const LocalOp& op);
 
 /// Writes a kOp, kConstant, kMask, kReshard, kHalo or kReduceShards into `to` and returns its results. `operands` are
 /// those of the op. Throws unsupported_partition for what StableHLO cannot express.

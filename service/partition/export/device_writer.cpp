@@ -15,7 +15,7 @@ ir::ValueId DeviceWriter::broadcast(ir::ValueId scalar, const tensor::Dims& dims
   return create_one("stablehlo.broadcast_in_dim", {scalar}, made, {{"broadcast_dimensions", ir::int_array_attr({})}});
 }
 
-ir::ValueId DeviceWriter::cut(ir::ValueId value, size_t dim, int64_t limit) {
+ir::ValueId DeviceWriter::sliced(ir::ValueId value, size_t dim, int64_t limit) {
   tensor::Dims dims = type(value).dims();
   if (dims[dim] == limit) return value;
   dims[dim] = limit;

@@ -16,7 +16,7 @@ class DeviceWriter : public ir::OpBuilder {
   ir::ValueId binary(const std::string& name, ir::ValueId left, ir::ValueId right);
   ir::ValueId broadcast(ir::ValueId scalar, const tensor::Dims& dims);
   /// Rows [0, limit) of one dimension.
-  ir::ValueId cut(ir::ValueId value, size_t dim, int64_t limit);
+  ir::ValueId sliced(ir::ValueId value, size_t dim, int64_t limit);
   /// Zeros behind the rows of the dimensions, up to `dims`.
   ir::ValueId pad_to(ir::ValueId value, const tensor::Dims& dims);
   /// A block of `size` rows of one dimension from row `start` (a scalar of 64 bits).

@@ -48,11 +48,11 @@ LocalId Builder::reshard(LocalId id, const ShardLayout& to, const ir::Location& 
     ir::fail("unsupported_partition", location, "a manual computation over two meshes whose axes do not line up");
   }
   LocalId made = 0;
-  if (const auto recipe = recipes_.find(id); recipe != recipes_.end() && kept == 0) {
+  if (const auto recipe = rematerialisations_.find(id); recipe != rematerialisations_.end() && kept == 0) {
     made = add_value(from.logical(), to, 0, value(id).name);
     LocalOp again = recipe->second;
     again.results = {made};
-    set_recipe(made, recipe->second);
+    rematerialise_by(made, recipe->second);
     append(std::move(again));
   } else {
     made = add_value(from.logical(), to, kept, value(id).name);
@@ -101,7 +101,7 @@ std::pair<LocalId, double> Builder::nearest_source(LocalId id, const ShardLayout
 }
 
 double Builder::lacking(LocalId id, const ShardLayout& to) const {
-  return has_recipe(id) ? 0 : nearest_source(id, to).second;
+  return is_rematerialisable(id) ? 0 : nearest_source(id, to).second;
 }
 
 LocalId Builder::vary(LocalId id, sharding::SubAxisSet varies, const ir::Location& location,
@@ -128,8 +128,8 @@ LocalId Builder::alias(LocalId id, const ir::Location& location) {
 }
 
 const ir::DenseAttr* Builder::constant_of(LocalId id) const {
-  const auto recipe = recipes_.find(id);
-  if (recipe == recipes_.end()) return nullptr;
+  const auto recipe = rematerialisations_.find(id);
+  if (recipe == rematerialisations_.end()) return nullptr;
   const LocalOp& op = recipe->second;
   if (op.kind == LocalKind::kConstant) {
     const ir::Attribute* found = ir::find(op.attributes, "value");
@@ -149,7 +149,7 @@ LocalId Builder::add_scalar(tensor::DType dtype, const std::vector<std::byte>& e
   op.location = location;
   const LocalId made = add_value({dtype, {}}, replicated(0, view_number), 0);
   op.results = {made};
-  set_recipe(made, op);
+  rematerialise_by(made, op);
   append(std::move(op));
   return made;
 }
@@ -208,7 +208,8 @@ void Builder::rewind(const Mark& mark) {
     std::erase_if(*ids, [&](LocalId id) { return static_cast<size_t>(id) >= mark.value_count; });
   std::erase_if(resharded_from_,
                 [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
-  std::erase_if(recipes_, [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
+  std::erase_if(rematerialisations_,
+                [&](const auto& entry) { return static_cast<size_t>(entry.first) >= mark.value_count; });
   for (auto& [block, known] : resharded_) {
     std::erase_if(known, [&](const auto& entry) {
       return static_cast<size_t>(entry.second) >= mark.value_count ||

@@ -4,7 +4,8 @@
 //
 // Steps of reshard(value, layout):
 //   1. The value itself, if it has the layout; the copy, if this block has made one.
-//   2. A constant, iota or broadcast of a scalar (has_recipe) is computed again in the new layout. Nothing moves.
+//   2. A constant, iota or broadcast of a scalar (is_rematerialisable) is computed again in the new layout. Nothing
+//   moves.
 //   3. Otherwise the reshard reads the nearest source: of the value, what it was resharded from, and their copies in
 //      this block, the one from which a device lacks the fewest elements.
 //
@@ -69,9 +70,9 @@ class Builder {
   /// A view of the value.
   LocalId alias(LocalId id, const ir::Location& location);
   /// Marks `id` as rematerialisable: `op` computes it again in any layout (constant, iota, scalar broadcast).
-  void set_recipe(LocalId id, LocalOp op) { recipes_.insert_or_assign(id, std::move(op)); }
+  void rematerialise_by(LocalId id, LocalOp op) { rematerialisations_.insert_or_assign(id, std::move(op)); }
   /// The same for the op appended last, whose result is `id`.
-  void remember_last(LocalId id) { set_recipe(id, block_->ops.back()); }
+  void rematerialise_as_last(LocalId id) { rematerialise_by(id, block_->ops.back()); }
   /// The constant that the value is, or the scalar constant that it broadcasts; or null.
   [[nodiscard]] const ir::DenseAttr* constant_of(LocalId id) const;
   LocalId add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view,
@@ -110,7 +111,7 @@ class Builder {
   /// Marks a value whose layout differs from the wanted one because its op had to read its neighbours' rows.
   void mark_shifted(LocalId id) { shifted_.insert(id); }
   /// True when the value can be computed again in any layout, so that resharding it moves nothing.
-  [[nodiscard]] bool has_recipe(LocalId id) const { return recipes_.contains(id); }
+  [[nodiscard]] bool is_rematerialisable(LocalId id) const { return rematerialisations_.contains(id); }
 
  private:
   void append_reshard(LocalId from, LocalId to, const ir::Location& location, const std::string& reason);
@@ -121,7 +122,7 @@ class Builder {
   LocalProgram program_;
   std::shared_ptr<ir::Function> function_;
   LocalBlock* block_ = nullptr;
-  std::map<LocalId, LocalOp> recipes_;
+  std::map<LocalId, LocalOp> rematerialisations_;
   std::set<LocalId> shifted_;
   std::set<LocalId> unruled_;
   std::map<LocalId, LocalId> resharded_from_;  // by result of a reshard: the value that reshard() was called with

@@ -50,7 +50,7 @@ void offer_dim(const sharding::FactorRule& rule, const sharding::MeshView& view,
 }
 
 FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                     std::span<const sharding::MeshView> views, const std::vector<bool>& uncut,
+                     std::span<const sharding::MeshView> views, const std::vector<bool>& unsharded,
                      sharding::SubAxisSet taken, std::optional<size_t> first) {
   FactorSubAxes choice{0, std::vector<std::vector<int>>(rule.factors.size())};
   const size_t operand_count = rule.operands.size();
@@ -100,7 +100,7 @@ FactorSubAxes choose(const sharding::FactorRule& rule, std::span<const OpTensor>
   sharding::SubAxisSet used = taken;
   for (const size_t i : order) {
     const auto factor = static_cast<size_t>(offers[i].factor);
-    if (uncut[factor] || !choice.sub_axes[factor].empty()) continue;
+    if (unsharded[factor] || !choice.sub_axes[factor].empty()) continue;
     std::vector<int> sub_axes;
     int64_t left = rule.factors[factor].size;
     const bool alone = stands_alone(rule, offers[i].factor);
@@ -156,7 +156,7 @@ bool may_take(const sharding::FactorRule& rule, std::span<const OpTensor> op_ten
 // Gives the sub-axes of the tensors that nothing uses to the first factor that may take them.
 FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRule& rule,
                                  std::span<const OpTensor> op_tensors, std::span<const sharding::MeshView> views,
-                                 const std::vector<bool>& uncut, sharding::SubAxisSet taken) {
+                                 const std::vector<bool>& unsharded, sharding::SubAxisSet taken) {
   // Who reads neighbours' rows gathers them and stays where it is.
   const bool permutes = std::any_of(rule.factors.begin(), rule.factors.end(), [](const sharding::Factor& factor) {
     return factor.kind == sharding::FactorKind::kPermutation;
@@ -172,7 +172,7 @@ FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRul
   for (size_t a = 0; a < view.sub_axis_sizes.size(); ++a) {
     if ((idle >> a & 1) == 0) continue;
     for (size_t f = 0; f < rule.factors.size(); ++f) {
-      if (uncut[f] || rule.factors[f].kind != sharding::FactorKind::kPassThrough) continue;
+      if (unsharded[f] || rule.factors[f].kind != sharding::FactorKind::kPassThrough) continue;
       std::vector<int> sub_axes = choice.sub_axes[f];
       sub_axes.push_back(static_cast<int>(a));
       if (!may_take(rule, op_tensors, f, sharding::part_count(view, sub_axes))) continue;
@@ -186,21 +186,21 @@ FactorSubAxes with_idle_sub_axes(FactorSubAxes choice, const sharding::FactorRul
 }  // namespace
 
 FactorSubAxes choose_factor_sub_axes(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                     std::span<const sharding::MeshView> views, const std::vector<bool>& uncut,
+                                     std::span<const sharding::MeshView> views, const std::vector<bool>& unsharded,
                                      sharding::SubAxisSet taken) {
-  return choose(rule, op_tensors, views, uncut, taken, std::nullopt);
+  return choose(rule, op_tensors, views, unsharded, taken, std::nullopt);
 }
 
 std::vector<FactorSubAxes> other_choices(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                         std::span<const sharding::MeshView> views, const std::vector<bool>& uncut,
+                                         std::span<const sharding::MeshView> views, const std::vector<bool>& unsharded,
                                          sharding::SubAxisSet taken) {
   std::vector<FactorSubAxes> out;
-  out.push_back(with_idle_sub_axes(choose(rule, op_tensors, views, uncut, taken, std::nullopt), rule, op_tensors, views,
-                                   uncut, taken));
+  out.push_back(with_idle_sub_axes(choose(rule, op_tensors, views, unsharded, taken, std::nullopt), rule, op_tensors,
+                                   views, unsharded, taken));
   for (size_t s = 0; s < op_tensors.size() && s < kMostTensorsTried; ++s) {
     if (op_tensors[s].layout.mask() == 0) continue;
-    out.push_back(choose(rule, op_tensors, views, uncut, taken, s));
-    out.push_back(with_idle_sub_axes(out.back(), rule, op_tensors, views, uncut, taken));
+    out.push_back(choose(rule, op_tensors, views, unsharded, taken, s));
+    out.push_back(with_idle_sub_axes(out.back(), rule, op_tensors, views, unsharded, taken));
   }
   return out;
 }

@@ -1,6 +1,6 @@
 // Chooses the sub-axes for the factors of an op's rule. Pure.
 //
-// Invariant: all sub-axes are of one view, a sub-axis serves at most one factor, and factors in `uncut` have none.
+// Invariant: all sub-axes are of one view, a sub-axis serves at most one factor, and factors in `unsharded` have none.
 // Where a dimension has several factors, a minor one has sub-axes only behind a major one that is sharded to its end.
 //
 // Steps of choose_factor_sub_axes(), a greedy choice. Shardy (transforms/export/explicit_reshards_util.cc) also ranks
@@ -40,18 +40,18 @@ struct FactorSubAxes {
   std::vector<std::vector<int>> sub_axes;
 };
 
-/// The greedy choice. Factors in `uncut` stay unsharded. A factor that shares a dimension with others takes only
+/// The greedy choice. Factors in `unsharded` stay unsharded. A factor that shares a dimension with others takes only
 /// sub-axes that divide it. Sub-axes in `taken` (manual axes around) are not used. Tensors: operands then results, in
 /// the rule's order.
 FactorSubAxes choose_factor_sub_axes(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                     std::span<const sharding::MeshView> views, const std::vector<bool>& uncut,
+                                     std::span<const sharding::MeshView> views, const std::vector<bool>& unsharded,
                                      sharding::SubAxisSet taken);
 
 /// Other candidates: for each tensor the choice in which its own offers come first, and each choice again with idle
 /// sub-axes (of factors that stay unsharded) given to a factor that they divide. The same rules hold; some may be
 /// equal.
 std::vector<FactorSubAxes> other_choices(const sharding::FactorRule& rule, std::span<const OpTensor> op_tensors,
-                                         std::span<const sharding::MeshView> views, const std::vector<bool>& uncut,
+                                         std::span<const sharding::MeshView> views, const std::vector<bool>& unsharded,
                                          sharding::SubAxisSet taken);
 
 /// The layout of a tensor under a choice. Example: factors ([k], [j]) with j={x}, k={y} -> [{y}, {x}].

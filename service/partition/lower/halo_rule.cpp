@@ -126,11 +126,11 @@ sharding::FactorRule halo_rule(const ops::Halo& halo, const sharding::FactorRule
   return out;
 }
 
-void keep_whole_what_moves(const ops::Halo& halo, const sharding::FactorRule& rule, std::vector<bool>& uncut) {
+void keep_moved_unsharded(const ops::Halo& halo, const sharding::FactorRule& rule, std::vector<bool>& unsharded) {
   for (const ops::HaloRead& read : halo.reads) {
     for (const int factor : rule.operands[read.operand][read.operand_dim]) {
       const auto number = static_cast<size_t>(factor);
-      if (rule.factors[number].kind == sharding::FactorKind::kPassThrough) uncut[number] = true;
+      if (rule.factors[number].kind == sharding::FactorKind::kPassThrough) unsharded[number] = true;
     }
   }
 }

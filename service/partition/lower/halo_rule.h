@@ -38,7 +38,7 @@ sharding::FactorRule halo_rule(const ops::Halo& halo, const sharding::FactorRule
 
 /// Without fetching, a dimension that reads its neighbours stays unsharded, whatever kind its factor is: a pad by 1 and
 /// -1 keeps its size and moves all rows.
-void keep_whole_what_moves(const ops::Halo& halo, const sharding::FactorRule& rule, std::vector<bool>& uncut);
+void keep_moved_unsharded(const ops::Halo& halo, const sharding::FactorRule& rule, std::vector<bool>& unsharded);
 
 /// The layout that operand `number` needs before the exchange, `to` being its layout by the rule: a dimension that is
 /// replicated stays replicated. `is_made_anew`: the operand can be computed again in any layout.

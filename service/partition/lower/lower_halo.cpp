@@ -118,14 +118,14 @@ void emit_fetching(LoweringContext& context, const ops::Halo& halo, const ir::Op
     const ShardLayout to = place_by_rule(i);
     std::optional<LocalId> beyond;
     bool is_fetched = false;
-    tensor::Dims whole = view.operands[i].dims();
-    const tensor::Dims rows = fetched_dims(halo, i, mesh_view, whole, to);
+    tensor::Dims unsharded = view.operands[i].dims();
+    const tensor::Dims rows = fetched_dims(halo, i, mesh_view, unsharded, to);
     for (size_t d = 0; d < to.dims.size(); ++d) {
       const ops::HaloRead* read = fetched_read(halo, i, d, to);
       if (read == nullptr) continue;
       if (!is_fetched) beyond = stands_beyond(*read);
       is_fetched = true;
-      whole[d] = core::checked_mul(rows[d], sharding::part_count(mesh_view, to.dims[d]));
+      unsharded[d] = core::checked_mul(rows[d], sharding::part_count(mesh_view, to.dims[d]));
       fetched.push_back(*read);
     }
     if (!is_fetched) continue;
@@ -133,7 +133,7 @@ void emit_fetching(LoweringContext& context, const ops::Halo& halo, const ir::Op
     if (builder.layout(operands[i]) == to && reads_own_rows(mesh_view, to, view.operands[i].dims(), dims, rows))
       continue;
     const sharding::SubAxisSet outer = builder.type(operands[i]).outer() | (beyond ? builder.type(*beyond).outer() : 0);
-    blocks[i] = builder.add_value({view.operands[i].dtype(), whole}, to, outer, builder.value(operands[i]).name);
+    blocks[i] = builder.add_value({view.operands[i].dtype(), unsharded}, to, outer, builder.value(operands[i]).name);
     std::vector<LocalId> sources{operands[i]};
     if (beyond) sources.push_back(*beyond);
     append_halo(context, std::move(sources), {std::move(dims)}, blocks[i], op.location,

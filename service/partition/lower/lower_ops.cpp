@@ -31,11 +31,11 @@ bool sums_evenly(const ops::Halo& halo, const sharding::FactorRule& rule, const 
 // True when operand `number` has to be resharded only along dimensions of which the op reads its neighbours' rows.
 // `overlaps`: factors that are sums over windows, which stay unsharded because windows overlap.
 bool differs_along_permutations(const sharding::FactorRule& rule, size_t number, const ShardLayout& from,
-                                const ShardLayout& to, const std::vector<bool>& uncut,
+                                const ShardLayout& to, const std::vector<bool>& unsharded,
                                 const std::vector<bool>& overlaps) {
   if (from.view != to.view) return false;
   for (size_t d = 0; d < to.dims.size(); ++d) {
-    // Cutting further moves nothing.
+    // Sharding further moves nothing.
     if (std::mismatch(from.dims[d].begin(), from.dims[d].end(), to.dims[d].begin(), to.dims[d].end()).first ==
         from.dims[d].end())
       continue;
@@ -43,7 +43,7 @@ bool differs_along_permutations(const sharding::FactorRule& rule, size_t number,
     const bool permutes = std::any_of(factors.begin(), factors.end(), [&](int f) {
       const sharding::FactorKind kind = rule.factors[static_cast<size_t>(f)].kind;
       return kind == sharding::FactorKind::kPermutation || overlaps[static_cast<size_t>(f)] ||
-             (kind == sharding::FactorKind::kPassThrough && uncut[static_cast<size_t>(f)]);
+             (kind == sharding::FactorKind::kPassThrough && unsharded[static_cast<size_t>(f)]);
     });
     if (!permutes) return false;
   }
@@ -58,7 +58,7 @@ void reshard_returned(LoweringContext& context, ir::ValueId id) {
   }
 }
 
-void lower_whole(LoweringContext& context, const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
+void lower_replicated(LoweringContext& context, const ir::Op& op, const ops::OpDef& def, const Scope& scope) {
   std::vector<LocalId> operands;
   std::vector<ShardLayout> layouts;
   for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -106,10 +106,10 @@ RuledChoice choose(const LoweringContext& context, const ir::Op& op, const ops::
   RuledChoice out{own, unsharded_factors(context, op, def, view, own, own.factors.size(), combine), {}, nullptr, {}};
   out.overlaps.resize(out.unsharded.size());
   for (size_t f = 0; f < out.overlaps.size(); ++f) {
-    out.overlaps[f] = own.factors[f].kind == sharding::FactorKind::kReduction && def.keeps_whole != nullptr &&
-                      def.keeps_whole(view, own, f);
+    out.overlaps[f] = own.factors[f].kind == sharding::FactorKind::kReduction && def.keeps_unsharded != nullptr &&
+                      def.keeps_unsharded(view, own, f);
   }
-  for (const ops::Halo& way : halos) keep_whole_what_moves(way, own, out.unsharded);
+  for (const ops::Halo& way : halos) keep_moved_unsharded(way, own, out.unsharded);
   std::erase_if(halos, [&](ops::Halo& way) { return !keep_fetchable(context, way, op, combine); });
   MovedBytes least;
   std::tie(out.sub_axes, least) =
@@ -149,7 +149,7 @@ std::vector<LocalId> reshard_operands(LoweringContext& context, const ir::Op& op
     const LocalId before = context.local(op.operands[i]);
     ShardLayout to = layout_of(choice.sub_axes, rule.operands[i]);
     if (choice.halo != nullptr)
-      to = fetched_from(*choice.halo, i, mesh_view, op_tensors[i], to, builder.has_recipe(before));
+      to = fetched_from(*choice.halo, i, mesh_view, op_tensors[i], to, builder.is_rematerialisable(before));
     LocalId operand = builder.reshard(before, to, op.location, reason);
     if (operand != before && builder.last().kind == LocalKind::kReshard && builder.last().results[0] == operand) {
       const ShardLayout from = builder.layout(builder.last().operands[0]);
@@ -185,7 +185,7 @@ void lower_rematerialised(LoweringContext& context, const ir::Op& op, const Scop
   made.location = op.location;
   const LocalId value = context.add_value(id, wanted(context, id, scope), 0);
   made.results = {value};
-  context.builder.set_recipe(value, made);
+  context.builder.rematerialise_by(value, made);
   context.builder.append(std::move(made));
   context.define(id, value);
 }
@@ -203,7 +203,7 @@ void lower_ruled(LoweringContext& context, const ir::Op& op, const Scope& scope)
 
   const Builder::Mark mark = builder.mark();
   if (!rule) {
-    lower_whole(context, op, def, scope);
+    lower_replicated(context, op, def, scope);
     return builder.mark_unruled(mark);
   }
   std::optional<ops::Combine> combine = def.combine != nullptr ? def.combine(view) : std::nullopt;
@@ -233,7 +233,7 @@ void lower_ruled(LoweringContext& context, const ir::Op& op, const Scope& scope)
     }
   } else if (!emit_on_shard(context, op, def, operands, layouts, partial)) {
     builder.rewind(mark);
-    return lower_whole(context, op, def, scope);
+    return lower_replicated(context, op, def, scope);
   }
   if (partial != 0) combine_partials(context, op, *combine, partial, scope);
   for (size_t i = 0; i < op.results.size(); ++i) {
@@ -247,7 +247,7 @@ void lower_ruled(LoweringContext& context, const ir::Op& op, const Scope& scope)
         return context.main.type_of(id).rank() == 0 && builder.type(context.local(id)).varies == 0;
       });
   if (of_scalars && op.results.size() == 1 && op.regions.empty() && global.results.front().rank() > 0 && partial == 0)
-    builder.remember_last(context.local(op.results.front()));
+    builder.rematerialise_as_last(context.local(op.results.front()));
   for (const ir::ValueId result : op.results) reshard_returned(context, result);
 }
 

@@ -3,10 +3,10 @@
 // Invariant: where the op cannot be lowered on its shards, the builder is rewound and the op runs replicated.
 //
 // Steps of lower_ruled():
-//   1. Get the row's factor rule of this instance. Without one, lower_whole: replicate the operands.
+//   1. Get the row's factor rule of this instance. Without one, lower_replicated: replicate the operands.
 //   2. unsharded_factors (sharding_choice.h): need-replication and permutation factors, reductions whose partial
 //      results cannot be combined or whose padding cannot be masked, pass-through factors that only operands have, or
-//      only results (but new_dims_may_be_cut), and those that the row's keeps_whole names.
+//      only results (but new_dims_may_be_sharded), and those that the row's keeps_unsharded names.
 //   3. least_moving (sharding_choice.h): the greedy choice of factor_choice.h. Where it moves bytes, other candidates
 //      are compared. One that uses fewer devices counts only for ops that read their operands once (reduce, gather).
 //   4. The same with each halo of the row (halo_rule.h). A halo wins where it moves fewer bytes, is as parallel, and

@@ -39,7 +39,7 @@ void combine_partials(LoweringContext& context, const ir::Op& op, const ops::Com
     sum.name = "all_reduce";
     sum.reduced = partial;
     sum.location = op.location;
-    sum.reason = "cut reduction of " + op.name;
+    sum.reason = "sharded reduction of " + op.name;
     sum.operands.push_back(before);
     const ShardLayout layout = builder.layout(before);
     const LocalId after = context.add_value(op.results[i], layout, builder.type(before).outer() & ~partial);

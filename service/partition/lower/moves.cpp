@@ -22,12 +22,12 @@ int64_t lacking_bytes(const LocalProgram& program, const ShardedType& from, cons
   const sharding::MeshView& to_view = program.view(to.layout.view);
   const std::vector<int64_t> position_of = to_view.position_of_flat();
   // Only sub-axes that shard one of the two count; one coordinate of the others suffices.
-  const sharding::SubAxisSet cuts = from.layout.mask() | to.layout.mask();
+  const sharding::SubAxisSet sharded = from.layout.mask() | to.layout.mask();
   const bool same_view = from.layout.view == to.layout.view;
-  const int64_t count = same_view ? from_view.distinct_count(cuts) : from_view.position_count();
+  const int64_t count = same_view ? from_view.distinct_count(sharded) : from_view.position_count();
   int64_t most = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const tensor::Dims here = from_view.coordinates(same_view ? cuts : from_view.all(), i);
+    const tensor::Dims here = from_view.coordinates(same_view ? sharded : from_view.all(), i);
     const tensor::Dims there =
         same_view ? here : to_view.coordinates(to_view.all(), position_of[static_cast<size_t>(from_view.flat(i))]);
     bool full = true;
@@ -56,12 +56,12 @@ Fetched fetched_by(const LocalProgram& program, const LocalOp& op) {
   const ShardedType& to = program.type(op.results[0]);
   const sharding::MeshView& view = program.view(to.layout.view);
   const size_t sources = op.halos.size();
-  sharding::SubAxisSet cuts = to.layout.mask();
-  for (size_t i = 0; i < sources; ++i) cuts |= program.type(op.operands[i]).layout.mask();
+  sharding::SubAxisSet sharded = to.layout.mask();
+  for (size_t i = 0; i < sources; ++i) sharded |= program.type(op.operands[i]).layout.mask();
   Fetched out{std::vector<int64_t>(sources, 0), std::vector<sharding::SubAxisSet>(sources, 0)};
   int64_t most = 0;
-  for (int64_t device = 0; device < view.distinct_count(cuts); ++device) {
-    const tensor::Dims here = view.coordinates(cuts, device);
+  for (int64_t device = 0; device < view.distinct_count(sharded); ++device) {
+    const tensor::Dims here = view.coordinates(sharded, device);
     std::vector<int64_t> lacking;
     for (size_t i = 0; i < sources; ++i) {
       const ShardedType& from = program.type(op.operands[i]);

@@ -30,7 +30,7 @@ MovedBytes moved_bytes(const LoweringContext& context, const ChoiceOf& of, const
   };
   for (size_t i = 0; i < op.operands.size(); ++i) {
     layouts.push_back(layout_of(choice, rule.operands[i]));
-    if (context.builder.has_recipe(context.local(op.operands[i]))) continue;
+    if (context.builder.is_rematerialisable(context.local(op.operands[i]))) continue;
     read.push_back(i);
     if (halo != nullptr) continue;
     const double bytes = context.builder.lacking(context.local(op.operands[i]), layouts[i]) * bytes_of(i);
@@ -97,11 +97,11 @@ std::vector<bool> unsharded_factors(const LoweringContext& context, const ir::Op
     const auto has = [f](const sharding::TensorFactors& tensor) { return has_factor(tensor, static_cast<int>(f)); };
     const bool in_operands = std::any_of(rule.operands.begin(), rule.operands.end(), has);
     const bool in_results = std::any_of(rule.results.begin(), rule.results.end(), has);
-    const bool one_sided = in_operands ? !in_results : !def.new_dims_may_be_cut;
+    const bool one_sided = in_operands ? !in_results : !def.new_dims_may_be_sharded;
     unsharded[f] = kind == sharding::FactorKind::kNeedReplication || kind == sharding::FactorKind::kPermutation ||
                    (kind == sharding::FactorKind::kReduction && (!may_reduce || rule.factors[f].size == 1)) ||
                    (kind == sharding::FactorKind::kPassThrough && one_sided) ||
-                   (f < own && def.keeps_whole != nullptr && def.keeps_whole(view, rule, f));
+                   (f < own && def.keeps_unsharded != nullptr && def.keeps_unsharded(view, rule, f));
   }
   return unsharded;
 }

@@ -44,7 +44,7 @@ struct ChoiceOf {
   std::optional<int> tied_view = std::nullopt;
 };
 
-/// Which factors stay unsharded. The row's keeps_whole decides on the first `own`; halo_rule() added the others.
+/// Which factors stay unsharded. The row's keeps_unsharded decides on the first `own`; halo_rule() added the others.
 std::vector<bool> unsharded_factors(const LoweringContext& context, const ir::Op& op, const ops::OpDef& def,
                                     const ops::OpView& view, const sharding::FactorRule& rule, size_t own,
                                     const std::optional<ops::Combine>& combine);

@@ -7,7 +7,7 @@
 namespace meshd::partition {
 namespace {
 
-bool lies_nowhere(const mesh::MeshRef& mesh) { return mesh == nullptr || mesh->axes.empty(); }
+bool is_empty(const mesh::MeshRef& mesh) { return mesh == nullptr || mesh->axes.empty(); }
 
 // Product of the sizes of the axes behind `axis`: the distance of its neighbours.
 int64_t minor_stride(const mesh::Mesh& mesh, int axis) {
@@ -39,7 +39,7 @@ std::vector<int64_t> chain(std::vector<int64_t> strides, int64_t total) {
   return out;
 }
 
-bool is_chain(const std::vector<int64_t>& strides) {
+bool is_divisor_chain(const std::vector<int64_t>& strides) {
   for (size_t i = 1; i < strides.size(); ++i) {
     if (strides[i] % strides[i - 1] != 0) return false;
   }
@@ -78,58 +78,58 @@ Views::Entry* Views::find_or_add(const mesh::MeshRef& mesh, const std::string& n
   int64_t stride = 1;
   for (size_t i = mesh->axes.size(); i-- > 0;) {
     stride *= mesh->axes[i].size;
-    entry.cuts.push_back(stride);
+    entry.splits.push_back(stride);
   }
   return &entry;
 }
 
 void Views::add(const mesh::MeshRef& mesh) {
-  if (!lies_nowhere(mesh)) find_or_add(mesh, {});
+  if (!is_empty(mesh)) find_or_add(mesh, {});
 }
 
 void Views::add(const sharding::TensorSharding& sharding) {
-  if (lies_nowhere(sharding.mesh)) return;
+  if (is_empty(sharding.mesh)) return;
   Entry* entry = find_or_add(sharding.mesh, sharding.mesh_name);
-  const auto cut = [&](const sharding::AxisRef& axis) {
+  const auto add_axis = [&](const sharding::AxisRef& axis) {
     if (axis.is_whole()) return;
     const auto [low, high] = ends_of(*sharding.mesh, axis);
-    entry->cuts.push_back(low);
-    entry->cuts.push_back(high);
+    entry->splits.push_back(low);
+    entry->splits.push_back(high);
   };
-  for (const sharding::DimSharding& dim : sharding.dims) std::for_each(dim.axes.begin(), dim.axes.end(), cut);
-  std::for_each(sharding.unreduced.begin(), sharding.unreduced.end(), cut);
+  for (const sharding::DimSharding& dim : sharding.dims) std::for_each(dim.axes.begin(), dim.axes.end(), add_axis);
+  std::for_each(sharding.unreduced.begin(), sharding.unreduced.end(), add_axis);
 }
 
 void Views::finish() {
   // Meshes in one order of devices share a view while all their split points form one chain of divisors.
-  std::vector<std::vector<int64_t>> cuts_of_view;
+  std::vector<std::vector<int64_t>> splits_of_view;
   for (Entry& entry : entries_) {
-    const std::vector<int64_t> own = chain(entry.cuts, device_count_);
+    const std::vector<int64_t> own = chain(entry.splits, device_count_);
     const std::vector<int64_t> order = flat_order(*entry.mesh);
     bool layout = false;
-    for (size_t v = 0; v < cuts_of_view.size() && !layout; ++v) {
+    for (size_t v = 0; v < splits_of_view.size() && !layout; ++v) {
       if (views_[v].flat_of_position != order) continue;
-      std::vector<int64_t> both = cuts_of_view[v];
+      std::vector<int64_t> both = splits_of_view[v];
       both.insert(both.end(), own.begin(), own.end());
       std::sort(both.begin(), both.end());
       both.erase(std::unique(both.begin(), both.end()), both.end());
-      if (!is_chain(both)) continue;
-      cuts_of_view[v] = both;
+      if (!is_divisor_chain(both)) continue;
+      splits_of_view[v] = both;
       entry.view = static_cast<int>(v);
       layout = true;
     }
     if (layout) continue;
-    cuts_of_view.push_back(own);
+    splits_of_view.push_back(own);
     views_.push_back({{}, order});
     entry.view = static_cast<int>(views_.size()) - 1;
   }
   if (views_.empty()) {
-    cuts_of_view.push_back(chain({}, device_count_));
+    splits_of_view.push_back(chain({}, device_count_));
     views_.push_back({});
   }
   for (size_t v = 0; v < views_.size(); ++v) {
-    const std::vector<int64_t>& cuts = cuts_of_view[v];
-    for (size_t i = cuts.size(); i-- > 1;) views_[v].sub_axis_sizes.push_back(cuts[i] / cuts[i - 1]);
+    const std::vector<int64_t>& splits = splits_of_view[v];
+    for (size_t i = splits.size(); i-- > 1;) views_[v].sub_axis_sizes.push_back(splits[i] / splits[i - 1]);
     if (views_[v].sub_axis_sizes.size() > 60)
       throw core::Error("unsupported_partition", "the mesh has more than 60 axes and parts of axes");
   }
@@ -163,7 +163,7 @@ std::vector<ViewNames> Views::names() const {
 }
 
 int Views::view_of(const mesh::MeshRef& mesh) const {
-  if (lies_nowhere(mesh)) return 0;
+  if (is_empty(mesh)) return 0;
   const Entry* entry = find(mesh);
   return entry == nullptr ? 0 : entry->view;
 }

@@ -36,8 +36,8 @@ class Views {
  private:
   struct Entry {
     mesh::MeshRef mesh;
-    std::string name;           ///< symbol, where a sharding gave it
-    std::vector<int64_t> cuts;  ///< strides (in positions, minor products) at which the mesh is split
+    std::string name;             ///< symbol, where a sharding gave it
+    std::vector<int64_t> splits;  ///< strides (in positions, minor products) at which the mesh is split
     int view = 0;
   };
   [[nodiscard]] const Entry* find(const mesh::MeshRef& mesh) const;

@@ -6,7 +6,7 @@
 namespace meshd::program {
 namespace {
 
-/// Cuts of a list of sizes: prefix products.
+/// Split points of a list of sizes: prefix products.
 std::vector<int64_t> prefix_products(std::span<const int64_t> sizes) {
   std::vector<int64_t> out;
   int64_t product = 1;
@@ -95,9 +95,9 @@ std::vector<int64_t> written_out(const Iota& iota) {
   return out;
 }
 
-bool add_cuts(const Iota& iota, const std::vector<int64_t>& tile, std::set<int64_t>& cuts) {
+bool add_splits(const Iota& iota, const std::vector<int64_t>& tile, std::set<int64_t>& splits) {
   const std::vector<int64_t> ends = prefix_products(iota.reshape);
-  cuts.insert(ends.begin(), ends.end());
+  splits.insert(ends.begin(), ends.end());
   // In transposed order the tile dimensions are split points one after another; one inside of a dimension of `reshape`
   // is one of the flat list too.
   std::vector<int64_t> sizes;
@@ -109,7 +109,7 @@ bool add_cuts(const Iota& iota, const std::vector<int64_t>& tile, std::set<int64
         if (tile_end % before != 0 || sizes[i] % (tile_end / before) != 0) return false;
         const auto dim = static_cast<size_t>(iota.transpose[i]);
         const int64_t start = dim == 0 ? 1 : ends[dim - 1];
-        cuts.insert(start * (tile_end / before));
+        splits.insert(start * (tile_end / before));
       }
       before *= sizes[i];
     }
@@ -117,11 +117,11 @@ bool add_cuts(const Iota& iota, const std::vector<int64_t>& tile, std::set<int64
   return true;
 }
 
-bool is_chain(const std::set<int64_t>& cuts) {
+bool can_hold_axes(const std::set<int64_t>& splits) {
   int64_t before = 1;
-  for (const int64_t cut : cuts) {
-    if (cut % before != 0) return false;
-    before = cut;
+  for (const int64_t split : splits) {
+    if (split % before != 0) return false;
+    before = split;
   }
   return true;
 }

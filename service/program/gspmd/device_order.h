@@ -29,9 +29,9 @@ std::vector<int64_t> written_out(const Iota& iota);
 
 /// Adds the split points (as pre-sizes of the positions) that tiles over the iota need. False when a tile dimension
 /// ends where no axis can. Example: tile {2,4} over <=[8] adds 2 and 8.
-bool add_cuts(const Iota& iota, const std::vector<int64_t>& tile, std::set<int64_t>& cuts);
+bool add_splits(const Iota& iota, const std::vector<int64_t>& tile, std::set<int64_t>& splits);
 
 /// Each split point must divide the next for axes to be between them.
-bool is_chain(const std::set<int64_t>& cuts);
+bool can_hold_axes(const std::set<int64_t>& splits);
 
 }  // namespace meshd::program

@@ -35,9 +35,9 @@ std::optional<std::vector<std::vector<int>>> tile_axes(const GspmdSharding& shar
   for (const int64_t size : iota->reshape) {
     std::vector<int>& axes = by_reshape.emplace_back();
     for (int64_t left = size; left > 1; ++axis) {
-      const int64_t cut = axis < mesh.axes.size() ? mesh.axes[axis].size : 0;
-      if (cut == 0 || left % cut != 0) return std::nullopt;
-      left /= cut;
+      const int64_t axis_size = axis < mesh.axes.size() ? mesh.axes[axis].size : 0;
+      if (axis_size == 0 || left % axis_size != 0) return std::nullopt;
+      left /= axis_size;
       axes.push_back(static_cast<int>(axis));
     }
   }
@@ -51,9 +51,9 @@ std::optional<std::vector<std::vector<int>>> tile_axes(const GspmdSharding& shar
   for (const int64_t size : sharding.tile) {
     std::vector<int>& axes = out.emplace_back();
     for (int64_t left = size; left > 1; ++next) {
-      const int64_t cut = next < order.size() ? mesh.axes[static_cast<size_t>(order[next])].size : 0;
-      if (cut == 0 || left % cut != 0) return std::nullopt;
-      left /= cut;
+      const int64_t axis_size = next < order.size() ? mesh.axes[static_cast<size_t>(order[next])].size : 0;
+      if (axis_size == 0 || left % axis_size != 0) return std::nullopt;
+      left /= axis_size;
       axes.push_back(order[next]);
     }
   }
@@ -65,7 +65,7 @@ std::vector<std::vector<int>> fitting_axes(const GspmdSharding& sharding, const 
   auto axes = tile_axes(sharding, mesh);
   if (!axes) {
     throw core::Error("unsupported_attribute",
-                      "tiles " + in_brackets(sharding.tile) + " are no whole axes of the mesh " + mesh::to_text(mesh));
+                      "tiles " + in_brackets(sharding.tile) + " are not full axes of the mesh " + mesh::to_text(mesh));
   }
   return std::move(*axes);
 }
@@ -73,24 +73,24 @@ std::vector<std::vector<int>> fitting_axes(const GspmdSharding& sharding, const 
 /// A mesh in the making.
 struct MeshCandidate {
   std::vector<int64_t> order;  ///< of its devices; empty is 0..n-1
-  std::set<int64_t> cuts;
+  std::set<int64_t> splits;
 
   /// Takes the sharding in where it fits.
   bool take(const GspmdSharding& sharding) {
     const std::optional<Iota> iota = over(sharding, order);
-    std::set<int64_t> more = cuts;
-    if (!iota || !add_cuts(*iota, sharding.tile, more) || !is_chain(more)) return false;
-    cuts = std::move(more);
+    std::set<int64_t> more = splits;
+    if (!iota || !add_splits(*iota, sharding.tile, more) || !can_hold_axes(more)) return false;
+    splits = std::move(more);
     return true;
   }
 
   [[nodiscard]] mesh::Mesh finish() const {
     mesh::Mesh out;
     int64_t before = 1;
-    for (const int64_t cut : cuts) {
-      if (cut == 1) continue;
-      out.axes.push_back({"_axis_" + std::to_string(out.axes.size()), cut / before});
-      before = cut;
+    for (const int64_t split : splits) {
+      if (split == 1) continue;
+      out.axes.push_back({"_axis_" + std::to_string(out.axes.size()), split / before});
+      before = split;
     }
     out.device_ids = order;
     return out;
@@ -112,9 +112,9 @@ std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, i
                     [&](MeshCandidate& candidate) { return candidate.take(sharding); }))
       continue;
     if (candidates.size() == kMaxMeshes) {
-      throw core::Error("unsupported_attribute", "the program's shardings need more than " +
-                                                     std::to_string(kMaxMeshes) +
-                                                     " meshes: they cut the devices in ways that have no common axes");
+      throw core::Error("unsupported_attribute",
+                        "the program's shardings need more than " + std::to_string(kMaxMeshes) +
+                            " meshes: they divide the devices in ways that have no common axes");
     }
     // A mesh of its own always fits: parse_gspmd returns axes or a list.
     candidates.push_back({sharding.devices, {device_count}});
@@ -130,7 +130,7 @@ mesh::Mesh gspmd_mesh(std::span<const GspmdSharding> shardings, int64_t device_c
   std::vector<mesh::Mesh> meshes = gspmd_meshes(shardings, device_count);
   if (meshes.size() != 1) {
     throw core::Error("unsupported_attribute",
-                      "the shardings cut the devices in ways that have no common axes: they need " +
+                      "the shardings divide the devices in ways that have no common axes: they need " +
                           std::to_string(meshes.size()) + " meshes, one is expected");
   }
   return std::move(meshes[0]);

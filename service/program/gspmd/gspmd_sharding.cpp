@@ -25,8 +25,8 @@ constexpr int64_t kMaxWrittenOut = 4096;
 
 /// Whether full axes can express the tiles over the iota.
 bool has_axes(const Iota& iota, const std::vector<int64_t>& tile) {
-  std::set<int64_t> cuts;
-  return add_cuts(iota, tile, cuts) && is_chain(cuts);
+  std::set<int64_t> splits;
+  return add_splits(iota, tile, splits) && can_hold_axes(splits);
 }
 
 /// Holds what was read to the rules of shardings.
@@ -134,7 +134,7 @@ class Checker {
     const int64_t count = out.device_count();
     if (count > kMaxWrittenOut) {
       throw core::Error("unsupported_attribute",
-                        name_ + " has tiles that cut no dimension of <=" + in_brackets(iota.reshape) +
+                        name_ + " has tiles that shard no dimension of <=" + in_brackets(iota.reshape) +
                             " evenly; that is supported for " + std::to_string(kMaxWrittenOut) + " devices, here are " +
                             std::to_string(count));
     }

@@ -56,8 +56,7 @@ class Collective {
 
   void same_mesh() const {
     if (operand_.mesh->axes == result_.mesh->axes && operand_.mesh->device_ids == result_.mesh->device_ids) return;
-    fail("the operand lies over " + mesh::to_text(*operand_.mesh) + ", the result over " +
-         mesh::to_text(*result_.mesh));
+    fail("the operand is over " + mesh::to_text(*operand_.mesh) + ", the result over " + mesh::to_text(*result_.mesh));
   }
 
   void permute() const {
@@ -69,7 +68,7 @@ class Collective {
       const int64_t before = operand_.part_count(static_cast<int64_t>(d));
       const int64_t after = result_.part_count(static_cast<int64_t>(d));
       if (before != after) {
-        fail("dimension " + std::to_string(d) + " is cut " + std::to_string(before) + " ways in the operand and " +
+        fail("dimension " + std::to_string(d) + " is sharded " + std::to_string(before) + " ways in the operand and " +
              std::to_string(after) + " ways in the result");
       }
     }
@@ -115,7 +114,7 @@ class Collective {
     joined.insert(joined.end(), moved.begin(), moved.end());
     const mesh::Mesh& mesh = *result_.mesh;
     if (sharding::canonical_axes(joined, mesh) == sharding::canonical_axes(longer, mesh)) return;
-    fail("dimension " + std::to_string(dim) + " is cut by " + text_of(operand_.dims[dim].axes, operand_) +
+    fail("dimension " + std::to_string(dim) + " is sharded by " + text_of(operand_.dims[dim].axes, operand_) +
          " in the operand and by " + text_of(result_.dims[dim].axes, result_) + " in the result, which " +
          text_of(moved, result_) + " does not lead from one to the other");
   }
@@ -175,7 +174,7 @@ class Collective {
         for (size_t d = 0; d < operand_.dims.size(); ++d) {
           for (const sharding::AxisRef& used : operand_.dims[d].axes) {
             if (sharding::overlaps(axis, used, *result_.mesh)) {
-              fail("the reduction axis " + text_of({axis}, result_) + " cuts dimension " + std::to_string(d) +
+              fail("the reduction axis " + text_of({axis}, result_) + " shards dimension " + std::to_string(d) +
                    " of the operand, which has " + text_of(operand_.dims[d].axes, operand_));
             }
           }

@@ -108,7 +108,7 @@ TEST(Indivisible, uneven_dimension_is_padded_and_the_nearest_specs_divide) {
   EXPECT_EQ(one.value, "%a");
   EXPECT_EQ(one.size, 6);
   EXPECT_EQ(one.ways, 4);
-  EXPECT_TRUE(one.is_cut);
+  EXPECT_TRUE(one.is_sharded);
   ASSERT_EQ(one.nearest.size(), 1u);
   EXPECT_EQ(one.nearest[0].axes, "{\"x\"}");
   EXPECT_EQ(one.nearest_sizes, (std::vector<int64_t>{4, 8}));
@@ -122,7 +122,7 @@ TEST(Indivisible, factor_of_a_reshape_stays_whole) {
   return %0 : tensor<24xf32>
 })");
   const auto found = std::find_if(told.indivisible.begin(), told.indivisible.end(),
-                                  [](const Indivisible& one) { return !one.is_cut; });
+                                  [](const Indivisible& one) { return !one.is_sharded; });
   ASSERT_NE(found, told.indivisible.end());
   EXPECT_EQ(found->value, "%a");
   EXPECT_EQ(found->size, 3);
@@ -174,7 +174,7 @@ TEST(Suggest, names_a_cut_that_needs_no_moves) {
   for (size_t i = 1; i < found.better.size(); ++i)
     EXPECT_LE(found.better[i - 1].cost.seconds(), found.better[i].cost.seconds());
   const Suggestions none = suggest(program, request_for(*program), 1, [] { return true; });
-  EXPECT_TRUE(none.was_cut_short);
+  EXPECT_TRUE(none.is_incomplete);
   EXPECT_EQ(none.tried, 0);
 }
 

@@ -172,7 +172,7 @@ TEST(PlanStorage, loop_variable_that_cannot_be_in_place_changes_buffers) {
   b.result(out[1]);
   const auto plan = plan_of(b);
   EXPECT_EQ(plan->memory.own, 2048) << to_text(*plan);
-  // Three turns of one transpose each, no copies but the first.
+  // Three iterations of one transpose each, no copies but the first.
   Bench bench;
   Floats in(256);
   for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i);
@@ -206,7 +206,7 @@ TEST(PlanStorage, carried_values_change_places) {
   EXPECT_EQ(output<int32_t>(ran, 3)[0][0], 55);
 }
 
-TEST(PlanStorage, loop_that_never_turns_gives_its_initial_values) {
+TEST(PlanStorage, loop_without_iterations_gives_its_initial_values) {
   LocalBuilder b({1});
   const LocalId x = b.argument("4xf32");
   const auto out = b.loop(

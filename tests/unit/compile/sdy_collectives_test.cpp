@@ -45,21 +45,21 @@ TEST(SdyCollectives, those_that_fit_are_read_and_printed_and_read_again) {
 TEST(SdyCollectives, those_that_do_not_fit_are_refused_with_both_sides) {
   const std::pair<const char*, const char*> wrong[] = {
       {R"(sdy.all_gather [{"x"}, {}] %arg0 out_sharding=<@mesh, [{"y"}, {}]>)",
-       R"(cut by {"x"} in the operand and by {"y"})"},
+       R"(sharded by {"x"} in the operand and by {"y"})"},
       {R"(sdy.all_gather [{"y"}, {}] %arg0 out_sharding=<@mesh, [{}, {}]>)", R"({"y"} does not lead)"},
       {R"(sdy.all_gather [{"x"}] %arg0 out_sharding=<@mesh, [{}, {}]>)", "1 lists of axes for 2 dimensions"},
       {R"(sdy.all_gather [{"z"}, {}] %arg0 out_sharding=<@mesh, [{}, {}]>)", "unknown axis \"z\""},
-      {R"(sdy.all_gather [{"x"}, {}] %arg0 out_sharding=<@other, [{}, {}]>)", "the operand lies over"},
+      {R"(sdy.all_gather [{"x"}, {}] %arg0 out_sharding=<@other, [{}, {}]>)", "the operand is over"},
       {R"(sdy.all_slice [{"y"}, {}] %arg0 out_sharding=<@mesh, [{"x"}, {}]>)", R"({"y"} does not lead)"},
       {R"(sdy.all_to_all [{"x"}: 0->0] %arg0 out_sharding=<@mesh, [{}, {"x"}]>)", "dimension 0 stands twice"},
       {R"(sdy.all_to_all [{"x"}: 0->2] %arg0 out_sharding=<@mesh, [{}, {"x"}]>)", "dimension 2 is out of range [0, 2)"},
       {R"(sdy.all_to_all [{"y"}: 0->1] %arg0 out_sharding=<@mesh, [{}, {"x"}]>)", R"({"y"} does not lead)"},
       {R"(sdy.all_reduce {"x"} %arg1 out_sharding=<@mesh, [{"x"}, {}]>)", R"(by {"x"} in the result)"},
-      {R"(sdy.all_reduce {"x"} %arg0 out_sharding=<@mesh, [{"x"}, {}]>)", R"(reduction axis {"x"} cuts dimension 0)"},
+      {R"(sdy.all_reduce {"x"} %arg0 out_sharding=<@mesh, [{"x"}, {}]>)", R"(reduction axis {"x"} shards dimension 0)"},
       {R"(sdy.reduce_scatter [{"x"}, {}] %arg1 out_sharding=<@mesh, [{}, {"x"}]>)", R"({"x"} does not lead)"},
       {R"(sdy.sharded_to_unreduced [{"y"}, {}] %arg0 out_sharding=<@mesh, [{}, {}], unreduced={"y"}>)",
        R"({"y"} does not lead)"},
-      {R"(sdy.collective_permute %arg0 out_sharding=<@mesh, [{"y"}, {}]>)", "cut 2 ways in the operand and 4 ways"},
+      {R"(sdy.collective_permute %arg0 out_sharding=<@mesh, [{"y"}, {}]>)", "sharded 2 ways in the operand and 4 ways"},
       {R"(sdy.collective_permute %arg0 out_sharding=<@other, [{"a":(1)2}, {}]>)", "a permutation needs the same axes"},
   };
   for (const auto& [op, words] : wrong) {

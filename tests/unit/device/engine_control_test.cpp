@@ -22,8 +22,8 @@ TEST(EngineControl, nested_program_computes) {
   std::vector<Floats> x = counted_shards(4, 8);
   Floats whole;
   for (const Floats& shard : x) whole.insert(whole.end(), shard.begin(), shard.end());
-  for (int turn = 0; turn < 3; ++turn) {
-    if (turn % 2 == 0) {
+  for (int iteration = 0; iteration < 3; ++iteration) {
+    if (iteration % 2 == 0) {
       for (float& value : whole) value += value;
     }
     for (int inner = 0; inner < 2; ++inner) {
@@ -69,7 +69,7 @@ TEST(EngineControl, run_stopped_at_every_step_gives_the_same) {
     }
     EXPECT_EQ(all_bytes(pending->wait()), expected) << "stopped at " << place;
   }
-  EXPECT_GT(stops, 60);  // turns of a loop count as steps, too, but nothing begins there
+  EXPECT_GT(stops, 60);  // iterations of a loop count as steps, too, but nothing begins there
 }
 
 TEST(EngineControl, run_stopped_before_all_steps_gives_the_same) {
@@ -106,7 +106,7 @@ TEST(EngineControl, devices_leave_a_loop_one_by_one) {
 }
 
 TEST(EngineControl, values_under_a_varying_condition_vary_with_it) {
-  // The counter is declared alike on all positions; it must not be, because they leave at different turns.
+  // The counter is declared alike on all positions; it must not be, because they leave at different iterations.
   LocalBuilder b({2});
   const LocalId limit = b.argument("2xi32", {{0}});
   const LocalId most = b.value("i32", {}, 0b1);

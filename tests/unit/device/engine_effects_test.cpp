@@ -49,7 +49,7 @@ class Notebook final : public device::EffectSink {
   std::vector<Seen> seen;
 };
 
-// A loop of three turns with an effect on every device, then one on the whole.
+// A loop of three iterations with an effect on every device, then one on the whole.
 compile::PlanRef effects_plan(LocalBuilder& b) {
   const LocalId x = b.argument("4xf32", {{0}});
   const LocalId zero = b.splat<int32_t>("i32", 0);

@@ -5,14 +5,14 @@
 
 namespace meshd::test {
 
-/// x (8 rows over 4 positions): a loop of `turns` turns; inside a branch by parity, an inner loop, a sum over all
-/// shards. Uses every kind of step but effects.
-inline LocalId nested_program(LocalBuilder& b, int32_t turns) {
+/// x (8 rows over 4 positions): a loop of `iterations` iterations; inside a branch by parity, an inner loop, a sum over
+/// all shards. Uses every kind of step but effects.
+inline LocalId nested_program(LocalBuilder& b, int32_t iterations) {
   const LocalId x = b.argument("8x4xf32", {{0}});
   const LocalId zero = b.splat<int32_t>("i32", 0);
   const auto add_one = [&](LocalId n) { return b.point("stablehlo.add", {n, b.splat<int32_t>("i32", 1)}); };
   const auto out = b.loop(
-      {zero, x}, [&](const auto& v) { return b.compare("LT", v[0], b.splat<int32_t>("i32", turns)); },
+      {zero, x}, [&](const auto& v) { return b.compare("LT", v[0], b.splat<int32_t>("i32", iterations)); },
       [&](const auto& v) {
         const LocalId parity = b.point("stablehlo.and", {v[0], b.splat<int32_t>("i32", 1)});
         const auto taken = b.branch(parity, {[&] {

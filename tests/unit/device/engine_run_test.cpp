@@ -112,7 +112,7 @@ TEST(EngineRun, profile_counts_every_step) {
   EXPECT_EQ(static_cast<int64_t>(out.stats.steps_profile.size()), plan->step_count);
   int64_t most = 0;
   for (const device::StepStats& step : out.stats.steps_profile) most = std::max(most, step.count);
-  EXPECT_EQ(most, 12) << "the inner condition runs 3 times in each of 4 turns";
+  EXPECT_EQ(most, 12) << "the inner condition runs 3 times in each of 4 iterations";
 }
 
 TEST(EngineRun, engine_counts_runs_and_busy_devices) {

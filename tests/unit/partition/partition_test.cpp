@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
              "%0 = stablehlo.dot_general %a0, %a1, contracting_dims = [1] x [0] : ($0, $1) -> $r\nreturn %0 : $r",
              "local(%0:tensor<2x8xf32>{0;1}~3, %1:tensor<8x32xf32>{1;}~2)\n"
              "  %2:tensor<2x32xf32>{0;}~3 = op stablehlo.dot_general(%0, %1) line 3\n"
-             "  %3:tensor<2x32xf32>{0;}~1 = reduce_shards all_reduce(%2) over ~2 for cut reduction of "
+             "  %3:tensor<2x32xf32>{0;}~1 = reduce_shards all_reduce(%2) over ~2 for sharded reduction of "
              "stablehlo.dot_general line 3\n"
              "gives %3\n"},
         Case{"contraction_whose_operands_disagree_moves_the_smaller",
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
              "local(%0:tensor<2x8xf32>{0;1}~3, %1:tensor<8x8xf32>{1;0}~3)\n"
              "  %2:tensor<8x8xf32>{;1}~2 = reshard reshard(%0) for operand 0 of stablehlo.dot_general line 3\n"
              "  %3:tensor<8x8xf32>{;0}~3 = op stablehlo.dot_general(%2, %1) line 3\n"
-             "  %4:tensor<8x8xf32>{;0}~1 = reduce_shards all_reduce(%3) over ~2 for cut reduction of "
+             "  %4:tensor<8x8xf32>{;0}~1 = reduce_shards all_reduce(%3) over ~2 for sharded reduction of "
              "stablehlo.dot_general line 3\n"
              "gives %4\n"},
         Case{"transpose_moves_nothing", "8x16xf32 [{x}, {y}] -> 16x8xf32 [{y}, {x}]",
@@ -123,19 +123,19 @@ INSTANTIATE_TEST_SUITE_P(
              "  %1:tensor<2xf32>{0}~1 = op stablehlo.abs(%0) line 3\n"
              "  %2:tensor<8xf32>{} = reshard reshard(%1) for result 0 line 2\n"
              "gives %2\n"},
-        Case{
-            "sum_over_uneven_rows_masks_their_padding", "5x3xf32 [{x}, {}] -> 3xf32 [{}]",
-            "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
-            "%0 = stablehlo.reduce(%a0 init: %z) applies stablehlo.add across dimensions = [0] : ($0, tensor<f32>) -> "
-            "$r\n"
-            "return %0 : $r",
-            "local(%0:tensor<2x3xf32>{0;}~1)\n"
-            "  %1:tensor<f32>{} = constant stablehlo.constant() line 3\n"
-            "  %2:tensor<f32>{} = constant stablehlo.constant() line 4\n"
-            "  %3:tensor<2x3xf32>{0;}~1 = mask mask(%0, %2) for operand 0 of stablehlo.reduce line 4\n"
-            "  %4:tensor<3xf32>{}~1 = op stablehlo.reduce(%3, %1) line 4\n"
-            "  %5:tensor<3xf32>{} = reduce_shards all_reduce(%4) over ~1 for cut reduction of stablehlo.reduce line 4\n"
-            "gives %5\n"},
+        Case{"sum_over_uneven_rows_masks_their_padding", "5x3xf32 [{x}, {}] -> 3xf32 [{}]",
+             "%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+             "%0 = stablehlo.reduce(%a0 init: %z) applies stablehlo.add across dimensions = [0] : ($0, tensor<f32>) -> "
+             "$r\n"
+             "return %0 : $r",
+             "local(%0:tensor<2x3xf32>{0;}~1)\n"
+             "  %1:tensor<f32>{} = constant stablehlo.constant() line 3\n"
+             "  %2:tensor<f32>{} = constant stablehlo.constant() line 4\n"
+             "  %3:tensor<2x3xf32>{0;}~1 = mask mask(%0, %2) for operand 0 of stablehlo.reduce line 4\n"
+             "  %4:tensor<3xf32>{}~1 = op stablehlo.reduce(%3, %1) line 4\n"
+             "  %5:tensor<3xf32>{} = reduce_shards all_reduce(%4) over ~1 for sharded reduction of stablehlo.reduce "
+             "line 4\n"
+             "gives %5\n"},
         Case{"maximum_over_uneven_rows_masks_with_minus_infinity", "5xf32 [{x}] -> 1xf32 [{}]",
              "%z = stablehlo.constant dense<0xFF800000> : tensor<f32>\n"
              "%0 = stablehlo.reduce(%a0 init: %z) applies stablehlo.maximum across dimensions = [0] : ($0, "
@@ -146,7 +146,8 @@ INSTANTIATE_TEST_SUITE_P(
              "  %2:tensor<f32>{} = constant stablehlo.constant() line 4\n"
              "  %3:tensor<2xf32>{0}~1 = mask mask(%0, %2) for operand 0 of stablehlo.reduce line 4\n"
              "  %4:tensor<f32>{}~1 = op stablehlo.reduce(%3, %1) line 4\n"
-             "  %5:tensor<f32>{} = reduce_shards all_reduce(%4) over ~1 for cut reduction of stablehlo.reduce line 4\n"
+             "  %5:tensor<f32>{} = reduce_shards all_reduce(%4) over ~1 for sharded reduction of stablehlo.reduce line "
+             "4\n"
              "  %6:tensor<1xf32>{} = op stablehlo.reshape(%5) line 5\n"
              "gives %6\n"},
         Case{"uneven_elementwise_leaves_garbage_in_the_padding", "7x3xf32 [{x}, {}] -> 7x3xf32 [{x}, {}]",

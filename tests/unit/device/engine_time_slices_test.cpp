@@ -1,4 +1,4 @@
-// Runs that share devices take turns: in a fair order of principals, sessions and runs, without circular waits.
+// Runs that share devices take time slices: in a fair order of principals, sessions and runs, without circular waits.
 #include <random>
 #include <set>
 
@@ -32,15 +32,15 @@ device::QueueRequest on(std::vector<int64_t> devices, const std::string& princip
   return request;
 }
 
-// One device, on which every turn takes the same counted time.
-class Turns {
+// One device, on which every slice takes the same counted time.
+class Slices {
  public:
   EntryRef add(const std::string& name, const std::string& principal, const std::string& session) {
     auto entry = std::make_shared<Entry>(name);
     note(scheduler_.add(entry, {.devices = {0}, .principal = principal, .session = session}));
     return entry;
   }
-  /// Who has the next turns.
+  /// Who has the next slices.
   std::vector<std::string> take(int count) {
     std::vector<std::string> out;
     for (int i = 0; i < count; ++i) {
@@ -61,45 +61,45 @@ class Turns {
   EntryRef running_;
 };
 
-int64_t count_of(const std::vector<std::string>& turns, const std::string& name) {
-  return std::count(turns.begin(), turns.end(), name);
+int64_t count_of(const std::vector<std::string>& slices, const std::string& name) {
+  return std::count(slices.begin(), slices.end(), name);
 }
 
-TEST(EngineTurns, small_principal_has_every_second_turn_beside_twenty_sessions_of_another) {
-  Turns turns;
+TEST(EngineTimeSlices, small_principal_has_every_second_slice_beside_twenty_sessions_of_another) {
+  Slices slices;
   for (int session = 0; session < 20; ++session) {
-    for (int run = 0; run < 3; ++run) turns.add("flood", "a", "s" + std::to_string(session));
+    for (int run = 0; run < 3; ++run) slices.add("flood", "a", "s" + std::to_string(session));
   }
-  turns.take(100);
-  turns.add("small", "b", "s");
-  // At most the turn that is going on comes before its first one.
-  const std::vector<std::string> taken = turns.take(100);
+  slices.take(100);
+  slices.add("small", "b", "s");
+  // At most the slice that is going on comes before its first one.
+  const std::vector<std::string> taken = slices.take(100);
   EXPECT_EQ(count_of({taken.begin(), taken.begin() + 2}, "small"), 1);
   EXPECT_EQ(count_of(taken, "small"), 50);
 }
 
-TEST(EngineTurns, sessions_of_a_principal_share_its_turns_and_so_do_runs_of_a_session) {
-  Turns turns;
-  for (int run = 0; run < 10; ++run) turns.add("many " + std::to_string(run), "a", "first");
-  turns.add("one", "a", "second");
-  const std::vector<std::string> taken = turns.take(200);
+TEST(EngineTimeSlices, sessions_of_a_principal_share_its_slices_and_so_do_runs_of_a_session) {
+  Slices slices;
+  for (int run = 0; run < 10; ++run) slices.add("many " + std::to_string(run), "a", "first");
+  slices.add("one", "a", "second");
+  const std::vector<std::string> taken = slices.take(200);
   EXPECT_NEAR(static_cast<double>(count_of(taken, "one")), 100, 1);
   for (int run = 0; run < 10; ++run)
     EXPECT_NEAR(static_cast<double>(count_of(taken, "many " + std::to_string(run))), 10, 1);
 }
 
-TEST(EngineTurns, principal_that_was_idle_saves_no_time_up) {
-  Turns turns;
-  turns.add("busy", "a", "");
-  const EntryRef early = turns.add("idle", "b", "");
-  turns.take(10);
-  turns.end(early);
-  turns.take(1000);
-  turns.add("idle", "b", "");
-  EXPECT_NEAR(static_cast<double>(count_of(turns.take(100), "idle")), 50, 1);
+TEST(EngineTimeSlices, principal_that_was_idle_saves_no_time_up) {
+  Slices slices;
+  slices.add("busy", "a", "");
+  const EntryRef early = slices.add("idle", "b", "");
+  slices.take(10);
+  slices.end(early);
+  slices.take(1000);
+  slices.add("idle", "b", "");
+  EXPECT_NEAR(static_cast<double>(count_of(slices.take(100), "idle")), 50, 1);
 }
 
-TEST(EngineTurns, running_entry_is_told_when_others_wait_for_its_device) {
+TEST(EngineTimeSlices, running_entry_is_told_when_others_wait_for_its_device) {
   Scheduler scheduler(2, 0);
   const auto running = std::make_shared<Entry>("running");
   ASSERT_EQ(scheduler.add(running, on({0})).size(), 1U);
@@ -109,7 +109,7 @@ TEST(EngineTurns, running_entry_is_told_when_others_wait_for_its_device) {
   EXPECT_TRUE(running->is_wanted());
 }
 
-TEST(EngineTurns, order_of_tickets_is_kept_where_ranks_count_on_it) {
+TEST(EngineTimeSlices, order_of_tickets_is_kept_where_ranks_count_on_it) {
   Scheduler scheduler(1, 0, Scheduler::Order::kTickets);
   const auto running = std::make_shared<Entry>("running");
   scheduler.add(running, on({0}, "a", 1));
@@ -122,7 +122,7 @@ TEST(EngineTurns, order_of_tickets_is_kept_where_ranks_count_on_it) {
 
 // Random device sets, bytes, yields and waits: no two that run share a device, bytes stay below the limit, and
 // everybody comes to an end whatever happens.
-TEST(EngineTurns, random_device_sets_never_wait_in_a_circle) {
+TEST(EngineTimeSlices, random_device_sets_never_wait_in_a_circle) {
   for (uint32_t seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
     const auto below = [&](int64_t most) { return static_cast<int64_t>(random() % static_cast<uint32_t>(most)); };
@@ -132,7 +132,7 @@ TEST(EngineTurns, random_device_sets_never_wait_in_a_circle) {
     struct Member {
       std::vector<int64_t> devices;
       int64_t bytes = 0;
-      int64_t turns = 0;
+      int64_t slices = 0;
     };
     std::map<QueueEntryRef, Member> members;
     std::set<QueueEntryRef> running;
@@ -177,7 +177,7 @@ TEST(EngineTurns, random_device_sets_never_wait_in_a_circle) {
       }
       const QueueEntryRef entry = *std::next(running.begin(), below(static_cast<int64_t>(running.size())));
       running.erase(entry);
-      const int64_t action = --members[entry].turns <= 0 ? 0 : below(4);
+      const int64_t action = --members[entry].slices <= 0 ? 0 : below(4);
       if (action == 0) {
         members.erase(entry);
         start(scheduler.remove(entry, kTurn));
@@ -221,7 +221,7 @@ void wait_until_in_a_step(const std::shared_ptr<Bench::Pending>& pending) {
   ASSERT_TRUE(testing::eventually([&] { return !pending->run->progress().op.empty(); }));
 }
 
-TEST(EngineTurns, small_runs_end_beside_runs_of_minutes_on_the_same_device) {
+TEST(EngineTimeSlices, small_runs_end_beside_runs_of_minutes_on_the_same_device) {
   for (const int threads : {1, 2}) {
     Bench bench({.device_count = 2, .threads = threads});
     const compile::PlanRef plan = minutes_in_a_step();
@@ -248,7 +248,7 @@ TEST(EngineTurns, small_runs_end_beside_runs_of_minutes_on_the_same_device) {
   }
 }
 
-TEST(EngineTurns, results_do_not_depend_on_turns) {
+TEST(EngineTimeSlices, results_do_not_depend_on_slices) {
   const compile::PlanRef plan = plan_of_text(R"(func.func @main(%a: tensor<f32>) -> tensor<f32> {
     %0 = stablehlo.iota dim = 1 : tensor<1000x3001xf32>
     %1 = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> tensor<1000x3001xf32>
@@ -270,7 +270,7 @@ TEST(EngineTurns, results_do_not_depend_on_turns) {
   for (const auto& pending : together) EXPECT_EQ(output<float>(pending->wait())[0][0], alone);
 }
 
-TEST(EngineTurns, least_loaded_devices_come_first) {
+TEST(EngineTimeSlices, least_loaded_devices_come_first) {
   Bench bench({.device_count = 4, .threads = 2});
   const compile::PlanRef plan = minutes_in_a_step();
   std::vector<std::shared_ptr<Bench::Pending>> busy;
@@ -287,7 +287,7 @@ TEST(EngineTurns, least_loaded_devices_come_first) {
   for (const auto& pending : busy) pending->wait();
 }
 
-TEST(EngineTurns, engine_that_ends_ends_runs_in_the_middle_of_their_steps) {
+TEST(EngineTimeSlices, engine_that_ends_ends_runs_in_the_middle_of_their_steps) {
   std::vector<std::shared_ptr<Bench::Pending>> runs;
   {
     Bench bench({.device_count = 2, .threads = 2});
