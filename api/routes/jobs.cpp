@@ -225,8 +225,7 @@ std::vector<Route> job_routes(Services& services) {
          const int64_t wait = request.query.integer("wait", 0, 0, kLongestWaitSeconds);
          const std::string& id = request.capture("id");
          const jobs::JobView view =
-             wait > 0 ? services.jobs.wait(id, request.principal, std::chrono::seconds(wait), request.waiter)
-                      : services.jobs.view(id, request.principal);
+             services.jobs.wait(id, request.principal, std::chrono::seconds(wait), request.waiter);
          return json_of(200, JobDocument{view, true}).with("ETag", job_etag(view));
        }},
       {"PUT", "/v1/jobs/{id}", "putJob", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,

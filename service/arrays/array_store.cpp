@@ -304,6 +304,7 @@ ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
     const auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.array(id, principal); });
     if (row) array = load_row(*row);
   }
+  if (array != nullptr) consume_if_donated(array);
   if (array != nullptr && pending_.is_over(*array)) expire_pending();
   const bool visible =
       array != nullptr && !array->state().with([](const Array::State& state) { return state.deleted; });
@@ -312,6 +313,17 @@ ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
                       pending_.why_gone(id, principal).value_or("there is no array '" + std::string(id) + "'"));
   }
   return array;
+}
+
+// The transaction of a job is visible in pages of effects a moment before the job's thread calls consume(): whoever has
+// seen its effects does not find what it has donated.
+void ArrayStore::consume_if_donated(const ArrayRef& array) {
+  const std::string job = array->state().with([](const Array::State& state) { return state.reserved_by; });
+  if (job.empty() || array->info().durability != Durability::kDurable) return;
+  const ArrayInfo& info = array->info();
+  const auto row =
+      store_.catalog().read([&](storage::Reader& reader) { return reader.array(info.id, info.principal); });
+  if (row && row->state == ArrayState::kDonated) consume({array}, job);
 }
 
 ArrayStore::Snapshot ArrayStore::snapshot(const ArrayRef& array) {
@@ -530,6 +542,7 @@ std::function<void(storage::Transaction&)> ArrayStore::consume_rows(const std::v
 void ArrayStore::consume(const std::vector<ArrayRef>& donated, const std::string& job) {
   for (const ArrayRef& array : donated) {
     array->state().with([&](Array::State& state) {
+      if (state.state == ArrayState::kDonated) return;  // a reader has seen the row before
       state.state = ArrayState::kDonated;
       state.reason = "taken by " + job;
       state.reserved_by.clear();

@@ -147,6 +147,7 @@ class ArrayStore {
   void release(const std::vector<ArrayRef>& donated, const std::string& job);
   /// The job is done: they are donated now. `rows` for durable ones belongs into the job's transaction.
   std::function<void(storage::Transaction&)> consume_rows(const std::vector<ArrayRef>& donated, const std::string& job);
+  /// Does nothing to those that a reader has found donated before.
   void consume(const std::vector<ArrayRef>& donated, const std::string& job);
   /// The shards of an array that this job has reserved, taken out of it: while they are out, a durable array is read
   /// from disk and a memory array not at all (array_in_use), so that the job may write them once it is their only
@@ -173,6 +174,7 @@ class ArrayStore {
   };
   ArrayRef make_array(const NewArray& wanted);
   ArrayRef load_row(const storage::ArrayRow& row);
+  void consume_if_donated(const ArrayRef& array);
   std::optional<Snapshot> try_snapshot(const ArrayRef& array);
   std::string blob_name(const Array& array, int64_t version, size_t shard);
   int64_t write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, ShardBuffers next);

@@ -130,7 +130,8 @@ class JobRunner {
                                        std::string_view fingerprint);
   /// Throws not_found.
   JobView view(const std::string& id, std::string_view principal);
-  /// Waits until the job is over, the time is up, the waiter is abandoned or the server stops.
+  /// Waits until the job is over, the time is up, the waiter is abandoned or the server stops. No time: what is shown
+  /// agrees with the effects that are visible, where view() may show a job that has just committed as running.
   JobView wait(const std::string& id, std::string_view principal, std::chrono::milliseconds time,
                const core::WaiterRef& waiter);
   /// Cancels a job that is not over, and deletes one that is, with its answer. Its effects stay in the log. Throws

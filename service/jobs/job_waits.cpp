@@ -6,6 +6,12 @@
 #include "service/jobs/job.h"
 
 namespace meshd::jobs {
+namespace {
+
+// The time between a job's commit and its last step, of which its watchers are notified.
+constexpr std::chrono::seconds kLastStep{1};
+
+}  // namespace
 
 std::optional<core::Error> JobRunner::end_of(Job& job, const core::Waiter& waiter) const {
   {
@@ -38,7 +44,7 @@ void JobRunner::wait_for_session(Job& job, core::Waiter& waiter, const std::func
 JobView JobRunner::wait(const std::string& id, std::string_view principal, std::chrono::milliseconds time,
                         const core::WaiterRef& waiter) {
   static_cast<void>(view(id, principal));
-  const core::SteadyTime end = clock_.steady() + time;
+  core::SteadyTime end = clock_.steady() + time;
   const JobRef job = find_live(id, principal);
   if (job != nullptr) {
     job->watchers.add(waiter);
@@ -47,7 +53,19 @@ JobView JobRunner::wait(const std::string& id, std::string_view principal, std::
       const std::lock_guard held(job->mutex);
       return job->over;
     };
-    while (!is_over() && !is_stopping() && !waiter->is_abandoned() && clock_.steady() < end) waiter->wait(end);
+    // Its effects may have been seen already, so that it must not be shown as running: its last step is waited for.
+    const auto has_committed = [&] {
+      const auto state =
+          store_.catalog().read([&](storage::Reader& reader) { return reader.job_state(id, principal); });
+      return state && storage::is_over(*state);
+    };
+    while (!is_over() && !is_stopping() && !waiter->is_abandoned()) {
+      if (clock_.steady() >= end) {
+        if (!has_committed()) break;
+        end = clock_.steady() + kLastStep;
+      }
+      waiter->wait(end);
+    }
   }
   return view(id, principal);
 }

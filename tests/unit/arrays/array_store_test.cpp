@@ -507,6 +507,18 @@ TEST_F(Arrays, consumed_array_is_donated_for_good) {
   EXPECT_EQ(error_word([&] { arrays_->shards(arrays_->find(id, "ann")); }), "deleted_or_donated");
 }
 
+TEST_F(Arrays, donation_is_found_from_its_commit_on) {
+  const ArrayRef array = published(1);
+  const std::string id = array->info().id;
+  arrays_->reserve({array}, "job_1");
+  EXPECT_EQ(values(arrays_->shards(arrays_->find(id, "ann"))), count_from(1)) << "the job is still running";
+  (*store_)->catalog().write(arrays_->consume_rows({array}, "job_1"));
+  EXPECT_EQ(error_word([&] { arrays_->shards(arrays_->find(id, "ann")); }), "deleted_or_donated");
+  const int64_t version = array->version();
+  arrays_->consume({array}, "job_1");
+  EXPECT_EQ(array->version(), version) << "it is donated once";
+}
+
 TEST_F(Arrays, taken_shards_are_out_of_the_array_until_they_are_given_back) {
   const ArrayRef on_disk = published(1), in_memory = published(20, {.durability = Durability::kMemory});
   arrays_->reserve({on_disk, in_memory}, "job_1");
