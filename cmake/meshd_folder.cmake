@@ -33,8 +33,11 @@ function(meshd_unity target)
 endfunction()
 
 # Subfolders without a CMakeLists.txt of their own belong to the library. NO_UNITY: each file is compiled by itself.
+# PLANTED: so are these files, because the test binary meshd_planted (tests/history) replaces them by a second compile with
+# planted bugs (service/core/planted_bugs.h).
+define_property(GLOBAL PROPERTY MESHD_PLANTED_SOURCES BRIEF_DOCS "files with a site of a planted bug")
 function(meshd_folder name)
-  cmake_parse_arguments(FOLDER "NO_UNITY" "" "LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(FOLDER "NO_UNITY" "" "PLANTED;LINKS;PRIVATE_LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   file(GLOB subfolders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${CMAKE_CURRENT_SOURCE_DIR}/*)
   foreach(subfolder ${subfolders})
@@ -50,6 +53,10 @@ function(meshd_folder name)
     if(NOT FOLDER_NO_UNITY)
       meshd_unity(meshd_${name})
     endif()
+    foreach(source ${FOLDER_PLANTED})
+      set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      set_property(GLOBAL APPEND PROPERTY MESHD_PLANTED_SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    endforeach()
   else()
     add_library(meshd_${name} INTERFACE)
     target_link_libraries(meshd_${name} INTERFACE meshd_options ${FOLDER_LINKS} ${FOLDER_PRIVATE_LINKS})

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "service/core/error.h"
+#include "service/core/planted_bugs.h"
 #include "service/jobs/binding.h"
 #include "service/jobs/job.h"
 #include "service/jobs/job_layouts.h"
@@ -156,6 +157,10 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
   std::copy_if(job.donated.begin(), job.donated.end(), std::back_inserter(durable_donated),
                [](const arrays::ArrayRef& array) { return array->info().durability == Durability::kDurable; });
   const auto consume = arrays_.consume_rows(durable_donated, job.row.id);
+  if (core::is_planted(core::PlantedBug::kStreamBeforeCommit) && !rows.empty()) {
+    store_.catalog().write([&](storage::Transaction& early) { early.append_effects(request.session, rows); });
+    log_.notify(request.session);
+  }
   const auto used = job.recorder->used();
   // Has the arrays' write turns until it is destroyed: not while the job waits for its session.
   arrays::ArrayStore::PreparedUpdates updated;
@@ -170,6 +175,11 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
         if (updated.rows != nullptr) updated.rows(transaction);
         consume(transaction);
         if (!rows.empty()) transaction.append_effects(request.session, rows);
+        if (core::is_planted(core::PlantedBug::kAppendTwiceOnRetry) && job.row.attempt > 1) {
+          auto again = rows;
+          for (storage::EffectRow& row : again) row.step = -1;
+          transaction.append_effects(request.session, again);
+        }
         for (size_t i = 0; i < rows.size(); ++i) {
           result.effects[job.committed.size() + i].sequence = rows[i].sequence;
           result.effects[job.committed.size() + i].number = rows[i].number;

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "service/core/error.h"
+#include "service/core/planted_bugs.h"
 #include "service/jobs/binding.h"
 #include "service/jobs/job.h"
 #include "service/jobs/job_layouts.h"
@@ -151,7 +152,7 @@ void JobRunner::return_taken(Job& job) {
           const auto* argument = std::get_if<ArrayArgument>(&job.request.arguments[static_cast<size_t>(position)]);
           return argument != nullptr && !argument->slices && argument->array == a;
         });
-    if (is_spoilt) {
+    if (is_spoilt && !core::is_planted(core::PlantedBug::kReuseDonatedStoreEarly)) {
       spoilt.push_back(array);
     } else {
       arrays_.give_back(array, std::move(shards));

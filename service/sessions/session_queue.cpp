@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "service/core/planted_bugs.h"
+
 namespace meshd::sessions {
 namespace {
 
@@ -86,7 +88,9 @@ bool SessionQueue::may_update(int64_t number) const {
 
 bool SessionQueue::has_turn(int64_t number) const {
   const std::lock_guard held(mutex_);
-  return !is_held_locked(number) && (ordered_.empty() || *ordered_.begin() >= number);
+  if (core::is_planted(core::PlantedBug::kOrderByCompletion)) return true;
+  const int64_t early = core::is_planted(core::PlantedBug::kSwapTwoJobs) ? 1 : 0;
+  return !is_held_locked(number) && (ordered_.empty() || *ordered_.begin() >= number - early);
 }
 
 void SessionQueue::close() {

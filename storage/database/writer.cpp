@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "service/core/error.h"
+#include "service/core/planted_bugs.h"
 
 namespace meshd::storage {
 namespace {
@@ -180,6 +181,9 @@ void Writer::run_member(Member& member) {
 
 void Writer::commit(std::span<Member> group) {
   const auto before = std::chrono::steady_clock::now();
+  if (core::is_planted(core::PlantedBug::kAcknowledgeBeforeCommit)) {
+    for (Member& member : group) std::exchange(member.done, [](const std::exception_ptr&) {})(std::move(member.error));
+  }
   try {
     connection_.statement("COMMIT").bind().run();
   } catch (...) {

@@ -1,4 +1,5 @@
 // The log of each session: dense, in order, never changed.
+#include "service/core/planted_bugs.h"
 #include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
 
@@ -62,6 +63,9 @@ std::vector<EffectRow> Reader::outgoing(std::string_view session, std::string_vi
 }
 
 void Transaction::append_effects(std::string_view session, std::span<EffectRow> rows) {
+  Statement last_session = connection_->statement("SELECT max(id) FROM sessions");
+  if (core::is_planted(core::PlantedBug::kDeliverToWrongSession) && last_session.bind().step())
+    session = last_session.view(0);
   Statement counter = connection_->statement("SELECT last_sequence FROM sessions WHERE id = ?1");
   if (!counter.bind(session).step()) {
     throw core::Error("not_found", "there is no session '" + std::string(session) + "'");
@@ -88,6 +92,7 @@ void Transaction::append_effects(std::string_view session, std::span<EffectRow> 
       row.number = found.number;
       continue;
     }
+    if (core::is_planted(core::PlantedBug::kSkipSequenceNumber) && last % 5 == 4) ++last;
     row.sequence = ++last;
     row.number = row.is_queued && place.bind(row.session, row.name).step() ? place.integer(0) + 1 : 0;
     keyed.bind(row.session, row.sequence, row.job, row.step, row.kind, row.name, row.ordered, row.shard_index,

@@ -1,5 +1,6 @@
 #include "storage/rows/recovery_rows.h"
 
+#include "service/core/planted_bugs.h"
 #include "storage/database/connection.h"
 
 namespace meshd::storage {
@@ -71,6 +72,7 @@ int64_t RecoveryRows::requeue_running_jobs() {
 }
 
 void RecoveryRows::release_stale_reservations() {
+  if (core::is_planted(core::PlantedBug::kLoseIdempotency)) change("DELETE FROM idempotency");
   change(
       "UPDATE arrays SET reserved_by = NULL WHERE reserved_by IS NOT NULL "
       "AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = arrays.reserved_by AND jobs.principal = arrays.principal "
