@@ -23,6 +23,9 @@ class File {
   [[nodiscard]] virtual size_t read_at(int64_t offset, std::span<std::byte> out) const = 0;
   /// Reserves `size` bytes on the disk, so that a full disk shows before the bytes arrive. May do nothing.
   virtual void reserve(int64_t size) = 0;
+  /// Starts to write to the disk what was written to the file, and does not wait for it: what a later sync() waits for,
+  /// and what the kernel may not drop from memory, gets less. A hint that never fails: sync() reports every error.
+  virtual void start_writeback() noexcept = 0;
   /// fsync. When it throws the file's state is unknown: it must be thrown away, never synced again.
   virtual void sync() = 0;
   [[nodiscard]] virtual int64_t size() const = 0;

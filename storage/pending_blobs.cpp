@@ -1,5 +1,7 @@
 #include "storage/pending_blobs.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "storage/store.h"
@@ -29,8 +31,27 @@ void PendingBlobs::add(std::string name, std::span<const std::byte> bytes) {
   writers_.back().write(0, bytes);
 }
 
+void PendingBlobs::begin(std::string name, int64_t length) {
+  names_.push_back(name);
+  writers_.push_back(store_->blobs().begin(std::move(name), length, BlobSpace::kAsWritten));
+}
+
+void PendingBlobs::write(size_t number, int64_t offset, std::span<const std::byte> bytes) {
+  writers_.at(number - committed_.size()).write(offset, bytes);
+}
+
+void PendingBlobs::append(PendingBlobs other) {
+  names_.reserve(names_.size() + other.names_.size());
+  committed_.reserve(committed_.size() + other.committed_.size());
+  std::move(other.names_.begin(), other.names_.end(), std::back_inserter(names_));
+  std::move(other.committed_.begin(), other.committed_.end(), std::back_inserter(committed_));
+  other.keep();
+}
+
 std::vector<BlobRef> PendingBlobs::sync() {
-  committed_ = commit_blobs(std::exchange(writers_, {}));
+  if (!writers_.empty()) {
+    for (CommittedBlob& blob : commit_blobs(std::exchange(writers_, {}))) committed_.push_back(std::move(blob));
+  }
   std::vector<BlobRef> refs;
   for (const CommittedBlob& blob : committed_) refs.push_back(blob.ref);
   return refs;

@@ -12,9 +12,9 @@ namespace meshd::storage {
 
 class Store;
 
-/// Owns the blobs of one write until the transaction that names them is durable. Destroyed before keep(), it abandons
-/// them (Store::abandon): the next garbage collection removes the files, those that a failed sync() left included.
-/// The store must outlive it. One thread at a time.
+/// Owns the blobs of one write, which are numbered as they come, until the transaction that names them is durable.
+/// Destroyed before keep(), it abandons them (Store::abandon): the next garbage collection removes the files, those
+/// that a failed sync() left included. The store must outlive it. One thread at a time.
 ///
 /// Example: three shards of an array, of which the disk has space for two:
 ///   PendingBlobs blobs(store);
@@ -31,17 +31,24 @@ class PendingBlobs {
 
   /// Writes one more. Throws as BlobStore::begin and BlobWriter::write.
   void add(std::string name, std::span<const std::byte> bytes);
-  /// Makes all of them durable and returns what their rows store, in the order of add(). Once, after the last add().
-  /// Throws as commit_blobs.
+  /// One more whose bytes come by write(); it has the number count() - 1. Throws as BlobStore::begin.
+  void begin(std::string name, int64_t length);
+  /// Bytes of blob `number`, which was begun after the last sync(). Throws as BlobWriter::write.
+  void write(size_t number, int64_t offset, std::span<const std::byte> bytes);
+  /// Makes all durable that are not yet, and returns what the rows of all store, by number. Throws as commit_blobs;
+  /// then it is to be destroyed.
   [[nodiscard]] std::vector<BlobRef> sync();
+  /// Takes over the blobs of `other`, of the same store, which get the next numbers. Both have synced all of theirs.
+  void append(PendingBlobs other);
+  [[nodiscard]] size_t count() const { return names_.size(); }
   /// The transaction that names them is durable: they are their rows' from here on.
   void keep();
 
  private:
   Store* store_ = nullptr;
   std::vector<std::string> names_;
-  std::vector<BlobWriter> writers_;       ///< until sync()
-  std::vector<CommittedBlob> committed_;  ///< pinned from then on
+  std::vector<CommittedBlob> committed_;  ///< pinned; the first of names_
+  std::vector<BlobWriter> writers_;       ///< not synced yet; the rest
 };
 
 }  // namespace meshd::storage

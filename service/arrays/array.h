@@ -16,6 +16,7 @@
 #include "service/sharding/tensor_sharding.h"
 #include "service/tensor/buffer.h"
 #include "service/tensor/shape.h"
+#include "storage/pending_blobs.h"
 #include "storage/rows/rows.h"
 
 namespace meshd::arrays {
@@ -37,6 +38,16 @@ struct ArrayInfo {
 /// Shards of an array in memory: one buffer for each distinct shard (Layout::shard order), each padded to
 /// Layout::shard_dims; padding beyond the end of an uneven dimension is unspecified.
 using ShardBuffers = std::vector<tensor::BufferRef>;
+
+/// The shards of a new array, or of a new version: in memory, or in blobs that were written as the bytes came. A value
+/// that moves; destroyed, it leaves no blob behind.
+struct NewShards {
+  NewShards() = default;
+  NewShards(ShardBuffers shards) : memory(std::move(shards)) {}  // NOLINT: what most callers have
+
+  ShardBuffers memory;                         ///< empty where there are blobs
+  std::optional<storage::PendingBlobs> blobs;  ///< one for each shard, in Layout::shard order
+};
 
 /// What has come of an array that is put together from parts (assembly.h).
 struct PendingParts {
@@ -81,6 +92,12 @@ class Array {
   core::Locked<State>& state() { return state_; }
   [[nodiscard]] int64_t version() {
     return state_.with([](const State& state) { return state.version; });
+  }
+  /// The version that the next data makes.
+  [[nodiscard]] int64_t next_version() const {
+    return state_.with([](const State& state) {
+      return state.state == storage::ArrayState::kPending ? state.version : state.version + 1;
+    });
   }
   /// False while data may come that makes it complete.
   [[nodiscard]] bool is_settled() {

@@ -130,7 +130,9 @@ ArrayRef ArrayStore::move(const ArrayRef& from) {
   reserve({from}, taker);
   try {
     const ShardBuffers held = take(from, taker);
-    Prepared prepared = prepare({{to, held}});
+    std::vector<std::pair<ArrayRef, NewShards>> moved;
+    moved.emplace_back(to, held);
+    Prepared prepared = prepare(std::move(moved));
     const auto consumed = consume_rows({from}, taker);
     store_.catalog().write([&](storage::Transaction& transaction) {
       prepared.rows(transaction);
@@ -162,6 +164,22 @@ tensor::BufferRef ArrayStore::allocate_shard(const Array& array, int64_t shard) 
   return buffer;
 }
 
+NewShards ArrayStore::new_shards(const Array& array, int64_t held_bytes) {
+  const int64_t bytes = array.shard_bytes();
+  if (array.info().durability != Durability::kDurable || core::checked_add(bytes, held_bytes) < kStreamedBytes)
+    return allocate(array);
+  if (store_.blobs().free_bytes() < bytes)
+    throw core::Error("disk_full",
+                      "the disk that keeps the data has no room for an array of " + std::to_string(bytes) + " bytes");
+  const int64_t version = array.next_version();
+  const int64_t shard_bytes = bytes / array.layout().shard_count;
+  NewShards out;
+  out.blobs.emplace(store_);
+  for (int64_t s = 0; s < array.layout().shard_count; ++s)
+    out.blobs->begin(blob_name(array, version, static_cast<size_t>(s)), shard_bytes);
+  return out;
+}
+
 storage::ArrayRow ArrayStore::row_of(const Array& array, const Array::State& state) const {
   const ArrayInfo& info = array.info();
   storage::ArrayRow row;
@@ -183,25 +201,35 @@ storage::ArrayRow ArrayStore::row_of(const Array& array, const Array::State& sta
   return row;
 }
 
-ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, ShardBuffers>> arrays) {
+ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShards>> arrays) {
   Prepared out;
   out.blobs = storage::PendingBlobs(store_);
-  for (const auto& [array, shards] : arrays) {
-    if (array->info().durability != Durability::kDurable) continue;
-    for (size_t s = 0; s < shards.size(); ++s) out.blobs.add(blob_name(*array, 1, s), shards[s]->bytes());
+  std::vector<size_t> first_blobs(arrays.size());
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    NewShards& shards = arrays[i].second;
+    if (!shards.blobs) continue;
+    static_cast<void>(shards.blobs->sync());
+    first_blobs[i] = out.blobs.count();
+    out.blobs.append(std::move(*shards.blobs));
+  }
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const auto& [array, shards] = arrays[i];
+    if (array->info().durability != Durability::kDurable || shards.blobs) continue;
+    first_blobs[i] = out.blobs.count();
+    for (size_t s = 0; s < shards.memory.size(); ++s) out.blobs.add(blob_name(*array, 1, s), shards.memory[s]->bytes());
   }
   const std::vector<storage::BlobRef> written = out.blobs.sync();
-  auto next_blob = written.begin();
   std::vector<First> firsts;
   std::vector<storage::ArrayRow> rows;
   std::vector<storage::ShardRow> shard_rows;
   std::vector<std::pair<std::string, std::string>> meshes;
-  for (auto& [array, shards] : arrays) {
-    First first{array, std::move(shards), {}};
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    auto& [array, shards] = arrays[i];
+    First first{array, std::move(shards.memory), {}};
     if (array->info().durability == Durability::kDurable) {
-      for (size_t s = 0; s < first.shards.size(); ++s) {
-        first.blobs.push_back(*next_blob++);
-        shard_rows.push_back({array->info().id, static_cast<int64_t>(s), first.blobs.back()});
+      for (int64_t s = 0; s < array->layout().shard_count; ++s) {
+        first.blobs.push_back(written.at(first_blobs[i] + static_cast<size_t>(s)));
+        shard_rows.push_back({array->info().id, s, first.blobs.back()});
       }
     }
     if (!array->info().mesh_id.empty())
@@ -235,9 +263,13 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, ShardBu
   return out;
 }
 
-void ArrayStore::publish(const ArrayRef& array, ShardBuffers shards) { publish({{array, std::move(shards)}}); }
+void ArrayStore::publish(const ArrayRef& array, NewShards shards) {
+  std::vector<std::pair<ArrayRef, NewShards>> one;
+  one.emplace_back(array, std::move(shards));
+  publish(std::move(one));
+}
 
-void ArrayStore::publish(std::vector<std::pair<ArrayRef, ShardBuffers>> arrays) {
+void ArrayStore::publish(std::vector<std::pair<ArrayRef, NewShards>> arrays) {
   const bool is_durable = std::any_of(arrays.begin(), arrays.end(), [](const auto& entry) {
     return entry.first->info().durability == Durability::kDurable;
   });

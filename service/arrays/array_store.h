@@ -62,11 +62,16 @@ class ArrayStore {
   ShardBuffers allocate(const Array& array);
   /// The same for one of them.
   tensor::BufferRef allocate_shard(const Array& array, int64_t shard);
+  /// Where an upload puts the shards of an array that begin() gave, or of the next version of a ready one: buffers, or,
+  /// for kStreamedBytes and more of a durable array, blobs, so that no more than a few MiB of it are in memory.
+  /// `held_bytes`: what the same request has in memory already. Throws disk_full where the disk has no room for it.
+  NewShards new_shards(const Array& array, int64_t held_bytes = 0);
+  static constexpr int64_t kStreamedBytes = int64_t{4} << 20;
   /// Makes the filled array visible and, when it is durable, safe: blobs first, then its rows in one transaction.
   /// Returns when that is durable (memory arrays: at once).
-  void publish(const ArrayRef& array, ShardBuffers shards);
+  void publish(const ArrayRef& array, NewShards shards);
   /// Several at once: all are there, or none.
-  void publish(std::vector<std::pair<ArrayRef, ShardBuffers>> arrays);
+  void publish(std::vector<std::pair<ArrayRef, NewShards>> arrays);
   /// For jobs: blobs of durable arrays, written now, that the job's own transaction names with `rows`. Call
   /// committed() once that is durable; destroyed before, it abandons the blobs, and the arrays are as they were.
   struct Prepared {
@@ -79,7 +84,7 @@ class ArrayStore {
       visible();
     }
   };
-  Prepared prepare(std::vector<std::pair<ArrayRef, ShardBuffers>> arrays);
+  Prepared prepare(std::vector<std::pair<ArrayRef, NewShards>> arrays);
 
   /// The principal's array; throws not_found for unknown, deleted and other principals' ones.
   ArrayRef find(std::string_view id, std::string_view principal);
@@ -102,7 +107,7 @@ class ArrayStore {
   /// version or the new one, never a mixture; old shards stay valid for their holders. Returns the new version. Throws
   /// what `check` throws, array_donated, array_lost, conflict (pending), array_in_use when a job has it reserved or has
   /// still to read it, not_found when it was deleted meanwhile.
-  int64_t replace(const ArrayRef& array, ShardBuffers shards, const VersionCheck& check);
+  int64_t replace(const ArrayRef& array, NewShards shards, const VersionCheck& check);
   /// The same for a region, whose bytes are given row-major: shards that it touches are copied and written, the others
   /// stay.
   int64_t update(const ArrayRef& array, std::span<const Slice> slices, std::span<const std::byte> bytes,
@@ -177,7 +182,7 @@ class ArrayStore {
   void consume_if_donated(const ArrayRef& array);
   std::optional<Snapshot> try_snapshot(const ArrayRef& array);
   std::string blob_name(const Array& array, int64_t version, size_t shard);
-  int64_t write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, ShardBuffers next);
+  int64_t write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next);
   void make_room();
   storage::ArrayRow row_of(const Array& array, const Array::State& state) const;
 

@@ -33,7 +33,7 @@ void require_free(const std::string& id, const Array::State& state, int64_t vers
 
 }  // namespace
 
-int64_t ArrayStore::replace(const ArrayRef& array, ShardBuffers shards, const VersionCheck& check) {
+int64_t ArrayStore::replace(const ArrayRef& array, NewShards shards, const VersionCheck& check) {
   const std::lock_guard turn(array->write_turn());
   require_usable(array);
   const int64_t version = array->version();
@@ -59,8 +59,7 @@ int64_t ArrayStore::update(const ArrayRef& array, std::span<const Slice> slices,
   return write_version(array, now.version, &now.shards, std::move(next));
 }
 
-int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before,
-                                  ShardBuffers next) {
+int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next) {
   const std::string& id = array->info().id;
   const bool is_durable = array->info().durability == Durability::kDurable;
   storage::ArrayRow row;
@@ -83,7 +82,7 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
     });
   };
   if (!is_durable) {
-    take_place(next, blobs);
+    take_place(next.memory, blobs);
     store_.catalog().write_async([row](storage::Transaction& transaction) { transaction.update_array(row); },
                                  [](const std::exception_ptr&) {});
     make_room();
@@ -92,10 +91,14 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
 
   std::vector<size_t> changed;
   storage::PendingBlobs pending(store_);
-  for (size_t s = 0; s < next.size(); ++s) {
-    if (before != nullptr && before->at(s) == next[s]) continue;
+  if (next.blobs) {
+    pending = std::move(*next.blobs);
+    for (size_t s = 0; s < blobs.size(); ++s) changed.push_back(s);
+  }
+  for (size_t s = 0; s < next.memory.size(); ++s) {
+    if (before != nullptr && before->at(s) == next.memory[s]) continue;
     changed.push_back(s);
-    pending.add(blob_name(*array, version + 1, s), next[s]->bytes());
+    pending.add(blob_name(*array, version + 1, s), next.memory[s]->bytes());
   }
   const std::vector<storage::BlobRef> written = pending.sync();
   std::vector<storage::ShardRow> shard_rows;
@@ -109,7 +112,7 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
         transaction.update_array(row);
         for (const storage::ShardRow& shard : shard_rows) transaction.put_shard(shard);
       },
-      [&] { take_place(next, blobs); });
+      [&] { take_place(next.memory, blobs); });
   pending.keep();
   make_room();
   return version + 1;

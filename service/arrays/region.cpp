@@ -132,23 +132,29 @@ ScatterWriter::ScatterWriter(const sharding::Layout& layout, int64_t element_byt
       slices_(whole_slices(layout.global_dims)),
       total_(core::checked_mul(tensor::element_count(layout.global_dims), element_bytes)) {}
 
+ScatterWriter::ScatterWriter(const sharding::Layout& layout, int64_t element_bytes, NewShards& shards)
+    : ScatterWriter(layout, element_bytes, shards.memory) {
+  if (shards.blobs) blobs_ = &*shards.blobs;
+}
+
 void ScatterWriter::locate() {
   const tensor::Dims index = unravel(done_ / element_bytes_, layout_.global_dims);
   const Place place = locate_index(layout_, index);
-  run_ = shards_[static_cast<size_t>(place.shard)]->data() + place.element * element_bytes_;
+  shard_ = static_cast<size_t>(place.shard);
+  at_ = place.element * element_bytes_;
   run_left_ = run_length(layout_, slices_, index, index) * element_bytes_;
 }
 
 std::span<std::byte> ScatterWriter::destination() {
-  if (done_ == total_) return {};
+  if (done_ == total_ || blobs_ != nullptr) return {};
   if (run_left_ == 0) locate();
-  return {run_, static_cast<size_t>(run_left_)};
+  return {shards_[shard_]->data() + at_, static_cast<size_t>(run_left_)};
 }
 
 void ScatterWriter::advance(size_t bytes) {
   const auto count = static_cast<int64_t>(bytes);
   done_ += count;
-  run_ += count;
+  at_ += count;
   run_left_ -= count;
 }
 
@@ -157,9 +163,13 @@ void ScatterWriter::write(std::span<const std::byte> bytes) {
     throw core::Error("malformed_body", "the body has more than the array's " + std::to_string(total_) + " bytes");
   }
   while (!bytes.empty()) {
-    const std::span<std::byte> to = destination();
-    const size_t count = std::min(to.size(), bytes.size());
-    std::memcpy(to.data(), bytes.data(), count);
+    if (run_left_ == 0) locate();
+    const size_t count = std::min(static_cast<size_t>(run_left_), bytes.size());
+    if (blobs_ != nullptr) {
+      blobs_->write(shard_, at_, bytes.first(count));
+    } else {
+      std::memcpy(shards_[shard_]->data() + at_, bytes.data(), count);
+    }
     advance(count);
     bytes = bytes.subspan(count);
   }

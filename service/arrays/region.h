@@ -37,12 +37,14 @@ class ScatterWriter {
  public:
   /// `shards` as in ShardBuffers, sized by the layout.
   ScatterWriter(const sharding::Layout& layout, int64_t element_bytes, ShardBuffers shards);
+  /// Into memory or blobs, whichever there are. `shards` must outlive it.
+  ScatterWriter(const sharding::Layout& layout, int64_t element_bytes, NewShards& shards);
 
-  /// Where the next bytes belong: a slice of one shard. A caller may fill it directly (a socket read into the array)
-  /// and then advance(). Empty when everything is there.
+  /// Where the next bytes belong: a slice of one shard in memory. A caller may fill it directly (a socket read into the
+  /// array) and then advance(). Empty when everything is there, and where shards are blobs.
   [[nodiscard]] std::span<std::byte> destination();
   void advance(size_t bytes);
-  /// Copies; throws malformed_body when there is more than the array holds.
+  /// Copies; throws malformed_body when there is more than the array holds, and what writing a blob throws.
   void write(std::span<const std::byte> bytes);
   [[nodiscard]] int64_t remaining() const { return total_ - done_; }
 
@@ -51,10 +53,12 @@ class ScatterWriter {
   const sharding::Layout& layout_;
   int64_t element_bytes_;
   ShardBuffers shards_;
+  storage::PendingBlobs* blobs_ = nullptr;  ///< null: shards_
   std::vector<Slice> slices_;
   int64_t total_;
   int64_t done_ = 0;
-  std::byte* run_ = nullptr;
+  size_t shard_ = 0;  ///< of the next byte
+  int64_t at_ = 0;    ///< where it belongs in there
   int64_t run_left_ = 0;
 };
 

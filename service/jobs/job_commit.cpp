@@ -40,7 +40,7 @@ arrays::ShardBuffers in_layout_of(const arrays::ArrayRef& array, const sharding:
 
 // What a run leaves to be stored.
 struct JobRunner::Outputs {
-  std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> stored;  ///< new arrays
+  std::vector<std::pair<arrays::ArrayRef, arrays::NewShards>> stored;  ///< new arrays
   std::vector<arrays::ArrayStore::Update> updates;
 };
 

@@ -27,6 +27,10 @@ int64_t blob_page_length(int64_t length, int64_t page) {
   return std::min(BlobStore::kPageBytes, length - page * BlobStore::kPageBytes);
 }
 
+int64_t blob_page_end(int64_t length, int64_t page) {
+  return page * BlobStore::kPageBytes + blob_page_length(length, page);
+}
+
 int64_t blob_footer_bytes(int64_t length) {
   return blob_page_count(length) * kWordBytes + kWordBytes + static_cast<int64_t>(kMagic.size());
 }

@@ -13,6 +13,8 @@ namespace meshd::storage {
 int64_t blob_page_count(int64_t length);
 /// How many bytes page `page` has: all pages are full but the last.
 int64_t blob_page_length(int64_t length, int64_t page);
+/// Where the data of page `page` ends.
+int64_t blob_page_end(int64_t length, int64_t page);
 /// Bytes of the footer of a blob of this length.
 int64_t blob_footer_bytes(int64_t length);
 /// The footer for these page checksums.

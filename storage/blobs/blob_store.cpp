@@ -179,12 +179,12 @@ BlobStore::BlobStore(FileSystem& files, std::string folder, FatalHandler fatal)
 
 BlobStore::~BlobStore() = default;
 
-BlobWriter BlobStore::begin(std::string name, int64_t length) {
+BlobWriter BlobStore::begin(std::string name, int64_t length, BlobSpace space) {
   if (!is_blob_name(name) || length < 0) throw core::Error("internal", "a blob has a name or length that cannot be");
   const bool taken = state_->pins.with([&](const auto& pins) { return pins.contains(name); }) ||
                      state_->files.open(state_->path(name)) != nullptr;
   if (taken) throw core::Error("storage_failed", "a shard would be written twice").with_internal("blob '" + name + "'");
-  return BlobWriter(std::make_unique<BlobWriter::Impl>(state_, std::move(name), length));
+  return BlobWriter(std::make_unique<BlobWriter::Impl>(state_, std::move(name), length, space));
 }
 
 BlobReader BlobStore::open(const BlobRef& ref) const {

@@ -56,8 +56,8 @@ struct CommittedBlob {
 };
 
 /// Takes the bytes of one blob at offsets, in any order; bytes never written are zero. Small writes in order are
-/// gathered (up to 64 KiB), so a caller may scatter rows into shards. Destroyed before `commit`, it leaves nothing
-/// behind. One thread at a time.
+/// gathered (up to 64 KiB), so a caller may scatter rows into shards. The disk is kept busy while bytes come, so that a
+/// commit has little left to sync. Destroyed before `commit`, it leaves nothing behind. One thread at a time.
 class BlobWriter {
  public:
   BlobWriter(BlobWriter&&) noexcept;
@@ -103,6 +103,12 @@ class BlobReader {
   std::unique_ptr<Impl> impl_;
 };
 
+/// When the disk gives a blob its space.
+enum class BlobSpace : uint8_t {
+  kReserved,   ///< from 1 MiB on before its first byte, so that a full disk shows then
+  kAsWritten,  ///< as its bytes come: one that is announced and never sent holds none
+};
+
 /// A blob file in its folder.
 struct StoredBlob {
   std::string name;
@@ -125,7 +131,7 @@ class BlobStore {
 
   /// Starts a blob of `length` bytes. Throws storage_failed when a blob of this name exists or is being written (names
   /// carry a version, they are never used twice), disk_full when the space cannot be reserved.
-  [[nodiscard]] BlobWriter begin(std::string name, int64_t length);
+  [[nodiscard]] BlobWriter begin(std::string name, int64_t length, BlobSpace space = BlobSpace::kReserved);
   /// Opens and checks the footer. Throws storage_failed when the file is missing, has another length, or a footer with
   /// another checksum than `ref` has.
   [[nodiscard]] BlobReader open(const BlobRef& ref) const;

@@ -1,6 +1,7 @@
 #include "storage/blobs/blob_writer.h"
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <utility>
 
@@ -11,23 +12,30 @@ namespace meshd::storage {
 namespace {
 
 constexpr size_t kGatherBytes = 64 * 1024;
+// Bytes are checksummed just before they are copied to the kernel, a piece at a time: while the processor's cache has
+// them.
+constexpr size_t kPieceBytes = 1024 * 1024;
+// Large enough for the disk to write at its rate, small against what a process with little memory may have dirty.
+constexpr int64_t kWritebackBytes = 8 * 1024 * 1024;
+constexpr std::array<std::byte, 4096> kZeros{};
 // Below this the reservation costs more than it saves.
 constexpr int64_t kReserveFrom = 1024 * 1024;
 
 }  // namespace
 
-BlobWriter::Impl::Impl(std::shared_ptr<BlobStoreState> state, std::string name, int64_t length)
+BlobWriter::Impl::Impl(std::shared_ptr<BlobStoreState> state, std::string name, int64_t length, BlobSpace space)
     : state_(std::move(state)),
       name_(std::move(name)),
       length_(length),
       pin_(state_, name_),
       pages_(static_cast<size_t>(blob_page_count(length))),
+      page_begun_(pages_.size()),
       page_known_(pages_.size()),
       running_(XXH3_createState()) {
   if (!running_) throw std::bad_alloc();
   file_ = state_->files.create(state_->temporary_path(name_));
   try {
-    if (length_ >= kReserveFrom) file_->reserve(length_ + blob_footer_bytes(length_));
+    if (space == BlobSpace::kReserved && length_ >= kReserveFrom) file_->reserve(length_ + blob_footer_bytes(length_));
   } catch (...) {
     file_.reset();
     state_->files.unlink(state_->temporary_path(name_));
@@ -69,42 +77,68 @@ void BlobWriter::Impl::flush() {
 }
 
 void BlobWriter::Impl::put(int64_t offset, std::span<const std::byte> bytes) {
-  file_->write_at(offset, bytes);
   while (!bytes.empty()) {
-    const int64_t page_end = (offset / BlobStore::kPageBytes + 1) * BlobStore::kPageBytes;
-    const size_t take = std::min(bytes.size(), static_cast<size_t>(page_end - offset));
-    hash(offset, bytes.first(take));
-    bytes = bytes.subspan(take);
-    offset += static_cast<int64_t>(take);
+    const std::span<const std::byte> piece = bytes.first(std::min(bytes.size(), kPieceBytes));
+    for (size_t done = 0; done < piece.size();) {
+      const int64_t at = offset + static_cast<int64_t>(done);
+      const int64_t page_end = (at / BlobStore::kPageBytes + 1) * BlobStore::kPageBytes;
+      const size_t take = std::min(piece.size() - done, static_cast<size_t>(page_end - at));
+      hash(at, piece.subspan(done, take));
+      done += take;
+    }
+    file_->write_at(offset, piece);
+    bytes = bytes.subspan(piece.size());
+    offset += static_cast<int64_t>(piece.size());
+    dirty_bytes_ += static_cast<int64_t>(piece.size());
+    if (dirty_bytes_ < kWritebackBytes) continue;
+    file_->start_writeback();
+    dirty_bytes_ = 0;
   }
 }
 
 // `bytes` are within one page.
 void BlobWriter::Impl::hash(int64_t offset, std::span<const std::byte> bytes) {
   const int64_t page = offset / BlobStore::kPageBytes;
-  const int64_t page_start = page * BlobStore::kPageBytes;
-  page_known_[static_cast<size_t>(page)] = false;
-  if (offset == page_start) {
+  if (page != running_page_) {
+    leave_page();
+    const bool is_first_visit = !page_begun_[static_cast<size_t>(page)];
+    page_begun_[static_cast<size_t>(page)] = true;
+    page_known_[static_cast<size_t>(page)] = false;
+    if (!is_first_visit) return;
     running_page_ = page;
-    running_end_ = offset;
+    running_end_ = page * BlobStore::kPageBytes;
     XXH3_64bits_reset(running_.get());
   }
-  if (page != running_page_) return;
-  if (offset != running_end_) {
+  if (offset < running_end_) {
     running_page_ = -1;
     return;
   }
+  hash_zeros_to(offset);
   XXH3_64bits_update(running_.get(), bytes.data(), bytes.size());
   running_end_ += static_cast<int64_t>(bytes.size());
-  if (running_end_ == page_start + blob_page_length(length_, page)) {
-    pages_[static_cast<size_t>(page)] = XXH3_64bits_digest(running_.get());
-    page_known_[static_cast<size_t>(page)] = true;
-    running_page_ = -1;
+  if (running_end_ == blob_page_end(length_, page)) leave_page();
+}
+
+// The page's checksum, should nothing more be written to it.
+void BlobWriter::Impl::leave_page() {
+  if (running_page_ < 0) return;
+  hash_zeros_to(blob_page_end(length_, running_page_));
+  pages_[static_cast<size_t>(running_page_)] = XXH3_64bits_digest(running_.get());
+  page_known_[static_cast<size_t>(running_page_)] = true;
+  running_page_ = -1;
+}
+
+void BlobWriter::Impl::hash_zeros_to(int64_t offset) {
+  while (running_end_ < offset) {
+    const auto count = std::min<int64_t>(offset - running_end_, static_cast<int64_t>(kZeros.size()));
+    XXH3_64bits_update(running_.get(), kZeros.data(), static_cast<size_t>(count));
+    running_end_ += count;
   }
 }
 
 uint64_t BlobWriter::Impl::finish() {
   flush();
+  leave_page();
   std::vector<std::byte> again;
   for (size_t page = 0; page < pages_.size(); ++page) {
     if (page_known_[page]) continue;

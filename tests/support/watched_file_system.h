@@ -83,6 +83,7 @@ class WatchedFileSystem final : public storage::FileSystem {
       file_->reserve(size);
       owner_.watcher_.resized(path_, file_->size());
     }
+    void start_writeback() noexcept override { file_->start_writeback(); }
     void sync() override {
       owner_.check("sync");
       file_->sync();

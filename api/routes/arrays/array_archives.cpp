@@ -60,7 +60,7 @@ class Import {
       : request_(request), services_(services), query_(read_import_query(request)) {}
 
   // The shards of the next array, to be filled.
-  std::pair<arrays::Array&, arrays::ShardBuffers&> begin(const std::string& name, const tensor::TensorType& type) {
+  std::pair<arrays::Array&, arrays::NewShards&> begin(const std::string& name, const tensor::TensorType& type) {
     if (made_.size() == kMostArrays)
       throw core::Error("invalid_array", fmt::format("the file holds more than {} arrays", kMostArrays));
     UploadQuery wanted = query_.common;
@@ -83,7 +83,9 @@ class Import {
     }
     bytes_ = core::checked_add(bytes_, array->byte_count());
     services_.arrays.require_quota(bytes_, "a file of arrays");
-    arrays::ShardBuffers shards = services_.arrays.allocate(*array);
+    sync_last();
+    arrays::NewShards shards = services_.arrays.new_shards(*array, held_bytes_);
+    if (!shards.blobs) held_bytes_ += array->shard_bytes();
     made_.emplace_back(std::move(array), std::move(shards));
     return {*made_.back().first, made_.back().second};
   }
@@ -91,19 +93,26 @@ class Import {
   Response finish() {
     if (!query_.unused.empty())
       throw core::Error("invalid_query", "spec_for: the file has no " + quote(query_.unused.front()));
-    const auto made = made_;
+    std::vector<arrays::ArrayRef> made;
+    for (const auto& [array, shards] : made_) made.push_back(array);
     services_.arrays.publish(std::move(made_));
     Page<ArrayDocument> page;
-    for (const auto& [array, shards] : made) page.items.emplace_back(*array);
+    for (const arrays::ArrayRef& array : made) page.items.emplace_back(*array);
     return json_of(201, page);
   }
 
  private:
+  // The last array has all its bytes: the files of its blobs are closed, so that an archive of thousands has few open.
+  void sync_last() {
+    if (!made_.empty() && made_.back().second.blobs) static_cast<void>(made_.back().second.blobs->sync());
+  }
+
   Request& request_;
   Services& services_;
   ImportQuery query_;
   int64_t bytes_ = 0;
-  std::vector<std::pair<arrays::ArrayRef, arrays::ShardBuffers>> made_;
+  int64_t held_bytes_ = 0;  ///< of arrays whose shards are in memory
+  std::vector<std::pair<arrays::ArrayRef, arrays::NewShards>> made_;
 };
 
 Response import_safetensors(Request& request, Services& services) {

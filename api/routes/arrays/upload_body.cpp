@@ -15,6 +15,7 @@ namespace {
 // Runs shorter than this are gathered here before they are dealt out.
 constexpr size_t kSmallestDirectRead = 16 * 1024;
 constexpr size_t kUploadPiece = size_t{1} << 20;
+constexpr size_t kMostAtOnce = size_t{4} << 20;
 constexpr size_t kSizeDigits = 15;  // what the contract allows for a size in the query
 
 tensor::Dims parse_shape(std::string_view text) {
@@ -110,10 +111,11 @@ void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder o
   clean_bools(type.dtype, out);
 }
 
-arrays::ShardBuffers read_shards(const ArrayBody& body, const arrays::Array& array, arrays::ArrayStore& store) {
+arrays::NewShards read_shards(const ArrayBody& body, const arrays::Array& array, arrays::ArrayStore& store) {
   const sharding::Layout& layout = array.layout();
-  if (body.dense != nullptr && layout.shard_count == 1 && layout.shard_dims == layout.global_dims) return {body.dense};
-  arrays::ShardBuffers shards = store.allocate(array);
+  if (body.dense != nullptr && layout.shard_count == 1 && layout.shard_dims == layout.global_dims)
+    return arrays::ShardBuffers{body.dense};
+  arrays::NewShards shards = store.new_shards(array);
   if (body.dense != nullptr) {
     arrays::ScatterWriter(layout, tensor::size_bytes(array.info().type.dtype), shards).write(body.dense->bytes());
     return shards;
@@ -132,9 +134,10 @@ tensor::BufferRef read_dense_body(const ArrayBody& body, tensor::BufferPool& poo
   return out;
 }
 
-// Stretches that are short go through a piece of memory.
-void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::ShardBuffers& shards, ElementOrder order) {
-  arrays::ScatterWriter writer(array.layout(), tensor::size_bytes(array.info().type.dtype), shards);
+// Runs that are short, and what goes to blobs, are read into a piece of memory first.
+void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards& shards, ElementOrder order) {
+  const tensor::DType dtype = array.info().type.dtype;
+  arrays::ScatterWriter writer(array.layout(), tensor::size_bytes(dtype), shards);
   std::vector<std::byte> piece;
   if (order == ElementOrder::kFortran) {
     const auto size = static_cast<size_t>(writer.remaining());
@@ -144,23 +147,22 @@ void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::Sha
   }
   while (writer.remaining() > 0) {
     const std::span<std::byte> direct = writer.destination();
-    if (direct.size() >= kSmallestDirectRead || static_cast<int64_t>(direct.size()) == writer.remaining()) {
-      const size_t got = body.read_some(direct.first(std::min(direct.size(), kUploadPiece * 4)));
-      if (got == 0)
-        throw core::Error("malformed_body",
-                          fmt::format("the body ends {} bytes before the array does", writer.remaining()));
-      writer.advance(got);
-      continue;
-    }
-    piece.resize(kUploadPiece);
-    const size_t most = static_cast<size_t>(std::min<int64_t>(writer.remaining(), static_cast<int64_t>(kUploadPiece)));
-    const size_t got = body.read_some(std::span(piece).first(most));
-    if (got == 0)
+    const bool is_direct =
+        direct.size() >= kSmallestDirectRead || static_cast<int64_t>(direct.size()) == writer.remaining();
+    if (!is_direct) piece.resize(kUploadPiece);
+    const std::span<std::byte> to = is_direct ? direct : std::span(piece);
+    const size_t most = static_cast<size_t>(std::min<int64_t>(writer.remaining(), static_cast<int64_t>(to.size())));
+    const std::span<std::byte> got = to.first(body.read_some(to.first(std::min(most, kMostAtOnce))));
+    if (got.empty())
       throw core::Error("malformed_body",
                         fmt::format("the body ends {} bytes before the array does", writer.remaining()));
-    writer.write(std::span<const std::byte>(piece).first(got));
+    clean_bools(dtype, got);
+    if (is_direct) {
+      writer.advance(got.size());
+    } else {
+      writer.write(got);
+    }
   }
-  for (const tensor::BufferRef& shard : shards) clean_bools(array.info().type.dtype, shard->bytes());
 }
 
 }  // namespace meshd::api

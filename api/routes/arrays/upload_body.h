@@ -51,11 +51,11 @@ ArrayBody open_array_body(Request& request, tensor::BufferPool& pool, const std:
 
 /// The array's bytes from the body straight into its shards; in Fortran order through a temporary. Throws
 /// malformed_body when the body ends before the array does; bytes behind it are not read.
-void fill_shards(BodyReader& body, const arrays::Array& array, const arrays::ShardBuffers& shards, ElementOrder order);
+void fill_shards(BodyReader& body, const arrays::Array& array, arrays::NewShards& shards, ElementOrder order);
 
-/// The entire body as shards of the array, and its end: JSON that fills the only shard has been read into it. Throws as
-/// fill_shards, and malformed_body for bytes behind the data.
-arrays::ShardBuffers read_shards(const ArrayBody& body, const arrays::Array& array, arrays::ArrayStore& store);
+/// The entire body as shards of the array (ArrayStore::new_shards), and its end: JSON that fills the only shard has
+/// been read into it. Throws as fill_shards, and malformed_body for bytes behind the data.
+arrays::NewShards read_shards(const ArrayBody& body, const arrays::Array& array, arrays::ArrayStore& store);
 
 /// The entire body as a dense value, and its end. Throws as read_shards.
 tensor::BufferRef read_dense_body(const ArrayBody& body, tensor::BufferPool& pool);

@@ -74,6 +74,31 @@ class Arrays : public ::testing::Test {
     arrays_->publish(array, counting(array, first));
     return array;
   }
+  std::vector<std::pair<ArrayRef, arrays::NewShards>> both(const ArrayRef& first, float of_first,
+                                                           const ArrayRef& second, float of_second) {
+    std::vector<std::pair<ArrayRef, arrays::NewShards>> out;
+    out.emplace_back(first, counting(first, of_first));
+    out.emplace_back(second, counting(second, of_second));
+    return out;
+  }
+  /// 0, 1, 2, ... row-major, as an upload writes them, in pieces that end anywhere.
+  arrays::NewShards written(const ArrayRef& array, float first = 0) {
+    arrays::NewShards shards = arrays_->new_shards(*array);
+    arrays::ScatterWriter writer(array->layout(), 4, shards);
+    const std::vector<float> values = count_from(first, static_cast<size_t>(array->byte_count() / 4));
+    const auto bytes = std::as_bytes(std::span(values));
+    constexpr size_t kPiece = 999'998;
+    for (size_t at = 0; at < bytes.size(); at += kPiece)
+      writer.write(bytes.subspan(at, std::min(kPiece, bytes.size() - at)));
+    return shards;
+  }
+  std::vector<float> row_major(const ArrayRef& array) {
+    arrays::GatherReader reader({array, &array->layout()}, 4, arrays_->shards(array),
+                                arrays::whole_slices(array->info().type.dims));
+    std::vector<float> out(static_cast<size_t>(array->byte_count() / 4));
+    reader.read(std::as_writable_bytes(std::span(out)));
+    return out;
+  }
   std::string why_not(const std::function<void()>& f) {
     try {
       f();
@@ -150,13 +175,78 @@ TEST_F(Arrays, memory_array_is_lost_by_a_restart_and_says_so) {
   EXPECT_EQ(error_word([&] { arrays_->require_usable(array); }), "array_lost");
 }
 
+// Large durable arrays: from the stream to blobs, without memory.
+
+constexpr int64_t kLarge = ArrayStore::kStreamedBytes / 4 + 7;  // elements; uneven over x=4
+
+TEST_F(Arrays, large_durable_array_is_written_as_it_comes_and_loaded_when_it_is_read) {
+  for (const Wanted& wanted :
+       {Wanted{{kLarge}}, Wanted{{kLarge / 3, 3}}, Wanted{{kLarge}, "ann", Durability::kDurable, false}}) {
+    const ArrayRef array = begin(wanted);
+    arrays::NewShards shards = written(array);
+    ASSERT_TRUE(shards.blobs.has_value());
+    EXPECT_TRUE(shards.memory.empty());
+    arrays_->publish(array, std::move(shards));
+    EXPECT_EQ(arrays_->usage().memory_bytes, 0);
+    EXPECT_EQ(pool_->stats().in_use_bytes, 0);
+    EXPECT_EQ(row_major(array), count_from(0, static_cast<size_t>(array->byte_count() / 4)));
+    restart();
+    const ArrayRef found = arrays_->find(array->info().id, "ann");
+    EXPECT_EQ(row_major(found), count_from(0, static_cast<size_t>(found->byte_count() / 4)));
+    arrays_->remove(found);
+  }
+  EXPECT_EQ(blob_count(), 0);
+}
+
+TEST_F(Arrays, small_and_memory_arrays_are_taken_into_memory) {
+  EXPECT_FALSE(written(begin({})).blobs.has_value());
+  EXPECT_FALSE(written(begin({.dims = {kLarge}, .durability = Durability::kMemory})).blobs.has_value());
+  const ArrayRef array = begin({});
+  EXPECT_TRUE(arrays_->new_shards(*array, ArrayStore::kStreamedBytes).blobs.has_value())
+      << "small ones of a request that holds much already";
+}
+
+TEST_F(Arrays, large_array_that_does_not_come_to_its_end_leaves_no_file) {
+  const ArrayRef array = begin({.dims = {kLarge}});
+  {
+    const arrays::NewShards shards = written(array);
+    EXPECT_EQ(blob_count(), 4) << "being written";
+  }
+  EXPECT_EQ(blob_count(), 0);
+}
+
+TEST_F(Arrays, new_version_of_a_large_array_is_written_as_it_comes) {
+  const ArrayRef array = begin({.dims = {kLarge}});
+  arrays_->publish(array, written(array));
+  static_cast<void>(arrays_->shards(array));
+  EXPECT_EQ(arrays_->replace(array, written(array, 5), kAnyVersion), 2);
+  EXPECT_EQ(arrays_->usage().memory_bytes, 0) << "the old shards are no longer those of the array";
+  EXPECT_EQ(row_major(array), count_from(5, kLarge));
+  EXPECT_EQ(blob_count(), 4);
+  restart();
+  EXPECT_EQ(row_major(arrays_->find(array->info().id, "ann")), count_from(5, kLarge));
+}
+
+TEST_F(Arrays, small_and_large_arrays_are_published_together) {
+  const ArrayRef small = begin({}), large = begin({.dims = {kLarge}}), last = begin({});
+  std::vector<std::pair<ArrayRef, arrays::NewShards>> all;
+  all.emplace_back(small, counting(small, 1));
+  all.emplace_back(large, written(large));
+  all.emplace_back(last, counting(last, 3));
+  arrays_->publish(std::move(all));
+  restart();
+  EXPECT_EQ(row_major(arrays_->find(small->info().id, "ann")), count_from(1));
+  EXPECT_EQ(row_major(arrays_->find(large->info().id, "ann")), count_from(0, kLarge));
+  EXPECT_EQ(row_major(arrays_->find(last->info().id, "ann")), count_from(3));
+}
+
 TEST_F(Arrays, several_are_published_together_or_not_at_all) {
   const ArrayRef first = begin({}), second = begin({});
-  arrays_->publish({{first, counting(first, 1)}, {second, counting(second, 20)}});
+  arrays_->publish(both(first, 1, second, 20));
   EXPECT_EQ(arrays_->list("ann", {}, {}).items.size(), 2U);
   const ArrayRef third = begin({});
   // A second row of the same id breaks the transaction.
-  EXPECT_NE(error_word([&] { arrays_->publish({{third, counting(third, 1)}, {second, counting(second, 1)}}); }), "");
+  EXPECT_NE(error_word([&] { arrays_->publish(both(third, 1, second, 1)); }), "");
   EXPECT_EQ(error_word([&] { arrays_->find(third->info().id, "ann"); }), "not_found");
   EXPECT_EQ(blob_count(), 8) << "what was written for the two is collected";
 }
@@ -398,7 +488,7 @@ TEST_F(FailedWrites, published_array_whose_row_exists_already_leaves_no_blob) {
 TEST_F(FailedWrites, prepared_arrays_of_a_job_that_does_not_commit_leave_no_blob) {
   const ArrayRef first = begin({}), second = begin({});
   {
-    auto prepared = arrays_->prepare({{first, counting(first, 1)}, {second, counting(second, 9)}});
+    auto prepared = arrays_->prepare(both(first, 1, second, 9));
     EXPECT_EQ(blob_count(), 8) << "not collected while the job may commit";
     EXPECT_EQ(error_word([&] {
                 (*store_)->catalog().write([&](storage::Transaction& transaction) {
