@@ -78,6 +78,7 @@ class Array {
     int64_t version = 1;
     std::string reason;                   ///< why it is lost, or the job that took it
     std::string reserved_by;              ///< job that was accepted with it donated
+    std::string promised_by;              ///< job whose result it is to be, until that is committed
     ShardBuffers shards;                  ///< empty when only on disk
     std::vector<storage::BlobRef> blobs;  ///< by shard; empty for memory arrays
     uint64_t last_use = 0;

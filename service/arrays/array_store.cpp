@@ -39,7 +39,9 @@ struct First {
     case ArrayState::kLost:
       throw core::Error("array_lost", "array '" + id + "' is lost: " + state.reason);
     case ArrayState::kPending:
-      throw core::Error("conflict", "array '" + id + "' is not complete yet");
+      throw core::Error("conflict",
+                        "array '" + id + "' is not complete yet" +
+                            (state.promised_by.empty() ? "" : "; it is to be a result of job " + state.promised_by));
     case ArrayState::kReady:
       break;
   }
@@ -73,19 +75,19 @@ void ArrayStore::require_quota(int64_t bytes, std::string_view what) const {
   }
 }
 
-ArrayRef ArrayStore::begin(const NewArray& wanted) {
+ArrayRef ArrayStore::begin(const NewArray& wanted, std::string id) {
   tensor::require_sizes(wanted.type);
   const int64_t bytes = tensor::byte_count(wanted.type);
   require_quota(bytes, "an array");
   quotas::ArrayCharge charge = ledger_.charge(wanted.principal, bytes);
-  ArrayRef array = make_array(wanted);
+  ArrayRef array = make_array(wanted, std::move(id));
   array->state().with([&](Array::State& state) { state.charge = std::move(charge); });
   return array;
 }
 
-ArrayRef ArrayStore::make_array(const NewArray& wanted) {
+ArrayRef ArrayStore::make_array(const NewArray& wanted, std::string id) {
   ArrayInfo info;
-  info.id = core::new_id("arr", clock_);
+  info.id = id.empty() ? core::new_id("arr", clock_) : std::move(id);
   info.principal = wanted.principal;
   info.session = wanted.session;
   info.name = wanted.name;
@@ -125,7 +127,7 @@ ArrayRef ArrayStore::move(const ArrayRef& from) {
   const ArrayInfo& info = from->info();
   NewArray wanted{info.principal, info.session, info.name, info.type, info.mesh_id, std::nullopt, info.durability};
   if (info.committed) wanted.sharding = info.sharding;
-  ArrayRef to = make_array(wanted);
+  ArrayRef to = make_array(wanted, {});
   const std::string taker = to->info().id;
   reserve({from}, taker);
   try {
@@ -238,13 +240,24 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
     rows.back().state = ArrayState::kReady;
     firsts.push_back(std::move(first));
   }
-  out.rows = [rows = std::move(rows), shard_rows = std::move(shard_rows),
+  std::vector<ArrayRef> promised;
+  for (const First& first : firsts) {
+    if (first.array->state().with([](const Array::State& state) { return !state.promised_by.empty(); }))
+      promised.push_back(first.array);
+  }
+  out.rows = [promised, rows = std::move(rows), shard_rows = std::move(shard_rows),
               meshes = std::move(meshes)](storage::Transaction& transaction) {
     for (const auto& [id, document] : meshes) transaction.keep_mesh(id, document);
     for (const storage::ArrayRow& row : rows) transaction.insert_array(row);
     for (const storage::ShardRow& row : shard_rows) transaction.put_shard(row);
+    // A job that was accepted to donate one of them had no row to reserve.
+    for (const ArrayRef& array : promised) {
+      const std::string job = array->state().with([](const Array::State& state) { return state.reserved_by; });
+      if (!job.empty() && array->info().durability == Durability::kDurable)
+        transaction.reserve_array(array->info().id, job);
+    }
   };
-  out.visible = [this, firsts = std::move(firsts)]() mutable {
+  out.visible = [this, promised, firsts = std::move(firsts)]() mutable {
     table_.with([&](Table& table) {
       for (First& first : firsts) {
         first.array->state().with([&](Array::State& state) {
@@ -252,11 +265,13 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
           state.shards = std::move(first.shards);
           state.blobs = std::move(first.blobs);
           state.announced = false;
+          state.promised_by.clear();
           state.last_use = ++table.clock;
         });
         table.by_id[first.array->info().id] = first.array;
       }
     });
+    for (const ArrayRef& array : promised) pending_.remove(array);
     for (const First& first : firsts) first.array->watchers().notify_all();
     make_room();
   };
@@ -414,8 +429,9 @@ std::optional<ArrayStore::Snapshot> ArrayStore::try_snapshot(const ArrayRef& arr
   return Snapshot{std::move(loaded), version};
 }
 
-void ArrayStore::require_usable(const ArrayRef& array) {
+void ArrayStore::require_usable(const ArrayRef& array, std::string_view session) {
   array->state().with([&](const Array::State& state) {
+    if (!session.empty() && !state.promised_by.empty() && array->info().session == session) return;
     if (state.deleted || state.state != ArrayState::kReady) throw_unusable(array->info().id, state, false);
   });
 }
@@ -489,6 +505,10 @@ void ArrayStore::remove(const ArrayRef& array) {
     if (!state->reserved_by.empty()) {
       throw core::Error("array_in_use", "array '" + array->info().id + "' is reserved by job " + state->reserved_by);
     }
+    if (!state->promised_by.empty()) {
+      throw core::Error("array_in_use", "array '" + array->info().id + "' is to be a result of job " +
+                                            state->promised_by + "; cancel the job, or wait for it");
+    }
     if (state->parts && state->parts->is_being_completed)
       throw core::Error("array_in_use", "array '" + array->info().id + "' is just being completed");
     if (state->job_count > 0) {
@@ -523,7 +543,9 @@ void ArrayStore::reserve(const std::vector<ArrayRef>& donated, const std::string
   for (size_t i = 0; i < donated.size(); ++i) {
     try {
       auto state = donated[i]->state().lock();
-      if (state->deleted || state->state != ArrayState::kReady) throw_unusable(donated[i]->info().id, *state, false);
+      const bool is_promised = state->state == ArrayState::kPending && !state->promised_by.empty();
+      if (state->deleted || (state->state != ArrayState::kReady && !is_promised))
+        throw_unusable(donated[i]->info().id, *state, false);
       if (!state->reserved_by.empty()) {
         throw core::Error("array_in_use", "array '" + donated[i]->info().id + "' is donated to " +
                                               (state->reserved_by == job ? "this job twice"

@@ -49,7 +49,14 @@ class ArrayStore {
 
   /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish(),
   /// but the principal's quota has it from now on. Throws invalid_array (size), quota_exceeded, limit_reached.
-  ArrayRef begin(const NewArray& wanted);
+  /// `id`: of a promised array of before a restart; empty: a new one.
+  ArrayRef begin(const NewArray& wanted, std::string id = {});
+  /// The same for a result of an accepted job, which is found and listed as pending from now on: jobs of its session
+  /// may take it as an argument. prepare() makes it ready, withdraw() ends it.
+  ArrayRef promise(const NewArray& wanted, const std::string& job, std::string id = {});
+  /// The job "`how`" ("failed: ..."): its promised arrays are lost, and no longer found; jobs that were to read them
+  /// are told.
+  void withdraw(const std::vector<ArrayRef>& promised, const std::string& how);
   /// Throws quota_exceeded when `what` ("an array", "a file of arrays") of so many bytes is too much for one request.
   void require_quota(int64_t bytes, std::string_view what) const;
   /// Lets a pending array be found and listed before it is complete. It has no row: a restart forgets it. Throws
@@ -135,8 +142,9 @@ class ArrayStore {
   /// reserved or accepted jobs outside of the session have still to read it, not_found when it was deleted.
   PreparedUpdates prepare_updates(std::vector<Update> updates, const std::vector<ArrayRef>& kept,
                                   const std::string& session);
-  /// Throws unless a job may use it: array_donated (409), array_lost, conflict (pending).
-  void require_usable(const ArrayRef& array);
+  /// Throws unless a job may use it: array_donated (409), array_lost, conflict (pending; a job of `session` may use
+  /// what is promised there).
+  void require_usable(const ArrayRef& array, std::string_view session = {});
   /// One page of the principal's arrays, by id, pending ones among them.
   struct Page {
     std::vector<ArrayRef> items;
@@ -146,8 +154,8 @@ class ArrayStore {
   /// Deletes; throws array_in_use when a job has it reserved or has still to read it.
   void remove(const ArrayRef& array);
 
-  /// Reserves arrays that a job donates: all or none. Throws array_donated, array_in_use, array_lost (as 409 and 410),
-  /// naming the array.
+  /// Reserves arrays that a job donates, promised ones among them: all or none. Throws array_donated, array_in_use,
+  /// array_lost (as 409 and 410), naming the array.
   void reserve(const std::vector<ArrayRef>& donated, const std::string& job);
   void release(const std::vector<ArrayRef>& donated, const std::string& job);
   /// The job is done: they are donated now. `rows` for durable ones belongs into the job's transaction.
@@ -177,7 +185,7 @@ class ArrayStore {
     std::map<std::string, ArrayRef, std::less<>> by_id;
     uint64_t clock = 0;
   };
-  ArrayRef make_array(const NewArray& wanted);
+  ArrayRef make_array(const NewArray& wanted, std::string id);
   ArrayRef load_row(const storage::ArrayRow& row);
   void consume_if_donated(const ArrayRef& array);
   std::optional<Snapshot> try_snapshot(const ArrayRef& array);

@@ -16,7 +16,8 @@ void PendingArrays::add(const ArrayRef& array) {
   const ArrayInfo& info = array->info();
   table_.with([&](Table& table) {
     const auto count = std::count_if(table.by_id.begin(), table.by_id.end(), [&](const auto& entry) {
-      return entry.second->info().principal == info.principal;
+      return entry.second->info().principal == info.principal &&
+             entry.second->state().with([](const Array::State& state) { return state.parts.has_value(); });
     });
     if (count >= limits_.most_of_principal) {
       throw core::Error("limit_reached", std::to_string(count) +
@@ -32,6 +33,20 @@ void PendingArrays::add(const ArrayRef& array) {
     });
     table.by_id.emplace(info.id, array);
   });
+}
+
+void PendingArrays::add_promised(const ArrayRef& array) {
+  table_.with([&](Table& table) { table.by_id.emplace(array->info().id, array); });
+}
+
+void PendingArrays::Table::note_gone(const ArrayInfo& info, std::string reason) {
+  gone.push_back({info.id, info.principal, std::move(reason)});
+  if (gone.size() > kMostRemembered) gone.pop_front();
+}
+
+void PendingArrays::forget(const ArrayRef& array, const std::string& reason) {
+  remove(array);
+  table_.with([&](Table& table) { table.note_gone(array->info(), reason); });
 }
 
 void PendingArrays::remove(const ArrayRef& array) {
@@ -97,10 +112,8 @@ std::vector<ArrayRef> PendingArrays::take_expired() {
         continue;
       }
       const ArrayInfo& info = array->info();
-      table.gone.push_back({info.id, info.principal,
-                            "array '" + info.id + "' was pending and got no part for " +
-                                std::to_string(limits_.timeout.count()) + " seconds; it is gone"});
-      if (table.gone.size() > kMostRemembered) table.gone.pop_front();
+      table.note_gone(info, "array '" + info.id + "' was pending and got no part for " +
+                                std::to_string(limits_.timeout.count()) + " seconds; it is gone");
       out.push_back(array);
       entry = table.by_id.erase(entry);
     }

@@ -32,6 +32,11 @@ class PendingArrays {
 
   /// The array is pending from now on. Throws limit_reached when its principal has too many.
   void add(const ArrayRef& array);
+  /// A job is to make it (ArrayStore::promise): it has no parts, does not expire, and does not count among those of its
+  /// principal.
+  void add_promised(const ArrayRef& array);
+  /// It is not complete and is gone: its principal is told why.
+  void forget(const ArrayRef& array, const std::string& reason);
   /// It is complete, or deleted: its parts are no longer counted. Nothing happens to one that is not there.
   void remove(const ArrayRef& array);
   /// A principal's pending arrays by id.
@@ -61,6 +66,8 @@ class PendingArrays {
   struct Table {
     std::map<std::string, ArrayRef, std::less<>> by_id;
     std::deque<Gone> gone;
+
+    void note_gone(const ArrayInfo& info, std::string reason);
   };
 
   const core::Clock& clock_;

@@ -46,6 +46,7 @@ struct JobRunner::Job {
   bool is_ordered = false;                        ///< has ordered effects
   std::shared_ptr<sessions::SessionQueue> queue;  ///< null: no session
   std::vector<arrays::ArrayRef> donated;
+  std::vector<arrays::ArrayRef> promised;  ///< by result, null where it is an update; empty: made when it commits
   /// arguments that keep their data until this job has committed; jobs with a row
   std::vector<arrays::ArrayRef> to_read;
   sessions::ArrayUses uses;

@@ -36,6 +36,7 @@ void JobRunner::accept(Job& job, bool background) {
   if (request.deadline) job.row.deadline = job.row.created + *request.deadline;
   bool entered = false;
   try {
+    if (background) promise_results(job);
     store_.catalog().write([&](storage::Transaction& transaction) {
       if (!request.session.empty()) job.row.number = transaction.next_job_number(request.session);
       // From here on the job keeps the program; it may have been deleted before.
@@ -49,7 +50,8 @@ void JobRunner::accept(Job& job, bool background) {
       transaction.insert_job(job.row);
       keep_arguments(job);
       for (const arrays::ArrayRef& array : job.donated) {
-        if (array->info().durability == storage::Durability::kDurable)
+        // One that is promised has no row yet: it is reserved when it gets that.
+        if (array->info().durability == storage::Durability::kDurable && transaction.array(array->info().id))
           transaction.reserve_array(array->info().id, job.row.id);
       }
       if (!request.idempotency_key.empty()) {
@@ -73,6 +75,15 @@ void JobRunner::accept(Job& job, bool background) {
     if (entered) job.queue->leave(job.row.number);
     free_arguments(job);
     arrays_.release(job.donated, job.row.id);
+    if (!job.donated.empty()) {
+      // A promised array may have got its row, reserved, in the meantime.
+      store_.catalog().write_async(
+          [id = job.row.id, principal = job.row.principal](storage::Transaction& transaction) {
+            transaction.release_arrays(id, principal);
+          },
+          [](const std::exception_ptr&) {});
+    }
+    withdraw_results(job, "was refused");
     throw;
   }
 }

@@ -51,20 +51,12 @@ JobRunner::Outputs JobRunner::lay_out(const Job& job, device::RunOutcome& outcom
   Outputs outputs;
   for (size_t i = 0; i < plan.results.size(); ++i) {
     const compile::PlanParameter& given = plan.results[i];
-    const sharding::TensorSharding& sharding = job.lowered->result_shardings[i];
     JobValue value;
     value.type = given.parameter.global_type;
     value.result_info = given.parameter.result_info;
-    sharding::Layout layout;
-    const bool has_mesh = sharding.mesh != nullptr && !sharding.mesh->axes.empty();
-    if (has_mesh) {
-      sharding::TensorSharding concrete = sharding;
-      concrete.mesh = std::make_shared<const mesh::Mesh>(concrete_mesh(*sharding.mesh, job.assignment.devices));
-      value.sharding = std::move(concrete);
-      layout = sharding::make_layout(value.type.dims, *value.sharding);
-    } else {
-      layout = whole_layout(value.type.dims);
-    }
+    value.sharding = result_sharding(job, i);
+    sharding::Layout layout =
+        value.sharding ? sharding::make_layout(value.type.dims, *value.sharding) : whole_layout(value.type.dims);
     const auto update = std::find_if(request.updates.begin(), request.updates.end(),
                                      [&](const ArrayUpdate& one) { return one.result == i; });
     if (update != request.updates.end()) {
@@ -78,16 +70,7 @@ JobRunner::Outputs JobRunner::lay_out(const Job& job, device::RunOutcome& outcom
       value.shards = unbind_result(outcome.outputs[i], given, layout);
     }
     if (request.results == ResultMode::kArray && value.array == nullptr) {
-      arrays::NewArray wanted;
-      wanted.principal = request.principal;
-      wanted.session = request.session;
-      wanted.type = value.type;
-      if (value.sharding) {
-        wanted.mesh_id = mesh::mesh_id(*value.sharding->mesh);
-        wanted.sharding = value.sharding;
-      }
-      wanted.durability = request.durability;
-      value.array = arrays_.begin(wanted);
+      value.array = job.promised.empty() ? arrays_.begin(result_array(job, i)) : job.promised[i];
       outputs.stored.emplace_back(value.array, value.shards);
     }
     value.layout = std::make_shared<const sharding::Layout>(std::move(layout));
@@ -116,6 +99,7 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
   } else if (prepared.rows != nullptr) {
     store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
   }
+  job.promised.clear();
   // Donated memory that no result took is free from here on.
   job.taken.clear();
   if (prepared.rows != nullptr) prepared.committed();
@@ -241,7 +225,10 @@ void JobRunner::fail(Job& job, const core::Error& error) {
       job.to_read.clear();
     }
   }
-  if (!goes_on) note_end(job, &error, 0);
+  if (!goes_on) {
+    withdraw_results(job, cancelled ? "was cancelled" : "failed: " + error.detail());
+    note_end(job, &error, 0);
+  }
   leave(job, goes_on ? Leave::kQueued : Leave::kOver);
 }
 

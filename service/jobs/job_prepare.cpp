@@ -96,7 +96,7 @@ JobRunner::JobRef JobRunner::prepare(JobRequest request) {
       given = value->type;
     } else {
       const auto& argument = std::get<ArrayArgument>(wanted.arguments[i]);
-      arrays_.require_usable(argument.array);
+      arrays_.require_usable(argument.array, wanted.session);
       given = argument.array->info().type;
       if (argument.slices) given.dims = arrays::slice_dims(*argument.slices);
     }

@@ -28,6 +28,7 @@ void JobRunner::recover(const Decoder& decode) {
           const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*row->deadline - clock_.wall());
           job->deadline = job->accepted + std::max(left, std::chrono::milliseconds(0));
         }
+        promise_results(*job);
         arrays_.release(job->donated, row->id);
         arrays_.reserve(job->donated, row->id);
         keep_arguments(*job);
@@ -39,6 +40,7 @@ void JobRunner::recover(const Decoder& decode) {
         }
         enqueue(job);
       } catch (const core::Error& error) {
+        if (job != nullptr) withdraw_results(*job, "failed: " + error.detail());
         storage::JobRow failed = *row;
         failed.state = storage::JobState::kFailed;
         failed.error_code = std::string(error.code().word());

@@ -179,6 +179,13 @@ class JobRunner {
   static void check_updates(Job& job);
   void enqueue(const JobRef& job);
   void accept(Job& job, bool background);
+  /// The sharding of a result on the job's devices; nothing: one device, unsharded.
+  static std::optional<sharding::TensorSharding> result_sharding(const Job& job, size_t result);
+  static arrays::NewArray result_array(const Job& job, size_t result);
+  /// Gives the arrays that the job is to make their ids, those of its row where that has them.
+  void promise_results(Job& job);
+  /// Of a job that ends without a commit.
+  void withdraw_results(Job& job, const std::string& how);
   JobResult execute(const JobRef& job, const core::WaiterRef& waiter);
   void bind_arguments(Job& job, device::RunRequest& run);
   device::RunOutcome run_on_engine(Job& job, device::RunRequest run, const core::WaiterRef& waiter);

@@ -18,7 +18,7 @@ void SessionQueue::enter(int64_t number, bool ordered, ArrayUses uses) {
   const std::lock_guard held(mutex_);
   open_.insert(number);
   if (ordered) ordered_.insert(number);
-  if (!uses.reads.empty() || !uses.updates.empty()) uses_.emplace(number, std::move(uses));
+  if (!uses.reads.empty() || !uses.updates.empty() || !uses.makes.empty()) uses_.emplace(number, std::move(uses));
 }
 
 void SessionQueue::leave(int64_t number) {
@@ -73,7 +73,8 @@ bool SessionQueue::may_read(int64_t number) const {
   const auto mine = uses_.find(number);
   if (mine == uses_.end()) return true;
   return std::none_of(uses_.begin(), mine, [&](const auto& before) {
-    return overlap(before.second.updates, mine->second.reads) || overlap(before.second.updates, mine->second.updates);
+    return overlap(before.second.updates, mine->second.reads) || overlap(before.second.updates, mine->second.updates) ||
+           overlap(before.second.makes, mine->second.reads);
   });
 }
 

@@ -12,16 +12,17 @@
 
 namespace meshd::sessions {
 
-/// Ids of stored arrays that a job reads and updates.
+/// Ids of stored arrays that a job reads, updates and makes.
 struct ArrayUses {
   std::set<std::string> reads;
   std::set<std::string> updates;
+  std::set<std::string> makes = {};  ///< promised results: later jobs may read them, nobody did before
 };
 
 /// Any thread. Nothing here waits: callers watch() with a waiter, which is notified after each change, and check again.
 ///
-/// Example: job 1 updates array A, job 2 reads A, job 3 reads B; all have ordered effects. may_read(1) and may_read(3)
-/// hold at once, may_read(2) once job 1 has left. has_turn(3) holds once 1 and 2 have left.
+/// Example: job 1 updates or makes array A, job 2 reads A, job 3 reads B; all have ordered effects. may_read(1) and
+/// may_read(3) hold at once, may_read(2) once job 1 has left. has_turn(3) holds once 1 and 2 have left.
 class SessionQueue {
  public:
   /// A job was accepted with this number. `ordered`: it has ordered effects and commits in order.
@@ -40,7 +41,7 @@ class SessionQueue {
   [[nodiscard]] bool is_held(int64_t number) const;
   /// It is held for good: the session is being closed.
   [[nodiscard]] bool is_dropped(int64_t number) const;
-  /// No job with a lower number is left that updates what this one reads or updates, and it is not held.
+  /// No job with a lower number is left that updates or makes what this one reads or updates, and it is not held.
   [[nodiscard]] bool may_read(int64_t number) const;
   /// No job with a lower number is left that reads what this one updates, and it is not held.
   [[nodiscard]] bool may_update(int64_t number) const;

@@ -282,8 +282,14 @@ constexpr const char* kHaltedBy = R"sql(
 ALTER TABLE sessions ADD COLUMN halted_by INTEGER;
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst,    kQueues,        kCallbacks,    kProgramNames,    kProgramsOfJobs,
-                                       kJobNames, kUnusedColumns, kFinishedJobs, kDeletedSessions, kHaltedBy};
+// 10 -> 11. The arrays that a job's results are to be: their ids are known before it has run.
+constexpr const char* kResultArrays = R"sql(
+ALTER TABLE jobs ADD COLUMN result_arrays TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr const char* kMigrations[] = {kFirst,           kQueues,   kCallbacks,     kProgramNames,
+                                       kProgramsOfJobs,  kJobNames, kUnusedColumns, kFinishedJobs,
+                                       kDeletedSessions, kHaltedBy, kResultArrays};
 
 }  // namespace
 

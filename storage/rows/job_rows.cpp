@@ -24,6 +24,7 @@ JobRow read_job(const Statement& row) {
   job.deadline = row.optional_time(12);
   job.request = row.text(13);
   job.answer = row.text(14);
+  job.result_arrays = row.text(15);
   return job;
 }
 
@@ -43,7 +44,7 @@ std::string state_word(const std::optional<JobState>& state) {
 std::optional<JobRow> Reader::job(std::string_view id, std::string_view principal) {
   Statement row = connection_->statement(
       "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
-      "finished, deadline, request, answer FROM jobs WHERE principal = ?1 AND id = ?2 "
+      "finished, deadline, request, answer, result_arrays FROM jobs WHERE principal = ?1 AND id = ?2 "
       "AND (session IS NULL OR session NOT IN deleted_sessions)");
   if (!row.bind(principal, id).step()) return std::nullopt;
   return read_job(row);
@@ -60,7 +61,8 @@ Page<JobRow> Reader::jobs(std::string_view principal, const JobFilter& filter, c
   if (filter.session.empty()) {
     Statement rows = connection_->statement(
         "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
-        "finished, deadline, '', '' FROM jobs WHERE principal = ?1 AND id > ?2 AND (?3 = '' OR state = ?3) "
+        "finished, deadline, '', '', result_arrays FROM jobs WHERE principal = ?1 AND id > ?2 AND (?3 = '' OR state = "
+        "?3) "
         "AND (session IS NULL OR session NOT IN deleted_sessions) "
         "ORDER BY id LIMIT ?4");
     rows.bind(principal, page.cursor, state, page.limit + 1);
@@ -69,7 +71,7 @@ Page<JobRow> Reader::jobs(std::string_view principal, const JobFilter& filter, c
   const int64_t after = page.cursor.empty() ? 0 : read_number(page.cursor);
   Statement rows = connection_->statement(
       "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
-      "finished, deadline, '', '' FROM jobs WHERE session = ?1 AND number > ?2 AND principal = ?3 "
+      "finished, deadline, '', '', result_arrays FROM jobs WHERE session = ?1 AND number > ?2 AND principal = ?3 "
       "AND (?4 = '' OR state = ?4) AND session NOT IN deleted_sessions ORDER BY number LIMIT ?5");
   rows.bind(filter.session, after, principal, state, page.limit + 1);
   return collect_page<JobRow>(rows, page, read_job, [](const JobRow& row) { return std::to_string(row.number); });
@@ -94,7 +96,7 @@ Page<JobRow> Reader::queued_jobs(const PageRequest& page) {
   }
   Statement rows = connection_->statement(
       "SELECT id, session, principal, program, number, state, attempt, error_code, error_detail, created, started, "
-      "finished, deadline, '', '' FROM jobs WHERE state = 'queued' "
+      "finished, deadline, '', '', result_arrays FROM jobs WHERE state = 'queued' "
       "AND (session IS NULL OR session NOT IN deleted_sessions) "
       "AND (coalesce(session, ''), number, id, principal) > (?1, ?2, ?3, ?4) "
       "ORDER BY coalesce(session, ''), number, id, principal LIMIT ?5");
@@ -114,11 +116,11 @@ void Transaction::insert_job(const JobRow& row) {
   connection_
       ->statement(
           "INSERT INTO jobs(id, session, principal, program, number, state, attempt, error_code, error_detail, "
-          "created, started, finished, deadline, request, answer) "
-          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)")
+          "created, started, finished, deadline, request, answer, result_arrays) "
+          "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")
       .bind(row.id, OrNull{row.session}, row.principal, OrNull{row.program}, row.number, to_string(row.state),
             row.attempt, row.error_code, row.error_detail, row.created, row.started, row.finished, row.deadline,
-            Bytes{row.request}, Bytes{row.answer})
+            Bytes{row.request}, Bytes{row.answer}, row.result_arrays)
       .run();
 }
 

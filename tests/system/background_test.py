@@ -277,10 +277,45 @@ def a_halted_session_stays_halted_over_a_restart():
         ok(client.ask("POST", f"/v1/sessions/{session}/barrier"))
 
 
+def promised_results_are_taken_before_they_are_there_and_over_restarts():
+    """A chain of jobs, each of which donates what the one before it makes, is held, restarted twice and then runs."""
+    text = """module { sdy.mesh @mesh = <["x"=2]>
+  func.func @main(%a: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<4xf32> {
+    %0 = stablehlo.add %a, %a : tensor<4xf32>
+    return %0 : tensor<4xf32> } }"""
+    with Meshd(BINARY, "--devices", "2") as server:
+        client = Client(server)
+        session = ok(client.ask("POST", "/v1/sessions", {"on_error": "halt"}), 201)["id"]
+        client.ended(client.start(SPIN, [ENDLESS], session, deadline=0.2))
+        value, names, jobs = [1, 2, 3, 4], [], []
+        for how in (signal.SIGTERM, signal.SIGKILL, None):
+            queued = ok(client.post(text, [value], session, donate=[0], results={"encoding": "array"}), 202)
+            [name] = queued["arrays"]
+            assert ok(client.ask("GET", f"/v1/arrays/{name}"))["state"] == "pending"
+            assert client.ask("GET", f"/v1/arrays/{name}/data")[0] == 409
+            names.append(name)
+            jobs.append(queued["id"])
+            value = {"array": name}
+            if how is not None:
+                server.stop(how)
+                server.start()
+                assert client.job(jobs[-1])["arrays"] == [name]
+                assert ok(client.ask("GET", f"/v1/arrays/{name}"))["state"] == "pending"
+        ok(client.ask("POST", f"/v1/sessions/{session}:resume"))
+        for job, name in zip(jobs, names):
+            seen = client.ended(job)
+            assert seen["state"] == "done" and "arrays" not in seen and seen["answer"]["results"][0]["array"] == name, seen
+        assert [ok(client.ask("GET", f"/v1/arrays/{name}"))["state"] for name in names] == ["donated", "donated", "ready"]
+        server.stop(signal.SIGKILL)
+        server.start()
+        assert ok(client.ask("GET", f"/v1/arrays/{names[-1]}/data", headers={"Accept": "application/json"}))["data"] == [8, 16, 24, 32]
+
+
 def main():
     failed = 0
     stories = [a_waiting_job_is_cancelled_at_once, jobs_that_wait_keep_no_thread, principals_share_the_background, a_drain_puts_back_what_runs,
                the_second_signal_ends_at_once, a_job_that_is_cut_off_three_times_fails, devices_are_chosen_by_load, a_halted_session_stays_halted_over_a_restart,
+               promised_results_are_taken_before_they_are_there_and_over_restarts,
                job_ids_are_each_principals_own]
     for story in stories:
         if sys.argv[2:] and story.__name__ not in sys.argv[2:]:

@@ -443,6 +443,85 @@ TEST_F(HaltingSession, job_without_order_does_not_commit_behind_one_that_failed)
   EXPECT_EQ(job(behind, 60).at("state"), "done");
 }
 
+const std::string kDoubles =
+    "func.func @main(%a: tensor<f32>) -> tensor<f32> { %0 = stablehlo.add %a, %a : tensor<f32> return %0 : tensor<f32> "
+    "}";
+
+class PromisedResults : public Routes {
+ protected:
+  Answer post(const std::string& text, const std::string& arguments, const std::string& session) {
+    auto request = nlohmann::json::parse(run_of(text, arguments));
+    request["results"] = {{"encoding", "array"}};
+    return server_.ask("POST", "/v1/sessions/" + session + "/jobs", request.dump(), {"Prefer: respond-async"});
+  }
+  nlohmann::json ended(const std::string& id) { return server_.ask("GET", "/v1/jobs/" + id + "?wait=60").json(); }
+  std::string state(const std::string& array) {
+    return server_.ask("GET", "/v1/arrays/" + array).json().value("state", "");
+  }
+  void feed() {
+    server_.ask("POST", "/v1/sessions/" + session_ + "/infeed",
+                R"({"queue": "q", "values": [{"dtype": "float32", "shape": [], "data": 4}]})");
+  }
+
+  const std::string session_ = made("/v1/sessions");
+  /// Makes its array once the session is fed.
+  const nlohmann::json first_ = post(kWaits, "[]", session_).json();
+  const std::string array_ = first_.at("arrays").at(0);
+  const std::string argument_ = R"([{"array": ")" + array_ + R"("}])";
+};
+
+TEST_F(PromisedResults, are_arguments_of_later_jobs_of_their_session) {
+  EXPECT_EQ(state(array_), "pending");
+  EXPECT_EQ(server_.ask("GET", "/v1/arrays/" + array_ + "/data").problem(), "409 conflict");
+  EXPECT_EQ(server_.ask("GET", "/v1/arrays").json().at("items").at(0).at("id"), array_);
+  const nlohmann::json second = post(kDoubles, argument_, session_).json();
+  const std::string made_of_it = second.at("arrays").at(0);
+  const nlohmann::json third = post(kDoubles, R"([{"array": ")" + made_of_it + R"("}])", session_).json();
+  feed();
+  EXPECT_EQ(ended(third.at("id")).at("state"), "done");
+  const std::string last = third.at("arrays").at(0);
+  EXPECT_EQ(ended(third.at("id")).at("answer").at("results").at(0).at("array"), last);
+  for (const auto& [array, value] : {std::pair(array_, 4), std::pair(made_of_it, 8), std::pair(last, 16)}) {
+    EXPECT_EQ(state(array), "ready");
+    EXPECT_EQ(server_.ask("GET", "/v1/arrays/" + array + "/data", {}, {"Accept: application/json"}).json().at("data"),
+              value);
+  }
+}
+
+TEST_F(PromisedResults, are_refused_elsewhere) {
+  EXPECT_EQ(post(kDoubles, argument_, made("/v1/sessions")).problem(), "409 conflict");
+  EXPECT_EQ(server_.ask("POST", "/v1/run", run_of(kDoubles, argument_)).problem(), "409 conflict");
+  EXPECT_EQ(server_.ask("DELETE", "/v1/arrays/" + array_).problem(), "409 array_in_use");
+  EXPECT_EQ(server_.ask("GET", "/v1/arrays/" + array_, {}, {"X-Principal: bob"}).problem(), "404 not_found");
+}
+
+TEST_F(PromisedResults, are_donated_by_one_job) {
+  auto donating = nlohmann::json::parse(run_of(kDoubles, argument_));
+  donating["donate"] = {0};
+  const auto queue = [&] {
+    return server_.ask("POST", "/v1/sessions/" + session_ + "/jobs", donating.dump(), {"Prefer: respond-async"});
+  };
+  const std::string job = queue().json().at("id");
+  EXPECT_EQ(queue().problem(), "409 array_in_use");
+  feed();
+  EXPECT_EQ(ended(job).at("state"), "done");
+  EXPECT_EQ(state(array_), "donated");
+}
+
+TEST_F(PromisedResults, are_lost_with_the_job_that_was_to_make_them) {
+  const std::string behind = post(kDoubles, argument_, session_).json().at("id");
+  const std::string first = first_.at("id");
+  server_.ask("DELETE", "/v1/jobs/" + first);
+  const nlohmann::json seen = ended(behind);
+  EXPECT_EQ(seen.at("error").at("code"), "array_lost");
+  EXPECT_EQ(seen.at("error").at("detail"),
+            "array '" + array_ + "' is lost: it was to be a result of job '" + first + "', which was cancelled");
+  const Answer gone = server_.ask("GET", "/v1/arrays/" + array_);
+  EXPECT_EQ(gone.problem(), "404 not_found");
+  EXPECT_EQ(gone.json().at("detail"), seen.at("error").at("detail"));
+  EXPECT_TRUE(server_.ask("GET", "/v1/arrays").json().at("items").empty());
+}
+
 /// A server whose principals may each have two jobs of the background started, one of them running.
 class HaltedWithFewStarted : public ::testing::Test {
  protected:
