@@ -1,5 +1,5 @@
 # meshd_folder(NAME [LINKS ...] [PRIVATE_LINKS ...]): one static library from all .cpp files of the current folder.
-# The LINKS line of a folder is the dependency diagram: tests/system/include_direction_test.py holds #include lines to it.
+# The LINKS line of a folder is the dependency diagram: tests/source/include_direction_test.py holds #include lines to it.
 add_library(meshd_options INTERFACE)
 target_compile_options(meshd_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align -Wimplicit-fallthrough -Werror

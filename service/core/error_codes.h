@@ -95,7 +95,7 @@ inline constexpr ErrorRow kErrorTable[] = {
 };
 
 /// The row of a code. A code whose word has no row is a defect of ours and gets the row of `internal`;
-/// tests/system/error_words_test.py looks up the word of every throw.
+/// tests/source/error_words_test.py looks up the word of every throw.
 constexpr const ErrorRow& row_of(ErrorCode code) {
   const ErrorRow* internal = nullptr;
   for (const ErrorRow& row : kErrorTable) {

@@ -1,7 +1,6 @@
 // front_bench: the HTTP front against what the machine can do: a raw epoll server for small answers, plain sockets for
-// bulk. Prints ratios; held to "small GET with 64 clients at least 0.75, alone p50 at most 1.3; upload and download at
-// least 0.7 of raw loopback; 1,000 idle clients: a new request at most 2 times as long". Client and server share the
-// machine's cores.
+// bulk. Prints ratios: rate and median of small requests, uploads and downloads of raw loopback, a new request beside
+// 1,000 idle clients. Client and server share the machine's cores.
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

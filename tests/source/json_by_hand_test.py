@@ -1,8 +1,9 @@
 """JSON is written from the tables of api/json/schema.h (or by nlohmann for what is no document of ours), never joined by hand: the escaped
 quotes of api's C++ stay as few as messages and headers need."""
+import pathlib
 import sys
 
-from server import ROOT
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 MOST = 100
 

@@ -1,8 +1,9 @@
 """No stage knows an op by its name: outside of service/ops, an op's full name stands only where an op is written, as an argument of one of
 the functions below. What a stage must know of an op is a fact of its row (OpDef in service/ops/op_def.h)."""
+import pathlib
 import re
 
-from server import ROOT
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Functions that make an op of a name, and the argument that is the name.
 WRITERS = {"add": (0, 1), "one": (0,), "binary": (0,), "op": (0,), "create": (0,), "create_one": (0,), "define": (1,), "reducer": (0,), "new_op": (0,), "as": (0,), "make_op": (0,), "set_op": (1, 2), "find_op": (0,)}

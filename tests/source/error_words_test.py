@@ -3,9 +3,10 @@
     ./error_words_test.py
 """
 
+import pathlib
 import re
 
-from server import ROOT
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 FOLDERS = ("service", "storage", "api")
 # Who takes a code, and as which argument: their literals are looked up. A function with a parameter of this type that is not here fails.

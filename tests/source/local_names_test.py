@@ -5,7 +5,7 @@ import pathlib
 import re
 import sys
 
-from server import ROOT
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 FUNCTION = re.compile(r"^(?:template <[^\n]*>\n)?(?:\[\[[^\]]*\]\] )?(?:static |constexpr |inline )*[A-Za-z_][\w:<>,*& ]*? [*&]?([a-z_]\w*)\(", re.M)
 OTHERS = re.compile(r"^(?:struct|class|enum class) (\w+)\b(?!;)|^(?:inline )?constexpr [\w:<>, ]+? (k[A-Z]\w*)\b", re.M)
