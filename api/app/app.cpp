@@ -249,7 +249,8 @@ struct App::Parts {
 
   void note(const AccessRecord& record) {
     const double milliseconds = static_cast<double>(record.duration.count()) / 1000.0;
-    const bool ours = record.status >= 500 && record.status != 501 && record.status != 503;
+    const bool is_cut_off = record.status == 0 && !record.error_internal.empty();
+    const bool ours = is_cut_off || (record.status >= 500 && record.status != 501 && record.status != 503);
     if (ours) {
       log.error("request", {{"request_id", record.request_id},
                             {"trace_id", record.trace_id},

@@ -19,7 +19,7 @@ tensor::DenseValue copy_of(arrays::ArrayStore& arrays, tensor::BufferPool& pool,
   const arrays::ArrayInfo& info = array->info();
   const std::vector<arrays::Slice> slices =
       slice ? arrays::parse_slices(*slice, info.type.dims) : arrays::whole_slices(info.type.dims);
-  arrays::GatherReader reader({array, &array->layout()}, tensor::size_bytes(info.type.dtype), arrays.shards(array),
+  arrays::GatherReader reader({array, &array->layout()}, tensor::size_bytes(info.type.dtype), arrays.open(array).shards,
                               slices);
   tensor::DenseValue value = tensor::new_dense({info.type.dtype, arrays::slice_dims(slices)}, pool);
   reader.read(value.buffer->bytes());

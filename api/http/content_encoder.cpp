@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <new>
 #include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include <zlib.h>
 #include <zstd.h>
@@ -149,32 +153,74 @@ std::string sample_of(const MemoryPieces& pieces) {
 
 bool pays(size_t before, size_t after) { return after + before / kWorthwhile <= before; }
 
-/// Coded while it is sent: the pieces are not copied.
-BodySource coded_source(Coding coding, MemoryPieces pieces) {
+/// Bytes to be coded, a run at a time; empty at the end. A run stays until the next call.
+using Runs = std::function<std::span<const std::byte>()>;
+
+/// The pieces are not copied.
+Runs runs_of(MemoryPieces pieces) {
+  return [pieces = std::move(pieces), next = size_t{0}]() mutable -> std::span<const std::byte> {
+    while (next < pieces.pieces.size()) {
+      if (const auto piece = pieces.pieces[next++]; !piece.empty()) return piece;
+    }
+    return {};
+  };
+}
+
+/// `start` has been pulled already.
+Runs runs_of(std::vector<std::byte> start, std::function<size_t(std::span<std::byte>)> pull) {
+  return [run = std::move(start), pull = std::move(pull), is_first = true]() mutable -> std::span<const std::byte> {
+    if (std::exchange(is_first, false) && !run.empty()) return run;
+    run.resize(kInput);
+    return std::span<const std::byte>(run).first(pull(run));
+  };
+}
+
+/// As many bytes as a sample has, or all there are.
+std::vector<std::byte> pull_sample(const std::function<size_t(std::span<std::byte>)>& pull) {
+  std::vector<std::byte> out(kSample);
+  size_t filled = 0;
+  while (filled < out.size()) {
+    const size_t got = pull(std::span(out).subspan(filled));
+    if (got == 0) break;
+    filled += got;
+  }
+  out.resize(filled);
+  return out;
+}
+
+/// BodySource::pull of the bytes as they are.
+std::function<size_t(std::span<std::byte>)> plain_source(Runs runs) {
+  return [next = std::move(runs), run = std::span<const std::byte>()](std::span<std::byte> out) mutable {
+    if (run.empty()) run = next();
+    const size_t count = std::min(run.size(), out.size());
+    std::copy_n(run.begin(), count, out.begin());
+    run = run.subspan(count);
+    return count;
+  };
+}
+
+/// Coded while it is sent.
+BodySource coded_source(Coding coding, Runs runs) {
   struct State {
-    MemoryPieces pieces;
+    Runs next;
     std::unique_ptr<Encoder> encoder;
-    size_t piece = 0;
-    size_t offset = 0;
+    std::span<const std::byte> input;
+    bool at_end = false;
     bool ended = false;
   };
   auto state = std::make_shared<State>();
-  state->pieces = std::move(pieces);
+  state->next = std::move(runs);
   state->encoder = make_encoder(coding);
   return {std::nullopt, [state](std::span<std::byte> out) {
             size_t filled = 0;
             while (!state->ended && filled < out.size()) {
-              const auto& all = state->pieces.pieces;
-              while (state->piece < all.size() && state->offset == all[state->piece].size()) {
-                ++state->piece;
-                state->offset = 0;
+              if (state->input.empty() && !state->at_end) {
+                state->input = state->next();
+                state->at_end = state->input.empty();
               }
-              std::span<const std::byte> input;
-              if (state->piece < all.size()) input = all[state->piece].subspan(state->offset);
-              input = input.first(std::min(input.size(), kInput));
-              const bool last = state->piece >= all.size();
-              const Encoder::Step step = state->encoder->step(input, out.subspan(filled), last);
-              state->offset += step.consumed;
+              const std::span<const std::byte> input = state->input.first(std::min(state->input.size(), kInput));
+              const Encoder::Step step = state->encoder->step(input, out.subspan(filled), state->at_end);
+              state->input = state->input.subspan(step.consumed);
               filled += step.produced;
               state->ended = step.ended;
             }
@@ -212,7 +258,17 @@ void encode_content(const Request& request, Response& response, bool keep_pieces
   } else if (auto* pieces = std::get_if<MemoryPieces>(&response.body); pieces != nullptr && !keep_pieces) {
     const std::string sample = sample_of(*pieces);
     if (!pays(sample.size(), encode(coding, std::as_bytes(std::span(sample))).size())) return;
-    response.body = coded_source(coding, std::move(*pieces));
+    response.body = coded_source(coding, runs_of(std::move(*pieces)));
+    response.headers.remove("Accept-Ranges");
+  } else if (auto* source = std::get_if<BodySource>(&response.body); source != nullptr && !keep_pieces) {
+    std::vector<std::byte> start = pull_sample(source->pull);
+    const bool is_worthwhile = pays(start.size(), encode(coding, start).size());
+    Runs runs = runs_of(std::move(start), std::move(source->pull));
+    if (!is_worthwhile) {
+      source->pull = plain_source(std::move(runs));
+      return;
+    }
+    response.body = coded_source(coding, std::move(runs));
     response.headers.remove("Accept-Ranges");
   } else {
     return;

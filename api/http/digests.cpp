@@ -67,6 +67,8 @@ bool wants_digest(const Headers& headers, std::string_view field) {
   return weight && !weight->empty() && *weight != "0";
 }
 
+std::string digest_field(core::Sha256& seen) { return std::string(kName) + "=:" + seen.base64() + ":"; }
+
 void apply_digests(const Request& request, Response& response) {
   const bool whole =
       wants_digest(request.headers, kWantRepr) && response.status != 206 && !response.headers.has("Repr-Digest");
@@ -80,7 +82,7 @@ void apply_digests(const Request& request, Response& response) {
   } else {
     return;  // made while it is sent
   }
-  const std::string field = std::string(kName) + "=:" + digest.base64() + ":";
+  const std::string field = digest_field(digest);
   if (whole) response.headers.set("Repr-Digest", field);
   if (content) response.headers.set("Content-Digest", field);
 }
@@ -89,7 +91,7 @@ std::string wanted_digest(const Headers& headers, const std::vector<std::span<co
   if (!wants_digest(headers, kWantRepr) && !wants_digest(headers, kWantContent)) return {};
   core::Sha256 digest;
   for (const std::span<const std::byte> piece : pieces) digest.update(piece);
-  return std::string(kName) + "=:" + digest.base64() + ":";
+  return digest_field(digest);
 }
 
 }  // namespace meshd::api

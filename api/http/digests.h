@@ -33,6 +33,9 @@ class BodyDigest {
 /// True when the field (Want-Repr-Digest or Want-Content-Digest) has sha-256 with a preference above 0.
 bool wants_digest(const Headers& headers, std::string_view field);
 
+/// "sha-256=:...:" of what `seen` has seen.
+std::string digest_field(core::Sha256& seen);
+
 /// Adds Repr-Digest (unless it is there) and Content-Digest to a response whose bytes are in memory, as the request
 /// wants them: after ranges and content codings, of the bytes as they are sent. A range's Repr-Digest is of the full
 /// representation, which only its handler has.

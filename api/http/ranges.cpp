@@ -62,6 +62,15 @@ Response unsatisfiable(const core::Error& error, const Request& request, int64_t
   return problem(error, request).with("Content-Range", fmt::format("bytes */{}", size));
 }
 
+void note_range(Response& response, const std::optional<ByteRange>& range, int64_t size, std::string_view etag) {
+  response.headers.add("Accept-Ranges", "bytes");
+  if (!etag.empty()) response.headers.add("ETag", etag);
+  if (!range) return;
+  response.status = 206;
+  response.headers.add("Content-Range",
+                       fmt::format("bytes {}-{}/{}", range->first, range->first + range->count - 1, size));
+}
+
 Response ranged(const Request& request, std::string_view media_type, MemoryPieces pieces, std::string_view etag) {
   int64_t size = 0;
   for (const auto& piece : pieces.pieces) size += static_cast<int64_t>(piece.size());
@@ -84,13 +93,8 @@ Response ranged(const Request& request, std::string_view media_type, MemoryPiece
     }
     pieces = std::move(part);
   }
-  Response response = memory(range ? 206 : 200, media_type, std::move(pieces));
-  response.headers.add("Accept-Ranges", "bytes");
-  if (!etag.empty()) response.headers.add("ETag", etag);
-  if (range) {
-    response.headers.add("Content-Range",
-                         fmt::format("bytes {}-{}/{}", range->first, range->first + range->count - 1, size));
-  }
+  Response response = memory(200, media_type, std::move(pieces));
+  note_range(response, range, size, etag);
   return response;
 }
 

@@ -5,6 +5,7 @@
 #include "api/codecs/array_document.h"
 #include "api/codecs/zarr.h"
 #include "api/http/ranges.h"
+#include "api/routes/arrays/array_stream.h"
 #include "api/routes/routes.h"
 #include "service/arrays/region.h"
 
@@ -17,7 +18,33 @@ int64_t read_version(const std::string& text) {
   return *version;
 }
 
-Response get_zarr(const Request& request, Services& services) {
+// A shard with its padding, which is zero in a chunk.
+Response send_chunk(Request& request, Services& services, const arrays::Array& array, arrays::ReadableShards shard,
+                    int64_t number, const std::string& etag) {
+  constexpr std::string_view kMedia = "application/octet-stream";
+  const sharding::Layout& layout = array.layout();
+  auto whole = std::make_shared<sharding::Layout>();
+  whole->global_dims = whole->shard_dims = layout.shard_dims;
+  whole->part_counts.assign(layout.shard_dims.size(), 1);
+  std::vector<arrays::Slice> everything = arrays::whole_slices(layout.shard_dims);
+  const bool is_padded = layout.shard_actual_dims(number) != layout.shard_dims;
+  if (is_padded && !shard.blobs.empty()) {
+    arrays::GatherReader reader(whole, tensor::size_bytes(array.info().type.dtype), std::move(shard), everything);
+    request.memory.grow(reader.total_bytes());
+    tensor::BufferRef loaded = services.pool.allocate(reader.total_bytes());
+    reader.read(loaded->bytes());
+    shard = arrays::ShardBuffers{std::move(loaded)};
+  }
+  if (is_padded) {
+    const arrays::KeptBytes chunk = arrays::zero_padded_shard(array, shard.memory.front(), number);
+    return ranged(request, kMedia, {{chunk.bytes}, chunk.keep}, etag);
+  }
+  ArrayStream stream;
+  stream.add(counted_reader(services, whole, array.info().type.dtype, std::move(shard), std::move(everything)));
+  return std::move(stream).respond(request, kMedia, etag);
+}
+
+Response get_zarr(Request& request, Services& services) {
   request.query.require_known({});
   const arrays::ArrayRef array = services.arrays.find(request.capture("id"), request.principal);
   const int64_t version = read_version(request.capture("n"));
@@ -26,13 +53,11 @@ Response get_zarr(const Request& request, Services& services) {
     throw core::Error("not_found", fmt::format("array '{}' has no '{}' at version {}", array->info().id,
                                                request.capture("path"), version));
   }
-  const arrays::ArrayStore::Snapshot now = services.arrays.snapshot_at(array, version);
+  const arrays::ArrayStore::Opened now = services.arrays.open_at(array, version);
   const std::string etag = array_etag(array->info().id + "." + request.capture("path"), version);
   Response response;
   if (key.kind == ZarrKey::Kind::kChunk) {
-    const tensor::BufferRef& shard = now.shards[static_cast<size_t>(key.shard)];
-    const arrays::KeptBytes chunk = arrays::zero_padded_shard(*array, shard, key.shard);
-    response = ranged(request, "application/octet-stream", {{chunk.bytes}, chunk.keep}, etag);
+    response = send_chunk(request, services, *array, now.shards.only(key.shard), key.shard, etag);
   } else {
     auto text =
         std::make_shared<const std::string>(key.kind == ZarrKey::Kind::kArray3   ? zarr3_document(*array, version)

@@ -111,8 +111,11 @@ void Connection::worker_pull() {
       outgoing_.pull();
       progress = outgoing_.write(*transport_, kTurnBytes, reactor_.context().metrics);
     }
-  } catch (...) {
+  } catch (const core::Error& error) {
     // The head is sent already: only an aborted connection shows that the body is incomplete.
+    exchange_->cut_off(error);
+    progress = Outgoing::Progress::kBroken;
+  } catch (...) {
     progress = Outgoing::Progress::kBroken;
   }
   boost::asio::post(*reactor_.io(), [self = shared_from_this(), progress] { self->back_from_worker(progress); });

@@ -411,6 +411,11 @@ void Exchange::run(const std::function<bool()>& can_keep, std::string& head) {
   if (may_wait && context_.options.memory != nullptr && context_.options.memory->is_trim_due()) ::malloc_trim(0);
 }
 
+void Exchange::cut_off(const core::Error& error) {
+  error_code_ = error.code().word();
+  error_internal_ = error.internal().empty() ? error.detail() : error.internal();
+}
+
 void Exchange::sent(int64_t bytes_out, std::chrono::steady_clock::time_point now) {
   sent_ = now;
   bytes_out_ = bytes_out;

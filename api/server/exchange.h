@@ -90,6 +90,8 @@ class Exchange {
   [[nodiscard]] Response& response() { return response_; }
   [[nodiscard]] bool keep_alive() const { return keep_alive_; }
   [[nodiscard]] bool chunked_answer() const { return chunked_answer_; }
+  /// The response ends early with this error, of which only the log tells.
+  void cut_off(const core::Error& error);
   /// The response's last byte is sent, `bytes_out` in all; without this call the request counts as aborted.
   void sent(int64_t bytes_out, std::chrono::steady_clock::time_point now);
   void count_in(int64_t bytes) { bytes_in_ += bytes; }

@@ -9,4 +9,12 @@ int64_t Array::shard_bytes() const {
   return layout_->shard_count * tensor::byte_count({info_.type.dtype, layout_->shard_dims});
 }
 
+ReadableShards ReadableShards::only(int64_t shard) const {
+  const auto s = static_cast<size_t>(shard);
+  if (blobs.empty()) return ShardBuffers{memory.at(s)};
+  ReadableShards out;
+  out.blobs.push_back(blobs.at(s));
+  return out;
+}
+
 }  // namespace meshd::arrays

@@ -49,6 +49,19 @@ struct NewShards {
   std::optional<storage::PendingBlobs> blobs;  ///< one for each shard, in Layout::shard order
 };
 
+/// The shards of one version of an array, to be read: in memory, or in blobs that are open. A value; what it refers to
+/// stays readable whatever becomes of the array.
+struct ReadableShards {
+  ReadableShards() = default;
+  ReadableShards(ShardBuffers shards) : memory(std::move(shards)) {}  // NOLINT: what most callers have
+
+  /// One of them alone.
+  [[nodiscard]] ReadableShards only(int64_t shard) const;
+
+  ShardBuffers memory;                                            ///< empty where there are blobs
+  std::vector<std::shared_ptr<const storage::BlobReader>> blobs;  ///< in Layout::shard order
+};
+
 /// What has come of an array that is put together from parts (assembly.h).
 struct PendingParts {
   ShardBuffers shards;              ///< in Layout::shard order; null until a shard's bytes have come

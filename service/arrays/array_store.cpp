@@ -379,16 +379,50 @@ ArrayStore::Snapshot ArrayStore::snapshot(const ArrayRef& array) {
   }
 }
 
-ArrayStore::Snapshot ArrayStore::snapshot_at(const ArrayRef& array, int64_t version) {
+ArrayStore::Opened ArrayStore::open(const ArrayRef& array) {
+  for (;;) {
+    if (auto found = try_open(array)) return std::move(*found);
+  }
+}
+
+ArrayStore::Opened ArrayStore::open_at(const ArrayRef& array, int64_t version) {
   const std::string& id = array->info().id;
   if (version > array->version())
     throw core::Error("not_found", fmt::format("array '{}' has no version {}", id, version));
-  Snapshot now = snapshot(array);
+  Opened now = open(array);
   if (now.version != version) {
     throw core::Error("deleted_or_donated",
                       fmt::format("array '{0}' is at version {1}; open it at v{1}/zarr", id, now.version));
   }
   return now;
+}
+
+// Nothing when the array got another version while the files of the old one were opened.
+std::optional<ArrayStore::Opened> ArrayStore::try_open(const ArrayRef& array) {
+  std::vector<storage::BlobRef> blobs;
+  int64_t version = 0;
+  if (array->shard_bytes() >= kStreamedBytes) {
+    auto state = array->state().lock();
+    const bool is_on_disk = !state->deleted && state->state == ArrayState::kReady && state->shards.empty();
+    if (is_on_disk) blobs = state->blobs;
+    version = state->version;
+  }
+  if (blobs.empty()) {
+    Snapshot now = snapshot(array);
+    return Opened{std::move(now.shards), now.version};
+  }
+  Opened out;
+  out.version = version;
+  try {
+    for (const storage::BlobRef& blob : blobs)
+      out.shards.blobs.push_back(std::make_shared<const storage::BlobReader>(store_.blobs().open(blob)));
+  } catch (const core::Error&) {
+    auto state = array->state().lock();
+    if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
+    if (state->version != version) return std::nullopt;
+    throw;
+  }
+  return out;
 }
 
 // Nothing when the array got another version while the old one was read from disk.

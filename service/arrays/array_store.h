@@ -104,9 +104,16 @@ class ArrayStore {
     int64_t version = 1;
   };
   Snapshot snapshot(const ArrayRef& array);
+  /// As snapshot, for what is read once from front to back: kStreamedBytes and more that are not in memory stay on the
+  /// disk, and GatherReader reads them from there.
+  struct Opened {
+    ReadableShards shards;
+    int64_t version = 1;
+  };
+  Opened open(const ArrayRef& array);
   /// The same of a version that the caller has named. Throws not_found for one that the array has not had yet,
   /// deleted_or_donated for one that it had before.
-  Snapshot snapshot_at(const ArrayRef& array, int64_t version);
+  Opened open_at(const ArrayRef& array, int64_t version);
 
   /// Precondition of a new version (If-Match): throws if the current version does not satisfy it.
   using VersionCheck = std::function<void(int64_t version)>;
@@ -189,6 +196,7 @@ class ArrayStore {
   ArrayRef load_row(const storage::ArrayRow& row);
   void consume_if_donated(const ArrayRef& array);
   std::optional<Snapshot> try_snapshot(const ArrayRef& array);
+  std::optional<Opened> try_open(const ArrayRef& array);
   std::string blob_name(const Array& array, int64_t version, size_t shard);
   int64_t write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next);
   void make_room();

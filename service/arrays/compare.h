@@ -11,8 +11,8 @@ enum class Likeness : uint8_t {
   kPlacement,  ///< mesh and sharding, whatever the values; no data is read
 };
 
-/// Reads both row-major, a piece at a time, up to the first difference: arrays on disk are loaded. Throws what
-/// ArrayStore::shards throws, for kBits of arrays of one type only. Any thread.
+/// Reads both row-major, a piece at a time, up to the first difference. Throws what ArrayStore::open throws, for kBits
+/// of arrays of one type only. Any thread.
 bool are_alike(ArrayStore& store, const ArrayRef& left, const ArrayRef& right, Likeness likeness);
 
 }  // namespace meshd::arrays

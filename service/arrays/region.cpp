@@ -10,6 +10,9 @@
 namespace meshd::arrays {
 namespace {
 
+// Of blobs that a reader keeps: 16 MiB.
+constexpr size_t kMostPages = 64;
+
 // Location of a global index: the shard, the element in it, and how many elements follow there without a gap.
 struct Place {
   int64_t shard = 0;
@@ -191,31 +194,37 @@ void write_region(const sharding::Layout& layout, int64_t element_bytes, std::sp
   }
 }
 
-GatherReader::GatherReader(std::shared_ptr<const sharding::Layout> layout, int64_t element_bytes, ShardBuffers shards,
+GatherReader::GatherReader(std::shared_ptr<const sharding::Layout> layout, int64_t element_bytes, ReadableShards shards,
                            std::vector<Slice> slices)
     : layout_(std::move(layout)),
       element_bytes_(element_bytes),
       shards_(std::move(shards)),
       slices_(std::move(slices)),
       dims_(slice_dims(slices_)),
-      total_(core::checked_mul(tensor::element_count(dims_), element_bytes)) {}
+      total_(core::checked_mul(tensor::element_count(dims_), element_bytes)),
+      page_of_shard_(shards_.blobs.size()) {}
 
-std::span<const std::byte> GatherReader::run_at(int64_t element) const {
-  tensor::Dims region_index = unravel(element, dims_);
+int64_t GatherReader::page_memory() const {
+  return static_cast<int64_t>(std::min(shards_.blobs.size(), kMostPages)) * storage::BlobStore::kPageBytes;
+}
+
+GatherReader::Run GatherReader::run_at(int64_t element) const {
+  const tensor::Dims region_index = unravel(element, dims_);
   tensor::Dims index(region_index.size());
   for (size_t d = 0; d < index.size(); ++d) index[d] = slices_[d].start + region_index[d] * slices_[d].step;
   const Place place = locate_index(*layout_, index);
-  const int64_t run = run_length(*layout_, slices_, index, region_index);
-  const tensor::Buffer& shard = *shards_[static_cast<size_t>(place.shard)];
-  return {shard.data() + place.element * element_bytes_, static_cast<size_t>(run * element_bytes_)};
+  return {static_cast<size_t>(place.shard), place.element * element_bytes_,
+          run_length(*layout_, slices_, index, region_index) * element_bytes_};
 }
 
 std::optional<std::vector<std::span<const std::byte>>> GatherReader::pieces(size_t limit) const {
+  if (!shards_.blobs.empty()) return std::nullopt;
   std::vector<std::span<const std::byte>> out;
   for (int64_t done = 0; done < total_;) {
     if (out.size() == limit) return std::nullopt;
-    out.push_back(run_at(done / element_bytes_));
-    done += static_cast<int64_t>(out.back().size());
+    const Run run = run_at(done / element_bytes_);
+    out.emplace_back(shards_.memory[run.shard]->data() + run.offset, static_cast<size_t>(run.bytes));
+    done += run.bytes;
   }
   return out;
 }
@@ -223,14 +232,59 @@ std::optional<std::vector<std::span<const std::byte>>> GatherReader::pieces(size
 size_t GatherReader::read(std::span<std::byte> out) {
   size_t filled = 0;
   while (filled < out.size() && done_ < total_) {
-    std::span<const std::byte> run = run_at(done_ / element_bytes_);
-    run = run.subspan(static_cast<size_t>(done_ % element_bytes_));
-    const size_t count = std::min(run.size(), out.size() - filled);
-    std::memcpy(out.data() + filled, run.data(), count);
-    filled += count;
-    done_ += static_cast<int64_t>(count);
+    Run run = run_at(done_ / element_bytes_);
+    const int64_t begun = done_ % element_bytes_;
+    run.offset += begun;
+    run.bytes -= begun;
+    const std::span<std::byte> to = out.subspan(filled, std::min(static_cast<size_t>(run.bytes), out.size() - filled));
+    if (shards_.blobs.empty()) {
+      std::memcpy(to.data(), shards_.memory[run.shard]->data() + run.offset, to.size());
+    } else {
+      read_blob(run.shard, run.offset, to);
+    }
+    filled += to.size();
+    done_ += static_cast<int64_t>(to.size());
   }
   return filled;
+}
+
+void GatherReader::read_blob(size_t shard, int64_t offset, std::span<std::byte> out) {
+  while (!out.empty()) {
+    const int64_t number = offset / storage::BlobStore::kPageBytes;
+    const int64_t skip = offset % storage::BlobStore::kPageBytes;
+    const Page& page = page_of(shard, number);
+    const size_t count = std::min(out.size(), page.bytes.size() - static_cast<size_t>(skip));
+    std::memcpy(out.data(), page.bytes.data() + skip, count);
+    out = out.subspan(count);
+    offset += static_cast<int64_t>(count);
+  }
+}
+
+GatherReader::Page& GatherReader::page_of(size_t shard, int64_t number) {
+  size_t& place = page_of_shard_[shard];
+  if (place >= pages_.size() || pages_[place].shard != shard) {
+    if (pages_.size() < kMostPages) {
+      place = pages_.size();
+      pages_.emplace_back();
+    } else {
+      const auto oldest = std::min_element(pages_.begin(), pages_.end(),
+                                           [](const Page& a, const Page& b) { return a.last_use < b.last_use; });
+      place = static_cast<size_t>(oldest - pages_.begin());
+    }
+    pages_[place].shard = shard;
+    pages_[place].bytes.clear();
+  }
+  Page& page = pages_[place];
+  page.last_use = ++uses_;
+  if (page.bytes.empty() || page.number != number) {
+    const storage::BlobReader& blob = *shards_.blobs[shard];
+    const int64_t start = number * storage::BlobStore::kPageBytes;
+    page.bytes.resize(static_cast<size_t>(std::min(storage::BlobStore::kPageBytes, blob.length() - start)));
+    page.number = -1;
+    blob.read(start, page.bytes);
+    page.number = number;
+  }
+  return page;
 }
 
 void GatherReader::seek(int64_t byte) { done_ = std::clamp<int64_t>(byte, 0, total_); }
@@ -251,7 +305,7 @@ KeptBytes zero_padded_shard(const Array& array, const tensor::BufferRef& shard, 
   whole.global_dims = whole.shard_dims = full;
   whole.part_counts.assign(full.size(), 1);
   const std::vector<Slice> slices = whole_slices(actual);
-  GatherReader reader(std::make_shared<const sharding::Layout>(whole), element_bytes, {shard}, slices);
+  GatherReader reader(std::make_shared<const sharding::Layout>(whole), element_bytes, ShardBuffers{shard}, slices);
   std::vector<std::byte> dense(static_cast<size_t>(reader.total_bytes()));
   reader.read(dense);
   auto padded = std::make_shared<std::vector<std::byte>>(

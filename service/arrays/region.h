@@ -62,29 +62,56 @@ class ScatterWriter {
   int64_t run_left_ = 0;
 };
 
-/// Gives the bytes of a region of a global array in row-major order. One thread.
+/// Gives the bytes of a region of a global array in row-major order, from memory or from blobs, whose pages are checked
+/// before a byte of them is given. One thread.
+///
+/// A blob's page (256 KiB) is read once: row-major order takes each shard's bytes in ascending order, and the page that
+/// a shard is at is kept, for up to 64 shards. Example: float32[1024, 4096] over x = 4 of dimension 1, in four blobs:
+/// row 0 reads the first page of each, rows 1 to 63 take their 4 KiB from the four pages kept, row 64 reads the second
+/// pages.
 class GatherReader {
  public:
-  GatherReader(std::shared_ptr<const sharding::Layout> layout, int64_t element_bytes, ShardBuffers shards,
+  GatherReader(std::shared_ptr<const sharding::Layout> layout, int64_t element_bytes, ReadableShards shards,
                std::vector<Slice> slices);
 
   [[nodiscard]] int64_t total_bytes() const { return total_; }
-  /// The region as slices of shard memory, without a copy, when it needs no more than `limit` of them.
+  /// The most memory that it takes for pages of blobs.
+  [[nodiscard]] int64_t page_memory() const;
+  /// The region as slices of shard memory, without a copy, when it needs no more than `limit` of them, and is in
+  /// memory.
   [[nodiscard]] std::optional<std::vector<std::span<const std::byte>>> pieces(size_t limit) const;
-  /// Fills as much of `out` as there is; 0 at the end.
+  /// Fills as much of `out` as there is; 0 at the end. Throws storage_failed where a page of a blob is damaged.
   size_t read(std::span<std::byte> out);
   /// Skips to a byte of the region.
   void seek(int64_t byte);
 
  private:
-  [[nodiscard]] std::span<const std::byte> run_at(int64_t element) const;
+  // Bytes that follow each other in the region and in one shard.
+  struct Run {
+    size_t shard = 0;
+    int64_t offset = 0;
+    int64_t bytes = 0;
+  };
+  // A page of a blob.
+  struct Page {
+    size_t shard = 0;
+    int64_t number = 0;
+    std::vector<std::byte> bytes;
+    uint64_t last_use = 0;
+  };
+  [[nodiscard]] Run run_at(int64_t element) const;
+  void read_blob(size_t shard, int64_t offset, std::span<std::byte> out);
+  Page& page_of(size_t shard, int64_t number);
   std::shared_ptr<const sharding::Layout> layout_;
   int64_t element_bytes_;
-  ShardBuffers shards_;
+  ReadableShards shards_;
   std::vector<Slice> slices_;
   tensor::Dims dims_;
   int64_t total_;
   int64_t done_ = 0;
+  std::vector<Page> pages_;
+  std::vector<size_t> page_of_shard_;  ///< its place in pages_, or one that another shard has by now; by shard
+  uint64_t uses_ = 0;
 };
 
 /// Puts the row-major bytes of a region in place: `shard(s)` gives the memory of shard s, which is then written. Needs

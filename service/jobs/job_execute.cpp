@@ -27,11 +27,10 @@ std::string wanted_text(const sharding::TensorSharding& sharding) {
 }
 
 // A slice of an array as one dense value.
-tensor::BufferRef gather_slice(const ArrayArgument& argument, const arrays::ShardBuffers& shards,
-                               tensor::BufferPool& pool) {
+tensor::BufferRef gather_slice(const ArrayArgument& argument, arrays::ReadableShards shards, tensor::BufferPool& pool) {
   const arrays::Array& array = *argument.array;
-  arrays::GatherReader reader({argument.array, &array.layout()}, tensor::size_bytes(array.info().type.dtype), shards,
-                              *argument.slices);
+  arrays::GatherReader reader({argument.array, &array.layout()}, tensor::size_bytes(array.info().type.dtype),
+                              std::move(shards), *argument.slices);
   tensor::BufferRef buffer = pool.allocate(reader.total_bytes());
   reader.read(buffer->bytes());
   return buffer;
@@ -57,7 +56,7 @@ void JobRunner::bind_arguments(Job& job, device::RunRequest& run) {
       if (argument.slices) {
         tensor::Dims dims = arrays::slice_dims(*argument.slices);
         const sharding::Layout layout = whole_layout(dims);
-        const arrays::ShardBuffers shards{gather_slice(argument, arrays_.shards(argument.array), pool)};
+        const arrays::ShardBuffers shards{gather_slice(argument, arrays_.open(argument.array).shards, pool)};
         bound.shards = bind_argument({&layout, &shards}, wanted, pool, Stretches::kYes);
         bound.may_overwrite = true;
       } else {

@@ -1,5 +1,6 @@
-"""Durable arrays pass through the server in pieces: a large upload, sized or chunked, whole, sharded or as .npy, leaves its memory as it was;
-what came is what was sent. 256 MiB; 4 GiB with LONG=1."""
+"""Durable arrays pass through the server in pieces: a large upload, sized or chunked, whole, sharded or as .npy, and a download leave its
+memory as it was; what comes back is what was sent. 256 MiB; 4 GiB with LONG=1."""
+import base64
 import hashlib
 import http.client
 import io
@@ -29,6 +30,9 @@ def body(start=b""):
     for at in range(0, SIZE, PIECE):
         begin = at % (len(NOISE) - PIECE)
         yield NOISE[begin:begin + PIECE]
+
+
+LAST = NOISE[(SIZE - PIECE) % (len(NOISE) - PIECE):][PIECE - 1000:PIECE]
 
 
 def digest_of(pieces):
@@ -82,12 +86,23 @@ def upload(server, what, target, head=b"", sized=False, media="application/octet
 
 
 def verify(server, what, array, expected):
-    """What is stored is what was sent."""
+    """What is stored is what was sent; reading it leaves the server's memory as it was."""
+    growth, begin = Growth(server), time.monotonic()
     client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
     client.request("GET", f"/v1/arrays/{array}/data", headers={"Accept": "application/octet-stream"})
     answer = client.getresponse()
     assert answer.status == 200, answer.read()
-    assert digest_of(iter(lambda: answer.read(PIECE), b"")) == expected, what
+    assert digest_of(growth.watch(iter(lambda: answer.read(PIECE), b""))) == expected, what
+    growth.check(what + ", read", time.monotonic() - begin)
+    # Its last bytes by range, with the digest of everything; the same as a slice.
+    status, headers, tail = server.ask("GET", f"/v1/arrays/{array}/data", headers={
+        "Accept": "application/octet-stream", "Range": "bytes=-1000", "Want-Repr-Digest": "sha-256=1"})
+    assert (status, headers["Content-Range"]) == (206, f"bytes {SIZE - 1000}-{SIZE - 1}/{SIZE}"), (status, headers)
+    assert headers["Repr-Digest"] == "sha-256=:" + base64.b64encode(bytes.fromhex(expected)).decode() + ":", headers["Repr-Digest"]
+    assert tail == LAST, what
+    shape = ok(server.ask("GET", f"/v1/arrays/{array}"))["shape"]
+    assert server.ask("GET", f"/v1/arrays/{array}/data?slice=-1:,-8:")[2] == tail[-8 * SIZE // (shape[0] * shape[1]):], what
+    growth.check(what + ", parts", time.monotonic() - begin)
     client.close()
 
 

@@ -12,6 +12,7 @@
 #include "api/json/json.h"
 #include "api/routes/arrays/array_archives.h"
 #include "api/routes/arrays/array_file.h"
+#include "api/routes/arrays/array_stream.h"
 #include "api/routes/arrays/upload_body.h"
 #include "api/routes/routes.h"
 #include "service/core/ids.h"
@@ -224,7 +225,7 @@ Response export_archive(Request& request, Services& services) {
   std::string identity = std::string(word) + (method == ZipMethod::kDeflated ? " deflate" : "");
   for (size_t i = 0; i < ids.size(); ++i) {
     const arrays::ArrayRef array = services.arrays.find(ids[i], request.principal);
-    arrays::ArrayStore::Snapshot now = services.arrays.snapshot(array);
+    arrays::ArrayStore::Opened now = services.arrays.open(array);
     const arrays::ArrayInfo& info = array->info();
     const std::string own = info.name.empty() ? info.id : info.name;
     const std::string name = names.empty() ? own : std::string(names[i]);
@@ -232,9 +233,8 @@ Response export_archive(Request& request, Services& services) {
       throw core::Error("invalid_query",
                         "id: two arrays are named " + quote(name) + "; give each a name of its own by as=");
     identity += "\n" + array_etag(info.id, now.version) + " " + name;
-    auto region = std::make_shared<arrays::GatherReader>(
-        std::shared_ptr<const sharding::Layout>(array, &array->layout()), tensor::size_bytes(info.type.dtype),
-        std::move(now.shards), arrays::whole_slices(info.type.dims));
+    auto region = counted_reader(services, {array, &array->layout()}, info.type.dtype, std::move(now.shards),
+                                 arrays::whole_slices(info.type.dims));
     entries.push_back({name, info.type, std::move(region)});
   }
   const std::string etag = R"(")" + core::sha256_hex(identity).substr(0, 32) + R"(")";

@@ -69,21 +69,20 @@ const FormRow& form_of(const Request& request) {
 struct Source {
   std::shared_ptr<const sharding::Layout> layout;
   tensor::TensorType type;  ///< of the array
-  arrays::ShardBuffers shards;
+  arrays::ReadableShards shards;
   std::string name;  ///< in files that name what they hold
   std::string file;  ///< without suffix
   std::string etag;  ///< may be empty
 };
 
-Response send(Request& request, const Source& source) {
+Response send(Request& request, Services& services, const Source& source) {
   request.query.require_known({"format", "slice", "as_process", "compression"});
   const FormRow& form = form_of(request);
   const ZipMethod method = zip_method_of(request, form.form);
   const std::vector<arrays::Slice> slices =
       arrays::parse_slices(request.query.get("slice").value_or(""), source.type.dims);
   const tensor::TensorType type{source.type.dtype, arrays::slice_dims(slices)};
-  auto reader =
-      std::make_shared<arrays::GatherReader>(source.layout, tensor::size_bytes(type.dtype), source.shards, slices);
+  auto reader = counted_reader(services, source.layout, type.dtype, source.shards, slices);
   Response response;
   if (form.form == DataForm::kJson || form.form == DataForm::kBase64) {
     request.memory.grow(reader->total_bytes() * kMemoryPerStoredByte);  // it is made as one text
@@ -118,7 +117,7 @@ std::string name_of(const arrays::Array& array) {
 }  // namespace
 
 Response download_array(Request& request, Services& services, const arrays::ArrayRef& array) {
-  arrays::ArrayStore::Snapshot now = services.arrays.snapshot(array);
+  arrays::ArrayStore::Opened now = services.arrays.open(array);
   const std::string etag = array_etag(array->info().id, now.version);
   // Checked before a byte is gathered; the server checks the other conditions.
   if (const std::string known = request.headers.joined("If-None-Match");
@@ -130,7 +129,7 @@ Response download_array(Request& request, Services& services, const arrays::Arra
     return unchanged;
   }
   const std::string& id = array->info().id;
-  return send(request,
+  return send(request, services,
               {{array, &array->layout()}, array->info().type, std::move(now.shards), name_of(*array), id, etag});
 }
 
@@ -140,7 +139,6 @@ Response download_shard(Request& request, Services& services, const arrays::Arra
                                   [&](const sharding::DeviceShard& p) { return p.device == device; });
   if (found == device_shards.end())
     throw core::Error("not_found", fmt::format("array '{}' has no shard on device {}", array->info().id, device));
-  const arrays::ShardBuffers shards = services.arrays.shards(array);
   // The shard's real rows within its padded buffer are a slice of an array that is one shard.
   auto layout = std::make_shared<sharding::Layout>();
   layout->global_dims = array->layout().shard_dims;
@@ -148,19 +146,14 @@ Response download_shard(Request& request, Services& services, const arrays::Arra
   layout->part_counts.assign(layout->shard_dims.size(), 1);
   const tensor::Dims actual = array->layout().shard_actual_dims(found->shard);
   if (request.query.has("slice")) throw core::Error("invalid_query", "slice: shards are given whole");
-  std::vector<arrays::Slice> slices = arrays::whole_slices(actual);
-  arrays::GatherReader reader(layout, tensor::size_bytes(array->info().type.dtype),
-                              {shards[static_cast<size_t>(found->shard)]}, slices);
-  tensor::BufferRef dense = services.pool.allocate(reader.total_bytes());
-  reader.read(dense->bytes());
-  auto whole = std::make_shared<sharding::Layout>();
-  whole->global_dims = actual;
-  whole->shard_dims = actual;
-  whole->part_counts.assign(actual.size(), 1);
   const std::string suffix = fmt::format(".shard{}", found->shard);
-  return send(
-      request,
-      {whole, {array->info().type.dtype, actual}, {dense}, name_of(*array) + suffix, array->info().id + suffix, ""});
+  return send(request, services,
+              {layout,
+               {array->info().type.dtype, actual},
+               services.arrays.open(array).shards.only(found->shard),
+               name_of(*array) + suffix,
+               array->info().id + suffix,
+               ""});
 }
 
 }  // namespace meshd::api

@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "api/http/http.h"
+#include "api/routes/services.h"
 #include "service/arrays/region.h"
 
 namespace meshd::api {
@@ -20,15 +23,23 @@ class ArrayStream {
   void add(std::shared_ptr<arrays::GatherReader> region);
   [[nodiscard]] int64_t total_bytes() const { return total_; }
 
-  /// The response: without a copy where the shards are few slices, with byte ranges on request; else produced while it
-  /// is sent. `etag` may be empty.
+  /// The response, with byte ranges and digests on request: without a copy where all is in memory, in few slices; else
+  /// read while it is sent. `etag` may be empty.
   Response respond(const Request& request, std::string_view media_type, const std::string& etag) &&;
 
  private:
+  class Source;
   using Segment = std::variant<std::shared_ptr<const std::string>, std::shared_ptr<arrays::GatherReader>>;
+  [[nodiscard]] std::optional<std::vector<std::span<const std::byte>>> pieces() const;
+
   std::vector<Segment> segments_;
   int64_t total_ = 0;
 };
+
+/// A reader whose pages of blobs are counted as memory of answers for as long as it lives. Throws memory_full.
+std::shared_ptr<arrays::GatherReader> counted_reader(Services& services, std::shared_ptr<const sharding::Layout> layout,
+                                                     tensor::DType dtype, arrays::ReadableShards shards,
+                                                     std::vector<arrays::Slice> slices);
 
 /// The bytes of a region in memory of their own.
 std::shared_ptr<std::vector<std::byte>> dense_bytes(arrays::GatherReader& region);

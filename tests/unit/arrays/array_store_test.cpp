@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 
 #include "service/arrays/assembly.h"
@@ -227,6 +229,69 @@ TEST_F(Arrays, new_version_of_a_large_array_is_written_as_it_comes) {
   EXPECT_EQ(row_major(arrays_->find(array->info().id, "ann")), count_from(5, kLarge));
 }
 
+TEST_F(Arrays, large_array_that_is_not_in_memory_is_read_from_its_blobs) {
+  const tensor::Dims dims = {kLarge / 5, 5};
+  for (const bool columns : {false, true}) {
+    arrays::NewArray wanted;
+    wanted.principal = "ann";
+    wanted.type = {DType::kFloat32, dims};
+    wanted.mesh_id = "mesh_1";
+    const auto mesh = std::make_shared<const mesh::Mesh>(mesh::Mesh{{{"x", 4}}, {0, 1, 2, 3}, {}});
+    wanted.sharding = sharding::fully_replicated("", mesh, 2);
+    wanted.sharding->dims[columns ? 1 : 0].axes.push_back({0, 1, 0});
+    ArrayRef array = arrays_->begin(wanted);
+    arrays_->publish(array, written(array));
+    for (const std::string_view text : {"", "7:90000:3,1:4", "-100000:,::2", "5,:"}) {
+      const auto slices = arrays::parse_slices(text, dims);
+      const ArrayStore::Opened opened = arrays_->open(array);
+      ASSERT_FALSE(opened.shards.blobs.empty());
+      arrays::GatherReader from_disk({array, &array->layout()}, 4, opened.shards, slices);
+      EXPECT_EQ(from_disk.pieces(1000), std::nullopt);
+      arrays::GatherReader from_memory({array, &array->layout()}, 4, arrays_->snapshot(array).shards, slices);
+      const int64_t middle = from_disk.total_bytes() / 2 + 1;
+      for (const int64_t begin : {int64_t{0}, middle}) {
+        from_disk.seek(begin);
+        from_memory.seek(begin);
+        std::vector<std::byte> a(100'001), b(a.size());
+        size_t got = 0;
+        do {
+          got = from_memory.read(a);
+          ASSERT_EQ(from_disk.read(b), got) << text;
+          ASSERT_EQ(std::memcmp(a.data(), b.data(), got), 0) << text;
+        } while (got > 0);
+      }
+      open();  // forgets what is in memory
+      array = arrays_->find(array->info().id, "ann");
+    }
+    ASSERT_EQ(arrays_->usage().memory_bytes, 0);
+  }
+}
+
+TEST_F(Arrays, opened_version_stays_readable_and_a_damaged_page_is_not_given) {
+  const ArrayRef array = begin({.dims = {kLarge}});
+  arrays_->publish(array, written(array));
+  const auto read_all = [&](const ArrayStore::Opened& opened) {
+    arrays::GatherReader reader({array, &array->layout()}, 4, opened.shards,
+                                arrays::whole_slices(array->info().type.dims));
+    std::vector<float> out(static_cast<size_t>(array->byte_count() / 4));
+    reader.read(std::as_writable_bytes(std::span(out)));
+    return out;
+  };
+  const ArrayStore::Opened first = arrays_->open(array);
+  EXPECT_EQ(arrays_->replace(array, written(array, 9), kAnyVersion), 2);
+  EXPECT_EQ(blob_count(), 4) << "those of the first version are gone";
+  EXPECT_EQ(read_all(first), count_from(0, kLarge));
+  EXPECT_EQ(read_all(arrays_->open_at(array, 2)), count_from(9, kLarge));
+  EXPECT_EQ(error_word([&] { arrays_->open_at(array, 1); }), "deleted_or_donated");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path() + "/blobs")) {
+    if (entry.path().extension() != ".s2") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(700'000);
+    file.put('!');
+  }
+  EXPECT_EQ(error_word([&] { read_all(arrays_->open(array)); }), "storage_failed");
+}
+
 TEST_F(Arrays, small_and_large_arrays_are_published_together) {
   const ArrayRef small = begin({}), large = begin({.dims = {kLarge}}), last = begin({});
   std::vector<std::pair<ArrayRef, arrays::NewShards>> all;
@@ -348,9 +413,9 @@ TEST_F(Arrays, job_keeps_all_of_its_arrays_or_none) {
 TEST_F(Arrays, snapshot_of_a_version_that_is_not_the_current_one_is_refused) {
   const ArrayRef array = published(1);
   arrays_->replace(array, counting(array, 50), kAnyVersion);
-  EXPECT_EQ(error_word([&] { arrays_->snapshot_at(array, 1); }), "deleted_or_donated");
-  EXPECT_EQ(values(arrays_->snapshot_at(array, 2).shards), count_from(50));
-  EXPECT_EQ(error_word([&] { arrays_->snapshot_at(array, 3); }), "not_found");
+  EXPECT_EQ(error_word([&] { arrays_->open_at(array, 1); }), "deleted_or_donated");
+  EXPECT_EQ(values(arrays_->open_at(array, 2).shards.memory), count_from(50));
+  EXPECT_EQ(error_word([&] { arrays_->open_at(array, 3); }), "not_found");
 }
 
 TEST_F(Arrays, reshard_cuts_the_same_values_otherwise) {
