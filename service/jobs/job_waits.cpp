@@ -59,8 +59,8 @@ JobView JobRunner::wait(const std::string& id, std::string_view principal, std::
           store_.catalog().read([&](storage::Reader& reader) { return reader.job_state(id, principal); });
       return state && storage::is_over(*state);
     };
-    while (!is_over() && !is_stopping() && !waiter->is_abandoned()) {
-      if (clock_.steady() >= end) {
+    while (!is_over()) {
+      if (waiter->is_abandoned() || is_stopping() || clock_.steady() >= end) {
         if (!has_committed()) break;
         end = clock_.steady() + kLastStep;
       }

@@ -25,7 +25,9 @@ class Nemesis:
         while not self.over.wait(self.rng.uniform(0.03, 0.3)):
             fault = self.rng.choices(list(self.counts), [6, 5, 2, 0.5])[0]
             self.counts[fault] += 1
+            noted = self.run.note({"kind": fault, "client": "nemesis", "begin": time.monotonic(), "end": None})
             getattr(self, fault)()
+            noted["end"] = time.monotonic()
 
     def kill(self):
         self.run.server.stop(signal.SIGKILL)
