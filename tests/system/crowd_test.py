@@ -1,8 +1,10 @@
-"""A crowd that waits: 64 clients of every kind that waits for something, and 48 uploads that trickle. Everybody else is served as if they
+"""A thousand clients that connect at once; and a crowd that waits: 64 clients of every kind that waits for something, and 48 uploads that trickle. Everybody else is served as if they
 were not there. Under MESHD_LONG=1 (./dev check-long) the figures are judged, else only that there is an answer."""
 import http.client
 import json
 import os
+import resource
+import selectors
 import socket
 import sys
 import threading
@@ -11,6 +13,7 @@ import time
 from server import SPIN, Meshd
 
 COUNT = 64
+BURST = 1000
 UPLOADS = 48
 TRICKLE = 1331  # bytes a second, above the least that is asked for
 UPLOAD_BYTES = 4_000_000
@@ -99,8 +102,39 @@ def resident_threads(server):
     return len(os.listdir(f"/proc/{server.process.pid}/task"))
 
 
+def burst(server):
+    """A thousand clients that connect at once are connected, and answered."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4096) if most != resource.RLIM_INFINITY else 4096, most))
+    clients, waiting, began = [], selectors.DefaultSelector(), time.monotonic()
+    for _ in range(BURST):
+        client = socket.socket()
+        client.setblocking(False)
+        client.connect_ex(("127.0.0.1", server.port))
+        waiting.register(client, selectors.EVENT_WRITE)
+        clients.append(client)
+    while waiting.get_map():
+        assert time.monotonic() - began < 30, f"{len(waiting.get_map())} of {BURST} clients are not connected"
+        for key, _ in waiting.select(1):
+            assert key.fileobj.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+            waiting.unregister(key.fileobj)
+    connected = time.monotonic() - began
+    for client in clients:
+        client.setblocking(True)
+        client.settimeout(10)
+        client.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    answered = [client.recv(1 << 12).startswith(b"HTTP/1.1 200 ") for client in clients]
+    for client in clients:
+        client.close()
+    assert all(answered), f"{answered.count(False)} of {BURST} clients got another answer"
+    print(f"{BURST} clients connected in {connected * 1000:.0f} ms, and were answered in {(time.monotonic() - began) * 1000:.0f} ms")
+    if LONG:
+        assert connected <= 1
+
+
 def main():
     with Meshd(sys.argv[1], "--devices", "8") as server:
+        burst(server)
         crowd = Crowd(server)
         busy, job = session_that_is_busy(server)
         closing = [session_that_is_busy(server) for _ in range(2)]

@@ -1,0 +1,105 @@
+// Preloaded into the real binary (LD_PRELOAD) by faults_test.py: slow syncs and writes, a wall clock that is wrong, no
+// new threads. What it does is read at each call from a file that the test writes: four int64, see Faults.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+
+namespace {
+
+struct Faults {
+  std::atomic<int64_t> stall_us;       ///< of each fsync and fdatasync, and of one pwrite in 16
+  std::atomic<int64_t> clock_seconds;  ///< added to CLOCK_REALTIME and its coarse twin
+  std::atomic<int64_t> no_threads;     ///< not 0: pthread_create gives EAGAIN
+  std::atomic<int64_t> hits;           ///< how many calls were stalled or refused, for the test to read
+};
+
+Faults none;
+
+Faults& faults() {
+  static Faults* const kShared = [] {
+    const char* path = std::getenv("FAULT_SHIM");
+    const int fd = path == nullptr ? -1 : ::open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return &none;
+    void* shared = ::mmap(nullptr, sizeof(Faults), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ::close(fd);
+    return shared == MAP_FAILED ? &none : static_cast<Faults*>(shared);
+  }();
+  return *kShared;
+}
+
+void stall() {
+  const int64_t us = faults().stall_us.load();
+  if (us == 0) return;
+  faults().hits.fetch_add(1);
+  const timespec time{static_cast<time_t>(us / 1'000'000), static_cast<long>(us % 1'000'000) * 1000};
+  ::nanosleep(&time, nullptr);
+}
+
+ssize_t write_slowly(int fd, const void* bytes, size_t count, off_t offset) {
+  static std::atomic<int> calls{0};
+  if (calls.fetch_add(1) % 16 == 0) stall();
+  return ::syscall(SYS_pwrite64, fd, bytes, count, offset);
+}
+
+}  // namespace
+
+extern "C" {
+
+int fsync(int fd) {
+  stall();
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}
+
+int fdatasync(int fd) {
+  stall();
+  return static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
+
+ssize_t pwrite(int fd, const void* bytes, size_t count, off_t offset) { return write_slowly(fd, bytes, count, offset); }
+ssize_t pwrite64(int fd, const void* bytes, size_t count, off_t offset) {
+  return write_slowly(fd, bytes, count, offset);
+}
+
+int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  const int result = static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
+  if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+    time->tv_sec += faults().clock_seconds.load();
+  return result;
+}
+
+int gettimeofday(timeval* time, void*) noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  *time = {now.tv_sec, now.tv_nsec / 1000};
+  return 0;
+}
+
+time_t time(time_t* out) noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (out != nullptr) *out = now.tv_sec;
+  return now.tv_sec;
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
+                   void* argument) noexcept {
+  if (faults().no_threads.load() != 0) {
+    faults().hits.fetch_add(1);
+    return EAGAIN;
+  }
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static const auto kReal = reinterpret_cast<Create>(::dlsym(RTLD_NEXT, "pthread_create"));
+  return kReal(thread, attributes, start, argument);
+}
+
+}  // extern "C"

@@ -1,0 +1,402 @@
+#!/usr/bin/env python3
+"""Faults of the system around the real binary, each with a server of its own: no descriptors or threads left, a clock that jumps, a server
+that is told to end under load or is stopped for a while, a disk that stalls, a second server, a newer schema. Under MESHD_LONG=1
+(./dev check-long) as long and as often as docs/promises.md has it, else in short."""
+import email.utils
+import http.client
+import mmap
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import sqlite3
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+from server import COUNT as SPIN_TO_N
+from server import SPIN, Meshd, ok, until
+
+BINARY, SHIM = sys.argv[1:3]
+LONG, LONGEST = "MESHD_LONG" in os.environ, os.environ.get("LONG") == "1"
+ASYNC = {"Prefer": "respond-async"}
+SMALL = {"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %a : tensor<2xf32>\n"
+                             "  return %0 : tensor<2xf32>\n}"}, "arguments": [[1, 2]]}
+# Counts to %n, logs what it has counted to and gives it.
+LOG = "func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}, tensor<i32>) {\n" + SPIN_TO_N + """\
+  %u = stablehlo.custom_call @xla_ffi_python_cpu_callback(%t, %0) {backend_config = "", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}, operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>], result_layouts = [dense<> : tensor<0xindex>]} : (!stablehlo.token, tensor<i32>) -> !stablehlo.token
+  return %u, %0 : !stablehlo.token, tensor<i32>
+}"""
+
+
+def logging(number):
+    return {"program": {"text": LOG}, "arguments": [number], "callbacks": {"0": {"effect": "log", "name": "n"}}}
+
+
+class Shim:
+    """What fault_shim.cpp does to a server, from the next call on."""
+
+    def __init__(self):
+        self.file = tempfile.NamedTemporaryFile(prefix="meshd-faults-")
+        self.file.write(bytes(32))
+        self.file.flush()
+        self.shared = mmap.mmap(self.file.fileno(), 32)
+
+    def launcher(self):
+        return ["env", f"LD_PRELOAD={SHIM}", f"FAULT_SHIM={self.file.name}"]
+
+    def set(self, stall=0.0, clock=0, no_threads=False):
+        self.shared[:24] = struct.pack("<3q", int(stall * 1e6), int(clock), int(no_threads))
+
+    def hits(self):
+        return struct.unpack("<q", self.shared[24:32])[0]
+
+
+def cpu_seconds(server):
+    fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def new_session(server):
+    return ok(server.ask("POST", "/v1/sessions"), 201)["id"]
+
+
+def values_of_log(server, session):
+    items = ok(server.ask("GET", f"/v1/sessions/{session}/effects?limit=1000"))["items"]
+    assert [entry["sequence"] for entry in items] == list(range(1, len(items) + 1)), items
+    return [entry["values"][0]["data"] for entry in items]
+
+
+def percentile(times, share):
+    return sorted(times)[min(len(times) - 1, int(len(times) * share))]
+
+
+def together(*works):
+    """Runs them in threads; raises what the first of them raised."""
+    failures = []
+
+    def safely(work):
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001: raised below
+            failures.append(error)
+
+    threads = [threading.Thread(target=safely, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def no_descriptors_left():
+    """Who comes beyond `ulimit -n 64` is told so or waits, nothing spins, and all is well when the others leave."""
+    with Meshd(BINARY, "--devices", "2", launcher=["sh", "-c", 'ulimit -n 64 && exec "$@"', "sh"]) as server:
+        crowd = [socket.create_connection(("127.0.0.1", server.port), timeout=5) for _ in range(200)]
+        time.sleep(0.5)
+        told = 0
+        for client in crowd:
+            client.setblocking(False)
+            try:
+                told += client.recv(100).startswith(b"HTTP/1.1 503")
+            except OSError:  # it is connected, or waits to be
+                pass
+        assert told, "nobody was told"
+        before, began = cpu_seconds(server), time.monotonic()
+        time.sleep(5 if LONG else 1)
+        share = (cpu_seconds(server) - before) / (time.monotonic() - began)
+        assert share < 0.1, f"{share:.0%} of a processor is used for nothing"
+        assert server.process.poll() is None
+        for client in crowd:
+            client.close()
+        # Uploads need descriptors of their own.
+        until(lambda: _answer(server, "POST", "/v1/run", SMALL) == 200, "runs are served again", 10)
+        ok(server.ask("POST", "/v1/arrays?dtype=float32&shape=2", bytes(8), {"Content-Type": "application/octet-stream"}), 201)
+        print(f"  {told} of 200 clients were told, {share:.1%} of a processor meanwhile")
+
+
+def _answer(server, *request):
+    try:
+        return server.ask(*request)[0]
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+def no_threads_left():
+    """A server that gets no more threads works with those that it has."""
+    shim = Shim()
+    with Meshd(BINARY, "--devices", "8", launcher=shim.launcher()) as server:
+        session = new_session(server)
+        shim.set(no_threads=True)
+        statuses = []
+
+        def client(place):
+            for number in range(10):
+                status, headers, document = server.ask("POST", f"/v1/sessions/{session}/jobs", logging(10 * place + number), ASYNC if number % 2 else {})
+                assert status in (200, 202) or (status == 503 and headers["Retry-After"]), (status, document)
+                statuses.append(status)
+
+        together(*(lambda place=place: client(place) for place in range(16)))
+        ok(server.ask("POST", f"/v1/sessions/{session}/barrier"))
+        assert shim.hits(), "no thread was asked for"
+        accepted = sum(status != 503 for status in statuses)
+        assert accepted and len(set(values_of_log(server, session))) == accepted
+        shim.set()
+        together(*(lambda: ok(server.ask("POST", "/v1/run", SMALL)) for _ in range(16)))
+        print(f"  {accepted} of {len(statuses)} jobs were taken, {shim.hits()} threads were not")
+
+
+def date_of(server):
+    return email.utils.parsedate_to_datetime(server.ask("GET", "/livez")[1]["Date"]).timestamp()
+
+
+def clock_jumps():
+    """Ten years on and back, and backwards every second: times of waiting are right, order is kept, nothing is lost."""
+    shim, year = Shim(), 31_557_600
+    with Meshd(BINARY, "--devices", "4", launcher=shim.launcher()) as server:
+        session = new_session(server)
+        rounds = 60 if LONG else 6
+        offsets = [10 * year, -10 * year, 0, *(-n for n in range(1, 4))]
+        sent = 0
+        for n in range(rounds):
+            shim.set(clock=offsets[n % len(offsets)])
+            until(lambda: abs(date_of(server) - time.time() - offsets[n % len(offsets)]) < 2, "the server has this clock", 10)
+            for _ in range(3):
+                sent += 1
+                ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logging(sent), {"Idempotency-Key": f"k{sent}"}))
+            began = time.monotonic()
+            answer = {}
+
+            def late():
+                answer["late"] = server.ask("POST", "/v1/run", {"program": {"text": SPIN}, "arguments": [2_000_000_000], "deadline": 0.5})
+                answer["took"] = time.monotonic() - began
+
+            def jump():  # in the middle of the wait
+                time.sleep(0.2)
+                shim.set(clock=offsets[(n + 1) % len(offsets)])
+
+            together(late, jump)
+            assert answer["late"][2]["code"] == "deadline_exceeded", answer
+            assert 0.45 < answer["took"] < 1.5, f"a deadline of 0.5 s came after {answer['took']:.2f} s"
+        job = ok(server.ask("POST", f"/v1/sessions/{session}/jobs", {"program": {"text": SPIN}, "arguments": [2_000_000_000]}, ASYNC), 202)["id"]
+        began = time.monotonic()
+        together(lambda: ok(server.ask("GET", f"/v1/jobs/{job}?wait=2")), lambda: (time.sleep(0.5), shim.set(clock=10 * year)))
+        took = time.monotonic() - began
+        assert 1.8 < took < 4, f"a wait of 2 s took {took:.2f} s"
+        ok(server.ask("DELETE", f"/v1/jobs/{job}"), 202)
+        for how, offset in ((signal.SIGKILL, -10 * year), (signal.SIGTERM, 10 * year)):
+            server.stop(how)
+            shim.set(clock=offset)
+            server.start()
+            sent += 1
+            ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logging(sent)))
+            again = server.ask("POST", f"/v1/sessions/{session}/jobs", logging(1), {"Idempotency-Key": "k1"})
+            assert ok(again)["effects"][0]["sequence"] == 1 and again[1]["Idempotency-Replayed"] == "true"
+        assert values_of_log(server, session) == list(range(1, sent + 1))
+        numbers = [row["number"] for row in ok(server.ask("GET", f"/v1/sessions/{session}/jobs?limit=1000"))["items"]]
+        assert sorted(numbers) == list(range(1, sent + 2)), numbers
+        print(f"  {rounds + 3} jumps, {sent} jobs in order")
+
+
+def told_to_end_under_load():
+    """SIGTERM: the server ends with 0 in time; what was answered is there, and a request that got no answer was not touched."""
+    rounds = 300 if LONGEST else 30 if LONG else 3
+    rng, untouched, sent = random.Random(7), 0, 0
+    with Meshd(BINARY, "--devices", "4", "--drain-timeout", "5") as server:
+        for _ in range(rounds):
+            session = new_session(server)
+            stopping, open_, acknowledged = threading.Event(), [], []
+
+            def client(place):
+                number = 1000 * place
+                while not stopping.is_set():
+                    number += 1
+                    key = {"Idempotency-Key": f"{session}-{number}"}
+                    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+                    try:
+                        connection.connect()
+                    except OSError:
+                        return  # it accepts no more
+                    connection.close()
+                    try:
+                        status, headers, document = server.ask("POST", f"/v1/sessions/{session}/jobs", logging(number), {**key, **(ASYNC if number % 3 == 0 else {})})
+                    except ConnectionRefusedError:
+                        return
+                    except (OSError, http.client.HTTPException):
+                        open_.append(number)
+                        return
+                    assert status in (200, 202) or (status == 503 and headers["Retry-After"]), (status, document)
+                    if status != 503:
+                        acknowledged.append(number)
+
+            def end():
+                time.sleep(rng.uniform(0.05, 0.5))
+                began = time.monotonic()
+                code = server.stop()
+                stopping.set()
+                took = time.monotonic() - began
+                assert code == 0 and took < 5 + 2 + 2, f"ended with {code} after {took:.1f} s"
+
+            together(end, *(lambda place=place: client(place) for place in range(1, 9)))
+            server.start()
+            for number in open_:
+                status, headers, _ = server.ask("POST", f"/v1/sessions/{session}/jobs", logging(number), {"Idempotency-Key": f"{session}-{number}"})
+                assert status == 200 and headers["Idempotency-Replayed"] is None, f"job {number} got no answer and has happened"
+            ok(server.ask("POST", f"/v1/sessions/{session}/barrier"))
+            logged = values_of_log(server, session)
+            assert len(set(logged)) == len(logged) and set(acknowledged) <= set(logged), set(acknowledged) - set(logged)
+            untouched += len(open_)
+            sent += len(acknowledged)
+        assert sent > 10 * rounds, f"only {sent} jobs were sent"
+        print(f"  {rounds} ends, {sent} acknowledged jobs, {untouched} requests without an answer that were not touched")
+
+
+def stopped_for_a_while():
+    """SIGSTOP and SIGCONT: who waited is answered, nobody is cut off for the time that was lost, nothing is lost."""
+    seconds = 30 if LONG else 3
+    with Meshd(BINARY, "--devices", "4") as server:
+        session, other = new_session(server), new_session(server)
+        endless = ok(server.ask("POST", f"/v1/sessions/{other}/jobs", {"program": {"text": SPIN}, "arguments": [2_000_000_000]}, ASYNC), 202)["id"]
+        stopping, times, done = threading.Event(), [], []
+
+        def client(place):
+            number = 1000 * place
+            while not stopping.is_set():
+                number += 1
+                began = time.monotonic()
+                ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logging(number)))
+                times.append((began, time.monotonic()))
+                done.append(number)
+
+        def pause():
+            time.sleep(0.5)
+            server.process.send_signal(signal.SIGSTOP)
+            time.sleep(seconds)
+            server.process.send_signal(signal.SIGCONT)
+            continued = time.monotonic()
+            time.sleep(1)
+            stopping.set()
+            first = min(end for _, end in times if end > continued) - continued
+            assert first < 1, f"the first answer came {first:.2f} s later"
+
+        together(pause, *(lambda place=place: client(place) for place in range(1, 5)))
+        assert sorted(values_of_log_pages(server, session)) == sorted(done)
+        assert ok(server.ask("GET", f"/v1/jobs/{endless}"))["state"] == "running", "the job of another session goes on"
+        ok(server.ask("DELETE", f"/v1/jobs/{endless}"), 202)
+        print(f"  stopped for {seconds} s, {len(done)} jobs")
+
+
+def values_of_log_pages(server, session):
+    values, after = [], 0
+    while True:
+        items = ok(server.ask("GET", f"/v1/sessions/{session}/effects?limit=1000&after={after}"))["items"]
+        if not items:
+            return values
+        values += [entry["values"][0]["data"] for entry in items]
+        after = items[-1]["sequence"]
+
+
+def stalled_disk():
+    """Syncs and writes that take 500 ms each: writers wait for them; /livez and runs that write nothing do not."""
+    shim = Shim()
+    with Meshd(BINARY, "--devices", "4", launcher=shim.launcher()) as server:
+        session = new_session(server)
+        shim.set(stall=0.5)
+        stopping, done, alive, runs = threading.Event(), [], [], []
+
+        def writer(place):
+            number = 1000 * place
+            while not stopping.is_set():
+                number += 1
+                ok(server.ask("POST", f"/v1/sessions/{session}/jobs", logging(number)))
+                ok(server.ask("POST", "/v1/arrays?dtype=float32&shape=2", bytes(8), {"Content-Type": "application/octet-stream"}), 201)
+                done.append(number)
+
+        def measure():
+            end = time.monotonic() + (30 if LONG else 5)
+            while time.monotonic() < end:
+                for times, request in ((alive, ("GET", "/livez")), (runs, ("POST", "/v1/run", SMALL))):
+                    began = time.monotonic()
+                    assert server.ask(*request)[0] == 200
+                    times.append(time.monotonic() - began)
+                time.sleep(0.01)
+            stopping.set()
+
+        together(measure, *(lambda place=place: writer(place) for place in range(1, 9)))
+        shim.set()
+        assert shim.hits() > 5 and done, "nothing was stalled"
+        most = 0.05 if LONG else 0.25
+        for name, times in (("/livez", alive), ("a run", runs)):
+            assert percentile(times, 0.99) < most, f"{name} took {percentile(times, 0.99):.3f} s beside {shim.hits()} stalls"
+        assert sorted(values_of_log_pages(server, session)) == sorted(done)
+        print(f"  {shim.hits()} stalls, {len(done)} jobs; p99 of /livez {percentile(alive, 0.99) * 1000:.1f} ms, of a run {percentile(runs, 0.99) * 1000:.1f} ms")
+
+
+def second_server():
+    """On the same data or port: refused with a line that says why, and the first goes on. A newer schema is refused and left alone."""
+    with Meshd(BINARY, "--devices", "2") as server:
+        def refused(data, listen, *words):
+            run = subprocess.run([BINARY, "serve", "--data", data, "--listen", listen, "--devices", "2"], capture_output=True, text=True, timeout=60)
+            said = run.stdout + run.stderr
+            assert run.returncode not in (0, None) and run.returncode > 0, (run.returncode, said)
+            for word in words:
+                assert word in said, f"{word!r} is not in {said!r}"
+
+        refused(server.folder + "/data", "127.0.0.1:0", "in use by another meshd")
+        other = tempfile.mkdtemp(prefix="meshd-test-")
+        try:
+            refused(other + "/data", f"127.0.0.1:{server.port}", str(server.port), "in use")
+            ok(server.ask("POST", "/v1/run", SMALL))
+            session = new_session(server)
+            server.stop()
+            path = server.folder + "/data/meshd.db"
+            version = _schema(path)
+            _schema(path, version + 1)
+            refused(server.folder + "/data", "127.0.0.1:0", f"version {version + 1}", f"up to {version}", "newer server")
+            assert _schema(path) == version + 1, "the database was changed"
+            _schema(path, version)
+            server.start()
+            ok(server.ask("GET", f"/v1/sessions/{session}"))
+        finally:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _schema(path, version=None):
+    """The version of a database's schema, after it was set."""
+    database = sqlite3.connect(path)
+    try:
+        if version is not None:
+            database.execute(f"PRAGMA user_version = {version}")
+            database.commit()
+        return database.execute("PRAGMA user_version").fetchone()[0]
+    finally:
+        database.close()
+
+
+FAULTS = [no_descriptors_left, no_threads_left, clock_jumps, told_to_end_under_load, stopped_for_a_while, stalled_disk, second_server]
+
+
+def main():
+    failed = 0
+    for fault in FAULTS:
+        if sys.argv[3:] and fault.__name__ not in sys.argv[3:]:
+            continue
+        print(fault.__name__, flush=True)
+        try:
+            fault()
+        except Exception:
+            failed += 1
+            traceback.print_exc(file=sys.stdout)
+    print(f"{failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
