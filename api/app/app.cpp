@@ -34,7 +34,7 @@ constexpr size_t kCacheEntries = 512;
 AppOptions with_memory(AppOptions options) {
   if (options.memory_bytes == 0) options.memory_bytes = available_memory();
   const core::MemoryShares shares = core::memory_shares(options.memory_bytes);
-  if (options.memory_limit_bytes == 0) options.memory_limit_bytes = shares.jobs;
+  if (options.memory_limit_bytes == 0) options.memory_limit_bytes = shares.jobs + shares.arrays;
   if (options.array_memory_bytes == 0) options.array_memory_bytes = shares.arrays;
   return options;
 }
@@ -52,6 +52,11 @@ device::EngineOptions engine_options(const AppOptions& options) {
       options.threads > 0 ? options.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   out.memory_limit_bytes = options.memory_limit_bytes;
   return out;
+}
+
+arrays::ArrayMemory array_memory(const AppOptions& options) {
+  const core::MemoryShares shares = core::memory_shares(options.memory_bytes);
+  return {options.array_memory_bytes, shares.jobs + shares.arrays};
 }
 
 arrays::PendingLimits pending_limits(const AppOptions& options) {
@@ -166,7 +171,7 @@ struct App::Parts {
                  memory->stats()[static_cast<size_t>(core::MemoryAccount::kPrograms)].limit_bytes,
                  {memory, core::MemoryAccount::kPrograms}),
         limits(limits_of(given, store)),
-        arrays(store, pool, clock, given.array_memory_bytes, given.quota_bytes, pending_limits(given), limits),
+        arrays(store, pool, clock, array_memory(given), given.quota_bytes, pending_limits(given), limits),
         meshes(store.catalog(), clock, limits.meshes),
         programs(store.catalog(), compiler, clock, limits.programs),
         sessions(store.catalog(), clock, given.mesh_stack, limits.sessions),

@@ -51,11 +51,11 @@ struct First {
 }  // namespace
 
 ArrayStore::ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock,
-                       int64_t memory_budget, int64_t quota_bytes, PendingLimits pending, const quotas::Limits& limits)
+                       ArrayMemory memory, int64_t quota_bytes, PendingLimits pending, const quotas::Limits& limits)
     : store_(store),
       pool_(std::move(pool)),
       clock_(clock),
-      memory_budget_(memory_budget),
+      memory_(memory),
       quota_bytes_(quota_bytes),
       ledger_(limits),
       pending_(clock, pending) {
@@ -470,7 +470,19 @@ void ArrayStore::require_usable(const ArrayRef& array, std::string_view session)
   });
 }
 
+LentMemory::LentMemory(ArrayStore& store, int64_t bytes) : store_(store), bytes_(bytes) {
+  store_.lent_bytes_ += bytes_;
+  if (store_.memory_budget() < store_.memory_.most_bytes) store_.make_room();
+}
+
+LentMemory::~LentMemory() { store_.lent_bytes_ -= bytes_; }
+
+int64_t ArrayStore::memory_budget() const {
+  return std::clamp<int64_t>(memory_.with_jobs_bytes - lent_bytes_, 0, memory_.most_bytes);
+}
+
 void ArrayStore::make_room() {
+  const int64_t budget = memory_budget();
   struct Candidate {
     uint64_t last_use;
     ArrayRef array;
@@ -485,11 +497,11 @@ void ArrayStore::make_room() {
       if (!state->blobs.empty()) candidates.push_back({state->last_use, array});
     }
   });
-  if (held <= memory_budget_) return;
+  if (held <= budget) return;
   std::sort(candidates.begin(), candidates.end(),
             [](const Candidate& a, const Candidate& b) { return a.last_use < b.last_use; });
   for (const Candidate& candidate : candidates) {
-    if (held <= memory_budget_) return;
+    if (held <= budget) return;
     candidate.array->state().with([](Array::State& state) { state.shards.clear(); });
     held -= candidate.array->shard_bytes();
   }

@@ -39,13 +39,36 @@ struct ArrayUsage {
   int64_t disk_bytes = 0;    ///< durable arrays
 };
 
+/// What arrays may have of the process's memory.
+struct ArrayMemory {
+  ArrayMemory(int64_t most, int64_t most_with_jobs = INT64_MAX)  // NOLINT: a number is one without jobs
+      : most_bytes(most), with_jobs_bytes(most_with_jobs) {}
+
+  int64_t most_bytes;       ///< durable arrays in memory; beyond, those used longest ago leave it
+  int64_t with_jobs_bytes;  ///< the same and what running jobs plan, together: arrays leave memory first
+};
+
+class ArrayStore;
+
+/// Memory that a job has planned, which durable arrays keep out of for as long as this lives. One thread at a time.
+class LentMemory {
+ public:
+  LentMemory(ArrayStore& store, int64_t bytes);
+  ~LentMemory();
+  LentMemory(const LentMemory&) = delete;
+  LentMemory& operator=(const LentMemory&) = delete;
+
+ private:
+  ArrayStore& store_;
+  const int64_t bytes_;
+};
+
 /// Any thread. Lock order: an array's write_turn(), the table's lock, then one array's state; storage is called with
 /// neither of the last two held. Callables that run on storage's writer thread take an array's state for a moment.
 class ArrayStore {
  public:
-  /// `memory_budget` bytes of durable arrays are kept in memory; beyond, those used longest ago are dropped there.
   ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock,
-             int64_t memory_budget, int64_t quota_bytes, PendingLimits pending = {}, const quotas::Limits& limits = {});
+             ArrayMemory memory, int64_t quota_bytes, PendingLimits pending = {}, const quotas::Limits& limits = {});
 
   /// A pending array with its buffers, to be filled by the caller (upload, job). Nothing is visible until publish(),
   /// but the principal's quota has it from now on. Throws invalid_array (size), quota_exceeded, limit_reached.
@@ -188,6 +211,7 @@ class ArrayStore {
   [[nodiscard]] sharding::LayoutCache::Counters layout_counters() const { return layouts_.counters(); }
 
  private:
+  friend class LentMemory;
   struct Table {
     std::map<std::string, ArrayRef, std::less<>> by_id;
     uint64_t clock = 0;
@@ -199,13 +223,15 @@ class ArrayStore {
   std::optional<Opened> try_open(const ArrayRef& array);
   std::string blob_name(const Array& array, int64_t version, size_t shard);
   int64_t write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next);
+  [[nodiscard]] int64_t memory_budget() const;
   void make_room();
   storage::ArrayRow row_of(const Array& array, const Array::State& state) const;
 
   storage::Store& store_;
   std::shared_ptr<tensor::BufferPool> pool_;
   const core::Clock& clock_;
-  const int64_t memory_budget_;
+  const ArrayMemory memory_;
+  std::atomic<int64_t> lent_bytes_{0};  ///< to jobs
   const int64_t quota_bytes_;
   std::atomic<int64_t> writes_{0};  ///< numbers blobs, so that a write that failed may be tried again
   quotas::ArrayLedger ledger_;

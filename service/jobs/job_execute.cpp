@@ -2,7 +2,8 @@
 //   1. Wait until earlier jobs of the session no longer update the arrays that this one reads.
 //   2. Choose the devices, if the request leaves that to the start.
 //   3. Bind arguments: buffers in plan order; donated arrays lend theirs.
-//   4. Run on the engine; serve() supplies infeeds, callback replies and early commits (job_serve.cpp).
+//   4. Durable arrays leave the memory that the plan needs. Run on the engine; serve() supplies infeeds, callback
+//   replies and early commits (job_serve.cpp).
 //   5. Commit (job_commit.cpp). After a failed run, donated arrays get back those buffers that it did not overwrite.
 #include <algorithm>
 #include <map>
@@ -185,6 +186,7 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   run.plan = job->lowered->plan;
   run.devices = job->assignment.devices;
   bind_arguments(*job, run);
+  const arrays::LentMemory lent(arrays_, job->lowered->plan->peak_bytes);
   device::RunOutcome outcome = run_on_engine(*job, std::move(run), waiter);
   job->timings.queue_ms = std::chrono::duration<double, std::milli>(outcome.stats.queue_time).count();
   job->timings.run_ms = std::chrono::duration<double, std::milli>(outcome.stats.run_time).count();

@@ -83,7 +83,7 @@ class CommandLine(unittest.TestCase):
         lines = {line["event"]: line for line in map(json.loads, log)}
         gib = 1 << 30
         self.assertEqual({name: lines["memory"][name] for name in ("bytes", "jobs", "arrays")},
-                         {"bytes": 2 * gib, "jobs": gib, "arrays": gib // 2})
+                         {"bytes": 2 * gib, "jobs": 3 * gib // 2, "arrays": gib // 2})
         request = lines["request"]
         self.assertEqual((request["status"], request["code"], request["target"]), (404, "not_found", "/v1/arrays/%22%C3%A9"))
         self.assertIsInstance(request["ms"], float)

@@ -29,9 +29,10 @@ LARGE = """func.func @main(%n: tensor<f32>) -> tensor<f32> {
 
 
 class Group:
-    """A memory control group (version 1 or 2) of 1 GiB, or nothing where none can be made."""
+    """A memory control group (version 1 or 2), or nothing where none can be made."""
 
-    def __init__(self):
+    def __init__(self, size=GIB):
+        self.size = size
         for folder, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
             try:
                 self.path = pathlib.Path(tempfile.mkdtemp(prefix="meshd-test-", dir=folder))
@@ -40,20 +41,20 @@ class Group:
             try:
                 # A plain folder has no such files, and not everybody who can make a group can move into it.
                 if (self.path / "cgroup.procs").exists() and (self.path / limit).exists():
-                    (self.path / limit).write_text(str(GIB))
+                    (self.path / limit).write_text(str(size))
                     if subprocess.run([*self.launcher(), "true"], capture_output=True).returncode == 0:
                         return
             except OSError:
                 pass
             self.path.rmdir()
         self.path = None
-        print("no memory control group can be made here: --memory 1GiB in its place, and what the kernel would kill is not seen")
+        print("no memory control group can be made here: --memory in its place, and what the kernel would kill is not seen")
 
     def launcher(self):
         return [] if self.path is None else ["sh", "-c", f'echo $$ > {self.path}/cgroup.procs && exec "$@"', "sh"]
 
     def options(self):
-        return ["--memory", str(GIB)] if self.path is None else []
+        return ["--memory", str(self.size)] if self.path is None else []
 
     def kills(self):
         if self.path is None:
@@ -220,7 +221,53 @@ def sequences(server, session):
     return seen
 
 
+def job_beside_many_arrays(limit):
+    """A server of `limit` bytes stores four times as much, and a job runs that plans 700/1024 of it, of arrays that it loads."""
+    group = Group(limit)
+    try:
+        with Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher()) as server:
+            part = limit // 1024 * 175  # bytes of each of two arguments; the result has both
+            count = part // 4
+            block = os.urandom(MIB)
+            arrays = []
+            for i in range(4 * limit // part + 1):
+                client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
+                client.request("POST", f"/v1/arrays?dtype=uint32&shape={count}", ((block[i:] + block[:i])[:part - at] for at in range(0, part, MIB)),
+                               {"Content-Type": "application/octet-stream", "Content-Length": str(part)})
+                answer = client.getresponse()
+                document = json.loads(answer.read())
+                assert answer.status == 201, document
+                arrays.append(document["id"])
+                client.close()
+                if i % 4 == 3:  # some have been in memory
+                    ok(server.ask("POST", "/v1/run", {"program": {"text": total(count)}, "arguments": [{"array": arrays[-1]}]}))
+            text = (f"func.func @main(%a: tensor<{count}xui32>, %b: tensor<{count}xui32>) -> tensor<{2 * count}xui32> {{\n"
+                    f"  %0 = stablehlo.concatenate %a, %b, dim = 0 : (tensor<{count}xui32>, tensor<{count}xui32>) -> tensor<{2 * count}xui32>\n"
+                    f"  return %0 : tensor<{2 * count}xui32>\n}}")
+            done = ok(server.ask("POST", "/v1/run", {"program": {"text": text}, "arguments": [{"array": arrays[0]}, {"array": arrays[1]}],
+                                                     "results": {"encoding": "array"}}))
+            planned = done["statistics"]["planned_peak_bytes"]
+            print(f"{len(arrays) * part // MIB} MiB stored in {limit // MIB} MiB; a job of {planned // MIB} MiB; "
+                  f"{memory_of(server, 'VmHWM') // MIB} MiB resident at most")
+            assert planned >= 4 * part, planned
+            result = done["results"][0]["array"]
+            both = server.ask("GET", f"/v1/arrays/{result}/data?slice={count - 2}:{count + 2}")[2]
+            one, two = (server.ask("GET", f"/v1/arrays/{arrays[i]}/data")[2] for i in (0, 1))
+            assert both == one[-8:] + two[:8], both
+            assert server.process.poll() is None and group.kills() == 0, "the kernel has killed the server"
+    finally:
+        group.remove()
+
+
+def total(count):
+    """The sum of an argument."""
+    return (f"func.func @main(%a: tensor<{count}xui32>) -> tensor<ui32> {{\n  %z = stablehlo.constant dense<0> : tensor<ui32>\n"
+            f"  %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<{count}xui32>, tensor<ui32>) -> tensor<ui32>\n"
+            "  return %0 : tensor<ui32>\n}")
+
+
 def main():
+    job_beside_many_arrays(GIB if os.environ.get("LONG") else GIB // 4)
     group = Group()
     try:
         server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())

@@ -292,6 +292,24 @@ TEST_F(Arrays, opened_version_stays_readable_and_a_damaged_page_is_not_given) {
   EXPECT_EQ(error_word([&] { read_all(arrays_->open(array)); }), "storage_failed");
 }
 
+TEST_F(Arrays, durable_arrays_leave_memory_to_running_jobs) {
+  arrays_ = std::make_unique<ArrayStore>(**store_, pool_, clock_, arrays::ArrayMemory{100, 200}, int64_t{1} << 30);
+  const ArrayRef first = published(1), second = published(2), third = published(3);  // 32 bytes each
+  EXPECT_EQ(arrays_->usage().memory_bytes, 96);
+  {
+    const arrays::LentMemory small(*arrays_, 100);
+    EXPECT_EQ(arrays_->usage().memory_bytes, 96);
+    const arrays::LentMemory large(*arrays_, 60);
+    EXPECT_EQ(arrays_->usage().memory_bytes, 32) << "40 are left";
+    EXPECT_EQ(values(arrays_->shards(first)), count_from(1));
+    EXPECT_EQ(arrays_->usage().memory_bytes, 32) << "the one that is used takes the other's place";
+    const arrays::LentMemory all(*arrays_, 1000);
+    EXPECT_EQ(arrays_->usage().memory_bytes, 0);
+  }
+  for (const ArrayRef& array : {first, second, third}) static_cast<void>(arrays_->shards(array));
+  EXPECT_EQ(arrays_->usage().memory_bytes, 96);
+}
+
 TEST_F(Arrays, small_and_large_arrays_are_published_together) {
   const ArrayRef small = begin({}), large = begin({.dims = {kLarge}}), last = begin({});
   std::vector<std::pair<ArrayRef, arrays::NewShards>> all;
