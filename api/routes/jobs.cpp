@@ -11,6 +11,7 @@
 #include "api/http/preferences.h"
 #include "api/http/problem.h"
 #include "api/json/json.h"
+#include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
 #include "service/core/ids.h"
@@ -33,14 +34,6 @@ std::string server_timing(const jobs::JobTimings& timings) {
                 timings.parse_ms, timings.lower_ms, timings.bind_ms, timings.queue_ms, timings.run_ms,
                 timings.commit_ms);
   return text;
-}
-
-std::string idempotency_key_of(const Request& request) {
-  const auto key = request.headers.get("Idempotency-Key");
-  if (!key) return {};
-  if (key->empty() || key->size() > 255)
-    throw core::Error("invalid_request", "Idempotency-Key: expected 1 to 255 characters");
-  return std::string(*key);
 }
 
 // A finished job's response, as stored for the first request.

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "api/http/characters.h"
+#include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 
 namespace meshd::api {
@@ -160,7 +161,16 @@ std::vector<Route> principal_routes(Services& services, const PrincipalFacts& fa
       {"POST", "/v1/admin/backup", "makeBackup", BodyPolicy::kNone, RunOn::kWorker, Access::kAdmin,
        [&services, facts](Request& request) {
          const std::string name = backup_name(request, services.clock);
-         return json_of(201, BackupMade{name, facts.back_up(name)});
+         const RepeatedRequest repeated(request, services, "");
+         const auto made = [](const std::string& folder) {
+           return json_of(201, BackupMade{folder.substr(folder.rfind('/') + 1), folder});
+         };
+         if (repeated.made()) return repeated.again(made(*repeated.made()));
+         const std::string folder = facts.back_up(name);
+         auto key = repeated.key();
+         if (key) key->made = folder;
+         services.keys.claim(key);
+         return made(folder);
        }},
   };
 }

@@ -1,6 +1,7 @@
 // /v1/sessions/{id}/infeed and /outfeed: queues between clients and the programs of a session.
 #include "api/codecs/effect_codec.h"
 #include "api/codecs/infeed_codec.h"
+#include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
 
@@ -60,12 +61,15 @@ namespace {
 
 Response append_infeed(Request& request, Services& services) {
   const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
-  const Json body = body_json(request, BodyPolicy::kInline);
+  std::string sent = body_text(request, BodyPolicy::kInline);
+  const RepeatedRequest repeated(request, services, sent);
+  const Json body = parse_body(request, std::move(sent), BodyPolicy::kInline);
   core::Diagnostics wrong;
   const auto in = read_json<InfeedInput>(body, "", wrong);
   const effects::InfeedEntry given = infeed_entry(in, "", {services.arrays, services.pool, request.principal}, wrong);
   wrong.throw_if_any("invalid_request");
-  const effects::InfeedQueues::Appended appended = services.infeeds.append(session, given, in.number);
+  if (repeated.made()) return repeated.again(json_of(201, InfeedPosition{given.queue, std::stoll(*repeated.made())}));
+  const effects::InfeedQueues::Appended appended = services.infeeds.append(session, given, in.number, repeated.key());
   return json_of(appended.is_new ? 201 : 200, InfeedPosition{given.queue, appended.number});
 }
 

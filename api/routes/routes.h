@@ -112,6 +112,8 @@ Response json_of(int status, const T& document) {
 }
 /// The text of a body up to the policy's limit; request.memory holds it.
 std::string body_text(Request& request, BodyPolicy policy);
+/// A body's text as JSON, with the limits of the policy; request.memory holds the values. Throws malformed_json.
+Json parse_body(Request& request, std::string text, BodyPolicy policy);
 /// The body as JSON, with the limits of the policy; request.memory holds text and values. Throws malformed_json.
 Json body_json(Request& request, BodyPolicy policy);
 /// The same for operations that may have no body: {} then.

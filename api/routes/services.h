@@ -11,6 +11,7 @@
 #include "service/effects/callback_store.h"
 #include "service/effects/effect_log.h"
 #include "service/effects/infeed_queues.h"
+#include "service/jobs/idempotency_keys.h"
 #include "service/jobs/job_runner.h"
 #include "service/mesh/processes.h"
 #include "service/registry/registry.h"
@@ -32,6 +33,7 @@ struct Services {
   effects::InfeedQueues& infeeds;
   effects::CallbackStore& callbacks;
   jobs::JobRunner& jobs;
+  jobs::IdempotencyKeys keys;
   mesh::Processes processes;  ///< labels of the devices
 };
 

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "api/codecs/mesh_codec.h"
+#include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 #include "service/mesh/mesh_document.h"
 
@@ -71,10 +72,17 @@ std::vector<Route> session_mesh_routes(Services& services) {
       {"POST", "/v1/sessions/{id}/mesh", "enterMesh", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          check_query(request);
-         const std::string id = read_body<MeshChoice>(request).mesh;
+         std::string body = body_text(request, BodyPolicy::kJson);
+         const RepeatedRequest repeated(request, services, body);
          const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
+         if (repeated.made())
+           return repeated.again(
+               environment(request, services, services.sessions.mesh_stack(session, request.principal)));
+         const std::string id =
+             read_json<MeshChoice>(parse_body(request, std::move(body), BodyPolicy::kJson), "invalid_request").mesh;
          const auto stored = services.meshes.get(id, request.principal);
-         return environment(request, services, services.sessions.push_mesh(session, request.principal, stored.mesh));
+         return environment(request, services,
+                            services.sessions.push_mesh(session, request.principal, stored.mesh, repeated.key()));
        }},
       {"DELETE", "/v1/sessions/{id}/mesh", "leaveMesh", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {

@@ -2,6 +2,7 @@
 #include "api/codecs/effect_codec.h"
 #include "api/http/preferences.h"
 #include "api/json/json.h"
+#include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 #include "api/server/events.h"
 
@@ -131,11 +132,17 @@ std::vector<Route> session_routes(Services& services) {
   return {
       {"POST", "/v1/sessions", "createSession", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
-         const auto in = read_json<SessionInput>(optional_body_json(request, BodyPolicy::kJson), "invalid_request");
-         const storage::SessionRow row =
-             services.sessions.create(request.principal, in.name.value_or(""),
-                                      in.on_error == "halt" ? storage::OnError::kHalt : storage::OnError::kContinue);
-         return json_of(201, row).with("Location", "/v1/sessions/" + row.id);
+         std::string body = body_text(request, BodyPolicy::kJson);
+         const RepeatedRequest repeated(request, services, body);
+         const auto made = [](const storage::SessionRow& row) {
+           return json_of(201, row).with("Location", "/v1/sessions/" + row.id);
+         };
+         if (repeated.made()) return repeated.again(made(services.sessions.get(*repeated.made(), request.principal)));
+         const auto in = read_json<SessionInput>(
+             parse_body(request, body.empty() ? "{}" : std::move(body), BodyPolicy::kJson), "invalid_request");
+         return made(services.sessions.create(
+             request.principal, in.name.value_or(""),
+             in.on_error == "halt" ? storage::OnError::kHalt : storage::OnError::kContinue, repeated.key()));
        }},
       {"GET", "/v1/sessions", "listSessions", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {

@@ -89,11 +89,12 @@ class Array {
   struct State {
     storage::ArrayState state = storage::ArrayState::kPending;
     int64_t version = 1;
-    std::string reason;                   ///< why it is lost, or the job that took it
-    std::string reserved_by;              ///< job that was accepted with it donated
-    std::string promised_by;              ///< job whose result it is to be, until that is committed
-    ShardBuffers shards;                  ///< empty when only on disk
-    std::vector<storage::BlobRef> blobs;  ///< by shard; empty for memory arrays
+    std::string reason;                          ///< why it is lost, or the job that took it
+    std::string reserved_by;                     ///< job that was accepted with it donated
+    std::optional<storage::IdempotencyRow> key;  ///< of the request that makes it, until it is stored
+    std::string promised_by;                     ///< job whose result it is to be, until that is committed
+    ShardBuffers shards;                         ///< empty when only on disk
+    std::vector<storage::BlobRef> blobs;         ///< by shard; empty for memory arrays
     uint64_t last_use = 0;
     bool deleted = false;
     int64_t job_count = 0;  ///< accepted jobs that have still to read it: it is not replaced meanwhile

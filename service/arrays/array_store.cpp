@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "service/arrays/array_text.h"
 #include "service/core/error.h"
@@ -98,7 +99,14 @@ ArrayRef ArrayStore::make_array(const NewArray& wanted, std::string id) {
   info.durability = wanted.durability;
   info.created = clock_.wall();
   auto layout = layouts_.get(info.type.dims, info.sharding);
-  return std::make_shared<Array>(std::move(info), std::move(layout));
+  auto array = std::make_shared<Array>(std::move(info), std::move(layout));
+  if (wanted.key) {
+    array->state().with([&](Array::State& state) {
+      state.key = wanted.key;
+      if (state.key->made.empty()) state.key->made = array->info().id;
+    });
+  }
+  return array;
 }
 
 void ArrayStore::announce(const ArrayRef& array) {
@@ -106,6 +114,11 @@ void ArrayStore::announce(const ArrayRef& array) {
   pending_.add(array);
   array->state().with([](Array::State& state) { state.announced = true; });
   table_.with([&](Table& table) { table.by_id[array->info().id] = array; });
+}
+
+void ArrayStore::store_key(const ArrayRef& array) {
+  const auto key = array->state().with([](Array::State& state) { return std::exchange(state.key, std::nullopt); });
+  if (key) store_.catalog().write([&](storage::Transaction& transaction) { transaction.claim_key(key); });
 }
 
 void ArrayStore::expire_pending() {
@@ -123,9 +136,9 @@ void ArrayStore::expire_pending() {
       [](const std::exception_ptr&) {});
 }
 
-ArrayRef ArrayStore::move(const ArrayRef& from) {
+ArrayRef ArrayStore::move(const ArrayRef& from, const std::optional<storage::IdempotencyRow>& key) {
   const ArrayInfo& info = from->info();
-  NewArray wanted{info.principal, info.session, info.name, info.type, info.mesh_id, std::nullopt, info.durability};
+  NewArray wanted{info.principal, info.session, info.name, info.type, info.mesh_id, std::nullopt, info.durability, key};
   if (info.committed) wanted.sharding = info.sharding;
   ArrayRef to = make_array(wanted, {});
   const std::string taker = to->info().id;
@@ -240,16 +253,23 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
     rows.back().state = ArrayState::kReady;
     firsts.push_back(std::move(first));
   }
+  std::vector<std::optional<storage::IdempotencyRow>> keys;
+  for (const First& first : firsts)
+    keys.push_back(
+        first.array->state().with([](Array::State& state) { return std::exchange(state.key, std::nullopt); }));
+  std::erase(keys, std::nullopt);
+  out.has_keys = !keys.empty();
   std::vector<ArrayRef> promised;
   for (const First& first : firsts) {
     if (first.array->state().with([](const Array::State& state) { return !state.promised_by.empty(); }))
       promised.push_back(first.array);
   }
-  out.rows = [promised, rows = std::move(rows), shard_rows = std::move(shard_rows),
+  out.rows = [promised, keys = std::move(keys), rows = std::move(rows), shard_rows = std::move(shard_rows),
               meshes = std::move(meshes)](storage::Transaction& transaction) {
     for (const auto& [id, document] : meshes) transaction.keep_mesh(id, document);
     for (const storage::ArrayRow& row : rows) transaction.insert_array(row);
     for (const storage::ShardRow& row : shard_rows) transaction.put_shard(row);
+    for (const auto& key : keys) transaction.claim_key(key);
     // A job that was accepted to donate one of them had no row to reserve.
     for (const ArrayRef& array : promised) {
       const std::string job = array->state().with([](const Array::State& state) { return state.reserved_by; });
@@ -289,10 +309,11 @@ void ArrayStore::publish(std::vector<std::pair<ArrayRef, NewShards>> arrays) {
     return entry.first->info().durability == Durability::kDurable;
   });
   Prepared prepared = prepare(std::move(arrays));
-  if (is_durable) store_.catalog().write(prepared.rows);
+  const bool is_written = is_durable || prepared.has_keys;
+  if (is_written) store_.catalog().write(prepared.rows);
   prepared.committed();
   // A memory array's row only makes its loss visible after a restart: not waited for.
-  if (!is_durable) store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
+  if (!is_written) store_.catalog().write_async(prepared.rows, [](const std::exception_ptr&) {});
 }
 
 ArrayRef ArrayStore::load_row(const storage::ArrayRow& row) {

@@ -30,6 +30,9 @@ struct NewArray {
   std::string mesh_id;                               ///< empty: uncommitted on device 0
   std::optional<sharding::TensorSharding> sharding;  ///< verified; needed with mesh_id
   storage::Durability durability = storage::Durability::kDurable;
+  /// Of the request that makes it: stored with the array's row, or by store_key(). `made` is the array's id, unless it
+  /// is set.
+  std::optional<storage::IdempotencyRow> key;
 };
 
 /// Bytes by where they are, for metrics and admission.
@@ -85,6 +88,9 @@ class ArrayStore {
   /// Lets a pending array be found and listed before it is complete. It has no row: a restart forgets it. Throws
   /// limit_reached when its principal has too many.
   void announce(const ArrayRef& array);
+  /// Stores the key of a pending array that stays pending when its request is answered. Nothing for one that is
+  /// complete. Throws idempotency_in_progress.
+  void store_key(const ArrayRef& array);
   PendingArrays& pending() { return pending_; }
   /// Deletes expired pending arrays. Called periodically, and before a lookup.
   void expire_pending();
@@ -108,6 +114,7 @@ class ArrayStore {
     storage::PendingBlobs blobs;
     std::function<void(storage::Transaction&)> rows;
     std::function<void()> visible;
+    bool has_keys = false;  ///< `rows` stores idempotency keys, too: they are waited for
 
     void committed() {
       blobs.keep();
@@ -203,7 +210,7 @@ class ArrayStore {
 
   /// The same bytes under a new id; the old array is donated in the same transaction (behaviour P19). Throws what
   /// reserve() throws.
-  ArrayRef move(const ArrayRef& from);
+  ArrayRef move(const ArrayRef& from, const std::optional<storage::IdempotencyRow>& key = std::nullopt);
 
   [[nodiscard]] ArrayUsage usage() const;
   /// The principal's arrays that have data, or may get it.

@@ -25,7 +25,8 @@ ArrayRef reshard(ArrayStore& store, const ArrayRef& from, ReshardTarget target, 
                                    .type = info.type,
                                    .mesh_id = std::move(target.mesh_id),
                                    .sharding = std::move(target.sharding),
-                                   .durability = target.durability.value_or(info.durability)});
+                                   .durability = target.durability.value_or(info.durability),
+                                   .key = std::move(target.key)});
   const ShardBuffers source = store.shards(from);
   ShardBuffers shards = store.allocate(*to);
   for (const sharding::BlockCopy& copy : sharding::reshard_copies(from->layout(), to->layout())) {

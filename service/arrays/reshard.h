@@ -17,6 +17,7 @@ struct ReshardTarget {
   sharding::TensorSharding sharding;
   std::optional<std::string> name;
   std::optional<storage::Durability> durability;
+  std::optional<storage::IdempotencyRow> key = std::nullopt;  ///< as of NewArray
 };
 
 /// Copies block by block, each element once, and publishes the new array; the old one stays. Example: float32[8] over

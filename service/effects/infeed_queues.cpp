@@ -12,7 +12,7 @@ constexpr size_t kAheadBytes = size_t{1} << 20;
 }  // namespace
 
 InfeedQueues::Appended InfeedQueues::append(const std::string& session, const InfeedEntry& entry,
-                                            std::optional<int64_t> number) {
+                                            std::optional<int64_t> number, std::optional<storage::IdempotencyRow> key) {
   if (static_cast<int64_t>(entry.queue.size()) > limits_.name_bytes) {
     throw core::Error("invalid_request", "queue: a name has at most " + std::to_string(limits_.name_bytes) + " bytes",
                       {{"/queue", "expected at most " + std::to_string(limits_.name_bytes) + " bytes"}});
@@ -55,6 +55,8 @@ InfeedQueues::Appended InfeedQueues::append(const std::string& session, const In
     }
     transaction.append_infeed(row);
     appended = {row.number, true};
+    if (key) key->made = std::to_string(row.number);
+    transaction.claim_key(key);
   });
   if (appended.is_new) notify(session);
   return appended;

@@ -33,9 +33,11 @@ class InfeedQueues {
     bool is_new = true;  ///< false: it was there, a repetition changed nothing
   };
   /// Appends an entry; durable when it returns. `number`: the expected number of the entry, which makes a retry
-  /// idempotent. Throws queue_full over the limits, conflict for another number than the next one (unless that entry
-  /// has the same content), not_found, session_closed, invalid_request for names that are too long.
-  Appended append(const std::string& session, const InfeedEntry& entry, std::optional<int64_t> number);
+  /// idempotent. `key` does so, too: stored with the entry, whose number is what was made. Throws queue_full over the
+  /// limits, conflict for another number than the next one (unless that entry has the same content), not_found,
+  /// session_closed, invalid_request for names that are too long.
+  Appended append(const std::string& session, const InfeedEntry& entry, std::optional<int64_t> number,
+                  std::optional<storage::IdempotencyRow> key = std::nullopt);
   /// The next entries after `after` that no job has used up, in order: a few, or one where they are large.
   std::vector<InfeedEntry> after(const std::string& session, const std::string& queue, int64_t after);
   std::vector<storage::InfeedRow> rows_after(const std::string& session, const std::string& queue, int64_t after,

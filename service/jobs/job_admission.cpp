@@ -55,15 +55,9 @@ void JobRunner::accept(Job& job, bool background) {
           transaction.reserve_array(array->info().id, job.row.id);
       }
       if (!request.idempotency_key.empty()) {
-        const storage::IdempotencyRow key{request.principal,
-                                          request.idempotency_route,
-                                          request.idempotency_key,
-                                          request.idempotency_fingerprint,
-                                          job.row.id,
-                                          job.row.created};
-        if (!transaction.insert_idempotency(key)) {
-          throw core::Error("idempotency_in_progress", "another request with this Idempotency-Key came first");
-        }
+        transaction.claim_key(storage::IdempotencyRow{request.principal, request.idempotency_route,
+                                                      request.idempotency_key, request.idempotency_fingerprint,
+                                                      job.row.id, job.row.created});
       }
       // The writer's thread sees jobs in the order of their numbers: so does its session queue.
       if (job.queue != nullptr) {

@@ -1,5 +1,6 @@
 // Jobs as clients see and end them.
 #include "service/core/error.h"
+#include "service/jobs/idempotency_keys.h"
 #include "service/jobs/job.h"
 
 namespace meshd::jobs {
@@ -39,20 +40,15 @@ storage::Page<storage::JobRow> JobRunner::list(std::string_view principal, const
 
 std::optional<JobView> JobRunner::find_repeated(std::string_view principal, std::string_view route,
                                                 std::string_view key, std::string_view fingerprint) {
-  const auto known =
-      store_.catalog().read([&](storage::Reader& reader) { return reader.idempotency(principal, route, key); });
+  const auto known = IdempotencyKeys(store_.catalog()).find(principal, route, key, fingerprint);
   if (!known) return std::nullopt;
-  if (known->fingerprint != fingerprint) {
-    throw core::Error("idempotency_key_reused",
-                      "this Idempotency-Key came with another request before; use a new key for a new request");
-  }
   const auto state =
-      store_.catalog().read([&](storage::Reader& reader) { return reader.job_state(known->job, principal); });
+      store_.catalog().read([&](storage::Reader& reader) { return reader.job_state(known->made, principal); });
   if (!state) {
-    throw core::Error("not_found", "the job of this Idempotency-Key, '" + known->job +
+    throw core::Error("not_found", "the job of this Idempotency-Key, '" + known->made +
                                        "', was deleted; use a new key for a new request");
   }
-  return view(known->job, principal);
+  return view(known->made, principal);
 }
 
 JobRunner::Removal JobRunner::cancel_or_delete(const std::string& id, std::string_view principal) {

@@ -12,7 +12,7 @@ constexpr size_t kDeepestStack = 64;
 }  // namespace
 
 storage::SessionRow SessionStore::create(const std::string& principal, const std::string& name,
-                                         storage::OnError on_error) {
+                                         storage::OnError on_error, std::optional<storage::IdempotencyRow> key) {
   storage::SessionRow row;
   row.id = core::new_id("ses", clock_);
   row.principal = principal;
@@ -20,10 +20,12 @@ storage::SessionRow SessionStore::create(const std::string& principal, const std
   row.on_error = on_error;
   row.created = clock_.wall();
   row.document = "{}";
+  if (key) key->made = row.id;
   catalog_.write([&](storage::Transaction& transaction) {
     const int64_t count = transaction.count_of(storage::Counted::kSessions, principal);
     quotas::require_below(count, limit_, principal, "sessions");
     transaction.insert_session(row);
+    transaction.claim_key(key);
   });
   return row;
 }
@@ -78,7 +80,8 @@ MeshStack SessionStore::mesh_stack(std::string_view id, std::string_view princip
   return mesh_stack_from(get(id, principal).document);
 }
 
-MeshStack SessionStore::push_mesh(std::string_view id, std::string_view principal, const mesh::Mesh& mesh) {
+MeshStack SessionStore::push_mesh(std::string_view id, std::string_view principal, const mesh::Mesh& mesh,
+                                  const std::optional<storage::IdempotencyRow>& key) {
   if (!has_mesh_stack_) throw core::Error("conflict", "Mesh context manager is disabled on this server");
   if (mesh.device_ids.empty() && !mesh.axes.empty())
     throw core::Error("conflict", "AbstractMesh cannot be entered; enter a mesh with devices");
@@ -88,8 +91,10 @@ MeshStack SessionStore::push_mesh(std::string_view id, std::string_view principa
     throw core::Error("conflict", "a session is inside of " + std::to_string(kDeepestStack) + " meshes at most");
   }
   stack.meshes.push_back(mesh);
-  catalog_.write(
-      [&](storage::Transaction& transaction) { transaction.set_session_document(id, mesh_stack_document(stack)); });
+  catalog_.write([&](storage::Transaction& transaction) {
+    transaction.set_session_document(id, mesh_stack_document(stack));
+    transaction.claim_key(key);
+  });
   return stack;
 }
 

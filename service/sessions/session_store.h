@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,9 +24,10 @@ class SessionStore {
   SessionStore(storage::Catalog& catalog, const core::Clock& clock, bool has_mesh_stack = true, int64_t limit = 0)
       : catalog_(catalog), clock_(clock), has_mesh_stack_(has_mesh_stack), limit_(limit) {}
 
-  /// Throws limit_reached.
+  /// `key`: stored with the session, its id as what was made. Throws limit_reached, idempotency_in_progress.
   storage::SessionRow create(const std::string& principal, const std::string& name,
-                             storage::OnError on_error = storage::OnError::kContinue);
+                             storage::OnError on_error = storage::OnError::kContinue,
+                             std::optional<storage::IdempotencyRow> key = std::nullopt);
   /// Throws not_found for unknown sessions and those of other principals.
   storage::SessionRow get(std::string_view id, std::string_view principal);
   storage::Page<storage::SessionRow> list(std::string_view principal, const storage::PageRequest& page);
@@ -42,8 +44,9 @@ class SessionStore {
   int64_t remove_deleted(const std::function<bool()>& is_stopping);
   /// The meshes that the session is inside of. Throws not_found.
   MeshStack mesh_stack(std::string_view id, std::string_view principal);
-  /// Enters a mesh with devices. Throws conflict: abstract meshes, meshes forbidden, too many.
-  MeshStack push_mesh(std::string_view id, std::string_view principal, const mesh::Mesh& mesh);
+  /// Enters a mesh with devices. Throws conflict: abstract meshes, meshes forbidden, too many; idempotency_in_progress.
+  MeshStack push_mesh(std::string_view id, std::string_view principal, const mesh::Mesh& mesh,
+                      const std::optional<storage::IdempotencyRow>& key = std::nullopt);
   /// Leaves the mesh entered last. Throws conflict at the base.
   MeshStack pop_mesh(std::string_view id, std::string_view principal);
   /// A halted session goes on (JobRunner::resume_session); one that is open is left as it is. Throws not_found,

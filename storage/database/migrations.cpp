@@ -282,9 +282,11 @@ constexpr const char* kHaltedBy = R"sql(
 ALTER TABLE sessions ADD COLUMN halted_by INTEGER;
 )sql";
 
-// 10 -> 11. The arrays that a job's results are to be: their ids are known before it has run.
+// 10 -> 11. The arrays that a job's results are to be: their ids are known before it has run. Idempotency keys of what
+// other requests than jobs have made.
 constexpr const char* kResultArrays = R"sql(
 ALTER TABLE jobs ADD COLUMN result_arrays TEXT NOT NULL DEFAULT '';
+ALTER TABLE idempotency RENAME COLUMN job TO made;
 )sql";
 
 constexpr const char* kMigrations[] = {kFirst,           kQueues,   kCallbacks,     kProgramNames,

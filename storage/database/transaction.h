@@ -100,7 +100,9 @@ class Transaction : public Reader {
 
   /// False when (principal, route, key) is taken; then read it.
   bool insert_idempotency(const IdempotencyRow& row);
-  /// Removes at most `limit` records made before `time` whose jobs are over. Returns how many.
+  /// The same for a request that may have a key. Throws idempotency_in_progress when it is taken.
+  void claim_key(const std::optional<IdempotencyRow>& row);
+  /// Removes at most `limit` records made before `time`, but for those of jobs that are not over. Returns how many.
   int64_t expire_idempotency(core::WallTime time, int64_t limit);
 
   /// Blobs that rows stopped naming in this transaction: Catalog passes them to garbage collection once it is durable.

@@ -182,7 +182,7 @@ std::vector<FinishedJob> Reader::finished_jobs(std::string_view principal, const
   Statement rows = connection_->statement(
       "SELECT id, finished, length(answer) FROM jobs WHERE principal = ?1 AND finished IS NOT NULL "
       "AND (finished, id) > (?2, ?3) AND (finished, id) <= (?4, ?5) AND NOT EXISTS "
-      "(SELECT 1 FROM idempotency WHERE idempotency.job = jobs.id AND idempotency.principal = jobs.principal) "
+      "(SELECT 1 FROM idempotency WHERE idempotency.made = jobs.id AND idempotency.principal = jobs.principal) "
       "ORDER BY finished, id LIMIT ?6");
   rows.bind(principal, after.finished, after.id, last.finished, last.id, limit);
   std::vector<FinishedJob> found;
@@ -193,7 +193,7 @@ std::vector<FinishedJob> Reader::finished_jobs(std::string_view principal, const
 std::optional<IdempotencyRow> Reader::idempotency(std::string_view principal, std::string_view route,
                                                   std::string_view key) {
   Statement row = connection_->statement(
-      "SELECT fingerprint, job, created FROM idempotency "
+      "SELECT fingerprint, made, created FROM idempotency "
       "WHERE principal = ?1 AND route = ?2 AND key = ?3");
   if (!row.bind(principal, route, key).step()) return std::nullopt;
   return IdempotencyRow{
@@ -203,18 +203,23 @@ std::optional<IdempotencyRow> Reader::idempotency(std::string_view principal, st
 bool Transaction::insert_idempotency(const IdempotencyRow& row) {
   connection_
       ->statement(
-          "INSERT INTO idempotency(principal, route, key, fingerprint, job, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6) "
+          "INSERT INTO idempotency(principal, route, key, fingerprint, made, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6) "
           "ON CONFLICT DO NOTHING")
-      .bind(row.principal, row.route, row.key, row.fingerprint, row.job, row.created)
+      .bind(row.principal, row.route, row.key, row.fingerprint, row.made, row.created)
       .run();
   return connection_->changes() == 1;
+}
+
+void Transaction::claim_key(const std::optional<IdempotencyRow>& row) {
+  if (row && !insert_idempotency(*row))
+    throw core::Error("idempotency_in_progress", "another request with this Idempotency-Key came first");
 }
 
 int64_t Transaction::expire_idempotency(core::WallTime time, int64_t limit) {
   connection_
       ->statement(
           "DELETE FROM idempotency WHERE rowid IN (SELECT k.rowid FROM idempotency k WHERE k.created < ?1 "
-          "AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.principal = k.principal AND j.id = k.job "
+          "AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.principal = k.principal AND j.id = k.made "
           "AND j.state IN ('queued', 'running')) ORDER BY k.created LIMIT ?2)")
       .bind(time, limit)
       .run();

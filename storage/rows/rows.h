@@ -159,13 +159,13 @@ struct CallbackRow {
   core::WallTime created;
 };
 
-/// The job of a client's idempotency key, keyed by (principal, route, key). It is inserted with the job's row.
+/// What a request made under its client's idempotency key, keyed by (principal, route, key). It is inserted with that.
 struct IdempotencyRow {
   std::string principal;
   std::string route;
   std::string key;
   std::string fingerprint;  ///< of its first request
-  std::string job;
+  std::string made;         ///< the id of a job, an array, a session; what else the route needs to answer again
   core::WallTime created;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/mesh_codec.h"
@@ -14,6 +15,7 @@
 #include "api/routes/arrays/array_file.h"
 #include "api/routes/arrays/array_stream.h"
 #include "api/routes/arrays/upload_body.h"
+#include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 #include "service/core/ids.h"
 
@@ -57,8 +59,8 @@ ImportQuery read_import_query(const Request& request) {
 // Arrays as they come out of a file; published together.
 class Import {
  public:
-  Import(Request& request, Services& services)
-      : request_(request), services_(services), query_(read_import_query(request)) {}
+  Import(Request& request, Services& services, std::optional<storage::IdempotencyRow> key)
+      : request_(request), services_(services), key_(std::move(key)), query_(read_import_query(request)) {}
 
   // The shards of the next array, to be filled.
   std::pair<arrays::Array&, arrays::NewShards&> begin(const std::string& name, const tensor::TensorType& type) {
@@ -78,7 +80,7 @@ class Import {
     }
     arrays::ArrayRef array;
     try {
-      array = begin_array(wanted, type, request_, services_);
+      array = begin_array(wanted, type, request_, services_, std::nullopt);
     } catch (const core::Error& error) {
       throw core::Error(error.code(), "array " + quote(name) + ": " + error.detail(), error.diagnostics());
     }
@@ -96,13 +98,26 @@ class Import {
       throw core::Error("invalid_query", "spec_for: the file has no " + quote(query_.unused.front()));
     std::vector<arrays::ArrayRef> made;
     for (const auto& [array, shards] : made_) made.push_back(array);
+    store_key(made);
     services_.arrays.publish(std::move(made_));
+    return listed(made);
+  }
+
+  static Response listed(const std::vector<arrays::ArrayRef>& made) {
     Page<ArrayDocument> page;
     for (const arrays::ArrayRef& array : made) page.items.emplace_back(*array);
     return json_of(201, page);
   }
 
  private:
+  // The first array brings the request's key with it, which names all of them.
+  void store_key(const std::vector<arrays::ArrayRef>& made) {
+    std::optional<storage::IdempotencyRow> key = key_;
+    if (!key) return;
+    for (const arrays::ArrayRef& array : made) key->made += (key->made.empty() ? "" : " ") + array->info().id;
+    if (made.empty()) return services_.keys.claim(key);
+    made.front()->state().with([&](arrays::Array::State& state) { state.key = std::move(key); });
+  }
   // The last array has all its bytes: the files of its blobs are closed, so that an archive of thousands has few open.
   void sync_last() {
     if (!made_.empty() && made_.back().second.blobs) static_cast<void>(made_.back().second.blobs->sync());
@@ -110,14 +125,15 @@ class Import {
 
   Request& request_;
   Services& services_;
+  const std::optional<storage::IdempotencyRow> key_;
   ImportQuery query_;
   int64_t bytes_ = 0;
   int64_t held_bytes_ = 0;  ///< of arrays whose shards are in memory
   std::vector<std::pair<arrays::ArrayRef, arrays::NewShards>> made_;
 };
 
-Response import_safetensors(Request& request, Services& services) {
-  Import import(request, services);
+Response import_safetensors(Request& request, Services& services, const std::optional<storage::IdempotencyRow>& key) {
+  Import import(request, services, key);
   BodyReader& body = request.body();
   const SafetensorsHead head = read_safetensors_head([&](std::span<std::byte> to) { body.read_exactly(to); });
   services.arrays.require_quota(head.data_bytes, "a file of arrays");
@@ -153,8 +169,8 @@ class MemberBody final : public BodyReader {
   int64_t left_, size_;
 };
 
-Response import_npz(Request& request, Services& services) {
-  Import import(request, services);
+Response import_npz(Request& request, Services& services, const std::optional<storage::IdempotencyRow>& key) {
+  Import import(request, services, key);
   BodyReader& body = request.body();
   ZipReader zip([&](std::span<std::byte> to) { return body.read_some(to); });
   ZipReader::Member member;
@@ -204,7 +220,15 @@ Response import_arrays(Request& request, Services& services) {
                           "' says not what the file is; add ?format=safetensors or ?format=npz, or -H 'Content-Type: "
                           "application/x-safetensors' or 'application/zip'");
   }
-  return form == "npz" ? import_npz(request, services) : import_safetensors(request, services);
+  const RepeatedRequest repeated(request, services, content_facts(request));
+  if (repeated.made()) {
+    std::vector<arrays::ArrayRef> made;
+    std::istringstream ids(*repeated.made());
+    for (std::string id; ids >> id;) made.push_back(services.arrays.find(id, request.principal));
+    return repeated.again(Import::listed(made));
+  }
+  return form == "npz" ? import_npz(request, services, repeated.key())
+                       : import_safetensors(request, services, repeated.key());
 }
 
 namespace {

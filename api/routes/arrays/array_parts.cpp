@@ -8,6 +8,7 @@
 #include "api/codecs/value.h"
 #include "api/routes/arrays/array_parts.h"
 #include "api/routes/arrays/upload_body.h"
+#include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 #include "service/arrays/assembly.h"
 #include "service/jobs/pulled_parts.h"
@@ -89,7 +90,15 @@ std::vector<arrays::Part> read_parts(const Json& list, tensor::BufferPool& pool,
 }
 
 Response assemble(Request& request, Services& services) {
-  const Json body = body_json(request, BodyPolicy::kInline);
+  std::string sent = body_text(request, BodyPolicy::kInline);
+  const RepeatedRequest repeated(request, services, sent);
+  const auto made = [](const arrays::ArrayRef& array) {
+    return json_of(201, ArrayDocument(*array))
+        .with("ETag", array_etag(*array))
+        .with("Location", "/v1/arrays/" + array->info().id);
+  };
+  if (repeated.made()) return repeated.again(made(services.arrays.find(*repeated.made(), request.principal)));
+  const Json body = parse_body(request, std::move(sent), BodyPolicy::kInline);
   core::Diagnostics wrong;
   const auto in = read_json<AssembleInput>(body, "", wrong);
   if (in.pull && body.find("session") == nullptr)
@@ -103,6 +112,7 @@ Response assemble(Request& request, Services& services) {
   arrays::NewArray wanted;
   wanted.type = {in.dtype ? *in.dtype : parts.empty() ? tensor::DType::kFloat32 : parts.front().type.dtype, in.shape};
   wanted.principal = request.principal;
+  wanted.key = repeated.key();
   wanted.name = in.name.value_or("");
   if (in.session) wanted.session = services.sessions.get(*in.session, request.principal).id;
   if (in.durability) wanted.durability = durability_of(*in.durability);
@@ -135,13 +145,12 @@ Response assemble(Request& request, Services& services) {
       jobs::pull_parts(services.callbacks, wanted.session, *array, devices,
                        *in.pull == "batch" ? jobs::Pull::kBatch : jobs::Pull::kEach);
     }
+    services.arrays.store_key(array);
   } catch (...) {
     services.arrays.remove(array);  // its client does not learn its id
     throw;
   }
-  return json_of(201, ArrayDocument(*array))
-      .with("ETag", array_etag(*array))
-      .with("Location", "/v1/arrays/" + array->info().id);
+  return made(array);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "api/routes/arrays/array_parts.h"
 #include "api/routes/arrays/array_replace.h"
 #include "api/routes/arrays/array_upload.h"
+#include "api/routes/repeated.h"
 #include "api/routes/routes.h"
 #include "api/routes/waiting.h"
 #include "service/arrays/reshard.h"
@@ -79,10 +80,18 @@ Schemas array_schemas() {
 
 namespace {
 
+// The array that the first request with this key has made.
+Response made_before(const RepeatedRequest& repeated, const Request& request, Services& services) {
+  return repeated.again(described(*services.arrays.find(*repeated.made(), request.principal), 201));
+}
+
 // A new array with the same values in another sharding; the old one stays.
 Response reshard(Request& request, Services& services) {
+  std::string sent = body_text(request, BodyPolicy::kJson);
+  const RepeatedRequest repeated(request, services, sent);
+  if (repeated.made()) return made_before(repeated, request, services);
   const arrays::ArrayRef from = array_of(request, services);
-  const Json body = body_json(request, BodyPolicy::kJson);
+  const Json body = parse_body(request, std::move(sent), BodyPolicy::kJson);
   if (body.find("parts") != nullptr) {
     throw core::Error("not_implemented",
                       "a constraint by integer specs outside of a partitioned program; name a mesh and a spec");
@@ -91,7 +100,7 @@ Response reshard(Request& request, Services& services) {
   const registry::StoredMesh stored = services.meshes.get(in.mesh, request.principal);
   auto mesh = std::make_shared<const mesh::Mesh>(stored.mesh);
   arrays::ReshardTarget target{
-      stored.id, sharding_on(mesh, named_spec(in.spec), from->info().type.rank()), in.name, {}};
+      stored.id, sharding_on(mesh, named_spec(in.spec), from->info().type.rank()), in.name, {}, repeated.key()};
   if (in.durability) target.durability = durability_of(*in.durability);
   return described(*arrays::reshard(services.arrays, from, std::move(target), request.principal), 201);
 }
@@ -145,7 +154,9 @@ std::vector<Route> array_routes(Services& services) {
       {"POST", "/v1/arrays", "createArray", BodyPolicy::kBulk, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          if (is_archive(request)) return import_arrays(request, services);
-         return described(*upload_array(request, services), 201);
+         const RepeatedRequest repeated(request, services, content_facts(request));
+         if (repeated.made()) return made_before(repeated, request, services);
+         return described(*upload_array(request, services, repeated.key()), 201);
        }},
       {"GET", "/v1/arrays", "listArrays", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
@@ -165,7 +176,13 @@ std::vector<Route> array_routes(Services& services) {
       {"DELETE", "/v1/arrays/{id}", "deleteArray", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return remove(request, services); }},
       {"POST", "/v1/arrays/{id}:delete", "deleteArrayByPost", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
-       [&services](Request& request) { return remove(request, services); }},
+       [&services](Request& request) {
+         const RepeatedRequest repeated(request, services, "");
+         if (repeated.made()) return repeated.again(no_content());
+         Response removed = remove(request, services);
+         services.keys.claim(repeated.key());
+         return removed;
+       }},
       {"POST", "/v1/arrays/{id}:reshard", "reshardArray", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return reshard(request, services); }},
       {"GET", "/v1/arrays/{id}/data", "getArrayData", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
@@ -193,9 +210,11 @@ std::vector<Route> array_routes(Services& services) {
        [&services](Request& request) { return compare_arrays(request, services, array_of(request, services)); }},
       {"POST", "/v1/arrays/{id}:move", "moveArray", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
+         const RepeatedRequest repeated(request, services, "");
+         if (repeated.made()) return made_before(repeated, request, services);
          const arrays::ArrayRef array = array_of(request, services);
          check_condition(request, *array);
-         return described(*services.arrays.move(array), 201);
+         return described(*services.arrays.move(array, repeated.key()), 201);
        }},
       {"GET", "/v1/arrays/{id}/sharding.txt", "getShardingText", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) { return text(200, picture_text(array_of(request, services)->layout())); }},

@@ -70,12 +70,13 @@ UploadQuery read_upload_query(const Request& request, std::span<const std::strin
 }
 
 arrays::ArrayRef begin_array(const UploadQuery& wanted, const tensor::TensorType& type, const Request& request,
-                             Services& services) {
+                             Services& services, std::optional<storage::IdempotencyRow> key) {
   arrays::NewArray made;
   made.principal = request.principal;
   made.name = wanted.name;
   made.type = type;
   made.durability = wanted.durability;
+  made.key = std::move(key);
   if (!wanted.session.empty()) made.session = services.sessions.get(wanted.session, request.principal).id;
   if (!wanted.mesh.empty()) {
     const registry::StoredMesh stored = services.meshes.get(wanted.mesh, request.principal);

@@ -31,7 +31,7 @@ UploadQuery read_upload_query(const Request& request, std::span<const std::strin
 /// A pending array of this type, with the name and sharding of the query. Throws invalid_spec, invalid_array,
 /// quota_exceeded, and not_found for a mesh or a session that the principal does not have.
 arrays::ArrayRef begin_array(const UploadQuery& wanted, const tensor::TensorType& type, const Request& request,
-                             Services& services);
+                             Services& services, std::optional<storage::IdempotencyRow> key);
 
 /// A body that holds one array: its type, and a reader at its first byte of data.
 struct ArrayBody {

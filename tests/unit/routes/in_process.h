@@ -130,8 +130,10 @@ class InProcess {
   const jobs::RunnerOptions runner_options_;
   jobs::JobRunner runner_{*store_, arrays_,  compiler_,  engine_, sessions_,
                           log_,    infeeds_, callbacks_, clock_,  runner_options_};
-  api::Services services_{clock_,    memory_,   *pool_, compiler_, engine_,    arrays_, meshes_,
-                          programs_, sessions_, log_,   infeeds_,  callbacks_, runner_, {8, 1}};
+  api::Services services_{
+      clock_,    memory_,   *pool_, compiler_, engine_,    arrays_, meshes_,
+      programs_, sessions_, log_,   infeeds_,  callbacks_, runner_, jobs::IdempotencyKeys(store_->catalog()),
+      {8, 1}};
   api::FrontContext context_;
 };
 

@@ -443,6 +443,86 @@ TEST_F(HaltingSession, job_without_order_does_not_commit_behind_one_that_failed)
   EXPECT_EQ(job(behind, 60).at("state"), "done");
 }
 
+/// A POST that makes or changes something each time.
+struct Once {
+  std::string operation, target, body, other_body;
+  std::string type = "application/json";
+};
+
+class RepeatedPosts : public Routes {
+ protected:
+  std::string mesh() { return made("/v1/meshes", R"({"axes": [{"name": "x", "size": 2}], "device_ids": [0, 1]})"); }
+  std::string array() { return made("/v1/arrays", R"({"dtype": "float32", "shape": [2], "data": [1, 2]})"); }
+  std::string count_of(const std::string& list) {
+    return std::to_string(server_.ask("GET", list).json().at("items").size());
+  }
+};
+
+TEST_F(RepeatedPosts, make_what_they_make_once) {
+  const std::string session = made("/v1/sessions");
+  const std::string x = mesh();
+  const std::string value = R"({"dtype": "float32", "shape": [2], "data": [1, 2]})";
+  const std::string feed = R"({"queue": "q", "values": [{"dtype": "float32", "shape": [], "data": 4}]})";
+  const std::vector<Once> all = {
+      {"createSession", "/v1/sessions", R"({"name": "a"})", R"({"name": "b"})"},
+      {"createArray", "/v1/arrays", value, R"({"dtype": "float32", "shape": [2], "data": [1, 20]})"},
+      {"assembleArray", "/v1/arrays:assemble", R"({"shape": [2], "dtype": "float32", "mesh": ")" + x + R"("})",
+       R"({"shape": [4], "dtype": "float32", "mesh": ")" + x + R"("})"},
+      {"reshardArray", "/v1/arrays/" + array() + ":reshard", R"({"mesh": ")" + x + R"(", "spec": ["x"]})",
+       R"({"mesh": ")" + x + R"(", "spec": []})"},
+      {"moveArray", "/v1/arrays/" + array() + ":move", "", ""},
+      {"deleteArrayByPost", "/v1/arrays/" + array() + ":delete", "", ""},
+      {"appendInfeed", "/v1/sessions/" + session + "/infeed", feed,
+       R"({"queue": "q", "values": [{"dtype": "float32", "shape": [], "data": 5}]})"},
+      {"enterMesh", "/v1/sessions/" + session + "/mesh", R"({"mesh": ")" + x + R"("})",
+       R"({"mesh": ")" + made("/v1/meshes", R"({"axes": [{"name": "y", "size": 2}], "device_ids": [0, 1]})") +
+           R"("})"}};
+  for (const Once& one : all) {
+    const std::vector<std::string> key = {"Idempotency-Key: k", "Content-Type: " + one.type};
+    const auto there = [&] { return count_of("/v1/arrays") + " " + count_of("/v1/sessions"); };
+    const Answer first = server_.ask("POST", one.target, one.body, key);
+    ASSERT_LT(first.status, 300) << one.operation << first.body;
+    EXPECT_EQ(first.header("Idempotency-Replayed"), "") << one.operation;
+    const std::string before = there();
+    const Answer again = server_.ask("POST", one.target, one.body, key);
+    EXPECT_EQ(again.status, first.status) << one.operation;
+    EXPECT_EQ(again.body, first.body) << one.operation;
+    EXPECT_EQ(again.header("Location"), first.header("Location")) << one.operation;
+    EXPECT_EQ(again.header("Idempotency-Replayed"), "true") << one.operation;
+    EXPECT_EQ(there(), before) << one.operation;
+    if (one.other_body != one.body) {
+      EXPECT_EQ(server_.ask("POST", one.target, one.other_body, key).problem(), "422 idempotency_key_reused")
+          << one.operation;
+      EXPECT_NE(server_.ask("POST", one.target, one.body, {"Idempotency-Key: l"}).body, first.body) << one.operation;
+    }
+  }
+  EXPECT_EQ(server_.ask("GET", "/v1/sessions/" + session + "/mesh").json().at("depth"), 2);
+  EXPECT_EQ(server_.ask("GET", "/v1/sessions/" + session + "/infeed").json().at("items").at(0).at("last"), 2);
+}
+
+TEST_F(RepeatedPosts, are_all_known) {
+  // Tested above, or elsewhere.
+  std::set<std::string> known = {"createSession",     "createArray",  "assembleArray", "reshardArray", "moveArray",
+                                 "deleteArrayByPost", "appendInfeed", "enterMesh",     "importArrays", "run",
+                                 "createJob"};
+  // These change nothing, or nothing twice.
+  known.merge(std::set<std::string>{"createMesh", "createProgram", "replyToCallback", "resumeSession", "sessionBarrier",
+                                    "compareArrays", "resolveSharding", "resolveCall", "explainProgram",
+                                    "partitionProgram", "suggestShardings"});
+  for (const auto& route : server_.router().routes()) {
+    if (route->method == "POST") {
+      EXPECT_TRUE(known.contains(route->operation_id)) << route->operation_id << ": what if it comes twice?";
+    }
+  }
+}
+
+TEST_F(RepeatedPosts, do_not_make_again_what_was_deleted) {
+  const std::string request = R"({"shape": [2], "dtype": "float32", "mesh": ")" + mesh() + R"("})";
+  const std::string id = server_.ask("POST", "/v1/arrays:assemble", request, {"Idempotency-Key: k"}).json().at("id");
+  server_.ask("DELETE", "/v1/arrays/" + id);
+  EXPECT_EQ(server_.ask("POST", "/v1/arrays:assemble", request, {"Idempotency-Key: k"}).problem(), "404 not_found");
+}
+
 const std::string kDoubles =
     "func.func @main(%a: tensor<f32>) -> tensor<f32> { %0 = stablehlo.add %a, %a : tensor<f32> return %0 : tensor<f32> "
     "}";

@@ -202,7 +202,7 @@ TEST(StorageDatabase, version_6_loses_unused_columns_and_keeps_its_rows) {
   store->catalog().write([](Transaction& t) {
     const auto key = t.idempotency("ann", "run", "k");
     ASSERT_TRUE(key);
-    EXPECT_EQ(key->fingerprint + " " + key->job, "print job_1");
+    EXPECT_EQ(key->fingerprint + " " + key->made, "print job_1");
     EXPECT_EQ(key->created, at(5));
     ASSERT_EQ(t.callbacks_of_job("job_1").size(), 1U);
     EXPECT_EQ(t.callbacks_of_job("job_1")[0].request, "a");

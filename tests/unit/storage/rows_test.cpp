@@ -270,8 +270,8 @@ TEST_F(StorageRows, what_one_has_is_given_to_another) {
     EXPECT_TRUE(r.array("arr_1", "bob") && r.session("ses_1", "bob") && r.job("job_1", "bob"));
     EXPECT_TRUE(r.mesh("mesh_2", "bob") && r.program("prog_2", "bob"));
     EXPECT_EQ("bob", r.program("prog_1", "bob")->name);
-    EXPECT_EQ("job_bob", r.idempotency("bob", "run", "k")->job);
-    EXPECT_EQ("job_ann", r.idempotency("bob", "run", "only ann")->job);
+    EXPECT_EQ("job_bob", r.idempotency("bob", "run", "k")->made);
+    EXPECT_EQ("job_ann", r.idempotency("bob", "run", "only ann")->made);
     EXPECT_FALSE(r.idempotency("ann", "run", "k") || r.idempotency("ann", "run", "only ann"));
     for (const Counted what :
          {Counted::kArrays, Counted::kSessions, Counted::kJobs, Counted::kPrograms, Counted::kMeshes}) {
@@ -715,7 +715,7 @@ TEST_F(StorageRows, idempotency_key_is_taken_once_for_each_principal_and_route) 
   const auto found = read([](Reader& r) { return r.idempotency("ann", "run", "k"); });
   ASSERT_TRUE(found);
   EXPECT_EQ(found->fingerprint, "f");
-  EXPECT_EQ(found->job, "job_1");
+  EXPECT_EQ(found->made, "job_1");
   EXPECT_EQ(found->created, row.created);
 }
 
