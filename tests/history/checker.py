@@ -9,9 +9,9 @@ outcome visible. So a job has happened where, and only where, its effects are in
 
 Kinds of operations, beside begin, end (None: unknown) and client:
   job     session, effects, outcome (ok, accepted, failed, refused, maybe), job, answers (one of each 200), accepted and ended (when that was
-          known first); what it computes: program, seed, array, amount
+          known first); what it computes: program, seed, array, amount; promised (the array that it was to make)
   create  array, value
-  read    array, value (None: donated)
+  read    array, value (None: donated), lost (promised, and never made)
   page    session, after, limit, entries
   stream  session, after, entries with the time of each, open (still connected at the end)
   status  job, state
@@ -193,6 +193,8 @@ def equal_answers(seen):
     for operation in seen.of_kind["job"]:
         if any(answer != operation["answers"][0] for answer in operation["answers"]):
             yield f"{operation['effects'][0]} was answered {operation['answers']}"
+        if "promised" in operation and any(answer["made"] != operation["promised"] for answer in operation["answers"]):
+            yield f"{operation['effects'][0]} made {operation['answers'][0]['made']}, {operation['promised']} was promised"
 
 
 def jobs_end(seen):
@@ -222,7 +224,7 @@ def registers(seen):
     read = {}  # what a result of a donation was read as: it is never updated
     for operation in seen.of_kind["read"]:
         value = None if operation["value"] is None else tuple(operation["value"])
-        calls[operation["array"]].append((operation["begin"], operation["end"], ("read", value)))
+        calls[operation["array"]].append((operation["begin"], operation["end"], ("lost",) if operation.get("lost") else ("read", value)))
         if value is not None:
             read.setdefault(operation["array"], value)
     for operation in seen.of_kind["job"]:
@@ -234,10 +236,10 @@ def registers(seen):
             old = tuple(answer["old"]) if answer else None
             calls[operation["array"]].append((begin, end, ("update", operation["amount"], old, answer.get("version"))))
             continue
-        made = read.get(answer.get("made"))
-        calls[operation["array"]].append((begin, end, ("donate", operation["amount"], made)))
-        if answer:
-            calls[answer["made"]].append((begin, end, ("create", made)))
+        made = answer.get("made") or operation.get("promised")
+        calls[operation["array"]].append((begin, end, ("donate", operation["amount"], read.get(made))))
+        if made:
+            calls[made].append((begin, end, ("create", read.get(made))))
     for array, mine in calls.items():
         donations = [call for call in mine if call[2][0] == "donate"]
         if len(donations) > 1:

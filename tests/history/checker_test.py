@@ -85,6 +85,8 @@ def version_skipped(h): of(h, "job", 1)["answers"][0]["version"] = 3
 def readable_after_donation(h): of(h, "read", 3)["value"] = B
 def result_is_wrong(h): of(h, "read", 4)["value"] = B
 def gone_without_job(h): of(h, "read", 4)["value"] = None
+def promise_broken(h): of(h, "read", 4).update(value=None, lost=True)
+def other_array_promised(h): of(h, "job", 2)["promised"] = "d"
 def spoilt_by_cancelled(h): h["operations"].append({**of(h, "read", 4), "value": B, "begin": 11, "end": 12})
 def consumed_twice(h):
     unseen(h)
@@ -98,8 +100,8 @@ def server_error(h): of(h, "read")["error"] = "500"
 WRONG = {
     "dense": [gap, page_gap, stream_repeats], "once": [effect_lost, half_of_a_job, effects_twice, wrong_session, cancelled_and_logged, refused_and_logged, nobody_sent],
     "session_order": [swapped, mixed], "real_time": [against_time], "one_log": [other_entry, entry_vanished], "nothing_early": [running_when_seen, done_and_running],
-    "monotonic": [short_page], "results": [wrong_number], "equal_answers": [other_answer], "jobs_end": [job_lost, job_stuck, number_twice],
-    "registers": [update_lost, update_early, old_is_wrong, version_skipped, readable_after_donation, result_is_wrong, gone_without_job, spoilt_by_cancelled, consumed_twice],
+    "monotonic": [short_page], "results": [wrong_number], "equal_answers": [other_answer, other_array_promised], "jobs_end": [job_lost, job_stuck, number_twice],
+    "registers": [update_lost, update_early, old_is_wrong, version_skipped, readable_after_donation, result_is_wrong, gone_without_job, promise_broken, spoilt_by_cancelled, consumed_twice],
     "streams_live": [stream_stays], "no_errors": [server_error]}
 
 

@@ -1,7 +1,7 @@
 """What the programs of the histories compute, by numpy, and what an array is after each of them."""
 import numpy
 
-GONE = "donated"
+GONE, LOST = "donated", "lost"
 
 
 def product_of(seed):
@@ -24,15 +24,17 @@ def donated(value, amount):
 
 
 def after_job(state, what):
-    """An array's state is None (not made), GONE, or (value, version); the value of what was never read is None."""
+    """An array's state is None (not made), LOST (never will be), GONE, or (value, version); the value of what was never read is None."""
     kind, *rest = what
     if kind == "create":
         return ((rest[0], 1),) if state is None else None
+    if kind == "lost":
+        return (LOST,) if state in (None, LOST) else None
     if kind == "read":
         if rest[0] is None:
             return (state,) if state == GONE else None
-        return (state,) if state not in (None, GONE) and state[0] == rest[0] else None
-    if state in (None, GONE):
+        return (state,) if state not in (None, GONE, LOST) and state[0] == rest[0] else None
+    if state in (None, GONE, LOST):
         return None
     value, version = state
     if kind == "update":

@@ -140,6 +140,7 @@ class Client:
     def __init__(self, run, number, count):
         self.run, self.number, self.count = run, number, count
         self.rng = random.Random(run.seed * 1000 + number)
+        self.promised = []  # (session, array) of accepted jobs that make it
         self.sent = []  # (operation, path, body, headers) of jobs that may be sent again
 
     def work(self):
@@ -173,14 +174,17 @@ class Client:
         with self.run.lock:
             # The newest ones: several clients want the same.
             array = self.rng.choice(arrays[-3:]) if arrays else None
+        session = None
+        if program == "donate" and self.promised and self.rng.random() < 0.5:
+            session, array = self.promised.pop()  # a chain: whether that is made yet or not
         if array is None:
             return self.create()
         amount = self.rng.randrange(1000)
-        return self.job(program, [{"array": array}, [amount] * 4], {"array": array, "amount": amount}, {"reshard": True, **more}, count)
+        return self.job(program, [{"array": array}, [amount] * 4], {"array": array, "amount": amount}, {"reshard": True, **more}, count, session)
 
-    def job(self, program, arguments, more, options, count=None):
-        at = self.number if self.rng.random() < 0.8 else self.rng.randrange(1 << 20)
-        session = at % len(self.run.sessions)
+    def job(self, program, arguments, more, options, count=None, session=None):
+        if session is None:
+            session = (self.number if self.rng.random() < 0.8 else self.rng.randrange(1 << 20)) % len(self.run.sessions)
         effects = [[session, self.number, self.index, 0], [session, self.number, self.index, 1]]
         count = count if count is not None else self.rng.choice([0, 0, 0, 10_000, 200_000])
         body = {"program": {"text": PROGRAMS[program]}, "arguments": [*effects, count, *arguments],
@@ -222,6 +226,12 @@ class Client:
                 return
             if status == 202:
                 operation["job"], operation["accepted"], operation["outcome"] = document["id"], time.monotonic(), "accepted"
+                if document.get("arrays") and operation["program"] == "donate" and "promised" not in operation:
+                    # Taken by later jobs before it is made, where they are of the same session.
+                    operation["promised"] = document["arrays"][0]
+                    self.promised.append((self.run.sessions.index(operation["session"]), operation["promised"]))
+                    with self.run.lock:
+                        self.run.handles.append(operation["promised"])
                 return
             if code == "idempotency_in_progress":
                 is_open = True
@@ -238,8 +248,9 @@ class Client:
                 is_open = True
                 time.sleep(0.05)
                 continue
-            if code in ("deadline_exceeded", "cancelled", "conflict", "crashed", "sharding_mismatch", "precondition_failed"):
-                operation["outcome"] = "failed"
+            if code in ("deadline_exceeded", "cancelled", "conflict", "crashed", "sharding_mismatch", "precondition_failed", "array_lost", "not_found"):
+                # What was not accepted may still be, where an earlier request is open.
+                operation["outcome"] = "maybe" if is_open and told["Idempotency-Replayed"] is None else "failed"
             elif code in ("array_in_use", "queue_full", *GONE):
                 operation["outcome"] = "maybe" if is_open else "refused"
             else:
@@ -349,9 +360,12 @@ def read(run, client, array):
         return None
     if status == 503:
         return None
-    operation = {"kind": "read", "client": client, "array": array, "begin": begin, "end": time.monotonic(),
+    code = None if status == 200 else document.get("code")
+    if code in ("conflict", "array_in_use"):
+        return None  # promised by a job that is not over, or with its memory lent to one
+    operation = {"kind": "read", "client": client, "array": array, "begin": begin, "end": time.monotonic(), "lost": code in ("array_lost", "not_found"),
                  "value": list(struct.unpack("<4i", document)) if status == 200 else None}
-    if status != 200 and document.get("code") not in GONE:
+    if status != 200 and not operation["lost"] and code not in GONE:
         operation["error"] = f"{status} {document}"
     return run.note(operation)
 
