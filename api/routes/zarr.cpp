@@ -40,7 +40,8 @@ Response send_chunk(Request& request, Services& services, const arrays::Array& a
     return ranged(request, kMedia, {{chunk.bytes}, chunk.keep}, etag);
   }
   ArrayStream stream;
-  stream.add(counted_reader(services, whole, array.info().type.dtype, std::move(shard), std::move(everything)));
+  stream.add(
+      counted_reader(page_memory(services), whole, array.info().type.dtype, std::move(shard), std::move(everything)));
   return std::move(stream).respond(request, kMedia, etag);
 }
 

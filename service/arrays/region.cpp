@@ -245,6 +245,7 @@ size_t GatherReader::read(std::span<std::byte> out) {
     filled += to.size();
     done_ += static_cast<int64_t>(to.size());
   }
+  if (done_ == total_) std::vector<Page>().swap(pages_);
   return filled;
 }
 

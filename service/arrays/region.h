@@ -75,7 +75,7 @@ class GatherReader {
                std::vector<Slice> slices);
 
   [[nodiscard]] int64_t total_bytes() const { return total_; }
-  /// The most memory that it takes for pages of blobs.
+  /// The most memory that it takes for pages of blobs, from its first byte to its last.
   [[nodiscard]] int64_t page_memory() const;
   /// The region as slices of shard memory, without a copy, when it needs no more than `limit` of them, and is in
   /// memory.

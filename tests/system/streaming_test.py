@@ -8,7 +8,9 @@ import json
 import os
 import pathlib
 import sys
+import tempfile
 import time
+import zipfile
 
 import numpy
 
@@ -106,6 +108,26 @@ def verify(server, what, array, expected):
     client.close()
 
 
+def exported(server, array, expected):
+    """The array twice in one archive, whose checksums are those of the bytes."""
+    growth, begin = Growth(server), time.monotonic()
+    client = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
+    client.request("GET", f"/v1/arrays:export?id={array}&id={array}&as=one&as=two&format=npz")
+    answer = client.getresponse()
+    assert answer.status == 200, answer.read()
+    with tempfile.TemporaryFile() as file:
+        for piece in growth.watch(iter(lambda: answer.read(PIECE), b"")):
+            file.write(piece)
+        growth.check("archive", (time.monotonic() - begin) / 2)
+        with zipfile.ZipFile(file) as archive:
+            assert archive.namelist() == ["one.npy", "two.npy"]
+            with archive.open("two.npy") as member:
+                numpy.lib.format.read_magic(member)
+                numpy.lib.format.read_array_header_1_0(member)
+                assert digest_of(iter(lambda: member.read(PIECE), b"")) == expected
+    client.close()
+
+
 def files_of(server):
     return [path for path in pathlib.Path(server.folder, "data", "blobs").rglob("*") if path.is_file()]
 
@@ -147,6 +169,8 @@ def main():
             server.stop()
             server.start()  # what is answered is on the disk; and the next upload begins with a server that has done nothing
             verify(server, what, array, expected)
+            if what == "sized, columns over 8" and not os.environ.get("LONG"):
+                exported(server, array, expected)
             assert server.ask("DELETE", f"/v1/arrays/{array}")[0] == 204
         disconnected(server, raw)
     return 0

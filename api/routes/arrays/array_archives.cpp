@@ -245,6 +245,7 @@ Response export_archive(Request& request, Services& services) {
     throw core::Error("invalid_query",
                       fmt::format("as: {} names for {} arrays; name all or none", names.size(), ids.size()));
   }
+  const PageMemory pages = page_memory(services);
   std::vector<FileEntry> entries;
   std::string identity = std::string(word) + (method == ZipMethod::kDeflated ? " deflate" : "");
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -257,7 +258,7 @@ Response export_archive(Request& request, Services& services) {
       throw core::Error("invalid_query",
                         "id: two arrays are named " + quote(name) + "; give each a name of its own by as=");
     identity += "\n" + array_etag(info.id, now.version) + " " + name;
-    auto region = counted_reader(services, {array, &array->layout()}, info.type.dtype, std::move(now.shards),
+    auto region = counted_reader(pages, {array, &array->layout()}, info.type.dtype, std::move(now.shards),
                                  arrays::whole_slices(info.type.dims));
     entries.push_back({name, info.type, std::move(region)});
   }

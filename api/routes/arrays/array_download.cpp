@@ -82,7 +82,7 @@ Response send(Request& request, Services& services, const Source& source) {
   const std::vector<arrays::Slice> slices =
       arrays::parse_slices(request.query.get("slice").value_or(""), source.type.dims);
   const tensor::TensorType type{source.type.dtype, arrays::slice_dims(slices)};
-  auto reader = counted_reader(services, source.layout, type.dtype, source.shards, slices);
+  auto reader = counted_reader(page_memory(services), source.layout, type.dtype, source.shards, slices);
   Response response;
   if (form.form == DataForm::kJson || form.form == DataForm::kBase64) {
     request.memory.grow(reader->total_bytes() * kMemoryPerStoredByte);  // it is made as one text

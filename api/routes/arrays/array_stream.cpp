@@ -25,17 +25,22 @@ void ArrayStream::add(std::shared_ptr<arrays::GatherReader> region) {
   segments_.emplace_back(std::move(region));
 }
 
-std::shared_ptr<arrays::GatherReader> counted_reader(Services& services, std::shared_ptr<const sharding::Layout> layout,
+PageMemory page_memory(Services& services) {
+  return std::make_shared<core::MemoryReservation>(services.memory, core::MemoryAccount::kAnswers);
+}
+
+std::shared_ptr<arrays::GatherReader> counted_reader(const PageMemory& memory,
+                                                     std::shared_ptr<const sharding::Layout> layout,
                                                      tensor::DType dtype, arrays::ReadableShards shards,
                                                      std::vector<arrays::Slice> slices) {
   struct Counted {
-    core::MemoryReservation memory;
+    PageMemory memory;
     arrays::GatherReader reader;
   };
   auto counted = std::make_shared<Counted>(
-      Counted{core::MemoryReservation(services.memory, core::MemoryAccount::kAnswers),
-              {std::move(layout), tensor::size_bytes(dtype), std::move(shards), std::move(slices)}});
-  counted->memory.grow(counted->reader.page_memory());
+      Counted{memory, {std::move(layout), tensor::size_bytes(dtype), std::move(shards), std::move(slices)}});
+  const int64_t more = counted->reader.page_memory() - memory->bytes();
+  if (more > 0) memory->grow(more);
   return {counted, &counted->reader};
 }
 

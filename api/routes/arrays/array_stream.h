@@ -36,8 +36,14 @@ class ArrayStream {
   int64_t total_ = 0;
 };
 
-/// A reader whose pages of blobs are counted as memory of answers for as long as it lives. Throws memory_full.
-std::shared_ptr<arrays::GatherReader> counted_reader(Services& services, std::shared_ptr<const sharding::Layout> layout,
+/// Memory of answers that a response holds for pages of blobs while it is sent: of its largest region, as one region is
+/// read after another.
+using PageMemory = std::shared_ptr<core::MemoryReservation>;
+PageMemory page_memory(Services& services);
+
+/// A reader whose pages `memory` holds, which it keeps alive. Throws memory_full.
+std::shared_ptr<arrays::GatherReader> counted_reader(const PageMemory& memory,
+                                                     std::shared_ptr<const sharding::Layout> layout,
                                                      tensor::DType dtype, arrays::ReadableShards shards,
                                                      std::vector<arrays::Slice> slices);
 
