@@ -6,6 +6,7 @@
 
 #include "api/codecs/effect_codec.h"
 #include "api/codecs/mesh_codec.h"
+#include "api/codecs/run_profile_codec.h"
 #include "api/codecs/value.h"
 #include "service/arrays/region.h"
 
@@ -189,6 +190,11 @@ const Schema<RunAnswer>& schema() {
           return doc.result.warnings.empty() ? std::nullopt : std::optional(std::span(doc.result.warnings));
         }},
        {"first_nonfinite", [](const Doc& doc) { return doc.result.stats.first_nonfinite; }},
+       {"profile",
+        [](const Doc& doc) {
+          const auto& profile = doc.result.stats.profile;
+          return profile ? std::optional(RunProfileDocument{*doc.result.plan, *profile}) : std::nullopt;
+        }},
        {"statistics", [](const Doc& doc) { return RunStatistics{doc.result}; }}}};
   return kSchema;
 }

@@ -27,6 +27,7 @@
 #include "service/core/clock.h"
 #include "service/core/error.h"
 #include "service/device/effect_sink.h"
+#include "service/device/step_profile.h"
 #include "service/device/transport.h"
 #include "service/tensor/buffer.h"
 
@@ -80,7 +81,7 @@ struct RunRequest {
   std::string session;
   uint64_t ticket = 0;   ///< order among runs with equal virtual time (lower first); 0: behind all that are queued
   uint64_t key = 0;      ///< names the run to other ranks: the same on every rank, never used twice
-  bool profile = false;  ///< RunStats::steps is filled
+  bool profile = false;  ///< RunStats::profile is filled
   NonfiniteSearch nonfinite;
   /// The caller lends its thread: a run that may start at once begins in submit() and continues there until it stops,
   /// ends, or has had its time slice. For small programs this saves two wake-ups.
@@ -90,13 +91,6 @@ struct RunRequest {
   /// Called before each step with the number of steps executed; true stops the run until Run::resume(). For tests and
   /// debuggers.
   std::function<bool(int64_t)> pause_before;
-};
-
-/// Time of one step, all executions together.
-struct StepStats {
-  int32_t step = 0;  ///< Step::number
-  int64_t count = 0;
-  std::chrono::nanoseconds time{0};
 };
 
 struct RunStats {
@@ -113,7 +107,7 @@ struct RunStats {
   std::chrono::nanoseconds busy_time{0};  ///< on threads
   /// by flat device: its share of busy_time, by bytes and work of its shards
   std::vector<std::chrono::nanoseconds> device_busy;
-  std::vector<StepStats> steps_profile;
+  std::optional<RunProfile> profile;              ///< where RunRequest::profile asks
   std::optional<FirstNonfinite> first_nonfinite;  ///< where RunRequest::nonfinite asks
 };
 

@@ -51,7 +51,7 @@ RunImpl::Next RunImpl::advance() {
 
 RunImpl::Next RunImpl::execute(const compile::Step& step) {
   current_.store(&step, std::memory_order_release);
-  if (request_.profile) step_started_ = std::chrono::steady_clock::now();
+  if (profiler_) profiler_->begin(step.number);
   switch (step.kind) {
     case compile::StepKind::kKernel:
       return execute_kernel(step);
@@ -79,11 +79,7 @@ RunImpl::Next RunImpl::step_done(const compile::Step& step) {
   ++frames_.back().index;
   const int64_t executed = steps_done_.load(std::memory_order_relaxed) + 1;
   steps_done_.store(executed, std::memory_order_relaxed);
-  if (request_.profile) {
-    StepStats& stats = stats_.steps_profile[static_cast<size_t>(step.number)];
-    ++stats.count;
-    stats.time += std::chrono::steady_clock::now() - step_started_;
-  }
+  if (profiler_) profiler_->end();
   if (executed % kStepsBetweenLooks != 0 && step.estimated_ns < kLargeStepNs) return Next::kGoOn;
   if (!is_lent_ && !has_to_attend()) return Next::kGoOn;
   return is_slice_over(std::chrono::steady_clock::now()) && !frames_.empty() ? Next::kYield : Next::kGoOn;

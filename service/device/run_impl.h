@@ -260,7 +260,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   core::SteadyTime started_;
   double operations_ = 0;  // executed, by the plan's estimate
   double bytes_ = 0;
-  core::SteadyTime step_started_;
+  std::optional<StepProfiler> profiler_;
   core::SteadyTime segment_start_;   // time on a thread is counted from here
   bool is_lent_ = false;             // on the thread of submit()'s caller
   bool waits_outside_ = false;       // stopped for a callback reply

@@ -74,8 +74,7 @@ void RunImpl::begin() {
   program.active = std::make_shared<ActiveSet>(plan(), owners_);
   frames_.push_back(std::move(program));
   allocate();
-  if (request_.profile) stats_.steps_profile.resize(static_cast<size_t>(plan().step_count));
-  for (size_t i = 0; i < stats_.steps_profile.size(); ++i) stats_.steps_profile[i].step = static_cast<int32_t>(i);
+  if (request_.profile) profiler_.emplace(plan().step_count, started_);
 }
 
 void RunImpl::allocate() {
@@ -301,6 +300,7 @@ void RunImpl::finish(std::optional<core::Error> error) {
   } else {
     stats_.run_time = now - started_;
   }
+  if (profiler_) stats_.profile = profiler_->take();
   stats_.steps = steps_done_.load(std::memory_order_relaxed);
   stats_.operations = operations_;
   stats_.bytes = bytes_;

@@ -196,6 +196,7 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
 
   JobResult result;
   result.stats = outcome.stats;
+  if (result.stats.profile) result.plan = job->lowered->plan;
   result.planned_peak_bytes = job->lowered->plan->peak_bytes;
   result.warnings = job->lowered->warnings;
   result.partitions = job->assignment.partitions;

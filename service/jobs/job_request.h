@@ -125,6 +125,7 @@ struct JobResult {
   JobTimings timings;
   int64_t planned_peak_bytes = 0;
   device::RunStats stats;
+  compile::PlanRef plan;  ///< of a run with a profile
 };
 
 /// Makes the document that a job's row keeps of its result.

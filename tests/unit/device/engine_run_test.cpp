@@ -109,10 +109,25 @@ TEST(EngineRun, profile_counts_every_step) {
   request.profile = true;
   const auto out = bench.start(std::move(request))->wait();
   ASSERT_TRUE(out.ok());
-  EXPECT_EQ(static_cast<int64_t>(out.stats.steps_profile.size()), plan->step_count);
+  ASSERT_TRUE(out.stats.profile);
+  const device::RunProfile& profile = *out.stats.profile;
+  EXPECT_EQ(static_cast<int64_t>(profile.steps.size()), plan->step_count);
   int64_t most = 0;
-  for (const device::StepStats& step : out.stats.steps_profile) most = std::max(most, step.count);
+  int64_t executions = 0;
+  for (const device::StepStats& step : profile.steps) {
+    most = std::max(most, step.count);
+    executions += step.count;
+  }
   EXPECT_EQ(most, 12) << "the inner condition runs 3 times in each of 4 iterations";
+  EXPECT_EQ(executions + 4 + 8, out.stats.steps) << "an iteration counts as a step against budgets";
+  // Executions follow each other or are inside of one another: the last to end is the outermost loop, or behind it.
+  ASSERT_EQ(static_cast<int64_t>(profile.events.size()), executions);
+  auto end = std::chrono::nanoseconds(0);
+  for (const device::StepEvent& event : profile.events) {
+    EXPECT_GE(event.start.count(), 0);
+    EXPECT_GE(event.start + event.time, end);
+    end = event.start + event.time;
+  }
 }
 
 TEST(EngineRun, engine_counts_runs_and_busy_devices) {

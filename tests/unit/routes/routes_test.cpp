@@ -523,6 +523,50 @@ TEST_F(RepeatedPosts, do_not_make_again_what_was_deleted) {
   EXPECT_EQ(server_.ask("POST", "/v1/arrays:assemble", request, {"Idempotency-Key: k"}).problem(), "404 not_found");
 }
 
+TEST_F(Routes, profile_of_a_run_is_a_table_of_steps_and_a_trace) {
+  // Counts to 3, each time with a product of two numbers of its argument.
+  const std::string loops =
+      "func.func @main(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {\\n %z = stablehlo.constant dense<0> : tensor<i32>\\n "
+      "%o = stablehlo.constant dense<1> : tensor<i32>\\n %n = stablehlo.constant dense<3> : tensor<i32>\\n %r:2 = "
+      "stablehlo.while(%i = %z, %b = %a) : tensor<i32>, tensor<8x8xf32> cond {\\n %c = stablehlo.compare LT, %i, %n : "
+      "(tensor<i32>, tensor<i32>) -> tensor<i1>\\n stablehlo.return %c : tensor<i1> } do {\\n %j = stablehlo.add %i, "
+      "%o : tensor<i32>\\n %d = stablehlo.dot_general %b, %b, contracting_dims = [1] x [0] : (tensor<8x8xf32>, "
+      "tensor<8x8xf32>) -> tensor<8x8xf32>\\n stablehlo.return %j, %d : tensor<i32>, tensor<8x8xf32> }\\n return %r#1 "
+      ": "
+      "tensor<8x8xf32> }";
+  const std::string ones = nlohmann::json(std::vector(8, std::vector(8, 1))).dump();
+  auto request = nlohmann::json::parse(run_of(loops, "[" + ones + "]"));
+  EXPECT_FALSE(server_.ask("POST", "/v1/run", request.dump()).json().contains("profile"));
+  request["profile"] = true;
+  const Answer answer = server_.ask("POST", "/v1/run", request.dump());
+  const nlohmann::json document = answer.json();
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const nlohmann::json& profile = document.at("profile");
+  int64_t executions = 0;
+  bool has_product = false;
+  for (const auto& step : profile.at("steps")) {
+    executions += step.at("executions").get<int64_t>();
+    if (step.at("op") != "stablehlo.dot_general") continue;
+    has_product = true;
+    EXPECT_EQ(step.at("executions"), 3);
+    EXPECT_EQ(step.at("line"), 9);
+    EXPECT_EQ(step.at("operations"), 3 * 2 * 8 * 8 * 8);
+    EXPECT_GT(step.at("bytes_per_second"), 0);
+  }
+  EXPECT_TRUE(has_product) << answer.body;
+  EXPECT_EQ(executions + 3, document.at("statistics").at("steps")) << "an iteration counts as a step";
+  EXPECT_EQ(profile.at("dropped_events"), 0);
+  EXPECT_EQ(static_cast<int64_t>(profile.at("traceEvents").size()), executions);
+  // The loop ends last, and all that it did is inside of it.
+  const nlohmann::json& loop = profile.at("traceEvents").back();
+  EXPECT_EQ(loop.at("name"), "stablehlo.while");
+  for (const auto& event : profile.at("traceEvents")) {
+    EXPECT_EQ(event.at("ph"), "X");
+    EXPECT_LE(event.at("ts").get<double>() + event.at("dur").get<double>(),
+              loop.at("ts").get<double>() + loop.at("dur").get<double>() + 0.001);
+  }
+}
+
 const std::string kDoubles =
     "func.func @main(%a: tensor<f32>) -> tensor<f32> { %0 = stablehlo.add %a, %a : tensor<f32> return %0 : tensor<f32> "
     "}";

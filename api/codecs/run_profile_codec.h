@@ -1,0 +1,18 @@
+// The profile of a run as JSON: a table of its steps, and a Chrome trace (the same object opens in Perfetto and in
+// chrome://tracing, which read its traceEvents).
+#pragma once
+
+#include "api/json/schema.h"
+#include "service/compile/plan/plan.h"
+#include "service/device/step_profile.h"
+
+namespace meshd::api {
+
+struct RunProfileDocument {
+  const compile::Plan& plan;
+  const device::RunProfile& profile;
+};
+template <>
+const Schema<RunProfileDocument>& schema();
+
+}  // namespace meshd::api
