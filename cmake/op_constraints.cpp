@@ -143,10 +143,10 @@ int main(int count, char** arguments) {
   }
   std::ofstream out(arguments[1]);
   out << "// Made by cmake/op_constraints.cpp from the checks of service/ops.\n"
-         "#include \"service/program/verify/op_constraints.h\"\n\nnamespace meshd::program {\n\n"
+         "#include \"service/ops/op_constraints.h\"\n\nnamespace meshd::ops {\n\n"
          "std::span<const OpConstraint> op_constraints() {\n  static constexpr OpConstraint kRows[] = {\n";
   for (const auto& [op, label, text] : rows)
     out << "      {" << quoted(op) << ", " << quoted(label) << ", " << quoted(text) << "},\n";
-  out << "  };\n  return kRows;\n}\n\n}  // namespace meshd::program\n";
+  out << "  };\n  return kRows;\n}\n\n}  // namespace meshd::ops\n";
   return out.good() ? 0 : 1;
 }

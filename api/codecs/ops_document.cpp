@@ -3,7 +3,7 @@
 #include "api/codecs/html.h"
 #include "api/codecs/value.h"
 #include "api/json/schema.h"
-#include "service/program/verify/op_facts.h"
+#include "service/program/op_facts.h"
 
 namespace meshd::api {
 template <>

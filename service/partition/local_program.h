@@ -11,7 +11,7 @@
 
 #include "service/ir/program.h"
 #include "service/ops/op_def.h"
-#include "service/partition/lower/halo_dim.h"
+#include "service/partition/halo_dim.h"
 #include "service/partition/sharded_type.h"
 #include "service/sharding/tensor_sharding.h"
 

@@ -10,7 +10,7 @@
 #include "service/compile/explain/not_run.h"
 #include "service/compile/stages.h"
 #include "service/core/error.h"
-#include "service/partition/lower/moves.h"
+#include "service/partition/moves.h"
 #include "service/propagation/report.h"
 
 namespace meshd::compile {

@@ -2,7 +2,7 @@
 // scalar fills rows that no operand has.
 //
 // For each shard of the result, operand and dimension:
-// 1. rows_read() gives the operand rows of the part, in global numbers (partition/lower/halo_dim.h).
+// 1. rows_read() gives the operand rows of the part, in global numbers (partition/halo_dim.h).
 // 2. runs_of() splits them where the parts of the operand end. runs_beyond() lists the rows that are left over.
 // 3. One copy for each combination of runs, one run of each dimension.
 // 4. Rows that are left over are filled with the scalar, if the op has one: along dimension d those that are left over

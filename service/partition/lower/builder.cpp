@@ -5,7 +5,7 @@
 
 #include "service/core/error.h"
 #include "service/ir/op_builder.h"
-#include "service/partition/lower/moves.h"
+#include "service/partition/moves.h"
 
 namespace meshd::partition {
 

@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "service/ops/op_def.h"
+#include "service/partition/halo_dim.h"
 #include "service/partition/lower/factor_choice.h"
-#include "service/partition/lower/halo_dim.h"
 
 namespace meshd::partition {
 

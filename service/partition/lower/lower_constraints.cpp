@@ -1,6 +1,6 @@
 #include "service/partition/lower/lower_constraints.h"
 
-#include "service/partition/lower/moves.h"
+#include "service/partition/moves.h"
 
 namespace meshd::partition {
 namespace {

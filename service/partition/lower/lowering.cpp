@@ -5,7 +5,7 @@
 
 #include "service/ops/collective/host_transfers.h"
 #include "service/partition/donation.h"
-#include "service/partition/export/channel_order.h"
+#include "service/partition/lower/channel_order.h"
 #include "service/partition/lower/lower_collectives.h"
 #include "service/partition/lower/lower_constraints.h"
 #include "service/partition/lower/lower_effects.h"

@@ -1,9 +1,9 @@
 // Programs made ready for arguments of known shapes.
 #include "service/program/transform/specialise.h"
 
+#include "service/ops/op_constraints.h"
+#include "service/program/op_facts.h"
 #include "service/program/transform/inline_calls.h"
-#include "service/program/verify/op_constraints.h"
-#include "service/program/verify/op_facts.h"
 #include "tests/unit/program/support.h"
 
 namespace meshd::program {
@@ -144,9 +144,10 @@ TEST(OpFacts, messages_name_listed_labels) {
       }) {
     const std::string said = refusal("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + std::string(wrong) +
                                      "\nreturn %a : tensor<4xf32> }");
-    const bool is_listed = std::any_of(op_constraints().begin(), op_constraints().end(), [&](const OpConstraint& one) {
-      return said.find(std::string(one.op) + " " + std::string(one.label)) != std::string::npos;
-    });
+    const bool is_listed =
+        std::any_of(ops::op_constraints().begin(), ops::op_constraints().end(), [&](const ops::OpConstraint& one) {
+          return said.find(std::string(one.op) + " " + std::string(one.label)) != std::string::npos;
+        });
     EXPECT_TRUE(is_listed) << said;
   }
 }

@@ -1,4 +1,4 @@
-#include "service/partition/lower/moves.h"
+#include "service/partition/moves.h"
 
 #include <algorithm>
 #include <map>

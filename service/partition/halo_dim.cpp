@@ -1,4 +1,4 @@
-#include "service/partition/lower/halo_dim.h"
+#include "service/partition/halo_dim.h"
 
 #include "service/core/checked_math.h"
 

@@ -1,14 +1,14 @@
-#include "service/program/verify/op_facts.h"
+#include "service/program/op_facts.h"
 
 #include <algorithm>
 
 #include "service/core/error.h"
 #include "service/ir/walk.h"
+#include "service/ops/op_constraints.h"
 #include "service/ops/op_def.h"
 #include "service/program/parse/parse.h"
 #include "service/program/transform/inline_calls.h"
 #include "service/program/transform/specialise.h"
-#include "service/program/verify/op_constraints.h"
 
 namespace meshd::program {
 namespace {
@@ -141,50 +141,6 @@ std::vector<std::string_view> dtypes_of(const ops::OpDef& def, const Instance& e
   return out;
 }
 
-/// What the checks of the op are labelled with, inputs first: "I1: ...", "C2: ...".
-std::vector<std::string> labelled_constraints(const ops::OpDef& def, bool is_pointwise) {
-  const std::string_view name = def.name.substr(def.name.find('.') + 1);
-  std::vector<const OpConstraint*> found;
-  bool has_type_check = false;
-  for (const OpConstraint& constraint : op_constraints()) {
-    if (constraint.op != name) continue;
-    found.push_back(&constraint);
-    has_type_check = has_type_check || constraint.label[0] == 'C';
-  }
-  for (const OpConstraint& constraint : op_constraints()) {
-    if (is_pointwise && !has_type_check && constraint.op == "pointwise") found.push_back(&constraint);
-  }
-  const auto rank = [](const OpConstraint* constraint) {
-    return std::pair(constraint->label[0] == 'C', std::stoi(std::string(constraint->label.substr(1))));
-  };
-  std::stable_sort(found.begin(), found.end(), [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
-  std::vector<std::string> out;
-  for (const OpConstraint* constraint : found)
-    out.push_back(std::string(constraint->label) + ": " + std::string(constraint->text));
-  return out;
-}
-
-std::vector<std::string> constraints_of(const ops::Signature& signature) {
-  const auto count = [](int number, const std::string& what) {
-    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
-  };
-  std::vector<std::string> out;
-  std::string operands = "takes " + count(signature.operand_min, "operand");
-  if (signature.operand_max < 0) {
-    operands += " or more";
-  } else if (signature.operand_max != signature.operand_min) {
-    operands = "takes " + std::to_string(signature.operand_min) + " to " + count(signature.operand_max, "operand");
-  }
-  out.push_back(operands);
-  if (signature.region_count < 0) out.emplace_back("has any number of regions");
-  if (signature.region_count > 0) out.push_back("has " + count(signature.region_count, "region"));
-  for (const ops::AttributeSpec& attribute : signature.attributes) {
-    out.push_back("attribute '" + std::string(attribute.name) + "'" + (attribute.required ? "" : ", optional") + ": " +
-                  std::string(attribute.doc));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::vector<OpFacts> all_op_facts() {
@@ -194,9 +150,7 @@ std::vector<OpFacts> all_op_facts() {
     facts.def = &def;
     facts.how = how(def);
     facts.runs = facts.how != "refused";
-    facts.constraints = constraints_of(def.signature);
-    for (std::string& constraint : labelled_constraints(def, facts.how == "pointwise"))
-      facts.constraints.push_back(std::move(constraint));
+    facts.constraints = ops::constraints_of(def);
     if (const auto example = instance_of(std::string(def.example), def.name)) {
       if (facts.runs && facts.how != "structural" && facts.how != "collective") facts.dtypes = dtypes_of(def, *example);
       const auto rule = ops::rule_of(def, example->view());
