@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <functional>
 
 #include "service/core/clock.h"
 #include "service/core/error.h"
@@ -14,7 +13,14 @@ namespace {
 
 constexpr double kMegabyte = 1e6;
 
-/// Runs a command; what it throws is a line on stderr and exit code 1.
+void print_counts(const storage::CheckReport& report) {
+  std::printf("schema: %lld, arrays: %lld, shards: %lld, %.1f MB\n", static_cast<long long>(report.schema_version),
+              static_cast<long long>(report.arrays), static_cast<long long>(report.shards),
+              static_cast<double>(report.bytes) / kMegabyte);
+}
+
+}  // namespace
+
 int run_command(const char* name, const std::function<int(storage::FileSystem&)>& command) {
   try {
     return command(*storage::real_file_system());
@@ -24,14 +30,6 @@ int run_command(const char* name, const std::function<int(storage::FileSystem&)>
     return 1;
   }
 }
-
-void print_counts(const storage::CheckReport& report) {
-  std::printf("schema: %lld, arrays: %lld, shards: %lld, %.1f MB\n", static_cast<long long>(report.schema_version),
-              static_cast<long long>(report.arrays), static_cast<long long>(report.shards),
-              static_cast<double>(report.bytes) / kMegabyte);
-}
-
-}  // namespace
 
 std::unique_ptr<storage::Store> open_data(const std::string& folder, storage::FileSystem& files) {
   storage::require_data(folder);

@@ -2,12 +2,16 @@
 // and mistakes to stderr, and return the exit code of the process.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "storage/store.h"
 
 namespace meshd::api {
+
+/// Runs the command `name` on the real file system; what it throws is a line on stderr and exit code 1.
+int run_command(const char* name, const std::function<int(storage::FileSystem&)>& command);
 
 /// Opens an existing data folder as a server would, which recovers it; a failure that leaves a write unknown ends the
 /// process with 3. Throws not_found where there is no data, storage_failed where a server uses the folder.

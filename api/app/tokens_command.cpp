@@ -41,20 +41,14 @@ bool is_nameless(std::string_view text) {
   return text.starts_with("tok_") && text.size() == nameless_principal("").size() && core::looks_like_id(text, "tok");
 }
 
-int fail(const core::Error& error) {
-  std::fprintf(stderr, "meshd tokens: %s\n", error.detail().c_str());
-  return 1;
-}
-
 }  // namespace
 
 int adopt_data(const std::string& folder, const std::string& name, const std::string& from) {
-  try {
+  return run_command("tokens", [&](storage::FileSystem& files) {
     check_principal_name(name);
     const std::string token = from == "-" ? read_token() : from;
     const std::string old = is_nameless(token) ? token : nameless_principal(token);
-    const std::unique_ptr<storage::FileSystem> files = storage::real_file_system();
-    const std::unique_ptr<storage::Store> store = open_data(folder, *files);
+    const std::unique_ptr<storage::Store> store = open_data(folder, files);
     std::string had;
     int64_t all = 0;
     store->catalog().write([&](storage::Transaction& transaction) {
@@ -68,18 +62,14 @@ int adopt_data(const std::string& folder, const std::string& name, const std::st
     if (all == 0) throw core::Error("not_found", old + " has no data in the folder '" + folder + "'");
     std::printf("%s has what was %s's: %s\n", name.c_str(), old.c_str(), had.c_str());
     return 0;
-  } catch (const core::Error& error) {
-    return fail(error);
-  }
+  });
 }
 
 int hash_token() {
-  try {
+  return run_command("tokens", [](storage::FileSystem&) {
     std::printf("sha256:%s\n", core::sha256_hex(read_token()).c_str());
     return 0;
-  } catch (const core::Error& error) {
-    return fail(error);
-  }
+  });
 }
 
 }  // namespace meshd::api

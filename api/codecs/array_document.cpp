@@ -81,9 +81,7 @@ const Schema<ArrayDocument>& schema() {
   return kSchema;
 }
 
-std::string array_etag(arrays::Array& array) {
-  return array_etag(array.info().id, array.state().with([](const arrays::Array::State& s) { return s.version; }));
-}
+std::string ArrayDocument::etag() const { return array_etag(array.info().id, version); }
 
 std::string array_etag(std::string_view id, int64_t version) { return fmt::format("\"{}.{}\"", id, version); }
 

@@ -36,13 +36,14 @@ struct ArrayDocument {
   std::string reason;
   int64_t version = 0;
   std::optional<PendingDocument> pending;
+
+  /// Strong ETag of the version that is shown.
+  [[nodiscard]] std::string etag() const;
 };
 template <>
 const Schema<ArrayDocument>& schema();
 
-/// Strong ETag of the array's bytes.
-std::string array_etag(arrays::Array& array);
-/// The same for a version that is known.
+/// Strong ETag of the bytes of a version.
 std::string array_etag(std::string_view id, int64_t version);
 
 /// What one device holds of an array.

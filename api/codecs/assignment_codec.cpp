@@ -1,7 +1,5 @@
 #include "api/codecs/assignment_codec.h"
 
-#include <fmt/core.h>
-
 #include "api/codecs/trees.h"
 
 namespace meshd::api {
@@ -17,13 +15,11 @@ std::vector<std::optional<jobs::NamedSpec>> read_specs(const Json* list, const s
       out.push_back(leaf.value.is_null() ? std::nullopt : read_spec(leaf.value, leaf.pointer, wrong));
     return out;
   }
-  if (!list->is_array()) wrong.add(pointer, fmt::format("expected a list, got {}", list->kind_name()));
-  list->each([&](size_t i, const Json& item) {
+  each_entry(*list, pointer, wrong, [&](size_t, const Json& item, const std::string& place) {
     // Some generated clients drop nulls from lists; an object without fields means the same.
     const auto* object = item.as<JsonObject>();
     const bool open = item.is_null() || (object != nullptr && object->empty());
-    out.push_back(open ? std::nullopt : read_spec(item, entry_pointer(pointer, i), wrong));
-    return has_room(wrong);
+    out.push_back(open ? std::nullopt : read_spec(item, place, wrong));
   });
   return out;
 }
@@ -34,15 +30,13 @@ void read_assignment(const AssignmentInput& in, jobs::JobRequest& out, core::Dia
                      const ProgramTrees& trees) {
   if (in.mesh != nullptr && !in.mesh->is_null()) out.mesh = read_mesh(*in.mesh, "/mesh", wrong);
   if (in.meshes != nullptr) {
-    if (const auto* object = in.meshes->as<JsonObject>()) {
+    if (const JsonObject* object = expect_object(*in.meshes, "/meshes", wrong)) {
       for (const auto& [name, value] : *object) {
         if (!has_room(wrong)) break;
         const std::string symbol = name.starts_with("@") ? name.substr(1) : name;
         if (auto mesh = read_mesh(value, "/meshes/" + pointer_token(name), wrong))
           out.meshes.emplace(symbol, std::move(*mesh));
       }
-    } else {
-      wrong.add("/meshes", fmt::format("expected an object, got {}", in.meshes->kind_name()));
     }
   }
   out.in_specs = read_specs(in.in_shardings, "/in_shardings", trees.arguments, wrong);

@@ -37,17 +37,17 @@ const std::vector<std::string_view> kOriginWords = {"nothing",    "argument",   
 
 // Something of the program, whose ops its document names.
 template <typename T>
-struct InModule {
+struct BesideOps {
   const T& item;
-  const ir::Module& module;
+  const OpsByLine& ops;
 };
-using Decision = InModule<propagation::Origin>;
-using ExplainedValue = InModule<propagation::ValueReport>;
+using Decision = BesideOps<propagation::Origin>;
+using ExplainedValue = BesideOps<propagation::ValueReport>;
 
 template <typename T>
-std::vector<InModule<T>> in_module(const std::vector<T>& items, const ir::Module& module) {
-  std::vector<InModule<T>> out;
-  for (const T& item : items) out.push_back({item, module});
+std::vector<BesideOps<T>> beside_ops(const std::vector<T>& items, const OpsByLine& ops) {
+  std::vector<BesideOps<T>> out;
+  for (const T& item : items) out.push_back({item, ops});
   return out;
 }
 
@@ -58,6 +58,7 @@ struct Decisions {
 struct MoveDocument {
   const ExplainedMove& made;
   const Explanation& explanation;
+  const OpsByLine& ops;
 };
 
 // An argument of the program, or a result of the op at a line.
@@ -67,14 +68,15 @@ struct MovedValue {
 
 struct FunctionDocument {
   const Explanation& explanation;
+  const OpsByLine& ops;
   size_t number = 0;
 
   [[nodiscard]] const propagation::FunctionReport& report() const { return explanation.functions[number]; }
-  [[nodiscard]] const ir::Module& module() const { return *explanation.parsed->module; }
   [[nodiscard]] std::vector<MoveDocument> moves(MoveCause cause) const {
     std::vector<MoveDocument> out;
     for (const ExplainedMove& made : explanation.moves) {
-      if (made.function == number && !made.is_again && made.move.cause == cause) out.push_back({made, explanation});
+      if (made.function == number && !made.is_again && made.move.cause == cause)
+        out.push_back({made, explanation, ops});
     }
     return out;
   }
@@ -223,10 +225,10 @@ const Schema<Decision>& schema() {
        {"line", [](const Doc& doc) { return unless_none(doc.item.line); }},
        {"op",
         [](const Doc& doc) {
-          std::string op = op_at(doc.module, doc.item.line);
-          return op.empty() ? std::nullopt : std::optional(std::move(op));
+          const std::string_view op = doc.ops.at(doc.item.line);
+          return op.empty() ? std::nullopt : std::optional(op);
         }},
-       {"text", [](const Doc& doc) { return origin_text(doc.item, doc.module); }}}};
+       {"text", [](const Doc& doc) { return origin_text(doc.item, doc.ops); }}}};
   return kSchema;
 }
 
@@ -273,7 +275,7 @@ const Schema<ExplainedValue>& schema() {
           return doc.item.operands.empty() ? std::nullopt : std::optional(sdy_of(doc.item.operands));
         }},
        {"decided", [](const Doc& doc) {
-          return Decision{doc.item.origin, doc.module};
+          return Decision{doc.item.origin, doc.ops};
         }}}};
   return kSchema;
 }
@@ -305,7 +307,7 @@ const Schema<MoveDocument>& schema() {
         [](const Doc& doc) { return std::string_view(doc.explanation.local->value(doc.made.move.from).name); }},
        {"from", [](const Doc& doc) { return or_null(doc.made.from); }, {.like = json_type<SdySharding>}},
        {"to", [](const Doc& doc) { return or_null(doc.made.to); }, {.like = json_type<SdySharding>}},
-       {"op", [](const Doc& doc) { return op_at(*doc.explanation.parsed->module, doc.made.move.location.line); }},
+       {"op", [](const Doc& doc) { return doc.ops.at(doc.made.move.location.line); }},
        {"why", [](const Doc& doc) -> std::string_view { return doc.made.move.reason; }},
        {"line", [](const Doc& doc) { return doc.made.move.location.line; }},
        {"column", [](const Doc& doc) { return doc.made.move.location.column; }},
@@ -333,10 +335,10 @@ const Schema<FunctionDocument>& schema() {
        {"decided",
         [](const Doc& doc) -> std::optional<Decisions> {
           if (doc.number > 0) return std::nullopt;
-          return Decisions{in_module(doc.report().argument_origins, doc.module()),
-                           in_module(doc.explanation.propagated.result_origins, doc.module())};
+          return Decisions{beside_ops(doc.report().argument_origins, doc.ops),
+                           beside_ops(doc.explanation.propagated.result_origins, doc.ops)};
         }},
-       {"values", [](const Doc& doc) { return in_module(doc.report().values, doc.module()); }},
+       {"values", [](const Doc& doc) { return beside_ops(doc.report().values, doc.ops); }},
        {"collectives", [](const Doc& doc) { return doc.moves(MoveCause::kSharding); }},
        {"neighbours", [](const Doc& doc) { return doc.moves(MoveCause::kNeighbours); }},
        {"unruled", [](const Doc& doc) { return doc.moves(MoveCause::kUnruled); }},
@@ -463,7 +465,7 @@ const Schema<ExplanationDocument>& schema() {
        {"functions",
         [](const Doc& doc) {
           std::vector<FunctionDocument> out;
-          for (size_t f = 0; f < doc.explanation.functions.size(); ++f) out.push_back({doc.explanation, f});
+          for (size_t f = 0; f < doc.explanation.functions.size(); ++f) out.push_back({doc.explanation, doc.ops, f});
           return out;
         }},
        {"indivisible", [](const Doc& doc) { return std::span(doc.explanation.indivisible); }},
@@ -485,16 +487,17 @@ const Schema<ExplanationDocument>& schema() {
   return kSchema;
 }
 
-std::string op_at(const ir::Module& module, int32_t line) {
-  if (line <= 0) return {};
-  for (const ir::Function& function : module.functions) {
-    const ir::Op* found = ir::first_op(function.body, [&](const ir::Op& op) { return op.location.line == line; });
-    if (found != nullptr) return found->name;
-  }
-  return {};
+OpsByLine::OpsByLine(const ir::Module& module) {
+  for (const ir::Function& function : module.functions)
+    ir::walk(function.body, [&](const ir::Op& op) { names_.emplace(op.location.line, op.name); });
 }
 
-std::string origin_text(const propagation::Origin& origin, const ir::Module& module) {
+std::string_view OpsByLine::at(int32_t line) const {
+  const auto found = names_.find(line);
+  return line <= 0 || found == names_.end() ? std::string_view() : found->second;
+}
+
+std::string origin_text(const propagation::Origin& origin, const OpsByLine& ops) {
   using propagation::OriginKind;
   const std::string line = origin.line > 0 ? fmt::format(" at line {}", origin.line) : "";
   switch (origin.kind) {
@@ -513,9 +516,9 @@ std::string origin_text(const propagation::Origin& origin, const ir::Module& mod
     case OriginKind::kGroup:
       return "sharding group" + line;
     case OriginKind::kRule: {
-      const std::string op = op_at(module, origin.line);
+      const std::string_view op = ops.at(origin.line);
       if (op.empty()) return "what the function gives back";
-      return "rule of " + op + line;
+      return fmt::format("rule of {}{}", op, line);
     }
   }
   return "";

@@ -1,6 +1,7 @@
 // POST /v1/programs/{id}:explain: the request, and an explanation as JSON, as text for a terminal and as a picture.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,23 @@ jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& p
 struct PlacementInput;
 template <>
 const Schema<PlacementInput>& schema();
+/// The names of a program's ops by the line at which they begin.
+class OpsByLine {
+ public:
+  explicit OpsByLine(const ir::Module& module);
+
+  /// Of the first op of the line; empty where there is none.
+  [[nodiscard]] std::string_view at(int32_t line) const;
+
+ private:
+  std::map<int32_t, std::string_view> names_;  // in the module, which outlives this
+};
+
 /// The complete document; `functions` as in tests/conformance/propagation/README.md.
 struct ExplanationDocument {
   const compile::Explanation& explanation;
   std::vector<compile::Snapshot> snapshots;  ///< `stages`, where there are some
+  OpsByLine ops = OpsByLine(*explanation.parsed->module);
 };
 template <>
 const Schema<ExplanationDocument>& schema();
@@ -44,8 +58,6 @@ template <>
 const Schema<SuggestionsDocument>& schema();
 
 /// "rule of stablehlo.add at line 7": the origin of a sharding, as text.
-std::string origin_text(const propagation::Origin& origin, const ir::Module& module);
-/// The op that begins at a line of the text; empty text when there is none.
-std::string op_at(const ir::Module& module, int32_t line);
+std::string origin_text(const propagation::Origin& origin, const OpsByLine& ops);
 
 }  // namespace meshd::api

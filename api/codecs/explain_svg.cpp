@@ -7,6 +7,7 @@
 #include <map>
 
 #include "api/codecs/explain_codec.h"
+#include "api/codecs/html.h"
 #include "service/ir/walk.h"
 
 namespace meshd::api {
@@ -24,23 +25,10 @@ constexpr int kIndent = 24;
 constexpr int kWidth = 1100;
 constexpr int64_t kMostParts = 16;
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else {
-      out += byte < 0x20 || byte > 0x7e ? '?' : c;
-    }
-  }
-  return out;
+std::string escaped(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return escaped_html(text);
 }
 
 std::string number(double value) {
@@ -52,7 +40,10 @@ std::string number(double value) {
 class Picture {
  public:
   explicit Picture(const Explanation& explanation)
-      : explanation_(explanation), main_(explanation.propagated.module->main()), rows_of_(main_.values.size(), -1) {
+      : explanation_(explanation),
+        ops_(*explanation.parsed->module),
+        main_(explanation.propagated.module->main()),
+        rows_of_(main_.values.size(), -1) {
     for (const ExplainedMove& made : explanation.moves)
       moves_[{made.move.location.frame, made.move.location.line}].push_back(&made);
   }
@@ -118,8 +109,7 @@ class Picture {
     const std::string& name = main_.values[static_cast<size_t>(id)].name;
     text(x + kBlock + 12, y_ + 17, (name.empty() ? "" : name + "  ") + what + "  " + ir::to_string(main_.type_of(id)));
     text(x + kBlock + 12, y_ + 36,
-         (sharding ? sharding::to_sdy(*sharding) : std::string("replicated")) + "   by " +
-             origin_text(origin, *explanation_.parsed->module),
+         (sharding ? sharding::to_sdy(*sharding) : std::string("replicated")) + "   by " + origin_text(origin, ops_),
          "op");
     y_ += kRowHeight;
     ++count_;
@@ -154,6 +144,7 @@ class Picture {
   }
 
   const Explanation& explanation_;
+  const OpsByLine ops_;
   const ir::Function& main_;
   std::vector<int> rows_of_;
   std::map<std::pair<int32_t, int32_t>, std::vector<const ExplainedMove*>> moves_;

@@ -50,22 +50,21 @@ std::string move_text(const ExplainedMove& made, const Explanation& explanation)
   return out;
 }
 
-void append_function(const Explanation& explanation, size_t number, std::string& out) {
+void append_function(const Explanation& explanation, const OpsByLine& ops, size_t number, std::string& out) {
   const propagation::FunctionReport& function = explanation.functions[number];
-  const ir::Module& module = *explanation.parsed->module;
   std::vector<Row> rows;
   const auto& main = explanation.propagated.module->main();
   for (size_t i = 0; i < function.arguments.size(); ++i) {
     const bool is_main = number == 0;
     rows.push_back({{"", is_main ? main.values[static_cast<size_t>(main.body.arguments[i])].name : "argument",
                      fmt::format("argument {}", i), shown(function.arguments[i]),
-                     is_main ? origin_text(function.argument_origins[i], module) : ""},
+                     is_main ? origin_text(function.argument_origins[i], ops) : ""},
                     {}});
   }
   for (const propagation::ValueReport& value : function.values) {
     Row row;
     row.cells = {std::to_string(value.line), value.value, value.op, shown(value.copies.front().shardings),
-                 origin_text(value.origin, module)};
+                 origin_text(value.origin, ops)};
     for (size_t c = 1; c < value.copies.size(); ++c) {
       if (value.copies[c].shardings == value.copies.front().shardings) continue;
       row.notes.push_back("another copy: " + shown(value.copies[c].shardings));
@@ -82,7 +81,7 @@ void append_function(const Explanation& explanation, size_t number, std::string&
   }
   for (size_t i = 0; i < function.results.size(); ++i) {
     rows.push_back({{"", "result", std::to_string(i), shown(function.results[i]),
-                     number == 0 ? origin_text(explanation.propagated.result_origins[i], module) : ""},
+                     number == 0 ? origin_text(explanation.propagated.result_origins[i], ops) : ""},
                     {}});
     if (i == 0) rows.back().notes = last;
   }
@@ -125,7 +124,8 @@ std::string explanation_text(const Explanation& explanation) {
                     (explanation.device_count == 1 ? " device\n" : " devices\n");
   for (const ir::NamedMesh& named : explanation.parsed->module->meshes)
     out += "mesh @" + named.name + " " + mesh::to_sdy(*named.mesh) + "\n";
-  for (size_t f = 0; f < explanation.functions.size(); ++f) append_function(explanation, f, out);
+  const OpsByLine ops(*explanation.parsed->module);
+  for (size_t f = 0; f < explanation.functions.size(); ++f) append_function(explanation, ops, f, out);
   if (!explanation.indivisible.empty()) {
     out += "\nWhat does not divide\n";
     for (const compile::Indivisible& one : explanation.indivisible) out += indivisible_text(one);

@@ -11,6 +11,8 @@ std::string escaped_html(std::string_view text) {
       out += "&gt;";
     } else if (c == '&') {
       out += "&amp;";
+    } else if (c == '"') {
+      out += "&quot;";
     } else {
       out += c;
     }

@@ -6,7 +6,7 @@
 
 namespace meshd::api {
 
-/// Text between tags: <, > and & escaped.
+/// Text between tags and in attributes: <, >, & and " escaped.
 std::string escaped_html(std::string_view text);
 
 }  // namespace meshd::api

@@ -30,12 +30,10 @@ tensor::DenseValue copy_of(arrays::ArrayStore& arrays, tensor::BufferPool& pool,
 std::vector<tensor::DenseValue> read_values(const Json& list, const std::string& pointer, const InfeedSource& source,
                                             int64_t& partitions, core::Diagnostics& wrong) {
   std::vector<tensor::DenseValue> out;
-  if (!list.is_array()) wrong.add(pointer, fmt::format("expected a list, got {}", list.kind_name()));
-  list.each([&](size_t i, const Json& item) {
-    const std::string place = entry_pointer(pointer, i);
+  each_entry(list, pointer, wrong, [&](size_t, const Json& item, const std::string& place) {
     Argument read = read_argument(item, nullptr, source.pool, place, wrong);
     if (read.value) out.push_back(std::move(*read.value));
-    if (!read.array) return has_room(wrong);
+    if (!read.array) return;
     int64_t devices = 0;
     const arrays::ArrayRef array = source.arrays.find(*read.array, source.principal);
     out.push_back(copy_of(source.arrays, source.pool, array, read.slice, devices));
@@ -43,7 +41,6 @@ std::vector<tensor::DenseValue> read_values(const Json& list, const std::string&
     if (devices > 0 && partitions > 0 && devices != partitions)
       wrong.add(place, fmt::format("lies on {} devices, an array before it on {}", devices, partitions));
     if (devices > 0) partitions = devices;
-    return has_room(wrong);
   });
   return out;
 }

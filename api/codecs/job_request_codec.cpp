@@ -185,20 +185,13 @@ void read_argument_of(const Json& json, size_t number, const std::string& pointe
   out.arguments.emplace_back(std::move(argument));
 }
 
-// The fields of an object that has a name for each number; notes when `json` is none.
-const JsonObject* fields_by_number(const Json* json, const std::string& pointer, core::Diagnostics& wrong) {
-  if (json == nullptr) return nullptr;
-  const auto* object = json->as<JsonObject>();
-  if (object == nullptr) wrong.add(pointer, fmt::format("expected an object, got {}", json->kind_name()));
-  return object;
-}
-
 // Values that are constants of the program: {"1": 3}, by position among all arguments. The program that is run takes
 // the others. Gives the static positions, ascending.
 std::vector<int64_t> read_static(const Json* given, const JobContext& context, jobs::JobRequest& out,
                                  core::Diagnostics& wrong) {
   std::vector<int64_t> positions;
-  const JsonObject* object = out.program == nullptr ? nullptr : fields_by_number(given, "/static", wrong);
+  const JsonObject* object =
+      out.program == nullptr || given == nullptr ? nullptr : expect_object(*given, "/static", wrong);
   if (object == nullptr) return positions;
   const auto count = static_cast<int64_t>(out.program->arguments.size());
   std::map<size_t, tensor::DenseValue> values;
@@ -250,19 +243,15 @@ void read_donation(const RunInput& in, const std::vector<int64_t>& statics, size
 void read_updates(const Json* update, const std::vector<int64_t>& statics, jobs::JobRequest& out,
                   core::Diagnostics& wrong) {
   if (update == nullptr) return;
-  if (!update->is_array()) wrong.add("/update", fmt::format("expected a list, got {}", update->kind_name()));
-  update->each([&](size_t i, const Json& item) {
-    const std::string pointer = entry_pointer("/update", i);
+  each_entry(*update, "/update", wrong, [&](size_t, const Json& item, const std::string& pointer) {
     const size_t before = wrong.list().size();
     const auto read = read_json<ArrayUpdateInput>(item, pointer, wrong);
-    if (wrong.list().size() != before) return has_room(wrong);
+    if (wrong.list().size() != before) return;
     if (std::find(statics.begin(), statics.end(), read.argument) != statics.end()) {
-      wrong.add(pointer + "/argument", "is static, which arrays that are updated are not");
-      return has_room(wrong);
+      return wrong.add(pointer + "/argument", "is static, which arrays that are updated are not");
     }
     const auto taken = std::count_if(statics.begin(), statics.end(), [&](int64_t s) { return s < read.argument; });
     out.updates.push_back({static_cast<size_t>(read.argument - taken), static_cast<size_t>(read.result), read.version});
-    return true;
   });
 }
 
@@ -283,7 +272,7 @@ std::vector<std::vector<tensor::DenseValue>> read_answers(const Json& answers, c
 }
 
 void read_callbacks(const Json* callbacks, const JobContext& context, jobs::JobRequest& out, core::Diagnostics& wrong) {
-  const JsonObject* object = fields_by_number(callbacks, "/callbacks", wrong);
+  const JsonObject* object = callbacks == nullptr ? nullptr : expect_object(*callbacks, "/callbacks", wrong);
   if (object == nullptr) return;
   for (const auto& [key, value] : *object) {
     if (!has_room(wrong)) break;
@@ -309,14 +298,11 @@ void read_callbacks(const Json* callbacks, const JobContext& context, jobs::JobR
 // What infeeds take before anything of the session's queues.
 void read_infeed(const Json* infeed, const JobContext& context, jobs::JobRequest& out, core::Diagnostics& wrong) {
   if (infeed == nullptr) return;
-  if (!infeed->is_array()) wrong.add("/infeed", fmt::format("expected a list, got {}", infeed->kind_name()));
-  infeed->each([&](size_t i, const Json& item) {
-    const std::string pointer = entry_pointer("/infeed", i);
+  each_entry(*infeed, "/infeed", wrong, [&](size_t, const Json& item, const std::string& pointer) {
     const auto read = read_json<InfeedEntryInput>(item, pointer, wrong);
-    if (item.as<JsonObject>() == nullptr) return has_room(wrong);
+    if (item.as<JsonObject>() == nullptr) return;
     out.infeeds.push_back(
         infeed_entry(read, pointer, {context.arrays, context.pool, out.principal, &out.fed_arrays}, wrong));
-    return has_room(wrong);
   });
 }
 
@@ -385,13 +371,10 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
     if (!statics.empty()) throw core::Error("unsupported_field", "/static: not beside a tree of arguments yet");
     for (const TreeLeaf& leaf : flatten(*trees.arguments, *in.arguments, "/arguments"))
       read_argument_of(leaf.value, argument_count++, leaf.pointer, context, out, wrong);
-  } else if (in.arguments != nullptr && !in.arguments->is_array()) {
-    wrong.add("/arguments", fmt::format("expected a list, got {}", in.arguments->kind_name()));
   } else if (in.arguments != nullptr) {
     argument_count = in.arguments->size();
-    in.arguments->each([&](size_t i, const Json& argument) {
-      read_argument_of(argument, i, entry_pointer("/arguments", i), context, out, wrong);
-      return has_room(wrong);
+    each_entry(*in.arguments, "/arguments", wrong, [&](size_t i, const Json& argument, const std::string& pointer) {
+      read_argument_of(argument, i, pointer, context, out, wrong);
     });
   }
   read_assignment(in, out, wrong, trees);

@@ -26,6 +26,11 @@ const SchemaBase& ops_schema() { return JsonCodec<Page<program::OpFacts>>::of();
 
 namespace {
 
+const std::vector<program::OpFacts>& op_facts() {
+  static const std::vector<program::OpFacts> kFacts = program::all_op_facts();
+  return kFacts;
+}
+
 std::string make_page(const std::vector<program::OpFacts>& ops) {
   std::string out =
       R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><title>meshd: ops</title>)"
@@ -55,12 +60,12 @@ std::string make_page(const std::vector<program::OpFacts>& ops) {
 }  // namespace
 
 const std::string& ops_document() {
-  static const std::string kDocument = to_json(Page<program::OpFacts>{program::all_op_facts(), ""});
+  static const std::string kDocument = to_json(Page<program::OpFacts>{op_facts(), ""});
   return kDocument;
 }
 
 const std::string& ops_page() {
-  static const std::string kPage = make_page(program::all_op_facts());
+  static const std::string kPage = make_page(op_facts());
   return kPage;
 }
 

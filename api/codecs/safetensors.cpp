@@ -35,9 +35,8 @@ std::string known_dtypes() {
 }
 
 void check_metadata(const Json& json, core::Diagnostics& wrong) {
-  const JsonObject* object = json.as<JsonObject>();
-  if (object == nullptr)
-    return wrong.add("/" + std::string(kMetadata), "expected an object, got " + std::string(json.kind_name()));
+  const JsonObject* object = expect_object(json, "/" + std::string(kMetadata), wrong);
+  if (object == nullptr) return;
   for (const auto& [name, value] : *object) {
     if (value.as<std::string>() == nullptr) {
       wrong.add("/" + std::string(kMetadata) + "/" + pointer_token(name),

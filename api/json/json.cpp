@@ -272,6 +272,17 @@ const Json* Json::find(std::string_view name) const {
   return nullptr;
 }
 
+bool expect_list(const Json& json, const std::string& pointer, core::Diagnostics& wrong) {
+  if (!json.is_array()) wrong.add(pointer, fmt::format("expected a list, got {}", json.kind_name()));
+  return json.is_array();
+}
+
+const JsonObject* expect_object(const Json& json, const std::string& pointer, core::Diagnostics& wrong) {
+  const auto* object = json.as<JsonObject>();
+  if (object == nullptr) wrong.add(pointer, fmt::format("expected an object, got {}", json.kind_name()));
+  return object;
+}
+
 std::string pointer_token(std::string_view name) {
   std::string out;
   for (const char c : name) {

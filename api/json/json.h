@@ -81,10 +81,26 @@ class Json {
 inline constexpr size_t kMostMistakes = 100;
 [[nodiscard]] inline bool has_room(const core::Diagnostics& wrong) { return wrong.list().size() < kMostMistakes; }
 
+/// True for a list; notes anything else: "expected a list, got a string".
+bool expect_list(const Json& json, const std::string& pointer, core::Diagnostics& wrong);
+/// The fields of an object; null for anything else, which is noted: "expected an object, got null".
+const JsonObject* expect_object(const Json& json, const std::string& pointer, core::Diagnostics& wrong);
+
 /// A JSON Pointer token (RFC 6901): ~ and / escaped.
 std::string pointer_token(std::string_view name);
 /// The pointer of an entry of a list.
 std::string entry_pointer(const std::string& list, size_t i);
+
+/// Calls f(i, entry, pointer of the entry) for each entry of the list at `pointer`, while there is room for mistakes.
+/// Notes what is no list.
+template <typename F>
+void each_entry(const Json& list, const std::string& pointer, core::Diagnostics& wrong, F&& f) {
+  if (!expect_list(list, pointer, wrong)) return;
+  list.each([&](size_t i, const Json& entry) {
+    f(i, entry, entry_pointer(pointer, i));
+    return has_room(wrong);
+  });
+}
 
 /// From here on not every integer is a number of JSON (RFC 7493).
 inline constexpr int64_t kLargestExact = int64_t{1} << 53;

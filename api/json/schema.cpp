@@ -198,11 +198,8 @@ void SchemaBase::append_document(std::string& out, const void* document) const {
 
 bool SchemaBase::read_document(const Json& json, const std::string& pointer, core::Diagnostics& wrong,
                                void* document) const {
-  const auto* object = json.as<JsonObject>();
-  if (object == nullptr) {
-    wrong.add(pointer, fmt::format("expected an object, got {}", json.kind_name()));
-    return false;
-  }
+  const JsonObject* object = expect_object(json, pointer, wrong);
+  if (object == nullptr) return false;
   bool good = true;
   for (const auto& [name, value] : *object) {
     for (const FieldBase& field : fields_) {

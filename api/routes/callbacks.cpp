@@ -96,15 +96,11 @@ Response answer(Request& request, Services& services) {
   core::Diagnostics wrong;
   const auto in = read_json<CallbackReply>(body, "", wrong);
   std::vector<tensor::DenseValue> values;
-  if (in.values != nullptr && !in.values->is_array())
-    wrong.add("/values", fmt::format("expected a list, got {}", in.values->kind_name()));
   if (in.values != nullptr) {
     const std::vector<tensor::TensorType>& expected = asked.request.expected;
-    in.values->each([&](size_t i, const Json& value) {
-      auto read = read_value(value, i < expected.size() ? &expected[i] : nullptr, services.pool,
-                             entry_pointer("/values", i), wrong);
+    each_entry(*in.values, "/values", wrong, [&](size_t i, const Json& value, const std::string& pointer) {
+      auto read = read_value(value, i < expected.size() ? &expected[i] : nullptr, services.pool, pointer, wrong);
       if (read) values.push_back(std::move(*read));
-      return has_room(wrong);
     });
   }
   wrong.throw_if_any("invalid_request");

@@ -103,10 +103,8 @@ Response resolve(Request& request) {
   const Json body = body_json(request, BodyPolicy::kJson);
   core::Diagnostics wrong;
   const auto in = read_json<CallQuery>(body, "", wrong);
-  if (in.arguments != nullptr && !in.arguments->is_array())
-    wrong.add("/arguments", fmt::format("expected a list, got {}", in.arguments->kind_name()));
-  if (in.keywords != nullptr && in.keywords->as<JsonObject>() == nullptr)
-    wrong.add("/keywords", fmt::format("expected an object, got {}", in.keywords->kind_name()));
+  if (in.arguments != nullptr) expect_list(*in.arguments, "/arguments", wrong);
+  if (in.keywords != nullptr) expect_object(*in.keywords, "/keywords", wrong);
   wrong.throw_if_any("invalid_request");
 
   ResolvedCall out;

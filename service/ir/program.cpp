@@ -4,6 +4,13 @@
 
 namespace meshd::ir {
 
+std::vector<Type> Function::types_of(const std::vector<ValueId>& ids) const {
+  std::vector<Type> types;
+  types.reserve(ids.size());
+  for (const ValueId id : ids) types.push_back(type_of(id));
+  return types;
+}
+
 const Function* Module::find_function(std::string_view function_name) const {
   for (const Function& function : functions) {
     if (function.name == function_name) return &function;

@@ -86,6 +86,7 @@ struct Function {
     return static_cast<ValueId>(values.size() - 1);
   }
   [[nodiscard]] const Type& type_of(ValueId id) const { return values[static_cast<size_t>(id)].type; }
+  [[nodiscard]] std::vector<Type> types_of(const std::vector<ValueId>& ids) const;
 };
 
 /// A mesh that the module declares.

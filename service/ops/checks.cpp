@@ -105,17 +105,12 @@ void expect_inputs_and_inits(const OpView& view, const std::string& op, const In
 }
 
 std::vector<ir::Type> argument_types(const OpView& view, const ir::Region& region) {
-  std::vector<ir::Type> types;
-  types.reserve(region.arguments.size());
-  for (const ir::ValueId id : region.arguments) types.push_back(view.function->type_of(id));
-  return types;
+  return view.function->types_of(region.arguments);
 }
 
 std::vector<ir::Type> returned_types(const OpView& view, const ir::Region& region) {
-  std::vector<ir::Type> types;
-  if (region.ops.empty()) return types;
-  for (const ir::ValueId id : region.ops.back().operands) types.push_back(view.function->type_of(id));
-  return types;
+  if (region.ops.empty()) return {};
+  return view.function->types_of(region.ops.back().operands);
 }
 
 std::string types_text(const std::vector<ir::Type>& types) {

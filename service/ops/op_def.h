@@ -43,6 +43,20 @@ struct OpView {
   std::span<const ir::Op* const> definitions = {};
 };
 
+/// An op of a function with the types that its view refers to. `view.op` and `view.definitions` are not set.
+struct OpInstance {
+  std::vector<ir::Type> operands;
+  std::vector<ir::Type> results;
+  OpView view;
+
+  OpInstance(const ir::Function& function, const ir::Op& op)
+      : operands(function.types_of(op.operands)),
+        results(function.types_of(op.results)),
+        view{operands, results, &op.attributes, op.regions, &function, &op.location} {}
+  OpInstance(const OpInstance&) = delete;
+  OpInstance& operator=(const OpInstance&) = delete;
+};
+
 /// Result types from operands and attributes. Throws invalid_program with the constraint's label, e.g.
 /// "dot_general C5: contracting dims differ in size (lhs dim 1 is 64, rhs dim 0 is 32)". Ops whose result type cannot
 /// be inferred (reshape, broadcast_in_dim, iota, convert, custom_call...) check `results` and return them.

@@ -15,8 +15,7 @@ std::optional<std::vector<int64_t>> Writer::known(ir::ValueId id) const { return
 std::vector<ir::ValueId> Writer::add(std::string_view name, std::vector<ir::ValueId> operands,
                                      ir::AttributeList attributes, std::vector<ir::Type> types,
                                      std::vector<ir::Region> regions) {
-  std::vector<ir::Type> operand_types;
-  for (const ir::ValueId id : operands) operand_types.push_back(type(id));
+  const std::vector<ir::Type> operand_types = function().types_of(operands);
   OpView view;
   view.operands = operand_types;
   view.results = types;

@@ -136,6 +136,13 @@ struct LocalProgram {
 
   [[nodiscard]] const LocalValue& value(LocalId id) const { return values[static_cast<size_t>(id)]; }
   [[nodiscard]] const ShardedType& type(LocalId id) const { return value(id).type; }
+  /// Of one shard of each value.
+  [[nodiscard]] std::vector<ir::Type> local_types(const std::vector<LocalId>& ids) const {
+    std::vector<ir::Type> types;
+    types.reserve(ids.size());
+    for (const LocalId id : ids) types.push_back(value(id).local_type());
+    return types;
+  }
   [[nodiscard]] const sharding::MeshView& view(int number) const { return views[static_cast<size_t>(number)]; }
   /// The view of a value.
   [[nodiscard]] const sharding::MeshView& view_of(LocalId id) const { return view(type(id).layout.view); }

@@ -33,8 +33,8 @@ std::optional<Instance> instance_of(const std::string& text, std::string_view na
     const ir::Function& main = out.module->main();
     out.op = ir::first_op(main.body, [&](const ir::Op& op) { return op.name == name; });
     if (out.op == nullptr) return std::nullopt;
-    for (const ir::ValueId id : out.op->operands) out.operands.push_back(main.type_of(id));
-    for (const ir::ValueId id : out.op->results) out.results.push_back(main.type_of(id));
+    out.operands = main.types_of(out.op->operands);
+    out.results = main.types_of(out.op->results);
     return out;
   } catch (const core::Error&) {
     return std::nullopt;
@@ -51,11 +51,9 @@ bool is_ready(const ops::OpDef& def, const Instance& instance) {
     const ir::Module flat = specialise(inline_calls(*instance.module));
     const ir::Function& main = flat.main();
     for (const ir::Op& op : main.body.ops) {
-      Instance part{nullptr, &op, {}, {}};
-      for (const ir::ValueId id : op.operands) part.operands.push_back(main.type_of(id));
-      for (const ir::ValueId id : op.results) part.results.push_back(main.type_of(id));
-      ops::check_runnable(ops::op(op.code),
-                          {part.operands, part.results, &op.attributes, op.regions, &main, &op.location, &op});
+      ops::OpInstance part(main, op);
+      part.view.op = &op;
+      ops::check_runnable(ops::op(op.code), part.view);
     }
     return true;
   } catch (const core::Error&) {

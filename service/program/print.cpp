@@ -248,11 +248,8 @@ class FunctionPrinter {
       out_ += ")";
     }
     out_ += discardable;
-    std::vector<ir::Type> operands;
-    std::vector<ir::Type> results;
-    for (const ir::ValueId id : op.operands) operands.push_back(function_.type_of(id));
-    for (const ir::ValueId id : op.results) results.push_back(function_.type_of(id));
-    out_ += " : " + types_text(operands) + " -> " + results_text(results) + "\n";
+    out_ += " : " + types_text(function_.types_of(op.operands)) + " -> " +
+            results_text(function_.types_of(op.results)) + "\n";
   }
 
   /// Attributes that the op's row names go into <{...}>, all others into the dictionary behind the regions.

@@ -154,21 +154,10 @@ class RuleReader {
   }
 
   std::string rule_text(const ir::Op& op) const {
-    std::vector<ir::Type> operands;
-    std::vector<ir::Type> results;
     std::vector<const ir::Op*> definitions;
-    for (const ir::ValueId id : op.operands) {
-      operands.push_back(function_.type_of(id));
-      definitions.push_back(definitions_[static_cast<size_t>(id)]);
-    }
-    for (const ir::ValueId id : op.results) results.push_back(function_.type_of(id));
-    ops::OpView view;
-    view.operands = operands;
-    view.results = results;
-    view.attributes = &op.attributes;
-    view.regions = op.regions;
-    view.function = &function_;
-    view.location = &op.location;
+    for (const ir::ValueId id : op.operands) definitions.push_back(definitions_[static_cast<size_t>(id)]);
+    ops::OpInstance instance(function_, op);
+    ops::OpView& view = instance.view;
     view.op = &op;
     view.definitions = definitions;
     const std::optional<sharding::FactorRule> rule = ops::rule_of(ops::op(op.code), view);

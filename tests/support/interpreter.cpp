@@ -51,9 +51,8 @@ class Interpreter {
 
   ops::OpView view_of(const ir::Function& function, const ir::Op& op, const std::vector<Value>& operands) {
     operand_types_.clear();
-    result_types_.clear();
     for (const Value& operand : operands) operand_types_.push_back(operand.type);
-    for (const ir::ValueId id : op.results) result_types_.push_back(function.type_of(id));
+    result_types_ = function.types_of(op.results);
     return {operand_types_, result_types_, &op.attributes, op.regions, &function, &op.location};
   }
 

@@ -20,8 +20,8 @@ struct ParsedInstance {
     for (const ir::Op& op : main.body.ops) {
       if (op.name != name) continue;
       instance = {.def = ops::find_op(name), .attributes = op.attributes, .regions = op.regions, .function = &main};
-      for (const ir::ValueId id : op.results) instance.declared.push_back(main.type_of(id));
-      for (const ir::ValueId id : op.operands) operand_types.push_back(main.type_of(id));
+      instance.declared = main.types_of(op.results);
+      operand_types = main.types_of(op.operands);
       return;
     }
     ADD_FAILURE() << "no " << name << " in the text";

@@ -69,9 +69,7 @@ namespace {
 
 std::vector<arrays::Part> read_parts(const Json& list, tensor::BufferPool& pool, core::Diagnostics& wrong) {
   std::vector<arrays::Part> out;
-  if (!list.is_array()) wrong.add("/shards", fmt::format("expected a list, got {}", list.kind_name()));
-  list.each([&](size_t i, const Json& item) {
-    const std::string pointer = entry_pointer("/shards", i);
+  each_entry(list, "/shards", wrong, [&](size_t, const Json& item, const std::string& pointer) {
     auto in = read_json<PartInput>(item, pointer, wrong);
     arrays::Part part;
     if (in.device && in.devices) wrong.add(pointer + "/devices", "stands beside device; give one or the other");
@@ -84,7 +82,6 @@ std::vector<arrays::Part> read_parts(const Json& list, tensor::BufferPool& pool,
       }
     }
     out.push_back(std::move(part));
-    return has_room(wrong);
   });
   return out;
 }
@@ -93,9 +90,8 @@ Response assemble(Request& request, Services& services) {
   std::string sent = body_text(request, BodyPolicy::kInline);
   const RepeatedRequest repeated(request, services, sent);
   const auto made = [](const arrays::ArrayRef& array) {
-    return json_of(201, ArrayDocument(*array))
-        .with("ETag", array_etag(*array))
-        .with("Location", "/v1/arrays/" + array->info().id);
+    const ArrayDocument document(*array);
+    return json_of(201, document).with("ETag", document.etag()).with("Location", "/v1/arrays/" + array->info().id);
   };
   if (repeated.made()) return repeated.again(made(services.arrays.find(*repeated.made(), request.principal)));
   const Json body = parse_body(request, std::move(sent), BodyPolicy::kInline);
@@ -175,7 +171,8 @@ Response put_shard(Request& request, Services& services, const arrays::ArrayRef&
   arrays::put_part(services.arrays, array, device, body.type, bytes,
                    replicas == "all" ? arrays::Replicas::kAll : arrays::Replicas::kOne);
   jobs::end_pull(services.callbacks, *array);
-  return json_of(200, ArrayDocument(*array)).with("ETag", array_etag(*array));
+  const ArrayDocument now(*array);
+  return json_of(200, now).with("ETag", now.etag());
 }
 
 std::vector<Route> array_part_routes(Services& services) {

@@ -22,12 +22,13 @@ namespace meshd::api {
 namespace {
 
 Response described(arrays::Array& array, int status) {
-  return json_of(status, ArrayDocument(array))
-      .with("ETag", array_etag(array))
-      .with("Location", "/v1/arrays/" + array.info().id);
+  const ArrayDocument document(array);
+  return json_of(status, document).with("ETag", document.etag()).with("Location", "/v1/arrays/" + array.info().id);
 }
 
-void check_condition(const Request& request, arrays::Array& array) { require_match(request, array_etag(array)); }
+void check_condition(const Request& request, arrays::Array& array) {
+  require_match(request, array_etag(array.info().id, array.version()));
+}
 
 arrays::ArrayRef array_of(const Request& request, Services& services) {
   return services.arrays.find(request.capture("id"), request.principal);

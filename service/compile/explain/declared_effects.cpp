@@ -9,13 +9,10 @@ std::vector<ProgramCallback> find_callbacks(const ParsedProgram& parsed) {
   std::vector<ProgramCallback> out;
   ir::walk<ir::WalkOrder::kPostOrder>(main.body, [&](const ir::Op& op) {
     if (ops::role_of(ops::op(op.code).body) != ops::Structural::kCustomCall) return;
-    std::vector<ir::Type> operands, results;
-    for (const ir::ValueId id : op.operands) operands.push_back(main.type_of(id));
-    for (const ir::ValueId id : op.results) results.push_back(main.type_of(id));
-    const ops::OpView view{operands, results, &op.attributes, op.regions, &main, &op.location};
-    const auto* row = ops::find_custom_call(ops::target_of(view));
+    const ops::OpInstance instance(main, op);
+    const auto* row = ops::find_custom_call(ops::target_of(instance.view));
     if (row == nullptr || row->kind != ops::CustomCallKind::kCallback) return;
-    out.push_back({ops::effect_of(view), op.location.line});
+    out.push_back({ops::effect_of(instance.view), op.location.line});
   });
   return out;
 }

@@ -24,10 +24,7 @@ class UnrunnableFinder {
 
  private:
   void note(const ir::Op& op) {
-    std::vector<ir::Type> operands, results;
-    for (const ir::ValueId id : op.operands) operands.push_back(main_.type_of(id));
-    for (const ir::ValueId id : op.results) results.push_back(main_.type_of(id));
-    auto reason = ops::reason_not_run({operands, results, &op.attributes, op.regions, &main_, &op.location});
+    auto reason = ops::reason_not_run(ops::OpInstance(main_, op).view);
     // A function that is called twice is inlined twice.
     if (!reason || !places_.emplace(op.location.line, op.location.column).second) return;
     if (found_.size() < limit_) found_.push_back({op.location, op.name, std::move(*reason)});

@@ -212,16 +212,10 @@ class BlockBuilder {
 
 }  // namespace
 
-LocalView::LocalView(const PlanBuilder& builder, const LocalOp& op) {
-  for (const LocalId id : op.operands) operands.push_back(builder.program->value(id).local_type());
-  for (const LocalId id : op.results) results.push_back(builder.program->value(id).local_type());
-  view.operands = operands;
-  view.results = results;
-  view.attributes = &op.attributes;
-  view.regions = op.regions;
-  view.function = builder.program->function.get();
-  view.location = &op.location;
-}
+LocalView::LocalView(const PlanBuilder& builder, const LocalOp& op)
+    : operands(builder.program->local_types(op.operands)),
+      results(builder.program->local_types(op.results)),
+      view{operands, results, &op.attributes, op.regions, builder.program->function.get(), &op.location} {}
 
 LocalId PlanBuilder::add_like(LocalId like, const std::string& name) {
   BuilderValue made = value(like);

@@ -128,11 +128,7 @@ class PaddingFinder {
   // A dimension of several factors (the merged side of a reshape) is sharded by an axis that does not divide its
   // factor, so the dimension that is this factor alone cannot be sharded the same way.
   void unsharded_beside_sharded(const ir::Op& op) {
-    std::vector<ir::Type> operands, results;
-    for (const ir::ValueId id : op.operands) operands.push_back(main_.type_of(id));
-    for (const ir::ValueId id : op.results) results.push_back(main_.type_of(id));
-    const auto rule =
-        ops::rule_of(ops::op(op.code), {operands, results, &op.attributes, op.regions, &main_, &op.location});
+    const auto rule = ops::rule_of(ops::op(op.code), ops::OpInstance(main_, op).view);
     if (!rule) return;
     std::vector<std::pair<ir::ValueId, const sharding::TensorFactors*>> tensors;
     for (size_t i = 0; i < op.operands.size(); ++i) tensors.emplace_back(op.operands[i], &rule->operands[i]);

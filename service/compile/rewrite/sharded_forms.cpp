@@ -26,8 +26,7 @@ void rewrite(ir::Function& main, Shardings& shardings, ir::Op op, std::vector<ir
     out.push_back(std::move(op));
     return;
   }
-  std::vector<ir::Type> operands;
-  for (const ValueId id : op.operands) operands.push_back(main.type_of(id));
+  const std::vector<ir::Type> operands = main.types_of(op.operands);
   const ops::OpView view{operands, {}, &op.attributes, op.regions, &main, &op.location, &op};
   const auto free_dim = static_cast<size_t>(form.free_dim(view));
   const std::optional<sharding::TensorSharding> like = shardings[static_cast<size_t>(op.operands[0])];

@@ -387,8 +387,7 @@ Values expand_scan(const OpView& view, Writer& writer) {
   std::vector<ir::ValueId> starts = {writer.splat(index, 0)};
   for (size_t i = 0; i < shape.carries; ++i) starts.push_back(view.op->operands[shape.inputs + i]);
   for (size_t i = 0; i < shape.outputs; ++i) starts.push_back(writer.splat(view.results[i], 0));
-  std::vector<ir::Type> types;
-  for (const ir::ValueId id : starts) types.push_back(writer.type(id));
+  const std::vector<ir::Type> types = writer.function().types_of(starts);
   std::vector<ir::Region> regions;
   regions.push_back(writer.region(types, [&](const std::vector<ir::ValueId>& carried) {
     const ir::ValueId end = writer.splat(index, static_cast<double>(shape.length));

@@ -39,15 +39,10 @@ class RegionCompiler {
 
   void compile(const ir::Op& op) {
     const OpDef& def = ops::op(op.code);
-    std::vector<ir::Type> operand_types;
-    std::vector<ir::Type> result_types;
     std::vector<uint16_t> operands;
-    for (const ir::ValueId id : op.operands) {
-      operand_types.push_back(function_.type_of(id));
-      operands.push_back(register_of(op, id));
-    }
-    for (const ir::ValueId id : op.results) result_types.push_back(function_.type_of(id));
-    const OpView view{operand_types, result_types, &op.attributes, op.regions, &function_, &op.location};
+    for (const ir::ValueId id : op.operands) operands.push_back(register_of(op, id));
+    const OpInstance instance(function_, op);
+    const OpView& view = instance.view;
     const Body body = body_of(def, view);
     if (const auto* math = std::get_if<ScalarMath>(&body)) {
       registers_[op.results[0]] = emit_scalar(*math, view, program_, operands);

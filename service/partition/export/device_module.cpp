@@ -181,12 +181,6 @@ class DeviceModule {
     return out;
   }
 
-  std::vector<ir::Type> types(const std::vector<LocalId>& ids) const {
-    std::vector<ir::Type> out;
-    for (const LocalId id : ids) out.push_back(local_.value(id).local_type());
-    return out;
-  }
-
   void write(const LocalBlock& block) {
     for (size_t i = 0; i < block.ops.size(); ++i) {
       const LocalOp& op = block.ops[i];
@@ -207,7 +201,8 @@ class DeviceModule {
   void write(const LocalOp& op) {
     switch (op.kind) {
       case LocalKind::kPosition:
-        define(op.results[0], here_.writer().create_one("stablehlo.partition_id", {}, types(op.results)[0]));
+        define(op.results[0],
+               here_.writer().create_one("stablehlo.partition_id", {}, local_.local_types(op.results)[0]));
         return;
       case LocalKind::kView:
         return define(op.results[0], at(op.operands[0]));
@@ -255,7 +250,7 @@ class DeviceModule {
     std::vector<ir::ValueId> results;
     {
       const ir::OpBuilder::InsertionGuard inside(body.writer(), function.body.ops);
-      for (const ir::Type& type : types(op.operands)) {
+      for (const ir::Type& type : local_.local_types(op.operands)) {
         function.body.arguments.push_back(function.add_value(type));
         function.arguments.emplace_back().type = type;
       }
@@ -268,7 +263,7 @@ class DeviceModule {
       channel_ = channel;
       return define_all(op.results, write_step(here_, op, all(op.operands)));
     }
-    for (const ir::Type& type : types(op.results)) function.results.emplace_back().type = type;
+    for (const ir::Type& type : local_.local_types(op.results)) function.results.emplace_back().type = type;
     function.body.ops.insert(function.body.ops.begin(), std::make_move_iterator(body.prologue().begin()),
                              std::make_move_iterator(body.prologue().end()));
     {
@@ -277,9 +272,10 @@ class DeviceModule {
     }
     const std::string name = op.name.substr(op.name.rfind('.') + 1);
     function.name = fresh_symbol(name);
-    define_all(op.results, here_.writer().create("stablehlo.composite", all(op.operands), types(op.results),
-                                                 {{"decomposition", ir::Attribute{ir::SymbolAttr{function.name}}},
-                                                  {"name", ir::Attribute{ir::StringAttr{"meshd." + name}}}}));
+    define_all(op.results,
+               here_.writer().create("stablehlo.composite", all(op.operands), local_.local_types(op.results),
+                                     {{"decomposition", ir::Attribute{ir::SymbolAttr{function.name}}},
+                                      {"name", ir::Attribute{ir::StringAttr{"meshd." + name}}}}));
     decompositions_.push_back(std::move(function));
   }
 
@@ -292,14 +288,15 @@ class DeviceModule {
   void regions(const LocalOp& op) {
     std::vector<ir::Region> regions;
     for (const LocalBlock& block : op.blocks) {
-      regions.push_back(here_.writer().region(types(block.arguments), [&](const std::vector<ir::ValueId>& arguments) {
-        define_all(block.arguments, arguments);
-        write(block);
-        here_.writer().create("stablehlo.return", all(block.results), {});
-      }));
+      regions.push_back(
+          here_.writer().region(local_.local_types(block.arguments), [&](const std::vector<ir::ValueId>& arguments) {
+            define_all(block.arguments, arguments);
+            write(block);
+            here_.writer().create("stablehlo.return", all(block.results), {});
+          }));
     }
     const std::vector<ir::ValueId> results =
-        here_.writer().create(op.name, all(op.operands), types(op.results), {}, std::move(regions));
+        here_.writer().create(op.name, all(op.operands), local_.local_types(op.results), {}, std::move(regions));
     define_all(op.results, results);
   }
 
@@ -307,7 +304,7 @@ class DeviceModule {
   // front, infeed and outfeed behind.
   std::vector<ir::ValueId> call(const LocalOp& op) {
     std::vector<ir::ValueId> operands = all(op.operands);
-    std::vector<ir::Type> results = types(op.results);
+    std::vector<ir::Type> results = local_.local_types(op.results);
     const bool in_front = op.effect.form == EffectForm::kCallback;
     if (op.effect.ordered) {
       operands.insert(in_front ? operands.begin() : operands.end(),
@@ -346,14 +343,14 @@ class DeviceModule {
     }));
     regions.push_back(here_.writer().region({}, [&](const auto&) {
       std::vector<ir::ValueId> zeros;
-      for (const ir::Type& type : types(op.results)) {
+      for (const ir::Type& type : local_.local_types(op.results)) {
         const ir::ValueId zero = here_.writer().zero({type.dtype(), {}});
         zeros.push_back(type.rank() == 0 ? zero : here_.writer().broadcast(zero, type.dims()));
       }
       here_.writer().create("stablehlo.return", std::move(zeros), {});
     }));
     std::vector<ir::ValueId> results =
-        here_.writer().create("stablehlo.if", {is_first}, types(op.results), {}, std::move(regions));
+        here_.writer().create("stablehlo.if", {is_first}, local_.local_types(op.results), {}, std::move(regions));
     // Position 0 of the first view is the flat list's first device unless the mesh has device_ids.
     for (ir::ValueId& result : results) {
       if (local_.view(0).flat(0) != 0)

@@ -163,12 +163,6 @@ ir::ValueId constant(DeviceFunction& f, const LocalOp& op) {
   return f.shard_of(f.writer().constant(std::move(dense)), type);
 }
 
-std::vector<ir::Type> local_types(const LocalProgram& local, const std::vector<LocalId>& ids) {
-  std::vector<ir::Type> out;
-  for (const LocalId id : ids) out.push_back(local.value(id).local_type());
-  return out;
-}
-
 std::vector<ir::Type> logical_types(const LocalProgram& local, const std::vector<LocalId>& ids) {
   std::vector<ir::Type> out;
   for (const LocalId id : ids) out.push_back(ir::Type::of(local.type(id).logical()));
@@ -188,8 +182,8 @@ std::optional<std::vector<ir::ValueId>> on_shard(DeviceFunction& f, const LocalO
   if (op.def->on_shard == nullptr) return std::nullopt;
   const std::vector<ir::Type> whole_operands = logical_types(local, op.operands);
   const std::vector<ir::Type> whole_results = logical_types(local, op.results);
-  const std::vector<ir::Type> local_operands = local_types(local, op.operands);
-  const std::vector<ir::Type> local_results = local_types(local, op.results);
+  const std::vector<ir::Type> local_operands = local.local_types(op.operands);
+  const std::vector<ir::Type> local_results = local.local_types(op.results);
   const ir::AttributeList attributes = dialect_attributes(op.attributes);
   const std::vector<ir::Region> regions = copied_regions(op.regions, *local.function, f.function());
   const ops::ShardStarts starts{
@@ -222,7 +216,7 @@ std::vector<ir::ValueId> on_whole(DeviceFunction& f, const LocalOp& op, std::spa
 std::vector<ir::ValueId> write_op(DeviceFunction& f, const LocalOp& op, std::span<const ir::ValueId> operands) {
   const ir::Type result = f.local().value(op.results[0]).local_type();
   if (is_in_dialect(f.local(), op))
-    return as_written(f, op, {operands.begin(), operands.end()}, local_types(f.local(), op.results));
+    return as_written(f, op, {operands.begin(), operands.end()}, f.local().local_types(op.results));
   if (is_generated(op)) {
     const ir::ValueId rows = rows_of(f, f.local().type(op.results[0]), generated_dim(f.local(), op));
     return {result.dtype() == tensor::DType::kInt64 ? rows

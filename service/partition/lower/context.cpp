@@ -3,16 +3,6 @@
 #include "service/ir/walk.h"
 
 namespace meshd::partition {
-namespace {
-
-std::vector<ir::Type> types_of(const ir::Function& main, const std::vector<ir::ValueId>& ids) {
-  std::vector<ir::Type> types;
-  types.reserve(ids.size());
-  for (const ir::ValueId id : ids) types.push_back(main.type_of(id));
-  return types;
-}
-
-}  // namespace
 
 DefinitionsAndUses::DefinitionsAndUses(const ir::Function& main)
     : definitions(main.values.size(), nullptr), counts(main.values.size(), 0), last_users(main.values.size(), nullptr) {
@@ -36,11 +26,6 @@ LoweringContext::LoweringContext(const PartitionInput& given, const Views& all_v
 LocalId LoweringContext::add_value(ir::ValueId id, const ShardLayout& layout, sharding::SubAxisSet outer) {
   return builder.add_value(main.type_of(id).tensor, layout, outer, name(id));
 }
-
-GlobalView::GlobalView(const LoweringContext& context, const ir::Op& op)
-    : operands(types_of(context.main, op.operands)),
-      results(types_of(context.main, op.results)),
-      view{operands, results, &op.attributes, op.regions, &context.main, &op.location} {}
 
 bool is_token(const LoweringContext& context, ir::ValueId id) { return context.main.type_of(id).is_token(); }
 

@@ -63,16 +63,6 @@ struct LoweringContext {
   LocalId add_value(ir::ValueId id, const ShardLayout& layout, sharding::SubAxisSet outer);
 };
 
-/// Global types of an op's operands and results, for functions of its row.
-struct GlobalView {
-  std::vector<ir::Type> operands;
-  std::vector<ir::Type> results;
-  ops::OpView view;
-  GlobalView(const LoweringContext& context, const ir::Op& op);
-  GlobalView(const GlobalView&) = delete;
-  GlobalView& operator=(const GlobalView&) = delete;
-};
-
 bool is_token(const LoweringContext& context, ir::ValueId id);
 /// The sharding that propagation found for a value; nothing where it found none.
 const std::optional<sharding::TensorSharding>& sharding_of(const LoweringContext& context, ir::ValueId id);

@@ -17,17 +17,15 @@ void emit_op(LoweringContext& context, const ir::Op& op, const ops::OpDef& def, 
   made.attributes = op.attributes;
   made.regions = op.regions;
   made.location = op.location;
-  std::vector<ir::Type> local_operands;
-  for (const LocalId id : operands) local_operands.push_back(builder.value(id).local_type());
-  std::vector<ir::Type> local_results;
+  const std::vector<ir::Type> local_operands = builder.program().local_types(operands);
   for (size_t i = 0; i < op.results.size(); ++i) {
     const LocalId id = context.add_value(op.results[i], result_layouts[i], outer);
     made.results.push_back(id);
-    local_results.push_back(builder.value(id).local_type());
     context.define(op.results[i], id);
   }
   if (def.localize != nullptr) {
-    const GlobalView global(context, op);
+    const ops::OpInstance global(context.main, op);
+    const std::vector<ir::Type> local_results = builder.program().local_types(made.results);
     made.attributes = def.localize(
         global.view, {local_operands, local_results, &op.attributes, op.regions, &context.main, &op.location});
   }
@@ -51,14 +49,13 @@ bool emit_on_shard(LoweringContext& context, const ir::Op& op, const ops::OpDef&
   if (def.on_shard == nullptr) return false;
   ShardWriter shard(builder, op);
   std::vector<ir::ValueId> entered;
-  std::vector<ir::Type> local_operands;
+  const std::vector<ir::Type> local_operands = builder.program().local_types(operands);
   sharding::SubAxisSet outer = partial;
   for (const LocalId id : operands) {
     entered.push_back(shard.enter(id));
-    local_operands.push_back(builder.value(id).local_type());
     outer |= builder.type(id).varies;
   }
-  const GlobalView global(context, op);
+  const ops::OpInstance global(context.main, op);
   std::vector<ShardedType> likes;
   std::vector<ir::Type> local_results;
   for (size_t i = 0; i < global.results.size(); ++i) {

@@ -96,7 +96,7 @@ void lower_collective(LoweringContext& context, const ir::Op& op, const Scope& s
   const ops::OpDef& def = ops::op(op.code);
   const auto& kernel = std::get<ops::GroupKernel>(def.body);
   const sharding::MeshView& view = builder.view(scope.view);
-  const GlobalView global(context, op);
+  const ops::OpInstance global(context.main, op);
   const ops::OpView& op_view = global.view;
 
   LocalOp made;

@@ -31,7 +31,7 @@ void append_effect(LoweringContext& context, const ir::Op& op, EffectPoint point
 }
 
 void lower_effect(LoweringContext& context, const ir::Op& op, const Scope& scope) {
-  const GlobalView global(context, op);
+  const ops::OpInstance global(context.main, op);
   const ops::EffectInfo info = ops::effect_of(global.view);
   EffectPoint point;
   point.callback = info.index;
@@ -43,7 +43,7 @@ void lower_effect(LoweringContext& context, const ir::Op& op, const Scope& scope
 
 void lower_custom_call(LoweringContext& context, const ir::Op& op, const Scope& scope) {
   Builder& builder = context.builder;
-  const GlobalView global(context, op);
+  const ops::OpInstance global(context.main, op);
   const ops::OpView& view = global.view;
   if (const auto reason = ops::reason_not_run(view)) ir::fail("unsupported_custom_call", op.location, *reason);
   const ops::CustomCallDef* row = ops::find_custom_call(ops::target_of(view));

@@ -24,11 +24,11 @@ std::vector<std::optional<sharding::TensorSharding>> said_of(const ir::Op& op, c
 
 // A recv yields what its send took, along source_target_pairs. A single device may omit the pair with itself.
 void lower_pair(LoweringContext& context, const ir::Op& recv, const Scope& scope) {
-  const GlobalView recv_types(context, recv);
+  const ops::OpInstance recv_types(context.main, recv);
   const ops::TransferInfo taking = ops::host_transfer_of(recv.name, recv_types.view);
   const ir::Op& send = *context.unmatched_sends.at(taking.channel).front();
   context.unmatched_sends.at(taking.channel).pop_front();
-  const GlobalView send_types(context, send);
+  const ops::OpInstance send_types(context.main, send);
   const ops::TransferInfo giving = ops::host_transfer_of(send.name, send_types.view);
 
   std::vector<ir::Type> given;
@@ -77,7 +77,7 @@ void lower_pair(LoweringContext& context, const ir::Op& recv, const Scope& scope
 }  // namespace
 
 void lower_host_transfer(LoweringContext& context, const ir::Op& op, const Scope& scope) {
-  const GlobalView global(context, op);
+  const ops::OpInstance global(context.main, op);
   const ops::TransferInfo info = ops::host_transfer_of(op.name, global.view);
   if (info.way == ops::TransferKind::kSend) return context.unmatched_sends[info.channel].push_back(&op);
   if (info.way == ops::TransferKind::kRecv) return lower_pair(context, op, scope);

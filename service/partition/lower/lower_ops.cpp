@@ -193,7 +193,7 @@ void lower_rematerialised(LoweringContext& context, const ir::Op& op, const Scop
 void lower_ruled(LoweringContext& context, const ir::Op& op, const Scope& scope) {
   Builder& builder = context.builder;
   const ops::OpDef& def = ops::op(op.code);
-  GlobalView global(context, op);
+  ops::OpInstance global(context.main, op);
   std::vector<const ir::Op*> definitions;
   for (const ir::ValueId id : op.operands) definitions.push_back(context.uses.definitions[static_cast<size_t>(id)]);
   global.view.op = &op;

@@ -71,7 +71,7 @@ LowerFn stage_of(ops::Structural kind, const ir::Op& op) {
 LowerFn stage_of(const LoweringContext& context, const ir::Op& op) {
   const ops::OpDef& def = ops::op(op.code);
   // How an instance runs may depend on its types or its custom-call target.
-  const ops::Body body = ops::body_of(def, GlobalView(context, op).view);
+  const ops::Body body = ops::body_of(def, ops::OpInstance(context.main, op).view);
   if (const auto* kind = std::get_if<ops::Structural>(&body)) return stage_of(*kind, op);
   // A custom call whose target is a function of its operands, or one that is not executed.
   if (std::holds_alternative<ops::Structural>(def.body)) return lower_custom_call;

@@ -194,10 +194,7 @@ class Specialiser {
   };
 
   [[nodiscard]] Types types_of(const ir::Op& op) const {
-    Types out;
-    for (const ValueId id : op.operands) out.operands.push_back(type(id));
-    for (const ValueId id : op.results) out.results.push_back(type(id));
-    return out;
+    return {main_.types_of(op.operands), main_.types_of(op.results)};
   }
 
   [[nodiscard]] ops::OpView view_of(const ir::Op& op, const Types& types) const {

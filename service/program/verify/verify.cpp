@@ -78,7 +78,7 @@ class FunctionVerifier {
       ir::fail("invalid_program", last.location,
                "function @" + function_.name + " must end in 'func.return', got '" + last.name + "'");
     }
-    const std::vector<ir::Type> returned = types(last.operands);
+    const std::vector<ir::Type> returned = function_.types_of(last.operands);
     if (returned.size() != function_.results.size()) {
       ir::fail("invalid_program", last.location,
                "@" + function_.name + " returns " + std::to_string(returned.size()) + " values, but its type has " +
@@ -93,13 +93,6 @@ class FunctionVerifier {
   }
 
  private:
-  [[nodiscard]] std::vector<ir::Type> types(const std::vector<ir::ValueId>& ids) const {
-    std::vector<ir::Type> out;
-    out.reserve(ids.size());
-    for (const ir::ValueId id : ids) out.push_back(function_.type_of(id));
-    return out;
-  }
-
   void region(const ir::Region& region, const ir::Location& where, const std::string& owner) {
     if (region.ops.empty())
       ir::fail("invalid_program", where, "a region of " + owner + " is empty: it must end in a return");
@@ -156,16 +149,9 @@ class FunctionVerifier {
   }
 
   void infer(const ir::Op& op, const ops::OpDef& def) const {
-    const std::vector<ir::Type> operands = types(op.operands);
-    const std::vector<ir::Type> declared = types(op.results);
-    ops::OpView view;
-    view.operands = operands;
-    view.results = declared;
-    view.attributes = &op.attributes;
-    view.regions = op.regions;
-    view.function = &function_;
-    view.location = &op.location;
-    const std::vector<ir::Type> inferred = def.infer(view);
+    const ops::OpInstance instance(function_, op);
+    const std::vector<ir::Type>& declared = instance.results;
+    const std::vector<ir::Type> inferred = def.infer(instance.view);
     if (inferred.size() != declared.size()) {
       ir::fail("invalid_program", op.location,
                "'" + op.name + "' has " + std::to_string(inferred.size()) + " results, got " +

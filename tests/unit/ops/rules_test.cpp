@@ -37,15 +37,11 @@ class Rules {
       for (const ir::ValueId id : op.results) definitions_[id] = &op;
     }
     for (const ir::Op& op : region.ops) {
-      std::vector<ir::Type> operands;
-      std::vector<ir::Type> results;
       std::vector<const ir::Op*> definitions;
-      for (const ir::ValueId id : op.operands) {
-        operands.push_back(function_.type_of(id));
+      for (const ir::ValueId id : op.operands)
         definitions.push_back(definitions_.contains(id) ? definitions_.at(id) : nullptr);
-      }
-      for (const ir::ValueId id : op.results) results.push_back(function_.type_of(id));
-      ops::OpView view{operands, results, &op.attributes, op.regions, &function_, &op.location};
+      ops::OpInstance instance(function_, op);
+      ops::OpView& view = instance.view;
       view.op = &op;
       view.definitions = definitions;
       if (const auto rule = ops::rule_of(ops::op(op.code), view))
