@@ -4,8 +4,8 @@
 //
 // Steps of reshard(value, layout):
 //   1. The value itself, if it has the layout; the copy, if this block has made one.
-//   2. A constant, iota or broadcast of a scalar (is_rematerialisable) is computed again in the new layout. Nothing
-//   moves.
+//   2. A value with a rematerialisation (constant, iota, broadcast of a scalar) is computed again in the new layout.
+//      Nothing moves.
 //   3. Otherwise the reshard reads the nearest source: of the value, what it was resharded from, and their copies in
 //      this block, the one from which a device lacks the fewest elements.
 //
@@ -13,15 +13,13 @@
 // another: a device lacks 32 - 16 = 16 elements from %v and none from %w, so the second reshard reads %w.
 #pragma once
 
-#include <map>
-#include <optional>
-#include <set>
-#include <span>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "service/partition/local_program.h"
+#include "service/partition/lower/value_sources.h"
 #include "service/partition/lower/views.h"
 
 namespace meshd::partition {
@@ -67,24 +65,6 @@ class Builder {
   [[nodiscard]] double lacking(LocalId id, const ShardLayout& to) const;
   /// The value varying exactly over `varies`, which contains the sub-axes of its dims: drops or adds the others.
   LocalId vary(LocalId id, sharding::SubAxisSet varies, const ir::Location& location, const std::string& reason);
-  /// A view of the value.
-  LocalId alias(LocalId id, const ir::Location& location);
-  /// Marks `id` as rematerialisable: `op` computes it again in any layout (constant, iota, scalar broadcast).
-  void rematerialise_by(LocalId id, LocalOp op) { rematerialisations_.insert_or_assign(id, std::move(op)); }
-  /// The same for the op appended last, whose result is `id`.
-  void rematerialise_as_last(LocalId id) { rematerialise_by(id, block_->ops.back()); }
-  /// The constant that the value is, or the scalar constant that it broadcasts; or null.
-  [[nodiscard]] const ir::DenseAttr* constant_of(LocalId id) const;
-  LocalId add_scalar(tensor::DType dtype, const std::vector<std::byte>& element, int view,
-                     const ir::Location& location);
-  /// Replaces the padding of `id` by `element`; `id` itself where it has none.
-  LocalId mask(LocalId id, const std::vector<std::byte>& element, const ir::Location& location,
-               const std::string& reason);
-  /// Region of a reducer with one binary op, in function().
-  ir::Region reducer(kernels::ScalarOp op, tensor::DType dtype);
-  /// Type in which bits of `dtype` are or-ed: itself for booleans and integers, else the unsigned integer as wide as an
-  /// element or as a part of a complex one.
-  static tensor::DType bits_dtype(tensor::DType dtype);
 
   /// A state to rewind to, when a region or an op has to be written again.
   struct Mark {
@@ -93,25 +73,14 @@ class Builder {
     int64_t effect_count = 0;
   };
   [[nodiscard]] Mark mark() const { return {program_.values.size(), block_->ops.size(), program_.effect_count}; }
-  /// Ops of the current block behind `mark`.
-  [[nodiscard]] std::span<const LocalOp> since(const Mark& mark) const {
-    return std::span<const LocalOp>(block_->ops).subspan(mark.op_count);
-  }
-
   void rewind(const Mark& mark);
   /// Marks the ops behind `mark` as caused by an op without a factor rule, or between meshes (kUnruledEnd).
   void mark_unruled(const Mark& mark);
-  /// The same for later reshards of `id`.
-  void mark_unruled(LocalId id) { unruled_.insert(id); }
+
+  [[nodiscard]] ValueSources& sources() { return sources_; }
+  [[nodiscard]] const ValueSources& sources() const { return sources_; }
 
   LocalProgram finish();
-
-  /// Later reshards of `id` no longer read what it was resharded from.
-  void forget_source(LocalId id) { resharded_from_.erase(id); }
-  /// Marks a value whose layout differs from the wanted one because its op had to read its neighbours' rows.
-  void mark_shifted(LocalId id) { shifted_.insert(id); }
-  /// True when the value can be computed again in any layout, so that resharding it moves nothing.
-  [[nodiscard]] bool is_rematerialisable(LocalId id) const { return rematerialisations_.contains(id); }
 
  private:
   void append_reshard(LocalId from, LocalId to, const ir::Location& location, const std::string& reason);
@@ -122,12 +91,7 @@ class Builder {
   LocalProgram program_;
   std::shared_ptr<ir::Function> function_;
   LocalBlock* block_ = nullptr;
-  std::map<LocalId, LocalOp> rematerialisations_;
-  std::set<LocalId> shifted_;
-  std::set<LocalId> unruled_;
-  std::map<LocalId, LocalId> resharded_from_;  // by result of a reshard: the value that reshard() was called with
-  using Key = std::pair<LocalId, std::vector<std::vector<int>>>;
-  std::map<const LocalBlock*, std::map<Key, LocalId>> resharded_;
+  ValueSources sources_;
 };
 
 }  // namespace meshd::partition

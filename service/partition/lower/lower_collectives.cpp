@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "service/ops/kernel_interface.h"
+#include "service/partition/lower/local_ops.h"
 #include "service/partition/lower/sharding_choice.h"
 
 namespace meshd::partition {
@@ -75,7 +76,8 @@ std::vector<ShardLayout> collective_layouts(const LoweringContext& context, cons
 
 void lower_replica_id(LoweringContext& context, const ir::Op& op, const Scope& scope) {
   const std::vector<std::byte> zero(sizeof(uint32_t));
-  context.define(op.results.front(), context.builder.add_scalar(tensor::DType::kUint32, zero, scope.view, op.location));
+  context.define(op.results.front(),
+                 add_scalar(context.builder, tensor::DType::kUint32, zero, scope.view, op.location));
 }
 
 void lower_partition_id(LoweringContext& context, const ir::Op& op, const Scope& scope) {

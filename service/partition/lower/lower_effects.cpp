@@ -1,6 +1,7 @@
 #include "service/partition/lower/lower_effects.h"
 
 #include "service/ops/linalg/custom_calls.h"
+#include "service/partition/lower/local_ops.h"
 #include "service/partition/lower/lower_ops.h"
 
 namespace meshd::partition {
@@ -61,8 +62,8 @@ void lower_custom_call(LoweringContext& context, const ir::Op& op, const Scope& 
           value = builder.reshard(value, wanted(context, op.results[i], scope), op.location, "constraint");
         } else if (row->kind == ops::CustomCallKind::kShardingMarker && builder.layout(value).mask() != 0) {
           // Propagation does not pass through: a reshard behind it is attributed to it.
-          value = builder.alias(value, op.location);
-          builder.mark_unruled(value);
+          value = alias(builder, value, op.location);
+          builder.sources().mark_unruled(value);
         }
         context.define(op.results[i], value);
       }

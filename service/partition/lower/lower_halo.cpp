@@ -7,6 +7,7 @@
 #include "service/partition/lower/emit.h"
 #include "service/partition/lower/halo_rule.h"
 #include "service/partition/lower/identity.h"
+#include "service/partition/lower/local_ops.h"
 
 namespace meshd::partition {
 namespace {
@@ -58,7 +59,7 @@ bool keep_fetchable(const LoweringContext& context, ops::Halo& halo, const ir::O
     const int64_t rows = context.main.type_of(op.operands[read.operand]).dims()[read.operand_dim];
     const auto [first, last] = places_of(read);
     if (read.spread == 1 && first >= 0 && last < rows) continue;
-    const ir::DenseAttr* start = context.builder.constant_of(context.local(op.operands[read.beyond_operand]));
+    const ir::DenseAttr* start = constant_of(context.builder, context.local(op.operands[read.beyond_operand]));
     const kernels::ScalarOp by = combine ? combine->ops.front() : kernels::ScalarOp::kCopy;
     if (combine && (is_idempotent(by) || (start != nullptr && is_identity(*start, by)))) continue;
     refused.emplace_back(read.summed_operand, read.along_dim);
@@ -90,7 +91,7 @@ void emit_fetching(LoweringContext& context, const ops::Halo& halo, const ir::Op
     if (read.beyond == ops::Beyond::kOperand) return operands[read.beyond_operand];
     if (read.beyond == ops::Beyond::kNothing) return std::nullopt;
     const std::vector<std::byte> zero(static_cast<size_t>(tensor::size_bytes(dtype)));
-    return builder.add_scalar(dtype, zero, result_layouts[0].view, op.location);
+    return add_scalar(builder, dtype, zero, result_layouts[0].view, op.location);
   };
 
   if (halo.is_move) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "service/partition/lower/local_ops.h"
 #include "service/partition/lower/lowering.h"
 
 namespace meshd::partition {
@@ -78,15 +79,6 @@ void lower_manual(LoweringContext& context, const ir::Op& op, const Scope& scope
     }
     return manual;
   };
-  const auto as_view = [&](LocalId from, LocalId to) {
-    LocalOp made;
-    made.kind = LocalKind::kView;
-    made.name = "view";
-    made.operands = {from};
-    made.results = {to};
-    made.location = op.location;
-    builder.append(std::move(made));
-  };
 
   const ir::Region& body = op.regions.front();
   for (size_t i = 0; i < body.arguments.size(); ++i) {
@@ -107,7 +99,7 @@ void lower_manual(LoweringContext& context, const ir::Op& op, const Scope& scope
                    ir::to_string(builder.value(operand).local_type()) + ", its body expects " +
                    ir::to_string(builder.value(inside).local_type()));
     }
-    as_view(operand, inside);
+    append_view(builder, operand, inside, op.location);
     context.define(body.arguments[i], inside);
   }
 
@@ -126,36 +118,30 @@ void lower_manual(LoweringContext& context, const ir::Op& op, const Scope& scope
     summed &= fresh;
     if (summed != 0) {
       value = builder.vary(value, builder.type(value).varies | summed, op.location, "unreduced result");
-      LocalOp sum;
-      sum.kind = LocalKind::kReduceShards;
-      sum.name = "all_reduce";
-      sum.reduced = summed;
-      sum.operands = {value};
-      sum.location = op.location;
-      sum.reason = "unreduced result " + std::to_string(i) + " of " + op.name;
       const kernels::ScalarOp reducer = out[i].unreduced_kind == sharding::ReductionKind::kSum ? kernels::ScalarOp::kAdd
                                         : out[i].unreduced_kind == sharding::ReductionKind::kMax
                                             ? kernels::ScalarOp::kMaximum
                                             : kernels::ScalarOp::kMinimum;
-      sum.regions.push_back(builder.reducer(reducer, type.dtype()));
-      const ir::Type inside_type = context.main.type_of(returned[i]);
-      const LocalId reduced = builder.add_value(inside_type.tensor, free, builder.type(value).outer() & ~summed);
-      sum.results = {reduced};
-      builder.append(std::move(sum));
-      value = reduced;
+      value = all_reduce(builder, value,
+                         {.reduced = summed,
+                          .op = reducer,
+                          .dtype = type.dtype(),
+                          .name = {},
+                          .location = op.location,
+                          .reason = "unreduced result " + std::to_string(i) + " of " + op.name});
     }
     const sharding::SubAxisSet varies = outside.mask() | (builder.type(value).varies & ~fresh);
     value = builder.vary(value, varies, op.location, "result " + std::to_string(i) + " of " + op.name);
-    const LocalId whole_value =
+    const LocalId outside_value =
         builder.add_value(type.tensor, outside, varies & ~outside.mask(), context.name(op.results[i]));
-    if (builder.type(whole_value).local != builder.type(value).local) {
+    if (builder.type(outside_value).local != builder.type(value).local) {
       ir::fail("invalid_program", op.location,
                "manual computation: result " + std::to_string(i) + " has local type " +
                    ir::to_string(builder.value(value).local_type()) + " inside, " +
-                   ir::to_string(builder.value(whole_value).local_type()) + " outside");
+                   ir::to_string(builder.value(outside_value).local_type()) + " outside");
     }
-    as_view(value, whole_value);
-    context.define(op.results[i], whole_value);
+    append_view(builder, value, outside_value, op.location);
+    context.define(op.results[i], outside_value);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "service/partition/lower/emit.h"
 #include "service/partition/lower/halo_rule.h"
 #include "service/partition/lower/identity.h"
+#include "service/partition/lower/local_ops.h"
 #include "service/partition/lower/lower_halo.h"
 #include "service/partition/lower/lower_partial.h"
 #include "service/partition/lower/sharding_choice.h"
@@ -149,7 +150,8 @@ std::vector<LocalId> reshard_operands(LoweringContext& context, const ir::Op& op
     const LocalId before = context.local(op.operands[i]);
     ShardLayout to = layout_of(choice.sub_axes, rule.operands[i]);
     if (choice.halo != nullptr)
-      to = fetched_from(*choice.halo, i, mesh_view, op_tensors[i], to, builder.is_rematerialisable(before));
+      to = fetched_from(*choice.halo, i, mesh_view, op_tensors[i], to,
+                        builder.sources().rematerialisation(before) != nullptr);
     LocalId operand = builder.reshard(before, to, op.location, reason);
     if (operand != before && builder.last().kind == LocalKind::kReshard && builder.last().results[0] == operand) {
       const ShardLayout from = builder.layout(builder.last().operands[0]);
@@ -161,8 +163,8 @@ std::vector<LocalId> reshard_operands(LoweringContext& context, const ir::Op& op
         std::any_of(to_mask.begin(), to_mask.end(), [&](int f) { return has_factor(rule.operands[i], f); });
     if (const int filled = padded ? combine->operand_results[i] : -1; filled >= 0) {
       const tensor::DType dtype = builder.type(operand).local.dtype;
-      operand = builder.mask(operand, *identity_element(combine->ops[static_cast<size_t>(filled)], dtype), op.location,
-                             reason);
+      operand = mask_padding(builder, operand, *identity_element(combine->ops[static_cast<size_t>(filled)], dtype),
+                             op.location, reason);
     }
     operands.push_back(operand);
   }
@@ -185,7 +187,7 @@ void lower_rematerialised(LoweringContext& context, const ir::Op& op, const Scop
   made.location = op.location;
   const LocalId value = context.add_value(id, wanted(context, id, scope), 0);
   made.results = {value};
-  context.builder.rematerialise_by(value, made);
+  context.builder.sources().rematerialise_by(value, made);
   context.builder.append(std::move(made));
   context.define(id, value);
 }
@@ -238,7 +240,8 @@ void lower_ruled(LoweringContext& context, const ir::Op& op, const Scope& scope)
   if (partial != 0) combine_partials(context, op, *combine, partial, scope);
   for (size_t i = 0; i < op.results.size(); ++i) {
     const bool is_elsewhere = layouts[i] != op_tensors[op.operands.size() + i].layout;
-    if (shifted || (choice.halo != nullptr && is_elsewhere)) builder.mark_shifted(context.local(op.results[i]));
+    if (shifted || (choice.halo != nullptr && is_elsewhere))
+      builder.sources().mark_shifted(context.local(op.results[i]));
   }
 
   // A broadcast of a scalar can be computed again in any layout.
@@ -247,7 +250,7 @@ void lower_ruled(LoweringContext& context, const ir::Op& op, const Scope& scope)
         return context.main.type_of(id).rank() == 0 && builder.type(context.local(id)).varies == 0;
       });
   if (of_scalars && op.results.size() == 1 && op.regions.empty() && global.results.front().rank() > 0 && partial == 0)
-    builder.rematerialise_as_last(context.local(op.results.front()));
+    builder.sources().rematerialise_by(context.local(op.results.front()), builder.last());
   for (const ir::ValueId result : op.results) reshard_returned(context, result);
 }
 

@@ -101,7 +101,7 @@ void lower_op(LoweringContext& context, const ir::Op& op, const Scope& scope) {
   context.builder.mark_unruled(mark);
   for (const ir::ValueId id : op.results) {
     if (!is_token(context, id) && context.builder.layout(context.local(id)).mask() != 0)
-      context.builder.mark_unruled(context.local(id));
+      context.builder.sources().mark_unruled(context.local(id));
   }
 }
 

@@ -30,7 +30,7 @@ MovedBytes moved_bytes(const LoweringContext& context, const ChoiceOf& of, const
   };
   for (size_t i = 0; i < op.operands.size(); ++i) {
     layouts.push_back(layout_of(choice, rule.operands[i]));
-    if (context.builder.is_rematerialisable(context.local(op.operands[i]))) continue;
+    if (context.builder.sources().rematerialisation(context.local(op.operands[i])) != nullptr) continue;
     read.push_back(i);
     if (halo != nullptr) continue;
     const double bytes = context.builder.lacking(context.local(op.operands[i]), layouts[i]) * bytes_of(i);
