@@ -112,7 +112,7 @@ const Schema<RunInput>& schema() {
     std::vector<Field<In>> fields = assignment_fields<In>();
     const Rules count{.low = 1, .high = INT32_MAX};
     const Rules position{.low = 0, .high = INT32_MAX};
-    for (Field<In>& field : std::vector<Field<In>>{
+    for (const Field<In>& field : std::vector<Field<In>>{
              {"program", &In::program, {.required = true, .like = json_type<ProgramChoice>}},
              {"arguments", &In::arguments, {.required = true, .like = json_type<std::vector<ArgumentInput>>}},
              {"donate", &In::donate, position},
@@ -136,8 +136,8 @@ const Schema<RunInput>& schema() {
              {"debug_infs", &In::debug_infs, {.optional = true}},
              {"kept", &In::kept, {.hidden = true}},
              {"in_tree", &In::in_tree, {.hidden = true}}})
-      fields.push_back(std::move(field));
-    return Schema<RunInput>("RunInput", std::move(fields));
+      fields.push_back(field);
+    return Schema<RunInput>("RunInput", fields);
   }();
   return kSchema;
 }
@@ -347,7 +347,8 @@ std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string&
   Json json = Json::parse(document, kInlineLimits);
   const auto* object = json.as<JsonObject>();
   // No body has a field of this name: it would have been refused.
-  if (object == nullptr || object->size() != 2 || object->front().first != "session_mesh") return {std::move(json), {}};
+  if (object == nullptr || object->size() != 2 || object->front().first != "session_mesh")
+    return {std::move(json), std::nullopt};
   core::Diagnostics wrong;
   auto mesh = read_mesh(object->front().second, "/session_mesh", wrong);
   wrong.throw_if_any("internal");
