@@ -89,12 +89,13 @@ class Array {
   struct State {
     storage::ArrayState state = storage::ArrayState::kPending;
     int64_t version = 1;
-    std::string reason;                          ///< why it is lost, or the job that took it
-    std::string reserved_by;                     ///< job that was accepted with it donated
-    std::optional<storage::IdempotencyRow> key;  ///< of the request that makes it, until it is stored
-    std::string promised_by;                     ///< job whose result it is to be, until that is committed
-    ShardBuffers shards;                         ///< empty when only on disk
-    std::vector<storage::BlobRef> blobs;         ///< by shard; empty for memory arrays
+    std::string reason;                            ///< why it is lost, or the job that took it
+    std::string reserved_by;                       ///< job that was accepted with it donated
+    std::optional<storage::IdempotencyRow> key;    ///< of the request that makes it, until it is stored
+    std::string promised_by;                       ///< job whose result it is to be, until that is committed
+    ShardBuffers shards;                           ///< empty when only on disk
+    std::vector<storage::BlobRef> blobs;           ///< by shard; empty for memory arrays that are not spilled
+    std::optional<storage::PendingBlobs> spilled;  ///< memory arrays: what keeps `blobs`, which no row names
     uint64_t last_use = 0;
     bool deleted = false;
     int64_t job_count = 0;  ///< accepted jobs that have still to read it: it is not replaced meanwhile
@@ -103,6 +104,9 @@ class Array {
     quotas::ArrayCharge charge;         ///< its part in what its principal has, as long as it may have data
     bool announced = false;             ///< found by its id while it is pending: ready is shown once it is safe
     std::optional<PendingParts> parts;  ///< while it is put together
+
+    /// This version of a memory array ends: its blobs, to be destroyed (which removes their files) without the lock.
+    [[nodiscard]] std::optional<storage::PendingBlobs> forget_spilled();
   };
   core::Locked<State>& state() { return state_; }
   [[nodiscard]] int64_t version() {

@@ -218,6 +218,9 @@ storage::ArrayRow ArrayStore::row_of(const Array& array, const Array::State& sta
 
 ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShards>> arrays) {
   Prepared out;
+  int64_t coming = 0;
+  for (const auto& [array, shards] : arrays) coming += shards.memory.empty() ? 0 : array->shard_bytes();
+  make_room(coming);
   out.blobs = storage::PendingBlobs(store_);
   std::vector<size_t> first_blobs(arrays.size());
   for (size_t i = 0; i < arrays.size(); ++i) {
@@ -293,7 +296,7 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
     });
     for (const ArrayRef& array : promised) pending_.remove(array);
     for (const First& first : firsts) first.array->watchers().notify_all();
-    make_room();
+    evict(0);
   };
   return out;
 }
@@ -502,32 +505,6 @@ int64_t ArrayStore::memory_budget() const {
   return std::clamp<int64_t>(memory_.with_jobs_bytes - lent_bytes_, 0, memory_.most_bytes);
 }
 
-void ArrayStore::make_room() {
-  const int64_t budget = memory_budget();
-  struct Candidate {
-    uint64_t last_use;
-    ArrayRef array;
-  };
-  std::vector<Candidate> candidates;
-  int64_t held = 0;
-  table_.with([&](Table& table) {
-    for (const auto& [id, array] : table.by_id) {
-      auto state = array->state().lock();
-      if (state->shards.empty()) continue;
-      held += array->shard_bytes();
-      if (!state->blobs.empty()) candidates.push_back({state->last_use, array});
-    }
-  });
-  if (held <= budget) return;
-  std::sort(candidates.begin(), candidates.end(),
-            [](const Candidate& a, const Candidate& b) { return a.last_use < b.last_use; });
-  for (const Candidate& candidate : candidates) {
-    if (held <= budget) return;
-    candidate.array->state().with([](Array::State& state) { state.shards.clear(); });
-    held -= candidate.array->shard_bytes();
-  }
-}
-
 ArrayStore::Page ArrayStore::list(std::string_view principal, const storage::ArrayFilter& filter,
                                   const storage::PageRequest& page) {
   expire_pending();
@@ -598,9 +575,10 @@ void ArrayStore::remove(const ArrayRef& array) {
     throw;
   }
   pending_.remove(array);
-  array->state().with([](Array::State& state) {
+  const auto spilled = array->state().with([](Array::State& state) {
     state.shards.clear();
     state.charge.release();
+    return state.forget_spilled();
   });
   table_.with([&](Table& table) { table.by_id.erase(id); });
   array->watchers().notify_all();
@@ -662,32 +640,35 @@ std::function<void(storage::Transaction&)> ArrayStore::consume_rows(const std::v
 
 void ArrayStore::consume(const std::vector<ArrayRef>& donated, const std::string& job) {
   for (const ArrayRef& array : donated) {
-    array->state().with([&](Array::State& state) {
-      if (state.state == ArrayState::kDonated) return;  // a reader has seen the row before
+    const auto spilled = array->state().with([&](Array::State& state) -> std::optional<storage::PendingBlobs> {
+      if (state.state == ArrayState::kDonated) return std::nullopt;  // a reader has seen the row before
       state.state = ArrayState::kDonated;
       state.reason = "taken by " + job;
       state.reserved_by.clear();
       state.shards.clear();
-      state.blobs.clear();
       state.charge.release();
       ++state.version;
+      auto gone = state.forget_spilled();
+      state.blobs.clear();
+      return gone;
     });
   }
 }
 
 void ArrayStore::spoil(const std::vector<ArrayRef>& donated, const std::string& job) {
   for (const ArrayRef& array : donated) {
-    array->state().with([&](Array::State& state) {
-      if (state.state != ArrayState::kReady) return;
+    const bool is_kept = array->state().with([&](Array::State& state) {
+      if (state.state != ArrayState::kReady) return true;
       state.shards.clear();
       state.reserved_by.clear();
-      if (array->info().durability == Durability::kDurable) return;
+      if (!state.blobs.empty()) return true;
       state.state = ArrayState::kLost;
       state.reason = "job " + job + " failed after it had overwritten the memory";
       state.charge.release();
       ++state.version;
+      return false;
     });
-    if (array->info().durability == Durability::kDurable) continue;
+    if (is_kept) continue;
     const storage::ArrayRow row = array->state().with([&](const Array::State& state) { return row_of(*array, state); });
     store_.catalog().write_async([row](storage::Transaction& transaction) { transaction.update_array(row); },
                                  [](const std::exception_ptr&) {});

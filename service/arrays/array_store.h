@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -205,7 +206,8 @@ class ArrayStore {
   ShardBuffers take(const ArrayRef& array, const std::string& job);
   /// Puts them back unharmed.
   void give_back(const ArrayRef& array, ShardBuffers shards);
-  /// A failed job overwrote their memory: memory arrays are lost, durable ones will be read from disk again.
+  /// A failed job overwrote their memory: memory arrays that are not spilled are lost, the others
+  /// will be read from disk again.
   void spoil(const std::vector<ArrayRef>& donated, const std::string& job);
 
   /// The same bytes under a new id; the old array is donated in the same transaction (behaviour P19). Throws what
@@ -231,7 +233,13 @@ class ArrayStore {
   std::string blob_name(const Array& array, int64_t version, size_t shard);
   int64_t write_version(const ArrayRef& array, int64_t version, const ShardBuffers* before, NewShards next);
   [[nodiscard]] int64_t memory_budget() const;
-  void make_room();
+  /// Until so many more bytes fit into what there is for arrays: durable arrays leave memory, then memory arrays are
+  /// spilled. Waits for the disk: not on storage's writer thread, which evicts only.
+  void make_room(int64_t coming = 0);
+  /// The part of it that waits for nothing. Returns the memory arrays that would have to be spilled.
+  std::vector<ArrayRef> evict(int64_t coming);
+  /// Writes a memory array to blobs and drops it from memory. Nothing where it is in use, or the disk is full.
+  void spill(const ArrayRef& array);
   storage::ArrayRow row_of(const Array& array, const Array::State& state) const;
 
   storage::Store& store_;
@@ -240,6 +248,7 @@ class ArrayStore {
   const ArrayMemory memory_;
   std::atomic<int64_t> lent_bytes_{0};  ///< to jobs
   const int64_t quota_bytes_;
+  std::mutex spill_turn_;           ///< taken behind a write_turn(), before all other locks
   std::atomic<int64_t> writes_{0};  ///< numbers blobs, so that a write that failed may be tried again
   quotas::ArrayLedger ledger_;
   sharding::LayoutCache layouts_;

@@ -49,6 +49,7 @@ ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> upda
   // write_turn() is locked in the order of ids: no circular wait.
   std::sort(updates.begin(), updates.end(),
             [](const Update& a, const Update& b) { return a.array->info().id < b.array->info().id; });
+  make_room();
   PreparedUpdates out;
   for (const Update& update : updates) out.turns.emplace_back(update.array->write_turn());
   auto nexts = std::make_shared<std::vector<Next>>();
@@ -90,14 +91,16 @@ ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> upda
   out.visible = [this, nexts] {
     const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
     for (Next& next : *nexts) {
-      next.array->state().with([&](Array::State& state) {
+      const auto spilled = next.array->state().with([&](Array::State& state) {
+        auto gone = state.forget_spilled();
         state.version = next.before + 1;
         state.shards.swap(next.shards);
         state.blobs.swap(next.blobs);
         state.last_use = now;
+        return gone;
       });
     }
-    make_room();
+    evict(0);
   };
   return out;
 }

@@ -68,17 +68,19 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
   array->state().with([&](Array::State& state) {
     require_free(id, state, version);
     replacing.emplace(array, state);
-    blobs = state.blobs;
+    if (is_durable) blobs = state.blobs;
     row = row_of(*array, state);
     row.version = version + 1;
   });
   const auto take_place = [this, array, version](ShardBuffers& shards, std::vector<storage::BlobRef>& stored) {
     const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
-    array->state().with([&](Array::State& state) {
+    const auto spilled = array->state().with([&](Array::State& state) {
+      auto gone = state.forget_spilled();
       state.version = version + 1;
       state.shards.swap(shards);
       state.blobs.swap(stored);
       state.last_use = now;
+      return gone;
     });
   };
   if (!is_durable) {

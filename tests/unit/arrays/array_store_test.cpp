@@ -358,11 +358,70 @@ TEST_F(Arrays, arrays_used_longest_ago_leave_memory_and_are_read_from_disk) {
   EXPECT_LE(arrays_->usage().memory_bytes, 70);
 }
 
-TEST_F(Arrays, memory_arrays_stay_in_memory_beyond_the_budget) {
-  open(40);
-  const ArrayRef volatile_one = published(1, {.durability = Durability::kMemory});
-  for (int i = 0; i < 3; ++i) published(50);
-  EXPECT_EQ(values(arrays_->shards(volatile_one)), count_from(1));
+/// Three memory arrays where there is room for two: blobs of the first are on disk.
+class SpilledArrays : public Arrays {
+ protected:
+  void SetUp() override {
+    open(70);  // two arrays of 32 bytes
+    for (const float first : {1.F, 20.F, 40.F}) all_.push_back(published(first, kInMemory));
+  }
+  int64_t bytes_in_memory() { return arrays_->usage().memory_bytes; }
+
+  const Wanted kInMemory{.durability = Durability::kMemory};
+  std::vector<ArrayRef> all_;
+};
+
+TEST_F(SpilledArrays, leave_memory_and_come_back) {
+  EXPECT_EQ(bytes_in_memory(), 64);
+  EXPECT_EQ(blob_count(), 4);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(values(arrays_->shards(all_[0])), count_from(1));
+    EXPECT_EQ(values(arrays_->shards(all_[1])), count_from(20));
+    EXPECT_EQ(values(arrays_->shards(all_[2])), count_from(40));
+    EXPECT_EQ(bytes_in_memory(), 64);
+  }
+  EXPECT_EQ(blob_count(), 12) << "each is written once";
+}
+
+TEST_F(SpilledArrays, durable_ones_leave_memory_first) {
+  const ArrayRef durable = published(60);
+  EXPECT_EQ(blob_count(), 12) << "a second one has left for it";
+  static_cast<void>(published(80, kInMemory));
+  EXPECT_EQ(blob_count(), 12);
+  EXPECT_EQ(values(arrays_->shards(durable)), count_from(60));
+}
+
+TEST_F(SpilledArrays, blobs_end_with_the_version) {
+  EXPECT_EQ(arrays_->replace(all_[0], counting(all_[0], 7), kAnyVersion), 2);
+  EXPECT_EQ(values(arrays_->shards(all_[0])), count_from(7));
+  arrays_->remove(all_[0]);
+  arrays_->remove(all_[1]);
+  arrays_->remove(all_[2]);
+  EXPECT_EQ(blob_count(), 0);
+}
+
+TEST_F(SpilledArrays, are_donated_and_given_back_by_a_job_that_failed) {
+  arrays_->reserve({all_[0]}, "job_1");
+  ShardBuffers taken = arrays_->take(all_[0], "job_1");
+  EXPECT_EQ(values(taken), count_from(1));
+  std::memset(taken[0]->data(), 0, 8);
+  taken.clear();
+  arrays_->spoil({all_[0]}, "job_1");
+  EXPECT_EQ(values(arrays_->shards(all_[0])), count_from(1)) << "its blobs are as they were";
+  arrays_->reserve({all_[0]}, "job_2");
+  static_cast<void>(arrays_->take(all_[0], "job_2"));
+  arrays_->consume({all_[0]}, "job_2");
+  for (const ArrayRef& array : {all_[1], all_[2]}) arrays_->remove(array);
+  EXPECT_EQ(blob_count(), 0);
+}
+
+TEST_F(SpilledArrays, are_lost_with_their_files_by_a_restart) {
+  const std::string id = all_[0]->info().id;
+  all_.clear();
+  (*store_)->catalog().write([](storage::Transaction&) {});  // their rows are written without being waited for
+  restart();
+  EXPECT_EQ(error_word([&] { arrays_->shards(arrays_->find(id, "ann")); }), "array_lost");
+  EXPECT_EQ(blob_count(), 0);
 }
 
 // New versions.

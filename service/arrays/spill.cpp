@@ -1,0 +1,92 @@
+// Room for arrays in memory. Durable arrays leave it first, because they are on disk; then `memory` arrays are written
+// to blobs that no row names, so that a restart, which loses these arrays, removes them. A blob stays when its array is
+// read again, and the array leaves memory a second time without a write, until it gets another version.
+//
+// Example: 8 MiB for arrays; durable D of 4 MiB and memory arrays M1 and M2 of 4 MiB each, used in this order.
+//   M2 comes: 12 MiB, D leaves memory.       M3 comes: 12 MiB, M1 is written and leaves.
+//   M1 is read: it comes back, and M2 is written and leaves.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "service/arrays/array_store.h"
+#include "service/core/error.h"
+
+namespace meshd::arrays {
+
+using storage::ArrayState;
+using storage::Durability;
+
+std::optional<storage::PendingBlobs> Array::State::forget_spilled() {
+  if (!spilled) return std::nullopt;
+  blobs.clear();
+  return std::exchange(spilled, std::nullopt);
+}
+
+std::vector<ArrayRef> ArrayStore::evict(int64_t coming) {
+  struct Candidate {
+    bool is_durable;
+    uint64_t last_use;
+    ArrayRef array;
+  };
+  std::vector<Candidate> candidates;
+  int64_t held = coming;
+  table_.with([&](Table& table) {
+    for (const auto& [id, array] : table.by_id) {
+      auto state = array->state().lock();
+      if (state->shards.empty()) continue;
+      held += array->shard_bytes();
+      candidates.push_back({array->info().durability == Durability::kDurable, state->last_use, array});
+    }
+  });
+  const int64_t budget = memory_budget();
+  if (held <= budget) return {};
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return std::pair(!a.is_durable, a.last_use) < std::pair(!b.is_durable, b.last_use);
+  });
+  std::vector<ArrayRef> to_spill;
+  for (const Candidate& candidate : candidates) {
+    if (held <= budget) break;
+    held -= candidate.array->shard_bytes();
+    const bool is_on_disk = candidate.array->state().with([](Array::State& state) {
+      if (!state.blobs.empty()) state.shards.clear();
+      return !state.blobs.empty();
+    });
+    if (!is_on_disk) to_spill.push_back(candidate.array);
+  }
+  return to_spill;
+}
+
+void ArrayStore::make_room(int64_t coming) {
+  // One at a time: who comes second finds the room that the first has made.
+  const std::lock_guard held(spill_turn_);
+  for (const ArrayRef& array : evict(coming)) spill(array);
+}
+
+void ArrayStore::spill(const ArrayRef& array) {
+  ShardBuffers shards;
+  int64_t version = 0;
+  array->state().with([&](const Array::State& state) {
+    const bool is_ours = state.state == ArrayState::kReady && state.reserved_by.empty() && !state.deleted;
+    if (is_ours) shards = state.shards;
+    version = state.version;
+  });
+  if (shards.empty()) return;
+  storage::PendingBlobs written(store_);
+  std::vector<storage::BlobRef> blobs;
+  try {
+    for (size_t s = 0; s < shards.size(); ++s) written.add(blob_name(*array, version, s), shards[s]->bytes());
+    blobs = written.sync();
+  } catch (const core::Error&) {
+    return;  // a full disk: it stays in memory
+  }
+  array->state().with([&](Array::State& state) {
+    // Taken by a job, deleted, or of another version since: what was written is of no use.
+    if (state.shards != shards || state.version != version || state.spilled) return;
+    state.blobs = std::move(blobs);
+    state.spilled = std::move(written);
+    state.shards.clear();
+  });
+}
+
+}  // namespace meshd::arrays
