@@ -9,7 +9,7 @@ import tempfile
 from histories import checked
 
 LONG = os.environ.get("LONG") == "1"
-COUNT = 2000 if LONG else 100 if "MESHD_LONG" in os.environ else 8
+COUNT = 2000 if LONG else 100 if "MESHD_LONG" in os.environ else 4
 SESSIONS, OPERATIONS = (8, 200) if "MESHD_LONG" in os.environ else (4, 80)
 
 

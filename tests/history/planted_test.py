@@ -1,4 +1,5 @@
 """The checker finds each bug that service/core/planted_bugs.h plants within 200 histories, and nothing where none is planted."""
+import os
 import pathlib
 import re
 import sys
@@ -11,6 +12,9 @@ MOST = 200
 
 def main():
     binary = sys.argv[1]
+    if "MESHD_LONG" not in os.environ:
+        print("skipped: ./dev check-long builds the binary with planted bugs")
+        return 77
     names = re.findall(r"///< (\w+): ", (ROOT / "service/core/planted_bugs.h").read_text())
     assert len(names) >= 9, names
     for seed in range(1, 4):
