@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
+#include <tuple>
 #include <utility>
 
 #include "service/arrays/array_text.h"
@@ -17,6 +20,10 @@ namespace {
 
 using storage::ArrayState;
 using storage::Durability;
+
+// What a version that is durable may take until it is in memory, and how often that is looked at.
+constexpr std::chrono::seconds kLastStep{1};
+constexpr std::chrono::microseconds kLook{50};
 
 // Uncommitted arrays are unsharded on device 0.
 sharding::TensorSharding on_first_device(int64_t rank) {
@@ -375,7 +382,7 @@ ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
     const auto row = store_.catalog().read([&](storage::Reader& reader) { return reader.array(id, principal); });
     if (row) array = load_row(*row);
   }
-  if (array != nullptr) consume_if_donated(array);
+  if (array != nullptr) follow_row(array);
   if (array != nullptr && pending_.is_over(*array)) expire_pending();
   const bool visible =
       array != nullptr && !array->state().with([](const Array::State& state) { return state.deleted; });
@@ -386,15 +393,20 @@ ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
   return array;
 }
 
-// The transaction of a job is visible in pages of effects a moment before the job's thread calls consume(): whoever has
-// seen its effects does not find what it has donated.
-void ArrayStore::consume_if_donated(const ArrayRef& array) {
-  const std::string job = array->state().with([](const Array::State& state) { return state.reserved_by; });
-  if (job.empty() || array->info().durability != Durability::kDurable) return;
+// A transaction is visible in pages of effects a moment before the array follows it in memory: whoever has seen the
+// effects of a job finds neither what it has donated nor the old version of what it has updated.
+void ArrayStore::follow_row(const ArrayRef& array) {
+  const auto [job, is_replaced, version] = array->state().with(
+      [](const Array::State& state) { return std::tuple(state.reserved_by, state.replacing, state.version); });
+  if ((job.empty() && !is_replaced) || array->info().durability != Durability::kDurable) return;
   const ArrayInfo& info = array->info();
   const auto row =
       store_.catalog().read([&](storage::Reader& reader) { return reader.array(info.id, info.principal); });
-  if (row && row->state == ArrayState::kDonated) consume({array}, job);
+  if (!row) return;
+  if (row->state == ArrayState::kDonated) return consume({array}, job);
+  // The writer's thread is about to put the new shards in place.
+  const auto end = clock_.steady() + kLastStep;
+  while (array->version() < row->version && clock_.steady() < end) std::this_thread::sleep_for(kLook);
 }
 
 ArrayStore::Snapshot ArrayStore::snapshot(const ArrayRef& array) {

@@ -227,7 +227,7 @@ class ArrayStore {
   };
   ArrayRef make_array(const NewArray& wanted, std::string id);
   ArrayRef load_row(const storage::ArrayRow& row);
-  void consume_if_donated(const ArrayRef& array);
+  void follow_row(const ArrayRef& array);
   std::optional<Snapshot> try_snapshot(const ArrayRef& array);
   std::optional<Opened> try_open(const ArrayRef& array);
   std::string blob_name(const Array& array, int64_t version, size_t shard);

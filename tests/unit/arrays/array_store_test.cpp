@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <thread>
 
 #include "service/arrays/assembly.h"
 #include "service/arrays/compare.h"
@@ -558,6 +559,19 @@ TEST_F(Updates, jobs_result_becomes_the_next_version_also_after_a_restart) {
   restart();
   EXPECT_EQ(values(arrays_->snapshot(arrays_->find(id, "ann")).shards), count_from(70));
   EXPECT_EQ(arrays_->snapshot(arrays_->find(id, "ann")).version, 2);
+}
+
+TEST_F(Updates, version_that_is_durable_is_waited_for_until_it_is_in_memory) {
+  const ArrayRef array = published(1);
+  auto prepared = arrays_->prepare_updates({{array, 1, counting(array, 70)}}, {}, "");
+  EXPECT_EQ(arrays_->find(array->info().id, "ann")->version(), 1) << "not durable";
+  (*store_)->catalog().write(prepared.rows);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    prepared.committed();
+  });
+  EXPECT_EQ(arrays_->find(array->info().id, "ann")->version(), 2);
+  writer.join();
 }
 
 TEST_F(Updates, version_that_somebody_else_replaced_is_a_conflict) {
