@@ -12,6 +12,7 @@ namespace {
 // Responses of up to so many slices of memory are sent without a copy.
 constexpr size_t kMostPieces = 4096;
 constexpr size_t kDigestPiece = size_t{256} << 10;
+constexpr int64_t kFirstPiece = 64 << 10;
 
 }  // namespace
 
@@ -98,6 +99,18 @@ class ArrayStream::Source {
     }
   }
 
+  // As seek; and what is sent first is read, so that a page that is damaged there is a problem document.
+  void look(int64_t byte, int64_t count) {
+    seek(byte);
+    std::vector<std::byte> piece(static_cast<size_t>(std::min<int64_t>(count, kFirstPiece)));
+    for (size_t got = 0; got < piece.size();) {
+      const size_t more = read(std::span(piece).subspan(got));
+      if (more == 0) break;
+      got += more;
+    }
+    seek(byte);
+  }
+
   // "sha-256=:...:" of so many bytes from `byte` on.
   std::string digest(int64_t byte, int64_t count) {
     seek(byte);
@@ -159,10 +172,12 @@ Response ArrayStream::respond(const Request& request, std::string_view media_typ
   Response response = generated(200, media_type, {});
   note_range(response, range, total_, etag);
   // What is made while it is sent is read once more for each digest.
-  if (wants_digest(request.headers, "Want-Repr-Digest")) response.headers.set("Repr-Digest", source->digest(0, total_));
-  if (wants_digest(request.headers, "Want-Content-Digest") && request.method != "HEAD")
+  const bool wants_content = wants_digest(request.headers, "Want-Content-Digest");
+  if (wants_content || wants_digest(request.headers, "Want-Repr-Digest"))
+    response.headers.set("Repr-Digest", source->digest(0, total_));
+  if (wants_content && request.method != "HEAD")
     response.headers.set("Content-Digest", source->digest(sent.first, sent.count));
-  source->seek(sent.first);
+  source->look(sent.first, sent.count);
   response.body = BodySource{sent.count, [source](std::span<std::byte> out) { return source->read(out); }};
   return response;
 }
