@@ -34,6 +34,7 @@ void require_free(const std::string& id, const Array::State& state, int64_t vers
 }  // namespace
 
 int64_t ArrayStore::replace(const ArrayRef& array, NewShards shards, const VersionCheck& check) {
+  if (shards.blobs) static_cast<void>(shards.blobs->sync());  // may take long: not with the turn
   const std::lock_guard turn(array->write_turn());
   require_usable(array);
   const int64_t version = array->version();

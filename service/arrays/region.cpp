@@ -10,9 +10,6 @@
 namespace meshd::arrays {
 namespace {
 
-// Of blobs that a reader keeps: 16 MiB.
-constexpr size_t kMostPages = 64;
-
 // Location of a global index: the shard, the element in it, and how many elements follow there without a gap.
 struct Place {
   int64_t shard = 0;

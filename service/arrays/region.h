@@ -20,7 +20,7 @@ struct Slice {
   int64_t start = 0;
   int64_t stop = 0;
   int64_t step = 1;
-  [[nodiscard]] int64_t count() const { return stop > start ? (stop - start + step - 1) / step : 0; }
+  [[nodiscard]] int64_t count() const { return stop > start ? (stop - start - 1) / step + 1 : 0; }
 };
 
 /// Parses "0:10,::2,3" against dims, as NumPy does (negative numbers count from the end, a single number keeps its
@@ -71,6 +71,9 @@ class ScatterWriter {
 /// pages.
 class GatherReader {
  public:
+  /// Of blobs that it keeps in memory: 16 MiB.
+  static constexpr size_t kMostPages = 64;
+
   GatherReader(std::shared_ptr<const sharding::Layout> layout, int64_t element_bytes, ReadableShards shards,
                std::vector<Slice> slices);
 

@@ -561,6 +561,15 @@ TEST_F(Updates, jobs_result_becomes_the_next_version_also_after_a_restart) {
   EXPECT_EQ(arrays_->snapshot(arrays_->find(id, "ann")).version, 2);
 }
 
+TEST_F(Arrays, memory_array_whose_move_fails_is_as_it_was) {
+  const ArrayRef array = published(1, {.durability = Durability::kMemory});
+  storage::IdempotencyRow key{"ann", "moveArray", "k", "f", "", clock_.wall()};
+  (*store_)->catalog().write([&](storage::Transaction& t) { t.claim_key(key); });
+  EXPECT_EQ(error_word([&] { arrays_->move(array, key); }), "idempotency_in_progress");
+  EXPECT_EQ(values(arrays_->shards(array)), count_from(1));
+  EXPECT_EQ(values(arrays_->shards(arrays_->move(array))), count_from(1));
+}
+
 TEST_F(Updates, version_that_is_durable_is_waited_for_until_it_is_in_memory) {
   const ArrayRef array = published(1);
   auto prepared = arrays_->prepare_updates({{array, 1, counting(array, 70)}}, {}, "");
