@@ -1,6 +1,7 @@
 #include "service/arrays/array_store.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -24,6 +25,14 @@ using storage::Durability;
 // What a version that is durable may take until it is in memory, and how often that is looked at.
 constexpr std::chrono::seconds kLastStep{1};
 constexpr std::chrono::microseconds kLook{50};
+
+// Of the process's file descriptors, those that readers of large arrays may hold.
+constexpr int64_t kPartForReaders = 4;
+int64_t descriptor_limit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT32_MAX))
+                                                 : 0;
+}
 
 // Uncommitted arrays are unsharded on device 0.
 sharding::TensorSharding on_first_device(int64_t rank) {
@@ -66,7 +75,8 @@ ArrayStore::ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool
       memory_(memory),
       quota_bytes_(quota_bytes),
       ledger_(limits),
-      pending_(clock, pending) {
+      pending_(clock, pending),
+      most_open_blobs_(descriptor_limit() / kPartForReaders) {
   const auto stored = store_.catalog().read([](storage::Reader& reader) { return reader.stored_arrays(); });
   for (const storage::StoredArrays& each : stored) ledger_.count(each.principal, {each.count, each.bytes});
 }
@@ -149,26 +159,42 @@ ArrayRef ArrayStore::move(const ArrayRef& from, const std::optional<storage::Ide
   if (info.committed) wanted.sharding = info.sharding;
   ArrayRef to = make_array(wanted, {});
   const std::string taker = to->info().id;
+  require_usable(from);
   reserve({from}, taker);
+  ShardBuffers held;
   try {
-    const ShardBuffers held = take(from, taker);
+    held = take(from, taker);
     std::vector<std::pair<ArrayRef, NewShards>> moved;
     moved.emplace_back(to, held);
     Prepared prepared = prepare(std::move(moved));
     const auto consumed = consume_rows({from}, taker);
-    store_.catalog().write([&](storage::Transaction& transaction) {
-      prepared.rows(transaction);
-      consumed(transaction);
-    });
+    store_.catalog().write_then(
+        [&](storage::Transaction& transaction) {
+          prepared.rows(transaction);
+          consumed(transaction);
+        },
+        // Before anybody can find the old array donated, and release what it was charged.
+        [&] {
+          auto charge = from->state().with([](Array::State& state) { return std::move(state.charge); });
+          to->state().with([&](Array::State& state) { state.charge = std::move(charge); });
+        });
     prepared.committed();
   } catch (...) {
+    if (!held.empty()) give_back(from, std::move(held));
     release({from}, taker);
     throw;
   }
-  quotas::ArrayCharge charge = from->state().with([](Array::State& state) { return std::move(state.charge); });
-  to->state().with([&](Array::State& state) { state.charge = std::move(charge); });
   consume({from}, taker);
   return to;
+}
+
+void ArrayStore::require_fits(const Array& array) const {
+  if (array.shard_bytes() <= memory_.with_jobs_bytes) return;
+  throw core::Error(
+      "memory_exceeded",
+      fmt::format("array '{}' has {} bytes, and there are {} for arrays and jobs together; read or replace "
+                  "it as a whole, or give the server more memory",
+                  array.info().id, array.shard_bytes(), memory_.with_jobs_bytes));
 }
 
 ShardBuffers ArrayStore::allocate(const Array& array) {
@@ -433,6 +459,17 @@ ArrayStore::Opened ArrayStore::open_at(const ArrayRef& array, int64_t version) {
   return now;
 }
 
+// Slow readers hold these for long; what is left of the process's descriptors is for connections and for writing.
+std::shared_ptr<const storage::BlobReader> ArrayStore::open_blob(const storage::BlobRef& blob) {
+  const auto count = std::shared_ptr<void>(nullptr, [open = open_blobs_](void*) { --*open; });
+  if (open_blobs_->fetch_add(1) >= most_open_blobs_) {
+    throw core::Error("overloaded", "as many large arrays are being read as the server has file descriptors for")
+        .with_retry_after(1);
+  }
+  const auto reader = std::make_shared<const storage::BlobReader>(store_.blobs().open(blob));
+  return {reader.get(), [reader, count](const storage::BlobReader*) {}};
+}
+
 // Nothing when the array got another version while the files of the old one were opened.
 std::optional<ArrayStore::Opened> ArrayStore::try_open(const ArrayRef& array) {
   std::vector<storage::BlobRef> blobs;
@@ -440,7 +477,9 @@ std::optional<ArrayStore::Opened> ArrayStore::try_open(const ArrayRef& array) {
   if (array->shard_bytes() >= kStreamedBytes) {
     auto state = array->state().lock();
     const bool is_on_disk = !state->deleted && state->state == ArrayState::kReady && state->shards.empty();
-    if (is_on_disk) blobs = state->blobs;
+    // Beyond, row-major order would read a page for each run: a reader keeps no more pages than these.
+    const bool is_read_by_pages = array->layout().shard_count <= static_cast<int64_t>(GatherReader::kMostPages);
+    if (is_on_disk && is_read_by_pages) blobs = state->blobs;
     version = state->version;
   }
   if (blobs.empty()) {
@@ -450,8 +489,7 @@ std::optional<ArrayStore::Opened> ArrayStore::try_open(const ArrayRef& array) {
   Opened out;
   out.version = version;
   try {
-    for (const storage::BlobRef& blob : blobs)
-      out.shards.blobs.push_back(std::make_shared<const storage::BlobReader>(store_.blobs().open(blob)));
+    for (const storage::BlobRef& blob : blobs) out.shards.blobs.push_back(open_blob(blob));
   } catch (const core::Error&) {
     auto state = array->state().lock();
     if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
@@ -478,6 +516,7 @@ std::optional<ArrayStore::Snapshot> ArrayStore::try_snapshot(const ArrayRef& arr
     blobs = state->blobs;
     version = state->version;
   }
+  require_fits(*array);
   ShardBuffers loaded = allocate(*array);
   try {
     for (size_t s = 0; s < loaded.size(); ++s) store_.blobs().read(blobs.at(s), 0, loaded[s]->bytes());
@@ -554,7 +593,7 @@ ArrayStore::Page ArrayStore::list(std::string_view principal, const storage::Arr
   return out;
 }
 
-void ArrayStore::remove(const ArrayRef& array) {
+void ArrayStore::remove(const ArrayRef& array, const std::optional<storage::IdempotencyRow>& key) {
   {
     auto state = array->state().lock();
     if (state->deleted) throw core::Error("not_found", "there is no array '" + array->info().id + "'");
@@ -580,6 +619,7 @@ void ArrayStore::remove(const ArrayRef& array) {
         [&](storage::Transaction& transaction) {
           transaction.delete_array(id);
           transaction.drop_open_callbacks(id);
+          transaction.claim_key(key);
         },
         storage::Space::kFrees);
   } catch (...) {
@@ -625,6 +665,14 @@ void ArrayStore::release(const std::vector<ArrayRef>& donated, const std::string
       if (state.reserved_by == job) state.reserved_by.clear();
     });
   }
+}
+
+void ArrayStore::release_all(std::string_view principal, const std::string& job) {
+  table_.with([&](Table& table) {
+    for (const auto& [id, array] : table.by_id) {
+      if (array->info().principal == principal) release({array}, job);
+    }
+  });
 }
 
 ShardBuffers ArrayStore::take(const ArrayRef& array, const std::string& job) {

@@ -40,7 +40,7 @@ struct NewArray {
 struct ArrayUsage {
   int64_t count = 0;
   int64_t memory_bytes = 0;  ///< shards in memory
-  int64_t disk_bytes = 0;    ///< durable arrays
+  int64_t disk_bytes = 0;    ///< durable arrays, and spilled ones
 };
 
 /// What arrays may have of the process's memory.
@@ -48,13 +48,13 @@ struct ArrayMemory {
   ArrayMemory(int64_t most, int64_t most_with_jobs = INT64_MAX)  // NOLINT: a number is one without jobs
       : most_bytes(most), with_jobs_bytes(most_with_jobs) {}
 
-  int64_t most_bytes;       ///< durable arrays in memory; beyond, those used longest ago leave it
+  int64_t most_bytes;       ///< arrays in memory; beyond, durable ones used longest ago leave it, then others
   int64_t with_jobs_bytes;  ///< the same and what running jobs plan, together: arrays leave memory first
 };
 
 class ArrayStore;
 
-/// Memory that a job has planned, which durable arrays keep out of for as long as this lives. One thread at a time.
+/// Memory that a job has planned, which arrays keep out of for as long as this lives. One thread at a time.
 class LentMemory {
  public:
   LentMemory(ArrayStore& store, int64_t bytes);
@@ -67,8 +67,9 @@ class LentMemory {
   const int64_t bytes_;
 };
 
-/// Any thread. Lock order: an array's write_turn(), the table's lock, then one array's state; storage is called with
-/// neither of the last two held. Callables that run on storage's writer thread take an array's state for a moment.
+/// Any thread. Lock order: an array's write_turn(), the turn to spill, the table's lock, then one array's state;
+/// storage is called with neither of the last two held. Callables that run on storage's writer thread take an array's
+/// state for a moment.
 class ArrayStore {
  public:
   ArrayStore(storage::Store& store, std::shared_ptr<tensor::BufferPool> pool, const core::Clock& clock,
@@ -189,13 +190,16 @@ class ArrayStore {
     std::string next;
   };
   Page list(std::string_view principal, const storage::ArrayFilter& filter, const storage::PageRequest& page);
-  /// Deletes; throws array_in_use when a job has it reserved or has still to read it.
-  void remove(const ArrayRef& array);
+  /// Deletes; throws array_in_use when a job has it reserved or has still to read it. `key`: of the request, stored in
+  /// the same transaction.
+  void remove(const ArrayRef& array, const std::optional<storage::IdempotencyRow>& key = std::nullopt);
 
   /// Reserves arrays that a job donates, promised ones among them: all or none. Throws array_donated, array_in_use,
   /// array_lost (as 409 and 410), naming the array.
   void reserve(const std::vector<ArrayRef>& donated, const std::string& job);
   void release(const std::vector<ArrayRef>& donated, const std::string& job);
+  /// The same for whatever a job of the principal has reserved, when it is not known what that is.
+  void release_all(std::string_view principal, const std::string& job);
   /// The job is done: they are donated now. `rows` for durable ones belongs into the job's transaction.
   std::function<void(storage::Transaction&)> consume_rows(const std::vector<ArrayRef>& donated, const std::string& job);
   /// Does nothing to those that a reader has found donated before.
@@ -228,6 +232,10 @@ class ArrayStore {
   ArrayRef make_array(const NewArray& wanted, std::string id);
   ArrayRef load_row(const storage::ArrayRow& row);
   void follow_row(const ArrayRef& array);
+  /// Throws memory_exceeded where the array can never be in memory.
+  void require_fits(const Array& array) const;
+  /// Throws overloaded when readers hold as many files as they may.
+  std::shared_ptr<const storage::BlobReader> open_blob(const storage::BlobRef& blob);
   std::optional<Snapshot> try_snapshot(const ArrayRef& array);
   std::optional<Opened> try_open(const ArrayRef& array);
   std::string blob_name(const Array& array, int64_t version, size_t shard);
@@ -253,6 +261,8 @@ class ArrayStore {
   quotas::ArrayLedger ledger_;
   sharding::LayoutCache layouts_;
   PendingArrays pending_;
+  const int64_t most_open_blobs_;  ///< of readers that live as long as an answer is sent
+  const std::shared_ptr<std::atomic<int64_t>> open_blobs_ = std::make_shared<std::atomic<int64_t>>(0);
   mutable core::Locked<Table> table_;
 };
 

@@ -108,6 +108,11 @@ void JobRunner::give_slot(Job& job) {
   const Count what = job.is_held() ? Count::kStarted : Count::kRunning;
   {
     const std::lock_guard held(mutex_);
+    if (what == Count::kRunning && job.in_background && !job.is_started) {
+      // It was held, and waits for its turn now.
+      job.is_started = true;
+      ++shares_[job.row.principal].started;
+    }
     if (!job.has_slot && (what == Count::kRunning || !job.is_started)) return;
     uncount(job, what);
   }

@@ -116,7 +116,7 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
   run.byte_budget = static_cast<double>(options_.byte_budget);
   run.principal = job.request.principal;
   run.session = job.request.session;
-  run.deadline = job.deadline;
+  if (job.request.deadline) run.deadline = job.deadline;  // the others: end_of()
   run.profile = job.request.profile;
   run.nonfinite = job.request.nonfinite;
   run.on_callers_thread = !job.in_background;  // the background has few threads

@@ -7,6 +7,8 @@
 namespace meshd::jobs {
 
 void JobRunner::recover(const Decoder& decode) {
+  // Queued when all of them keep what they read: none may be replaced by another that starts before.
+  std::vector<JobRef> recovered;
   storage::PageRequest page{storage::kMaxPageSize, ""};
   do {
     const auto queued = store_.catalog().read([&](storage::Reader& reader) { return reader.queued_jobs(page); });
@@ -38,9 +40,10 @@ void JobRunner::recover(const Decoder& decode) {
           const std::lock_guard held(mutex_);
           places_.add(row->principal, row->session);
         }
-        enqueue(job);
+        recovered.push_back(job);
       } catch (const core::Error& error) {
         if (job != nullptr) withdraw_results(*job, "failed: " + error.detail());
+        arrays_.release_all(row->principal, row->id);
         storage::JobRow failed = *row;
         failed.state = storage::JobState::kFailed;
         failed.error_code = std::string(error.code().word());
@@ -65,6 +68,7 @@ void JobRunner::recover(const Decoder& decode) {
     }
     page.cursor = queued.next;
   } while (!page.cursor.empty());
+  for (const JobRef& job : recovered) enqueue(job);
 }
 
 }  // namespace meshd::jobs

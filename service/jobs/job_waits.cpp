@@ -20,9 +20,12 @@ std::optional<core::Error> JobRunner::end_of(Job& job, const core::Waiter& waite
     if (job.stopped) return draining();
   }
   if (!job.has_row && waiter.is_abandoned()) return core::Error("cancelled", "the client went away");
-  if (clock_.steady() >= job.deadline && !job.waits_without_limit())
-    return core::Error("deadline_exceeded", "the job's time was up while it waited");
-  return std::nullopt;
+  if (clock_.steady() < job.deadline) return std::nullopt;
+  if (job.waits_without_limit()) {
+    job.deadline = clock_.steady() + options_.longest;  // its time begins anew
+    return std::nullopt;
+  }
+  return core::Error("deadline_exceeded", "the job's time was up while it waited");
 }
 
 void JobRunner::check_turn_comes(const Job& job) {
@@ -36,7 +39,7 @@ void JobRunner::wait_for_session(Job& job, core::Waiter& waiter, const std::func
     if (auto end = end_of(job, waiter)) throw std::move(*end);
     check_turn_comes(job);
     give_slot(job);
-    waiter.wait(job.waits_without_limit() ? clock_.steady() + options_.longest : job.deadline);
+    waiter.wait(job.deadline);
   }
   take_slot(job);
 }

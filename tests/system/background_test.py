@@ -311,11 +311,29 @@ def promised_results_are_taken_before_they_are_there_and_over_restarts():
         assert ok(client.ask("GET", f"/v1/arrays/{names[-1]}/data", headers={"Accept": "application/json"}))["data"] == [8, 16, 24, 32]
 
 
+def a_job_that_cannot_run_again_frees_what_it_donates():
+    text = """func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.add %a, %b : tensor<2xf32>
+  return %0 : tensor<2xf32> }"""
+    with Meshd(BINARY) as server:
+        client = Client(server)
+        session = ok(client.ask("POST", "/v1/sessions", {"on_error": "halt"}), 201)["id"]
+        client.ended(client.start(SPIN, [ENDLESS], session, deadline=0.2))
+        value = {"dtype": "float32", "shape": [2], "data": [1, 2]}
+        donated, lost = (ok(client.ask("POST", f"/v1/arrays?durability={how}", value), 201)["id"] for how in ("durable", "memory"))
+        job = client.start(text, [{"array": donated}, {"array": lost}], session, donate=[0])
+        assert client.ask("DELETE", f"/v1/arrays/{donated}")[0] == 409
+        server.stop(signal.SIGKILL)
+        server.start()
+        assert client.ended(job)["error"]["code"] == "array_lost"
+        assert client.ask("DELETE", f"/v1/arrays/{donated}")[0] == 204
+
+
 def main():
     failed = 0
     stories = [a_waiting_job_is_cancelled_at_once, jobs_that_wait_keep_no_thread, principals_share_the_background, a_drain_puts_back_what_runs,
                the_second_signal_ends_at_once, a_job_that_is_cut_off_three_times_fails, devices_are_chosen_by_load, a_halted_session_stays_halted_over_a_restart,
-               promised_results_are_taken_before_they_are_there_and_over_restarts,
+               promised_results_are_taken_before_they_are_there_and_over_restarts, a_job_that_cannot_run_again_frees_what_it_donates,
                job_ids_are_each_principals_own]
     for story in stories:
         if sys.argv[2:] and story.__name__ not in sys.argv[2:]:

@@ -712,12 +712,17 @@ TEST(HaltedForLong, jobs_without_a_deadline_wait_for_it) {
   const auto state = [&](const std::string& id) {
     return server.ask("GET", "/v1/jobs/" + id + "?wait=60").json().value("state", "");
   };
-  EXPECT_EQ(state(queue(nlohmann::json::parse(run_of(kWaits, "[]")), 0.05)), "failed");
+  auto logs = nlohmann::json::parse(run_of(kLogs, "[3]"));
+  logs["callbacks"] = {{"0", {{"effect", "log"}, {"name", "n"}}}};
+  const std::string failing = queue(nlohmann::json::parse(run_of(kWaits, "[]")), 0.05);
+  const std::vector<std::string> started = {queue(logs, 0), queue(logs, 0)};  // they run, and wait for their turn
+  EXPECT_EQ(state(failing), "failed");
   const auto doubles = nlohmann::json::parse(run_of(kDouble, "[[1, 2]]"));
   const std::string held = queue(doubles, 0);
   EXPECT_EQ(state(queue(doubles, 0.1)), "failed") << "this one asked for no more time";
   std::this_thread::sleep_for(2 * kLongest);
   EXPECT_EQ(server.ask("POST", path + ":resume").status, 200);
+  for (const std::string& id : started) EXPECT_EQ(state(id), "done");
   EXPECT_EQ(state(held), "done");
 }
 
