@@ -66,9 +66,11 @@ Response append_infeed(Request& request, Services& services) {
   const Json body = parse_body(request, std::move(sent), BodyPolicy::kInline);
   core::Diagnostics wrong;
   const auto in = read_json<InfeedInput>(body, "", wrong);
+  // Before the entry is read: the arrays that it names may be gone by now.
+  if (wrong.empty() && repeated.made())
+    return repeated.again(json_of(201, InfeedPosition{in.queue.value_or(""), std::stoll(*repeated.made())}));
   const effects::InfeedEntry given = infeed_entry(in, "", {services.arrays, services.pool, request.principal}, wrong);
   wrong.throw_if_any("invalid_request");
-  if (repeated.made()) return repeated.again(json_of(201, InfeedPosition{given.queue, std::stoll(*repeated.made())}));
   const effects::InfeedQueues::Appended appended = services.infeeds.append(session, given, in.number, repeated.key());
   return json_of(appended.is_new ? 201 : 200, InfeedPosition{given.queue, appended.number});
 }

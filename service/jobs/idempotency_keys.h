@@ -1,5 +1,6 @@
 // Idempotency keys: what a POST made under a key of its client's is found again when it is repeated. The record is
-// inserted in the transaction that makes it (Transaction::claim_key), so that there is neither without the other.
+// inserted in the transaction that makes it (Transaction::claim_key), so that there is neither without the other. A
+// backup, which has none, claims its key when it is there.
 #pragma once
 
 #include <optional>

@@ -34,10 +34,10 @@ arrays::ArrayRef array_of(const Request& request, Services& services) {
   return services.arrays.find(request.capture("id"), request.principal);
 }
 
-Response remove(const Request& request, Services& services) {
+Response remove(const Request& request, Services& services, const std::optional<storage::IdempotencyRow>& key = {}) {
   const arrays::ArrayRef array = array_of(request, services);
   check_condition(request, *array);
-  services.arrays.remove(array);
+  services.arrays.remove(array, key);
   return no_content();
 }
 
@@ -180,9 +180,7 @@ std::vector<Route> array_routes(Services& services) {
        [&services](Request& request) {
          const RepeatedRequest repeated(request, services, "");
          if (repeated.made()) return repeated.again(no_content());
-         Response removed = remove(request, services);
-         services.keys.claim(repeated.key());
-         return removed;
+         return remove(request, services, repeated.key());
        }},
       {"POST", "/v1/arrays/{id}:reshard", "reshardArray", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,
        [&services](Request& request) { return reshard(request, services); }},
