@@ -136,6 +136,10 @@ class RealFileSystem final : public FileSystem {
 
   void sync_folder(const std::string& path) override {
     const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.number() < 0 && (errno == EMFILE || errno == ENFILE)) {
+      // Nothing was synced, and nothing has failed for good.
+      throw core::Error("overloaded", "the server has no file descriptor left").with_retry_after(1);
+    }
     if (folder.number() < 0) throw_errno(errno, "open folder", path);
     if (::fsync(folder.number()) != 0) throw_errno(errno, "fsync folder", path);
   }

@@ -1,4 +1,5 @@
 // The binary: meshd serve and its other commands, meshd --help.
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,10 +15,19 @@
 
 namespace {
 
+// Connections, blobs that are being read and written: a shell's 1,024 descriptors are few. As many as we may have.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // The first signal drains, the second ends at once with the promises of kill -9.
 int serve(const meshd::api::AppOptions& options) {
   meshd::api::Log log(options.log_format, options.log_level);
   try {
+    raise_descriptor_limit();
     meshd::api::catch_signals();
     meshd::api::App app(options, log);
     app.start();

@@ -108,7 +108,8 @@ std::vector<CommittedBlob> commit_blobs(std::vector<BlobWriter> writers) {
     try {
       state.files.sync_folder(bucket);
     } catch (const core::Error& error) {
-      state.fatal("sync of a blob's folder failed: " + error.internal());
+      if (error.code() != core::ErrorCode("overloaded"))
+        state.fatal("sync of a blob's folder failed: " + error.internal());
       throw;
     }
   }
