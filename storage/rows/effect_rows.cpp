@@ -63,9 +63,11 @@ std::vector<EffectRow> Reader::outgoing(std::string_view session, std::string_vi
 }
 
 void Transaction::append_effects(std::string_view session, std::span<EffectRow> rows) {
-  Statement last_session = connection_->statement("SELECT max(id) FROM sessions");
-  if (core::is_planted(core::PlantedBug::kDeliverToWrongSession) && last_session.bind().step())
-    session = last_session.view(0);
+  std::string wrong_session;
+  if (core::is_planted(core::PlantedBug::kDeliverToWrongSession)) {
+    Statement last = connection_->statement("SELECT max(id) FROM sessions");
+    if (last.bind().step()) session = wrong_session = last.text(0);
+  }
   Statement counter = connection_->statement("SELECT last_sequence FROM sessions WHERE id = ?1");
   if (!counter.bind(session).step()) {
     throw core::Error("not_found", "there is no session '" + std::string(session) + "'");
