@@ -58,9 +58,8 @@ struct JobRunner::Job {
   core::SteadyTime accepted;
   core::SteadyTime deadline;
   bool in_background = false;
-  bool is_started = false;              ///< counts in Share::started; JobRunner's lock
-  bool has_slot = false;                ///< counts among the running ones of the background; JobRunner's lock
-  core::Timers::Id deadline_timer = 0;  ///< while it waits to be started; JobRunner's lock
+  Counted counted = Counted::kNo;                      ///< in Share; JobRunner's lock
+  core::Timers::Id deadline_timer = 0;                 ///< while it waits to be started; JobRunner's lock
   std::vector<std::pair<int64_t, int64_t>> committed;  ///< sequence and number of effects that are committed already
 
   core::WaiterList watchers;  ///< notified at its end

@@ -2,7 +2,6 @@
 // of its session no longer update the arrays that it reads, and the session is not halted. Then it takes a slot, and a
 // fiber executes it; where it waits again (for its turn or its client) it releases the slot.
 #include <optional>
-#include <utility>
 
 #include "service/core/error.h"
 #include "service/jobs/job.h"
@@ -51,7 +50,7 @@ void JobRunner::start_ready() {
       if (!job) return;
       places_.give_back((*job)->row.principal, (*job)->row.session);
       background_.timers().cancel((*job)->deadline_timer);
-      count_started(**job);
+      count(**job, Counted::kRunning);
     }
     background_.start([this, job = *job](const core::WaiterRef& waiter) { run_in_background(job, waiter); });
   }
@@ -69,28 +68,20 @@ void JobRunner::run_in_background(const JobRef& job, const core::WaiterRef& wait
   }
   {
     const std::lock_guard held(mutex_);
-    uncount(*job, Count::kStarted);
+    count(*job, Counted::kNo);
   }
   changed_.notify_all();
   start_ready();
 }
 
-void JobRunner::count_started(Job& job) {
+void JobRunner::count(Job& job, Counted how) {
+  const auto difference = [&](Counted least) { return int{how >= least} - int{job.counted >= least}; };
   Share& share = shares_[job.row.principal];
-  if (!std::exchange(job.is_started, true)) ++share.started;
-  if (std::exchange(job.has_slot, true)) return;
-  ++share.running;
-  ++running_background_;
-}
-
-void JobRunner::uncount(Job& job, Count what) {
-  Share& share = shares_[job.row.principal];
-  if (std::exchange(job.has_slot, false)) {
-    --share.running;
-    --running_background_;
-  }
-  if (what == Count::kStarted && std::exchange(job.is_started, false)) --share.started;
-  if (share.started == 0 && share.running == 0) shares_.erase(job.row.principal);
+  share.started += difference(Counted::kStarted);
+  share.running += difference(Counted::kRunning);
+  running_background_ += difference(Counted::kRunning);
+  job.counted = how;
+  if (share.started == 0) shares_.erase(job.row.principal);
 }
 
 bool JobRunner::end_waiting(const JobRef& job, const core::Error& reason) {
@@ -105,23 +96,18 @@ bool JobRunner::end_waiting(const JobRef& job, const core::Error& reason) {
 }
 
 void JobRunner::give_slot(Job& job) {
-  const Count what = job.is_held() ? Count::kStarted : Count::kRunning;
+  const Counted how = job.is_held() ? Counted::kNo : Counted::kStarted;
   {
     const std::lock_guard held(mutex_);
-    if (what == Count::kRunning && job.in_background && !job.is_started) {
-      // It was held, and waits for its turn now.
-      job.is_started = true;
-      ++shares_[job.row.principal].started;
-    }
-    if (!job.has_slot && (what == Count::kRunning || !job.is_started)) return;
-    uncount(job, what);
+    if (!job.in_background || job.counted == how) return;
+    count(job, how);
   }
   start_ready();
 }
 
 void JobRunner::take_slot(Job& job) {
   const std::lock_guard held(mutex_);
-  if (job.in_background) count_started(job);
+  if (job.in_background) count(job, Counted::kRunning);
 }
 
 }  // namespace meshd::jobs

@@ -20,6 +20,8 @@ namespace {
 using storage::Durability;
 using storage::JobState;
 
+bool is_durable(const arrays::ArrayRef& array) { return array->info().durability == Durability::kDurable; }
+
 // Shards of a result in the array's layout: shared where the layouts agree, else copied.
 arrays::ShardBuffers in_layout_of(const arrays::ArrayRef& array, const sharding::Layout& layout,
                                   arrays::ShardBuffers shards, arrays::ArrayStore& store) {
@@ -84,9 +86,6 @@ void JobRunner::commit(Job& job, device::RunOutcome& outcome, JobResult& result,
   const core::SteadyTime start = clock_.steady();
   Outputs outputs = lay_out(job, outcome, result);
   const bool stores_durable = !outputs.stored.empty() && job.request.durability == Durability::kDurable;
-  const auto is_durable = [](const arrays::ArrayRef& array) {
-    return array->info().durability == Durability::kDurable;
-  };
   const bool donates_durable = std::any_of(job.donated.begin(), job.donated.end(), is_durable);
   arrays::ArrayStore::Prepared prepared;
   if (!outputs.stored.empty()) prepared = arrays_.prepare(std::move(outputs.stored));
@@ -138,8 +137,7 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
   }
   if (job.has_row) result.job = job.row.id;
   std::vector<arrays::ArrayRef> durable_donated;
-  std::copy_if(job.donated.begin(), job.donated.end(), std::back_inserter(durable_donated),
-               [](const arrays::ArrayRef& array) { return array->info().durability == Durability::kDurable; });
+  std::copy_if(job.donated.begin(), job.donated.end(), std::back_inserter(durable_donated), is_durable);
   const auto consume = arrays_.consume_rows(durable_donated, job.row.id);
   if (core::is_planted(core::PlantedBug::kStreamBeforeCommit) && !rows.empty()) {
     store_.catalog().write([&](storage::Transaction& early) { early.append_effects(request.session, rows); });

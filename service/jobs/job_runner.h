@@ -204,11 +204,11 @@ class JobRunner {
   /// Releases the job's slot for a wait that may take long; a job that is held does not count as started either.
   void give_slot(Job& job);
   void take_slot(Job& job);
-  /// Under the lock: the job counts as started and running.
-  void count_started(Job& job);
-  /// Under the lock: it does not run, or is not started at all, so that others of its principal may start.
-  enum class Count : uint8_t { kRunning, kStarted };
-  void uncount(Job& job, Count what);
+  /// How a background job counts against the limits: not at all while it waits to start or is held, as started while it
+  /// waits for its turn or its client, as running with a slot.
+  enum class Counted : uint8_t { kNo, kStarted, kRunning };
+  /// Under the lock.
+  void count(Job& job, Counted how);
   void begin_wait(Job& job, ClientWait wait);
   void end_wait(Job& job);
   void commit(Job& job, device::RunOutcome& outcome, JobResult& result, core::Waiter& waiter);
@@ -256,7 +256,7 @@ class JobRunner {
   std::set<JobName> claimed_;  ///< ids that clients chose, while their jobs are accepted
   FairQueue<JobRef> waiting_;  ///< background jobs that have not started
   QueuePlaces places_;
-  /// Background jobs of a principal that have started, are not over and not held; those of them that run.
+  /// Background jobs of a principal by how they count: kStarted and kRunning together; kRunning.
   struct Share {
     int started = 0, running = 0;
   };

@@ -46,10 +46,10 @@ void JobRunner::wait_for_session(Job& job, core::Waiter& waiter, const std::func
 
 JobView JobRunner::wait(const std::string& id, std::string_view principal, std::chrono::milliseconds time,
                         const core::WaiterRef& waiter) {
-  static_cast<void>(view(id, principal));
   core::SteadyTime end = clock_.steady() + time;
   const JobRef job = find_live(id, principal);
-  if (job != nullptr) {
+  // A job without a row has no id that a client knows.
+  if (job != nullptr && job->has_row) {
     job->watchers.add(waiter);
     watchers_.add(waiter);
     const auto is_over = [&] {
