@@ -1,8 +1,7 @@
 #include "api/codecs/job_answer_codec.h"
 
-#include <iterator>
 #include <set>
-#include <sstream>
+#include <span>
 
 #include "api/codecs/effect_codec.h"
 #include "api/codecs/mesh_codec.h"
@@ -241,17 +240,6 @@ const Schema<JobError>& schema() {
   return kSchema;
 }
 
-namespace {
-
-// Ids with spaces between them; nothing of an empty text.
-std::optional<std::vector<std::string>> ids_in(const std::string& text) {
-  std::istringstream words(text);
-  std::vector<std::string> ids{std::istream_iterator<std::string>(words), {}};
-  return ids.empty() ? std::nullopt : std::optional(std::move(ids));
-}
-
-}  // namespace
-
 template <>
 const Schema<JobDocument>& schema() {
   using Doc = JobDocument;
@@ -269,7 +257,10 @@ const Schema<JobDocument>& schema() {
        {"finished", [](const Doc& doc) { return doc.view.row.finished; }},
        {"deadline", [](const Doc& doc) { return doc.view.row.deadline; }},
        {"arrays",
-        [](const Doc& doc) { return doc.view.is_over() ? std::nullopt : ids_in(doc.view.row.result_arrays); }},
+        [](const Doc& doc) {
+          const std::vector<std::string>& ids = doc.view.row.result_arrays;
+          return doc.view.is_over() || ids.empty() ? std::nullopt : std::optional(std::span(ids));
+        }},
        {"progress",
         [](const Doc& doc) { return doc.view.progress ? std::optional(JobProgress{doc.view}) : std::nullopt; }},
        {"error",

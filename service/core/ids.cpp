@@ -7,7 +7,9 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <span>
+#include <sstream>
 
 #include "service/core/error.h"
 
@@ -76,6 +78,17 @@ std::string sha256_hex(std::string_view bytes) {
 
 std::string digest_id(std::string_view prefix, std::string_view content) {
   return std::string(prefix) + "_" + sha256_hex(content).substr(0, 32);
+}
+
+std::string join_ids(const std::vector<std::string>& ids) {
+  std::string out;
+  for (const std::string& id : ids) out += (out.empty() ? "" : " ") + id;
+  return out;
+}
+
+std::vector<std::string> split_ids(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
 }
 
 std::string random_hex(int count) {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "service/core/clock.h"
 
@@ -17,6 +18,10 @@ std::string sha256_hex(std::string_view bytes);
 
 /// `prefix` + "_" + the first 32 hex digits (128 bits) of the SHA-256 of `content`.
 std::string digest_id(std::string_view prefix, std::string_view content);
+
+/// Several ids as one text, with spaces between, and back.
+std::string join_ids(const std::vector<std::string>& ids);
+std::vector<std::string> split_ids(const std::string& text);
 
 /// `count` random bytes from the system, as lower-case hex.
 std::string random_hex(int count);

@@ -4,7 +4,7 @@
 // Example: job 1 makes arr_a of arr_p, job 2 makes arr_b of arr_a; both are sent at once. Job 2 waits in its session's
 // queue until job 1 is over (SessionQueue::may_read), and then reads arr_a, or fails with array_lost when job 1 has.
 #include <algorithm>
-#include <sstream>
+#include <utility>
 
 #include "service/core/error.h"
 #include "service/jobs/job.h"
@@ -36,29 +36,26 @@ void JobRunner::promise_results(Job& job) {
   const JobRequest& request = job.request;
   // Devices that are chosen when the job starts are not known yet, nor are the meshes of its results.
   if (request.session.empty() || request.results != ResultMode::kArray || request.least_loaded) return;
-  std::istringstream known(job.row.result_arrays);
-  std::string ids;
+  std::vector<std::string> ids = job.row.result_arrays;  // of before a restart
+  ids.resize(job.lowered->plan->results.size());
   try {
-    for (size_t i = 0; i < job.lowered->plan->results.size(); ++i) {
-      std::string id;
-      known >> id;
+    for (size_t i = 0; i < ids.size(); ++i) {
       const auto update = std::find_if(request.updates.begin(), request.updates.end(),
                                        [&](const ArrayUpdate& one) { return one.result == i; });
       if (update != request.updates.end()) {
         job.promised.push_back(nullptr);
-        id = std::get<ArrayArgument>(request.arguments[update->argument]).array->info().id;
+        ids[i] = std::get<ArrayArgument>(request.arguments[update->argument]).array->info().id;
       } else {
-        job.promised.push_back(arrays_.promise(result_array(job, i), job.row.id, id));
-        id = job.promised.back()->info().id;
-        job.uses.makes.insert(id);
+        job.promised.push_back(arrays_.promise(result_array(job, i), job.row.id, ids[i]));
+        ids[i] = job.promised.back()->info().id;
+        job.uses.makes.insert(ids[i]);
       }
-      ids += (ids.empty() ? "" : " ") + id;
     }
   } catch (const core::Error& error) {
     withdraw_results(job, "was refused");
     throw;
   }
-  job.row.result_arrays = ids;
+  job.row.result_arrays = std::move(ids);
 }
 
 void JobRunner::withdraw_results(Job& job, const std::string& how) {

@@ -1,6 +1,7 @@
 // Jobs and idempotency records.
 #include <charconv>
 
+#include "service/core/ids.h"
 #include "storage/database/transaction.h"
 #include "storage/rows/row_words.h"
 
@@ -24,7 +25,7 @@ JobRow read_job(const Statement& row) {
   job.deadline = row.optional_time(12);
   job.request = row.text(13);
   job.answer = row.text(14);
-  job.result_arrays = row.text(15);
+  job.result_arrays = core::split_ids(row.text(15));
   return job;
 }
 
@@ -120,7 +121,7 @@ void Transaction::insert_job(const JobRow& row) {
           "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")
       .bind(row.id, OrNull{row.session}, row.principal, OrNull{row.program}, row.number, to_string(row.state),
             row.attempt, row.error_code, row.error_detail, row.created, row.started, row.finished, row.deadline,
-            Bytes{row.request}, Bytes{row.answer}, row.result_arrays)
+            Bytes{row.request}, Bytes{row.answer}, core::join_ids(row.result_arrays))
       .run();
 }
 

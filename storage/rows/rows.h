@@ -98,9 +98,9 @@ struct JobRow {
   int64_t number = 0;   ///< 1.. within its session, in the order of acceptance; 0 without session
   JobState state = JobState::kQueued;
   int64_t attempt = 1;
-  std::string request;        ///< any bytes; left empty in lists, and in the row once the job is over
-  std::string answer;         ///< any bytes; left empty in lists
-  std::string result_arrays;  ///< ids of the arrays that its results are to be, with spaces between; empty: not known
+  std::string request;                     ///< any bytes; left empty in lists, and in the row once the job is over
+  std::string answer;                      ///< any bytes; left empty in lists
+  std::vector<std::string> result_arrays;  ///< ids of the arrays that its results are to be; empty: not known
   std::string error_code;
   std::string error_detail;
   core::WallTime created;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/mesh_codec.h"
@@ -114,7 +113,9 @@ class Import {
   void store_key(const std::vector<arrays::ArrayRef>& made) {
     std::optional<storage::IdempotencyRow> key = key_;
     if (!key) return;
-    for (const arrays::ArrayRef& array : made) key->made += (key->made.empty() ? "" : " ") + array->info().id;
+    std::vector<std::string> ids;
+    for (const arrays::ArrayRef& array : made) ids.push_back(array->info().id);
+    key->made = core::join_ids(ids);
     if (made.empty()) return services_.keys.claim(key);
     made.front()->state().with([&](arrays::Array::State& state) { state.key = std::move(key); });
   }
@@ -223,8 +224,8 @@ Response import_arrays(Request& request, Services& services) {
   const RepeatedRequest repeated(request, services, content_facts(request));
   if (repeated.made()) {
     std::vector<arrays::ArrayRef> made;
-    std::istringstream ids(*repeated.made());
-    for (std::string id; ids >> id;) made.push_back(services.arrays.find(id, request.principal));
+    for (const std::string& id : core::split_ids(*repeated.made()))
+      made.push_back(services.arrays.find(id, request.principal));
     return repeated.again(Import::listed(made));
   }
   return form == "npz" ? import_npz(request, services, repeated.key())
