@@ -89,11 +89,8 @@ std::vector<arrays::Part> read_parts(const Json& list, tensor::BufferPool& pool,
 Response assemble(Request& request, Services& services) {
   std::string sent = body_text(request, BodyPolicy::kInline);
   const RepeatedRequest repeated(request, services, sent);
-  const auto made = [](const arrays::ArrayRef& array) {
-    const ArrayDocument document(*array);
-    return json_of(201, document).with("ETag", document.etag()).with("Location", "/v1/arrays/" + array->info().id);
-  };
-  if (repeated.made()) return repeated.again(made(services.arrays.find(*repeated.made(), request.principal)));
+  if (repeated.made())
+    return repeated.again(described(*services.arrays.find(*repeated.made(), request.principal), 201));
   const Json body = parse_body(request, std::move(sent), BodyPolicy::kInline);
   core::Diagnostics wrong;
   const auto in = read_json<AssembleInput>(body, "", wrong);
@@ -146,10 +143,15 @@ Response assemble(Request& request, Services& services) {
     services.arrays.remove(array);  // its client does not learn its id
     throw;
   }
-  return made(array);
+  return described(*array, 201);
 }
 
 }  // namespace
+
+Response described(arrays::Array& array, int status) {
+  const ArrayDocument document(array);
+  return json_of(status, document).with("ETag", document.etag()).with("Location", "/v1/arrays/" + array.info().id);
+}
 
 Response put_shard(Request& request, Services& services, const arrays::ArrayRef& array, int64_t device) {
   request.query.require_known({"replicas"});

@@ -1,4 +1,4 @@
-// What handlers of arrays share about parts and index maps.
+// What handlers of arrays share: the response that describes one, parts, index maps.
 #pragma once
 
 #include <vector>
@@ -9,6 +9,8 @@
 
 namespace meshd::api {
 
+/// The document of an array with its ETag and Location.
+Response described(arrays::Array& array, int status);
 /// PUT /v1/arrays/{id}/shards/{device} of an array that is being put together.
 Response put_shard(Request& request, Services& services, const arrays::ArrayRef& array, int64_t device);
 /// POST /v1/shardings:resolve: what a sharding means in numbers; nothing is stored.

@@ -21,11 +21,6 @@
 namespace meshd::api {
 namespace {
 
-Response described(arrays::Array& array, int status) {
-  const ArrayDocument document(array);
-  return json_of(status, document).with("ETag", document.etag()).with("Location", "/v1/arrays/" + array.info().id);
-}
-
 void check_condition(const Request& request, arrays::Array& array) {
   require_match(request, array_etag(array.info().id, array.version()));
 }
