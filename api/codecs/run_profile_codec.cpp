@@ -17,16 +17,16 @@ struct ProfiledStep {
   const device::StepStats& stats;
   int64_t shards = 1;
 
-  [[nodiscard]] double operations() const { return step.flops * per_step(); }
-  [[nodiscard]] double bytes() const { return step.bytes * per_step(); }
+  [[nodiscard]] double operations() const { return step.flops * shard_executions(); }
+  [[nodiscard]] double bytes() const { return step.bytes * shard_executions(); }
   // Nothing where there is nothing to count or no time.
-  [[nodiscard]] std::optional<double> a_second(double count) const {
+  [[nodiscard]] std::optional<double> per_second(double count) const {
     const double seconds = std::chrono::duration<double>(stats.time).count();
     return count > 0 && seconds > 0 ? std::optional(count / seconds) : std::nullopt;
   }
 
  private:
-  [[nodiscard]] double per_step() const { return static_cast<double>(shards * stats.count); }
+  [[nodiscard]] double shard_executions() const { return static_cast<double>(shards * stats.count); }
 };
 
 // One execution, as the Trace Event Format has it: a "complete" event.
@@ -67,8 +67,8 @@ const Schema<ProfiledStep>& schema() {
        {"ms", [](const Doc& doc) { return Milliseconds(doc.stats.time).count(); }, {.low = 0}},
        {"operations", [](const Doc& doc) { return doc.operations(); }, {.low = 0}},
        {"bytes", [](const Doc& doc) { return doc.bytes(); }, {.low = 0}},
-       {"operations_per_second", [](const Doc& doc) { return doc.a_second(doc.operations()); }, {.low = 0}},
-       {"bytes_per_second", [](const Doc& doc) { return doc.a_second(doc.bytes()); }, {.low = 0}}}};
+       {"operations_per_second", [](const Doc& doc) { return doc.per_second(doc.operations()); }, {.low = 0}},
+       {"bytes_per_second", [](const Doc& doc) { return doc.per_second(doc.bytes()); }, {.low = 0}}}};
   return kSchema;
 }
 
