@@ -46,9 +46,8 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
       ->envname("MESHD_MEMORY")
       ->transform(CLI::AsSizeValue(false));
   serve
-      .add_option(
-          "--memory-limit", options.memory_limit_bytes,
-          "bytes that running jobs may plan together (0: three quarters of --memory; durable arrays leave it to them)")
+      .add_option("--memory-limit", options.memory_limit_bytes,
+                  "bytes that running jobs may plan together (0: three quarters of --memory; arrays leave it to them)")
       ->envname("MESHD_MEMORY_LIMIT")
       ->transform(CLI::AsSizeValue(false));
   serve

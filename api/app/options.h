@@ -20,7 +20,7 @@ struct AppOptions {
   int threads = 0;                         ///< of the device pool; 0: as many as cores
   int64_t memory_bytes = 0;                ///< for all of the process; 0: what the container or the machine has
   int64_t memory_limit_bytes = 0;          ///< of running jobs together; 0: 3/4 of memory_bytes
-  int64_t array_memory_bytes = 0;          ///< durable arrays kept in memory; 0: a quarter of memory_bytes
+  int64_t array_memory_bytes = 0;          ///< arrays kept in memory; 0: a quarter of memory_bytes
   int64_t quota_bytes = int64_t{4} << 30;  ///< of one array
   int64_t pending_seconds = 900;           ///< a pending array that gets no part for so long is deleted
   int64_t keep_jobs = 10'000;              ///< finished jobs of each principal; 0: any number

@@ -107,6 +107,10 @@ class Array {
 
     /// This version of a memory array ends: its blobs, to be destroyed (which removes their files) without the lock.
     [[nodiscard]] std::optional<storage::PendingBlobs> forget_spilled();
+    /// Exchanges shards and blobs for those of the next version. Returns what forget_spilled() does.
+    [[nodiscard]] std::optional<storage::PendingBlobs> put_next_version(ShardBuffers& next,
+                                                                        std::vector<storage::BlobRef>& stored,
+                                                                        uint64_t now);
   };
   core::Locked<State>& state() { return state_; }
   [[nodiscard]] int64_t version() {

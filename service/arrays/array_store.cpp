@@ -329,7 +329,6 @@ ArrayStore::Prepared ArrayStore::prepare(std::vector<std::pair<ArrayRef, NewShar
     });
     for (const ArrayRef& array : promised) pending_.remove(array);
     for (const First& first : firsts) first.array->watchers().notify_all();
-    evict(0);
   };
   return out;
 }

@@ -67,7 +67,7 @@ class LentMemory {
   const int64_t bytes_;
 };
 
-/// Any thread. Lock order: an array's write_turn(), the turn to spill, the table's lock, then one array's state;
+/// Any thread. Lock order: an array's write_turn(), the lock of spilling, the table's lock, then one array's state;
 /// storage is called with neither of the last two held. Callables that run on storage's writer thread take an array's
 /// state for a moment.
 class ArrayStore {
@@ -256,7 +256,7 @@ class ArrayStore {
   const ArrayMemory memory_;
   std::atomic<int64_t> lent_bytes_{0};  ///< to jobs
   const int64_t quota_bytes_;
-  std::mutex spill_turn_;           ///< taken behind a write_turn(), before all other locks
+  std::mutex spill_mutex_;          ///< taken behind a write_turn(), before all other locks
   std::atomic<int64_t> writes_{0};  ///< numbers blobs, so that a write that failed may be tried again
   quotas::ArrayLedger ledger_;
   sharding::LayoutCache layouts_;

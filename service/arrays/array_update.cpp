@@ -91,14 +91,8 @@ ArrayStore::PreparedUpdates ArrayStore::prepare_updates(std::vector<Update> upda
   out.visible = [this, nexts] {
     const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
     for (Next& next : *nexts) {
-      const auto spilled = next.array->state().with([&](Array::State& state) {
-        auto gone = state.forget_spilled();
-        state.version = next.before + 1;
-        state.shards.swap(next.shards);
-        state.blobs.swap(next.blobs);
-        state.last_use = now;
-        return gone;
-      });
+      const auto spilled = next.array->state().with(
+          [&](Array::State& state) { return state.put_next_version(next.shards, next.blobs, now); });
     }
     evict(0);
   };

@@ -73,16 +73,10 @@ int64_t ArrayStore::write_version(const ArrayRef& array, int64_t version, const 
     row = row_of(*array, state);
     row.version = version + 1;
   });
-  const auto take_place = [this, array, version](ShardBuffers& shards, std::vector<storage::BlobRef>& stored) {
+  const auto take_place = [this, array](ShardBuffers& shards, std::vector<storage::BlobRef>& stored) {
     const uint64_t now = table_.with([](Table& table) { return ++table.clock; });
-    const auto spilled = array->state().with([&](Array::State& state) {
-      auto gone = state.forget_spilled();
-      state.version = version + 1;
-      state.shards.swap(shards);
-      state.blobs.swap(stored);
-      state.last_use = now;
-      return gone;
-    });
+    const auto spilled =
+        array->state().with([&](Array::State& state) { return state.put_next_version(shards, stored, now); });
   };
   if (!is_durable) {
     take_place(next.memory, blobs);

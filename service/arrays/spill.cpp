@@ -23,6 +23,17 @@ std::optional<storage::PendingBlobs> Array::State::forget_spilled() {
   return std::exchange(spilled, std::nullopt);
 }
 
+std::optional<storage::PendingBlobs> Array::State::put_next_version(ShardBuffers& next,
+                                                                    std::vector<storage::BlobRef>& stored,
+                                                                    uint64_t now) {
+  auto gone = forget_spilled();
+  ++version;
+  shards.swap(next);
+  blobs.swap(stored);
+  last_use = now;
+  return gone;
+}
+
 std::vector<ArrayRef> ArrayStore::evict(int64_t coming) {
   struct Candidate {
     bool is_durable;
@@ -58,8 +69,9 @@ std::vector<ArrayRef> ArrayStore::evict(int64_t coming) {
 }
 
 void ArrayStore::make_room(int64_t coming) {
+  if (evict(coming).empty()) return;
   // One at a time: who comes second finds the room that the first has made.
-  const std::lock_guard held(spill_turn_);
+  const std::lock_guard held(spill_mutex_);
   for (const ArrayRef& array : evict(coming)) spill(array);
 }
 

@@ -4,7 +4,7 @@
 //
 //   share      of 32  what it is for                             when none is free
 //   jobs       16     planned bytes of running jobs, and         a job waits for its turn (device::Engine)
-//   arrays      8       shards of arrays that leave it to jobs   durable ones leave memory (arrays::ArrayStore)
+//   arrays      8       shards of arrays that leave it to jobs   they leave memory (arrays::ArrayStore)
 //   recycled    2     released buffers, kept for reuse           they go back to the system (tensor::BufferPool)
 //   accounted   5     the accounts of the ledger:
 //     requests  4       bodies, and what they are parsed into    503 memory_full at once
