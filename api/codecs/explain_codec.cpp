@@ -123,8 +123,8 @@ ExplainedTotals totals_of(const Explanation& explanation) {
 
 ExplainedMemory memory_of(const compile::Plan& plan) {
   const compile::PlanMemory& memory = plan.memory;
-  return {{memory.device_arguments, memory.device_arena, memory.device_own, memory.device_constants, plan.scratch_bytes,
-           plan.device_peak_bytes()},
+  return {{memory.device_arguments, memory.device_arena, memory.device_own, memory.device_constants,
+           plan.device_scratch_bytes(), plan.device_peak_bytes()},
           {memory.arguments, memory.arena, memory.own, memory.constants, memory.scratch, plan.peak_bytes}};
 }
 

@@ -313,28 +313,47 @@ class RunCheckpoint final : public core::Checkpoint {
 };
 
 /// A step that several threads execute. The last to finish a part continues the run.
-class SharedStep final : public Work {
+///
+/// Parts are ranges of work items of one shard, in the order of the kernel's barriers:
+/// 1. A thread takes the next part that is not behind a closed barrier.
+/// 2. The thread that finishes the last part before a barrier opens it, and calls threads that have left.
+/// 3. A thread that finds only parts behind a closed barrier spins for the time of a wake-up, then leaves.
+/// No thread blocks on another: whoever opens a barrier can take all parts behind it.
+class SharedStep final : public Work, public std::enable_shared_from_this<SharedStep> {
  public:
   SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, std::span<const int32_t> shards, int lanes,
              double estimated_ns);
+  /// On the thread that drives the run: calls others and takes parts until none is left; true when it finished the last
+  /// one. After false the run must not be touched.
+  bool start(bool is_lent);
   /// On a helping thread.
   void work() override;
-  /// Takes parts until none is left; true when this call finished the last one. After false the run must not be
-  /// touched.
-  bool take_parts(bool is_lent);
   [[nodiscard]] int64_t part_count() const { return static_cast<int64_t>(parts_.size()); }
   /// The first error of any part. Only after the last part is done.
   [[nodiscard]] const std::optional<core::Error>& error() const { return error_; }
 
  private:
+  void add_parts(const RunImpl::WorkItems& work_items, int64_t part_work_items);
+  /// Up to one thread for each part that may be taken, the calling one included.
+  void call_threads(size_t open_parts);
+  /// As start(), without calling others at the beginning.
+  bool take_parts(int lane, bool is_lent);
+  std::optional<int> take_lane();
+  void give_lane(int lane);
+  /// Number of a part; nothing when none is left, or none that may be taken soon.
+  std::optional<size_t> take_part();
+  void run_part(const RunImpl::WorkItems& part, int lane, core::Checkpoint& checkpoint);
+
   const std::shared_ptr<RunImpl> run_;
   const compile::Step& step_;
-  const int lanes_;
   std::vector<RunImpl::WorkItems> parts_;
-  std::atomic<int> next_lane_{0};
+  std::vector<size_t> ends_;         // of the parts before each barrier, and of all parts
+  std::atomic<size_t> open_end_{0};  // parts before it may be taken
   std::atomic<size_t> next_part_{0};
   std::atomic<size_t> done_parts_{0};
-  std::mutex error_mutex_;
+  std::atomic<bool> has_failed_{false};
+  std::mutex mutex_;  // of what follows
+  std::vector<int> free_lanes_;
   std::optional<core::Error> error_;
 };
 

@@ -20,6 +20,17 @@ constexpr double kWorkGroupNs = 1'000'000;
 // A lent thread leaves longer steps to the pool, so that its lender gets it back.
 constexpr double kLentStepNs = 2'000'000;
 constexpr size_t kInlinePointers = 24;
+// At a closed barrier: what it costs to sleep and to be woken.
+constexpr std::chrono::nanoseconds kBarrierSpin = std::chrono::microseconds(50);
+constexpr int kPausesPerLook = 16;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
 
 // Pointers of one call, on the stack unless there are many.
 class Pointers {
@@ -104,6 +115,9 @@ void RunImpl::run_work_items(const compile::Step& step, const WorkItems& work_it
   call.end = work_items.end;
   call.checkpoint = &checkpoint;
   if (step.kernel->scratch_bytes > 0) call.scratch = scratch_ + lane * plan().scratch_bytes;
+  if (step.kernel->workspace_bytes > 0) {
+    call.workspace = scratch_ + plan().threads * plan().scratch_bytes + shard * step.kernel->workspace_bytes;
+  }
   if (!step.offsets.empty()) call.result_offsets = step.offsets.data() + shard * step.offset_rank;
   step.kernel->run(call);
 }
@@ -164,8 +178,7 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
       ++stats_.handoffs;
       // From here on the run may be another thread's.
       const bool is_lent = is_lent_;
-      engine_.workers.post(shared, static_cast<int>(std::min<int64_t>(threads, shared->part_count())) - 1);
-      if (!shared->take_parts(is_lent)) return Next::kHandedOff;
+      if (!shared->start(is_lent)) return Next::kHandedOff;
       segment_start_ = std::chrono::steady_clock::now();
       if (shared->error()) throw *shared->error();
       exchange_.reset();
@@ -184,44 +197,118 @@ RunImpl::Next RunImpl::execute_shards(const compile::Step& step, std::span<const
 
 SharedStep::SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, std::span<const int32_t> shards,
                        int lanes, double estimated_ns)
-    : run_(std::move(run)), step_(step), lanes_(lanes) {
+    : run_(std::move(run)), step_(step) {
+  for (int lane = lanes; lane-- > 0;) free_lanes_.push_back(lane);
   int64_t all_work_items = 0;
   for (const int32_t shard : shards) all_work_items += run_->work_items_of(step, shard);
-  const auto worth = static_cast<int64_t>(estimated_ns / kPartNs);
-  const int64_t wanted = std::clamp<int64_t>(worth, 1, lanes * kPartsPerThread);
-  const int64_t part_work_items = std::max<int64_t>(1, core::ceil_div(all_work_items, wanted));
   const double of_work_item = estimated_ns / static_cast<double>(std::max<int64_t>(1, all_work_items));
-  for (const int32_t shard : shards) {
-    const int64_t work_items = run_->work_items_of(step, shard);
-    for (int64_t begin = 0; begin < work_items; begin += part_work_items) {
-      const int64_t end = std::min(work_items, begin + part_work_items);
-      parts_.push_back({shard, begin, end, of_work_item * static_cast<double>(end - begin)});
+  const std::vector<int64_t>& barriers = step.kernel->barriers;
+  for (size_t i = 0; i <= barriers.size(); ++i) {
+    std::vector<RunImpl::WorkItems> ranges;
+    int64_t count = 0;
+    for (const int32_t shard : shards) {
+      const int64_t begin = i == 0 ? 0 : barriers[i - 1];
+      const int64_t end = i == barriers.size() ? run_->work_items_of(step, shard) : barriers[i];
+      ranges.push_back({shard, begin, end, of_work_item});
+      count += end - begin;
     }
+    const auto worth = static_cast<int64_t>(of_work_item * static_cast<double>(count) / kPartNs);
+    const int64_t wanted = std::clamp<int64_t>(worth, 1, lanes * kPartsPerThread);
+    const int64_t part_work_items = std::max<int64_t>(1, core::ceil_div(count, wanted));
+    for (const RunImpl::WorkItems& range : ranges) add_parts(range, part_work_items);
+    if (ends_.empty() || ends_.back() < parts_.size()) ends_.push_back(parts_.size());
+  }
+  open_end_.store(ends_.front(), std::memory_order_relaxed);
+}
+
+void SharedStep::add_parts(const RunImpl::WorkItems& work_items, int64_t part_work_items) {
+  for (int64_t begin = work_items.begin; begin < work_items.end; begin += part_work_items) {
+    const int64_t end = std::min(work_items.end, begin + part_work_items);
+    parts_.push_back({work_items.shard, begin, end, work_items.estimated_ns * static_cast<double>(end - begin)});
   }
 }
 
-bool SharedStep::take_parts(bool is_lent) {
-  const int lane = next_lane_.fetch_add(1, std::memory_order_relaxed);
-  if (lane >= lanes_) return false;  // no scratch for more
-  RunCheckpoint checkpoint(*run_, is_lent);
-  while (true) {
-    const size_t number = next_part_.fetch_add(1, std::memory_order_relaxed);
-    if (number >= parts_.size()) return false;
-    const auto begun = std::chrono::steady_clock::now();
-    try {
-      run_->throw_if_cancelled();
-      run_->run_work_groups(step_, parts_[number], lane, checkpoint);
-    } catch (...) {
-      const std::lock_guard held(error_mutex_);
-      if (!error_) error_ = error_of(std::current_exception());
+std::optional<int> SharedStep::take_lane() {
+  const std::lock_guard held(mutex_);
+  if (free_lanes_.empty()) return std::nullopt;
+  const int lane = free_lanes_.back();
+  free_lanes_.pop_back();
+  return lane;
+}
+
+void SharedStep::give_lane(int lane) {
+  const std::lock_guard held(mutex_);
+  free_lanes_.push_back(lane);
+}
+
+void SharedStep::call_threads(size_t open_parts) {
+  const size_t free_lanes = [&] {
+    const std::lock_guard held(mutex_);
+    return free_lanes_.size();
+  }();
+  const size_t count = std::min(free_lanes, open_parts - 1);
+  if (count > 0) run_->engine_.workers.post(shared_from_this(), static_cast<int>(count));
+}
+
+std::optional<size_t> SharedStep::take_part() {
+  size_t part = next_part_.load(std::memory_order_relaxed);
+  std::optional<core::SteadyTime> spin_end;
+  while (part < parts_.size()) {
+    if (part < open_end_.load(std::memory_order_acquire)) {
+      if (next_part_.compare_exchange_weak(part, part + 1, std::memory_order_relaxed)) return part;
+      continue;
     }
-    run_->helper_ns_.fetch_add((std::chrono::steady_clock::now() - begun).count(), std::memory_order_relaxed);
-    if (done_parts_.fetch_add(1, std::memory_order_acq_rel) + 1 == parts_.size()) return true;
+    // Others, or another run, may want the thread.
+    if (run_->has_to_attend()) return std::nullopt;
+    const core::SteadyTime now = std::chrono::steady_clock::now();
+    if (!spin_end) spin_end = now + kBarrierSpin;
+    if (now >= *spin_end) return std::nullopt;
+    for (int i = 0; i < kPausesPerLook; ++i) pause();
+    part = next_part_.load(std::memory_order_relaxed);
   }
+  return std::nullopt;
+}
+
+void SharedStep::run_part(const RunImpl::WorkItems& part, int lane, core::Checkpoint& checkpoint) {
+  // What lies behind a barrier must not use what a failed part has left.
+  if (has_failed_.load(std::memory_order_relaxed)) return;
+  const auto begun = std::chrono::steady_clock::now();
+  try {
+    run_->throw_if_cancelled();
+    run_->run_work_groups(step_, part, lane, checkpoint);
+  } catch (...) {
+    const std::lock_guard held(mutex_);
+    if (!error_) error_ = error_of(std::current_exception());
+    has_failed_.store(true, std::memory_order_relaxed);
+  }
+  run_->helper_ns_.fetch_add((std::chrono::steady_clock::now() - begun).count(), std::memory_order_relaxed);
+}
+
+bool SharedStep::start(bool is_lent) {
+  const std::optional<int> lane = take_lane();
+  call_threads(ends_.front());
+  return take_parts(*lane, is_lent);
 }
 
 void SharedStep::work() {
-  if (take_parts(false)) run_->go_on_after(*this, step_);
+  const std::optional<int> lane = take_lane();
+  if (!lane) return;  // no scratch for more
+  if (take_parts(*lane, false)) run_->go_on_after(*this, step_);
+}
+
+bool SharedStep::take_parts(int lane, bool is_lent) {
+  RunCheckpoint checkpoint(*run_, is_lent);
+  while (const std::optional<size_t> part = take_part()) {
+    run_part(parts_[*part], lane, checkpoint);
+    const size_t done = done_parts_.fetch_add(1, std::memory_order_acq_rel) + 1;
+    if (done == parts_.size()) return true;
+    if (done != open_end_.load(std::memory_order_relaxed)) continue;
+    const size_t end = *std::upper_bound(ends_.begin(), ends_.end(), done);
+    open_end_.store(end, std::memory_order_release);
+    call_threads(end - done);
+  }
+  give_lane(lane);
+  return false;
 }
 
 void RunImpl::go_on_after(const SharedStep& shared, const compile::Step& step) {

@@ -62,13 +62,18 @@ std::vector<SmallValue> local(const LocalKernel& kernel, const OpView& view, std
   std::vector<std::byte*> out;
   for (std::vector<std::byte>& bytes : made) out.push_back(bytes.data());
   constexpr size_t kAlignment = 64;
-  const size_t scratch_size = (static_cast<size_t>(prepared.scratch_bytes) / kAlignment + 1) * kAlignment;
-  const std::unique_ptr<void, void (*)(void*)> scratch(std::aligned_alloc(kAlignment, scratch_size), std::free);
+  const auto memory_of = [](int64_t bytes) {
+    const size_t size = (static_cast<size_t>(bytes) / kAlignment + 1) * kAlignment;
+    return std::unique_ptr<void, void (*)(void*)>(std::aligned_alloc(kAlignment, size), std::free);
+  };
+  const auto scratch = memory_of(prepared.scratch_bytes);
+  const auto workspace = memory_of(prepared.workspace_bytes);
   prepared.run({.operands = in.data(),
                 .results = out.data(),
                 .begin = 0,
                 .end = prepared.work_count,
-                .scratch = static_cast<std::byte*>(scratch.get())});
+                .scratch = static_cast<std::byte*>(scratch.get()),
+                .workspace = static_cast<std::byte*>(workspace.get())});
   std::vector<SmallValue> results;
   for (std::vector<std::byte>& bytes : made)
     results.push_back(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));

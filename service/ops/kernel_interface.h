@@ -21,20 +21,28 @@ struct KernelCall {
   std::byte* const* results = nullptr;
   int64_t begin = 0;  ///< range of work items
   int64_t end = 0;
-  std::byte* scratch = nullptr;  ///< PreparedKernel::scratch_bytes, of this call alone, aligned to 64
+  std::byte* scratch = nullptr;    ///< PreparedKernel::scratch_bytes, of this call alone, aligned to 64
+  std::byte* workspace = nullptr;  ///< PreparedKernel::workspace_bytes, the same for all calls of one execution
   const int64_t* result_offsets =
       nullptr;  ///< where result 0's shard starts in the global result, by dimension; null: all zero
   core::Checkpoint* checkpoint = nullptr;  ///< passed in what takes more than a millisecond; null: never checked
 };
 
 /// A kernel made ready for fixed local types and attributes. run() may be called by several threads on disjoint work
-/// item ranges.
+/// item ranges. Ranges may contain barriers: a thread that has all items before a barrier goes on with those after it.
+///
+/// Example: a Fourier transform of 1024 rows and 1024 columns, 8 rows or 64 columns a work item: 144 items and a
+/// barrier at 128. Two threads take items 0 to 127 in any order; items 128 to 143 begin when those are done.
 struct PreparedKernel {
   std::function<void(const KernelCall&)> run;
-  int64_t work_count = 1;     ///< the output can be split into this many work items
-  double flops = 0;           ///< work of all work items
-  double bytes = 0;           ///< traffic of all work items
+  int64_t work_count = 1;  ///< the output can be split into this many work items
+  double flops = 0;        ///< work of all work items
+  double bytes = 0;        ///< traffic of all work items
+  /// Work items from each of these on begin when all before it are done. Ascending, within (0, work_count).
+  std::vector<int64_t> barriers;
   int64_t scratch_bytes = 0;  ///< for each concurrent call
+  /// For each execution on one shard: what work items before a barrier leave for those after it. Aligned to 64.
+  int64_t workspace_bytes = 0;
   bool uses_offsets = false;  ///< reads result_offsets
   /// run() passes its call's checkpoint every 10^5 to 10^6 operations. Else the caller splits ranges of work items into
   /// work groups, and each work item is some milliseconds of work at most.

@@ -49,8 +49,9 @@ class Transform {
     }
   }
   void run() const {
-    fft_.run(static_cast<const std::byte*>(in_.get()), static_cast<std::byte*>(out_.get()),
-             static_cast<std::byte*>(scratch_.get()), 0, fft_.work_count());
+    fft_.run({static_cast<const std::byte*>(in_.get()), static_cast<std::byte*>(out_.get()),
+              static_cast<std::byte*>(scratch_.get()), nullptr},
+             0, fft_.work_count());
   }
   [[nodiscard]] double flops() const { return fft_.flops(); }
   [[nodiscard]] const void* in() const { return in_.get(); }

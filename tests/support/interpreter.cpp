@@ -173,11 +173,14 @@ class Interpreter {
     constexpr size_t kAlignment = 64;
     const auto scratch_size = (static_cast<size_t>(prepared.scratch_bytes) / kAlignment + 1) * kAlignment;
     const std::unique_ptr<void, void (*)(void*)> scratch(std::aligned_alloc(kAlignment, scratch_size), std::free);
+    const auto workspace_size = (static_cast<size_t>(prepared.workspace_bytes) / kAlignment + 1) * kAlignment;
+    const std::unique_ptr<void, void (*)(void*)> workspace(std::aligned_alloc(kAlignment, workspace_size), std::free);
     prepared.run({.operands = in.data(),
                   .results = out.data(),
                   .begin = 0,
                   .end = prepared.work_count,
-                  .scratch = static_cast<std::byte*>(scratch.get())});
+                  .scratch = static_cast<std::byte*>(scratch.get()),
+                  .workspace = static_cast<std::byte*>(workspace.get())});
     return results;
   }
 

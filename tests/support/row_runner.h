@@ -104,12 +104,17 @@ struct Instance {
         operand_data[static_cast<size_t>(from)] = result_data[static_cast<size_t>(to)];
       }
     }
-    std::vector<std::byte> scratch(static_cast<size_t>(kernel.scratch_bytes) + 64);
-    std::byte* aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
+    // What is read before it is written shows.
+    std::vector<std::byte> scratch(static_cast<size_t>(kernel.scratch_bytes) + 64, std::byte{0xFF});
+    std::vector<std::byte> workspace(static_cast<size_t>(kernel.workspace_bytes) + 64, std::byte{0xFF});
+    const auto aligned = [](std::vector<std::byte>& bytes) {
+      return bytes.data() + (64 - reinterpret_cast<uintptr_t>(bytes.data()) % 64) % 64;
+    };
     ops::KernelCall call;
     call.operands = operand_data.data();
     call.results = result_data.data();
-    call.scratch = aligned;
+    call.scratch = aligned(scratch);
+    call.workspace = aligned(workspace);
     call.result_offsets = result_offsets.empty() ? nullptr : result_offsets.data();
     const auto work_items = [&](int64_t begin, int64_t end) {
       call.begin = begin;
@@ -119,9 +124,15 @@ struct Instance {
     if (cut == Cut::kOneCall) {
       work_items(0, kernel.work_count);
     } else {
-      for (int64_t i = 0; i < kernel.work_count; ++i) {
-        const int64_t work_item = cut == Cut::kBackwards ? kernel.work_count - 1 - i : i;
-        work_items(work_item, work_item + 1);
+      std::vector<int64_t> ends = kernel.barriers;
+      ends.push_back(kernel.work_count);
+      int64_t begin = 0;
+      for (const int64_t end : ends) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t work_item = cut == Cut::kBackwards ? begin + end - 1 - i : i;
+          work_items(work_item, work_item + 1);
+        }
+        begin = end;
       }
     }
     return results;

@@ -118,6 +118,12 @@ class PlanMaker {
     step.flops = from.kernel.flops;
     step.bytes = from.kernel.bytes;
     scratch_ = std::max(scratch_, from.kernel.scratch_bytes);
+    if (from.kernel.workspace_bytes > 0) {
+      int64_t& workspace = from.kernel.workspace_bytes;
+      workspace = core::round_up(workspace, tensor::kBufferAlignment);
+      workspace_ = std::max(workspace_, workspace);
+      workspaces_ = std::max(workspaces_, core::checked_mul(workspace, builder_.tables[from.table].count()));
+    }
     if (from.kernel.uses_offsets) set_offsets(from, step);
     step.kernel = std::make_shared<const ops::PreparedKernel>(std::move(from.kernel));
     return step;
@@ -231,13 +237,14 @@ class PlanMaker {
     plan_->memory.constants = static_cast<int64_t>(size);
     plan_->memory.arena = assignment_.arena_bytes;
     plan_->memory.device_arena = assignment_.device_arena_bytes;
-    plan_->memory.scratch = core::round_up(scratch_, tensor::kBufferAlignment) * plan_->threads;
     plan_->scratch_bytes = core::round_up(scratch_, tensor::kBufferAlignment);
+    plan_->workspace_bytes = workspace_;
+    plan_->memory.scratch = sum({plan_->scratch_bytes * plan_->threads, workspaces_});
     const PlanMemory& memory = plan_->memory;
     plan_->peak_bytes = sum({memory.arguments, memory.arena, memory.own, memory.scratch});
     // Asked for later, and then it fits.
     static_cast<void>(sum({memory.device_arguments, memory.device_arena, memory.device_own, memory.device_constants,
-                           plan_->scratch_bytes}));
+                           plan_->scratch_bytes, plan_->workspace_bytes}));
   }
 
   // Sizes add up to more than 63 bits in programs that are only explained.
@@ -255,7 +262,9 @@ class PlanMaker {
   std::shared_ptr<Plan> plan_;
   std::map<int, std::shared_ptr<const sharding::MeshView>> shared_views_;
   std::map<TableId, double> ns_of_table_;  // of one shard
-  int64_t scratch_ = 0;
+  int64_t scratch_ = 0;                    // of one call
+  int64_t workspace_ = 0;                  // of one shard
+  int64_t workspaces_ = 0;                 // of all shards of a step
 };
 
 }  // namespace

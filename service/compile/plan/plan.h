@@ -202,7 +202,7 @@ struct PlanMemory {
   int64_t constants = 0;  ///< kept by the plan, shared by its runs
   int64_t arena = 0;
   int64_t own = 0;      ///< buffers that may leave as results and take no argument's buffer
-  int64_t scratch = 0;  ///< for all threads of a step together
+  int64_t scratch = 0;  ///< of one step: scratch of all threads, workspaces of all shards
   /// The same for one device that holds one shard of everything: arguments, arena, own buffers, constants.
   int64_t device_arguments = 0;
   int64_t device_arena = 0;
@@ -244,13 +244,16 @@ struct Plan {
   /// by flat device: its part of the estimated work; a shared shard is its first device's
   std::vector<double> device_share;
   int threads = 1;
-  int64_t scratch_bytes = 0;  ///< of one kernel call, a multiple of 64
+  int64_t scratch_bytes = 0;    ///< of one kernel call, a multiple of 64
+  int64_t workspace_bytes = 0;  ///< of one execution of a kernel on one shard, a multiple of 64
   PlanMemory memory;
   /// Arguments, arena, results that take no argument's buffer, scratch: the most bytes that a run holds.
   int64_t peak_bytes = 0;
+  [[nodiscard]] int64_t device_scratch_bytes() const { return scratch_bytes + workspace_bytes; }
   /// What one device needs that holds one shard of everything, with scratch for one thread.
   [[nodiscard]] int64_t device_peak_bytes() const {
-    return memory.device_arguments + memory.device_arena + memory.device_own + memory.device_constants + scratch_bytes;
+    return memory.device_arguments + memory.device_arena + memory.device_own + memory.device_constants +
+           device_scratch_bytes();
   }
   std::vector<std::string> warnings;  ///< donated arguments that no result can take, with dtype and shape
 

@@ -31,26 +31,42 @@ struct FftSpec {
 
 /// A transform made ready: factors, twiddles. Immutable; any thread. Bits of an array depend on its own values and on
 /// `lengths` alone.
+///
+/// A large array of several dimensions is transformed dimension by dimension, each in work items of whole lines, with a
+/// barrier between two dimensions. Small arrays, and arrays of one dimension, are work items themselves.
+///
+/// Example: one array of 1024 x 1024, forward: 128 work items of 8 rows, a barrier, 64 work items of 16 columns.
 class Fft {
  public:
   explicit Fft(FftSpec spec);
 
-  /// Arrays, or small groups of them, that can be computed apart.
+  /// Arrays, small groups of them, or groups of lines of one that can be computed apart.
   [[nodiscard]] int64_t work_count() const;
+  /// Work items from each of these on need the results of all before it.
+  [[nodiscard]] const std::vector<int64_t>& barriers() const;
   /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
   [[nodiscard]] int64_t scratch_bytes() const;
+  /// Bytes, aligned to 64, that all calls of one execution share.
+  [[nodiscard]] int64_t workspace_bytes() const;
   /// Floating operations of all work items, as they are counted for transforms: 5 n log2 n, half of it for real ones.
   [[nodiscard]] double flops() const;
-  /// Work items [begin, end). Input and output do not overlap.
-  void run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end,
-           core::Checkpoint* checkpoint = nullptr) const;
+  /// Memory of a call. Input and output do not overlap.
+  struct Memory {
+    const std::byte* in = nullptr;
+    std::byte* out = nullptr;
+    std::byte* scratch = nullptr;
+    std::byte* workspace = nullptr;
+  };
+  /// Work items [begin, end).
+  void run(const Memory& memory, int64_t begin, int64_t end, core::Checkpoint* checkpoint = nullptr) const;
 
   struct Impl {
     virtual ~Impl() = default;
-    virtual void run(const std::byte* in, std::byte* out, std::byte* scratch, int64_t begin, int64_t end,
-                     core::Checkpoint* checkpoint) const = 0;
+    virtual void run(const Memory& memory, int64_t begin, int64_t end, core::Checkpoint* checkpoint) const = 0;
     int64_t work_count = 0;
+    std::vector<int64_t> barriers;
     int64_t scratch_bytes = 0;
+    int64_t workspace_bytes = 0;
     double flops = 0;
   };
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <utility>
 
 #include "service/kernels/cpu.h"
 #include "service/kernels/fft/fft_butterflies.h"
@@ -147,50 +148,101 @@ template <class T>
   return in_y;
 }
 
-template <int64_t kStep, class T>
+/// A vector of a processor's own width, and how pairs of values become a vector of each part and pairs again.
+template <class T, int64_t kBytes>
+struct Pairs {
+  static constexpr int64_t kCount = kBytes / static_cast<int64_t>(sizeof(T));
+  typedef T V __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
+
+  template <size_t... kLane>
+  [[gnu::always_inline]] static void load(const T* from, T* first, T* second, std::index_sequence<kLane...>) {
+    const V a = *reinterpret_cast<const V*>(from);
+    const V b = *reinterpret_cast<const V*>(from + kCount);
+    *reinterpret_cast<V*>(first) = __builtin_shufflevector(a, b, (2 * kLane)...);
+    *reinterpret_cast<V*>(second) = __builtin_shufflevector(a, b, (2 * kLane + 1)...);
+  }
+  template <size_t... kLane>
+  [[gnu::always_inline]] static void store(const T* first, const T* second, T scale, T* to,
+                                           std::index_sequence<kLane...>) {
+    const V a = *reinterpret_cast<const V*>(first) * scale;
+    const V b = *reinterpret_cast<const V*>(second) * scale;
+    *reinterpret_cast<V*>(to) = __builtin_shufflevector(a, b, (kLane / 2 + kLane % 2 * kCount)...);
+    *reinterpret_cast<V*>(to + kCount) =
+        __builtin_shufflevector(a, b, (kCount / 2 + kLane / 2 + kLane % 2 * kCount)...);
+  }
+};
+
+template <int64_t kStep, int64_t kBytes, class T>
 [[gnu::always_inline]] inline void load_rows(ComplexView<const T> from, int64_t rows, int64_t pitch, int64_t columns,
                                              int64_t lanes, Planes<T> to) {
+  using Vectors = Pairs<T, kBytes>;
+  using V = typename Vectors::V;
+  constexpr int64_t kCount = Vectors::kCount;
+  // Of pairs, the part that comes first.
+  const bool is_swapped = from.im < from.re;
+  const T* const base = is_swapped ? from.im : from.re;
+  const Planes<T> parts = is_swapped ? Planes<T>{to.im, to.re} : to;
   for (int64_t j = 0; j < rows; ++j) {
-    const T* const from_re = from.re + j * pitch * kStep;
-    const T* const from_im = from.im + j * pitch * kStep;
     T* const to_re = to.re + j * lanes;
     T* const to_im = to.im + j * lanes;
-#pragma GCC ivdep
-    for (int64_t q = 0; q < columns; ++q) {
-      to_re[q] = from_re[q * kStep];
-      to_im[q] = from_im[q * kStep];
+    int64_t q = 0;
+    for (; q + kCount <= columns; q += kCount) {
+      if constexpr (kStep == 2) {
+        Vectors::load(base + 2 * (j * pitch + q), parts.re + j * lanes + q, parts.im + j * lanes + q,
+                      std::make_index_sequence<kCount>());
+      } else {
+        *reinterpret_cast<V*>(to_re + q) = *reinterpret_cast<const V*>(from.re + j * pitch + q);
+        *reinterpret_cast<V*>(to_im + q) = *reinterpret_cast<const V*>(from.im + j * pitch + q);
+      }
     }
-    for (int64_t q = columns; q < lanes; ++q) to_re[q] = to_im[q] = 0;
+    for (; q < columns; ++q) {
+      to_re[q] = from.re[(j * pitch + q) * kStep];
+      to_im[q] = from.im[(j * pitch + q) * kStep];
+    }
+    for (; q < lanes; ++q) to_re[q] = to_im[q] = 0;
   }
 }
 
-template <int64_t kStep, class T>
+template <int64_t kStep, int64_t kBytes, class T>
 [[gnu::always_inline]] inline void store_rows(Planes<const T> from, int64_t rows, int64_t pitch, int64_t columns,
                                               int64_t lanes, T scale, ComplexView<T> to) {
+  using Vectors = Pairs<T, kBytes>;
+  using V = typename Vectors::V;
+  constexpr int64_t kCount = Vectors::kCount;
+  const bool is_swapped = to.im < to.re;
+  T* const base = is_swapped ? to.im : to.re;
+  const Planes<const T> parts = is_swapped ? Planes<const T>{from.im, from.re} : from;
   for (int64_t j = 0; j < rows; ++j) {
     const T* const from_re = from.re + j * lanes;
     const T* const from_im = from.im + j * lanes;
-    T* const to_re = to.re + j * pitch * kStep;
-    T* const to_im = to.im + j * pitch * kStep;
-#pragma GCC ivdep
-    for (int64_t q = 0; q < columns; ++q) {
-      to_re[q * kStep] = from_re[q] * scale;
-      to_im[q * kStep] = from_im[q] * scale;
+    int64_t q = 0;
+    for (; q + kCount <= columns; q += kCount) {
+      if constexpr (kStep == 2) {
+        Vectors::store(parts.re + j * lanes + q, parts.im + j * lanes + q, scale, base + 2 * (j * pitch + q),
+                       std::make_index_sequence<kCount>());
+      } else {
+        *reinterpret_cast<V*>(to.re + j * pitch + q) = *reinterpret_cast<const V*>(from_re + q) * scale;
+        *reinterpret_cast<V*>(to.im + j * pitch + q) = *reinterpret_cast<const V*>(from_im + q) * scale;
+      }
+    }
+    for (; q < columns; ++q) {
+      to.re[(j * pitch + q) * kStep] = from_re[q] * scale;
+      to.im[(j * pitch + q) * kStep] = from_im[q] * scale;
     }
   }
 }
 
-template <class T>
+template <int64_t kBytes, class T>
 [[gnu::always_inline]] inline void load_lanes(ComplexView<const T> from, int64_t rows, int64_t pitch, int64_t columns,
                                               int64_t lanes, Planes<T> to) {
-  return from.step == 1 ? load_rows<1>(from, rows, pitch, columns, lanes, to)
-                        : load_rows<2>(from, rows, pitch, columns, lanes, to);
+  return from.step == 1 ? load_rows<1, kBytes>(from, rows, pitch, columns, lanes, to)
+                        : load_rows<2, kBytes>(from, rows, pitch, columns, lanes, to);
 }
-template <class T>
+template <int64_t kBytes, class T>
 [[gnu::always_inline]] inline void store_lanes(Planes<const T> from, int64_t rows, int64_t pitch, int64_t columns,
                                                int64_t lanes, T scale, ComplexView<T> to) {
-  return to.step == 1 ? store_rows<1>(from, rows, pitch, columns, lanes, scale, to)
-                      : store_rows<2>(from, rows, pitch, columns, lanes, scale, to);
+  return to.step == 1 ? store_rows<1, kBytes>(from, rows, pitch, columns, lanes, scale, to)
+                      : store_rows<2, kBytes>(from, rows, pitch, columns, lanes, scale, to);
 }
 
 /// Lanes of two rows such that blocks of kBlock change places.
@@ -328,11 +380,11 @@ struct Base {
   }
   static void load(ComplexView<const T> from, int64_t rows, int64_t pitch, int64_t columns, int64_t lanes,
                    Planes<T> to) {
-    load_lanes(from, rows, pitch, columns, lanes, to);
+    load_lanes<16>(from, rows, pitch, columns, lanes, to);
   }
   static void store(Planes<const T> from, int64_t rows, int64_t pitch, int64_t columns, int64_t lanes, T scale,
                     ComplexView<T> to) {
-    store_lanes(from, rows, pitch, columns, lanes, scale, to);
+    store_lanes<16>(from, rows, pitch, columns, lanes, scale, to);
   }
   static void twiddle_transpose(Planes<const T> from, int64_t rows, int64_t lanes, Planes<const T> near,
                                 int64_t near_pitch, Planes<const T> far, int64_t far_pitch, Planes<T> to,
@@ -356,11 +408,11 @@ struct V3 {
   }
   [[gnu::target("arch=x86-64-v3")]] static void load(ComplexView<const T> from, int64_t rows, int64_t pitch,
                                                      int64_t columns, int64_t lanes, Planes<T> to) {
-    load_lanes(from, rows, pitch, columns, lanes, to);
+    load_lanes<32>(from, rows, pitch, columns, lanes, to);
   }
   [[gnu::target("arch=x86-64-v3")]] static void store(Planes<const T> from, int64_t rows, int64_t pitch,
                                                       int64_t columns, int64_t lanes, T scale, ComplexView<T> to) {
-    store_lanes(from, rows, pitch, columns, lanes, scale, to);
+    store_lanes<32>(from, rows, pitch, columns, lanes, scale, to);
   }
   [[gnu::target("arch=x86-64-v3")]] static void twiddle_transpose(Planes<const T> from, int64_t rows, int64_t lanes,
                                                                   Planes<const T> near, int64_t near_pitch,
@@ -388,13 +440,13 @@ struct V4 {
   [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static void load(ComplexView<const T> from, int64_t rows,
                                                                              int64_t pitch, int64_t columns,
                                                                              int64_t lanes, Planes<T> to) {
-    load_lanes(from, rows, pitch, columns, lanes, to);
+    load_lanes<64>(from, rows, pitch, columns, lanes, to);
   }
   [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static void store(Planes<const T> from, int64_t rows,
                                                                               int64_t pitch, int64_t columns,
                                                                               int64_t lanes, T scale,
                                                                               ComplexView<T> to) {
-    store_lanes(from, rows, pitch, columns, lanes, scale, to);
+    store_lanes<64>(from, rows, pitch, columns, lanes, scale, to);
   }
   [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] static void twiddle_transpose(
       Planes<const T> from, int64_t rows, int64_t lanes, Planes<const T> near, int64_t near_pitch, Planes<const T> far,

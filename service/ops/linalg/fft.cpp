@@ -91,13 +91,15 @@ PreparedKernel prepare_fft(const OpView& local) {
   auto fft = std::make_shared<const kernels::Fft>(std::move(spec));
   PreparedKernel kernel;
   kernel.work_count = fft->work_count();
+  kernel.barriers = fft->barriers();
   kernel.passes_checkpoints = true;
   kernel.flops = fft->flops();
   kernel.bytes = static_cast<double>(tensor::byte_count(local.operands[0].tensor)) +
                  static_cast<double>(tensor::byte_count(local.results[0].tensor));
   kernel.scratch_bytes = fft->scratch_bytes();
+  kernel.workspace_bytes = fft->workspace_bytes();
   kernel.run = [fft](const KernelCall& call) {
-    fft->run(call.operands[0], call.results[0], call.scratch, call.begin, call.end, call.checkpoint);
+    fft->run({call.operands[0], call.results[0], call.scratch, call.workspace}, call.begin, call.end, call.checkpoint);
   };
   return kernel;
 }

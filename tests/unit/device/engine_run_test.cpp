@@ -57,6 +57,47 @@ TEST(EngineRun, bits_do_not_depend_on_threads) {
   }
 }
 
+// Real transforms there and back: each has a barrier between its dimensions, and the way back a workspace.
+compile::PlanRef transform_plan(int threads) {
+  LocalBuilder b({3});
+  const LocalId x = b.argument("3x256x200xf32", {{0}});
+  const auto fft = [&](LocalId from, std::string_view text, const std::string& kind) {
+    const LocalId out = b.value(text, {{0}});
+    b.op("stablehlo.fft", {from}, {out},
+         {{"fft_type", attribute(ir::EnumAttr{"fft_type", kind})},
+          {"fft_length", attribute(ir::IntArrayAttr{{256, 200}, "i64"})}});
+    return out;
+  };
+  b.result(fft(fft(x, "3x256x101xcomplex<f32>", "RFFT"), "3x256x200xf32", "IRFFT"));
+  return plan_of(b, threads);
+}
+
+TEST(EngineRun, work_items_behind_a_barrier_see_what_those_before_it_made) {
+  std::vector<Floats> x(3, Floats(256 * 200));
+  for (size_t s = 0; s < 3; ++s) {
+    for (size_t i = 0; i < x[s].size(); ++i) x[s][i] = static_cast<float>((i * 37 + s) % 977) - 400.0F;
+  }
+  std::vector<Floats> first;
+  for (const int threads : {1, 2, 3, 8}) {
+    Bench bench({.device_count = 3, .threads = threads});
+    const auto plan = transform_plan(threads);
+    EXPECT_GT(plan->workspace_bytes, 0);
+    for (int round = 0; round < 20; ++round) {
+      const auto out = bench.run(plan, {bench.shards<float>(x)});
+      ASSERT_TRUE(out.ok());
+      const std::vector<Floats> got = output<float>(out);
+      if (first.empty()) first = got;
+      ASSERT_EQ(got, first) << threads << " threads";
+      if (threads > 1) {
+        EXPECT_GT(out.stats.kernel_calls, 2 * 3);
+      }
+    }
+  }
+  for (size_t s = 0; s < 3; ++s) {
+    for (size_t i = 0; i < x[s].size(); ++i) ASSERT_NEAR(first[s][i], x[s][i], 1e-2);
+  }
+}
+
 TEST(EngineRun, small_run_stays_on_the_thread_that_lends_itself) {
   LocalBuilder b({8});
   const LocalId x = b.argument("8xf32", {{0}});

@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <numbers>
 #include <random>
@@ -25,17 +26,30 @@ struct Freed {
 template <class T>
 std::vector<T> run(const Fft& fft, const std::vector<T>& in, size_t out_size, bool backwards = false) {
   std::vector<T> out(out_size, T{777});
-  const auto bytes = static_cast<size_t>((fft.scratch_bytes() + 127) / 64 * 64);
-  const std::unique_ptr<void, Freed> scratch(std::aligned_alloc(64, bytes));
-  std::memset(scratch.get(), 0xFF, bytes);
+  const auto memory_of = [](int64_t needed) {
+    const auto bytes = static_cast<size_t>((needed + 127) / 64 * 64);
+    std::unique_ptr<void, Freed> memory(std::aligned_alloc(64, bytes));
+    std::memset(memory.get(), 0xFF, bytes);
+    return memory;
+  };
+  const auto scratch = memory_of(fft.scratch_bytes());
+  const auto workspace = memory_of(fft.workspace_bytes());
   const auto work_items = [&](int64_t begin, int64_t end) {
-    fft.run(reinterpret_cast<const std::byte*>(in.data()), reinterpret_cast<std::byte*>(out.data()),
-            static_cast<std::byte*>(scratch.get()), begin, end);
+    fft.run({reinterpret_cast<const std::byte*>(in.data()), reinterpret_cast<std::byte*>(out.data()),
+             static_cast<std::byte*>(scratch.get()), static_cast<std::byte*>(workspace.get())},
+            begin, end);
   };
   if (!backwards) {
     work_items(0, fft.work_count());
-  } else {
-    for (int64_t work_item = fft.work_count() - 1; work_item >= 0; --work_item) work_items(work_item, work_item + 1);
+    return out;
+  }
+  // Between two barriers in any order.
+  std::vector<int64_t> ends = fft.barriers();
+  ends.push_back(fft.work_count());
+  int64_t begin = 0;
+  for (const int64_t end : ends) {
+    for (int64_t work_item = end; work_item-- > begin;) work_items(work_item, work_item + 1);
+    begin = end;
   }
   return out;
 }
@@ -169,12 +183,48 @@ TEST(Fft, several_dimensions) {
   }
 }
 
+TEST(Fft, several_dimensions_of_large_arrays) {
+  for (const std::vector<int64_t>& lengths :
+       std::vector<std::vector<int64_t>>{{128, 130}, {131, 127}, {26, 27, 25}, {40, 2, 211}}) {
+    EXPECT_EQ(Fft({FftKind::kForward, false, 1, lengths}).barriers().size(), lengths.size() - 1);
+    expect_right(lengths, 2);
+  }
+}
+
+TEST(Fft, a_large_array_has_the_same_bits_among_others) {
+  // Alone it is split into lines; in company it is a work item. Its values include infinities and NaN.
+  for (const FftKind kind : kKinds) {
+    const std::vector<int64_t> lengths = {128, 130};
+    const int64_t in_size =
+        2 * 128 * (kind == FftKind::kRealInverse ? 66 : 130) / (kind == FftKind::kRealForward ? 2 : 1);
+    const int64_t out_size =
+        2 * 128 * (kind == FftKind::kRealForward ? 66 : 130) / (kind == FftKind::kRealInverse ? 2 : 1);
+    for (const bool is_finite : {true, false}) {
+      std::vector<float> one = noise<float>(static_cast<size_t>(in_size), 5);
+      one[77] = -0.0F;
+      one[78] = std::numeric_limits<float>::denorm_min();
+      if (!is_finite) one[1000] = std::numeric_limits<float>::infinity();
+      const Fft split({kind, false, 1, lengths});
+      const std::vector<float> alone = run(split, one, static_cast<size_t>(out_size));
+      EXPECT_EQ(split.barriers().size(), 1U);
+      constexpr int64_t kBatch = 16;
+      std::vector<float> in = noise<float>(static_cast<size_t>(in_size * kBatch), 9);
+      std::copy(one.begin(), one.end(), in.begin() + (kBatch - 2) * in_size);
+      const Fft whole({kind, false, kBatch, lengths});
+      EXPECT_TRUE(whole.barriers().empty());
+      const std::vector<float> out = run(whole, in, static_cast<size_t>(out_size * kBatch));
+      EXPECT_EQ(std::memcmp(alone.data(), out.data() + (kBatch - 2) * out_size, alone.size() * sizeof(float)), 0)
+          << static_cast<int>(kind) << (is_finite ? " finite" : " not finite");
+    }
+  }
+}
+
 TEST(Fft, a_long_dimension_before_others) {
   // Longer than lines are taken side by side: through a line of its own. Too long for the definition; there and back
   // instead.
   for (const int64_t length : {4099, 8192}) {
-    const std::vector<int64_t> lengths = {length, 3};
-    const std::vector<double> in = noise<double>(static_cast<size_t>(2 * length * 3));
+    const std::vector<int64_t> lengths = {length, 7};
+    const std::vector<double> in = noise<double>(static_cast<size_t>(2 * length * 7));
     const std::vector<double> there = run(Fft({FftKind::kForward, true, 1, lengths}), in, in.size());
     const std::vector<double> back = run(Fft({FftKind::kInverse, true, 1, lengths}), there, in.size());
     for (size_t i = 0; i < in.size(); ++i) ASSERT_NEAR(back[i], in[i], 1e-12);
