@@ -48,6 +48,7 @@ RecoveryReport recover(Catalog& catalog, BlobStore& blobs, core::WallTime now) {
     report.damaged_arrays = find_damaged(shards, files);
     for (const std::string& array : report.damaged_arrays)
       rows.lose_array(array, "a part of it is missing on the disk");
+    report.cancelled_jobs = rows.end_cancelled_jobs(now);
     report.crashed_jobs = rows.fail_crashed_jobs(kMaxAttempts, now);
     report.requeued_jobs = rows.requeue_running_jobs();
     rows.release_stale_reservations();

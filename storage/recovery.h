@@ -18,6 +18,7 @@ struct RecoveryReport {
   int64_t temporary_files = 0;              ///< removed
   int64_t orphans = 0;                      ///< blobs that no row named, removed
   int64_t requeued_jobs = 0;                ///< were running, attempt + 1
+  int64_t cancelled_jobs = 0;               ///< their cancellation was requested, and they had not ended
   std::vector<std::string> crashed_jobs;    ///< were running for the third time: failed with code "crashed"
   int64_t lost_memory_arrays = 0;           ///< durability memory: marked lost
   std::vector<std::string> damaged_arrays;  ///< a shard's file is missing or has another length: marked lost

@@ -371,6 +371,7 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(w
   const storage::RecoveryReport& report = parts_->store.recovery();
   log.info("recovered", {{"clean", report.was_clean},
                          {"requeued_jobs", report.requeued_jobs},
+                         {"cancelled_jobs", report.cancelled_jobs},
                          {"lost_memory_arrays", report.lost_memory_arrays},
                          {"orphans", report.orphans}});
   for (const std::string& path : report.open_paths)

@@ -18,6 +18,9 @@ namespace meshd::jobs {
 /// What ends requests and runs of a server that shuts down.
 inline core::Error draining() { return core::Error("draining", "the server is shutting down").with_retry_after(2); }
 
+/// What ends a job that its client has deleted before it was over.
+inline core::Error was_cancelled() { return {"cancelled", "the job was cancelled"}; }
+
 /// What ends a job that a halted session held when it was closed.
 inline core::Error session_dropped() {
   return {"session_closed", "the session was halted before the job, and then closed"};
@@ -78,6 +81,11 @@ struct JobRunner::Job {
   /// It was given no time, and waits for its session to be resumed however long that takes.
   [[nodiscard]] bool waits_without_limit() const { return !request.deadline && is_held(); }
 
+  /// Takes `mutex`.
+  [[nodiscard]] bool is_cancelled() {
+    const std::lock_guard held(mutex);
+    return cancelled;
+  }
   /// Marks it and ends its wait. Takes `mutex`.
   void end(bool Job::*how, const core::Error& reason) {
     const std::lock_guard held(mutex);

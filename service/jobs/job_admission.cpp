@@ -15,7 +15,8 @@ constexpr int64_t kNewest = std::numeric_limits<int64_t>::max();  // a number be
 
 }  // namespace
 
-void JobRunner::accept(Job& job, bool background) {
+void JobRunner::accept(const JobRef& accepted, bool background) {
+  Job& job = *accepted;
   const JobRequest& request = job.request;
   job.accepted = clock_.steady();
   job.deadline = job.accepted + request.deadline.value_or(options_.longest);
@@ -59,6 +60,11 @@ void JobRunner::accept(Job& job, bool background) {
                                                       request.idempotency_key, request.idempotency_fingerprint,
                                                       job.row.id, job.row.created});
       }
+      // Whoever reads the row finds the job, to cancel it.
+      {
+        const std::lock_guard held(mutex_);
+        live_.try_emplace({job.row.principal, job.row.id}, accepted);
+      }
       // The writer's thread sees jobs in the order of their numbers: so does its session queue.
       if (job.queue != nullptr) {
         job.queue->enter(job.row.number, job.is_ordered, job.uses);
@@ -66,6 +72,11 @@ void JobRunner::accept(Job& job, bool background) {
       }
     });
   } catch (...) {
+    {
+      const std::lock_guard held(mutex_);
+      const auto found = live_.find({job.row.principal, job.row.id});
+      if (found != live_.end() && found->second == accepted) live_.erase(found);
+    }
     if (entered) job.queue->leave(job.row.number);
     free_arguments(job);
     arrays_.release(job.donated, job.row.id);
@@ -145,7 +156,7 @@ std::string JobRunner::start(JobRequest request, ResultEncoder encode) {
   try {
     job = prepare(std::move(request));
     job->encode = std::move(encode);
-    accept(*job, true);
+    accept(job, true);
   } catch (...) {
     const std::lock_guard held(mutex_);
     places_.give_back(principal, session);

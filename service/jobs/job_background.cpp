@@ -25,6 +25,7 @@ void JobRunner::enqueue(const JobRef& job) {
   }
   // It was accepted before its session was closed, and is in the queue only now.
   if (job->queue != nullptr && job->queue->is_dropped(job->row.number)) end_waiting(job, session_dropped());
+  if (job->is_cancelled()) end_waiting(job, was_cancelled());
   start_ready();
 }
 

@@ -151,6 +151,7 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
   store_.catalog().write_then(
       [&](storage::Transaction& transaction) {
         // A job before it may have failed since it looked at the queue.
+        if (job.has_row && transaction.is_cancel_requested(job.row.id, job.row.principal)) throw was_cancelled();
         is_held = job.queue != nullptr && transaction.is_halted_before(request.session, job.row.number);
         if (is_held) return;
         if (prepared.rows != nullptr) prepared.rows(transaction);

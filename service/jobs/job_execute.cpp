@@ -130,7 +130,7 @@ device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, co
     const std::lock_guard held(job.mutex);
     job.run = handle;
     job.recorder = recorder;
-    if (job.cancelled) handle->cancel(core::Error("cancelled", "the job was cancelled"));
+    if (job.cancelled) handle->cancel(was_cancelled());
     if (job.stopped) handle->cancel(draining());
   };
   // Keeps the recorder alive with the run, which may outlive this call.

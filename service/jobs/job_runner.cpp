@@ -45,7 +45,7 @@ JobResult JobRunner::run(JobRequest request, const ResultEncoder& encode, const 
   }
   JobRef job = prepare(std::move(request));
   job->encode = encode;
-  accept(*job, false);
+  accept(job, false);
   return finish(job, waiter);
 }
 

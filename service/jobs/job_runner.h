@@ -134,8 +134,9 @@ class JobRunner {
   /// agrees with the effects that are visible, where view() may show a job that has just committed as running.
   JobView wait(const std::string& id, std::string_view principal, std::chrono::milliseconds time,
                const core::WaiterRef& waiter);
-  /// Cancels a job that is not over, and deletes one that is, with its answer. Its effects stay in the log. Throws
-  /// not_found; draining for a job that was put back.
+  /// Cancels a job that is not over, and deletes one that is, with its answer. Its effects stay in the log. A
+  /// cancellation is durable when this returns: of it and the job's commit, the transaction that comes first wins. One
+  /// that waits to be started is over at once. Throws not_found.
   enum class Removal : uint8_t { kCancelled, kDeleted };
   Removal cancel_or_delete(const std::string& id, std::string_view principal);
   /// Waits until everything accepted in the session so far is over (behaviour E10). Throws overloaded when it is not
@@ -178,7 +179,7 @@ class JobRunner {
   class Claim;
   static void check_updates(Job& job);
   void enqueue(const JobRef& job);
-  void accept(Job& job, bool background);
+  void accept(const JobRef& accepted, bool background);
   /// The sharding of a result on the job's devices; nothing: one device, unsharded.
   static std::optional<sharding::TensorSharding> result_sharding(const Job& job, size_t result);
   static arrays::NewArray result_array(const Job& job, size_t result);

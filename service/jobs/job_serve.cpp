@@ -110,6 +110,7 @@ bool JobRunner::commit_effects(Job& job, effects::EffectRecorder& recorder) {
   if (rows.empty()) return false;
   bool is_held = false;
   store_.catalog().write([&](storage::Transaction& transaction) {
+    if (transaction.is_cancel_requested(job.row.id, job.row.principal)) throw was_cancelled();
     is_held = transaction.is_halted_before(job.request.session, job.row.number);
     if (!is_held) transaction.append_effects(job.request.session, rows);
   });

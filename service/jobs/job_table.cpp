@@ -52,22 +52,26 @@ std::optional<JobView> JobRunner::find_repeated(std::string_view principal, std:
 }
 
 JobRunner::Removal JobRunner::cancel_or_delete(const std::string& id, std::string_view principal) {
-  if (const JobRef job = find_live(id, principal)) {
-    const core::Error reason("cancelled", "the job was cancelled");
-    job->end(&Job::cancelled, reason);
-    end_waiting(job, reason);
-    return Removal::kCancelled;
-  }
+  Removal removal = Removal::kCancelled;
   store_.catalog().write(
       [&](storage::Transaction& transaction) {
         const auto state = transaction.job_state(id, principal);
         if (!state) throw no_job(id);
-        // Put back by the end of the server, or its end could not be written: it runs again after the next start.
-        if (!is_over(*state)) throw draining();
-        transaction.delete_job(id, principal);
+        if (!is_over(*state)) {
+          transaction.request_cancel(id, principal);
+        } else if (find_live(id, principal) == nullptr) {
+          transaction.delete_job(id, principal);
+          removal = Removal::kDeleted;
+        }  // else it has committed a moment ago, and whoever sees it as running means to cancel it
       },
       storage::Space::kFrees);
-  return Removal::kDeleted;
+  if (removal == Removal::kDeleted) return removal;
+  // From here on it cannot commit. One that is not live was put back by the end of the server: the next start ends it.
+  if (const JobRef job = find_live(id, principal)) {
+    job->end(&Job::cancelled, was_cancelled());
+    end_waiting(job, was_cancelled());
+  }
+  return removal;
 }
 
 }  // namespace meshd::jobs

@@ -16,7 +16,7 @@ constexpr std::chrono::seconds kLastStep{1};
 std::optional<core::Error> JobRunner::end_of(Job& job, const core::Waiter& waiter) const {
   {
     const std::lock_guard held(job.mutex);
-    if (job.cancelled) return core::Error("cancelled", "the job was cancelled");
+    if (job.cancelled) return was_cancelled();
     if (job.stopped) return draining();
   }
   if (!job.has_row && waiter.is_abandoned()) return core::Error("cancelled", "the client went away");

@@ -289,9 +289,14 @@ ALTER TABLE jobs ADD COLUMN result_arrays TEXT NOT NULL DEFAULT '';
 ALTER TABLE idempotency RENAME COLUMN job TO made;
 )sql";
 
+// 11 -> 12. Jobs whose end was asked for while they ran: they neither commit nor run again.
+constexpr const char* kCancelRequests = R"sql(
+ALTER TABLE jobs ADD COLUMN cancel_requested INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 constexpr const char* kMigrations[] = {kFirst,           kQueues,   kCallbacks,     kProgramNames,
                                        kProgramsOfJobs,  kJobNames, kUnusedColumns, kFinishedJobs,
-                                       kDeletedSessions, kHaltedBy, kResultArrays};
+                                       kDeletedSessions, kHaltedBy, kResultArrays,  kCancelRequests};
 
 }  // namespace
 

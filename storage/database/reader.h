@@ -95,6 +95,8 @@ class Reader {
   [[nodiscard]] std::optional<JobRow> job_of_session(std::string_view session, std::string_view id);
   /// The same job's state, without its request and answer.
   [[nodiscard]] std::optional<JobState> job_state(std::string_view id, std::string_view principal);
+  /// Transaction::request_cancel was called for it.
+  [[nodiscard]] bool is_cancel_requested(std::string_view id, std::string_view principal);
   /// The first principal behind this one, by name, that has jobs that are over.
   [[nodiscard]] std::optional<std::string> next_with_finished_jobs(std::optional<std::string_view> after);
   /// The principal's job that is over and than which so many have finished later. Nothing: there are no more than that.

@@ -72,6 +72,9 @@ class Transaction : public Reader {
   /// Writes state, attempt, answer, error, started, finished and deadline. A job that is over by that loses its
   /// request, and the content of its program is deleted when no other job names it and no principal sees it.
   void update_job(const JobRow& row);
+  /// Marks a job that is not over: the next start ends it as cancelled, if nothing has ended it before. update_job
+  /// leaves the mark. Nothing for a job that there is not.
+  void request_cancel(std::string_view id, std::string_view principal);
   /// With its callback requests and what it has reserved; its effects stay in the log. False when there was none.
   bool delete_job(std::string_view id, std::string_view principal);
 

@@ -137,6 +137,18 @@ void Transaction::update_job(const JobRow& row) {
   if (!row.program.empty() && is_over(row.state)) collect_program(row.program);
 }
 
+void Transaction::request_cancel(std::string_view id, std::string_view principal) {
+  connection_->statement("UPDATE jobs SET cancel_requested = 1 WHERE principal = ?1 AND id = ?2")
+      .bind(principal, id)
+      .run();
+}
+
+bool Reader::is_cancel_requested(std::string_view id, std::string_view principal) {
+  Statement row =
+      connection_->statement("SELECT 1 FROM jobs WHERE principal = ?1 AND id = ?2 AND cancel_requested != 0");
+  return row.bind(principal, id).step();
+}
+
 bool Transaction::delete_job(std::string_view id, std::string_view principal) {
   std::string session;
   std::string program;

@@ -38,6 +38,31 @@ void RecoveryRows::lose_array(const std::string& id, const char* reason) {
       .run();
 }
 
+void RecoveryRows::end_job(const std::string& id, const std::string& principal, const End& end, core::WallTime now) {
+  connection_
+      .statement(
+          "UPDATE jobs SET state = ?3, error_code = ?4, error_detail = ?5, finished = ?6, request = x'' "
+          "WHERE id = ?1 AND principal = ?2")
+      .bind(id, principal, to_string(end.state), end.code, end.detail, now)
+      .run();
+  transaction_.release_arrays(id, principal);
+}
+
+int64_t RecoveryRows::end_cancelled_jobs(core::WallTime now) {
+  std::vector<std::pair<std::string, std::string>> jobs;
+  {
+    // Each half finds its rows by an index of its own.
+    Statement rows = connection_.statement(
+        "SELECT id, principal FROM jobs WHERE state = 'queued' AND cancel_requested != 0 UNION ALL "
+        "SELECT id, principal FROM jobs WHERE state = 'running' AND cancel_requested != 0");
+    rows.bind();
+    while (rows.step()) jobs.emplace_back(rows.text(0), rows.text(1));
+  }
+  for (const auto& [id, principal] : jobs)
+    end_job(id, principal, {JobState::kCancelled, "cancelled", "the job was cancelled"}, now);
+  return static_cast<int64_t>(jobs.size());
+}
+
 std::vector<std::string> RecoveryRows::fail_crashed_jobs(int64_t attempts, core::WallTime now) {
   struct Crashed {
     std::string id, principal, session;
@@ -54,14 +79,8 @@ std::vector<std::string> RecoveryRows::fail_crashed_jobs(int64_t attempts, core:
   const std::string detail = "the server ended " + std::to_string(attempts) + " times while the job ran";
   std::vector<std::string> ids;
   for (const Crashed& job : crashed) {
-    connection_
-        .statement(
-            "UPDATE jobs SET state = 'failed', error_code = 'crashed', error_detail = ?2, finished = ?3, request = x'' "
-            "WHERE id = ?1 AND principal = ?4")
-        .bind(job.id, detail, now, job.principal)
-        .run();
+    end_job(job.id, job.principal, {JobState::kFailed, "crashed", detail}, now);
     transaction_.halt_session(job.session, job.number);
-    transaction_.release_arrays(job.id, job.principal);
     ids.push_back(job.id);
   }
   return ids;

@@ -19,6 +19,9 @@ class RecoveryRows {
   /// Marks memory arrays as lost. Returns how many.
   int64_t lose_memory_arrays();
   void lose_array(const std::string& id, const char* reason);
+  /// Jobs whose cancellation was requested and that nothing else has ended: they are over, and free what they reserved.
+  /// Returns how many.
+  int64_t end_cancelled_jobs(core::WallTime now);
   /// Jobs that run for the `attempts`-th time fail with code "crashed", free what they reserved, and halt a session
   /// that halts on errors. Returns their ids.
   [[nodiscard]] std::vector<std::string> fail_crashed_jobs(int64_t attempts, core::WallTime now);
@@ -32,6 +35,11 @@ class RecoveryRows {
   void drop_unseen_contents();
 
  private:
+  struct End {
+    JobState state;
+    std::string_view code, detail;
+  };
+  void end_job(const std::string& id, const std::string& principal, const End& end, core::WallTime now);
   int64_t change(const char* sql);
 
   Transaction& transaction_;

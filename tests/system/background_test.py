@@ -1,13 +1,15 @@
 """Jobs in the background: queues that are fair, jobs that wait without a thread, cancel and deadlines of what waits, drain and crashes."""
 import os
+import random
 import re
 import signal
 import sys
 import tempfile
 import threading
+import time
 import traceback
 
-from server import SPIN, Meshd, ok
+from server import COUNT, SPIN, Meshd, ok
 from server import until as until_within
 
 BINARY = sys.argv[1]
@@ -209,6 +211,42 @@ def a_job_that_is_cut_off_three_times_fails():
         assert client.ended(client.start(SMALL, [1.0], session=at))["state"] == "done", "the session goes on"
 
 
+def a_cancel_that_was_acknowledged_survives_a_kill():
+    """The server is killed right after the answers to DELETE. Jobs that were told to end do not run again: each is cancelled and has logged
+    nothing, or had committed before."""
+    logs = "func.func @main(%t: !stablehlo.token {jax.token = true}, %n: tensor<i32>) -> (!stablehlo.token {jax.token = true}, tensor<i32>) {\n" + COUNT + """
+  %u = stablehlo.custom_call @xla_ffi_python_cpu_callback(%t, %0) {backend_config = "", has_side_effect = true, mhlo.backend_config = {index = 0 : ui64}} : (!stablehlo.token, tensor<i32>) -> !stablehlo.token
+  return %u, %0 : !stablehlo.token, tensor<i32> }"""
+    rng, told = random.Random(20261123), {"cancelled": 0, "done": 0}
+    with Meshd(BINARY) as server:
+        client = Client(server)
+        donated = ok(client.ask("POST", "/v1/arrays", {"dtype": "int32", "shape": [], "data": ENDLESS}), 201)["id"]
+        endless = client.start(SPIN, [{"array": donated}], donate=[0])
+        client.runs(endless)
+        for n in range(40 if "MESHD_LONG" in os.environ else 6):
+            sessions = [client.session() for _ in range(4)]
+            jobs = [(client.start(logs, [rng.randrange(400_000)], at, callbacks={"0": {"effect": "log", "name": "n"}}, mesh=on(1 + k % 7)), at) for k, at in enumerate(sessions * 3)]
+            time.sleep(rng.uniform(0, 0.05))
+            answers = [(job, at, client.ask("DELETE", f"/v1/jobs/{job}")[0]) for job, at in rng.sample(jobs, len(jobs))]
+            if n == 0:
+                client.cancel(endless)
+            server.stop(signal.SIGKILL)
+            server.start()
+            for job, at, status in answers:
+                logged = [entry for entry in ok(client.ask("GET", f"/v1/sessions/{at}/effects"))["items"] if entry["job"] == job]
+                if status == 204:
+                    assert len(logged) == 1 and client.ask("GET", f"/v1/jobs/{job}")[0] == 404
+                    continue
+                seen = client.job(job)
+                assert status == 202 and (seen["state"], len(logged)) in (("cancelled", 0), ("done", 1)), (status, seen, logged)
+                told[seen["state"]] += 1
+        assert client.job(endless)["state"] == "cancelled" and client.job(endless)["attempt"] == 1
+        assert ok(client.ask("GET", f"/v1/arrays/{donated}"))["state"] == "ready"
+        assert client.ask("DELETE", f"/v1/arrays/{donated}")[0] == 204, "what it was to donate is free"
+        print(f"  {told}")
+    assert told["cancelled"] > 10, told
+
+
 def job_ids_are_each_principals_own():
     folder = tempfile.mkdtemp(prefix="meshd-test-")
     with open(folder + "/tokens", "w") as tokens:
@@ -334,7 +372,7 @@ def main():
     stories = [a_waiting_job_is_cancelled_at_once, jobs_that_wait_keep_no_thread, principals_share_the_background, a_drain_puts_back_what_runs,
                the_second_signal_ends_at_once, a_job_that_is_cut_off_three_times_fails, devices_are_chosen_by_load, a_halted_session_stays_halted_over_a_restart,
                promised_results_are_taken_before_they_are_there_and_over_restarts, a_job_that_cannot_run_again_frees_what_it_donates,
-               job_ids_are_each_principals_own]
+               a_cancel_that_was_acknowledged_survives_a_kill, job_ids_are_each_principals_own]
     for story in stories:
         if sys.argv[2:] and story.__name__ not in sys.argv[2:]:
             continue

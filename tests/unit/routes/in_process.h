@@ -81,6 +81,7 @@ class InProcess {
     }
     return out;
   }
+  storage::Catalog& catalog() { return store_->catalog(); }
   const api::Router& router() const { return context_.router; }
   /// Blobs that are left once those are removed that no row names and nobody writes.
   size_t blob_count() {

@@ -353,6 +353,22 @@ TEST_F(Routes, job_that_fails_between_its_blobs_and_its_commit_leaves_no_blob) {
   EXPECT_EQ(server_.blob_count(), 1U);
 }
 
+TEST_F(Routes, job_does_not_commit_once_its_cancellation_is_durable) {
+  const std::string session = "/v1/sessions/" + made("/v1/sessions");
+  auto request = nlohmann::json::parse(run_of(kWaits, "[]"));
+  request["results"] = {{"encoding", "array"}};
+  const std::string id = made(session + "/jobs", request.dump(), {"Prefer: respond-async"});
+  // Between the transaction of DELETE and the moment when the job is told.
+  server_.catalog().write([&](storage::Transaction& transaction) { transaction.request_cancel(id, "ann"); });
+  server_.ask("POST", session + "/infeed",
+              R"({"queue": "q", "values": [{"dtype": "float32", "shape": [], "data": 4}]})");
+  const auto seen = server_.ask("GET", "/v1/jobs/" + id + "?wait=60").json();
+  EXPECT_EQ(seen.at("state"), "cancelled");
+  EXPECT_EQ(seen.at("error").at("code"), "cancelled");
+  EXPECT_EQ(server_.blob_count(), 0U);
+  EXPECT_EQ(server_.ask("DELETE", "/v1/jobs/" + id).status, 204);
+}
+
 TEST_F(Routes, barrier_of_a_client_that_left_ends_and_the_jobs_go_on) {
   const std::string session = made("/v1/sessions");
   const std::string id = made("/v1/sessions/" + session + "/jobs", run_of(kWaits, "[]"), {"Prefer: respond-async"});

@@ -69,6 +69,43 @@ TEST_F(StorageRecovery, running_jobs_are_queued_again_and_the_third_crash_fails_
   });
 }
 
+TEST_F(StorageRecovery, jobs_whose_cancellation_was_requested_are_over) {
+  prepare([](Transaction& t) {
+    SessionRow session = session_row("ses_1");
+    session.on_error = OnError::kHalt;
+    t.insert_session(session);
+    t.insert_job(running("job_1", "ses_1", 1, 3));
+    t.insert_job(job_row("job_2", "ses_1", 2));
+    t.insert_job(running("job_3", "ses_1", 3, 1));
+    JobRow done = running("job_4", "ses_1", 4, 1);
+    t.insert_job(done);
+    t.insert_array(array_row("arr_1"));
+    t.reserve_array("arr_1", "job_1");
+    for (const char* job : {"job_1", "job_2", "job_4"}) t.request_cancel(job, "ann");
+    t.request_cancel("job_3", "bob");
+    done.state = JobState::kDone;
+    t.update_job(done);
+    EXPECT_TRUE(t.is_cancel_requested("job_4", "ann"));
+    EXPECT_FALSE(t.is_cancel_requested("job_3", "ann"));
+  });
+  OpenStore store(folder_.path());
+  EXPECT_EQ(store->recovery().cancelled_jobs, 2);
+  EXPECT_TRUE(store->recovery().crashed_jobs.empty());
+  store->catalog().read([](Reader& r) {
+    for (const char* id : {"job_1", "job_2"}) {
+      const auto job = r.job(id, "ann");
+      EXPECT_EQ(job->state, JobState::kCancelled);
+      EXPECT_EQ(job->error_code, "cancelled");
+      EXPECT_EQ(job->request, "");
+      EXPECT_TRUE(job->finished);
+    }
+    EXPECT_EQ(r.job("job_3", "ann")->state, JobState::kQueued);
+    EXPECT_EQ(r.job("job_4", "ann")->state, JobState::kDone) << "it committed first";
+    EXPECT_EQ(r.array("arr_1")->reserved_by, "");
+    EXPECT_EQ(r.session("ses_1")->state, SessionState::kOpen);
+  });
+}
+
 TEST_F(StorageRecovery, crashed_job_halts_a_session_that_halts_on_errors) {
   prepare([](Transaction& t) {
     SessionRow session = session_row("ses_1");
