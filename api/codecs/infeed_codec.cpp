@@ -35,7 +35,8 @@ std::vector<tensor::DenseValue> read_values(const Json& list, const std::string&
     if (read.value) out.push_back(std::move(*read.value));
     if (!read.array) return;
     int64_t devices = 0;
-    const arrays::ArrayRef array = source.arrays.find(*read.array, source.principal);
+    const arrays::ArrayRef array = source.was_accepted ? source.arrays.find_kept(*read.array, source.principal)
+                                                       : source.arrays.find(*read.array, source.principal);
     out.push_back(copy_of(source.arrays, source.pool, array, read.slice, devices));
     if (source.copied != nullptr) source.copied->push_back(array);
     if (devices > 0 && partitions > 0 && devices != partitions)

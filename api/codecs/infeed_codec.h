@@ -21,6 +21,7 @@ struct InfeedSource {
   tensor::BufferPool& pool;
   const std::string& principal;
   std::vector<arrays::ArrayRef>* copied = nullptr;  ///< takes those that the entry was copied from
+  bool was_accepted = false;                        ///< as in JobContext
 };
 
 /// An entry: {"queue": "", "values": [Argument]} or {"queue": "", "parts": [{"device": 0, "values": [Argument]}]}.

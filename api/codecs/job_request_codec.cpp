@@ -174,7 +174,9 @@ void read_argument_of(const Json& json, size_t number, const std::string& pointe
   Argument read = read_argument(json, expected, context.pool, pointer, wrong);
   if (read.value) out.arguments.emplace_back(std::move(*read.value));
   if (!read.array) return;
-  jobs::ArrayArgument argument{context.arrays.find(*read.array, out.principal), std::nullopt};
+  jobs::ArrayArgument argument{context.was_accepted ? context.arrays.find_kept(*read.array, out.principal)
+                                                    : context.arrays.find(*read.array, out.principal),
+                               std::nullopt};
   if (read.slice) {
     try {
       argument.slices = arrays::parse_slices(*read.slice, argument.array->info().type.dims);
@@ -301,8 +303,8 @@ void read_infeed(const Json* infeed, const JobContext& context, jobs::JobRequest
   each_entry(*infeed, "/infeed", wrong, [&](size_t, const Json& item, const std::string& pointer) {
     const auto read = read_json<InfeedEntryInput>(item, pointer, wrong);
     if (item.as<JsonObject>() == nullptr) return;
-    out.infeeds.push_back(
-        infeed_entry(read, pointer, {context.arrays, context.pool, out.principal, &out.fed_arrays}, wrong));
+    out.infeeds.push_back(infeed_entry(
+        read, pointer, {context.arrays, context.pool, out.principal, &out.fed_arrays, context.was_accepted}, wrong));
   });
 }
 

@@ -21,7 +21,8 @@ struct JobContext {
   /// The mesh that the session was inside of; used where the body names none. Null: none.
   const mesh::Mesh* session_mesh = nullptr;
   mesh::Processes processes = {};  ///< labels of the devices
-  /// A restart decodes what was accepted before: the program may have been deleted since.
+  /// A restart decodes what was accepted before: the program may have been deleted since, and an array that is not
+  /// there is lost.
   bool was_accepted = false;
 };
 

@@ -418,6 +418,17 @@ ArrayRef ArrayStore::find(std::string_view id, std::string_view principal) {
   return array;
 }
 
+ArrayRef ArrayStore::find_kept(std::string_view id, std::string_view principal) {
+  try {
+    return find(id, principal);
+  } catch (const core::Error& error) {
+    if (error.code() != core::ErrorCode("not_found")) throw;
+    throw core::Error("array_lost", "array '" + std::string(id) +
+                                        "' is lost: the job that was to make it did not, or it was in memory only and "
+                                        "the server has restarted");
+  }
+}
+
 // A transaction is visible in pages of effects a moment before the array follows it in memory: whoever has seen the
 // effects of a job finds neither what it has donated nor the old version of what it has updated.
 void ArrayStore::follow_row(const ArrayRef& array) {

@@ -127,6 +127,9 @@ class ArrayStore {
 
   /// The principal's array; throws not_found for unknown, deleted and other principals' ones.
   ArrayRef find(std::string_view id, std::string_view principal);
+  /// The same for an argument of an accepted job, which keeps what it reads, after a restart: one that is not there was
+  /// promised by a job that did not make it, or in memory. Throws array_lost for it.
+  ArrayRef find_kept(std::string_view id, std::string_view principal);
   /// Its shards in memory, loaded from disk where they are not. Throws deleted_or_donated, array_lost (410 as data),
   /// conflict (pending).
   ShardBuffers shards(const ArrayRef& array) { return snapshot(array).shards; }

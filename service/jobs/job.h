@@ -47,6 +47,7 @@ struct JobRunner::Job {
   storage::JobRow row;  ///< row.id is always set; written only when has_row
   bool has_row = false;
   bool is_ordered = false;                        ///< has ordered effects
+  std::optional<core::Error> cannot_run;          ///< found at a restart: nothing else is known of it but its row
   std::shared_ptr<sessions::SessionQueue> queue;  ///< null: no session
   std::vector<arrays::ArrayRef> donated;
   std::vector<arrays::ArrayRef> promised;  ///< by result, null where it is an update; empty: made when it commits

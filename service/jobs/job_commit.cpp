@@ -185,7 +185,11 @@ bool JobRunner::write_commit(Job& job, const arrays::ArrayStore::Prepared& prepa
 
 void JobRunner::fail(Job& job, const core::Error& error) {
   return_taken(job);
-  arrays_.release(job.donated, job.row.id);
+  if (job.cannot_run) {
+    arrays_.release_all(job.row.principal, job.row.id);
+  } else {
+    arrays_.release(job.donated, job.row.id);
+  }
   const bool cancelled = error.code() == core::ErrorCode("cancelled");
   // A job that a shutdown ended is not over: it is queued again, and no attempt is counted.
   const bool goes_on = error.code() == core::ErrorCode("draining");

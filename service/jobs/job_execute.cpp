@@ -176,6 +176,10 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
     job->queue->watch(waiter);
     wait_for_session(*job, *waiter, [&] { return job->queue->may_read(job->row.number); });
   }
+  if (job->cannot_run) {
+    if (job->queue != nullptr) wait_to_commit(*job, *waiter);
+    throw core::Error(*job->cannot_run);
+  }
   if (job->request.least_loaded) {
     std::vector<int64_t>& devices = job->assignment.devices;
     devices = engine_.least_loaded(static_cast<int64_t>(devices.size()));

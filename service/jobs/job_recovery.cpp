@@ -6,8 +6,13 @@
 
 namespace meshd::jobs {
 
+// Rows become jobs in three steps:
+//   1. Decode and prepare it, as when it was accepted; its promised results, reservations and arguments are as they
+//   were.
+//   2. One that cannot run any more (an array that it reads is lost) keeps why: it waits like any other, holds what it
+//      reserved, and fails in its turn.
+//   3. All are queued when all keep what they read: none may be replaced by another that starts before.
 void JobRunner::recover(const Decoder& decode) {
-  // Queued when all of them keep what they read: none may be replaced by another that starts before.
   std::vector<JobRef> recovered;
   storage::PageRequest page{storage::kMaxPageSize, ""};
   do {
@@ -16,59 +21,51 @@ void JobRunner::recover(const Decoder& decode) {
       const auto row =
           store_.catalog().read([&](storage::Reader& reader) { return reader.job(listed.id, listed.principal); });
       if (!row) continue;
-      JobRef job;
-      const auto queue = row->session.empty() ? nullptr : sessions_.queue(row->session);
-      try {
-        auto [request, encode] = decode(*row);
-        job = prepare(std::move(request));
-        job->encode = std::move(encode);
-        job->row = *row;
-        job->has_row = true;
-        job->accepted = clock_.steady();
-        job->deadline = job->accepted + options_.longest;
-        if (row->deadline) {
-          const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*row->deadline - clock_.wall());
-          job->deadline = job->accepted + std::max(left, std::chrono::milliseconds(0));
-        }
-        promise_results(*job);
-        arrays_.release(job->donated, row->id);
-        arrays_.reserve(job->donated, row->id);
-        keep_arguments(*job);
-        job->queue = queue;
-        if (queue != nullptr) queue->enter(row->number, job->is_ordered, job->uses);
-        {
-          const std::lock_guard held(mutex_);
-          places_.add(row->principal, row->session);
-        }
-        recovered.push_back(job);
-      } catch (const core::Error& error) {
-        if (job != nullptr) withdraw_results(*job, "failed: " + error.detail());
-        arrays_.release_all(row->principal, row->id);
-        storage::JobRow failed = *row;
-        failed.state = storage::JobState::kFailed;
-        failed.error_code = std::string(error.code().word());
-        failed.error_detail = error.detail();
-        failed.finished = clock_.wall();
-        bool halts = false;
-        store_.catalog().write_then(
-            [&](storage::Transaction& transaction) {
-              transaction.release_arrays(failed.id, failed.principal);
-              transaction.update_job(failed);
-              halts = !failed.session.empty() && transaction.halt_session(failed.session, failed.number);
-            },
-            [&] {
-              if (halts) queue->halt(failed.number);
-            });
-        Job ended;
-        ended.row = std::move(failed);
-        ended.in_background = true;
-        ended.accepted = clock_.steady();
-        note_end(ended, &error, 0);
+      const JobRef job = recover_job(*row, decode);
+      if (job->queue != nullptr) job->queue->enter(row->number, job->is_ordered, job->uses);
+      {
+        const std::lock_guard held(mutex_);
+        places_.add(row->principal, row->session);
       }
+      recovered.push_back(job);
     }
     page.cursor = queued.next;
   } while (!page.cursor.empty());
   for (const JobRef& job : recovered) enqueue(job);
+}
+
+JobRunner::JobRef JobRunner::recover_job(const storage::JobRow& row, const Decoder& decode) {
+  const auto begin = [&](const JobRef& job) {
+    job->row = row;
+    job->has_row = true;
+    job->accepted = clock_.steady();
+    job->deadline = job->accepted + options_.longest;
+    if (row.deadline) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*row.deadline - clock_.wall());
+      job->deadline = job->accepted + std::max(left, std::chrono::milliseconds(0));
+    }
+    if (!row.session.empty()) job->queue = sessions_.queue(row.session);
+    return job;
+  };
+  JobRef job;
+  try {
+    auto [request, encode] = decode(row);
+    job = begin(prepare(std::move(request)));
+    job->encode = std::move(encode);
+    promise_results(*job);
+    arrays_.release(job->donated, row.id);
+    arrays_.reserve(job->donated, row.id);
+    keep_arguments(*job);
+    return job;
+  } catch (const core::Error& error) {
+    if (job != nullptr) withdraw_results(*job, "cannot run again: " + error.detail());
+    job = begin(std::make_shared<Job>());
+    job->request.principal = row.principal;
+    job->request.session = row.session;
+    job->cannot_run = error;
+    job->is_ordered = true;
+    return job;
+  }
 }
 
 }  // namespace meshd::jobs

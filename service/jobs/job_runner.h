@@ -179,6 +179,7 @@ class JobRunner {
   class Claim;
   static void check_updates(Job& job);
   void enqueue(const JobRef& job);
+  JobRef recover_job(const storage::JobRow& row, const Decoder& decode);
   void accept(const JobRef& accepted, bool background);
   /// The sharding of a result on the job's devices; nothing: one device, unsharded.
   static std::optional<sharding::TensorSharding> result_sharding(const Job& job, size_t result);
