@@ -445,6 +445,10 @@ void ArrayStore::follow_row(const ArrayRef& array) {
   while (array->version() < row->version && clock_.steady() < end) std::this_thread::sleep_for(kLook);
 }
 
+bool ArrayStore::is_loaded(const ArrayRef& array) {
+  return array->state().with([](const Array::State& state) { return !state.shards.empty(); });
+}
+
 ArrayStore::Snapshot ArrayStore::snapshot(const ArrayRef& array) {
   for (;;) {
     if (auto found = try_snapshot(array)) return std::move(*found);

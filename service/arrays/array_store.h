@@ -130,6 +130,8 @@ class ArrayStore {
   /// The same for an argument of an accepted job, which keeps what it reads, after a restart: one that is not there was
   /// promised by a job that did not make it, or in memory. Throws array_lost for it.
   ArrayRef find_kept(std::string_view id, std::string_view principal);
+  /// Its shards are in memory: snapshot() and take() read no file.
+  [[nodiscard]] static bool is_loaded(const ArrayRef& array);
   /// Its shards in memory, loaded from disk where they are not. Throws deleted_or_donated, array_lost (410 as data),
   /// conflict (pending).
   ShardBuffers shards(const ArrayRef& array) { return snapshot(array).shards; }

@@ -30,6 +30,12 @@ void check(const EngineOptions& options, RunRequest& request) {
                                                std::to_string(options.device_count) + " devices");
     }
   }
+}
+
+}  // namespace
+
+void check_arguments(const EngineOptions& options, const RunRequest& request) {
+  const compile::Plan& plan = *request.plan;
   if (request.arguments.size() != plan.arguments.size()) {
     throw core::Error("invalid_argument", "the program takes " + std::to_string(plan.arguments.size()) +
                                               " arguments, got " + std::to_string(request.arguments.size()));
@@ -54,8 +60,6 @@ void check(const EngineOptions& options, RunRequest& request) {
     }
   }
 }
-
-}  // namespace
 
 struct Engine::Impl {
   Impl(EngineOptions options, std::shared_ptr<tensor::BufferPool> buffers, int threads)
@@ -84,6 +88,7 @@ Engine::~Engine() {
 std::shared_ptr<Run> Engine::submit(RunRequest request, std::function<void(RunOutcome)> done) {
   EngineShared& shared = impl_->shared;
   check(shared.options, request);
+  if (!request.bind) check_arguments(shared.options, request);
   const auto deadline = request.deadline;
   const bool is_lent = request.on_callers_thread;
   QueueRequest wanted{

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "service/compile/plan/plan.h"
+#include "service/core/checkpoint.h"
 #include "service/core/clock.h"
 #include "service/core/error.h"
 #include "service/device/effect_sink.h"
@@ -71,6 +72,11 @@ struct RunRequest {
   compile::PlanRef plan;
   std::vector<int64_t> devices;        ///< device id of each entry of the flat device list; empty: 0, 1, 2, ...
   std::vector<RunArgument> arguments;  ///< in the order of Plan::arguments
+  /// In place of `arguments`: makes them once the run has its devices and its bytes, so that a queued run holds no
+  /// argument in memory. Called at most once, on the thread that begins the run; what takes long there (reading files)
+  /// has to be a core::UncheckedCall. What it throws ends the run. The planned bytes assume that the run may overwrite
+  /// what its plan donates.
+  std::function<std::vector<RunArgument>(core::Checkpoint&)> bind;
   EffectSink* effects = nullptr;  ///< must outlive the run; null: an effect ends the run with effects_not_supported
   std::optional<core::SteadyTime> deadline;
   int64_t step_budget = 0;      ///< steps that may be executed; 0: any number

@@ -283,7 +283,10 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   core::Locked<TimeSlice> slice_;
 };
 
-/// The checkpoints of one thread in one step.
+/// Throws invalid_argument unless there is a buffer for each shard that the plan takes, large enough.
+void check_arguments(const EngineOptions& options, const RunRequest& request);
+
+/// The checkpoints of one thread in one step, or while the run binds its arguments.
 class RunCheckpoint final : public core::Checkpoint {
  public:
   RunCheckpoint(RunImpl& run, bool is_lent)

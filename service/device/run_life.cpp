@@ -42,7 +42,7 @@ RunImpl::RunImpl(EngineShared& engine, RunRequest request, std::function<void(Ru
   planned_bytes_ = plan().peak_bytes;
   for (const compile::Slot& slot : plan().slots) {
     if (slot.storage != compile::Storage::kArgument || !slot.is_writable) continue;
-    if (!request_.arguments[static_cast<size_t>(slot.argument)].may_overwrite)
+    if (!request_.bind && !request_.arguments[static_cast<size_t>(slot.argument)].may_overwrite)
       planned_bytes_ += slot.bytes * plan().table(slot.table).count();
   }
 }
@@ -67,6 +67,11 @@ void RunImpl::lend() {
 // ---- beginning
 
 void RunImpl::begin() {
+  if (request_.bind) {
+    RunCheckpoint thread(*this, is_lent_);
+    request_.arguments = std::exchange(request_.bind, nullptr)(thread);
+    check_arguments(engine_.options, request_);
+  }
   has_begun_ = true;
   started_ = std::chrono::steady_clock::now();
   stats_.queue_time = started_ - submitted_;

@@ -1,9 +1,10 @@
 // Executes a job. Steps of execute():
 //   1. Wait until earlier jobs of the session no longer update the arrays that this one reads.
 //   2. Choose the devices, if the request leaves that to the start.
-//   3. Bind arguments: buffers in plan order; donated arrays lend theirs.
-//   4. Durable arrays leave the memory that the plan needs. Run on the engine; serve() supplies infeeds, callback
-//   replies and early commits (job_serve.cpp).
+//   3. Wait in the engine for the devices and for the bytes of the plan. A job that waits there has no argument loaded.
+//   4. Bind arguments, on the thread that begins the run: buffers in plan order; donated arrays lend theirs. Durable
+//   arrays leave the memory that the plan needs. Run; serve() supplies infeeds, callback replies and early commits
+//   (job_serve.cpp).
 //   5. Commit (job_commit.cpp). After a failed run, donated arrays get back those buffers that it did not overwrite.
 #include <algorithm>
 #include <map>
@@ -17,6 +18,9 @@
 
 namespace meshd::jobs {
 namespace {
+
+// A plan of so many bytes may bind for a millisecond and more.
+constexpr int64_t kLongBinding = int64_t{4} << 20;
 
 std::string place_text(const sharding::TensorSharding& sharding) {
   return mesh::to_text(*sharding.mesh) + " " + sharding::to_sdy(sharding);
@@ -39,11 +43,18 @@ tensor::BufferRef gather_slice(const ArrayArgument& argument, arrays::ReadableSh
 
 }  // namespace
 
-// Buffers in the order of the plan; donated arrays give theirs up for the time being.
-void JobRunner::bind_arguments(Job& job, device::RunRequest& run) {
+std::vector<device::RunArgument> JobRunner::bind_arguments(Job& job, core::Checkpoint& checkpoint) {
   const JobRequest& request = job.request;
   const compile::Plan& plan = *job.lowered->plan;
   tensor::BufferPool& pool = *engine_.pool();
+  // Reads files, or copies much: others need not wait for it.
+  const bool takes_long = plan.peak_bytes >= kLongBinding ||
+                          std::any_of(request.arguments.begin(), request.arguments.end(), [&](const Argument& given) {
+                            const auto* stored = std::get_if<ArrayArgument>(&given);
+                            return stored != nullptr && !arrays_.is_loaded(stored->array);
+                          });
+  core::UncheckedCall aside(takes_long ? &checkpoint : nullptr);
+  std::vector<device::RunArgument> arguments;
   for (size_t i = 0; i < request.arguments.size(); ++i) {
     const compile::PlanParameter& wanted = plan.arguments[i];
     device::RunArgument bound;
@@ -65,6 +76,7 @@ void JobRunner::bind_arguments(Job& job, device::RunRequest& run) {
         const auto [shards, version] = is_donated
                                            ? arrays::ArrayStore::Snapshot{arrays_.take(argument.array, job.row.id), 0}
                                            : arrays_.snapshot(argument.array);
+        if (is_donated) job.taken.emplace_back(argument.array, shards);
         for (const ArrayUpdate& update : request.updates) {
           if (update.argument != i) continue;
           job.read_versions[i] = version;
@@ -76,18 +88,16 @@ void JobRunner::bind_arguments(Job& job, device::RunRequest& run) {
         }
         const arrays::ArrayInfo& info = argument.array->info();
         if (!same_cut(argument.array->layout(), wanted) && info.committed && !request.reshard) {
-          if (is_donated) arrays_.give_back(argument.array, shards);
           throw core::Error("sharding_mismatch", "argument " + std::to_string(i) + ": array '" + info.id +
                                                      "' lies as " + place_text(info.sharding) + ", the program wants " +
                                                      wanted_text(job.lowered->argument_shardings[i]) +
                                                      "; send \"reshard\": true to have it moved");
         }
-        if (is_donated) job.taken.emplace_back(argument.array, shards);
         bound.shards = bind_argument({&argument.array->layout(), &shards}, wanted, pool,
                                      is_donated ? Stretches::kNo : Stretches::kYes);
       }
     }
-    run.arguments.push_back(std::move(bound));
+    arguments.push_back(std::move(bound));
   }
   // Buffers of donated arrays may be written when only this job holds them: in `taken` and, where layouts agree, in the
   // argument.
@@ -97,10 +107,11 @@ void JobRunner::bind_arguments(Job& job, device::RunRequest& run) {
                           std::any_of(job.taken.begin(), job.taken.end(),
                                       [&](const auto& entry) { return entry.first == argument->array; });
     if (!is_taken) continue;
-    run.arguments[i].may_overwrite =
-        std::all_of(run.arguments[i].shards.begin(), run.arguments[i].shards.end(),
-                    [](const tensor::BufferRef& buffer) { return buffer.use_count() <= 2; });
+    arguments[i].may_overwrite = std::all_of(arguments[i].shards.begin(), arguments[i].shards.end(),
+                                             [](const tensor::BufferRef& buffer) { return buffer.use_count() <= 2; });
   }
+  aside.end();
+  return arguments;
 }
 
 device::RunOutcome JobRunner::run_on_engine(Job& job, device::RunRequest run, const core::WaiterRef& waiter) {
@@ -189,8 +200,12 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
   device::RunRequest run;
   run.plan = job->lowered->plan;
   run.devices = job->assignment.devices;
-  bind_arguments(*job, run);
-  const arrays::LentMemory lent(arrays_, job->lowered->plan->peak_bytes);
+  std::optional<arrays::LentMemory> lent;
+  run.bind = [&](core::Checkpoint& checkpoint) {
+    std::vector<device::RunArgument> bound = bind_arguments(*job, checkpoint);
+    lent.emplace(arrays_, job->lowered->plan->peak_bytes);
+    return bound;
+  };
   device::RunOutcome outcome = run_on_engine(*job, std::move(run), waiter);
   job->timings.queue_ms = std::chrono::duration<double, std::milli>(outcome.stats.queue_time).count();
   job->timings.run_ms = std::chrono::duration<double, std::milli>(outcome.stats.run_time).count();

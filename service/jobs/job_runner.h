@@ -55,7 +55,7 @@ struct JobEnd {
 
 struct RunnerOptions {
   QueueLimits queue;           ///< background jobs that wait to be started
-  int background_threads = 4;  ///< that bind arguments and commit
+  int background_threads = 4;  ///< that commit
   /// Slots of background jobs that run at once. A principal without a running job may always start one more, and a job
   /// that waited for its turn or its client, which releases the slot, takes one again without waiting: the count may
   /// exceed the limit.
@@ -189,7 +189,8 @@ class JobRunner {
   /// Of a job that ends without a commit.
   void withdraw_results(Job& job, const std::string& how);
   JobResult execute(const JobRef& job, const core::WaiterRef& waiter);
-  void bind_arguments(Job& job, device::RunRequest& run);
+  /// Buffers in the order of the plan; donated arrays give theirs up for the time being.
+  std::vector<device::RunArgument> bind_arguments(Job& job, core::Checkpoint& checkpoint);
   device::RunOutcome run_on_engine(Job& job, device::RunRequest run, const core::WaiterRef& waiter);
   device::RunOutcome serve(Job& job, const core::WaiterRef& waiter, RunEnd& end);
   /// What ends a job from outside: cancelled, disconnected client of a job without a row, deadline, stop of the server.

@@ -47,6 +47,7 @@ class QueueTest : public ::testing::Test {
 
   std::mutex mutex_;
   std::vector<std::string> begun_;
+  std::atomic<bool> is_cancelled_{false};
 };
 
 TEST_F(QueueTest, runs_of_one_device_come_in_order) {
@@ -112,6 +113,74 @@ TEST_F(QueueTest, cancelled_in_the_queue_makes_room) {
   wait_for(2);
   let_go(a);
   let_go(c);
+}
+
+// A run of one device whose arguments are made when it begins.
+device::RunRequest binding(Bench& bench, std::function<void(core::Checkpoint&)> look) {
+  LocalBuilder b({1});
+  b.result(b.point("stablehlo.negate", {b.argument("2xf32")}));
+  device::RunRequest request;
+  request.plan = plan_of(b);
+  request.devices = {0};
+  request.bind = [&bench, look = std::move(look)](core::Checkpoint& checkpoint) {
+    look(checkpoint);
+    return std::vector<device::RunArgument>{bench.shards<float>({{1, 2}})};
+  };
+  return request;
+}
+
+TEST_F(QueueTest, arguments_are_bound_when_the_run_has_its_devices) {
+  Bench bench({.device_count = 1, .threads = 2});
+  const auto a = held(bench, {0}, "a");
+  wait_for(1);
+  std::atomic<int> bound{0};
+  const auto b = bench.start(binding(bench, [&](core::Checkpoint&) { ++bound; }));
+  const auto never = bench.start(binding(bench, [&](core::Checkpoint&) { ++bound; }));
+  never->run->cancel(core::Error("cancelled", "enough"));
+  EXPECT_EQ(never->wait().error->code().word(), "cancelled");
+  EXPECT_EQ(bound, 0);
+  let_go(a);
+  const auto out = b->wait();
+  ASSERT_TRUE(out.ok());
+  EXPECT_EQ(output<float>(out), (std::vector<std::vector<float>>{{-1, -2}}));
+  EXPECT_EQ(bound, 1);
+}
+
+TEST_F(QueueTest, run_ends_with_what_its_binding_throws) {
+  Bench bench({.device_count = 1, .threads = 1});
+  const auto failing =
+      bench.start(binding(bench, [](core::Checkpoint&) { throw core::Error("array_lost", "it is gone"); }));
+  const auto out = failing->wait();
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.error->code().word(), "array_lost");
+  EXPECT_TRUE(out.overwritten.empty());
+  device::RunRequest short_of_bytes = binding(bench, [](core::Checkpoint&) {});
+  short_of_bytes.bind = [&](core::Checkpoint&) { return std::vector<device::RunArgument>(1); };
+  EXPECT_EQ(bench.start(std::move(short_of_bytes))->wait().error->code().word(), "invalid_argument");
+}
+
+TEST_F(QueueTest, others_have_the_device_while_a_binding_reads_files) {
+  Bench bench({.device_count = 1, .threads = 1});
+  std::promise<void> reads, has_read;
+  const auto slow = bench.start(binding(bench, [&](core::Checkpoint& checkpoint) {
+    core::UncheckedCall aside(&checkpoint);
+    reads.set_value();
+    has_read.get_future().wait();
+    aside.end();
+  }));
+  reads.get_future().wait();
+  EXPECT_TRUE(bench.start(binding(bench, [](core::Checkpoint&) {}))->wait().ok());
+  EXPECT_FALSE(slow->is_done());
+  has_read.set_value();
+  EXPECT_TRUE(slow->wait().ok());
+  const auto cancelled = bench.start(binding(bench, [&](core::Checkpoint& checkpoint) {
+    core::UncheckedCall aside(&checkpoint);
+    EXPECT_TRUE(testing::eventually([&] { return is_cancelled_.load(); }));
+    aside.end();
+  }));
+  cancelled->run->cancel(core::Error("cancelled", "enough"));
+  is_cancelled_ = true;
+  EXPECT_EQ(cancelled->wait().error->code().word(), "cancelled");
 }
 
 TEST_F(QueueTest, run_that_can_never_fit_is_refused) {

@@ -40,8 +40,10 @@ struct Answer {
 /// thread.
 class InProcess {
  public:
-  explicit InProcess(int64_t json_bytes = 4LL << 20, jobs::RunnerOptions runner = {})
-      : runner_options_(std::move(runner)),
+  /// `run_bytes`: what running runs may plan together, and arrays in memory with them three quarters; 0: any number.
+  explicit InProcess(int64_t json_bytes = 4LL << 20, jobs::RunnerOptions runner = {}, int64_t run_bytes = 0)
+      : run_bytes_(run_bytes),
+        runner_options_(std::move(runner)),
         context_{options(json_bytes),
                  api::SitePolicy("127.0.0.1", {{"t"}, {}, false}),
                  routes(),
@@ -81,6 +83,8 @@ class InProcess {
     }
     return out;
   }
+  [[nodiscard]] bool is_loaded(const std::string& array) { return arrays_.is_loaded(arrays_.find(array, "ann")); }
+  [[nodiscard]] int64_t queued_runs() const { return engine_.stats().queued; }
   storage::Catalog& catalog() { return store_->catalog(); }
   const api::Router& router() const { return context_.router; }
   /// Blobs that are left once those are removed that no row names and nobody writes.
@@ -114,14 +118,16 @@ class InProcess {
     return out;
   }
 
+  const int64_t run_bytes_;
   TempFolder folder_{TempFolder::Where::kMemory};
   core::SystemClock clock_;
   OpenStore store_{folder_.path()};
   core::MemoryLedgerRef memory_ = core::MemoryLedger::create(int64_t{1} << 30);
   std::shared_ptr<tensor::BufferPool> pool_ = tensor::BufferPool::create(0);
-  device::Engine engine_{{.device_count = 8, .threads = 1}, pool_};
+  device::Engine engine_{{.device_count = 8, .threads = 1, .memory_limit_bytes = run_bytes_}, pool_};
   compile::Compiler compiler_{engine_.threads(), 16};
-  arrays::ArrayStore arrays_{*store_, pool_, clock_, int64_t{1} << 30, int64_t{1} << 30};
+  arrays::ArrayStore arrays_{
+      *store_, pool_, clock_, {int64_t{1} << 30, run_bytes_ > 0 ? run_bytes_ / 4 * 3 : INT64_MAX}, int64_t{1} << 30};
   registry::MeshRegistry meshes_{store_->catalog(), clock_};
   registry::ProgramRegistry programs_{store_->catalog(), compiler_, clock_};
   sessions::SessionStore sessions_{store_->catalog(), clock_};

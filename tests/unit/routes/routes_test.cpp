@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "tests/support/eventually.h"
 #include "tests/unit/routes/in_process.h"
 
 namespace meshd::testing {
@@ -367,6 +368,51 @@ TEST_F(Routes, job_does_not_commit_once_its_cancellation_is_durable) {
   EXPECT_EQ(seen.at("error").at("code"), "cancelled");
   EXPECT_EQ(server_.blob_count(), 0U);
   EXPECT_EQ(server_.ask("DELETE", "/v1/jobs/" + id).status, 204);
+}
+
+TEST(QueuedRuns, have_no_arguments_in_memory) {
+  InProcess server(16LL << 20, {}, 12 << 20);
+  const std::string session = server.ask("POST", "/v1/sessions").json().at("id");
+  const auto upload = [&] {
+    return server
+        .ask("POST", "/v1/arrays?dtype=float32&shape=1048576", std::string(4 << 20, '\0'),
+             {"Content-Type: application/octet-stream"})
+        .json()
+        .value("id", "");
+  };
+  // Plans 8 MiB, and keeps them until it is fed.
+  const std::string text =
+      "func.func @main(%t: !stablehlo.token, %a: tensor<1048576xf32>) -> tensor<1048576xf32> { %0:2 = "
+      "\\\"stablehlo.infeed\\\"(%t) <{infeed_config = \\\"q\\\"}> : (!stablehlo.token) -> (tensor<f32>, "
+      "!stablehlo.token) %1 = stablehlo.broadcast_in_dim %0#0, dims = [] : (tensor<f32>) -> tensor<1048576xf32> %2 = "
+      "stablehlo.add %a, %1 : tensor<1048576xf32> return %2 : tensor<1048576xf32> }";
+  const auto start = [&](const std::string& array) {
+    auto request = nlohmann::json::parse(run_of(text, R"([{"array": ")" + array + R"("}])"));
+    request["results"] = {{"encoding", "none"}};
+    const Answer queued =
+        server.ask("POST", "/v1/sessions/" + session + "/jobs", request.dump(), {"Prefer: respond-async"});
+    EXPECT_EQ(queued.status, 202) << queued.body;
+    return queued.json().value("id", "");
+  };
+  const auto state = [&](const std::string& job) {
+    return server.ask("GET", "/v1/jobs/" + job + "?wait=60").json().value("state", "");
+  };
+  const std::string first = start(upload());
+  const auto waits = [&] {
+    return server.ask("GET", "/v1/jobs/" + first).json().value("progress", nlohmann::json()).contains("waits_for");
+  };
+  ASSERT_TRUE(eventually(waits));
+  // What the first one plans leaves no room for this one, neither for its array in memory nor for its run.
+  const std::string array = upload();
+  const std::string second = start(array);
+  ASSERT_TRUE(eventually([&] { return server.queued_runs() == 1; }));
+  EXPECT_FALSE(server.is_loaded(array));
+  for (int entry = 0; entry < 2; ++entry) {
+    server.ask("POST", "/v1/sessions/" + session + "/infeed",
+               R"({"queue": "q", "values": [{"dtype": "float32", "shape": [], "data": 4}]})");
+  }
+  EXPECT_EQ(state(first), "done");
+  EXPECT_EQ(state(second), "done");
 }
 
 TEST_F(Routes, barrier_of_a_client_that_left_ends_and_the_jobs_go_on) {
