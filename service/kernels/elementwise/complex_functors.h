@@ -73,18 +73,21 @@ struct ComplexNe {
   static uint8_t apply(ComplexPair<T> a, ComplexPair<T> b) { return (a.re != b.re) | (a.im != b.im) ? 1 : 0; }
 };
 
-/// XLA's formula, which conformance holds to the bit: max * sqrt(1 + (min / max)^2), the sum rounded once.
+/// XLA's formula, which conformance holds to the bit: max * sqrt(1 + (min / max)^2), the sum rounded once. Selections
+/// instead of branches, so that lanes are computed side by side.
 template <class T>
 struct ComplexAbs {
   static T apply(ComplexPair<T> z) {
+    constexpr T kInfinity = std::numeric_limits<T>::infinity();
     const T re = std::abs(z.re);
     const T im = std::abs(z.im);
-    if (std::isinf(re) || std::isinf(im)) return std::numeric_limits<T>::infinity();
-    if (std::isnan(re) || std::isnan(im)) return std::numeric_limits<T>::quiet_NaN();
-    const T larger = std::max(re, im);
-    if (larger == 0) return T{0};
-    const T ratio = std::min(re, im) / larger;
-    return larger * std::sqrt(std::fma(ratio, ratio, T{1}));
+    const T larger = re > im ? re : im;
+    const T smaller = re > im ? im : re;
+    const T ratio = smaller / larger;  // NaN where both are zero or infinite
+    const T magnitude = larger * std::sqrt(std::fma(ratio, ratio, T{1}));
+    const T finite = larger == 0 ? T{0} : magnitude;
+    const T number = (re != re) | (im != im) ? std::numeric_limits<T>::quiet_NaN() : finite;
+    return (re == kInfinity) | (im == kInfinity) ? kInfinity : number;
   }
 };
 template <class T>

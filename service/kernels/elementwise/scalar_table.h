@@ -82,7 +82,7 @@ inline constexpr std::tuple kScalarTable{
     Row<>{{.op = ScalarOp::kCopy, .name = "copy"}},
     Row<>{{.op = ScalarOp::kConvert, .name = "convert"}},
     Row<>{{.op = ScalarOp::kBitcast, .name = "bitcast_convert"}},
-    Row<Loop<Absolute>, Loop<IntAbsolute>, None, Calls<ComplexAbs>>{
+    Row<Loop<Absolute>, Loop<IntAbsolute>, None, Loop<ComplexAbs>>{
         {.op = ScalarOp::kAbs, .name = "abs", .result = ScalarResult::kPart, .bfloat16_loop = true}},
     Row<Loop<Negate>, Loop<IntNegate>, None, Loop<ComplexNegate>>{
         {.op = ScalarOp::kNegate, .name = "negate", .bfloat16_loop = true}},

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
 
 #include "service/kernels/elementwise/scalar_op.h"
 #include "tests/unit/kernels/scalar_support.h"
@@ -118,6 +122,54 @@ TEST(ScalarComplex, arithmetic_is_within_a_unit_of_each_part) {
       ScalarOp::kDivide, [](const Exact& x, const Exact& y) { return x / y; }, 4);
   check(
       ScalarOp::kPower, [](const Exact& x, const Exact& y) { return std::pow(x, y); }, 4000);
+}
+
+/// XLA's formula with branches, a value at a time.
+template <class T>
+T plain_abs(std::complex<T> z) {
+  const T re = std::abs(z.real());
+  const T im = std::abs(z.imag());
+  if (std::isinf(re) || std::isinf(im)) return std::numeric_limits<T>::infinity();
+  if (std::isnan(re) || std::isnan(im)) return std::numeric_limits<T>::quiet_NaN();
+  const T larger = std::max(re, im);
+  if (larger == 0) return T{0};
+  const T ratio = std::min(re, im) / larger;
+  return larger * std::sqrt(std::fma(ratio, ratio, T{1}));
+}
+
+template <class T>
+void expect_abs_as_plain() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> parts = {0,
+                          T{-0.0},
+                          1,
+                          -3,
+                          Limits::infinity(),
+                          -Limits::infinity(),
+                          Limits::quiet_NaN(),
+                          -Limits::quiet_NaN(),
+                          Limits::max(),
+                          Limits::lowest(),
+                          Limits::min(),
+                          Limits::denorm_min(),
+                          -5 * Limits::denorm_min()};
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal;
+  while (parts.size() < 71) parts.push_back(static_cast<T>(std::exp(20 * normal(random))));
+  std::vector<std::complex<T>> values;
+  for (const T re : parts) {
+    for (const T im : parts) values.emplace_back(re, im);
+  }
+  const std::vector<T> got = run_op<T>(ScalarOp::kAbs, sizeof(T) == 4 ? DType::kComplex64 : DType::kComplex128, values);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const T want = plain_abs(values[i]);
+    ASSERT_EQ(std::memcmp(&got[i], &want, sizeof(T)), 0) << values[i] << " is " << got[i] << ", not " << want;
+  }
+}
+
+TEST(ScalarComplex, abs_has_the_bits_of_the_formula_with_branches) {
+  expect_abs_as_plain<float>();
+  expect_abs_as_plain<double>();
 }
 
 TEST(ScalarComplex, edges_are_as_xla_has_them) {
