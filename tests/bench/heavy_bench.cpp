@@ -238,13 +238,19 @@ void bench_gather() {
     for (int i = 0; i < 2; ++i) add.add_register(DType::kFloat32);
     add.input_count = 2;
     add.outputs = {add.emit(kernels::ScalarOp::kAdd, {0, 1}, DType::kFloat32)};
-    const kernels::Scatter scatter(index, window, dense, dense, add);
+    const kernels::Scatter scatter(index, window, dense, dense, kRows * width, add);
+    Array workspace(scatter.workspace_bytes() + 64);
     print("scatter-add rows of " + std::to_string(width) + " f32", bytes, "GB/s",
           compare(
               [&] {
                 std::byte* arrays[] = {table.bytes()};
                 const std::byte* updates[] = {out.bytes()};
-                scatter.run(arrays, indices.bytes(), updates, nullptr);
+                scatter.run({.sources = arrays,
+                             .results = arrays,
+                             .indices = indices.bytes(),
+                             .updates = updates,
+                             .workspace = workspace.bytes(),
+                             .end = scatter.work_count()});
               },
               [&] {
                 const int32_t* at = indices.as<int32_t>();

@@ -1,10 +1,14 @@
 #include "service/kernels/movement/scatter.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "service/core/checked_math.h"
 #include "service/core/error.h"
 
 namespace meshd::kernels {
@@ -13,6 +17,19 @@ namespace {
 using tensor::DType;
 
 constexpr int64_t kTuplesAtOnce = 512;
+constexpr int64_t kCopiedAtOnce = int64_t{4} << 20;
+// A scatter of fewer updates is not worth a barrier, nor is one of windows that take no longer than sorting their
+// tuples.
+constexpr int64_t kMinSplitUpdates = 1 << 15;
+constexpr int64_t kMinSplitWindow = 16;
+constexpr int64_t kBucketUpdates = 1 << 14;
+constexpr int64_t kBucketElements = 1 << 18;
+constexpr int64_t kMaxBuckets = 32;
+constexpr int64_t kChunkTuples = 1 << 13;
+// Updates of a bucket are far from each other: so many windows ahead, their first cache lines are fetched.
+constexpr size_t kPrefetchWindows = 8;
+constexpr int64_t kPrefetchBytes = 256;
+constexpr int64_t kCacheLine = 64;
 
 // The body returns its updates unchanged.
 bool is_replacement(const TileProgram& body) {
@@ -21,22 +38,6 @@ bool is_replacement(const TileProgram& body) {
     if (body.outputs[i] != body.outputs.size() + i) return false;
   }
   return true;
-}
-
-// Sums of single elements: the commonest scatter, without a kernel call for each.
-template <typename T>
-void add_elements(const IndexRun& run, std::byte* array, const std::byte* update) {
-  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
-  for (size_t i = 0; i < run.operand.size(); ++i) {
-    if (run.operand[i] < 0) continue;
-    std::byte* at = array + run.operand[i] * kSize;
-    T sum;
-    T more;
-    std::memcpy(&sum, at, sizeof(T));
-    std::memcpy(&more, update + run.slice[i] * kSize, sizeof(T));
-    sum = static_cast<T>(sum + more);
-    std::memcpy(at, &sum, sizeof(T));
-  }
 }
 
 bool adds_elements(DType dtype) {
@@ -53,12 +54,44 @@ bool adds_elements(DType dtype) {
   }
 }
 
+// Windows of a run of tuples; those out of bounds are to be skipped.
+struct RunWindows {
+  const IndexRun& run;
+  [[nodiscard]] size_t size() const { return run.operand.size(); }
+  [[nodiscard]] bool is_inside(size_t i) const { return run.operand[i] >= 0; }
+  [[nodiscard]] int64_t array_at(size_t i) const { return run.operand[i]; }
+  [[nodiscard]] int64_t update_at(size_t i) const { return run.slice[i]; }
+};
+
+// Windows of one bucket in one chunk, all in bounds.
+template <class Entry>
+struct EntryWindows {
+  std::span<const Entry> entries;
+  [[nodiscard]] size_t size() const { return entries.size(); }
+  [[nodiscard]] bool is_inside(size_t /*i*/) const { return true; }
+  [[nodiscard]] int64_t array_at(size_t i) const { return entries[i].array_at; }
+  [[nodiscard]] int64_t update_at(size_t i) const { return entries[i].update_at; }
+};
+
+// The largest step such that every start of a window is a multiple of it; 0 where all windows start at 0.
+int64_t common_step(const IndexTable& table) {
+  int64_t step = 0;
+  for (const IndexComponent& component : table.components) {
+    if (component.last_start > 0) step = std::gcd(step, component.stride);
+  }
+  for (size_t d = 0; d < table.batch.size(); ++d) {
+    if (table.batch[d] > 1) step = std::gcd(step, table.operand_strides[d]);
+  }
+  return step;
+}
+
 }  // namespace
 
-Scatter::Scatter(IndexTable table, tensor::Dims window, tensor::Dims update_strides, tensor::Dims array_strides,
-                 TileProgram body)
-    : table_(std::move(table)), body_(std::move(body)) {
+Scatter::Scatter(IndexTable table, const tensor::Dims& window, tensor::Dims update_strides, tensor::Dims array_strides,
+                 int64_t array_elements, TileProgram body)
+    : table_(std::move(table)), body_(std::move(body)), array_elements_(array_elements) {
   is_empty_ = tensor::element_count(window) == 0 || table_.count() == 0;
+  if (!is_empty_) plan_work_items(window, array_strides);
   // The innermost loops that run through both arrays side by side become one run.
   size_t last = window.size();
   int64_t expected = 1;
@@ -67,13 +100,13 @@ Scatter::Scatter(IndexTable table, tensor::Dims window, tensor::Dims update_stri
     expected *= window[--last];
   }
   run_length_ = expected;
-  const auto head = [last](tensor::Dims& dims) {
+  const auto head = [last](tensor::Dims dims) {
     dims.resize(last);
-    return std::move(dims);
+    return dims;
   };
   outer_ = head(window);
-  outer_update_ = head(update_strides);
-  outer_array_ = head(array_strides);
+  outer_update_ = head(std::move(update_strides));
+  outer_array_ = head(std::move(array_strides));
 
   for (size_t i = 0; i < body_.outputs.size(); ++i) elem_sizes_.push_back(tensor::size_bytes(body_.registers[i]));
   lanes_ = std::min(tile_lanes(body_), std::max<int64_t>(run_length_, 1));
@@ -86,6 +119,35 @@ Scatter::Scatter(IndexTable table, tensor::Dims window, tensor::Dims update_stri
     apply_ = op == ScalarOp::kAdd && is_single && adds_elements(body_.registers[0]) ? Apply::kAddOne : Apply::kBinary;
   }
 }
+
+void Scatter::plan_work_items(const tensor::Dims& window, const tensor::Dims& array_strides) {
+  int64_t span = 1;
+  for (size_t d = 0; d < window.size(); ++d) span += (window[d] - 1) * array_strides[d];
+  const int64_t tuples = table_.count();
+  const int64_t window_elements = tensor::element_count(window);
+  const int64_t updates = tuples * window_elements;
+  const int64_t row = common_step(table_);
+  if (updates < kMinSplitUpdates || window_elements < kMinSplitWindow) return;
+  if (row < span || array_elements_ < 2 * row) return;
+  // Entries are 32 bits wide. Updates are dense, so that their offsets are below their number.
+  if (std::max(array_elements_, updates) > INT64_C(0xFFFFFFFF)) return;
+  const int64_t rows = core::ceil_div(array_elements_, row);
+  const int64_t most = std::max(updates / kBucketUpdates, array_elements_ / kBucketElements);
+  const int64_t wanted = std::clamp<int64_t>(most, 2, std::min(kMaxBuckets, rows));
+  bucket_elements_ = std::max<int64_t>(2, core::ceil_div(rows, wanted) * row);
+  bucket_count_ = core::ceil_div(array_elements_, bucket_elements_);
+  if (bucket_count_ > 1) chunk_count_ = core::ceil_div(tuples, kChunkTuples);
+}
+
+// The ends of the buckets, then the entries.
+int64_t Scatter::chunk_bytes() const {
+  const int64_t tuples = std::min(kChunkTuples, table_.count());
+  return core::round_up(
+      bucket_count_ * static_cast<int64_t>(sizeof(uint32_t)) + tuples * static_cast<int64_t>(sizeof(Entry)),
+      kCacheLine);
+}
+
+int64_t Scatter::workspace_bytes() const { return chunk_count_ * chunk_bytes(); }
 
 // Combines runs of elements; holds the memory that a body needs.
 struct Scatter::Rows {
@@ -126,56 +188,149 @@ struct Scatter::Rows {
   }
 };
 
-void Scatter::scatter_single(const IndexRun& run, std::byte* array, const std::byte* update) const {
+// Sums of single elements: the commonest scatter, without a kernel call for each.
+template <typename T, typename Windows>
+void Scatter::add_elements(const Windows& windows, std::byte* array, const std::byte* update) {
+  constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+  for (size_t i = 0; i < windows.size(); ++i) {
+    if (!windows.is_inside(i)) continue;
+    std::byte* at = array + windows.array_at(i) * kSize;
+    T sum;
+    T more;
+    std::memcpy(&sum, at, sizeof(T));
+    std::memcpy(&more, update + windows.update_at(i) * kSize, sizeof(T));
+    sum = static_cast<T>(sum + more);
+    std::memcpy(at, &sum, sizeof(T));
+  }
+}
+
+template <typename Windows>
+void Scatter::add_single(const Windows& windows, std::byte* array, const std::byte* update) const {
   switch (body_.registers[0]) {
     case DType::kFloat32:
-      return add_elements<float>(run, array, update);
+      return add_elements<float>(windows, array, update);
     case DType::kFloat64:
-      return add_elements<double>(run, array, update);
+      return add_elements<double>(windows, array, update);
     case DType::kInt32:
     case DType::kUint32:
-      return add_elements<uint32_t>(run, array, update);
+      return add_elements<uint32_t>(windows, array, update);
     case DType::kInt64:
     case DType::kUint64:
-      return add_elements<uint64_t>(run, array, update);
+      return add_elements<uint64_t>(windows, array, update);
     default:  // excluded by adds_elements()
       throw core::Error("internal", "scatter has no loop for " + std::string(tensor::name(body_.registers[0])));
   }
 }
 
-void Scatter::run(std::byte* const* arrays, const std::byte* indices, const std::byte* const* updates,
-                  const int64_t* shifts, core::Checkpoint* checkpoint) const {
+template <typename Windows>
+void Scatter::combine(const Windows& windows, Rows& rows, const ScatterCall& call) const {
+  if (apply_ == Apply::kAddOne) return add_single(windows, call.results[0], call.updates[0]);
+  const int64_t ahead_bytes = std::min(kPrefetchBytes, run_length_ * elem_sizes_[0]);
+  tensor::Dims index(outer_.size());
+  for (size_t i = 0; i < windows.size(); ++i) {
+    if (i + kPrefetchWindows < windows.size()) {
+      const std::byte* const ahead = call.updates[0] + windows.update_at(i + kPrefetchWindows) * elem_sizes_[0];
+      for (int64_t at = 0; at < ahead_bytes; at += kCacheLine) __builtin_prefetch(ahead + at);
+    }
+    if (!windows.is_inside(i)) continue;
+    int64_t array_at = windows.array_at(i);
+    int64_t update_at = windows.update_at(i);
+    std::fill(index.begin(), index.end(), 0);
+    for (;;) {
+      rows.apply(call.results, array_at, call.updates, update_at);
+      core::pass(call.checkpoint);
+      size_t d = outer_.size();
+      for (; d > 0; --d) {
+        array_at += outer_array_[d - 1];
+        update_at += outer_update_[d - 1];
+        if (++index[d - 1] < outer_[d - 1]) break;
+        array_at -= outer_array_[d - 1] * outer_[d - 1];
+        update_at -= outer_update_[d - 1] * outer_[d - 1];
+        index[d - 1] = 0;
+      }
+      if (d == 0) break;
+    }
+  }
+}
+
+void Scatter::copy_range(const ScatterCall& call, int64_t begin, int64_t end) const {
+  for (size_t k = 0; k < elem_sizes_.size(); ++k) {
+    if (call.results[k] == call.sources[k]) continue;
+    const int64_t last = end * elem_sizes_[k];
+    for (int64_t at = begin * elem_sizes_[k]; at < last; at += kCopiedAtOnce) {
+      core::pass(call.checkpoint);
+      std::memcpy(call.results[k] + at, call.sources[k] + at, static_cast<size_t>(std::min(kCopiedAtOnce, last - at)));
+    }
+  }
+}
+
+void Scatter::run_whole(const ScatterCall& call) const {
+  copy_range(call, 0, array_elements_);
   if (is_empty_) return;
   IndexRun run;
   Rows rows(*this);
-  tensor::Dims index(outer_.size());
   const int64_t tuples = table_.count();
   for (int64_t tuple = 0; tuple < tuples; tuple += kTuplesAtOnce) {
-    core::pass(checkpoint);
-    run.read_checked(table_, indices, tuple, std::min(kTuplesAtOnce, tuples - tuple), shifts);
-    if (apply_ == Apply::kAddOne) {
-      scatter_single(run, arrays[0], updates[0]);
-      continue;
-    }
-    for (size_t i = 0; i < run.operand.size(); ++i) {
-      if (run.operand[i] < 0) continue;
-      int64_t array_at = run.operand[i];
-      int64_t update_at = run.slice[i];
-      std::fill(index.begin(), index.end(), 0);
-      for (;;) {
-        rows.apply(arrays, array_at, updates, update_at);
-        core::pass(checkpoint);
-        size_t d = outer_.size();
-        for (; d > 0; --d) {
-          array_at += outer_array_[d - 1];
-          update_at += outer_update_[d - 1];
-          if (++index[d - 1] < outer_[d - 1]) break;
-          array_at -= outer_array_[d - 1] * outer_[d - 1];
-          update_at -= outer_update_[d - 1] * outer_[d - 1];
-          index[d - 1] = 0;
-        }
-        if (d == 0) break;
-      }
+    core::pass(call.checkpoint);
+    run.read_checked(table_, call.indices, tuple, std::min(kTuplesAtOnce, tuples - tuple), call.shifts);
+    combine(RunWindows{run}, rows, call);
+  }
+}
+
+void Scatter::sort_chunk(const ScatterCall& call, int64_t chunk) const {
+  const int64_t first = chunk * kChunkTuples;
+  const int64_t count = std::min(kChunkTuples, table_.count() - first);
+  auto* const ends = reinterpret_cast<uint32_t*>(call.workspace + chunk * chunk_bytes());
+  auto* const entries = reinterpret_cast<Entry*>(ends + bucket_count_);
+  IndexRun run;
+  run.read_checked(table_, call.indices, first, count, call.shifts);
+  // n / d for n and d of 32 bits, exactly: the upper half of n * (2^64 / d rounded up), d > 1.
+  const uint64_t reciprocal = UINT64_MAX / static_cast<uint64_t>(bucket_elements_) + 1;
+  std::vector<uint8_t> buckets(static_cast<size_t>(count));
+  std::array<uint32_t, kMaxBuckets> next{};
+  for (size_t i = 0; i < buckets.size(); ++i) {
+    if (run.operand[i] < 0) continue;
+    __extension__ using Wide = unsigned __int128;
+    buckets[i] = static_cast<uint8_t>(static_cast<Wide>(reciprocal) * static_cast<uint64_t>(run.operand[i]) >> 64);
+    ++next[buckets[i]];
+  }
+  uint32_t begin = 0;
+  for (int64_t b = 0; b < bucket_count_; ++b) {
+    const uint32_t size = next[static_cast<size_t>(b)];
+    next[static_cast<size_t>(b)] = begin;
+    begin += size;
+    ends[b] = begin;
+  }
+  for (size_t i = 0; i < buckets.size(); ++i) {
+    if (run.operand[i] < 0) continue;
+    entries[next[buckets[i]]++] = {static_cast<uint32_t>(run.operand[i]), static_cast<uint32_t>(run.slice[i])};
+  }
+}
+
+void Scatter::run_bucket(const ScatterCall& call, int64_t bucket) const {
+  const int64_t begin = bucket * bucket_elements_;
+  copy_range(call, begin, std::min(array_elements_, begin + bucket_elements_));
+  Rows rows(*this);
+  for (int64_t chunk = 0; chunk < chunk_count_; ++chunk) {
+    core::pass(call.checkpoint);
+    const auto* const ends = reinterpret_cast<const uint32_t*>(call.workspace + chunk * chunk_bytes());
+    const auto* const entries = reinterpret_cast<const Entry*>(ends + bucket_count_);
+    const uint32_t from = bucket == 0 ? 0 : ends[bucket - 1];
+    combine(EntryWindows<Entry>{{entries + from, entries + ends[bucket]}}, rows, call);
+  }
+}
+
+void Scatter::run(const ScatterCall& call) const {
+  if (chunk_count_ == 0) {
+    if (call.begin < call.end) run_whole(call);
+    return;
+  }
+  for (int64_t work_item = call.begin; work_item < call.end; ++work_item) {
+    core::pass(call.checkpoint);
+    if (work_item < chunk_count_) {
+      sort_chunk(call, work_item);
+    } else {
+      run_bucket(call, work_item - chunk_count_);
     }
   }
 }

@@ -1,5 +1,14 @@
 // Scatter: combines windows of updates into an array at index tuples, in the order of the updates. A window that is
 // partly out of bounds is skipped. Sizes and strides in elements.
+//
+// A large scatter is split by target rows:
+// 1. Where all starts of windows are multiples of a row's elements, and no window is longer than a row, each window
+//    changes one row. Neighbouring rows make a bucket.
+// 2. First work items: each sorts some thousand index tuples by bucket (counting sort, stable) into the workspace.
+// 3. Behind a barrier, a work item for each bucket copies its rows and combines the updates that go there, in the order
+//    of the tuples: the order of the updates of one row is that of the whole, so bits do not depend on the split.
+//
+// Example: rows 20,000 x 64, 65,536 updates of a row: 8 work items of 8,192 tuples, a barrier, 32 buckets of 625 rows.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +21,58 @@
 
 namespace meshd::kernels {
 
-/// A scatter made ready, of one or several arrays of one shape with one body. Immutable; any thread, but a run is one
-/// thread's work, since order counts where windows overlap.
+/// One call of a scatter.
+struct ScatterCall {
+  const std::byte* const* sources = nullptr;  ///< the arrays before
+  std::byte* const* results = nullptr;        ///< and after; may be the sources' memory
+  const std::byte* indices = nullptr;
+  const std::byte* const* updates = nullptr;
+  const int64_t* shifts = nullptr;  ///< as IndexRun::read_checked takes them
+  std::byte* workspace = nullptr;   ///< Scatter::workspace_bytes(), the same for all calls of one execution
+  int64_t begin = 0;                ///< range of work items
+  int64_t end = 0;
+  core::Checkpoint* checkpoint = nullptr;
+};
+
+/// A scatter made ready, of one or several arrays of one shape with one body. Immutable; any thread.
 class Scatter {
  public:
   /// `body` takes the arrays' elements, then those of the updates, and gives the arrays' new ones. `window` has the
-  /// sizes of one window's dims; its strides in the updates and in the arrays go with them.
-  Scatter(IndexTable table, tensor::Dims window, tensor::Dims update_strides, tensor::Dims array_strides,
-          TileProgram body);
+  /// sizes of one window's dims; its strides in the updates and in the arrays go with them. `array_elements`: of one
+  /// array.
+  Scatter(IndexTable table, const tensor::Dims& window, tensor::Dims update_strides, tensor::Dims array_strides,
+          int64_t array_elements, TileProgram body);
 
-  /// Updates the arrays in place. `shifts` as IndexRun::read_checked takes them.
-  void run(std::byte* const* arrays, const std::byte* indices, const std::byte* const* updates, const int64_t* shifts,
-           core::Checkpoint* checkpoint = nullptr) const;
+  [[nodiscard]] int64_t work_count() const { return chunk_count_ + bucket_count_; }
+  /// Work items from here on need all before; zero: there is no such item.
+  [[nodiscard]] int64_t barrier() const { return chunk_count_; }
+  [[nodiscard]] int64_t workspace_bytes() const;
+  void run(const ScatterCall& call) const;
 
  private:
   enum class Apply : uint8_t { kReplace, kAddOne, kBinary, kProgram };
   struct Rows;
+  /// A window that is in bounds: where it begins in the arrays and in the updates.
+  struct Entry {
+    uint32_t array_at = 0;
+    uint32_t update_at = 0;
+  };
 
-  void scatter_single(const IndexRun& run, std::byte* array, const std::byte* update) const;
+  void plan_work_items(const tensor::Dims& window, const tensor::Dims& array_strides);
+  void copy_range(const ScatterCall& call, int64_t begin, int64_t end) const;
+  /// All tuples, in their order.
+  void run_whole(const ScatterCall& call) const;
+  /// Tuples of one chunk into its part of the workspace, by bucket.
+  void sort_chunk(const ScatterCall& call, int64_t chunk) const;
+  void run_bucket(const ScatterCall& call, int64_t bucket) const;
+  [[nodiscard]] int64_t chunk_bytes() const;
+  /// `windows`: pairs of offsets, as IndexRun's or Entry's.
+  template <typename T, typename Windows>
+  static void add_elements(const Windows& windows, std::byte* array, const std::byte* update);
+  template <typename Windows>
+  void add_single(const Windows& windows, std::byte* array, const std::byte* update) const;
+  template <typename Windows>
+  void combine(const Windows& windows, Rows& rows, const ScatterCall& call) const;
 
   IndexTable table_;
   TileProgram body_;
@@ -40,8 +83,13 @@ class Scatter {
   tensor::Dims outer_array_;
   int64_t run_length_ = 1;  // elements that are contiguous in updates and arrays
   std::vector<int64_t> elem_sizes_;
+  int64_t array_elements_ = 0;
   int64_t lanes_ = 64;
   bool is_empty_ = false;
+  // Zero chunks: one bucket is the whole array, and the tuples are read as it is combined.
+  int64_t chunk_count_ = 0;
+  int64_t bucket_count_ = 1;
+  int64_t bucket_elements_ = 0;
 };
 
 }  // namespace meshd::kernels

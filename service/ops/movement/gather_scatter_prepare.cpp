@@ -94,14 +94,12 @@ PreparedKernel prepare_gather(const OpView& local) {
 }
 
 PreparedKernel prepare_scatter(const OpView& local) {
-  static constexpr int64_t kCopiedAtOnce = int64_t{4} << 20;
   const WindowDims dims = scatter_dims(local);
   const size_t count = scatter_count(local);
   const ir::Type& operand = local.operands[0];
   const Dims& slices = local.operands[count + 1].dims();
   kernels::TileProgram body = compile_scalar_region(*local.function, local.regions[0]);
   PreparedKernel kernel;
-  std::vector<int64_t> array_bytes;
   for (size_t i = 0; i < count; ++i) {
     const tensor::DType dtype = local.operands[i].dtype();
     const bool same =
@@ -109,7 +107,6 @@ PreparedKernel prepare_scatter(const OpView& local) {
     if (!same)
       reject(local, "unsupported_dtype",
              "scatter whose body takes or gives another type than the inputs is not supported");
-    array_bytes.push_back(tensor::byte_count(local.operands[i].tensor));
     kernel.bytes += 3.0 * static_cast<double>(tensor::byte_count(local.operands[count + 1 + i].tensor));
     kernel.in_place.emplace_back(static_cast<int>(i), static_cast<int>(i));
   }
@@ -122,22 +119,26 @@ PreparedKernel prepare_scatter(const OpView& local) {
   for (const int64_t d : dims.index_map) shifted.push_back(std::count(points.begin(), points.end(), d) != 0 ? d : -1);
   auto scatter = std::make_shared<const kernels::Scatter>(
       index_table(dims, operand, local.operands[count], slices), picked(slices, dims.offset),
-      picked(tensor::row_major_strides(slices), dims.offset), window_strides(dims, operand), std::move(body));
+      picked(tensor::row_major_strides(slices), dims.offset), window_strides(dims, operand),
+      tensor::element_count(operand.dims()), std::move(body));
   kernel.passes_checkpoints = true;
-  kernel.run = [scatter, count, array_bytes, shifted](const KernelCall& call) {
-    if (call.begin >= call.end) return;
-    for (size_t i = 0; i < count; ++i) {
-      for (int64_t at = 0; call.results[i] != call.operands[i] && at < array_bytes[i]; at += kCopiedAtOnce) {
-        core::pass(call.checkpoint);
-        std::memcpy(call.results[i] + at, call.operands[i] + at,
-                    static_cast<size_t>(std::min(kCopiedAtOnce, array_bytes[i] - at)));
-      }
-    }
+  kernel.work_count = scatter->work_count();
+  if (scatter->barrier() > 0) kernel.barriers = {scatter->barrier()};
+  kernel.workspace_bytes = scatter->workspace_bytes();
+  kernel.run = [scatter, count, shifted](const KernelCall& call) {
     std::vector<int64_t> shifts(shifted.size(), 0);
     for (size_t c = 0; c < shifted.size(); ++c) {
       if (shifted[c] >= 0 && call.result_offsets != nullptr) shifts[c] = call.result_offsets[shifted[c]];
     }
-    scatter->run(call.results, call.operands[count], call.operands + count + 1, shifts.data(), call.checkpoint);
+    scatter->run({.sources = call.operands,
+                  .results = call.results,
+                  .indices = call.operands[count],
+                  .updates = call.operands + count + 1,
+                  .shifts = shifts.data(),
+                  .workspace = call.workspace,
+                  .begin = call.begin,
+                  .end = call.end,
+                  .checkpoint = call.checkpoint});
   };
   return kernel;
 }

@@ -1,9 +1,13 @@
 // Gather and scatter against their definitions, element by element, with random dimension numbers.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <random>
 
 #include "service/core/error.h"
+#include "service/ops/kernel_interface.h"
 #include "tests/support/parsed_instance.h"
 
 namespace meshd::test {
@@ -304,6 +308,106 @@ TEST(scatter, float_sums_of_single_elements) {
   const auto got =
       scatter.instance.run({counting({4}), i32({6, 1}, {1, 1, -1, 3, 4, 0}), f32({6}, {1, 2, 100, 4, 100, 0.5F})});
   EXPECT_EQ(got[0].values<float>(), (std::vector<float>{0.5F, 4, 2, 7}));
+}
+
+/// Large scatters of rows, which are split by target rows. Shapes with "B" are batches: operand B x R x W, indices
+/// B x T x 1, updates B x T x W; without, operand R x W, indices T x 1, and updates T x W or, `turned`, W x T.
+struct RowScatter {
+  int64_t batch, rows, width, tuples;
+  bool turned;
+
+  [[nodiscard]] Dims operand() const { return batch == 0 ? Dims{rows, width} : Dims{batch, rows, width}; }
+  [[nodiscard]] Dims indices() const { return batch == 0 ? Dims{tuples, 1} : Dims{batch, tuples, 1}; }
+  [[nodiscard]] Dims updates() const {
+    if (batch != 0) return {batch, tuples, width};
+    return turned ? Dims{width, tuples} : Dims{tuples, width};
+  }
+  [[nodiscard]] std::string text(const std::string& body) const {
+    const std::string numbers =
+        batch == 0 ? "update_window_dims = [" + std::string(turned ? "0" : "1") +
+                         "], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
+                   : "update_window_dims = [2], inserted_window_dims = [1], input_batching_dims = [0], "
+                     "scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2";
+    const std::string array = tensor_text(operand(), "f32");
+    return "module @jit_f {\n  func.func public @main(%arg0: " + array + ", %arg1: " + tensor_text(indices(), "i32") +
+           ", %arg2: " + tensor_text(updates(), "f32") + ") -> " + array +
+           " {\n    %0 = \"stablehlo.scatter\"(%arg0, %arg1, %arg2) <{scatter_dimension_numbers = "
+           "#stablehlo.scatter<" +
+           numbers + ">}> ({\n    ^bb0(%arg3: tensor<f32>, %arg4: tensor<f32>):\n" + body + "    }) : (" + array +
+           ", " + tensor_text(indices(), "i32") + ", " + tensor_text(updates(), "f32") + ") -> " + array +
+           "\n    return %0 : " + array + "\n  }\n}\n";
+  }
+};
+
+std::vector<float> special_floats(std::mt19937& random, int64_t count) {
+  using Limits = std::numeric_limits<float>;
+  constexpr float kSpecial[] = {Limits::infinity(),   -Limits::infinity(), Limits::quiet_NaN(), -0.0F, 0.0F,
+                                Limits::denorm_min(), -Limits::min(),      Limits::max()};
+  std::normal_distribution<float> normal;
+  std::vector<float> out(static_cast<size_t>(count));
+  for (float& value : out) value = random() % 50 == 0 ? kSpecial[random() % 8] : normal(random);
+  return out;
+}
+
+TEST(scatter, large_scatters_of_rows_have_the_bits_of_updates_one_by_one) {
+  struct FloatBody {
+    std::string text;
+    float (*combine)(float, float);
+  };
+  const std::vector<FloatBody> bodies = {
+      {"      stablehlo.return %arg4 : tensor<f32>\n", [](float, float b) { return b; }},
+      {"      %1 = stablehlo.add %arg3, %arg4 : tensor<f32>\n      stablehlo.return %1 : tensor<f32>\n",
+       [](float a, float b) { return a + b; }},
+      {"      %1 = stablehlo.multiply %arg3, %arg4 : tensor<f32>\n      %2 = stablehlo.subtract %1, %arg4 : "
+       "tensor<f32>\n      stablehlo.return %2 : tensor<f32>\n",
+       [](float a, float b) {
+         const float product = a * b;
+         return product - b;
+       }}};
+  const std::vector<RowScatter> shapes = {{0, 20, 64, 9000, false},
+                                          {0, 1000, 17, 2100, false},
+                                          {0, 2, 33, 1100, false},
+                                          {0, 77, 16, 2050, true},
+                                          {5, 31, 19, 500, false}};
+  std::mt19937 random(31);
+  for (const RowScatter& shape : shapes) {
+    for (const FloatBody& body : bodies) {
+      const ParsedInstance scatter(shape.text(body.text), "stablehlo.scatter");
+      const std::vector<float> values = special_floats(random, tensor::element_count(shape.operand()));
+      const std::vector<float> updates = special_floats(random, tensor::element_count(shape.updates()));
+      std::vector<int32_t> numbers(static_cast<size_t>(tensor::element_count(shape.indices())));
+      for (int32_t& number : numbers)
+        number = static_cast<int32_t>(random() % static_cast<uint32_t>(shape.rows + 4)) - 2;
+      std::vector<float> expected = values;
+      for (size_t tuple = 0; tuple < numbers.size(); ++tuple) {
+        if (numbers[tuple] < 0 || numbers[tuple] >= shape.rows) continue;
+        const auto in_batch = static_cast<int64_t>(tuple) / shape.tuples;
+        for (int64_t i = 0; i < shape.width; ++i) {
+          const int64_t from = shape.turned ? i * shape.tuples + static_cast<int64_t>(tuple)
+                                            : static_cast<int64_t>(tuple) * shape.width + i;
+          float& to = expected[static_cast<size_t>((in_batch * shape.rows + numbers[tuple]) * shape.width + i)];
+          to = body.combine(to, updates[static_cast<size_t>(from)]);
+        }
+      }
+      const std::vector<Array> operands = {f32(shape.operand(), values), i32(shape.indices(), numbers),
+                                           f32(shape.updates(), updates)};
+      const ops::PreparedKernel kernel =
+          std::get<ops::LocalKernel>(scatter.instance.def->body)
+              .prepare(scatter.instance.view(scatter.operand_types, scatter.instance.declared));
+      EXPECT_EQ(kernel.barriers.size(), 1U);
+      EXPECT_GT(kernel.work_count, 2);
+      for (const auto& [cut, in_place] : {std::pair(Cut::kOneCall, false), std::pair(Cut::kOneCall, true),
+                                          std::pair(Cut::kBackwards, false), std::pair(Cut::kBackwards, true)}) {
+        const std::vector<float> got = scatter.instance.run(operands, cut, in_place)[0].values<float>();
+        for (size_t i = 0; i < got.size(); ++i) {
+          const bool is_same =
+              std::isnan(expected[i]) ? std::isnan(got[i]) : std::memcmp(&got[i], &expected[i], sizeof(float)) == 0;
+          ASSERT_TRUE(is_same) << shape.text(body.text) << "element " << i << " is " << got[i] << ", not "
+                               << expected[i];
+        }
+      }
+    }
+  }
 }
 
 TEST(scatter, shards_of_cut_rows_take_their_own_updates) {
