@@ -165,6 +165,9 @@ struct IndexingMap {
 
 /// What makes an op without a ScalarMath body fusible. At most one is set; all take local types.
 struct Fuse {
+  /// `reduction` of the result as one kernel that does not make it: operands are the op's own, then the initial value.
+  /// Nothing where there is no such kernel.
+  std::optional<PreparedKernel> (*reduced)(const OpView& op, const OpView& reduction) = nullptr;
   IndexingMap (*read)(const OpView&) = nullptr;               ///< the indexing map of operand 0
   int64_t (*iota_dim)(const OpView&) = nullptr;               ///< the result is the index of this dimension
   std::pair<int, int> (*precision)(const OpView&) = nullptr;  ///< reduce_precision: exponent and mantissa bits

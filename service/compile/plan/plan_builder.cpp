@@ -61,7 +61,10 @@ class BlockBuilder {
     }
     BuilderBlock out;
     out.results = results;
-    for (BuilderStep& step : fuse_block(builder_, ops, live_out(ops, results), fuse_)) {
+    const std::vector<LocalId> live = live_out(ops, results);
+    std::vector<BuilderStep> steps = fuse_block(builder_, ops, live, fuse_);
+    if (fuse_) fuse_gathers(builder_, live, steps);
+    for (BuilderStep& step : steps) {
       if (step.op != nullptr && step.op->kind == LocalKind::kWhile) {
         loop(std::move(step), out);
       } else if (step.op != nullptr && step.op->kind == LocalKind::kCase) {

@@ -3,7 +3,8 @@
 //
 // 1. divergence         values assigned under divergent control flow vary at least as the condition does
 // 2. plan_builder       eliminates dead code; makes blocks with carried variables and copies of control flow
-// 3. fusion             fuses pointwise ops of a block, and the reductions behind them, into one step each
+// 3. fusion             fuses pointwise ops of a block, and the reductions behind them, into one step each;
+//    gather_fusion      and gathers with the reduction that alone reads them
 // 4. liveness           computes when each value is live
 // 5. buffer_assignment  copies vanish, steps write in place, donated arguments become results; arena offsets
 // 6. plan               writes slot references, kernels and costs of each step
@@ -121,6 +122,10 @@ PlanBuilder build_steps(const partition::LocalProgram& program, bool fuse);
 /// them.
 std::vector<BuilderStep> fuse_block(PlanBuilder& builder, const std::vector<const LocalOp*>& ops,
                                     const std::vector<LocalId>& live_out, bool fuse);
+
+/// Part of pass 3: reductions of what a step of `steps` only copies, a gather, read it where it is. `live_out` as
+/// fuse_block() takes it.
+void fuse_gathers(const PlanBuilder& builder, const std::vector<LocalId>& live_out, std::vector<BuilderStep>& steps);
 
 /// A step for an op that is not fused (kOp with a kernel, collectives); control flow and effects are build_steps()'s
 /// own.

@@ -101,7 +101,8 @@ std::vector<OpDef> make_gather_scatter_rows() {
        .body = LocalKernel{prepare_gather},
        .combine = combine_gather,
        .on_shard = gather_on_shard,
-       .localize = localize_gather});
+       .localize = localize_gather,
+       .fuse = {.reduced = prepare_gathered_reduction}});
   rows.push_back(
       {.name = "stablehlo.scatter",
        .summary = "windows of updates combined into the inputs at computed start indices; windows that do not lie "

@@ -2,6 +2,7 @@
 // gather_scatter*.cpp.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "service/ops/op_def.h"
@@ -36,6 +37,8 @@ std::vector<ir::Type> infer_scatter(const OpView& view);
 sharding::FactorRule gather_rule(const OpView& view);
 sharding::FactorRule scatter_rule(const OpView& view);
 PreparedKernel prepare_gather(const OpView& local);
+/// A reduction of all tuples of a gather with windows that are contiguous rows.
+std::optional<PreparedKernel> prepare_gathered_reduction(const OpView& gather, const OpView& reduction);
 PreparedKernel prepare_scatter(const OpView& local);
 ir::AttributeList localize_gather(const OpView& global, const OpView& local);
 /// Adds which operand dims windows have one index of: a shard counts those from where it begins.

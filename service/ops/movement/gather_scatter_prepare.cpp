@@ -7,6 +7,7 @@
 
 #include "service/kernels/fused/tile_program.h"
 #include "service/kernels/movement/gather.h"
+#include "service/kernels/movement/gathered_fold.h"
 #include "service/kernels/movement/scatter.h"
 #include "service/ops/checks.h"
 #include "service/ops/kernel_interface.h"
@@ -89,6 +90,48 @@ PreparedKernel prepare_gather(const OpView& local) {
                  static_cast<double>(tensor::byte_count(local.operands[1].tensor));
   kernel.run = [gather](const KernelCall& call) {
     gather->run(call.operands[0], call.operands[1], call.results[0], call.begin, call.end);
+  };
+  return kernel;
+}
+
+std::optional<PreparedKernel> prepare_gathered_reduction(const OpView& gather, const OpView& reduction) {
+  const WindowDims dims = gather_dims(gather);
+  const ir::Type& operand = gather.operands[0];
+  const Dims& slices = gather.results[0].dims();
+  const tensor::DType dtype = operand.dtype();
+  if (reduction.operands.size() != 2 || tensor::element_count(operand.dims()) == 0) return std::nullopt;
+  // The tuples' dims come first, and all of them are reduced.
+  const std::vector<int64_t> tuples = batch_dims(dims, static_cast<int64_t>(slices.size()));
+  std::vector<int64_t> reduced = ir::ints(attributes_of(reduction), "dimensions");
+  std::sort(reduced.begin(), reduced.end());
+  if (reduced != tuples || (!tuples.empty() && tuples.back() + 1 != static_cast<int64_t>(tuples.size())))
+    return std::nullopt;
+  int64_t lanes = 1;
+  const Dims window = picked(slices, dims.offset);
+  const Dims strides = window_strides(dims, operand);
+  for (size_t d = window.size(); d-- > 0; lanes *= window[d]) {
+    if (window[d] != 1 && strides[d] != lanes) return std::nullopt;
+  }
+  const kernels::TileProgram body = compile_scalar_region(*reduction.function, reduction.regions[0]);
+  const auto has_dtype = [&](uint16_t reg) { return body.registers[reg] == dtype; };
+  if (body.outputs.size() != 1 || !has_dtype(0) || !has_dtype(1) || !has_dtype(body.outputs[0])) return std::nullopt;
+  auto made = kernels::GatheredFold::make(index_table(dims, operand, gather.operands[1], slices), lanes, body, dtype);
+  if (!made) return std::nullopt;
+  const auto fold = std::make_shared<const kernels::GatheredFold>(*std::move(made));
+  PreparedKernel kernel;
+  kernel.work_count = fold->work_count();
+  kernel.passes_checkpoints = true;
+  kernel.flops = static_cast<double>(tensor::element_count(slices));
+  kernel.bytes = static_cast<double>(tensor::byte_count(gather.results[0].tensor)) +
+                 static_cast<double>(tensor::byte_count(gather.operands[1].tensor));
+  kernel.run = [fold](const KernelCall& call) {
+    fold->run({.operand = call.operands[0],
+               .indices = call.operands[1],
+               .init = call.operands[2],
+               .result = call.results[0],
+               .begin = call.begin,
+               .end = call.end,
+               .checkpoint = call.checkpoint});
   };
   return kernel;
 }

@@ -148,5 +148,26 @@ TEST(Compiler, steps_of_loops_and_branches_have_the_lines_of_their_ops) {
   }
 }
 
+TEST(Compiler, gather_is_read_where_it_is_by_the_reduction_that_alone_reads_it) {
+  Compiler compiler(1, 8);
+  const auto names = [&](const std::string& result_type, const std::string& result) {
+    const ParsedRef parsed = compiler.parse(
+        "stablehlo", "func.func @main(%t: tensor<100x64xf32>, %i: tensor<30x1xi32>) -> " + result_type + R"( {
+  %c = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = "stablehlo.gather"(%t, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 64>}> : (tensor<100x64xf32>, tensor<30x1xi32>) -> tensor<30x64xf32>
+  %1 = stablehlo.reshape %0 : (tensor<30x64xf32>) -> tensor<1920xf32>
+  %2 = stablehlo.reduce(%0 init: %c) applies stablehlo.add across dimensions = [0] : (tensor<30x64xf32>, tensor<f32>) -> tensor<64xf32>
+  return )" + result + " : " +
+                         (result_type[0] == '(' ? result_type.substr(1, result_type.size() - 2) : result_type) + "\n}");
+    std::vector<std::string> out;
+    for (const Step& step : compiler.lower(parsed, {})->plan->blocks[0].steps) out.push_back(step.name);
+    return out;
+  };
+  EXPECT_EQ(names("tensor<64xf32>", "%2"), (std::vector<std::string>{"fused gather reduce (2 ops)"}));
+  const std::vector<std::string> apart = {"stablehlo.gather", "stablehlo.reduce"};
+  EXPECT_EQ(names("(tensor<64xf32>, tensor<30x64xf32>)", "%2, %0"), apart);
+  EXPECT_EQ(names("(tensor<64xf32>, tensor<1920xf32>)", "%2, %1"), apart) << "read under another name";
+}
+
 }  // namespace
 }  // namespace meshd::compile

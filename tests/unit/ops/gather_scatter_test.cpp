@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <random>
 
 #include "service/core/error.h"
@@ -164,6 +166,16 @@ std::vector<int64_t> random_numbers(std::mt19937& random, const Dims& dims) {
 }
 Array as_array(const std::vector<int64_t>& numbers, const Dims& dims) {
   return i32(dims, std::vector<int32_t>(numbers.begin(), numbers.end()));
+}
+
+std::vector<float> special_floats(std::mt19937& random, int64_t count) {
+  using Limits = std::numeric_limits<float>;
+  constexpr float kSpecial[] = {Limits::infinity(),   -Limits::infinity(), Limits::quiet_NaN(), -0.0F, 0.0F,
+                                Limits::denorm_min(), -Limits::min(),      Limits::max()};
+  std::normal_distribution<float> normal;
+  std::vector<float> out(static_cast<size_t>(count));
+  for (float& value : out) value = random() % 50 == 0 ? kSpecial[random() % 8] : normal(random);
+  return out;
 }
 
 TEST(gather, random_dimension_numbers_match_the_definition) {
@@ -339,16 +351,6 @@ struct RowScatter {
   }
 };
 
-std::vector<float> special_floats(std::mt19937& random, int64_t count) {
-  using Limits = std::numeric_limits<float>;
-  constexpr float kSpecial[] = {Limits::infinity(),   -Limits::infinity(), Limits::quiet_NaN(), -0.0F, 0.0F,
-                                Limits::denorm_min(), -Limits::min(),      Limits::max()};
-  std::normal_distribution<float> normal;
-  std::vector<float> out(static_cast<size_t>(count));
-  for (float& value : out) value = random() % 50 == 0 ? kSpecial[random() % 8] : normal(random);
-  return out;
-}
-
 TEST(scatter, large_scatters_of_rows_have_the_bits_of_updates_one_by_one) {
   struct FloatBody {
     std::string text;
@@ -472,6 +474,105 @@ TEST(scatter, a_cut_window_is_whole_in_every_shard) {
       local.run({f32({5, 2}, std::vector<float>(10, 0)), i32({2, 2}, {3, 0, 1, 1}), f32({2, 2}, {1, 2, 3, 4})},
                 Cut::kOneCall, false, {0, 4});
   EXPECT_EQ(got[0].values<float>(), (std::vector<float>{0, 0, 0, 0, 0, 0, 1, 2, 0, 0}));
+}
+
+/// A gather of rows and a reduction of them, as text: operand R x W, indices BATCH x 1.
+std::string gathered_reduction_text(const Dims& table, const Dims& batch, const std::string& element,
+                                    const std::string& op) {
+  Dims indices = batch;
+  indices.push_back(1);
+  Dims rows = batch;
+  rows.push_back(table[1]);
+  std::vector<int64_t> reduced(batch.size());
+  std::iota(reduced.begin(), reduced.end(), 0);
+  const auto count = static_cast<int64_t>(batch.size());
+  const std::string in = tensor_text(table, element);
+  const std::string picks = tensor_text(indices, "i32");
+  const std::string made = tensor_text(rows, element);
+  const std::string out = tensor_text({table[1]}, element);
+  return "module @jit_f {\n  func.func public @main(%arg0: " + in + ", %arg1: " + picks + ", %arg2: tensor<" + element +
+         ">) -> " + out + " {\n    %0 = \"stablehlo.gather\"(%arg0, %arg1) <{dimension_numbers = " +
+         "#stablehlo.gather<offset_dims = [" + std::to_string(count) +
+         "], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = " + std::to_string(count) +
+         ">, slice_sizes = array<i64: 1, " + std::to_string(table[1]) + ">}> : (" + in + ", " + picks + ") -> " + made +
+         "\n    %1 = stablehlo.reduce(%0 init: %arg2) applies stablehlo." + op + " across dimensions = [" +
+         list(reduced) + "] : (" + made + ", tensor<" + element + ">) -> " + out + "\n    return %1 : " + out +
+         "\n  }\n}\n";
+}
+
+/// The result of the kernel that reads the rows where they are, a work item at a time from the last on.
+template <typename T>
+std::vector<T> reduced_where_they_are(const ParsedInstance& gather, const ParsedInstance& reduce,
+                                      const std::vector<Array>& operands) {
+  const std::optional<ops::PreparedKernel> kernel =
+      gather.instance.def->fuse.reduced(gather.instance.view(gather.operand_types, gather.instance.declared),
+                                        reduce.instance.view(reduce.operand_types, reduce.instance.declared));
+  if (!kernel) return {};
+  Array result = Array::zeros(reduce.instance.declared[0].tensor);
+  const std::byte* const in[] = {operands[0].bytes.data(), operands[1].bytes.data(), operands[2].bytes.data()};
+  std::byte* const out[] = {result.bytes.data()};
+  for (int64_t work_item = kernel->work_count; work_item-- > 0;)
+    kernel->run({.operands = in, .results = out, .begin = work_item, .end = work_item + 1});
+  return result.template values<T>();
+}
+
+template <typename T>
+void expect_same_bits_as_gather_and_reduce(const std::string& text, const std::vector<Array>& operands) {
+  const ParsedInstance gather(text, "stablehlo.gather");
+  const ParsedInstance reduce(text, "stablehlo.reduce");
+  const Array rows = gather.instance.run({operands[0], operands[1]})[0];
+  const std::vector<T> expected = reduce.instance.run({rows, operands[2]})[0].template values<T>();
+  const std::vector<T> got = reduced_where_they_are<T>(gather, reduce, operands);
+  ASSERT_EQ(got.size(), expected.size()) << text;
+  EXPECT_EQ(std::memcmp(got.data(), expected.data(), got.size() * sizeof(T)), 0) << text;
+}
+
+TEST(gather, reduction_of_rows_where_they_are_has_the_bits_of_gather_and_reduce) {
+  std::mt19937 random(41);
+  for (const Dims& batch : std::vector<Dims>{{1}, {7}, {9, 5}, {1031}, {3, 2, 300}}) {
+    for (const int64_t width : {64, 67, 200, 5000}) {
+      const int64_t rows = 13;
+      const int64_t picks = tensor::element_count(batch);
+      std::vector<int32_t> numbers(static_cast<size_t>(picks));
+      for (int32_t& number : numbers) number = static_cast<int32_t>(random() % 17) - 2;
+      Dims indices = batch;
+      indices.push_back(1);
+      const Array at = i32(indices, numbers);
+      const std::vector<float> table = special_floats(random, rows * width);
+      for (const char* op : {"add", "maximum"}) {
+        expect_same_bits_as_gather_and_reduce<float>(gathered_reduction_text({rows, width}, batch, "f32", op),
+                                                     {f32({rows, width}, table), at, f32({}, {0.5F})});
+      }
+      expect_same_bits_as_gather_and_reduce<double>(
+          gathered_reduction_text({rows, width}, batch, "f64", "add"),
+          {Array::of<double>(DType::kFloat64, {rows, width}, std::vector<double>(table.begin(), table.end())), at,
+           Array::of<double>(DType::kFloat64, {}, {-0.0})});
+    }
+  }
+}
+
+TEST(gather, reductions_without_a_kernel_of_their_own_are_left_alone) {
+  const auto has_kernel = [](const std::string& text) {
+    const ParsedInstance gather(text, "stablehlo.gather");
+    const ParsedInstance reduce(text, "stablehlo.reduce");
+    return gather.instance.def->fuse
+        .reduced(gather.instance.view(gather.operand_types, gather.instance.declared),
+                 reduce.instance.view(reduce.operand_types, reduce.instance.declared))
+        .has_value();
+  };
+  EXPECT_TRUE(has_kernel(gathered_reduction_text({10, 64}, {6}, "f32", "add")));
+  EXPECT_FALSE(has_kernel(gathered_reduction_text({10, 63}, {6}, "f32", "add"))) << "short rows";
+  EXPECT_FALSE(has_kernel(gathered_reduction_text({10, 64}, {6}, "f32", "subtract"))) << "no direct loop";
+  EXPECT_FALSE(has_kernel(gathered_reduction_text({10, 64}, {6}, "bf16", "add"))) << "widened elements";
+  // Rows are reduced, not picks.
+  EXPECT_FALSE(has_kernel(R"(module @jit_f {
+  func.func public @main(%arg0: tensor<80x64xf32>, %arg1: tensor<70x1xi32>, %arg2: tensor<f32>) -> tensor<70xf32> {
+    %0 = "stablehlo.gather"(%arg0, %arg1) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 64>}> : (tensor<80x64xf32>, tensor<70x1xi32>) -> tensor<70x64xf32>
+    %1 = stablehlo.reduce(%0 init: %arg2) applies stablehlo.add across dimensions = [1] : (tensor<70x64xf32>, tensor<f32>) -> tensor<70xf32>
+    return %1 : tensor<70xf32>
+  }
+}
+)"));
 }
 
 TEST(gather, messages_name_the_constraint) {
