@@ -199,11 +199,19 @@ GatherReader::GatherReader(std::shared_ptr<const sharding::Layout> layout, int64
       slices_(std::move(slices)),
       dims_(slice_dims(slices_)),
       total_(core::checked_mul(tensor::element_count(dims_), element_bytes)),
+      most_pages_(std::min({shards_.blobs.size(), kMostPages, shards_in_turn()})),
       page_of_shard_(shards_.blobs.size()) {}
 
-int64_t GatherReader::page_memory() const {
-  return static_cast<int64_t>(std::min(shards_.blobs.size(), kMostPages)) * storage::BlobStore::kPageBytes;
+// Shards that row-major order takes in turn: those along the dimensions behind the first that has more than one index.
+size_t GatherReader::shards_in_turn() const {
+  const auto first = std::find_if(dims_.begin(), dims_.end(), [](int64_t size) { return size != 1; });
+  size_t shards = 1;
+  for (auto d = static_cast<size_t>(first - dims_.begin()) + 1; d < dims_.size(); ++d)
+    shards *= static_cast<size_t>(layout_->part_counts[d]);
+  return shards;
 }
+
+int64_t GatherReader::page_memory() const { return static_cast<int64_t>(most_pages_) * storage::BlobStore::kPageBytes; }
 
 GatherReader::Run GatherReader::run_at(int64_t element) const {
   const tensor::Dims region_index = unravel(element, dims_);
@@ -261,7 +269,7 @@ void GatherReader::read_blob(size_t shard, int64_t offset, std::span<std::byte> 
 GatherReader::Page& GatherReader::page_of(size_t shard, int64_t number) {
   size_t& place = page_of_shard_[shard];
   if (place >= pages_.size() || pages_[place].shard != shard) {
-    if (pages_.size() < kMostPages) {
+    if (pages_.size() < most_pages_) {
       place = pages_.size();
       pages_.emplace_back();
     } else {

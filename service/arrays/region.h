@@ -66,9 +66,9 @@ class ScatterWriter {
 /// before a byte of them is given. One thread.
 ///
 /// A blob's page (256 KiB) is read once: row-major order takes each shard's bytes in ascending order, and the page that
-/// a shard is at is kept, for up to 64 shards. Example: float32[1024, 4096] over x = 4 of dimension 1, in four blobs:
-/// row 0 reads the first page of each, rows 1 to 63 take their 4 KiB from the four pages kept, row 64 reads the second
-/// pages.
+/// a shard is at is kept as long as the order comes back to the shard, for up to 64 shards. Example: float32[1024,
+/// 4096] over x = 4 of dimension 1, in four blobs: row 0 reads the first page of each, rows 1 to 63 take their 4 KiB
+/// from the four pages kept, row 64 reads the second pages. Over x = 4 of dimension 0 one page is kept.
 class GatherReader {
  public:
   /// Of blobs that it keeps in memory: 16 MiB.
@@ -95,6 +95,7 @@ class GatherReader {
     int64_t offset = 0;
     int64_t bytes = 0;
   };
+  [[nodiscard]] size_t shards_in_turn() const;
   // A page of a blob.
   struct Page {
     size_t shard = 0;
@@ -112,6 +113,7 @@ class GatherReader {
   tensor::Dims dims_;
   int64_t total_;
   int64_t done_ = 0;
+  const size_t most_pages_;
   std::vector<Page> pages_;
   std::vector<size_t> page_of_shard_;  ///< its place in pages_, or one that another shard has by now; by shard
   uint64_t uses_ = 0;

@@ -9,6 +9,8 @@
 //   accounted   5     the accounts of the ledger:
 //     requests  4       bodies, and what they are parsed into    503 memory_full at once
 //     answers   4       texts of responses until they are sent   503 memory_full for reads; others are charged anyway
+//     downloads 2       pages of arrays, read while they are     503 memory_full for more of them
+//                       sent to clients that may be slow
 //     events    4       backlogs of event streams                the stream ends; its client resumes
 //     programs  1       parsed and planned programs              the least recently used one leaves its cache
 //   (rest)      1     the program itself: code, stacks, database
@@ -37,8 +39,8 @@ struct MemoryShares {
 };
 MemoryShares memory_shares(int64_t process_bytes);
 
-enum class MemoryAccount : uint8_t { kRequests, kAnswers, kEvents, kPrograms };
-inline constexpr size_t kMemoryAccounts = 4;
+enum class MemoryAccount : uint8_t { kRequests, kAnswers, kDownloads, kEvents, kPrograms };
+inline constexpr size_t kMemoryAccounts = 5;
 
 /// Counts bytes by account. Any thread; without a lock. Shared with its reservations, which may outlive its owner.
 class MemoryLedger {

@@ -76,6 +76,12 @@ def memory_of(server, field):
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field + ":"))
 
 
+def held_by(server, account):
+    """Bytes that an account of the ledger holds."""
+    line = f'meshd_memory_held_bytes{{account="{account}"}} '
+    return next(int(found[len(line):]) for found in server.ask("GET", "/metrics")[2].decode().splitlines() if found.startswith(line))
+
+
 def at_once(count, ask):
     """What `count` clients get that call ask(i) together: (status, code) of each, in any order."""
     answers = []
@@ -186,6 +192,36 @@ def large_array_as_text(server):
     assert server.ask("DELETE", f"/v1/arrays/{array}")[0] == 204
 
 
+def downloads_that_nobody_reads(server):
+    """Clients that ask for a large array and read nothing keep others from such downloads, and from nothing else."""
+    mesh = ok(server.ask("POST", "/v1/meshes", {"axis_names": ["x"], "devices": list(range(8))}), 201)["id"]
+    count = 8 * MIB
+    array = ok(server.ask("POST", f"/v1/arrays?dtype=float32&shape=1024,{count // 1024}&mesh={mesh}&spec=,x", bytes(4 * count),
+                          {"Content-Type": "application/octet-stream"}), 201)["id"]
+    answer = server.ask("GET", f"/v1/arrays/{array}/data", headers={"Range": "bytes=0-99"})
+    assert answer[0] == 206 and held_by(server, "downloads") == 0, answer
+    waiting = []
+    try:
+        for n in range(60):
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", server.port))
+            client.sendall(f"GET /v1/arrays/{array}/data HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            waiting.append(client)
+        refusal = until(lambda: (lambda answer: answer if answer[0] != 200 else None)(server.ask("GET", f"/v1/arrays/{array}/data")), "downloads are full")
+        assert (refusal[0], refusal[2]["code"]) == (503, "memory_full") and refusal[1]["Retry-After"], refusal
+        for path in ("/v1/arrays?limit=1000", f"/v1/arrays/{array}", "/v1/ops", "/openapi.json", "/metrics"):
+            ok(server.ask("GET", path))
+        large = ok(server.ask("POST", "/v1/run", {**SMALL, "arguments": [[3, 4]]}))
+        assert large["results"][0]["data"] == [6.0, 8.0]
+    finally:
+        for client in waiting:
+            client.close()
+    until(lambda: held_by(server, "downloads") == 0, "their memory is free again")
+    assert len(server.ask("GET", f"/v1/arrays/{array}/data")[2]) == 4 * count
+    assert server.ask("DELETE", f"/v1/arrays/{array}")[0] == 204
+
+
 def many_programs(server):
     """Two hundred programs of half a megabyte: those that were used last are kept."""
     before = memory_of(server, "VmRSS")
@@ -273,6 +309,7 @@ def main():
         server = Meshd(sys.argv[1], "--devices", "8", *group.options(), launcher=group.launcher())
         with server:
             for attack in (empty_lists_packed, names_of_a_document, short_lists_of_numbers, long_texts, large_array_as_text, many_programs,
+                           downloads_that_nobody_reads,
                            effects_that_nobody_reads):
                 begin = time.monotonic()
                 attack(server)

@@ -27,7 +27,7 @@ void ArrayStream::add(std::shared_ptr<arrays::GatherReader> region) {
 }
 
 PageMemory page_memory(Services& services) {
-  return std::make_shared<core::MemoryReservation>(services.memory, core::MemoryAccount::kAnswers);
+  return std::make_shared<core::MemoryReservation>(services.memory, core::MemoryAccount::kDownloads);
 }
 
 std::shared_ptr<arrays::GatherReader> counted_reader(const PageMemory& memory,

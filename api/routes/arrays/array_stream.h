@@ -36,8 +36,9 @@ class ArrayStream {
   int64_t total_ = 0;
 };
 
-/// Memory of answers that a response holds for pages of blobs while it is sent: of its largest region, as one region is
-/// read after another.
+/// Memory of downloads that a response holds for pages of blobs while it is sent: of its largest region, as one region
+/// is read after another. An account of its own: clients that do not read what they asked for keep others from
+/// downloads, and from nothing else.
 using PageMemory = std::shared_ptr<core::MemoryReservation>;
 PageMemory page_memory(Services& services);
 

@@ -248,6 +248,8 @@ TEST_F(Arrays, large_array_that_is_not_in_memory_is_read_from_its_blobs) {
       ASSERT_FALSE(opened.shards.blobs.empty());
       arrays::GatherReader from_disk({array, &array->layout()}, 4, opened.shards, slices);
       EXPECT_EQ(from_disk.pieces(1000), std::nullopt);
+      // Each row takes from four shards, or from one.
+      EXPECT_EQ(from_disk.page_memory(), (columns && text != "5,:" ? 4 : 1) * storage::BlobStore::kPageBytes);
       arrays::GatherReader from_memory({array, &array->layout()}, 4, arrays_->snapshot(array).shards, slices);
       const int64_t middle = from_disk.total_bytes() / 2 + 1;
       for (const int64_t begin : {int64_t{0}, middle}) {

@@ -10,7 +10,7 @@
 namespace meshd::core {
 namespace {
 
-// Limits: requests, answers and events 4,000 each, programs 1,000, all together 5,000.
+// Limits: requests, answers and events 4,000 each, downloads 2,000, programs 1,000, all together 5,000.
 constexpr int64_t kLimit = 5'000;
 
 MemoryLedger::Stats stats_of(const MemoryLedger& ledger, MemoryAccount account) {
