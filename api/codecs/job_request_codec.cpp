@@ -261,14 +261,11 @@ void read_updates(const Json* update, const std::vector<int64_t>& statics, jobs:
 std::vector<std::vector<tensor::DenseValue>> read_answers(const Json& answers, const std::string& pointer,
                                                           tensor::BufferPool& pool, core::Diagnostics& wrong) {
   std::vector<std::vector<tensor::DenseValue>> out;
-  answers.each([&](size_t call, const Json& list) {
+  each_entry(answers, pointer, wrong, [&](size_t, const Json& list, const std::string& call) {
     std::vector<tensor::DenseValue>& values = out.emplace_back();
-    list.each([&](size_t v, const Json& value) {
-      auto read = read_value(value, nullptr, pool, entry_pointer(entry_pointer(pointer, call), v), wrong);
-      if (read) values.push_back(std::move(*read));
-      return has_room(wrong);
+    each_entry(list, call, wrong, [&](size_t, const Json& value, const std::string& place) {
+      if (auto read = read_value(value, nullptr, pool, place, wrong)) values.push_back(std::move(*read));
     });
-    return has_room(wrong);
   });
   return out;
 }

@@ -165,7 +165,7 @@ std::vector<Route> principal_routes(Services& services, const PrincipalFacts& fa
          const auto made = [](const std::string& folder) {
            return json_of(201, BackupMade{folder.substr(folder.rfind('/') + 1), folder});
          };
-         if (repeated.made()) return repeated.again(made(*repeated.made()));
+         if (repeated.made()) return repeated.again([&] { return made(*repeated.made()); });
          const std::string folder = facts.back_up(name);
          auto key = repeated.key();
          if (key) key->made = folder;

@@ -68,7 +68,9 @@ Response append_infeed(Request& request, Services& services) {
   const auto in = read_json<InfeedInput>(body, "", wrong);
   // Before the entry is read: the arrays that it names may be gone by now.
   if (wrong.empty() && repeated.made())
-    return repeated.again(json_of(201, InfeedPosition{in.queue.value_or(""), std::stoll(*repeated.made())}));
+    return repeated.again([&] {
+      return json_of(201, InfeedPosition{in.queue.value_or(""), std::stoll(*repeated.made())});
+    });
   const effects::InfeedEntry given = infeed_entry(in, "", {services.arrays, services.pool, request.principal}, wrong);
   wrong.throw_if_any("invalid_request");
   const effects::InfeedQueues::Appended appended = services.infeeds.append(session, given, in.number, repeated.key());

@@ -24,6 +24,18 @@ RepeatedRequest::RepeatedRequest(const Request& request, Services& services, std
   key_ = {request.principal, route, std::move(key), fingerprint, "", services.clock.wall()};
 }
 
+Response RepeatedRequest::again(const std::function<Response()>& read) {
+  try {
+    return read().with("Idempotency-Replayed", "true");
+  } catch (const core::Error& error) {
+    if (error.code() != core::ErrorCode("not_found")) throw;
+    throw core::Error("not_found",
+                      error.detail() +
+                          ": the first request with this Idempotency-Key made it, and it was deleted since, or was not "
+                          "complete when its time was up or the server ended; use a new key for a new request");
+  }
+}
+
 std::string content_facts(const Request& request) {
   std::string facts;
   for (const char* name : {"Content-Type", "Content-Length", "Content-Encoding", "Repr-Digest", "Content-Digest"})

@@ -2,6 +2,7 @@
 // restarts, too. (Runs and jobs: jobs.cpp, which answers with the job.)
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,7 +18,8 @@ std::string idempotency_key_of(const Request& request);
 
 /// Example:
 ///   const RepeatedRequest repeated(request, services, body);
-///   if (repeated.made()) return repeated.again(json_of(201, services.sessions.get(*repeated.made(), ...)));
+///   if (repeated.made())
+///     return repeated.again([&] { return json_of(201, services.sessions.get(*repeated.made(), ...)); });
 ///   ... services.sessions.create(..., repeated.key()) ...
 class RepeatedRequest {
  public:
@@ -29,9 +31,9 @@ class RepeatedRequest {
   [[nodiscard]] const std::optional<std::string>& made() const { return made_; }
   /// To be inserted with what this request makes; nothing: it has no key.
   [[nodiscard]] const std::optional<storage::IdempotencyRow>& key() const { return key_; }
-  [[nodiscard]] static Response again(Response response) {
-    return std::move(response).with("Idempotency-Replayed", "true");
-  }
+  /// The answer that `read` makes of it, marked as repeated. Where that throws not_found, what the first request has
+  /// made is gone, and the error says so.
+  [[nodiscard]] static Response again(const std::function<Response()>& read);
 
  private:
   std::optional<storage::IdempotencyRow> key_;

@@ -76,8 +76,9 @@ std::vector<Route> session_mesh_routes(Services& services) {
          const RepeatedRequest repeated(request, services, body);
          const std::string session = services.sessions.get(request.capture("id"), request.principal).id;
          if (repeated.made())
-           return repeated.again(
-               environment(request, services, services.sessions.mesh_stack(session, request.principal)));
+           return repeated.again([&] {
+             return environment(request, services, services.sessions.mesh_stack(session, request.principal));
+           });
          const std::string id =
              read_json<MeshChoice>(parse_body(request, std::move(body), BodyPolicy::kJson), "invalid_request").mesh;
          const auto stored = services.meshes.get(id, request.principal);

@@ -137,7 +137,8 @@ std::vector<Route> session_routes(Services& services) {
          const auto made = [](const storage::SessionRow& row) {
            return json_of(201, row).with("Location", "/v1/sessions/" + row.id);
          };
-         if (repeated.made()) return repeated.again(made(services.sessions.get(*repeated.made(), request.principal)));
+         if (repeated.made())
+           return repeated.again([&] { return made(services.sessions.get(*repeated.made(), request.principal)); });
          const auto in = read_json<SessionInput>(
              parse_body(request, body.empty() ? "{}" : std::move(body), BodyPolicy::kJson), "invalid_request");
          return made(services.sessions.create(

@@ -116,6 +116,9 @@ def without_parts_it_expires(s):
     """This server's arrays expire after two seconds; a part that comes slowly keeps its array. It is a large one: small ones are read
     before anybody looks whom they are for."""
     half = 4 * MIB
+    request, key = {"shape": [16], "mesh": mesh(s), "spec": [["x"]], "dtype": "float32"}, {"Idempotency-Key": "k"}
+    keyed = ok(s.ask("POST", "/v1/arrays:assemble", request, key), 201)["id"]
+    assert ok(s.ask("POST", "/v1/arrays:assemble", request, key), 201)["id"] == keyed
     forgotten, slow = pending(s)["id"], pending(s, [8 * 2 * half // 4])["id"]
     connection = http.client.HTTPConnection("127.0.0.1", s.port, timeout=60)
     connection.putrequest("PUT", f"/v1/arrays/{slow}/shards/0")
@@ -127,11 +130,16 @@ def without_parts_it_expires(s):
     refused(s.ask("GET", f"/v1/arrays/{forgotten}"), 404, "not_found", "was pending and got no part for 2 seconds")
     refused(put(s, forgotten, 0, [0, 1]), 404, "not_found", "got no part")
     assert forgotten not in [item["id"] for item in listed(s)]
+    until(lambda: s.ask("GET", f"/v1/arrays/{keyed}")[0] == 404, "the array does not expire")
+    refused(s.ask("POST", "/v1/arrays:assemble", request, key), 404, "not_found", keyed, "got no part", "use a new key")
     connection.send(bytes(half))
     answer = connection.getresponse()
     assert answer.status == 200, f"a part on its way keeps its array: {answer.status} {answer.read()}"
     connection.close()
     refused(s.ask("GET", f"/v1/arrays/{slow}?wait=ready"), 404, "not_found", "got no part")
+    s.stop()
+    s.start()
+    refused(s.ask("POST", "/v1/arrays:assemble", request, key), 404, "not_found", keyed, "or the server ended", "use a new key")
 
 
 failed = run_stories([four_gibibytes_that_never_come_cost_nothing, a_pending_array_says_what_is_missing, an_assembly_that_fails_leaves_nothing,

@@ -223,10 +223,12 @@ Response import_arrays(Request& request, Services& services) {
   }
   const RepeatedRequest repeated(request, services, content_facts(request));
   if (repeated.made()) {
-    std::vector<arrays::ArrayRef> made;
-    for (const std::string& id : core::split_ids(*repeated.made()))
-      made.push_back(services.arrays.find(id, request.principal));
-    return repeated.again(Import::listed(made));
+    return repeated.again([&] {
+      std::vector<arrays::ArrayRef> made;
+      for (const std::string& id : core::split_ids(*repeated.made()))
+        made.push_back(services.arrays.find(id, request.principal));
+      return Import::listed(made);
+    });
   }
   return form == "npz" ? import_npz(request, services, repeated.key())
                        : import_safetensors(request, services, repeated.key());

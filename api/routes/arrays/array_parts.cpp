@@ -90,7 +90,7 @@ Response assemble(Request& request, Services& services) {
   std::string sent = body_text(request, BodyPolicy::kInline);
   const RepeatedRequest repeated(request, services, sent);
   if (repeated.made())
-    return repeated.again(described(*services.arrays.find(*repeated.made(), request.principal), 201));
+    return repeated.again([&] { return described(*services.arrays.find(*repeated.made(), request.principal), 201); });
   const Json body = parse_body(request, std::move(sent), BodyPolicy::kInline);
   core::Diagnostics wrong;
   const auto in = read_json<AssembleInput>(body, "", wrong);

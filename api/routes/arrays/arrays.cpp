@@ -78,7 +78,7 @@ namespace {
 
 // The array that the first request with this key has made.
 Response made_before(const RepeatedRequest& repeated, const Request& request, Services& services) {
-  return repeated.again(described(*services.arrays.find(*repeated.made(), request.principal), 201));
+  return repeated.again([&] { return described(*services.arrays.find(*repeated.made(), request.principal), 201); });
 }
 
 // A new array with the same values in another sharding; the old one stays.
@@ -174,7 +174,7 @@ std::vector<Route> array_routes(Services& services) {
       {"POST", "/v1/arrays/{id}:delete", "deleteArrayByPost", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const RepeatedRequest repeated(request, services, "");
-         if (repeated.made()) return repeated.again(no_content());
+         if (repeated.made()) return repeated.again([] { return no_content(); });
          return remove(request, services, repeated.key());
        }},
       {"POST", "/v1/arrays/{id}:reshard", "reshardArray", BodyPolicy::kJson, RunOn::kWorker, Access::kUser,

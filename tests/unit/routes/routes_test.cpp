@@ -125,6 +125,10 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"two_fields_at_once", "POST", "/v1/meshes", R"({"axis_names": ["x"], "devices": [99, 0, 98]})",
               "422 invalid_mesh /devices/0 /devices/2"},
         Wrong{"field_unknown", "POST", "/v1/sessions", R"({"nam": "a"})", "422 invalid_request /nam"},
+        Wrong{"callback_answers_no_list", "POST", "/v1/run",
+              R"({"program": {"text": "func.func @main() { return }"}, "arguments": [], "callbacks": {"0": {"effect": )"
+              R"("log", "answers": {"a": 1}}, "1": {"effect": "log", "answers": [4]}}})",
+              "422 invalid_request /callbacks/0/answers /callbacks/1/answers/0"},
         Wrong{"field_of_another_type", "POST", "/v1/sessions", R"({"name": 1})", "422 invalid_request /name"},
         Wrong{"query_unknown", "GET", "/v1/meshes?limt=1", "", "422 invalid_query "},
         Wrong{"query_beyond_its_range", "GET", "/v1/meshes?limit=0", "", "422 invalid_query"},
@@ -582,7 +586,12 @@ TEST_F(RepeatedPosts, do_not_make_again_what_was_deleted) {
   const std::string request = R"({"shape": [2], "dtype": "float32", "mesh": ")" + mesh() + R"("})";
   const std::string id = server_.ask("POST", "/v1/arrays:assemble", request, {"Idempotency-Key: k"}).json().at("id");
   server_.ask("DELETE", "/v1/arrays/" + id);
-  EXPECT_EQ(server_.ask("POST", "/v1/arrays:assemble", request, {"Idempotency-Key: k"}).problem(), "404 not_found");
+  const Answer again = server_.ask("POST", "/v1/arrays:assemble", request, {"Idempotency-Key: k"});
+  EXPECT_EQ(again.problem(), "404 not_found");
+  const std::string detail = again.json().at("detail");
+  EXPECT_NE(detail.find("the first request with this Idempotency-Key made it, and it was deleted since"),
+            std::string::npos)
+      << detail;
 }
 
 TEST_F(Routes, profile_of_a_run_is_a_table_of_steps_and_a_trace) {
