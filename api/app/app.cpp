@@ -206,11 +206,18 @@ struct App::Parts {
             [this](const std::string& reason) {
               log.error("not_collected", {{"reason", reason}});
             }),
+        retention_time(store.catalog(), clock,
+                       [this](std::chrono::seconds ahead) {
+                         log.warn("clock_jumped",
+                                  {{"ahead_seconds", ahead.count()},
+                                   {"effect", "finished jobs and keys get no older until it is right, or for a day"}});
+                       }),
         retention(
             kRetainEvery,
             [this, kept = retention_of(given)] {
-              jobs::expire_idempotency_keys(store.catalog(), clock.wall());
-              jobs::expire_jobs(store.catalog(), kept, clock.wall());
+              const auto now = retention_time.now();
+              if (now) jobs::expire_idempotency_keys(store.catalog(), *now);
+              jobs::expire_jobs(store.catalog(), kept, now);
             },
             [this](const std::string& reason) {
               log.error("not_expired", {{"reason", reason}});
@@ -360,6 +367,7 @@ struct App::Parts {
   jobs::JobRunner runner;
   Services services;
   Periodic collector;
+  jobs::RetentionTime retention_time;
   Periodic retention;
   StorageWatch storage_watch;
   Authenticator authenticate;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace meshd::jobs {
@@ -13,12 +14,12 @@ constexpr int64_t kBatchBytes = 1 << 20;
 
 // The end of what is not kept, in the order of finished jobs: the newest of these, or the moment behind it.
 std::optional<storage::FinishedJob> newest_to_expire(storage::Reader& reader, const std::string& principal,
-                                                     const JobRetention& kept, core::WallTime now) {
+                                                     const JobRetention& kept, std::optional<core::WallTime> now) {
   std::optional<storage::FinishedJob> newest;
   if (kept.count > 0) newest = reader.finished_job(principal, kept.count);
-  if (kept.time.count() == 0) return newest;
+  if (kept.time.count() == 0 || !now) return newest;
   // No id is empty: this comes after all jobs that ended before the moment, and before those that ended in it.
-  const core::WallTime end = now - kept.time;
+  const core::WallTime end = *now - kept.time;
   if (!newest || newest->finished < end) newest = storage::FinishedJob{"", end};
   return newest;
 }
@@ -34,6 +35,36 @@ void bound(std::vector<storage::FinishedJob>& batch) {
 
 }  // namespace
 
+RetentionTime::RetentionTime(storage::Catalog& catalog, const core::Clock& clock,
+                             std::function<void(std::chrono::seconds)> on_jump)
+    : catalog_(catalog), clock_(clock), on_jump_(std::move(on_jump)) {
+  const auto kept = catalog_.read([](storage::Reader& reader) { return reader.aged_until(); });
+  if (kept) last_ = Moment{*kept, clock_.steady()};
+}
+
+// How far the wall clock has run ahead of the steady one.
+core::WallTime::duration RetentionTime::jump(const Moment& from, const Moment& to) {
+  return (to.wall - from.wall) - std::chrono::duration_cast<core::WallTime::duration>(to.steady - from.steady);
+}
+
+std::optional<core::WallTime> RetentionTime::now() {
+  const Moment seen{clock_.wall(), clock_.steady()};
+  const auto ahead = last_ ? jump(*last_, seen) : core::WallTime::duration(0);
+  if (ahead > kMostJump) {
+    const bool is_new = !doubted_ || std::chrono::abs(jump(*doubted_, seen)) > kMostJump;
+    if (is_new) {
+      doubted_ = seen;
+      if (on_jump_) on_jump_(std::chrono::duration_cast<std::chrono::seconds>(ahead));
+    }
+    if (seen.steady - doubted_->steady < kMostJump) return std::nullopt;
+  }
+  doubted_.reset();
+  last_ = seen;
+  catalog_.write([&](storage::Transaction& transaction) { transaction.set_aged_until(seen.wall); },
+                 storage::Space::kFrees);
+  return seen.wall;
+}
+
 int64_t expire_idempotency_keys(storage::Catalog& catalog, core::WallTime now) {
   int64_t all = 0;
   int64_t gone = 0;
@@ -46,7 +77,7 @@ int64_t expire_idempotency_keys(storage::Catalog& catalog, core::WallTime now) {
   return all;
 }
 
-int64_t expire_jobs(storage::Catalog& catalog, const JobRetention& kept, core::WallTime now) {
+int64_t expire_jobs(storage::Catalog& catalog, const JobRetention& kept, std::optional<core::WallTime> now) {
   int64_t all = 0;
   std::optional<std::string> principal;
   while (

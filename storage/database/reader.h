@@ -137,6 +137,8 @@ class Reader {
   [[nodiscard]] std::vector<CallbackRow> open_callbacks(std::string_view session, int64_t after, int64_t limit,
                                                         const AdmitRow& admit = {});
 
+  /// Of Transaction::set_aged_until; nothing before the first.
+  [[nodiscard]] std::optional<core::WallTime> aged_until();
   [[nodiscard]] std::optional<IdempotencyRow> idempotency(std::string_view principal, std::string_view route,
                                                           std::string_view key);
 

@@ -106,6 +106,8 @@ class Transaction : public Reader {
   /// The same for a request that may have a key. Throws idempotency_in_progress when it is taken.
   void claim_key(const std::optional<IdempotencyRow>& row);
   /// Removes at most `limit` records made before `time`, but for those of jobs that are not over. Returns how many.
+  /// The time by which finished jobs and keys were aged last (jobs::RetentionTime).
+  void set_aged_until(core::WallTime time);
   int64_t expire_idempotency(core::WallTime time, int64_t limit);
 
   /// Blobs that rows stopped naming in this transaction: Catalog passes them to garbage collection once it is durable.

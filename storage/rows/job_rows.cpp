@@ -228,6 +228,18 @@ void Transaction::claim_key(const std::optional<IdempotencyRow>& row) {
     throw core::Error("idempotency_in_progress", "another request with this Idempotency-Key came first");
 }
 
+std::optional<core::WallTime> Reader::aged_until() {
+  Statement row = connection_->statement("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'aged_until'");
+  if (!row.bind().step()) return std::nullopt;
+  return row.time(0);
+}
+
+void Transaction::set_aged_until(core::WallTime time) {
+  connection_->statement("INSERT OR REPLACE INTO meta(key, value) VALUES('aged_until', CAST(?1 AS TEXT))")
+      .bind(time)
+      .run();
+}
+
 int64_t Transaction::expire_idempotency(core::WallTime time, int64_t limit) {
   connection_
       ->statement(

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "tests/support/storage_fixture.h"
 
 namespace meshd::testing {
@@ -22,6 +25,101 @@ TEST(Retention, keys_of_finished_jobs_go_after_a_day) {
   EXPECT_EQ(jobs::expire_idempotency_keys(store->catalog(), at(1) + 24h), kMany);
   EXPECT_TRUE(
       store->catalog().read([](storage::Reader& r) { return r.idempotency("ann", "run", "of a job that waits"); }));
+}
+
+/// Two clocks that a test sets.
+class TwoClocks final : public core::Clock {
+ public:
+  [[nodiscard]] core::WallTime wall() const override { return wall_; }
+  [[nodiscard]] core::SteadyTime steady() const override { return steady_; }
+  void pass(std::chrono::hours time) {
+    wall_ += time;
+    steady_ += time;
+  }
+  void set_ahead(std::chrono::hours time) { wall_ += time; }
+
+ private:
+  core::WallTime wall_ = at(0) + std::chrono::hours(24 * 365 * 50);
+  core::SteadyTime steady_{std::chrono::hours(1)};
+};
+
+class RetentionTime : public ::testing::Test {
+ protected:
+  static constexpr std::chrono::hours kYears{24 * 365 * 10};
+  /// True when the clock is believed as it is.
+  bool believed() { return time_->now() == clock_.wall(); }
+  void restart(std::chrono::hours off) {
+    clock_.pass(off);
+    time_ = std::make_unique<jobs::RetentionTime>(store_->catalog(), clock_, on_jump_);
+  }
+
+  TempFolder folder_{TempFolder::Where::kMemory};
+  OpenStore store_{folder_.path()};
+  TwoClocks clock_;
+  std::vector<int64_t> jumps_;  // in hours
+  const std::function<void(std::chrono::seconds)> on_jump_ = [this](std::chrono::seconds ahead) {
+    jumps_.push_back(ahead.count() / 3600);
+  };
+  std::unique_ptr<jobs::RetentionTime> time_ =
+      std::make_unique<jobs::RetentionTime>(store_->catalog(), clock_, on_jump_);
+};
+
+TEST_F(RetentionTime, passes_with_both_clocks) {
+  for (int day = 0; day < 100; ++day, clock_.pass(23h)) EXPECT_TRUE(believed());
+  clock_.pass(24h * 40);
+  EXPECT_TRUE(believed()) << "the server ran, without a sweep";
+  clock_.set_ahead(20h);
+  EXPECT_TRUE(believed());
+  EXPECT_TRUE(jumps_.empty());
+}
+
+TEST_F(RetentionTime, that_jumped_ahead_is_believed_after_a_day) {
+  EXPECT_TRUE(believed());
+  clock_.set_ahead(kYears);
+  for (int hour = 0; hour < 24; ++hour, clock_.pass(1h)) EXPECT_EQ(time_->now(), std::nullopt) << hour;
+  EXPECT_TRUE(believed());
+  clock_.pass(1h);
+  EXPECT_TRUE(believed());
+  EXPECT_EQ(jumps_, std::vector<int64_t>{kYears.count()}) << "told once";
+}
+
+TEST_F(RetentionTime, that_is_set_right_again_is_believed_at_once) {
+  EXPECT_TRUE(believed());
+  clock_.set_ahead(kYears);
+  EXPECT_FALSE(believed());
+  clock_.pass(20h);
+  clock_.set_ahead(kYears);  // a second jump is doubted from its own moment on
+  EXPECT_FALSE(believed());
+  clock_.pass(5h);
+  EXPECT_FALSE(believed());
+  clock_.set_ahead(-2 * kYears);
+  EXPECT_TRUE(believed());
+  EXPECT_EQ(jumps_.size(), 2U);
+}
+
+TEST_F(RetentionTime, that_jumped_back_is_believed_and_the_way_forth_is_not) {
+  EXPECT_TRUE(believed());
+  clock_.set_ahead(-kYears);
+  EXPECT_TRUE(believed());
+  clock_.set_ahead(kYears);
+  EXPECT_FALSE(believed());
+}
+
+TEST_F(RetentionTime, goes_on_from_the_last_sweep_over_restarts) {
+  restart(1h);
+  EXPECT_TRUE(believed()) << "there was no sweep before";
+  restart(23h);
+  EXPECT_TRUE(believed());
+  clock_.set_ahead(kYears);
+  restart(0h);
+  EXPECT_FALSE(believed());
+  clock_.set_ahead(-kYears);
+  restart(1h);
+  EXPECT_TRUE(believed());
+  restart(24h * 30);
+  EXPECT_FALSE(believed()) << "it was off for a month: nobody knows";
+  clock_.pass(24h);
+  EXPECT_TRUE(believed());
 }
 
 class FinishedJobs : public ::testing::Test {
