@@ -32,7 +32,9 @@ RunImpl::Next RunImpl::advance() {
     const std::vector<compile::Step>& steps = plan().block(frame.block).steps;
     const int64_t executed = steps_done_.load(std::memory_order_relaxed);
     Next next = Next::kGoOn;
-    if (frame.index == steps.size()) {
+    if (is_at_small_while(frame)) {
+      next = run_small_while();
+    } else if (frame.index == steps.size()) {
       next = end_of_block();
     } else {
       if (request_.step_budget > 0 && executed >= request_.step_budget) {

@@ -117,6 +117,7 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
     size_t index = 0;
     const compile::Step* control = nullptr;  // the loop or branch it belongs to; null: the program
     bool is_condition = false;
+    bool is_by_steps = false;               // loop: its form as one step cannot end it within the budgets
     int64_t iteration = 0;                  // loop: iteration
     int64_t branch = 0;                     // case
     std::vector<int64_t> branch_of_device;  // case, where devices differ
@@ -172,6 +173,13 @@ class RunImpl final : public Run, public Work, public QueueEntry, public std::en
   bool next_branch(Frame& frame, int64_t from);
   void exchange_slots(const compile::Step& step, ActiveSet& active);
   Next step_done(const compile::Step& step);
+  /// At the condition of a loop that can be executed as one step.
+  [[nodiscard]] bool is_at_small_while(const Frame& frame) const;
+  /// As many iterations as the time slice and the budgets allow.
+  Next run_small_while();
+  /// How many iterations the budgets allow beyond what is executed; the condition that ends the loop is paid, too.
+  [[nodiscard]] int64_t affordable_iterations(const compile::SmallWhileStep& small) const;
+  void note_small_while(const compile::Step& step, int64_t iterations, bool is_over);
   /// An integer held by each active shard of `table`; nothing while messages are missing.
   std::optional<std::vector<int64_t>> read_control(const compile::Step& step, bool is_bool);
   [[noreturn]] void fail_at(const compile::Step& step, core::ErrorCode code, const std::string& message) const;

@@ -1,5 +1,6 @@
 // The profile of a run: what each step took, and when its executions began and ended. Of a loop or a branch, the steps
-// inside of it are in its time, too.
+// inside of it are in its time, too. Steps of a loop that is executed as one step are counted and have no time of their
+// own.
 #pragma once
 
 #include <chrono>
@@ -59,6 +60,8 @@ class StepProfiler {
       ++profile_.dropped_events;
     }
   }
+  /// Executions whose time is that of the loop around them.
+  void count(int32_t step, int64_t executions) { profile_.steps[static_cast<size_t>(step)].count += executions; }
   RunProfile take() { return std::move(profile_); }
 
  private:

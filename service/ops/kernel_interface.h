@@ -6,12 +6,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "service/core/checkpoint.h"
 #include "service/ops/op_def.h"
+
+namespace meshd::kernels {
+class FusedKernel;
+}
 
 namespace meshd::ops {
 
@@ -47,7 +52,8 @@ struct PreparedKernel {
   /// run() passes its call's checkpoint every 10^5 to 10^6 operations. Else the caller splits ranges of work items into
   /// work groups, and each work item is some milliseconds of work at most.
   bool passes_checkpoints = false;
-  std::vector<std::pair<int, int>> in_place;  ///< (operand, result) pairs that may share memory
+  std::vector<std::pair<int, int>> in_place;          ///< (operand, result) pairs that may share memory
+  std::shared_ptr<const kernels::FusedKernel> fused;  ///< what run() calls, where it is a fused loop; else null
 };
 
 /// A collective: a pure function from the inputs of a group, in group order, to each member's output. No threads, no

@@ -382,6 +382,7 @@ void FusedBuilder::set_kernel(BuilderStep& step, size_t output_count) {
   auto kernel = std::make_shared<const kernels::FusedKernel>(std::move(loop_));
   step.kernel.work_count = kernel->work_count();
   step.kernel.passes_checkpoints = true;
+  step.kernel.fused = kernel;
   step.kernel.run = [kernel](const ops::KernelCall& call) {
     kernels::FusedCall fused;
     fused.operands = call.operands;

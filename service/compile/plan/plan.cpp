@@ -7,6 +7,7 @@
 
 #include "service/compile/plan/buffer_assignment.h"
 #include "service/compile/plan/plan_builder.h"
+#include "service/compile/plan/small_whiles.h"
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
 #include "service/tensor/buffer.h"
@@ -47,8 +48,10 @@ class PlanMaker {
       plan_->results.push_back(parameter(program_.results[i], builder_.results[i]));
     mark_donation(donated);
     make_values();
-    finish_storage();
+    place_slots();
     builder_.tables.move_into(*plan_);
+    if (options_.small_whiles) scratch_ = std::max(scratch_, find_small_whiles(*plan_));
+    finish_memory();
     return plan_;
   }
 
@@ -101,6 +104,7 @@ class PlanMaker {
     step.lines = std::move(from.lines);
     step.reason = std::move(from.reason);
     step.is_bool = from.is_bool;
+    step.is_copy = from.is_copy;
     for (const LocalId id : from.operands) step.operands.push_back(slot_ref_for(from.table, id));
     if (from.kind == StepKind::kWhile) {
       for (const BuilderStep::Carry& carry : from.carries) {
@@ -195,7 +199,7 @@ class PlanMaker {
     }
   }
 
-  void finish_storage() {
+  void place_slots() {
     plan_->slots = std::move(assignment_.slots);
     for (Slot& slot : plan_->slots) {
       const int64_t count = builder_.tables[slot.table].count();
@@ -224,6 +228,9 @@ class PlanMaker {
         plan_->device_share[static_cast<size_t>(device)] += ns / std::max(plan_->estimated_ns, 1.0);
       }
     }
+  }
+
+  void finish_memory() {
     // Constants begin at an address that is a multiple of the alignment, whatever the address of the vector's memory
     // is.
     const size_t size = assignment_.constants.size();

@@ -28,6 +28,10 @@ namespace meshd::core {
 class Checkpoint;
 }
 
+namespace meshd::kernels {
+class SmallWhile;
+}
+
 namespace meshd::ops {
 struct PreparedKernel;
 }
@@ -136,6 +140,26 @@ class LazyCollective {
   mutable Collective made_;
 };
 
+/// A loop whose steps are all small, executed as one step (kernels::SmallWhile). Its blocks remain, for runs that look
+/// at each step.
+struct SmallWhileStep {
+  std::shared_ptr<const kernels::SmallWhile> loop;
+  int64_t shard_count = 1;  ///< of the table of its steps that has most
+  int64_t cell_count = 0;
+  std::vector<int64_t> pointers;  ///< [shard][cell]: index in a run's table of pointers
+  /// Of the condition's steps, and of an iteration, the condition's included. Flops and bytes: all shards.
+  struct Cost {
+    int64_t steps = 0;
+    int64_t kernel_calls = 0;
+    double flops = 0;
+    double bytes = 0;
+    double estimated_ns = 0;
+  };
+  Cost condition;
+  Cost iteration;                             ///< counts as a step more
+  [[nodiscard]] int64_t block_bytes() const;  ///< of all shards
+};
+
 enum class StepKind : uint8_t { kKernel, kCollective, kWhile, kCase, kEffect };
 
 /// One step. Runs for each shard of `table` that an active device of this process holds.
@@ -153,6 +177,8 @@ struct Step {
   BlockId blocks_first = -1;                         ///< kWhile: condition, then body; kCase: branches
   int64_t block_count = 0;
   std::vector<std::pair<SlotId, SlotId>> exchanges;  ///< kWhile: after each iteration the two slots are exchanged
+  std::shared_ptr<const SmallWhileStep> small;       ///< kWhile: its form as one step, where it has one
+  bool is_copy = false;                              ///< kKernel: result 0 gets the bytes of operand 0
   bool is_bool = false;                              ///< kCase: the operand is i1, true is block 0
   int32_t effect = -1;                               ///< kEffect: index in Plan::effects
   int32_t number = 0;                                ///< in plan order, over all blocks
@@ -221,6 +247,8 @@ struct PlanOptions {
   int threads = 1;
   /// False: every op is a step of its own. For tests and explanations.
   bool fuse = true;
+  /// False: loops of small steps are executed step by step. For tests and benchmarks.
+  bool small_whiles = true;
 };
 
 /// Immutable; any thread; shared by any number of runs.

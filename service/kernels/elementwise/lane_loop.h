@@ -16,16 +16,20 @@ namespace meshd::kernels {
 /// Lanes of one block: a multiple of every vector width in use.
 inline constexpr int64_t kBlockLanes = 64;
 
+/// The operands' addresses as parameters: read from the array in the loop, a result of bytes (bool, int8) could
+/// overwrite them, and the loop would stay scalar.
+template <class Op, class R, class... A>
+[[gnu::always_inline]] inline void block_of(R* out, const A*... operands) {
+  // The result may be an operand's own memory, lane for lane; that is no dependency between lanes.
+#pragma GCC ivdep
+  for (int64_t j = 0; j < kBlockLanes; ++j) out[j] = Op::apply(operands[j]...);
+}
+
 /// One block: result[j] = Op::apply(operands[j]...). Op has a static apply without side effects.
 template <class Op, class R, class... A, size_t... I>
 [[gnu::always_inline]] inline void lane_block(const std::byte* const* operands, std::byte* result, int64_t begin,
                                               std::index_sequence<I...>) {
-  R* const out = reinterpret_cast<R*>(result) + begin;
-  // The result may be an operand's own memory, lane for lane; that is no dependency between lanes.
-#pragma GCC ivdep
-  for (int64_t j = 0; j < kBlockLanes; ++j) {
-    out[j] = Op::apply((reinterpret_cast<const A*>(operands[I]) + begin)[j]...);
-  }
+  block_of<Op, R, A...>(reinterpret_cast<R*>(result) + begin, (reinterpret_cast<const A*>(operands[I]) + begin)...);
 }
 
 /// Writes `count` copies of an element of 1, 2, 4, 8 or 16 bytes; the element may be right before them.

@@ -104,6 +104,8 @@ FusedKernel::FusedKernel(FusedLoop loop) : loop_(std::move(loop)) {
   work_count_ = prepared_->plan.work_count;
 }
 
+const SmallLoop* FusedKernel::small() const { return prepared_->small ? &*prepared_->small : nullptr; }
+
 void FusedKernel::run(const FusedCall& call) const {
   if (prepared_->small) return prepared_->small->run(call);
   if (loop_.reduce) return run_reduce(loop_, prepared_->plan, call);

@@ -55,6 +55,8 @@ struct FusedCall {
   core::Checkpoint* checkpoint = nullptr;  ///< passed for each tile
 };
 
+class SmallLoop;
+
 /// Prepared form: strides collapsed, tile size chosen. run() is const and may be called by several threads on disjoint
 /// ranges.
 class FusedKernel {
@@ -64,6 +66,8 @@ class FusedKernel {
   [[nodiscard]] int64_t work_count() const { return work_count_; }
   void run(const FusedCall& call) const;
   [[nodiscard]] const FusedLoop& loop() const { return loop_; }
+  /// The form of a loop over at most one block of lanes; null: it is none.
+  [[nodiscard]] const SmallLoop* small() const;
 
  private:
   FusedLoop loop_;

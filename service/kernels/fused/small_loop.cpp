@@ -11,13 +11,13 @@ namespace {
 
 constexpr size_t kMostBytes = 8 * 1024;
 
-void pad(std::byte* home, int64_t element_bytes, int64_t lanes) {
+}  // namespace
+
+void pad_block(std::byte* home, int64_t element_bytes, int64_t lanes) {
   if (lanes == kBlockLanes) return;
   std::byte* const end = home + lanes * element_bytes;
   repeat_element(end - element_bytes, element_bytes, end, kBlockLanes - lanes);
 }
-
-}  // namespace
 
 std::optional<SmallLoop> SmallLoop::make(const FusedLoop& loop, const FusedPlan& plan) {
   const TileProgram& program = loop.program;
@@ -49,15 +49,16 @@ std::optional<SmallLoop> SmallLoop::make(const FusedLoop& loop, const FusedPlan&
     place(instruction.result);
     Instruction made;
     made.kernel = instruction.kernel;
-    for (size_t k = 0; k < 3; ++k) made.operands[k] = homes[instruction.operands[k]];
+    const auto operand_total = static_cast<size_t>(operand_count(instruction.op));
+    for (size_t k = 0; k < 3; ++k) made.operands[k] = homes[instruction.operands[k < operand_total ? k : 0]];
     made.result = homes[instruction.result];
     made.lanes = instruction.is_lane_by_lane ? small.lanes_ : kBlockLanes;
     made.element_bytes = tensor::size_bytes(program.registers[instruction.result]);
     small.instructions_.push_back(made);
   }
   for (const uint16_t reg : program.outputs) {
-    small.outputs_.push_back(
-        {homes[reg], static_cast<size_t>(small.lanes_ * tensor::size_bytes(program.registers[reg]))});
+    const int64_t element_bytes = tensor::size_bytes(program.registers[reg]);
+    small.outputs_.push_back({homes[reg], static_cast<size_t>(small.lanes_ * element_bytes), element_bytes});
   }
   if (small.bytes_ > kMostBytes) return std::nullopt;
   return small;
@@ -72,14 +73,14 @@ void SmallLoop::run(const FusedCall& call) const {
     std::byte* const home = base + input.home;
     std::memcpy(home, call.operands[input.operand] + input.byte_offset,
                 static_cast<size_t>(input.lanes * input.element_bytes));
-    pad(home, input.element_bytes, input.lanes);
+    pad_block(home, input.element_bytes, input.lanes);
   }
   for (const Instruction& instruction : instructions_) {
     const std::array<const std::byte*, 3> operands = {base + instruction.operands[0], base + instruction.operands[1],
                                                       base + instruction.operands[2]};
     std::byte* const result = base + instruction.result;
     instruction.kernel(operands.data(), result, instruction.lanes);
-    pad(result, instruction.element_bytes, instruction.lanes);
+    pad_block(result, instruction.element_bytes, instruction.lanes);
   }
   for (size_t k = 0; k < outputs_.size(); ++k) std::memcpy(call.results[k], base + outputs_[k].home, outputs_[k].bytes);
 }

@@ -12,6 +12,9 @@
 
 namespace meshd::kernels {
 
+/// Repeats the last of `lanes` elements over the rest of a block.
+void pad_block(std::byte* home, int64_t element_bytes, int64_t lanes);
+
 /// Immutable; any thread.
 class SmallLoop {
  public:
@@ -20,7 +23,7 @@ class SmallLoop {
 
   void run(const FusedCall& call) const;
 
- private:
+  // What SmallWhile joins to one list.
   struct Input {
     int operand = 0;
     int64_t byte_offset = 0;
@@ -38,8 +41,16 @@ class SmallLoop {
   struct Output {
     size_t home = 0;
     size_t bytes = 0;
+    int64_t element_bytes = 4;
   };
+  [[nodiscard]] int64_t lanes() const { return lanes_; }
+  [[nodiscard]] size_t bytes() const { return bytes_; }
+  [[nodiscard]] const std::vector<Input>& inputs() const { return inputs_; }
+  [[nodiscard]] const std::vector<Instruction>& instructions() const { return instructions_; }
+  [[nodiscard]] const std::vector<Output>& outputs() const { return outputs_; }
+  [[nodiscard]] const std::vector<std::byte>& constants() const { return constants_; }
 
+ private:
   int64_t lanes_ = 0;
   size_t bytes_ = 0;  ///< of a block's registers
   std::vector<Input> inputs_;

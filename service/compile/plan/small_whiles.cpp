@@ -1,0 +1,195 @@
+#include "service/compile/plan/small_whiles.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "service/kernels/fused/small_while.h"
+#include "service/ops/kernel_interface.h"
+
+namespace meshd::compile {
+namespace {
+
+constexpr int64_t kMostBlockBytes = int64_t{1} << 20;  // of all shards together
+
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+Range arena_range(const Plan& plan, SlotId id) {
+  const Slot& slot = plan.slot(id);
+  if (slot.storage != Storage::kArena) return {};
+  const int64_t count = plan.table(slot.table).count();
+  return {slot.offset, slot.offset + (count - 1) * slot.stride + slot.bytes};
+}
+
+class Finder {
+ public:
+  Finder(const Plan& plan, const Step& loop) : plan_(plan), loop_(loop) {}
+
+  std::shared_ptr<const SmallWhileStep> find() {
+    const std::vector<Step>& condition = plan_.block(loop_.blocks_first).steps;
+    const std::vector<Step>& body = plan_.block(loop_.blocks_first + 1).steps;
+    for (const auto* steps : {&condition, &body}) {
+      for (const Step& step : *steps) {
+        if (step.kind != StepKind::kKernel || (step.kernel->fused == nullptr && !step.is_copy)) return nullptr;
+        if (!step.offsets.empty()) return nullptr;
+      }
+    }
+    if (!choose_table(condition, body)) return nullptr;
+    auto made = std::make_shared<SmallWhileStep>();
+    add_steps(condition, given_.condition, made->condition);
+    made->iteration = made->condition;
+    ++made->iteration.steps;
+    add_steps(body, given_.body, made->iteration);
+    const std::optional<int> predicate = cell(loop_.operands[0], loop_.table, false);
+    if (!predicate) return nullptr;
+    given_.predicate = *predicate;
+    for (const auto& [a, b] : loop_.exchanges) add_exchange(a, b);
+    if (is_refused_ || !finish_cells(*made)) return nullptr;
+    std::optional<kernels::SmallWhile> loop = kernels::SmallWhile::make(given_);
+    if (!loop) return nullptr;
+    made->loop = std::make_shared<const kernels::SmallWhile>(std::move(*loop));
+    return made->block_bytes() <= kMostBlockBytes ? made : nullptr;
+  }
+
+ private:
+  struct Cell {
+    SlotId slot = -1;
+    std::vector<int64_t> shards;  // of the slot, by shard of the widest table
+    int64_t element_bytes = 1;
+    bool is_written = false;
+  };
+
+  bool choose_table(const std::vector<Step>& condition, const std::vector<Step>& body) {
+    std::vector<TableId> tables = {loop_.table};
+    for (const Step& step : condition) tables.push_back(step.table);
+    for (const Step& step : body) tables.push_back(step.table);
+    widest_ = *std::max_element(tables.begin(), tables.end(),
+                                [&](TableId a, TableId b) { return plan_.table(a).count() < plan_.table(b).count(); });
+    std::sort(tables.begin(), tables.end());
+    tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
+    for (const auto& [a, b] : loop_.exchanges) {
+      tables.push_back(plan_.slot(a).table);
+      tables.push_back(plan_.slot(b).table);
+    }
+    return std::all_of(tables.begin(), tables.end(), [&](TableId id) { return project(id); });
+  }
+
+  // Which shard of table `id` each shard of the widest table holds; false where that is not one.
+  bool project(TableId id) {
+    const ShardTable& wide = plan_.table(widest_);
+    const ShardTable& other = plan_.table(id);
+    std::vector<int64_t> shards(static_cast<size_t>(wide.count()), -1);
+    for (size_t device = 0; device < wide.shard_of_device.size(); ++device) {
+      const int32_t mine = wide.shard_of_device[device];
+      const int32_t theirs = other.shard_of_device[device];
+      if ((mine < 0) != (theirs < 0)) return false;
+      if (mine < 0) continue;
+      int64_t& known = shards[static_cast<size_t>(mine)];
+      if (known >= 0 && known != theirs) return false;
+      known = theirs;
+    }
+    projections_[id] = std::move(shards);
+    return true;
+  }
+
+  void add_steps(const std::vector<Step>& from, std::vector<kernels::SmallWhileLoop::Step>& to,
+                 SmallWhileStep::Cost& cost) {
+    for (const Step& step : from) {
+      kernels::SmallWhileLoop::Step made;
+      made.kernel = step.kernel->fused;
+      for (const SlotRef& ref : step.operands) made.operands.push_back(cell(ref, step.table, false).value_or(0));
+      for (const SlotRef& ref : step.results) made.results.push_back(cell(ref, step.table, true).value_or(0));
+      to.push_back(std::move(made));
+      const int64_t count = plan_.table(step.table).count();
+      ++cost.steps;
+      cost.kernel_calls += count;
+      cost.flops += step.flops * static_cast<double>(count);
+      cost.bytes += step.bytes * static_cast<double>(count);
+      cost.estimated_ns += step.estimated_ns;
+    }
+  }
+
+  std::optional<int> cell(const SlotRef& ref, TableId table, bool is_written) {
+    std::vector<int64_t> shards;
+    for (const int64_t shard : projections_.at(table)) shards.push_back(plan_.slot_shard(ref, shard));
+    const int64_t element_bytes =
+        ref.value < 0 ? 1 : tensor::size_bytes(plan_.values[static_cast<size_t>(ref.value)].type.local.dtype);
+    return cell(ref.slot, std::move(shards), element_bytes, is_written);
+  }
+
+  std::optional<int> cell(SlotId slot, std::vector<int64_t> shards, int64_t element_bytes, bool is_written) {
+    if (slot < 0) {
+      is_refused_ = true;
+      return std::nullopt;
+    }
+    auto found = std::find_if(cells_.begin(), cells_.end(),
+                              [&](const Cell& known) { return known.slot == slot && known.shards == shards; });
+    if (found == cells_.end()) found = cells_.insert(cells_.end(), {slot, std::move(shards), element_bytes, false});
+    found->is_written = found->is_written || is_written;
+    return static_cast<int>(found - cells_.begin());
+  }
+
+  // The body's steps write one of the two at least: its elements are those of the other.
+  void add_exchange(SlotId a, SlotId b) {
+    const auto known =
+        std::find_if(cells_.begin(), cells_.end(), [&](const Cell& cell) { return cell.slot == a || cell.slot == b; });
+    const int64_t element_bytes = known == cells_.end() ? 1 : known->element_bytes;
+    const auto left = cell(a, projections_.at(plan_.slot(a).table), element_bytes, true);
+    const auto right = cell(b, projections_.at(plan_.slot(b).table), element_bytes, true);
+    if (left && right) given_.exchanges.emplace_back(*left, *right);
+  }
+
+  // Bytes, what is written back, pointers.
+  bool finish_cells(SmallWhileStep& made) {
+    for (size_t i = 0; i < cells_.size(); ++i) {
+      const Range range = arena_range(plan_, cells_[i].slot);
+      bool is_shared = false;
+      for (size_t j = 0; j < cells_.size(); ++j) {
+        if (i == j) continue;
+        // Another view of the slot, which would not see what is written.
+        if (cells_[i].slot == cells_[j].slot && (cells_[i].is_written || cells_[j].is_written)) return false;
+        const Range other = arena_range(plan_, cells_[j].slot);
+        is_shared =
+            is_shared || (cells_[i].slot != cells_[j].slot && range.begin < other.end && other.begin < range.end);
+      }
+      given_.cell_bytes.push_back(plan_.slot(cells_[i].slot).bytes);
+      given_.element_bytes.push_back(cells_[i].element_bytes);
+      given_.is_stored.push_back(cells_[i].is_written && !is_shared);
+    }
+    made.shard_count = plan_.table(widest_).count();
+    made.cell_count = static_cast<int64_t>(cells_.size());
+    for (size_t shard = 0; shard < static_cast<size_t>(made.shard_count); ++shard) {
+      for (const Cell& at : cells_) made.pointers.push_back(plan_.slot(at.slot).first_pointer + at.shards[shard]);
+    }
+    return true;
+  }
+
+  const Plan& plan_;
+  const Step& loop_;
+  TableId widest_ = 0;
+  std::map<TableId, std::vector<int64_t>> projections_;
+  std::vector<Cell> cells_;
+  kernels::SmallWhileLoop given_;
+  bool is_refused_ = false;
+};
+
+}  // namespace
+
+int64_t SmallWhileStep::block_bytes() const { return loop->block_bytes() * shard_count; }
+
+int64_t find_small_whiles(Plan& plan) {
+  int64_t most = 0;
+  for (Block& block : plan.blocks) {
+    for (Step& step : block.steps) {
+      if (step.kind != StepKind::kWhile) continue;
+      step.small = Finder(plan, step).find();
+      if (step.small != nullptr) most = std::max(most, step.small->block_bytes());
+    }
+  }
+  return most;
+}
+
+}  // namespace meshd::compile

@@ -1,0 +1,110 @@
+// Loops of small steps, executed as one step.
+//
+// 1. load: each shard's cells come into its block of registers.
+// 2. A chunk of iterations, of about 20 us; then counters, cancel, and whether the time slice is over.
+// 3. store: when the loop is over, yields, or its budgets allow no further iteration. What is left then is executed
+// step
+//    by step, so that the step which exceeds the budget is named.
+//
+// A shard whose condition is false stays as it is while others go on: its condition is false again in the next chunk.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "service/device/run_impl.h"
+#include "service/kernels/fused/small_while.h"
+
+namespace meshd::device {
+namespace {
+
+// By the plan's estimate, which is several times what a step costs here.
+constexpr double kChunkNs = 100'000;
+constexpr double kLeastNs = 20;  // of an iteration without steps
+
+int64_t at_most(double left, double each) {
+  if (each <= 0) return std::numeric_limits<int64_t>::max();
+  return static_cast<int64_t>(std::clamp(std::floor(left / each), 0.0, 1e18));
+}
+
+}  // namespace
+
+bool RunImpl::is_at_small_while(const Frame& frame) const {
+  return frame.is_condition && frame.index == 0 && !frame.is_by_steps && frame.control->small != nullptr &&
+         owners_.is_alone && frame.active->is_everybody() && !seeks_nonfinite() && !request_.pause_before;
+}
+
+int64_t RunImpl::affordable_iterations(const compile::SmallWhileStep& small) const {
+  const compile::SmallWhileStep::Cost& end = small.condition;
+  const compile::SmallWhileStep::Cost& each = small.iteration;
+  int64_t out = std::numeric_limits<int64_t>::max();
+  if (request_.step_budget > 0) {
+    const int64_t left = request_.step_budget - steps_done_.load(std::memory_order_relaxed) - end.steps;
+    out = std::max<int64_t>(0, left / each.steps);
+  }
+  if (request_.operation_budget > 0)
+    out = std::min(out, at_most(request_.operation_budget - operations_ - end.flops, each.flops));
+  if (request_.byte_budget > 0) out = std::min(out, at_most(request_.byte_budget - bytes_ - end.bytes, each.bytes));
+  return out;
+}
+
+void RunImpl::note_small_while(const compile::Step& step, int64_t iterations, bool is_over) {
+  const auto add = [&](const compile::SmallWhileStep::Cost& cost, int64_t times) {
+    const auto count = static_cast<double>(times);
+    operations_ += cost.flops * count;
+    bytes_ += cost.bytes * count;
+    stats_.kernel_calls += cost.kernel_calls * times;
+    steps_done_.store(steps_done_.load(std::memory_order_relaxed) + cost.steps * times, std::memory_order_relaxed);
+  };
+  add(step.small->iteration, iterations);
+  if (is_over) add(step.small->condition, 1);
+  frames_.back().iteration += iterations;
+  if (!profiler_) return;
+  for (const compile::Step& inner : plan().block(step.blocks_first).steps)
+    profiler_->count(inner.number, iterations + (is_over ? 1 : 0));
+  for (const compile::Step& inner : plan().block(step.blocks_first + 1).steps)
+    profiler_->count(inner.number, iterations);
+}
+
+RunImpl::Next RunImpl::run_small_while() {
+  const compile::Step& step = *frames_.back().control;
+  const compile::SmallWhileStep& small = *step.small;
+  const kernels::SmallWhile& loop = *small.loop;
+  const auto cells = static_cast<size_t>(small.cell_count);
+  std::vector<std::byte*> memory(small.pointers.size());
+  for (size_t i = 0; i < memory.size(); ++i) memory[i] = pointers_[static_cast<size_t>(small.pointers[i])];
+  const auto block = [&](int64_t shard) { return scratch_ + shard * loop.block_bytes(); };
+  const auto cells_of = [&](int64_t shard) { return memory.data() + static_cast<size_t>(shard) * cells; };
+  for (int64_t shard = 0; shard < small.shard_count; ++shard) loop.load(block(shard), cells_of(shard));
+  const auto store = [&] {
+    for (int64_t shard = 0; shard < small.shard_count; ++shard) loop.store(block(shard), cells_of(shard));
+  };
+  const int64_t chunk = std::max<int64_t>(1, at_most(kChunkNs, std::max(small.iteration.estimated_ns, kLeastNs)));
+  while (true) {
+    if (is_cancelled()) throw cancel_reason_.with([](const auto& reason) { return *reason; });
+    const int64_t most = std::min(chunk, affordable_iterations(small));
+    int64_t iterations = 0;
+    bool is_over = true;
+    for (int64_t shard = 0; shard < small.shard_count; ++shard) {
+      const kernels::SmallWhile::Outcome outcome = loop.run(block(shard), most);
+      iterations = std::max(iterations, outcome.iterations);
+      is_over = is_over && outcome.is_over;
+    }
+    note_small_while(step, iterations, is_over);
+    if (is_over) {
+      store();
+      frames_.pop_back();
+      return step_done(step);
+    }
+    if (most < chunk) {
+      store();
+      frames_.back().is_by_steps = true;
+      return Next::kGoOn;
+    }
+    if ((is_lent_ || has_to_attend()) && is_slice_over(std::chrono::steady_clock::now())) {
+      store();
+      return Next::kYield;
+    }
+  }
+}
+
+}  // namespace meshd::device

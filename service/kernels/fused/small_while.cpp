@@ -1,0 +1,222 @@
+#include "service/kernels/fused/small_while.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "service/core/checked_math.h"
+#include "service/kernels/elementwise/lane_loop.h"
+#include "service/kernels/fused/fused_loop.h"
+#include "service/kernels/fused/small_loop.h"
+
+namespace meshd::kernels {
+namespace {
+
+constexpr size_t kMostRegisterBytes = 64 * 1024;
+
+size_t register_bytes(int64_t element_bytes) { return static_cast<size_t>(element_bytes * kBlockLanes); }
+
+}  // namespace
+
+struct SmallWhile::Bound {
+  ScalarKernel kernel = nullptr;
+  std::array<const std::byte*, 3> operands{};
+  std::byte* result = nullptr;
+  int64_t lanes = 0;
+  int64_t element_bytes = 4;
+};
+
+size_t SmallWhile::place(size_t bytes) {
+  const size_t at = bytes_;
+  bytes_ += static_cast<size_t>(core::round_up(static_cast<int64_t>(bytes), 64));
+  return at;
+}
+
+bool SmallWhile::has_elements(int cell, int64_t element_bytes) const {
+  return cells_[static_cast<size_t>(cell)].element_bytes == element_bytes;
+}
+
+// False where a step reads or writes a cell other than it is.
+bool SmallWhile::add_cells(const SmallWhileLoop& loop) {
+  for (size_t i = 0; i < loop.cell_bytes.size(); ++i) {
+    Cell cell{.home = 0,
+              .bytes = loop.cell_bytes[i],
+              .element_bytes = loop.element_bytes[i],
+              .is_stored = loop.is_stored[i] != 0};
+    if (cell.bytes <= 0 || cell.bytes % cell.element_bytes != 0 || cell.lanes() > kBlockLanes) return false;
+    cell.home = place(register_bytes(cell.element_bytes));
+    cells_.push_back(cell);
+  }
+  const auto are_alike = [&](int a, int b) {
+    const Cell& left = cells_[static_cast<size_t>(a)];
+    const Cell& right = cells_[static_cast<size_t>(b)];
+    return left.bytes == right.bytes && left.element_bytes == right.element_bytes;
+  };
+  for (const auto* steps : {&loop.condition, &loop.body}) {
+    for (const SmallWhileLoop::Step& step : *steps) {
+      if (step.kernel == nullptr) {
+        if (!are_alike(step.operands[0], step.results[0])) return false;
+        continue;
+      }
+      const SmallLoop* small = step.kernel->small();
+      if (small == nullptr) return false;
+      for (const SmallLoop::Input& input : small->inputs()) {
+        if (!has_elements(step.operands[static_cast<size_t>(input.operand)], input.element_bytes)) return false;
+      }
+      for (size_t k = 0; k < step.results.size(); ++k) {
+        const SmallLoop::Output& output = small->outputs()[k];
+        if (!has_elements(step.results[k], output.element_bytes) ||
+            cells_[static_cast<size_t>(step.results[k])].bytes != static_cast<int64_t>(output.bytes)) {
+          return false;
+        }
+      }
+    }
+  }
+  return has_elements(loop.predicate, 1) &&
+         std::all_of(loop.exchanges.begin(), loop.exchanges.end(),
+                     [&](const auto& pair) { return are_alike(pair.first, pair.second); });
+}
+
+// Registers that hold a cell's elements lane for lane are the cell's home; a result is computed there where nothing
+// that comes later in the step reads what the cell held before.
+void SmallWhile::add_step(const SmallWhileLoop::Step& step, std::vector<Instruction>& to) {
+  if (step.kernel == nullptr) {
+    const Cell& from = cells_[static_cast<size_t>(step.operands[0])];
+    const size_t home = cells_[static_cast<size_t>(step.results[0])].home;
+    to.push_back({nullptr, {from.home}, home, kBlockLanes, from.element_bytes});
+    return;
+  }
+  const SmallLoop& small = *step.kernel->small();
+  const size_t base = place(small.bytes());
+  if (!small.constants().empty()) constants_.emplace_back(base, small.constants());
+  std::vector<std::pair<size_t, size_t>> homes;  // a register of the step, the cell's home that stands for it
+  for (const SmallLoop::Input& input : small.inputs()) {
+    const Cell& cell = cells_[static_cast<size_t>(step.operands[static_cast<size_t>(input.operand)])];
+    // One that is a result as it is stays apart: the step may exchange two cells.
+    const bool is_result = std::any_of(small.outputs().begin(), small.outputs().end(),
+                                       [&](const SmallLoop::Output& output) { return output.home == input.home; });
+    if (!is_result && input.byte_offset == 0 && input.lanes == cell.lanes()) {
+      homes.emplace_back(input.home, cell.home);
+      continue;
+    }
+    to.push_back({nullptr,
+                  {cell.home + static_cast<size_t>(input.byte_offset)},
+                  base + input.home,
+                  input.lanes,
+                  input.element_bytes});
+  }
+  const auto at = [&](size_t home) {
+    const auto found = std::find_if(homes.begin(), homes.end(), [&](const auto& pair) { return pair.first == home; });
+    return found == homes.end() ? base + home : found->second;
+  };
+  const std::vector<SmallLoop::Instruction>& instructions = small.instructions();
+  const auto is_read_after = [&](size_t place, size_t number) {
+    for (size_t i = number + 1; i < instructions.size(); ++i) {
+      const auto& operands = instructions[i].operands;
+      if (std::any_of(operands.begin(), operands.end(), [&](size_t operand) { return at(operand) == place; }))
+        return true;
+    }
+    return std::any_of(small.outputs().begin(), small.outputs().end(),
+                       [&](const SmallLoop::Output& output) { return at(output.home) == place; });
+  };
+  const size_t reads = to.size();
+  for (const SmallLoop::Instruction& from : instructions) {
+    to.push_back({from.kernel,
+                  {at(from.operands[0]), at(from.operands[1]), at(from.operands[2])},
+                  base + from.result,
+                  from.lanes,
+                  from.element_bytes});
+  }
+  for (size_t k = 0; k < small.outputs().size(); ++k) {
+    const SmallLoop::Output& output = small.outputs()[k];
+    const size_t home = cells_[static_cast<size_t>(step.results[k])].home;
+    const auto writes = std::find_if(instructions.begin(), instructions.end(),
+                                     [&](const SmallLoop::Instruction& made) { return made.result == output.home; });
+    const auto number = static_cast<size_t>(writes - instructions.begin());
+    const bool is_taken =
+        std::any_of(homes.begin(), homes.end(), [&](const auto& pair) { return pair.first == output.home; });
+    if (writes == instructions.end() || is_taken || is_read_after(home, number)) {
+      to.push_back({nullptr, {at(output.home)}, home, kBlockLanes, output.element_bytes});
+      continue;
+    }
+    // Computed in place: whoever reads the register reads the cell.
+    for (size_t i = reads; i < to.size(); ++i) {
+      for (size_t& operand : to[i].operands) {
+        if (operand == base + output.home) operand = home;
+      }
+    }
+    to[reads + number].result = home;
+    homes.emplace_back(output.home, home);
+  }
+}
+
+std::optional<SmallWhile> SmallWhile::make(const SmallWhileLoop& loop) {
+  SmallWhile made;
+  if (!made.add_cells(loop)) return std::nullopt;
+  for (const SmallWhileLoop::Step& step : loop.condition) made.add_step(step, made.condition_);
+  for (const SmallWhileLoop::Step& step : loop.body) made.add_step(step, made.body_);
+  if (made.bytes_ > kMostRegisterBytes) return std::nullopt;
+  made.predicate_ = made.cells_[static_cast<size_t>(loop.predicate)].home;
+  made.exchanges_ = loop.exchanges;
+  return made;
+}
+
+void SmallWhile::load(std::byte* block, const std::byte* const* cells) const {
+  for (const auto& [place, registers] : constants_) std::memcpy(block + place, registers.data(), registers.size());
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    const Cell& cell = cells_[i];
+    std::memcpy(block + cell.home, cells[i], static_cast<size_t>(cell.bytes));
+    pad_block(block + cell.home, cell.element_bytes, cell.lanes());
+  }
+}
+
+void SmallWhile::store(const std::byte* block, std::byte* const* cells) const {
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    const Cell& cell = cells_[i];
+    if (cell.is_stored) std::memcpy(cells[i], block + cell.home, static_cast<size_t>(cell.bytes));
+  }
+}
+
+void SmallWhile::bind(const std::vector<Instruction>& from, std::byte* block, std::vector<Bound>& to) {
+  to.reserve(from.size());
+  for (const Instruction& instruction : from) {
+    Bound bound;
+    bound.kernel = instruction.kernel;
+    for (size_t k = 0; k < 3; ++k) bound.operands[k] = block + instruction.operands[k];
+    bound.result = block + instruction.result;
+    bound.lanes = instruction.lanes;
+    bound.element_bytes = instruction.element_bytes;
+    to.push_back(bound);
+  }
+}
+
+void SmallWhile::execute(const std::vector<Bound>& instructions) {
+  for (const Bound& instruction : instructions) {
+    if (instruction.kernel != nullptr) {
+      instruction.kernel(instruction.operands.data(), instruction.result, instruction.lanes);
+    } else {
+      std::memmove(instruction.result, instruction.operands[0],
+                   static_cast<size_t>(instruction.lanes * instruction.element_bytes));
+    }
+    pad_block(instruction.result, instruction.element_bytes, instruction.lanes);
+  }
+}
+
+SmallWhile::Outcome SmallWhile::run(std::byte* block, int64_t most) const {
+  std::vector<Bound> condition;
+  std::vector<Bound> body;
+  bind(condition_, block, condition);
+  bind(body_, block, body);
+  for (int64_t i = 0; i < most; ++i) {
+    execute(condition);
+    if (block[predicate_] == std::byte{0}) return {i, true};
+    execute(body);
+    for (const auto& [a, b] : exchanges_) {
+      std::byte* const left = block + cells_[static_cast<size_t>(a)].home;
+      const size_t bytes = register_bytes(cells_[static_cast<size_t>(a)].element_bytes);
+      std::swap_ranges(left, left + bytes, block + cells_[static_cast<size_t>(b)].home);
+    }
+  }
+  return {most, false};
+}
+
+}  // namespace meshd::kernels

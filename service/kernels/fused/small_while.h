@@ -1,0 +1,103 @@
+// A `while` loop of small fused loops as one list of instructions over one block of registers: what its iterations
+// carry stays in the block, and nothing is looked up or allocated in an iteration.
+//
+// A *cell* is a value of the loop that has memory outside of it. Its home in the block has kBlockLanes elements, the
+// last element repeated, as SmallLoop pads its registers; so a cell is an operand of instructions as it is.
+//
+// 1. load() copies the cells' memory into their homes.
+// 2. run() repeats: instructions of the condition; the predicate; instructions of the body; exchanges.
+// 3. store() copies the homes of cells that are written back.
+//
+// Example: while (i < n) { i = i + 1; v = sin(v) + h }, v f32[16]. Cells i, n, p, v; constants 1 and h.
+//   condition  p = i < n
+//   body       i = i + 1; t = sin(v); v = t + h          (four kernel calls an iteration, in place)
+//
+// Bits are those of the steps one by one: the same kernels on the same padded lanes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "service/kernels/elementwise/scalar_op.h"
+
+namespace meshd::kernels {
+
+class FusedKernel;
+
+/// A loop as it is given to SmallWhile::make. Cells are numbered.
+struct SmallWhileLoop {
+  struct Step {
+    std::shared_ptr<const FusedKernel> kernel;  ///< null: a copy of cell operands[0] to cell results[0]
+    std::vector<int> operands;                  ///< cells
+    std::vector<int> results;
+  };
+  std::vector<int64_t> cell_bytes;
+  std::vector<int64_t> element_bytes;  ///< by cell
+  std::vector<char> is_stored;         ///< by cell: store() writes it
+  std::vector<Step> condition;
+  std::vector<Step> body;
+  int predicate = 0;  ///< cell of one byte: not 0 goes on
+  std::vector<std::pair<int, int>> exchanges;
+};
+
+/// Immutable; any thread. The block is the caller's: one of each shard.
+class SmallWhile {
+ public:
+  /// Nothing where a step is no small loop, a cell is read as elements of another width or has more than one block of
+  /// lanes, or all registers together take more than 64 KiB.
+  static std::optional<SmallWhile> make(const SmallWhileLoop& loop);
+
+  /// A multiple of 64; blocks are aligned to 64.
+  [[nodiscard]] int64_t block_bytes() const { return static_cast<int64_t>(bytes_); }
+
+  void load(std::byte* block, const std::byte* const* cells) const;
+
+  struct Outcome {
+    int64_t iterations = 0;
+    bool is_over = false;  ///< the predicate was false
+  };
+  /// At most `most` iterations.
+  Outcome run(std::byte* block, int64_t most) const;
+
+  void store(const std::byte* block, std::byte* const* cells) const;
+
+ private:
+  struct Cell {
+    size_t home = 0;
+    int64_t bytes = 0;
+    int64_t element_bytes = 1;
+    bool is_stored = false;
+    [[nodiscard]] int64_t lanes() const { return bytes / element_bytes; }
+  };
+  // Without a kernel: `lanes` elements are copied from operand 0, the rest of the block repeats the last.
+  struct Instruction {
+    ScalarKernel kernel = nullptr;
+    std::array<size_t, 3> operands{};  ///< places in the block
+    size_t result = 0;
+    int64_t lanes = 0;
+    int64_t element_bytes = 4;
+  };
+  struct Bound;  // an instruction with addresses
+
+  bool add_cells(const SmallWhileLoop& loop);
+  [[nodiscard]] bool has_elements(int cell, int64_t element_bytes) const;
+  void add_step(const SmallWhileLoop::Step& step, std::vector<Instruction>& to);
+  size_t place(size_t bytes);
+  static void bind(const std::vector<Instruction>& from, std::byte* block, std::vector<Bound>& to);
+  static void execute(const std::vector<Bound>& instructions);
+
+  size_t bytes_ = 0;
+  size_t predicate_ = 0;
+  std::vector<Cell> cells_;
+  std::vector<Instruction> condition_;
+  std::vector<Instruction> body_;
+  std::vector<std::pair<size_t, std::vector<std::byte>>> constants_;  ///< place in the block, registers
+  std::vector<std::pair<int, int>> exchanges_;
+};
+
+}  // namespace meshd::kernels

@@ -1,0 +1,270 @@
+// Loops of small steps as one step: the same bytes, budgets and errors as step by step.
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "tests/unit/device/engine_programs.h"
+
+namespace meshd::test {
+namespace {
+
+using Random = std::mt19937;
+
+compile::PlanRef plan_with(LocalBuilder& builder, bool small_whiles) {
+  compile::PlanOptions options;
+  options.donate_as_text_says = true;
+  options.threads = 2;
+  options.small_whiles = small_whiles;
+  return compile::make_plan(builder.finish(), options);
+}
+
+int64_t small_whiles_in(const compile::Plan& plan) {
+  int64_t count = 0;
+  for (const compile::Block& block : plan.blocks) {
+    for (const compile::Step& step : block.steps) count += step.small != nullptr;
+  }
+  return count;
+}
+
+std::vector<std::vector<std::byte>> bytes_of_outputs(const device::RunOutcome& outcome) {
+  std::vector<std::vector<std::byte>> out;
+  EXPECT_TRUE(outcome.ok()) << (outcome.error ? outcome.error->detail() : "");
+  for (const auto& result : outcome.outputs) {
+    for (const auto& shard : result) out.emplace_back(shard->bytes().begin(), shard->bytes().end());
+  }
+  return out;
+}
+
+size_t below(Random& random, size_t limit) { return std::uniform_int_distribution<size_t>(0, limit - 1)(random); }
+
+template <typename T>
+T any_of(Random& random, const std::vector<T>& items) {
+  return items[below(random, items.size())];
+}
+
+// A loop that carries a counter and values of some types, and permutes and combines them.
+struct RandomLoop {
+  RandomLoop(LocalBuilder& builder, Random& random) : b(builder), r(random) {}
+
+  LocalId one_point(const std::vector<LocalId>& pool) {
+    const LocalId a = any_of(r, pool);
+    const LocalId c = any_of(r, pool);
+    switch (below(r, 6)) {
+      case 0:
+        return b.point("stablehlo.sine", {a});
+      case 1:
+        return b.point("stablehlo.multiply", {a, c});
+      case 2:
+        return b.point("stablehlo.maximum", {a, c});
+      case 3: {
+        const LocalId out = b.like(a);
+        b.op("stablehlo.select", {b.compare("GT", a, c), a, c}, {out});
+        return out;
+      }
+      default:
+        return b.point(below(r, 2) == 0 ? "stablehlo.add" : "stablehlo.subtract", {a, c});
+    }
+  }
+
+  void make(const std::string& whole, const std::vector<std::vector<int>>& sharding, size_t vectors, int32_t iterations,
+            bool diverges) {
+    std::vector<LocalId> inits = {b.splat<int32_t>("i32", 0)};
+    for (size_t i = 0; i < vectors; ++i) inits.push_back(b.argument(whole, sharding));
+    const LocalId scalar = b.argument("f32");
+    inits.push_back(scalar);
+    LocalId limit = b.splat<int32_t>("i32", iterations);
+    if (diverges) {
+      const LocalId position = b.position();
+      const LocalId number = b.like(position, "i32");
+      b.op("stablehlo.convert", {position}, {number});
+      limit = b.point("stablehlo.add", {number, limit});
+    }
+    const auto out = b.loop(
+        inits, [&](const auto& v) { return b.compare("LT", v[0], limit); },
+        [&](const auto& v) {
+          std::vector<LocalId> next = {b.point("stablehlo.add", {v[0], b.splat<int32_t>("i32", 1)})};
+          std::vector<LocalId> pool(v.begin() + 1, v.end() - 1);
+          // The scalar on all lanes.
+          const LocalId spread = b.like(pool[0]);
+          b.op("stablehlo.broadcast_in_dim", {v.back()}, {spread},
+               {{"broadcast_dimensions", attribute(ir::IntArrayAttr{{}, "i64"})}});
+          pool.push_back(spread);
+          const size_t count = 1 + below(r, 6);
+          for (size_t i = 0; i < count; ++i) pool.push_back(one_point(pool));
+          // By itself it would be a step without a fused loop.
+          pool.erase(std::find(pool.begin(), pool.end(), spread));
+          for (size_t i = 0; i < vectors; ++i) next.push_back(any_of(r, pool));
+          next.push_back(below(r, 2) == 0 ? v.back() : b.point("stablehlo.negate", {v.back()}));
+          return next;
+        },
+        diverges ? SubAxisSet{0b1} : SubAxisSet{0});
+    for (const LocalId id : out) b.result(id);
+  }
+
+  LocalBuilder& b;
+  Random& r;
+};
+
+std::vector<float> special_values(Random& random, size_t count) {
+  const std::vector<float> special = {0.0F,
+                                      -0.0F,
+                                      1e-42F,
+                                      std::numeric_limits<float>::infinity(),
+                                      -std::numeric_limits<float>::infinity(),
+                                      std::numeric_limits<float>::quiet_NaN(),
+                                      3e38F,
+                                      -1.5F};
+  std::vector<float> out(count);
+  for (float& value : out)
+    value = below(random, 4) == 0 ? any_of(random, special) : std::normal_distribution<float>(0, 2)(random);
+  return out;
+}
+
+TEST(EngineSmallWhile, random_loops_give_the_bytes_of_single_steps) {
+  int64_t found = 0;
+  for (unsigned seed = 0; seed < 150; ++seed) {
+    Random random(seed);
+    const size_t devices = any_of<size_t>(random, {1, 1, 4});
+    const size_t lanes = any_of<size_t>(random, {1, 3, 16, 17, 63, 64});
+    const bool is_sharded = devices > 1 && below(random, 2) == 0;
+    const size_t vectors = 1 + below(random, 3);
+    LocalBuilder b({static_cast<int64_t>(devices)});
+    RandomLoop loop(b, random);
+    const size_t shards = is_sharded ? devices : 1;
+    const auto iterations = static_cast<int32_t>(any_of<size_t>(random, {0, 1, 2, 7, 1000}));
+    const bool diverges = is_sharded && below(random, 2) == 0;
+    loop.make(std::to_string(lanes * shards) + "xf32",
+              is_sharded ? std::vector<std::vector<int>>{{0}} : std::vector<std::vector<int>>{{}}, vectors, iterations,
+              diverges);
+    const auto fast = plan_with(b, true);
+    const auto plain = plan_with(b, false);
+    EXPECT_EQ(small_whiles_in(*plain), 0);
+    found += small_whiles_in(*fast);
+    Bench bench;
+    std::vector<std::vector<std::vector<float>>> values;
+    for (size_t i = 0; i < vectors; ++i) {
+      values.emplace_back();
+      for (size_t shard = 0; shard < shards; ++shard) values.back().push_back(special_values(random, lanes));
+    }
+    values.push_back({{0.25F}});
+    const auto run = [&](const compile::PlanRef& plan) {
+      std::vector<device::RunArgument> arguments;
+      for (const auto& value : values) arguments.push_back(bench.shards<float>(value));
+      return bench.run(plan, std::move(arguments));
+    };
+    const auto got = run(fast);
+    const auto expected = run(plain);
+    EXPECT_EQ(bytes_of_outputs(got), bytes_of_outputs(expected)) << "seed " << seed << "\n" << to_text(*fast);
+    if (!diverges) {
+      EXPECT_EQ(got.stats.steps, expected.stats.steps) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(found, 140);
+}
+
+// while (i < n) { i += 1; x = sin(x) } with n an argument.
+compile::PlanRef counting_plan(bool small_whiles) {
+  LocalBuilder b({1});
+  const LocalId n = b.argument("i32");
+  const LocalId x = b.argument("16xf32");
+  const auto out = b.loop(
+      {b.splat<int32_t>("i32", 0), x}, [&](const auto& v) { return b.compare("LT", v[0], n); },
+      [&](const auto& v) {
+        return std::vector<LocalId>{b.point("stablehlo.add", {v[0], b.splat<int32_t>("i32", 1)}),
+                                    b.point("stablehlo.sine", {v[1]})};
+      });
+  b.result(out[0]);
+  b.result(out[1]);
+  return plan_with(b, small_whiles);
+}
+
+device::RunRequest counting_request(Bench& bench, const compile::PlanRef& plan, int32_t n) {
+  device::RunRequest request;
+  request.plan = plan;
+  request.arguments = {bench.shards<int32_t>({{n}}), bench.shards<float>({std::vector<float>(16, 0.5F)})};
+  return request;
+}
+
+TEST(EngineSmallWhile, budgets_end_it_at_the_same_step) {
+  const auto fast = counting_plan(true);
+  const auto plain = counting_plan(false);
+  ASSERT_EQ(small_whiles_in(*fast), 1);
+  Bench bench;
+  for (const int64_t budget : {1, 2, 3, 4, 5, 399, 400, 401, 402, 403, 404, 405, 100'000}) {
+    const auto run = [&](const compile::PlanRef& plan) {
+      auto request = counting_request(bench, plan, 100);
+      request.step_budget = budget;
+      return bench.start(std::move(request))->wait();
+    };
+    const auto got = run(fast);
+    const auto expected = run(plain);
+    ASSERT_EQ(got.ok(), expected.ok()) << budget;
+    EXPECT_EQ(got.stats.steps, expected.stats.steps) << budget;
+    if (expected.error) {
+      EXPECT_EQ(got.error->detail(), expected.error->detail());
+    }
+  }
+  for (const double budget : {1.0, 1e3, 1e4, 2e4, 3e4, 1e9}) {
+    const auto run = [&](const compile::PlanRef& plan) {
+      auto request = counting_request(bench, plan, 100);
+      request.operation_budget = budget;
+      return bench.start(std::move(request))->wait();
+    };
+    const auto got = run(fast);
+    const auto expected = run(plain);
+    ASSERT_EQ(got.ok(), expected.ok()) << budget;
+    if (expected.error) {
+      EXPECT_EQ(got.error->detail(), expected.error->detail());
+    }
+  }
+}
+
+TEST(EngineSmallWhile, shares_its_device_and_goes_on_where_it_was) {
+  const auto plan = counting_plan(true);
+  Bench bench({.device_count = 1, .threads = 1});
+  constexpr int32_t kIterations = 2'000'000;
+  const auto alone = bench.start(counting_request(bench, plan, kIterations))->wait();
+  const auto first = bench.start(counting_request(bench, plan, kIterations));
+  const auto second = bench.start(counting_request(bench, plan, kIterations));
+  EXPECT_EQ(bytes_of_outputs(first->wait()), bytes_of_outputs(alone));
+  EXPECT_EQ(bytes_of_outputs(second->wait()), bytes_of_outputs(alone));
+}
+
+TEST(EngineSmallWhile, loop_inside_of_a_loop) {
+  // for i < 5: x = x + 1; for j < 7: x = x * 0.5 + i
+  LocalBuilder b({1});
+  const LocalId x = b.argument("4xf32");
+  const LocalId zero = b.splat<int32_t>("i32", 0);
+  const LocalId one = b.splat<int32_t>("i32", 1);
+  const LocalId half = b.splat<float>("4xf32", 0.5F);
+  const auto out = b.loop(
+      {zero, x}, [&](const auto& v) { return b.compare("LT", v[0], b.splat<int32_t>("i32", 5)); },
+      [&](const auto& v) {
+        const LocalId i = b.like(v[1]);
+        const LocalId number = b.value("f32");
+        b.op("stablehlo.convert", {v[0]}, {number});
+        b.op("stablehlo.broadcast_in_dim", {number}, {i},
+             {{"broadcast_dimensions", attribute(ir::IntArrayAttr{{}, "i64"})}});
+        const auto inner = b.loop(
+            {zero, b.point("stablehlo.add", {v[1], b.splat<float>("4xf32", 1)})},
+            [&](const auto& w) { return b.compare("LT", w[0], b.splat<int32_t>("i32", 7)); },
+            [&](const auto& w) {
+              return std::vector<LocalId>{b.point("stablehlo.add", {w[0], one}),
+                                          b.point("stablehlo.add", {b.point("stablehlo.multiply", {w[1], half}), i})};
+            });
+        return std::vector<LocalId>{b.point("stablehlo.add", {v[0], one}), inner[1]};
+      });
+  b.result(out[1]);
+  const auto plan = plan_with(b, true);
+  EXPECT_EQ(small_whiles_in(*plan), 1);
+  Bench bench;
+  float value = 3;
+  for (int i = 0; i < 5; ++i) {
+    value += 1;
+    for (int j = 0; j < 7; ++j) value = value * 0.5F + static_cast<float>(i);
+  }
+  EXPECT_EQ(output<float>(bench.run(plan, {bench.shards<float>({{3, 3, 3, 3}})}))[0], std::vector<float>(4, value));
+}
+
+}  // namespace
+}  // namespace meshd::test
