@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <chrono>
 
 #include "api/codecs/job_answer_codec.h"
 #include "api/codecs/job_request_codec.h"
@@ -27,13 +27,30 @@ JobContext context_of(Services& services) {
   return {services.arrays, services.programs, services.compiler, services.pool, nullptr, services.processes};
 }
 
-std::string server_timing(const jobs::JobTimings& timings) {
-  char text[200];
-  std::snprintf(text, sizeof(text),
-                "parse;dur=%.3f, lower;dur=%.3f, bind;dur=%.3f, queue;dur=%.3f, run;dur=%.3f, commit;dur=%.3f",
-                timings.parse_ms, timings.lower_ms, timings.bind_ms, timings.queue_ms, timings.run_ms,
-                timings.commit_ms);
-  return text;
+using Clock = std::chrono::steady_clock;
+
+// What a run's request took outside of the job: from its head to its handler (`receive`: the body, a thread), as JSON
+// (`decode`, `encode`), and in all. `other` is what no stage has: hand-offs between threads, for the most part.
+struct RequestTimes {
+  Clock::time_point received;
+  Clock::time_point handled;
+  Clock::time_point decoded;
+  Clock::time_point done;
+  Clock::time_point encoded;
+};
+
+// In milliseconds with three decimals; the stages add up to `total`.
+std::string server_timing(const jobs::JobTimings& job, const RequestTimes& request) {
+  const auto ms = [](Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
+  const double receive = ms(request.handled - request.received);
+  const double decode = ms(request.decoded - request.handled) - job.parse_ms;  // the text is parsed as it is decoded
+  const double encode = ms(request.encoded - request.done);
+  const double in_job = job.lower_ms + job.bind_ms + job.queue_ms + job.run_ms + job.commit_ms;
+  return fmt::format(
+      "receive;dur={:.3f}, decode;dur={:.3f}, parse;dur={:.3f}, lower;dur={:.3f}, bind;dur={:.3f}, queue;dur={:.3f}, "
+      "run;dur={:.3f}, commit;dur={:.3f}, encode;dur={:.3f}, other;dur={:.3f}, total;dur={:.3f}",
+      receive, std::max(0.0, decode), job.parse_ms, job.lower_ms, job.bind_ms, job.queue_ms, job.run_ms, job.commit_ms,
+      encode, std::max(0.0, ms(request.done - request.decoded) - in_job), ms(request.encoded - request.received));
 }
 
 // A finished job's response, as stored for the first request.
@@ -139,6 +156,9 @@ Response submit_in_background(const Request& request, Services& services, Submis
 }
 
 Response submit(Request& request, Services& services, const std::string& path_session) {
+  RequestTimes times;
+  times.received = request.received;
+  times.handled = Clock::now();
   const auto body = std::make_shared<const std::string>(body_text(request, BodyPolicy::kInline));
   const std::string key = idempotency_key_of(request);
   std::string fingerprint;
@@ -153,8 +173,12 @@ Response submit(Request& request, Services& services, const std::string& path_se
   submission.job.idempotency_key = key;
   submission.job.idempotency_fingerprint = fingerprint;
   if (background) return submit_in_background(request, services, std::move(submission), preference);
+  times.decoded = Clock::now();
   const jobs::JobResult result = services.jobs.run(std::move(submission.job), submission.encode, request.waiter);
-  Response response = json(200, submission.encode(result)).with("Server-Timing", server_timing(result.timings));
+  times.done = Clock::now();
+  Response response = json(200, submission.encode(result));
+  times.encoded = Clock::now();
+  response.headers.set("Server-Timing", server_timing(result.timings, times));
   if (!result.job.empty()) response.headers.set("Location", "/v1/jobs/" + result.job);
   return response;
 }
