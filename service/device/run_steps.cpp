@@ -15,6 +15,8 @@ namespace {
 constexpr double kWorthSharingNs = 60'000;
 constexpr double kPartNs = 20'000;
 constexpr int64_t kPartsPerThread = 4;
+// The last part before a barrier is waited for: more parts, which are shorter.
+constexpr int64_t kPartsPerThreadBetweenBarriers = 16;
 // A work group: short against a time slice, long against the overhead of a kernel call.
 constexpr double kWorkGroupNs = 1'000'000;
 // A lent thread leaves longer steps to the pool, so that its lender gets it back.
@@ -213,7 +215,8 @@ SharedStep::SharedStep(std::shared_ptr<RunImpl> run, const compile::Step& step, 
       count += end - begin;
     }
     const auto worth = static_cast<int64_t>(of_work_item * static_cast<double>(count) / kPartNs);
-    const int64_t wanted = std::clamp<int64_t>(worth, 1, lanes * kPartsPerThread);
+    const int64_t most = lanes * (barriers.empty() ? kPartsPerThread : kPartsPerThreadBetweenBarriers);
+    const int64_t wanted = std::clamp<int64_t>(worth, 1, most);
     const int64_t part_work_items = std::max<int64_t>(1, core::ceil_div(count, wanted));
     for (const RunImpl::WorkItems& range : ranges) add_parts(range, part_work_items);
     if (ends_.empty() || ends_.back() < parts_.size()) ends_.push_back(parts_.size());

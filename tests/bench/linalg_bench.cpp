@@ -103,7 +103,7 @@ void bench_factors() {
   for (const Row& row :
        {Row{"potrf", kernels::LapackRoutine::kPotrf, 1.0 / 3}, Row{"getrf", kernels::LapackRoutine::kGetrf, 2.0 / 3},
         Row{"geqrf", kernels::LapackRoutine::kGeqrf, 4.0 / 3}, Row{"syevd", kernels::LapackRoutine::kSyevd, 9}}) {
-    for (const int64_t n : {64, 512}) {
+    for (const int64_t n : {64, 512, 1024}) {
       const int64_t batch = n == 64 ? 64 : 1;
       kernels::LapackSpec spec{
           .routine = row.routine, .dtype = tensor::DType::kFloat64, .batch = batch, .rows = n, .columns = n};
@@ -121,7 +121,11 @@ void bench_factors() {
       const auto* operand = reinterpret_cast<const std::byte*>(a.data());
       std::byte* out[3];
       for (size_t i = 0; i < 3; ++i) out[i] = reinterpret_cast<std::byte*>(results[i].data());
-      const auto run = [&] { lapack.run(&operand, out, static_cast<std::byte*>(scratch.get()), 0, batch); };
+      const Memory workspace = allocate(lapack.workspace_bytes());
+      const auto run = [&] {
+        lapack.run({&operand, out, static_cast<std::byte*>(scratch.get()), static_cast<std::byte*>(workspace.get())}, 0,
+                   lapack.work_count());
+      };
       const auto [seconds, again] = compare(run, run);
       const auto order = static_cast<double>(n);
       std::printf("%s f64 %3ld x %4ld   %6.1f GFLOP/s   %.0f us a matrix\n", row.name, batch, n,

@@ -46,6 +46,7 @@ std::shared_ptr<const Lapack::Plan> make_plan(const LapackSpec& spec) {
     case LapackRoutine::kTridiagonalPerturbed:
       return plan_solve(spec);
     case LapackRoutine::kPotrf:
+      return plan_cholesky(spec);
     case LapackRoutine::kGetrf:
     case LapackRoutine::kGeqrf:
     case LapackRoutine::kOrgqr:
@@ -102,6 +103,14 @@ void expect_operations(double flops) {
   throw core::Error("unsupported_op", text.str());
 }
 
+// Where each operand or result of a problem begins.
+template <class Byte>
+std::vector<Byte*> of_problem(Byte* const* memory, const std::vector<int64_t>& bytes, int64_t problem) {
+  std::vector<Byte*> out(bytes.size());
+  for (size_t i = 0; i < out.size(); ++i) out[i] = memory[i] + problem * bytes[i];
+  return out;
+}
+
 }  // namespace
 
 Lapack::Lapack(const LapackSpec& spec) : batch_(spec.batch) {
@@ -114,22 +123,46 @@ Lapack::Lapack(const LapackSpec& spec) : batch_(spec.batch) {
   expect_operations(flops_);
   prepare_openblas();
   plan_ = make_plan(spec);
+  if (plan_->phases.empty()) work_count_ = batch_;
+  for (const int64_t items : plan_->phases) {
+    if (work_count_ > 0) barriers_.push_back(work_count_);
+    work_count_ += items * batch_;
+  }
 }
 
 int64_t Lapack::scratch_bytes() const { return plan_->scratch_bytes; }
 
-void Lapack::run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin,
-                 int64_t end, core::Checkpoint* checkpoint) const {
-  std::vector<const std::byte*> in(plan_->operand_bytes.size());
-  std::vector<std::byte*> out(plan_->result_bytes.size());
-  for (int64_t item = begin; item < end; ++item) {
-    for (size_t i = 0; i < in.size(); ++i) in[i] = operands[i] + item * plan_->operand_bytes[i];
-    for (size_t i = 0; i < out.size(); ++i) out[i] = results[i] + item * plan_->result_bytes[i];
-    core::pass(checkpoint);
-    core::UncheckedCall call(flops_ > kUncheckedFlops ? checkpoint : nullptr);
-    plan_->run(in.data(), out.data(), scratch);
-    call.end();
+int64_t Lapack::workspace_bytes() const { return plan_->workspace_bytes * batch_; }
+
+void Lapack::run(const Memory& memory, int64_t begin, int64_t end, core::Checkpoint* checkpoint) const {
+  if (plan_->phases.empty()) {
+    for (int64_t problem = begin; problem < end; ++problem) run_problem(memory, problem, checkpoint);
+    return;
   }
+  int64_t phase = 0;
+  for (int64_t work_item = begin; work_item < end; ++work_item) {
+    core::pass(checkpoint);
+    while (phase < static_cast<int64_t>(barriers_.size()) && work_item >= barriers_[static_cast<size_t>(phase)])
+      ++phase;
+    const int64_t in_phase = work_item - (phase == 0 ? 0 : barriers_[static_cast<size_t>(phase - 1)]);
+    const int64_t items = plan_->phases[static_cast<size_t>(phase)];
+    run_item(memory, in_phase / items, phase, in_phase % items);
+  }
+}
+
+void Lapack::run_item(const Memory& memory, int64_t problem, int64_t phase, int64_t item) const {
+  plan_->run_item(of_problem(memory.operands, plan_->operand_bytes, problem).data(),
+                  of_problem(memory.results, plan_->result_bytes, problem).data(),
+                  memory.workspace + problem * plan_->workspace_bytes, phase, item);
+}
+
+void Lapack::run_problem(const Memory& memory, int64_t problem, core::Checkpoint* checkpoint) const {
+  const auto in = of_problem(memory.operands, plan_->operand_bytes, problem);
+  const auto out = of_problem(memory.results, plan_->result_bytes, problem);
+  core::pass(checkpoint);
+  core::UncheckedCall call(flops_ > kUncheckedFlops ? checkpoint : nullptr);
+  plan_->run(in.data(), out.data(), memory.scratch);
+  call.end();
 }
 
 }  // namespace meshd::kernels

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "service/core/checkpoint.h"
 #include "service/tensor/dtype.h"
@@ -62,21 +63,37 @@ class Lapack {
   /// Throws unsupported_dtype for other types, and unsupported_op for sizes beyond 32 bits.
   explicit Lapack(const LapackSpec& spec);
 
-  [[nodiscard]] int64_t work_count() const { return batch_; }  ///< problems
+  /// Problems, or parts of large ones.
+  [[nodiscard]] int64_t work_count() const { return work_count_; }
+  /// Work items from each of these on need the results of all before it.
+  [[nodiscard]] const std::vector<int64_t>& barriers() const { return barriers_; }
   /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
   [[nodiscard]] int64_t scratch_bytes() const;
-  /// Problems [begin, end). A result may be an operand's memory where both have the same type.
-  /// A problem of more than some milliseconds is one call without checkpoints (core::UncheckedCall).
-  void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch, int64_t begin, int64_t end,
-           core::Checkpoint* checkpoint = nullptr) const;
+  /// Bytes, aligned to 64, that all calls of one execution share.
+  [[nodiscard]] int64_t workspace_bytes() const;
+  /// Memory of a call. A result may be an operand's memory where both have the same type.
+  struct Memory {
+    const std::byte* const* operands = nullptr;
+    std::byte* const* results = nullptr;
+    std::byte* scratch = nullptr;
+    std::byte* workspace = nullptr;
+  };
+  /// Work items [begin, end). A problem of more than some milliseconds that is not split is one call without
+  /// checkpoints (core::UncheckedCall).
+  void run(const Memory& memory, int64_t begin, int64_t end, core::Checkpoint* checkpoint = nullptr) const;
   /// Operations of one problem, about.
   [[nodiscard]] double flops() const { return flops_; }
 
   struct Plan;
 
  private:
+  void run_item(const Memory& memory, int64_t problem, int64_t phase, int64_t item) const;
+  void run_problem(const Memory& memory, int64_t problem, core::Checkpoint* checkpoint) const;
+
   std::shared_ptr<const Plan> plan_;
   int64_t batch_ = 0;
+  int64_t work_count_ = 0;
+  std::vector<int64_t> barriers_;
   double flops_ = 0;
 };
 

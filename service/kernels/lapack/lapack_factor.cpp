@@ -8,23 +8,6 @@ namespace {
 
 using namespace lapack;
 
-/// A row-major matrix is the transpose of the same memory read by columns, and the factor of the transpose is the
-/// factor's transpose: so the other triangle is requested, without a copy.
-template <class T>
-struct Potrf : Lapack::Plan {
-  explicit Potrf(const LapackSpec& spec) : n(spec.rows), triangle(spec.uplo == 'L' ? 'U' : 'L') {
-    operand_bytes = {bytes_of<T>(n * n)};
-    result_bytes = {bytes_of<T>(n * n), bytes_of<int32_t>(1)};
-  }
-  void run(const std::byte* const* operands, std::byte* const* results, std::byte*) const override {
-    T* const factor = result<T>(results, 0);
-    take_over(results[0], operands[0], operand_bytes[0]);
-    *result<int32_t>(results, 1) = n == 0 ? 0 : potrf(triangle, to_int(n), factor, leading(n));
-  }
-  int64_t n;
-  char triangle;
-};
-
 template <class T>
 struct Getrf : Lapack::Plan {
   explicit Getrf(const LapackSpec& spec) : m(spec.rows), n(spec.columns) {
@@ -191,8 +174,6 @@ std::shared_ptr<Lapack::Plan> plan_factor(const LapackSpec& spec) {
         return std::make_shared<Ormqr<T>>(spec);
       case LapackRoutine::kGeqp3:
         return std::make_shared<Geqp3<T>>(spec);
-      case LapackRoutine::kPotrf:
-        return std::make_shared<Potrf<T>>(spec);
       default:
         throw core::Error("internal", "plan_factor: not a routine that factors");
     }

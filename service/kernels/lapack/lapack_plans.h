@@ -23,15 +23,23 @@ struct Lapack::Plan {
   virtual ~Plan() = default;
   virtual void run(const std::byte* const* operands, std::byte* const* results, std::byte* scratch) const = 0;
 
+  /// Work item `item` of one phase; only where there are phases. `workspace`: this problem's.
+  virtual void run_item(const std::byte* const* /*operands*/, std::byte* const* /*results*/, std::byte* /*workspace*/,
+                        int64_t /*phase*/, int64_t /*item*/) const {}
+
   std::vector<int64_t> operand_bytes;
   std::vector<int64_t> result_bytes;
   int64_t scratch_bytes = 0;
+  /// A problem that is split: work items of each phase, between which there are barriers. Empty: run() computes it.
+  std::vector<int64_t> phases;
+  int64_t workspace_bytes = 0;  ///< of a problem that is split
 };
 
-std::shared_ptr<Lapack::Plan> plan_factor(const LapackSpec& spec);  ///< potrf, getrf, geqrf, orgqr, ormqr, geqp3
-std::shared_ptr<Lapack::Plan> plan_eigen(const LapackSpec& spec);   ///< syevd, geev, gees, gehrd, sytrd
-std::shared_ptr<Lapack::Plan> plan_svd(const LapackSpec& spec);     ///< gesdd, gesvd
-std::shared_ptr<Lapack::Plan> plan_solve(const LapackSpec& spec);   ///< trsm, gtsv, the perturbed tridiagonal solution
+std::shared_ptr<Lapack::Plan> plan_cholesky(const LapackSpec& spec);  ///< potrf
+std::shared_ptr<Lapack::Plan> plan_factor(const LapackSpec& spec);    ///< getrf, geqrf, orgqr, ormqr, geqp3
+std::shared_ptr<Lapack::Plan> plan_eigen(const LapackSpec& spec);     ///< syevd, geev, gees, gehrd, sytrd
+std::shared_ptr<Lapack::Plan> plan_svd(const LapackSpec& spec);       ///< gesdd, gesvd
+std::shared_ptr<Lapack::Plan> plan_solve(const LapackSpec& spec);  ///< trsm, gtsv, the perturbed tridiagonal solution
 
 namespace lapack {
 

@@ -1,33 +1,13 @@
 // Triangular and tridiagonal systems.
-#include <cblas.h>
-
 #include <cstring>
 
+#include "service/kernels/lapack/lapack_blas.h"
 #include "service/kernels/lapack/lapack_plans.h"
 
 namespace meshd::kernels {
 namespace {
 
 using namespace lapack;
-
-void trsm(CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE transpose, CBLAS_DIAG diagonal, int m, int n,
-          const float* a, int lda, float* b, int ldb) {
-  cblas_strsm(CblasRowMajor, side, uplo, transpose, diagonal, m, n, 1, a, lda, b, ldb);
-}
-void trsm(CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE transpose, CBLAS_DIAG diagonal, int m, int n,
-          const double* a, int lda, double* b, int ldb) {
-  cblas_dtrsm(CblasRowMajor, side, uplo, transpose, diagonal, m, n, 1, a, lda, b, ldb);
-}
-void trsm(CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE transpose, CBLAS_DIAG diagonal, int m, int n,
-          const std::complex<float>* a, int lda, std::complex<float>* b, int ldb) {
-  const std::complex<float> one = 1;
-  cblas_ctrsm(CblasRowMajor, side, uplo, transpose, diagonal, m, n, &one, a, lda, b, ldb);
-}
-void trsm(CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE transpose, CBLAS_DIAG diagonal, int m, int n,
-          const std::complex<double>* a, int lda, std::complex<double>* b, int ldb) {
-  const std::complex<double> one = 1;
-  cblas_ztrsm(CblasRowMajor, side, uplo, transpose, diagonal, m, n, &one, a, lda, b, ldb);
-}
 
 template <class T>
 struct Trsm : Lapack::Plan {

@@ -507,7 +507,9 @@ PreparedKernel prepare_lapack_call(const OpView& local) {
   auto lapack = std::make_shared<const kernels::Lapack>(spec);
   PreparedKernel kernel;
   kernel.work_count = lapack->work_count();
+  kernel.barriers = lapack->barriers();
   kernel.scratch_bytes = lapack->scratch_bytes();
+  kernel.workspace_bytes = lapack->workspace_bytes();
   kernel.flops = lapack->flops() * static_cast<double>(spec.batch);
   kernel.passes_checkpoints = true;
   for (const ir::Type& type : local.operands) kernel.bytes += static_cast<double>(tensor::byte_count(type.tensor));
@@ -536,7 +538,7 @@ PreparedKernel prepare_lapack_call(const OpView& local) {
       break;
   }
   kernel.run = [lapack](const KernelCall& call) {
-    lapack->run(call.operands, call.results, call.scratch, call.begin, call.end, call.checkpoint);
+    lapack->run({call.operands, call.results, call.scratch, call.workspace}, call.begin, call.end, call.checkpoint);
   };
   return kernel;
 }

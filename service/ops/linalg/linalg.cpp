@@ -5,13 +5,16 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "service/core/checked_math.h"
 #include "service/core/error.h"
 #include "service/kernels/lapack/lapack.h"
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/rule_views.h"
+#include "service/tensor/buffer.h"
 #include "service/tensor/half.h"
 
 namespace meshd::ops {
@@ -107,6 +110,26 @@ void finish_cholesky(DType dtype, std::byte* factor, int64_t order, bool lower, 
   }
 }
 
+/// Parts of large matrices as work items; those of the last phase complete a matrix each.
+void set_split_run(std::shared_ptr<const Lapack> lapack, const LapackSpec& spec, bool lower, PreparedKernel& kernel) {
+  const int64_t parts = lapack->work_count();
+  const int64_t info_at = core::round_up(lapack->workspace_bytes(), tensor::kBufferAlignment);
+  kernel.work_count = parts + spec.batch;
+  kernel.barriers = lapack->barriers();
+  kernel.barriers.push_back(parts);
+  kernel.workspace_bytes = info_at + spec.batch * static_cast<int64_t>(sizeof(int32_t));
+  kernel.run = [lapack = std::move(lapack), parts, info_at, lower, order = spec.rows,
+                dtype = spec.dtype](const KernelCall& call) {
+    std::byte* const results[] = {call.results[0], call.workspace + info_at};
+    lapack->run({call.operands, results, nullptr, call.workspace}, call.begin, std::min(call.end, parts),
+                call.checkpoint);
+    const int64_t bytes = order * order * tensor::size_bytes(dtype);
+    const auto* const info = reinterpret_cast<const int32_t*>(call.workspace + info_at);
+    for (int64_t item = std::max(call.begin - parts, int64_t{0}); item < call.end - parts; ++item)
+      finish_cholesky(dtype, call.results[0] + item * bytes, order, lower, info[item] != 0);
+  };
+}
+
 PreparedKernel prepare_cholesky(const OpView& local) {
   const ir::Type& type = local.operands[0];
   const Dims& dims = type.dims();
@@ -119,15 +142,23 @@ PreparedKernel prepare_cholesky(const OpView& local) {
   spec.batch = batch_of(dims);
   spec.rows = spec.columns = order;
   spec.uplo = lower ? 'L' : 'U';
-  auto lapack = std::make_shared<const Lapack>(spec);
   PreparedKernel kernel;
-  kernel.work_count = spec.batch;
   kernel.passes_checkpoints = true;
   kernel.flops = static_cast<double>(spec.batch) * static_cast<double>(order * order * order) / 3;
   kernel.bytes = 2 * static_cast<double>(tensor::byte_count(type.tensor));
-  kernel.scratch_bytes = half ? order * order * static_cast<int64_t>(sizeof(float)) : 0;
   kernel.in_place = {{0, 0}};
-  kernel.run = [lapack, order, lower, half, dtype = type.dtype(), work_dtype = spec.dtype](const KernelCall& call) {
+  if (auto batch = std::make_shared<const Lapack>(spec); !half && !batch->barriers().empty()) {
+    set_split_run(std::move(batch), spec, lower, kernel);
+    return kernel;
+  }
+  // A matrix at a time, as each is completed or converted at once.
+  kernel.work_count = std::exchange(spec.batch, 1);
+  auto lapack = std::make_shared<const Lapack>(spec);
+  const int64_t float_bytes =
+      half ? core::round_up(order * order * static_cast<int64_t>(sizeof(float)), tensor::kBufferAlignment) : 0;
+  kernel.scratch_bytes = float_bytes + lapack->workspace_bytes();
+  kernel.run = [lapack, order, lower, half, float_bytes, dtype = type.dtype(),
+                work_dtype = spec.dtype](const KernelCall& call) {
     const int64_t count = order * order;
     const int64_t bytes = count * tensor::size_bytes(dtype);
     for (int64_t item = call.begin; item < call.end; ++item) {
@@ -140,7 +171,7 @@ PreparedKernel prepare_cholesky(const OpView& local) {
       }
       int32_t info = 0;
       std::byte* const results[] = {factor, reinterpret_cast<std::byte*>(&info)};
-      lapack->run(&from, results, nullptr, 0, 1, call.checkpoint);
+      lapack->run({&from, results, nullptr, call.scratch + float_bytes}, 0, lapack->work_count(), call.checkpoint);
       finish_cholesky(work_dtype, factor, order, lower, info != 0);
       if (half) narrow(dtype, reinterpret_cast<const float*>(call.scratch), count, to);
     }
@@ -237,7 +268,7 @@ PreparedKernel prepare_triangular_solve(const OpView& local) {
   kernel.in_place = {{1, 0}};
   if (!half) {
     kernel.run = [lapack](const KernelCall& call) {
-      lapack->run(call.operands, call.results, call.scratch, call.begin, call.end, call.checkpoint);
+      lapack->run({call.operands, call.results, call.scratch, nullptr}, call.begin, call.end, call.checkpoint);
     };
     return kernel;
   }
@@ -250,7 +281,7 @@ PreparedKernel prepare_triangular_solve(const OpView& local) {
     for (int64_t item = call.begin; item < call.end; ++item) {
       widen(dtype, call.operands[0] + item * a_count * 2, a_count, a);
       widen(dtype, call.operands[1] + item * b_count * 2, b_count, b);
-      lapack->run(operands, results, nullptr, 0, 1, call.checkpoint);
+      lapack->run({operands, results, nullptr, nullptr}, 0, 1, call.checkpoint);
       narrow(dtype, b, b_count, call.results[0] + item * b_count * 2);
     }
   };

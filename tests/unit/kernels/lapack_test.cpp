@@ -1,6 +1,7 @@
 // Every routine in four element types by what its results must satisfy: A = L U, Q^H Q = 1, A V = V D and so on.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <complex>
 #include <cstring>
 #include <limits>
@@ -14,6 +15,26 @@
 
 namespace meshd::kernels {
 namespace {
+
+/// All work items; with `backwards`, those between two barriers from the last to the first, one by one. Scratch and
+/// workspace begin as garbage.
+void run_all(const Lapack& lapack, const std::byte* const* operands, std::byte* const* results,
+             bool backwards = false) {
+  const auto aligned = [](std::vector<std::byte>& memory) {
+    return memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64) % 64;
+  };
+  std::vector<std::byte> scratch(static_cast<size_t>(lapack.scratch_bytes()) + 64, std::byte{0xFF});
+  std::vector<std::byte> workspace(static_cast<size_t>(lapack.workspace_bytes()) + 64, std::byte{0xFF});
+  const Lapack::Memory memory = {operands, results, aligned(scratch), aligned(workspace)};
+  if (!backwards) return lapack.run(memory, 0, lapack.work_count());
+  std::vector<int64_t> ends = lapack.barriers();
+  ends.push_back(lapack.work_count());
+  int64_t begin = 0;
+  for (const int64_t end : ends) {
+    for (int64_t item = end; item-- > begin;) lapack.run(memory, item, item + 1);
+    begin = end;
+  }
+}
 
 using tensor::DType;
 
@@ -136,9 +157,7 @@ class LapackTest : public testing::Test {
     spec.dtype = Kind<T>::kDType;
     spec.batch = 1;
     const Lapack lapack(spec);
-    std::vector<std::byte> scratch(static_cast<size_t>(lapack.scratch_bytes()) + 64, std::byte{0xFF});
-    std::byte* const aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
-    lapack.run(operands.data(), results.data(), aligned, 0, 1);
+    run_all(lapack, operands.data(), results.data());
   }
   template <class V>
   static std::byte* bytes(std::vector<V>& values) {
@@ -203,6 +222,62 @@ TYPED_TEST(LapackTest, potrf) {
   this->run({.routine = LapackRoutine::kPotrf, .rows = 4, .columns = 4}, {bad.bytes()},
             {factor.bytes(), this->bytes(info)});
   EXPECT_EQ(info, 3) << "the leading minor that is not positive";
+}
+
+TYPED_TEST(LapackTest, potrf_of_blocks) {
+  using T = TypeParam;
+  for (const int64_t n : {384, 417}) {
+    const Matrix<T> half = this->noise(n, n + 3);
+    const Matrix<T> a = half * adjoint(half);
+    for (const char uplo : {'L', 'U'}) {
+      const LapackSpec spec = {.routine = LapackRoutine::kPotrf,
+                               .dtype = Kind<T>::kDType,
+                               .batch = 2,
+                               .rows = n,
+                               .columns = n,
+                               .uplo = uplo};
+      const Lapack lapack(spec);
+      EXPECT_FALSE(lapack.barriers().empty());
+      // Two problems: the matrix, and another one that fails at pivot 300, in the third block.
+      std::vector<T> in = a.values;
+      in.insert(in.end(), a.values.begin(), a.values.end());
+      in[static_cast<size_t>(n * n + 299 * n + 299)] = -1;
+      const auto run_once = [&](bool backwards) {
+        std::pair<std::vector<T>, std::vector<int32_t>> out(std::vector<T>(in.size()), {77, 77});
+        const std::byte* const operand = this->bytes(in);
+        std::byte* const results[] = {this->bytes(out.first), this->bytes(out.second)};
+        run_all(lapack, &operand, results, backwards);
+        return out;
+      };
+      const auto [factors, info] = run_once(false);
+      EXPECT_EQ(info, (std::vector<int32_t>{0, 300}));
+      EXPECT_EQ(std::memcmp(factors.data(), run_once(true).first.data(), factors.size() * sizeof(T)), 0)
+          << "work items in another order give other bits";
+      Matrix<T> factor(n, n);
+      std::copy_n(factors.begin(), n * n, factor.values.begin());
+      // The other triangle is as it was.
+      EXPECT_EQ(uplo == 'L' ? factor(0, n - 1) : factor(n - 1, 0), uplo == 'L' ? a(0, n - 1) : a(n - 1, 0));
+      if (uplo == 'L') {
+        const Matrix<T> l = adjoint(this->upper(adjoint(factor)));
+        EXPECT_LT(distance(l * adjoint(l), a), this->kSmall);
+      } else {
+        const Matrix<T> u = this->upper(factor);
+        EXPECT_LT(distance(adjoint(u) * u, a), this->kSmall);
+      }
+      // In place, and a value that is no number: it spreads, but is no pivot that is not positive.
+      in.resize(static_cast<size_t>(n * n));
+      in[static_cast<size_t>(129 * n + 129)] = std::numeric_limits<typename Kind<T>::Real>::quiet_NaN();
+      LapackSpec single = spec;
+      single.batch = 1;
+      int32_t failed = 0;
+      const std::byte* const operand = this->bytes(in);
+      std::byte* const results[] = {this->bytes(in), this->bytes(failed)};
+      run_all(Lapack(single), &operand, results);
+      EXPECT_EQ(failed, 0);
+      EXPECT_EQ(std::memcmp(in.data(), factors.data(), 100 * sizeof(T)), 0);
+      EXPECT_TRUE(std::isnan(std::real(in.back())));
+    }
+  }
 }
 
 TYPED_TEST(LapackTest, getrf) {
@@ -313,7 +388,7 @@ TYPED_TEST(LapackTest, syevd) {
         Matrix<T> in = a;
         for (int64_t i = 0; i < n; ++i) {  // the other triangle is not looked at
           for (int64_t j = 0; j < i; ++j)
-            (uplo == 'L' ? in(j, i) : in(i, j)) = std::numeric_limits<Real<T>>::quiet_NaN();
+            (uplo == 'L' ? in(j, i) : in(i, j)) = std::numeric_limits<typename Kind<T>::Real>::quiet_NaN();
         }
         Matrix<T> v(n, n);
         std::vector<Real<T>> w(static_cast<size_t>(n));
@@ -500,7 +575,7 @@ TYPED_TEST(LapackTest, gtsv_and_its_perturbed_kin) {
   using T = TypeParam;
   for (const int64_t n : {1, 2, 3, 50}) {
     Matrix<T> a(n, n);
-    std::vector<T> lower(static_cast<size_t>(n), std::numeric_limits<Real<T>>::quiet_NaN());
+    std::vector<T> lower(static_cast<size_t>(n), std::numeric_limits<typename Kind<T>::Real>::quiet_NaN());
     std::vector<T> diagonal(static_cast<size_t>(n));
     std::vector<T> upper(static_cast<size_t>(n));
     for (int64_t i = 0; i < n; ++i) {
@@ -553,7 +628,8 @@ TYPED_TEST(LapackTest, trsm) {
             for (int64_t j = 0; j < n; ++j) {
               if (i == j) triangle(i, j) = diagonal == 'U' ? T{1} : a(i, j);
               if (uplo == 'L' ? i > j : i < j) triangle(i, j) = a(i, j);
-              if (uplo == 'L' ? i < j : i > j) a(i, j) = std::numeric_limits<Real<T>>::quiet_NaN();  // not looked at
+              if (uplo == 'L' ? i < j : i > j)
+                a(i, j) = std::numeric_limits<typename Kind<T>::Real>::quiet_NaN();  // not looked at
             }
           }
           Matrix<T> op = triangle;
@@ -590,7 +666,8 @@ TYPED_TEST(LapackTest, trsm) {
 TYPED_TEST(LapackTest, iterations_do_not_begin_with_values_that_are_not_finite) {
   using T = TypeParam;
   using Complex = std::complex<Real<T>>;
-  for (const Real<T> bad : {std::numeric_limits<Real<T>>::quiet_NaN(), std::numeric_limits<Real<T>>::infinity()}) {
+  for (const Real<T> bad : {std::numeric_limits<typename Kind<T>::Real>::quiet_NaN(),
+                            std::numeric_limits<typename Kind<T>::Real>::infinity()}) {
     const int64_t n = 6;
     Matrix<T> a = this->hermitian(n);
     a(3, 2) = a(2, 3) = bad;
@@ -661,10 +738,8 @@ TYPED_TEST(LapackTest, threads_give_the_bits_of_one) {
       std::vector<std::vector<std::byte>> memory(6, std::vector<std::byte>(a.size() * sizeof(T)));
       std::vector<std::byte*> results;
       for (auto& result : memory) results.push_back(result.data());
-      std::vector<std::byte> scratch(static_cast<size_t>(lapack.scratch_bytes()) + 64);
-      std::byte* const aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
       const std::byte* const operand = reinterpret_cast<const std::byte*>(a.data());
-      lapack.run(&operand, results.data(), aligned, 0, batch);
+      run_all(lapack, &operand, results.data());
       return memory;
     };
     const auto expected = run_once();
@@ -693,13 +768,11 @@ TEST(Lapack, nothing_to_compute) {
     LapackSpec spec = {.routine = routine, .batch = 3};
     if (routine == LapackRoutine::kGesdd) spec.mode = 'S';
     const Lapack lapack(spec);
-    std::vector<std::byte> scratch(static_cast<size_t>(lapack.scratch_bytes()) + 64);
-    std::byte* const aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
     std::vector<std::vector<int32_t>> info(6, std::vector<int32_t>(3, 77));
     std::vector<std::byte*> results;
     for (auto& result : info) results.push_back(reinterpret_cast<std::byte*>(result.data()));
     const std::byte* const operand = nullptr;
-    lapack.run(&operand, results.data(), aligned, 0, 3);
+    run_all(lapack, &operand, results.data());
     int zeros = 0;
     for (const auto& result : info) zeros += result == std::vector<int32_t>(3, 0);
     EXPECT_GE(zeros, 1) << "info of empty problems is 0";
