@@ -25,7 +25,7 @@ class PlanMaker {
   PlanMaker(const partition::LocalProgram& program, const PlanOptions& options)
       : program_(program),
         options_(options),
-        builder_(build_steps(program, options.fuse)),
+        builder_(build_steps(program, options)),
         plan_(std::make_shared<Plan>()) {}
 
   PlanRef run() {

@@ -249,6 +249,8 @@ struct PlanOptions {
   bool fuse = true;
   /// False: loops of small steps are executed step by step. For tests and benchmarks.
   bool small_whiles = true;
+  /// False: fused loops over the same rows stay steps of their own. For tests: results have the same bits.
+  bool fuse_rows = true;
 };
 
 /// Immutable; any thread; shared by any number of runs.

@@ -52,7 +52,8 @@ class Needed {
 
 class BlockBuilder {
  public:
-  BlockBuilder(PlanBuilder& builder, bool fuse) : builder_(builder), needed_(*builder.program), fuse_(fuse) {}
+  BlockBuilder(PlanBuilder& builder, const PlanOptions& options)
+      : builder_(builder), needed_(*builder.program), options_(options) {}
 
   BuilderBlock block(const LocalBlock& local, const std::vector<LocalId>& results) {
     std::vector<const LocalOp*> ops;
@@ -62,8 +63,9 @@ class BlockBuilder {
     BuilderBlock out;
     out.results = results;
     const std::vector<LocalId> live = live_out(ops, results);
-    std::vector<BuilderStep> steps = fuse_block(builder_, ops, live, fuse_);
-    if (fuse_) fuse_gathers(builder_, live, steps);
+    std::vector<BuilderStep> steps = fuse_block(builder_, ops, live, options_.fuse);
+    if (options_.fuse) fuse_gathers(builder_, live, steps);
+    if (options_.fuse && options_.fuse_rows) fuse_rows(builder_, live, steps);
     for (BuilderStep& step : steps) {
       if (step.op != nullptr && step.op->kind == LocalKind::kWhile) {
         loop(std::move(step), out);
@@ -210,7 +212,7 @@ class BlockBuilder {
 
   PlanBuilder& builder_;
   Needed needed_;
-  bool fuse_;
+  const PlanOptions& options_;
 };
 
 }  // namespace
@@ -299,7 +301,7 @@ void set_offsets(PlanBuilder& builder, BuilderStep& step, LocalId id) {
   step.offset_sizes = type.local.dims;
 }
 
-PlanBuilder build_steps(const partition::LocalProgram& program, bool fuse) {
+PlanBuilder build_steps(const partition::LocalProgram& program, const PlanOptions& options) {
   PlanBuilder builder(program, program.device_count());
   const std::vector<sharding::SubAxisSet> masks = analyze_divergence(program);
   for (size_t i = 0; i < program.values.size(); ++i) {
@@ -314,7 +316,7 @@ PlanBuilder build_steps(const partition::LocalProgram& program, bool fuse) {
   for (size_t i = 0; i < program.arguments.size(); ++i) {
     builder.value(program.arguments[i].value).argument = static_cast<int64_t>(i);
   }
-  builder.body = BlockBuilder(builder, fuse).block(program.body, program.body.results);
+  builder.body = BlockBuilder(builder, options).block(program.body, program.body.results);
   // A constant of the plan cannot leave it: such results get bytes of their own.
   for (const LocalId id : program.body.results) {
     builder.results.push_back(id);

@@ -4,7 +4,8 @@
 // 1. divergence         values assigned under divergent control flow vary at least as the condition does
 // 2. plan_builder       eliminates dead code; makes blocks with carried variables and copies of control flow
 // 3. fusion             fuses pointwise ops of a block, and the reductions behind them, into one step each;
-//    gather_fusion      and gathers with the reduction that alone reads them
+//    gather_fusion      and gathers with the reduction that alone reads them;
+//    row_fusion         fuses such loops over the same rows into steps that pass over the rows once
 // 4. liveness           computes when each value is live
 // 5. buffer_assignment  copies vanish, steps write in place, donated arguments become results; arena offsets
 // 6. plan               writes slot references, kernels and costs of each step
@@ -115,7 +116,7 @@ struct PlanBuilder {
 std::vector<sharding::SubAxisSet> analyze_divergence(const partition::LocalProgram& program);
 
 /// Passes 2 and 3: dead code eliminated, blocks fused.
-PlanBuilder build_steps(const partition::LocalProgram& program, bool fuse);
+PlanBuilder build_steps(const partition::LocalProgram& program, const PlanOptions& options);
 
 /// Fuses and orders the ops of one block. `ops` are the live ones; `live_out`: values that must be in memory for the
 /// block's results and the blocks inside it. Steps of control flow and effects are returned empty; build_steps() fills
@@ -126,6 +127,10 @@ std::vector<BuilderStep> fuse_block(PlanBuilder& builder, const std::vector<cons
 /// Part of pass 3: reductions of what a step of `steps` only copies, a gather, read it where it is. `live_out` as
 /// fuse_block() takes it.
 void fuse_gathers(const PlanBuilder& builder, const std::vector<LocalId>& live_out, std::vector<BuilderStep>& steps);
+/// Part of pass 3: loops over the same rows become one step that runs them block of rows by block of rows
+/// (kernels/fused/row_loop.h), so that what passes between them stays in the cache. `steps` are in an order in which
+/// they can run, before and after.
+void fuse_rows(PlanBuilder& builder, const std::vector<LocalId>& live_out, std::vector<BuilderStep>& steps);
 
 /// A step for an op that is not fused (kOp with a kernel, collectives); control flow and effects are build_steps()'s
 /// own.

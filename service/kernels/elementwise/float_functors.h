@@ -109,23 +109,21 @@ struct Divide {
 template <class T>
 struct Maximum {
   static T apply(T a, T b) {
-    const T larger = a > b ? a : b;
+    const T larger = a > b ? a : b;  // b where b is NaN
     const T equal =
         std::bit_cast<T>(static_cast<FloatBits<T>>(std::bit_cast<FloatBits<T>>(a) & std::bit_cast<FloatBits<T>>(b)));
     const T ordered = a == b ? equal : larger;
-    const T first = b != b ? b : ordered;
-    return a != a ? a : first;
+    return a != a ? a : ordered;
   }
 };
 template <class T>
 struct Minimum {
   static T apply(T a, T b) {
-    const T smaller = a < b ? a : b;
+    const T smaller = a < b ? a : b;  // b where b is NaN
     const T equal =
         std::bit_cast<T>(static_cast<FloatBits<T>>(std::bit_cast<FloatBits<T>>(a) | std::bit_cast<FloatBits<T>>(b)));
     const T ordered = a == b ? equal : smaller;
-    const T first = b != b ? b : ordered;
-    return a != a ? a : first;
+    return a != a ? a : ordered;
   }
 };
 template <class T>

@@ -12,10 +12,40 @@ struct Element16 {
 };
 
 template <class T>
-void repeat(const std::byte* element, std::byte* to, int64_t count) {
+[[gnu::always_inline]] inline void repeat(const std::byte* element, std::byte* to, int64_t count) {
   const T value = *reinterpret_cast<const T*>(element);
   T* const lanes = reinterpret_cast<T*>(to);
   for (int64_t i = 0; i < count; ++i) lanes[i] = value;
+}
+
+template <class T>
+void repeat_base(const std::byte* element, std::byte* to, int64_t count) {
+  repeat<T>(element, to, count);
+}
+#if defined(__x86_64__)
+template <class T>
+[[gnu::target("arch=x86-64-v3")]] void repeat_v3(const std::byte* element, std::byte* to, int64_t count) {
+  repeat<T>(element, to, count);
+}
+template <class T>
+[[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void repeat_v4(const std::byte* element, std::byte* to,
+                                                                         int64_t count) {
+  repeat<T>(element, to, count);
+}
+#endif
+
+/// Lanes from which on wider stores are worth a look at the processor's level.
+constexpr int64_t kLongRun = 32;
+
+template <class T>
+void repeat_by_level(const std::byte* element, std::byte* to, int64_t count) {
+#if defined(__x86_64__)
+  if (count >= kLongRun) {
+    if (cpu_level() == CpuLevel::kV4) return repeat_v4<T>(element, to, count);
+    if (cpu_level() == CpuLevel::kV3) return repeat_v3<T>(element, to, count);
+  }
+#endif
+  repeat_base<T>(element, to, count);
 }
 
 }  // namespace
@@ -23,15 +53,15 @@ void repeat(const std::byte* element, std::byte* to, int64_t count) {
 void repeat_element(const std::byte* element, int64_t element_bytes, std::byte* to, int64_t count) {
   switch (element_bytes) {
     case 1:
-      return repeat<uint8_t>(element, to, count);
+      return repeat_by_level<uint8_t>(element, to, count);
     case 2:
-      return repeat<uint16_t>(element, to, count);
+      return repeat_by_level<uint16_t>(element, to, count);
     case 4:
-      return repeat<uint32_t>(element, to, count);
+      return repeat_by_level<uint32_t>(element, to, count);
     case 8:
-      return repeat<uint64_t>(element, to, count);
+      return repeat_by_level<uint64_t>(element, to, count);
     default:
-      return repeat<Element16>(element, to, count);
+      return repeat_by_level<Element16>(element, to, count);
   }
 }
 

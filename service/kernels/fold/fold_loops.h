@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "service/kernels/elementwise/float_functors.h"
@@ -28,6 +31,46 @@ template <class Op, class Acc, class Value>
 inline constexpr bool kSumsFloatsInDouble =
     std::is_same_v<Op, Add<double>>&& std::is_same_v<Acc, double>&& std::is_same_v<Value, float>;
 
+/// Maximum and minimum of floats, where the order of values decides nothing but which zero or NaN comes out.
+template <class Op, class Acc, class Value>
+inline constexpr bool kChoosesFloats = std::is_floating_point_v<Acc>&& std::is_same_v<Acc, Value> &&
+                                       (std::is_same_v<Op, Maximum<Acc>> || std::is_same_v<Op, Minimum<Acc>>);
+
+/// The greatest (least) of `count` >= kBlockLanes floats into `chosen`; false where one is NaN or it is a zero, whose
+/// sign or payload the order decides. One comparison for each value in place of three.
+template <class Op, class T>
+[[gnu::always_inline]] inline bool choose_fast(const T* from, int64_t count, T& chosen) {
+  using Bits = FloatBits<T>;
+  constexpr int64_t kLanes = kBlockLanes / 2;
+  constexpr Bits kMagnitude = static_cast<Bits>(~Bits{0}) >> 1;
+  const Bits infinity = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+  const auto of = [](T a, T b) {
+    if constexpr (std::is_same_v<Op, Maximum<T>>) return a > b ? a : b;
+    return a < b ? a : b;
+  };
+  alignas(64) std::array<T, static_cast<size_t>(kLanes)> best;
+  alignas(64) std::array<Bits, static_cast<size_t>(kLanes)> magnitude{};
+  for (int64_t j = 0; j < kLanes; ++j) best[static_cast<size_t>(j)] = from[j];
+  const auto step = [&](int64_t i) {
+    for (int64_t j = 0; j < kLanes; ++j) {
+      const auto lane = static_cast<size_t>(j);
+      const Bits bits = std::bit_cast<Bits>(from[i + j]) & kMagnitude;
+      magnitude[lane] = magnitude[lane] > bits ? magnitude[lane] : bits;
+      best[lane] = of(best[lane], from[i + j]);
+    }
+  };
+  for (int64_t i = 0; i + kLanes <= count; i += kLanes) step(i);
+  // The last lanes again, some for the second time.
+  if (count % kLanes != 0) step(count - kLanes);
+  chosen = best[0];
+  Bits most = magnitude[0];
+  for (size_t j = 1; j < static_cast<size_t>(kLanes); ++j) {
+    chosen = of(chosen, best[j]);
+    most = most > magnitude[j] ? most : magnitude[j];
+  }
+  return most <= infinity && chosen != 0;
+}
+
 /// One segment of one lane: a short one from left to right, a long one in 64 lanes that are folded in a tree at the
 /// end.
 template <class Op, class Acc, class Value>
@@ -37,6 +80,10 @@ template <class Op, class Acc, class Value>
     Acc sum = static_cast<Acc>(from[0]);
     for (int64_t i = 1; i < count; ++i) sum = Op::apply(sum, static_cast<Acc>(from[i]));
     return sum;
+  }
+  if constexpr (kChoosesFloats<Op, Acc, Value>) {
+    Acc chosen;
+    if (choose_fast<Op>(from, count, chosen)) return chosen;
   }
   alignas(64) FoldLanes<Acc> lanes;
   for (int64_t j = 0; j < kLanes; ++j) lanes[static_cast<size_t>(j)] = static_cast<Acc>(from[j]);

@@ -133,7 +133,7 @@ int64_t groups_of_tile(int64_t tile, int64_t group_size) {
 }
 
 FusedPlan make_fused_plan(const FusedLoop& loop) {
-  FusedPlan plan{.region = whole_region(loop), .layout = TileLayout(loop.program), .reduce = std::nullopt};
+  FusedPlan plan{.region = whole_region(loop), .layout = TileLayout(loop.program), .stays = {}, .reduce = std::nullopt};
   plan.tile = tile_lanes(loop.program);
   const bool only_reads = loop.program.instructions.empty() && loop.program.constants.empty();
   if (!loop.reduce) {

@@ -40,6 +40,7 @@ struct FusedPlan {
   int64_t work_count = 0;
   int64_t work_item_elements = 1;  ///< pointwise: elements of a work item
   bool streams = false;            ///< outputs leave past the caches
+  std::vector<char> stays;         ///< by output, where it streams: not this one, it is read soon; empty: all do
   bool prefetches = false;         ///< inputs are not in the cache: prefetch those of the next tile
   std::optional<ReducePlan> reduce;
 };
@@ -48,9 +49,6 @@ struct FusedPlan {
 int64_t groups_of_tile(int64_t tile, int64_t group_size);
 
 FusedPlan make_fused_plan(const FusedLoop& loop);
-
-/// Work items [begin, end) of a loop that ends in a reduction.
-void run_reduce(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call);
 
 /// Sets every input of the reader to the region that starts `places` elements (one for each input) from its beginning.
 void set_bases(TileReader& reader, const FusedLoop& loop, const FusedCall& call, const tensor::Dims& places);

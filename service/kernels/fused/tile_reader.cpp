@@ -16,6 +16,9 @@ struct Element16 {
   uint64_t high;
 };
 
+/// The phase of a register that holds one element on all lanes.
+constexpr int64_t kOneElement = -1;
+
 /// Shorter rows are not worth a call.
 constexpr int64_t kShortRow = 16;
 
@@ -211,9 +214,9 @@ void TileReader::read_input(const RegionInput& input, State& state, int64_t star
     return;
   }
   scratch_.bind(input.reg, state.home);
+  if (stride == 0 && in_row && !input.is_iota) return read_element(input, state, start, count);
   // What the lanes hold depends on where they begin: on the element or row (a row again and again is one), and on the
   // lane within it.
-  constexpr int64_t kOneElement = -1;
   int64_t phase = start % input.period;
   int64_t place = 0;
   if (stride == 0 && in_row) {
@@ -238,6 +241,18 @@ void TileReader::read_input(const RegionInput& input, State& state, int64_t star
     state.filled_count = count;
   }
   if (is_ragged && phase != kOneElement) state.filled_count = count;
+}
+
+/// One element for all lanes of a tile.
+void TileReader::read_element(const RegionInput& input, State& state, int64_t start, int64_t count) {
+  const int64_t element_bytes = tensor::size_bytes(input.dtype);
+  const std::byte* const memory = state.memory + place_of(input.walk_dims, input.walk_strides, start) * element_bytes;
+  if (state.filled_memory == memory && state.filled_phase == kOneElement && state.filled_count >= count) return;
+  repeat_element(memory, element_bytes, state.home, count);
+  state.filled_memory = memory;
+  state.filled_value = 0;
+  state.filled_phase = kOneElement;
+  state.filled_count = count;
 }
 
 void TileReader::gather(const RegionInput& input, const State& state, int64_t start, int64_t count) {

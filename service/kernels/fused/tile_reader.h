@@ -49,6 +49,9 @@ class TileReader {
   void set_base(size_t input, const std::byte* memory) { states_[input].memory = memory; }
   void set_base(size_t input, int64_t value) { states_[input].first_value = value; }
 
+  /// The memory of an input has other contents than when it was read: its register is filled again.
+  void forget(size_t input) { states_[input].filled_count = 0; }
+
   /// Makes the registers of all inputs hold lanes [start, start + count) of the region in row-major order.
   void read(int64_t start, int64_t count);
 
@@ -70,6 +73,7 @@ class TileReader {
   };
 
   void read_input(const RegionInput& input, State& state, int64_t start, int64_t count);
+  void read_element(const RegionInput& input, State& state, int64_t start, int64_t count);
   void gather(const RegionInput& input, const State& state, int64_t start, int64_t count);
   void gather_tensor(const RegionInput& input, const State& state, int64_t start, int64_t count);
 

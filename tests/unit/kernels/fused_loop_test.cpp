@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -367,6 +368,43 @@ TEST(FusedLoop, direct_loops_of_every_type_agree_with_one_after_another) {
       }
     }
   }
+}
+
+template <class T>
+void expect_special_values_are_chosen(DType dtype) {
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  const std::vector<std::vector<T>> kinds = {
+      {T{-0.0}, T{0}, -1, std::numeric_limits<T>::denorm_min()},
+      {T{-0.0}, T{0}},
+      {T{-0.0}},
+      {T{-0.0}, T{0}, 1, -std::numeric_limits<T>::denorm_min()},
+      {1, 2, -3, std::numeric_limits<T>::quiet_NaN()},
+      {kInfinity, -kInfinity, 5},
+      {-kInfinity},
+      {std::numeric_limits<T>::quiet_NaN(), kInfinity, T{-0.0}},
+      {std::numeric_limits<T>::lowest(), -1, std::numeric_limits<T>::max()},
+  };
+  std::mt19937 random(3);
+  for (const int64_t count : {63, 64, 65, 95, 96, 127, 200, 1024}) {
+    for (const std::vector<T>& kind : kinds) {
+      std::vector<T> values(static_cast<size_t>(3 * count), kind.back());
+      for (T& value : values) value = kind[random() % kind.size()];
+      // Alone among others.
+      values[static_cast<size_t>(count + static_cast<int64_t>(random()) % count)] = kind.back();
+      for (const ScalarOp op : {ScalarOp::kMaximum, ScalarOp::kMinimum}) {
+        const FusedLoop loop = plain_reduction(dtype, op, {3, count}, {1});
+        const std::vector<Bytes> operands = {
+            bytes_of(values), bytes_of(std::vector<T>{op == ScalarOp::kMaximum ? -kInfinity : kInfinity})};
+        ASSERT_EQ(run_kernel(FusedKernel(loop), operands, {}, {0, 0})[0], run_naively(loop, operands, {0, 0})[0])
+            << name(op) << " of " << count << " values such as " << kind.front();
+      }
+    }
+  }
+}
+
+TEST(FusedLoop, maximum_and_minimum_choose_zeros_and_nans_as_one_after_another) {
+  expect_special_values_are_chosen<float>(DType::kFloat32);
+  expect_special_values_are_chosen<double>(DType::kFloat64);
 }
 
 TEST(FusedLoop, sums_of_16_bit_floats_do_not_stop_growing) {

@@ -1,0 +1,85 @@
+#include "service/kernels/fused/pointwise_run.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "service/kernels/stream_store.h"
+
+namespace meshd::kernels {
+namespace {
+
+/// Registers that an instruction writes; inputs and constants have memory that must stay what it is.
+bool is_computed(const TileProgram& program, uint16_t reg) {
+  return std::any_of(program.instructions.begin(), program.instructions.end(),
+                     [&](const TileInstruction& instruction) { return instruction.result == reg; });
+}
+
+}  // namespace
+
+PointwiseRun::PointwiseRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call, int64_t most_elements,
+                           std::pmr::memory_resource* memory)
+    : loop_(loop),
+      plan_(plan),
+      call_(call),
+      scratch_(loop.program, plan.layout, std::min(plan.tile, most_elements), memory),
+      reader_(plan.region, scratch_, memory),
+      ways_(loop.program.outputs.size(), OutputWay::kDirect, memory),
+      soon_(memory),
+      row_(plan.region.dims.empty() ? 1 : plan.region.dims.back()),
+      by_rows_(plan.region.dims.size() > 1 && row_ >= plan.tile) {
+  set_ways();
+}
+
+void PointwiseRun::set_ways() {
+  const std::vector<uint16_t>& outputs = loop_.program.outputs;
+  // A result that takes over an operand's memory may only be written when nothing reads the tile any more.
+  bool takes_over = false;
+  for (const FusedInput& input : loop_.inputs) {
+    if (input.kind == FusedInput::Kind::kIota) continue;
+    const std::byte* const from = call_.operands[input.operand];
+    takes_over =
+        takes_over || std::find(call_.results, call_.results + outputs.size(), from) != call_.results + outputs.size();
+  }
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const bool is_first = std::find(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(k), outputs[k]) ==
+                          outputs.begin() + static_cast<std::ptrdiff_t>(k);
+    if (takes_over || !is_first || !is_computed(loop_.program, outputs[k])) ways_[k] = OutputWay::kCopy;
+    if (plan_.streams && (plan_.stays.empty() || !plan_.stays[k])) ways_[k] = OutputWay::kStream;
+  }
+}
+
+void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) {
+  const TileProgram& program = loop_.program;
+  const int64_t begin = at;
+  while (at < end) {
+    int64_t count = std::min(plan_.tile, end - at);
+    if (by_rows_) count = std::min(count, row_ - at % row_);
+    core::pass(call_.checkpoint);
+    reader_.read(at, count);
+    for (size_t k = 0; k < ways_.size(); ++k) {
+      if (ways_[k] == OutputWay::kDirect) scratch_.bind(program.outputs[k], call_.results[k] + at * element_bytes(k));
+    }
+    if (!soon.empty()) {
+      soon_.clear();
+      for (const SoonRead& read : soon)
+        soon_.push_back({read.begin + (at - begin) * read.element_bytes, count * read.element_bytes});
+      run_tile(program, scratch_, count, soon_);
+    } else if (plan_.prefetches && !by_rows_) {
+      run_tile(program, scratch_, count, reader_.ranges(at + count, std::min(plan_.tile, end - at - count)));
+    } else {
+      run_tile(program, scratch_, count);
+    }
+    for (size_t k = 0; k < ways_.size(); ++k) {
+      if (ways_[k] == OutputWay::kDirect) continue;
+      const std::byte* const from = scratch_.reg(program.outputs[k]);
+      std::byte* const to = call_.results[k] + at * element_bytes(k);
+      if (ways_[k] == OutputWay::kStream)
+        stream_copy(to, from, count * element_bytes(k));
+      else
+        std::memmove(to, from, static_cast<size_t>(count * element_bytes(k)));
+    }
+    at += count;
+  }
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,60 @@
+// Walks tiles of a pointwise fused loop: inputs into registers, instructions, outputs to memory. Private to this
+// folder.
+#pragma once
+
+#include <memory_resource>
+#include <span>
+#include <vector>
+
+#include "service/kernels/fused/fused_plan.h"
+
+namespace meshd::kernels {
+
+/// Memory that is read soon, element for element of a range that is computed meanwhile.
+struct SoonRead {
+  const std::byte* begin = nullptr;
+  int64_t element_bytes = 0;
+};
+
+/// Registers and readers of one loop, kept from range to range. One thread, for one call; loop, plan and call must
+/// outlive it. The call's results may change between ranges, but not which of them are operands.
+class PointwiseRun {
+ public:
+  /// `most_elements`: no range is longer.
+  PointwiseRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call, int64_t most_elements,
+               std::pmr::memory_resource* memory);
+
+  /// Where each input's region begins, in elements; for all ranges that follow. Empty: at the operands' first elements.
+  void move_to(const tensor::Dims& places) { set_bases(reader_, loop_, call_, places); }
+
+  /// The memory of an input has other contents than when it was read.
+  void forget(size_t input) { reader_.forget(input); }
+
+  /// Elements [at, end) of the region. As many elements of each of `soon` are prefetched meanwhile.
+  void run(int64_t at, int64_t end, std::span<const SoonRead> soon = {});
+
+ private:
+  /// How one output leaves its register.
+  enum class OutputWay : uint8_t {
+    kDirect,  ///< the register is the result's memory
+    kCopy,    ///< copied after each tile
+    kStream,  ///< copied past the caches
+  };
+
+  void set_ways();
+  [[nodiscard]] int64_t element_bytes(size_t output) const {
+    return tensor::size_bytes(loop_.program.registers[loop_.program.outputs[output]]);
+  }
+
+  const FusedLoop& loop_;
+  const FusedPlan& plan_;
+  const FusedCall& call_;
+  TileScratch scratch_;
+  TileReader reader_;
+  std::pmr::vector<OutputWay> ways_;
+  std::pmr::vector<MemoryRange> soon_;  ///< of one tile
+  int64_t row_ = 1;                     ///< elements after which a tile ends, where tiles are parts of rows
+  bool by_rows_ = false;
+};
+
+}  // namespace meshd::kernels

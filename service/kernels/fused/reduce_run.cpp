@@ -1,0 +1,159 @@
+#include "service/kernels/fused/reduce_run.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "service/core/checked_math.h"
+#include "service/kernels/elementwise/lane_loop.h"
+
+namespace meshd::kernels {
+namespace {
+
+/// Results a work item keeps at hand, in lanes.
+int64_t work_item_lanes(const ReducePlan& plan) { return plan.items == 1 ? plan.chunk : plan.chunk * plan.lanes; }
+
+}  // namespace
+
+ReduceRun::ReduceRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call)
+    : loop_(loop),
+      plan_(plan),
+      reduce_(*plan.reduce),
+      call_(call),
+      tile_(std::max<int64_t>(1, std::min(plan.tile, plan.region.size))),
+      scratch_(loop.program, plan.layout, tile_),
+      reader_(plan.region, scratch_),
+      results_(make_accumulator(work_item_lanes(reduce_))),
+      rows_(loop.program.outputs.size()) {
+  for (const int operand : loop.reduce->init_operands) init_.push_back(call.operands[operand]);
+  adds_rows_ = reduce_.items == 1 && !reduce_.reduced.empty() && results_->adds_rows() && only_reads();
+  if (tile_holds_one_group()) return;
+  group_ = make_accumulator(reduce_.lanes);
+}
+
+void ReduceRun::run_work_item(int64_t work_item) {
+  const int64_t region_results = reduce_.groups * reduce_.lanes;
+  const int64_t in_region = work_item % reduce_.chunks * reduce_.chunk;
+  int64_t kept = work_item / reduce_.chunks;
+  const bool by_lanes = reduce_.items == 1;
+  const int64_t size = std::min(reduce_.chunk, (by_lanes ? reduce_.lanes : reduce_.groups) - in_region);
+  const int64_t start = kept * region_results + (by_lanes ? in_region : in_region * reduce_.lanes);
+  tensor::Dims places(loop_.inputs.size(), 0);
+  for (size_t d = reduce_.kept.size(); d-- > 0;) {
+    move(places, reduce_.kept[d], kept % reduce_.kept[d].size);
+    kept /= reduce_.kept[d].size;
+  }
+  reduce(places, in_region, size, start);
+}
+
+void ReduceRun::run_groups(const tensor::Dims& places, int64_t groups) {
+  tensor::Dims at = places;
+  for (int64_t first = 0; first < groups; first += reduce_.chunk) {
+    reduce(at, first, std::min(reduce_.chunk, groups - first), first * reduce_.lanes);
+  }
+}
+
+void ReduceRun::reduce(tensor::Dims& places, int64_t first, int64_t size, int64_t start) {
+  results_->reset(reduce_.items == 1 ? size : size * reduce_.lanes);
+  if (reduce_.reduced_size > 0) reduce_outer(places, 0, first, size);
+  results_->finish(init_, call_.results, start);
+}
+
+std::unique_ptr<Accumulator> ReduceRun::make_accumulator(int64_t lanes) const {
+  const TileProgram& program = loop_.program;
+  if (reduce_.fold) return make_fold_accumulator(*reduce_.fold, program.registers[program.outputs[0]], lanes);
+  return make_reducer_accumulator(loop_.reduce->reducer, *reduce_.reducer_layout, lanes);
+}
+
+bool ReduceRun::tile_holds_one_group() const { return reduce_.items == 1 || reduce_.items * reduce_.lanes <= tile_; }
+
+/// Whether values are loaded from memory lane for lane, without instructions.
+bool ReduceRun::only_reads() const {
+  return loop_.program.instructions.empty() && loop_.inputs.size() == 1 && loop_.program.outputs.size() == 1 &&
+         loop_.program.outputs[0] == 0 && loop_.inputs[0].kind == FusedInput::Kind::kTensor &&
+         plan_.region.inputs[0].is_dense;
+}
+
+void ReduceRun::move(tensor::Dims& places, const OuterDim& dim, int64_t steps) {
+  for (size_t i = 0; i < places.size(); ++i) places[i] += dim.strides[i] * steps;
+}
+
+/// Every index of the outer reduced dims from `depth` on is one step.
+void ReduceRun::reduce_outer(tensor::Dims& places, size_t depth, int64_t first, int64_t size) {
+  if (depth < reduce_.reduced.size()) {
+    const OuterDim& dim = reduce_.reduced[depth];
+    if (adds_rows_ && depth + 1 == reduce_.reduced.size()) return add_rows(places[0], dim, first, size);
+    for (int64_t i = 0; i < dim.size; ++i) {
+      reduce_outer(places, depth + 1, first, size);
+      move(places, dim, 1);
+    }
+    move(places, dim, -dim.size);
+    return;
+  }
+  set_bases(reader_, loop_, call_, places);
+  if (reduce_.items == 1)
+    add_lanes(first, size);
+  else if (tile_holds_one_group())
+    add_groups(first, size);
+  else
+    add_long_groups(first, size);
+  results_->end_step();
+}
+
+const ValueRows& ReduceRun::compute(int64_t start, int64_t count) {
+  core::pass(call_.checkpoint);
+  reader_.read(start, count);
+  run_tile(loop_.program, scratch_, count);
+  for (size_t k = 0; k < rows_.size(); ++k) rows_[k] = scratch_.reg(loop_.program.outputs[k]);
+  return rows_;
+}
+
+void ReduceRun::add_rows(int64_t place, const OuterDim& dim, int64_t first, int64_t size) {
+  const FusedInput& input = loop_.inputs[0];
+  const int64_t bytes = tensor::size_bytes(loop_.program.registers[0]);
+  for (int64_t row = 0; row < dim.size; row += kFoldRows) {
+    core::pass(call_.checkpoint);
+    const int64_t at = input.offset + place + row * dim.strides[0] + first;
+    results_->add_rows(call_.operands[input.operand] + at * bytes, dim.strides[0] * bytes,
+                       std::min(kFoldRows, dim.size - row), size);
+    results_->end_step();
+  }
+}
+
+void ReduceRun::add_lanes(int64_t first, int64_t size) {
+  for (int64_t lane = 0; lane < size; lane += tile_) {
+    const int64_t count = std::min(tile_, size - lane);
+    results_->add_values(compute(first + lane, count), lane, count);
+  }
+}
+
+void ReduceRun::add_groups(int64_t first, int64_t size) {
+  const int64_t group_size = reduce_.items * reduce_.lanes;
+  const int64_t at_once = groups_of_tile(tile_, group_size);
+  for (int64_t group = 0; group < size; group += at_once) {
+    const int64_t count = std::min(at_once, size - group);
+    const ValueRows& values = compute((first + group) * group_size, count * group_size);
+    results_->add_segments(values, count, reduce_.items, reduce_.lanes, group * reduce_.lanes);
+  }
+}
+
+/// Groups that take several tiles each.
+void ReduceRun::add_long_groups(int64_t first, int64_t size) {
+  const int64_t most = std::max<int64_t>(1, tile_ / reduce_.lanes);
+  const int64_t tiles = (reduce_.items + most - 1) / most;
+  int64_t at_once = (reduce_.items + tiles - 1) / tiles;
+  // Whole blocks of lanes.
+  const int64_t block = kBlockLanes / std::gcd(reduce_.lanes, kBlockLanes);
+  if (most >= block) at_once = std::min(core::round_up(at_once, block), most - most % block);
+  for (int64_t group = 0; group < size; ++group) {
+    group_->reset(reduce_.lanes);
+    for (int64_t item = 0; item < reduce_.items; item += at_once) {
+      const int64_t count = std::min(at_once, reduce_.items - item);
+      const int64_t start = ((first + group) * reduce_.items + item) * reduce_.lanes;
+      group_->add_segments(compute(start, count * reduce_.lanes), 1, count, reduce_.lanes, 0);
+      group_->end_step();
+    }
+    results_->add_all_of(*group_, group * reduce_.lanes);
+  }
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,55 @@
+// Walks work items of a fused loop that ends in a reduction: tiles are computed, and accumulators fold them. Private to
+// this folder.
+#pragma once
+
+#include <memory>
+
+#include "service/kernels/fold/accumulator.h"
+#include "service/kernels/fused/fused_plan.h"
+
+namespace meshd::kernels {
+
+/// Registers, readers and accumulators of one loop, kept from work item to work item. One thread, for one call; loop,
+/// plan and call must outlive it. The call's results may change between work items.
+class ReduceRun {
+ public:
+  ReduceRun(const FusedLoop& loop, const FusedPlan& plan, const FusedCall& call);
+
+  void run_work_item(int64_t work_item);
+
+  /// The first `groups` groups of a region that has no outer dims and begins, for each input, at `places`. Results go
+  /// to the results' first elements.
+  void run_groups(const tensor::Dims& places, int64_t groups);
+
+  /// The memory of an input has other contents than when it was read.
+  void forget(size_t input) { reader_.forget(input); }
+
+ private:
+  /// Results [first, first + size) of one region, in groups or lanes; `start`: of the results' elements.
+  void reduce(tensor::Dims& places, int64_t first, int64_t size, int64_t start);
+  [[nodiscard]] std::unique_ptr<Accumulator> make_accumulator(int64_t lanes) const;
+  [[nodiscard]] bool tile_holds_one_group() const;
+  [[nodiscard]] bool only_reads() const;
+  static void move(tensor::Dims& places, const OuterDim& dim, int64_t steps);
+  void reduce_outer(tensor::Dims& places, size_t depth, int64_t first, int64_t size);
+  const ValueRows& compute(int64_t start, int64_t count);
+  void add_rows(int64_t place, const OuterDim& dim, int64_t first, int64_t size);
+  void add_lanes(int64_t first, int64_t size);
+  void add_groups(int64_t first, int64_t size);
+  void add_long_groups(int64_t first, int64_t size);
+
+  const FusedLoop& loop_;
+  const FusedPlan& plan_;
+  const ReducePlan& reduce_;
+  const FusedCall& call_;
+  int64_t tile_;
+  TileScratch scratch_;
+  TileReader reader_;
+  std::unique_ptr<Accumulator> results_;
+  std::unique_ptr<Accumulator> group_;  ///< of one group that takes several tiles
+  bool adds_rows_ = false;
+  ValueRows init_;
+  ValueRows rows_;
+};
+
+}  // namespace meshd::kernels

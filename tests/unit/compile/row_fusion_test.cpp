@@ -1,0 +1,370 @@
+// Row fusion: which loops become one step, and that their results have the bits of the loops one after the other, for
+// random shapes, every kind of number, special values, shards, and any number of threads.
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <sstream>
+
+#include "service/compile/pipeline.h"
+#include "service/compile/stages.h"
+#include "service/kernels/elementwise/scalar_op.h"
+#include "tests/unit/device/engine_support.h"
+
+namespace meshd::test {
+namespace {
+
+using compile::PlanRef;
+
+// `$X`, `$R`, `$C`, `$T` in a text: types of the array, of its rows, of one row, and the element's; `$0` and `$1`:
+// numbers.
+std::string with_types(std::string text, const tensor::Dims& rows, int64_t columns, const std::string& dtype) {
+  const auto type = [&](const tensor::Dims& dims) {
+    std::string out = "tensor<";
+    for (const int64_t dim : dims) out += std::to_string(dim) + "x";
+    return out + dtype + ">";
+  };
+  tensor::Dims all = rows;
+  all.push_back(columns);
+  std::string kept = "dims = [";
+  for (size_t d = 0; d < rows.size(); ++d) kept += (d == 0 ? "" : ", ") + std::to_string(d);
+  const auto number = [&](const std::string& digit) {
+    if (dtype[0] == 'c') return "(" + digit + ".0, 0.0)";
+    return dtype.find('i') == std::string::npos ? digit + ".0" : digit;
+  };
+  const std::pair<std::string, std::string> words[] = {{"$X", type(all)},       {"$R", type(rows)},
+                                                       {"$C", type({columns})}, {"$T", type({})},
+                                                       {"$KEPT", kept + "]"},   {"$LAST", std::to_string(rows.size())},
+                                                       {"$0", number("0")},     {"$1", number("1")}};
+  for (const auto& [word, meaning] : words) {
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) {
+      text.replace(at, word.size(), meaning);
+    }
+  }
+  return text;
+}
+
+const std::string kSoftmax = R"(
+func.func @main(%x: $X) -> $X {
+  %low = stablehlo.constant dense<0xFF800000> : $T
+  %m = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [$LAST] : ($X, $T) -> $R
+  %wide = stablehlo.broadcast_in_dim %m, $KEPT : ($R) -> $X
+  %d = stablehlo.subtract %x, %wide : $X
+  %e = stablehlo.exponential %d : $X
+  %zero = stablehlo.constant dense<0.0> : $T
+  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [$LAST] : ($X, $T) -> $R
+  %t = stablehlo.broadcast_in_dim %s, $KEPT : ($R) -> $X
+  %out = stablehlo.divide %e, %t : $X
+  return %out : $X
+})";
+
+// The sum of x + y is returned, too, and read by the folds from where it is written.
+const std::string kResidualNorm = R"(
+func.func @main(%x: $X, %y: $X, %gain: $C, %shift: $C) -> ($X, $X, $R) {
+  %zero = stablehlo.constant dense<0.0> : $T
+  %z = stablehlo.add %x, %y : $X
+  %s = stablehlo.reduce(%z init: %zero) applies stablehlo.add across dimensions = [$LAST] : ($X, $T) -> $R
+  %n = stablehlo.constant dense<77.0> : $R
+  %m = stablehlo.divide %s, %n : $R
+  %wm = stablehlo.broadcast_in_dim %m, $KEPT : ($R) -> $X
+  %c = stablehlo.subtract %z, %wm : $X
+  %q = stablehlo.multiply %c, %c : $X
+  %v = stablehlo.reduce(%q init: %zero) applies stablehlo.add across dimensions = [$LAST] : ($X, $T) -> $R
+  %r = stablehlo.rsqrt %v : $R
+  %wr = stablehlo.broadcast_in_dim %r, $KEPT : ($R) -> $X
+  %wg = stablehlo.broadcast_in_dim %gain, dims = [$LAST] : ($C) -> $X
+  %ws = stablehlo.broadcast_in_dim %shift, dims = [$LAST] : ($C) -> $X
+  %a = stablehlo.multiply %c, %wr : $X
+  %b = stablehlo.multiply %a, %wg : $X
+  %out = stablehlo.add %b, %ws : $X
+  return %z, %out, %v : $X, $X, $R
+})";
+
+// Folds that share a pass over x, and nothing else.
+const std::string kSumAndProduct = R"(
+func.func @main(%x: $X) -> ($R, $R, $R) {
+  %one = stablehlo.constant dense<$1> : $T
+  %s = stablehlo.reduce(%x init: %one) applies stablehlo.add across dimensions = [$LAST] : ($X, $T) -> $R
+  %p = stablehlo.reduce(%x init: %one) applies stablehlo.multiply across dimensions = [$LAST] : ($X, $T) -> $R
+  %both = stablehlo.add %s, %p : $R
+  return %s, %p, %both : $R, $R, $R
+})";
+
+const std::string kCenter = R"(
+func.func @main(%x: $X) -> $X {
+  %zero = stablehlo.constant dense<$0> : $T
+  %s = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [$LAST] : ($X, $T) -> $R
+  %w = stablehlo.broadcast_in_dim %s, $KEPT : ($R) -> $X
+  %out = stablehlo.subtract %x, %w : $X
+  return %out : $X
+})";
+
+// A reducer of two values, with places along the row counted, and rows read backwards.
+const std::string kLeftmostMaximum = R"(
+func.func @main(%x: $X) -> ($X, $R) {
+  %low = stablehlo.constant dense<0xFF800000> : $T
+  %first = stablehlo.constant dense<0.0> : $T
+  %place = stablehlo.iota dim = $LAST : $X
+  %top:2 = stablehlo.reduce(%x init: %low), (%place init: %first) across dimensions = [$LAST]
+      : ($X, $X, $T, $T) -> ($R, $R)
+   reducer(%a: $T, %b: $T) (%i: $T, %j: $T) {
+    %better = stablehlo.compare GT, %a, %b : ($T, $T) -> tensor<i1>
+    %value = stablehlo.select %better, %a, %b : tensor<i1>, $T
+    %at = stablehlo.select %better, %i, %j : tensor<i1>, $T
+    stablehlo.return %value, %at : $T, $T
+  }
+  %w = stablehlo.broadcast_in_dim %top#0, $KEPT : ($R) -> $X
+  %back = stablehlo.reverse %x, dims = [$LAST] : $X
+  %d = stablehlo.subtract %back, %w : $X
+  %out = stablehlo.add %d, %place : $X
+  return %out, %top#1 : $X, $R
+})";
+
+// Numbers of a dtype, one in eight of them special.
+std::vector<std::byte> numbers(tensor::DType dtype, int64_t bytes, std::mt19937& random) {
+  std::vector<std::byte> out(static_cast<size_t>(bytes));
+  const auto fill = [&]<typename T>(T) {
+    const T specials[] = {std::numeric_limits<T>::quiet_NaN(),
+                          std::numeric_limits<T>::infinity(),
+                          -std::numeric_limits<T>::infinity(),
+                          T{-0.0},
+                          T{0},
+                          std::numeric_limits<T>::denorm_min()};
+    std::normal_distribution<T> normal;
+    for (size_t at = 0; at < out.size(); at += sizeof(T)) {
+      const T value = random() % 64 == 0 ? specials[random() % std::size(specials)] : normal(random);
+      std::memcpy(out.data() + at, &value, sizeof(T));
+    }
+  };
+  switch (dtype) {
+    case tensor::DType::kFloat32:
+    case tensor::DType::kComplex64:
+      fill(float{});
+      break;
+    case tensor::DType::kFloat64:
+    case tensor::DType::kComplex128:
+      fill(double{});
+      break;
+    case tensor::DType::kBool:
+      for (std::byte& byte : out) byte = std::byte(random() % 2);
+      break;
+    default:  // any bits are a number
+      for (std::byte& byte : out) byte = std::byte(random() % 256);
+  }
+  return out;
+}
+
+struct Plans {
+  PlanRef rows;
+  PlanRef plain;
+};
+
+Plans plans_of(const std::string& text, int threads = 2) {
+  const compile::ParsedRef parsed = compile::Compiler(1, 8).parse("stablehlo", text);
+  compile::LowerRequest request;
+  for (const auto& named : parsed->flat->meshes)
+    request.device_count = std::max(request.device_count, named.mesh->position_count());
+  const auto plan = [&](bool fuse_rows) {
+    const partition::LocalProgram local = compile::partition_for(compile::propagate_for(*parsed, request), request);
+    compile::PlanOptions options;
+    options.threads = threads;
+    options.donate = compile::donated_of(local);
+    options.fuse_rows = fuse_rows;
+    return compile::make_plan(local, options);
+  };
+  return {plan(true), plan(false)};
+}
+
+using Bits = std::vector<std::vector<std::vector<std::byte>>>;  // result, shard, bytes
+
+// Which of two NaNs an operation gives is the compiler's choice for each lane of a block; all are one here.
+void make_nans_one(tensor::DType dtype, std::vector<std::byte>& bytes) {
+  if (tensor::is_complex(dtype)) {
+    return make_nans_one(dtype == tensor::DType::kComplex64 ? tensor::DType::kFloat32 : tensor::DType::kFloat64, bytes);
+  }
+  if (!tensor::is_float(dtype)) return;
+  const auto widen = kernels::find_scalar_kernel(kernels::ScalarOp::kConvert, dtype, tensor::DType::kFloat64);
+  const auto size = static_cast<size_t>(tensor::size_bytes(dtype));
+  for (size_t at = 0; at < bytes.size(); at += size) {
+    double wide = 0;
+    const std::byte* const from = bytes.data() + at;
+    if (widen != nullptr)
+      widen(&from, reinterpret_cast<std::byte*>(&wide), 1);
+    else
+      std::memcpy(&wide, from, size);
+    if (std::isnan(wide)) std::memset(bytes.data() + at, 0xFF, size);
+  }
+}
+
+Bits run(Bench& bench, const PlanRef& plan, const Bits& arguments) {
+  std::vector<device::RunArgument> given;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    device::RunArgument argument;
+    for (const auto& shard : arguments[i]) argument.shards.push_back(bench.buffer(shard));
+    argument.may_overwrite = plan->arguments[i].is_donated;
+    given.push_back(std::move(argument));
+  }
+  const device::RunOutcome outcome = bench.run(plan, std::move(given));
+  EXPECT_FALSE(outcome.error) << outcome.error->detail();
+  Bits out;
+  for (size_t r = 0; r < outcome.outputs.size(); ++r) {
+    out.emplace_back();
+    for (const tensor::BufferRef& shard : outcome.outputs[r]) {
+      out.back().emplace_back(shard->data(), shard->data() + plan->results[r].shard_bytes);
+      make_nans_one(plan->results[r].type.local.dtype, out.back().back());
+    }
+  }
+  return out;
+}
+
+Bits arguments_of(const PlanRef& plan, unsigned seed) {
+  std::mt19937 random(seed);
+  Bits out;
+  for (const compile::PlanParameter& argument : plan->arguments) {
+    out.emplace_back();
+    for (int64_t shard = 0; shard < argument.shard_count(); ++shard)
+      out.back().push_back(numbers(argument.type.local.dtype, argument.shard_bytes, random));
+  }
+  return out;
+}
+
+// The first bytes that differ, for people; empty where all are the same.
+std::string difference(const Bits& a, const Bits& b) {
+  for (size_t r = 0; r < a.size(); ++r) {
+    for (size_t shard = 0; shard < a[r].size(); ++shard) {
+      if (a[r][shard] == b[r][shard]) continue;
+      const auto [x, y] = std::mismatch(a[r][shard].begin(), a[r][shard].end(), b[r][shard].begin());
+      const auto at = (x - a[r][shard].begin()) / 8 * 8;
+      uint64_t left = 0;
+      uint64_t right = 0;
+      const auto count = std::min<size_t>(8, a[r][shard].size() - static_cast<size_t>(at));
+      std::memcpy(&left, a[r][shard].data() + at, count);
+      std::memcpy(&right, b[r][shard].data() + at, count);
+      std::ostringstream text;
+      text << "result " << r << ", shard " << shard << ", byte " << at << ": " << std::hex << left << " and " << right;
+      return text.str();
+    }
+  }
+  return {};
+}
+
+// Runs both plans; returns how many steps the fused one has.
+int64_t expect_same_bits(const std::string& text, unsigned seed = 1) {
+  const Plans plans = plans_of(text, 3);
+  const Bits arguments = arguments_of(plans.plain, seed);
+  Bench one({.device_count = 8, .threads = 1});
+  Bench three({.device_count = 8, .threads = 3});
+  const Bits plain = run(one, plans.plain, arguments);
+  EXPECT_EQ(difference(run(one, plans.rows, arguments), plain), "") << text << to_text(*plans.rows);
+  EXPECT_EQ(difference(run(three, plans.rows, arguments), plain), "") << text << to_text(*plans.rows);
+  return plans.rows->step_count;
+}
+
+TEST(RowFusion, softmax_is_one_step_without_arena) {
+  const Plans plans = plans_of(with_types(kSoftmax, {64}, 1024, "f32"));
+  EXPECT_EQ(plans.rows->step_count, 1) << to_text(*plans.rows);
+  EXPECT_EQ(plans.rows->memory.arena, 0);
+  EXPECT_GT(plans.rows->memory.scratch, 0);
+  EXPECT_LT(plans.rows->memory.scratch, 2 * 128 * 1024) << "a block for each thread";
+  EXPECT_EQ(plans.plain->step_count, 4) << to_text(*plans.plain);
+  EXPECT_EQ(plans.rows->blocks[0].steps[0].flops,
+            plans.plain->blocks[0].steps[0].flops + plans.plain->blocks[0].steps[1].flops +
+                plans.plain->blocks[0].steps[2].flops + plans.plain->blocks[0].steps[3].flops);
+}
+
+TEST(RowFusion, bits_are_those_of_the_loops_one_after_the_other) {
+  std::mt19937 random(7);
+  const auto any = [&](int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(random()) % (most - least + 1);
+  };
+  const std::vector<tensor::Dims> shapes = {{64, 1024}, {1000, 10}, {17, 1023}, {9, 4099}, {3, 70000}, {2500, 2}};
+  std::vector<std::pair<tensor::Dims, int64_t>> sizes;
+  for (const tensor::Dims& shape : shapes) sizes.push_back({{shape[0]}, shape[1]});
+  sizes.push_back({{3, 1, 41}, 130});
+  for (int i = 0; i < 4; ++i) sizes.push_back({{any(1, 5), any(2, 40)}, any(2, 900)});
+  unsigned seed = 1;
+  for (const auto& [rows, columns] : sizes) {
+    for (const std::string& text : {kSoftmax, kResidualNorm, kLeftmostMaximum}) {
+      expect_same_bits(with_types(text, rows, columns, "f32"), ++seed);
+    }
+  }
+}
+
+TEST(RowFusion, every_kind_of_number_is_folded_as_before) {
+  unsigned seed = 1;
+  for (const char* dtype : {"f64", "bf16", "f16", "f8E4M3FN", "complex<f32>", "complex<f64>", "i32", "ui8", "i64"}) {
+    for (const int64_t columns : {65, 1000}) {
+      EXPECT_EQ(expect_same_bits(with_types(kCenter, {130}, columns, dtype), ++seed), 1) << dtype;
+      EXPECT_EQ(expect_same_bits(with_types(kSumAndProduct, {130}, columns, dtype), ++seed), 1) << dtype;
+    }
+  }
+}
+
+TEST(RowFusion, a_value_that_is_a_result_is_read_from_its_place) {
+  const Plans plans = plans_of(with_types(kResidualNorm, {64}, 77, "f32"));
+  EXPECT_EQ(plans.rows->step_count, 1) << to_text(*plans.rows);
+  EXPECT_EQ(plans.rows->memory.arena, 0) << to_text(*plans.rows);
+}
+
+TEST(RowFusion, rows_that_are_too_long_or_too_few_stay_loops) {
+  EXPECT_GT(plans_of(with_types(kSoftmax, {64}, 1 << 17, "f32")).rows->step_count, 1);
+  EXPECT_GT(plans_of(with_types(kSoftmax, {4}, 1 << 15, "f32")).rows->step_count, 1) << "threads share columns";
+  EXPECT_GT(plans_of(with_types(kSoftmax, {4}, 100, "f32")).rows->step_count, 1) << "as small steps";
+}
+
+TEST(RowFusion, shards_of_rows_run_as_one_step_on_each_device) {
+  const std::string text = R"(
+module {
+  sdy.mesh @mesh = <["x"=4]>
+  func.func @main(%x: tensor<90x300xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<90x300xf32> {
+    %row = stablehlo.iota dim = 0 : tensor<90x300xf32>
+    %column = stablehlo.iota dim = 1 : tensor<90x300xf32>
+    %inside = stablehlo.compare GE, %row, %column : (tensor<90x300xf32>, tensor<90x300xf32>) -> tensor<90x300xi1>
+    %low = stablehlo.constant dense<-1.0e9> : tensor<90x300xf32>
+    %masked = stablehlo.select %inside, %x, %low : tensor<90x300xi1>, tensor<90x300xf32>
+    %least = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %m = stablehlo.reduce(%masked init: %least) applies stablehlo.maximum across dimensions = [1] : (tensor<90x300xf32>, tensor<f32>) -> tensor<90xf32>
+    %w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<90xf32>) -> tensor<90x300xf32>
+    %d = stablehlo.subtract %masked, %w : tensor<90x300xf32>
+    %e = stablehlo.exponential %d : tensor<90x300xf32>
+    return %e : tensor<90x300xf32>
+  }
+})";
+  EXPECT_EQ(expect_same_bits(text), 1);
+}
+
+// What is between the folds is a product that reads the first group's result: one step would wait for itself.
+TEST(RowFusion, a_step_in_between_separates_groups) {
+  const std::string text = R"(
+func.func @main(%x: tensor<64x96xf32>, %w: tensor<96x96xf32>) -> tensor<64x96xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %s = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<64x96xf32>, tensor<f32>) -> tensor<64xf32>
+  %ws = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<64xf32>) -> tensor<64x96xf32>
+  %c = stablehlo.subtract %x, %ws : tensor<64x96xf32>
+  %p = stablehlo.dot_general %c, %w, contracting_dims = [1] x [0] : (tensor<64x96xf32>, tensor<96x96xf32>) -> tensor<64x96xf32>
+  %y = stablehlo.add %p, %c : tensor<64x96xf32>
+  %t = stablehlo.reduce(%y init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<64x96xf32>, tensor<f32>) -> tensor<64xf32>
+  %wt = stablehlo.broadcast_in_dim %t, dims = [0] : (tensor<64xf32>) -> tensor<64x96xf32>
+  %d = stablehlo.subtract %y, %wt : tensor<64x96xf32>
+  %out = stablehlo.add %d, %x : tensor<64x96xf32>
+  return %out : tensor<64x96xf32>
+})";
+  EXPECT_EQ(expect_same_bits(text), 3);
+}
+
+TEST(RowFusion, a_donated_operand_becomes_the_result) {
+  std::string text = with_types(kSoftmax, {64}, 200, "f32");
+  text.replace(text.find("%x: tensor<64x200xf32>"), 22, "%x: tensor<64x200xf32> {tf.aliasing_output = 0 : i32}");
+  EXPECT_EQ(expect_same_bits(text), 1);
+  const Plans plans = plans_of(text);
+  EXPECT_EQ(plans.rows->memory.own, 0) << to_text(*plans.rows);
+}
+
+// Rows are read backwards after the first element of the result would have been written.
+TEST(RowFusion, an_operand_that_is_still_read_keeps_its_place) {
+  std::string text = with_types(kLeftmostMaximum, {64}, 200, "f32");
+  text.replace(text.find("%x: tensor<64x200xf32>"), 22, "%x: tensor<64x200xf32> {tf.aliasing_output = 0 : i32}");
+  expect_same_bits(text);
+}
+
+}  // namespace
+}  // namespace meshd::test
