@@ -46,6 +46,7 @@ int64_t SelectDim::operand_rows() const {
 SelectAndScatter::SelectAndScatter(TileProgram select, std::shared_ptr<const Monoid> scatter, tensor::DType dtype,
                                    const std::vector<SelectDim>& dims)
     : select_(std::move(select)), layout_(select_), scatter_(std::move(scatter)), elem_(tensor::size_bytes(dtype)) {
+  if (scatter_->result_bytes(0) == elem_) select_apart_ = select_apart(select_);
   double windows_met = 1;
   size_t last = dims.size();
   while (first_dim_ < last && dims[first_dim_].windows.is_trivial()) lead_ *= dims[first_dim_++].windows.size;
@@ -121,7 +122,9 @@ class SelectAndScatter::WorkItem {
     bring(source_, call_.source, op_.source_rows_);
     const int64_t bytes = op_.scatter_->result_bytes(0);
     combined_.resize(std::max(combined_.size(), static_cast<size_t>(lanes_ * bytes)));
-    if (op_.is_apart_)
+    if (op_.is_apart_ && op_.select_apart_ != nullptr)
+      run_compared(rows, bytes);
+    else if (op_.is_apart_)
       run_apart(rows, bytes);
     else
       run_overlapping(rows, bytes);
@@ -172,6 +175,33 @@ class SelectAndScatter::WorkItem {
     for_each(counts_, [&](const Dims& window, int64_t number) { scatter(window, number); });
     worker_.finish({call_.init}, {sums_}, {result_}, rows * lanes_);
     restore_untouched(rows, bytes);
+  }
+
+  // The same as run_apart, in one loop over the lanes: all sources arrive at once, a window is selected and written.
+  void run_compared(int64_t rows, int64_t bytes) {
+    const auto row_bytes = static_cast<size_t>(lanes_ * bytes);
+    worker_.fill({call_.init}, {combined_.data()}, lanes_);
+    for (int64_t row = 0; !op_.covers_all_ && row < rows; ++row)
+      std::memcpy(result_ + row * lanes_ * bytes, combined_.data(), row_bytes);
+    const int64_t all = op_.source_rows_ * lanes_;
+    loaded_.resize(std::max(loaded_.size(), static_cast<size_t>(all * op_.scatter_->sum_bytes(0))));
+    arrived_.resize(std::max(arrived_.size(), static_cast<size_t>(all * bytes)));
+    worker_.load({source_}, {loaded_.data()}, all);
+    worker_.finish({call_.init}, {loaded_.data()}, {arrived_.data()}, all);
+    elements_.resize(static_cast<size_t>(op_.offset_count_));
+    places_.resize(static_cast<size_t>(op_.offset_count_));
+    ApartWindow at{elements_.data(), places_.data(), op_.offset_count_, nullptr, combined_.data(), lanes_};
+    for_each(counts_, [&](const Dims& window, int64_t number) {
+      if (number % kOffsetsBetweenCheckpoints == 0) core::pass(call_.checkpoint);
+      for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
+        const int64_t from = operand_row(window, offset);
+        const int64_t to = result_row(window, offset);
+        elements_[static_cast<size_t>(offset_number)] = from < 0 ? nullptr : operand_ + from * lanes_ * op_.elem_;
+        places_[static_cast<size_t>(offset_number)] = to < 0 ? nullptr : result_ + to * lanes_ * bytes;
+      });
+      at.arrived = arrived_.data() + (source_of(window) - source_);
+      op_.select_apart_(at);
+    });
   }
 
   // At most one window writes each place: window by window, without sums.
@@ -307,7 +337,9 @@ class SelectAndScatter::WorkItem {
   std::unique_ptr<bool[]> keeps_;
   std::vector<std::byte> loaded_;    ///< a window's source, as accumulators
   std::vector<std::byte> combined_;  ///< with what is there already; the initial value, where windows are disjoint
-  std::vector<std::byte> arrived_;   ///< a window's source as it leaves
+  std::vector<std::byte> arrived_;   ///< a window's source as it leaves, or all windows'
+  std::vector<const std::byte*> elements_;  ///< of a window, by offset
+  std::vector<std::byte*> places_;
 };
 
 void SelectAndScatter::run(const SelectAndScatterCall& call) const {

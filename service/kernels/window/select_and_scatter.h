@@ -9,6 +9,7 @@
 #include "service/core/checkpoint.h"
 #include "service/kernels/fold/monoid.h"
 #include "service/kernels/fused/tile_program.h"
+#include "service/kernels/window/select_apart.h"
 #include "service/kernels/window/window.h"
 
 namespace meshd::kernels {
@@ -65,6 +66,7 @@ class SelectAndScatter {
   class WorkItem;
 
   TileProgram select_;
+  SelectApart select_apart_ = nullptr;  ///< where the body is one comparison and the elements are as wide as results
   TileLayout layout_;
   std::shared_ptr<const Monoid> scatter_;
   int64_t elem_ = 4;
