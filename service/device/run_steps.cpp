@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "service/core/spin.h"
 #include "service/device/run_impl.h"
 #include "service/ops/kernel_interface.h"
 
@@ -25,14 +26,6 @@ constexpr size_t kInlinePointers = 24;
 // At a closed barrier: what it costs to sleep and to be woken.
 constexpr std::chrono::nanoseconds kBarrierSpin = std::chrono::microseconds(50);
 constexpr int kPausesPerLook = 16;
-
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
 
 // Pointers of one call, on the stack unless there are many.
 class Pointers {
@@ -266,7 +259,7 @@ std::optional<size_t> SharedStep::take_part() {
     const core::SteadyTime now = std::chrono::steady_clock::now();
     if (!spin_end) spin_end = now + kBarrierSpin;
     if (now >= *spin_end) return std::nullopt;
-    for (int i = 0; i < kPausesPerLook; ++i) pause();
+    for (int i = 0; i < kPausesPerLook; ++i) core::spin_pause();
     part = next_part_.load(std::memory_order_relaxed);
   }
   return std::nullopt;

@@ -13,11 +13,14 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include "service/core/locked.h"
+#include "service/core/spin.h"
 
 namespace meshd::device {
 namespace {
 
 constexpr size_t kMostThreads = 512;  // parked ones and spare ones included
+constexpr std::chrono::nanoseconds kSpin = std::chrono::microseconds(50);
+constexpr int kPausesPerCheck = 16;
 
 class AsioTimer final : public Timer {
  public:
@@ -69,17 +72,33 @@ struct WorkerPool::Impl {
   }
 
   void serve() {
+    bool has_worked = false;
     while (true) {
       const uint32_t seen = posted.load(std::memory_order_acquire);
       if (stopped.load(std::memory_order_acquire)) return;
       if (std::shared_ptr<Work> next = take()) {
         next->work();
         next.reset();
+        has_worked = true;
         if (surplus.load(std::memory_order_relaxed) > 0) stand_by();
         continue;
       }
+      // The next step of a run often follows at once.
+      if (std::exchange(has_worked, false) && changes_soon(seen)) continue;
       posted.wait(seen, std::memory_order_acquire);
     }
+  }
+
+  /// Spins for as long as it costs to sleep and to be woken.
+  [[nodiscard]] bool changes_soon(uint32_t seen) const {
+    const core::SteadyTime end = std::chrono::steady_clock::now() + kSpin;
+    do {
+      for (int i = 0; i < kPausesPerCheck; ++i) {
+        if (posted.load(std::memory_order_relaxed) != seen) return true;
+        core::spin_pause();
+      }
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
   }
 
   // Becomes a spare worker, until one is called for.
