@@ -72,6 +72,8 @@ Convolution::Convolution(const ConvolutionSpec& spec) {
   if (positions * static_cast<double>(spec.out_features) == 0) return;
   int64_t lhs_offset = 0;
   const ConvolutionSpec plain = normalised(spec, lhs_offset);
+  // oneDNN splits the sums of a gradient by weights between the threads that it sees when the primitive is made.
+  prepare_thread();
   plan_ = plan_convolution_onednn(plain);
   if (plan_ == nullptr) plan_ = plan_convolution_columns(plain);
   work_count_ = plan_->work_count;

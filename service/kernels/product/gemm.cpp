@@ -80,6 +80,7 @@ Gemm::Gemm(const GemmSpec& spec) {
   result_bytes_ = spec.m * spec.n * tensor::size_bytes(spec.out);
   is_empty_sum_ = spec.k == 0;
   if (is_empty_sum_ || result_bytes_ == 0) return;
+  prepare_thread();  // oneDNN plans for the threads that it sees here
   GemmPlan plan = choose(spec);
   plan_ = std::move(plan.plan);
   scratch_bytes_ = plan.scratch_bytes;

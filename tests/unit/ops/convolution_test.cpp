@@ -7,9 +7,12 @@
 #include <map>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "service/core/error.h"
 #include "service/kernels/product/convolution.h"
+#include "service/kernels/product/gemm.h"
+#include "service/tensor/buffer.h"
 #include "tests/support/parsed_instance.h"
 #include "tests/support/window_text.h"
 
@@ -238,6 +241,30 @@ TEST(Convolution, gradients_find_their_loops) {
             "oneDNN by data");
   EXPECT_EQ(way(images(16, 8, 32, {.in = 14, .kernel = 14, .out = 3, .pad_low = 1})), "oneDNN by weights");
   EXPECT_EQ(way(images(16, 8, 32, {.in = 14, .kernel = 7, .out = 3, .rhs_dilation = 2})), "oneDNN by weights");
+}
+
+// A new thread sees all processors, one that has computed a product only itself; sums are split alike for both.
+TEST(Convolution, bits_of_a_gradient_do_not_depend_on_the_thread_that_made_it) {
+  const kernels::ConvolutionSpec spec = images(32, 64, 64, {.in = 28, .kernel = 28, .out = 3, .pad_low = 1});
+  std::mt19937 random(8);
+  std::normal_distribution<float> normal;
+  std::vector<float> lhs(static_cast<size_t>(32 * 64 * 28 * 28));
+  std::vector<float> rhs(static_cast<size_t>(64 * 64 * 28 * 28));
+  for (float& value : lhs) value = normal(random);
+  for (float& value : rhs) value = normal(random);
+  const auto gradient = [&] {
+    const kernels::Convolution made(spec);
+    std::vector<float> out(static_cast<size_t>(32 * 64 * 3 * 3));
+    const tensor::BufferRef scratch =
+        tensor::BufferPool::create(int64_t{1} << 30)->allocate(std::max<int64_t>(64, made.scratch_bytes()));
+    made.run(reinterpret_cast<const std::byte*>(lhs.data()), reinterpret_cast<const std::byte*>(rhs.data()),
+             reinterpret_cast<std::byte*>(out.data()), 0, made.work_count(), scratch->data());
+    return out;
+  };
+  std::vector<float> of_new_thread;
+  std::thread([&] { of_new_thread = gradient(); }).join();
+  kernels::prepare_thread();
+  EXPECT_EQ(gradient(), of_new_thread);
 }
 
 TEST(Convolution, wrong_numbers_are_refused_with_the_rule) {
