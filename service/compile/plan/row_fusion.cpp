@@ -73,7 +73,9 @@ std::optional<size_t> kept_dims(const FusedLoop& loop) {
 std::optional<size_t> dims_of_rows(const FusedLoop& loop, int64_t rows) {
   if (loop.reduce) {
     const auto kept = kept_dims(loop);
-    return kept && product(loop.dims, 0, *kept) == rows ? kept : std::nullopt;
+    const bool folds_rows =
+        kept && product(loop.dims, 0, *kept) == rows && product(loop.dims, *kept, loop.dims.size()) > 1;
+    return folds_rows ? kept : std::nullopt;
   }
   int64_t size = 1;
   for (size_t d = 0; d <= loop.dims.size(); ++d) {
@@ -127,7 +129,9 @@ class RowFuser {
   struct Group {
     int64_t rows = 1;
     TableId table = 0;
-    std::set<size_t> loops;  // steps
+    size_t fold = 0;                   // the step that began it; ascending in groups_
+    std::set<size_t> loops;            // steps
+    std::set<LocalId> row_operands{};  // of all loops, see row_operands()
   };
 
   [[nodiscard]] const FusedLoop* loop_of(size_t s) const {
@@ -158,11 +162,12 @@ class RowFuser {
     const auto kept = kept_dims(loop);
     if (!kept) return;
     const int64_t elements = core::checked_product(loop.dims);
-    Group group{.rows = product(loop.dims, 0, *kept), .table = steps_[fold].table, .loops = {fold}};
+    Group group{.rows = product(loop.dims, 0, *kept), .table = steps_[fold].table, .fold = fold, .loops = {fold}};
     if (group.rows <= 1 || elements == group.rows || elements < kLeastElements) return;
     const int64_t copies = builder_.tables[group.table].count();
     if (elements * copies >= kSharedElements && group.rows * copies < kLeastSharedRows) return;
     if (row_bytes(group) > kernels::kMostRowBytes) return;
+    group.row_operands = row_operands(loop, fold, *kept);
     size_t first = fold;
     while (first > 0 && fold - first < kBehind && steps_[first - 1].kind == StepKind::kKernel) --first;
     size_t last = fold;
@@ -173,6 +178,7 @@ class RowFuser {
         if (group.loops.contains(s) || !may_join(group, s)) continue;
         Group larger = group;
         larger.loops.insert(s);
+        larger.row_operands.merge(row_operands(*loop_of(s), s, *dims_of_rows(*loop_of(s), group.rows)));
         if (!reads_by_rows(larger) || has_cycle(larger)) continue;
         if (row_bytes(larger) > kernels::kMostRowBytes) continue;
         group = std::move(larger);
@@ -189,8 +195,7 @@ class RowFuser {
     const FusedLoop* const loop = loop_of(s);
     if (loop == nullptr || group_of_[s] != kNone || steps_[s].table != group.table) return false;
     const auto rows = dims_of_rows(*loop, group.rows);
-    if (!rows) return false;
-    if (!same_offsets(group, s)) return false;
+    if (!rows || core::checked_product(loop->dims) == 0 || !same_offsets(group, s)) return false;
     const auto is_member = [&](size_t step) { return group.loops.contains(step); };
     for (const LocalId root : reads_[s]) {
       if (is_member(maker(root))) return true;
@@ -198,13 +203,8 @@ class RowFuser {
     for (const LocalId id : steps_[s].results) {
       if (std::any_of(readers(id).begin(), readers(id).end(), is_member)) return true;
     }
-    if (product(loop->dims, *rows, loop->dims.size()) == 1) return false;
     const std::set<LocalId> mine = row_operands(*loop, s, *rows);
-    return std::any_of(group.loops.begin(), group.loops.end(), [&](size_t member) {
-      const std::set<LocalId> theirs =
-          row_operands(*loop_of(member), member, *dims_of_rows(*loop_of(member), group.rows));
-      return std::any_of(theirs.begin(), theirs.end(), [&](LocalId root) { return mine.contains(root); });
-    });
+    return std::any_of(mine.begin(), mine.end(), [&](LocalId root) { return group.row_operands.contains(root); });
   }
 
   // One step has one table of offsets.
@@ -308,9 +308,11 @@ class RowFuser {
     size_t last = *group.loops.rbegin();
     for (bool changed = true; changed;) {
       changed = false;
-      for (const Group& other : groups_) {
-        if (*other.loops.begin() > last || *other.loops.rbegin() <= last) continue;
-        last = *other.loops.rbegin();
+      // Groups that began longer ago end before this one.
+      for (auto other = groups_.rbegin(); other != groups_.rend(); ++other) {
+        if (other->fold + kAhead < *group.loops.begin()) break;
+        if (*other->loops.begin() > last || *other->loops.rbegin() <= last) continue;
+        last = *other->loops.rbegin();
         changed = true;
       }
     }

@@ -332,6 +332,22 @@ module {
   EXPECT_EQ(expect_same_bits(text), 1);
 }
 
+// Many rows in a block, and a fold along a dimension of size one behind the rows' own.
+TEST(RowFusion, a_fold_of_one_element_is_no_fold_of_rows) {
+  const std::string text = R"(
+func.func @main(%x: tensor<20000x8xf32>) -> tensor<20000x8xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %s = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<20000x8xf32>, tensor<f32>) -> tensor<20000xf32>
+  %column = stablehlo.reshape %s : (tensor<20000xf32>) -> tensor<20000x1xf32>
+  %twice = stablehlo.add %column, %column : tensor<20000x1xf32>
+  %r = stablehlo.reduce(%twice init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<20000x1xf32>, tensor<f32>) -> tensor<20000xf32>
+  %w = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<20000xf32>) -> tensor<20000x8xf32>
+  %out = stablehlo.subtract %x, %w : tensor<20000x8xf32>
+  return %out : tensor<20000x8xf32>
+})";
+  EXPECT_GE(expect_same_bits(text), 1);
+}
+
 // What is between the folds is a product that reads the first group's result: one step would wait for itself.
 TEST(RowFusion, a_step_in_between_separates_groups) {
   const std::string text = R"(
