@@ -18,6 +18,7 @@
 #include "api/routes/routes.h"
 #include "api/server/server.h"
 #include "api/server/tls_context.h"
+#include "service/core/ids.h"
 #include "service/core/memory_ledger.h"
 #include "service/jobs/retention.h"
 #include "service/quotas/rate_limiter.h"
@@ -143,6 +144,17 @@ jobs::RunnerOptions runner_options(const AppOptions& options, Log& log) {
   return out;
 }
 
+// The session or the job of the request's path, for its line in the log.
+void note_subjects(Request& request) {
+  const auto note = [&](std::string_view path, std::string_view kind, std::string& id) {
+    if (!request.route->path.starts_with(path)) return;
+    const std::string& named = request.capture("id");
+    if (core::looks_like_id(named, kind)) id = named;
+  };
+  note("/v1/sessions/{id}", "ses", request.session_id);
+  note("/v1/jobs/{id}", "job", request.job_id);
+}
+
 // Read access to the tokens file is access as any principal; write access can add tokens.
 void warn_of_open_tokens(const std::string& path, Log& log) {
   struct stat info {};
@@ -259,6 +271,7 @@ struct App::Parts {
     }
     ServerHooks hooks;
     hooks.authenticate = [this](Request& request) {
+      note_subjects(request);
       authenticate(request);
       rates.take(request.principal);
       require_role(request);
@@ -279,6 +292,9 @@ struct App::Parts {
     if (ours) {
       log.error("request", {{"request_id", record.request_id},
                             {"trace_id", record.trace_id},
+                            {"operation", record.operation_id},
+                            {"session", record.session_id},
+                            {"job", record.job_id},
                             {"method", record.method},
                             {"target", record.target},
                             {"status", record.status},
@@ -288,6 +304,9 @@ struct App::Parts {
     } else {
       log.info("request", {{"request_id", record.request_id},
                            {"trace_id", record.trace_id},
+                           {"operation", record.operation_id},
+                           {"session", record.session_id},
+                           {"job", record.job_id},
                            {"method", record.method},
                            {"target", record.target},
                            {"status", record.status},
@@ -299,18 +318,24 @@ struct App::Parts {
     }
     if (record.role == Role::kAdmin && role_needed(record.access) >= Role::kUser && record.method != "GET" &&
         record.method != "HEAD") {
-      audit(record.principal, record.operation_id, record.target, std::to_string(record.status), record.request_id);
+      log.warn("audit", {{"principal", record.principal},
+                         {"operation", record.operation_id},
+                         {"target", record.target},
+                         {"status", record.status},
+                         {"session", record.session_id},
+                         {"job", record.job_id},
+                         {"request_id", record.request_id}});
     }
   }
 
-  // The audit log: changes by an admin and changes of permissions, one line each, on a level that is rarely turned off.
-  void audit(const std::string& principal, const std::string& operation, const std::string& target,
-             const std::string& status, const std::string& request_id = {}, const std::string& reason = {}) {
-    log.warn("audit", {{"principal", principal},
+  // The audit log: changes by an admin (note()) and changes of permissions, one line each, on a level that is rarely
+  // turned off.
+  void audit(const std::string& operation, const std::string& target, const std::string& outcome,
+             const std::string& reason = {}) {
+    log.warn("audit", {{"principal", "operator"},
                        {"operation", operation},
                        {"target", target},
-                       {"status", status},
-                       {"request_id", request_id},
+                       {"outcome", outcome},
                        {"reason", reason}});
   }
 
@@ -319,10 +344,10 @@ struct App::Parts {
     if (!authenticate.is_required()) return;
     try {
       const size_t count = authenticate.reload();
-      audit("operator", "reloadTokens", fmt::format("{} tokens", count), "ok");
+      audit("reloadTokens", fmt::format("{} tokens", count), "ok");
     } catch (const core::Error& error) {
       log.error("tokens_not_reloaded", {{"reason", error.detail()}});
-      audit("operator", "reloadTokens", "", "failed", {}, error.detail());
+      audit("reloadTokens", "", "failed", error.detail());
     }
   }
 
@@ -337,10 +362,10 @@ struct App::Parts {
     try {
       front.tls->reload();
       note_certificate();
-      audit("operator", "reloadCertificate", front.tls->facts().subject, "ok");
+      audit("reloadCertificate", front.tls->facts().subject, "ok");
     } catch (const core::Error& error) {
       log.error("certificate_not_reloaded", {{"reason", error.detail()}});
-      audit("operator", "reloadCertificate", "", "failed", {}, error.detail());
+      audit("reloadCertificate", "", "failed", error.detail());
     }
   }
 
@@ -382,6 +407,7 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(w
                          {"cancelled_jobs", report.cancelled_jobs},
                          {"lost_memory_arrays", report.lost_memory_arrays},
                          {"orphans", report.orphans}});
+  for (const std::string& job : report.crashed_jobs) log.error("job", {{"job", job}, {"outcome", "crashed"}});
   for (const std::string& path : report.open_paths)
     log.warn("data_open_to_others", {{"path", path}, {"remedy", "its owner takes others' permissions away"}});
   warn_of_open_tokens(parts_->tokens_file, log);

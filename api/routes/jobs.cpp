@@ -60,10 +60,12 @@ Response answer_of(const jobs::JobView& view, const Request& request) {
   return problem(error, request);
 }
 
-std::optional<Response> replay(const Request& request, const std::string& key, const std::string& fingerprint,
+std::optional<Response> replay(Request& request, const std::string& key, const std::string& fingerprint,
                                Services& services) {
   const auto view = services.jobs.find_repeated(request.principal, request.route->operation_id, key, fingerprint);
   if (!view) return std::nullopt;
+  request.session_id = view->row.session;
+  request.job_id = view->row.id;
   const std::string location = "/v1/jobs/" + view->row.id;
   if (!view->is_over()) {
     const core::Error error("idempotency_in_progress",
@@ -131,7 +133,7 @@ void note_rate_limit(Response& response, const Request& request, Services& servi
 }
 
 // In the background; 202 when it is not over in the time that the client would wait.
-Response submit_in_background(const Request& request, Services& services, Submission submission,
+Response submit_in_background(Request& request, Services& services, Submission submission,
                               const Preferences& preference) {
   std::string id;
   try {
@@ -142,6 +144,7 @@ Response submit_in_background(const Request& request, Services& services, Submis
     note_rate_limit(refused, request, services);
     return refused;
   }
+  request.job_id = id;
   const jobs::JobView view =
       preference.wait_seconds
           ? services.jobs.wait(id, request.principal, std::chrono::seconds(*preference.wait_seconds), request.waiter)
@@ -169,6 +172,7 @@ Response submit(Request& request, Services& services, const std::string& path_se
   const Preferences preference = preferences_of(request);
   const bool background = preference.respond_async || preference.wait_seconds.has_value();
   Submission submission = read_submission(request, services, body, path_session, background || !key.empty());
+  request.session_id = submission.job.session;
   submission.job.idempotency_route = request.route->operation_id;
   submission.job.idempotency_key = key;
   submission.job.idempotency_fingerprint = fingerprint;
@@ -179,6 +183,7 @@ Response submit(Request& request, Services& services, const std::string& path_se
   Response response = json(200, submission.encode(result));
   times.encoded = Clock::now();
   response.headers.set("Server-Timing", server_timing(result.timings, times));
+  request.job_id = result.job;
   if (!result.job.empty()) response.headers.set("Location", "/v1/jobs/" + result.job);
   return response;
 }
@@ -199,6 +204,7 @@ Response put_job(Request& request, Services& services) {
   const Preferences preference = preferences_of(request);
   Submission submission = read_submission(request, services, body, "", true);
   submission.job.id = id;
+  request.session_id = submission.job.session;
   Response response = submit_in_background(request, services, std::move(submission), preference);
   if (response.status == status_of(core::ErrorKind::kTooMany)) return response;
   const jobs::JobView view = services.jobs.view(id, request.principal);

@@ -134,7 +134,8 @@ std::vector<Route> session_routes(Services& services) {
        [&services](Request& request) {
          std::string body = body_text(request, BodyPolicy::kJson);
          const RepeatedRequest repeated(request, services, body);
-         const auto made = [](const storage::SessionRow& row) {
+         const auto made = [&request](const storage::SessionRow& row) {
+           request.session_id = row.id;
            return json_of(201, row).with("Location", "/v1/sessions/" + row.id);
          };
          if (repeated.made())

@@ -125,7 +125,7 @@ Exchange::~Exchange() {
   const auto took = sent_.value_or(std::chrono::steady_clock::now()) - request_.received;
   const int status = sent_ ? response_.status : 0;
   const Route* route = path_template_.empty() ? nullptr : request_.route;
-  context_.metrics.finished(head_.method, route, status, took);
+  context_.metrics.finished(route, status, took);
   if (!context_.hooks.access) return;
   AccessRecord record;
   record.request_id = std::move(request_.request_id);
@@ -139,6 +139,8 @@ Exchange::~Exchange() {
     record.operation_id = route->operation_id;
     record.access = route->access;
   }
+  record.session_id = std::move(request_.session_id);
+  record.job_id = std::move(request_.job_id);
   record.role = request_.role;
   record.status = status;
   record.bytes_in = bytes_in_;

@@ -1,28 +1,12 @@
 #include "api/server/front_metrics.h"
 
-#include <algorithm>
-#include <array>
-
 namespace meshd::api {
 
-namespace {
-
-/// Labels are bounded: a method no route has is "other".
-std::string_view method_label(std::string_view method) {
-  constexpr std::array<std::string_view, 7> kKnown = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"};
-  const auto known = std::find(kKnown.begin(), kKnown.end(), method);
-  return known == kKnown.end() ? "other" : *known;
-}
-
-}  // namespace
-
-void FrontMetrics::finished(std::string_view method, const Route* route, int code,
-                            std::chrono::steady_clock::duration took) {
+void FrontMetrics::finished(const Route* route, int code, std::chrono::steady_clock::duration took) {
   const double seconds = std::chrono::duration<double>(took).count();
-  const std::string_view label = method_label(method);
   requests_.with([&](Requests& requests) {
-    ++requests.counts[{route, label, code}];
-    requests.durations.try_emplace({route, label}, kDurationBounds).first->second.add(seconds);
+    ++requests.counts[{route, code}];
+    requests.durations.try_emplace(route, kDurationBounds).first->second.add(seconds);
   });
 }
 
@@ -37,14 +21,10 @@ bool FrontMetrics::open_stream(int most) {
 }
 
 void FrontMetrics::fill(ServerMetrics& out) const {
-  const auto path_of = [](const Route* route) { return route == nullptr ? "unmatched" : route->path; };
+  const auto name_of = [](const Route* route) { return route == nullptr ? "unmatched" : route->operation_id; };
   requests_.with([&](const Requests& requests) {
-    for (const auto& [key, count] : requests.counts) {
-      const auto& [route, method, code] = key;
-      out.requests[{std::string(method), path_of(route), code}] = count;
-    }
-    for (const auto& [key, durations] : requests.durations)
-      out.durations.insert_or_assign({std::string(key.second), path_of(key.first)}, durations);
+    for (const auto& [key, count] : requests.counts) out.requests[{name_of(key.first), key.second}] = count;
+    for (const auto& [route, durations] : requests.durations) out.durations.insert_or_assign(name_of(route), durations);
   });
   rejected_.with([&](const auto& rejected) { out.rejected.insert(rejected.begin(), rejected.end()); });
   out.in_flight = in_flight;

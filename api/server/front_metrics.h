@@ -18,7 +18,7 @@ namespace meshd::api {
 class FrontMetrics {
  public:
   /// A request is over. `route` may be null, `code` 0 when there was no response.
-  void finished(std::string_view method, const Route* route, int code, std::chrono::steady_clock::duration took);
+  void finished(const Route* route, int code, std::chrono::steady_clock::duration took);
   /// A refusal before a handler ran.
   void rejected(std::string_view error_code);
   /// Fills everything but the fields of the reactor and the pools.
@@ -37,8 +37,8 @@ class FrontMetrics {
 
  private:
   struct Requests {
-    std::map<std::tuple<const Route*, std::string_view, int>, int64_t> counts;
-    std::map<std::pair<const Route*, std::string_view>, core::Histogram> durations;
+    std::map<std::pair<const Route*, int>, int64_t> counts;
+    std::map<const Route*, core::Histogram> durations;
   };
   core::Locked<Requests> requests_;
   core::Locked<std::map<std::string, int64_t, std::less<>>> rejected_;

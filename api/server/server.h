@@ -67,9 +67,10 @@ struct AccessRecord {
   Access access = Access::kOpen;  ///< of the route
   std::string method;
   std::string target;
-  std::string route;  ///< the template; empty when there is none
-  std::string operation_id;
-  int status = 0;  ///< 0: the client disconnected before a response
+  std::string route;               ///< the template; empty when there is none
+  std::string operation_id;        ///< of the route; empty when there is none
+  std::string session_id, job_id;  ///< that it was about; empty: none
+  int status = 0;                  ///< 0: the client disconnected before a response
   int64_t bytes_in = 0;
   int64_t bytes_out = 0;
   std::chrono::microseconds duration{0};
@@ -95,14 +96,13 @@ inline constexpr std::array<double, 12> kDurationBounds = {0.0005, 0.001, 0.0025
 /// Counters since the start, and gauges.
 struct ServerMetrics {
   struct Key {
-    std::string method;  ///< "other" for methods no route has
-    std::string route;   ///< template, or "unmatched"
+    std::string operation;  ///< the route's id, or "unmatched"; HEAD counts as its GET
     int code = 0;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
   std::map<Key, int64_t> requests;
-  /// By method and route, whatever the code.
-  std::map<std::pair<std::string, std::string>, core::Histogram> durations;
+  /// By operation, whatever the code.
+  std::map<std::string, core::Histogram> durations;
   std::map<std::string, int64_t> rejected;  ///< by error code: refusals before a handler ran
   int64_t in_flight = 0;
   int64_t connections_idle = 0, connections_reading = 0, connections_working = 0, connections_writing = 0;

@@ -83,6 +83,49 @@ class Metrics(unittest.TestCase):
         for name in ("queue_ms", "run_ms", "commit_ms", "job_ms"):
             self.assertIsInstance(jobs[0][name], float)
 
+    def test_requests_are_counted_by_operation_alone(self):
+        with Meshd(BINARY, "--devices", "8") as server:
+            for method in ("GET", "HEAD", "OPTIONS", "DELETE", "PATCH"):
+                for n in range(60):
+                    server.ask(method, f"/v1/arrays/arr_{n}")
+                    server.ask(method, f"/v1/nothing/{n}")
+            samples, _ = parsed(server.ask("GET", "/metrics")[2].decode())
+        labels = {}
+        for (name, given), _ in samples.items():
+            for label in re.findall(r'([a-z_]+)="', given or ""):
+                labels.setdefault(name, set()).add(label)
+        of_http = {name: found for name, found in labels.items() if name.startswith("meshd_http_request")}
+        self.assertEqual(of_http, {"meshd_http_requests_total": {"operation", "code"}, "meshd_http_request_duration_seconds_bucket": {"operation", "le"},
+                                   "meshd_http_request_duration_seconds_sum": {"operation"}, "meshd_http_request_duration_seconds_count": {"operation"}})
+        timed = {given for name, given in samples if name == "meshd_http_request_duration_seconds_count"}
+        self.assertLessEqual(timed, {f'operation="{name}"' for name in ("getArray", "deleteArray", "getReadyz", "unmatched")}, timed)
+        self.assertEqual(samples["meshd_http_requests_total", 'operation="getArray",code="404"'], 120)
+
+    def test_lines_of_the_log_have_ids_and_numbers_as_fields(self):
+        with Meshd(BINARY, "--log-format", "json", "--log-level", "info", log=self.log) as server:
+            session = ok(server.ask("POST", "/v1/sessions", {}), 201)["id"]
+            run = {"program": {"text": DOUBLE}, "arguments": [[1, 2]]}
+            job = ok(server.ask("POST", "/v1/run", {**run, "session": session}, {"Prefer": "respond-async", "Idempotency-Key": "k"}), 202)["id"]
+            ok(server.ask("GET", f"/v1/jobs/{job}?wait=60"))
+            ok(server.ask("POST", "/v1/run", {**run, "session": session}, {"Prefer": "respond-async", "Idempotency-Key": "k"}))
+            other = server.ask("POST", f"/v1/sessions/{session}/jobs", run)[1]["Location"].rpartition("/")[2]
+            ok(server.ask("GET", f"/v1/sessions/{session}/effects"))
+            ok(server.ask("POST", "/v1/run", run))
+            server.ask("GET", "/v1/jobs/not-an-id")
+        self.log.seek(0)
+        lines = [json.loads(line) for line in self.log]
+        told = [(line["operation"], line.get("session"), line.get("job")) for line in lines if line["event"] == "request" and line.get("operation") != "getReadyz"]
+        self.assertEqual(told, [("createSession", session, None), ("run", session, job), ("getJob", None, job), ("run", session, job),
+                                ("createJob", session, other), ("listEffects", session, None), ("run", None, None), ("getJob", None, None)])
+        kinds = {}
+        for line in lines:
+            for name, value in line.items():
+                kinds.setdefault(name, set()).add(type(value))
+        for name in ("status", "bytes_in", "bytes_out", "bytes", "devices", "threads", "port", "requeued_jobs", "cancelled_jobs"):
+            self.assertEqual(kinds.get(name), {int}, name)
+        self.assertLessEqual(kinds["ms"], {float, int})
+        self.assertEqual(kinds["clean"], {bool})
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -67,19 +67,17 @@ class Text {
 };
 
 void http_metrics(Text& out, const ServerMetrics& metrics) {
-  out.head("meshd_http_requests_total", "Requests answered, by method, route template and status code.", "counter");
+  out.head("meshd_http_requests_total", "Requests answered, by operation (of /openapi.json) and status code.",
+           "counter");
   for (const auto& [key, count] : metrics.requests) {
-    out.sample(
-        "meshd_http_requests_total",
-        label("method", key.method) + "," + label("route", key.route) + "," + label("code", std::to_string(key.code)),
-        static_cast<double>(count));
+    out.sample("meshd_http_requests_total",
+               label("operation", key.operation) + "," + label("code", std::to_string(key.code)),
+               static_cast<double>(count));
   }
-  out.head("meshd_http_request_duration_seconds",
-           "Time from a complete head to the end of the answer, by method and route template.", "histogram");
-  for (const auto& [key, durations] : metrics.durations) {
-    out.series("meshd_http_request_duration_seconds", label("method", key.first) + "," + label("route", key.second),
-               durations);
-  }
+  out.head("meshd_http_request_duration_seconds", "Time from a complete head to the end of the answer, by operation.",
+           "histogram");
+  for (const auto& [operation, durations] : metrics.durations)
+    out.series("meshd_http_request_duration_seconds", label("operation", operation), durations);
   out.gauge("meshd_http_requests_in_flight", "Requests being handled now.", static_cast<double>(metrics.in_flight));
   out.gauge("meshd_http_handlers", "Handlers that have not ended, those that wait without a thread included.",
             static_cast<double>(metrics.handlers));
