@@ -8,6 +8,7 @@
 
 #include "storage/database/migrations.h"
 #include "tests/support/fault_plan.h"
+#include "tests/support/old_database.h"
 #include "tests/support/storage_fixture.h"
 #include "tests/support/watched_vfs.h"
 
@@ -15,20 +16,6 @@ namespace meshd::testing {
 namespace {
 
 using namespace storage;
-
-void execute(const std::string& path, const std::string& sql) {
-  sqlite3* handle = nullptr;
-  ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
-  EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(handle);
-  sqlite3_close(handle);
-}
-
-/// The database of a server of schema `version`, with these rows.
-void make_database(const std::string& path, size_t version, const std::string& rows) {
-  for (size_t done = 0; done < version; ++done) execute(path, migrations()[done]);
-  execute(path, rows + "PRAGMA application_id = " + std::to_string(0x6d736864) +
-                    "; PRAGMA user_version = " + std::to_string(version));
-}
 
 std::string detail_of(const std::function<void()>& f) {
   try {
