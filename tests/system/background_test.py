@@ -225,7 +225,7 @@ def a_cancel_that_was_acknowledged_survives_a_kill():
         client.runs(endless)
         for n in range(40 if "MESHD_LONG" in os.environ else 6):
             sessions = [client.session() for _ in range(4)]
-            jobs = [(client.start(logs, [rng.randrange(400_000)], at, callbacks={"0": {"effect": "log", "name": "n"}}, mesh=on(1 + k % 7)), at) for k, at in enumerate(sessions * 3)]
+            jobs = [(client.start(logs, [rng.choice([ENDLESS, rng.randrange(10_000_000)])], at, callbacks={"0": {"effect": "log", "name": "n"}}, mesh=on(1 + k % 7)), at) for k, at in enumerate(sessions * 3)]
             time.sleep(rng.uniform(0, 0.05))
             answers = [(job, at, client.ask("DELETE", f"/v1/jobs/{job}")[0]) for job, at in rng.sample(jobs, len(jobs))]
             if n == 0:
