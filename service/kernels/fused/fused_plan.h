@@ -50,6 +50,12 @@ int64_t groups_of_tile(int64_t tile, int64_t group_size);
 
 FusedPlan make_fused_plan(const FusedLoop& loop);
 
+/// Memory that is read soon, element for element of a range that is computed meanwhile.
+struct SoonRead {
+  const std::byte* begin = nullptr;
+  int64_t element_bytes = 0;
+};
+
 /// Sets every input of the reader to the region that starts `places` elements (one for each input) from its beginning.
 void set_bases(TileReader& reader, const FusedLoop& loop, const FusedCall& call, const tensor::Dims& places);
 

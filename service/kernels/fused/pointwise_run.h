@@ -10,12 +10,6 @@
 
 namespace meshd::kernels {
 
-/// Memory that is read soon, element for element of a range that is computed meanwhile.
-struct SoonRead {
-  const std::byte* begin = nullptr;
-  int64_t element_bytes = 0;
-};
-
 /// Registers and readers of one loop, kept from range to range. One thread, for one call; loop, plan and call must
 /// outlive it. The call's results may change between ranges, but not which of them are operands.
 class PointwiseRun {

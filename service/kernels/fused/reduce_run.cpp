@@ -45,8 +45,9 @@ void ReduceRun::run_work_item(int64_t work_item) {
   reduce(places, in_region, size, start);
 }
 
-void ReduceRun::run_groups(const tensor::Dims& places, int64_t groups) {
+void ReduceRun::run_groups(const tensor::Dims& places, int64_t groups, std::span<const SoonRead> soon) {
   tensor::Dims at = places;
+  soon_ = soon;
   for (int64_t first = 0; first < groups; first += reduce_.chunk) {
     reduce(at, first, std::min(reduce_.chunk, groups - first), first * reduce_.lanes);
   }
@@ -102,7 +103,10 @@ void ReduceRun::reduce_outer(tensor::Dims& places, size_t depth, int64_t first, 
 const ValueRows& ReduceRun::compute(int64_t start, int64_t count) {
   core::pass(call_.checkpoint);
   reader_.read(start, count);
-  run_tile(loop_.program, scratch_, count);
+  soon_of_tile_.clear();
+  for (const SoonRead& read : soon_)
+    soon_of_tile_.push_back({read.begin + start * read.element_bytes, count * read.element_bytes});
+  run_tile(loop_.program, scratch_, count, soon_of_tile_);
   for (size_t k = 0; k < rows_.size(); ++k) rows_[k] = scratch_.reg(loop_.program.outputs[k]);
   return rows_;
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "service/kernels/fold/accumulator.h"
 #include "service/kernels/fused/fused_plan.h"
@@ -18,8 +20,8 @@ class ReduceRun {
   void run_work_item(int64_t work_item);
 
   /// The first `groups` groups of a region that has no outer dims and begins, for each input, at `places`. Results go
-  /// to the results' first elements.
-  void run_groups(const tensor::Dims& places, int64_t groups);
+  /// to the results' first elements. As many elements of each of `soon` are prefetched meanwhile.
+  void run_groups(const tensor::Dims& places, int64_t groups, std::span<const SoonRead> soon = {});
 
   /// The memory of an input has other contents than when it was read.
   void forget(size_t input) { reader_.forget(input); }
@@ -50,6 +52,8 @@ class ReduceRun {
   bool adds_rows_ = false;
   ValueRows init_;
   ValueRows rows_;
+  std::span<const SoonRead> soon_;
+  std::vector<MemoryRange> soon_of_tile_;
 };
 
 }  // namespace meshd::kernels

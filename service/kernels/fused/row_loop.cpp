@@ -220,27 +220,31 @@ struct RowKernel::Prepared {
                        });
   }
 
-  /// While the stage that computes most works on a block, the operands of the next one are fetched.
+  /// Of the stages that read operands row behind row, the one that computes most fetches those of the next block.
   void prefetch_ahead() {
-    BlockStage* most = nullptr;
+    size_t chosen = stages.size();
     double most_cost = 0;
     for (size_t s = 0; s < stages.size(); ++s) {
-      if (stages[s].loop.reduce) continue;
       double cost = 0;
       for (const TileInstruction& instruction : stages[s].loop.program.instructions) cost += cost_of(instruction.op);
       cost *= static_cast<double>(stages[s].row_elements);
-      if (cost <= most_cost) continue;
-      most = &stages[s];
+      if (cost <= most_cost || read_densely(s).empty()) continue;
+      chosen = s;
       most_cost = cost;
     }
-    if (most == nullptr) return;
-    const auto number = static_cast<size_t>(most - stages.data());
-    for (size_t i = 0; i < most->loop.inputs.size(); ++i) {
-      if (!most->plan.region.inputs[i].is_dense || most->row_elements == 1) continue;
-      const FusedInput& input = most->loop.inputs[i];
-      if (loop.stages[number].operands[static_cast<size_t>(input.operand)].kind != RowValue::Kind::kOperand) continue;
-      most->ahead.push_back(i);
+    if (chosen < stages.size()) stages[chosen].ahead = read_densely(chosen);
+  }
+
+  /// Inputs of a stage whose rows follow each other in an operand's memory.
+  [[nodiscard]] std::vector<size_t> read_densely(size_t number) const {
+    const BlockStage& stage = stages[number];
+    std::vector<size_t> inputs;
+    for (size_t i = 0; i < stage.loop.inputs.size() && stage.row_elements > 1; ++i) {
+      if (!stage.plan.region.inputs[i].is_dense) continue;
+      const RowValue& value = loop.stages[number].operands[static_cast<size_t>(stage.loop.inputs[i].operand)];
+      if (value.kind == RowValue::Kind::kOperand) inputs.push_back(i);
     }
+    return inputs;
   }
 
   [[nodiscard]] int64_t work_count() const { return loop.rows / unit * unit_blocks; }
@@ -285,12 +289,6 @@ class StageRun {
       const bool is_result = stage_.results[k].kind == RowValue::Kind::kResult;
       results_[k] = bases_[k] + (is_result ? row * block_.result_row_bytes[k] : 0);
     }
-    if (reduce_) {
-      for (const size_t input : block_.from_block) reduce_->forget(input);
-      set_places(block_.rows, row, places_);
-      return reduce_->run_groups(places_, count);
-    }
-    for (const size_t input : block_.from_block) pointwise_->forget(input);
     soon_.clear();
     if (next >= 0 && !block_.ahead.empty()) {
       set_places(block_.rows, next, places_);
@@ -301,6 +299,11 @@ class StageRun {
       }
     }
     set_places(block_.rows, row, places_);
+    if (reduce_) {
+      for (const size_t input : block_.from_block) reduce_->forget(input);
+      return reduce_->run_groups(places_, count, soon_);
+    }
+    for (const size_t input : block_.from_block) pointwise_->forget(input);
     pointwise_->move_to(places_);
     pointwise_->run(0, count * block_.row_elements, soon_);
   }
