@@ -12,8 +12,8 @@
 
 namespace meshd::kernels {
 
-/// Tells the libraries to use the calling thread only. Products and convolutions call it each time that they are made or
-/// run, because OpenMP keeps its thread count for each thread. Cheap; any thread.
+/// Tells the libraries to use the calling thread only. Products and convolutions call it each time that they are made
+/// or run, because OpenMP keeps its thread count for each thread. Cheap; any thread.
 void prepare_thread();
 
 /// Layout of a matrix whose element (i, j) is at i * row_stride + j * column_stride. Libraries take matrices with one
