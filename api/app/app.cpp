@@ -1,10 +1,10 @@
 #include "api/app/app.h"
 
 #include <fmt/core.h>
-
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "api/app/auth.h"
@@ -69,6 +69,18 @@ arrays::PendingLimits pending_limits(const AppOptions& options) {
 
 jobs::JobRetention retention_of(const AppOptions& options) {
   return {options.keep_jobs, std::chrono::seconds(options.keep_jobs_seconds)};
+}
+
+compile::PlanSettings plan_settings(const AppOptions& options, int threads) {
+  const auto is_on = [&](std::string_view pass) {
+    return std::find(options.disabled_passes.begin(), options.disabled_passes.end(), pass) ==
+           options.disabled_passes.end();
+  };
+  compile::PlanSettings out(threads);
+  out.fuse = is_on("fusion");
+  out.fuse_rows = is_on("row_fusion");
+  out.small_whiles = is_on("small_whiles");
+  return out;
 }
 
 mesh::Processes processes_of(const AppOptions& options) {
@@ -179,7 +191,7 @@ struct App::Parts {
         store(store_options(given, log_lines), *files, clock),
         pool(tensor::BufferPool::create(core::memory_shares(given.memory_bytes).recycled)),
         engine(engine_options(given), pool),
-        compiler(engine.threads(), kCacheEntries,
+        compiler(plan_settings(given, engine.threads()), kCacheEntries,
                  memory->stats()[static_cast<size_t>(core::MemoryAccount::kPrograms)].limit_bytes,
                  {memory, core::MemoryAccount::kPrograms}),
         limits(limits_of(given, store)),

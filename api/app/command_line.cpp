@@ -88,6 +88,13 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
       ->envname("MESHD_IDLE_TIMEOUT")
       ->check(CLI::Range(1, kSecondsOfADay))
       ->capture_default_str();
+  serve
+      .add_option(
+          "--disable-passes", options.disabled_passes,
+          "passes of plans that are left out, to find out which one is at fault: fusion, row_fusion, small_whiles")
+      ->envname("MESHD_DISABLE_PASSES")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"fusion", "row_fusion", "small_whiles"}));
   serve.add_option("--step-budget", options.step_budget, "steps that one job may execute")
       ->envname("MESHD_STEP_BUDGET")
       ->capture_default_str();

@@ -79,7 +79,7 @@ std::vector<Route> explain_routes(Services& services) {
          const auto stages = list ? compile::read_stage_names(*list) : std::vector<std::string_view>();
          const auto stored = services.programs.get(request.capture("id"), request.principal);
          const jobs::JobRequest asked = read_assignment(request, services, stored.parsed);
-         const auto [explanation, snapshots] = jobs::explain(asked, services.compiler.threads(), stages);
+         const auto [explanation, snapshots] = jobs::explain(asked, services.compiler.settings(), stages);
          Response out = form == "text"  ? text(200, explanation_text(explanation))
                         : form == "svg" ? content(200, "image/svg+xml", explanation_svg(explanation))
                                         : json_of(200, ExplanationDocument{explanation, snapshots});
@@ -101,7 +101,7 @@ std::vector<Route> explain_routes(Services& services) {
          const auto stored = services.programs.get(request.capture("id"), request.principal);
          const jobs::JobRequest asked = read_assignment(request, services, stored.parsed);
          const auto end = services.clock.steady() + kLongestSearch;
-         const compile::Suggestions found = jobs::suggest(asked, services.compiler.threads(), [&] {
+         const compile::Suggestions found = jobs::suggest(asked, services.compiler.settings(), [&] {
            return services.clock.steady() >= end || request.client_gone();
          });
          return json_of(200, SuggestionsDocument{found, *asked.program});

@@ -59,7 +59,8 @@ ParsedRef parsed_of(const std::string& id, const std::string& format, const std:
   return parsed;
 }
 
-LoweredRef lowered_of(const std::string& key, const ParsedRef& parsed, const LowerRequest& request, int threads) {
+LoweredRef lowered_of(const std::string& key, const ParsedRef& parsed, const LowerRequest& request,
+                      const PlanSettings& settings) {
   const partition::LocalProgram local = partition_for(propagate_for(*parsed, request), request);
   auto lowered = std::make_shared<LoweredProgram>();
   lowered->key = key;
@@ -68,7 +69,7 @@ LoweredRef lowered_of(const std::string& key, const ParsedRef& parsed, const Low
     lowered->argument_shardings.push_back(argument.sharding);
   for (const partition::LocalParameter& result : local.results) lowered->result_shardings.push_back(result.sharding);
   lowered->donated = donated_of(local);
-  lowered->plan = plan_for(local, threads);
+  lowered->plan = plan_for(local, settings);
   lowered->warnings = local.warnings;
   // Only what @main is given can be given up (behaviour P17).
   for (const ir::Function& function : parsed->module->functions) {
@@ -91,8 +92,9 @@ std::vector<const ir::NamedMesh*> real_meshes(const ir::Module& module) {
   return out;
 }
 
-Compiler::Compiler(int threads, size_t cache_entries, int64_t cache_bytes, core::MemoryReservation memory)
-    : threads_(threads), state_(State(cache_entries, cache_bytes, std::move(memory))) {}
+Compiler::Compiler(const PlanSettings& settings, size_t cache_entries, int64_t cache_bytes,
+                   core::MemoryReservation memory)
+    : settings_(settings), state_(State(cache_entries, cache_bytes, std::move(memory))) {}
 
 void Compiler::State::settle() {
   memory.hold(parsed.bytes() + with_static.bytes() + specialised.bytes() + lowered.bytes() + bound.bytes());
@@ -150,7 +152,7 @@ ParsedRef Compiler::specialise(const ParsedRef& parsed, const std::vector<tensor
 LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request) {
   const std::string key = key_of(*parsed, request);
   return cached(&State::lowered, key, &CompileCounters::lower_count, &CompileCounters::lower_hits,
-                [&] { return lowered_of(key, parsed, request, threads_); });
+                [&] { return lowered_of(key, parsed, request, settings_); });
 }
 
 bool Compiler::count_binding(const LoweredRef& lowered, const std::vector<int64_t>& devices) {

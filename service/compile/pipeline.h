@@ -88,10 +88,11 @@ struct CompileCounters {
 /// result is kept.
 class Compiler {
  public:
-  /// `threads`: EngineOptions::threads, for which plans reserve scratch memory. `cache_entries`: how many entries each
+  /// `settings`: of all plans. `cache_entries`: how many entries each
   /// cache keeps; `cache_bytes`: how many bytes all of them keep, of which plans may have three eighths and programs as
   /// they were written a quarter. The least recently used ones leave. `memory` holds what is kept.
-  Compiler(int threads, size_t cache_entries, int64_t cache_bytes = INT64_MAX, core::MemoryReservation memory = {});
+  Compiler(const PlanSettings& settings, size_t cache_entries, int64_t cache_bytes = INT64_MAX,
+           core::MemoryReservation memory = {});
 
   /// Reads and verifies. Throws what program::parse_stablehlo throws; unsupported_format for other formats.
   ParsedRef parse(const std::string& format, const std::string& text);
@@ -106,8 +107,7 @@ class Compiler {
   /// Counts that a lowering runs on these devices: true when it was counted with them before.
   bool count_binding(const LoweredRef& lowered, const std::vector<int64_t>& devices);
   [[nodiscard]] CompileCounters counters() const;
-  /// How many threads plans are made for.
-  [[nodiscard]] int threads() const { return threads_; }
+  [[nodiscard]] const PlanSettings& settings() const { return settings_; }
 
  private:
   struct State {
@@ -131,7 +131,7 @@ class Compiler {
   Value cached(core::LruCache<Value> State::*cache, const std::string& key, int64_t CompileCounters::*count,
                int64_t CompileCounters::*hits, Make&& make);
 
-  const int threads_;
+  const PlanSettings settings_;
   mutable core::Locked<State> state_;
 };
 

@@ -101,9 +101,9 @@ std::vector<int64_t> donated_of(const partition::LocalProgram& local) {
   return out;
 }
 
-PlanRef plan_for(const partition::LocalProgram& local, int threads) {
+PlanRef plan_for(const partition::LocalProgram& local, const PlanSettings& settings) {
   PlanOptions options;
-  options.threads = threads;
+  static_cast<PlanSettings&>(options) = settings;
   options.donate = donated_of(local);
   return make_plan(local, options);
 }

@@ -4,9 +4,10 @@
 
 namespace meshd::jobs {
 
-Inspection explain(const JobRequest& request, int threads, const std::vector<std::string_view>& stages) {
+Inspection explain(const JobRequest& request, const compile::PlanSettings& settings,
+                   const std::vector<std::string_view>& stages) {
   const compile::LowerRequest lower = assign_abstract(request);
-  Inspection out{compile::explain(request.program, lower, threads), {}};
+  Inspection out{compile::explain(request.program, lower, settings), {}};
   out.snapshots = compile::snapshots(out.explanation, lower, stages);
   return out;
 }
@@ -16,8 +17,9 @@ DeviceProgram device_program(const JobRequest& request) {
   return {lower.device_count, compile::device_text(*request.program, lower)};
 }
 
-compile::Suggestions suggest(const JobRequest& request, int threads, const std::function<bool()>& stop) {
-  return compile::suggest(request.program, assign_abstract(request), threads, stop);
+compile::Suggestions suggest(const JobRequest& request, const compile::PlanSettings& settings,
+                             const std::function<bool()>& stop) {
+  return compile::suggest(request.program, assign_abstract(request), settings, stop);
 }
 
 }  // namespace meshd::jobs

@@ -25,7 +25,8 @@ struct Inspection {
 /// `threads`: those that plans are made for (Compiler::threads). `stages`: as compile::read_stage_names gives them.
 /// Throws what assign_abstract throws, and what propagation throws; where a later stage stops,
 /// Explanation::unplanned says why.
-Inspection explain(const JobRequest& request, int threads, const std::vector<std::string_view>& stages);
+Inspection explain(const JobRequest& request, const compile::PlanSettings& settings,
+                   const std::vector<std::string_view>& stages);
 
 /// The program that each of so many devices runs, as MLIR text.
 struct DeviceProgram {
@@ -38,6 +39,7 @@ DeviceProgram device_program(const JobRequest& request);
 
 /// Cheaper shardings of the arguments that nobody annotated. The search ends when `stop` says so, with what it has
 /// found by then.
-compile::Suggestions suggest(const JobRequest& request, int threads, const std::function<bool()>& stop);
+compile::Suggestions suggest(const JobRequest& request, const compile::PlanSettings& settings,
+                             const std::function<bool()>& stop);
 
 }  // namespace meshd::jobs

@@ -80,7 +80,7 @@ double Explanation::flops() const {
   return flops;
 }
 
-Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int threads) {
+Explanation explain(const ParsedRef& parsed, const LowerRequest& request, const PlanSettings& settings) {
   Explanation out;
   out.parsed = parsed;
   out.device_count = request.device_count;
@@ -92,7 +92,7 @@ Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int th
     require_plannable(request.device_count);
     out.local = partition_for(out.propagated, request);
     out.moves = moves_of(*out.local, out.functions);
-    out.plan = plan_for(*out.local, threads);
+    out.plan = plan_for(*out.local, settings);
   } catch (const core::Error& error) {
     out.unplanned = error;
   }

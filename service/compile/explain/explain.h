@@ -68,8 +68,8 @@ struct Explanation {
 /// Limit of devices for moves, plans and texts, as many as a server may have; shardings are explained for any mesh.
 inline constexpr int64_t kMaxPlannedDevices = 4096;
 
-/// Throws what propagate_for throws; a failure of partition or plan is part of the result. `threads`: as for plans.
-Explanation explain(const ParsedRef& parsed, const LowerRequest& request, int threads);
+/// Throws what propagate_for throws; a failure of partition or plan is part of the result. `settings`: of the plan.
+Explanation explain(const ParsedRef& parsed, const LowerRequest& request, const PlanSettings& settings);
 
 /// The program that every device runs, as StableHLO text (partition/export/device_module.h). Throws what the stages
 /// throw, unsupported_partition for what StableHLO cannot express, and too_few_devices beyond kMaxPlannedDevices.

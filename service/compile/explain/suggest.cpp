@@ -40,15 +40,16 @@ std::vector<std::string> reasons_for(const Cost& cost, const Cost& now) {
 
 class Search {
  public:
-  Search(const ParsedRef& parsed, const LowerRequest& request, int threads, const std::function<bool()>& stop)
-      : parsed_(parsed), request_(request), threads_(threads), stop_(stop) {
+  Search(const ParsedRef& parsed, const LowerRequest& request, const PlanSettings& settings,
+         const std::function<bool()>& stop)
+      : parsed_(parsed), request_(request), settings_(settings), stop_(stop) {
     request_.in_shardings.resize(parsed->arguments.size());
     choose_mesh();
   }
 
   Suggestions run() {
     Shardings best = request_.in_shardings;
-    const Explanation now = explain(parsed_, request_, threads_);
+    const Explanation now = explain(parsed_, request_, settings_);
     if (now.unplanned) throw core::Error(*now.unplanned);
     out_.now = cost_of(now);
     Cost best_cost = out_.now;
@@ -118,7 +119,7 @@ class Search {
     asked.in_shardings = shardings;
     std::optional<Cost> cost;
     try {
-      const Explanation explanation = explain(parsed_, asked, threads_);
+      const Explanation explanation = explain(parsed_, asked, settings_);
       if (!explanation.unplanned) cost = cost_of(explanation);
     } catch (const core::Error&) {
       // An alternative that the program does not allow is none.
@@ -173,7 +174,7 @@ class Search {
 
   ParsedRef parsed_;
   LowerRequest request_;
-  int threads_;
+  PlanSettings settings_;
   const std::function<bool()>& stop_;
   mesh::MeshRef mesh_;
   std::string mesh_name_;
@@ -188,9 +189,9 @@ double Cost::seconds() const {
          static_cast<double>(bytes_moved) / kMovedPerSecond;
 }
 
-Suggestions suggest(const ParsedRef& parsed, const LowerRequest& request, int threads,
+Suggestions suggest(const ParsedRef& parsed, const LowerRequest& request, const PlanSettings& settings,
                     const std::function<bool()>& stop) {
-  return Search(parsed, request, threads, stop).run();
+  return Search(parsed, request, settings, stop).run();
 }
 
 }  // namespace meshd::compile

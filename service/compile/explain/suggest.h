@@ -41,7 +41,7 @@ struct Suggestions {
 /// Tries at most kMostTrials alternatives: for each free argument, largest first, every sharding of one or two of its
 /// dimensions by axes that divide them, and replication; a greedy choice that keeps the best for the next argument.
 /// Throws invalid_request where there is no mesh, and what the stages throw for the request itself.
-Suggestions suggest(const ParsedRef& parsed, const LowerRequest& request, int threads,
+Suggestions suggest(const ParsedRef& parsed, const LowerRequest& request, const PlanSettings& settings,
                     const std::function<bool()>& stop);
 
 inline constexpr int64_t kMostTrials = 300;

@@ -238,19 +238,26 @@ struct PlanMemory {
   [[nodiscard]] int64_t run_bytes() const { return arena + own + scratch; }
 };
 
-struct PlanOptions {
+/// What all plans of a server have in common. Passes that are off change times and the bits of no result; operators
+/// turn them off to find out which of them is at fault, tests to compare.
+struct PlanSettings {
+  PlanSettings() = default;
+  PlanSettings(int thread_count) : threads(thread_count) {}  // NOLINT(google-explicit-constructor): most have no more
+  /// How many calls of one kernel may run at once (scratch is planned for that many): EngineOptions::threads.
+  int threads = 1;
+  /// False: every op is a step of its own.
+  bool fuse = true;
+  /// False: fused loops over the same rows stay steps of their own.
+  bool fuse_rows = true;
+  /// False: loops of small steps are executed step by step.
+  bool small_whiles = true;
+};
+
+struct PlanOptions : PlanSettings {
   /// Positions of arguments that may be overwritten.
   std::vector<int64_t> donate;
   /// True: those that the program's parameters donate (LocalParameter::is_donated), too.
   bool donate_as_text_says = false;
-  /// How many calls of one kernel may run at once (scratch is planned for that many): EngineOptions::threads.
-  int threads = 1;
-  /// False: every op is a step of its own. For tests and explanations.
-  bool fuse = true;
-  /// False: loops of small steps are executed step by step. For tests and benchmarks.
-  bool small_whiles = true;
-  /// False: fused loops over the same rows stay steps of their own. For tests: results have the same bits.
-  bool fuse_rows = true;
 };
 
 /// Immutable; any thread; shared by any number of runs.
