@@ -4,7 +4,6 @@ import itertools
 import random
 
 from harness import DEVICES, data, floats, grid, main, mesh, ok, own_server, refused, run, upload
-from server import SPIN
 
 DOUBLE = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { %0 = stablehlo.add %a, %a : tensor<4xf32> return %0 : tensor<4xf32> }"
 SUM = """func.func @main(%x: tensor<2xf32>, %y: tensor<2xi32>) -> tensor<f32> {
@@ -193,11 +192,26 @@ def behaviour_P21_a_program_keeps_its_name_and_words(s):
     assert listed[0]["name"] == "scale"
 
 
+COUNTING = """func.func @main(%n: tensor<i32>) -> tensor<i32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %0 = stablehlo.while(%i = %c) : tensor<i32> cond {
+    %p = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %j : tensor<i32>
+  }
+  return %0 : tensor<i32>
+}"""
+
+
+# One step before the loop, three an iteration: the budget ends at a comparison.
 @own_server("--devices", "8", "--step-budget", "1000")
 def behaviour_P22_errors_keep_op_and_place(s):
-    problem = refused(s.ask("POST", "/v1/run", {"program": {"text": SPIN}, "arguments": [1000000]}), 422, "line 5", "stablehlo.compare")
+    problem = refused(s.ask("POST", "/v1/run", {"program": {"text": COUNTING}, "arguments": [1000000]}), 422, "line 5", "stablehlo.compare")
     assert problem["code"] == "budget_exceeded" and problem["errors"][0]["line"] == 5
-    refused(s.ask("POST", "/v1/run", {"program": {"text": SPIN.replace("stablehlo.add", "stablehlo.ad")}, "arguments": [1]}), 422, "line 8", "stablehlo.ad")
+    refused(s.ask("POST", "/v1/run", {"program": {"text": COUNTING.replace("stablehlo.add", "stablehlo.ad")}, "arguments": [1]}), 422, "line 8", "stablehlo.ad")
 
 
 def behaviour_P17_donation_inside_of_calls_is_ignored_with_a_warning(s):
