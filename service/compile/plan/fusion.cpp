@@ -437,24 +437,6 @@ class BlockFuser {
     }
   }
 
-  // What a step reads, blocks of control flow included.
-  template <typename F>
-  void for_each_operand(const BuilderStep& step, const F& f) {
-    for (const LocalId id : step.operands) f(id);
-    if (step.op == nullptr || step.op->blocks.empty()) return;
-    for (const LocalId id : step.op->operands) f(id);
-    for (const partition::LocalBlock& block : step.op->blocks) for_each_use(block, f);
-  }
-
-  template <typename F>
-  void for_each_use(const partition::LocalBlock& block, const F& f) {
-    for (const LocalId id : block.results) f(id);
-    for (const LocalOp& op : block.ops) {
-      for (const LocalId id : op.operands) f(id);
-      for (const partition::LocalBlock& inner : op.blocks) for_each_use(inner, f);
-    }
-  }
-
   static constexpr int64_t kMostSplatBytes = int64_t{1} << 16;
 
   struct Made {

@@ -87,6 +87,23 @@ struct BuilderStep {
   int64_t end = 0;
 };
 
+/// What a step reads, `f(id)` each: control flow reads what its blocks read of values around it, too.
+template <typename F>
+void for_each_use(const partition::LocalBlock& block, const F& f) {
+  for (const LocalId id : block.results) f(id);
+  for (const LocalOp& op : block.ops) {
+    for (const LocalId id : op.operands) f(id);
+    for (const partition::LocalBlock& inner : op.blocks) for_each_use(inner, f);
+  }
+}
+template <typename F>
+void for_each_operand(const BuilderStep& step, const F& f) {
+  for (const LocalId id : step.operands) f(id);
+  if (step.op == nullptr || step.op->blocks.empty()) return;
+  for (const LocalId id : step.op->operands) f(id);
+  for (const partition::LocalBlock& block : step.op->blocks) for_each_use(block, f);
+}
+
 struct BuilderBlock {
   std::vector<BuilderStep> steps;
   std::vector<LocalId> results;  ///< tensors that must be in memory at the end (of a loop: the predicate)

@@ -139,23 +139,6 @@ class RowFuser {
     return steps_[s].kind == StepKind::kKernel && fused != nullptr ? &fused->loop() : nullptr;
   }
 
-  template <typename F>
-  void for_each_operand(const BuilderStep& step, const F& f) {
-    for (const LocalId id : step.operands) f(id);
-    if (step.op == nullptr || step.kernel.fused != nullptr) return;
-    for (const LocalId id : step.op->operands) f(id);
-    for (const partition::LocalBlock& block : step.op->blocks) for_each_use(block, f);
-  }
-
-  template <typename F>
-  void for_each_use(const partition::LocalBlock& block, const F& f) {
-    for (const LocalId id : block.results) f(id);
-    for (const LocalOp& op : block.ops) {
-      for (const LocalId id : op.operands) f(id);
-      for (const partition::LocalBlock& inner : op.blocks) for_each_use(inner, f);
-    }
-  }
-
   // Step 2. Window: steps of kernels around the fold, up to what is none.
   void grow(size_t fold) {
     const FusedLoop& loop = *loop_of(fold);
