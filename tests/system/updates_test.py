@@ -103,7 +103,7 @@ def jobs_of_a_session_update_in_its_order(s):
     made, at = array(s, 1.0, durability="memory"), session(s)
     expected, reads = 1.0, []
     for n in range(4):
-        job(s, at, SLOW, [{"array": made}, 2.0, 200000 if n % 2 == 0 else 1], update=UPDATE, mesh={"axis_names": ["x"], "devices": [n]}, results={"encoding": "none"},
+        job(s, at, SLOW, [{"array": made}, 2.0, 50000 if n % 2 == 0 else 1], update=UPDATE, mesh={"axis_names": ["x"], "devices": [n]}, results={"encoding": "none"},
             reshard=True)
         job(s, at, STEP, [{"array": made}, 3.0], update=UPDATE, mesh={"axis_names": ["x"], "devices": [n + 1]}, results={"encoding": "none"}, reshard=True)
         expected = 2 * expected + 3
@@ -154,7 +154,7 @@ def versions_outlive_the_server(s):
         ok(run(s, TIMES, [{"array": made}, 2.0], update=UPDATE))
     before = data(s, made)
     at = session(s)
-    running = job(s, at, SLOW, [{"array": made}, 2.0, 3000000], update=UPDATE)
+    running = job(s, at, SLOW, [{"array": made}, 2.0, 500000], update=UPDATE)
     s.stop(signal.SIGKILL)
     s.start()
     for _ in range(5):  # minutes, which a sanitizer may need
