@@ -75,7 +75,7 @@ class Planner {
       }
     }
     for (const LocalId id : builder_.results) {
-      if (const LocalId root = builder_.root(id).first; is_stored(root)) set(root).leaves = true;
+      if (const LocalId root = builder_.memory_of(id); is_stored(root)) set(root).leaves = true;
     }
   }
 
@@ -187,7 +187,7 @@ class Planner {
       for (BuilderBlock& inner : step.blocks) {
         if (step.kind == StepKind::kCase) {
           for (const BuilderStep& copy : inner.steps) {
-            if (copy.is_copy && may_touch(copy)) unite(builder_.root(copy.operands[0]).first, copy.results[0]);
+            if (copy.is_copy && may_touch(copy)) unite(builder_.memory_of(copy.operands[0]), copy.results[0]);
           }
         }
         share_copies(inner);
@@ -196,7 +196,7 @@ class Planner {
   }
 
   bool may_touch(const BuilderStep& copy) {
-    return lives_.may_touch.contains({builder_.root(copy.operands[0]).first, copy.results[0], copy.begin});
+    return lives_.may_touch.contains({builder_.memory_of(copy.operands[0]), copy.results[0], copy.begin});
   }
 
   void drop(LocalId id) {

@@ -27,11 +27,6 @@ std::vector<int> without_ones(const sharding::MeshView& view, const std::vector<
   return out;
 }
 
-std::string short_name(const std::string& name) {
-  const size_t dot = name.rfind('.');
-  return dot == std::string::npos ? name : name.substr(dot + 1);
-}
-
 }  // namespace
 
 IndexingMap indexing_map_of(const ops::OpDef& def, const LocalView& local) {
@@ -121,7 +116,7 @@ std::pair<int64_t, tensor::Dims> FusedBuilder::linear(LocalId id, const Map& map
 }
 
 std::optional<FusedBuilder::Source> FusedBuilder::read(LocalId id, const Map& map, bool at_any_cost) {
-  if (const ir::DenseAttr* splat = splat_of(builder_, builder_.root(id).first)) {
+  if (const ir::DenseAttr* splat = splat_of(builder_, builder_.memory_of(id))) {
     return constant(splat->type.dtype, *splat->bytes);
   }
   const int32_t producer = producers_[static_cast<size_t>(id)];
@@ -135,7 +130,7 @@ std::optional<FusedBuilder::Source> FusedBuilder::read(LocalId id, const Map& ma
       std::optional<Source> made;
       if (node.read.same_bytes) {
         const auto [offset, strides] = linear(id, map);
-        made = splat_of(builder_, builder_.root(operand).first) != nullptr
+        made = splat_of(builder_, builder_.memory_of(operand)) != nullptr
                    ? read(operand, {}, false)
                    : read_stored(operand, offset, strides, false);
       } else {
@@ -308,17 +303,17 @@ void FusedBuilder::set_names(BuilderStep& step) const {
   for (const Node* node : members_) all.push_back(node->op);
   if (reduce_ != nullptr) all.push_back(reduce_->op);
   if (all.empty()) return;
+  std::vector<int32_t> lines;
   for (const LocalOp* op : all) {
-    if (op->location.line > 0) step.lines.push_back(op->location.line);
+    if (op->location.line > 0) lines.push_back(op->location.line);
   }
-  std::sort(step.lines.begin(), step.lines.end());
-  step.lines.erase(std::unique(step.lines.begin(), step.lines.end()), step.lines.end());
+  add_lines(step, lines);
   step.location = all.back()->location;
   step.reason = all.back()->reason;
   step.name = all.back()->name;
   if (all.size() > 1) {
-    step.name = "fused " + short_name(all.front()->name) + (all.size() > 2 ? " .. " : " ") +
-                short_name(all.back()->name) + " (" + std::to_string(all.size()) + " ops)";
+    step.name = "fused " + without_dialect(all.front()->name) + (all.size() > 2 ? " .. " : " ") +
+                without_dialect(all.back()->name) + " (" + std::to_string(all.size()) + " ops)";
   }
 }
 

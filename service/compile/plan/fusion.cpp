@@ -208,7 +208,7 @@ class BlockFuser {
     for (const int32_t member : joint.members) {
       for (const LocalId id : node(member).op->operands) {
         if (producer(id) >= 0 && inside(producer(id))) continue;
-        if (splat_of(builder_, builder_.root(id).first) != nullptr) continue;
+        if (splat_of(builder_, builder_.memory_of(id)) != nullptr) continue;
         reads.insert(id);
         // A value of the fusion that is read through an indexing map has to be stored first.
         if (comes_from(id, inside)) return;

@@ -6,7 +6,6 @@
 //
 // Example: gather (table, indices) -> g, reduce (g, zero) -> s. Out: one step (table, indices, zero) -> s; g has no
 // memory.
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,17 +15,10 @@
 namespace meshd::compile {
 namespace {
 
-LocalId memory_of(const PlanBuilder& builder, LocalId id) {
-  while (builder.value(id).alias_of >= 0) id = builder.value(id).alias_of;
-  return id;
-}
-
 bool is_reduction_alone(const BuilderStep& step) {
   return step.op != nullptr && step.op->def != nullptr && step.op->def->fuse.reduce_dims != nullptr &&
          step.name == step.op->name && step.operands == step.op->operands;
 }
-
-std::string without_dialect(const std::string& name) { return name.substr(name.find('.') + 1); }
 
 // `reduction` reads what `source` reads, and says so.
 void take_over(const BuilderStep& source, ops::PreparedKernel kernel, BuilderStep& reduction) {
@@ -35,9 +27,7 @@ void take_over(const BuilderStep& source, ops::PreparedKernel kernel, BuilderSte
   reduction.operands = std::move(operands);
   reduction.kernel = std::move(kernel);
   reduction.name = "fused " + without_dialect(source.name) + " " + without_dialect(reduction.name) + " (2 ops)";
-  reduction.lines.insert(reduction.lines.end(), source.lines.begin(), source.lines.end());
-  std::sort(reduction.lines.begin(), reduction.lines.end());
-  reduction.lines.erase(std::unique(reduction.lines.begin(), reduction.lines.end()), reduction.lines.end());
+  add_lines(reduction, source.lines);
 }
 
 }  // namespace
@@ -51,9 +41,9 @@ void fuse_gathers(const PlanBuilder& builder, const std::vector<LocalId>& live_o
   }
   if (sources.empty()) return;
   std::map<LocalId, int64_t> reads;
-  for (const LocalId id : live_out) ++reads[memory_of(builder, id)];
+  for (const LocalId id : live_out) ++reads[builder.memory_of(id)];
   for (const BuilderStep& step : steps) {
-    for (const LocalId id : step.operands) ++reads[memory_of(builder, id)];
+    for (const LocalId id : step.operands) ++reads[builder.memory_of(id)];
   }
   std::vector<bool> is_gone(steps.size(), false);
   for (BuilderStep& reduction : steps) {

@@ -44,7 +44,7 @@ class Walker {
   }
 
   void use(LocalId id, int64_t time) {
-    const LocalId root = builder_.root(id).first;
+    const LocalId root = builder_.memory_of(id);
     Info& value = info(root);
     value.uses.push_back(time);
     size_t depth = value.depth;
@@ -87,9 +87,9 @@ class Walker {
 
   // Another operand aliases the same bytes, which must not change while they are read.
   bool is_read_twice(const BuilderStep& step, size_t operand) const {
-    const LocalId root = builder_.root(step.operands[operand]).first;
+    const LocalId root = builder_.memory_of(step.operands[operand]);
     return std::count_if(step.operands.begin(), step.operands.end(),
-                         [&](LocalId id) { return builder_.root(id).first == root; }) > 1;
+                         [&](LocalId id) { return builder_.memory_of(id) == root; }) > 1;
   }
 
   // Shard i of the result may share the memory of shard i of the operand.

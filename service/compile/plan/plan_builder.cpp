@@ -233,6 +233,11 @@ LocalId PlanBuilder::add_like(LocalId like, const std::string& name) {
   return static_cast<LocalId>(values.size() - 1);
 }
 
+LocalId PlanBuilder::memory_of(LocalId id) const {
+  while (value(id).alias_of >= 0) id = value(id).alias_of;
+  return id;
+}
+
 std::pair<LocalId, MapId> PlanBuilder::root(LocalId id) {
   MapId map = kIdentity;
   const TableId from = value(id).table;
@@ -241,6 +246,14 @@ std::pair<LocalId, MapId> PlanBuilder::root(LocalId id) {
     id = value(id).alias_of;
   }
   return {id, map};
+}
+
+std::string without_dialect(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+void add_lines(BuilderStep& step, const std::vector<int32_t>& lines) {
+  step.lines.insert(step.lines.end(), lines.begin(), lines.end());
+  std::sort(step.lines.begin(), step.lines.end());
+  step.lines.erase(std::unique(step.lines.begin(), step.lines.end()), step.lines.end());
 }
 
 const ir::DenseAttr* splat_of(const PlanBuilder& builder, LocalId id) {
@@ -273,7 +286,7 @@ BuilderStep make_fill(PlanBuilder& builder, LocalId splat, LocalId to) {
 }
 
 BuilderStep make_copy(PlanBuilder& builder, LocalId from, LocalId to) {
-  const LocalId source = builder.root(from).first;
+  const LocalId source = builder.memory_of(from);
   if (splat_of(builder, source) != nullptr) return make_fill(builder, source, to);
   BuilderStep step;
   step.is_copy = true;
@@ -320,7 +333,7 @@ PlanBuilder build_steps(const partition::LocalProgram& program, const PlanOption
   // A constant of the plan cannot leave it: such results get bytes of their own.
   for (const LocalId id : program.body.results) {
     builder.results.push_back(id);
-    if (builder.value(builder.root(id).first).constant == nullptr) continue;
+    if (builder.value(builder.memory_of(id)).constant == nullptr) continue;
     builder.results.back() = builder.add_like(id, "result");
     builder.body.steps.push_back(make_copy(builder, id, builder.results.back()));
   }

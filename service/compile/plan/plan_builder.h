@@ -87,6 +87,11 @@ struct BuilderStep {
   int64_t end = 0;
 };
 
+/// The name without its dialect: "add" of "stablehlo.add".
+std::string without_dialect(const std::string& name);
+/// The lines become lines of the step, too: ascending, each once.
+void add_lines(BuilderStep& step, const std::vector<int32_t>& lines);
+
 /// What a step reads, `f(id)` each: control flow reads what its blocks read of values around it, too.
 template <typename F>
 void for_each_use(const partition::LocalBlock& block, const F& f) {
@@ -124,7 +129,9 @@ struct PlanBuilder {
   [[nodiscard]] const BuilderValue& value(LocalId id) const { return values[static_cast<size_t>(id)]; }
   /// A new variable like `like`.
   LocalId add_like(LocalId like, const std::string& name);
-  /// The value whose memory `id` is, and the map from id's shards to its shards.
+  /// The value whose memory `id` is.
+  [[nodiscard]] LocalId memory_of(LocalId id) const;
+  /// The same, and the map from id's shards to its shards.
   [[nodiscard]] std::pair<LocalId, MapId> root(LocalId id);
 };
 

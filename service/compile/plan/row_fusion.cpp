@@ -85,10 +85,7 @@ std::optional<size_t> dims_of_rows(const FusedLoop& loop, int64_t rows) {
   return std::nullopt;
 }
 
-std::string op_name(const BuilderStep& step) {
-  const std::string& name = step.op == nullptr ? step.name : step.op->name;
-  return name.substr(name.rfind('.') + 1);
-}
+std::string op_name(const BuilderStep& step) { return without_dialect(step.op == nullptr ? step.name : step.op->name); }
 
 class RowFuser {
  public:
@@ -108,14 +105,14 @@ class RowFuser {
     }
     for (size_t s = 0; s < steps_.size(); ++s) {
       for_each_operand(steps_[s], [&](LocalId id) {
-        const LocalId root = builder_.root(id).first;
+        const LocalId root = builder_.memory_of(id);
         std::vector<size_t>& readers = readers_[static_cast<size_t>(root)];
         if (!readers.empty() && readers.back() == s) return;
         readers.push_back(s);
         reads_[s].push_back(root);
       });
     }
-    for (const LocalId id : live_out) is_live_out_[static_cast<size_t>(builder_.root(id).first)] = 1;
+    for (const LocalId id : live_out) is_live_out_[static_cast<size_t>(builder_.memory_of(id))] = 1;
   }
 
   void run() {
@@ -211,7 +208,7 @@ class RowFuser {
                            [](int64_t stride) { return stride != 0; });
       };
       if (!moves(0, rows) || !moves(rows, input.strides.size())) continue;
-      out.insert(builder_.root(steps_[s].operands[static_cast<size_t>(input.operand)]).first);
+      out.insert(builder_.memory_of(steps_[s].operands[static_cast<size_t>(input.operand)]));
     }
     return out;
   }
@@ -221,7 +218,7 @@ class RowFuser {
   [[nodiscard]] const std::vector<size_t>& readers(LocalId root) const { return readers_[static_cast<size_t>(root)]; }
 
   // Whether a member computes an operand of a member.
-  bool is_inside(const Group& group, LocalId id) { return group.loops.contains(maker(builder_.root(id).first)); }
+  bool is_inside(const Group& group, LocalId id) { return group.loops.contains(maker(builder_.memory_of(id))); }
 
   // Step 2e: each value once.
   int64_t row_bytes(const Group& group) {
@@ -231,7 +228,7 @@ class RowFuser {
       const auto rows = static_cast<int>(*dims_of_rows(loop, group.rows));
       for (const FusedInput& input : loop.inputs) {
         if (input.kind != FusedInput::Kind::kTensor) continue;
-        const LocalId root = builder_.root(steps_[s].operands[static_cast<size_t>(input.operand)]).first;
+        const LocalId root = builder_.memory_of(steps_[s].operands[static_cast<size_t>(input.operand)]);
         int64_t& most = bytes[root];
         most = std::max(most, kernels::input_row_bytes(loop, rows, static_cast<size_t>(&input - loop.inputs.data())));
       }
@@ -361,7 +358,7 @@ class RowFuser {
       stage.row_dims = static_cast<int>(*dims_of_rows(stage.loop, group.rows));
       for (const LocalId id : steps_[s].operands) {
         if (is_inside(group, id)) {
-          stage.operands.push_back(inside.at(builder_.root(id).first));
+          stage.operands.push_back(inside.at(builder_.memory_of(id)));
           continue;
         }
         const auto found = std::find(made.operands.begin(), made.operands.end(), id);
@@ -395,15 +392,13 @@ class RowFuser {
     step.reason = last.reason;
     for (const size_t s : group.loops) {
       const BuilderStep& member = steps_[s];
-      step.lines.insert(step.lines.end(), member.lines.begin(), member.lines.end());
+      add_lines(step, member.lines);
       step.kernel.flops += member.kernel.flops;
       if (!member.kernel.uses_offsets) continue;
       step.kernel.uses_offsets = true;
       step.offset_layout = member.offset_layout;
       step.offset_sizes = member.offset_sizes;
     }
-    std::sort(step.lines.begin(), step.lines.end());
-    step.lines.erase(std::unique(step.lines.begin(), step.lines.end()), step.lines.end());
     step.name =
         "fused rows " + op_name(first) + " .. " + op_name(last) + " (" + std::to_string(group.loops.size()) + " loops)";
     for (const LocalId id : made.operands) step.kernel.bytes += static_cast<double>(builder_.value(id).bytes);
