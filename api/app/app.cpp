@@ -72,14 +72,11 @@ jobs::JobRetention retention_of(const AppOptions& options) {
 }
 
 compile::PlanSettings plan_settings(const AppOptions& options, int threads) {
-  const auto is_on = [&](std::string_view pass) {
-    return std::find(options.disabled_passes.begin(), options.disabled_passes.end(), pass) ==
-           options.disabled_passes.end();
-  };
   compile::PlanSettings out(threads);
-  out.fuse = is_on("fusion");
-  out.fuse_rows = is_on("row_fusion");
-  out.small_whiles = is_on("small_whiles");
+  for (const compile::PlanPass& pass : compile::kPlanPasses) {
+    const std::vector<std::string>& off = options.disabled_passes;
+    out.*pass.is_on = std::find(off.begin(), off.end(), pass.name) == off.end();
+  }
   return out;
 }
 

@@ -12,6 +12,7 @@
 
 #include "api/app/app.h"
 #include "api/app/environment.h"
+#include "service/compile/plan/plan.h"
 
 namespace meshd::api {
 namespace {
@@ -20,6 +21,12 @@ constexpr int kMostDevices = 4096;
 constexpr int kMostThreads = 1024;
 constexpr int kSecondsOfADay = 86'400;
 constexpr int kUsage = 64;  ///< EX_USAGE of sysexits.h
+
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const compile::PlanPass& pass : compile::kPlanPasses) names.emplace_back(pass.name);
+  return names;
+}
 
 void declare_devices(CLI::App& serve, AppOptions& options) {
   serve.add_option("--devices", options.devices, "logical devices")
@@ -89,12 +96,11 @@ void declare_limits(CLI::App& serve, AppOptions& options) {
       ->check(CLI::Range(1, kSecondsOfADay))
       ->capture_default_str();
   serve
-      .add_option(
-          "--disable-passes", options.disabled_passes,
-          "passes of plans that are left out, to find out which one is at fault: fusion, row_fusion, small_whiles")
+      .add_option("--disable-passes", options.disabled_passes,
+                  "passes of plans that are left out, to find out which one is at fault")
       ->envname("MESHD_DISABLE_PASSES")
       ->delimiter(',')
-      ->check(CLI::IsMember({"fusion", "row_fusion", "small_whiles"}));
+      ->check(CLI::IsMember(pass_names()));
   serve.add_option("--step-budget", options.step_budget, "steps that one job may execute")
       ->envname("MESHD_STEP_BUDGET")
       ->capture_default_str();

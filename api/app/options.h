@@ -18,7 +18,7 @@ struct AppOptions {
   int64_t processes = 1;                     ///< labels over the devices, in equal runs; divides them
   bool mesh_stack = true;                    ///< sessions may have a current mesh (behaviour M27)
   int threads = 0;                           ///< of the device pool; 0: as many as cores
-  std::vector<std::string> disabled_passes;  ///< of plans: fusion, row_fusion, small_whiles
+  std::vector<std::string> disabled_passes;  ///< names of compile::kPlanPasses
   int64_t memory_bytes = 0;                  ///< for all of the process; 0: what the container or the machine has
   int64_t memory_limit_bytes = 0;            ///< of running jobs together; 0: 3/4 of memory_bytes
   int64_t array_memory_bytes = 0;            ///< arrays kept in memory; 0: a quarter of memory_bytes

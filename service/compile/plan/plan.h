@@ -12,6 +12,7 @@
 //   map    {0, 0, 1, 1} for a step over {x, y}: its four shards read the slot's two
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -252,6 +253,15 @@ struct PlanSettings {
   /// False: loops of small steps are executed step by step.
   bool small_whiles = true;
 };
+
+/// A pass that can be off, by the name that an operator gives it.
+struct PlanPass {
+  const char* name;
+  bool PlanSettings::*is_on;
+};
+inline constexpr std::array<PlanPass, 3> kPlanPasses = {{{"fusion", &PlanSettings::fuse},
+                                                         {"row_fusion", &PlanSettings::fuse_rows},
+                                                         {"small_whiles", &PlanSettings::small_whiles}}};
 
 struct PlanOptions : PlanSettings {
   /// Positions of arguments that may be overwritten.
