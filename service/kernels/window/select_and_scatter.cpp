@@ -22,6 +22,7 @@ constexpr int64_t kFewLanes = 128;  ///< required where they must come from the 
 constexpr int64_t kNobody = -1;     ///< offset that no lane of a window has chosen
 
 constexpr int64_t kOffsetsBetweenCheckpoints = 64;
+constexpr int64_t kMostComparedOffsets = 1024;  ///< of a window: each has two pointers, which no plan counts
 
 int64_t modulo(int64_t value, int64_t by) { return (value % by + by) % by; }
 
@@ -46,7 +47,6 @@ int64_t SelectDim::operand_rows() const {
 SelectAndScatter::SelectAndScatter(TileProgram select, std::shared_ptr<const Monoid> scatter, tensor::DType dtype,
                                    const std::vector<SelectDim>& dims)
     : select_(std::move(select)), layout_(select_), scatter_(std::move(scatter)), elem_(tensor::size_bytes(dtype)) {
-  if (scatter_->result_bytes(0) == elem_) select_apart_ = select_apart(select_);
   double windows_met = 1;
   size_t last = dims.size();
   while (first_dim_ < last && dims[first_dim_].windows.is_trivial()) lead_ *= dims[first_dim_++].windows.size;
@@ -68,6 +68,8 @@ SelectAndScatter::SelectAndScatter(TileProgram select, std::shared_ptr<const Mon
   }
   if (offset_count_ > INT32_MAX)
     throw core::Error("unsupported_op", "a window of more than 2^31 elements is not supported");
+  if (is_apart_ && offset_count_ <= kMostComparedOffsets && scatter_->result_bytes(0) == elem_)
+    select_apart_ = select_apart(select_);
   if (lead_ * inner_ * result_rows_ == 0) return;
   const bool has_wide_rows = inner_ >= 64;
   inner_block_ = has_wide_rows ? std::min(inner_, kLanes) : inner_;
@@ -103,6 +105,10 @@ class SelectAndScatter::WorkItem {
     }
     kept_.resize(static_cast<size_t>(kLanes * op.elem_));
     keeps_ = std::make_unique<bool[]>(static_cast<size_t>(kLanes));
+    if (op.select_apart_ != nullptr) {
+      elements_.resize(static_cast<size_t>(op.offset_count_));
+      places_.resize(static_cast<size_t>(op.offset_count_));
+    }
     const auto sum_bytes = static_cast<size_t>(kLanes * op.scatter_->sum_bytes(0));
     loaded_.resize(sum_bytes);
     combined_.resize(sum_bytes);
@@ -122,9 +128,7 @@ class SelectAndScatter::WorkItem {
     bring(source_, call_.source, op_.source_rows_);
     const int64_t bytes = op_.scatter_->result_bytes(0);
     combined_.resize(std::max(combined_.size(), static_cast<size_t>(lanes_ * bytes)));
-    if (op_.is_apart_ && op_.select_apart_ != nullptr)
-      run_compared(rows, bytes);
-    else if (op_.is_apart_)
+    if (op_.is_apart_)
       run_apart(rows, bytes);
     else
       run_overlapping(rows, bytes);
@@ -177,33 +181,6 @@ class SelectAndScatter::WorkItem {
     restore_untouched(rows, bytes);
   }
 
-  // The same as run_apart, in one loop over the lanes: all sources arrive at once, a window is selected and written.
-  void run_compared(int64_t rows, int64_t bytes) {
-    const auto row_bytes = static_cast<size_t>(lanes_ * bytes);
-    worker_.fill({call_.init}, {combined_.data()}, lanes_);
-    for (int64_t row = 0; !op_.covers_all_ && row < rows; ++row)
-      std::memcpy(result_ + row * lanes_ * bytes, combined_.data(), row_bytes);
-    const int64_t all = op_.source_rows_ * lanes_;
-    loaded_.resize(std::max(loaded_.size(), static_cast<size_t>(all * op_.scatter_->sum_bytes(0))));
-    arrived_.resize(std::max(arrived_.size(), static_cast<size_t>(all * bytes)));
-    worker_.load({source_}, {loaded_.data()}, all);
-    worker_.finish({call_.init}, {loaded_.data()}, {arrived_.data()}, all);
-    elements_.resize(static_cast<size_t>(op_.offset_count_));
-    places_.resize(static_cast<size_t>(op_.offset_count_));
-    ApartWindow at{elements_.data(), places_.data(), op_.offset_count_, nullptr, combined_.data(), lanes_};
-    for_each(counts_, [&](const Dims& window, int64_t number) {
-      if (number % kOffsetsBetweenCheckpoints == 0) core::pass(call_.checkpoint);
-      for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
-        const int64_t from = operand_row(window, offset);
-        const int64_t to = result_row(window, offset);
-        elements_[static_cast<size_t>(offset_number)] = from < 0 ? nullptr : operand_ + from * lanes_ * op_.elem_;
-        places_[static_cast<size_t>(offset_number)] = to < 0 ? nullptr : result_ + to * lanes_ * bytes;
-      });
-      at.arrived = arrived_.data() + (source_of(window) - source_);
-      op_.select_apart_(at);
-    });
-  }
-
   // At most one window writes each place: window by window, without sums.
   void run_apart(int64_t rows, int64_t bytes) {
     const auto row_bytes = static_cast<size_t>(lanes_ * bytes);
@@ -212,19 +189,38 @@ class SelectAndScatter::WorkItem {
       std::memcpy(result_ + row * lanes_ * bytes, combined_.data(), row_bytes);
     arrived_.resize(row_bytes);
     for_each(counts_, [&](const Dims& window, int64_t /*number*/) {
-      select(window, choices_);
       worker_.load({source_of(window)}, {loaded_.data()}, lanes_);
       worker_.finish({call_.init}, {loaded_.data()}, {arrived_.data()}, lanes_);
-      for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
-        if (offset_number % kOffsetsBetweenCheckpoints == 0) core::pass(call_.checkpoint);
-        const int64_t row = result_row(window, offset);
-        if (row < 0) return;
-        std::byte* const result = result_ + row * lanes_ * bytes;
-        const bool any = lanes_equal(choices_, static_cast<int32_t>(offset_number), keeps_.get(), lanes_);
-        std::memcpy(result, any ? arrived_.data() : combined_.data(), row_bytes);
-        if (any) keep_lanes(keeps_.get(), combined_.data(), result, bytes, lanes_);
-      });
+      if (op_.select_apart_ != nullptr)
+        place_by_comparison(window, bytes);
+      else
+        place_by_body(window, bytes);
     });
+  }
+
+  void place_by_body(const Dims& window, int64_t bytes) {
+    select(window, choices_);
+    for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
+      if (offset_number % kOffsetsBetweenCheckpoints == 0) core::pass(call_.checkpoint);
+      const int64_t row = result_row(window, offset);
+      if (row < 0) return;
+      std::byte* const result = result_ + row * lanes_ * bytes;
+      const bool any = lanes_equal(choices_, static_cast<int32_t>(offset_number), keeps_.get(), lanes_);
+      std::memcpy(result, any ? arrived_.data() : combined_.data(), static_cast<size_t>(lanes_ * bytes));
+      if (any) keep_lanes(keeps_.get(), combined_.data(), result, bytes, lanes_);
+    });
+  }
+
+  void place_by_comparison(const Dims& window, int64_t bytes) {
+    for_each(op_.window_sizes_, [&](const Dims& offset, int64_t offset_number) {
+      if (offset_number % kOffsetsBetweenCheckpoints == 0) core::pass(call_.checkpoint);
+      const auto at = static_cast<size_t>(offset_number);
+      const int64_t from = operand_row(window, offset);
+      const int64_t to = result_row(window, offset);
+      elements_[at] = from < 0 ? nullptr : operand_ + from * lanes_ * op_.elem_;
+      places_[at] = to < 0 ? nullptr : result_ + to * lanes_ * bytes;
+    });
+    op_.select_apart_({elements_.data(), places_.data(), op_.offset_count_, arrived_.data(), combined_.data(), lanes_});
   }
 
   template <typename Visit>
@@ -337,7 +333,7 @@ class SelectAndScatter::WorkItem {
   std::unique_ptr<bool[]> keeps_;
   std::vector<std::byte> loaded_;    ///< a window's source, as accumulators
   std::vector<std::byte> combined_;  ///< with what is there already; the initial value, where windows are disjoint
-  std::vector<std::byte> arrived_;   ///< a window's source as it leaves, or all windows'
+  std::vector<std::byte> arrived_;   ///< a window's source as it leaves
   std::vector<const std::byte*> elements_;  ///< of a window, by offset
   std::vector<std::byte*> places_;
 };

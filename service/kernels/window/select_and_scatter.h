@@ -66,7 +66,7 @@ class SelectAndScatter {
   class WorkItem;
 
   TileProgram select_;
-  SelectApart select_apart_ = nullptr;  ///< where the body is one comparison and the elements are as wide as results
+  SelectApart select_apart_ = nullptr;  ///< where it takes part: windows share no place, see run_apart
   TileLayout layout_;
   std::shared_ptr<const Monoid> scatter_;
   int64_t elem_ = 4;
