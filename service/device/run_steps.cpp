@@ -23,9 +23,6 @@ constexpr double kWorkGroupNs = 1'000'000;
 // A lent thread leaves longer steps to the pool, so that its lender gets it back.
 constexpr double kLentStepNs = 2'000'000;
 constexpr size_t kInlinePointers = 24;
-// At a closed barrier: what it costs to sleep and to be woken.
-constexpr std::chrono::nanoseconds kBarrierSpin = std::chrono::microseconds(50);
-constexpr int kPausesPerLook = 16;
 
 // Pointers of one call, on the stack unless there are many.
 class Pointers {
@@ -248,18 +245,15 @@ void SharedStep::call_threads(size_t open_parts) {
 
 std::optional<size_t> SharedStep::take_part() {
   size_t part = next_part_.load(std::memory_order_relaxed);
-  std::optional<core::SteadyTime> spin_end;
   while (part < parts_.size()) {
-    if (part < open_end_.load(std::memory_order_acquire)) {
+    const auto is_open = [&] { return part < open_end_.load(std::memory_order_acquire); };
+    if (is_open()) {
       if (next_part_.compare_exchange_weak(part, part + 1, std::memory_order_relaxed)) return part;
       continue;
     }
     // Others, or another run, may want the thread.
-    if (run_->has_to_attend()) return std::nullopt;
-    const core::SteadyTime now = std::chrono::steady_clock::now();
-    if (!spin_end) spin_end = now + kBarrierSpin;
-    if (now >= *spin_end) return std::nullopt;
-    for (int i = 0; i < kPausesPerLook; ++i) core::spin_pause();
+    const auto is_wanted = [&] { return run_->has_to_attend(); };
+    if (!core::spin_until([&] { return is_open() || is_wanted(); }) || is_wanted()) return std::nullopt;
     part = next_part_.load(std::memory_order_relaxed);
   }
   return std::nullopt;

@@ -19,8 +19,6 @@ namespace meshd::device {
 namespace {
 
 constexpr size_t kMostThreads = 512;  // parked ones and spare ones included
-constexpr std::chrono::nanoseconds kSpin = std::chrono::microseconds(50);
-constexpr int kPausesPerCheck = 16;
 
 class AsioTimer final : public Timer {
  public:
@@ -84,21 +82,10 @@ struct WorkerPool::Impl {
         continue;
       }
       // The next step of a run often follows at once.
-      if (std::exchange(has_worked, false) && changes_soon(seen)) continue;
+      const auto is_posted = [&] { return posted.load(std::memory_order_relaxed) != seen; };
+      if (std::exchange(has_worked, false) && core::spin_until(is_posted)) continue;
       posted.wait(seen, std::memory_order_acquire);
     }
-  }
-
-  /// Spins for as long as it costs to sleep and to be woken.
-  [[nodiscard]] bool changes_soon(uint32_t seen) const {
-    const core::SteadyTime end = std::chrono::steady_clock::now() + kSpin;
-    do {
-      for (int i = 0; i < kPausesPerCheck; ++i) {
-        if (posted.load(std::memory_order_relaxed) != seen) return true;
-        core::spin_pause();
-      }
-    } while (std::chrono::steady_clock::now() < end);
-    return false;
   }
 
   // Becomes a spare worker, until one is called for.
