@@ -1,10 +1,9 @@
 // Loops of small steps, executed as one step.
 //
-// 1. load: each shard's cells come into its block of registers.
+// 1. load: each shard's values come into its block of registers.
 // 2. A chunk of iterations, of about 20 us; then counters, cancel, and whether the time slice is over.
 // 3. store: when the loop is over, yields, or its budgets allow no further iteration. What is left then is executed
-// step
-//    by step, so that the step which exceeds the budget is named.
+//    step by step, so that the step which exceeds the budget is named.
 //
 // A shard whose condition is false stays as it is while others go on: its condition is false again in the next chunk.
 #include <algorithm>
@@ -69,14 +68,14 @@ RunImpl::Next RunImpl::run_small_while() {
   const compile::Step& step = *frames_.back().control;
   const compile::SmallWhileStep& small = *step.small;
   const kernels::SmallWhile& loop = *small.loop;
-  const auto cells = static_cast<size_t>(small.cell_count);
+  const auto values = static_cast<size_t>(small.value_count);
   std::vector<std::byte*> memory(small.pointers.size());
   for (size_t i = 0; i < memory.size(); ++i) memory[i] = pointers_[static_cast<size_t>(small.pointers[i])];
   const auto block = [&](int64_t shard) { return scratch_ + shard * loop.block_bytes(); };
-  const auto cells_of = [&](int64_t shard) { return memory.data() + static_cast<size_t>(shard) * cells; };
-  for (int64_t shard = 0; shard < small.shard_count; ++shard) loop.load(block(shard), cells_of(shard));
+  const auto values_of = [&](int64_t shard) { return memory.data() + static_cast<size_t>(shard) * values; };
+  for (int64_t shard = 0; shard < small.shard_count; ++shard) loop.load(block(shard), values_of(shard));
   const auto store = [&] {
-    for (int64_t shard = 0; shard < small.shard_count; ++shard) loop.store(block(shard), cells_of(shard));
+    for (int64_t shard = 0; shard < small.shard_count; ++shard) loop.store(block(shard), values_of(shard));
   };
   const int64_t chunk = std::max<int64_t>(1, at_most(kChunkNs, std::max(small.iteration.estimated_ns, kLeastNs)));
   while (true) {

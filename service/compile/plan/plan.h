@@ -146,8 +146,8 @@ class LazyCollective {
 struct SmallWhileStep {
   std::shared_ptr<const kernels::SmallWhile> loop;
   int64_t shard_count = 1;  ///< of the table of its steps that has most
-  int64_t cell_count = 0;
-  std::vector<int64_t> pointers;  ///< [shard][cell]: index in a run's table of pointers
+  int64_t value_count = 0;
+  std::vector<int64_t> pointers;  ///< [shard][value]: index in a run's table of pointers
   /// Of the condition's steps, and of an iteration, the condition's included. Flops and bytes: all shards.
   struct Cost {
     int64_t steps = 0;

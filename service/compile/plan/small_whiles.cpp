@@ -11,6 +11,7 @@ namespace meshd::compile {
 namespace {
 
 constexpr int64_t kMostBlockBytes = int64_t{1} << 20;  // of all shards together
+constexpr size_t kMostValues = 1024;                   // more do not fit in one block, whatever their types are
 
 struct Range {
   int64_t begin = 0;
@@ -43,11 +44,9 @@ class Finder {
     made->iteration = made->condition;
     ++made->iteration.steps;
     add_steps(body, given_.body, made->iteration);
-    const std::optional<int> predicate = cell(loop_.operands[0], loop_.table, false);
-    if (!predicate) return nullptr;
-    given_.predicate = *predicate;
+    given_.predicate = value(loop_.operands[0], loop_.table, false);
     for (const auto& [a, b] : loop_.exchanges) add_exchange(a, b);
-    if (is_refused_ || !finish_cells(*made)) return nullptr;
+    if (is_refused_ || !finish_values(*made)) return nullptr;
     std::optional<kernels::SmallWhile> loop = kernels::SmallWhile::make(given_);
     if (!loop) return nullptr;
     made->loop = std::make_shared<const kernels::SmallWhile>(std::move(*loop));
@@ -55,7 +54,7 @@ class Finder {
   }
 
  private:
-  struct Cell {
+  struct Value {
     SlotId slot = -1;
     std::vector<int64_t> shards;  // of the slot, by shard of the widest table
     int64_t element_bytes = 1;
@@ -100,8 +99,8 @@ class Finder {
     for (const Step& step : from) {
       kernels::SmallWhileLoop::Step made;
       made.kernel = step.kernel->fused;
-      for (const SlotRef& ref : step.operands) made.operands.push_back(cell(ref, step.table, false).value_or(0));
-      for (const SlotRef& ref : step.results) made.results.push_back(cell(ref, step.table, true).value_or(0));
+      for (const SlotRef& ref : step.operands) made.operands.push_back(value(ref, step.table, false));
+      for (const SlotRef& ref : step.results) made.results.push_back(value(ref, step.table, true));
       to.push_back(std::move(made));
       const int64_t count = plan_.table(step.table).count();
       ++cost.steps;
@@ -112,57 +111,58 @@ class Finder {
     }
   }
 
-  std::optional<int> cell(const SlotRef& ref, TableId table, bool is_written) {
+  // The value's number. One that has no memory, or one too many: the loop is refused.
+  int value(const SlotRef& ref, TableId table, bool is_written) {
     std::vector<int64_t> shards;
     for (const int64_t shard : projections_.at(table)) shards.push_back(plan_.slot_shard(ref, shard));
     const int64_t element_bytes =
         ref.value < 0 ? 1 : tensor::size_bytes(plan_.values[static_cast<size_t>(ref.value)].type.local.dtype);
-    return cell(ref.slot, std::move(shards), element_bytes, is_written);
+    return value(ref.slot, std::move(shards), element_bytes, is_written);
   }
 
-  std::optional<int> cell(SlotId slot, std::vector<int64_t> shards, int64_t element_bytes, bool is_written) {
-    if (slot < 0) {
+  int value(SlotId slot, std::vector<int64_t> shards, int64_t element_bytes, bool is_written) {
+    auto found = std::find_if(values_.begin(), values_.end(),
+                              [&](const Value& known) { return known.slot == slot && known.shards == shards; });
+    if (slot < 0 || (found == values_.end() && values_.size() == kMostValues)) {
       is_refused_ = true;
-      return std::nullopt;
+      return 0;
     }
-    auto found = std::find_if(cells_.begin(), cells_.end(),
-                              [&](const Cell& known) { return known.slot == slot && known.shards == shards; });
-    if (found == cells_.end()) found = cells_.insert(cells_.end(), {slot, std::move(shards), element_bytes, false});
+    if (found == values_.end()) found = values_.insert(values_.end(), {slot, std::move(shards), element_bytes, false});
     found->is_written = found->is_written || is_written;
-    return static_cast<int>(found - cells_.begin());
+    return static_cast<int>(found - values_.begin());
   }
 
   // The body's steps write one of the two at least: its elements are those of the other.
   void add_exchange(SlotId a, SlotId b) {
-    const auto known =
-        std::find_if(cells_.begin(), cells_.end(), [&](const Cell& cell) { return cell.slot == a || cell.slot == b; });
-    const int64_t element_bytes = known == cells_.end() ? 1 : known->element_bytes;
-    const auto left = cell(a, projections_.at(plan_.slot(a).table), element_bytes, true);
-    const auto right = cell(b, projections_.at(plan_.slot(b).table), element_bytes, true);
-    if (left && right) given_.exchanges.emplace_back(*left, *right);
+    const auto known = std::find_if(values_.begin(), values_.end(),
+                                    [&](const Value& value) { return value.slot == a || value.slot == b; });
+    const int64_t element_bytes = known == values_.end() ? 1 : known->element_bytes;
+    const int left = value(a, projections_.at(plan_.slot(a).table), element_bytes, true);
+    const int right = value(b, projections_.at(plan_.slot(b).table), element_bytes, true);
+    given_.exchanges.emplace_back(left, right);
   }
 
   // Bytes, what is written back, pointers.
-  bool finish_cells(SmallWhileStep& made) {
-    for (size_t i = 0; i < cells_.size(); ++i) {
-      const Range range = arena_range(plan_, cells_[i].slot);
+  bool finish_values(SmallWhileStep& made) {
+    std::vector<Range> ranges;
+    for (const Value& at : values_) ranges.push_back(arena_range(plan_, at.slot));
+    for (size_t i = 0; i < values_.size(); ++i) {
       bool is_shared = false;
-      for (size_t j = 0; j < cells_.size(); ++j) {
+      for (size_t j = 0; j < values_.size(); ++j) {
         if (i == j) continue;
         // Another view of the slot, which would not see what is written.
-        if (cells_[i].slot == cells_[j].slot && (cells_[i].is_written || cells_[j].is_written)) return false;
-        const Range other = arena_range(plan_, cells_[j].slot);
-        is_shared =
-            is_shared || (cells_[i].slot != cells_[j].slot && range.begin < other.end && other.begin < range.end);
+        if (values_[i].slot == values_[j].slot && (values_[i].is_written || values_[j].is_written)) return false;
+        is_shared = is_shared || (values_[i].slot != values_[j].slot && ranges[i].begin < ranges[j].end &&
+                                  ranges[j].begin < ranges[i].end);
       }
-      given_.cell_bytes.push_back(plan_.slot(cells_[i].slot).bytes);
-      given_.element_bytes.push_back(cells_[i].element_bytes);
-      given_.is_stored.push_back(cells_[i].is_written && !is_shared);
+      given_.value_bytes.push_back(plan_.slot(values_[i].slot).bytes);
+      given_.element_bytes.push_back(values_[i].element_bytes);
+      given_.is_stored.push_back(values_[i].is_written && !is_shared);
     }
     made.shard_count = plan_.table(widest_).count();
-    made.cell_count = static_cast<int64_t>(cells_.size());
+    made.value_count = static_cast<int64_t>(values_.size());
     for (size_t shard = 0; shard < static_cast<size_t>(made.shard_count); ++shard) {
-      for (const Cell& at : cells_) made.pointers.push_back(plan_.slot(at.slot).first_pointer + at.shards[shard]);
+      for (const Value& at : values_) made.pointers.push_back(plan_.slot(at.slot).first_pointer + at.shards[shard]);
     }
     return true;
   }
@@ -171,7 +171,7 @@ class Finder {
   const Step& loop_;
   TableId widest_ = 0;
   std::map<TableId, std::vector<int64_t>> projections_;
-  std::vector<Cell> cells_;
+  std::vector<Value> values_;
   kernels::SmallWhileLoop given_;
   bool is_refused_ = false;
 };

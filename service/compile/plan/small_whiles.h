@@ -7,12 +7,12 @@
 // bit by bit alike.
 //
 // 1. The widest table: that of the step with most shards. Each of its shards must hold one shard of every other table.
-// 2. Cells: one for each slot (and shard of it) that a step reads or writes.
-// 3. Written back are those written by a step, but for those whose bytes of the arena another cell has as well: these
+// 2. Values: one for each slot (and shard of it) that a step reads or writes.
+// 3. Written back are those written by a step, but for those whose bytes of the arena another value has as well: these
 //    are temporaries of one iteration, since what is alive where the condition begins shares its bytes with none.
 //
 // Example: 8 devices; i and n on all of them, v f32[128] sharded. In: condition p = i < n (1 shard), body i = i + 1
-// (1 shard), v = sin(v) + 0.5 (8 shards). Out: 8 blocks with cells i, n, p, v; every block counts i for itself.
+// (1 shard), v = sin(v) + 0.5 (8 shards). Out: 8 blocks with values i, n, p, v; every block counts i for itself.
 #pragma once
 
 #include "service/compile/plan/plan.h"

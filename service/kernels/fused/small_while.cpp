@@ -31,24 +31,24 @@ size_t SmallWhile::place(size_t bytes) {
   return at;
 }
 
-bool SmallWhile::has_elements(int cell, int64_t element_bytes) const {
-  return cells_[static_cast<size_t>(cell)].element_bytes == element_bytes;
+bool SmallWhile::has_elements(int value, int64_t element_bytes) const {
+  return values_[static_cast<size_t>(value)].element_bytes == element_bytes;
 }
 
-// False where a step reads or writes a cell other than it is.
-bool SmallWhile::add_cells(const SmallWhileLoop& loop) {
-  for (size_t i = 0; i < loop.cell_bytes.size(); ++i) {
-    Cell cell{.home = 0,
-              .bytes = loop.cell_bytes[i],
-              .element_bytes = loop.element_bytes[i],
-              .is_stored = loop.is_stored[i] != 0};
-    if (cell.bytes <= 0 || cell.bytes % cell.element_bytes != 0 || cell.lanes() > kBlockLanes) return false;
-    cell.home = place(register_bytes(cell.element_bytes));
-    cells_.push_back(cell);
+// False where a step reads or writes a value other than it is.
+bool SmallWhile::add_values(const SmallWhileLoop& loop) {
+  for (size_t i = 0; i < loop.value_bytes.size(); ++i) {
+    Value value{.home = 0,
+                .bytes = loop.value_bytes[i],
+                .element_bytes = loop.element_bytes[i],
+                .is_stored = loop.is_stored[i] != 0};
+    if (value.bytes <= 0 || value.bytes % value.element_bytes != 0 || value.lanes() > kBlockLanes) return false;
+    value.home = place(register_bytes(value.element_bytes));
+    values_.push_back(value);
   }
   const auto are_alike = [&](int a, int b) {
-    const Cell& left = cells_[static_cast<size_t>(a)];
-    const Cell& right = cells_[static_cast<size_t>(b)];
+    const Value& left = values_[static_cast<size_t>(a)];
+    const Value& right = values_[static_cast<size_t>(b)];
     return left.bytes == right.bytes && left.element_bytes == right.element_bytes;
   };
   for (const auto* steps : {&loop.condition, &loop.body}) {
@@ -65,7 +65,7 @@ bool SmallWhile::add_cells(const SmallWhileLoop& loop) {
       for (size_t k = 0; k < step.results.size(); ++k) {
         const SmallLoop::Output& output = small->outputs()[k];
         if (!has_elements(step.results[k], output.element_bytes) ||
-            cells_[static_cast<size_t>(step.results[k])].bytes != static_cast<int64_t>(output.bytes)) {
+            values_[static_cast<size_t>(step.results[k])].bytes != static_cast<int64_t>(output.bytes)) {
           return false;
         }
       }
@@ -76,30 +76,30 @@ bool SmallWhile::add_cells(const SmallWhileLoop& loop) {
                      [&](const auto& pair) { return are_alike(pair.first, pair.second); });
 }
 
-// Registers that hold a cell's elements lane for lane are the cell's home; a result is computed there where nothing
-// that comes later in the step reads what the cell held before.
+// Registers that hold a value's elements lane for lane are the value's home; a result is computed there where nothing
+// that comes later in the step reads what the value held before.
 void SmallWhile::add_step(const SmallWhileLoop::Step& step, std::vector<Instruction>& to) {
   if (step.kernel == nullptr) {
-    const Cell& from = cells_[static_cast<size_t>(step.operands[0])];
-    const size_t home = cells_[static_cast<size_t>(step.results[0])].home;
+    const Value& from = values_[static_cast<size_t>(step.operands[0])];
+    const size_t home = values_[static_cast<size_t>(step.results[0])].home;
     to.push_back({nullptr, {from.home}, home, kBlockLanes, from.element_bytes});
     return;
   }
   const SmallLoop& small = *step.kernel->small();
   const size_t base = place(small.bytes());
   if (!small.constants().empty()) constants_.emplace_back(base, small.constants());
-  std::vector<std::pair<size_t, size_t>> homes;  // a register of the step, the cell's home that stands for it
+  std::vector<std::pair<size_t, size_t>> homes;  // a register of the step, the value's home that stands for it
   for (const SmallLoop::Input& input : small.inputs()) {
-    const Cell& cell = cells_[static_cast<size_t>(step.operands[static_cast<size_t>(input.operand)])];
-    // One that is a result as it is stays apart: the step may exchange two cells.
+    const Value& value = values_[static_cast<size_t>(step.operands[static_cast<size_t>(input.operand)])];
+    // One that is a result as it is stays apart: the step may exchange two values.
     const bool is_result = std::any_of(small.outputs().begin(), small.outputs().end(),
                                        [&](const SmallLoop::Output& output) { return output.home == input.home; });
-    if (!is_result && input.byte_offset == 0 && input.lanes == cell.lanes()) {
-      homes.emplace_back(input.home, cell.home);
+    if (!is_result && input.byte_offset == 0 && input.lanes == value.lanes()) {
+      homes.emplace_back(input.home, value.home);
       continue;
     }
     to.push_back({nullptr,
-                  {cell.home + static_cast<size_t>(input.byte_offset)},
+                  {value.home + static_cast<size_t>(input.byte_offset)},
                   base + input.home,
                   input.lanes,
                   input.element_bytes});
@@ -128,7 +128,7 @@ void SmallWhile::add_step(const SmallWhileLoop::Step& step, std::vector<Instruct
   }
   for (size_t k = 0; k < small.outputs().size(); ++k) {
     const SmallLoop::Output& output = small.outputs()[k];
-    const size_t home = cells_[static_cast<size_t>(step.results[k])].home;
+    const size_t home = values_[static_cast<size_t>(step.results[k])].home;
     const auto writes = std::find_if(instructions.begin(), instructions.end(),
                                      [&](const SmallLoop::Instruction& made) { return made.result == output.home; });
     const auto number = static_cast<size_t>(writes - instructions.begin());
@@ -138,7 +138,7 @@ void SmallWhile::add_step(const SmallWhileLoop::Step& step, std::vector<Instruct
       to.push_back({nullptr, {at(output.home)}, home, kBlockLanes, output.element_bytes});
       continue;
     }
-    // Computed in place: whoever reads the register reads the cell.
+    // Computed in place: whoever reads the register reads the value.
     for (size_t i = reads; i < to.size(); ++i) {
       for (size_t& operand : to[i].operands) {
         if (operand == base + output.home) operand = home;
@@ -151,28 +151,28 @@ void SmallWhile::add_step(const SmallWhileLoop::Step& step, std::vector<Instruct
 
 std::optional<SmallWhile> SmallWhile::make(const SmallWhileLoop& loop) {
   SmallWhile made;
-  if (!made.add_cells(loop)) return std::nullopt;
+  if (!made.add_values(loop)) return std::nullopt;
   for (const SmallWhileLoop::Step& step : loop.condition) made.add_step(step, made.condition_);
   for (const SmallWhileLoop::Step& step : loop.body) made.add_step(step, made.body_);
   if (made.bytes_ > kMostRegisterBytes) return std::nullopt;
-  made.predicate_ = made.cells_[static_cast<size_t>(loop.predicate)].home;
+  made.predicate_ = made.values_[static_cast<size_t>(loop.predicate)].home;
   made.exchanges_ = loop.exchanges;
   return made;
 }
 
-void SmallWhile::load(std::byte* block, const std::byte* const* cells) const {
+void SmallWhile::load(std::byte* block, const std::byte* const* values) const {
   for (const auto& [place, registers] : constants_) std::memcpy(block + place, registers.data(), registers.size());
-  for (size_t i = 0; i < cells_.size(); ++i) {
-    const Cell& cell = cells_[i];
-    std::memcpy(block + cell.home, cells[i], static_cast<size_t>(cell.bytes));
-    pad_block(block + cell.home, cell.element_bytes, cell.lanes());
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const Value& value = values_[i];
+    std::memcpy(block + value.home, values[i], static_cast<size_t>(value.bytes));
+    pad_block(block + value.home, value.element_bytes, value.lanes());
   }
 }
 
-void SmallWhile::store(const std::byte* block, std::byte* const* cells) const {
-  for (size_t i = 0; i < cells_.size(); ++i) {
-    const Cell& cell = cells_[i];
-    if (cell.is_stored) std::memcpy(cells[i], block + cell.home, static_cast<size_t>(cell.bytes));
+void SmallWhile::store(const std::byte* block, std::byte* const* values) const {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const Value& value = values_[i];
+    if (value.is_stored) std::memcpy(values[i], block + value.home, static_cast<size_t>(value.bytes));
   }
 }
 
@@ -211,9 +211,9 @@ SmallWhile::Outcome SmallWhile::run(std::byte* block, int64_t most) const {
     if (block[predicate_] == std::byte{0}) return {i, true};
     execute(body);
     for (const auto& [a, b] : exchanges_) {
-      std::byte* const left = block + cells_[static_cast<size_t>(a)].home;
-      const size_t bytes = register_bytes(cells_[static_cast<size_t>(a)].element_bytes);
-      std::swap_ranges(left, left + bytes, block + cells_[static_cast<size_t>(b)].home);
+      std::byte* const left = block + values_[static_cast<size_t>(a)].home;
+      const size_t bytes = register_bytes(values_[static_cast<size_t>(a)].element_bytes);
+      std::swap_ranges(left, left + bytes, block + values_[static_cast<size_t>(b)].home);
     }
   }
   return {most, false};

@@ -1,14 +1,15 @@
 // A `while` loop of small fused loops as one list of instructions over one block of registers: what its iterations
 // carry stays in the block, and nothing is looked up or allocated in an iteration.
 //
-// A *cell* is a value of the loop that has memory outside of it. Its home in the block has kBlockLanes elements, the
-// last element repeated, as SmallLoop pads its registers; so a cell is an operand of instructions as it is.
+// The loop's values are what has memory outside of it: what iterations carry, what they only read, what one step leaves
+// for another. A value's home in the block has kBlockLanes elements, the last one repeated, as SmallLoop pads its
+// registers; so a value is an operand of instructions as it is.
 //
-// 1. load() copies the cells' memory into their homes.
+// 1. load() copies the values' memory into their homes.
 // 2. run() repeats: instructions of the condition; the predicate; instructions of the body; exchanges.
-// 3. store() copies the homes of cells that are written back.
+// 3. store() copies the homes of values that are written back.
 //
-// Example: while (i < n) { i = i + 1; v = sin(v) + h }, v f32[16]. Cells i, n, p, v; constants 1 and h.
+// Example: while (i < n) { i = i + 1; v = sin(v) + h }, v f32[16]. Values i, n, p, v; constants 1 and h.
 //   condition  p = i < n
 //   body       i = i + 1; t = sin(v); v = t + h          (four kernel calls an iteration, in place)
 //
@@ -29,33 +30,33 @@ namespace meshd::kernels {
 
 class FusedKernel;
 
-/// A loop as it is given to SmallWhile::make. Cells are numbered.
+/// A loop as it is given to SmallWhile::make. Values are numbered.
 struct SmallWhileLoop {
   struct Step {
-    std::shared_ptr<const FusedKernel> kernel;  ///< null: a copy of cell operands[0] to cell results[0]
-    std::vector<int> operands;                  ///< cells
+    std::shared_ptr<const FusedKernel> kernel;  ///< null: a copy of value operands[0] to value results[0]
+    std::vector<int> operands;                  ///< values
     std::vector<int> results;
   };
-  std::vector<int64_t> cell_bytes;
-  std::vector<int64_t> element_bytes;  ///< by cell
-  std::vector<char> is_stored;         ///< by cell: store() writes it
+  std::vector<int64_t> value_bytes;
+  std::vector<int64_t> element_bytes;  ///< by value
+  std::vector<char> is_stored;         ///< by value: store() writes it
   std::vector<Step> condition;
   std::vector<Step> body;
-  int predicate = 0;  ///< cell of one byte: not 0 goes on
+  int predicate = 0;  ///< value of one byte: not 0 goes on
   std::vector<std::pair<int, int>> exchanges;
 };
 
 /// Immutable; any thread. The block is the caller's: one of each shard.
 class SmallWhile {
  public:
-  /// Nothing where a step is no small loop, a cell is read as elements of another width or has more than one block of
+  /// Nothing where a step is no small loop, a value is read as elements of another width or has more than one block of
   /// lanes, or all registers together take more than 64 KiB.
   static std::optional<SmallWhile> make(const SmallWhileLoop& loop);
 
   /// A multiple of 64; blocks are aligned to 64.
   [[nodiscard]] int64_t block_bytes() const { return static_cast<int64_t>(bytes_); }
 
-  void load(std::byte* block, const std::byte* const* cells) const;
+  void load(std::byte* block, const std::byte* const* values) const;
 
   struct Outcome {
     int64_t iterations = 0;
@@ -64,10 +65,10 @@ class SmallWhile {
   /// At most `most` iterations.
   Outcome run(std::byte* block, int64_t most) const;
 
-  void store(const std::byte* block, std::byte* const* cells) const;
+  void store(const std::byte* block, std::byte* const* values) const;
 
  private:
-  struct Cell {
+  struct Value {
     size_t home = 0;
     int64_t bytes = 0;
     int64_t element_bytes = 1;
@@ -84,8 +85,8 @@ class SmallWhile {
   };
   struct Bound;  // an instruction with addresses
 
-  bool add_cells(const SmallWhileLoop& loop);
-  [[nodiscard]] bool has_elements(int cell, int64_t element_bytes) const;
+  bool add_values(const SmallWhileLoop& loop);
+  [[nodiscard]] bool has_elements(int value, int64_t element_bytes) const;
   void add_step(const SmallWhileLoop::Step& step, std::vector<Instruction>& to);
   size_t place(size_t bytes);
   static void bind(const std::vector<Instruction>& from, std::byte* block, std::vector<Bound>& to);
@@ -93,7 +94,7 @@ class SmallWhile {
 
   size_t bytes_ = 0;
   size_t predicate_ = 0;
-  std::vector<Cell> cells_;
+  std::vector<Value> values_;
   std::vector<Instruction> condition_;
   std::vector<Instruction> body_;
   std::vector<std::pair<size_t, std::vector<std::byte>>> constants_;  ///< place in the block, registers
