@@ -171,10 +171,12 @@ class Interpreter {
     }
     for (Value& result : results) out.push_back(result.bytes.data());
     constexpr size_t kAlignment = 64;
-    const auto scratch_size = (static_cast<size_t>(prepared.scratch_bytes) / kAlignment + 1) * kAlignment;
-    const std::unique_ptr<void, void (*)(void*)> scratch(std::aligned_alloc(kAlignment, scratch_size), std::free);
-    const auto workspace_size = (static_cast<size_t>(prepared.workspace_bytes) / kAlignment + 1) * kAlignment;
-    const std::unique_ptr<void, void (*)(void*)> workspace(std::aligned_alloc(kAlignment, workspace_size), std::free);
+    const auto memory_of = [](int64_t bytes) {
+      const size_t size = (static_cast<size_t>(bytes) / kAlignment + 1) * kAlignment;
+      return std::unique_ptr<void, void (*)(void*)>(std::aligned_alloc(kAlignment, size), std::free);
+    };
+    const auto scratch = memory_of(prepared.scratch_bytes);
+    const auto workspace = memory_of(prepared.workspace_bytes);
     prepared.run({.operands = in.data(),
                   .results = out.data(),
                   .begin = 0,

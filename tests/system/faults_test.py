@@ -26,8 +26,7 @@ from server import SPIN, Meshd, ok, until
 
 BINARY, SHIM = sys.argv[1:3]
 LONG, LONGEST = "MESHD_LONG" in os.environ, os.environ.get("LONG") == "1"
-# Times are judged on a machine that does nothing else (./dev check-long); beside other tests they are printed only.
-JUDGED = LONG
+# Times are judged by LONG runs alone: beside other tests, on a busy machine, they are printed only.
 ASYNC = {"Prefer": "respond-async"}
 SMALL = {"program": {"text": "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.add %a, %a : tensor<2xf32>\n"
                              "  return %0 : tensor<2xf32>\n}"}, "arguments": [[1, 2]]}
@@ -124,7 +123,7 @@ def no_descriptors_left():
         before, began = cpu_seconds(server), time.monotonic()
         time.sleep(5 if LONG else 1)
         share = (cpu_seconds(server) - before) / (time.monotonic() - began)
-        assert share < 0.1 or not JUDGED, f"{share:.0%} of a processor is used for nothing"
+        assert share < 0.1 or not LONG, f"{share:.0%} of a processor is used for nothing"
         assert server.process.poll() is None
         for client in crowd:
             client.close()
@@ -196,12 +195,12 @@ def clock_jumps():
 
             together(late, jump)
             assert answer["late"][2]["code"] == "deadline_exceeded", answer
-            assert answer["took"] > 0.45 and (answer["took"] < 1.5 or not JUDGED), f"a deadline of 0.5 s came after {answer['took']:.2f} s"
+            assert answer["took"] > 0.45 and (answer["took"] < 1.5 or not LONG), f"a deadline of 0.5 s came after {answer['took']:.2f} s"
         job = ok(server.ask("POST", f"/v1/sessions/{session}/jobs", {"program": {"text": SPIN}, "arguments": [2_000_000_000]}, ASYNC), 202)["id"]
         began = time.monotonic()
         together(lambda: ok(server.ask("GET", f"/v1/jobs/{job}?wait=2")), lambda: (time.sleep(0.5), shim.set(clock=10 * year)))
         took = time.monotonic() - began
-        assert took > 1.8 and (took < 4 or not JUDGED), f"a wait of 2 s took {took:.2f} s"
+        assert took > 1.8 and (took < 4 or not LONG), f"a wait of 2 s took {took:.2f} s"
         ok(server.ask("DELETE", f"/v1/jobs/{job}"), 202)
         for how, offset in ((signal.SIGKILL, -10 * year), (signal.SIGTERM, 10 * year)):
             server.stop(how)
@@ -254,7 +253,7 @@ def told_to_end_under_load():
                 code = server.stop()
                 stopping.set()
                 took = time.monotonic() - began
-                assert code == 0 and (took < 5 + 2 + 2 or not JUDGED), f"ended with {code} after {took:.1f} s"
+                assert code == 0 and (took < 5 + 2 + 2 or not LONG), f"ended with {code} after {took:.1f} s"
 
             together(end, *(lambda place=place: client(place) for place in range(1, 9)))
             server.start()
@@ -266,7 +265,7 @@ def told_to_end_under_load():
             assert len(set(logged)) == len(logged) and set(acknowledged) <= set(logged), set(acknowledged) - set(logged)
             untouched += len(open_)
             sent += len(acknowledged)
-        assert sent >= (10 * rounds if JUDGED else 1), f"only {sent} jobs were sent"
+        assert sent >= (10 * rounds if LONG else 1), f"only {sent} jobs were sent"
         print(f"  {rounds} ends, {sent} acknowledged jobs, {untouched} requests without an answer that were not touched")
 
 
@@ -298,7 +297,7 @@ def stopped_for_a_while():
                 time.sleep(1)
             finally:
                 stopping.set()
-            assert first < 1 or not JUDGED, f"the first answer came {first:.2f} s later"
+            assert first < 1 or not LONG, f"the first answer came {first:.2f} s later"
 
         together(pause, *(lambda place=place: client(place) for place in range(1, 5)))
         assert sorted(values_of_log(server, session)) == sorted(done)
@@ -337,7 +336,7 @@ def stalled_disk():
         shim.set()
         assert shim.hits() and done, "nothing was stalled"
         for name, times in (("/livez", alive), ("a run", runs)):
-            assert percentile(times, 0.99) < 0.05 or not JUDGED, f"{name} took {percentile(times, 0.99):.3f} s beside {shim.hits()} stalls"
+            assert percentile(times, 0.99) < 0.05 or not LONG, f"{name} took {percentile(times, 0.99):.3f} s beside {shim.hits()} stalls"
         assert sorted(values_of_log(server, session)) == sorted(done)
         print(f"  {shim.hits()} stalls, {len(done)} jobs; p99 of /livez {percentile(alive, 0.99) * 1000:.1f} ms, of a run {percentile(runs, 0.99) * 1000:.1f} ms")
 

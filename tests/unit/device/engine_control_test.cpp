@@ -8,15 +8,6 @@ namespace {
 using Floats = std::vector<float>;
 using Ints = std::vector<int32_t>;
 
-std::vector<std::vector<std::byte>> all_bytes(const device::RunOutcome& outcome) {
-  std::vector<std::vector<std::byte>> out;
-  EXPECT_TRUE(outcome.ok()) << (outcome.error ? outcome.error->detail() : "");
-  for (const auto& result : outcome.outputs) {
-    for (const auto& shard : result) out.emplace_back(shard->bytes().begin(), shard->bytes().end());
-  }
-  return out;
-}
-
 TEST(EngineControl, nested_program_computes) {
   // Without the engine: the same in plain C++.
   std::vector<Floats> x = counted_shards(4, 8);

@@ -26,15 +26,6 @@ int64_t small_whiles_in(const compile::Plan& plan) {
   return count;
 }
 
-std::vector<std::vector<std::byte>> bytes_of_outputs(const device::RunOutcome& outcome) {
-  std::vector<std::vector<std::byte>> out;
-  EXPECT_TRUE(outcome.ok()) << (outcome.error ? outcome.error->detail() : "");
-  for (const auto& result : outcome.outputs) {
-    for (const auto& shard : result) out.emplace_back(shard->bytes().begin(), shard->bytes().end());
-  }
-  return out;
-}
-
 size_t below(Random& random, size_t limit) { return std::uniform_int_distribution<size_t>(0, limit - 1)(random); }
 
 template <typename T>
@@ -154,7 +145,7 @@ TEST(EngineSmallWhile, random_loops_give_the_bytes_of_single_steps) {
     };
     const auto got = run(fast);
     const auto expected = run(plain);
-    EXPECT_EQ(bytes_of_outputs(got), bytes_of_outputs(expected)) << "seed " << seed << "\n" << to_text(*fast);
+    EXPECT_EQ(all_bytes(got), all_bytes(expected)) << "seed " << seed << "\n" << to_text(*fast);
     if (!diverges) {
       EXPECT_EQ(got.stats.steps, expected.stats.steps) << "seed " << seed;
     }
@@ -190,33 +181,23 @@ TEST(EngineSmallWhile, budgets_end_it_at_the_same_step) {
   const auto plain = counting_plan(false);
   ASSERT_EQ(small_whiles_in(*fast), 1);
   Bench bench;
-  for (const int64_t budget : {1, 2, 3, 4, 5, 399, 400, 401, 402, 403, 404, 405, 100'000}) {
+  const auto compare = [&](int64_t steps, double operations) {
     const auto run = [&](const compile::PlanRef& plan) {
       auto request = counting_request(bench, plan, 100);
-      request.step_budget = budget;
+      request.step_budget = steps;
+      request.operation_budget = operations;
       return bench.start(std::move(request))->wait();
     };
     const auto got = run(fast);
     const auto expected = run(plain);
-    ASSERT_EQ(got.ok(), expected.ok()) << budget;
-    EXPECT_EQ(got.stats.steps, expected.stats.steps) << budget;
+    ASSERT_EQ(got.ok(), expected.ok()) << steps << " " << operations;
+    EXPECT_EQ(got.stats.steps, expected.stats.steps) << steps << " " << operations;
     if (expected.error) {
       EXPECT_EQ(got.error->detail(), expected.error->detail());
     }
-  }
-  for (const double budget : {1.0, 1e3, 1e4, 2e4, 3e4, 1e9}) {
-    const auto run = [&](const compile::PlanRef& plan) {
-      auto request = counting_request(bench, plan, 100);
-      request.operation_budget = budget;
-      return bench.start(std::move(request))->wait();
-    };
-    const auto got = run(fast);
-    const auto expected = run(plain);
-    ASSERT_EQ(got.ok(), expected.ok()) << budget;
-    if (expected.error) {
-      EXPECT_EQ(got.error->detail(), expected.error->detail());
-    }
-  }
+  };
+  for (const int64_t steps : {1, 2, 3, 4, 5, 399, 400, 401, 402, 403, 404, 405, 100'000}) compare(steps, 0);
+  for (const double operations : {1.0, 1e3, 1e4, 2e4, 3e4, 1e9}) compare(0, operations);
 }
 
 TEST(EngineSmallWhile, shares_its_device_and_goes_on_where_it_was) {
@@ -226,8 +207,8 @@ TEST(EngineSmallWhile, shares_its_device_and_goes_on_where_it_was) {
   const auto alone = bench.start(counting_request(bench, plan, kIterations))->wait();
   const auto first = bench.start(counting_request(bench, plan, kIterations));
   const auto second = bench.start(counting_request(bench, plan, kIterations));
-  EXPECT_EQ(bytes_of_outputs(first->wait()), bytes_of_outputs(alone));
-  EXPECT_EQ(bytes_of_outputs(second->wait()), bytes_of_outputs(alone));
+  EXPECT_EQ(all_bytes(first->wait()), all_bytes(alone));
+  EXPECT_EQ(all_bytes(second->wait()), all_bytes(alone));
 }
 
 TEST(EngineSmallWhile, loop_inside_of_a_loop) {

@@ -325,6 +325,16 @@ class Bench {
   device::Engine engine;
 };
 
+/// All shards of all outputs.
+inline std::vector<std::vector<std::byte>> all_bytes(const device::RunOutcome& outcome) {
+  std::vector<std::vector<std::byte>> out;
+  EXPECT_TRUE(outcome.ok()) << (outcome.error ? outcome.error->detail() : "");
+  for (const auto& result : outcome.outputs) {
+    for (const auto& shard : result) out.emplace_back(shard->bytes().begin(), shard->bytes().end());
+  }
+  return out;
+}
+
 /// Shards of one output as numbers.
 template <typename T>
 std::vector<std::vector<T>> output(const device::RunOutcome& outcome, size_t number = 0) {

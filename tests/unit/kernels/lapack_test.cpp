@@ -187,6 +187,17 @@ class LapackTest : public testing::Test {
     return out;
   }
 
+  /// A Cholesky factor of `a`, in its lower or upper triangle.
+  static void expect_factor(const Matrix<T>& factor, const Matrix<T>& a, char uplo) {
+    if (uplo == 'L') {
+      const Matrix<T> l = adjoint(upper(adjoint(factor)));
+      EXPECT_LT(distance(l * adjoint(l), a), kSmall);
+    } else {
+      const Matrix<T> u = upper(factor);
+      EXPECT_LT(distance(adjoint(u) * u, a), kSmall);
+    }
+  }
+
   std::mt19937 random_{3};
   std::normal_distribution<double> normal_;
 };
@@ -206,13 +217,7 @@ TYPED_TEST(LapackTest, potrf) {
       this->run({.routine = LapackRoutine::kPotrf, .rows = n, .columns = n, .uplo = uplo}, {in.bytes()},
                 {factor.bytes(), this->bytes(info)});
       EXPECT_EQ(info, 0);
-      if (uplo == 'L') {
-        const Matrix<T> l = adjoint(this->upper(adjoint(factor)));
-        EXPECT_LT(distance(l * adjoint(l), a), this->kSmall);
-      } else {
-        const Matrix<T> u = this->upper(factor);
-        EXPECT_LT(distance(adjoint(u) * u, a), this->kSmall);
-      }
+      this->expect_factor(factor, a, uplo);
     }
   }
   Matrix<T> bad = Matrix<T>::work_item(4);
@@ -257,13 +262,7 @@ TYPED_TEST(LapackTest, potrf_of_blocks) {
       std::copy_n(factors.begin(), n * n, factor.values.begin());
       // The other triangle is as it was.
       EXPECT_EQ(uplo == 'L' ? factor(0, n - 1) : factor(n - 1, 0), uplo == 'L' ? a(0, n - 1) : a(n - 1, 0));
-      if (uplo == 'L') {
-        const Matrix<T> l = adjoint(this->upper(adjoint(factor)));
-        EXPECT_LT(distance(l * adjoint(l), a), this->kSmall);
-      } else {
-        const Matrix<T> u = this->upper(factor);
-        EXPECT_LT(distance(adjoint(u) * u, a), this->kSmall);
-      }
+      this->expect_factor(factor, a, uplo);
       // In place, and a value that is no number: it spreads, but is no pivot that is not positive.
       in.resize(static_cast<size_t>(n * n));
       in[static_cast<size_t>(129 * n + 129)] = std::numeric_limits<typename Kind<T>::Real>::quiet_NaN();
