@@ -36,8 +36,8 @@ struct KernelCall {
 /// A kernel made ready for fixed local types and attributes. run() may be called by several threads on disjoint work
 /// item ranges. Ranges may contain barriers: a thread that has all items before a barrier goes on with those after it.
 ///
-/// Example: a Fourier transform of 1024 rows and 1024 columns, 8 rows or 64 columns a work item: 144 items and a
-/// barrier at 128. Two threads take items 0 to 127 in any order; items 128 to 143 begin when those are done.
+/// Example: a Fourier transform of 1024 rows and 1024 columns, 8 rows or 16 columns a work item: 192 items and a
+/// barrier at 128. Two threads take items 0 to 127 in any order; items 128 to 191 begin when those are done.
 struct PreparedKernel {
   std::function<void(const KernelCall&)> run;
   int64_t work_count = 1;  ///< the output can be split into this many work items
