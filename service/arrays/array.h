@@ -1,6 +1,7 @@
 // A global array (jax.Array) with a persistent id: dtype, shape, layout of its shards, and their bytes.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,35 @@ struct ArrayInfo {
 /// Layout::shard_dims; padding beyond the end of an uneven dimension is unspecified.
 using ShardBuffers = std::vector<tensor::BufferRef>;
 
+/// The shards of one array that are in memory, counted in a total of all arrays for as long as they are here. Behind
+/// the array's lock.
+class LoadedShards {
+ public:
+  /// `bytes`: of all shards together. Without a total nothing is counted.
+  LoadedShards(std::shared_ptr<std::atomic<int64_t>> total, int64_t bytes) : total_(std::move(total)), bytes_(bytes) {}
+  ~LoadedShards() { clear(); }
+  LoadedShards(const LoadedShards&) = delete;
+  LoadedShards& operator=(const LoadedShards&) = delete;
+  LoadedShards& operator=(ShardBuffers shards) {
+    swap(shards);
+    return *this;
+  }
+  void swap(ShardBuffers& shards) {
+    const int64_t change = static_cast<int64_t>(!shards.empty()) - static_cast<int64_t>(!shards_.empty());
+    shards_.swap(shards);
+    if (total_ != nullptr && change != 0) *total_ += change * bytes_;
+  }
+  void clear() { *this = ShardBuffers(); }
+
+  [[nodiscard]] bool empty() const { return shards_.empty(); }
+  [[nodiscard]] const ShardBuffers& get() const { return shards_; }
+
+ private:
+  std::shared_ptr<std::atomic<int64_t>> total_;
+  int64_t bytes_;
+  ShardBuffers shards_;
+};
+
 /// The shards of a new array, or of a new version: in memory, or in blobs that were written as the bytes came. A value
 /// that moves; destroyed, it leaves no blob behind.
 struct NewShards {
@@ -76,7 +106,9 @@ struct PendingParts {
 /// One array, shared by all its users. Info and layout are immutable; the rest is behind its lock. Any thread.
 class Array {
  public:
-  Array(ArrayInfo info, std::shared_ptr<const sharding::Layout> layout);
+  /// `loaded_bytes`: the total that its shards are counted in while they are in memory.
+  Array(ArrayInfo info, std::shared_ptr<const sharding::Layout> layout,
+        std::shared_ptr<std::atomic<int64_t>> loaded_bytes = nullptr);
 
   [[nodiscard]] const ArrayInfo& info() const { return info_; }
   [[nodiscard]] const sharding::Layout& layout() const { return *layout_; }
@@ -87,13 +119,15 @@ class Array {
 
   /// What changes.
   struct State {
+    State(std::shared_ptr<std::atomic<int64_t>> total, int64_t bytes) : shards(std::move(total), bytes) {}
+
     storage::ArrayState state = storage::ArrayState::kPending;
     int64_t version = 1;
     std::string reason;                            ///< why it is lost, or the job that took it
     std::string reserved_by;                       ///< job that was accepted with it donated
     std::optional<storage::IdempotencyRow> key;    ///< of the request that makes it, until it is stored
     std::string promised_by;                       ///< job whose result it is to be, until that is committed
-    ShardBuffers shards;                           ///< empty when only on disk
+    LoadedShards shards;                           ///< empty when only on disk
     std::vector<storage::BlobRef> blobs;           ///< by shard; empty for memory arrays that are not spilled
     std::optional<storage::PendingBlobs> spilled;  ///< memory arrays: what keeps `blobs`, which no row names
     uint64_t last_use = 0;

@@ -116,7 +116,7 @@ ArrayRef ArrayStore::make_array(const NewArray& wanted, std::string id) {
   info.durability = wanted.durability;
   info.created = clock_.wall();
   auto layout = layouts_.get(info.type.dims, info.sharding);
-  auto array = std::make_shared<Array>(std::move(info), std::move(layout));
+  auto array = std::make_shared<Array>(std::move(info), std::move(layout), loaded_bytes_);
   if (wanted.key) {
     array->state().with([&](Array::State& state) {
       state.key = wanted.key;
@@ -378,7 +378,7 @@ ArrayRef ArrayStore::load_row(const storage::ArrayRow& row) {
         sharding_from_text(row.sharding, std::make_shared<const mesh::Mesh>(mesh::from_document(*document)));
   }
   auto layout = layouts_.get(info.type.dims, info.sharding);
-  auto array = std::make_shared<Array>(std::move(info), std::move(layout));
+  auto array = std::make_shared<Array>(std::move(info), std::move(layout), loaded_bytes_);
   array->state().with([&](Array::State& state) {
     state.state = row.state;
     state.version = row.version;
@@ -522,7 +522,7 @@ std::optional<ArrayStore::Snapshot> ArrayStore::try_snapshot(const ArrayRef& arr
     auto state = array->state().lock();
     if (state->deleted || state->state != ArrayState::kReady) throw_unusable(array->info().id, *state, true);
     state->last_use = now;
-    if (!state->shards.empty()) return Snapshot{state->shards, state->version};
+    if (!state->shards.empty()) return Snapshot{state->shards.get(), state->version};
     if (state->blobs.empty()) {
       throw core::Error("array_in_use", "array '" + array->info().id + "' is donated to job " + state->reserved_by +
                                             ", which is running");
@@ -546,7 +546,7 @@ std::optional<ArrayStore::Snapshot> ArrayStore::try_snapshot(const ArrayRef& arr
     if (state->version != version) return std::nullopt;
     // While a job has the shards out, what was read stays the reader's own.
     if (state->shards.empty() && state->reserved_by.empty()) state->shards = loaded;
-    if (!state->shards.empty()) loaded = state->shards;
+    if (!state->shards.empty()) loaded = state->shards.get();
   }
   make_room();
   return Snapshot{std::move(loaded), version};
@@ -701,6 +701,7 @@ void ArrayStore::give_back(const ArrayRef& array, ShardBuffers shards) {
   array->state().with([&](Array::State& state) {
     if (state.state == ArrayState::kReady && state.shards.empty()) state.shards = std::move(shards);
   });
+  make_room();
 }
 
 std::function<void(storage::Transaction&)> ArrayStore::consume_rows(const std::vector<ArrayRef>& donated,

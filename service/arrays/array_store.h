@@ -224,12 +224,19 @@ class ArrayStore {
   ArrayRef move(const ArrayRef& from, const std::optional<storage::IdempotencyRow>& key = std::nullopt);
 
   [[nodiscard]] ArrayUsage usage() const;
+  /// Of the shards that are in memory: what usage() finds array by array.
+  [[nodiscard]] int64_t loaded_bytes() const { return *loaded_bytes_; }
   /// The principal's arrays that have data, or may get it.
   [[nodiscard]] quotas::ArrayTotals totals_of(std::string_view principal) const { return ledger_.totals(principal); }
   [[nodiscard]] sharding::LayoutCache::Counters layout_counters() const { return layouts_.counters(); }
 
  private:
   friend class LentMemory;
+  /// A durable array in memory, unless it was used since.
+  struct Evictable {
+    uint64_t last_use;
+    std::weak_ptr<Array> array;
+  };
   struct Table {
     std::map<std::string, ArrayRef, std::less<>> by_id;
     uint64_t clock = 0;
@@ -251,6 +258,9 @@ class ArrayStore {
   void make_room(int64_t coming = 0);
   /// The part of it that waits for nothing. Returns the memory arrays that would have to be spilled.
   std::vector<ArrayRef> evict(int64_t coming);
+  [[nodiscard]] bool is_over_budget(int64_t coming) const { return *loaded_bytes_ + coming > memory_budget(); }
+  void find_evictable();
+  std::vector<ArrayRef> evict_memory_arrays(int64_t coming);
   /// Writes a memory array to blobs and drops it from memory. Nothing where it is in use, or the disk is full.
   void spill(const ArrayRef& array);
   storage::ArrayRow row_of(const Array& array, const Array::State& state) const;
@@ -259,10 +269,12 @@ class ArrayStore {
   std::shared_ptr<tensor::BufferPool> pool_;
   const core::Clock& clock_;
   const ArrayMemory memory_;
+  const std::shared_ptr<std::atomic<int64_t>> loaded_bytes_ = std::make_shared<std::atomic<int64_t>>(0);
   std::atomic<int64_t> lent_bytes_{0};  ///< to jobs
   const int64_t quota_bytes_;
-  std::mutex spill_mutex_;          ///< taken behind a write_turn(), before all other locks
-  std::atomic<int64_t> writes_{0};  ///< numbers blobs, so that a write that failed may be tried again
+  core::Locked<std::vector<Evictable>> evictable_;  ///< the last is the one used longest ago
+  std::mutex spill_mutex_;                          ///< taken behind a write_turn(), before all other locks
+  std::atomic<int64_t> writes_{0};                  ///< numbers blobs, so that a write that failed may be tried again
   quotas::ArrayLedger ledger_;
   sharding::LayoutCache layouts_;
   PendingArrays pending_;

@@ -35,35 +35,63 @@ std::optional<storage::PendingBlobs> Array::State::put_next_version(ShardBuffers
 }
 
 std::vector<ArrayRef> ArrayStore::evict(int64_t coming) {
-  struct Candidate {
-    bool is_durable;
-    uint64_t last_use;
-    ArrayRef array;
-  };
-  std::vector<Candidate> candidates;
-  int64_t held = coming;
+  for (bool searched = false; is_over_budget(coming);) {
+    const auto next = evictable_.with([](std::vector<Evictable>& list) -> std::optional<Evictable> {
+      if (list.empty()) return std::nullopt;
+      std::optional<Evictable> last = std::move(list.back());
+      list.pop_back();
+      return last;
+    });
+    if (next) {
+      const ArrayRef array = next->array.lock();
+      if (array == nullptr) continue;
+      array->state().with([&](Array::State& state) {
+        if (state.last_use == next->last_use && !state.blobs.empty()) state.shards.clear();
+      });
+    } else if (!searched) {
+      find_evictable();
+      searched = true;
+    } else {
+      return evict_memory_arrays(coming);
+    }
+  }
+  return {};
+}
+
+// Looks at all arrays; what it finds lasts for as many evictions as there are durable arrays in memory.
+void ArrayStore::find_evictable() {
+  std::vector<Evictable> found;
   table_.with([&](Table& table) {
     for (const auto& [id, array] : table.by_id) {
+      if (array->info().durability != Durability::kDurable) continue;
       auto state = array->state().lock();
-      if (state->shards.empty()) continue;
-      held += array->shard_bytes();
-      candidates.push_back({array->info().durability == Durability::kDurable, state->last_use, array});
+      if (!state->shards.empty() && !state->blobs.empty()) found.push_back({state->last_use, array});
     }
   });
-  const int64_t budget = memory_budget();
-  if (held <= budget) return {};
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::pair(!a.is_durable, a.last_use) < std::pair(!b.is_durable, b.last_use);
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.last_use > b.last_use; });
+  evictable_.with([&](std::vector<Evictable>& list) { list = std::move(found); });
+}
+
+std::vector<ArrayRef> ArrayStore::evict_memory_arrays(int64_t coming) {
+  std::vector<std::pair<uint64_t, ArrayRef>> candidates;
+  table_.with([&](Table& table) {
+    for (const auto& [id, array] : table.by_id) {
+      if (array->info().durability == Durability::kDurable) continue;
+      auto state = array->state().lock();
+      if (!state->shards.empty()) candidates.emplace_back(state->last_use, array);
+    }
   });
+  std::sort(candidates.begin(), candidates.end());
+  int64_t over = *loaded_bytes_ + coming - memory_budget();
   std::vector<ArrayRef> to_spill;
-  for (const Candidate& candidate : candidates) {
-    if (held <= budget) break;
-    held -= candidate.array->shard_bytes();
-    const bool is_on_disk = candidate.array->state().with([](Array::State& state) {
+  for (const auto& [last_use, array] : candidates) {
+    if (over <= 0) break;
+    over -= array->shard_bytes();
+    const bool is_on_disk = array->state().with([](Array::State& state) {
       if (!state.blobs.empty()) state.shards.clear();
       return !state.blobs.empty();
     });
-    if (!is_on_disk) to_spill.push_back(candidate.array);
+    if (!is_on_disk) to_spill.push_back(array);
   }
   return to_spill;
 }
@@ -80,7 +108,7 @@ void ArrayStore::spill(const ArrayRef& array) {
   int64_t version = 0;
   array->state().with([&](const Array::State& state) {
     const bool is_ours = state.state == ArrayState::kReady && state.reserved_by.empty() && !state.deleted;
-    if (is_ours) shards = state.shards;
+    if (is_ours) shards = state.shards.get();
     version = state.version;
   });
   if (shards.empty()) return;
@@ -94,7 +122,7 @@ void ArrayStore::spill(const ArrayRef& array) {
   }
   array->state().with([&](Array::State& state) {
     // Taken by a job, deleted, or of another version since: what was written is of no use.
-    if (state.shards != shards || state.version != version || state.spilled) return;
+    if (state.shards.get() != shards || state.version != version || state.spilled) return;
     state.blobs = std::move(blobs);
     state.spilled = std::move(written);
     state.shards.clear();

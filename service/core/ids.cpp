@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -18,12 +19,27 @@ namespace {
 
 constexpr std::string_view kHex = "0123456789abcdef";
 
-void fill_random(std::span<unsigned char> bytes) {
+void ask_kernel(std::span<unsigned char> bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t got = getrandom(bytes.data() + done, bytes.size() - done, 0);
     if (got > 0) done += static_cast<size_t>(got);
   }
+}
+
+// The kernel is asked for the bytes of 32 ids at once. Each byte is used once, and forgotten here.
+void fill_random(std::span<unsigned char> bytes) {
+  static thread_local std::array<unsigned char, 256> waiting;
+  static thread_local size_t left = 0;
+  if (bytes.size() > waiting.size()) return ask_kernel(bytes);
+  if (left < bytes.size()) {
+    ask_kernel(waiting);
+    left = waiting.size();
+  }
+  const std::span<unsigned char> taken(waiting.data() + left - bytes.size(), bytes.size());
+  std::copy(taken.begin(), taken.end(), bytes.begin());
+  std::fill(taken.begin(), taken.end(), static_cast<unsigned char>(0));
+  left -= bytes.size();
 }
 
 std::string to_hex(std::span<const unsigned char> bytes) {

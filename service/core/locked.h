@@ -12,6 +12,9 @@ template <typename T>
 class Locked {
  public:
   Locked() = default;
+  /// The value is made of `arguments` in its place: it need not move.
+  template <typename... Arguments>
+  explicit Locked(std::in_place_t, Arguments&&... arguments) : value_{std::forward<Arguments>(arguments)...} {}
   explicit Locked(T value) : value_(std::move(value)) {}
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;

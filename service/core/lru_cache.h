@@ -47,6 +47,22 @@ class LruCache {
     return entries_.front().value;
   }
 
+  /// The same, but a value that the key has is given up.
+  Value replace(std::string key, Value value, int64_t bytes = 0) {
+    erase(key);
+    return insert(std::move(key), std::move(value), bytes);
+  }
+
+  /// Nothing where there is no such key.
+  void erase(std::string_view key) {
+    const auto found = by_key_.find(key);
+    if (found == by_key_.end()) return;
+    const auto entry = found->second;
+    bytes_ -= entry->bytes;
+    by_key_.erase(found);
+    entries_.erase(entry);
+  }
+
   [[nodiscard]] size_t size() const { return entries_.size(); }
   /// Of all entries, as insert() was told.
   [[nodiscard]] int64_t bytes() const { return bytes_; }

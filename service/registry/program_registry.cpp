@@ -8,6 +8,11 @@
 namespace meshd::registry {
 namespace {
 
+// Of a row as a principal sees it.
+std::string seen_key(std::string_view id, std::string_view principal) {
+  return std::string(id).append(1, '\n').append(principal);
+}
+
 // Between the trees in the content's document; JSON text has no control characters.
 constexpr char kBetween = '\x1f';
 
@@ -73,7 +78,25 @@ std::pair<StoredProgram, bool> ProgramRegistry::put(const std::string& format, c
 }
 
 StoredProgram ProgramRegistry::get(const std::string& id, std::string_view principal) {
-  return load(catalog_.read([&](storage::Reader& reader) { return reader.program(id, principal); }), id);
+  const std::string key = seen_key(id, principal);
+  StoredProgram out;
+  const int64_t removals = seen_.with([&](SeenRows& seen) {
+    if (const Seen* known = seen.rows.find(key); known != nullptr) {
+      out = known->program;
+      out.parsed = known->parsed.lock();
+    }
+    return seen.removals;
+  });
+  if (out.parsed != nullptr) return out;
+  out = load(catalog_.read([&](storage::Reader& reader) { return reader.program(id, principal); }), id);
+  Seen entry{out, out.parsed};
+  entry.program.parsed = nullptr;
+  const auto bytes = static_cast<int64_t>(sizeof(Seen) + key.size() + id.size() + out.name.size() + out.doc.size() +
+                                          out.in_tree.size() + out.out_tree.size());
+  seen_.with([&](SeenRows& seen) {
+    if (seen.removals == removals) seen.rows.replace(key, std::move(entry), bytes);  // else this row is gone, maybe
+  });
+  return out;
 }
 
 StoredProgram ProgramRegistry::get_for_accepted_job(const std::string& id) {
@@ -107,6 +130,10 @@ void ProgramRegistry::remove(std::string_view id, std::string_view principal) {
   bool removed = false;
   catalog_.write([&](storage::Transaction& transaction) { removed = transaction.delete_program(id, principal); },
                  storage::Space::kFrees);
+  seen_.with([&](SeenRows& seen) {
+    ++seen.removals;
+    seen.rows.erase(seen_key(id, principal));
+  });
   if (!removed) throw core::Error("not_found", "there is no program '" + std::string(id) + "'");
 }
 

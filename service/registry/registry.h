@@ -2,6 +2,7 @@
 // principal.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,8 @@
 
 #include "service/compile/pipeline.h"
 #include "service/core/clock.h"
+#include "service/core/locked.h"
+#include "service/core/lru_cache.h"
 #include "service/mesh/mesh.h"
 #include "storage/catalog.h"
 
@@ -95,10 +98,25 @@ class ProgramRegistry {
   void remove(std::string_view id, std::string_view principal);
 
  private:
+  /// Rows that principals asked for, so that a run of a known program reads no row. The parsed program stays the
+  /// compiler's: it is gone from here when its cache gives it up.
+  struct Seen {
+    StoredProgram program;  ///< without `parsed`
+    std::weak_ptr<const compile::ParsedProgram> parsed;
+  };
+  struct SeenRows {
+    core::LruCache<Seen> rows{kSeenRows, kSeenBytes};
+    int64_t removals = 0;  ///< what was read before one of them may be gone
+  };
+
   StoredProgram load(const std::optional<storage::ProgramRow>& row, const std::string& id);
+
+  static constexpr size_t kSeenRows = 4096;
+  static constexpr int64_t kSeenBytes = int64_t{1} << 20;
 
   storage::Catalog& catalog_;
   compile::Compiler& compiler_;
+  core::Locked<SeenRows> seen_;
   const core::Clock& clock_;
   const int64_t limit_;
 };

@@ -48,6 +48,28 @@ TEST(LruCache, evicts_until_the_bytes_fit) {
   EXPECT_EQ(cache.size(), 1U);
 }
 
+TEST(LruCache, erased_entry_is_gone_with_its_bytes) {
+  LruCache<int> cache(4, 100);
+  cache.insert("a", 1, 60);
+  cache.insert("b", 2, 30);
+  cache.erase("a");
+  cache.erase("a");
+  EXPECT_EQ(cache.find("a"), nullptr);
+  EXPECT_EQ(cache.bytes(), 30);
+  cache.insert("c", 3, 70);
+  EXPECT_NE(cache.find("b"), nullptr);
+  EXPECT_EQ(cache.size(), 2U);
+}
+
+TEST(LruCache, replaced_value_takes_the_place_of_the_old_one) {
+  LruCache<int> cache(2, 100);
+  cache.insert("a", 1, 60);
+  EXPECT_EQ(cache.replace("a", 2, 70), 2);
+  EXPECT_EQ(cache.replace("b", 3, 30), 3);
+  EXPECT_EQ(*cache.find("a"), 2);
+  EXPECT_EQ(cache.bytes(), 100);
+}
+
 TEST(LruCache, survives_a_move) {
   LruCache<int> from(2);
   from.insert("a", 1);

@@ -49,6 +49,29 @@ TEST_F(Programs, same_text_posted_again_is_the_same_program_under_its_first_name
   EXPECT_EQ(again.parsed->module->main().arguments.size(), 1U);
 }
 
+TEST_F(Programs, removed_one_is_gone_however_often_it_was_asked_for) {
+  const std::string id = put({"a", "", "[\"*\"]", ""}).first.id;
+  put({"b", "", "[\"*\"]", ""}, "bob");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(programs_.get(id, "ann").name, "a");
+  EXPECT_EQ(programs_.get(id, "bob").name, "b");
+  programs_.remove(id, "ann");
+  EXPECT_EQ(error_word([&] { programs_.get(id, "ann"); }), "not_found");
+  EXPECT_EQ(programs_.get(id, "bob").name, "b");
+  put({"again", "", "[\"*\"]", ""});
+  EXPECT_EQ(programs_.get(id, "ann").name, "again");
+}
+
+TEST_F(Programs, asked_for_again_when_its_parsed_form_left_the_cache) {
+  const std::string id = put().first.id;
+  const auto first = programs_.get(id, "ann").parsed.get();
+  EXPECT_EQ(programs_.get(id, "ann").parsed.get(), first);
+  for (int i = 1; i < 9; ++i) compiler_.parse("stablehlo", text_number(i));
+  const StoredProgram again = programs_.get(id, "ann");
+  ASSERT_NE(again.parsed, nullptr);
+  EXPECT_EQ(again.parsed->id, id);
+  EXPECT_EQ(again.name, "twice");
+}
+
 TEST_F(Programs, without_a_name_it_has_the_modules) { EXPECT_EQ(put().first.name, "twice"); }
 
 TEST_F(Programs, trees_are_part_of_what_a_program_is) {
