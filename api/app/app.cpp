@@ -422,15 +422,17 @@ App::App(const AppOptions& options, Log& log) : parts_(std::make_unique<Parts>(w
   warn_of_open_tokens(parts_->tokens_file, log);
   Parts& parts = *parts_;
   parts.runner.recover([&parts](const storage::JobRow& row) -> std::pair<jobs::JobRequest, jobs::ResultEncoder> {
-    const auto [body, session_mesh] = open_kept_document(row.request);
+    const KeptRun kept = open_kept_document(row.request);
+    FormFiles files(kept.files, *parts.pool, nullptr);
     const JobContext context{parts.arrays,
                              parts.programs,
                              parts.compiler,
                              *parts.pool,
-                             session_mesh ? &*session_mesh : nullptr,
+                             kept.session_mesh ? &*kept.session_mesh : nullptr,
                              parts.services.processes,
-                             true};
-    auto [request, form] = decode_job(body, row.principal, row.session, context);
+                             true,
+                             kept.files.empty() ? nullptr : &files};
+    auto [request, form] = decode_job(kept.body, row.principal, row.session, context);
     return {std::move(request), [form = form](const jobs::JobResult& result) { return encode_result(result, form); }};
   });
 }

@@ -8,8 +8,8 @@ namespace meshd::api {
 namespace {
 
 constexpr std::string_view kPrefix = "MESHD_";
-/// Read by ./dev and the tests, which start servers in their own environment.
-constexpr std::array<std::string_view, 3> kDevelopment = {"MESHD_ADDRESS", "MESHD_LONG", "MESHD_ONCE"};
+/// Read by ./dev, the tests and kernels/cpu.h: for tests and benchmarks, which start servers in their own environment.
+constexpr std::array<std::string_view, 4> kDevelopment = {"MESHD_ADDRESS", "MESHD_LONG", "MESHD_MAX_ISA", "MESHD_ONCE"};
 
 /// Levenshtein's distance, a row of its table at a time.
 size_t distance(std::string_view a, std::string_view b) {

@@ -15,6 +15,7 @@ using Microseconds = std::chrono::duration<double, std::micro>;
 struct ProfiledStep {
   const compile::Step& step;
   const device::StepStats& stats;
+  const kernels::MachineRates& machine;
   int64_t shards = 1;
 
   [[nodiscard]] double operations() const { return step.flops * shard_executions(); }
@@ -23,6 +24,12 @@ struct ProfiledStep {
   [[nodiscard]] std::optional<double> per_second(double count) const {
     const double seconds = std::chrono::duration<double>(stats.time).count();
     return count > 0 && seconds > 0 ? std::optional(count / seconds) : std::nullopt;
+  }
+  // What memory and arithmetic of the machine need at least, by what it took.
+  [[nodiscard]] std::optional<double> limit_share() const {
+    const double seconds = std::chrono::duration<double>(stats.time).count();
+    const double least = std::max(bytes() / machine.bytes_per_second, operations() / machine.operations_per_second);
+    return seconds > 0 && least > 0 ? std::optional(least / seconds) : std::nullopt;
   }
 
  private:
@@ -68,7 +75,17 @@ const Schema<ProfiledStep>& schema() {
        {"operations", [](const Doc& doc) { return doc.operations(); }, {.low = 0}},
        {"bytes", [](const Doc& doc) { return doc.bytes(); }, {.low = 0}},
        {"operations_per_second", [](const Doc& doc) { return doc.per_second(doc.operations()); }, {.low = 0}},
-       {"bytes_per_second", [](const Doc& doc) { return doc.per_second(doc.bytes()); }, {.low = 0}}}};
+       {"bytes_per_second", [](const Doc& doc) { return doc.per_second(doc.bytes()); }, {.low = 0}},
+       {"limit_share", [](const Doc& doc) { return doc.limit_share(); }, {.low = 0}}}};
+  return kSchema;
+}
+
+template <>
+const Schema<kernels::MachineRates>& schema() {
+  using Doc = kernels::MachineRates;
+  static const Schema<Doc> kSchema{"MachineRates",
+                                   {{"bytes_per_second", &Doc::bytes_per_second, {.low = 0}},
+                                    {"operations_per_second", &Doc::operations_per_second, {.low = 0}}}};
   return kSchema;
 }
 
@@ -107,7 +124,7 @@ const Schema<RunProfileDocument>& schema() {
           std::vector<ProfiledStep> out;
           for (const device::StepStats& stats : doc.profile.steps) {
             const compile::Step& step = *steps.at(static_cast<size_t>(stats.step));
-            if (stats.count > 0) out.push_back({step, stats, doc.plan.table(step.table).count()});
+            if (stats.count > 0) out.push_back({step, stats, doc.machine, doc.plan.table(step.table).count()});
           }
           return out;
         }},
@@ -119,7 +136,10 @@ const Schema<RunProfileDocument>& schema() {
             out.push_back({*steps.at(static_cast<size_t>(event.step)), event});
           return out;
         }},
-       {"dropped_events", [](const Doc& doc) { return doc.profile.dropped_events; }, {.low = 0}}}};
+       {"dropped_events", [](const Doc& doc) { return doc.profile.dropped_events; }, {.low = 0}},
+       {"page_faults", [](const Doc& doc) { return doc.profile.page_faults; }, {.low = 0}},
+       {"wake_ups", [](const Doc& doc) { return doc.profile.wake_ups; }, {.low = 0}},
+       {"machine", [](const Doc& doc) -> const kernels::MachineRates& { return doc.machine; }}}};
   return kSchema;
 }
 

@@ -5,12 +5,14 @@
 #include "api/json/schema.h"
 #include "service/compile/plan/plan.h"
 #include "service/device/step_profile.h"
+#include "service/kernels/machine_rates.h"
 
 namespace meshd::api {
 
 struct RunProfileDocument {
   const compile::Plan& plan;
   const device::RunProfile& profile;
+  const kernels::MachineRates& machine;
 };
 template <>
 const Schema<RunProfileDocument>& schema();

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "service/compile/pipeline.h"
+#include "service/kernels/fused/small_while.h"
+#include "service/ops/kernel_interface.h"
 
 namespace meshd::compile {
 namespace {
@@ -103,7 +105,8 @@ int64_t plan_bytes(const Plan& plan) {
     for (const Step& step : block.steps) {
       total += bytes_of(step.operands) + bytes_of(step.results) + bytes_of(step.offsets) + bytes_of(step.exchanges) +
                bytes_of(step.name) + bytes_of(step.lines) + bytes_of(step.reason) + bytes_of(step.location.calls) +
-               kKernelBytes;
+               kKernelBytes + step.kernel->code_bytes;
+      if (step.small != nullptr) total += step.small->loop->code_bytes();
     }
   }
   return total;

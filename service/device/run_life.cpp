@@ -1,3 +1,5 @@
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -7,6 +9,12 @@
 
 namespace meshd::device {
 namespace {
+
+ProcessCounts process_counts(const WorkerPool& workers) {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return {usage.ru_minflt + usage.ru_majflt, workers.wake_ups()};
+}
 
 constexpr int64_t kCopiedAtOnce = int64_t{16} << 20;
 
@@ -79,7 +87,7 @@ void RunImpl::begin() {
   program.active = std::make_shared<ActiveSet>(plan(), owners_);
   frames_.push_back(std::move(program));
   allocate();
-  if (request_.profile) profiler_.emplace(plan().step_count, started_);
+  if (request_.profile) profiler_.emplace(plan().step_count, started_, process_counts(engine_.workers));
 }
 
 void RunImpl::allocate() {
@@ -305,7 +313,7 @@ void RunImpl::finish(std::optional<core::Error> error) {
   } else {
     stats_.run_time = now - started_;
   }
-  if (profiler_) stats_.profile = profiler_->take();
+  if (profiler_) stats_.profile = profiler_->take(process_counts(engine_.workers));
   stats_.steps = steps_done_.load(std::memory_order_relaxed);
   stats_.operations = operations_;
   stats_.bytes = bytes_;

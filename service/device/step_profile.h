@@ -30,6 +30,13 @@ struct RunProfile {
   std::vector<StepStats> steps;   ///< by Step::number
   std::vector<StepEvent> events;  ///< of the first kMostEvents executions that ended, in the order of their ends
   int64_t dropped_events = 0;
+  int64_t page_faults = 0;  ///< of the whole process from the begin of the run to its end
+  int64_t wake_ups = 0;     ///< threads of the pool that were told of work meanwhile, for this run and others
+};
+
+/// Counts of the process that a profile takes the difference of.
+struct ProcessCounts {
+  int64_t page_faults = 0, wake_ups = 0;
 };
 
 /// Measures a run's steps. One thread at a time: that which has the run.
@@ -37,7 +44,8 @@ class StepProfiler {
  public:
   static constexpr size_t kMostEvents = 10'000;
 
-  StepProfiler(int64_t step_count, core::SteadyTime run_start) : run_start_(run_start) {
+  StepProfiler(int64_t step_count, core::SteadyTime run_start, const ProcessCounts& before)
+      : run_start_(run_start), before_(before) {
     profile_.steps.resize(static_cast<size_t>(step_count));
     for (size_t i = 0; i < profile_.steps.size(); ++i) profile_.steps[i].step = static_cast<int32_t>(i);
   }
@@ -62,10 +70,16 @@ class StepProfiler {
   }
   /// Executions whose time is that of the loop around them.
   void count(int32_t step, int64_t executions) { profile_.steps[static_cast<size_t>(step)].count += executions; }
-  RunProfile take() { return std::move(profile_); }
+  /// At the end of the run.
+  RunProfile take(const ProcessCounts& now) {
+    profile_.page_faults = now.page_faults - before_.page_faults;
+    profile_.wake_ups = now.wake_ups - before_.wake_ups;
+    return std::move(profile_);
+  }
 
  private:
   const core::SteadyTime run_start_;
+  const ProcessCounts before_;
   RunProfile profile_;
   std::vector<std::pair<int32_t, core::SteadyTime>> open_;  ///< steps around the current one, and it
 };

@@ -47,6 +47,7 @@ struct WorkerPool::Impl {
   const int thread_count;
   core::Locked<std::deque<std::shared_ptr<Work>>> queue;
   std::atomic<int64_t> waiting{0};
+  std::atomic<int64_t> wake_ups{0};
   std::atomic<uint32_t> posted{0};  // changes with every post and at the end; idle threads wait on it
   std::atomic<bool> stopped{false};
   std::atomic<int64_t> surplus{0};  // workers that shall become spare ones
@@ -130,8 +131,11 @@ void WorkerPool::post(const std::shared_ptr<Work>& work, int count) {
     impl_->waiting.fetch_add(count, std::memory_order_release);
   });
   impl_->posted.fetch_add(1, std::memory_order_release);
+  impl_->wake_ups.fetch_add(count, std::memory_order_relaxed);
   for (int i = 0; i < count; ++i) impl_->posted.notify_one();
 }
+
+int64_t WorkerPool::wake_ups() const { return impl_->wake_ups.load(std::memory_order_relaxed); }
 
 const std::atomic<int64_t>& WorkerPool::waiting_count() const { return impl_->waiting; }
 int WorkerPool::threads() const { return impl_->thread_count; }

@@ -69,6 +69,8 @@ class WorkerPool {
   [[nodiscard]] int64_t waiting() const { return waiting_count().load(std::memory_order_relaxed); }
   [[nodiscard]] const std::atomic<int64_t>& waiting_count() const;
   [[nodiscard]] int threads() const;
+  /// How many threads post() has told of work, in all.
+  [[nodiscard]] int64_t wake_ups() const;
   /// Calls `fire` on the timer thread at `time`.
   std::unique_ptr<Timer> at(core::SteadyTime time, std::function<void()> fire);
 

@@ -31,6 +31,14 @@ std::string wanted_text(const sharding::TensorSharding& sharding) {
   return sharding.mesh == nullptr ? "it whole" : sharding::to_sdy(sharding);
 }
 
+// No loop whose length depends on data, nothing to wait for, little to load should an array have left memory.
+bool is_brief(const compile::Plan& plan, const JobRequest& request) {
+  constexpr double kBriefNs = 20'000;
+  constexpr int64_t kBriefBytes = int64_t{256} << 10;
+  return !plan.has_loops && plan.effects.empty() && plan.estimated_ns <= kBriefNs && plan.peak_bytes <= kBriefBytes &&
+         request.updates.empty() && request.results != ResultMode::kArray;
+}
+
 // A slice of an array as one dense value.
 tensor::BufferRef gather_slice(const ArrayArgument& argument, arrays::ReadableShards shards, tensor::BufferPool& pool) {
   const arrays::Array& array = *argument.array;
@@ -215,7 +223,9 @@ JobResult JobRunner::execute(const JobRef& job, const core::WaiterRef& waiter) {
 
   JobResult result;
   result.stats = outcome.stats;
-  if (result.stats.profile) result.plan = job->lowered->plan;
+  result.plan = job->lowered->plan;
+  if (result.stats.profile) result.machine = machine_limits_.get();
+  result.is_brief = !job->has_row && job->donated.empty() && is_brief(*job->lowered->plan, job->request);
   result.planned_peak_bytes = job->lowered->plan->peak_bytes;
   result.warnings = job->lowered->warnings;
   result.partitions = job->assignment.partitions;

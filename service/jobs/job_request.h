@@ -14,6 +14,7 @@
 #include "service/compile/pipeline.h"
 #include "service/device/engine.h"
 #include "service/effects/effect_recorder.h"
+#include "service/kernels/machine_rates.h"
 #include "service/mesh/mesh.h"
 #include "service/mesh/processes.h"
 #include "service/tensor/dense_value.h"
@@ -125,7 +126,11 @@ struct JobResult {
   JobTimings timings;
   int64_t planned_peak_bytes = 0;
   device::RunStats stats;
-  compile::PlanRef plan;  ///< of a run with a profile
+  compile::PlanRef plan;
+  kernels::MachineRates machine;  ///< of a run with a profile: the limits of its steps
+  /// Took some microseconds and waits for nothing, and so will every run of the same request, if it need not be
+  /// compiled again.
+  bool is_brief = false;
 };
 
 /// Makes the document that a job's row keeps of its result.

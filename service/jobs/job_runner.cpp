@@ -26,6 +26,7 @@ JobRunner::JobRunner(storage::Store& store, arrays::ArrayStore& arrays, compile:
       callbacks_(callbacks),
       clock_(clock),
       options_(std::move(options)),
+      machine_limits_(store.catalog(), engine.threads()),
       places_(options_.queue),
       background_(options_.background_threads) {}
 

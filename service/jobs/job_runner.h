@@ -31,6 +31,7 @@
 #include "service/jobs/fair_queue.h"
 #include "service/jobs/fiber_pool.h"
 #include "service/jobs/job_request.h"
+#include "service/jobs/machine_limits.h"
 #include "service/jobs/queue_places.h"
 #include "service/sessions/session_store.h"
 #include "storage/store.h"
@@ -251,6 +252,7 @@ class JobRunner {
   effects::CallbackStore& callbacks_;
   const core::Clock& clock_;
   const RunnerOptions options_;
+  MachineLimits machine_limits_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

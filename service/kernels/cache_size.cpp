@@ -18,4 +18,12 @@ int64_t streaming_bytes() {
   return bytes;
 }
 
+int64_t second_level_bytes() {
+  static const int64_t bytes = [] {
+    const long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return l2 > 0 ? static_cast<int64_t>(l2) : int64_t{512} << 10;
+  }();
+  return bytes;
+}
+
 }  // namespace meshd::kernels

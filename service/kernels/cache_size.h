@@ -10,4 +10,7 @@ namespace meshd::kernels {
 /// which counts as 32 MiB at most, because a virtual machine reports the cache of its host. Any thread.
 int64_t streaming_bytes();
 
+/// Bytes of one core's second level cache (512 KiB when the system does not report it). Any thread.
+int64_t second_level_bytes();
+
 }  // namespace meshd::kernels

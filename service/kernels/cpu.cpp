@@ -2,14 +2,26 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
+#include <string_view>
+
 namespace meshd::kernels {
 namespace {
+
+// What MESHD_MAX_ISA leaves: all, unless it names a lower level.
+CpuLevel allowed_level() {
+  const char* const name = std::getenv("MESHD_MAX_ISA");
+  const std::string_view most = name != nullptr ? name : "";
+  if (most == "base") return CpuLevel::kBase;
+  return most == "avx2" ? CpuLevel::kV3 : CpuLevel::kV4;
+}
 
 CpuLevel detect_level() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4")) return CpuLevel::kV4;
-  if (__builtin_cpu_supports("x86-64-v3")) return CpuLevel::kV3;
+  const CpuLevel most = allowed_level();
+  if (most >= CpuLevel::kV4 && __builtin_cpu_supports("x86-64-v4")) return CpuLevel::kV4;
+  if (most >= CpuLevel::kV3 && __builtin_cpu_supports("x86-64-v3")) return CpuLevel::kV3;
 #endif
   return CpuLevel::kBase;
 }

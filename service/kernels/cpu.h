@@ -8,7 +8,8 @@ namespace meshd::kernels {
 /// Instruction levels that loops are compiled for (x86-64 psABI levels; other processors have kBase only).
 enum class CpuLevel : uint8_t { kBase, kV3, kV4 };
 
-/// The best level this processor supports. Any thread.
+/// The best level this processor supports, or that the environment variable MESHD_MAX_ISA allows: "base", "avx2" or
+/// "avx512". It masks the instructions of other machines' processors for tests and benchmarks. Any thread.
 CpuLevel cpu_level();
 
 /// Bytes of one core's first level data cache (32 KiB when the system does not report it).

@@ -40,14 +40,16 @@ struct KernelCall {
 /// barrier at 128. Two threads take items 0 to 127 in any order; items 128 to 191 begin when those are done.
 struct PreparedKernel {
   std::function<void(const KernelCall&)> run;
-  int64_t work_count = 1;  ///< the output can be split into this many work items
-  double flops = 0;        ///< work of all work items
-  double bytes = 0;        ///< traffic of all work items
+  int64_t work_count = 1;    ///< the output can be split into this many work items
+  double flops = 0;          ///< work of all work items
+  double bytes = 0;          ///< traffic of all work items
+  double flops_per_ns = 30;  ///< of one core, for estimates: what simple operations have
   /// Work items from each of these on begin when all before it are done. Ascending, within (0, work_count).
   std::vector<int64_t> barriers;
   int64_t scratch_bytes = 0;  ///< for each concurrent call
   /// For each execution on one shard: what work items before a barrier leave for those after it. Aligned to 64.
   int64_t workspace_bytes = 0;
+  int64_t code_bytes = 0;     ///< of machine code that run() may make and keep, at most
   bool uses_offsets = false;  ///< reads result_offsets
   /// run() passes its call's checkpoint every 10^5 to 10^6 operations. Else the caller splits ranges of work items into
   /// work groups, and each work item is some milliseconds of work at most.

@@ -163,8 +163,21 @@ struct IndexingMap {
   bool same_bytes = false;  ///< the row-major bytes are the operand's (reshape)
 };
 
-/// What makes an op without a ScalarMath body fusible. At most one is set; all take local types.
+/// What makes an op without a ScalarMath body fusible. At most one is set, but for products; all take local types.
 struct Fuse {
+  /// Operand 0 with its dimensions in the order of the attribute `permutation`.
+  bool is_transpose = false;
+  /// A product of operands 0 and 1, with both functions that follow.
+  bool is_product = false;
+  /// The attributes with which the op gives the same of operand `operand` before the transpose that made it as with the
+  /// transpose. `op` has the operand's type before it, and attributes that mean the transposed one. Nothing where the
+  /// kernel would have to copy the operand.
+  std::optional<ir::AttributeList> (*of_transposed)(const OpView& op, size_t operand,
+                                                    const std::vector<int64_t>& permutation) = nullptr;
+  /// The attributes with which the op gives the transposed result when its operands change places; nothing where there
+  /// are none.
+  std::optional<ir::AttributeList> (*as_transposed)(const OpView& op,
+                                                    const std::vector<int64_t>& permutation) = nullptr;
   /// `reduction` of the result as one kernel that does not make it: operands are the op's own, then the initial value.
   /// Nothing where there is no such kernel.
   std::optional<PreparedKernel> (*reduced)(const OpView& op, const OpView& reduction) = nullptr;

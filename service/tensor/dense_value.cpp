@@ -19,6 +19,11 @@ struct OwnMemory {
   Buffer buffer;
 };
 
+DenseValue filled(DenseValue out, std::span<const std::byte> bytes) {
+  if (!bytes.empty()) std::memcpy(out.buffer->data(), bytes.data(), bytes.size());
+  return out;
+}
+
 }  // namespace
 
 DenseValue new_dense(const TensorType& type, BufferPool& pool) { return {type, pool.allocate(byte_count(type))}; }
@@ -28,10 +33,12 @@ DenseValue new_dense(const TensorType& type) {
   return {type, BufferRef(memory, &memory->buffer)};
 }
 
+DenseValue dense_copy(const TensorType& type, std::span<const std::byte> bytes, BufferPool& pool) {
+  return filled(new_dense(type, pool), bytes);
+}
+
 DenseValue dense_copy(const TensorType& type, std::span<const std::byte> bytes) {
-  DenseValue out = new_dense(type);
-  if (!bytes.empty()) std::memcpy(out.buffer->data(), bytes.data(), bytes.size());
-  return out;
+  return filled(new_dense(type), bytes);
 }
 
 }  // namespace meshd::tensor

@@ -23,6 +23,7 @@ DenseValue new_dense(const TensorType& type, BufferPool& pool);
 /// The same in memory of its own: for values that are small or few.
 DenseValue new_dense(const TensorType& type);
 /// With a copy of `bytes`, byte_count(type) of them.
+DenseValue dense_copy(const TensorType& type, std::span<const std::byte> bytes, BufferPool& pool);
 DenseValue dense_copy(const TensorType& type, std::span<const std::byte> bytes);
 
 }  // namespace meshd::tensor

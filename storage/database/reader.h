@@ -139,6 +139,8 @@ class Reader {
 
   /// Of Transaction::set_aged_until; nothing before the first.
   [[nodiscard]] std::optional<core::WallTime> aged_until();
+  /// Of Transaction::set_machine_rates; nothing before the first.
+  [[nodiscard]] std::optional<MachineRatesRow> machine_rates();
   [[nodiscard]] std::optional<IdempotencyRow> idempotency(std::string_view principal, std::string_view route,
                                                           std::string_view key);
 

@@ -108,6 +108,7 @@ class Transaction : public Reader {
   /// Removes at most `limit` records made before `time`, but for those of jobs that are not over. Returns how many.
   /// The time by which finished jobs and keys were aged last (jobs::RetentionTime).
   void set_aged_until(core::WallTime time);
+  void set_machine_rates(const MachineRatesRow& row);
   int64_t expire_idempotency(core::WallTime time, int64_t limit);
 
   /// Blobs that rows stopped naming in this transaction: Catalog passes them to garbage collection once it is durable.

@@ -240,6 +240,24 @@ void Transaction::set_aged_until(core::WallTime time) {
       .run();
 }
 
+std::optional<MachineRatesRow> Reader::machine_rates() {
+  Statement row = connection_->statement(
+      "SELECT machine.value, CAST(bytes.value AS INTEGER), CAST(operations.value AS INTEGER) FROM meta AS machine "
+      "JOIN meta AS bytes ON bytes.key = 'machine_bytes' "
+      "JOIN meta AS operations ON operations.key = 'machine_operations' WHERE machine.key = 'machine'");
+  if (!row.bind().step()) return std::nullopt;
+  return MachineRatesRow{row.text(0), row.integer(1), row.integer(2)};
+}
+
+void Transaction::set_machine_rates(const MachineRatesRow& row) {
+  connection_
+      ->statement(
+          "INSERT OR REPLACE INTO meta(key, value) VALUES('machine', ?1), ('machine_bytes', CAST(?2 AS TEXT)), "
+          "('machine_operations', CAST(?3 AS TEXT))")
+      .bind(row.machine, row.bytes, row.operations)
+      .run();
+}
+
 int64_t Transaction::expire_idempotency(core::WallTime time, int64_t limit) {
   connection_
       ->statement(

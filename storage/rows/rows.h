@@ -169,6 +169,13 @@ struct IdempotencyRow {
   core::WallTime created;
 };
 
+/// What was measured of a machine (kernels::MachineRates), in whole numbers a second.
+struct MachineRatesRow {
+  std::string machine;  ///< its name: on another one the rates do not hold
+  int64_t bytes = 0;
+  int64_t operations = 0;
+};
+
 /// The words that the database and the documents use: "pending", "ready", ...
 std::string_view to_string(ArrayState state);
 std::string_view to_string(Durability durability);

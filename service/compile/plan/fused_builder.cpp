@@ -374,9 +374,11 @@ void FusedBuilder::set_kernel(BuilderStep& step, size_t output_count) {
   step.kernel.bytes = bytes;
   step.kernel.uses_offsets = uses_offsets_;
   loop_.copies = builder_.tables[step.table].count();
+  loop_.code_after = builder_.code_after;
   auto kernel = std::make_shared<const kernels::FusedKernel>(std::move(loop_));
   step.kernel.work_count = kernel->work_count();
   step.kernel.passes_checkpoints = true;
+  step.kernel.code_bytes = kernel->code_bytes();
   step.kernel.fused = kernel;
   step.kernel.run = [kernel](const ops::KernelCall& call) {
     kernels::FusedCall fused;

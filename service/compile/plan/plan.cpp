@@ -7,6 +7,7 @@
 
 #include "service/compile/plan/buffer_assignment.h"
 #include "service/compile/plan/plan_builder.h"
+#include "service/compile/plan/products.h"
 #include "service/compile/plan/small_whiles.h"
 #include "service/core/checked_math.h"
 #include "service/core/error.h"
@@ -15,8 +16,7 @@
 namespace meshd::compile {
 namespace {
 
-// Rates of one core, for estimates only: simple operations and bytes in a nanosecond, and what a step costs besides.
-constexpr double kOperationsPerNs = 30;
+// For estimates only: bytes of one core in a nanosecond, and what a step costs besides.
 constexpr double kBytesPerNs = 20;
 constexpr double kStepNs = 60;
 
@@ -117,7 +117,8 @@ class PlanMaker {
     if (from.collective != nullptr)
       step.collective = std::make_shared<const LazyCollective>(std::move(from.collective));
     const auto count = static_cast<double>(builder_.tables[from.table].count());
-    step.estimated_ns = kStepNs + count * (from.kernel.flops / kOperationsPerNs + from.kernel.bytes / kBytesPerNs);
+    step.estimated_ns =
+        kStepNs + count * (from.kernel.flops / from.kernel.flops_per_ns + from.kernel.bytes / kBytesPerNs);
     ns_of_table_[from.table] += step.estimated_ns / count;
     step.flops = from.kernel.flops;
     step.bytes = from.kernel.bytes;
@@ -286,7 +287,8 @@ tensor::Dims PlanParameter::shard_start(int64_t shard) const {
 tensor::Dims PlanParameter::shard_dims(int64_t shard) const { return type.shard_dims(*view, shard); }
 
 PlanRef make_plan(const partition::LocalProgram& program, const PlanOptions& options) {
-  return PlanMaker(program, options).run();
+  const std::optional<partition::LocalProgram> rewritten = rewrite_products(program, options);
+  return PlanMaker(rewritten ? *rewritten : program, options).run();
 }
 
 }  // namespace meshd::compile

@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -239,8 +240,8 @@ struct PlanMemory {
   [[nodiscard]] int64_t run_bytes() const { return arena + own + scratch; }
 };
 
-/// What all plans of a server have in common. Passes that are off change times and the bits of no result; operators
-/// turn them off to find out which of them is at fault, tests to compare.
+/// What all plans of a server have in common. Passes that are off change times and, but for what is said at one of
+/// them, the bits of no result; operators turn them off to find out which of them is at fault, tests to compare.
 struct PlanSettings {
   PlanSettings() = default;
   PlanSettings(int thread_count) : threads(thread_count) {}  // NOLINT(google-explicit-constructor): most have no more
@@ -252,6 +253,15 @@ struct PlanSettings {
   bool fuse_rows = true;
   /// False: loops of small steps are executed step by step.
   bool small_whiles = true;
+  /// False: transposes next to matrix products are steps of their own. Products that a library makes (f64, matrix times
+  /// vector, large ones with AVX-512) may have other last bits then.
+  bool fold_transposes = true;
+  /// False: products that do not change in a loop are made in each iteration.
+  bool hoist_products = true;
+  /// False: fused loops are interpreted, never made machine code.
+  bool generate_code = true;
+  /// Elements that a fused loop computes before code is made of it, in tests; nothing: as many as pay for it.
+  std::optional<int64_t> code_after;
 };
 
 /// A pass that can be off, by the name that an operator gives it.
@@ -259,9 +269,12 @@ struct PlanPass {
   const char* name;
   bool PlanSettings::*is_on;
 };
-inline constexpr std::array<PlanPass, 3> kPlanPasses = {{{"fusion", &PlanSettings::fuse},
+inline constexpr std::array<PlanPass, 6> kPlanPasses = {{{"fusion", &PlanSettings::fuse},
                                                          {"row_fusion", &PlanSettings::fuse_rows},
-                                                         {"small_whiles", &PlanSettings::small_whiles}}};
+                                                         {"small_whiles", &PlanSettings::small_whiles},
+                                                         {"fold_transposes", &PlanSettings::fold_transposes},
+                                                         {"hoist_products", &PlanSettings::hoist_products},
+                                                         {"generated_code", &PlanSettings::generate_code}}};
 
 struct PlanOptions : PlanSettings {
   /// Positions of arguments that may be overwritten.

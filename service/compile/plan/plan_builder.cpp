@@ -5,6 +5,7 @@
 
 #include "service/compile/plan/collectives.h"
 #include "service/core/error.h"
+#include "service/kernels/fused/tile_program.h"
 #include "service/kernels/movement/movement.h"
 
 namespace meshd::compile {
@@ -316,6 +317,7 @@ void set_offsets(PlanBuilder& builder, BuilderStep& step, LocalId id) {
 
 PlanBuilder build_steps(const partition::LocalProgram& program, const PlanOptions& options) {
   PlanBuilder builder(program, program.device_count());
+  if (options.generate_code) builder.code_after = options.code_after.value_or(kernels::kCodePays);
   const std::vector<sharding::SubAxisSet> masks = analyze_divergence(program);
   for (size_t i = 0; i < program.values.size(); ++i) {
     BuilderValue made;

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,7 +122,8 @@ struct PlanBuilder {
   TableSet tables;
   std::vector<BuilderValue> values;
   BuilderBlock body;
-  std::vector<LocalId> results;  ///< of the program
+  std::vector<LocalId> results;       ///< of the program
+  std::optional<int64_t> code_after;  ///< of its fused loops (kernels::FusedLoop)
 
   PlanBuilder(const partition::LocalProgram& local, int64_t device_count)
       : program(&local), tables(local.views, device_count) {}

@@ -409,6 +409,7 @@ class RowFuser {
     auto kernel = std::make_shared<const kernels::RowKernel>(std::move(made.loop));
     step.kernel.work_count = kernel->work_count();
     step.kernel.scratch_bytes = kernel->scratch_bytes();
+    step.kernel.code_bytes = kernel->code_bytes();
     step.kernel.passes_checkpoints = true;
     step.kernel.run = [kernel](const ops::KernelCall& call) {
       kernels::RowCall rows;

@@ -94,44 +94,133 @@ class ReducerAccumulator final : public Accumulator {
     }
   }
 
-  /// One level of a tree over the items in partial_: neighbours are combined, an odd last one stays.
+  /// One level of a tree over the items in partial_: neighbours are combined, an odd last one stays. Short groups share
+  /// a run of the reducer's program.
   void fold_pairs(int64_t groups, int64_t items, int64_t lanes) {
     const int64_t pairs = items / 2;
     const int64_t kept = items - pairs;
-    const int64_t at_once = std::max<int64_t>(1, kReducerLanes / lanes);
-    for (int64_t group = 0; group < groups; ++group) {
-      for (int64_t begin = 0; begin < pairs; begin += at_once) {
-        const int64_t some = std::min(at_once, pairs - begin);
-        fold_some_pairs(group * items + 2 * begin, group * kept + begin, some, lanes);
-      }
-      if (kept == pairs) continue;
-      for (size_t k = 0; k < bytes_.size(); ++k) {
-        const int64_t item_bytes = lanes * bytes_[k];
-        std::byte* const base = partial_[k].data();
-        std::memmove(base + (group * kept + pairs) * item_bytes, base + (group * items + items - 1) * item_bytes,
-                     static_cast<size_t>(item_bytes));
+    const int64_t pairs_at_once = std::max<int64_t>(1, kReducerLanes / lanes);
+    const int64_t groups_at_once = std::max<int64_t>(1, pairs_at_once / pairs);
+    for (int64_t group = 0; group < groups; group += groups_at_once) {
+      const int64_t some_groups = std::min(groups_at_once, groups - group);
+      for (int64_t begin = 0; begin < pairs; begin += pairs_at_once) {
+        const int64_t some = std::min(pairs_at_once, pairs - begin);
+        const Pairs of{.groups = some_groups, .pairs = some, .lanes = lanes, .stride = items, .kept = kept};
+        combine_pairs(of, group * items + 2 * begin);
+        // Before sums overwrite what later groups keep.
+        if (begin + some == pairs && kept != pairs) keep_last(of, group);
+        store_pairs(of, group * kept + begin);
       }
     }
   }
 
-  /// Items [from, from + 2 * pairs) become items [to, to + pairs); to <= from.
-  void fold_some_pairs(int64_t from, int64_t to, int64_t pairs, int64_t lanes) {
+  /// `pairs` neighbours of each of `groups` groups, which are `stride` items apart before and `kept` items after.
+  struct Pairs {
+    int64_t groups;
+    int64_t pairs;
+    int64_t lanes;
+    int64_t stride;
+    int64_t kept;
+  };
+
+  /// Runs the reducer's program on pairs of items from item `from` on.
+  void combine_pairs(const Pairs& of, int64_t from) {
     const size_t values = bytes_.size();
     for (size_t k = 0; k < values; ++k) {
-      const int64_t item_bytes = lanes * bytes_[k];
-      const std::byte* const items = partial_[k].data() + from * item_bytes;
       scratch_.bind(static_cast<uint16_t>(k), homes_[k]);
       scratch_.bind(static_cast<uint16_t>(values + k), homes_[values + k]);
-      for (int64_t pair = 0; pair < pairs; ++pair) {
-        const auto bytes = static_cast<size_t>(item_bytes);
-        std::memcpy(homes_[k] + pair * item_bytes, items + 2 * pair * item_bytes, bytes);
-        std::memcpy(homes_[values + k] + pair * item_bytes, items + (2 * pair + 1) * item_bytes, bytes);
+      const int64_t item_bytes = of.lanes * bytes_[k];
+      const std::byte* const items = partial_[k].data() + from * item_bytes;
+      const bool is_integer = with_integer(item_bytes, [&]<class T>(T) {
+        part_pairs(of, reinterpret_cast<const T*>(items), reinterpret_cast<T*>(homes_[k]),
+                   reinterpret_cast<T*>(homes_[values + k]));
+      });
+      if (!is_integer) part_pairs(of, items, item_bytes, homes_[k], homes_[values + k]);
+    }
+    run_tile(reducer_, scratch_, of.groups * of.pairs * of.lanes);
+  }
+
+  /// Calls f(T{}) with the unsigned type of so many bytes, for loops of moves in place of calls; false where there is
+  /// none.
+  template <class F>
+  static bool with_integer(int64_t bytes, const F& f) {
+    switch (bytes) {
+      case 1:
+        f(uint8_t{});
+        return true;
+      case 4:
+        f(uint32_t{});
+        return true;
+      case 8:
+        f(uint64_t{});
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /// What the program has made becomes the items from `to` on.
+  void store_pairs(const Pairs& of, int64_t to) {
+    for (size_t k = 0; k < bytes_.size(); ++k) {
+      const int64_t item_bytes = of.lanes * bytes_[k];
+      const std::byte* const made = scratch_.reg(reducer_.outputs[k]);
+      std::byte* const base = partial_[k].data() + to * item_bytes;
+      constexpr int64_t kFewPairs = 16;
+      const bool is_integer = of.pairs < kFewPairs && with_integer(item_bytes, [&]<class T>(T) {
+                                const auto* from = reinterpret_cast<const T*>(made);
+                                for (int64_t group = 0; group < of.groups; ++group) {
+                                  T* const items = reinterpret_cast<T*>(base) + group * of.kept;
+                                  for (int64_t pair = 0; pair < of.pairs; ++pair) items[pair] = *from++;
+                                }
+                              });
+      for (int64_t group = 0; !is_integer && group < of.groups; ++group) {
+        std::memcpy(base + group * of.kept * item_bytes, made + group * of.pairs * item_bytes,
+                    static_cast<size_t>(of.pairs * item_bytes));
       }
     }
-    run_tile(reducer_, scratch_, pairs * lanes);
-    for (size_t k = 0; k < values; ++k) {
-      std::memcpy(partial_[k].data() + to * lanes * bytes_[k], scratch_.reg(reducer_.outputs[k]),
-                  static_cast<size_t>(pairs * lanes * bytes_[k]));
+  }
+
+  /// The odd last items of groups from `first` on.
+  void keep_last(const Pairs& of, int64_t first) {
+    for (size_t k = 0; k < bytes_.size(); ++k) {
+      const int64_t item_bytes = of.lanes * bytes_[k];
+      std::byte* const base = partial_[k].data();
+      const bool is_integer = with_integer(item_bytes, [&]<class T>(T) {
+        T* const items = reinterpret_cast<T*>(base);
+        for (int64_t group = first; group < first + of.groups; ++group)
+          items[group * of.kept + of.kept - 1] = items[group * of.stride + of.stride - 1];
+      });
+      for (int64_t group = first; !is_integer && group < first + of.groups; ++group) {
+        std::memmove(base + (group * of.kept + of.kept - 1) * item_bytes,
+                     base + (group * of.stride + of.stride - 1) * item_bytes, static_cast<size_t>(item_bytes));
+      }
+    }
+  }
+
+  /// First and second item of each pair, apart.
+  static void part_pairs(const Pairs& of, const std::byte* items, int64_t item_bytes, std::byte* first,
+                         std::byte* second) {
+    const auto bytes = static_cast<size_t>(item_bytes);
+    for (int64_t group = 0; group < of.groups; ++group) {
+      const std::byte* item = items + group * of.stride * item_bytes;
+      for (int64_t pair = 0; pair < of.pairs; ++pair) {
+        std::memcpy(first, item, bytes);
+        std::memcpy(second, item + item_bytes, bytes);
+        item += 2 * item_bytes;
+        first += item_bytes;
+        second += item_bytes;
+      }
+    }
+  }
+
+  /// The same with items that are one integer.
+  template <class T>
+  static void part_pairs(const Pairs& of, const T* from, T* first, T* second) {
+    for (int64_t group = 0; group < of.groups; ++group) {
+      for (int64_t pair = 0; pair < of.pairs; ++pair) {
+        first[group * of.pairs + pair] = from[group * of.stride + 2 * pair];
+        second[group * of.pairs + pair] = from[group * of.stride + 2 * pair + 1];
+      }
     }
   }
 

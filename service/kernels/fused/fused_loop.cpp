@@ -48,6 +48,8 @@ FusedKernel::FusedKernel(FusedLoop loop) : loop_(std::move(loop)) {
   work_count_ = prepared_->plan.work_count;
 }
 
+int64_t FusedKernel::code_bytes() const { return prepared_->small ? 0 : fused_code_bytes(loop_, prepared_->plan); }
+
 const SmallLoop* FusedKernel::small() const { return prepared_->small ? &*prepared_->small : nullptr; }
 
 void FusedKernel::run(const FusedCall& call) const {

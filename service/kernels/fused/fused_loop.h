@@ -43,6 +43,8 @@ struct FusedLoop {
   std::optional<FusedReduce> reduce;
   /// How many pieces of this size one step works on: together they pass through the caches.
   int64_t copies = 1;
+  /// After so many lanes machine code is made of the program (tile_code.h), without a number never. It changes no bit.
+  std::optional<int64_t> code_after = kCodePays;
 };
 
 struct FusedCall {
@@ -66,6 +68,8 @@ class FusedKernel {
   [[nodiscard]] int64_t work_count() const { return work_count_; }
   void run(const FusedCall& call) const;
   [[nodiscard]] const FusedLoop& loop() const { return loop_; }
+  /// Memory that generated code takes at most.
+  [[nodiscard]] int64_t code_bytes() const;
   /// The form of a loop over at most one block of lanes; null: it is none.
   [[nodiscard]] const SmallLoop* small() const;
 

@@ -133,7 +133,11 @@ int64_t groups_of_tile(int64_t tile, int64_t group_size) {
 }
 
 FusedPlan make_fused_plan(const FusedLoop& loop) {
-  FusedPlan plan{.region = whole_region(loop), .layout = TileLayout(loop.program), .stays = {}, .reduce = std::nullopt};
+  FusedPlan plan{.region = whole_region(loop),
+                 .layout = TileLayout(loop.program),
+                 .stays = {},
+                 .code = loop.code_after ? std::make_shared<const LazyTileCode>(*loop.code_after) : nullptr,
+                 .reduce = std::nullopt};
   plan.tile = tile_lanes(loop.program);
   const bool only_reads = loop.program.instructions.empty() && loop.program.constants.empty();
   if (!loop.reduce) {
@@ -166,6 +170,25 @@ FusedPlan make_fused_plan(const FusedLoop& loop) {
   for (const OuterDim& dim : reduce.kept) plan.work_count *= dim.size;
   plan.reduce = std::move(reduce);
   return plan;
+}
+
+namespace {
+
+/// Results leave past the caches from the code itself where all of them do.
+bool code_streams(const FusedPlan& plan) {
+  return plan.streams && std::none_of(plan.stays.begin(), plan.stays.end(), [](char stays) { return stays != 0; });
+}
+
+}  // namespace
+
+const TileCode* code_of(const FusedLoop& loop, const FusedPlan& plan, int64_t lanes) {
+  if (plan.code == nullptr) return nullptr;
+  return plan.code->get(loop.program, {.prefetches = plan.prefetches, .streams = code_streams(plan)}, lanes);
+}
+
+int64_t fused_code_bytes(const FusedLoop& loop, const FusedPlan& plan) {
+  const bool streams = code_streams(plan);
+  return plan.code != nullptr && gains_by_code(loop.program, streams) ? code_bytes(loop.program, streams) : 0;
 }
 
 void set_bases(TileReader& reader, const FusedLoop& loop, const FusedCall& call, const tensor::Dims& places) {

@@ -2,10 +2,12 @@
 // items. Private to this folder.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "service/kernels/fold/fold_kernels.h"
 #include "service/kernels/fused/fused_loop.h"
+#include "service/kernels/fused/tile_code.h"
 #include "service/kernels/fused/tile_reader.h"
 
 namespace meshd::kernels {
@@ -42,6 +44,7 @@ struct FusedPlan {
   bool streams = false;            ///< outputs leave past the caches
   std::vector<char> stays;         ///< by output, where it streams: not this one, it is read soon; empty: all do
   bool prefetches = false;         ///< inputs are not in the cache: prefetch those of the next tile
+  std::shared_ptr<const LazyTileCode> code;  ///< null: the program is interpreted
   std::optional<ReducePlan> reduce;
 };
 
@@ -49,6 +52,11 @@ struct FusedPlan {
 int64_t groups_of_tile(int64_t tile, int64_t group_size);
 
 FusedPlan make_fused_plan(const FusedLoop& loop);
+
+/// Code of the loop's program for a run over `lanes` lanes; null: it is interpreted.
+const TileCode* code_of(const FusedLoop& loop, const FusedPlan& plan, int64_t lanes);
+/// Memory that it takes at most.
+int64_t fused_code_bytes(const FusedLoop& loop, const FusedPlan& plan);
 
 /// Memory that is read soon, element for element of a range that is computed meanwhile.
 struct SoonRead {

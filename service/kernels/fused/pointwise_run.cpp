@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "service/kernels/elementwise/lane_loop.h"
 #include "service/kernels/stream_store.h"
 
 namespace meshd::kernels {
 namespace {
+
+constexpr uintptr_t kStreamAlignment = 64;
 
 /// Registers that an instruction writes; inputs and constants have memory that must stay what it is.
 bool is_computed(const TileProgram& program, uint16_t reg) {
@@ -33,51 +36,77 @@ PointwiseRun::PointwiseRun(const FusedLoop& loop, const FusedPlan& plan, const F
 void PointwiseRun::set_ways() {
   const std::vector<uint16_t>& outputs = loop_.program.outputs;
   // A result that takes over an operand's memory may only be written when nothing reads the tile any more.
-  bool takes_over = false;
   for (const FusedInput& input : loop_.inputs) {
     if (input.kind == FusedInput::Kind::kIota) continue;
     const std::byte* const from = call_.operands[input.operand];
-    takes_over =
-        takes_over || std::find(call_.results, call_.results + outputs.size(), from) != call_.results + outputs.size();
+    takes_over_ =
+        takes_over_ || std::find(call_.results, call_.results + outputs.size(), from) != call_.results + outputs.size();
   }
   for (size_t k = 0; k < outputs.size(); ++k) {
     const bool is_first = std::find(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(k), outputs[k]) ==
                           outputs.begin() + static_cast<std::ptrdiff_t>(k);
-    if (takes_over || !is_first || !is_computed(loop_.program, outputs[k])) ways_[k] = OutputWay::kCopy;
+    if (takes_over_ || !is_first || !is_computed(loop_.program, outputs[k])) ways_[k] = OutputWay::kCopy;
     if (plan_.streams && (plan_.stays.empty() || !plan_.stays[k])) ways_[k] = OutputWay::kStream;
+  }
+}
+
+// Results that were copied past the caches are stored there by the code itself: a full tile, cache line by cache line.
+bool PointwiseRun::can_stream_by_code(int64_t at, int64_t count) const {
+  if (code_ == nullptr || !code_->streams() || takes_over_ || count % kBlockLanes != 0) return false;
+  for (size_t k = 0; k < ways_.size(); ++k) {
+    if (reinterpret_cast<uintptr_t>(call_.results[k] + at * element_bytes(k)) % kStreamAlignment != 0) return false;
+  }
+  return true;
+}
+
+void PointwiseRun::bind_outputs(int64_t at) {
+  for (size_t k = 0; k < ways_.size(); ++k) {
+    const uint16_t reg = loop_.program.outputs[k];
+    if (ways_[k] == OutputWay::kDirect) scratch_.bind(reg, call_.results[k] + at * element_bytes(k));
+  }
+}
+
+void PointwiseRun::copy_outputs(int64_t at, int64_t count) {
+  for (size_t k = 0; k < ways_.size(); ++k) {
+    if (ways_[k] == OutputWay::kDirect) continue;
+    const std::byte* const from = scratch_.reg(loop_.program.outputs[k]);
+    std::byte* const to = call_.results[k] + at * element_bytes(k);
+    if (ways_[k] == OutputWay::kStream)
+      stream_copy(to, from, count * element_bytes(k));
+    else
+      std::memmove(to, from, static_cast<size_t>(count * element_bytes(k)));
   }
 }
 
 void PointwiseRun::run(int64_t at, int64_t end, std::span<const SoonRead> soon) {
   const TileProgram& program = loop_.program;
   const int64_t begin = at;
+  if (code_ == nullptr) code_ = code_of(loop_, plan_, end - at);
   while (at < end) {
     int64_t count = std::min(plan_.tile, end - at);
     if (by_rows_) count = std::min(count, row_ - at % row_);
     core::pass(call_.checkpoint);
     reader_.read(at, count);
-    for (size_t k = 0; k < ways_.size(); ++k) {
-      if (ways_[k] == OutputWay::kDirect) scratch_.bind(program.outputs[k], call_.results[k] + at * element_bytes(k));
+    soon_.clear();
+    for (const SoonRead& read : soon)
+      soon_.push_back({read.begin + (at - begin) * read.element_bytes, count * read.element_bytes});
+    if (soon.empty() && can_stream_by_code(at, count)) {
+      for (size_t k = 0; k < ways_.size(); ++k)
+        scratch_.bind(program.outputs[k], call_.results[k] + at * element_bytes(k));
+      code_->run_streaming(scratch_.pointers(), 0, count);
+      for (const uint16_t reg : program.outputs) scratch_.bind(reg, scratch_.home(reg));
+      at += count;
+      continue;
     }
+    bind_outputs(at);
     if (!soon.empty()) {
-      soon_.clear();
-      for (const SoonRead& read : soon)
-        soon_.push_back({read.begin + (at - begin) * read.element_bytes, count * read.element_bytes});
-      run_tile(program, scratch_, count, soon_);
-    } else if (plan_.prefetches && !by_rows_) {
-      run_tile(program, scratch_, count, reader_.ranges(at + count, std::min(plan_.tile, end - at - count)));
+      run_tile(program, code_, scratch_, count, soon_);
+    } else if (code_ == nullptr && plan_.prefetches && !by_rows_) {
+      run_tile(program, nullptr, scratch_, count, reader_.ranges(at + count, std::min(plan_.tile, end - at - count)));
     } else {
-      run_tile(program, scratch_, count);
+      run_tile(program, code_, scratch_, count);
     }
-    for (size_t k = 0; k < ways_.size(); ++k) {
-      if (ways_[k] == OutputWay::kDirect) continue;
-      const std::byte* const from = scratch_.reg(program.outputs[k]);
-      std::byte* const to = call_.results[k] + at * element_bytes(k);
-      if (ways_[k] == OutputWay::kStream)
-        stream_copy(to, from, count * element_bytes(k));
-      else
-        std::memmove(to, from, static_cast<size_t>(count * element_bytes(k)));
-    }
+    copy_outputs(at, count);
     at += count;
   }
 }

@@ -34,6 +34,9 @@ class PointwiseRun {
     kCopy,    ///< copied after each tile
     kStream,  ///< copied past the caches
   };
+  void bind_outputs(int64_t at);
+  void copy_outputs(int64_t at, int64_t count);
+  [[nodiscard]] bool can_stream_by_code(int64_t at, int64_t count) const;
 
   void set_ways();
   [[nodiscard]] int64_t element_bytes(size_t output) const {
@@ -45,10 +48,12 @@ class PointwiseRun {
   const FusedCall& call_;
   TileScratch scratch_;
   TileReader reader_;
+  const TileCode* code_ = nullptr;
   std::pmr::vector<OutputWay> ways_;
   std::pmr::vector<MemoryRange> soon_;  ///< of one tile
   int64_t row_ = 1;                     ///< elements after which a tile ends, where tiles are parts of rows
   bool by_rows_ = false;
+  bool takes_over_ = false;  ///< a result has an operand's memory
 };
 
 }  // namespace meshd::kernels

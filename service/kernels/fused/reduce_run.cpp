@@ -106,7 +106,8 @@ const ValueRows& ReduceRun::compute(int64_t start, int64_t count) {
   soon_of_tile_.clear();
   for (const SoonRead& read : soon_)
     soon_of_tile_.push_back({read.begin + start * read.element_bytes, count * read.element_bytes});
-  run_tile(loop_.program, scratch_, count, soon_of_tile_);
+  if (code_ == nullptr) code_ = code_of(loop_, plan_, count);
+  run_tile(loop_.program, code_, scratch_, count, soon_of_tile_);
   for (size_t k = 0; k < rows_.size(); ++k) rows_[k] = scratch_.reg(loop_.program.outputs[k]);
   return rows_;
 }

@@ -47,6 +47,7 @@ class ReduceRun {
   int64_t tile_;
   TileScratch scratch_;
   TileReader reader_;
+  const TileCode* code_ = nullptr;
   std::unique_ptr<Accumulator> results_;
   std::unique_ptr<Accumulator> group_;  ///< of one group that takes several tiles
   bool adds_rows_ = false;

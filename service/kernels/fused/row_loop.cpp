@@ -328,6 +328,11 @@ RowKernel::RowKernel(RowLoop loop) : prepared_(std::make_shared<const Prepared>(
 int64_t RowKernel::work_count() const { return prepared_->work_count(); }
 int64_t RowKernel::scratch_bytes() const { return prepared_->scratch_bytes; }
 int64_t RowKernel::block_rows() const { return prepared_->block_rows; }
+int64_t RowKernel::code_bytes() const {
+  int64_t bytes = 0;
+  for (const BlockStage& stage : prepared_->stages) bytes += fused_code_bytes(stage.loop, stage.plan);
+  return bytes;
+}
 
 void RowKernel::run(const RowCall& call) const {
   if (call.begin >= call.end) return;

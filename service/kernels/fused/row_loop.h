@@ -83,6 +83,8 @@ class RowKernel {
   [[nodiscard]] int64_t work_count() const;
   [[nodiscard]] int64_t scratch_bytes() const;
   [[nodiscard]] int64_t block_rows() const;
+  /// Memory that generated code takes at most.
+  [[nodiscard]] int64_t code_bytes() const;
   void run(const RowCall& call) const;
 
  private:

@@ -7,6 +7,7 @@
 #include "service/kernels/elementwise/lane_loop.h"
 #include "service/kernels/fused/fused_loop.h"
 #include "service/kernels/fused/small_loop.h"
+#include "service/kernels/fused/while_code.h"
 
 namespace meshd::kernels {
 namespace {
@@ -157,8 +158,17 @@ std::optional<SmallWhile> SmallWhile::make(const SmallWhileLoop& loop) {
   if (made.bytes_ > kMostRegisterBytes) return std::nullopt;
   made.predicate_ = made.values_[static_cast<size_t>(loop.predicate)].home;
   made.exchanges_ = loop.exchanges;
+  std::vector<size_t> homes;
+  std::vector<int64_t> lanes;
+  for (const Value& value : made.values_) {
+    homes.push_back(value.home);
+    lanes.push_back(value.lanes());
+  }
+  made.code_ = WhileCode::make(loop, homes, lanes);
   return made;
 }
+
+int64_t SmallWhile::code_bytes() const { return code_ == nullptr ? 0 : code_->bytes(); }
 
 void SmallWhile::load(std::byte* block, const std::byte* const* values) const {
   for (const auto& [place, registers] : constants_) std::memcpy(block + place, registers.data(), registers.size());
@@ -206,6 +216,13 @@ SmallWhile::Outcome SmallWhile::run(std::byte* block, int64_t most) const {
   std::vector<Bound> body;
   bind(condition_, block, condition);
   bind(body_, block, body);
+  const TileCode* const code = code_ == nullptr || most < 1 ? nullptr : code_->get(most);
+  if (code != nullptr) {
+    execute(condition);
+    if (block[predicate_] == std::byte{0}) return {0, true};
+    const int64_t iterations = code_->run(*code, block, most);
+    return {iterations, block[predicate_] == std::byte{0}};
+  }
   for (int64_t i = 0; i < most; ++i) {
     execute(condition);
     if (block[predicate_] == std::byte{0}) return {i, true};

@@ -13,7 +13,8 @@
 //   condition  p = i < n
 //   body       i = i + 1; t = sin(v); v = t + h          (four kernel calls an iteration, in place)
 //
-// Bits are those of the steps one by one: the same kernels on the same padded lanes.
+// Bits are those of the steps one by one: the same kernels on the same padded lanes. Loops that take many iterations go
+// on as machine code (while_code.h).
 #pragma once
 
 #include <array>
@@ -29,6 +30,7 @@
 namespace meshd::kernels {
 
 class FusedKernel;
+class WhileCode;
 
 /// A loop as it is given to SmallWhile::make. Values are numbered.
 struct SmallWhileLoop {
@@ -57,6 +59,11 @@ class SmallWhile {
   [[nodiscard]] int64_t block_bytes() const { return static_cast<int64_t>(bytes_); }
 
   void load(std::byte* block, const std::byte* const* values) const;
+
+  /// Whether it goes on as machine code when it takes many iterations.
+  [[nodiscard]] bool can_be_code() const { return code_ != nullptr; }
+  /// Memory that the code takes at most.
+  [[nodiscard]] int64_t code_bytes() const;
 
   struct Outcome {
     int64_t iterations = 0;
@@ -99,6 +106,7 @@ class SmallWhile {
   std::vector<Instruction> body_;
   std::vector<std::pair<size_t, std::vector<std::byte>>> constants_;  ///< place in the block, registers
   std::vector<std::pair<int, int>> exchanges_;
+  std::shared_ptr<const WhileCode> code_;  ///< null: always interpreted
 };
 
 }  // namespace meshd::kernels

@@ -10,11 +10,14 @@
 #include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/lane_loop.h"
 #include "service/kernels/elementwise/reduce_precision.h"
+#include "service/kernels/fused/tile_code.h"
 
 namespace meshd::kernels {
 namespace {
 
 constexpr int64_t kMaxTileLanes = 1024;
+/// Code runs over so many lanes between two prefetches.
+constexpr int64_t kPrefetchLanes = 256;
 
 core::Error unsupported(std::string_view what, tensor::DType in, tensor::DType out) {
   return core::Error("unsupported_dtype", std::string(what) + " has no kernel for elements of type '" +
@@ -158,28 +161,55 @@ void run_instruction(const TileProgram& program, const TileInstruction& instruct
   }
 }
 
-/// A tile that ends within a block of lanes: everything happens in the registers' own memory, where there is room for
-/// the block.
-void run_ragged_tile(const TileProgram& program, TileScratch& scratch, int64_t count) {
-  const int64_t padded = (count + kBlockLanes - 1) / kBlockLanes * kBlockLanes;
-  const auto bytes_of = [&](uint16_t reg) { return tensor::size_bytes(program.registers[reg]); };
+/// Inputs of a tile that ends within a block of lanes go to the registers' own memory, where there is room for the
+/// block.
+void pad_inputs(const TileProgram& program, TileScratch& scratch, int64_t count, int64_t padded) {
   for (uint16_t reg = 0; reg < program.input_count; ++reg) {
+    const int64_t element_bytes = tensor::size_bytes(program.registers[reg]);
     std::byte* const home = scratch.home(reg);
-    if (scratch.reg(reg) != home) std::memcpy(home, scratch.reg(reg), static_cast<size_t>(count * bytes_of(reg)));
+    if (scratch.reg(reg) != home) std::memcpy(home, scratch.reg(reg), static_cast<size_t>(count * element_bytes));
     scratch.bind(reg, home);
-    pad_lanes(home, bytes_of(reg), count, padded);
+    pad_lanes(home, element_bytes, count, padded);
   }
+}
+
+int64_t whole_blocks(int64_t count) { return (count + kBlockLanes - 1) / kBlockLanes * kBlockLanes; }
+
+/// A tile that ends within a block of lanes: everything happens in the registers' own memory.
+void run_ragged_tile(const TileProgram& program, TileScratch& scratch, int64_t count) {
+  const int64_t padded = whole_blocks(count);
+  pad_inputs(program, scratch, count, padded);
   for (const TileInstruction& instruction : program.instructions) {
     std::byte* const bound = scratch.reg(instruction.result);
     std::byte* const home = scratch.home(instruction.result);
     scratch.bind(instruction.result, home);
-    const int64_t element_bytes = bytes_of(instruction.result);
+    const int64_t element_bytes = tensor::size_bytes(program.registers[instruction.result]);
     run_instruction(program, instruction, scratch, instruction.is_lane_by_lane ? count : padded);
     if (instruction.is_lane_by_lane) pad_lanes(home, element_bytes, count, padded);
     if (bound == home) continue;
     // An output of the caller's: it gets its lanes, and later instructions read the register.
     std::memcpy(bound, home, static_cast<size_t>(count * element_bytes));
   }
+}
+
+/// The same by code.
+void run_ragged_code(const TileProgram& program, const TileCode& code, TileScratch& scratch, int64_t count) {
+  const int64_t padded = whole_blocks(count);
+  pad_inputs(program, scratch, count, padded);
+  code.run(scratch.homes(), 0, padded);
+  for (const uint16_t reg : program.outputs) {
+    if (scratch.reg(reg) == scratch.home(reg)) continue;
+    std::memcpy(scratch.reg(reg), scratch.home(reg),
+                static_cast<size_t>(count * tensor::size_bytes(program.registers[reg])));
+  }
+}
+
+/// One of `parts` parts of the range's lines.
+void prefetch_part(const MemoryRange& range, int64_t part, int64_t parts) {
+  constexpr int64_t kLineBytes = 64;
+  const int64_t lines = (range.bytes + kLineBytes - 1) / kLineBytes;
+  for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line)
+    __builtin_prefetch(range.begin + line * kLineBytes);
 }
 
 }  // namespace
@@ -206,19 +236,29 @@ TileScratch::TileScratch(const TileProgram& program, const TileLayout& layout, i
 
 TileScratch::~TileScratch() { pointers_.get_allocator().resource()->deallocate(storage_, bytes_, kStorageAlignment); }
 
-void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count, std::span<const MemoryRange> soon) {
-  constexpr int64_t kLineBytes = 64;
+void run_tile(const TileProgram& program, const TileCode* code, TileScratch& scratch, int64_t count,
+              std::span<const MemoryRange> soon) {
   const auto parts = static_cast<int64_t>(program.instructions.size());
-  if (count % kBlockLanes != 0 || parts == 0) return run_tile(program, scratch, count);
-  for (int64_t part = 0; part < parts; ++part) {
-    for (const MemoryRange& range : soon) {
-      const int64_t lines = (range.bytes + kLineBytes - 1) / kLineBytes;
-      for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line) {
-        __builtin_prefetch(range.begin + line * kLineBytes);
-      }
+  if (count % kBlockLanes != 0 || parts == 0) return run_tile(program, code, scratch, count);
+  if (code != nullptr) {
+    if (soon.empty()) return code->run(scratch.pointers(), 0, count);
+    const int64_t pieces = (count + kPrefetchLanes - 1) / kPrefetchLanes;
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      for (const MemoryRange& range : soon) prefetch_part(range, piece, pieces);
+      code->run(scratch.pointers(), piece * kPrefetchLanes, std::min(count, (piece + 1) * kPrefetchLanes));
     }
+    return;
+  }
+  for (int64_t part = 0; part < parts; ++part) {
+    for (const MemoryRange& range : soon) prefetch_part(range, part, parts);
     run_instruction(program, program.instructions[static_cast<size_t>(part)], scratch, count);
   }
+}
+
+void run_tile(const TileProgram& program, const TileCode* code, TileScratch& scratch, int64_t count) {
+  if (code == nullptr) return run_tile(program, scratch, count);
+  if (count % kBlockLanes != 0) return run_ragged_code(program, *code, scratch, count);
+  code->run(scratch.pointers(), 0, count);
 }
 
 void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count) {

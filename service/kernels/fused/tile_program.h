@@ -93,6 +93,9 @@ class TileScratch {
   /// Points an input or output register at memory of the caller instead (it must hold `count` lanes when run).
   void bind(uint16_t reg, std::byte* memory) { pointers_[reg] = memory; }
   [[nodiscard]] int64_t lanes() const { return lanes_; }
+  /// Where every register is, by number; and where their own memory is.
+  [[nodiscard]] std::byte* const* pointers() const { return pointers_.data(); }
+  [[nodiscard]] std::byte* const* homes() const { return pointers_.data() + registers_; }
 
  private:
   int64_t lanes_;
@@ -106,6 +109,13 @@ class TileScratch {
 /// program.outputs' registers.
 void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count);
 
+class TileCode;
+/// Lanes after which machine code has paid for its making, for loops of some instructions (docs/decisions).
+inline constexpr int64_t kCodePays = int64_t{256} * 1024;
+
+/// The same with code of the program, where there is some (tile_code.h), else interpreted.
+void run_tile(const TileProgram& program, const TileCode* code, TileScratch& scratch, int64_t count);
+
 /// Memory that is about to be read.
 struct MemoryRange {
   const std::byte* begin = nullptr;
@@ -113,6 +123,7 @@ struct MemoryRange {
 };
 
 /// The same; between instructions it prefetches the memory that the next tile reads.
-void run_tile(const TileProgram& program, TileScratch& scratch, int64_t count, std::span<const MemoryRange> soon);
+void run_tile(const TileProgram& program, const TileCode* code, TileScratch& scratch, int64_t count,
+              std::span<const MemoryRange> soon);
 
 }  // namespace meshd::kernels

@@ -13,16 +13,16 @@ namespace {
 
 constexpr const char* kCoreVariable = "OPENBLAS_CORETYPE";
 
-// Loops that need no more than the processor has, and are older than what it has.
-bool is_behind(std::string_view core, CpuLevel level) {
+// Loops that are older than what the processor has, or need more than it may use.
+bool is_wrong(std::string_view core, CpuLevel level) {
   constexpr std::string_view kWithAvx512[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
   constexpr std::string_view kWithAvx2[] = {"Haswell", "Zen"};
   for (const std::string_view name : kWithAvx512) {
-    if (core == name) return false;
+    if (core == name) return level != CpuLevel::kV4;
   }
   if (level == CpuLevel::kV4) return core != "Zen";  // OpenBLAS prefers AVX2 on processors with slow AVX-512
   for (const std::string_view name : kWithAvx2) {
-    if (core == name) return false;
+    if (core == name) return level == CpuLevel::kBase;
   }
   return level == CpuLevel::kV3 && core != "Excavator";
 }
@@ -46,8 +46,8 @@ void prepare_openblas() {
   static const bool is_ready = [] {
     openblas_set_num_threads(1);
     const CpuLevel level = cpu_level();
-    if (std::getenv(kCoreVariable) == nullptr && is_behind(openblas_get_corename(), level)) {
-      choose_again(level == CpuLevel::kV4 ? "SkylakeX" : "Haswell");
+    if (std::getenv(kCoreVariable) == nullptr && is_wrong(openblas_get_corename(), level)) {
+      choose_again(level == CpuLevel::kV4 ? "SkylakeX" : level == CpuLevel::kV3 ? "Haswell" : "Nehalem");
     }
     return true;
   }();

@@ -1,6 +1,7 @@
-// Matrix product (GEMM): row-major c (m x n) = a (m x k) times b (k x n), by the best library for the element type:
-// oneDNN for f32, bf16 and int8, OpenBLAS for f64, complex numbers and matrix times vector, loops of our own for
-// integers; small products by whichever is faster. A product runs on the calling thread alone.
+// Matrix product (GEMM): row-major c (m x n) = a (m x k) times b (k x n), by what is fastest for the element type:
+// loops of our own for floats of up to 32 bits and for integers, oneDNN for bf16 and int8 where the processor has
+// instructions for them, OpenBLAS for f64, complex numbers and matrix times vector. A product runs on the calling
+// thread alone.
 #pragma once
 
 #include <cstddef>
@@ -32,11 +33,21 @@ struct GemmSpec {
   tensor::DType out = tensor::DType::kFloat32;  ///< of c: equal to `in`, or f32 for bf16, or i32 for i8
   MatrixLayout a;
   MatrixLayout b;
+  int64_t c_stride = 0;  ///< between rows of c, where c is a block of a wider matrix; 0: n
+  [[nodiscard]] int64_t c_row_stride() const { return c_stride > 0 ? c_stride : n; }
 };
 
-/// True when products of these types are made without converting operands: f32, f64, complex, integers of 8 to 64 bits
-/// into the same type; bf16 into bf16 or f32 and i8 into i32 where the processor has instructions for them.
+/// True when products of these types are made without converting all of an operand first: f32, f64, complex, integers
+/// of 8 to 64 bits into the same type; bf16 and f16 into f32; bf16 into bf16 and i8 into i32 where the processor has
+/// instructions for them.
 bool gemm_takes(tensor::DType in, tensor::DType out);
+
+/// False for products of so few operations that they are over before a library has begun them: narrow types are better
+/// multiplied as f32 then.
+bool gemm_is_worth_it(tensor::DType in, tensor::DType out, double flops);
+
+/// True when the bits of an element of c do not depend on the block of c that is computed with it.
+bool gemm_takes_blocks(const GemmSpec& spec);
 
 /// True when a product of this type can read a rows x columns matrix in this layout. Integers need contiguous columns
 /// of b.
@@ -51,8 +62,8 @@ class Gemm {
 
   /// Bytes of scratch, aligned to 64, that each concurrent run() needs.
   [[nodiscard]] int64_t scratch_bytes() const { return scratch_bytes_; }
-  /// c is overwritten; it has n columns and no gaps. Sums are made in f32 for bf16, and wrap around for integers.
-  /// A product of more than kPanelFlops is made panel by panel of c, with a checkpoint behind each.
+  /// c is overwritten. Sums are made in f32 for narrower floats, and wrap around for integers. Products that take long
+  /// are made in parts, with a checkpoint behind each.
   void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* scratch,
            core::Checkpoint* checkpoint = nullptr) const;
 
@@ -66,8 +77,11 @@ class Gemm {
  private:
   std::shared_ptr<const Plan> plan_;
   int64_t scratch_bytes_ = 0;
-  int64_t result_bytes_ = 0;
+  int64_t rows_ = 0;
+  int64_t row_bytes_ = 0;
+  int64_t c_row_bytes_ = 0;
   bool is_empty_sum_ = false;
+  bool uses_library_ = false;
 };
 
 }  // namespace meshd::kernels

@@ -21,6 +21,7 @@ struct LoopShape {
   int64_t m, n, k;
   MatrixLayout a;
   int64_t b_row;  // elements from one row of b to the next; its columns are contiguous
+  int64_t c_row;
   core::Checkpoint* checkpoint = nullptr;
 };
 
@@ -48,7 +49,7 @@ template <typename T>
         }
       }
       for (int64_t r = 0; r < rows; ++r) {
-        std::memcpy(c + (row + r) * shape.n + column, sums[r], static_cast<size_t>(columns) * sizeof(T));
+        std::memcpy(c + (row + r) * shape.c_row + column, sums[r], static_cast<size_t>(columns) * sizeof(T));
       }
     }
   }
@@ -113,7 +114,7 @@ struct GemmByLoops : Gemm::Plan {
 
 GemmPlan plan_loops(const GemmSpec& spec) {
   auto plan = std::make_shared<GemmByLoops>();
-  plan->shape = {spec.m, spec.n, spec.k, spec.a, spec.b.row_stride, nullptr};
+  plan->shape = {spec.m, spec.n, spec.k, spec.a, spec.b.row_stride, spec.c_row_stride(), nullptr};
   plan->multiply_all = multiply_of(spec.in);
   return {plan, 0};
 }

@@ -9,6 +9,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "service/core/error.h"
+#include "service/kernels/cpu.h"
 #include "service/kernels/product/gemm_plans.h"
 
 namespace meshd::kernels {
@@ -55,10 +56,10 @@ struct SgemmByDnnl : Gemm::Plan {
     panels.for_each(spec.m, spec.n, checkpoint, [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
       const std::byte* const from_a = a_data + byte_offset(spec.a, row, 0, spec.in);
       const std::byte* const from_b = b_data + byte_offset(spec.b, 0, column, spec.in);
-      std::byte* const to = c_data + byte_offset({spec.n, 1}, row, column, spec.out);
+      std::byte* const to = c_data + byte_offset({spec.c_row_stride(), 1}, row, column, spec.out);
       const dnnl_status_t status = dnnl_sgemm(
           a.transpose, b.transpose, rows, columns, spec.k, 1, reinterpret_cast<const float*>(from_a), a.leading,
-          reinterpret_cast<const float*>(from_b), b.leading, 0, reinterpret_cast<float*>(to), spec.n);
+          reinterpret_cast<const float*>(from_b), b.leading, 0, reinterpret_cast<float*>(to), spec.c_row_stride());
       if (status != dnnl_success) throw core::Error("internal", "dnnl_sgemm failed with " + std::to_string(status));
     });
   }
@@ -122,7 +123,7 @@ struct MatmulByDnnl : Gemm::Plan {
 // hide, f32 is faster.
 bool has_fast_bf16() {
 #if defined(__x86_64__)
-  if (!__builtin_cpu_supports("avx512bf16")) return false;
+  if (cpu_level() != CpuLevel::kV4 || !__builtin_cpu_supports("avx512bf16")) return false;
   constexpr unsigned kAmxBf16 = 1U << 22;
   constexpr unsigned kAvx512Fp16 = 1U << 23;
   unsigned eax = 0;
@@ -140,7 +141,7 @@ std::shared_ptr<MatmulByDnnl> make_matmul(const GemmSpec& spec) {
   auto plan = std::make_shared<MatmulByDnnl>();
   plan->a = matrix_desc(spec.m, spec.k, spec.a, spec.in);
   plan->b = matrix_desc(spec.k, spec.n, spec.b, spec.in);
-  plan->c = matrix_desc(spec.m, spec.n, {spec.n, 1}, spec.out);
+  plan->c = matrix_desc(spec.m, spec.n, {spec.c_row_stride(), 1}, spec.out);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::matmul::primitive_desc desc({plan->a, plan->b, plan->c}, attributes, cpu_engine());
@@ -163,13 +164,24 @@ GemmPlan plan_matmul_primitive(const GemmSpec& spec) {
   }
 }
 
+void limit_onednn() {
+#if defined(__x86_64__)
+  static const bool is_limited = [] {
+    if (cpu_level() == CpuLevel::kV4) return true;
+    return dnnl::set_max_cpu_isa(cpu_level() == CpuLevel::kV3 ? dnnl::cpu_isa::avx2 : dnnl::cpu_isa::sse41) ==
+           dnnl::status::success;
+  }();
+  static_cast<void>(is_limited);
+#endif
+}
+
 bool has_matmul_primitive(DType in, DType out) {
   const bool is_bf16 = in == DType::kBfloat16 && (out == DType::kBfloat16 || out == DType::kFloat32);
   const bool is_int8 = in == DType::kInt8 && out == DType::kInt32;
   if (is_bf16) return has_fast_bf16();
 #if defined(__x86_64__)
   // Without VNNI, sums of pairs of int8 products saturate at 16 bits.
-  return is_int8 && __builtin_cpu_supports("avx512vnni") != 0;
+  return is_int8 && cpu_level() == CpuLevel::kV4 && __builtin_cpu_supports("avx512vnni") != 0;
 #else
   return false;
 #endif

@@ -49,14 +49,14 @@ struct GemmByBlas : Gemm::Plan {
            core::Checkpoint* checkpoint) const override {
     panels.for_each(spec.m, spec.n, checkpoint, [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
       multiply(a_data + byte_offset(spec.a, row, 0, spec.in), b_data + byte_offset(spec.b, 0, column, spec.in),
-               c_data + byte_offset({spec.n, 1}, row, column, spec.out), to_blas(rows), to_blas(columns));
+               c_data + byte_offset({spec.c_row_stride(), 1}, row, column, spec.out), to_blas(rows), to_blas(columns));
     });
   }
 
  private:
   void multiply(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, blasint m, blasint n) const {
     const blasint k = to_blas(spec.k);
-    const blasint pitch = to_blas(spec.n);
+    const blasint pitch = to_blas(spec.c_row_stride());
     const double one[2] = {1, 0};
     const double zero[2] = {0, 0};
     const float one_f[2] = {1, 0};

@@ -53,12 +53,18 @@ bool is_blas_layout(int64_t rows, int64_t columns, MatrixLayout layout);
 GemmPlan plan_loops(const GemmSpec& spec);
 /// dnnl_sgemm.
 GemmPlan plan_sgemm(const GemmSpec& spec);
+/// Loops of our own: floats of up to 32 bits into f32, in any layout with one stride of 1. Bits do not depend on the
+/// block of c.
+GemmPlan plan_packed(const GemmSpec& spec);
 /// cblas_?gemm and cblas_?gemv.
 GemmPlan plan_openblas(const GemmSpec& spec);
 /// oneDNN's matmul primitive: bf16 and i8.
 GemmPlan plan_matmul_primitive(const GemmSpec& spec);
 
-/// Whether oneDNN has instructions for these types on this processor.
+/// Once for the process, before oneDNN is used first: it uses no more instructions than cpu_level() says. Any thread.
+void limit_onednn();
+
+/// Whether oneDNN has instructions for these types on this processor, and they are faster than f32.
 bool has_matmul_primitive(tensor::DType in, tensor::DType out);
 
 }  // namespace meshd::kernels

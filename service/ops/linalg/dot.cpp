@@ -113,7 +113,8 @@ std::vector<OpDef> make_dot_rows() {
        .infer = infer_dot_general,
        .rule = dot_general_rule,
        .body = LocalKernel{prepare_dot_general},
-       .combine = combine_sums});
+       .combine = combine_sums,
+       .fuse = {.is_product = true, .of_transposed = dot_of_transposed, .as_transposed = dot_as_transposed}});
   rows.push_back({.name = "stablehlo.dot",
                   .summary = "product of matrices and vectors",
                   .example = R"(module @jit_f {
@@ -135,7 +136,57 @@ std::vector<OpDef> make_dot_rows() {
   return rows;
 }
 
+// The op's attributes with other dimension numbers.
+ir::AttributeList with_dot_dims(const OpView& view, const DotDims& dims) {
+  ir::AttributeList out = attributes_of(view);
+  ir::DictAttr numbers = ir::dict(out, "dot_dimension_numbers");
+  numbers.entries = {{"lhs_batching_dimensions", ir::int_array_attr(dims.lhs_batch)},
+                     {"rhs_batching_dimensions", ir::int_array_attr(dims.rhs_batch)},
+                     {"lhs_contracting_dimensions", ir::int_array_attr(dims.lhs_contract)},
+                     {"rhs_contracting_dimensions", ir::int_array_attr(dims.rhs_contract)}};
+  for (ir::NamedAttribute& attribute : out) {
+    if (attribute.name == "dot_dimension_numbers") attribute.value = ir::Attribute{std::move(numbers)};
+  }
+  return out;
+}
+
 }  // namespace
+
+std::optional<ir::AttributeList> dot_of_transposed(const OpView& op, size_t operand,
+                                                   const std::vector<int64_t>& permutation) {
+  DotDims dims = dot_general_dims(op);
+  std::vector<int64_t>& batch = operand == 0 ? dims.lhs_batch : dims.rhs_batch;
+  std::vector<int64_t>& contract = operand == 0 ? dims.lhs_contract : dims.rhs_contract;
+  // Dim d of the transposed operand is dim permutation[d] of this one. Free dims keep their order by themselves alone.
+  const auto before = [&](int64_t dim) { return permutation[static_cast<size_t>(dim)]; };
+  const std::vector<int64_t> free = free_dims(static_cast<int64_t>(permutation.size()), batch, contract);
+  for (size_t i = 1; i < free.size(); ++i) {
+    if (before(free[i - 1]) > before(free[i])) return std::nullopt;
+  }
+  std::transform(batch.begin(), batch.end(), batch.begin(), before);
+  std::transform(contract.begin(), contract.end(), contract.begin(), before);
+  if (!dot_reads_in_place(op, dims, operand)) return std::nullopt;
+  return with_dot_dims(op, dims);
+}
+
+std::optional<ir::AttributeList> dot_as_transposed(const OpView& op, const std::vector<int64_t>& permutation) {
+  // A small result is transposed in no time, and the kernel may be better at the order that it has.
+  constexpr int64_t kSmallPart = 8;
+  const int64_t made = tensor::element_count(op.results[0].dims());
+  if (made * kSmallPart < tensor::element_count(op.operands[0].dims()) + tensor::element_count(op.operands[1].dims()))
+    return std::nullopt;
+  const DotDims dims = dot_general_dims(op);
+  const auto batch = static_cast<int64_t>(dims.lhs_batch.size());
+  const int64_t rows = op.operands[0].rank() - batch - static_cast<int64_t>(dims.lhs_contract.size());
+  const auto rank = static_cast<int64_t>(permutation.size());
+  // Result dims: batch, rows, columns. With the operands in the other order: batch, columns, rows.
+  for (int64_t d = 0; d < rank; ++d) {
+    const int64_t columns = rank - batch - rows;
+    const int64_t from = d < batch ? d : d < batch + columns ? d + rows : d - columns;
+    if (permutation[static_cast<size_t>(d)] != from) return std::nullopt;
+  }
+  return with_dot_dims(op, {dims.rhs_batch, dims.lhs_batch, dims.rhs_contract, dims.lhs_contract});
+}
 
 DotDims dot_general_dims(const OpView& view) {
   const ir::DictAttr& numbers = ir::dict(attributes_of(view), "dot_dimension_numbers");

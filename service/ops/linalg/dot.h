@@ -1,6 +1,7 @@
 // The dot family: dot_general and dot are one kernel. Private to dot*.cpp.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "service/ops/op_def.h"
@@ -30,5 +31,12 @@ sharding::FactorRule dot_general_rule(const OpView& view);
 sharding::FactorRule dot_rule(const OpView& view);
 PreparedKernel prepare_dot_general(const OpView& local);
 PreparedKernel prepare_dot(const OpView& local);
+
+/// Fuse::of_transposed and Fuse::as_transposed of dot_general.
+std::optional<ir::AttributeList> dot_of_transposed(const OpView& op, size_t operand,
+                                                   const std::vector<int64_t>& permutation);
+std::optional<ir::AttributeList> dot_as_transposed(const OpView& op, const std::vector<int64_t>& permutation);
+/// Whether the kernel reads both operands in place.
+bool dot_reads_in_place(const OpView& local, const DotDims& dims, size_t operand);
 
 }  // namespace meshd::ops

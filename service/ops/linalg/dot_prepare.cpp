@@ -1,8 +1,9 @@
-// The kernel of dot_general: operands become batches of matrices. A matrix whose strides BLAS can read is used in
-// place; another one, or one of a type that no product takes, is first packed into scratch. Work is split into work
-// items of batches, and large products into blocks of rows, by shapes alone: so the bits of a result do not depend on
-// which thread computes which work item.
+// The kernel of dot_general: operands become batches of matrices. A matrix whose strides a product can read is used in
+// place, transposed or not; another one, or one of a type that no product takes, is first packed into scratch. Work is
+// split into work items of batches, and large products into blocks of rows and columns, by shapes alone: so the bits of
+// a result do not depend on which thread computes which work item.
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "service/core/error.h"
@@ -24,13 +25,18 @@ using kernels::StridedCopy;
 using tensor::Dims;
 using tensor::DType;
 
-constexpr double kNarrowFlops = 2.0 * 64 * 64 * 64;
 constexpr double kWorkItemFlops = 2e6;  // less is not worth handing to another thread
-constexpr double kBlockFlops = 3e7;     // a product is split into row blocks of at least this much
-// And at least so many rows, since each block packs rhs again: of 256 they are as fast as all at once, of 128 it costs
-// 7 %.
+constexpr double kF32PerNs = 100;       // operations of one core, between what AVX2 and AVX-512 have
+constexpr double kBlockFlops = 2e6;     // a product is split into blocks of at least this much
+// And at least so many rows and columns, since each block copies both operands again into the caches: with blocks of
+// 256 rows libraries are as fast as with all at once, of 128 it costs 7 %. Products with fewer blocks than threads take
+// smaller ones, those with many larger ones.
 constexpr int64_t kBlockRows = 256;
 constexpr int64_t kFewBlockRows = 128;
+constexpr int64_t kBlockColumns = 512;
+constexpr int64_t kFewBlockColumns = 128;
+constexpr int64_t kFewBlocks = 4;
+constexpr int64_t kManyBlocks = 16;
 
 struct Loops {
   Dims extent;
@@ -185,10 +191,12 @@ Types product_types(const OpView& view, double flops) {
   const DType rhs = view.operands[1].dtype();
   const DType result = view.results[0].dtype();
   if (accumulates_f64(view) && tensor::is_float(result)) return {DType::kFloat64, DType::kFloat64};
-  // A narrow product that is small is over before a library has begun it.
-  const bool is_narrow = tensor::size_bytes(lhs) < 4 && lhs != result;
-  const bool is_worth_it = flops >= kNarrowFlops || !(is_narrow || lhs == DType::kBfloat16);
-  if (lhs == rhs && is_worth_it && kernels::gemm_takes(lhs, result)) return {lhs, result};
+  // Narrow floats are widened on the way, and so is the sum where the result is narrow, too.
+  for (const DType made : {result, DType::kFloat32}) {
+    const bool fits = made == result || (tensor::is_float(result) && tensor::size_bytes(result) < 4);
+    if (lhs == rhs && fits && kernels::gemm_takes(lhs, made) && kernels::gemm_is_worth_it(lhs, made, flops))
+      return {lhs, made};
+  }
   if (tensor::is_complex(result) || tensor::is_complex(lhs) || tensor::is_complex(rhs)) {
     const bool wide = lhs == DType::kComplex128 || rhs == DType::kComplex128 || result == DType::kComplex128;
     return wide ? Types{DType::kComplex128, DType::kComplex128} : Types{DType::kComplex64, DType::kComplex64};
@@ -207,16 +215,19 @@ Types product_types(const OpView& view, double flops) {
 struct Product {
   Side lhs;
   Side rhs;
-  std::optional<Gemm> whole;  // a block of block_rows rows
-  std::optional<Gemm> last;   // the last block, where it has fewer
+  // [the last block of rows][of columns], where those have fewer
+  std::array<std::array<std::optional<Gemm>, 2>, 2> blocks;
   int64_t batch_count = 1;
   int64_t m = 0;
   int64_t n = 0;
   int64_t block_rows = 0;
+  int64_t block_columns = 0;
+  int64_t column_blocks = 1;           // of one product
   int64_t block_count = 1;             // of one product
   int64_t products_per_work_item = 1;  // where products are not split
   int64_t work_count = 0;
-  int64_t a_row_bytes = 0;  // between rows of lhs as the product reads it
+  int64_t a_row_bytes = 0;     // between rows of lhs as the product reads it
+  int64_t b_column_bytes = 0;  // between columns of rhs
   int64_t out_elem = 4;
   int64_t result_elem = 4;
   ScalarKernel convert_result = nullptr;
@@ -240,18 +251,56 @@ struct Product {
         b = rhs.matrix(call.operands[1], index, rhs_scratch, call.checkpoint);
         current = index;
       }
-      const int64_t row = block % block_count * block_rows;
-      const bool is_short = row + block_rows > m;
-      const Gemm& gemm = is_short ? *last : *whole;
-      std::byte* c = call.results[0] + (index * m + row) * n * result_elem;
-      gemm.run(a + row * a_row_bytes, b, convert_result != nullptr ? out_scratch : c, gemm_scratch, call.checkpoint);
+      // Blocks that read the same columns of rhs follow each other.
+      const int64_t row_blocks = block_count / column_blocks;
+      const int64_t row = block % row_blocks * block_rows;
+      const int64_t column = block % block_count / row_blocks * block_columns;
+      const int64_t rows = std::min(block_rows, m - row);
+      const int64_t columns = std::min(block_columns, n - column);
+      const Gemm& gemm = *blocks[rows < block_rows ? 1 : 0][columns < block_columns ? 1 : 0];
+      std::byte* const c = call.results[0] + ((index * m + row) * n + column) * result_elem;
+      gemm.run(a + row * a_row_bytes, b + column * b_column_bytes, convert_result != nullptr ? out_scratch : c,
+               gemm_scratch, call.checkpoint);
       core::pass(call.checkpoint);
       if (convert_result == nullptr) continue;
-      const std::byte* made = out_scratch;
-      convert_result(&made, c, (is_short ? m - row : block_rows) * n);
+      const bool is_dense = columns == n;
+      for (int64_t line = 0; line < (is_dense ? 1 : rows); ++line) {
+        const std::byte* made = out_scratch + line * columns * out_elem;
+        convert_result(&made, c + line * n * result_elem, is_dense ? rows * n : columns);
+      }
     }
   }
 };
+
+// Blocks of rows, and of columns where the kernel of products takes any block.
+void set_blocks(Product& product, double flops, bool may_cut_columns) {
+  const int64_t most_blocks = std::max<int64_t>(1, static_cast<int64_t>(flops / kBlockFlops));
+  const auto parts = [](int64_t size, int64_t least, int64_t most) {
+    return std::clamp<int64_t>(size / least, 1, std::max<int64_t>(1, most));
+  };
+  const bool has_many = may_cut_columns && (product.m / (2 * kBlockRows)) * (product.n / kBlockColumns) >= kManyBlocks;
+  const int64_t least_rows = product.m < 2 * kBlockRows ? kFewBlockRows : kBlockRows * (has_many ? 2 : 1);
+  const int64_t row_blocks = parts(product.m, least_rows, most_blocks);
+  int64_t column_blocks = 1;
+  if (may_cut_columns) {
+    column_blocks = parts(product.n, kBlockColumns, most_blocks / row_blocks);
+    if (row_blocks * column_blocks < kFewBlocks)
+      column_blocks = parts(product.n, kFewBlockColumns, std::min(most_blocks, kFewBlocks) / row_blocks);
+  }
+  product.block_rows = core::round_up(core::ceil_div(product.m, row_blocks), row_blocks > 1 ? 64 : 1);
+  product.block_columns = core::round_up(core::ceil_div(product.n, column_blocks), column_blocks > 1 ? 32 : 1);
+  product.column_blocks = core::ceil_div(product.n, product.block_columns);
+  product.block_count = core::ceil_div(product.m, product.block_rows) * product.column_blocks;
+}
+
+Side side_of(const OpView& view, size_t operand, const DotDims& dims, DType in) {
+  const ir::Type& type = view.operands[operand];
+  const std::vector<int64_t>& batch = operand == 0 ? dims.lhs_batch : dims.rhs_batch;
+  const std::vector<int64_t>& contract = operand == 0 ? dims.lhs_contract : dims.rhs_contract;
+  const Loops free = loops_of(type, free_dims(type.rank(), batch, contract));
+  const Loops sum = loops_of(type, contract);
+  return make_side(view, operand, loops_of(type, batch), operand == 0 ? free : sum, operand == 0 ? sum : free, in);
+}
 
 PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
   const ir::Type& lhs = view.operands[0];
@@ -277,11 +326,14 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
   product->out_elem = tensor::size_bytes(types.out);
   product->result_elem = tensor::size_bytes(result.dtype());
   product->a_row_bytes = product->lhs.layout.row_stride * tensor::size_bytes(types.in);
+  product->b_column_bytes = product->rhs.layout.column_stride * tensor::size_bytes(types.in);
   if (types.out != result.dtype()) product->convert_result = conversion(view, types.out, result.dtype());
 
   PreparedKernel kernel;
   const double flops_of_one = (tensor::is_complex(types.in) ? 8 : 2) * multiplications;
   kernel.flops = flops_of_one * static_cast<double>(product->batch_count);
+  if (kernels::gemm_takes_blocks(GemmSpec{2, 2, k, types.in, types.out, product->lhs.layout, product->rhs.layout}))
+    kernel.flops_per_ns = kF32PerNs;
   kernel.bytes = static_cast<double>(tensor::byte_count(lhs.tensor)) +
                  static_cast<double>(tensor::byte_count(rhs.tensor)) +
                  static_cast<double>(tensor::byte_count(result.tensor));
@@ -290,26 +342,25 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
 
   // An operand is packed for an entire product, so such products are not split.
   const bool may_cut = !product->lhs.is_packed && !product->rhs.is_packed;
-  const int64_t least_rows = product->m < 2 * kBlockRows ? kFewBlockRows : kBlockRows;
-  const auto most_blocks = static_cast<int64_t>(flops_of_one / kBlockFlops);
-  product->block_count = may_cut ? std::max<int64_t>(1, std::min(most_blocks, product->m / least_rows)) : 1;
-  product->block_rows =
-      core::round_up(core::ceil_div(product->m, product->block_count), product->block_count > 1 ? 64 : 1);
-  product->block_count = core::ceil_div(product->m, product->block_rows);
-  GemmSpec spec{product->block_rows, product->n, k, types.in, types.out, product->lhs.layout, product->rhs.layout};
-  product->whole.emplace(spec);
-  int64_t gemm_scratch = product->whole->scratch_bytes();
-  if (const int64_t rest = product->m % product->block_rows; rest != 0) {
-    spec.m = rest;
-    product->last.emplace(spec);
-    gemm_scratch = std::max(gemm_scratch, product->last->scratch_bytes());
+  GemmSpec spec{product->m, product->n, k, types.in, types.out, product->lhs.layout, product->rhs.layout};
+  set_blocks(*product, may_cut ? flops_of_one : 0, kernels::gemm_takes_blocks(spec));
+  int64_t gemm_scratch = 0;
+  for (const bool is_last_row : {false, true}) {
+    for (const bool is_last_column : {false, true}) {
+      spec.m = is_last_row ? product->m % product->block_rows : product->block_rows;
+      spec.n = is_last_column ? product->n % product->block_columns : product->block_columns;
+      spec.c_stride = product->convert_result != nullptr ? spec.n : product->n;
+      if (spec.m == 0 || spec.n == 0) continue;
+      const Gemm& gemm = product->blocks[is_last_row ? 1 : 0][is_last_column ? 1 : 0].emplace(spec);
+      gemm_scratch = std::max(gemm_scratch, gemm.scratch_bytes());
+    }
   }
   if (product->block_count == 1) {
     product->products_per_work_item =
         std::max<int64_t>(1, static_cast<int64_t>(kWorkItemFlops / std::max(1.0, flops_of_one)));
   }
   if (product->convert_result != nullptr) {
-    product->converted_bytes = core::round_up(product->block_rows * product->n * product->out_elem, 64);
+    product->converted_bytes = core::round_up(product->block_rows * product->block_columns * product->out_elem, 64);
   }
   product->scratch_bytes = product->lhs.scratch_bytes() + product->rhs.scratch_bytes() + product->converted_bytes +
                            core::round_up(gemm_scratch, 64);
@@ -321,6 +372,12 @@ PreparedKernel prepare_product(const OpView& view, const DotDims& dims) {
 }
 
 }  // namespace
+
+bool dot_reads_in_place(const OpView& local, const DotDims& dims, size_t operand) {
+  // Whatever the number of operations: a copy of a small product is small, too.
+  const Types types = product_types(local, 0);
+  return !side_of(local, operand, dims, types.in).gather;
+}
 
 PreparedKernel prepare_dot_general(const OpView& local) { return prepare_product(local, dot_general_dims(local)); }
 PreparedKernel prepare_dot(const OpView& local) { return prepare_product(local, dot_dims(local)); }

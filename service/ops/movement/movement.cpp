@@ -40,7 +40,8 @@ std::vector<OpDef> make_movement_rows() {
                   .propagation = {.flow = Flow::kPassThrough},
                   .infer = infer_transpose,
                   .rule = transpose_rule,
-                  .body = LocalKernel{prepare_transpose}});
+                  .body = LocalKernel{prepare_transpose},
+                  .fuse = {.is_transpose = true}});
   rows.push_back({.name = "stablehlo.broadcast_in_dim",
                   .summary = "elements repeated along new and one-sized dimensions",
                   .example = R"(module @jit_f {

@@ -163,12 +163,15 @@ Plans plans_of(const std::string& text, int threads = 2) {
   compile::LowerRequest request;
   for (const auto& named : parsed->flat->meshes)
     request.device_count = std::max(request.device_count, named.mesh->position_count());
+  // Fused rows run as code from the first element on, the plain plan is interpreted.
   const auto plan = [&](bool fuse_rows) {
     const partition::LocalProgram local = compile::partition_for(compile::propagate_for(*parsed, request), request);
     compile::PlanOptions options;
     options.threads = threads;
     options.donate = compile::donated_of(local);
     options.fuse_rows = fuse_rows;
+    options.generate_code = fuse_rows;
+    options.code_after = 0;
     return compile::make_plan(local, options);
   };
   return {plan(true), plan(false)};

@@ -3,6 +3,8 @@
 #include <limits>
 #include <random>
 
+#include "service/kernels/cpu.h"
+#include "service/kernels/fused/small_while.h"
 #include "tests/unit/device/engine_programs.h"
 
 namespace meshd::test {
@@ -10,11 +12,16 @@ namespace {
 
 using Random = std::mt19937;
 
-compile::PlanRef plan_with(LocalBuilder& builder, bool small_whiles) {
+// Small loops as machine code where it can be, or interpreted; or all steps by themselves.
+enum class Loops : uint8_t { kCode, kInterpreted, kSteps };
+
+compile::PlanRef plan_with(LocalBuilder& builder, Loops loops) {
   compile::PlanOptions options;
   options.donate_as_text_says = true;
   options.threads = 2;
-  options.small_whiles = small_whiles;
+  options.small_whiles = loops != Loops::kSteps;
+  options.generate_code = loops == Loops::kCode;
+  options.code_after = 0;
   return compile::make_plan(builder.finish(), options);
 }
 
@@ -22,6 +29,15 @@ int64_t small_whiles_in(const compile::Plan& plan) {
   int64_t count = 0;
   for (const compile::Block& block : plan.blocks) {
     for (const compile::Step& step : block.steps) count += step.small != nullptr;
+  }
+  return count;
+}
+
+/// Of these, loops that can be code.
+int64_t coded_in(const compile::Plan& plan) {
+  int64_t count = 0;
+  for (const compile::Block& block : plan.blocks) {
+    for (const compile::Step& step : block.steps) count += step.small != nullptr && step.small->loop->can_be_code();
   }
   return count;
 }
@@ -113,6 +129,7 @@ std::vector<float> special_values(Random& random, size_t count) {
 
 TEST(EngineSmallWhile, random_loops_give_the_bytes_of_single_steps) {
   int64_t found = 0;
+  int64_t coded = 0;
   for (unsigned seed = 0; seed < 150; ++seed) {
     Random random(seed);
     const size_t devices = any_of<size_t>(random, {1, 1, 4});
@@ -127,10 +144,13 @@ TEST(EngineSmallWhile, random_loops_give_the_bytes_of_single_steps) {
     loop.make(std::to_string(lanes * shards) + "xf32",
               is_sharded ? std::vector<std::vector<int>>{{0}} : std::vector<std::vector<int>>{{}}, vectors, iterations,
               diverges);
-    const auto fast = plan_with(b, true);
-    const auto plain = plan_with(b, false);
+    const auto fast = plan_with(b, Loops::kInterpreted);
+    const auto code = plan_with(b, Loops::kCode);
+    const auto plain = plan_with(b, Loops::kSteps);
     EXPECT_EQ(small_whiles_in(*plain), 0);
     found += small_whiles_in(*fast);
+    coded += coded_in(*code);
+    EXPECT_EQ(coded_in(*fast), 0);
     Bench bench;
     std::vector<std::vector<std::vector<float>>> values;
     for (size_t i = 0; i < vectors; ++i) {
@@ -146,15 +166,19 @@ TEST(EngineSmallWhile, random_loops_give_the_bytes_of_single_steps) {
     const auto got = run(fast);
     const auto expected = run(plain);
     EXPECT_EQ(all_bytes(got), all_bytes(expected)) << "seed " << seed << "\n" << to_text(*fast);
+    const auto by_code = run(code);
+    EXPECT_EQ(all_bytes(by_code), all_bytes(expected)) << "code, seed " << seed << "\n" << to_text(*code);
+    EXPECT_EQ(by_code.stats.steps, got.stats.steps) << "seed " << seed;
     if (!diverges) {
       EXPECT_EQ(got.stats.steps, expected.stats.steps) << "seed " << seed;
     }
   }
   EXPECT_GT(found, 140);
+  EXPECT_TRUE(coded > 40 || kernels::cpu_level() == kernels::CpuLevel::kBase) << coded;
 }
 
 // while (i < n) { i += 1; x = sin(x) } with n an argument.
-compile::PlanRef counting_plan(bool small_whiles) {
+compile::PlanRef counting_plan(Loops loops) {
   LocalBuilder b({1});
   const LocalId n = b.argument("i32");
   const LocalId x = b.argument("16xf32");
@@ -166,7 +190,7 @@ compile::PlanRef counting_plan(bool small_whiles) {
       });
   b.result(out[0]);
   b.result(out[1]);
-  return plan_with(b, small_whiles);
+  return plan_with(b, loops);
 }
 
 device::RunRequest counting_request(Bench& bench, const compile::PlanRef& plan, int32_t n) {
@@ -177,8 +201,8 @@ device::RunRequest counting_request(Bench& bench, const compile::PlanRef& plan, 
 }
 
 TEST(EngineSmallWhile, budgets_end_it_at_the_same_step) {
-  const auto fast = counting_plan(true);
-  const auto plain = counting_plan(false);
+  const auto fast = counting_plan(Loops::kCode);
+  const auto plain = counting_plan(Loops::kSteps);
   ASSERT_EQ(small_whiles_in(*fast), 1);
   Bench bench;
   const auto compare = [&](int64_t steps, double operations) {
@@ -201,7 +225,7 @@ TEST(EngineSmallWhile, budgets_end_it_at_the_same_step) {
 }
 
 TEST(EngineSmallWhile, shares_its_device_and_goes_on_where_it_was) {
-  const auto plan = counting_plan(true);
+  const auto plan = counting_plan(Loops::kCode);
   Bench bench({.device_count = 1, .threads = 1});
   constexpr int32_t kIterations = 2'000'000;
   const auto alone = bench.start(counting_request(bench, plan, kIterations))->wait();
@@ -236,7 +260,7 @@ TEST(EngineSmallWhile, loop_inside_of_a_loop) {
         return std::vector<LocalId>{b.point("stablehlo.add", {v[0], one}), inner[1]};
       });
   b.result(out[1]);
-  const auto plan = plan_with(b, true);
+  const auto plan = plan_with(b, Loops::kCode);
   EXPECT_EQ(small_whiles_in(*plan), 1);
   Bench bench;
   float value = 3;

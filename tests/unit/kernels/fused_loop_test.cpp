@@ -172,6 +172,11 @@ TileProgram argmax_reducer(DType dtype) {
   return reducer;
 }
 
+FusedKernel code_at_once(FusedLoop loop) {
+  loop.code_after = 0;
+  return FusedKernel(std::move(loop));
+}
+
 TEST(FusedLoop, random_chains_have_the_bits_of_single_elements_however_cut) {
   for (uint32_t seed = 0; seed < 200; ++seed) {
     LoopMaker maker(seed);
@@ -183,6 +188,8 @@ TEST(FusedLoop, random_chains_have_the_bits_of_single_elements_however_cut) {
     const auto expected = run_naively(loop, operands, offsets);
     const auto got = run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets);
     ASSERT_EQ(got, expected) << "seed " << seed << " " << describe(loop);
+    const auto by_code = run_kernel(code_at_once(loop), operands, random_cuts(maker, kernel.work_count()), offsets);
+    ASSERT_EQ(by_code, expected) << "code, seed " << seed << " " << describe(loop);
   }
 }
 
@@ -215,6 +222,7 @@ TEST(FusedLoop, random_integer_reductions_are_exact) {
     const FusedKernel kernel(loop);
     const auto got = run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets);
     ASSERT_EQ(got, run_naively(loop, operands, offsets)) << "seed " << seed << " " << describe(loop);
+    ASSERT_EQ(run_kernel(code_at_once(loop), operands, {}, offsets), got) << "code, seed " << seed;
   }
 }
 
@@ -236,14 +244,19 @@ TEST(FusedLoop, random_argmax_reductions_are_exact) {
   }
 }
 
-TEST(FusedLoop, a_reducer_that_does_not_commute_sees_items_in_order) {
-  // (a, b) then (c, d): composition of x -> a x + b, associative but not commutative, in wrapping integers.
+/// (a, b) then (c, d): composition of x -> a x + b, associative but not commutative, in wrapping integers.
+TileProgram composition_reducer() {
   TileProgram reducer;
   reducer.input_count = 4;
   for (int i = 0; i < 4; ++i) reducer.add_register(DType::kInt64);
   const uint16_t slope = reducer.emit(ScalarOp::kMultiply, {0, 2}, DType::kInt64);
   const uint16_t moved = reducer.emit(ScalarOp::kMultiply, {2, 1}, DType::kInt64);
   reducer.outputs = {slope, reducer.emit(ScalarOp::kAdd, {moved, 3}, DType::kInt64)};
+  return reducer;
+}
+
+TEST(FusedLoop, a_reducer_that_does_not_commute_sees_items_in_order) {
+  const TileProgram reducer = composition_reducer();
   for (uint32_t seed = 0; seed < 100; ++seed) {
     LoopMaker maker(seed);
     FusedLoop loop = maker.loop(5'000);
@@ -255,6 +268,30 @@ TEST(FusedLoop, a_reducer_that_does_not_commute_sees_items_in_order) {
     const FusedKernel kernel(loop);
     ASSERT_EQ(run_kernel(kernel, operands, {}, offsets), run_naively(loop, operands, offsets))
         << "seed " << seed << " " << describe(loop);
+  }
+}
+
+TEST(FusedLoop, groups_of_every_short_size_are_folded_in_order) {
+  for (int64_t items = 1; items <= 40; ++items) {
+    for (const int64_t lanes : {1, 3}) {
+      FusedLoop loop;
+      loop.dims = {150, items, lanes};
+      FusedInput input;
+      input.strides = {items * lanes, lanes, 1};
+      loop.inputs = {input};
+      loop.program.input_count = 1;
+      loop.program.add_register(DType::kInt64);
+      loop.program.outputs = {0, loop.program.emit(ScalarOp::kMultiply, {0, 0}, DType::kInt64)};
+      loop.reduce = FusedReduce{.dims = {1}, .reducer = composition_reducer(), .init_operands = {1, 2}};
+      std::mt19937 random(static_cast<uint32_t>(items));
+      std::vector<Bytes> operands = {Bytes(static_cast<size_t>(150 * items * lanes * 8)), Bytes(8), Bytes(8)};
+      for (Bytes& operand : operands) {
+        for (std::byte& byte : operand) byte = static_cast<std::byte>(random());
+      }
+      const FusedKernel kernel(loop);
+      ASSERT_EQ(run_kernel(kernel, operands, {}, {0, 0, 0}), run_naively(loop, operands, {0, 0, 0}))
+          << items << " items, " << lanes << " lanes";
+    }
   }
 }
 
@@ -280,6 +317,7 @@ TEST(FusedLoop, random_float_sums_are_near_the_true_sum_and_do_not_depend_on_cut
     const FusedKernel kernel(loop);
     const auto got = run_kernel(kernel, operands, {}, offsets);
     ASSERT_EQ(run_kernel(kernel, operands, random_cuts(maker, kernel.work_count()), offsets), got) << "seed " << seed;
+    ASSERT_EQ(run_kernel(code_at_once(loop), operands, {}, offsets), got) << "code, seed " << seed;
     const auto expected = values_of<double>(run_naively(wide, wide_operands, offsets)[0]);
     wide.program.outputs = {wide.program.emit(ScalarOp::kAbs, {wide.program.outputs[0]}, DType::kFloat64)};
     const auto sizes = values_of<double>(run_naively(wide, wide_operands, offsets)[0]);
@@ -444,36 +482,75 @@ TEST(FusedLoop, sum_of_many_ones_and_tenths_does_not_saturate) {
 }
 
 TEST(FusedLoop, results_may_take_over_the_memory_of_an_operand) {
-  FusedLoop loop;
-  loop.dims = {100'000};
-  loop.program.input_count = 2;
-  for (int i = 0; i < 2; ++i) {
-    loop.program.add_register(DType::kFloat32);
-    FusedInput input;
-    input.operand = i;
-    input.strides = {1};
-    loop.inputs.push_back(input);
+  for (const bool by_code : {false, true}) {
+    FusedLoop loop;
+    if (by_code) loop.code_after = 0;
+    loop.dims = {100'000};
+    loop.program.input_count = 2;
+    for (int i = 0; i < 2; ++i) {
+      loop.program.add_register(DType::kFloat32);
+      FusedInput input;
+      input.operand = i;
+      input.strides = {1};
+      loop.inputs.push_back(input);
+    }
+    // The first output is ready before the second has read the first input.
+    const uint16_t sum = loop.program.emit(ScalarOp::kAdd, {0, 1}, DType::kFloat32);
+    const uint16_t difference = loop.program.emit(ScalarOp::kSubtract, {0, 1}, DType::kFloat32);
+    loop.program.outputs = {sum, difference};
+    std::vector<float> a(100'000);
+    std::vector<float> b(100'000, 1.5F);
+    std::iota(a.begin(), a.end(), 0.0F);
+    const FusedKernel kernel(loop);
+    const std::vector<const std::byte*> operands = {reinterpret_cast<std::byte*>(a.data()),
+                                                    reinterpret_cast<std::byte*>(b.data())};
+    const std::vector<std::byte*> results = {reinterpret_cast<std::byte*>(a.data()),
+                                             reinterpret_cast<std::byte*>(b.data())};
+    FusedCall call;
+    call.operands = operands.data();
+    call.results = results.data();
+    call.end = kernel.work_count();
+    kernel.run(call);
+    for (size_t i = 0; i < a.size(); ++i) {
+      ASSERT_EQ(a[i], static_cast<float>(i) + 1.5F);
+      ASSERT_EQ(b[i], static_cast<float>(i) - 1.5F);
+    }
   }
-  // The first output is ready before the second has read the first input.
-  const uint16_t sum = loop.program.emit(ScalarOp::kAdd, {0, 1}, DType::kFloat32);
-  const uint16_t difference = loop.program.emit(ScalarOp::kSubtract, {0, 1}, DType::kFloat32);
-  loop.program.outputs = {sum, difference};
-  std::vector<float> a(100'000);
-  std::vector<float> b(100'000, 1.5F);
-  std::iota(a.begin(), a.end(), 0.0F);
-  const FusedKernel kernel(loop);
-  const std::vector<const std::byte*> operands = {reinterpret_cast<std::byte*>(a.data()),
-                                                  reinterpret_cast<std::byte*>(b.data())};
-  const std::vector<std::byte*> results = {reinterpret_cast<std::byte*>(a.data()),
-                                           reinterpret_cast<std::byte*>(b.data())};
-  FusedCall call;
-  call.operands = operands.data();
-  call.results = results.data();
-  call.end = kernel.work_count();
-  kernel.run(call);
-  for (size_t i = 0; i < a.size(); ++i) {
-    ASSERT_EQ(a[i], static_cast<float>(i) + 1.5F);
-    ASSERT_EQ(b[i], static_cast<float>(i) - 1.5F);
+}
+
+TEST(FusedLoop, outputs_streamed_by_code_are_the_same_wherever_they_begin) {
+  constexpr size_t kCount = 9'000'001;
+  FusedLoop loop;
+  loop.dims = {static_cast<int64_t>(kCount)};
+  loop.program.input_count = 1;
+  loop.program.add_register(DType::kFloat32);
+  FusedInput input;
+  input.strides = {1};
+  loop.inputs = {input};
+  loop.program.outputs = {loop.program.emit(
+      ScalarOp::kSubtract, {loop.program.emit(ScalarOp::kAbs, {0}, DType::kFloat32), 0}, DType::kFloat32)};
+  const FusedKernel code = code_at_once(loop);
+  loop.code_after.reset();
+  const FusedKernel interpreted(loop);
+  std::vector<float> values(kCount);
+  for (size_t i = 0; i < kCount; ++i) values[i] = static_cast<float>(i % 1000) - 500;
+  const auto* const from = reinterpret_cast<const std::byte*>(values.data());
+  constexpr size_t kAlignment = 64;
+  std::vector<float> memory(kCount + 2 * kAlignment);
+  std::vector<float> expected(kCount);
+  const auto run = [&](const FusedKernel& kernel, float* to) {
+    std::byte* const result = reinterpret_cast<std::byte*>(to);
+    FusedCall call;
+    call.operands = &from;
+    call.results = &result;
+    call.end = kernel.work_count();
+    kernel.run(call);
+  };
+  run(interpreted, expected.data());
+  float* const aligned = memory.data() + -reinterpret_cast<uintptr_t>(memory.data()) % kAlignment / sizeof(float);
+  for (const size_t skip : {0, 3}) {
+    run(code, aligned + skip);
+    EXPECT_EQ(std::memcmp(aligned + skip, expected.data(), kCount * sizeof(float)), 0) << skip;
   }
 }
 

@@ -57,12 +57,14 @@ void expect_bits_of_parts(tensor::DType dtype, int64_t m, int64_t n, int64_t k, 
   const std::vector<T> b = random_numbers<T>(k * n, 2);
   std::vector<T> c(static_cast<size_t>(m * n));
   Counting checkpoint;
-  kernels::Gemm({m, n, k, dtype, dtype, {k, 1}, {n, 1}}).run(bytes(a), bytes(b), bytes(c), nullptr, &checkpoint);
+  const kernels::Gemm whole({m, n, k, dtype, dtype, {k, 1}, {n, 1}});
+  std::vector<std::byte> scratch(static_cast<size_t>(whole.scratch_bytes()));
+  whole.run(bytes(a), bytes(b), bytes(c), scratch.data(), &checkpoint);
   EXPECT_GT(checkpoint.count(), 1);
   const kernels::Gemm small({m, part, k, dtype, dtype, {k, 1}, {n, 1}});
   std::vector<T> columns(static_cast<size_t>(m * part));
   for (int64_t first = 0; first + part <= n; first += n / 3 / 48 * 48) {
-    small.run(bytes(a), bytes(b, first), bytes(columns), nullptr);
+    small.run(bytes(a), bytes(b, first), bytes(columns), scratch.data());
     int64_t different = 0;
     for (int64_t row = 0; row < m; ++row)
       different += std::memcmp(&columns[static_cast<size_t>(row * part)], &c[static_cast<size_t>(row * n + first)],
@@ -86,7 +88,8 @@ TEST(LongKernels, product_stops_at_a_checkpoint) {
   Counting checkpoint(2);
   const kernels::Gemm product(
       {256, 9000, 2000, tensor::DType::kFloat32, tensor::DType::kFloat32, {2000, 1}, {9000, 1}});
-  EXPECT_THROW(product.run(bytes(a), bytes(b), bytes(c), nullptr, &checkpoint), core::Cancelled);
+  std::vector<std::byte> scratch(static_cast<size_t>(product.scratch_bytes()));
+  EXPECT_THROW(product.run(bytes(a), bytes(b), bytes(c), scratch.data(), &checkpoint), core::Cancelled);
 }
 
 template <typename T>

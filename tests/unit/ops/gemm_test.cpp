@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <thread>
 
 #include "service/core/error.h"
+#include "service/kernels/cpu.h"
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/ops/families.h"
 #include "tests/support/row_runner.h"
@@ -207,6 +210,18 @@ TEST(dot_general, a_large_product_in_row_blocks_has_the_same_bits_however_it_is_
   EXPECT_LT(worst, 300 * 1e-6);  // k rounding errors of values about one
 }
 
+TEST(dot_general, blocks_of_columns_reach_results_of_every_width) {
+  std::mt19937 random(7);
+  const Numbers numbers{{}, {}, {1}, {0}};
+  for (const auto& [operands, result] : std::vector<std::pair<DType, DType>>{{DType::kFloat32, DType::kFloat32},
+                                                                             {DType::kFloat16, DType::kFloat16},
+                                                                             {DType::kBfloat16, DType::kBfloat16},
+                                                                             {DType::kFloat32, DType::kBfloat16}}) {
+    expect_dot(numbers, small_integers({101, 71}, operands, random), small_integers({71, 307}, operands, random),
+               result);
+  }
+}
+
 TEST(dot_general, integer_sums_wrap_around) {
   const Instance dot = dot_general({{}, {}, {0}, {0}});
   const Array lhs = i32({3}, {INT32_MAX, INT32_MAX, 7});
@@ -297,6 +312,138 @@ TEST(dot, vectors_and_matrices) {
   EXPECT_EQ(dot.run({matrix, f32({3}, {1, 2, 3})})[0].values<float>(), (std::vector<float>{8, 26}));
   EXPECT_EQ(dot.run({f32({2}, {1, 2}), matrix})[0].values<float>(), (std::vector<float>{6, 9, 12}));
   EXPECT_EQ(dot.run({f32({2}, {1, 2}), f32({2}, {3, 4})})[0].values<float>(), (std::vector<float>{11}));
+}
+
+// ---- the loops of our own for floats
+
+/// A matrix in memory: rows x columns, of one type, with gaps between its lines.
+struct Stored {
+  kernels::MatrixLayout layout;
+  std::vector<std::byte> bytes;
+  std::vector<float> values;  // row-major
+
+  Stored(int64_t rows, int64_t columns, bool by_rows, int64_t gap, DType dtype, std::vector<float> of)
+      : layout(by_rows ? kernels::MatrixLayout{columns + gap, 1} : kernels::MatrixLayout{1, rows + gap}),
+        values(std::move(of)) {
+    const int64_t places = (by_rows ? rows * (columns + gap) : columns * (rows + gap)) + 1;
+    std::vector<float> placed(static_cast<size_t>(places), std::numeric_limits<float>::quiet_NaN());
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        placed[static_cast<size_t>(i * layout.row_stride + j * layout.column_stride)] =
+            values[static_cast<size_t>(i * columns + j)];
+      }
+    }
+    const Array wide = Array::of(DType::kFloat32, {places}, placed);
+    bytes = converted(wide, dtype).bytes;
+    // What the narrow type has kept.
+    const std::vector<float> kept = converted(converted(wide, dtype), DType::kFloat32).values<float>();
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        values[static_cast<size_t>(i * columns + j)] =
+            kept[static_cast<size_t>(i * layout.row_stride + j * layout.column_stride)];
+      }
+    }
+  }
+};
+
+std::vector<float> run_gemm(const kernels::GemmSpec& spec, const Stored& a, const Stored& b, int64_t row,
+                            int64_t column) {
+  const kernels::Gemm gemm(spec);
+  std::vector<float> c(static_cast<size_t>(spec.m * spec.c_row_stride()), 7.0F);
+  std::vector<std::byte> scratch(static_cast<size_t>(gemm.scratch_bytes()) + 64);
+  std::byte* const aligned = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
+  const int64_t elem = tensor::size_bytes(spec.in);
+  gemm.run(a.bytes.data() + row * a.layout.row_stride * elem, b.bytes.data() + column * b.layout.column_stride * elem,
+           reinterpret_cast<std::byte*>(c.data()), aligned);
+  return c;
+}
+
+/// Finite numbers, and now and then one of those that need care.
+std::vector<float> difficult_numbers(int64_t count, bool has_special, std::mt19937& random) {
+  constexpr std::array<float, 6> kSpecial = {std::numeric_limits<float>::infinity(),
+                                             -std::numeric_limits<float>::infinity(),
+                                             std::numeric_limits<float>::quiet_NaN(),
+                                             -0.0F,
+                                             1e-40F,
+                                             std::numeric_limits<float>::max()};
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values)
+    value = has_special && random() % 40 == 0 ? kSpecial[random() % kSpecial.size()] : normal(random);
+  return values;
+}
+
+/// NaNs count as equal, whatever their payload.
+int64_t different_bits(float a, float b) {
+  if (std::isnan(a) && std::isnan(b)) return 0;
+  return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b) ? 0 : 1;
+}
+
+TEST(gemm, sums_of_packed_products_have_the_order_of_their_terms_in_any_layout_and_block) {
+  std::mt19937 random(12);
+  const auto below = [&](int64_t most) { return static_cast<int64_t>(random() % static_cast<uint32_t>(most)) + 1; };
+  int packed = 0;
+  for (int round = 0; round < 250; ++round) {
+    const DType in = std::array{DType::kFloat32, DType::kBfloat16, DType::kFloat16}[static_cast<size_t>(round % 3)];
+    // Few enough rows that most are multiplied by the packed loops at every level.
+    const int64_t m = round % 50 == 0 ? below(300) + 1 : below(60) + 1;
+    const int64_t n = round % 10 == 0 ? below(1200) + 1 : below(90) + 1;
+    const int64_t k = round % 10 == 0 ? below(40) : round % 10 == 1 ? below(1200) : below(100);
+    const Stored a(m, k, random() % 2 == 0, below(5) - 1, in, difficult_numbers(m * k, round % 4 == 3, random));
+    const Stored b(k, n, random() % 2 == 0, below(5) - 1, in, difficult_numbers(k * n, round % 4 == 3, random));
+    kernels::GemmSpec spec{m, n, k, in, DType::kFloat32, a.layout, b.layout};
+    if (!kernels::gemm_takes_blocks(spec)) continue;
+    ++packed;
+    const std::vector<float> c = run_gemm(spec, a, b, 0, 0);
+
+    // The definition: parts of at most 384 terms, as long as each other, in order.
+    const int64_t parts = (k + 383) / 384;
+    const int64_t depth = (k + parts - 1) / parts;
+    const bool fuses = kernels::cpu_level() != kernels::CpuLevel::kBase;
+    int64_t different = 0;
+    double worst = 0;
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        float sum = 0;
+        for (int64_t term = 0; term < k; term += depth) {
+          float part = 0;
+          for (int64_t p = term; p < std::min(k, term + depth); ++p) {
+            const float x = a.values[static_cast<size_t>(i * k + p)];
+            const float y = b.values[static_cast<size_t>(p * n + j)];
+            part = fuses ? std::fma(x, y, part) : part + x * y;
+          }
+          sum = term == 0 ? part : sum + part;
+        }
+        const float got = c[static_cast<size_t>(i * n + j)];
+        different += different_bits(got, sum);
+        if (std::isfinite(sum) && std::isfinite(got)) worst = std::max<double>(worst, std::abs(got - sum));
+      }
+    }
+    // Without AVX2 the compiler may fuse, or not.
+    if (fuses) {
+      ASSERT_EQ(different, 0) << m << " x " << n << " x " << k << ", round " << round;
+    } else if (round % 4 != 3) {
+      ASSERT_LT(worst, 1e-4) << m << " x " << n << " x " << k << ", round " << round;
+    }
+
+    // A block of it, in a matrix of its width.
+    const int64_t row = below(m) - 1;
+    const int64_t column = below(n) - 1;
+    kernels::GemmSpec part = spec;
+    part.m = std::max<int64_t>(2, below(m - row));
+    part.n = std::max<int64_t>(2, below(n - column));
+    part.c_stride = n;
+    if (row + part.m > m || column + part.n > n) continue;
+    const std::vector<float> block = run_gemm(part, a, b, row, column);
+    for (int64_t i = 0; i < part.m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        const float got = block[static_cast<size_t>(i * n + j)];
+        const float wanted = j < part.n ? c[static_cast<size_t>((row + i) * n + column + j)] : 7.0F;
+        ASSERT_EQ(different_bits(got, wanted), 0) << "block of " << part.m << " x " << part.n << ", round " << round;
+      }
+    }
+  }
+  EXPECT_GT(packed, 100);
 }
 
 TEST(gemm, many_threads_at_once_get_the_same_bits) {

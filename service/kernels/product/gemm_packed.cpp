@@ -1,0 +1,340 @@
+// Products of floats of up to 32 bits with sums in f32, by loops of our own. Operands may lie in either order: they are
+// copied on the way into the caches in any case, narrow ones converted then (Goto and van de Geijn, "Anatomy of
+// high-performance matrix multiplication").
+//
+// For each block of columns of c, for each part of the sum (at most kTileDepth terms):
+//   1. the rows of b that belong to both are copied, a strip as wide as a tile after the other: they stay in the second
+//      level cache;
+//   2. for each strip of rows of a: its part is copied to where it stays in the first level cache, and multiplied by
+//      each strip of b: a tile of c gets the sums.
+//
+// Parts of a sum are added in the order of their terms, and how long they are follows from k. So an element of c has
+// the same bits whatever block of c it is computed with.
+//
+// Example: 30 x 100 times 100 x 70 with AVX2, tiles of 6 x 16: one block, one part of 100 terms; b becomes 5 strips,
+// the last with 6 columns and 10 of zeros; 5 strips of a meet each of them: 25 tiles, of which 5 are computed aside.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "service/core/checked_math.h"
+#include "service/kernels/cache_size.h"
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/kernels/product/gemm_plans.h"
+#include "service/kernels/product/tile_kernel.h"
+
+namespace meshd::kernels {
+namespace {
+
+using tensor::DType;
+
+constexpr int64_t kRowsAhead = 4;  // of b, on their way into the caches
+constexpr int64_t kLineBytes = 64;
+constexpr int64_t kLineFloats = 16;     // of a cache line
+constexpr int64_t kMostColumns = 1024;  // of a block
+constexpr int64_t kLeastColumns = 128;  // also where the cache is smaller
+// A matrix b is read where it lies when it stays in the second level cache and few rows of a meet it, or when it is
+// read once or twice and not so large that pages far apart cost more than a copy.
+constexpr int64_t kDirectRows = 256;
+constexpr int64_t kDirectOnceFloats = int64_t{1} << 20;
+constexpr int64_t kStripsConverted = 8;  // of rows of a, where a narrow type lies in columns
+constexpr int64_t kMostTileColumns = 32;
+
+// One operand. Lines are what lies without gaps: rows, or columns.
+struct Operand {
+  DType dtype = DType::kFloat32;
+  int64_t elem = 4;
+  bool by_rows = true;
+  int64_t line_stride = 0;  // elements
+  ScalarKernel convert = nullptr;
+
+  Operand(DType type, MatrixLayout layout, int64_t columns)
+      : dtype(type),
+        elem(tensor::size_bytes(type)),
+        by_rows(layout.column_stride == 1 || columns == 1),
+        line_stride(by_rows ? layout.row_stride : layout.column_stride),
+        convert(type == DType::kFloat32 ? nullptr : find_scalar_kernel(ScalarOp::kConvert, type, DType::kFloat32)) {}
+
+  [[nodiscard]] const std::byte* at(const std::byte* data, int64_t line, int64_t place) const {
+    return data + (line * line_stride + place) * elem;
+  }
+  void copy(const std::byte* from, float* to, int64_t count) const {
+    if (convert == nullptr) {
+      std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+    } else {
+      convert(&from, reinterpret_cast<std::byte*>(to), count);
+    }
+  }
+};
+
+int64_t even_part(int64_t whole, int64_t most, int64_t multiple = 1) {
+  return core::round_up(core::ceil_div(whole, core::ceil_div(whole, most)), multiple);
+}
+
+int64_t cached_columns(const TileKernels& tiles) {
+  const int64_t fit = second_level_bytes() * 3 / 2 / (kTileDepth * static_cast<int64_t>(sizeof(float)));
+  return std::clamp(fit, kLeastColumns, kMostColumns) / tiles.columns() * tiles.columns();
+}
+
+class PackedGemm final : public Gemm::Plan {
+ public:
+  explicit PackedGemm(const GemmSpec& product)
+      : spec_(product),
+        tiles_(tile_kernels()),
+        a_(product.in, product.a, product.k),
+        b_(product.in, product.b, product.n),
+        depth_(even_part(product.k, kTileDepth)),
+        columns_(even_part(product.n, cached_columns(tiles_), tiles_.columns())) {
+    const int64_t b_floats = spec_.k * spec_.n;
+    const int64_t cached_floats = second_level_bytes() / 2 / static_cast<int64_t>(sizeof(float));
+    const bool is_near = spec_.m <= kDirectRows && b_floats <= cached_floats && b_.line_stride <= 2 * spec_.n;
+    const bool is_read_once = spec_.m <= 2 * tiles_.rows && b_floats <= kDirectOnceFloats;
+    is_direct_ = b_.convert == nullptr && b_.by_rows && (is_near || is_read_once);
+    const auto lines = [](int64_t floats) { return core::round_up(floats, kLineFloats); };
+    strip_at_ = 0;
+    const int64_t strip_rows = std::min(tiles_.rows, spec_.m);
+    block_at_ = strip_at_ + lines(a_.by_rows ? (strip_rows - 1) * kTilePitch + depth_ : tiles_.rows * depth_);
+    const int64_t packed = is_direct_ ? tiles_.columns() : columns_;
+    converted_at_ = block_at_ + lines(depth_ * packed);
+    int64_t converted = 0;
+    if (b_.convert != nullptr) converted = b_.by_rows ? columns_ : tiles_.columns() * kTilePitch;
+    wide_at_ = converted_at_ + lines(converted);
+    scratch_floats_ = wide_at_ + lines(a_.convert != nullptr && !a_.by_rows ? depth_ * wide_rows() : 0);
+  }
+
+  [[nodiscard]] int64_t scratch_bytes() const { return scratch_floats_ * static_cast<int64_t>(sizeof(float)); }
+
+  void run(const std::byte* a_data, const std::byte* b_data, std::byte* c_data, std::byte* scratch,
+           core::Checkpoint* checkpoint) const override {
+    const Call call{a_data, b_data, reinterpret_cast<float*>(c_data), reinterpret_cast<float*>(scratch), checkpoint};
+    for (int64_t column = 0; column < spec_.n; column += columns_) {
+      for (int64_t term = 0; term < spec_.k; term += depth_) {
+        multiply_block(call, column, std::min(columns_, spec_.n - column), term, std::min(depth_, spec_.k - term));
+      }
+    }
+  }
+
+ private:
+  struct Call {
+    const std::byte* a;
+    const std::byte* b;
+    float* c;
+    float* scratch;
+    core::Checkpoint* checkpoint;
+  };
+
+  [[nodiscard]] int64_t wide_rows() const { return kStripsConverted * tiles_.rows; }
+
+  void multiply_block(const Call& call, int64_t column, int64_t columns, int64_t term, int64_t depth) const {
+    float* const block = call.scratch + block_at_;
+    const int64_t width = tiles_.columns();
+    if (!is_direct_) {
+      pack_b(call, column, columns, term, depth);
+    } else if (const int64_t rest = columns % width; rest != 0 && rest != tiles_.lanes) {
+      pack_strip(call.b, column + columns - rest, rest, term, depth, block, call.scratch);
+    }
+    const int64_t strips = core::ceil_div(spec_.m, tiles_.rows);
+    for (int64_t strip = 0; strip < strips; ++strip) {
+      const int64_t row = strip_row(strip, strips);
+      const int64_t rows = strip_row(strip + 1, strips) - row;
+      TileCall tile;
+      const TileRows order = load_strip(call, strip, strips, term, depth, columns > width, tile);
+      for (int64_t at = 0; at < columns; at += width) {
+        prefetch_strip(call.a, strip + 1, strips, term, depth, at, columns);
+        const int64_t some = std::min(width, columns - at);
+        const bool is_whole = some == width || some == tiles_.lanes;
+        tile.c = call.c + row * spec_.c_row_stride() + column + at;
+        tile.depth = depth;
+        tile.c_pitch = spec_.c_row_stride();
+        tile.adds = term != 0;
+        if (is_direct_ && is_whole) {
+          tile.b = reinterpret_cast<const float*>(b_.at(call.b, term, column + at));
+          tile.b_pitch = b_.line_stride;
+        } else {
+          tile.b = is_direct_ ? block : block + at * depth;
+          tile.b_pitch = width;
+        }
+        const TileKernel kernel =
+            tiles_.kernels[static_cast<size_t>(order)][some > tiles_.lanes ? 1 : 0][static_cast<size_t>(rows)];
+        if (is_whole) {
+          kernel(tile);
+        } else {
+          run_aside(kernel, tile, rows, some);
+        }
+      }
+      core::pass(call.checkpoint);
+    }
+  }
+
+  // Strips are as even as can be.
+  [[nodiscard]] int64_t strip_row(int64_t strip, int64_t strips) const { return spec_.m * strip / strips; }
+
+  // A tile with fewer columns than its vectors have lanes.
+  static void run_aside(TileKernel kernel, const TileCall& tile, int64_t rows, int64_t columns) {
+    alignas(64) std::array<float, kMostTileRows * kMostTileColumns> made;
+    TileCall aside = tile;
+    aside.c = made.data();
+    aside.c_pitch = kMostTileColumns;
+    aside.adds = false;
+    kernel(aside);
+    for (int64_t i = 0; i < rows; ++i) {
+      float* const to = tile.c + i * tile.c_pitch;
+      const float* const from = made.data() + i * kMostTileColumns;
+      for (int64_t j = 0; j < columns; ++j) to[j] = tile.adds ? to[j] + from[j] : from[j];
+    }
+  }
+
+  // ---- b
+
+  void pack_b(const Call& call, int64_t column, int64_t columns, int64_t term, int64_t depth) const {
+    float* const block = call.scratch + block_at_;
+    const int64_t width = tiles_.columns();
+    if (!b_.by_rows) {
+      for (int64_t at = 0; at < columns; at += width) {
+        pack_strip(call.b, column + at, std::min(width, columns - at), term, depth, block + at * depth, call.scratch);
+      }
+      return;
+    }
+    // Row by row, as they lie in memory.
+    float* const converted = call.scratch + converted_at_;
+    for (int64_t p = 0; p < depth; ++p) {
+      const std::byte* const row = b_.at(call.b, term + p, column);
+      prefetch(row + kRowsAhead * b_.line_stride * b_.elem, p + kRowsAhead < depth ? columns * b_.elem : 0);
+      if (b_.convert != nullptr) b_.copy(row, converted, columns);
+      const float* const line = b_.convert != nullptr ? converted : reinterpret_cast<const float*>(row);
+      for (int64_t at = 0; at < columns; at += width) {
+        copy_part(line + at, std::min(width, columns - at), block + at * depth + p * width);
+      }
+    }
+  }
+
+  static void prefetch(const std::byte* from, int64_t bytes) {
+    for (int64_t byte = 0; byte < bytes; byte += kLineBytes) __builtin_prefetch(from + byte);
+  }
+
+  // A row of a strip, filled up with zeros.
+  void copy_part(const float* from, int64_t columns, float* to) const {
+    if (columns == kMostTileColumns) {
+      std::memcpy(to, from, kMostTileColumns * sizeof(float));
+    } else if (columns == kMostTileColumns / 2 && columns == tiles_.columns()) {
+      std::memcpy(to, from, kMostTileColumns / 2 * sizeof(float));
+    } else {
+      std::memcpy(to, from, static_cast<size_t>(columns) * sizeof(float));
+      std::memset(to + columns, 0, static_cast<size_t>(tiles_.columns() - columns) * sizeof(float));
+    }
+  }
+
+  void pack_strip(const std::byte* b, int64_t column, int64_t columns, int64_t term, int64_t depth, float* to,
+                  float* scratch) const {
+    const int64_t width = tiles_.columns();
+    if (b_.by_rows) {
+      for (int64_t p = 0; p < depth; ++p) {
+        copy_part(reinterpret_cast<const float*>(b_.at(b, term + p, column)), columns, to + p * width);
+      }
+      return;
+    }
+    const auto* from = reinterpret_cast<const float*>(b_.at(b, column, term));
+    int64_t pitch = b_.line_stride;
+    if (b_.convert != nullptr) {
+      float* const converted = scratch + converted_at_;
+      for (int64_t j = 0; j < columns; ++j) b_.copy(b_.at(b, column + j, term), converted + j * kTilePitch, depth);
+      from = converted;
+      pitch = kTilePitch;
+    }
+    tiles_.transpose(from, pitch, columns, depth, to, width);
+    for (int64_t p = 0; columns < width && p < depth; ++p) {
+      std::memset(to + p * width + columns, 0, static_cast<size_t>(width - columns) * sizeof(float));
+    }
+  }
+
+  // ---- a
+
+  // Where tiles find the strip. One that meets one strip of b alone stays where it is.
+  TileRows load_strip(const Call& call, int64_t strip, int64_t strips, int64_t term, int64_t depth, bool is_read_again,
+                      TileCall& tile) const {
+    float* const to = call.scratch + strip_at_;
+    tile.a = to;
+    tile.a_pitch = tiles_.rows;
+    const int64_t row = strip_row(strip, strips);
+    const int64_t rows = strip_row(strip + 1, strips) - row;
+    if (a_.by_rows && a_.convert == nullptr && !is_read_again) {
+      tile.a = reinterpret_cast<const float*>(a_.at(call.a, row, term));
+      tile.a_pitch = a_.line_stride;
+      return TileRows::kApart;
+    }
+    if (a_.by_rows) {
+      for (int64_t i = 0; i < rows; ++i) a_.copy(a_.at(call.a, row + i, term), to + i * kTilePitch, depth);
+      return TileRows::kStrip;
+    }
+    const auto* from = reinterpret_cast<const float*>(a_.at(call.a, term, row));
+    int64_t pitch = a_.line_stride;
+    int64_t readable = spec_.m - row;
+    if (a_.convert != nullptr) {
+      // Some strips at once: a conversion has a price of its own.
+      const int64_t first = strip - strip % kStripsConverted;
+      const int64_t begin = strip_row(first, strips);
+      const int64_t end = strip_row(std::min(strips, first + kStripsConverted), strips);
+      float* const wide = call.scratch + wide_at_;
+      pitch = wide_rows();
+      for (int64_t p = 0; strip == first && p < depth; ++p) {
+        a_.copy(a_.at(call.a, term + p, begin), wide + p * pitch, end - begin);
+      }
+      from = wide + row - begin;
+      readable = end - row;
+    }
+    if (!is_read_again) {
+      tile.a = from;
+      tile.a_pitch = pitch;
+      return TileRows::kColumns;
+    }
+    // Whole tiles where there are as many rows: copies of a known size are a few instructions.
+    if (readable >= tiles_.rows && tiles_.rows == kMostTileRows) {
+      for (int64_t p = 0; p < depth; ++p) std::memcpy(to + p * kMostTileRows, from + p * pitch, kMostTileRows * 4);
+    } else if (readable >= tiles_.rows && tiles_.rows == 6) {
+      for (int64_t p = 0; p < depth; ++p) std::memcpy(to + p * 6, from + p * pitch, 6 * 4);
+    } else {
+      for (int64_t p = 0; p < depth; ++p) {
+        for (int64_t i = 0; i < rows; ++i) to[p * tiles_.rows + i] = from[p * pitch + i];
+      }
+    }
+    return TileRows::kColumns;
+  }
+
+  // While a strip meets those of b, lines of the next one come nearer.
+  void prefetch_strip(const std::byte* a, int64_t strip, int64_t strips, int64_t term, int64_t depth, int64_t at,
+                      int64_t columns) const {
+    if (strip == strips || !a_.by_rows) return;
+    const int64_t row = strip_row(strip, strips);
+    const int64_t rows = strip_row(strip + 1, strips) - row;
+    const int64_t width = tiles_.columns();
+    const int64_t steps = core::ceil_div(columns, width);
+    const int64_t step = at / width;
+    for (int64_t i = rows * step / steps; i < rows * (step + 1) / steps; ++i) {
+      prefetch(a_.at(a, row + i, term), depth * a_.elem);
+    }
+  }
+
+  GemmSpec spec_;
+  const TileKernels& tiles_;
+  Operand a_;
+  Operand b_;
+  int64_t depth_;    // terms of a part of the sum
+  int64_t columns_;  // of a block
+  bool is_direct_ = false;
+  // In floats, in the scratch: a strip of a, the block of b, its lines in f32, strips of a in f32.
+  int64_t strip_at_ = 0;
+  int64_t block_at_ = 0;
+  int64_t converted_at_ = 0;
+  int64_t wide_at_ = 0;
+  int64_t scratch_floats_ = 0;
+};
+
+}  // namespace
+
+GemmPlan plan_packed(const GemmSpec& spec) {
+  auto plan = std::make_shared<PackedGemm>(spec);
+  const int64_t bytes = plan->scratch_bytes();
+  return {std::move(plan), bytes};
+}
+
+}  // namespace meshd::kernels

@@ -1,0 +1,57 @@
+// The innermost loops of f32 products: a tile of c whose sums stay in registers while both operands pass by. Private to
+// gemm_packed.cpp.
+//
+// Example: AVX2, 16 registers of 8 lanes: a tile has 6 rows of two vectors (12 registers of sums); each step of the
+// sum loads two vectors of b, and multiplies them by one element of each row of a.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace meshd::kernels {
+
+/// Most terms of a sum that a tile adds before they go to c: both operands' parts fit the caches.
+inline constexpr int64_t kTileDepth = 384;
+/// Rows of a that lie as rows are this many elements apart, so that they do not share cache sets.
+inline constexpr int64_t kTilePitch = kTileDepth + 16;
+inline constexpr int64_t kMostTileRows = 14;
+
+/// How a tile's rows of a lie, as element (i, p): at p * a_pitch + i, at i * kTilePitch + p, or at i * a_pitch + p.
+enum class TileRows : uint8_t { kColumns, kStrip, kApart };
+
+/// c (rows x columns) = a b, or c += a b. As many columns as the kernel's vectors have lanes; b is read in its rows,
+/// `b_pitch` elements apart.
+struct TileCall {
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float* c = nullptr;
+  int64_t depth = 0;
+  int64_t a_pitch = 0;  ///< not for kStrip
+  int64_t b_pitch = 0;
+  int64_t c_pitch = 0;
+  bool adds = false;
+};
+
+using TileKernel = void (*)(const TileCall& call);
+
+/// How columns of a matrix become rows: `count` columns of `depth` elements, `column_pitch` elements apart, are written
+/// as rows of `row_pitch` elements.
+using TransposeKernel = void (*)(const float* columns, int64_t column_pitch, int64_t count, int64_t depth, float* rows,
+                                 int64_t row_pitch);
+
+/// The loops of one instruction level. Sums of all of them have the same order; with fused multiply-add (AVX2 and
+/// AVX-512), the same bits.
+struct TileKernels {
+  int64_t rows = 0;   ///< of the largest tile
+  int64_t lanes = 0;  ///< of a vector; the largest tile has two
+  /// [TileRows][vectors - 1][rows]
+  std::array<std::array<std::array<TileKernel, kMostTileRows + 1>, 2>, 3> kernels{};
+  TransposeKernel transpose = nullptr;
+
+  [[nodiscard]] int64_t columns() const { return 2 * lanes; }
+};
+
+/// Those of this processor. Any thread.
+const TileKernels& tile_kernels();
+
+}  // namespace meshd::kernels
