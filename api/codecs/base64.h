@@ -1,4 +1,4 @@
-// Base64 (RFC 4648 section 4), by OpenSSL's block coder.
+// Base64 (RFC 4648 section 4): encoded by OpenSSL, decoded by a table.
 #pragma once
 
 #include <cstddef>

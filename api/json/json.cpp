@@ -7,6 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "api/json/elide.h"
+
 namespace meshd::api {
 namespace {
 
@@ -38,9 +40,9 @@ class HeldBytes {
 // Builds Json values and stops at the limits.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  /// `lists` were taken out of the text, whose arrays they are.
+  /// `elided` has what was taken out of the text.
   Builder(const JsonLimits& limits, ElidedJson& elided, core::MemoryReservation* memory)
-      : limits_(limits), lists_(elided.lists), held_(memory) {}
+      : limits_(limits), lists_(elided.lists), elided_strings_(elided.strings), held_(memory) {}
 
   bool null() override { return add({}); }
   bool boolean(bool value) override {
@@ -72,6 +74,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     return add_number(number);
   }
   bool string(string_t& value) override {
+    restore(value);
     held_.add(static_cast<int64_t>(value.size()));
     Json json;
     json.value = std::move(value);
@@ -80,6 +83,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool binary(binary_t& /*value*/) override { return false; }
   bool start_object(std::size_t /*elements*/) override { return open(JsonObject{}); }
   bool key(string_t& value) override {
+    restore(value);
     auto& object = std::get<JsonObject>(stack_.back().value);
     auto& names = names_.back();
     if (!names.emplace(value, true).second) {
@@ -116,6 +120,12 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   size_t failed_at = 0;
 
  private:
+  // The string whose turn it is, where it was elided.
+  void restore(string_t& value) {
+    const size_t string = strings_++;
+    if (next_string_ == elided_strings_.size() || elided_strings_[next_string_].string != string) return;
+    value = elided_strings_[next_string_++].value;
+  }
   bool count() {
     if (++nodes_ <= limits_.nodes) return true;
     problem = fmt::format("more than {} values", limits_.nodes);
@@ -183,9 +193,10 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
 
   const JsonLimits limits_;
   std::vector<ElidedJson::List>& lists_;
+  const std::vector<ElidedJson::String>& elided_strings_;
   HeldBytes held_;
-  size_t next_list_ = 0;
-  size_t arrays_ = 0;
+  size_t next_list_ = 0, next_string_ = 0;
+  size_t arrays_ = 0, strings_ = 0;
   int64_t nodes_ = 0;
   int64_t values_ = 0;
   std::vector<Json> stack_;
@@ -222,11 +233,11 @@ Json Json::parse(std::string text, const JsonLimits& limits, core::MemoryReserva
 Json Json::parse(std::shared_ptr<const std::string> shared, const JsonLimits& limits, core::MemoryReservation* memory) {
   const std::string_view text = *shared;
   HeldBytes lists(memory);
-  ElidedJson elided = elide_numbers(shared, limits.nodes, limits.values, [&](size_t characters) {
+  ElidedJson elided = elide_bulk_values(shared, limits.nodes, limits.values, [&](size_t characters) {
     lists.add(kGrowth * static_cast<int64_t>(sizeof(ElidedJson::List) + characters));
   });
   Builder builder(limits, elided, memory);
-  const std::string_view rest = elided.lists.empty() ? text : std::string_view(elided.text);
+  const std::string_view rest = elided.cuts.empty() ? text : std::string_view(elided.text);
   if (nlohmann::json::sax_parse(rest.begin(), rest.end(), &builder)) return std::move(builder.root);
   const std::string_view before = text.substr(0, std::min(elided.original(builder.failed_at), text.size()));
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
@@ -313,6 +324,11 @@ std::string quote(std::string_view text) {
   std::string out;
   append_string(out, text);
   return out;
+}
+
+std::string in_ascii(std::string_view json) {
+  const bool is_ascii = std::all_of(json.begin(), json.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  return is_ascii ? std::string(json) : nlohmann::ordered_json::parse(json).dump(-1, ' ', true);
 }
 
 void append_integer(std::string& out, int64_t value) {

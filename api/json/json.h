@@ -108,6 +108,8 @@ inline constexpr int64_t kLargestExact = int64_t{1} << 53;
 /// "text" with escapes; invalid UTF-8 becomes U+FFFD.
 void append_string(std::string& out, std::string_view text);
 std::string quote(std::string_view text);
+/// JSON text with characters beyond ASCII as \\u escapes, for header fields.
+std::string in_ascii(std::string_view json);
 /// An integer as JSON: beyond 2^53 as a string.
 void append_integer(std::string& out, int64_t value);
 void append_unsigned(std::string& out, uint64_t value);

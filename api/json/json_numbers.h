@@ -1,10 +1,9 @@
-// Elides numeric arrays from JSON text before it is parsed: bulk arrays stay text until their dtype is known, and are
-// then parsed by std::from_chars straight into an array's memory. What remains is a control document.
+// Numbers of JSON as they were written. Longer lists of them stay text (elide.h) until their dtype is known, and are
+// then parsed by std::from_chars straight into an array's memory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,27 +63,6 @@ class JsonNumbers {
   std::string_view inside_;
   size_t count_ = 0;
 };
-
-/// JSON text without the insides of its longer lists of numbers.
-struct ElidedJson {
-  struct List {
-    size_t array = 0;    ///< the how many-th array of the text, counted from 0
-    size_t begin = 0;    ///< in `text`, behind its bracket
-    size_t removed = 0;  ///< characters
-    JsonNumbers numbers;
-  };
-  std::string text;
-  std::vector<List> lists;  ///< in the text's order
-
-  /// The position in the original of a position in `text`.
-  [[nodiscard]] size_t original(size_t position) const;
-};
-
-/// Without lists and text when the text has no such list. Lists that are not wholly as RFC 8259 has numbers stay in the
-/// text, for the parser to refuse. `most` numbers and `most_lists` lists are elided altogether; later lists stay, too.
-/// `before_copy` is called with the size of each piece of text before it is copied, and may throw.
-ElidedJson elide_numbers(const std::shared_ptr<const std::string>& text, int64_t most, int64_t most_lists = INT64_MAX,
-                         const std::function<void(size_t)>& before_copy = {});
 
 /// A text that is a whole number and nothing else, from 0 to 2^63 - 1; nothing for others.
 std::optional<int64_t> whole_number(std::string_view text);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 
@@ -177,6 +178,55 @@ TEST(Json, values_are_held_before_they_are_made) {
   EXPECT_LE(few.bytes(), int64_t{4} << 20);
   core::MemoryReservation other(ledger_of(int64_t{4} << 20), core::MemoryAccount::kRequests);
   EXPECT_EQ(refusal_of(text, other), "");
+}
+
+TEST(Json, long_strings_are_read_as_the_parser_reads_them) {
+  const std::string plain(300, 'x');
+  const std::vector<std::string> pieces = {
+      plain,   plain + R"(\n)" + plain, R"(\")" + plain,       plain + R"(\\)",       plain + "\xc3\xa9",
+      "short", R"(\u0041)" + plain,     std::string(255, ']'), std::string(256, '['), ""};
+  for (const std::string& name : pieces) {
+    for (const std::string& value : pieces) {
+      const std::string text = "{\"" + name + "\": [[\"" + value + "\", 1, \"" + name + "\"], [1,2,3,4,5,6,7,8,9], \"" +
+                               value + "\"], \"last\": \"" + plain + "\"}";
+      const auto expected = nlohmann::json::parse(text);
+      const Json read = Json::parse(text);
+      const std::string key = expected.items().begin().key() == "last" ? std::next(expected.items().begin()).key()
+                                                                       : expected.items().begin().key();
+      const Json* list = read.find(key);
+      ASSERT_NE(list, nullptr) << text;
+      EXPECT_EQ(*list->at(0).at(0).as<std::string>(), expected[key][0][0].get<std::string>());
+      EXPECT_EQ(*list->at(0).at(2).as<std::string>(), expected[key][0][2].get<std::string>());
+      EXPECT_EQ(list->at(1).size(), 9U);
+      EXPECT_EQ(*list->at(2).as<std::string>(), expected[key][2].get<std::string>());
+      EXPECT_EQ(*read.find("last")->as<std::string>(), plain);
+    }
+  }
+}
+
+TEST(Json, mistakes_behind_long_strings_have_their_line) {
+  const std::string plain(1000, 'x');
+  const std::vector<std::pair<std::string, int>> texts = {{"{\"a\": \"" + plain + "\",\n\"b\": nul}", 2},
+                                                          {"[\"" + plain + "\",\n\n\"" + plain + "\" 1]", 3},
+                                                          {"[\"" + plain + "\n\"]", 2},
+                                                          {"[\"" + plain, 1},
+                                                          {"[\"" + plain + "\\", 1}};
+  for (const auto& [text, line] : texts) {
+    try {
+      Json::parse(text);
+      ADD_FAILURE() << text;
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.code().word(), "malformed_json");
+      ASSERT_EQ(error.diagnostics().size(), 1U);
+      EXPECT_EQ(error.diagnostics().front().line, line) << text;
+    }
+  }
+}
+
+TEST(Json, long_names_that_stand_twice_are_refused) {
+  const std::string name(400, 'n');
+  core::MemoryReservation none;
+  EXPECT_EQ(refusal_of("{\"" + name + "\": 1, \"" + name + "\": 2}", none), "malformed_json");
 }
 
 TEST(Json, elided_lists_are_held_too) {
