@@ -32,6 +32,7 @@ std::vector<tensor::DenseValue> read_values(const Json& list, const std::string&
   std::vector<tensor::DenseValue> out;
   each_entry(list, pointer, wrong, [&](size_t, const Json& item, const std::string& place) {
     Argument read = read_argument(item, nullptr, source.pool, place, wrong);
+    if (read.part) read.value = read_part(*read.part, nullptr, source.files, place, wrong);
     if (read.value) out.push_back(std::move(*read.value));
     if (!read.array) return;
     int64_t devices = 0;

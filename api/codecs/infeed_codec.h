@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/codecs/form_files.h"
 #include "api/json/schema.h"
 #include "service/arrays/array_store.h"
 #include "service/effects/infeed_entry.h"
@@ -22,6 +23,7 @@ struct InfeedSource {
   const std::string& principal;
   std::vector<arrays::ArrayRef>* copied = nullptr;  ///< takes those that the entry was copied from
   bool was_accepted = false;                        ///< as in JobContext
+  FormFiles* files = nullptr;                       ///< likewise
 };
 
 /// An entry: {"queue": "", "values": [Argument]} or {"queue": "", "parts": [{"device": 0, "values": [Argument]}]}.

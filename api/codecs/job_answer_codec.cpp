@@ -192,7 +192,8 @@ const Schema<RunAnswer>& schema() {
        {"profile",
         [](const Doc& doc) {
           const auto& profile = doc.result.stats.profile;
-          return profile ? std::optional(RunProfileDocument{*doc.result.plan, *profile}) : std::nullopt;
+          return profile ? std::optional(RunProfileDocument{*doc.result.plan, *profile, doc.result.machine})
+                         : std::nullopt;
         }},
        {"statistics", [](const Doc& doc) { return RunStatistics{doc.result}; }}}};
   return kSchema;

@@ -6,6 +6,7 @@
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/assignment_codec.h"
+#include "api/codecs/base64.h"
 #include "api/codecs/infeed_codec.h"
 #include "api/codecs/program_codec.h"
 #include "api/codecs/trees.h"
@@ -166,25 +167,44 @@ void read_program(const Json* given, const JobContext& context, jobs::JobRequest
   }
 }
 
+// The argument that a source means for this request.
+std::optional<jobs::Argument> resolve(const DecodedRun::Source& source, const tensor::TensorType* expected,
+                                      const JobContext& context, const std::string& principal,
+                                      core::Diagnostics& wrong) {
+  if (source.value) return *source.value;
+  if (source.part) {
+    auto value = read_part(*source.part, expected, context.files, source.pointer, wrong);
+    return value ? std::optional<jobs::Argument>(std::move(*value)) : std::nullopt;
+  }
+  return jobs::ArrayArgument{context.was_accepted ? context.arrays.find_kept(*source.array, principal)
+                                                  : context.arrays.find(*source.array, principal),
+                             source.slices};
+}
+
+const tensor::TensorType* expected_type(const compile::ParsedProgram* program, size_t number) {
+  if (program == nullptr || number >= program->arguments.size()) return nullptr;
+  return &program->argument(number).type.tensor;
+}
+
 void read_argument_of(const Json& json, size_t number, const std::string& pointer, const JobContext& context,
-                      jobs::JobRequest& out, core::Diagnostics& wrong) {
-  const tensor::TensorType* expected = nullptr;
-  if (out.program != nullptr && number < out.program->arguments.size())
-    expected = &out.program->argument(number).type.tensor;
+                      jobs::JobRequest& out, std::vector<DecodedRun::Source>& sources, core::Diagnostics& wrong) {
+  const tensor::TensorType* expected = expected_type(out.program.get(), number);
   Argument read = read_argument(json, expected, context.pool, pointer, wrong);
-  if (read.value) out.arguments.emplace_back(std::move(*read.value));
-  if (!read.array) return;
-  jobs::ArrayArgument argument{context.was_accepted ? context.arrays.find_kept(*read.array, out.principal)
-                                                    : context.arrays.find(*read.array, out.principal),
-                               std::nullopt};
+  if (!read.value && !read.part && !read.array) return;
+  DecodedRun::Source source{pointer, std::move(read.value), std::move(read.part), std::move(read.array), std::nullopt};
+  auto argument = resolve(source, expected, context, out.principal, wrong);
+  if (!argument) return;
   if (read.slice) {
+    auto& stored = std::get<jobs::ArrayArgument>(*argument);
     try {
-      argument.slices = arrays::parse_slices(*read.slice, argument.array->info().type.dims);
+      stored.slices = arrays::parse_slices(*read.slice, stored.array->info().type.dims);
+      source.slices = stored.slices;
     } catch (const core::Error& error) {
       return wrong.add(pointer + "/slice", error.detail());
     }
   }
-  out.arguments.emplace_back(std::move(argument));
+  out.arguments.push_back(std::move(*argument));
+  sources.push_back(std::move(source));
 }
 
 // Values that are constants of the program: {"1": 3}, by position among all arguments. The program that is run takes
@@ -301,7 +321,8 @@ void read_infeed(const Json* infeed, const JobContext& context, jobs::JobRequest
     const auto read = read_json<InfeedEntryInput>(item, pointer, wrong);
     if (item.as<JsonObject>() == nullptr) return;
     out.infeeds.push_back(infeed_entry(
-        read, pointer, {context.arrays, context.pool, out.principal, &out.fed_arrays, context.was_accepted}, wrong));
+        read, pointer,
+        {context.arrays, context.pool, out.principal, &out.fed_arrays, context.was_accepted, context.files}, wrong));
   });
 }
 
@@ -323,41 +344,140 @@ std::optional<mesh::Mesh> fitting_mesh(const compile::ParsedProgram& program, co
   return own.empty() ? std::optional(mesh) : std::nullopt;
 }
 
-// What a job's row keeps to decode it again, where the session had a mesh; else it keeps the body alone.
+// A file of a form as a job's row keeps it.
+struct KeptFile {
+  std::string part, filename, media_type;
+  Base64Elements base64{{}};
+};
+
+// What a job's row keeps to decode it again, where the session had a mesh or the request was a form with files; else it
+// keeps the body alone.
 struct KeptDocument {
-  Raw session_mesh, body;
+  std::string session_mesh;  ///< JSON; empty: none
+  std::vector<KeptFile> files;
+  std::string_view body;
 };
 
 }  // namespace
 
 template <>
-const Schema<KeptDocument>& schema() {
-  static const Schema<KeptDocument> kSchema{
-      "KeptDocument", {{"session_mesh", &KeptDocument::session_mesh}, {"body", &KeptDocument::body}}};
+const Schema<KeptFile>& schema() {
+  static const Schema<KeptFile> kSchema{
+      "KeptFile",
+      {{"part", [](const KeptFile& file) -> std::string_view { return file.part; }},
+       {"filename", [](const KeptFile& file) -> std::string_view { return file.filename; }},
+       {"media_type", [](const KeptFile& file) -> std::string_view { return file.media_type; }},
+       {"base64", [](const KeptFile& file) { return file.base64; }}}};
   return kSchema;
 }
 
-std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh) {
-  if (session_mesh == nullptr || session_mesh->is_empty()) return body;
-  return to_json(KeptDocument{{mesh::to_document(*session_mesh)}, {body}});
+template <>
+const Schema<KeptDocument>& schema() {
+  static const Schema<KeptDocument> kSchema{
+      "KeptDocument",
+      {{"session_mesh",
+        [](const KeptDocument& kept) {
+          return kept.session_mesh.empty() ? std::nullopt : std::optional(Raw{kept.session_mesh});
+        }},
+       {"files",
+        [](const KeptDocument& kept) {
+          return kept.files.empty() ? std::nullopt : std::optional(std::span(kept.files));
+        }},
+       {"body", [](const KeptDocument& kept) { return Raw{kept.body}; }}}};
+  return kSchema;
 }
 
-std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string& document) {
-  Json json = Json::parse(document, kInlineLimits);
-  const auto* object = json.as<JsonObject>();
+std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh, std::span<const FormPart> files) {
+  KeptDocument kept;
+  if (session_mesh != nullptr && !session_mesh->is_empty()) kept.session_mesh = mesh::to_document(*session_mesh);
+  for (const FormPart& file : files)
+    kept.files.push_back({file.name, file.filename, file.media_type, {std::as_bytes(std::span(file.data))}});
+  if (kept.session_mesh.empty() && kept.files.empty()) return body;
+  kept.body = body;
+  return to_json(kept);
+}
+
+KeptRun open_kept_document(const std::string& document) {
+  KeptRun out;
+  out.body = Json::parse(document, kInlineLimits);
   // No body has a field of this name: it would have been refused.
-  if (object == nullptr || object->size() != 2 || object->front().first != "session_mesh")
-    return {std::move(json), std::nullopt};
+  const Json* body = out.body.find("body");
+  if (body == nullptr) return out;
   core::Diagnostics wrong;
-  auto mesh = read_mesh(object->front().second, "/session_mesh", wrong);
+  if (const Json* mesh = out.body.find("session_mesh")) out.session_mesh = read_mesh(*mesh, "/session_mesh", wrong);
   wrong.throw_if_any("internal");
-  return {object->back().second, std::move(mesh)};
+  const auto text_of = [](const Json& file, std::string_view name) {
+    const Json* field = file.find(name);
+    const auto* text = field == nullptr ? nullptr : field->as<std::string>();
+    return text == nullptr ? std::string() : *text;
+  };
+  if (const Json* files = out.body.find("files")) {
+    files->each([&](size_t, const Json& file) {
+      const std::string base64 = text_of(file, "base64");
+      auto bytes = std::make_unique<std::string>(static_cast<size_t>(base64_size(base64).value_or(0)), '\0');
+      if (!base64_decode(base64, std::as_writable_bytes(std::span(*bytes))))
+        throw core::Error("internal", "a stored job has a file that is no base64");
+      out.files.push_back({text_of(file, "part"), text_of(file, "filename"), text_of(file, "media_type"), *bytes});
+      out.bytes.push_back(std::move(bytes));
+      return true;
+    });
+  }
+  Json inner = *body;
+  out.body = std::move(inner);
+  return out;
+}
+
+namespace {
+
+// Nothing of them is looked up, or changes with the session.
+bool can_be_repeated(const RunInput& in, const jobs::JobRequest& request) {
+  return request.session.empty() && in.statics == nullptr && in.callbacks == nullptr && in.infeed == nullptr &&
+         in.update == nullptr;
+}
+
+DecodedRun decoded_run(const jobs::JobRequest& request, const ResultForm& form,
+                       std::vector<DecodedRun::Source> arguments) {
+  DecodedRun out;
+  out.request = request;
+  out.request.arguments.clear();
+  out.request.program.reset();
+  out.program = request.program;
+  out.form = form;
+  out.arguments = std::move(arguments);
+  // The request that was decoded may write its values.
+  for (DecodedRun::Source& source : out.arguments) {
+    if (source.value) source.value = tensor::dense_copy(source.value->type, source.value->bytes());
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::pair<jobs::JobRequest, ResultForm>> decode_again(const DecodedRun& run, const JobContext& context) {
+  jobs::JobRequest out = run.request;
+  out.program = run.program.lock();
+  if (!out.program_id.empty() && context.programs.get(out.program_id, out.principal).parsed != out.program)
+    return std::nullopt;
+  if (out.program == nullptr) return std::nullopt;
+  core::Diagnostics wrong;
+  for (const DecodedRun::Source& source : run.arguments) {
+    if (source.value) {
+      out.arguments.emplace_back(tensor::dense_copy(source.value->type, source.value->bytes(), context.pool));
+    } else if (auto argument = resolve(source, expected_type(out.program.get(), out.arguments.size()), context,
+                                       out.principal, wrong)) {
+      out.arguments.push_back(std::move(*argument));
+    }
+  }
+  wrong.throw_if_any("invalid_request");
+  return std::pair(std::move(out), run.form);
 }
 
 std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::string& principal,
-                                                   const std::string& session, const JobContext& context) {
+                                                   const std::string& session, const JobContext& context,
+                                                   std::shared_ptr<DecodedRun>* again) {
   core::Diagnostics wrong;
   jobs::JobRequest out;
+  std::vector<DecodedRun::Source> sources;
   ResultForm form;
   out.principal = principal;
   const auto in = read_json<RunInput>(body, "", wrong);
@@ -370,11 +490,11 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   if (in.arguments != nullptr && trees.arguments) {
     if (!statics.empty()) throw core::Error("unsupported_field", "/static: not beside a tree of arguments yet");
     for (const TreeLeaf& leaf : flatten(*trees.arguments, *in.arguments, "/arguments"))
-      read_argument_of(leaf.value, argument_count++, leaf.pointer, context, out, wrong);
+      read_argument_of(leaf.value, argument_count++, leaf.pointer, context, out, sources, wrong);
   } else if (in.arguments != nullptr) {
     argument_count = in.arguments->size();
     each_entry(*in.arguments, "/arguments", wrong, [&](size_t i, const Json& argument, const std::string& pointer) {
-      read_argument_of(argument, i, pointer, context, out, wrong);
+      read_argument_of(argument, i, pointer, context, out, sources, wrong);
     });
   }
   read_assignment(in, out, wrong, trees);
@@ -401,6 +521,8 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   if (in.kept != nullptr) throw core::Error("unsupported_field", "/kept is not supported yet");
   if (in.in_tree != nullptr) throw core::Error("unsupported_field", "/in_tree is not supported yet");
   wrong.throw_if_any("invalid_request");
+  if (again != nullptr && can_be_repeated(in, out))
+    *again = std::make_shared<DecodedRun>(decoded_run(out, form, std::move(sources)));
   return {std::move(out), form};
 }
 

@@ -1,10 +1,15 @@
-// Bodies of POST /v1/run and POST /v1/sessions/{id}/jobs: decodes a job, from a client or from its row.
+// Bodies of POST /v1/run and POST /v1/sessions/{id}/jobs: decodes a job, from a client or from its row. A body that
+// came before is decoded from what it was then (DecodedRun).
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "api/codecs/form_files.h"
 #include "api/json/schema.h"
 #include "service/arrays/array_store.h"
 #include "service/jobs/job_request.h"
@@ -24,12 +29,20 @@ struct JobContext {
   /// A restart decodes what was accepted before: the program may have been deleted since, and an array that is not
   /// there is lost.
   bool was_accepted = false;
+  FormFiles* files = nullptr;  ///< of the form that the request is; null: it is none
 };
 
-/// What a job's row keeps to decode it again: the body, with the session's mesh where there is one.
-std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh);
-/// Body and session's mesh of a kept document.
-std::pair<Json, std::optional<mesh::Mesh>> open_kept_document(const std::string& document);
+/// What a job's row keeps to decode it again: the body, with the session's mesh and the files of the form where there
+/// are any.
+std::string kept_document(const std::string& body, const mesh::Mesh* session_mesh, std::span<const FormPart> files);
+/// A kept document. `files` view `bytes`.
+struct KeptRun {
+  Json body;
+  std::optional<mesh::Mesh> session_mesh;
+  std::vector<FormPart> files;
+  std::vector<std::unique_ptr<std::string>> bytes;
+};
+KeptRun open_kept_document(const std::string& document);
 
 /// How the response is encoded.
 struct ResultForm {
@@ -37,10 +50,34 @@ struct ResultForm {
   std::string result_tree;  ///< JSON with the number of each result at its place; empty: no tree
 };
 
+/// A body that was decoded: all that its bytes alone say. Immutable.
+struct DecodedRun {
+  /// An argument: a value of the body, or what it names.
+  struct Source {
+    std::string pointer;
+    std::optional<tensor::DenseValue> value;
+    std::optional<PartRef> part;
+    std::optional<std::string> array;
+    std::optional<std::vector<arrays::Slice>> slices;
+  };
+  jobs::JobRequest request;  ///< without program and arguments
+  ResultForm form;
+  std::weak_ptr<const compile::ParsedProgram> program;  ///< the compiler's cache keeps it
+  std::vector<Source> arguments;
+};
+
 /// Decodes a body; every mistake at once (invalid_request with JSON Pointers). `session` from the path, or the body's
 /// field where `session` is empty. Throws not_found for ids the principal does not see.
+///
+/// `again` (null: not wanted, nothing is copied for it): set where the same body means the same next time, but for what
+/// it names (see decode_again).
 std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::string& principal,
-                                                   const std::string& session, const JobContext& context);
+                                                   const std::string& session, const JobContext& context,
+                                                   std::shared_ptr<DecodedRun>* again = nullptr);
+
+/// The request of a body that was decoded before for the same principal: programs and arrays are looked up again,
+/// values are copied. Nothing when the program has left the compiler's cache. Throws as decode_job.
+std::optional<std::pair<jobs::JobRequest, ResultForm>> decode_again(const DecodedRun& run, const JobContext& context);
 
 /// Of the body of a run.
 const SchemaBase& run_input_schema();

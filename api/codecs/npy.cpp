@@ -5,7 +5,10 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <memory>
 
+#include "api/codecs/value.h"
+#include "service/arrays/region.h"
 #include "service/core/error.h"
 
 namespace meshd::api {
@@ -77,6 +80,18 @@ NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exac
   NpyHead out{{*dtype, parse_shape(entry(head, "shape"))}};
   if (entry(head, "fortran_order").starts_with("True") && out.type.dims.size() > 1) out.order = ElementOrder::kFortran;
   return out;
+}
+
+void read_elements(const NpyHead& head, std::span<std::byte> out,
+                   const std::function<void(std::span<std::byte>)>& read_exactly) {
+  if (head.order == ElementOrder::kC) {
+    read_exactly(out);
+  } else {
+    const auto columns = std::make_unique_for_overwrite<std::byte[]>(out.size());
+    read_exactly({columns.get(), out.size()});
+    arrays::to_row_major(head.type, columns.get(), out.data());
+  }
+  clean_bools(head.type.dtype, out);
 }
 
 std::string write_npy_head(const tensor::TensorType& type) {

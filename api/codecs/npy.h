@@ -1,4 +1,4 @@
-// NumPy's .npy format, versions 1 to 3: heads only, the bytes behind are the array's, little endian.
+// NumPy's .npy format, versions 1 to 3: heads, and the elements behind them, little endian.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,12 @@ struct NpyHead {
 /// Reads a head through `read_exactly`, which fills a span or throws. Throws malformed_body when it is no .npy head,
 /// unsupported_format for big endian, unsupported_dtype for dtypes that we do not have.
 NpyHead read_npy_head(const std::function<void(std::span<std::byte>)>& read_exactly);
+
+/// Fills `out`, byte_count(head.type) bytes, with the elements behind a head in C order, through `read_exactly`; bools
+/// become 0 or 1. Elements in Fortran order go through memory of their own, which is not touched before it is read: a
+/// head alone costs none.
+void read_elements(const NpyHead& head, std::span<std::byte> out,
+                   const std::function<void(std::span<std::byte>)>& read_exactly);
 
 /// A version 1 head for this type, padded to 64 bytes. Throws not_acceptable for dtypes that NumPy has no name for.
 std::string write_npy_head(const tensor::TensorType& type);

@@ -453,6 +453,8 @@ const Schema<ArgumentInput>& schema() {
     std::vector<Field<ArgumentInput>> fields = value_fields<ArgumentInput>(false);
     fields.emplace_back("array", &ArgumentInput::array);
     fields.emplace_back("slice", &ArgumentInput::slice);
+    fields.emplace_back("part", &ArgumentInput::part);
+    fields.emplace_back("member", &ArgumentInput::member);
     return Schema<ArgumentInput>("Argument", std::move(fields));
   }();
   return kSchema;
@@ -512,19 +514,32 @@ Argument read_argument(const Json& json, const tensor::TensorType* expected, ten
   }
   const size_t before = wrong.list().size();
   auto in = read_json<ArgumentInput>(json, pointer, wrong);
-  const bool is_stored = json.find("array") != nullptr;
+  const bool is_stored = json.find("array") != nullptr, is_part = !is_stored && json.find("part") != nullptr;
+  const auto has = [&](std::string_view name) { return json.find(name) != nullptr; };
+  const auto refuse = [&](std::string_view name, const std::string& why) {
+    if (has(name)) wrong.add(fmt::format("{}/{}", pointer, name), why);
+  };
+  // Raw bytes of a part may say what they are.
+  const bool needs_type = is_part ? has("dtype") || has("shape") : !is_stored;
   for (const std::string_view name : {"dtype", "shape"}) {
-    if (!is_stored && json.find(name) == nullptr) wrong.add(fmt::format("{}/{}", pointer, name), "is missing");
+    if (is_stored) refuse(name, "is not a field that stands beside array");
+    if (needs_type && !has(name)) wrong.add(fmt::format("{}/{}", pointer, name), "is missing");
   }
-  for (const std::string_view name : {"dtype", "shape", "data", "base64"}) {
-    if (is_stored && json.find(name) != nullptr)
-      wrong.add(fmt::format("{}/{}", pointer, name), "is not a field that stands beside array");
+  for (const std::string_view name : {"data", "base64"}) {
+    if (is_stored || is_part)
+      refuse(name, fmt::format("is not a field that stands beside {}", is_part ? "part" : "array"));
   }
-  if (!is_stored && in.slice) wrong.add(pointer + "/slice", "is not a field of a value: it is beside array only");
-  if (!is_stored) out.value = value_of(in, pool, pointer, wrong);
+  if (is_stored) refuse("part", "is not a field that stands beside array");
+  if (!is_stored) refuse("slice", "is not a field of a value: it is beside array only");
+  if (!is_part) refuse("member", "is beside part only");
+  if (!is_stored && !is_part) out.value = value_of(in, pool, pointer, wrong);
   if (wrong.list().size() != before) return {};
   out.array = std::move(in.array);
   out.slice = std::move(in.slice);
+  if (in.part) {
+    out.part.emplace(PartRef{std::move(*in.part), in.member.value_or(""), std::nullopt});
+    if (in.dtype && in.shape) out.part->raw_type = tensor::TensorType{*in.dtype, *in.shape};
+  }
   return out;
 }
 

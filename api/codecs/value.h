@@ -15,6 +15,13 @@
 
 namespace meshd::api {
 
+/// How a request names an array in a file of its form.
+struct PartRef {
+  std::string part;
+  std::string member;                          ///< of a file of several arrays; empty: of one
+  std::optional<tensor::TensorType> raw_type;  ///< the part is raw bytes of this type; nothing: the file says it
+};
+
 template <>
 struct JsonCodec<tensor::DType> {
   static JsonType type();
@@ -22,7 +29,8 @@ struct JsonCodec<tensor::DType> {
   static bool read(const Json& json, const Place& place, tensor::DType& out);
 };
 
-/// A VALUE of a request. An Argument may be a stored array, or a slice of one, in its place.
+/// A VALUE of a request. An Argument may be a stored array, or a slice of one, or an array in a file of the request's
+/// form, in its place.
 struct ValueInput {
   std::optional<tensor::DType> dtype;
   std::optional<std::vector<int64_t>> shape;
@@ -30,7 +38,7 @@ struct ValueInput {
   const Json* base64 = nullptr;
 };
 struct ArgumentInput : ValueInput {
-  std::optional<std::string> array, slice;
+  std::optional<std::string> array, slice, part, member;
 };
 template <>
 const Schema<ValueInput>& schema();
@@ -45,11 +53,12 @@ void clean_bools(tensor::DType dtype, std::span<std::byte> bytes);
 std::optional<tensor::DenseValue> read_value(const Json& json, const tensor::TensorType* expected,
                                              tensor::BufferPool& pool, const std::string& pointer,
                                              core::Diagnostics& wrong);
-/// Reads an Argument: of a stored array the caller takes `array` and `slice`, and there is no value. Notes mistakes;
-/// neither is there then.
+/// Reads an Argument: of a stored array the caller takes `array` and `slice`, of an array in a file `part`, and there
+/// is no value. Notes mistakes; none of them is there then.
 struct Argument {
   std::optional<tensor::DenseValue> value;
   std::optional<std::string> array, slice;
+  std::optional<PartRef> part;
 };
 Argument read_argument(const Json& json, const tensor::TensorType* expected, tensor::BufferPool& pool,
                        const std::string& pointer, core::Diagnostics& wrong);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "service/core/memory_ledger.h"
@@ -67,6 +68,8 @@ class MemoryBody final : public BodyReader {
   void set_limit(int64_t bytes) override { limit_ = bytes; }
   [[nodiscard]] int64_t bytes_read() const override { return static_cast<int64_t>(position_); }
   std::string read_all(int64_t limit, core::MemoryReservation& memory) override;
+  /// All of them, until read_all() takes them.
+  [[nodiscard]] std::string_view bytes() const { return bytes_; }
 
  private:
   std::string bytes_;

@@ -25,4 +25,9 @@ void require_json(const Headers& headers) {
   throw core::Error("unsupported_media_type", detail + ": send -H 'Content-Type: application/json'");
 }
 
+void require_json_or_form(const Headers& headers) {
+  if (media_type_of(headers) != kFormMedia || headers.joined("Content-Type").find(',') != std::string::npos)
+    require_json(headers);
+}
+
 }  // namespace meshd::api

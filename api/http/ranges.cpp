@@ -14,6 +14,8 @@ namespace meshd::api {
 
 namespace {
 
+bool has_ranges(const Request& request) { return request.method == "GET" || request.method == "HEAD"; }
+
 /// A position of a range: digits only; values beyond int64 count as INT64_MAX, which is past every end.
 std::optional<int64_t> position(std::string_view text) {
   if (text.empty() || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
@@ -26,7 +28,7 @@ std::optional<int64_t> position(std::string_view text) {
 
 std::optional<ByteRange> requested_range(const Request& request, int64_t size, std::string_view etag) {
   const std::string header = request.headers.joined("Range");
-  if (header.empty() || (request.method != "GET" && request.method != "HEAD")) return std::nullopt;
+  if (header.empty() || !has_ranges(request)) return std::nullopt;
   if (const auto condition = request.headers.get("If-Range")) {
     const bool strong = !etag.empty() && !etag.starts_with("W/");
     if (!strong || *condition != etag) return std::nullopt;
@@ -62,8 +64,9 @@ Response unsatisfiable(const core::Error& error, const Request& request, int64_t
   return problem(error, request).with("Content-Range", fmt::format("bytes */{}", size));
 }
 
-void note_range(Response& response, const std::optional<ByteRange>& range, int64_t size, std::string_view etag) {
-  response.headers.add("Accept-Ranges", "bytes");
+void note_range(Response& response, const Request& request, const std::optional<ByteRange>& range, int64_t size,
+                std::string_view etag) {
+  if (has_ranges(request)) response.headers.add("Accept-Ranges", "bytes");
   if (!etag.empty()) response.headers.add("ETag", etag);
   if (!range) return;
   response.status = 206;
@@ -94,7 +97,7 @@ Response ranged(const Request& request, std::string_view media_type, MemoryPiece
     pieces = std::move(part);
   }
   Response response = memory(200, media_type, std::move(pieces));
-  note_range(response, range, size, etag);
+  note_range(response, request, range, size, etag);
   return response;
 }
 

@@ -25,9 +25,10 @@ std::optional<ByteRange> requested_range(const Request& request, int64_t size, s
 /// 416 with Content-Range: bytes */size, for what requested_range threw.
 Response unsatisfiable(const core::Error& error, const Request& request, int64_t size);
 
-/// 200 or 206 with Accept-Ranges, ETag (if not empty) and Content-Range for a response of a representation of `size`
-/// bytes, of which it has `range`, or everything.
-void note_range(Response& response, const std::optional<ByteRange>& range, int64_t size, std::string_view etag);
+/// 200 or 206 with Accept-Ranges (for the methods that requested_range takes), ETag (if not empty) and Content-Range
+/// for a response of a representation of `size` bytes, of which it has `range`, or everything.
+void note_range(Response& response, const Request& request, const std::optional<ByteRange>& range, int64_t size,
+                std::string_view etag);
 
 /// 200 with all bytes, 206 with the one range that the request selects, or 416 with Content-Range: bytes */size. Sets
 /// Accept-Ranges, ETag (if not empty) and Content-Range. `pieces` hold `size` bytes in all.

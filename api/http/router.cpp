@@ -244,6 +244,7 @@ int64_t body_limit(BodyPolicy policy) {
     case BodyPolicy::kProgram:
       return 64LL << 20;
     case BodyPolicy::kInline:
+    case BodyPolicy::kForm:
       return 256LL << 20;
     case BodyPolicy::kBulk:
       return INT64_MAX;

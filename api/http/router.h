@@ -23,6 +23,7 @@ enum class BodyPolicy {
   kJson,     ///< control document, at most 4 MiB
   kProgram,  ///< program text, at most 64 MiB
   kInline,   ///< documents with inline arrays, at most 256 MiB
+  kForm,     ///< the same, or a form (multipart/form-data) with such a document and files
   kBulk,     ///< array bytes, limited by what the handler sets (quota)
 };
 
@@ -66,6 +67,9 @@ struct Route {
   RunOn run_on = RunOn::kWorker;
   Access access = Access::kUser;
   std::function<Response(Request&)> handler;
+  /// Of kWorker rows that take a body: whether this request is known to end within some 50 us without waiting. It then
+  /// runs on the thread that read it when that serves nobody else. Must not wait, and is given the body.
+  std::function<bool(const Request&, std::string_view)> is_brief = nullptr;
 };
 
 /// The route of a method and a path.

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 
-#include "api/codecs/job_answer_codec.h"
+#include "api/codecs/decoded_runs.h"
 #include "api/codecs/job_request_codec.h"
 #include "api/http/characters.h"
 #include "api/http/conditions.h"
@@ -13,6 +14,8 @@
 #include "api/json/json.h"
 #include "api/routes/repeated.h"
 #include "api/routes/routes.h"
+#include "api/routes/run_answer.h"
+#include "api/routes/run_body.h"
 #include "api/routes/waiting.h"
 #include "service/core/ids.h"
 
@@ -28,30 +31,6 @@ JobContext context_of(Services& services) {
 }
 
 using Clock = std::chrono::steady_clock;
-
-// What a run's request took outside of the job: from its head to its handler (`receive`: the body, a thread), as JSON
-// (`decode`, `encode`), and in all. `other` is what no stage has: hand-offs between threads, for the most part.
-struct RequestTimes {
-  Clock::time_point received;
-  Clock::time_point handled;
-  Clock::time_point decoded;
-  Clock::time_point done;
-  Clock::time_point encoded;
-};
-
-// In milliseconds with four decimals (a small run takes less than a microsecond); the stages add up to `total`.
-std::string server_timing(const jobs::JobTimings& job, const RequestTimes& request) {
-  const auto ms = [](Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
-  const double receive = ms(request.handled - request.received);
-  const double decode = ms(request.decoded - request.handled) - job.parse_ms;  // the text is parsed as it is decoded
-  const double encode = ms(request.encoded - request.done);
-  const double in_job = job.lower_ms + job.bind_ms + job.queue_ms + job.run_ms + job.commit_ms;
-  return fmt::format(
-      "receive;dur={:.4f}, decode;dur={:.4f}, parse;dur={:.4f}, lower;dur={:.4f}, bind;dur={:.4f}, queue;dur={:.4f}, "
-      "run;dur={:.4f}, commit;dur={:.4f}, encode;dur={:.4f}, other;dur={:.4f}, total;dur={:.4f}",
-      receive, std::max(0.0, decode), job.parse_ms, job.lower_ms, job.bind_ms, job.queue_ms, job.run_ms, job.commit_ms,
-      encode, std::max(0.0, ms(request.done - request.decoded) - in_job), ms(request.encoded - request.received));
-}
 
 // A finished job's response, as stored for the first request.
 Response answer_of(const jobs::JobView& view, const Request& request) {
@@ -102,27 +81,49 @@ std::string session_in(const Json& document) {
 /// A request's body as a job.
 struct Submission {
   jobs::JobRequest job;
-  jobs::ResultEncoder encode;
+  ResultForm form;
+  /// Where the document was decoded before, or will be decoded from the next time; null: nowhere.
+  std::shared_ptr<DecodedRuns::Entry> decoded;
+
+  [[nodiscard]] jobs::ResultEncoder encoder() const {
+    return [kept = form](const jobs::JobResult& result) { return encode_result(result, kept); };
+  }
 };
 
 /// `kept`: the job's row keeps the document, to run again after a restart.
-Submission read_submission(const Request& request, Services& services, const std::shared_ptr<const std::string>& body,
+Submission read_submission(const Request& request, Services& services, DecodedRuns& decoded, RunBody& body,
                            const std::string& path_session, bool kept) {
   const auto start = services.clock.steady();
+  JobContext context = context_of(services);
+  context.files = body.files ? &*body.files : nullptr;
+  Submission out;
+  const auto take = [&](std::pair<jobs::JobRequest, ResultForm> read) {
+    std::tie(out.job, out.form) = std::move(read);
+    if (kept || !out.job.session.empty())
+      out.job.document = kept_document(*body.document, context.session_mesh, body.file_parts());
+    out.job.parse_ms = std::chrono::duration<double, std::milli>(services.clock.steady() - start).count();
+  };
+  if (path_session.empty()) out.decoded = decoded.find(request.principal, *body.document);
+  if (out.decoded != nullptr) {
+    if (auto again = decode_again(*out.decoded->run, context)) {
+      take(std::move(*again));
+      return out;
+    }
+  }
   // Ends with this call, as the document does: the request may wait long for its job.
   core::MemoryReservation memory(services.memory, core::MemoryAccount::kRequests);
-  const Json document = Json::parse(body, kInlineLimits, &memory);
-  JobContext context = context_of(services);
+  const Json document = Json::parse(body.document, kInlineLimits, &memory);
   mesh::Mesh session_mesh;
   if (const std::string session = path_session.empty() ? session_in(document) : path_session; !session.empty()) {
     // Throws where the caller has no such session.
     session_mesh = services.sessions.mesh_stack(session, request.principal).current();
     context.session_mesh = &session_mesh;
   }
-  auto [job, form] = decode_job(document, request.principal, path_session, context);
-  if (kept || !job.session.empty()) job.document = kept_document(*body, context.session_mesh);
-  job.parse_ms = std::chrono::duration<double, std::milli>(services.clock.steady() - start).count();
-  return {std::move(job), [form = form](const jobs::JobResult& result) { return encode_result(result, form); }};
+  std::shared_ptr<DecodedRun> run;
+  const bool may_be_kept = path_session.empty() && body.document->size() <= DecodedRuns::kLongestDocument;
+  take(decode_job(document, request.principal, path_session, context, may_be_kept ? &run : nullptr));
+  out.decoded = run == nullptr ? nullptr : decoded.keep(request.principal, *body.document, std::move(run));
+  return out;
 }
 
 // How many more jobs of the principal may wait (draft-ietf-httpapi-ratelimit-headers).
@@ -137,7 +138,8 @@ Response submit_in_background(Request& request, Services& services, Submission s
                               const Preferences& preference) {
   std::string id;
   try {
-    id = services.jobs.start(std::move(submission.job), std::move(submission.encode));
+    jobs::ResultEncoder encoder = submission.encoder();
+    id = services.jobs.start(std::move(submission.job), std::move(encoder));
   } catch (const core::Error& error) {
     if (error.code() != core::ErrorCode("queue_full")) throw;
     Response refused = problem(error, request);
@@ -158,29 +160,35 @@ Response submit_in_background(Request& request, Services& services, Submission s
   return response;
 }
 
-Response submit(Request& request, Services& services, const std::string& path_session) {
+Response submit(Request& request, Services& services, DecodedRuns& decoded, const std::string& path_session) {
   RequestTimes times;
   times.received = request.received;
   times.handled = Clock::now();
-  const auto body = std::make_shared<const std::string>(body_text(request, BodyPolicy::kInline));
+  RunBody body = read_run_body(request, services);
   const std::string key = idempotency_key_of(request);
   std::string fingerprint;
   if (!key.empty()) {
-    fingerprint = core::sha256_hex(request.path + "\n" + *body);
+    fingerprint = body.fingerprint(request.path);
     if (auto known = replay(request, key, fingerprint, services)) return std::move(*known);
   }
   const Preferences preference = preferences_of(request);
   const bool background = preference.respond_async || preference.wait_seconds.has_value();
-  Submission submission = read_submission(request, services, body, path_session, background || !key.empty());
+  Submission submission = read_submission(request, services, decoded, body, path_session, background || !key.empty());
   request.session_id = submission.job.session;
   submission.job.idempotency_route = request.route->operation_id;
   submission.job.idempotency_key = key;
   submission.job.idempotency_fingerprint = fingerprint;
   if (background) return submit_in_background(request, services, std::move(submission), preference);
+  const std::optional<DataForm> file = results_file(request, submission.job);
   times.decoded = Clock::now();
-  const jobs::JobResult result = services.jobs.run(std::move(submission.job), submission.encode, request.waiter);
+  const jobs::ResultEncoder encode = submission.encoder();
+  const jobs::JobResult result = services.jobs.run(std::move(submission.job), encode, request.waiter);
   times.done = Clock::now();
-  Response response = json(200, submission.encode(result));
+  if (submission.decoded != nullptr) {
+    submission.decoded->brief_plan.with([&](auto& plan) { plan = result.is_brief ? result.plan : compile::PlanRef(); });
+  }
+  Response response =
+      file ? send_results(request, services, result, submission.form, *file) : json(200, encode(result));
   times.encoded = Clock::now();
   response.headers.set("Server-Timing", server_timing(result.timings, times));
   request.job_id = result.job;
@@ -190,7 +198,7 @@ Response submit(Request& request, Services& services, const std::string& path_se
 
 // PUT with a name of the client's: the same request again makes nothing twice. Always in the background; Prefer: wait=N
 // waits.
-Response put_job(Request& request, Services& services) {
+Response put_job(Request& request, Services& services, DecodedRuns& decoded) {
   const std::string& id = request.capture("id");
   if (trim(request.headers.get("If-None-Match").value_or("")) != "*") {
     throw core::Error("precondition_required",
@@ -200,9 +208,9 @@ Response put_job(Request& request, Services& services) {
     throw core::Error("invalid_request",
                       "the id in the path: expected job_ and a UUID in lower case, got '" + id + "'");
   }
-  const auto body = std::make_shared<const std::string>(body_text(request, BodyPolicy::kInline));
+  RunBody body = read_run_body(request, services);
   const Preferences preference = preferences_of(request);
-  Submission submission = read_submission(request, services, body, "", true);
+  Submission submission = read_submission(request, services, decoded, body, "", true);
   submission.job.id = id;
   request.session_id = submission.job.session;
   Response response = submit_in_background(request, services, std::move(submission), preference);
@@ -229,11 +237,17 @@ Schemas job_schemas() {
 }
 
 std::vector<Route> job_routes(Services& services) {
+  const auto decoded = std::make_shared<DecodedRuns>();
   return {
-      {"POST", "/v1/run", "run", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
-       [&services](Request& request) { return submit(request, services, ""); }},
-      {"POST", "/v1/sessions/{id}/jobs", "createJob", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
-       [&services](Request& request) { return submit(request, services, request.capture("id")); }},
+      {"POST", "/v1/run", "run", BodyPolicy::kForm, RunOn::kWorker, Access::kUser,
+       [&services, decoded](Request& request) { return submit(request, services, *decoded, ""); },
+       [decoded](const Request& request, std::string_view body) {
+         if (request.headers.has("Prefer") || request.headers.has("Idempotency-Key")) return false;
+         const auto known = decoded->find(request.principal, body);
+         return known != nullptr && known->is_brief();
+       }},
+      {"POST", "/v1/sessions/{id}/jobs", "createJob", BodyPolicy::kForm, RunOn::kWorker, Access::kUser,
+       [&services, decoded](Request& request) { return submit(request, services, *decoded, request.capture("id")); }},
       {"GET", "/v1/sessions/{id}/jobs", "listSessionJobs", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {
          storage::JobFilter filter;
@@ -251,8 +265,8 @@ std::vector<Route> job_routes(Services& services) {
              services.jobs.wait(id, request.principal, std::chrono::seconds(wait), request.waiter);
          return json_of(200, JobDocument{view, true}).with("ETag", job_etag(view));
        }},
-      {"PUT", "/v1/jobs/{id}", "putJob", BodyPolicy::kInline, RunOn::kWorker, Access::kUser,
-       [&services](Request& request) { return put_job(request, services); }},
+      {"PUT", "/v1/jobs/{id}", "putJob", BodyPolicy::kForm, RunOn::kWorker, Access::kUser,
+       [&services, decoded](Request& request) { return put_job(request, services, *decoded); }},
       {"DELETE", "/v1/jobs/{id}", "deleteJob", BodyPolicy::kNone, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          const std::string& id = request.capture("id");

@@ -271,7 +271,7 @@ bool Connection::go_on(Exchange::Plan plan) {
     case Exchange::Plan::kRunHere:
       return run_here();
     case Exchange::Plan::kRunOnWorker:
-      return hand_to_worker(false);
+      return exchange_->is_brief() && reactor_.has_time_for(*this) ? run_briefly() : hand_to_worker(false);
     case Exchange::Plan::kTakeBody:
       set_state(State::kTakeBody);
       guard_.start(std::chrono::steady_clock::now());

@@ -18,12 +18,13 @@
 #include "api/server/exchange.h"
 #include "api/server/input_buffer.h"
 #include "api/server/outgoing.h"
-#include "service/core/waiter.h"
+#include "service/core/fiber.h"
 
 namespace meshd::api {
 
 class EventStream;
 class Reactor;
+class WorkerPool;
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -88,6 +89,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool skip_body();
   bool go_on(Exchange::Plan plan);
   bool hand_to_worker(bool streams_body);
+  /// As a worker would, on this thread: for a handler that ends soon. If it waits all the same, a worker goes on with
+  /// it.
+  bool run_briefly();
+  /// The handler has the connection from here on; `pool` goes on with it after waits.
+  std::shared_ptr<core::FiberWaiter> begin_work(const std::shared_ptr<WorkerPool>& pool);
+  void run_on_fiber(const std::shared_ptr<core::FiberWaiter>& waiter, bool streams_body);
   bool refuse_head(const core::Error& error);
 
   bool run_here();

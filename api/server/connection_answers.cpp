@@ -24,19 +24,18 @@ bool Connection::run_here() {
   return start_answer();
 }
 
-bool Connection::hand_to_worker(bool streams_body) {
+std::shared_ptr<core::FiberWaiter> Connection::begin_work(const std::shared_ptr<WorkerPool>& pool) {
   set_state(State::kWorking);
-  const std::shared_ptr<WorkerPool>& pool = streams_body ? reactor_.uploads() : reactor_.workers();
-  const auto waiter =
-      reactor_.fibers().prepare([pool](std::function<void()> next) { pool->post_next(std::move(next)); });
+  auto waiter = reactor_.fibers().prepare([pool](std::function<void()> next) { pool->post_next(std::move(next)); });
   waiter_ = waiter;
   exchange_->set_waiter(waiter);
-  const bool taken = pool->post([self = shared_from_this(), waiter, streams_body] {
-    try {
-      self->reactor_.fibers().run(waiter, [self, streams_body] { self->run_on_worker(streams_body); });
-    } catch (const std::bad_alloc&) {  // no stack
-      boost::asio::post(*self->reactor_.io(), [self] { self->back_from_worker(Outgoing::Progress::kBroken); });
-    }
+  return waiter;
+}
+
+bool Connection::hand_to_worker(bool streams_body) {
+  const std::shared_ptr<WorkerPool>& pool = streams_body ? reactor_.uploads() : reactor_.workers();
+  const bool taken = pool->post([self = shared_from_this(), waiter = begin_work(pool), streams_body] {
+    self->run_on_fiber(waiter, streams_body);
   });
   if (taken) {
     reactor_.watch_clients();
@@ -46,6 +45,21 @@ bool Connection::hand_to_worker(bool streams_body) {
   exchange_->set_waiter(nullptr);
   exchange_->deny(core::Error("overloaded", "too many requests wait for a thread").with_retry_after(1));
   return run_here();
+}
+
+bool Connection::run_briefly() {
+  run_on_fiber(begin_work(reactor_.workers()), false);
+  reactor_.watch_clients();
+  return false;
+}
+
+void Connection::run_on_fiber(const std::shared_ptr<core::FiberWaiter>& waiter, bool streams_body) {
+  const std::shared_ptr<Connection> self = shared_from_this();
+  try {
+    reactor_.fibers().run(waiter, [self, streams_body] { self->run_on_worker(streams_body); });
+  } catch (const std::bad_alloc&) {  // no stack
+    boost::asio::post(*reactor_.io(), [self] { self->back_from_worker(Outgoing::Progress::kBroken); });
+  }
 }
 
 void Connection::run_on_worker(bool streams_body) {

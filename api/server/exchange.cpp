@@ -40,6 +40,7 @@ int64_t limit_of(const ServerOptions& options, BodyPolicy policy) {
     case BodyPolicy::kProgram:
       return options.program_bytes;
     case BodyPolicy::kInline:
+    case BodyPolicy::kForm:
       return options.inline_bytes;
     case BodyPolicy::kNone:
     case BodyPolicy::kBulk:
@@ -239,6 +240,7 @@ Exchange::Plan Exchange::plan_route() {
   request_.headers = std::move(head_.headers);
   if (route.access != Access::kOpen && context_.hooks.authenticate) context_.hooks.authenticate(request_);
   if (route.body == BodyPolicy::kJson || route.body == BodyPolicy::kInline) require_json(request_.headers);
+  if (route.body == BodyPolicy::kForm) require_json_or_form(request_.headers);
   return plan_body(route);
 }
 
@@ -269,8 +271,8 @@ Exchange::Plan Exchange::plan_body(const Route& route) {
   pipeline_.emplace(head_, std::move(decoder), limit);
   pipeline_->expect(std::move(digest));
   // A client that waits for 100 Continue should be refused before it sends: only the handler of a stream can do that.
-  const bool stream =
-      route.body == BodyPolicy::kBulk || route.body == BodyPolicy::kInline || route.body == BodyPolicy::kProgram;
+  const bool stream = route.body == BodyPolicy::kBulk || route.body == BodyPolicy::kInline ||
+                      route.body == BodyPolicy::kForm || route.body == BodyPolicy::kProgram;
   return stream && (!small || head_.expect_continue) ? Plan::kStreamBody : Plan::kTakeBody;
 }
 
@@ -278,7 +280,15 @@ Exchange::Plan Exchange::after_body() const {
   return refusal_ || request_.route->run_on == RunOn::kReactor ? Plan::kRunHere : Plan::kRunOnWorker;
 }
 
-void Exchange::give_body(std::string bytes) { request_.body_reader = std::make_shared<MemoryBody>(std::move(bytes)); }
+bool Exchange::is_brief() const {
+  return !refusal_ && taken_body_ != nullptr && request_.route->is_brief != nullptr &&
+         request_.route->is_brief(request_, taken_body_->bytes());
+}
+
+void Exchange::give_body(std::string bytes) {
+  taken_body_ = std::make_shared<MemoryBody>(std::move(bytes));
+  request_.body_reader = taken_body_;
+}
 
 void Exchange::give_reader(std::shared_ptr<BodyReader> reader) { request_.body_reader = std::move(reader); }
 

@@ -71,6 +71,8 @@ class Exchange {
   void give_body(std::string bytes);
   void give_reader(std::shared_ptr<BodyReader> reader);
   [[nodiscard]] Plan after_body() const;
+  /// The handler of kRunOnWorker may run here: Route::is_brief says so of this request.
+  [[nodiscard]] bool is_brief() const;
   /// The response becomes this problem.
   void deny(const core::Error& error);
   /// The same, and the connection ends after it.
@@ -116,6 +118,7 @@ class Exchange {
   std::string_view path_template_;  ///< of the router, which outlives this
   std::optional<Response> refusal_;
   std::optional<BodyPipeline> pipeline_;
+  std::shared_ptr<MemoryBody> taken_body_;  ///< null: the body is read by the handler, or there is none
   Response response_;
   core::MemoryReservation answer_memory_;  ///< of the response's text, until it is sent
   std::string cors_origin_;                ///< the allowed origin of the requesting page; empty: none

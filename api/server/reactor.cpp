@@ -241,6 +241,15 @@ void Reactor::sweep() {
   for (const auto& connection : all) connection->sweep(now);
 }
 
+bool Reactor::has_time_for(const Connection& connection) {
+  constexpr std::chrono::microseconds kMoment{200};  // some brief requests
+  const auto now = std::chrono::steady_clock::now();
+  const bool is_alone = last_brief_ == &connection || now - last_brief_time_ > kMoment;
+  last_brief_ = &connection;
+  last_brief_time_ = now;
+  return is_alone;
+}
+
 void Reactor::watch_clients() {
   if (std::exchange(watching_, true)) return;
   watch_later();

@@ -57,6 +57,9 @@ class Reactor {
   [[nodiscard]] core::Fibers& fibers() { return fibers_; }
   /// A handler has begun: disconnected clients are checked for until no handler is left.
   void watch_clients();
+  /// A brief request may run on this thread: no other client sent one a moment ago. Several clients are served by
+  /// workers, on all cores.
+  bool has_time_for(const Connection& connection);
   /// Any thread; shared ownership.
   [[nodiscard]] const std::shared_ptr<boost::asio::io_context>& io() const { return io_; }
   void forget(const std::shared_ptr<Connection>& connection);
@@ -102,6 +105,8 @@ class Reactor {
   bool accept_waiting_ = false;
   bool accept_paused_ = false;
   bool watching_ = false;
+  const Connection* last_brief_ = nullptr;  ///< compared only
+  std::chrono::steady_clock::time_point last_brief_time_{};
   uint16_t port_ = 0;
   std::thread thread_;
   std::atomic<bool> accepting_{false};  ///< between start() and the end of accepting

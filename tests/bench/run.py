@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests/system"))
 from server import Meshd  # noqa: E402
 
 # name: seconds that it may take
-BINARIES = {"fused_loop": 60, "gemm": 30, "heavy": 150, "linalg": 60, "windows": 60, "parse": 30, "engine": 60, "front": 60, "storage": 180}
+BINARIES = {"fused_loop": 60, "gemm": 30, "heavy": 150, "linalg": 60, "windows": 60, "parse": 30, "engine": 60, "front": 60, "requests": 60, "storage": 180}
 SCRIPTS = {"jobs": (["jobs_bench.py"], 60), "halo": (["halo_bench.py"], 90), "jax": (["jax/compare.py", "--url"], 60)}
 INTERESTING = ("avx2", "fma", "avx512f", "avx512_bf16", "avx512_vnni", "amx_tile")
 

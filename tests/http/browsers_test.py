@@ -102,9 +102,11 @@ def beacon(b):
 
 def forms_and_text_are_not_json_even_without_origin(b):
     # What slips through browsers that say nothing of the page: still none of the types that need no preflight is read as JSON.
+    form = (b"--x\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n" + json.dumps(RUN).encode() + b"\r\n--x--\r\n")
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain; application/json"):
         for target in ("/v1/run", "/v1/sessions", f"/v1/sessions/{b.session}/jobs", "/v1/meshes", f"/v1/sessions/{b.session}/barrier"):
-            problem = b.refused("unsupported_media_type", "POST", target, {"Content-Type": kind}, RUN, status=415)
+            body = form if "multipart" in kind else RUN
+            problem = b.refused("unsupported_media_type", "POST", target, {"Content-Type": kind}, body, status=415)
             assert "-H 'Content-Type: application/json'" in problem["detail"], problem
 
 

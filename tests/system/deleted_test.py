@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What an accepted job reads outlives its deletion: the program, over a kill -9 too; arrays are not deleted before it is over."""
+"""What an accepted job reads outlives its deletion: the program and the files of its form, over a kill -9 too; arrays are not deleted before it
+is over."""
+import json
 import signal
 import struct
 import sys
@@ -55,6 +57,21 @@ def restart(s, how):
     s.start()
 
 
+def a_form_has_its_files_after_a_kill(s):
+    at = session(s)
+    document = json.dumps({"program": {"text": ADD % "with_a_file"}, "arguments": [{"part": "x"}]})
+    form = "\r\n".join(["--b", 'Content-Disposition: form-data; name="request"', "Content-Type: application/json", "", document, "--b",
+                        'Content-Disposition: form-data; name="x"', "Content-Type: application/octet-stream", "", ""]).encode()
+    form += struct.pack("<4f", 1, 2, 3, 4) + b"\r\n--b--\r\n"
+    answer = s.ask("POST", f"/v1/sessions/{at}/jobs", form, {**ASYNC, "Content-Type": "multipart/form-data; boundary=b"})
+    name = ok(answer, 202)["id"]
+    waits(s, name)
+    restart(s, signal.SIGKILL)
+    feed(s, at, [10, 20, 30, 40])
+    done = job(s, name)
+    assert done["state"] == "done" and done["answer"]["results"][0]["data"] == [11, 22, 33, 44], done
+
+
 def a_program_deleted_while_its_job_waits_still_runs(s):
     for number, how in enumerate((None, signal.SIGTERM, signal.SIGKILL)):
         at, made = session(s), program(s, ADD % f"waits{number}")
@@ -95,7 +112,7 @@ def a_program_that_a_mesh_of_the_session_runs_on_is_kept(s):
     ok(s.ask("DELETE", f"/v1/programs/{made}"), 204)
     restart(s, signal.SIGKILL)
     feed(s, at, [1, 1, 1, 1])
-    assert job(s, name)["state"] == "done"
+    assert job(s, name)["state"] == "done", job(s, name)
 
 
 def an_array_that_an_accepted_job_reads_is_not_deleted(s):
@@ -134,5 +151,5 @@ def an_array_that_a_request_feeds_is_kept_for_a_second_try(s):
     ok(s.ask("DELETE", f"/v1/arrays/{made}"), 204)
 
 
-STORIES = [value for value in list(globals().values()) if getattr(value, "__name__", "").startswith(("a_program", "an_array"))]
+STORIES = [value for value in list(globals().values()) if getattr(value, "__name__", "").startswith(("a_program", "an_array", "a_form"))]
 sys.exit(run_stories(STORIES))

@@ -191,7 +191,8 @@ def programs_are_explained_before_they_run(s):
     # Two products of 2 x 8 x 16 x 32 operations on 8 devices, an add of 16 x 16 and 2 x 16 tanh.
     assert 2 * (2 * 8 * 16 * 32) / 8 <= told["totals"]["flops"] < 2 * (2 * 8 * 16 * 32) / 8 + 4096, told["totals"]
     arguments = (8 * 16 // 4 + 16 * 32 // 2) * 4
-    assert told["memory"]["device"]["arguments"] == arguments and arguments < told["memory"]["device"]["peak"] < 16 * arguments, told["memory"]
+    device = told["memory"]["device"]  # scratch does not grow with the arguments
+    assert device["arguments"] == arguments and arguments < device["peak"] - device["scratch"] < 16 * arguments, told["memory"]
     words = s.ask("POST", at + ":explain", placed, {"Accept": "text/plain"})[2].decode()
     assert 'all_reduce {"x"} of %2' in words and "1,536 bytes" in words and "rule of stablehlo.dot_general at line 2" in words, words
     picture = s.ask("POST", at + ":explain", placed, {"Accept": "image/svg+xml"})

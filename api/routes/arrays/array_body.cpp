@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "api/codecs/form.h"
 #include "api/codecs/npy.h"
 #include "api/codecs/value.h"
 #include "api/http/media_type.h"
@@ -47,27 +48,10 @@ NpyHead open_raw(const Hints& hints, const BodyReader& body) {
   return {type, ElementOrder::kC};
 }
 
-// The part named `file` of a multipart form.
+// The part named `file` of a form.
 std::string form_file(const std::string& content_type, const std::string& body) {
-  const size_t at = content_type.find("boundary=");
-  if (at == std::string::npos) throw core::Error("malformed_body", "multipart/form-data without a boundary");
-  std::string boundary = content_type.substr(at + 9);
-  if (!boundary.empty() && boundary.front() == '"') {
-    boundary = boundary.substr(1, boundary.find('"', 1) - 1);
-  } else {
-    boundary = boundary.substr(0, boundary.find(';'));
-  }
-  const std::string mark = "--" + boundary;
-  size_t part = body.find(mark);
-  while (part != std::string::npos) {
-    part += mark.size();
-    if (body.compare(part, 2, "--") == 0) break;
-    const size_t head_end = body.find("\r\n\r\n", part);
-    const size_t end = body.find("\r\n" + mark, part);
-    if (head_end == std::string::npos || end == std::string::npos || end < head_end) break;
-    if (body.substr(part, head_end - part).find(R"(name="file")") != std::string::npos)
-      return body.substr(head_end + 4, end - head_end - 4);
-    part = end + 2;
+  for (const FormPart& part : read_form(content_type, body)) {
+    if (part.name == "file") return std::string(part.data);
   }
   throw core::Error("malformed_body", "the form has no part named file");
 }

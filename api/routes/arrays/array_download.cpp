@@ -3,12 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 #include "api/codecs/array_document.h"
 #include "api/codecs/npy.h"
 #include "api/codecs/value.h"
-#include "api/http/accept.h"
 #include "api/http/conditions.h"
 #include "api/json/json.h"
 #include "api/routes/arrays/array_file.h"
@@ -19,50 +17,17 @@
 namespace meshd::api {
 namespace {
 
-// The forms of an array's data, one row each; the first is the default.
-struct FormRow {
-  DataForm form;
-  std::string_view name;                       ///< of ?format=
-  std::string_view media;                      ///< of the response
-  std::array<std::string_view, 2> also_named;  ///< other media types that select it
-  std::string_view suffix;                     ///< of the file
-};
-
-constexpr FormRow kForms[] = {
-    {DataForm::kRaw, "raw", "application/octet-stream", {}, ".bin"},
-    {DataForm::kNpy, "npy", "application/x-npy", {"application/npy"}, ".npy"},
-    {DataForm::kNpz, "npz", "application/zip", {"application/x-npz", "application/npz"}, ".npz"},
-    {DataForm::kSafetensors, "safetensors", "application/x-safetensors", {"application/safetensors"}, ".safetensors"},
-    {DataForm::kJson, "json", "application/json", {}, ".json"},
-    {DataForm::kBase64, "base64", "application/json", {}, ".json"},
-};
-
-std::string listed(std::string_view FormRow::*column) {
-  std::string out;
-  for (const FormRow& row : kForms) {
-    if (out.find(row.*column) == std::string::npos) out += (out.empty() ? "" : ", ") + std::string(row.*column);
-  }
-  return out;
-}
-
 const FormRow& form_of(const Request& request) {
+  constexpr DataForm kOffered[] = {DataForm::kRaw, DataForm::kNpy, DataForm::kNpz, DataForm::kSafetensors,
+                                   DataForm::kJson};
   if (const auto format = request.query.get("format")) {
-    for (const FormRow& row : kForms) {
+    for (const FormRow& row : data_forms()) {
       if (row.name == *format) return row;
     }
-    throw core::Error("invalid_query", "format: expected one of " + listed(&FormRow::name));
+    throw core::Error("invalid_query", "format: expected one of " + list_forms(&FormRow::name));
   }
-  std::vector<std::string_view> offered;
-  std::vector<const FormRow*> rows;
-  for (const FormRow& row : kForms) {
-    for (const std::string_view media : {row.media, row.also_named[0], row.also_named[1]}) {
-      if (media.empty()) continue;
-      offered.push_back(media);
-      rows.push_back(&row);
-    }
-  }
-  if (const auto best = preferred_media(request, offered)) return *rows[*best];
-  throw core::Error("not_acceptable", "data is there as " + listed(&FormRow::media));
+  if (const FormRow* best = preferred_form(request, kOffered)) return *best;
+  throw core::Error("not_acceptable", "data is there as " + list_forms(&FormRow::media));
 }
 
 // A region of an array, and its name in the response.

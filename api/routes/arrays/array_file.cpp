@@ -4,16 +4,26 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 #include "api/codecs/npy.h"
 #include "api/codecs/safetensors.h"
+#include "api/http/accept.h"
 #include "api/routes/arrays/array_stream.h"
 
 namespace meshd::api {
 namespace {
 
-constexpr std::string_view kZip = "application/zip";
+constexpr FormRow kForms[] = {
+    {DataForm::kRaw, "raw", "application/octet-stream", {}, ".bin"},
+    {DataForm::kNpy, "npy", "application/x-npy", {"application/npy"}, ".npy"},
+    {DataForm::kNpz, "npz", "application/zip", {"application/x-npz", "application/npz"}, ".npz"},
+    {DataForm::kSafetensors, "safetensors", "application/x-safetensors", {"application/safetensors"}, ".safetensors"},
+    {DataForm::kJson, "json", "application/json", {}, ".json"},
+    {DataForm::kBase64, "base64", "application/json", {}, ".json"},
+};
+
 constexpr size_t kPiece = 256 * 1024;
 
 std::string member_name(const FileEntry& entry) { return entry.name + ".npy"; }
@@ -109,6 +119,35 @@ uint32_t crc_of(const std::string& head, arrays::GatherReader& region) {
 
 }  // namespace
 
+std::span<const FormRow> data_forms() { return kForms; }
+
+const FormRow& form_row(DataForm form) {
+  return *std::find_if(std::begin(kForms), std::end(kForms), [&](const FormRow& row) { return row.form == form; });
+}
+
+std::string list_forms(std::string_view FormRow::*column) {
+  std::string out;
+  for (const FormRow& row : kForms) {
+    if (out.find(row.*column) == std::string::npos) out += (out.empty() ? "" : ", ") + std::string(row.*column);
+  }
+  return out;
+}
+
+const FormRow* preferred_form(const Request& request, std::span<const DataForm> offered) {
+  std::vector<std::string_view> medias;
+  std::vector<const FormRow*> rows;
+  for (const DataForm form : offered) {
+    const FormRow& row = form_row(form);
+    for (const std::string_view media : {row.media, row.also_named[0], row.also_named[1]}) {
+      if (media.empty()) continue;
+      medias.push_back(media);
+      rows.push_back(&row);
+    }
+  }
+  const auto best = preferred_media(request, medias);
+  return best ? rows[*best] : nullptr;
+}
+
 ZipMethod zip_method_of(const Request& request, DataForm form) {
   const auto word = request.query.get("compression");
   if (!word || *word == "stored") return ZipMethod::kStored;
@@ -127,8 +166,8 @@ Response send_file(const Request& request, std::vector<FileEntry> entries, DataF
       static_cast<void>(names.begin_stored(member_name(entry), 0, 0));
     }
     auto file = std::make_shared<DeflatedFile>(std::move(entries));
-    Response response =
-        generated(200, kZip, {std::nullopt, [file](std::span<std::byte> out) { return file->pull(out); }});
+    Response response = generated(200, form_row(form).media,
+                                  {std::nullopt, [file](std::span<std::byte> out) { return file->pull(out); }});
     if (!etag.empty()) response.headers.set("ETag", etag);
     return response;
   }
@@ -138,7 +177,7 @@ Response send_file(const Request& request, std::vector<FileEntry> entries, DataF
     for (const FileEntry& entry : entries) tensors.push_back({entry.name, entry.type, 0});
     stream.add(write_safetensors_head(tensors));
     for (FileEntry& entry : entries) stream.add(std::move(entry.region));
-    return std::move(stream).respond(request, "application/x-safetensors", etag);
+    return std::move(stream).respond(request, form_row(form).media, etag);
   }
   ZipWriter writer;
   for (FileEntry& entry : entries) {
@@ -149,7 +188,7 @@ Response send_file(const Request& request, std::vector<FileEntry> entries, DataF
     stream.add(std::move(entry.region));
   }
   stream.add(writer.finish());
-  return std::move(stream).respond(request, kZip, etag);
+  return std::move(stream).respond(request, form_row(form).media, etag);
 }
 
 }  // namespace meshd::api

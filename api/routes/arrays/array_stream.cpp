@@ -166,7 +166,7 @@ Response ArrayStream::respond(const Request& request, std::string_view media_typ
   const ByteRange sent = range.value_or(ByteRange{0, total_});
   auto source = std::make_shared<Source>(std::move(segments_));
   Response response = generated(200, media_type, {});
-  note_range(response, range, total_, etag);
+  note_range(response, request, range, total_, etag);
   // What is made while it is sent is read once more for each digest.
   const bool wants_content = wants_digest(request.headers, "Want-Content-Digest");
   if (wants_content || wants_digest(request.headers, "Want-Repr-Digest"))

@@ -101,15 +101,7 @@ arrays::ArrayRef begin_array(const UploadQuery& wanted, const tensor::TensorType
 }
 
 void read_dense(BodyReader& body, const tensor::TensorType& type, ElementOrder order, std::span<std::byte> out) {
-  if (order == ElementOrder::kC) {
-    body.read_exactly(out);
-  } else {
-    // Not touched before it is read: a head alone costs no memory.
-    const auto columns = std::make_unique_for_overwrite<std::byte[]>(out.size());
-    body.read_exactly({columns.get(), out.size()});
-    arrays::to_row_major(type, columns.get(), out.data());
-  }
-  clean_bools(type.dtype, out);
+  read_elements({type, order}, out, [&](std::span<std::byte> to) { body.read_exactly(to); });
 }
 
 arrays::NewShards read_shards(const ArrayBody& body, const arrays::Array& array, arrays::ArrayStore& store) {

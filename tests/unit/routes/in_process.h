@@ -22,6 +22,7 @@ struct Answer {
   int status = 0;
   api::Headers headers;
   std::string body;
+  bool was_brief = false;  ///< the front would have run it on its own thread
 
   [[nodiscard]] std::string header(std::string_view name) const { return std::string(headers.get(name).value_or("")); }
   [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(body, nullptr, false); }
@@ -71,11 +72,12 @@ class InProcess {
     if (!body.empty()) head += "Content-Length: " + std::to_string(body.size()) + "\r\n";
     api::Exchange exchange(context_, api::parse_head(head + "\r\n", {}), {"127.0.0.1", 1});
     if (exchange.plan() != api::Exchange::Plan::kRunHere) exchange.give_body(body);
+    const bool is_brief = exchange.is_brief();
     exchange.set_waiter(waiter ? waiter : std::make_shared<core::ThreadWaiter>());
     std::string answer_head;
     exchange.run([] { return true; }, answer_head);
     api::Response& response = exchange.response();
-    Answer out{response.status, response.headers, {}};
+    Answer out{response.status, response.headers, {}, is_brief};
     if (const auto* text = std::get_if<std::string>(&response.body)) out.body = *text;
     if (const auto* memory = std::get_if<api::MemoryPieces>(&response.body)) {
       for (const auto piece : memory->pieces)

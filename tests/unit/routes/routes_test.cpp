@@ -627,6 +627,19 @@ TEST_F(Routes, profile_of_a_run_is_a_table_of_steps_and_a_trace) {
   EXPECT_TRUE(has_product) << answer.body;
   EXPECT_EQ(executions + 3, document.at("statistics").at("steps")) << "an iteration counts as a step";
   EXPECT_EQ(profile.at("dropped_events"), 0);
+  EXPECT_GE(profile.at("page_faults").get<int64_t>(), 0);
+  EXPECT_GE(profile.at("wake_ups").get<int64_t>(), 0);
+  const nlohmann::json machine = profile.at("machine");
+  EXPECT_GT(machine.at("bytes_per_second"), 0);
+  for (const auto& step : profile.at("steps")) {
+    if (!step.contains("limit_share")) continue;
+    const double least =
+        std::max(step.at("bytes").get<double>() / machine.at("bytes_per_second").get<double>(),
+                 step.at("operations").get<double>() / machine.at("operations_per_second").get<double>());
+    EXPECT_NEAR(step.at("limit_share"), least / (step.at("ms").get<double>() / 1000),
+                1e-6 + 1e-3 * step.at("limit_share").get<double>());
+  }
+  EXPECT_EQ(server_.ask("POST", "/v1/run", request.dump()).json()["profile"]["machine"], machine) << "measured once";
   EXPECT_EQ(static_cast<int64_t>(profile.at("traceEvents").size()), executions);
   // The loop ends last, and all that it did is inside of it.
   const nlohmann::json& loop = profile.at("traceEvents").back();

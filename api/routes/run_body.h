@@ -1,0 +1,32 @@
+// Bodies of runs and jobs: a JSON document, or a form whose part `request` is one and whose other parts are files.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/codecs/form_files.h"
+#include "api/routes/routes.h"
+
+namespace meshd::api {
+
+/// A body in memory. A value that moves.
+struct RunBody {
+  static constexpr std::string_view kDocumentPart = "request";
+
+  std::shared_ptr<const std::string> bytes;     ///< all of it, which the files view
+  std::shared_ptr<const std::string> document;  ///< the same, or the part `request`
+  std::optional<FormFiles> files;               ///< of a form
+
+  /// The parts beside the document.
+  [[nodiscard]] std::vector<FormPart> file_parts() const;
+  /// Equal for a request that is sent again: its form has another boundary then.
+  [[nodiscard]] std::string fingerprint(const std::string& path) const;
+};
+
+/// Reads all of it. Throws malformed_body for a form that is none, or has no document.
+RunBody read_run_body(Request& request, Services& services);
+
+}  // namespace meshd::api

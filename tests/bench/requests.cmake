@@ -1,0 +1,2 @@
+add_executable(requests_bench EXCLUDE_FROM_ALL requests_bench.cpp raw_server.cpp)
+target_link_libraries(requests_bench PRIVATE meshd_app meshd_options)
