@@ -30,8 +30,9 @@ OpDef pointwise(std::string_view summary, ScalarMath body) {
 
 /// One operand, and a result of the same type. `kElement` is the example's element type.
 template <FixedString kName, DTypeSet kTakes = kFloatsOrComplexes, FixedString kElement = "f32">
-OpDef pointwise_unary(std::string_view summary, kernels::ScalarOp op) {
+OpDef pointwise_unary(std::string_view summary, kernels::ScalarOp op, Derivative derivative = {}) {
   OpDef def = pointwise<kName, 1, kTakes, Gives::kSame>(summary, {.op = op});
+  def.derivative = derivative;
   def.example = Joined<"module @jit_f {\n  func.func public @main(%arg0: tensor<4x", kElement, ">) -> tensor<4x",
                        kElement, "> {\n    %0 = ", kName, " %arg0 : tensor<4x", kElement,
                        ">\n    return %0 : tensor<4x", kElement, ">\n  }\n}\n">::view;
@@ -40,8 +41,9 @@ OpDef pointwise_unary(std::string_view summary, kernels::ScalarOp op) {
 
 /// One operand, and a result of another type, which the text then writes out.
 template <FixedString kName, DTypeSet kTakes, Gives kGives, FixedString kElement, FixedString kResult>
-OpDef pointwise_unary_to(std::string_view summary, ScalarMath body) {
+OpDef pointwise_unary_to(std::string_view summary, ScalarMath body, Derivative derivative = {}) {
   OpDef def = pointwise<kName, 1, kTakes, kGives>(summary, body);
+  def.derivative = derivative;
   def.example = Joined<"module @jit_f {\n  func.func public @main(%arg0: tensor<4x", kElement, ">) -> tensor<4x",
                        kResult, "> {\n    %0 = ", kName, " %arg0 : (tensor<4x", kElement, ">) -> tensor<4x", kResult,
                        ">\n    return %0 : tensor<4x", kResult, ">\n  }\n}\n">::view;
@@ -50,8 +52,9 @@ OpDef pointwise_unary_to(std::string_view summary, ScalarMath body) {
 
 /// Two operands of one type, and a result of the same.
 template <FixedString kName, DTypeSet kTakes = kNumbers, FixedString kElement = "f32">
-OpDef pointwise_binary(std::string_view summary, kernels::ScalarOp op) {
+OpDef pointwise_binary(std::string_view summary, kernels::ScalarOp op, Derivative derivative = {}) {
   OpDef def = pointwise<kName, 2, kTakes, Gives::kSame>(summary, {.op = op});
+  def.derivative = derivative;
   def.example = Joined<"module @jit_f {\n  func.func public @main(%arg0: tensor<4x", kElement, ">, %arg1: tensor<4x",
                        kElement, ">) -> tensor<4x", kElement, "> {\n    %0 = ", kName, " %arg0, %arg1 : tensor<4x",
                        kElement, ">\n    return %0 : tensor<4x", kElement, ">\n  }\n}\n">::view;
@@ -61,8 +64,9 @@ OpDef pointwise_binary(std::string_view summary, kernels::ScalarOp op) {
 /// A CHLO op of one operand: its text writes both types, `chlo.erf %arg0 : tensor<4xf32> -> tensor<4xf32>`.
 template <FixedString kName, DTypeSet kTakes = kFloats, Gives kGives = Gives::kSame, FixedString kElement = "f32",
           FixedString kResult = "f32">
-OpDef chlo_unary(std::string_view summary, ScalarMath body) {
+OpDef chlo_unary(std::string_view summary, ScalarMath body, Derivative derivative = {}) {
   OpDef def = pointwise<kName, 1, kTakes, kGives>(summary, body);
+  def.derivative = derivative;
   def.example = Joined<"module @jit_f {\n  func.func public @main(%arg0: tensor<4x", kElement, ">) -> tensor<4x",
                        kResult, "> {\n    %0 = ", kName, " %arg0 : tensor<4x", kElement, "> -> tensor<4x", kResult,
                        ">\n    return %0 : tensor<4x", kResult, ">\n  }\n}\n">::view;
@@ -71,8 +75,9 @@ OpDef chlo_unary(std::string_view summary, ScalarMath body) {
 
 /// A CHLO op of two operands.
 template <FixedString kName, DTypeSet kTakes = kFloats, FixedString kElement = "f32">
-OpDef chlo_binary(std::string_view summary, ScalarMath body) {
+OpDef chlo_binary(std::string_view summary, ScalarMath body, Derivative derivative = {}) {
   OpDef def = pointwise<kName, 2, kTakes, Gives::kSame>(summary, body);
+  def.derivative = derivative;
   def.example = Joined<"module @jit_f {\n  func.func public @main(%arg0: tensor<4x", kElement, ">, %arg1: tensor<4x",
                        kElement, ">) -> tensor<4x", kElement, "> {\n    %0 = ", kName, " %arg0, %arg1 : tensor<4x",
                        kElement, ">, tensor<4x", kElement, "> -> tensor<4x", kElement, ">\n    return %0 : tensor<4x",

@@ -238,6 +238,19 @@ struct ShardedForm {
   ExpandFn expand = nullptr;                     ///< null: the op has no such form
 };
 
+struct Vjp;  // derivative.h
+struct Contribution;
+
+/// How cotangents of an op's results become cotangents of its operands (reverse-mode differentiation). At most one is
+/// set; neither: the op has no derivative, and is refused by name where one is needed.
+struct Derivative {
+  /// By operand. `vjp` writes ops (derivative.h).
+  std::vector<Contribution> (*vjp)(const Vjp&) = nullptr;
+  /// Steps: the derivative is zero wherever there is one.
+  bool is_zero = false;
+};
+inline constexpr Derivative kZeroDerivative{.is_zero = true};
+
 /// True where shards of `factor` alone could not compute shards of the result though its kind may be sharded: windows
 /// that overlap, sums over windows. `view` is global.
 using KeepsWholeFn = bool (*)(const OpView& view, const sharding::FactorRule& rule, size_t factor);
@@ -281,6 +294,8 @@ struct OpDef {
   bool new_dims_may_be_sharded = false;
   /// Local attributes for a sharded op, where they do not follow from local types. Null: as they are.
   ir::AttributeList (*localize)(const OpView& global, const OpView& local) = nullptr;
+  /// Reverse mode. Results that are no floating-point or complex numbers have none, whatever is set here.
+  Derivative derivative = {};
   /// How the plan may fuse it with its neighbours; nothing set: only as ScalarMath, or not at all.
   Fuse fuse = {};
   /// Decomposition (broadcast into broadcast_in_dim, dynamic_reshape into reshape once its shape is known), which

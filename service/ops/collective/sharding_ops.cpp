@@ -6,6 +6,7 @@
 #include "service/core/checked_math.h"
 #include "service/ops/checks.h"
 #include "service/ops/collective/sdy_collectives.h"
+#include "service/ops/derivative.h"
 #include "service/ops/families.h"
 #include "service/ops/fixed_string.h"
 #include "service/ops/pointwise/pointwise.h"
@@ -154,7 +155,8 @@ std::vector<OpDef> make_sharding_ops_rows() {
                   .infer = infer_annotation<"sharding_constraint">,
                   .rule = pointwise_rule,
                   .body = Structural::kShardingConstraint,
-                  .result_is_operand = true});
+                  .result_is_operand = true,
+                  .derivative = {vjp_identity}});
   rows.push_back({.name = "sdy.reshard",
                   .summary = "its operand, brought to the given sharding",
                   .example = R"(module @jit_f {
@@ -169,7 +171,8 @@ std::vector<OpDef> make_sharding_ops_rows() {
                   .text = {.shape = TextShape::kShardingConstraint},
                   .infer = infer_annotation<"reshard">,
                   .body = Structural::kReshard,
-                  .result_is_operand = true});
+                  .result_is_operand = true,
+                  .derivative = {vjp_identity}});
   for (OpDef& row : sdy_collective_rows()) rows.push_back(std::move(row));
   rows.push_back({.name = "sdy.sharding_group",
                   .summary = "values of one group get one sharding",
@@ -203,7 +206,8 @@ std::vector<OpDef> make_sharding_ops_rows() {
                   .text = {.shape = TextShape::kPropagationBarrier},
                   .infer = infer_barrier,
                   .body = Structural::kPropagationBarrier,
-                  .result_is_operand = true});
+                  .result_is_operand = true,
+                  .derivative = {vjp_identity}});
   rows.push_back({.name = "sdy.manual_computation",
                   .summary = "a body that every device runs on its own part along the manual axes",
                   .example = R"(module @jit_f {

@@ -7,6 +7,8 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/linalg/convolution_dims.h"
+#include "service/ops/linalg/linalg_vjp.h"
 #include "service/ops/reduction/windows.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/shard_writers.h"
@@ -19,22 +21,11 @@ using sharding::FactorRule;
 using sharding::FactorRuleBuilder;
 using tensor::Dims;
 
-/// The roles of an operand's dimensions (dimension_numbers).
-struct SideDims {
-  int64_t major = 0;  ///< batch; of rhs the output feature
-  int64_t minor = 0;  ///< feature; of rhs the input feature
-  std::vector<int64_t> spatial;
-};
+int64_t size_of(const ir::Type& type, int64_t dim) { return type.dims()[static_cast<size_t>(dim)]; }
 
-struct ConvolutionDims {
-  SideDims lhs;
-  SideDims rhs;
-  SideDims out;
-  int64_t feature_groups = 1;
-  int64_t batch_groups = 1;
-};
+}  // namespace
 
-ConvolutionDims dims_of(const OpView& view) {
+ConvolutionDims convolution_dims(const OpView& view) {
   const ir::AttributeList& attributes = attributes_of(view);
   const ir::AttributeList& numbers = ir::dict(attributes, "dimension_numbers").entries;
   const auto side = [&](const std::string& major, const std::string& minor, const std::string& spatial) {
@@ -46,7 +37,31 @@ ConvolutionDims dims_of(const OpView& view) {
           ir::int_or(attributes, "feature_group_count", 1), ir::int_or(attributes, "batch_group_count", 1)};
 }
 
-int64_t size_of(const ir::Type& type, int64_t dim) { return type.dims()[static_cast<size_t>(dim)]; }
+std::vector<kernels::WindowDim> convolution_windows(const OpView& view, const ConvolutionDims& dims) {
+  const size_t count = dims.lhs.spatial.size();
+  const std::vector<int64_t> strides = positive_ints(view, "convolution", "window_strides", count, "C2", "C3");
+  const std::vector<int64_t> padding = padding_pairs(view, "convolution", count, "C4");
+  const std::vector<int64_t> lhs_dilation = positive_ints(view, "convolution", "lhs_dilation", count, "C5", "C6");
+  const std::vector<int64_t> rhs_dilation = positive_ints(view, "convolution", "rhs_dilation", count, "C7", "C8");
+  std::vector<kernels::WindowDim> out;
+  for (size_t d = 0; d < count; ++d) {
+    out.push_back({size_of(view.operands[0], dims.lhs.spatial[d]), size_of(view.operands[1], dims.rhs.spatial[d]),
+                   strides[d], rhs_dilation[d], lhs_dilation[d], padding[2 * d], padding[2 * d + 1]});
+  }
+  return out;
+}
+
+std::vector<int64_t> convolution_reversal(const OpView& view, size_t count) {
+  std::vector<int64_t> reversal = ir::ints_or(attributes_of(view), "window_reversal", std::vector<int64_t>(count, 0));
+  if (reversal.size() != count) {
+    reject(view, "convolution C9: 'window_reversal' must have " + std::to_string(count) + " entries, got " +
+                     std::to_string(reversal.size()));
+  }
+  return reversal;
+}
+
+namespace {
+
 void expect_side(const OpView& view, const SideDims& side, int64_t rank, const char* what, const char* count_label,
                  const char* label) {
   if (static_cast<int64_t>(side.spatial.size()) != rank - 2) {
@@ -69,30 +84,6 @@ void expect_divides(const OpView& view, const char* label, const char* what, int
                    std::to_string(groups) + ", got " + std::to_string(size));
 }
 
-/// Windows along the spatial dimensions; sizes of dynamic dimensions stay dynamic.
-std::vector<kernels::WindowDim> window_of(const OpView& view, const ConvolutionDims& dims) {
-  const size_t count = dims.lhs.spatial.size();
-  const std::vector<int64_t> strides = positive_ints(view, "convolution", "window_strides", count, "C2", "C3");
-  const std::vector<int64_t> padding = padding_pairs(view, "convolution", count, "C4");
-  const std::vector<int64_t> lhs_dilation = positive_ints(view, "convolution", "lhs_dilation", count, "C5", "C6");
-  const std::vector<int64_t> rhs_dilation = positive_ints(view, "convolution", "rhs_dilation", count, "C7", "C8");
-  std::vector<kernels::WindowDim> out;
-  for (size_t d = 0; d < count; ++d) {
-    out.push_back({size_of(view.operands[0], dims.lhs.spatial[d]), size_of(view.operands[1], dims.rhs.spatial[d]),
-                   strides[d], rhs_dilation[d], lhs_dilation[d], padding[2 * d], padding[2 * d + 1]});
-  }
-  return out;
-}
-
-std::vector<int64_t> reversal_of(const OpView& view, size_t count) {
-  std::vector<int64_t> reversal = ir::ints_or(attributes_of(view), "window_reversal", std::vector<int64_t>(count, 0));
-  if (reversal.size() != count) {
-    reject(view, "convolution C9: 'window_reversal' must have " + std::to_string(count) + " entries, got " +
-                     std::to_string(reversal.size()));
-  }
-  return reversal;
-}
-
 std::vector<ir::Type> infer_convolution(const OpView& view) {
   expect_operand_count(view, "convolution", 2);
   expect_tensor(view, "convolution", 0);
@@ -103,7 +94,7 @@ std::vector<ir::Type> infer_convolution(const OpView& view) {
     reject(view, "convolution C1: operands must have one rank, at least 2, got " + operand_text(view, 0) + " and " +
                      operand_text(view, 1));
   }
-  const ConvolutionDims dims = dims_of(view);
+  const ConvolutionDims dims = convolution_dims(view);
   if (dims.feature_groups < 1) reject(view, "convolution C21: feature_group_count must be positive");
   if (dims.batch_groups < 1) reject(view, "convolution C22: batch_group_count must be positive");
   if (dims.feature_groups > 1 && dims.batch_groups > 1) {
@@ -121,8 +112,8 @@ std::vector<ir::Type> infer_convolution(const OpView& view) {
   expect_side(view, dims.lhs, lhs.rank(), "lhs", "C12", "C13");
   expect_side(view, dims.rhs, lhs.rank(), "rhs", "C17", "C18");
   expect_side(view, dims.out, lhs.rank(), "the result", "C19", "C20");
-  const std::vector<kernels::WindowDim> windows = window_of(view, dims);
-  reversal_of(view, windows.size());
+  const std::vector<kernels::WindowDim> windows = convolution_windows(view, dims);
+  convolution_reversal(view, windows.size());
   const int64_t batch = size_of(lhs, dims.lhs.major);
   const int64_t features = size_of(lhs, dims.lhs.minor);
   const int64_t kernel_features = size_of(rhs, dims.rhs.minor);
@@ -158,7 +149,7 @@ std::vector<ir::Type> infer_convolution(const OpView& view) {
 
 /// Spatial factors: of the two sizes of a window and their number, the larger one is the major factor.
 FactorRule convolution_rule(const OpView& view) {
-  const ConvolutionDims dims = dims_of(view);
+  const ConvolutionDims dims = convolution_dims(view);
   const ir::Type& lhs = view.operands[0];
   const ir::Type& rhs = view.operands[1];
   const ir::Type& out = view.results[0];
@@ -197,7 +188,7 @@ FactorRule convolution_rule(const OpView& view) {
 }
 
 ir::AttributeList fetched_convolution(const OpView& global, std::span<const HaloRead> fetched) {
-  const std::vector<int64_t> spatial = dims_of(global).lhs.spatial;
+  const std::vector<int64_t> spatial = convolution_dims(global).lhs.spatial;
   std::vector<size_t> which;
   for (const HaloRead& read : fetched) {
     const auto at = std::find(spatial.begin(), spatial.end(), static_cast<int64_t>(read.operand_dim));
@@ -222,9 +213,9 @@ HaloRead tap_read(const kernels::WindowDim& window, size_t kernel_dim) {
 /// Rows of lhs are read along the result; or, where a window is longer than there are windows (gradients of kernels),
 /// along the kernel, as the factor rule has it.
 std::vector<Halo> convolution_halo(const OpView& view) {
-  const ConvolutionDims dims = dims_of(view);
-  const std::vector<kernels::WindowDim> windows = window_of(view, dims);
-  const std::vector<int64_t> reversal = reversal_of(view, windows.size());
+  const ConvolutionDims dims = convolution_dims(view);
+  const std::vector<kernels::WindowDim> windows = convolution_windows(view, dims);
+  const std::vector<int64_t> reversal = convolution_reversal(view, windows.size());
   Halo by_windows{{}, false, fetched_convolution};
   Halo by_taps{{}, false, fetched_convolution};
   bool has_taps = false;
@@ -261,7 +252,7 @@ kernels::ConvolutionStrides strides_of(const ir::Type& type, const SideDims& sid
 
 /// Sharding by groups leaves each shard fewer of them.
 ir::AttributeList localize_convolution(const OpView& global, const OpView& local) {
-  const ConvolutionDims dims = dims_of(global);
+  const ConvolutionDims dims = convolution_dims(global);
   ir::AttributeList list = attributes_of(global);
   if (dims.feature_groups > 1) {
     const int64_t features = size_of(local.operands[0], dims.lhs.minor);
@@ -277,7 +268,7 @@ ir::AttributeList localize_convolution(const OpView& global, const OpView& local
 }
 
 PreparedKernel prepare_convolution(const OpView& local) {
-  const ConvolutionDims dims = dims_of(local);
+  const ConvolutionDims dims = convolution_dims(local);
   const ir::Type& lhs = local.operands[0];
   const ir::Type& rhs = local.operands[1];
   const ir::Type& out = local.results[0];
@@ -295,8 +286,8 @@ PreparedKernel prepare_convolution(const OpView& local) {
   spec.lhs_dtype = lhs.dtype();
   spec.rhs_dtype = rhs.dtype();
   spec.out_dtype = out.dtype();
-  const std::vector<kernels::WindowDim> windows = window_of(local, dims);
-  const std::vector<int64_t> reversal = reversal_of(local, windows.size());
+  const std::vector<kernels::WindowDim> windows = convolution_windows(local, dims);
+  const std::vector<int64_t> reversal = convolution_reversal(local, windows.size());
   for (size_t d = 0; d < windows.size(); ++d) {
     const kernels::WindowDim& window = windows[d];
     spec.dims.push_back({window.size, window.window, size_of(out, dims.out.spatial[d]), window.stride, window.pad_low,
@@ -322,9 +313,9 @@ PreparedKernel prepare_convolution(const OpView& local) {
 /// elsewhere every shard of the kernel is multiplied with every shard of lhs.
 bool convolution_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
   if (rule.factors[factor].kind != FactorKind::kReduction) return false;
-  const ConvolutionDims dims = dims_of(view);
-  const std::vector<kernels::WindowDim> windows = window_of(view, dims);
-  const std::vector<int64_t> reversal = reversal_of(view, windows.size());
+  const ConvolutionDims dims = convolution_dims(view);
+  const std::vector<kernels::WindowDim> windows = convolution_windows(view, dims);
+  const std::vector<int64_t> reversal = convolution_reversal(view, windows.size());
   for (size_t d = 0; d < windows.size(); ++d) {
     if (!has_factor(rule, static_cast<size_t>(dims.lhs.spatial[d]), factor)) continue;
     const kernels::WindowDim& window = windows[d];
@@ -364,6 +355,7 @@ std::vector<OpDef> make_convolution_rows() {
        .body = LocalKernel{prepare_convolution},
        .combine = combine_sums,
        .localize = localize_convolution,
+       .derivative = {vjp_convolution},
        .keeps_unsharded = convolution_keeps_whole,
        .halo = convolution_halo});
   return rows;

@@ -6,6 +6,7 @@
 
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
+#include "service/ops/linalg/linalg_vjp.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/shard_writers.h"
 
@@ -114,6 +115,7 @@ std::vector<OpDef> make_dot_rows() {
        .rule = dot_general_rule,
        .body = LocalKernel{prepare_dot_general},
        .combine = combine_sums,
+       .derivative = {vjp_dot_general},
        .fuse = {.is_product = true, .of_transposed = dot_of_transposed, .as_transposed = dot_as_transposed}});
   rows.push_back({.name = "stablehlo.dot",
                   .summary = "product of matrices and vectors",
@@ -132,7 +134,8 @@ std::vector<OpDef> make_dot_rows() {
                   .infer = infer_dot,
                   .rule = dot_rule,
                   .body = LocalKernel{prepare_dot},
-                  .combine = combine_sums});
+                  .combine = combine_sums,
+                  .derivative = {vjp_dot}});
   return rows;
 }
 

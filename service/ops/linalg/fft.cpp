@@ -6,6 +6,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/linalg/linalg_vjp.h"
 #include "service/ops/rule_views.h"
 
 namespace meshd::ops {
@@ -124,7 +125,8 @@ std::vector<OpDef> make_fft_rows() {
                            {"length", FieldKind::kIntArray, "fft_length"}}},
        .infer = infer_fft,
        .rule = fft_rule,
-       .body = LocalKernel{prepare_fft}});
+       .body = LocalKernel{prepare_fft},
+       .derivative = {vjp_fft}});
   return rows;
 }
 

@@ -13,6 +13,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/linalg/linalg_vjp.h"
 #include "service/ops/rule_views.h"
 #include "service/tensor/buffer.h"
 #include "service/tensor/half.h"
@@ -306,7 +307,8 @@ std::vector<OpDef> make_linalg_rows() {
        .text = {.fields = {{"lower", FieldKind::kBool, "lower"}}},
        .infer = infer_cholesky,
        .rule = cholesky_rule,
-       .body = LocalKernel{prepare_cholesky}});
+       .body = LocalKernel{prepare_cholesky},
+       .derivative = {vjp_cholesky}});
   rows.push_back({.name = "stablehlo.triangular_solve",
                   .summary = "x with op(a) x = b, or x op(a) = b, where a is triangular",
                   .example = R"(module @jit_f {
@@ -324,7 +326,8 @@ std::vector<OpDef> make_linalg_rows() {
                                                {"transpose_a", true, "NO_TRANSPOSE, TRANSPOSE or ADJOINT"}}},
                   .infer = infer_triangular_solve,
                   .rule = triangular_solve_rule,
-                  .body = LocalKernel{prepare_triangular_solve}});
+                  .body = LocalKernel{prepare_triangular_solve},
+                  .derivative = {vjp_triangular_solve}});
   return rows;
 }
 

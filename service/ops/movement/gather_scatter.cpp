@@ -59,16 +59,6 @@ void add_factors(const WindowDims& dims, const Dims& operand, const Dims& indice
   }
 }
 
-/// The body returns its updates unchanged.
-bool only_replaces(const OpView& view) {
-  if (view.regions.size() != 1 || view.regions[0].ops.empty()) return false;
-  const ir::Region& body = view.regions[0];
-  const std::vector<ir::ValueId>& returned = body.ops.back().operands;
-  const size_t count = scatter_count(view);
-  return returned.size() == count && body.arguments.size() == 2 * count &&
-         std::equal(returned.begin(), returned.end(), body.arguments.begin() + static_cast<std::ptrdiff_t>(count));
-}
-
 /// An inserted dim without an index: all windows are in its first row, which only the first shard has.
 bool scatter_keeps_whole(const OpView& view, const FactorRule& rule, size_t factor) {
   const WindowDims dims = scatter_dims(view);
@@ -102,6 +92,7 @@ std::vector<OpDef> make_gather_scatter_rows() {
        .combine = combine_gather,
        .on_shard = gather_on_shard,
        .localize = localize_gather,
+       .derivative = {vjp_gather},
        .fuse = {.reduced = prepare_gathered_reduction}});
   rows.push_back(
       {.name = "stablehlo.scatter",
@@ -130,6 +121,7 @@ std::vector<OpDef> make_gather_scatter_rows() {
        .combine = combine_scatter,
        .on_shard = scatter_on_shard,
        .localize = localize_scatter,
+       .derivative = {vjp_scatter},
        .keeps_unsharded = scatter_keeps_whole});
   return rows;
 }
@@ -178,6 +170,15 @@ std::vector<int64_t> tuple_dims(const WindowDims& dims, int64_t indices_rank) {
 }
 
 size_t scatter_count(const OpView& view) { return (view.operands.size() - 1) / 2; }
+
+bool only_replaces(const OpView& view) {
+  if (view.regions.size() != 1 || view.regions[0].ops.empty()) return false;
+  const ir::Region& body = view.regions[0];
+  const std::vector<ir::ValueId>& returned = body.ops.back().operands;
+  const size_t count = scatter_count(view);
+  return returned.size() == count && body.arguments.size() == 2 * count &&
+         std::equal(returned.begin(), returned.end(), body.arguments.begin() + static_cast<std::ptrdiff_t>(count));
+}
 
 FactorRule gather_rule(const OpView& view) {
   FactorRuleBuilder builder = rule_builder(view);

@@ -31,6 +31,8 @@ std::vector<int64_t> tuple_dims(const WindowDims& dims, int64_t indices_rank);
 
 /// A scatter's operands are N inputs, the indices, N updates.
 size_t scatter_count(const OpView& view);
+/// The body of a scatter returns its updates unchanged.
+bool only_replaces(const OpView& view);
 
 std::vector<ir::Type> infer_gather(const OpView& view);
 std::vector<ir::Type> infer_scatter(const OpView& view);
@@ -43,5 +45,9 @@ PreparedKernel prepare_scatter(const OpView& local);
 ir::AttributeList localize_gather(const OpView& global, const OpView& local);
 /// Adds which operand dims windows have one index of: a shard counts those from where it begins.
 ir::AttributeList localize_scatter(const OpView& global, const OpView& local);
+
+/// Reverse mode (gather_scatter_vjp.cpp). A scatter whose body adds or replaces has a derivative.
+std::vector<Contribution> vjp_gather(const Vjp& v);
+std::vector<Contribution> vjp_scatter(const Vjp& v);
 
 }  // namespace meshd::ops

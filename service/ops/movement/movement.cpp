@@ -23,6 +23,7 @@ std::vector<OpDef> make_movement_rows() {
                   .infer = infer_reshape,
                   .rule = reshape_rule,
                   .body = LocalKernel{prepare_reshape},
+                  .derivative = {vjp_reshape},
                   .fuse = {.read = read_reshape}});
   rows.push_back({.name = "stablehlo.transpose",
                   .summary = "dimensions in another order",
@@ -41,6 +42,7 @@ std::vector<OpDef> make_movement_rows() {
                   .infer = infer_transpose,
                   .rule = transpose_rule,
                   .body = LocalKernel{prepare_transpose},
+                  .derivative = {vjp_transpose},
                   .fuse = {.is_transpose = true}});
   rows.push_back({.name = "stablehlo.broadcast_in_dim",
                   .summary = "elements repeated along new and one-sized dimensions",
@@ -60,6 +62,7 @@ std::vector<OpDef> make_movement_rows() {
                   .rule = broadcast_in_dim_rule,
                   .body = LocalKernel{prepare_broadcast_in_dim},
                   .new_dims_may_be_sharded = true,
+                  .derivative = {vjp_broadcast_in_dim},
                   .fuse = {.read = read_broadcast_in_dim}});
   rows.push_back({.name = "stablehlo.slice",
                   .summary = "a part with constant bounds and strides",
@@ -81,6 +84,7 @@ std::vector<OpDef> make_movement_rows() {
                   .rule = slice_rule,
                   .body = LocalKernel{prepare_slice},
                   .localize = localize_slice,
+                  .derivative = {vjp_slice},
                   .fuse = {.read = read_slice},
                   .halo = slice_halo});
   rows.push_back(
@@ -100,7 +104,8 @@ std::vector<OpDef> make_movement_rows() {
        .infer = infer_dynamic_slice,
        .rule = dynamic_slice_rule,
        .body = LocalKernel{prepare_dynamic_slice},
-       .localize = localize_dynamic_slice});
+       .localize = localize_dynamic_slice,
+       .derivative = {vjp_dynamic_slice}});
   rows.push_back(
       {.name = "stablehlo.dynamic_update_slice",
        .summary =
@@ -119,7 +124,8 @@ std::vector<OpDef> make_movement_rows() {
        .rule = dynamic_update_slice_rule,
        .body = LocalKernel{prepare_dynamic_update_slice},
        .on_shard = dynamic_update_slice_on_shard,
-       .localize = localize_dynamic_update_slice});
+       .localize = localize_dynamic_update_slice,
+       .derivative = {vjp_dynamic_update_slice}});
   rows.push_back(
       {.name = "stablehlo.concatenate",
        .summary = "operands one after another along a dimension",
@@ -135,6 +141,7 @@ std::vector<OpDef> make_movement_rows() {
        .infer = infer_concatenate,
        .rule = concatenate_rule,
        .body = LocalKernel{prepare_concatenate},
+       .derivative = {vjp_concatenate},
        .halo = concatenate_halo});
   rows.push_back({.name = "stablehlo.pad",
                   .summary = "elements added before, after and between; negative edge padding takes elements away",
@@ -157,6 +164,7 @@ std::vector<OpDef> make_movement_rows() {
                   .infer = infer_pad,
                   .rule = slice_rule,
                   .body = LocalKernel{prepare_pad},
+                  .derivative = {vjp_pad},
                   .halo = pad_halo});
   rows.push_back(
       {.name = "stablehlo.reverse",
@@ -173,6 +181,7 @@ std::vector<OpDef> make_movement_rows() {
        .infer = infer_reverse,
        .rule = reverse_rule,
        .body = LocalKernel{prepare_reverse},
+       .derivative = {vjp_reverse},
        .fuse = {.read = read_reverse},
        .halo = reverse_halo});
   rows.push_back({.name = "stablehlo.iota",

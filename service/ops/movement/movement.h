@@ -60,4 +60,15 @@ ir::AttributeList localize_dynamic_slice(const OpView& global, const OpView& loc
 /// Adds the global dims, to which start indices are clamped.
 ir::AttributeList localize_dynamic_update_slice(const OpView& global, const OpView& local);
 
+/// Reverse mode (movement_vjp.cpp). That of reshape and transpose is their inverse; slices and pads undo each other.
+std::vector<Contribution> vjp_broadcast_in_dim(const Vjp& v);
+std::vector<Contribution> vjp_concatenate(const Vjp& v);
+std::vector<Contribution> vjp_dynamic_slice(const Vjp& v);
+std::vector<Contribution> vjp_dynamic_update_slice(const Vjp& v);
+std::vector<Contribution> vjp_pad(const Vjp& v);
+std::vector<Contribution> vjp_reshape(const Vjp& v);
+std::vector<Contribution> vjp_reverse(const Vjp& v);
+std::vector<Contribution> vjp_slice(const Vjp& v);
+std::vector<Contribution> vjp_transpose(const Vjp& v);
+
 }  // namespace meshd::ops

@@ -7,6 +7,7 @@
 #include "service/kernels/fused/tile_program.h"
 #include "service/ops/builders.h"
 #include "service/ops/checks.h"
+#include "service/ops/pointwise/pointwise_vjp.h"
 
 namespace meshd::ops {
 namespace {
@@ -184,6 +185,7 @@ OpDef maximum_row() {
   OpDef def = pointwise_binary<"stablehlo.maximum", kAnyDType>(
       "the larger of two; complex numbers by their real parts first", ScalarOp::kMaximum);
   def.body = ScalarMath{.op = ScalarOp::kMaximum, .emit = emit_extreme<ScalarOp::kMaximum, ScalarOp::kCompareGt>};
+  def.derivative = {vjp_extreme};
   return def;
 }
 
@@ -191,6 +193,7 @@ OpDef minimum_row() {
   OpDef def = pointwise_binary<"stablehlo.minimum", kAnyDType>(
       "the smaller of two; complex numbers by their real parts first", ScalarOp::kMinimum);
   def.body = ScalarMath{.op = ScalarOp::kMinimum, .emit = emit_extreme<ScalarOp::kMinimum, ScalarOp::kCompareLt>};
+  def.derivative = {vjp_extreme};
   return def;
 }
 
@@ -217,6 +220,7 @@ OpDef select_row() {
                                                                         {.op = ScalarOp::kSelect});
   def.text.types = TextTypes::kSelect;
   def.infer = infer_select;
+  def.derivative = {vjp_select};
   def.example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xi1>, %arg1: tensor<4xf32>, %arg2: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.select %arg0, %arg1, %arg2 : tensor<4xi1>, tensor<4xf32>
@@ -231,6 +235,7 @@ OpDef clamp_row() {
   OpDef def = pointwise<"stablehlo.clamp", 3, kAnyDType, Gives::kSame>("operand, but not below min and not above max",
                                                                        {.op = ScalarOp::kClamp});
   def.infer = infer_clamp;
+  def.derivative = {vjp_clamp};
   def.example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<f32>, %arg1: tensor<4xf32>, %arg2: tensor<f32>) -> tensor<4xf32> {
     %0 = stablehlo.clamp %arg0, %arg1, %arg2 : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
@@ -246,6 +251,7 @@ OpDef complex_row() {
       "complex numbers from real and imaginary parts", {.op = ScalarOp::kComplex});
   def.text.types = TextTypes::kComplexParts;
   def.infer = infer_complex;
+  def.derivative = {vjp_complex};
   def.example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> tensor<4xcomplex<f32>> {
     %0 = stablehlo.complex %arg0, %arg1 : tensor<4xcomplex<f32>>
@@ -260,17 +266,18 @@ OpDef convert_row() {
   OpDef def = pointwise_unary_to<"stablehlo.convert", kAnyDType, Gives::kSame, "f32", "i32">(
       "the same numbers in another element type", {.op = ScalarOp::kConvert});
   def.infer = infer_convert;
+  def.derivative = {vjp_convert};
   return def;
 }
 
 OpDef imag_row() {
   return pointwise_unary_to<"stablehlo.imag", kFloatsOrComplexes, Gives::kPart, "complex<f32>", "f32">(
-      "imaginary part", {.emit = emit_imag});
+      "imaginary part", {.emit = emit_imag}, {vjp_imag});
 }
 
 OpDef real_row() {
   return pointwise_unary_to<"stablehlo.real", kFloatsOrComplexes, Gives::kPart, "complex<f32>", "f32">(
-      "real part", {.emit = emit_real});
+      "real part", {.emit = emit_real}, {vjp_real});
 }
 
 OpDef reduce_precision_row() {
@@ -280,6 +287,7 @@ OpDef reduce_precision_row() {
   def.infer = infer_reduce_precision;
   def.signature.attributes = {{"exponent_bits", true, "bits of the exponent, at least 1"},
                               {"mantissa_bits", true, "bits of the mantissa, at least 0"}};
+  def.derivative = {vjp_reduce_precision};
   def.example = R"(module @jit_f {
   func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
     %0 = stablehlo.reduce_precision %arg0, format = e5m10 : tensor<4xf32>

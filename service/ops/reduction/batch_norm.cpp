@@ -6,6 +6,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/rule_views.h"
 #include "service/ops/writer.h"
 
@@ -238,7 +239,8 @@ std::vector<OpDef> make_batch_norm_rows() {
                   .signature = {.operand_min = 5, .operand_max = 5, .attributes = attributes()},
                   .infer = infer_inference,
                   .rule = inference_rule,
-                  .body = LocalKernel{prepare_batch_norm<BatchNormKind::kInference>}});
+                  .body = LocalKernel{prepare_batch_norm<BatchNormKind::kInference>},
+                  .derivative = {vjp_batch_norm_inference}});
   rows.push_back({.name = "stablehlo.batch_norm_training",
                   .summary = "features normalised by their own mean and variance, which are results too",
                   .example = R"(module @jit_f {
@@ -252,6 +254,7 @@ std::vector<OpDef> make_batch_norm_rows() {
                   .infer = infer_training,
                   .rule = statistics_rule,
                   .body = LocalKernel{prepare_batch_norm<BatchNormKind::kTraining>},
+                  .derivative = {vjp_batch_norm_training},
                   .sharded = {feature_of, expand_training}});
   rows.push_back({.name = "stablehlo.batch_norm_grad",
                   .summary = "gradients of operand, scale and offset of batch_norm_training",

@@ -9,6 +9,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/rule_views.h"
 
 namespace meshd::ops {
@@ -170,6 +171,7 @@ std::vector<OpDef> make_reduce_rows() {
                   .rule = reduce_rule,
                   .body = LocalKernel{prepare_reduce},
                   .combine = combine_reduce,
+                  .derivative = {vjp_reduce},
                   .fuse = {.reduce_dims = reduced_dims}});
   return rows;
 }

@@ -8,6 +8,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/reduction/windows.h"
 #include "service/ops/rule_views.h"
 
@@ -149,6 +150,7 @@ std::vector<OpDef> make_reduce_window_rows() {
                   .rule = reduce_window_rule,
                   .body = LocalKernel{prepare_reduce_window},
                   .combine = combine_windows,
+                  .derivative = {vjp_reduce_window},
                   .halo = reduce_window_halo});
   return rows;
 }

@@ -7,6 +7,7 @@
 #include "service/ops/checks.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
+#include "service/ops/reduction/reduction_vjp.h"
 #include "service/ops/rule_views.h"
 
 namespace meshd::ops {
@@ -122,7 +123,8 @@ std::vector<OpDef> make_sort_rows() {
                                                {"is_stable", false, "sorts are stable either way"}}},
                   .infer = infer_sort,
                   .rule = sort_rule,
-                  .body = LocalKernel{prepare_sort}});
+                  .body = LocalKernel{prepare_sort},
+                  .derivative = {vjp_sort}});
   return rows;
 }
 

@@ -14,6 +14,7 @@
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
 #include "service/ops/linalg/custom_call_rules.h"
+#include "service/ops/reduction/reduction_vjp.h"
 
 namespace meshd::ops {
 namespace {
@@ -175,7 +176,8 @@ std::vector<OpDef> make_top_k_rows() {
        .text = {.shape = TextShape::kTopK},
        .infer = infer_top_k,
        .rule = top_k_rule,
-       .body = LocalKernel{prepare_chlo_top_k}});
+       .body = LocalKernel{prepare_chlo_top_k},
+       .derivative = {vjp_top_k}});
   return rows;
 }
 

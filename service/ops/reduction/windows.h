@@ -31,6 +31,9 @@ std::vector<kernels::WindowDim> select_and_scatter_dims(const OpView& view);
 /// Numbers of windows; dynamic where the operand's dimension is. Throws where sizes overflow.
 tensor::Dims window_counts(const OpView& view, const std::vector<kernels::WindowDim>& dims);
 
+/// Places from the first of `count` elements to behind the last where they stand `apart`.
+inline int64_t dilated_size(int64_t count, int64_t apart) { return count == 0 ? 0 : (count - 1) * apart + 1; }
+
 /// The halo read of a window along dimension `along_dim` of the result; the caller fills in the operand, its dimension
 /// and `beyond`.
 HaloRead window_read(const kernels::WindowDim& dim, size_t along_dim);

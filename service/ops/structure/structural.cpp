@@ -3,6 +3,7 @@
 #include <string>
 
 #include "service/ops/checks.h"
+#include "service/ops/derivative.h"
 #include "service/ops/families.h"
 #include "service/ops/kernel_interface.h"
 
@@ -162,7 +163,8 @@ std::vector<OpDef> make_structural_rows() {
                   .text = {.types = TextTypes::kEach},
                   .infer = infer_same_as_operands,
                   .body = Structural::kOptimizationBarrier,
-                  .result_is_operand = true});
+                  .result_is_operand = true,
+                  .derivative = {vjp_identity}});
   rows.push_back({.name = "stablehlo.tuple",
                   .summary = "several values as one",
                   .example = R"(module @jit_f {

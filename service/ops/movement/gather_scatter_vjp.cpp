@@ -1,0 +1,166 @@
+// Reverse-mode derivatives of gather and scatter, which are each other's transposes but for what lies outside: a gather
+// clamps its windows into the operand, a scatter skips such updates.
+#include <algorithm>
+
+#include "service/kernels/elementwise/scalar_op.h"
+#include "service/ops/checks.h"
+#include "service/ops/derivative.h"
+#include "service/ops/movement/gather_scatter.h"
+
+namespace meshd::ops {
+namespace {
+
+using tensor::Dims;
+using Ints = std::vector<int64_t>;
+
+ir::AttributeList gather_attributes(const WindowDims& dims, const Ints& slice_sizes) {
+  return {{"dimension_numbers",
+           ir::Attribute{ir::DictAttr{"stablehlo.gather",
+                                      {{"offset_dims", ir::int_array_attr(dims.offset)},
+                                       {"collapsed_slice_dims", ir::int_array_attr(dims.collapsed)},
+                                       {"operand_batching_dims", ir::int_array_attr(dims.operand_batching)},
+                                       {"start_indices_batching_dims", ir::int_array_attr(dims.indices_batching)},
+                                       {"start_index_map", ir::int_array_attr(dims.index_map)},
+                                       {"index_vector_dim", ir::integer_attr(dims.index_vector_dim)}}}}},
+          {"slice_sizes", ir::int_array_attr(slice_sizes)}};
+}
+
+ir::AttributeList scatter_attributes(const WindowDims& dims) {
+  return {{"scatter_dimension_numbers",
+           ir::Attribute{ir::DictAttr{"stablehlo.scatter",
+                                      {{"update_window_dims", ir::int_array_attr(dims.offset)},
+                                       {"inserted_window_dims", ir::int_array_attr(dims.collapsed)},
+                                       {"input_batching_dims", ir::int_array_attr(dims.operand_batching)},
+                                       {"scatter_indices_batching_dims", ir::int_array_attr(dims.indices_batching)},
+                                       {"scatter_dims_to_operand_dims", ir::int_array_attr(dims.index_map)},
+                                       {"index_vector_dim", ir::integer_attr(dims.index_vector_dim)}}}}}};
+}
+
+Term scattered(const WindowDims& dims, Term into, Term indices, Term updates, bool replaces) {
+  Writer& writer = *into.writer;
+  const ir::Type scalar = with_dims(into.type(), {});
+  std::vector<ir::Region> regions;
+  if (replaces) {
+    regions.push_back(writer.region(
+        {scalar, scalar}, [&](const auto& arguments) { writer.create("stablehlo.return", {arguments[1]}, {}); }));
+  } else {
+    regions.push_back(writer.reducer("stablehlo.add", scalar));
+  }
+  return {&writer, writer
+                       .add("stablehlo.scatter", {into.id, indices.id, updates.id}, scatter_attributes(dims), {},
+                            std::move(regions))
+                       .at(0)};
+}
+
+// What the components of the index tuples may be at most so that windows of these sizes lie inside, in the shape of the
+// indices.
+Term most_indices(const WindowDims& dims, const Dims& operand, const Ints& sizes, Term indices) {
+  Writer& writer = *indices.writer;
+  Ints most;
+  for (const int64_t d : dims.index_map)
+    most.push_back(operand[static_cast<size_t>(d)] - sizes[static_cast<size_t>(d)]);
+  const bool has_vector = dims.index_vector_dim < indices.rank();
+  const auto count = static_cast<int64_t>(most.size());
+  const Term values{&writer, writer.constant(ir::dense_integers_attr(most, has_vector ? Dims{count} : Dims{}))};
+  const Term same = converted(values, indices.dtype());
+  return {&writer, writer.broadcast(same.id, indices.dims(), has_vector ? Ints{dims.index_vector_dim} : Ints{})};
+}
+
+Term clamped_to(Term indices, Term most) {
+  return {indices.writer, indices.writer->add("stablehlo.clamp", {indices.number(0).id, indices.id, most.id})};
+}
+
+// Sizes of the windows of a scatter, by dimension of the operand.
+Ints window_sizes(const WindowDims& dims, const Dims& operand, const Dims& updates) {
+  Ints sizes(operand.size(), 1);
+  const Ints windows = window_dims(dims, static_cast<int64_t>(operand.size()));
+  for (size_t i = 0; i < windows.size(); ++i)
+    sizes[static_cast<size_t>(windows[i])] = updates[static_cast<size_t>(dims.offset[i])];
+  return sizes;
+}
+
+// For each element of `like` (the updates), whether its window lies inside of the operand.
+Term is_inside(const WindowDims& dims, Term indices, Term most, Term like) {
+  Writer& writer = *indices.writer;
+  Term within = compare(indices, "EQ", clamped_to(indices, most));
+  if (dims.index_vector_dim < indices.rank()) {
+    const ir::Type boolean = ir::Type::of({tensor::DType::kBool, {}});
+    std::vector<ir::Region> regions;
+    regions.push_back(writer.reducer("stablehlo.and", boolean));
+    within = {&writer, writer
+                           .add("stablehlo.reduce", {within.id, writer.splat(boolean, 1)},
+                                {{"dimensions", ir::int_array_attr({dims.index_vector_dim})}}, {}, std::move(regions))
+                           .at(0)};
+  }
+  return {&writer, writer.broadcast(within.id, like.dims(), batch_dims(dims, like.rank()))};
+}
+
+// 1, 2, 3, ... in the shape of `like`.
+Term numbers_of(Term like) {
+  Writer& writer = *like.writer;
+  const Dims& dims = like.dims();
+  const int64_t count = tensor::element_count(dims);
+  const Term iota{&writer, writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(0)}},
+                                      ir::Type::of({tensor::DType::kInt64, {count}}))};
+  return {&writer, writer.reshape((iota + 1.0).id, dims)};
+}
+
+Contributions vjp_adding_scatter(const Vjp& v, const WindowDims& dims) {
+  const size_t count = scatter_count(v.view);
+  const Term indices = v.x(count);
+  Contributions out(v.op.operands.size());
+  for (size_t i = 0; i < count; ++i) {
+    const Term updates = v.x(count + 1 + i);
+    const Dims& operand = v.x(i).dims();
+    const Ints sizes = window_sizes(dims, operand, updates.dims());
+    const Term most = most_indices(dims, operand, sizes, indices);
+    const Term gathered =
+        v.value(v.writer.add("stablehlo.gather", {v.ct(i).id, indices.id}, gather_attributes(dims, sizes)));
+    out[i] = v.ct(i);
+    out[count + 1 + i] = masked(is_inside(dims, indices, most, updates), gathered);
+  }
+  return out;
+}
+
+// Which update an element has in the end is not told for indices that occur twice: numbers are scattered in the same
+// way, and each update looks whether its own number is there.
+Contributions vjp_replacing_scatter(const Vjp& v, const WindowDims& dims) {
+  const size_t count = scatter_count(v.view);
+  const Term indices = v.x(count);
+  Contributions out(v.op.operands.size());
+  for (size_t i = 0; i < count; ++i) {
+    const Term updates = v.x(count + 1 + i);
+    const Dims& operand = v.x(i).dims();
+    const Ints sizes = window_sizes(dims, operand, updates.dims());
+    const Term numbers = numbers_of(updates);
+    const Term none{&v.writer, v.writer.splat(ir::Type::of({tensor::DType::kInt64, operand}), 0)};
+    const Term winners = scattered(dims, none, indices, numbers, true);
+    const auto gathered = [&](Term from) {
+      return v.value(v.writer.add("stablehlo.gather", {from.id, indices.id}, gather_attributes(dims, sizes)));
+    };
+    out[i] = masked(compare(winners, "EQ", none), v.ct(i));
+    out[count + 1 + i] = masked(compare(gathered(winners), "EQ", numbers), gathered(v.ct(i)));
+  }
+  return out;
+}
+
+}  // namespace
+
+Contributions vjp_gather(const Vjp& v) {
+  const WindowDims dims = gather_dims(v.view);
+  const Ints sizes = ir::ints(attributes_of(v.view), "slice_sizes");
+  const Term most = most_indices(dims, v.x(0).dims(), sizes, v.x(1));
+  const Term into = v.sums[0] == ir::kNoValue ? v.x(0).number(0) : v.value(v.sums[0]);
+  return {Contribution::sum(scattered(dims, into, clamped_to(v.x(1), most), v.ct(), false))};
+}
+
+Contributions vjp_scatter(const Vjp& v) {
+  const WindowDims dims = scatter_dims(v.view);
+  const size_t count = scatter_count(v.view);
+  const std::vector<kernels::ScalarOp> body = combining_ops(v.view, count);
+  if (body == std::vector<kernels::ScalarOp>(count, kernels::ScalarOp::kAdd)) return vjp_adding_scatter(v, dims);
+  if (only_replaces(v.view)) return vjp_replacing_scatter(v, dims);
+  reject(v.view, "unsupported_op", "scatter has a derivative where its body adds or replaces; this one does neither");
+}
+
+}  // namespace meshd::ops

@@ -1,0 +1,19 @@
+// Reverse-mode derivatives of reductions, windows, sorts and batch normalisation. Private to reduction.
+#pragma once
+
+#include "service/ops/derivative.h"
+
+namespace meshd::ops {
+
+/// Of reductions by add, maximum, minimum or multiply; others are refused. Equal maxima share the cotangent.
+Contributions vjp_reduce(const Vjp& v);
+/// Of windows that are added, and of maxima and minima of windows without dilation, whose cotangent goes to the first
+/// of equal elements.
+Contributions vjp_reduce_window(const Vjp& v);
+/// The sort is made once more with the elements' places, by which cotangents are then sorted back.
+Contributions vjp_sort(const Vjp& v);
+Contributions vjp_top_k(const Vjp& v);
+Contributions vjp_batch_norm_training(const Vjp& v);
+Contributions vjp_batch_norm_inference(const Vjp& v);
+
+}  // namespace meshd::ops
