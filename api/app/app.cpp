@@ -273,9 +273,9 @@ struct App::Parts {
     for (auto&& rows :
          {mesh_routes(services), array_routes(services), array_part_routes(services), array_archive_routes(services),
           zarr_routes(services), call_routes(), program_routes(services), explain_routes(services),
-          session_routes(services), session_mesh_routes(services), queue_routes(services), callback_routes(services),
-          job_routes(services), health_routes(services, facts), principal_routes(services, principals),
-          document_routes(services, facts)}) {
+          gradient_routes(services), session_routes(services), session_mesh_routes(services), queue_routes(services),
+          callback_routes(services), job_routes(services), health_routes(services, facts),
+          principal_routes(services, principals), document_routes(services, facts)}) {
       router.add(rows);
     }
     ServerHooks hooks;

@@ -112,9 +112,9 @@ class InProcess {
     api::Router out;
     for (auto&& rows : {api::mesh_routes(services_), api::array_routes(services_), api::array_part_routes(services_),
                         api::array_archive_routes(services_), api::zarr_routes(services_), api::call_routes(),
-                        api::program_routes(services_), api::explain_routes(services_), api::session_routes(services_),
-                        api::session_mesh_routes(services_), api::queue_routes(services_),
-                        api::callback_routes(services_), api::job_routes(services_)}) {
+                        api::program_routes(services_), api::explain_routes(services_), api::gradient_routes(services_),
+                        api::session_routes(services_), api::session_mesh_routes(services_),
+                        api::queue_routes(services_), api::callback_routes(services_), api::job_routes(services_)}) {
       out.add(rows);
     }
     return out;

@@ -572,9 +572,9 @@ TEST_F(RepeatedPosts, are_all_known) {
                                  "deleteArrayByPost", "appendInfeed", "enterMesh",     "importArrays", "run",
                                  "createJob"};
   // These change nothing, or nothing twice.
-  known.merge(std::set<std::string>{"createMesh", "createProgram", "replyToCallback", "resumeSession", "sessionBarrier",
-                                    "compareArrays", "resolveSharding", "resolveCall", "explainProgram",
-                                    "partitionProgram", "suggestShardings"});
+  known.merge(std::set<std::string>{"createMesh", "createProgram", "differentiateProgram", "replyToCallback",
+                                    "resumeSession", "sessionBarrier", "compareArrays", "resolveSharding",
+                                    "resolveCall", "explainProgram", "partitionProgram", "suggestShardings"});
   for (const auto& route : server_.router().routes()) {
     if (route->method == "POST") {
       EXPECT_TRUE(known.contains(route->operation_id)) << route->operation_id << ": what if it comes twice?";

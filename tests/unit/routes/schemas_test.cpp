@@ -170,9 +170,10 @@ class Comparison {
 
 Schemas all_schemas() {
   Schemas out;
-  for (const Schemas& some : {array_schemas(), call_schemas(), callback_schemas(), document_schemas(),
-                              explain_schemas(), health_schemas(), job_schemas(), mesh_schemas(), principal_schemas(),
-                              program_schemas(), queue_schemas(), session_schemas(), session_mesh_schemas()})
+  for (const Schemas& some :
+       {array_schemas(), call_schemas(), callback_schemas(), document_schemas(), explain_schemas(), gradient_schemas(),
+        health_schemas(), job_schemas(), mesh_schemas(), principal_schemas(), program_schemas(), queue_schemas(),
+        session_schemas(), session_mesh_schemas()})
     out.insert(out.end(), some.begin(), some.end());
   return out;
 }

@@ -1,0 +1,41 @@
+#include "service/compile/rewrite/gradient_text.h"
+
+#include "service/core/error.h"
+#include "service/program/gradient/gradient.h"
+#include "service/program/print.h"
+#include "service/program/transform/specialise.h"
+
+namespace meshd::compile {
+namespace {
+
+// Positions without tokens as positions with them.
+std::vector<size_t> with_tokens(const std::vector<size_t>& wanted, const std::vector<size_t>& positions,
+                                const char* what) {
+  std::vector<size_t> out;
+  for (const size_t i : wanted) {
+    if (i >= positions.size()) {
+      throw core::Error("invalid_argument", "there is no " + std::string(what) + " " + std::to_string(i) +
+                                                ": the program has " + std::to_string(positions.size()));
+    }
+    out.push_back(positions[i]);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string gradient_text(const ParsedProgram& parsed, const DifferentiationRequest& request) {
+  if (program::has_dynamic_shapes(*parsed.flat)) {
+    throw core::Error("unsupported_type",
+                      "the derivative of a program with dynamic dimensions is not supported; post a program with "
+                      "static shapes");
+  }
+  program::GradientRequest wanted;
+  wanted.arguments = with_tokens(request.arguments, parsed.arguments, "argument");
+  wanted.results = with_tokens(request.results, parsed.results, "result");
+  wanted.keeps_results = request.keeps_results;
+  wanted.takes_cotangents = request.takes_cotangents;
+  return program::print_generic(program::gradient(program::specialise(*parsed.flat), wanted));
+}
+
+}  // namespace meshd::compile

@@ -1,0 +1,174 @@
+#include "service/program/gradient/backward.h"
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_set>
+
+#include "service/ir/walk.h"
+#include "service/program/gradient/dead_ops.h"
+
+namespace meshd::program {
+
+void Backward::run(std::vector<ir::Op>& forward, Cotangents& sums, std::vector<ir::Op>& out) {
+  std::vector<std::pair<size_t, std::vector<ir::Op>>> inserted;
+  for (size_t i = forward.size(); i-- > 0;) {
+    ir::Op& op = forward[i];
+    const auto has_sum = [&](ir::ValueId id) { return facts_.is_varied(id) && sums.contains(id); };
+    if (std::none_of(op.results.begin(), op.results.end(), has_sum)) continue;
+    switch (ops::role_of(ops::op(op.code).body).value_or(ops::Structural::kReturn)) {
+      case ops::Structural::kWhile: {
+        std::vector<ir::Op> before = loop(op, sums, out);
+        if (!before.empty()) inserted.emplace_back(i, std::move(before));
+        break;
+      }
+      case ops::Structural::kCase:
+      case ops::Structural::kIf:
+        branches(op, sums, out);
+        break;
+      default:
+        plain(op, sums, out);
+    }
+  }
+  if (inserted.empty()) return;
+  std::vector<ir::Op> all;
+  for (size_t i = 0; i < forward.size(); ++i) {
+    if (!inserted.empty() && inserted.back().first == i) {
+      std::move(inserted.back().second.begin(), inserted.back().second.end(), std::back_inserter(all));
+      inserted.pop_back();
+    }
+    all.push_back(std::move(forward[i]));
+  }
+  forward = std::move(all);
+}
+
+void Backward::plain(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out) {
+  const ops::OpDef& def = ops::op(op.code);
+  if (def.derivative.is_zero) return;
+  if (def.derivative.vjp == nullptr) {
+    const std::string target = ir::string_or(op.attributes, "call_target_name", "");
+    ir::fail("unsupported_op", op.location,
+             "the derivative of '" + op.name + "'" + (target.empty() ? "" : " of target '" + target + "'") +
+                 " is not supported");
+  }
+  const ops::OpInstance instance(function_, op);
+  ops::Writer writer(function_, out, op);
+  ops::Vjp vjp{instance.view, op, {}, {}, {}, writer};
+  for (const ir::ValueId id : op.results) {
+    const auto found = sums.find(id);
+    vjp.cotangents.push_back(found == sums.end() ? ir::kNoValue : found->second);
+  }
+  for (const ir::ValueId id : op.operands) {
+    const auto found = sums.find(id);
+    vjp.sums.push_back(found == sums.end() ? ir::kNoValue : found->second);
+    vjp.wanted.push_back(facts_.is_varied(id));
+  }
+  // An operand that stands twice must not be updated in place: the second one would not see the first.
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    if (std::count(op.operands.begin(), op.operands.end(), op.operands[i]) > 1) vjp.sums[i] = ir::kNoValue;
+  }
+  const ops::Contributions parts = def.derivative.vjp(vjp);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].value == ir::kNoValue || !vjp.wanted[i]) continue;
+    // A rule that was given no sum returns a part, whatever it says.
+    const bool replaces = parts[i].has_sum && vjp.sums[i] != ir::kNoValue;
+    ops::Contribution part = parts[i];
+    part.has_sum = replaces;
+    give(sums, op.operands[i], part, writer);
+  }
+}
+
+void Backward::branches(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out) {
+  std::vector<const ir::Region*> regions;
+  for (const ir::Region& region : op.regions) regions.push_back(&region);
+  const std::vector<ir::ValueId> read = captured(regions);
+  if (read.empty()) return;
+  std::vector<ir::Region> made;
+  for (const ir::Region& region : op.regions) {
+    std::unordered_map<ir::ValueId, ir::ValueId> names;
+    ir::Region& branch = made.emplace_back();
+    branch.ops = copy(region.ops, names);
+    ir::Op terminator = std::move(branch.ops.back());
+    branch.ops.pop_back();
+    std::vector<ir::Op> tail;
+    ops::Writer writer(function_, tail, op);
+    Cotangents inner;
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const auto found = sums.find(op.results[i]);
+      if (found == sums.end() || !facts_.is_varied(terminator.operands[i])) continue;
+      give(inner, terminator.operands[i], ops::Term{&writer, found->second}, writer);
+    }
+    run(branch.ops, inner, tail);
+    terminator.operands.clear();
+    for (const ir::ValueId id : read) terminator.operands.push_back(sum_or_zero(inner, id, writer));
+    std::move(tail.begin(), tail.end(), std::back_inserter(branch.ops));
+    branch.ops.push_back(std::move(terminator));
+    clean(branch, op);
+  }
+  ops::Writer writer(function_, out, op);
+  const std::vector<ir::ValueId> results =
+      writer.create(op.name, op.operands, function_.types_of(read), {}, std::move(made));
+  for (size_t i = 0; i < read.size(); ++i) give(sums, read[i], ops::Term{&writer, results[i]}, writer);
+}
+
+void Backward::give(Cotangents& sums, ir::ValueId id, ops::Contribution part, ops::Writer& writer) {
+  const auto [found, is_new] = sums.emplace(id, part.value);
+  if (is_new) return;
+  found->second = part.has_sum ? part.value : writer.add("stablehlo.add", {found->second, part.value});
+}
+
+ir::ValueId Backward::sum_or_zero(const Cotangents& sums, ir::ValueId id, ops::Writer& writer) {
+  const auto found = sums.find(id);
+  return found == sums.end() ? writer.splat(ir::Type(function_.type_of(id)), 0) : found->second;
+}
+
+std::vector<ir::Op> Backward::copy(const std::vector<ir::Op>& ops,
+                                   std::unordered_map<ir::ValueId, ir::ValueId>& names) {
+  std::vector<ir::Op> out = ops;
+  const auto renew = [&](ir::ValueId id) {
+    const ir::ValueId made = function_.add_value(ir::Type(function_.type_of(id)));
+    facts_.copy(id, made);
+    names[id] = made;
+  };
+  for (const ir::Op& op : out) {
+    ir::walk(op, [&](const ir::Op& inner) {
+      for (const ir::ValueId id : inner.results) renew(id);
+      for (const ir::Region& region : inner.regions) {
+        for (const ir::ValueId id : region.arguments) renew(id);
+      }
+    });
+  }
+  for (ir::Op& op : out) ir::rename_values(op, names);
+  return out;
+}
+
+std::vector<ir::ValueId> Backward::captured(const std::vector<const ir::Region*>& regions) const {
+  std::unordered_set<ir::ValueId> known;
+  std::vector<ir::ValueId> out;
+  const auto define = [&](const ir::Op& op) {
+    known.insert(op.results.begin(), op.results.end());
+    for (const ir::Region& region : op.regions) known.insert(region.arguments.begin(), region.arguments.end());
+  };
+  for (const ir::Region* region : regions) {
+    known.insert(region->arguments.begin(), region->arguments.end());
+    ir::walk(*region, define);
+  }
+  for (const ir::Region* region : regions) {
+    ir::walk(*region, [&](const ir::Op& op) {
+      for (const ir::ValueId id : op.operands) {
+        if (facts_.is_varied(id) && known.insert(id).second) out.push_back(id);
+      }
+    });
+  }
+  return out;
+}
+
+void Backward::clean(ir::Region& region, const ir::Op& source) const {
+  remove_dead_ops(function_, region, UnreadEffects::kDropped);
+  const ir::Op* effect = ir::first_op(region, [&](const ir::Op& op) { return has_effect(function_, op); });
+  if (effect == nullptr) return;
+  ir::fail("unsupported_op", effect->location,
+           "the derivative of '" + source.name + "' needs what '" + effect->name +
+               "' within it gives, and an effect must not happen twice");
+}
+
+}  // namespace meshd::program

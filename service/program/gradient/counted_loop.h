@@ -1,0 +1,26 @@
+// While loops that run a number of times which their text tells: those of scan and fori_loop. Private to gradient.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "service/program/gradient/value_facts.h"
+
+namespace meshd::program {
+
+/// In turn k of `trips`, counted from 0, carried value `counter` is start + k * step.
+struct CountedLoop {
+  size_t counter = 0;
+  int64_t start = 0;
+  int64_t step = 1;
+  int64_t trips = 0;
+};
+
+/// Recognises a condition that is one comparison of a carried integer with a known one, where the body adds a known
+/// integer to it. Nothing for other loops.
+///
+/// Example: while (i = 2; i < 9) {i = i + 3} -> start 2, step 3, trips 3
+std::optional<CountedLoop> counted_loop(const ir::Function& function, const ir::Op& op, const ValueFacts& facts);
+
+}  // namespace meshd::program
