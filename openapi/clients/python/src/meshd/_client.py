@@ -1,0 +1,365 @@
+"""Client: a server, and what can be asked of it."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import ssl
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _dtypes, _jax, _runs, _shardings, errors, errors_by_code
+from ._arrays import PUT_OCTETS, Array
+from ._callbacks import CallbackThread, tell
+from ._jit import Jitted
+from ._jobs import Job
+from ._programs import Program, digest, from_text
+from ._sessions import Session
+from ._shardings import Mesh, Sharding
+from ._transport import Settings, Transport
+
+
+def connect(
+    url: str = "http://127.0.0.1:8080",
+    *,
+    token: str | None = None,
+    timeout: float | None = 600.0,
+    connect_timeout: float = 10.0,
+    retries: int = 5,
+    tls: ssl.SSLContext | None = None,
+) -> Client:
+    """The server at `url`, which is asked who it is.
+
+    `timeout` is for each answer (None: forever), `retries` how often a request is repeated that did not reach the
+    server or that it could not take; each repetition waits as Retry-After says. `tls` is for https with certificates
+    of one's own: `ssl.create_default_context(cafile=...)`.
+    """
+    client = Client(Transport(Settings(url, token, timeout, connect_timeout, retries, tls)))
+    client.info()
+    return client
+
+
+class _Shared:
+    """What all copies of a client have together."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.meshes: dict[Any, Mesh] = {}
+        self.texts: dict[str, Program] = {}
+        self.lowerings = _jax.Lowerings()
+        self.callback_session: str | None = None
+        self.thread = threading.local()
+
+
+class Client:
+    """A server, made by `connect`. Any thread may use it; each has a connection of its own."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._shared = _Shared()
+        self._options: dict[str, Any] = {}
+        self._use_ids = False
+
+    # The server -------------------------------------------------------------------------------------------------------
+
+    def info(self) -> dict[str, Any]:
+        """Name, version, devices and caches of the server."""
+        found: dict[str, Any] = self._transport.json("GET", "/v1/info")
+        return found
+
+    def devices(self) -> list[dict[str, Any]]:
+        """The server's devices: id, process_index, kind, queue."""
+        found: list[dict[str, Any]] = self._transport.json("GET", "/v1/devices")["items"]
+        return found
+
+    def close(self) -> None:
+        """Ends the connections, and the session that answered callbacks of `run`."""
+        with self._shared.lock:
+            session, self._shared.callback_session = self._shared.callback_session, None
+        if session is not None:
+            with contextlib.suppress(errors.Error):
+                self._transport.request("DELETE", f"/v1/sessions/{session}")
+        self._transport.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"meshd.Client({self._transport.settings.url})"
+
+    # Meshes and arrays ------------------------------------------------------------------------------------------------
+
+    def mesh(
+        self,
+        shape: Sequence[int],
+        axis_names: Sequence[str],
+        devices: Sequence[int] | None = None,
+        axis_types: Sequence[str] = (),
+    ) -> Mesh:
+        """Devices of the server along named axes; devices 0, 1, 2, ... when none are named. `.jax` is the same as a JAX
+        mesh, for `NamedSharding` and `jax.set_mesh`."""
+        count = int(np.prod(list(shape), dtype=np.int64))
+        ids = tuple(range(count)) if devices is None else tuple(map(int, np.asarray(devices).reshape(-1)))
+        return self._stored(Mesh(tuple(axis_names), tuple(map(int, shape)), ids, tuple(axis_types)))
+
+    def sharding(self, said: Any) -> Sharding:
+        """The server's sharding of a JAX NamedSharding, or of one of its own."""
+        if isinstance(said, Sharding):
+            return said if said.mesh.id else Sharding(self._stored(said.mesh), said.spec, said.sdy)
+        if _shardings.is_named(said):
+            mesh = self._stored(_shardings.mesh_of_jax(said.mesh))
+            return Sharding(mesh, _shardings.normal_spec(tuple(said.spec)))
+        raise TypeError(f"expected a NamedSharding of JAX or a Sharding of meshd, got {said!r}")
+
+    def put(
+        self,
+        x: Any,
+        sharding: Any = None,
+        *,
+        name: str | None = None,
+        durability: str = "durable",
+    ) -> Array:
+        """Stores an array. `sharding` is JAX's NamedSharding or a Sharding of meshd; without, that of a JAX array that
+        has one, else it lies whole on device 0 until a program places it. `durability` is `durable` (survives a
+        restart, the default) or `memory`."""
+        if isinstance(x, Array):
+            x = np.asarray(x)
+        if sharding is None:
+            own: Any = getattr(x, "sharding", None)
+            sharding = own if _shardings.is_named(own) and own.mesh.axis_names else None
+        jax_type = None
+        if _jax.is_loaded():
+            jax_type = (tuple(x.shape), x.dtype) if hasattr(x, "dtype") and _jax.is_key(x.dtype) else None
+            x = _jax.to_wire(x)
+        data = np.asarray(x)
+        query: dict[str, Any] = {"dtype": _dtypes.name_of(data.dtype), "shape": ",".join(map(str, data.shape))}
+        query.update({"name": name, "durability": durability})
+        placed = None if sharding is None else self.sharding(sharding)
+        if placed is not None:
+            query.update(placed.query())
+        answer = self._transport.request(
+            "POST", "/v1/arrays", query=query, body=[_dtypes.to_bytes(data)], headers=PUT_OCTETS, keyed=True
+        )
+        out = Array(self, answer.json())
+        out._jax_mesh = None if placed is None else placed.mesh.origin
+        out._jax_type = jax_type
+        return out
+
+    def array(self, id: str | None = None, *, name: str | None = None) -> Array:
+        """The handle of an array that is on the server, by its id or, the newest of them, by its name."""
+        if (id is None) == (name is None):
+            raise TypeError("an array is named by its id or its name")
+        if id is not None:
+            return Array(self, self._transport.json("GET", f"/v1/arrays/{id}"))
+        found = self.arrays(name=name)
+        if not found:
+            raise errors_by_code.NotFound(f"there is no array named {name!r}", status=404)
+        return max(found, key=lambda each: each.id)  # ids ascend with time
+
+    def arrays(self, *, name: str | None = None) -> list[Array]:
+        """All arrays, or those of a name."""
+        return [Array(self, each) for each in self._all("/v1/arrays", {"name": name})]
+
+    def _all(self, path: str, query: dict[str, Any]) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = []
+        cursor: str | None = None
+        while True:
+            page = self._transport.json("GET", path, query={**query, "limit": 1000, "cursor": cursor})
+            items += page["items"]
+            cursor = page["next"]
+            if cursor is None:
+                return items
+
+    def _stored(self, mesh: Mesh) -> Mesh:
+        key = (mesh.axis_names, mesh.shape, mesh.device_ids, mesh.axis_types)
+        with self._shared.lock:
+            known = self._shared.meshes.get(key)
+        if known is None:
+            document = self._transport.json("POST", "/v1/meshes", mesh.document())
+            known = Mesh(*key, id=document["id"])
+            with self._shared.lock:
+                self._shared.meshes[key] = self._shared.meshes[known.id] = known
+        return known if mesh.origin is None else Mesh(*key, id=known.id, origin=mesh.origin)
+
+    def _mesh_of_id(self, id: str, origin: Any) -> Mesh:
+        with self._shared.lock:
+            known = self._shared.meshes.get(id)
+        if known is None:
+            document = self._transport.json("GET", f"/v1/meshes/{id}")
+            names = tuple(axis["name"] for axis in document["axes"])
+            types = tuple(document.get("axis_types") or ())
+            known = Mesh(names, tuple(document["shape"]), tuple(document["device_ids"]), types, id)
+            with self._shared.lock:
+                self._shared.meshes[id] = known
+        if origin is None or tuple(origin.axis_names) != known.axis_names or tuple(origin.axis_sizes) != known.shape:
+            return known
+        return Mesh(known.axis_names, known.shape, known.device_ids, known.axis_types, id, origin)
+
+    # Runs -------------------------------------------------------------------------------------------------------------
+
+    def using(self, **options: Any) -> Client:
+        """The same server, whose runs have these fields of the request: `deadline` (seconds), `profile`, `mesh` (a
+        Mesh), `devices` ("least_loaded"), `reshard`, `donation` ("strict"), `debug_nans`, `debug_infs`."""
+        out = copy.copy(self)
+        if isinstance(options.get("mesh"), Mesh):
+            options["mesh"] = options["mesh"].document()
+        out._options = {**self._options, **options}
+        return out
+
+    def run(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Any:
+        """Runs a function on the server and gives what it returns, trees of NumPy arrays.
+
+        `function` is jitted by JAX, or is jitted here, or is StableHLO text. It is lowered for the types of its
+        arguments, which may be handles of arrays on the server. With `keep` the results stay there and come as handles:
+        True or "memory", or "durable" for those that are to outlive a restart of the server.
+        """
+        return self._run(function, args, kwargs, keep, None)
+
+    def submit(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Job:
+        """As `run`, in the background: a Job."""
+        return self._submit(function, args, kwargs, keep, None)
+
+    def session(self, name: str | None = None, *, on_error: str = "continue") -> Session:
+        """Opens a session: runs in order, and a log of their effects. `on_error="halt"` holds the runs behind one that
+        failed."""
+        body: dict[str, Any] = {"on_error": on_error}
+        if name is not None:
+            body["name"] = name
+        return Session(self, self._transport.json("POST", "/v1/sessions", body, keyed=True))
+
+    def jit(self, function: Callable[..., Any] | None = None, *, keep: bool | str = False, **options: Any) -> Any:
+        """Decorates a function that is to run on the server: `@m.jit`, or `@m.jit(keep=True, donate_argnums=0)`.
+
+        Options are those of `jax.jit`. It is lowered once for each structure and types of arguments, and its text is
+        posted once; later calls name it by its id.
+        """
+
+        def decorate(inner: Callable[..., Any]) -> Jitted:
+            import jax
+
+            return Jitted(self, jax.jit(inner, **options), keep)
+
+        return decorate if function is None else decorate(function)
+
+    @property
+    def last_run(self) -> _runs.RunInfo:
+        """What the answer of this thread's last run had beside the results: shardings, statistics, times."""
+        found: _runs.RunInfo | None = getattr(self._shared.thread, "info", None)
+        if found is None:
+            raise RuntimeError("this thread has run nothing yet")
+        return found
+
+    def program(self, function: Any, *args: Any, **kwargs: Any) -> Program:
+        """The program that a call of the function would run; `.text` is its StableHLO."""
+        return self._lower(function, args, kwargs)[0]
+
+    def explain(self, function: Any, *args: Any, **kwargs: Any) -> str:
+        """What a call would do, as text: shardings, collectives and their bytes, memory of a device."""
+        program = self._lower(function, args, kwargs)[0]
+        program.store(self)
+        body = {} if program.mesh is None else {"mesh": program.mesh}
+        answer = self._transport.request(
+            "POST",
+            f"/v1/programs/{program.id}:explain",
+            body=json.dumps(body).encode(),
+            headers={"Accept": "text/plain", "Content-Type": "application/json"},
+        )
+        return bytes(answer.body).decode()
+
+    def _lower(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
+        if isinstance(function, Program):
+            return function, list(args)
+        if isinstance(function, str):
+            if kwargs:
+                raise TypeError("a text has no names of arguments")
+            key = digest(function)
+            with self._shared.lock:
+                program = self._shared.texts.get(key)
+            if program is None:
+                program = from_text(self, function)
+                with self._shared.lock:
+                    self._shared.texts[key] = program
+            return program, list(args)
+        if isinstance(function, Jitted):
+            function = function.jitted
+        if not callable(function):
+            raise TypeError(f"expected a function or StableHLO text, got {function!r}")
+        return self._shared.lowerings.lower(function, args, kwargs)
+
+    def _prepare(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool | str, background: bool
+    ) -> _runs.Request:
+        if isinstance(function, Jitted):
+            keep = keep or function.keep
+        program, leaves = self._lower(function, args, kwargs)
+        if isinstance(function, Jitted):
+            program.store(self)
+        return _runs.make_request(self, program, leaves, keep, self._options, background)
+
+    def _run(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool | str, session: str | None
+    ) -> Any:
+        request = self._prepare(function, args, kwargs, keep, background=False)
+        if request.is_live:
+            return self._job(request, session).result()
+        answer = self._post(request, session, {})
+        results, info = _runs.read_answer(self, request, answer)
+        _runs.mark_donated(request)
+        self._shared.thread.info = info
+        tell(request.program.callbacks, info.effects)
+        return request.program.finish(results)
+
+    def _submit(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool | str, session: str | None
+    ) -> Job:
+        return self._job(self._prepare(function, args, kwargs, keep, background=True), session)
+
+    def _job(self, request: _runs.Request, session: str | None) -> Job:
+        if request.encoding == "safetensors":
+            request.encoding = "array"
+        callbacks = None
+        if request.is_live:
+            session = session or self._session_for_callbacks()
+            callbacks = CallbackThread(self, session, request.program.callbacks)
+        document = self._post(request, session, {"Prefer": "respond-async"}).json()
+        if callbacks is not None:
+            callbacks.start(document["id"])
+        return Job(self, document, request, callbacks)
+
+    def _post(self, request: _runs.Request, session: str | None, more: dict[str, str]) -> Any:
+        path = "/v1/run" if session is None else f"/v1/sessions/{session}/jobs"
+        keyed = session is not None or bool(more) or request.changes_something
+        use_id = request.program.id is not None
+        for is_again in (False, True):
+            headers, buffers = request.body(use_id)
+            try:
+                return self._transport.request(
+                    "POST",
+                    path,
+                    body=buffers,
+                    headers={**headers, **more},
+                    keyed=keyed,
+                    text=request.program.text,
+                )
+            except errors_by_code.NotFound as error:
+                # Somebody has deleted the program; its text is here.
+                if is_again or not use_id or error.pointer not in ("", "/program/id"):
+                    raise
+                request.program.store(self, again=True)
+        raise AssertionError("the second attempt returns or raises")
+
+    def _session_for_callbacks(self) -> str:
+        with self._shared.lock:
+            known = self._shared.callback_session
+        if known is None:
+            known = self.session("callbacks of runs").id
+            with self._shared.lock:
+                self._shared.callback_session = known
+        return known

@@ -1,0 +1,32 @@
+"""Jitted: what `@m.jit` makes of a function."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._client import Client
+    from ._programs import Program
+
+
+class Jitted:
+    """A function that runs on the server. `.jitted` is JAX's, which runs here."""
+
+    def __init__(self, client: Client, jitted: Any, keep: bool | str) -> None:
+        self._client, self.jitted, self.keep = client, jitted, keep
+        functools.update_wrapper(self, jitted, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._client._run(self, args, kwargs, self.keep, None)
+
+    def program(self, *args: Any, **kwargs: Any) -> Program:
+        """The program of a call with such arguments; `.text` is its StableHLO."""
+        return self._client.program(self, *args, **kwargs)
+
+    def explain(self, *args: Any, **kwargs: Any) -> str:
+        """What such a call would do: shardings, collectives, memory."""
+        return self._client.explain(self, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"meshd.jit({getattr(self.jitted, '__name__', self.jitted)})"

@@ -1,0 +1,154 @@
+"""Job: a run in the background."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import _runs, errors, errors_by_code
+from ._callbacks import CallbackThread, tell
+
+if TYPE_CHECKING:
+    from ._client import Client
+
+LONGEST_WAIT = 30
+
+
+class Job:
+    """A run in the background, of `m.submit` or `session.submit`. Any thread may use it."""
+
+    def __init__(
+        self, client: Client, document: dict[str, Any], request: _runs.Request, callbacks: CallbackThread | None
+    ) -> None:
+        self._client, self._request, self._callbacks = client, request, callbacks
+        self._document = document
+        self._lock = threading.Lock()
+        self._outcome: tuple[Any, BaseException | None] | None = None
+        #: What the answer has beside the results, once `result()` has returned.
+        self.info: _runs.RunInfo | None = None
+
+    @property
+    def id(self) -> str:
+        return str(self._document["id"])
+
+    @property
+    def status(self) -> str:
+        """`queued`, `running`, `done`, `failed` or `cancelled`."""
+        return str(self._refresh()["state"])
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        """`steps_done`, `steps_estimated` (0: not known), the op that runs and its line; empty before it runs."""
+        found: dict[str, Any] = self._refresh().get("progress") or {}
+        return found
+
+    def done(self) -> bool:
+        """Whether it is over, with whatever outcome."""
+        return self._is_over(self._refresh())
+
+    def cancel(self) -> None:
+        """Cancels it; one that is over stays what it is."""
+        if self.done():
+            return
+        with contextlib.suppress(errors.Error):
+            self._client._transport.request("DELETE", f"/v1/jobs/{self.id}")
+
+    def result(self, timeout: float | None = None, *, progress: bool = False) -> Any:
+        """What the run gives, as `run` would; waits for it. Raises the error of a job that failed, Cancelled of one
+        that was cancelled, and TimedOut after `timeout` seconds, when the job goes on. `progress` shows a bar
+        meanwhile: tqdm's if it is installed, else a line on a terminal, else nothing."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._lock:
+            if self._outcome is None:
+                self._wait(deadline, progress)
+                try:
+                    self._outcome = (self._finish(), None)
+                except BaseException as error:
+                    self._outcome = (None, error)
+            value, failure = self._outcome
+        if failure is not None:
+            raise failure
+        return value
+
+    def _refresh(self, wait: float = 0) -> dict[str, Any]:
+        if not self._is_over(self._document):
+            query = {"wait": max(1, int(wait))} if wait else None
+            document = self._client._transport.json("GET", f"/v1/jobs/{self.id}", query=query)
+            self._document = document
+        return self._document
+
+    @staticmethod
+    def _is_over(document: dict[str, Any]) -> bool:
+        return document["state"] in ("done", "failed", "cancelled")
+
+    def _wait(self, deadline: float | None, progress: bool) -> None:
+        with show_progress(progress) as show:
+            while True:
+                left = LONGEST_WAIT if deadline is None else deadline - time.monotonic()
+                if left <= 0:
+                    raise errors.TimedOut(f"the job {self.id} is not over yet")
+                document = self._refresh(min(left, 1 if progress else LONGEST_WAIT))
+                show(document.get("progress") or {}, self._is_over(document))
+                if self._is_over(document):
+                    break
+        if self._callbacks is not None:
+            self._callbacks.stop()
+
+    def _finish(self) -> Any:
+        document = self._document
+        failure = None if self._callbacks is None else self._callbacks.failure
+        if failure is not None:
+            raise errors.CallbackFailed(f"a function that the program calls has raised {failure!r}") from failure
+        if document["state"] == "cancelled":
+            raise errors_by_code.Cancelled(f"the job {self.id} was cancelled")
+        if document["state"] == "failed":
+            error = document["error"]
+            raise errors.of_code(error["code"], error["detail"], self._request.program.text)
+        results, self.info = _runs.read_document(self._client, self._request, document["answer"])
+        _runs.mark_donated(self._request)
+        tell(self._request.program.callbacks, self.info.effects)
+        return self._request.program.finish(results)
+
+    def __repr__(self) -> str:
+        return f"meshd.Job({self.id}, {self._document['state']})"
+
+
+@contextlib.contextmanager
+def show_progress(wanted: bool) -> Iterator[Any]:
+    """Gives a function that shows a progress document."""
+    if not wanted:
+        yield lambda progress, is_over: None
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        tqdm = None
+    if tqdm is None:
+        if not sys.stderr.isatty():
+            yield lambda progress, is_over: None
+            return
+
+        def show(progress: dict[str, Any], is_over: bool) -> None:
+            done, estimated = progress.get("steps_done", 0), progress.get("steps_estimated", 0)
+            text = "done" if is_over else f"{done} of {estimated} steps" if estimated >= done > 0 else f"{done} steps"
+            sys.stderr.write(f"\r{text:<60}" + ("\n" if is_over else ""))
+            sys.stderr.flush()
+
+        yield show
+        return
+    with tqdm(unit=" steps") as bar:
+
+        def advance(progress: dict[str, Any], is_over: bool) -> None:
+            if not progress:
+                return
+            done, estimated = progress.get("steps_done", 0), progress.get("steps_estimated", 0)
+            # Estimates are beyond what a loop does; a total that was passed says nothing.
+            bar.total = estimated if estimated >= done else None
+            bar.n = done
+            bar.refresh()
+
+        yield advance

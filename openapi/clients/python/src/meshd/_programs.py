@@ -1,0 +1,112 @@
+"""Program: a text with what is needed to call it: types of its arguments and results, trees, callbacks."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _dtypes, _wire
+from ._arrays import Array, Part
+
+if TYPE_CHECKING:
+    from ._client import Client
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Type of an argument or result of @main as it travels."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return _wire.bytes_of(self.shape, self.dtype)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+def _as_they_are(results: list[Any]) -> Any:
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@dataclass
+class Program:
+    """A program of the server's language, lowered from a Python function or given as text."""
+
+    text: str
+    arguments: Sequence[Slot]
+    results: Sequence[Slot]
+    #: Makes the answer of a list of results.
+    finish: Callable[[list[Any]], Any] = _as_they_are
+    #: Tells the handles of results that stay on the server what they are to JAX.
+    adopt: Callable[[list[Array]], None] = field(default=lambda handles: None)
+    #: The Python functions that the text calls by their index.
+    callbacks: Sequence[Callable[..., Any]] = ()
+    #: Positions of the arguments that the text donates.
+    donated: frozenset[int] = frozenset()
+    #: The mesh to run on, where it is not devices 0, 1, 2, ...
+    mesh: dict[str, Any] | None = None
+    #: The server's document, once it is stored there.
+    document: dict[str, Any] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def id(self) -> str | None:
+        return None if self.document is None else str(self.document["id"])
+
+    def store(self, client: Client, *, again: bool = False) -> dict[str, Any]:
+        """The server's document of the program, which is stored there at the first call."""
+        with self._lock:
+            if self.document is None or again:
+                self.document = store_text(client, self.text)
+            return self.document
+
+    def encode(self, leaves: Sequence[Any]) -> list[Any]:
+        """Arguments as arrays of the right dtype and shape, handles as they are."""
+        if len(leaves) != len(self.arguments):
+            raise TypeError(f"the program takes {len(self.arguments)} arguments, got {len(leaves)}")
+        return [
+            to_argument(leaf, slot, number)
+            for number, (leaf, slot) in enumerate(zip(leaves, self.arguments, strict=True))
+        ]
+
+
+def to_argument(leaf: Any, slot: Slot, number: int) -> Any:
+    if isinstance(leaf, (Array, Part)):
+        return leaf
+    dtype = _dtypes.to_numpy(slot.dtype)
+    array = np.asarray(leaf)
+    if array.dtype != dtype:
+        array = array.astype(dtype)
+    if array.shape != slot.shape and -1 not in slot.shape and any(size >= 0 for size in slot.shape):
+        raise TypeError(f"argument {number} of the program is {slot}, got shape {array.shape}")
+    return array
+
+
+def store_text(client: Client, text: str) -> dict[str, Any]:
+    document: dict[str, Any] = client._transport.json("POST", "/v1/programs", {"text": text}, text=text)
+    return document
+
+
+def slot_of(parameter: dict[str, Any]) -> Slot:
+    return Slot(parameter["dtype"], tuple(parameter["shape"]))
+
+
+def from_text(client: Client, text: str) -> Program:
+    """A program of StableHLO text; the server says what it takes and gives."""
+    document = store_text(client, text)
+    arguments = [slot_of(each) for each in document["arguments"]]
+    donated = frozenset(i for i, each in enumerate(document["arguments"]) if each.get("donated"))
+    results = [slot_of(each) for each in document["results"]]
+    return Program(text, arguments, results, donated=donated, document=document)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

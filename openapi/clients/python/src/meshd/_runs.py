@@ -1,0 +1,232 @@
+"""A run as a request, and its answer."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _dtypes, _wire
+from ._arrays import Array, Part
+from ._programs import Program, Slot
+
+if TYPE_CHECKING:
+    from ._client import Client
+    from ._transport import Answer
+
+NDArray = npt.NDArray[Any]
+
+#: Arguments and results up to here travel as base64 in JSON, which one round trip of parsing handles fastest.
+SMALL_BYTES = 16 * 1024
+SAFETENSORS = "application/x-safetensors"
+
+
+@dataclass
+class Effect:
+    """Something that a program told the outside."""
+
+    sequence: int
+    effect: str
+    name: str
+    ordered: bool
+    values: list[NDArray]
+    job: str | None = None
+    shard: int = 0
+    device: int = 0
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> Effect:
+        return cls(
+            document["sequence"],
+            document["effect"],
+            document["name"],
+            document["ordered"],
+            [_wire.decode_value(value) for value in document["values"]],
+            document.get("job"),
+            document["shard"],
+            document["device"],
+        )
+
+
+@dataclass
+class RunInfo:
+    """What a run's answer has beside the results."""
+
+    job: str | None = None
+    shardings: dict[str, Any] = field(default_factory=dict)
+    statistics: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+    profile: dict[str, Any] | None = None
+    #: Milliseconds of the server's stages.
+    timing: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> RunInfo:
+        return cls(
+            document.get("job"),
+            document.get("shardings", {}),
+            document.get("statistics", {}),
+            document.get("warnings", []),
+            [Effect.of(each) for each in document.get("effects", [])],
+            document.get("profile"),
+        )
+
+
+@dataclass
+class Request:
+    """A run that can be sent: to /v1/run or to a session, now or in the background."""
+
+    program: Program
+    arguments: list[Any]
+    keep: str | None
+    options: dict[str, Any]
+    #: How results come: base64, array, or safetensors.
+    encoding: str
+    callbacks: dict[str, Any]
+
+    @property
+    def changes_something(self) -> bool:
+        """Whether sending it twice would do something twice."""
+        takes = any(isinstance(self.arguments[i], Array) for i in self.program.donated)
+        return self.encoding == "array" or takes
+
+    @property
+    def is_live(self) -> bool:
+        return any(binding.get("live") for binding in self.callbacks.values())
+
+    def body(self, use_id: bool) -> tuple[dict[str, str], list[bytes | memoryview]]:
+        """Headers and buffers of the request."""
+        document: dict[str, Any] = dict(self.options)
+        document["program"] = {"id": self.program.id} if use_id else {"text": self.program.text}
+        inline = [each for each in self.arguments if isinstance(each, np.ndarray)]
+        is_small = sum(each.nbytes for each in inline) <= SMALL_BYTES
+        parts: list[tuple[str, NDArray]] = []
+        document["arguments"] = [self._argument(each, is_small, parts) for each in self.arguments]
+        if self.program.mesh is not None:
+            document.setdefault("mesh", self.program.mesh)
+        if self.callbacks:
+            document["callbacks"] = self.callbacks
+        if self.encoding == "array":
+            document["results"] = {"encoding": "array", "durability": self.keep or "memory"}
+        elif self.encoding == "base64":
+            document["results"] = {"encoding": "base64"}
+        headers = {"Accept": SAFETENSORS if self.encoding == "safetensors" else "application/json"}
+        if not parts:
+            body = json.dumps(document, separators=(",", ":")).encode()
+            return {**headers, "Content-Type": "application/json"}, [body]
+        more, buffers = _wire.form(document, parts)
+        return {**headers, **more}, buffers
+
+    @staticmethod
+    def _argument(value: Any, is_small: bool, parts: list[tuple[str, NDArray]]) -> dict[str, Any]:
+        if isinstance(value, Array):
+            value._check()
+            return {"array": value.id}
+        if isinstance(value, Part):
+            value.array._check()
+            return {"array": value.array.id, "slice": value.fetch.text}
+        if is_small:
+            return _wire.encode_value(value)
+        name = f"a{len(parts)}"
+        parts.append((name, value))
+        # With dtype and shape the bytes are raw, whatever they begin with.
+        return {"part": name, "dtype": _dtypes.name_of(value.dtype), "shape": list(value.shape)}
+
+
+def make_request(
+    client: Client, program: Program, leaves: Sequence[Any], keep: bool | str, options: dict[str, Any], background: bool
+) -> Request:
+    arguments = program.encode(leaves)
+    callbacks: dict[str, Any] = {}
+    if program.callbacks:
+        for effect in program.store(client)["effects"]:
+            number = effect["callback"]
+            live = {"live": True} if effect["answers"] else {}
+            kind = "callback" if effect["answers"] else "log"
+            callbacks[str(number)] = {"effect": kind, "name": callback_name(number), **live}
+    request = Request(program, arguments, kept_as(keep), options, "base64", callbacks)
+    if keep:
+        request.encoding = "array"
+    elif sum(slot.nbytes for slot in program.results if -1 not in slot.shape) > SMALL_BYTES:
+        # JSON is read for effects and background jobs: large results of those are stored and fetched as bytes.
+        has_names = all(slot.dtype in _dtypes.SAFETENSORS.values() for slot in program.results)
+        in_answer = has_names and not callbacks and not background
+        request.encoding = "safetensors" if in_answer else "array"
+    return request
+
+
+def kept_as(keep: bool | str) -> str | None:
+    if keep is True:
+        return "memory"
+    if keep is False or keep is None:
+        return None
+    if keep not in ("memory", "durable"):
+        raise ValueError(f"keep is True, 'memory' or 'durable', got {keep!r}")
+    return keep
+
+
+def callback_name(number: int) -> str:
+    return f"callback_{number}"
+
+
+def read_answer(client: Client, request: Request, answer: Answer) -> tuple[list[Any], RunInfo]:
+    """Results in their order, and the rest of the answer."""
+    if answer.media_type == SAFETENSORS:
+        found = _wire.read_safetensors(answer.body)
+        results: list[Any] = [found[str(number)] for number in range(len(found))]
+        info = RunInfo.of(json.loads(answer.headers.get("Meshd-Answer") or "{}"))
+    else:
+        document = answer.json()
+        results, info = read_document(client, request, document)
+    info.timing = timing_of(answer.headers.get("Server-Timing") or "")
+    return results, info
+
+
+def read_document(client: Client, request: Request, document: dict[str, Any]) -> tuple[list[Any], RunInfo]:
+    info = RunInfo.of(document)
+    results: list[Any] = []
+    for result in document["results"]:
+        if "array" in result:
+            # Its `name` is the text's name of the result, not one of the array.
+            handle = {"id": result["array"], "dtype": result["dtype"], "shape": result["shape"]}
+            results.append(Array(client, handle))
+        else:
+            results.append(_wire.decode_value(result))
+    for told in info.warnings:
+        warnings.warn(told, stacklevel=4)
+    if request.encoding == "array":
+        if request.keep is None:
+            fetched = [np.array(each) for each in results]
+            for each in results:
+                each.delete()
+            results = fetched
+        else:
+            request.program.adopt(results)
+    return results, info
+
+
+def mark_donated(request: Request) -> None:
+    """Handles that the run has consumed are deleted, as JAX's arrays are."""
+    for position in request.program.donated:
+        argument = request.arguments[position]
+        if isinstance(argument, Array):
+            argument._mark("donated")
+
+
+def timing_of(header: str) -> dict[str, float]:
+    out = {}
+    for entry in header.split(","):
+        name, _, duration = entry.strip().partition(";dur=")
+        if duration:
+            out[name] = float(duration)
+    return out
+
+
+def slots_text(slots: Sequence[Slot]) -> str:
+    return ", ".join(map(str, slots))

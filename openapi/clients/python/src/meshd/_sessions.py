@@ -1,0 +1,143 @@
+"""Session: runs in order, and the durable log of their effects."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from . import _transport, errors
+from ._runs import Effect
+
+if TYPE_CHECKING:
+    from ._client import Client
+    from ._jobs import Job
+
+#: The server sends a comment every 15 seconds; without one for so long the connection is dead.
+SILENCE = 45.0
+
+
+class Session:
+    """A line of runs on the server, with a log of their effects in order. `with m.session() as s:` ends it."""
+
+    def __init__(self, client: Client, document: dict[str, Any]) -> None:
+        self._client, self._document = client, document
+
+    @property
+    def id(self) -> str:
+        return str(self._document["id"])
+
+    @property
+    def name(self) -> str:
+        return str(self._document["name"])
+
+    def run(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Any:
+        """As `m.run`, after the runs of the session that were sent before."""
+        return self._client._run(function, args, kwargs, keep, self.id)
+
+    def submit(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Job:
+        """As `m.submit`, in the order of the session."""
+        return self._client._submit(function, args, kwargs, keep, self.id)
+
+    def barrier(self) -> None:
+        """Waits until all runs that were sent before are over."""
+        while True:
+            try:
+                self._client._transport.json("POST", f"/v1/sessions/{self.id}/barrier")
+                return
+            except errors.Error as error:
+                if error.status != 503:
+                    raise
+
+    def close(self) -> None:
+        """Ends the session on the server, with its jobs and its log."""
+        self._client._transport.request("DELETE", f"/v1/sessions/{self.id}")
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def effects(self, *, after: int = 0, follow: bool = True) -> Iterator[Effect]:
+        """The effects of the session's log after a sequence number, in order, each once.
+
+        With `follow` (default) the iterator waits for later ones and never ends by itself: leave the loop with `break`.
+        It resumes where it was after a lost connection. Without, it ends with the log as it is now.
+        """
+        return self._follow(after) if follow else self._page(after)
+
+    def _page(self, after: int) -> Iterator[Effect]:
+        path = f"/v1/sessions/{self.id}/effects"
+        at: str | int | None = after
+        while at is not None:
+            query = {"after": at, "limit": 1000, "encoding": "base64"}
+            page = self._client._transport.json("GET", path, query=query)
+            yield from map(Effect.of, page["items"])
+            at = page["next"]
+
+    def _follow(self, after: int) -> Iterator[Effect]:
+        transport = self._client._transport
+        path = transport.target(f"/v1/sessions/{self.id}/events", {"encoding": "base64"})
+        failures = 0
+        while True:
+            pause = None
+            connection: http.client.HTTPConnection | None = None
+            try:
+                connection = transport.new_connection(SILENCE)
+                headers = transport.headers({"Accept": "text/event-stream", "Last-Event-ID": str(after)})
+                _transport.send(connection, "GET", path, None, headers)
+                response = connection.getresponse()
+                if response.status >= 400:
+                    answer = _transport.read(response)
+                    if answer.status not in _transport.REFUSED_FOR_NOW:
+                        raise errors.from_problem(answer.status, answer.json())
+                    pause = _transport.pause_of(failures, answer.headers.get("Retry-After"))
+                else:
+                    for kind, text in read_events(response):
+                        failures = 0
+                        if kind == "retry":
+                            pause = int(text) / 1000
+                        elif kind == "effect":
+                            effect = Effect.of(json.loads(text))
+                            after = effect.sequence
+                            yield effect
+            except (OSError, http.client.HTTPException):
+                pass
+            finally:
+                if connection is not None:
+                    connection.close()
+            time.sleep(_transport.pause_of(failures - 1, None) if pause is None else pause)
+            failures = min(failures + 1, 8)
+            if failures > transport.settings.retries:
+                # The log itself says whether the server is there and the session is.
+                transport.json("GET", f"/v1/sessions/{self.id}")
+
+    def __repr__(self) -> str:
+        return f"meshd.Session({self.id})"
+
+
+def read_events(response: Any) -> Iterator[tuple[str, str]]:
+    """(event, data) of server-sent events, and ("retry", milliseconds); ends with the stream."""
+    kind = ""
+    data: list[str] = []
+    while True:
+        line = response.readline()
+        if not line:
+            return
+        text = line.decode().rstrip("\r\n")
+        if not text:
+            if data:
+                yield kind or "message", "\n".join(data)
+            kind, data = "", []
+            continue
+        field, _, value = text.partition(":")
+        value = value.removeprefix(" ")
+        if field == "event":
+            kind = value
+        elif field == "data":
+            data.append(value)
+        elif field == "retry" and value.isdigit():
+            yield "retry", value

@@ -1,0 +1,272 @@
+"""HTTP to one server: a kept connection for each thread, retries, problem documents as exceptions."""
+
+from __future__ import annotations
+
+import contextlib
+import email.utils
+import http.client
+import json
+import os
+import random
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import errors
+
+#: The request was refused before anything happened; it may be sent again whatever it was.
+REFUSED_FOR_NOW = (429, 503)
+LONGEST_PAUSE = 30.0
+
+
+@dataclass
+class Answer:
+    """Status, headers and body of a response; the body of a large one can be written to."""
+
+    status: int
+    headers: http.client.HTTPMessage
+    body: memoryview
+
+    def json(self) -> Any:
+        return json.loads(bytes(self.body)) if len(self.body) else None
+
+    @property
+    def media_type(self) -> str:
+        return (self.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+
+
+@dataclass
+class Settings:
+    """How a client reaches its server."""
+
+    url: str
+    token: str | None = None
+    timeout: float | None = 600.0
+    connect_timeout: float = 10.0
+    retries: int = 5
+    tls: ssl.SSLContext | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Transport:
+    """Sends requests to the server of `settings`. Any thread may use it; each has its own connection."""
+
+    def __init__(self, settings: Settings) -> None:
+        parts = urllib.parse.urlsplit(settings.url if "://" in settings.url else "http://" + settings.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{settings.url!r} is no address of a server; expected http://HOST:PORT")
+        self.settings = settings
+        self.scheme, self.host = parts.scheme, parts.hostname
+        self.port = parts.port or (443 if parts.scheme == "https" else 80)
+        self.prefix = parts.path.rstrip("/")
+        self._threads = threading.local()
+        self._lock = threading.Lock()
+        self._open: set[http.client.HTTPConnection] = set()
+
+    # Connections ------------------------------------------------------------------------------------------------------
+
+    def new_connection(self, timeout: float | None) -> http.client.HTTPConnection:
+        """A connection that is open; raises OSError. It belongs to the caller."""
+        connect = self.settings.connect_timeout
+        connection: http.client.HTTPConnection
+        if self.scheme == "https":
+            tls = self.settings.tls or ssl.create_default_context()
+            connection = http.client.HTTPSConnection(self.host, self.port, timeout=connect, context=tls)
+        else:
+            connection = http.client.HTTPConnection(self.host, self.port, timeout=connect)
+        connection.connect()
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection.sock.settimeout(timeout)
+        return connection
+
+    def _kept(self) -> http.client.HTTPConnection | None:
+        # A forked process must not speak on its parent's connection.
+        if getattr(self._threads, "process", None) != os.getpid():
+            self._threads.process, self._threads.connection = os.getpid(), None
+        kept: http.client.HTTPConnection | None = self._threads.connection
+        return kept if kept is not None and kept.sock is not None else None
+
+    def _drop(self) -> None:
+        connection = getattr(self._threads, "connection", None)
+        if connection is not None:
+            self._threads.connection = None
+            with self._lock:
+                self._open.discard(connection)
+            connection.close()
+
+    def close(self) -> None:
+        """Ends all kept connections; a later request opens new ones."""
+        with self._lock:
+            connections, self._open = self._open, set()
+        for connection in connections:
+            connection.close()
+
+    # Requests ---------------------------------------------------------------------------------------------------------
+
+    def headers(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        out = {"User-Agent": "meshd-python", "Accept": "application/json", **self.settings.headers}
+        if self.settings.token:
+            out["Authorization"] = f"Bearer {self.settings.token}"
+        out.update(more or {})
+        return out
+
+    def target(self, path: str, query: Iterable[tuple[str, Any]] | Mapping[str, Any] | None = None) -> str:
+        pairs = query.items() if isinstance(query, Mapping) else (query or ())
+        text = urllib.parse.urlencode([(name, value) for name, value in pairs if value is not None], safe=",:.@*/")
+        return self.prefix + urllib.parse.quote(path, safe="/:@") + ("?" + text if text else "")
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Iterable[tuple[str, Any]] | Mapping[str, Any] | None = None,
+        body: bytes | Sequence[bytes | memoryview] | None = None,
+        headers: Mapping[str, str] | None = None,
+        keyed: bool = False,
+        timeout: float | None = None,
+        text: str | None = None,
+    ) -> Answer:
+        """The answer, of a status below 400; others raise. `keyed` sends an Idempotency-Key, for operations whose
+        repetition would do something twice; `text` is the program that errors with a line are of."""
+        sent = self.headers(headers)
+        if keyed:
+            sent.setdefault("Idempotency-Key", str(uuid.uuid4()))
+        target = self.target(path, query)
+        wait = self.settings.timeout if timeout is None else timeout
+        for attempt in range(self.settings.retries + 1):
+            is_last = attempt == self.settings.retries
+            try:
+                answer = self._exchange(method, target, body, sent, wait)
+            except TimeoutError as error:
+                self._drop()
+                raise errors.TimedOut(f"{method} {path}: no answer within {wait} s") from error
+            except (OSError, http.client.HTTPException) as error:
+                self._drop()
+                if is_last:
+                    where = f"{self.scheme}://{self.host}:{self.port}"
+                    detail = f"{where} does not answer {method} {path}: {error or type(error).__name__}"
+                    raise errors.ConnectionFailed(detail) from error
+                # A kept connection that the server has closed meanwhile is no reason to wait.
+                self._pause(attempt - 1, None)
+                continue
+            if answer.status in REFUSED_FOR_NOW and not is_last:
+                self._pause(attempt, answer.headers.get("Retry-After"))
+                continue
+            if answer.status == 404 and method == "DELETE" and attempt > 0:
+                return answer  # the request whose answer was lost has deleted it
+            if answer.status >= 400:
+                raise self._error(answer, text)
+            return answer
+        raise AssertionError("the last attempt returns or raises")
+
+    def json(self, method: str, path: str, document: Any = None, **options: Any) -> Any:
+        """The JSON document that answers a JSON document."""
+        if document is not None:
+            body = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
+            options.setdefault("headers", {})
+            options["headers"] = {"Content-Type": "application/json", **options["headers"]}
+            return self.request(method, path, body=body, **options).json()
+        return self.request(method, path, **options).json()
+
+    def _exchange(
+        self, method: str, target: str, body: Any, headers: Mapping[str, str], timeout: float | None
+    ) -> Answer:
+        connection = self._kept()
+        if connection is None:
+            try:
+                connection = self.new_connection(timeout)
+            except TimeoutError:
+                raise ConnectionError(f"no connection within {self.settings.connect_timeout} s") from None
+            self._threads.connection = connection
+            with self._lock:
+                self._open.add(connection)
+        else:
+            connection.sock.settimeout(timeout)
+        try:
+            send(connection, method, target, body, headers)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            # A server that refuses a large body answers and does not read on.
+            try:
+                answer = read(connection.getresponse())
+            except (OSError, http.client.HTTPException):
+                raise error from None
+            self._drop()
+            return answer
+        answer = read(connection.getresponse())
+        if (answer.headers.get("Connection") or "").lower() == "close":
+            self._drop()
+        return answer
+
+    def _pause(self, attempt: int, retry_after: str | None) -> None:
+        time.sleep(pause_of(attempt, retry_after))
+
+    def _error(self, answer: Answer, text: str | None) -> errors.Error:
+        problem: Any = None
+        with contextlib.suppress(ValueError):
+            problem = answer.json()
+        if not isinstance(problem, dict):
+            detail = bytes(answer.body[:500]).decode(errors="replace") or f"HTTP {answer.status}"
+            return errors.Error(detail, status=answer.status)
+        return errors.from_problem(answer.status, problem, text)
+
+
+def pause_of(attempt: int, retry_after: str | None) -> float:
+    """Seconds before the next attempt: what Retry-After says (seconds or a date), else a growing time."""
+    if retry_after:
+        try:
+            return min(LONGEST_PAUSE, max(0.0, float(retry_after)))
+        except ValueError:
+            with contextlib.suppress(ValueError, TypeError):
+                until = email.utils.parsedate_to_datetime(retry_after).timestamp()
+                return min(LONGEST_PAUSE, max(0.0, until - time.time()))
+    return 0.0 if attempt < 0 else min(LONGEST_PAUSE, 0.1 * 2**attempt) * random.uniform(0.5, 1.0)
+
+
+def send(
+    connection: http.client.HTTPConnection,
+    method: str,
+    target: str,
+    body: bytes | Sequence[bytes | memoryview] | None,
+    headers: Mapping[str, str],
+) -> None:
+    """Sends a request; small ones in one packet."""
+    connection.putrequest(method, target, skip_accept_encoding=True)
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    parts = [] if body is None else [body] if isinstance(body, (bytes, bytearray)) else list(body)
+    size = sum(len(part) for part in parts)
+    if body is not None or method in ("POST", "PUT"):
+        connection.putheader("Content-Length", str(size))
+    if size <= 64 * 1024:
+        connection.endheaders(b"".join(parts) if parts else None)
+        return
+    connection.endheaders()
+    for part in parts:
+        connection.send(part)
+
+
+def read(response: http.client.HTTPResponse) -> Answer:
+    """The whole answer, its body in memory of its own."""
+    size = response.length
+    if size is None:  # chunked, or up to the end of the connection
+        return Answer(response.status, response.headers, memoryview(response.read()))
+    buffer = np.empty(size, np.uint8)
+    view = buffer.data
+    at = 0
+    while at < size:
+        count = response.readinto(view[at:])
+        if not count:
+            raise http.client.IncompleteRead(bytes(view[:at]), size - at)
+        at += count
+    response.read()  # marks the response as complete, so that the connection can be used again
+    return Answer(response.status, response.headers, view)

@@ -1,0 +1,88 @@
+"""A server of the binary that MESHD_BINARY names, for the whole run; stopped at the end."""
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+import pytest
+
+import meshd
+
+DEVICES = 8
+
+
+class Server:
+    """A meshd of its own; `restart()` kills it and starts it again on the same port and data."""
+
+    def __init__(self, binary, *options):
+        self.binary, self.options = binary, options
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="meshd-python-"))
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process = None
+
+    def start(self):
+        self.log = open(self.folder / "log", "ab")
+        listen = ["--listen", f"127.0.0.1:{self.port}", "--data", str(self.folder / "data")]
+        command = [self.binary, "serve", *listen, "--devices", str(DEVICES), "--log-level", "warn", *self.options]
+        # A server refuses variables of its prefix that it does not know, such as MESHD_BINARY.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MESHD_")}
+        self.process = subprocess.Popen(command, stderr=self.log, env=environment)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, (self.folder / "log").read_text()
+            try:
+                with urllib.request.urlopen(self.url + "/readyz", timeout=5):
+                    return self
+            except OSError:
+                time.sleep(0.02)
+        raise AssertionError("meshd did not get ready")
+
+    def stop(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        self.process.wait(60)
+        self.log.close()
+
+    def restart(self):
+        self.stop(signal.SIGKILL)
+        self.start()
+
+    def remove(self):
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def binary():
+    path = os.environ.get("MESHD_BINARY")
+    assert path and os.access(path, os.X_OK), "set MESHD_BINARY to the server to test against: build/release/meshd"
+    return path
+
+
+@pytest.fixture(scope="session")
+def server(binary):
+    server = Server(binary).start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def own_server(binary):
+    """A server that a test may kill."""
+    server = Server(binary).start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(scope="session")
+def m(server):
+    with meshd.connect(server.url) as client:
+        yield client
