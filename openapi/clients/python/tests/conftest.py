@@ -30,7 +30,7 @@ class Server:
         self.process = None
 
     def start(self):
-        self.log = open(self.folder / "log", "ab")
+        self.log = (self.folder / "log").open("ab")
         listen = ["--listen", f"127.0.0.1:{self.port}", "--data", str(self.folder / "data")]
         command = [self.binary, "serve", *listen, "--devices", str(DEVICES), "--log-level", "warn", *self.options]
         # A server refuses variables of its prefix that it does not know, such as MESHD_BINARY.

@@ -47,7 +47,7 @@ def test_function(m, name, function, args, kwargs):
 
 @pytest.mark.filterwarnings("ignore:.*requested in .*:UserWarning")
 def test_results_that_stay_on_the_server_are_the_same(m):
-    for name, function, args, kwargs in ROWS[:45:4]:
+    for _, function, args, kwargs in ROWS[:45:4]:
         got = jax.tree.map(
             np.asarray, m.run(function, *args, keep=True, **kwargs), is_leaf=lambda x: isinstance(x, meshd.Array)
         )

@@ -62,7 +62,7 @@ class Client:
         self._transport = transport
         self._shared = _Shared()
         self._options: dict[str, Any] = {}
-        self._use_ids = False
+        self._live = False
 
     # The server -------------------------------------------------------------------------------------------------------
 
@@ -204,13 +204,17 @@ class Client:
 
     # Runs -------------------------------------------------------------------------------------------------------------
 
-    def using(self, **options: Any) -> Client:
+    def using(self, *, live: bool | None = None, **options: Any) -> Client:
         """The same server, whose runs have these fields of the request: `deadline` (seconds), `profile`, `mesh` (a
-        Mesh), `devices` ("least_loaded"), `reshard`, `donation` ("strict"), `debug_nans`, `debug_infs`."""
+        Mesh), `devices` ("least_loaded"), `reshard`, `donation` ("strict"), `debug_nans`, `debug_infs`.
+
+        With `live` functions that give nothing back (`jax.debug.print`) are called while the program runs, not when it
+        is over; the program waits for each of them."""
         out = copy.copy(self)
         if isinstance(options.get("mesh"), Mesh):
             options["mesh"] = options["mesh"].document()
         out._options = {**self._options, **options}
+        out._live = self._live if live is None else live
         return out
 
     def run(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Any:
@@ -273,7 +277,9 @@ class Client:
         )
         return bytes(answer.body).decode()
 
-    def _lower(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Program, list[Any]]:
+    def _lower(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], live: bool = False
+    ) -> tuple[Program, list[Any]]:
         if isinstance(function, Program):
             return function, list(args)
         if isinstance(function, str):
@@ -291,7 +297,7 @@ class Client:
             function = function.jitted
         if not callable(function):
             raise TypeError(f"expected a function or StableHLO text, got {function!r}")
-        return self._shared.lowerings.lower(function, args, kwargs)
+        return self._shared.lowerings.lower(function, args, kwargs, live)
 
     def _prepare(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool | str, background: bool
@@ -299,6 +305,11 @@ class Client:
         if isinstance(function, Jitted):
             keep = keep or function.keep
         program, leaves = self._lower(function, args, kwargs)
+        if program.callbacks:
+            answers = {effect["answers"] for effect in program.store(self)["effects"]}
+            # Beside functions that give something back the others are called in their place, else after the run.
+            if False in answers and (self._live or True in answers):
+                program, leaves = self._lower(function, args, kwargs, live=True)
         if isinstance(function, Jitted):
             program.store(self)
         return _runs.make_request(self, program, leaves, keep, self._options, background)

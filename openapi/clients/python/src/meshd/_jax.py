@@ -1,4 +1,4 @@
-"""Lowering of JAX functions at the client. All that depends on JAX, its inner names too, is in this file.
+"""Lowering of JAX functions at the client. All that depends on JAX, its inner names too, is in the files _jax*.py.
 
 Inner names of JAX 0.10.2 that have no public twin, each checked where it is used:
 `jitted._jit_info` (static arguments), `lowered._lowering.compile_args` (kept arguments, Python callbacks, types of
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _dtypes
+from . import _dtypes, _jax_devices, _jax_live
 from ._arrays import Array, Part
 from ._programs import Program, Slot
 from ._shardings import is_named, mesh_of_jax
@@ -40,27 +40,31 @@ class Lowerings:
         #: How often a function was lowered.
         self.count = 0
 
-    def lower(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[JaxProgram, list[Any]]:
-        """The program of a call, and the values that are its arguments. A function that is not jitted is."""
+    def lower(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], live: bool = False
+    ) -> tuple[JaxProgram, list[Any]]:
+        """The program of a call, and the values that are its arguments. A function that is not jitted is. `live`:
+        functions that give nothing back are called while the program runs, too."""
         import jax
 
         jitted = function if is_jitted(function) else jax.jit(function)
         call = Call(jitted, args, kwargs)
+        key = (call.key, live)
         program: JaxProgram | None = None
         can_keep = True
         try:
             with self._lock:
-                program = self._programs.setdefault(function, {}).get(call.key)
+                program = self._programs.setdefault(function, {}).get(key)
         except (
             TypeError
         ):  # a static argument without hash, of which JAX says so itself; a callable without weak references
             can_keep = False
         if program is None:
-            program = call.lower()
+            program = call.lower(live)
             with self._lock:
                 self.count += 1
                 if can_keep:
-                    self._programs.setdefault(function, {})[call.key] = program
+                    self._programs.setdefault(function, {})[key] = program
         leaves = [*program.constants, *call.leaves]
         return program, [to_wire(leaves[i]) for i in program.kept]
 
@@ -97,10 +101,12 @@ class Call:
         types = tuple(type_key(each) for each in self._stand_ins)
         self.key = (self._tree, types, fixed, fixed_names, trace_context())
 
-    def lower(self) -> JaxProgram:
+    def lower(self, live: bool) -> JaxProgram:
         import jax
 
-        lowered = self._jitted.trace(*self._args, **self._kwargs).lower(lowering_platforms=("cpu",))
+        rules = _jax_live.parameters() if live else None
+        traced = self._jitted.trace(*self._args, **self._kwargs)
+        lowered = _jax_devices.lower(traced, lowering_platforms=("cpu",), _private_parameters=rules)
         inner = lowered._lowering
         facts = inner.compile_args
         if lowered.in_tree != self._tree:

@@ -79,9 +79,15 @@ class Program:
 
 
 def to_argument(leaf: Any, slot: Slot, number: int) -> Any:
-    if isinstance(leaf, (Array, Part)):
-        return leaf
     dtype = _dtypes.to_numpy(slot.dtype)
+    if isinstance(leaf, (Array, Part)):
+        if leaf.dtype == dtype:
+            return leaf
+        wide = " (JAX has 64 bits with jax_enable_x64 only)" if leaf.dtype.itemsize == 2 * dtype.itemsize else ""
+        raise TypeError(
+            f"argument {number} of the program is {slot}, the array on the server is {leaf.dtype}{wide}: "
+            f"put it there as {slot.dtype}"
+        )
     array = np.asarray(leaf)
     if array.dtype != dtype:
         array = array.astype(dtype)
