@@ -1,5 +1,8 @@
 """Python functions that programs call are called: with JAX's values, in JAX's order."""
 
+import _thread
+import threading
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -233,3 +236,42 @@ def test_large_values_and_results_beside_effects():
 
 def test_this_version_of_jax_has_the_names_that_live_lowering_uses():
     assert _jax_live.parameters() is not None
+
+
+def test_a_program_goes_on_when_the_server_was_killed(own_server):
+    """The job runs again and reuses the answers that it has: no function is asked twice for the same call."""
+    asked, killed = [], []
+
+    def ask(x):
+        asked.append(float(x))
+        if len(asked) == 3 and not killed:
+            killed.append(True)
+            own_server.restart()
+        return np.float32(x + 1)
+
+    def f(x):
+        return jax.lax.fori_loop(0, 6, lambda i, v: io_callback(ask, SCALAR, v, ordered=True), x)
+
+    with meshd.connect(own_server.url) as m:
+        assert m.run(f, 0.0) == 6
+    assert asked == [0, 1, 2, 3, 4, 5] and killed
+
+
+def test_leaving_a_program_that_asks_ends_it():
+    """Ctrl-C while a function thinks: the job is cancelled, since nobody would answer it any more."""
+    let_go, jobs = threading.Event(), []
+
+    def think(x):
+        jobs.append(CLIENT._transport.json("GET", "/v1/jobs", query={"limit": 1000})["items"])
+        _thread.interrupt_main()
+        let_go.wait(60)
+        return x
+
+    with pytest.raises(KeyboardInterrupt):
+        CLIENT.run(lambda x: jax.pure_callback(think, SCALAR, x), 1.0)
+    let_go.set()
+    mine = [job["id"] for job in jobs[0] if job["state"] == "running"]
+    assert len(mine) == 1
+    document = CLIENT._transport.json("GET", f"/v1/jobs/{mine[0]}", query={"wait": 30})
+    assert document["state"] == "cancelled"
+    assert CLIENT.run(lambda x: x + 1, 1) == 2

@@ -56,3 +56,10 @@ def test_results_that_stay_on_the_server_are_the_same(m):
 
 def test_there_are_many():
     assert len(ROWS) >= 80
+
+
+def test_more_arguments_than_a_form_has_parts(m):
+    tree = {str(n): np.full((20, 20), n, np.float32) for n in range(1200)}
+    tree["int4"] = np.ones(3000, jnp.int4)
+    got = m.run(lambda t: jax.tree.map(lambda x: x + x, t), tree)
+    same(got, {name: value + value for name, value in tree.items()})

@@ -223,3 +223,13 @@ def test_mutable_arrays_are_refused_by_name(m):
     with pytest.raises(TypeError, match="mutable arrays"):
         ref = jax.new_ref(jnp.zeros(3))
         m.run(lambda: ref[...] + 1)
+
+
+@pytest.mark.parametrize("donate", [(), (0,)])
+def test_large_arguments_are_uploaded_and_leave_nothing(m, donate):
+    x = np.arange(2**22 + 2**20, dtype=np.float32).reshape(-1, 1024)
+    before = len(m.arrays())
+    assert np.array_equal(m.run(jax.jit(lambda x, y: x + y, donate_argnums=donate), x, 1.0), x + 1)
+    with pytest.raises(meshd.Error):
+        m.using(mesh={"axis_names": ["x"], "devices": [77]}).run(lambda x: x + 1, x)
+    assert len(m.arrays()) == before

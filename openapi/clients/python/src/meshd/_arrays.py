@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from . import _dtypes
 from ._indexing import Fetch, fetch_of
 from ._shardings import Sharding
+from .errors_by_code import NotFound
 
 if TYPE_CHECKING:
     from ._client import Client
@@ -85,6 +86,7 @@ class Array:
         self._deleted: str | None = None
         self._cached: tuple[str, NDArray] | None = None
         self._jax_mesh: Any = None  # the mesh that the caller knows it by
+        self._mesh_hints: Sequence[tuple[tuple[str, ...], tuple[int, ...]]] = ()  # axes that its mesh may have
         self._jax_type: Any = None  # shape and dtype to JAX, where it holds typed keys
 
     # What it is -------------------------------------------------------------------------------------------------------
@@ -133,10 +135,23 @@ class Array:
         document = self._full()
         if document["mesh"] is None:
             return None
-        mesh = self._client._mesh_of_id(document["mesh"], self._jax_mesh)
+        try:
+            mesh = self._client._mesh_of_id(document["mesh"], self._jax_mesh)
+        except NotFound:
+            self._name_mesh(document["mesh"])
+            mesh = self._client._mesh_of_id(document["mesh"], self._jax_mesh)
         said = document["sharding"]
         spec = tuple(None if not axes else axes[0] if len(axes) == 1 else tuple(axes) for axes in said.get("spec", []))
         return Sharding(mesh, spec, said.get("sdy"))
+
+    def _name_mesh(self, wanted: str) -> None:
+        """A result on a mesh that its program brought along: the server has not heard the mesh's own name yet."""
+        devices = tuple(shard.device for shard in self.shards)
+        for names, sizes in self._mesh_hints:
+            if int(np.prod(sizes)) == len(devices):
+                found = self._client.mesh(sizes, names, devices)
+                if found.id == wanted:
+                    return
 
     @property
     def shards(self) -> list[Shard]:

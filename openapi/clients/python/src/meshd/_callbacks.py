@@ -26,7 +26,6 @@ class CallbackThread:
     def __init__(self, client: Client, session: str, functions: Sequence[Callable[..., Any]]) -> None:
         self._client, self._session, self._functions = client, session, functions
         self._job: str | None = None
-        self._job_is_known = threading.Event()
         self._stopping = threading.Event()
         self._connection: http.client.HTTPConnection | None = None
         self._lock = threading.Lock()
@@ -56,7 +55,10 @@ class CallbackThread:
         after, failures = 0, 0
         while not self._stopping.is_set():
             try:
-                for request in self._ask(after):
+                requests = self._ask(after)
+                if not requests and self._is_over():
+                    break
+                for request in requests:
                     after = request["number"]
                     if request["job"] == self._job and not self._stopping.is_set():
                         self._reply(request)
@@ -75,6 +77,11 @@ class CallbackThread:
                 self._cancel()
                 return
         self._disconnect()
+
+    def _is_over(self) -> bool:
+        """Whether the job is, where nobody waits for its result."""
+        job = self._client._transport.json("GET", f"/v1/jobs/{self._job}")
+        return job["state"] in ("done", "failed", "cancelled")
 
     def _ask(self, after: int) -> list[dict[str, Any]]:
         transport = self._client._transport

@@ -319,10 +319,21 @@ class Client:
     ) -> Any:
         request = self._prepare(function, args, kwargs, keep, background=False)
         if request.is_live:
-            return self._job(request, session).result()
-        answer = self._post(request, session, {})
-        results, info = _runs.read_answer(self, request, answer)
-        _runs.mark_donated(request)
+            job = self._job(request, session)
+            try:
+                result = job.result()
+            except BaseException:  # KeyboardInterrupt: nobody would answer it any more
+                job.cancel()
+                raise
+            self._shared.thread.info = job.info
+            return result
+        uploaded = _runs.upload_large(self, request)
+        try:
+            answer = self._post(request, session, {})
+            results, info = _runs.read_answer(self, request, answer)
+            _runs.mark_donated(request)
+        finally:
+            _runs.delete_all(uploaded)
         self._shared.thread.info = info
         tell(request.program.callbacks, info.effects)
         return request.program.finish(results)

@@ -2,7 +2,7 @@
 
 Inner names of JAX 0.10.2 that have no public twin, each checked where it is used:
 `jitted._jit_info` (static arguments), `lowered._lowering.compile_args` (kept arguments, Python callbacks, types of
-results), `lowered._lowering.const_args`, `jax._src.config.trace_context`.
+results), `const_args` and `_device_list` beside it, `jax._src.config.trace_context`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ._shardings import is_named, mesh_of_jax
 
 
 def is_loaded() -> bool:
-    return "jax" in sys.modules
+    return sys.modules.get("jax") is not None
 
 
 def is_jitted(function: Any) -> bool:
@@ -123,7 +123,8 @@ class Call:
         in_avals, out_avals = facts["global_in_avals"], facts["global_out_avals"]
         if len(in_avals) != len(kept):
             raise TypeError(f"this version of JAX ({jax.__version__}) lowers in another way than 0.10")
-        named = [each for each in (*facts["in_shardings"], *facts["out_shardings"]) if is_named(each)]
+        said = (*facts["in_shardings"], *facts["out_shardings"], *facts.get("intermediate_shardings", ()))
+        named = [each for each in said if is_named(each)]
         meshes = [each.mesh for each in named if each.mesh.axis_names]
         context = facts.get("context_mesh")
         if context is not None and context.axis_names:
@@ -137,7 +138,7 @@ class Call:
             adopt=_Adopt(out_avals, meshes[0] if meshes else None),
             callbacks=tuple(facts.get("host_callbacks") or ()),
             donated=donated,
-            mesh=mesh_of_run(facts.get("device_list"), meshes),
+            mesh=mesh_of_run(getattr(inner, "_device_list", None), meshes),
             kept=kept,
             constants=constants,
         )

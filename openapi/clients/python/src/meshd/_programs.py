@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -60,6 +62,15 @@ class Program:
     @property
     def id(self) -> str | None:
         return None if self.document is None else str(self.document["id"])
+
+    @functools.cached_property
+    def mesh_axes(self) -> list[tuple[tuple[str, ...], tuple[int, ...]]]:
+        """Names and sizes of the axes of each mesh that the text declares."""
+        out = []
+        for axes in re.findall(r"sdy\.mesh @\S+ = <\[([^\]]+)\]", self.text):
+            pairs = re.findall(r'"((?:[^"\\]|\\.)*)"\s*=\s*(\d+)', axes)
+            out.append((tuple(name for name, _ in pairs), tuple(int(size) for _, size in pairs)))
+        return out
 
     def store(self, client: Client, *, again: bool = False) -> dict[str, Any]:
         """The server's document of the program, which is stored there at the first call."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import warnings
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from . import _dtypes, _wire
+from . import _dtypes, _wire, errors
 from ._arrays import Array, Part
 from ._programs import Program, Slot
 
@@ -23,6 +24,13 @@ NDArray = npt.NDArray[Any]
 
 #: Arguments and results up to here travel as base64 in JSON, which one round trip of parsing handles fastest.
 SMALL_BYTES = 16 * 1024
+#: From here on arguments of a run that one waits for are uploaded before it: uploads go at the speed of memory and have
+#: no limit, forms are read whole first (a third of the speed) and have 256 MiB.
+UPLOAD_BYTES = 16 << 20
+#: Among larger ones, arguments up to here do so, too.
+TINY_BYTES = 1024
+MOST_PARTS = 1000
+SHARED_PART = "arguments.safetensors"
 SAFETENSORS = "application/x-safetensors"
 
 
@@ -104,10 +112,8 @@ class Request:
         """Headers and buffers of the request."""
         document: dict[str, Any] = dict(self.options)
         document["program"] = {"id": self.program.id} if use_id else {"text": self.program.text}
-        inline = [each for each in self.arguments if isinstance(each, np.ndarray)]
-        is_small = sum(each.nbytes for each in inline) <= SMALL_BYTES
-        parts: list[tuple[str, NDArray]] = []
-        document["arguments"] = [self._argument(each, is_small, parts) for each in self.arguments]
+        files = Files(self.arguments)
+        document["arguments"] = [self._argument(each, files) for each in self.arguments]
         if self.program.mesh is not None:
             document.setdefault("mesh", self.program.mesh)
         if self.callbacks:
@@ -117,6 +123,7 @@ class Request:
         elif self.encoding == "base64":
             document["results"] = {"encoding": "base64"}
         headers = {"Accept": SAFETENSORS if self.encoding == "safetensors" else "application/json"}
+        parts = files.parts()
         if not parts:
             body = json.dumps(document, separators=(",", ":")).encode()
             return {**headers, "Content-Type": "application/json"}, [body]
@@ -124,19 +131,46 @@ class Request:
         return {**headers, **more}, buffers
 
     @staticmethod
-    def _argument(value: Any, is_small: bool, parts: list[tuple[str, NDArray]]) -> dict[str, Any]:
+    def _argument(value: Any, files: Files) -> dict[str, Any]:
         if isinstance(value, Array):
             value._check()
             return {"array": value.id}
         if isinstance(value, Part):
             value.array._check()
             return {"array": value.array.id, "slice": value.fetch.text}
-        if is_small:
+        return files.add(value)
+
+
+class Files:
+    """Arrays that travel beside a request, as parts of a form. A form has at most 1,024 parts: of more arrays than
+    that, those that safetensors has names for share one."""
+
+    def __init__(self, arguments: Sequence[Any]) -> None:
+        inline = [each for each in arguments if isinstance(each, np.ndarray)]
+        self._all_small = sum(each.nbytes for each in inline) <= SMALL_BYTES
+        self._share = sum(each.nbytes > TINY_BYTES for each in inline) > MOST_PARTS
+        self._parts: list[tuple[str, NDArray]] = []
+        self._shared: dict[str, NDArray] = {}
+
+    def add(self, value: NDArray) -> dict[str, Any]:
+        """How the request names the array."""
+        if self._all_small or value.nbytes <= TINY_BYTES:
             return _wire.encode_value(value)
-        name = f"a{len(parts)}"
-        parts.append((name, value))
+        dtype = _dtypes.name_of(value.dtype)
+        if self._share and dtype in _dtypes.SAFETENSORS.values():
+            member = str(len(self._shared))
+            self._shared[member] = value
+            return {"part": SHARED_PART, "member": member}
+        name = f"a{len(self._parts)}"
+        self._parts.append((name, value))
         # With dtype and shape the bytes are raw, whatever they begin with.
-        return {"part": name, "dtype": _dtypes.name_of(value.dtype), "shape": list(value.shape)}
+        return {"part": name, "dtype": dtype, "shape": list(value.shape)}
+
+    def parts(self) -> list[tuple[str, list[_wire.Buffer]]]:
+        out: list[tuple[str, list[_wire.Buffer]]] = [(name, [_dtypes.to_bytes(value)]) for name, value in self._parts]
+        if self._shared:
+            out.append((SHARED_PART, _wire.write_safetensors(self._shared)))
+        return out
 
 
 def make_request(
@@ -207,8 +241,31 @@ def read_document(client: Client, request: Request, document: dict[str, Any]) ->
                 each.delete()
             results = fetched
         else:
+            for each in results:
+                each._mesh_hints = request.program.mesh_axes
             request.program.adopt(results)
     return results, info
+
+
+def upload_large(client: Client, request: Request) -> list[Array]:
+    """Puts large arguments into the memory of the server; gives those that are to be deleted after the run."""
+    uploaded: list[Array] = []
+    try:
+        for position, value in enumerate(request.arguments):
+            if isinstance(value, np.ndarray) and value.nbytes >= UPLOAD_BYTES:
+                request.arguments[position] = client.put(value, durability="memory")
+                uploaded.append(request.arguments[position])
+    except BaseException:
+        delete_all(uploaded)
+        raise
+    return uploaded
+
+
+def delete_all(arrays: Sequence[Array]) -> None:
+    """Deletes them, as far as the server can be reached; those that a run has consumed still have a document."""
+    for each in arrays:
+        with contextlib.suppress(errors.Error):
+            each._client._transport.request("DELETE", f"/v1/arrays/{each.id}")
 
 
 def mark_donated(request: Request) -> None:

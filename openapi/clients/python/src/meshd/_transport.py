@@ -147,6 +147,9 @@ class Transport:
             is_last = attempt == self.settings.retries
             try:
                 answer = self._exchange(method, target, body, sent, wait)
+            except KeyboardInterrupt:
+                self._drop()  # its answer may still come; the server cancels a run that nobody waits for
+                raise
             except TimeoutError as error:
                 self._drop()
                 raise errors.TimedOut(f"{method} {path}: no answer within {wait} s") from error

@@ -48,23 +48,40 @@ def _elements(data: Any, depth: int, is_complex: bool) -> Iterable[Any]:
             yield from _elements(each, depth - 1, is_complex)
 
 
-def form(document: Any, parts: Iterable[tuple[str, NDArray]]) -> tuple[dict[str, str], list[bytes | memoryview]]:
-    """Headers and buffers of multipart/form-data: `document` as the part request, arrays as raw bytes."""
+Buffer = bytes | memoryview
+
+
+def form(document: Any, parts: Iterable[tuple[str, list[Buffer]]]) -> tuple[dict[str, str], list[Buffer]]:
+    """Headers and buffers of multipart/form-data: `document` as the part request, others as bytes."""
     boundary = secrets.token_hex(16)
     head = (
         f'--{boundary}\r\nContent-Disposition: form-data; name="request"\r\nContent-Type: application/json\r\n\r\n'
     ).encode()
-    buffers: list[bytes | memoryview] = [head + json.dumps(document, separators=(",", ":")).encode()]
-    for name, array in parts:
+    buffers: list[Buffer] = [head + json.dumps(document, separators=(",", ":")).encode()]
+    for name, data in parts:
         buffers.append(
             (
                 f'\r\n--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n'
                 "Content-Type: application/octet-stream\r\n\r\n"
             ).encode()
         )
-        buffers.append(_dtypes.to_bytes(array))
+        buffers += data
     buffers.append(f"\r\n--{boundary}--\r\n".encode())
     return {"Content-Type": f"multipart/form-data; boundary={boundary}"}, buffers
+
+
+def write_safetensors(arrays: Mapping[str, NDArray]) -> list[Buffer]:
+    """The buffers of a safetensors file; its dtypes have names there."""
+    names = {dtype: name for name, dtype in _dtypes.SAFETENSORS.items()}
+    head, at = {}, 0
+    for name, array in arrays.items():
+        size = bytes_of(array.shape, _dtypes.name_of(array.dtype))
+        entry = {"dtype": names[_dtypes.name_of(array.dtype)], "shape": array.shape, "data_offsets": [at, at + size]}
+        head[name] = entry
+        at += size
+    text = json.dumps(head, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return [struct.pack("<Q", len(text)) + text, *(_dtypes.to_bytes(array) for array in arrays.values())]
 
 
 def read_safetensors(data: memoryview) -> dict[str, NDArray]:
