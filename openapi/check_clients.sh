@@ -2,8 +2,9 @@
 # check_clients.sh [BINARY]: the contract as other people's tools see it. Lints it, generates clients in seven languages with the
 # real openapi-generator, compiles those whose compilers are here, and lets the TypeScript and the Python client upload, run and
 # download, and train on the digits of tests/conformance, against a server of BINARY; then schemathesis makes 3,000 requests from the
-# contract (CHECK_CLIENTS_REQUESTS=20000: more).
-# Needs Node 20 (or npx), Java 17, Maven and the networks of npm, Maven and PyPI.
+# contract (CHECK_CLIENTS_REQUESTS=20000: more). Builds the wheel of the package for JAX and tests what it installs
+# (clients/check_package.sh).
+# Needs Node 20 (or npx), Java 17, Maven, Python 3.11 and the networks of npm, Maven and PyPI.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 binary=$(realpath "${1:-$here/../build/release/meshd}")
@@ -14,6 +15,9 @@ generator=7.14.0
 jar=$work/openapi-generator-cli-$generator.jar
 [ -x "$binary" ] || { echo "check_clients.sh: there is no $binary; build it first" >&2; exit 1; }
 say() { printf '\n== %s\n' "$*"; }
+
+say "the Python package"
+CHECK_CLIENTS_DIR=$work bash "$here/clients/check_package.sh" "$binary"
 
 say "lint"
 mkdir -p "$work/npm"

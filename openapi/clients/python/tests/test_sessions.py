@@ -236,3 +236,19 @@ def test_waiting_is_not_polling(m):
     finally:
         del m._transport._exchange
     assert count <= 3 + (time.monotonic() - started) / 10
+
+
+def test_a_session_is_found_by_its_id(m):
+    session = m.session()
+    session.run(log, 1)
+    again = m.session(id=session.id)
+    assert again.run(log, 2) == 4 and [each.sequence for each in again.effects(follow=False)] == [1, 2]
+    session.close()
+
+
+def test_what_fails_in_a_session_does_not_wait_for_its_jobs(m):
+    with pytest.raises(ZeroDivisionError), m.session() as session:
+        job = session.submit(spin, 10**8)
+        raise ZeroDivisionError
+    with pytest.raises((meshd.Cancelled, meshd.NotFound)):
+        job.result(timeout=60)

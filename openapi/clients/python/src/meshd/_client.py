@@ -230,9 +230,11 @@ class Client:
         """As `run`, in the background: a Job."""
         return self._submit(function, args, kwargs, keep, None)
 
-    def session(self, name: str | None = None, *, on_error: str = "continue") -> Session:
-        """Opens a session: runs in order, and a log of their effects. `on_error="halt"` holds the runs behind one that
-        failed."""
+    def session(self, name: str | None = None, *, id: str | None = None, on_error: str = "continue") -> Session:
+        """Opens a session: runs in order, and a log of their effects; with `id` one that is open already, by whatever
+        process. `on_error="halt"` holds the runs behind one that failed."""
+        if id is not None:
+            return Session(self, self._transport.json("GET", f"/v1/sessions/{id}"))
         body: dict[str, Any] = {"on_error": on_error}
         if name is not None:
             body["name"] = name

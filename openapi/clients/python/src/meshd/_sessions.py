@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import time
+import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,7 @@ class Session:
 
     def __init__(self, client: Client, document: dict[str, Any]) -> None:
         self._client, self._document = client, document
+        self._jobs: weakref.WeakSet[Job] = weakref.WeakSet()
 
     @property
     def id(self) -> str:
@@ -39,7 +42,9 @@ class Session:
 
     def submit(self, function: Any, *args: Any, keep: bool | str = False, **kwargs: Any) -> Job:
         """As `m.submit`, in the order of the session."""
-        return self._client._submit(function, args, kwargs, keep, self.id)
+        job = self._client._submit(function, args, kwargs, keep, self.id)
+        self._jobs.add(job)
+        return job
 
     def barrier(self) -> None:
         """Waits until all runs that were sent before are over."""
@@ -58,7 +63,12 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        if kind is not None:
+            # Their results would be gone with the session: what has failed does not wait for them.
+            for job in list(self._jobs):
+                with contextlib.suppress(errors.Error):
+                    job.cancel()
         self.close()
 
     def effects(self, *, after: int = 0, follow: bool = True) -> Iterator[Effect]:
