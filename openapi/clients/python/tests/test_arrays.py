@@ -1,5 +1,8 @@
 """Handles of stored arrays: data, slices, shards, versions, deletion."""
 
+import gc
+import time
+
 import jax
 import jax.numpy as jnp
 import ml_dtypes
@@ -239,3 +242,58 @@ def test_dtypes_that_no_server_has(m):
     for wrong in (np.array(["a"]), np.array([None]), np.zeros(2, "M8[s]")):
         with pytest.raises(TypeError, match="dtype"):
             m.put(wrong)
+
+
+def ids(m):
+    return {each.id for each in m.arrays()}
+
+
+def until(condition):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_results_are_freed_with_their_handles(m):
+    kept = m.run(lambda: jnp.ones(3), keep=True)
+    durable = m.run(lambda: jnp.ones(3), keep="durable")
+    left = m.run(lambda: jnp.ones(3), keep=True)
+    put = m.put(X, durability="memory")
+    kept_id, rest = kept.id, {durable.id, left.detach(), put.id}
+    assert {kept_id, *rest} <= ids(m)
+    part = kept.part[1:]
+    del kept, durable, left, put
+    time.sleep(0.1)
+    assert kept_id in ids(m), "a part of it is still there"
+    del part
+    until(lambda: kept_id not in ids(m))
+    assert rest <= ids(m)
+
+
+def test_a_loop_leaves_nothing(m):
+    """Neither results that are dropped nor what is left of donated ones."""
+    gc.collect()
+    before = ids(m)
+    step = m.jit(lambda x: (x + 1, x.sum()), donate_argnums=0, keep=True)
+    x, total = step(np.zeros(3, np.float32))
+    for _ in range(20):
+        x, total = step(x)
+    assert float(total) == 60
+    until(lambda: ids(m) - before == {x.id, total.id})
+
+
+def test_arrays_that_a_job_reads_are_freed_after_it(m):
+    x = m.run(lambda: jnp.ones(4096), keep=True)
+    identity = x.id
+    job = m.submit(lambda x: jax.lax.fori_loop(0, 20000, lambda i, v: jnp.sin(v) + 1, x).sum(), x)
+    del x
+    assert job.result() > 0
+    del job
+    until(lambda: identity not in ids(m))
+
+
+def test_trees_of_handles_are_downloaded(m):
+    tree = m.run(lambda: {"a": jnp.ones(3), "b": [jnp.zeros(2), None]}, keep=True)
+    home = jax.device_get(tree)
+    assert home["a"].tolist() == [1, 1, 1] and home["b"][0].tolist() == [0, 0] and home["b"][1] is None

@@ -199,6 +199,12 @@ def test_options_of_runs(m):
         )
 
 
+def test_nans_are_found(m):
+    with pytest.warns(UserWarning, match=r"first nan is made by stablehlo.log .* line \d+: %\d = stablehlo.log"):
+        m.using(debug_nans=True).run(lambda x: jnp.log(x), np.array([-1.0, 1.0], np.float32))
+    assert m.last_run.first_nonfinite["value"] == "nan"
+
+
 def test_partial_and_bound_methods(m):
     class Model:
         def __init__(self, scale):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,7 @@ class Array:
         self._document = document
         self._deleted: str | None = None
         self._cached: tuple[str, NDArray] | None = None
+        self._finalizer: Any = None  # deletes it on the server when the handle is gone
         self._jax_mesh: Any = None  # the mesh that the caller knows it by
         self._mesh_hints: Sequence[tuple[tuple[str, ...], tuple[int, ...]]] = ()  # axes that its mesh may have
         self._jax_type: Any = None  # shape and dtype to JAX, where it holds typed keys
@@ -303,8 +305,25 @@ class Array:
         out._jax_mesh = to.mesh.origin
         return out
 
+    def detach(self) -> str:
+        """Leaves it on the server when the handle is gone; its id."""
+        if self._finalizer is not None:
+            self._finalizer.detach()
+            self._finalizer = None
+        return self.id
+
+    def _own(self) -> None:
+        """From now on it is deleted when the handle is gone."""
+        self._client._shared.garbage.start()
+        self._finalizer = weakref.finalize(self, self._client._shared.garbage.add, self.id)
+        self._finalizer.atexit = False
+
     def _mark(self, how: str) -> None:
         self._deleted, self._cached = how, None
+        if self._finalizer is not None:
+            if how == "donated":
+                self._finalizer()  # its document is left
+            self.detach()
 
     # Pictures ---------------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import numpy as np
 from . import _dtypes, _jax, _runs, _shardings, errors, errors_by_code
 from ._arrays import PUT_OCTETS, Array
 from ._callbacks import CallbackThread, tell
+from ._garbage import Garbage
 from ._jit import Jitted
 from ._jobs import Job
 from ._programs import Program, digest, from_text
@@ -46,7 +47,8 @@ def connect(
 class _Shared:
     """What all copies of a client have together."""
 
-    def __init__(self) -> None:
+    def __init__(self, transport: Transport) -> None:
+        self.garbage = Garbage(transport)
         self.lock = threading.Lock()
         self.meshes: dict[Any, Mesh] = {}
         self.texts: dict[str, Program] = {}
@@ -60,7 +62,7 @@ class Client:
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._shared = _Shared()
+        self._shared = _Shared(transport)
         self._options: dict[str, Any] = {}
         self._live = False
 
@@ -77,7 +79,9 @@ class Client:
         return found
 
     def close(self) -> None:
-        """Ends the connections, and the session that answered callbacks of `run`."""
+        """Ends the connections, and the session that answered callbacks of `run`. Results that were kept in memory stay
+        until their handles are gone, or the server ends."""
+        self._shared.garbage.stop()
         with self._shared.lock:
             session, self._shared.callback_session = self._shared.callback_session, None
         if session is not None:
@@ -222,7 +226,7 @@ class Client:
 
         `function` is jitted by JAX, or is jitted here, or is StableHLO text. It is lowered for the types of its
         arguments, which may be handles of arrays on the server. With `keep` the results stay there and come as handles:
-        True or "memory", or "durable" for those that are to outlive a restart of the server.
+        in its memory, until the handle is gone (True or "memory"), or "durable", until they are deleted.
         """
         return self._run(function, args, kwargs, keep, None)
 

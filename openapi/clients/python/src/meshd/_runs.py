@@ -71,6 +71,8 @@ class RunInfo:
     warnings: list[str] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     profile: dict[str, Any] | None = None
+    #: With debug_nans or debug_infs: the first step that made one.
+    first_nonfinite: dict[str, Any] | None = None
     #: Milliseconds of the server's stages.
     timing: dict[str, float] = field(default_factory=dict)
 
@@ -83,6 +85,7 @@ class RunInfo:
             document.get("warnings", []),
             [Effect.of(each) for each in document.get("effects", [])],
             document.get("profile"),
+            document.get("first_nonfinite"),
         )
 
 
@@ -218,6 +221,8 @@ def read_answer(client: Client, request: Request, answer: Answer) -> tuple[list[
     else:
         document = answer.json()
         results, info = read_document(client, request, document)
+    if info.first_nonfinite is not None:
+        warnings.warn(nonfinite_text(info.first_nonfinite, request.program.text), stacklevel=4)
     info.timing = timing_of(answer.headers.get("Server-Timing") or "")
     return results, info
 
@@ -243,6 +248,8 @@ def read_document(client: Client, request: Request, document: dict[str, Any]) ->
         else:
             for each in results:
                 each._mesh_hints = request.program.mesh_axes
+                if request.keep == "memory":
+                    each._own()
             request.program.adopt(results)
     return results, info
 
@@ -274,6 +281,13 @@ def mark_donated(request: Request) -> None:
         argument = request.arguments[position]
         if isinstance(argument, Array):
             argument._mark("donated")
+
+
+def nonfinite_text(found: dict[str, Any], text: str) -> str:
+    """The step that made the first NaN or infinity, with its line of the program."""
+    line = found.get("line")
+    source = text.split("\n")[line - 1].strip() if line else ""
+    return f"the first {found['value']} is made by {found['op']} on device {found['device']}, line {line}: {source}"
 
 
 def timing_of(header: str) -> dict[str, float]:
