@@ -20,13 +20,13 @@ DEVICES = 8
 class Server:
     """A meshd of its own; `restart()` kills it and starts it again on the same port and data."""
 
-    def __init__(self, binary, *options):
-        self.binary, self.options = binary, options
+    def __init__(self, binary, *options, tls=None):
+        self.binary, self.options, self.tls = binary, options, tls
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="meshd-python-"))
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.port}"
         self.process = None
 
     def start(self):
@@ -40,7 +40,7 @@ class Server:
         while time.monotonic() < deadline:
             assert self.process.poll() is None, (self.folder / "log").read_text()
             try:
-                with urllib.request.urlopen(self.url + "/readyz", timeout=5):
+                with urllib.request.urlopen(self.url + "/readyz", timeout=5, context=self.tls):
                     return self
             except OSError:
                 time.sleep(0.02)

@@ -4,10 +4,14 @@ import collections
 import email.utils
 import http.server
 import json
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 import time
 
+import jax
 import pytest
 
 import meshd
@@ -182,3 +186,31 @@ def test_tokens(binary, tmp_path):
             meshd.connect(server.url, token="wrong")
     finally:
         server.remove()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
+def test_tls(binary, tmp_path):
+    from conftest import Server
+
+    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    command += f" -addext subjectAltName=IP:127.0.0.1 -keyout {key} -out {chain}"
+    subprocess.run(command.split(), check=True, capture_output=True)
+    key.chmod(0o600)
+    trusted = ssl.create_default_context(cafile=str(chain))
+    server = Server(binary, "--tls-cert", str(chain), "--tls-key", str(key), tls=trusted).start()
+    try:
+        with meshd.connect(server.url, tls=trusted) as m:
+            assert m.run(lambda x: x + 1, 1) == 2
+            with m.session() as session:
+                session.run(log_it, 3)
+                assert next(session.effects()).sequence == 1
+        with pytest.raises(meshd.ConnectionFailed, match="certificate"):
+            meshd.connect(server.url, retries=0)
+    finally:
+        server.remove()
+
+
+def log_it(x):
+    jax.debug.callback(lambda _: None, x, ordered=True)
+    return x
