@@ -1,6 +1,8 @@
 """Handles of stored arrays: data, slices, shards, versions, deletion."""
 
 import gc
+import subprocess
+import sys
 import time
 
 import jax
@@ -297,3 +299,20 @@ def test_trees_of_handles_are_downloaded(m):
     tree = m.run(lambda: {"a": jnp.ones(3), "b": [jnp.zeros(2), None]}, keep=True)
     home = jax.device_get(tree)
     assert home["a"].tolist() == [1, 1, 1] and home["b"][0].tolist() == [0, 0] and home["b"][1] is None
+
+
+def test_the_end_of_the_process_frees_what_it_kept(m, server):
+    script = """
+import sys, jax, jax.numpy as jnp, numpy as np, meshd
+m = meshd.connect(sys.argv[1])
+kept = m.run(lambda: jnp.ones(3), keep=True)
+left = m.run(lambda: jnp.ones(3), keep=True).detach()
+assert m.run(lambda x: jax.pure_callback(lambda v: v, jax.ShapeDtypeStruct((), jnp.float32), x), 1.0) == 1
+print(kept.id, left, m._shared.callback_session)
+"""
+    done = subprocess.run([sys.executable, "-c", script, server.url], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    kept, left, session = done.stdout.split()
+    assert kept not in ids(m) and left in ids(m)
+    with pytest.raises(meshd.NotFound):
+        m.session(id=session)

@@ -310,20 +310,22 @@ class Array:
         if self._finalizer is not None:
             self._finalizer.detach()
             self._finalizer = None
+            self._client._shared.garbage.disown(f"/v1/arrays/{self.id}")
         return self.id
 
     def _own(self) -> None:
-        """From now on it is deleted when the handle is gone."""
-        self._client._shared.garbage.start()
-        self._finalizer = weakref.finalize(self, self._client._shared.garbage.add, self.id)
-        self._finalizer.atexit = False
+        """From now on it is deleted when the handle is gone, with the process at the latest."""
+        garbage, path = self._client._shared.garbage, f"/v1/arrays/{self.id}"
+        garbage.own(path)
+        self._finalizer = weakref.finalize(self, garbage.add, path)
+        self._finalizer.atexit = False  # the garbage has an end of its own
 
     def _mark(self, how: str) -> None:
         self._deleted, self._cached = how, None
-        if self._finalizer is not None:
-            if how == "donated":
-                self._finalizer()  # its document is left
-            self.detach()
+        if how == "donated" and self._finalizer is not None:
+            self._finalizer()  # its document is left, without data
+            self._finalizer = None
+        self.detach()
 
     # Pictures ---------------------------------------------------------------------------------------------------------
 

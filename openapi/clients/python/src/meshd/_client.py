@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 import ssl
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from . import _dtypes, _jax, _runs, _shardings, errors, errors_by_code
+from . import _dtypes, _jax, _runs, _shardings, errors_by_code
 from ._arrays import PUT_OCTETS, Array
 from ._callbacks import CallbackThread, tell
 from ._garbage import Garbage
@@ -50,6 +49,7 @@ class _Shared:
     def __init__(self, transport: Transport) -> None:
         self.garbage = Garbage(transport)
         self.lock = threading.Lock()
+        self.session_lock = threading.Lock()
         self.meshes: dict[Any, Mesh] = {}
         self.texts: dict[str, Program] = {}
         self.lowerings = _jax.Lowerings()
@@ -79,14 +79,12 @@ class Client:
         return found
 
     def close(self) -> None:
-        """Ends the connections, and the session that answered callbacks of `run`. Results that were kept in memory stay
-        until their handles are gone, or the server ends."""
-        self._shared.garbage.stop()
-        with self._shared.lock:
+        """Ends the connections, and the session that answered callbacks of `run`."""
+        with self._shared.session_lock:
             session, self._shared.callback_session = self._shared.callback_session, None
         if session is not None:
-            with contextlib.suppress(errors.Error):
-                self._transport.request("DELETE", f"/v1/sessions/{session}")
+            self._shared.garbage.add(f"/v1/sessions/{session}")
+        self._shared.garbage.stop()
         self._transport.close()
 
     def __enter__(self) -> Client:
@@ -244,7 +242,15 @@ class Client:
             body["name"] = name
         return Session(self, self._transport.json("POST", "/v1/sessions", body, keyed=True))
 
-    def jit(self, function: Callable[..., Any] | None = None, *, keep: bool | str = False, **options: Any) -> Any:
+    @overload
+    def jit(self, function: Callable[..., Any], /) -> Jitted: ...
+
+    @overload
+    def jit(
+        self, function: Callable[..., Any] | None = None, /, *, keep: bool | str = False, **options: Any
+    ) -> Any: ...
+
+    def jit(self, function: Callable[..., Any] | None = None, /, *, keep: bool | str = False, **options: Any) -> Any:
         """Decorates a function that is to run on the server: `@m.jit`, or `@m.jit(keep=True, donate_argnums=0)`.
 
         Options are those of `jax.jit`. It is lowered once for each structure and types of arguments, and its text is
@@ -384,10 +390,9 @@ class Client:
         raise AssertionError("the second attempt returns or raises")
 
     def _session_for_callbacks(self) -> str:
-        with self._shared.lock:
+        with self._shared.session_lock:
             known = self._shared.callback_session
-        if known is None:
-            known = self.session("callbacks of runs").id
-            with self._shared.lock:
-                self._shared.callback_session = known
+            if known is None:
+                known = self._shared.callback_session = self.session("callbacks of runs").id
+                self._shared.garbage.own(f"/v1/sessions/{known}")
         return known

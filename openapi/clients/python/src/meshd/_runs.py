@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from . import _dtypes, _wire, errors
 from ._arrays import Array, Part
-from ._programs import Program, Slot
+from ._programs import Program
 
 if TYPE_CHECKING:
     from ._client import Client
@@ -297,7 +297,3 @@ def timing_of(header: str) -> dict[str, float]:
         if duration:
             out[name] = float(duration)
     return out
-
-
-def slots_text(slots: Sequence[Slot]) -> str:
-    return ", ".join(map(str, slots))

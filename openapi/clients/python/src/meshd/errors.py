@@ -49,7 +49,7 @@ class Error(Exception):
 
     def __str__(self) -> str:
         out = self.detail if self.code == "error" else f"{self.code}: {self.detail}"
-        if self.source is not None:
+        if self.source is not None and self.source.strip() not in out:
             out += "\n" + _with_caret(self.source, self.line or 0, self.column)
         if self.hint and self.hint not in out:
             out += f"\nhint: {self.hint}"
