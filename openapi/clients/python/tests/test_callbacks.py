@@ -200,6 +200,34 @@ def test_what_a_function_raises_is_raised(f):
     assert isinstance(caught.value.__cause__, ArithmeticError)
 
 
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError("no file"), TimeoutError(), meshd.NotFound("no array", status=404)]
+)
+def test_errors_like_those_of_a_connection_are_the_functions_own(error):
+    def fail(_):
+        raise error
+
+    with pytest.raises(meshd.CallbackFailed) as caught:
+        CLIENT.run(lambda x: jax.pure_callback(fail, SCALAR, x), 1.0)
+    assert caught.value.__cause__ is error
+
+
+def test_a_job_that_is_cancelled_while_a_function_thinks():
+    thinks, let_go = threading.Event(), threading.Event()
+
+    def think(x):
+        thinks.set()
+        let_go.wait(60)
+        return x
+
+    job = CLIENT.submit(lambda x: jax.pure_callback(think, SCALAR, x), 1.0)
+    assert thinks.wait(60)
+    job.cancel()
+    threading.Timer(0.2, let_go.set).start()
+    with pytest.raises(meshd.Cancelled):
+        job.result(timeout=60)
+
+
 def test_wrong_shapes_of_answers():
     with pytest.raises(meshd.CallbackFailed, match="shape"):
         CLIENT.run(lambda x: io_callback(lambda v: np.zeros(3, np.float32), SCALAR, x), 1.0)

@@ -53,30 +53,50 @@ class CallbackThread:
 
     def _work(self) -> None:
         after, failures = 0, 0
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and self.failure is None:
             try:
                 requests = self._ask(after)
                 if not requests and self._is_over():
                     break
-                for request in requests:
-                    after = request["number"]
-                    if request["job"] == self._job and not self._stopping.is_set():
-                        self._reply(request)
-                failures = 0
             except (OSError, http.client.HTTPException, errors.ConnectionFailed):
                 self._disconnect()
                 failures += 1
                 self._stopping.wait(_transport.pause_of(min(failures, 6), None))
-            except errors.Error as error:
-                if not self._stopping.is_set():
-                    self.failure = error
-                    self._cancel()
-                return
-            except BaseException as error:  # of a user's function, KeyboardInterrupt too
-                self.failure = error
-                self._cancel()
-                return
+                continue
+            except errors.Error as error:  # the session was deleted, the token is no longer good
+                self._fail(error)
+                break
+            failures = 0
+            for request in requests:
+                after = request["number"]
+                if request["job"] == self._job and not self._stopping.is_set() and self.failure is None:
+                    self._serve(request)
         self._disconnect()
+
+    def _serve(self, request: dict[str, Any]) -> None:
+        """Calls the function and replies, once; a function that raises ends the job."""
+        try:
+            values = self._results(request)
+        except BaseException as error:  # whatever a function of the user raises, KeyboardInterrupt too
+            self._fail(error)
+            return
+        path = f"/v1/sessions/{self._session}/callbacks/{request['number']}"
+        while not self._stopping.is_set():
+            try:
+                # The same reply twice changes nothing.
+                self._client._transport.json("POST", path, {"values": values})
+                return
+            except errors.ConnectionFailed:
+                self._stopping.wait(_transport.LONGEST_PAUSE / 10)
+            except errors.Error as error:
+                if error.status not in (404, 409):  # those: nobody waits for it any more
+                    self._fail(error)
+                return
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._stopping.is_set():
+            self.failure = error
+            self._cancel()
 
     def _is_over(self) -> bool:
         """Whether the job is, where nobody waits for its result."""
@@ -103,19 +123,17 @@ class CallbackThread:
         items: list[dict[str, Any]] = answer.json()["items"]
         return items
 
-    def _reply(self, request: dict[str, Any]) -> None:
+    def _results(self, request: dict[str, Any]) -> list[dict[str, Any]]:
+        """What the function gives, as the request expects it."""
         values = [_wire.decode_value(value) for value in request["values"]]
         results = call(self._functions[request["callback"]], values, request["ordered"])
-        expected = request["expected"]
         out = []
-        for result, slot in zip(results, expected, strict=True):
+        for result, slot in zip(results, request["expected"], strict=True):
             array = np.asarray(result)
             if array.dtype != _dtypes.to_numpy(slot["dtype"]):
                 array = array.astype(_dtypes.to_numpy(slot["dtype"]))
             out.append(_wire.encode_value(array))
-        path = f"/v1/sessions/{self._session}/callbacks/{request['number']}"
-        # On this thread's own connection: the same reply twice changes nothing.
-        self._client._transport.json("POST", path, {"values": out})
+        return out
 
     def _cancel(self) -> None:
         try:
