@@ -252,3 +252,14 @@ def test_what_fails_in_a_session_does_not_wait_for_its_jobs(m):
         raise ZeroDivisionError
     with pytest.raises((meshd.Cancelled, meshd.NotFound)):
         job.result(timeout=60)
+
+
+def test_a_job_is_found_by_its_id(m):
+    x = np.arange(20000, dtype=np.float32)
+    kept = m.submit(lambda x: {"a": log(x), "b": x.sum()}, x, keep="durable")
+    again = m.job(kept.id)
+    first, second = again.result(timeout=60)
+    assert np.array_equal(first, x * 2) and float(second) == kept.result()["b"].item() and again.status == "done"
+    assert m.job(m.submit(lambda: jnp.ones(3)).id).result().tolist() == [1, 1, 1]
+    with pytest.raises(meshd.NotFound):
+        m.job("job_0192f0c4-7c1e-7b52-9c7a-5d1f0e6a2b41")

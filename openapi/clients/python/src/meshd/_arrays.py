@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import _dtypes
 from ._indexing import Fetch, fetch_of
-from ._shardings import Sharding
+from ._shardings import Sharding, normal_spec
 from .errors_by_code import NotFound
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ class Array:
         self._cached: tuple[str, NDArray] | None = None
         self._finalizer: Any = None  # deletes it on the server when the handle is gone
         self._jax_mesh: Any = None  # the mesh that the caller knows it by
+        self._spec_hint: tuple[Any, ...] | None = None  # of a result: what the run's answer said of it
         self._mesh_hints: Sequence[tuple[tuple[str, ...], tuple[int, ...]]] = ()  # axes that its mesh may have
         self._jax_type: Any = None  # shape and dtype to JAX, where it holds typed keys
 
@@ -143,8 +144,7 @@ class Array:
             self._name_mesh(document["mesh"])
             mesh = self._client._mesh_of_id(document["mesh"], self._jax_mesh)
         said = document["sharding"]
-        spec = tuple(None if not axes else axes[0] if len(axes) == 1 else tuple(axes) for axes in said.get("spec", []))
-        return Sharding(mesh, spec, said.get("sdy"))
+        return Sharding(mesh, normal_spec(said.get("spec", [])), said.get("sdy"))
 
     def _name_mesh(self, wanted: str) -> None:
         """A result on a mesh that its program brought along: the server has not heard the mesh's own name yet."""

@@ -158,7 +158,7 @@ def call(function: Callable[..., Any], values: list[Any], ordered: bool) -> list
 def tell(functions: Sequence[Callable[..., Any]], effects: Sequence[Effect]) -> None:
     """Calls the functions that give nothing back, for each call of the program in its order."""
     for effect in effects:
-        if effect.effect != "log" or not effect.name.startswith("callback_"):
+        if not functions or effect.effect != "log" or not effect.name.startswith("callback_"):
             continue
         number = int(effect.name.removeprefix("callback_"))
         try:

@@ -232,6 +232,13 @@ class Client:
         """As `run`, in the background: a Job."""
         return self._submit(function, args, kwargs, keep, None)
 
+    def job(self, id: str) -> Job:
+        """A job that was submitted before, by whatever process. Its result is flat (one value, or a tuple): the tree
+        and the Python functions are the submitter's. Results that were kept on the server come as handles."""
+        document = self._transport.json("GET", f"/v1/jobs/{id}")
+        request = _runs.Request(Program("", [], []), [], None, {}, "base64", {})
+        return Job(self, document, request, None)
+
     def session(self, name: str | None = None, *, id: str | None = None, on_error: str = "continue") -> Session:
         """Opens a session: runs in order, and a log of their effects; with `id` one that is open already, by whatever
         process. `on_error="halt"` holds the runs behind one that failed."""

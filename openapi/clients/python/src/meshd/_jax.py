@@ -55,9 +55,8 @@ class Lowerings:
         try:
             with self._lock:
                 program = self._programs.setdefault(function, {}).get(key)
-        except (
-            TypeError
-        ):  # a static argument without hash, of which JAX says so itself; a callable without weak references
+        except TypeError:
+            # A static argument without hash, of which JAX says so itself, or a callable without weak references.
             can_keep = False
         if program is None:
             program = call.lower(live)
@@ -212,12 +211,17 @@ def stand_in(leaf: Any) -> Any:
 
 def named_sharding(array: Array) -> Any:
     """The NamedSharding of a handle that came with a JAX mesh, where JAX allows it: its axes divide the shape."""
+    from jax.sharding import NamedSharding, PartitionSpec
+
     if array._jax_mesh is None:
         return None
-    sharding = array.sharding
-    if sharding is None or sharding.sdy is not None:
-        return None
-    out = sharding.jax
+    if array._spec_hint is not None:
+        out = NamedSharding(array._jax_mesh, PartitionSpec(*array._spec_hint))
+    else:
+        sharding = array.sharding
+        if sharding is None or sharding.sdy is not None:
+            return None
+        out = sharding.jax
     try:
         out.shard_shape(array.shape)
     except ValueError:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from . import _dtypes, _wire, errors
 from ._arrays import Array, Part
 from ._programs import Program
+from ._shardings import normal_spec
 
 if TYPE_CHECKING:
     from ._client import Client
@@ -246,8 +247,11 @@ def read_document(client: Client, request: Request, document: dict[str, Any]) ->
                 each.delete()
             results = fetched
         else:
-            for each in results:
+            said = info.shardings.get("results") or [{}] * len(results)
+            for each, sharding in zip(results, said, strict=True):
                 each._mesh_hints = request.program.mesh_axes
+                if "spec" in sharding and "mesh" not in sharding:
+                    each._spec_hint = normal_spec(sharding["spec"])
                 if request.keep == "memory":
                     each._own()
             request.program.adopt(results)
