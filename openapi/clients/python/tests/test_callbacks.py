@@ -303,3 +303,25 @@ def test_leaving_a_program_that_asks_ends_it():
     document = CLIENT._transport.json("GET", f"/v1/jobs/{mine[0]}", query={"wait": 30})
     assert document["state"] == "cancelled"
     assert CLIENT.run(lambda x: x + 1, 1) == 2
+
+
+def test_programs_that_ask_run_beside_each_other():
+    """Two of them, each of which waits in a function until the other one asks, too."""
+    both = threading.Barrier(2)
+
+    def meet(x):
+        both.wait(60)
+        return x + 1
+
+    def f(x):
+        return jax.lax.fori_loop(0, 3, lambda i, v: io_callback(meet, SCALAR, v), x)
+
+    results = {}
+    threads = [
+        threading.Thread(target=lambda n=n: results.update({n: float(CLIENT.run(f, float(n)))})) for n in (0, 10)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(120)
+    assert results == {0: 3, 10: 13}

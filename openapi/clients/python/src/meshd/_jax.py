@@ -106,6 +106,14 @@ class Call:
         rules = _jax_live.parameters() if live else None
         traced = self._jitted.trace(*self._args, **self._kwargs)
         lowered = _jax_devices.lower(traced, lowering_platforms=("cpu",), _private_parameters=rules)
+        try:
+            return self._read(lowered)
+        except (AttributeError, KeyError) as error:
+            detail = f"this version of JAX ({jax.__version__}) lowers in another way than 0.10.2: {error!r}"
+            raise TypeError(detail) from error
+
+    def _read(self, lowered: Any) -> JaxProgram:
+        """The program of a lowering, by JAX's inner names."""
         inner = lowered._lowering
         facts = inner.compile_args
         if lowered.in_tree != self._tree:
@@ -121,7 +129,7 @@ class Call:
         kept = sorted(facts["kept_var_idx"])
         in_avals, out_avals = facts["global_in_avals"], facts["global_out_avals"]
         if len(in_avals) != len(kept):
-            raise TypeError(f"this version of JAX ({jax.__version__}) lowers in another way than 0.10")
+            raise KeyError("kept_var_idx counts other arguments than global_in_avals")
         said = (*facts["in_shardings"], *facts["out_shardings"], *facts.get("intermediate_shardings", ()))
         named = [each for each in said if is_named(each)]
         meshes = [each.mesh for each in named if each.mesh.axis_names]
