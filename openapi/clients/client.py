@@ -15,7 +15,7 @@ arrays, runs, sessions = api.ArraysApi(client), api.RunsApi(client), api.Session
 mesh = api.MeshesApi(client).create_mesh(api.MeshInput(axis_names=["x"], shape=[2], devices=[0, 1]))
 stored = arrays.create_array(api.Value(dtype=api.DType.FLOAT32, shape=[4], data=[1, 2, 3, 4]), mesh=mesh.id, spec="x")
 assert stored.shard_shape == [2] and stored.sharding.spec == [["x"]], stored
-session = sessions.create_session(api.SessionInput(name="client"))
+session = sessions.create_session(session_input=api.SessionInput(name="client"))
 answer = runs.run(api.RunInput(
     program=api.ProgramChoice(format="stablehlo", text=TEXT), arguments=[api.Argument(array=stored.id)],
     results=api.ResultOptions(encoding=api.ResultEncoding.ARRAY), session=session.id))

@@ -32,7 +32,7 @@ const run = must(
     },
   }),
 );
-if (!("results" in run)) throw new Error("the run was not waited for");
+if (typeof run === "string" || !("results" in run)) throw new Error("the run was not waited for");
 const result = run.results[0].array;
 if (!result) throw new Error("the result was not stored");
 const bytes = must(

@@ -36,7 +36,7 @@ def stored(name):
 images, labels = upload("images"), upload("labels")
 parameters = {name: upload(name) for name in NAMES}
 step, predict = stored("step"), stored("predict")
-session = sessions.create_session(api.SessionInput(name="digits from Python")).id
+session = sessions.create_session(session_input=api.SessionInput(name="digits from Python")).id
 callbacks = {number: api.CallbackBinding(**binding) for number, binding in answers["step_callback"].items()}
 
 seen, losses = [], []
