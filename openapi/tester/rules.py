@@ -37,8 +37,10 @@ MEANINGS = re.compile("|".join([
     r"^/mesh(?:es/[\s\S]*)?/[a-z_]+(?:/\d+)*(?:/name|/size)?: (?!expected an? )",
     # An entry of a queue has values or parts.
     r"^(?:/infeed/\d+)?/values: is missing",
-    # An argument is a value or a stored array; one schema has the fields of both.
+    # An argument is a value, a stored array or an array of a form's part; one schema has the fields of all.
     r"/(?:arguments|values)/\d+/(?:dtype|shape): is missing", r"/(?:arguments|values)/\d+/slice: is not a field",
+    r"/(?:arguments|values)/\d+/member: is beside part only", r"/(?:arguments|values)/\d+/part: (?!expected an? )",
+    r"^stages: ",  # words joined by commas, and of the answer in JSON alone
 ]))
 MEANING_STATUSES = {400, 406, 410, 412, 413, 415, 416, 422, 501}
 
