@@ -269,7 +269,7 @@ class FunctionPrinter {
   }
 
   static std::string entry_text(const std::string& name, const ir::Attribute& value) {
-    std::string key = is_plain_word(name, false) ? name : quoted(name);
+    std::string key = attribute_name(name);
     if (value.as<ir::Unit>() != nullptr) return key;
     if (const auto* axes = value.as<ir::ArrayAttr>(); axes != nullptr && name == "manual_axes") {
       std::string text;
@@ -306,6 +306,10 @@ std::string quoted(std::string_view text) {
   return out + "\"";
 }
 
+std::string attribute_name(std::string_view name) {
+  return is_plain_word(name, false) ? std::string(name) : quoted(name);
+}
+
 std::string symbol(std::string_view name) {
   std::string out;
   size_t begin = 0;
@@ -326,7 +330,7 @@ std::string print(const ir::AttributeList& attributes) {
   std::string out = "{";
   for (size_t i = 0; i < attributes.size(); ++i) {
     const auto& [name, value] = attributes[i];
-    out += (i ? ", " : "") + (is_plain_word(name, false) ? name : quoted(name));
+    out += (i ? ", " : "") + attribute_name(name);
     if (value.as<ir::Unit>() == nullptr) out += " = " + print(value);
   }
   return out + "}";

@@ -22,6 +22,8 @@ std::string print(const sharding::TensorSharding& sharding);
 
 /// "text" with quotes, backslashes and bytes outside of printable ASCII escaped as MLIR does (\22, \C3\B6).
 std::string quoted(std::string_view text);
+/// A name in front of `=` in a dictionary, in quotes where it needs them.
+std::string attribute_name(std::string_view name);
 /// @name, or @"na me" where the name needs quotes.
 std::string symbol(std::string_view name);
 

@@ -100,7 +100,7 @@ struct MeshCandidate {
 }  // namespace
 
 std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, int64_t device_count) {
-  constexpr size_t kMaxMeshes = 16;
+  constexpr size_t kMaxTileMeshes = 16;
   std::vector<MeshCandidate> candidates;
   for (const GspmdSharding& sharding : shardings) {
     if (sharding.kind != GspmdKind::kTiled) continue;
@@ -111,9 +111,9 @@ std::vector<mesh::Mesh> gspmd_meshes(std::span<const GspmdSharding> shardings, i
     if (std::any_of(candidates.begin(), candidates.end(),
                     [&](MeshCandidate& candidate) { return candidate.take(sharding); }))
       continue;
-    if (candidates.size() == kMaxMeshes) {
+    if (candidates.size() == kMaxTileMeshes) {
       throw core::Error("unsupported_attribute",
-                        "the program's shardings need more than " + std::to_string(kMaxMeshes) +
+                        "the program's shardings need more than " + std::to_string(kMaxTileMeshes) +
                             " meshes: they divide the devices in ways that have no common axes");
     }
     // A mesh of its own always fits: parse_gspmd returns axes or a list.

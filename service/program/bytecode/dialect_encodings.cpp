@@ -1,0 +1,55 @@
+#include "service/program/bytecode/dialect_encodings.h"
+
+#include <algorithm>
+
+namespace meshd::program {
+
+void fail_unknown_code(const ByteReader& reader, std::string_view what, uint64_t code) {
+  reader.fail(std::string(what) + " of kind " + std::to_string(code) + " is not read here", "unsupported_attribute");
+}
+
+std::vector<int64_t> read_integers(ByteReader& reader) {
+  std::vector<int64_t> out(reader.count("integers"));
+  for (int64_t& value : out) value = reader.signed_varint();
+  return out;
+}
+
+std::vector<TypeIndex> read_types(ByteReader& reader, const IrTables& tables) {
+  std::vector<TypeIndex> out(reader.count("types"));
+  for (TypeIndex& type : out) type = tables.read_type(reader);
+  return out;
+}
+
+std::vector<AttributeIndex> read_attributes(ByteReader& reader, const IrTables& tables) {
+  std::vector<AttributeIndex> out(reader.count("attributes"));
+  for (AttributeIndex& attribute : out) attribute = tables.read_attribute(reader);
+  return out;
+}
+
+AttributeNode enum_node(ByteReader& reader, std::string_view dialect, std::string_view kind,
+                        std::initializer_list<std::string_view> words) {
+  const uint64_t value = reader.varint();
+  if (value >= words.size() || (words.begin() + value)->empty())
+    reader.fail("'" + std::string(kind) + "' has no value " + std::to_string(value));
+  AttributeNode out;
+  out.own("#" + std::string(dialect) + "<" + std::string(kind) + " " + std::string(*(words.begin() + value)) + ">");
+  return out;
+}
+
+StructText& StructText::field(std::string_view name, std::string_view value) {
+  text_.append(is_first_ ? "" : ", ").append(name).append(" = ").append(value);
+  is_first_ = false;
+  return *this;
+}
+
+StructText& StructText::any_list(std::string_view name, const std::vector<int64_t>& values) {
+  std::string text = "[";
+  for (size_t i = 0; i < values.size(); ++i) text += (i ? ", " : "") + std::to_string(values[i]);
+  return field(name, text + "]");
+}
+
+StructText& StructText::list(std::string_view name, const std::vector<int64_t>& values) {
+  return values.empty() ? *this : any_list(name, values);
+}
+
+}  // namespace meshd::program

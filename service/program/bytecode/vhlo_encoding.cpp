@@ -1,0 +1,188 @@
+// VHLO, the versioned dialect of portable artifacts: its types and attributes as those of StableHLO and the builtin
+// dialect that they stand for.
+#include <array>
+#include <bit>
+#include <charconv>
+
+#include "service/program/bytecode/dialect_encodings.h"
+
+namespace meshd::program {
+namespace {
+
+/// Types without fields, by code: signless integers are those that StableHLO calls signed.
+constexpr std::array<std::string_view, 41> kVhloTypes = {
+    "i1",       "",         "bf16",         "f16",        "f32",           "f64",           "f8E4M3FN",
+    "f8E5M2",   "",         "index",        "i4",         "i8",            "i16",           "i32",
+    "i64",      "ui4",      "ui8",          "ui16",       "ui32",          "ui64",          "",
+    "",         "!stablehlo.token", "",     "",           "",              "!shape.witness", "f8E4M3FNUZ",
+    "f8E5M2FNUZ", "f8E4M3B11FNUZ", "",      "i2",         "ui2",           "",              "tf32",
+    "f8E4M3",   "f8E3M4",   "f4E2M1FN",     "f6E2M3FN",   "f6E3M2FN",      "f8E8M0FNU"};
+
+TypeNode integer_type(std::string_view name) {
+  TypeNode out;
+  const size_t digits = name.find_first_of("0123456789");
+  out.kind = TypeNode::Kind::kInteger;
+  out.text = name.substr(0, digits);
+  std::from_chars(name.data() + digits, name.data() + name.size(), out.width);
+  return out;
+}
+
+std::string double_text(uint64_t bits) {
+  std::array<char, 40> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), std::bit_cast<double>(bits)).ptr;
+  return {digits.data(), end};
+}
+
+/// Scales and zero points of a quantised type, as text behind the types.
+std::string scale_text(uint64_t scale, int64_t zero_point) {
+  return double_text(scale) + (zero_point == 0 ? "" : ":" + std::to_string(zero_point));
+}
+
+TypeNode quantized_type(ByteReader& reader, IrTables& tables, bool is_per_axis) {
+  TypeNode out;
+  out.kind = TypeNode::Kind::kQuantized;
+  reader.varint();  // flags: the storage is signed, which its type says
+  out.elements = {tables.read_type(reader), tables.read_type(reader)};
+  if (!is_per_axis) {
+    const auto scale = static_cast<uint64_t>(reader.signed_varint());
+    out.quantized = ", " + scale_text(scale, reader.signed_varint());
+    reader.signed_varint();  // least and largest value of the storage
+    reader.signed_varint();
+    return out;
+  }
+  out.quantized = ":" + std::to_string(reader.varint()) + ", {";
+  reader.signed_varint();
+  reader.signed_varint();
+  std::vector<uint64_t> scales(reader.count("scales"));
+  for (uint64_t& scale : scales) scale = static_cast<uint64_t>(reader.signed_varint());
+  if (reader.count("zero points") != scales.size()) reader.fail("a quantised type has a zero point for each scale");
+  for (size_t i = 0; i < scales.size(); ++i)
+    out.quantized += (i ? ", " : "") + scale_text(scales[i], reader.signed_varint());
+  out.quantized += "}";
+  return out;
+}
+
+}  // namespace
+
+TypeNode read_vhlo_type(ByteReader& reader, IrTables& tables) {
+  using Kind = TypeNode::Kind;
+  TypeNode out;
+  const uint64_t code = reader.varint();
+  if (code < kVhloTypes.size() && !kVhloTypes[code].empty()) {
+    const std::string_view name = kVhloTypes[code];
+    const bool is_integer = name != "index" && (name[0] == 'i' || name.starts_with("ui"));
+    if (is_integer) return integer_type(name);
+    out.text = name;
+    return out;
+  }
+  switch (code) {
+    case 1:
+      out.kind = Kind::kComplex;
+      out.elements = {tables.read_type(reader)};
+      return out;
+    case 8:
+      out.kind = Kind::kFunction;
+      out.elements = read_types(reader, tables);
+      out.input_count = out.elements.size();
+      for (const TypeIndex result : read_types(reader, tables)) out.elements.push_back(result);
+      return out;
+    case 21:
+      out.encoding = tables.read_attribute(reader);
+      [[fallthrough]];
+    case 20:
+      out.kind = Kind::kTensor;
+      out.dims = read_integers(reader);
+      out.elements = {tables.read_type(reader)};
+      return out;
+    case 23:
+      out.kind = Kind::kTuple;
+      out.elements = read_types(reader, tables);
+      return out;
+    case 24:
+    case 30:
+      return quantized_type(reader, tables, code == 30);
+    case 25:
+      out.kind = Kind::kUnranked;
+      out.elements = {tables.read_type(reader)};
+      return out;
+    case 33:
+      out.kind = Kind::kNone;
+      return out;
+    default:
+      reader.fail("VHLO type of kind " + std::to_string(code) + " is not read here", "unsupported_type");
+  }
+}
+
+AttributeNode read_vhlo_attribute(ByteReader& reader, IrTables& tables) {
+  using Kind = AttributeNode::Kind;
+  AttributeNode out;
+  const uint64_t code = reader.varint();
+  switch (code) {
+    case 1:
+      out.kind = Kind::kArray;
+      out.children = read_attributes(reader, tables);
+      return out;
+    case 2:
+      out.kind = Kind::kBool;
+      out.bits = reader.varint();
+      return out;
+    case 3:
+      return enum_node(reader, "stablehlo", "comparison_direction", {"EQ", "NE", "GE", "GT", "LE", "LT"});
+    case 4:
+      return enum_node(reader, "stablehlo", "comparison_type", {"NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"});
+    case 5:  // StableHLO's is an integer
+      out.own(std::to_string(reader.varint()) + " : i32");
+      return out;
+    case 6: {
+      out.kind = Kind::kDict;
+      const size_t count = reader.count("entries");
+      for (size_t i = 0; i < 2 * count; ++i) out.children.push_back(tables.read_attribute(reader));
+      return out;
+    }
+    case 7:
+      return enum_node(reader, "stablehlo", "fft_type", {"FFT", "IFFT", "RFFT", "IRFFT"});
+    case 8:
+    case 9:
+      out.kind = code == 8 ? Kind::kFloat : Kind::kInteger;
+      out.type = tables.read_type(reader);
+      out.bits = tables.read_number(reader, out.type);
+      return out;
+    case 10:
+      return alias_node(reader);
+    case 11:
+      return enum_node(reader, "stablehlo", "precision", {"DEFAULT", "HIGH", "HIGHEST"});
+    case 12:
+      return enum_node(reader, "stablehlo", "rng_algorithm", {"DEFAULT", "THREE_FRY", "PHILOX"});
+    case 13:
+      return enum_node(reader, "stablehlo", "rng_distribution", {"", "UNIFORM", "NORMAL"});
+    case 14:
+      out.kind = Kind::kString;
+      out.text = tables.read_string(reader);
+      return out;
+    case 15:
+      out.kind = Kind::kDense;
+      out.type = tables.read_type(reader);
+      out.data = reader.take(reader.varint());
+      return out;
+    case 16:
+      return enum_node(reader, "stablehlo", "transpose",
+                       {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"});
+    case 17:
+      out.kind = Kind::kType;
+      out.type = tables.read_type(reader);
+      return out;
+    case 18:
+      return bounds_node(reader);
+    case 19:
+      return accuracy_mode_node(reader);
+    case 20:
+      return accuracy_node(reader, tables);
+    case 23:
+      reader.fail("replica groups by the axes of a mesh (#vhlo.replica_group_mesh_axes) are not supported",
+                  "unsupported_attribute");
+    default:
+      fail_unknown_code(reader, "VHLO attribute", code);
+  }
+}
+
+}  // namespace meshd::program

@@ -1,0 +1,310 @@
+#include "service/program/bytecode/vhlo_ops.h"
+
+#include <algorithm>
+#include <array>
+
+#include "service/program/bytecode/dialect_encodings.h"
+#include "service/program/print.h"
+
+namespace meshd::program {
+namespace {
+
+using Kind = AttributeNode::Kind;
+
+/// A struct of StableHLO whose fields are attributes of their own in VHLO.
+struct Assembled {
+  std::string_view name;    ///< of the attribute
+  std::string_view kind;    ///< of the struct
+  std::string_view before;  ///< a word in front of its fields
+  bool writes_empty;        ///< empty lists and zeros are written
+  std::array<std::string_view, 9> fields;  ///< an op that has the first has the struct
+};
+constexpr std::array<Assembled, 4> kAssembled = {{
+    {"dot_dimension_numbers",
+     "dot",
+     "",
+     false,
+     {"lhs_batching_dimensions", "rhs_batching_dimensions", "lhs_contracting_dimensions", "rhs_contracting_dimensions"}},
+    {"dimension_numbers",
+     "conv",
+     "raw ",
+     true,
+     {"input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", "kernel_input_feature_dimension",
+      "kernel_output_feature_dimension", "kernel_spatial_dimensions", "output_batch_dimension",
+      "output_feature_dimension", "output_spatial_dimensions"}},
+    {"dimension_numbers",
+     "gather",
+     "",
+     false,
+     {"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map",
+      "index_vector_dim"}},
+    {"scatter_dimension_numbers",
+     "scatter",
+     "",
+     false,
+     {"update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims",
+      "scatter_dims_to_operand_dims", "index_vector_dim"}},
+}};
+
+/// Attributes that StableHLO keeps as tensors; all other tensors of integers among the attributes are arrays.
+constexpr std::array<std::string_view, 4> kTensors = {"value", "padding", "replica_groups", "source_target_pairs"};
+
+/// Attributes that are strings in VHLO and symbols in StableHLO.
+constexpr std::array<std::string_view, 3> kSymbols = {"callee", "decomposition", "called_computations"};
+
+/// Attributes of a dot's algorithm; the type of its left side is `none` where there is no algorithm.
+constexpr std::array<std::string_view, 7> kAlgorithm = {
+    "lhs_precision_type",  "rhs_precision_type",  "accumulation_type",           "lhs_component_count",
+    "rhs_component_count", "num_primitive_operations", "allow_imprecise_accumulation"};
+
+/// What an attribute means by its absence.
+enum class Default : uint8_t { kFalse, kEmpty, kNumber, kAll, kText };
+struct DefaultValue {
+  std::string_view name;
+  Default kind;
+  int64_t number = 0;         ///< kNumber, and kAll of a tensor
+  std::string_view text = {};  ///< kText, and kAll of a list
+};
+constexpr DefaultValue kDefaults[] = {
+    {"use_global_device_ids", Default::kFalse},
+    {"has_side_effect", Default::kFalse},
+    {"indices_are_sorted", Default::kFalse},
+    {"unique_indices", Default::kFalse},
+    {"is_host_transfer", Default::kFalse},
+    {"is_stable", Default::kFalse},
+    {"backend_config", Default::kEmpty},
+    {"called_computations", Default::kEmpty},
+    {"operand_layouts", Default::kEmpty},
+    {"result_layouts", Default::kEmpty},
+    {"output_operand_aliases", Default::kEmpty},
+    {"infeed_config", Default::kEmpty},
+    {"outfeed_config", Default::kEmpty},
+    {"layout", Default::kEmpty},
+    {"composite_attributes", Default::kEmpty},
+    {"known_expanding_dimensions", Default::kEmpty},
+    {"known_nonexpanding_dimensions", Default::kEmpty},
+    {"version", Default::kNumber, 0},
+    {"window_strides", Default::kAll, 1},
+    {"base_dilations", Default::kAll, 1},
+    {"window_dilations", Default::kAll, 1},
+    {"lhs_dilation", Default::kAll, 1},
+    {"rhs_dilation", Default::kAll, 1},
+    {"padding", Default::kAll, 0},
+    {"window_reversal", Default::kAll, 0},
+    {"precision_config", Default::kAll, 0, "#stablehlo<precision DEFAULT>"},
+    {"compare_type", Default::kText, 0, "#stablehlo<comparison_type NOTYPE>"},
+    {"api_version", Default::kText, 0, "1 : i32"},
+};
+
+/// One op's attributes on their way into text.
+class VhloAttributes {
+ public:
+  VhloAttributes(const NamedIndices& all, IrTables& tables, TextWriter& out) : all_(all), tables_(tables), out_(out) {}
+
+  void print() {
+    const bool is_cholesky = all_.size() == 1 && all_[0].first == "lower";
+    done_.resize(all_.size());
+    for (const Assembled& row : kAssembled) print_assembled(row);
+    print_channel();
+    print_algorithm();
+    for (size_t i = 0; i < all_.size(); ++i) {
+      const auto& [name, index] = all_[i];
+      if (done_[i] || is_default(name, index) || (is_cholesky && tables_.attribute(index).bits == 0)) continue;
+      begin_entry();
+      if (std::find(kSymbols.begin(), kSymbols.end(), name) != kSymbols.end()) {
+        print_symbols(name, index);
+      } else if (name == "use_global_device_ids") {
+        out_ << name;
+      } else {
+        print_plain(name, index);
+      }
+    }
+    if (!is_first_) out_ << "}>";
+  }
+
+ private:
+  [[noreturn]] static void fail(std::string_view name, std::string_view expected) {
+    throw core::Error("program_syntax", "attribute '" + std::string(name) + "' of a VHLO op in the bytecode must be " +
+                                            std::string(expected));
+  }
+
+  void begin_entry() {
+    out_ << (is_first_ ? " <{" : ", ");
+    is_first_ = false;
+  }
+
+  /// The attribute of that name, which is printed with it; null where there is none.
+  const AttributeNode* take(std::string_view name) {
+    for (size_t i = 0; i < all_.size(); ++i) {
+      if (all_[i].first != name) continue;
+      done_[i] = true;
+      taken_ = all_[i].second;
+      return &tables_.attribute(taken_);
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] bool has(std::string_view name) const {
+    return std::any_of(all_.begin(), all_.end(), [&](const auto& entry) { return entry.first == name; });
+  }
+
+  void print_assembled(const Assembled& row) {
+    if (!has(row.fields[0])) return;
+    StructText text(row.kind, row.before);
+    for (const std::string_view name : row.fields) {
+      const AttributeNode* node = name.empty() ? nullptr : take(name);
+      if (node == nullptr) continue;
+      if (node->kind == Kind::kInteger) {
+        const auto value = static_cast<int64_t>(node->bits);
+        row.writes_empty ? text.number(name, value) : text.unless_zero(name, value);
+        continue;
+      }
+      const auto values = tables_.dense_integers(taken_);
+      if (!values) fail(name, "an integer or a tensor of integers");
+      row.writes_empty ? text.any_list(name, *values) : text.list(name, *values);
+    }
+    begin_entry();
+    out_ << row.name << " = " << std::move(text).text();
+  }
+
+  void print_channel() {
+    const AttributeNode* id = take("channel_id");
+    if (id == nullptr) return;
+    const AttributeNode* type = take("channel_type");
+    if (id->kind != Kind::kInteger || (type != nullptr && type->kind != Kind::kInteger)) fail("channel_id", "an integer");
+    if (type == nullptr && id->bits == 0) return;
+    StructText text("channel_handle");
+    text.number("handle", static_cast<int64_t>(id->bits));
+    text.number("type", type == nullptr ? 0 : static_cast<int64_t>(type->bits));
+    begin_entry();
+    out_ << "channel_handle = " << std::move(text).text();
+  }
+
+  void print_algorithm() {
+    if (!has(kAlgorithm[0])) return;
+    StructText text("dot_algorithm");
+    bool is_none = false;
+    for (const std::string_view name : kAlgorithm) {
+      const AttributeNode* node = take(name);
+      if (node == nullptr) continue;
+      if (node->kind == Kind::kType) {
+        const TypeNode& type = tables_.type(node->type);
+        is_none |= type.kind == TypeNode::Kind::kNone;
+        text.field(name, type.text);
+      } else if (node->kind == Kind::kInteger) {
+        text.number(name, static_cast<int64_t>(node->bits));
+      } else if (node->kind == Kind::kBool) {
+        text.field(name, node->bits != 0 ? "true" : "false");
+      } else {
+        fail(name, "a type, an integer or a boolean");
+      }
+    }
+    if (is_none) return;
+    begin_entry();
+    out_ << "algorithm = " << std::move(text).text();
+  }
+
+  void print_symbols(std::string_view name, AttributeIndex index) {
+    const AttributeNode& node = tables_.attribute(index);
+    out_ << name << " = ";
+    if (node.kind == Kind::kString) {
+      out_ << symbol(node.text);
+      return;
+    }
+    if (node.kind != Kind::kArray) fail(name, "a name or a list of names");
+    out_ << "[";
+    for (size_t i = 0; i < node.children.size(); ++i) out_ << (i ? ", " : "") << symbol(tables_.attribute(node.children[i]).text);
+    out_ << "]";
+  }
+
+  void print_plain(std::string_view name, AttributeIndex index) {
+    const AttributeNode& node = tables_.attribute(index);
+    const bool is_array = node.kind == Kind::kDense && std::find(kTensors.begin(), kTensors.end(), name) == kTensors.end();
+    const auto values = is_array ? tables_.dense_integers(index) : std::nullopt;
+    if (!values) {
+      tables_.print_entry(name, index, out_);
+      return;
+    }
+    const TypeNode& element = tables_.type(tables_.type(node.type).elements[0]);
+    ir::IntArrayAttr array{*values, element.width == 1 ? "i1" : "i64"};
+    out_ << name << " = " << meshd::program::print(ir::Attribute{std::move(array)});
+  }
+
+  [[nodiscard]] bool is_default(std::string_view name, AttributeIndex index) {
+    const AttributeNode& node = tables_.attribute(index);
+    if (name == "result_accuracy") return is_default_accuracy(node);
+    if (name == "source_target_pairs" || name == "dimension") return is_empty_default(name, node, index);
+    for (const DefaultValue& row : kDefaults) {
+      if (row.name != name) continue;
+      switch (row.kind) {
+        case Default::kFalse:
+          return node.kind == Kind::kBool && node.bits == 0;
+        case Default::kEmpty:
+          return is_empty(node);
+        case Default::kNumber:
+          return node.kind == Kind::kInteger && static_cast<int64_t>(node.bits) == row.number;
+        case Default::kText:
+          return node.kind == Kind::kText && node.text == row.text;
+        case Default::kAll:
+          return is_all(node, index, row);
+      }
+    }
+    return false;
+  }
+
+  static bool is_empty(const AttributeNode& node) {
+    if (node.kind == Kind::kString) return node.text.empty();
+    if (node.kind == Kind::kArray || node.kind == Kind::kDict) return node.children.empty();
+    return node.kind == Kind::kDense && node.data.empty();
+  }
+
+  /// An empty list of pairs of a send or receive, and the dimension -1 of a sort.
+  [[nodiscard]] bool is_empty_default(std::string_view name, const AttributeNode& node, AttributeIndex index) {
+    if (name == "dimension") return node.kind == Kind::kInteger && static_cast<int64_t>(node.bits) == -1;
+    const auto values = tables_.dense_integers(index);
+    return has("is_host_transfer") && values && values->empty();
+  }
+
+  [[nodiscard]] bool is_all(const AttributeNode& node, AttributeIndex index, const DefaultValue& row) {
+    if (node.kind == Kind::kArray) {
+      return std::all_of(node.children.begin(), node.children.end(),
+                         [&](AttributeIndex child) { return tables_.attribute(child).text == row.text; });
+    }
+    const auto values = tables_.dense_integers(index);
+    return values && row.text.empty() &&
+           std::all_of(values->begin(), values->end(), [&](int64_t value) { return value == row.number; });
+  }
+
+  [[nodiscard]] bool is_default_accuracy(const AttributeNode& node) {
+    return node.kind == Kind::kText && node.text == "#stablehlo.result_accuracy<mode = " && node.children.size() == 1 &&
+           tables_.attribute(node.children[0]).text == "#stablehlo.result_accuracy_mode<DEFAULT>";
+  }
+
+  const NamedIndices& all_;
+  IrTables& tables_;
+  TextWriter& out_;
+  std::vector<bool> done_;
+  AttributeIndex taken_ = 0;
+  bool is_first_ = true;
+};
+
+}  // namespace
+
+std::string todays_op_name(std::string_view name, bool ends_function) {
+  constexpr std::string_view kVhlo = "vhlo.";
+  if (!name.starts_with(kVhlo)) return std::string(name);
+  std::string_view op = name.substr(kVhlo.size());
+  const size_t version = op.rfind("_v");
+  if (version != std::string_view::npos && version + 2 < op.size() &&
+      op.find_first_not_of("0123456789", version + 2) == std::string_view::npos) {
+    op = op.substr(0, version);
+  }
+  const bool is_of_functions = op == "func" || op == "call" || (op == "return" && ends_function);
+  return std::string(is_of_functions ? "func." : "stablehlo.").append(op);
+}
+
+void print_vhlo_attributes(const NamedIndices& attributes, IrTables& tables, TextWriter& out) {
+  VhloAttributes(attributes, tables, out).print();
+}
+
+}  // namespace meshd::program
