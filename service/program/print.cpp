@@ -41,7 +41,11 @@ std::string float_text(double value, std::string_view type) {
     return "0x" + std::string(bits, end);
   }
   char digits[40];
-  const auto end = std::to_chars(digits, digits + sizeof(digits), value, std::chars_format::scientific).ptr;
+  // As few digits as tell the value from the next one of its type.
+  const auto end = type == "f64" ? std::to_chars(digits, digits + sizeof(digits), value, std::chars_format::scientific).ptr
+                                 : std::to_chars(digits, digits + sizeof(digits), static_cast<float>(value),
+                                                 std::chars_format::scientific)
+                                       .ptr;
   std::string out(digits, end);
   if (out.find('.') == std::string::npos) out.insert(out.find('e'), ".0");
   return out;

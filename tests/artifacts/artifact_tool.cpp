@@ -17,7 +17,9 @@ std::string contents(const std::string& path) {
 }
 
 std::string text_of(const std::string& bytes) {
-  return meshd::program::is_bytecode(bytes) ? meshd::program::text_of_bytecode(bytes) : bytes;
+  const bool is_text = bytes.starts_with("module") || bytes.starts_with("//") || bytes.starts_with("#") ||
+                       bytes.starts_with("func") || bytes.starts_with("\"");
+  return is_text ? bytes : meshd::program::read_artifact(bytes).text;
 }
 
 std::string compared(const std::string& text_path, const std::string& artifact_path) {

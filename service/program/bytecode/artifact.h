@@ -1,4 +1,5 @@
-// Artifacts: MLIR bytecode of StableHLO, and VHLO's portable artifacts, as StableHLO text. The text is what is kept and
+// Artifacts: MLIR bytecode of StableHLO, VHLO's portable artifacts, and what jax.export writes around one, as StableHLO
+// text. The text is what is kept and
 // verified: a program has one meaning, whether it comes as bytecode or as text.
 //
 // Example: what `module.operation.write_bytecode(file)` and `stablehlo.serialize_portable_artifact(module, "1.0.0")`
@@ -31,6 +32,17 @@ struct BytecodeOptions {
   /// Holds what reading takes and, afterwards, the text. Null: it is not counted.
   core::MemoryReservation* memory = nullptr;
 };
+
+/// A program that came as an artifact.
+struct ArtifactProgram {
+  std::string text;
+  std::string in_tree, out_tree;  ///< JSON (exported.h); empty: the artifact has none
+};
+
+/// What the artifact is. Throws what text_of_bytecode and read_exported throw; unsupported_format for files that are
+/// known and are no artifacts (SavedModels, ONNX, TorchScript, HLO), with what to send instead; program_syntax for all
+/// others. Pure; any thread.
+ArtifactProgram read_artifact(std::string_view bytes, core::MemoryReservation* memory = nullptr);
 
 /// True for bytes that begin as MLIR bytecode does.
 bool is_bytecode(std::string_view bytes);

@@ -18,6 +18,9 @@ constexpr uint8_t kHasRegions = 0x10;
 constexpr uint8_t kHasUseLists = 0x20;
 constexpr uint8_t kHasProperties = 0x40;
 
+/// Stands between VHLO's types and those of other dialects, which mean the same: its results are its operands.
+constexpr std::string_view kCast = "builtin.unrealized_conversion_cast";
+
 constexpr std::string_view kPlatformArgument = "_platform_index";
 
 const AttributeIndex* find_index(const NamedIndices& list, std::string_view name) {
@@ -197,6 +200,14 @@ void ModulePrinter::op(ByteReader& reader, Scope& scope, RegionValues& values, i
   if ((mask & kHasSuccessors) != 0)
     reader.fail("ops with successor blocks are not supported ('" + name.name + "')", "unsupported_op");
   if ((mask & kHasUseLists) != 0) skip_use_lists(reader, op.results.size());
+  if (name.name == kCast && op.operands.size() == op.results.size() && (mask & kHasRegions) == 0) {
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      Value same = scope.values[op.operands[i]];
+      same.type = op.results[i];
+      define(reader, scope, values, same);
+    }
+    return;
+  }
   indent(depth);
   std::vector<Value> defined;
   if (!op.results.empty()) {

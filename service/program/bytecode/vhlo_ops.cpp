@@ -74,8 +74,6 @@ constexpr DefaultValue kDefaults[] = {
     {"is_stable", Default::kFalse},
     {"backend_config", Default::kEmpty},
     {"called_computations", Default::kEmpty},
-    {"operand_layouts", Default::kEmpty},
-    {"result_layouts", Default::kEmpty},
     {"output_operand_aliases", Default::kEmpty},
     {"infeed_config", Default::kEmpty},
     {"outfeed_config", Default::kEmpty},
@@ -233,6 +231,7 @@ class VhloAttributes {
   [[nodiscard]] bool is_default(std::string_view name, AttributeIndex index) {
     const AttributeNode& node = tables_.attribute(index);
     if (name == "result_accuracy") return is_default_accuracy(node);
+    if (name == "operand_layouts" || name == "result_layouts") return has_no_layouts();
     if (name == "source_target_pairs" || name == "dimension") return is_empty_default(name, node, index);
     for (const DefaultValue& row : kDefaults) {
       if (row.name != name) continue;
@@ -256,6 +255,13 @@ class VhloAttributes {
     if (node.kind == Kind::kString) return node.text.empty();
     if (node.kind == Kind::kArray || node.kind == Kind::kDict) return node.children.empty();
     return node.kind == Kind::kDense && node.data.empty();
+  }
+
+  /// Layouts of operands and results come together.
+  [[nodiscard]] bool has_no_layouts() {
+    return std::all_of(all_.begin(), all_.end(), [&](const auto& entry) {
+      return !entry.first.ends_with("_layouts") || is_empty(tables_.attribute(entry.second));
+    });
   }
 
   /// An empty list of pairs of a send or receive, and the dimension -1 of a sort.

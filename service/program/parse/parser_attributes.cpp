@@ -3,7 +3,9 @@
 #include <charconv>
 #include <unordered_set>
 
+#include "service/program/parse/float_literal.h"
 #include "service/program/parse/parser.h"
+#include "service/tensor/half.h"
 
 namespace meshd::program {
 namespace {
@@ -11,6 +13,14 @@ namespace {
 /// Texts that MLIR keeps as attributes and nothing here looks into.
 bool is_opaque_word(std::string_view word) {
   return word == "affine_map" || word == "affine_set" || word == "strided" || word == "sparse" || word == "distinct";
+}
+
+/// The value of a number as its type has it: 0.1 : f32 is 0.100000001490116.
+double rounded_to(double value, std::string_view type) {
+  const auto dtype = tensor::dtype_from_stablehlo(type);
+  if (type == "f64" || !dtype || !tensor::is_float(*dtype)) return value;
+  if (type == "f32") return static_cast<float>(value);
+  return tensor::decode_float(tensor::row(*dtype).format, static_cast<uint32_t>(float_bits(*dtype, value)));
 }
 
 double float_from_bits(uint64_t bits, std::string_view type) {
@@ -107,7 +117,8 @@ ir::Attribute Parser::number_attribute() {
       fail("program_syntax", number, "a number with a point cannot have type " + type_name);
     double value = 0;
     std::from_chars(number.text.data(), number.text.data() + number.text.size(), value);
-    return {ir::FloatAttr{negative ? -value : value, type_name.empty() ? "f64" : type_name}};
+    if (type_name.empty()) type_name = "f64";
+    return {ir::FloatAttr{rounded_to(negative ? -value : value, type_name), type_name}};
   }
   uint64_t value = 0;
   const bool hex = number.text.size() > 2 && number.text[1] == 'x';

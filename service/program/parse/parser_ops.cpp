@@ -1,6 +1,7 @@
 // Ops: names in scope, the generic form, regions, locations. A name must be defined above its use: that is dominance,
 // because regions have one block.
 #include <algorithm>
+#include <array>
 
 #include "service/program/parse/parser.h"
 
@@ -25,6 +26,17 @@ void drop_accuracy(ir::Op& op) {
                  " units in the last place");
   }
   std::erase_if(op.attributes, [](const ir::NamedAttribute& entry) { return entry.name == "result_accuracy"; });
+}
+
+/// The directions of a barrier, which MLIR writes by their numbers in the generic form.
+void name_direction(ir::NamedAttribute& entry) {
+  constexpr std::array<std::string_view, 4> kDirections = {"NONE", "FORWARD", "BACKWARD", "BOTH"};
+  const auto* number = entry.value.as<ir::IntegerAttr>();
+  if (entry.name != "allowed_direction" || number == nullptr || number->value < 0 ||
+      number->value >= static_cast<int64_t>(kDirections.size()))
+    return;
+  entry.value = {
+      ir::EnumAttr{"sdy.propagation_direction", std::string(kDirections[static_cast<size_t>(number->value)])}};
 }
 
 /// A field of a pretty form and the dictionary behind it may contain the same attribute.
@@ -173,13 +185,16 @@ void Parser::generic_op(OperationState& state) {
     const Token where = token_;
     op.attributes = attribute_dict();
     expect('>', "behind the properties of an op");
-    for (auto& [name, value] : op.attributes) {
+    for (ir::NamedAttribute& entry : op.attributes) {
+      auto& [name, value] = entry;
       const auto& known = state.def->signature.attributes;
       const auto found =
           std::find_if(known.begin(), known.end(), [&](const ops::AttributeSpec& spec) { return spec.name == name; });
       if (found == known.end() && !is_dropped(name))
         fail("unsupported_attribute", where, "op '" + op.name + "' has no attribute '" + name + "'");
-      if (found == known.end() || found->kept_as.empty()) continue;
+      if (found == known.end()) continue;
+      name_direction(entry);
+      if (found->kept_as.empty()) continue;
       name = found->kept_as;
       // An edge's sharding is its results': one for each.
       auto* held = std::get_if<ir::ShardingAttr>(&value.value);
