@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/codecs/array_document.h"
+#include "api/codecs/artifact_codec.h"
 #include "api/codecs/assignment_codec.h"
 #include "api/codecs/base64.h"
 #include "api/codecs/infeed_codec.h"
@@ -26,7 +27,7 @@ constexpr double kShortestDeadlineSeconds = 0.001;
 constexpr double kLongestDeadlineSeconds = 86'400;
 
 struct ProgramChoice {
-  std::optional<std::string> id, text;
+  std::optional<std::string> id, text, base64, part;
   std::optional<ProgramFormat> format;
 };
 
@@ -72,7 +73,11 @@ template <>
 const Schema<ProgramChoice>& schema() {
   static const Schema<ProgramChoice> kSchema{
       "ProgramChoice",
-      {{"id", &ProgramChoice::id}, {"format", &ProgramChoice::format}, {"text", &ProgramChoice::text}}};
+      {{"id", &ProgramChoice::id},
+       {"format", &ProgramChoice::format},
+       {"text", &ProgramChoice::text},
+       {"base64", &ProgramChoice::base64},
+       {"part", &ProgramChoice::part}}};
   return kSchema;
 }
 
@@ -151,19 +156,30 @@ void read_program(const Json* given, const JobContext& context, jobs::JobRequest
                   core::Diagnostics& wrong) {
   if (given == nullptr) return;
   const size_t before = wrong.list().size();
-  const auto program = read_json<ProgramChoice>(*given, "/program", wrong);
+  auto program = read_json<ProgramChoice>(*given, "/program", wrong);
+  const ProgramSource source{std::move(program.text), std::move(program.base64), std::move(program.part)};
   if (program.id) {
-    if (program.format || program.text) wrong.add("/program/id", "stands beside format or text; give one or the other");
+    if (program.format || source.text || source.is_artifact())
+      wrong.add("/program/id", "stands beside format or text; give one or the other");
     const registry::StoredProgram stored = context.was_accepted ? context.programs.get_for_accepted_job(*program.id)
                                                                 : context.programs.get(*program.id, out.principal);
     out.program = stored.parsed;
     out.program_id = *program.id;
     if (!stored.in_tree.empty()) trees.arguments = Json::parse(stored.in_tree);
     if (!stored.out_tree.empty()) trees.results = Json::parse(stored.out_tree);
-  } else if (program.text) {
-    out.program = context.compiler.parse(program.format ? program.format->word : "stablehlo", *program.text);
   } else if (wrong.list().size() == before) {
-    wrong.add("/program/text", "is missing");
+    check_source(source, "/program", wrong);
+    if (wrong.list().size() != before) return;
+    const std::string format = program.format ? program.format->word : "stablehlo";
+    if (source.text) {
+      out.program = context.compiler.parse(format, *source.text);
+      return;
+    }
+    const auto artifact = read_artifact_source(source, "/program", context.files, context.memory, wrong);
+    if (!artifact) return;
+    out.program = with_lines(artifact->text, [&](const std::string& text) { return context.compiler.parse(format, text); });
+    if (!artifact->in_tree.empty()) trees.arguments = Json::parse(artifact->in_tree);
+    if (!artifact->out_tree.empty()) trees.results = Json::parse(artifact->out_tree);
   }
 }
 
@@ -429,9 +445,9 @@ KeptRun open_kept_document(const std::string& document) {
 
 namespace {
 
-// Nothing of them is looked up, or changes with the session.
+// Nothing of them is looked up, or changes with the session or with the files beside the document.
 bool can_be_repeated(const RunInput& in, const jobs::JobRequest& request) {
-  return request.session.empty() && in.statics == nullptr && in.callbacks == nullptr && in.infeed == nullptr &&
+  return in.program->find("part") == nullptr && request.session.empty() && in.statics == nullptr && in.callbacks == nullptr && in.infeed == nullptr &&
          in.update == nullptr;
 }
 

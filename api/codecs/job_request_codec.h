@@ -30,6 +30,7 @@ struct JobContext {
   /// there is lost.
   bool was_accepted = false;
   FormFiles* files = nullptr;  ///< of the form that the request is; null: it is none
+  core::MemoryReservation* memory = nullptr;  ///< of the request, for a program that is an artifact; null: not counted
 };
 
 /// What a job's row keeps to decode it again: the body, with the session's mesh and the files of the form where there

@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "api/codecs/artifact_codec.h"
 #include "api/codecs/explain_codec.h"
 #include "api/codecs/mesh_codec.h"
 #include "api/codecs/trees.h"
@@ -12,7 +13,7 @@ namespace {
 
 struct ProgramInput {
   std::optional<ProgramFormat> format;
-  std::string text;
+  std::optional<std::string> text, base64;
   std::optional<std::string> name, doc;
   const Json* in_tree = nullptr;
   const Json* out_tree = nullptr;
@@ -33,6 +34,7 @@ const Schema<ProgramInput>& schema() {
   static const Schema<In> kSchema{"ProgramInput",
                                   {{"format", &In::format},
                                    {"text", &In::text},
+                                   {"base64", &In::base64},
                                    {"name", &In::name},
                                    {"doc", &In::doc},
                                    {"in_tree", &In::in_tree},
@@ -151,15 +153,48 @@ std::pair<std::string, std::optional<int64_t>> kept_tree(const Json* tree, const
 
 }  // namespace
 
-ProgramUpload decode_program(const Json& document, std::string name) {
-  auto in = read_json<ProgramInput>(document, "invalid_request");
+namespace {
+
+// Trees of an artifact, where the document has none.
+void take_artifact(program::ArtifactProgram artifact, ProgramUpload& out) {
+  out.text = std::move(artifact.text);
+  out.is_artifact = true;
+  const auto tree = [](const std::string& json, std::string& kept, std::optional<int64_t>& leaves) {
+    if (json.empty() || !kept.empty()) return;
+    const Json parsed = Json::parse(json);
+    std::tie(kept, leaves) = kept_tree(&parsed, "");
+  };
+  tree(artifact.in_tree, out.names.in_tree, out.names.in_leaves);
+  tree(artifact.out_tree, out.names.out_tree, out.names.out_leaves);
+}
+
+}  // namespace
+
+ProgramUpload decode_artifact(std::string_view bytes, std::string name, core::MemoryReservation* memory) {
+  ProgramUpload out;
+  out.names.name = std::move(name);
+  take_artifact(program::read_artifact(bytes, memory), out);
+  return out;
+}
+
+ProgramUpload decode_program(const Json& document, std::string name, core::MemoryReservation* memory) {
+  core::Diagnostics wrong;
+  auto in = read_json<ProgramInput>(document, "", wrong);
+  ProgramSource source{std::move(in.text), std::move(in.base64), std::nullopt};
+  if (wrong.empty()) check_source(source, "", wrong);
+  wrong.throw_if_any("invalid_request");
   ProgramUpload out;
   if (in.format) out.format = in.format->word;
-  out.text = std::move(in.text);
+  if (source.text) out.text = std::move(*source.text);
   out.names.name = in.name.value_or(std::move(name));
   out.names.doc = in.doc.value_or("");
   std::tie(out.names.in_tree, out.names.in_leaves) = kept_tree(in.in_tree, "/in_tree");
   std::tie(out.names.out_tree, out.names.out_leaves) = kept_tree(in.out_tree, "/out_tree");
+  if (source.is_artifact()) {
+    auto artifact = read_artifact_source(source, "", nullptr, memory, wrong);
+    wrong.throw_if_any("invalid_request");
+    take_artifact(std::move(*artifact), out);
+  }
   return out;
 }
 

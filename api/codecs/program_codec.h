@@ -26,11 +26,14 @@ struct ProgramUpload {
   std::string format = "stablehlo";
   std::string text;
   registry::ProgramNames names;
+  bool is_artifact = false;  ///< the text was not written by the client
 };
 
-/// Decodes {text, format, name, doc, in_tree, out_tree}; `name` is used where the document has none. Throws
-/// invalid_request with every mistake.
-ProgramUpload decode_program(const Json& document, std::string name);
+/// Decodes {text or base64, format, name, doc, in_tree, out_tree}; `name` is used where the document has none, and an
+/// artifact's trees where it has none. Throws invalid_request with every mistake, and what artifacts throw.
+ProgramUpload decode_program(const Json& document, std::string name, core::MemoryReservation* memory);
+/// The same of an artifact alone.
+ProgramUpload decode_artifact(std::string_view bytes, std::string name, core::MemoryReservation* memory);
 const SchemaBase& program_input_schema();
 
 /// A stored program. `with_text`: for a single program.

@@ -8,6 +8,13 @@ namespace meshd::api {
 namespace {
 
 constexpr std::string_view kStar = "*";
+constexpr std::string_view kDropped = "-";
+
+// A place whose value the program does not take.
+bool is_dropped(const Json& json) {
+  const auto* text = json.as<std::string>();
+  return text != nullptr && *text == kDropped;
+}
 
 bool is_sharding(const Json& json) {
   const auto* object = json.as<JsonObject>();
@@ -89,7 +96,8 @@ bool is_node(const Json& json) { return json.is_array() || json.as<JsonObject>()
 void append_text(std::string& out, const Json& tree, Leaves leaves) {
   const auto leaf = [&](const Json& json, const std::string&) {
     if (is_node(json) && !is_leaf(json, leaves)) return false;
-    out += is_leaf(json, leaves) ? kStar : json.is_null() ? "None" : "?";
+    const bool is_place = leaves == Leaves::kStars && is_dropped(json);
+    out += is_leaf(json, leaves) ? kStar : json.is_null() ? "None" : is_place ? kDropped : "?";
     return true;
   };
   append_tree(out, tree, "", kPython, leaf);
@@ -97,8 +105,8 @@ void append_text(std::string& out, const Json& tree, Leaves leaves) {
 
 // The structure of `value` to the depth of `places`.
 void append_given(std::string& out, const Json& places, const Json& value) {
-  if (is_leaf(places, Leaves::kStars)) {
-    out += kStar;
+  if (is_leaf(places, Leaves::kStars) || is_dropped(places)) {
+    out += is_dropped(places) ? kDropped : kStar;
   } else if (places.is_array() && value.is_array()) {
     out += "[";
     const JsonArray inner = places.elements();
@@ -131,6 +139,7 @@ bool collect(const Json& places, const Json& value, const std::string& pointer, 
     out.push_back({value, pointer});
     return true;
   }
+  if (is_dropped(places)) return true;
   if (places.is_null()) return value.is_null();
   if (places.is_array()) {
     if (!value.is_array() || value.size() != places.size()) return false;
@@ -152,6 +161,35 @@ bool collect(const Json& places, const Json& value, const std::string& pointer, 
     const Json* at = given_fields.find(name);
     if (at == nullptr || !collect(inner, *at, pointer + "/" + pointer_token(name), out)) return false;
   }
+  return true;
+}
+
+// For each value of a tree in order, whether the program takes it.
+void collect_taken(const Json& places, std::vector<bool>& out) {
+  if (is_leaf(places, Leaves::kStars) || is_dropped(places)) {
+    out.push_back(!is_dropped(places));
+  } else if (const auto* object = places.as<JsonObject>()) {
+    const Fields fields(*object);
+    for (const Fields::Field* field : fields.in_order()) collect_taken(field->second, out);
+  } else {
+    places.each([&](size_t, const Json& inner) {
+      collect_taken(inner, out);
+      return true;
+    });
+  }
+}
+
+// A list of all values of a tree with dropped places, or of those that the program takes.
+bool collect_list(const Json& places, const Json& value, const std::string& pointer, std::vector<TreeLeaf>& out) {
+  std::vector<bool> taken;
+  collect_taken(places, taken);
+  const auto count = static_cast<size_t>(std::count(taken.begin(), taken.end(), true));
+  if (count == taken.size() || !value.is_array() || (value.size() != count && value.size() != taken.size())) return false;
+  const bool has_all = value.size() == taken.size();
+  value.each([&](size_t i, const Json& item) {
+    if (!has_all || taken[i]) out.push_back({item, entry_pointer(pointer, i)});
+    return true;
+  });
   return true;
 }
 
@@ -241,6 +279,8 @@ int64_t leaf_count(const Json& tree, Leaves leaves) {
 std::vector<TreeLeaf> flatten(const Json& places, const Json& value, const std::string& pointer) {
   std::vector<TreeLeaf> out;
   if (collect(places, value, pointer, out)) return out;
+  out.clear();
+  if (collect_list(places, value, pointer, out)) return out;
   std::string given;
   append_given(given, places, value);
   throw core::Error("invalid_argument", "Expected " + tree_text(places, Leaves::kStars) + ", got " + given);
@@ -258,9 +298,11 @@ std::string tree_json(const Json& places, const std::string& pointer) {
   std::string out;
   const auto leaf = [&](const Json& json, const std::string& at) {
     if (is_node(json)) return false;
-    if (!json.is_null() && !is_leaf(json, Leaves::kStars))
-      throw core::Error("invalid_request", at + ": a tree has lists, objects, null and '*' for each value");
-    out += json.is_null() ? "null" : quote(kStar);
+    if (!json.is_null() && !is_leaf(json, Leaves::kStars) && !is_dropped(json)) {
+      throw core::Error("invalid_request", at + ": a tree has lists, objects, null, '*' for each value, and '-' for "
+                                                "one that the program does not take");
+    }
+    out += json.is_null() ? "null" : quote(is_dropped(json) ? kDropped : kStar);
     return true;
   };
   append_tree(out, places, pointer, kJson, leaf);

@@ -112,6 +112,7 @@ Submission read_submission(const Request& request, Services& services, DecodedRu
   }
   // Ends with this call, as the document does: the request may wait long for its job.
   core::MemoryReservation memory(services.memory, core::MemoryAccount::kRequests);
+  context.memory = &memory;
   const Json document = Json::parse(body.document, kInlineLimits, &memory);
   mesh::Mesh session_mesh;
   if (const std::string session = path_session.empty() ? session_in(document) : path_session; !session.empty()) {

@@ -1,5 +1,8 @@
-// /v1/programs: program texts, read and verified when they are stored.
+// /v1/programs: program texts and artifacts, read and verified when they are stored.
+#include "api/codecs/artifact_codec.h"
+#include "api/codecs/form.h"
 #include "api/codecs/program_codec.h"
+#include "api/http/media_type.h"
 #include "api/routes/routes.h"
 
 namespace meshd::api {
@@ -8,26 +11,43 @@ Schemas program_schemas() {
   return {&program_input_schema(), &schema<ProgramDocument>(), &JsonCodec<Page<ProgramDocument>>::of()};
 }
 
+namespace {
+
+ProgramUpload read_upload(Request& request, std::string body, std::string name) {
+  const std::string type = media_type_of(request.headers);
+  if (type.empty() || type == "application/json")
+    return decode_program(Json::parse(std::move(body), {}, &request.memory), std::move(name), &request.memory);
+  if (type == "application/octet-stream") return decode_artifact(body, std::move(name), &request.memory);
+  if (type == kFormMedia) {
+    const std::vector<FormPart> parts = read_form(request.headers.joined("Content-Type"), body);
+    if (parts.size() != 1)
+      throw core::Error("malformed_body", "a form with a program has one part, the artifact: curl -F file=@f.bin");
+    return decode_artifact(parts[0].data, std::move(name), &request.memory);
+  }
+  if (type != "text/plain") {
+    throw core::Error("unsupported_media_type",
+                      "send -H 'Content-Type: application/json' with {\"format\", \"text\"}, text/plain with the text "
+                      "itself, or application/octet-stream with an artifact: MLIR bytecode, or what jax.export writes");
+  }
+  ProgramUpload out;
+  out.text = std::move(body);
+  out.names.name = std::move(name);
+  return out;
+}
+
+}  // namespace
+
 std::vector<Route> program_routes(Services& services) {
   return {
       {"POST", "/v1/programs", "createProgram", BodyPolicy::kProgram, RunOn::kWorker, Access::kUser,
        [&services](Request& request) {
          std::string body = body_text(request, BodyPolicy::kProgram);
-         const std::string type(request.headers.get("Content-Type").value_or("application/json"));
          std::string name(request.query.get("name").value_or(""));
-         ProgramUpload upload;
-         if (type.starts_with("text/plain")) {
-           upload.text = std::move(body);
-           upload.names.name = std::move(name);
-         } else if (type.starts_with("application/json")) {
-           upload = decode_program(Json::parse(std::move(body), {}, &request.memory), std::move(name));
-         } else {
-           throw core::Error("unsupported_media_type",
-                             "send -H 'Content-Type: application/json' with {\"format\", \"text\"}, or text/plain with "
-                             "the text itself");
-         }
-         const auto [stored, fresh] =
-             services.programs.put(upload.format, upload.text, upload.names, request.principal);
+         const ProgramUpload upload = read_upload(request, std::move(body), std::move(name));
+         const auto put = [&](const std::string& text) {
+           return services.programs.put(upload.format, text, upload.names, request.principal);
+         };
+         const auto [stored, fresh] = upload.is_artifact ? with_lines(upload.text, put) : put(upload.text);
          return json_of(fresh ? 201 : 200, ProgramDocument{stored}).with("Location", "/v1/programs/" + stored.id);
        }},
       {"GET", "/v1/programs", "listPrograms", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,
