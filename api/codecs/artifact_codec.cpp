@@ -52,10 +52,10 @@ void rethrow_with_line(const core::Error& error, std::string_view text) {
   std::string_view line = rest.substr(0, rest.find('\n'));
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   const bool is_long = line.size() > kLongest;
-  throw core::Error(error.code(),
-                    fmt::format("{}; in the artifact's text: {}{}", error.detail(), line.substr(0, kLongest),
-                                is_long ? "..." : ""),
-                    error.diagnostics());
+  throw core::Error(
+      error.code(),
+      fmt::format("{}; in the artifact's text: {}{}", error.detail(), line.substr(0, kLongest), is_long ? "..." : ""),
+      error.diagnostics());
 }
 
 }  // namespace meshd::api

@@ -71,13 +71,12 @@ struct RunInput : AssignmentInput {
 
 template <>
 const Schema<ProgramChoice>& schema() {
-  static const Schema<ProgramChoice> kSchema{
-      "ProgramChoice",
-      {{"id", &ProgramChoice::id},
-       {"format", &ProgramChoice::format},
-       {"text", &ProgramChoice::text},
-       {"base64", &ProgramChoice::base64},
-       {"part", &ProgramChoice::part}}};
+  static const Schema<ProgramChoice> kSchema{"ProgramChoice",
+                                             {{"id", &ProgramChoice::id},
+                                              {"format", &ProgramChoice::format},
+                                              {"text", &ProgramChoice::text},
+                                              {"base64", &ProgramChoice::base64},
+                                              {"part", &ProgramChoice::part}}};
   return kSchema;
 }
 
@@ -177,7 +176,8 @@ void read_program(const Json* given, const JobContext& context, jobs::JobRequest
     }
     const auto artifact = read_artifact_source(source, "/program", context.files, context.memory, wrong);
     if (!artifact) return;
-    out.program = with_lines(artifact->text, [&](const std::string& text) { return context.compiler.parse(format, text); });
+    out.program =
+        with_lines(artifact->text, [&](const std::string& text) { return context.compiler.parse(format, text); });
     if (!artifact->in_tree.empty()) trees.arguments = Json::parse(artifact->in_tree);
     if (!artifact->out_tree.empty()) trees.results = Json::parse(artifact->out_tree);
   }
@@ -447,8 +447,8 @@ namespace {
 
 // Nothing of them is looked up, or changes with the session or with the files beside the document.
 bool can_be_repeated(const RunInput& in, const jobs::JobRequest& request) {
-  return in.program->find("part") == nullptr && request.session.empty() && in.statics == nullptr && in.callbacks == nullptr && in.infeed == nullptr &&
-         in.update == nullptr;
+  return in.program->find("part") == nullptr && request.session.empty() && in.statics == nullptr &&
+         in.callbacks == nullptr && in.infeed == nullptr && in.update == nullptr;
 }
 
 DecodedRun decoded_run(const jobs::JobRequest& request, const ResultForm& form,

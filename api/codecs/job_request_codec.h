@@ -29,7 +29,7 @@ struct JobContext {
   /// A restart decodes what was accepted before: the program may have been deleted since, and an array that is not
   /// there is lost.
   bool was_accepted = false;
-  FormFiles* files = nullptr;  ///< of the form that the request is; null: it is none
+  FormFiles* files = nullptr;                 ///< of the form that the request is; null: it is none
   core::MemoryReservation* memory = nullptr;  ///< of the request, for a program that is an artifact; null: not counted
 };
 

@@ -184,7 +184,8 @@ bool collect_list(const Json& places, const Json& value, const std::string& poin
   std::vector<bool> taken;
   collect_taken(places, taken);
   const auto count = static_cast<size_t>(std::count(taken.begin(), taken.end(), true));
-  if (count == taken.size() || !value.is_array() || (value.size() != count && value.size() != taken.size())) return false;
+  if (count == taken.size() || !value.is_array() || (value.size() != count && value.size() != taken.size()))
+    return false;
   const bool has_all = value.size() == taken.size();
   value.each([&](size_t i, const Json& item) {
     if (!has_all || taken[i]) out.push_back({item, entry_pointer(pointer, i)});

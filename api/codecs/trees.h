@@ -1,7 +1,7 @@
 // Trees of arguments and results: nested lists and objects whose leaves are values. Objects have their keys in sorted
 // order; lists and objects are different kinds of node; null is a node without leaves. "-" is a place of an argument
-// that the program does not take, because its function does not use it: what is there is ignored. JAX: tree_util and flatten_axes
-// in jax/_src/api_util.py; behaviours P1 to P7.
+// that the program does not take, because its function does not use it: what is there is ignored. JAX: tree_util and
+// flatten_axes in jax/_src/api_util.py; behaviours P1 to P7.
 #pragma once
 
 #include <string>

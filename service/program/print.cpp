@@ -42,10 +42,11 @@ std::string float_text(double value, std::string_view type) {
   }
   char digits[40];
   // As few digits as tell the value from the next one of its type.
-  const auto end = type == "f64" ? std::to_chars(digits, digits + sizeof(digits), value, std::chars_format::scientific).ptr
-                                 : std::to_chars(digits, digits + sizeof(digits), static_cast<float>(value),
-                                                 std::chars_format::scientific)
-                                       .ptr;
+  const auto end =
+      type == "f64"
+          ? std::to_chars(digits, digits + sizeof(digits), value, std::chars_format::scientific).ptr
+          : std::to_chars(digits, digits + sizeof(digits), static_cast<float>(value), std::chars_format::scientific)
+                .ptr;
   std::string out(digits, end);
   if (out.find('.') == std::string::npos) out.insert(out.find('e'), ".0");
   return out;

@@ -1,5 +1,5 @@
-// artifact_tool text FILE: the text of an artifact. artifact_tool compare: for each line `TEXT<tab>ARTIFACT` (two files)
-// of its input a line that says whether both are the same module: `same`, `differs`, or what could not be read.
+// artifact_tool text FILE: the text of an artifact. artifact_tool compare: for each line `TEXT<tab>ARTIFACT` (two
+// files) of its input a line that says whether both are the same module: `same`, `differs`, or what could not be read.
 #include <fstream>
 #include <iostream>
 #include <iterator>

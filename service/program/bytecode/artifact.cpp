@@ -75,8 +75,8 @@ ArtifactProgram read_artifact(std::string_view bytes, core::MemoryReservation* m
   }
   for (const KnownFile& known : kKnownFiles) {
     if (!known.is_one(bytes)) continue;
-    throw core::Error("unsupported_format",
-                      "the bytes are " + std::string(known.what) + ", which is not read here: " + std::string(known.instead));
+    throw core::Error("unsupported_format", "the bytes are " + std::string(known.what) +
+                                                ", which is not read here: " + std::string(known.instead));
   }
   throw core::Error("program_syntax",
                     "the bytes are no artifact: neither MLIR bytecode, which begins with 'ML\xefR', nor what "

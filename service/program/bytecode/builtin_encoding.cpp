@@ -27,9 +27,9 @@ std::string_view named_builtin_type(uint64_t code) {
       break;
   }
   constexpr uint64_t kFirstLater = 21;
-  constexpr std::array<std::string_view, 12> kLater = {"tf32",          "f8E5M2",   "f8E4M3",   "f8E4M3FN",
-                                                       "f8E5M2FNUZ",    "f8E4M3FNUZ", "f8E4M3B11FNUZ", "f8E3M4",
-                                                       "f4E2M1FN",      "f6E2M3FN", "f6E3M2FN", "f8E8M0FNU"};
+  constexpr std::array<std::string_view, 12> kLater = {"tf32",       "f8E5M2",     "f8E4M3",        "f8E4M3FN",
+                                                       "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E4M3B11FNUZ", "f8E3M4",
+                                                       "f4E2M1FN",   "f6E2M3FN",   "f6E3M2FN",      "f8E8M0FNU"};
   if (code >= kFirstLater && code - kFirstLater < kLater.size()) return kLater[code - kFirstLater];
   return {};
 }

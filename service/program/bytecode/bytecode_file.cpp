@@ -18,8 +18,9 @@ constexpr uint8_t kResourceOffsetSection = 6;
 constexpr uint8_t kDialectVersionSection = 7;
 constexpr uint8_t kPropertiesSection = 8;
 constexpr std::array<std::string_view, 9> kSectionNames = {
-    "strings",   "dialects",         "attributes and types", "offsets of attributes and types", "ops",
-    "resources", "resource offsets", "dialect versions",     "properties"};
+    "strings",   "dialects",  "attributes and types", "offsets of attributes and types",
+    "ops",       "resources", "resource offsets",     "dialect versions",
+    "properties"};
 
 constexpr uint8_t kBlobResource = 0;
 
@@ -90,7 +91,8 @@ void BytecodeFile::read_dialects(ByteReader reader) {
     const auto [number, has_version] = reader.flagged_varint();
     if (number >= strings_.size()) reader.fail("there is no string " + std::to_string(number));
     dialects_.push_back(strings_[number]);
-    if (has_version && reader.section().id != kDialectVersionSection) reader.fail("the version of a dialect is expected");
+    if (has_version && reader.section().id != kDialectVersionSection)
+      reader.fail("the version of a dialect is expected");
   }
   if (version_ >= bytecode_version::kShortBlockArguments) reader.count("names of ops");
   while (!reader.empty()) {

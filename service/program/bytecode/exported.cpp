@@ -71,7 +71,8 @@ struct ExportedTable : private fb::Table {
 };
 
 [[noreturn]] void fail_tree() {
-  throw core::Error("program_syntax", "a tree of the export is malformed: names and values of a dictionary differ in number");
+  throw core::Error("program_syntax",
+                    "a tree of the export is malformed: names and values of a dictionary differ in number");
 }
 
 /// A string in JSON.
@@ -216,7 +217,8 @@ std::optional<Exported> read_exported(std::string_view bytes, core::MemoryReserv
   }
   if (!verified()) return std::nullopt;
   const auto& exported = *fb::GetRoot<ExportedTable>(from.data());
-  if (exported.module() == nullptr || exported.in_tree() == nullptr || exported.out_tree() == nullptr) return std::nullopt;
+  if (exported.module() == nullptr || exported.in_tree() == nullptr || exported.out_tree() == nullptr)
+    return std::nullopt;
   out.module = {reinterpret_cast<const char*>(exported.module()->data()), exported.module()->size()};
   if (!out.module.starts_with(kBytecodeMagic)) return std::nullopt;
   const uint16_t convention = exported.calling_convention();

@@ -1,5 +1,5 @@
-// What `jax.export` writes around a portable artifact (Exported.serialize()): a FlatBuffer with the module, the trees of
-// arguments and results, the arguments that the module does not have because the function does not use them, and the
+// What `jax.export` writes around a portable artifact (Exported.serialize()): a FlatBuffer with the module, the trees
+// of arguments and results, the arguments that the module does not have because the function does not use them, and the
 // platforms that it was lowered for.
 //
 // Example: jax.export.export(jax.jit(f))(x, {"a": y, "b": z}).serialize(), where f does not use z, has the in_tree

@@ -123,7 +123,8 @@ uint64_t IrTables::read_number(ByteReader& reader, TypeIndex index) {
     width = static_cast<uint64_t>(tensor::row(*dtype).bits);
     is_signed = false;
   }
-  if (width == 0 || width > 64) reader.fail("integers of " + std::to_string(width) + " bits are not supported", "unsupported_dtype");
+  if (width == 0 || width > 64)
+    reader.fail("integers of " + std::to_string(width) + " bits are not supported", "unsupported_dtype");
   uint64_t bits = width <= 8 ? reader.byte() : static_cast<uint64_t>(reader.signed_varint());
   if (width == 64) return bits;
   bits &= (uint64_t{1} << width) - 1;
@@ -161,7 +162,8 @@ void IrTables::print_type(TypeIndex index, TextWriter& out, int depth) {
         if (size == kDynamicSize) {
           out << "?x";
         } else if (size < 0) {
-          throw core::Error("program_syntax", "a tensor type of the bytecode has a dimension of size " + std::to_string(size));
+          throw core::Error("program_syntax",
+                            "a tensor type of the bytecode has a dimension of size " + std::to_string(size));
         } else {
           out << size << "x";
         }
@@ -255,7 +257,8 @@ void IrTables::print_attribute(AttributeIndex index, TextWriter& out, int depth)
       return;
     case AttributeKind::kInteger: {
       const TypeNode& of = type(node.type);
-      const std::string name = of.kind == TypeKind::kInteger ? std::string(of.text) + std::to_string(of.width) : "index";
+      const std::string name =
+          of.kind == TypeKind::kInteger ? std::string(of.text) + std::to_string(of.width) : "index";
       out << print(ir::Attribute{ir::IntegerAttr{static_cast<int64_t>(node.bits), name}});
       return;
     }
@@ -311,8 +314,9 @@ void IrTables::print_dense(const AttributeNode& node, TextWriter& out, int depth
   if (element.kind == TypeKind::kInteger) element_name += std::to_string(element.width);
   const bool is_index = element_name == "index";
   const auto dtype = tensor::dtype_from_stablehlo(is_index ? "i64" : element_name);
-  const bool is_known = dtype && static_cast<int64_t>(of.dims.size()) <= kMaxRank &&
-                        std::all_of(of.dims.begin(), of.dims.end(), [](int64_t size) { return size >= 0 && size <= INT32_MAX; });
+  const bool is_known =
+      dtype && static_cast<int64_t>(of.dims.size()) <= kMaxRank &&
+      std::all_of(of.dims.begin(), of.dims.end(), [](int64_t size) { return size >= 0 && size <= INT32_MAX; });
   if (is_known && !node.data.empty() && node.data.size() <= kMaxPrintedBytes) {
     ir::DenseAttr dense;
     dense.type = {*dtype, tensor::Dims(of.dims.begin(), of.dims.end())};

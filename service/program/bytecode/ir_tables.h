@@ -25,26 +25,26 @@ using AttributeIndex = uint32_t;
 struct TypeNode {
   enum class Kind : uint8_t { kInteger, kNamed, kNone, kComplex, kTensor, kUnranked, kTuple, kFunction, kQuantized };
   Kind kind = Kind::kNamed;
-  std::string_view text;             ///< kNamed: "f32", "index", "!stablehlo.token"; kInteger: "i", "si" or "ui"
-  uint64_t width = 0;                ///< kInteger
-  std::vector<int64_t> dims;         ///< kTensor
-  std::vector<TypeIndex> elements;   ///< element types; kFunction: inputs, then results
-  size_t input_count = 0;            ///< kFunction
+  std::string_view text;                   ///< kNamed: "f32", "index", "!stablehlo.token"; kInteger: "i", "si" or "ui"
+  uint64_t width = 0;                      ///< kInteger
+  std::vector<int64_t> dims;               ///< kTensor
+  std::vector<TypeIndex> elements;         ///< element types; kFunction: inputs, then results
+  size_t input_count = 0;                  ///< kFunction
   std::optional<AttributeIndex> encoding;  ///< kTensor
-  std::string quantized;             ///< kQuantized: behind "!quant.uniform<storage:expressed"
+  std::string quantized;                   ///< kQuantized: behind "!quant.uniform<storage:expressed"
 };
 
 struct AttributeNode {
   enum class Kind : uint8_t {
-    kText,        ///< `text`, `children` between commas, `data`
+    kText,  ///< `text`, `children` between commas, `data`
     kString,
-    kSymbol,      ///< `text`, then the symbols `children` within it
+    kSymbol,  ///< `text`, then the symbols `children` within it
     kUnit,
     kBool,
-    kInteger,     ///< `bits`, sign-extended
-    kFloat,       ///< `bits`
+    kInteger,  ///< `bits`, sign-extended
+    kFloat,    ///< `bits`
     kArray,
-    kDict,        ///< names and values in turn; names are strings
+    kDict,  ///< names and values in turn; names are strings
     kType,
     kDense,       ///< `data` of tensor type `type`
     kDenseArray,  ///< `bits` elements of type `type` in `data`

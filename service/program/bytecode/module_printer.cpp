@@ -54,8 +54,8 @@ void ModulePrinter::read_properties(ByteReader& reader, Operation& out, const By
   while (!rest.empty()) {
     bool is_optional = false;
     const std::string_view attribute = next_property(rest, is_optional);
-    const auto index = is_optional ? tables_.read_optional_attribute(properties)
-                                   : std::optional(tables_.read_attribute(properties));
+    const auto index =
+        is_optional ? tables_.read_optional_attribute(properties) : std::optional(tables_.read_attribute(properties));
     if (index) out.inherent.emplace_back(attribute, *index);
   }
   if (row->has_segments) properties.take(properties.remaining());
@@ -258,13 +258,15 @@ void ModulePrinter::op(ByteReader& reader, Scope& scope, RegionValues& values, i
   }
   out_ << ") -> ";
   tables_.print_results(op.results, out_);
-  if (const std::string place = tables_.location_name(location); !place.empty()) out_ << " loc(" << quoted(place) << ")";
+  if (const std::string place = tables_.location_name(location); !place.empty())
+    out_ << " loc(" << quoted(place) << ")";
   out_ << "\n";
 }
 
 void ModulePrinter::region(ByteReader& reader, Scope& scope, int depth, const Operation& around) {
   const uint64_t blocks = reader.varint();
-  if (blocks > 1) reader.fail("regions of more than one block are not supported ('" + around.name + "')", "unsupported_op");
+  if (blocks > 1)
+    reader.fail("regions of more than one block are not supported ('" + around.name + "')", "unsupported_op");
   out_ << "{\n";
   if (blocks == 1) {
     const uint64_t count = reader.varint();

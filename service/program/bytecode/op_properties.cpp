@@ -1,4 +1,5 @@
-// Of the dialects' op definitions as of StableHLO 1.17 (jaxlib 0.10.2): VHLO's ops are VhloOps.td's, all of whose attributes are there.
+// Of the dialects' op definitions as of StableHLO 1.17 (jaxlib 0.10.2): VHLO's ops are VhloOps.td's, all of whose
+// attributes are there.
 #include "service/program/bytecode/op_properties.h"
 
 #include <algorithm>
@@ -36,16 +37,19 @@ constexpr OpProperties kStablehloProperties[] = {
     {"composite", "composite_attributes? decomposition name version?"},
     {"concatenate", "dimension"},
     {"constant", "value"},
-    {"convolution", "batch_group_count dimension_numbers feature_group_count lhs_dilation? padding? "
+    {"convolution",
+     "batch_group_count dimension_numbers feature_group_count lhs_dilation? padding? "
      "precision_config? rhs_dilation? window_reversal? window_strides?"},
     {"cosine", "result_accuracy?"},
     {"cross-replica-sum", "replica_groups"},
-    {"custom_call", "api_version? backend_config? call_target_name called_computations? has_side_effect? "
+    {"custom_call",
+     "api_version? backend_config? call_target_name called_computations? has_side_effect? "
      "operand_layouts? output_operand_aliases? result_layouts?"},
     {"dot", "precision_config?"},
     {"dot_general", "algorithm? dot_dimension_numbers precision_config?"},
     {"dynamic_broadcast_in_dim", "broadcast_dimensions known_expanding_dimensions? known_nonexpanding_dimensions?"},
-    {"dynamic_conv", "batch_group_count dimension_numbers feature_group_count lhs_dilation? precision_config? "
+    {"dynamic_conv",
+     "batch_group_count dimension_numbers feature_group_count lhs_dilation? precision_config? "
      "rhs_dilation? window_reversal? window_strides?"},
     {"dynamic_gather", "dimension_numbers indices_are_sorted?"},
     {"dynamic_iota", "iota_dimension"},
@@ -160,34 +164,41 @@ constexpr OpProperties kVhloProperties[] = {
     {"composite_v2", "composite_attributes decomposition name version"},
     {"concatenate_v1", "dimension"},
     {"constant_v1", "value"},
-    {"convolution_v1", "batch_group_count feature_group_count input_batch_dimension input_feature_dimension "
+    {"convolution_v1",
+     "batch_group_count feature_group_count input_batch_dimension input_feature_dimension "
      "input_spatial_dimensions kernel_input_feature_dimension kernel_output_feature_dimension "
      "kernel_spatial_dimensions lhs_dilation output_batch_dimension output_feature_dimension "
      "output_spatial_dimensions padding precision_config rhs_dilation window_reversal "
      "window_strides"},
     {"cosine_v2", "result_accuracy"},
     {"cross-replica-sum_v1", "replica_groups"},
-    {"custom_call_v1", "api_version backend_config call_target_name called_computations has_side_effect "
+    {"custom_call_v1",
+     "api_version backend_config call_target_name called_computations has_side_effect "
      "operand_layouts output_operand_aliases result_layouts"},
-    {"dot_general_v1", "lhs_batching_dimensions lhs_contracting_dimensions precision_config "
+    {"dot_general_v1",
+     "lhs_batching_dimensions lhs_contracting_dimensions precision_config "
      "rhs_batching_dimensions rhs_contracting_dimensions"},
-    {"dot_general_v2", "accumulation_type allow_imprecise_accumulation lhs_batching_dimensions "
+    {"dot_general_v2",
+     "accumulation_type allow_imprecise_accumulation lhs_batching_dimensions "
      "lhs_component_count lhs_contracting_dimensions lhs_precision_type "
      "num_primitive_operations precision_config rhs_batching_dimensions rhs_component_count "
      "rhs_contracting_dimensions rhs_precision_type"},
     {"dot_v1", "precision_config"},
     {"dynamic_broadcast_in_dim_v1", "broadcast_dimensions known_expanding_dimensions known_nonexpanding_dimensions"},
-    {"dynamic_conv_v1", "batch_group_count feature_group_count input_batch_dimension input_feature_dimension "
+    {"dynamic_conv_v1",
+     "batch_group_count feature_group_count input_batch_dimension input_feature_dimension "
      "input_spatial_dimensions kernel_input_feature_dimension kernel_output_feature_dimension "
      "kernel_spatial_dimensions lhs_dilation output_batch_dimension output_feature_dimension "
      "output_spatial_dimensions padding precision_config rhs_dilation window_reversal "
      "window_strides"},
-    {"dynamic_conv_v2", "batch_group_count feature_group_count input_batch_dimension input_feature_dimension "
+    {"dynamic_conv_v2",
+     "batch_group_count feature_group_count input_batch_dimension input_feature_dimension "
      "input_spatial_dimensions kernel_input_feature_dimension kernel_output_feature_dimension "
      "kernel_spatial_dimensions lhs_dilation output_batch_dimension output_feature_dimension "
      "output_spatial_dimensions precision_config rhs_dilation window_reversal window_strides"},
     {"dynamic_gather_v1", "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims start_index_map"},
-    {"dynamic_gather_v2", "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
+    {"dynamic_gather_v2",
+     "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
      "operand_batching_dims start_index_map start_indices_batching_dims"},
     {"dynamic_iota_v1", "iota_dimension"},
     {"dynamic_slice_v1", "slice_sizes"},
@@ -196,9 +207,11 @@ constexpr OpProperties kVhloProperties[] = {
     {"exponential_v2", "result_accuracy"},
     {"fft_v1", "fft_length fft_type"},
     {"func_v1", "arg_attrs function_type res_attrs sym_name sym_visibility"},
-    {"gather_v1", "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims slice_sizes "
+    {"gather_v1",
+     "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims slice_sizes "
      "start_index_map"},
-    {"gather_v2", "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
+    {"gather_v2",
+     "collapsed_slice_dims index_vector_dim indices_are_sorted offset_dims "
      "operand_batching_dims slice_sizes start_index_map start_indices_batching_dims"},
     {"get_dimension_size_v1", "dimension"},
     {"get_tuple_element_v1", "index"},
@@ -220,9 +233,11 @@ constexpr OpProperties kVhloProperties[] = {
     {"rng_bit_generator_v1", "rng_algorithm"},
     {"rng_v1", "rng_distribution"},
     {"rsqrt_v2", "result_accuracy"},
-    {"scatter_v1", "index_vector_dim indices_are_sorted inserted_window_dims scatter_dims_to_operand_dims "
+    {"scatter_v1",
+     "index_vector_dim indices_are_sorted inserted_window_dims scatter_dims_to_operand_dims "
      "unique_indices update_window_dims"},
-    {"scatter_v2", "index_vector_dim indices_are_sorted input_batching_dims inserted_window_dims "
+    {"scatter_v2",
+     "index_vector_dim indices_are_sorted input_batching_dims inserted_window_dims "
      "scatter_dims_to_operand_dims scatter_indices_batching_dims unique_indices "
      "update_window_dims"},
     {"select_and_scatter_v1", "padding window_dimensions window_strides"},
@@ -245,9 +260,9 @@ struct DialectProperties {
   std::string_view dialect;
   std::span<const OpProperties> ops;
 };
-constexpr DialectProperties kDialects[] = {{"builtin", kBuiltinProperties},     {"func", kFuncProperties},
-                                           {"stablehlo", kStablehloProperties}, {"chlo", kChloProperties},
-                                           {"sdy", kSdyProperties},             {"vhlo", kVhloProperties}};
+constexpr DialectProperties kDialects[] = {
+    {"builtin", kBuiltinProperties}, {"func", kFuncProperties}, {"stablehlo", kStablehloProperties},
+    {"chlo", kChloProperties},       {"sdy", kSdyProperties},   {"vhlo", kVhloProperties}};
 
 }  // namespace
 
@@ -256,7 +271,8 @@ const OpProperties* find_properties(std::string_view op) {
   for (const DialectProperties& each : kDialects) {
     if (dot == std::string_view::npos || each.dialect != op.substr(0, dot)) continue;
     const std::string_view name = op.substr(dot + 1);
-    const auto found = std::find_if(each.ops.begin(), each.ops.end(), [&](const OpProperties& row) { return row.op == name; });
+    const auto found =
+        std::find_if(each.ops.begin(), each.ops.end(), [&](const OpProperties& row) { return row.op == name; });
     return found == each.ops.end() ? nullptr : &*found;
   }
   return nullptr;

@@ -24,9 +24,9 @@ AttributeNode of_text(std::string text) {
 AttributeNode convolution_node(ByteReader& reader) {
   StructText out("conv", "raw ");
   for (const std::string_view name :
-       {"input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", "kernel_input_feature_dimension",
-        "kernel_output_feature_dimension", "kernel_spatial_dimensions", "output_batch_dimension",
-        "output_feature_dimension", "output_spatial_dimensions"}) {
+       {"input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions",
+        "kernel_input_feature_dimension", "kernel_output_feature_dimension", "kernel_spatial_dimensions",
+        "output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions"}) {
     name.ends_with("spatial_dimensions") ? out.any_list(name, read_integers(reader))
                                          : out.number(name, reader.signed_varint());
   }
@@ -91,7 +91,8 @@ AttributeNode alias_node(ByteReader& reader) {
 TypeNode read_stablehlo_type(ByteReader& reader, const IrTables&) {
   TypeNode out;
   const uint64_t code = reader.varint();
-  if (code != 0) reader.fail("StableHLO type of kind " + std::to_string(code) + " is not read here", "unsupported_type");
+  if (code != 0)
+    reader.fail("StableHLO type of kind " + std::to_string(code) + " is not read here", "unsupported_type");
   out.text = "!stablehlo.token";
   return out;
 }
@@ -135,8 +136,7 @@ AttributeNode read_stablehlo_attribute(ByteReader& reader, IrTables& tables) {
                            {"update_window_dims", "inserted_window_dims", "input_batching_dims",
                             "scatter_indices_batching_dims", "scatter_dims_to_operand_dims"});
     case 12:
-      return enum_node(reader, "stablehlo", "transpose",
-                       {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"});
+      return enum_node(reader, "stablehlo", "transpose", {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"});
     case 13:
       return bounds_node(reader);
     case 14:

@@ -10,13 +10,47 @@ namespace meshd::program {
 namespace {
 
 /// Types without fields, by code: signless integers are those that StableHLO calls signed.
-constexpr std::array<std::string_view, 41> kVhloTypes = {
-    "i1",       "",         "bf16",         "f16",        "f32",           "f64",           "f8E4M3FN",
-    "f8E5M2",   "",         "index",        "i4",         "i8",            "i16",           "i32",
-    "i64",      "ui4",      "ui8",          "ui16",       "ui32",          "ui64",          "",
-    "",         "!stablehlo.token", "",     "",           "",              "!shape.witness", "f8E4M3FNUZ",
-    "f8E5M2FNUZ", "f8E4M3B11FNUZ", "",      "i2",         "ui2",           "",              "tf32",
-    "f8E4M3",   "f8E3M4",   "f4E2M1FN",     "f6E2M3FN",   "f6E3M2FN",      "f8E8M0FNU"};
+constexpr std::array<std::string_view, 41> kVhloTypes = {"i1",
+                                                         "",
+                                                         "bf16",
+                                                         "f16",
+                                                         "f32",
+                                                         "f64",
+                                                         "f8E4M3FN",
+                                                         "f8E5M2",
+                                                         "",
+                                                         "index",
+                                                         "i4",
+                                                         "i8",
+                                                         "i16",
+                                                         "i32",
+                                                         "i64",
+                                                         "ui4",
+                                                         "ui8",
+                                                         "ui16",
+                                                         "ui32",
+                                                         "ui64",
+                                                         "",
+                                                         "",
+                                                         "!stablehlo.token",
+                                                         "",
+                                                         "",
+                                                         "",
+                                                         "!shape.witness",
+                                                         "f8E4M3FNUZ",
+                                                         "f8E5M2FNUZ",
+                                                         "f8E4M3B11FNUZ",
+                                                         "",
+                                                         "i2",
+                                                         "ui2",
+                                                         "",
+                                                         "tf32",
+                                                         "f8E4M3",
+                                                         "f8E3M4",
+                                                         "f4E2M1FN",
+                                                         "f6E2M3FN",
+                                                         "f6E3M2FN",
+                                                         "f8E8M0FNU"};
 
 TypeNode integer_type(std::string_view name) {
   TypeNode out;
@@ -165,8 +199,7 @@ AttributeNode read_vhlo_attribute(ByteReader& reader, IrTables& tables) {
       out.data = reader.take(reader.varint());
       return out;
     case 16:
-      return enum_node(reader, "stablehlo", "transpose",
-                       {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"});
+      return enum_node(reader, "stablehlo", "transpose", {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"});
     case 17:
       out.kind = Kind::kType;
       out.type = tables.read_type(reader);

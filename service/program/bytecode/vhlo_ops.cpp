@@ -13,10 +13,10 @@ using Kind = AttributeNode::Kind;
 
 /// A struct of StableHLO whose fields are attributes of their own in VHLO.
 struct Assembled {
-  std::string_view name;    ///< of the attribute
-  std::string_view kind;    ///< of the struct
-  std::string_view before;  ///< a word in front of its fields
-  bool writes_empty;        ///< empty lists and zeros are written
+  std::string_view name;                   ///< of the attribute
+  std::string_view kind;                   ///< of the struct
+  std::string_view before;                 ///< a word in front of its fields
+  bool writes_empty;                       ///< empty lists and zeros are written
   std::array<std::string_view, 9> fields;  ///< an op that has the first has the struct
 };
 constexpr std::array<Assembled, 4> kAssembled = {{
@@ -24,7 +24,8 @@ constexpr std::array<Assembled, 4> kAssembled = {{
      "dot",
      "",
      false,
-     {"lhs_batching_dimensions", "rhs_batching_dimensions", "lhs_contracting_dimensions", "rhs_contracting_dimensions"}},
+     {"lhs_batching_dimensions", "rhs_batching_dimensions", "lhs_contracting_dimensions",
+      "rhs_contracting_dimensions"}},
     {"dimension_numbers",
      "conv",
      "raw ",
@@ -54,7 +55,7 @@ constexpr std::array<std::string_view, 3> kSymbols = {"callee", "decomposition",
 
 /// Attributes of a dot's algorithm; the type of its left side is `none` where there is no algorithm.
 constexpr std::array<std::string_view, 7> kAlgorithm = {
-    "lhs_precision_type",  "rhs_precision_type",  "accumulation_type",           "lhs_component_count",
+    "lhs_precision_type",  "rhs_precision_type",       "accumulation_type",           "lhs_component_count",
     "rhs_component_count", "num_primitive_operations", "allow_imprecise_accumulation"};
 
 /// What an attribute means by its absence.
@@ -62,7 +63,7 @@ enum class Default : uint8_t { kFalse, kEmpty, kNumber, kAll, kText };
 struct DefaultValue {
   std::string_view name;
   Default kind;
-  int64_t number = 0;         ///< kNumber, and kAll of a tensor
+  int64_t number = 0;          ///< kNumber, and kAll of a tensor
   std::string_view text = {};  ///< kText, and kAll of a list
 };
 constexpr DefaultValue kDefaults[] = {
@@ -169,7 +170,8 @@ class VhloAttributes {
     const AttributeNode* id = take("channel_id");
     if (id == nullptr) return;
     const AttributeNode* type = take("channel_type");
-    if (id->kind != Kind::kInteger || (type != nullptr && type->kind != Kind::kInteger)) fail("channel_id", "an integer");
+    if (id->kind != Kind::kInteger || (type != nullptr && type->kind != Kind::kInteger))
+      fail("channel_id", "an integer");
     if (type == nullptr && id->bits == 0) return;
     StructText text("channel_handle");
     text.number("handle", static_cast<int64_t>(id->bits));
@@ -211,13 +213,15 @@ class VhloAttributes {
     }
     if (node.kind != Kind::kArray) fail(name, "a name or a list of names");
     out_ << "[";
-    for (size_t i = 0; i < node.children.size(); ++i) out_ << (i ? ", " : "") << symbol(tables_.attribute(node.children[i]).text);
+    for (size_t i = 0; i < node.children.size(); ++i)
+      out_ << (i ? ", " : "") << symbol(tables_.attribute(node.children[i]).text);
     out_ << "]";
   }
 
   void print_plain(std::string_view name, AttributeIndex index) {
     const AttributeNode& node = tables_.attribute(index);
-    const bool is_array = node.kind == Kind::kDense && std::find(kTensors.begin(), kTensors.end(), name) == kTensors.end();
+    const bool is_array =
+        node.kind == Kind::kDense && std::find(kTensors.begin(), kTensors.end(), name) == kTensors.end();
     const auto values = is_array ? tables_.dense_integers(index) : std::nullopt;
     if (!values) {
       tables_.print_entry(name, index, out_);
