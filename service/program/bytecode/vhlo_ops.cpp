@@ -122,7 +122,7 @@ class VhloAttributes {
   }
 
  private:
-  [[noreturn]] static void fail(std::string_view name, std::string_view expected) {
+  [[noreturn]] static void wrong_kind_of(std::string_view name, std::string_view expected) {
     throw core::Error("program_syntax", "attribute '" + std::string(name) + "' of a VHLO op in the bytecode must be " +
                                             std::string(expected));
   }
@@ -159,7 +159,7 @@ class VhloAttributes {
         continue;
       }
       const auto values = tables_.dense_integers(taken_);
-      if (!values) fail(name, "an integer or a tensor of integers");
+      if (!values) wrong_kind_of(name, "an integer or a tensor of integers");
       row.writes_empty ? text.any_list(name, *values) : text.list(name, *values);
     }
     begin_entry();
@@ -171,7 +171,7 @@ class VhloAttributes {
     if (id == nullptr) return;
     const AttributeNode* type = take("channel_type");
     if (id->kind != Kind::kInteger || (type != nullptr && type->kind != Kind::kInteger))
-      fail("channel_id", "an integer");
+      wrong_kind_of("channel_id", "an integer");
     if (type == nullptr && id->bits == 0) return;
     StructText text("channel_handle");
     text.number("handle", static_cast<int64_t>(id->bits));
@@ -196,7 +196,7 @@ class VhloAttributes {
       } else if (node->kind == Kind::kBool) {
         text.field(name, node->bits != 0 ? "true" : "false");
       } else {
-        fail(name, "a type, an integer or a boolean");
+        wrong_kind_of(name, "a type, an integer or a boolean");
       }
     }
     if (is_none) return;
@@ -211,7 +211,7 @@ class VhloAttributes {
       out_ << symbol(node.text);
       return;
     }
-    if (node.kind != Kind::kArray) fail(name, "a name or a list of names");
+    if (node.kind != Kind::kArray) wrong_kind_of(name, "a name or a list of names");
     out_ << "[";
     for (size_t i = 0; i < node.children.size(); ++i)
       out_ << (i ? ", " : "") << symbol(tables_.attribute(node.children[i]).text);
