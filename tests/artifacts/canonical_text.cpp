@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "service/ir/walk.h"
+#include "service/program/gspmd/import_shardy_strings.h"
 #include "service/program/parse/parse.h"
 #include "service/program/print.h"
 
@@ -43,6 +44,7 @@ void shorten(ir::AttributeList& list) {
 
 std::string canonical_text(std::string_view text) {
   ir::Module module = program::parse_unverified(text);
+  if (program::has_shardy_strings(module)) program::import_shardy_strings(module);
   sort_attributes(module.attributes);
   for (ir::Function& function : module.functions) {
     sort_attributes(function.attributes);

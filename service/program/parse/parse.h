@@ -18,4 +18,11 @@ ir::ModuleRef parse_stablehlo(std::string_view text);
 /// The same without the verifier: names are resolved and ops looked up, rules are not checked. For tests and tools.
 ir::Module parse_unverified(std::string_view text);
 
+/// One attribute as text, such as a sharding that is in a string. Meshes that it names are in `meshes`; those that it
+/// writes out are added there. Throws as parse_unverified, with places in `text`.
+ir::Attribute parse_attribute(std::string_view text, std::vector<ir::NamedMesh>& meshes);
+
+/// Meshes as a dictionary in a string: {mesh = #sdy.mesh<["x"=2]>}.
+std::vector<ir::NamedMesh> parse_meshes(std::string_view text);
+
 }  // namespace meshd::program

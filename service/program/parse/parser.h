@@ -39,6 +39,10 @@ class Parser {
 
   /// Parses the text as a module.
   ir::Module parse();
+  /// Parses the text as one attribute; a mesh that it names is one of `meshes`, which gets those that it writes out.
+  ir::Attribute parse_attribute(std::vector<ir::NamedMesh>& meshes);
+  /// Parses `{name = #sdy.mesh<...>, ...}`.
+  std::vector<ir::NamedMesh> parse_meshes();
 
  private:
   // Tokens.

@@ -3,6 +3,7 @@
 #include "service/core/error.h"
 #include "service/ir/walk.h"
 #include "service/program/gspmd/import_gspmd.h"
+#include "service/program/gspmd/import_shardy_strings.h"
 #include "service/program/parse/hex.h"
 #include "service/program/parse/parse.h"
 #include "service/program/parse/parser.h"
@@ -249,10 +250,38 @@ void Parser::resolve_locations() {
   }
 }
 
+ir::Attribute Parser::parse_attribute(std::vector<ir::NamedMesh>& meshes) {
+  module_.meshes = std::move(meshes);
+  ir::Attribute out = attribute();
+  if (!token_.is(TokenKind::kEnd)) expected("the end of the attribute");
+  meshes = std::move(module_.meshes);
+  return out;
+}
+
+std::vector<ir::NamedMesh> Parser::parse_meshes() {
+  list('{', '}', "around meshes", [&] {
+    const Token name = token_;
+    if (!name.is(TokenKind::kWord) && !name.is(TokenKind::kString)) expected("the name of a mesh");
+    advance();
+    expect('=', "behind the name of a mesh");
+    if (token_.text != "#sdy.mesh") expected("#sdy.mesh<...>");
+    advance();
+    add_mesh(name.is(TokenKind::kString) ? unescape(name) : std::string(name.text), mesh_body(), name);
+  });
+  return std::move(module_.meshes);
+}
+
+ir::Attribute parse_attribute(std::string_view text, std::vector<ir::NamedMesh>& meshes) {
+  return Parser(text).parse_attribute(meshes);
+}
+
+std::vector<ir::NamedMesh> parse_meshes(std::string_view text) { return Parser(text).parse_meshes(); }
+
 ir::Module parse_unverified(std::string_view text) { return Parser(text).parse(); }
 
 ir::ModuleRef parse_stablehlo(std::string_view text) {
   auto module = std::make_shared<ir::Module>(parse_unverified(text));
+  if (has_shardy_strings(*module)) import_shardy_strings(*module);
   *module = unpack_tuples(std::move(*module));
   if (uses_gspmd(*module)) *module = import_gspmd(std::move(*module));
   verify(*module);

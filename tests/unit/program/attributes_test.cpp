@@ -61,8 +61,10 @@ TEST(Attributes, numbers_have_default_types) {
   EXPECT_EQ(again("0x10 : i8"), "16 : i8");
 }
 
-TEST(Attributes, precision_keeps_every_double) {
-  EXPECT_EQ(read("0.949999988 : f32").as<ir::FloatAttr>()->value, 0.949999988);
+TEST(Attributes, numbers_have_the_precision_of_their_type) {
+  EXPECT_EQ(read("0.949999988 : f32").as<ir::FloatAttr>()->value, 0.949999988F);
+  EXPECT_EQ(again("0.949999988 : f32"), "9.5e-01 : f32");
+  EXPECT_EQ(read("0.1 : bf16").as<ir::FloatAttr>()->value, 0.10009765625);
   EXPECT_EQ(again(again("0.1 : f64")), again("0.1 : f64"));
 }
 
