@@ -377,8 +377,9 @@ std::optional<std::vector<int64_t>> IrTables::dense_integers(AttributeIndex inde
   const bool is_bool = element.kind == TypeKind::kInteger && element.width == 1;
   const bool is_word = element.kind == TypeKind::kInteger && element.width == 64;
   if (!is_bool && !is_word) return std::nullopt;
-  // A list that is an attribute has at most as many elements as a tensor dimensions, and a few times that in windows.
-  constexpr int64_t kMaxListed = 1 << 20;
+  // A list that is an attribute has at most two elements for each dimension. What is longer is not looked at, because
+  // any number of ops may have it.
+  constexpr int64_t kMaxListed = 4 * kMaxRank;
   int64_t count = 1;
   for (const int64_t size : of.dims) {
     if (size < 0 || size > kMaxListed || (count *= size) > kMaxListed) return std::nullopt;
