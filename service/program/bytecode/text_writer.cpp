@@ -13,7 +13,10 @@ void TextWriter::extend(size_t bytes) {
   }
   const size_t needed = text_.size() + bytes;
   if (needed <= text_.capacity()) return;
-  const size_t wanted = std::max(needed, 2 * text_.capacity());
+  // A large constant comes at once, with little behind it: the text is not doubled for that.
+  constexpr size_t kSpare = size_t{64} << 10;
+  const size_t more = std::min(text_.capacity(), kSpare + text_.capacity() / 8);
+  const size_t wanted = std::max(needed + std::min(needed / 8, kSpare), text_.capacity() + more);
   memory_.take(wanted - text_.capacity());
   text_.reserve(wanted);
 }

@@ -85,7 +85,8 @@ class Importer {
 
   ir::Attribute required(const ir::Op& op, std::string_view name) {
     const std::string* text = shardy_string(op.attributes, name);
-    if (text == nullptr) ir::fail("invalid_program", op.location, "the call needs " + std::string(kPrefix) + std::string(name));
+    if (text == nullptr)
+      ir::fail("invalid_program", op.location, "the call needs " + std::string(kPrefix) + std::string(name));
     return attribute_of(*text, op.location);
   }
 
@@ -125,7 +126,7 @@ class Importer {
   void import_region(ir::Region& region, int depth) {
     if (depth > kMaxRegionDepth) throw core::Error("invalid_program", "regions nest too deeply");
     std::vector<ir::Op> old = std::exchange(region.ops, {});
-    std::unordered_map<ir::ValueId, ir::Op> entries;      // GlobalToLocalShape by its first result
+    std::unordered_map<ir::ValueId, ir::Op> entries;       // GlobalToLocalShape by its first result
     std::unordered_map<ir::ValueId, size_t> computations;  // by the first result of the call
     region.ops.reserve(old.size());
     for (ir::Op& op : old) {
@@ -138,8 +139,7 @@ class Importer {
         finish_computation(op, computations, region.ops);
       } else if (!target.empty()) {
         import_call(op, target, region.ops);
-      } else if (is_of(op, ops::Structural::kCall) &&
-                 ir::string_or(op.attributes, "callee", {}).starts_with(kBody)) {
+      } else if (is_of(op, ops::Structural::kCall) && ir::string_or(op.attributes, "callee", {}).starts_with(kBody)) {
         if (!op.results.empty()) computations.emplace(op.results[0], region.ops.size());
         region.ops.push_back(computation(op, entries));
         import_region(region.ops.back().regions[0], depth + 1);
@@ -150,14 +150,15 @@ class Importer {
       }
     }
     if (!entries.empty() || !computations.empty()) {
-      const ir::Location where = entries.empty() ? region.ops[computations.begin()->second].location
-                                                 : entries.begin()->second.location;
+      const ir::Location where =
+          entries.empty() ? region.ops[computations.begin()->second].location : entries.begin()->second.location;
       ir::fail("invalid_program", where, "a manual computation does not go back to global shapes");
     }
   }
 
   void import_op(ir::Op& op) {
-    for (const auto& [text, name] : {std::pair("sharding", "sdy.sharding"), std::pair("sharding_rule", "sdy.sharding_rule")}) {
+    for (const auto& [text, name] :
+         {std::pair("sharding", "sdy.sharding"), std::pair("sharding_rule", "sdy.sharding_rule")}) {
       if (const std::string* found = shardy_string(op.attributes, text); found != nullptr)
         ir::set(op.attributes, name, attribute_of(*found, op.location));
     }
@@ -173,8 +174,7 @@ class Importer {
     if (is_group) {
       builder.define({}, "sdy.sharding_group", op.operands, {{"group_id", required(op, "sharding_group_id")}});
     } else if (target == "PropagationBarrier") {
-      ir::AttributeList attributes = {
-          {"allowed_direction", direction(required(op, "allowed_direction"), op.location)}};
+      ir::AttributeList attributes = {{"allowed_direction", direction(required(op, "allowed_direction"), op.location)}};
       if (const std::string* own = shardy_string(op.attributes, "sharding"); own != nullptr)
         ir::set(attributes, "sdy.sharding", attribute_of(*own, op.location));
       builder.define(op.results, "sdy.propagation_barrier", op.operands, std::move(attributes));

@@ -17,8 +17,8 @@ namespace meshd::program {
 /// True for a module with meshes in its mhlo.frontend_attributes, or with an op that has a sharding rule there.
 bool has_shardy_strings(const ir::Module& module);
 
-/// In place. Throws core::Error at the line of what is wrong: program_syntax for strings, invalid_program for calls that
-/// do not belong together.
+/// In place. Throws core::Error at the line of what is wrong: program_syntax for strings, invalid_program for calls
+/// that do not belong together.
 void import_shardy_strings(ir::Module& module);
 
 }  // namespace meshd::program

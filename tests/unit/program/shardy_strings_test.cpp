@@ -66,12 +66,15 @@ std::string refusal(const std::string& text) {
 }
 
 TEST(ShardyStrings, that_are_wrong_are_refused_with_their_line) {
-  EXPECT_EQ(refusal(replaced(kStrings, "@mesh, [{\\22x\\22}, {}]>]>\"}", "@other, [{\\22x\\22}, {}]>]>\"}")).substr(0, 17),
-            "line 4, column 5:");
-  EXPECT_NE(refusal(replaced(kStrings, "call @xla.sdy.manual_computation_body(%2)", "call @xla.sdy.manual_computation_body_1(%2)"))
+  EXPECT_EQ(
+      refusal(replaced(kStrings, "@mesh, [{\\22x\\22}, {}]>]>\"}", "@other, [{\\22x\\22}, {}]>]>\"}")).substr(0, 17),
+      "line 4, column 5:");
+  EXPECT_NE(refusal(replaced(kStrings, "call @xla.sdy.manual_computation_body(%2)",
+                             "call @xla.sdy.manual_computation_body_1(%2)"))
                 .find("the body of a manual computation is missing"),
             std::string::npos);
-  EXPECT_NE(refusal(replaced(kStrings, "@xla.sdy.LocalToGlobalShape", "@xla.sdy.Unknown")).find("@xla.sdy.Unknown is not supported"),
+  EXPECT_NE(refusal(replaced(kStrings, "@xla.sdy.LocalToGlobalShape", "@xla.sdy.Unknown"))
+                .find("@xla.sdy.Unknown is not supported"),
             std::string::npos);
 }
 
