@@ -7,6 +7,8 @@
 
 #include "api/codecs/assignment_codec.h"
 #include "api/codecs/mesh_codec.h"
+#include "api/codecs/numpy_arguments.h"
+#include "api/codecs/value.h"
 #include "service/compile/rewrite/specialised.h"
 #include "service/ir/walk.h"
 #include "service/sharding/layout.h"
@@ -196,6 +198,9 @@ void read_shapes(const Json* shapes, compile::Compiler& compiler, jobs::JobReque
 struct PlacementInput : AssignmentInput {
   std::optional<std::vector<int64_t>> donate;
   const Json* shapes = nullptr;
+  const Json* arguments = nullptr;
+  const Json* keywords = nullptr;
+  const Json* statics = nullptr;
 };
 
 template <>
@@ -205,6 +210,9 @@ const Schema<PlacementInput>& schema() {
     std::vector<Field<In>> fields = assignment_fields<In>();
     fields.emplace_back("donate", &In::donate, Rules{.low = 0});
     fields.emplace_back("shapes", &In::shapes, Rules{.low = 0, .like = json_type<std::vector<std::vector<int64_t>>>});
+    fields.emplace_back("arguments", &In::arguments, Rules{.like = json_type<std::vector<ArgumentInput>>});
+    fields.emplace_back("keywords", &In::keywords, Rules{.like = map_of<const Json*>});
+    fields.emplace_back("static", &In::statics, Rules{.like = map_of<const Json*>});
     return Schema<In>("PlacementInput", std::move(fields));
   }();
   return kSchema;
@@ -524,16 +532,48 @@ std::string origin_text(const propagation::Origin& origin, const OpsByLine& ops)
   return "";
 }
 
+namespace {
+
+// The program for arguments of which the body has the types: {"dtype", "shape"}, or values, whose types count.
+compile::ParsedRef traced_for(const PlacementInput& in, const jobs::JobRequest& request, compile::Compiler& compiler,
+                              core::Diagnostics& wrong) {
+  const auto take = [&](const Json& json, const tensor::TensorType* expected,
+                        const std::string& pointer) -> std::optional<tensor::TensorType> {
+    if (expected != nullptr) return *expected;
+    const auto read = read_json<ArgumentInput>(json, pointer, wrong);
+    if (read.dtype && read.shape) return tensor::TensorType{*read.dtype, *read.shape};
+    wrong.add(pointer, "expected an object with dtype and shape");
+    return std::nullopt;
+  };
+  if (in.arguments == nullptr && in.keywords == nullptr && !request.program->numpy->parameters().empty()) {
+    wrong.add("/arguments", "is missing: a program of NumPy syntax has shapes only for arguments; give their types, "
+                            "[{\"dtype\": \"float32\", \"shape\": [2, 3]}]");
+  }
+  numpy::Inputs inputs =
+      read_numpy_arguments(*request.program->numpy, in.arguments, in.keywords, in.statics, take, wrong);
+  wrong.throw_if_any("invalid_request");
+  return compiler.trace(request.program, inputs, request.mesh);
+}
+
+}  // namespace
+
 jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& program, compile::Compiler& compiler) {
   core::Diagnostics wrong;
   auto in = read_json<PlacementInput>(body, "", wrong);
   jobs::JobRequest out;
   out.program = program;
   read_assignment(in, out, wrong);
+  if (program->needs_trace()) {
+    out.program = traced_for(in, out, compiler, wrong);
+  } else if (in.arguments != nullptr || in.keywords != nullptr || in.statics != nullptr) {
+    wrong.add(in.arguments != nullptr ? "/arguments" : in.keywords != nullptr ? "/keywords" : "/static",
+              "is for programs of NumPy syntax; StableHLO says the types of its arguments");
+  }
   out.donate = std::move(in.donate);
   for (const int64_t position : out.donate.value_or(std::vector<int64_t>{})) {
-    if (position < 0 || position >= static_cast<int64_t>(program->arguments.size())) {
-      wrong.add("/donate", fmt::format("position {} is not one of {} arguments", position, program->arguments.size()));
+    if (position < 0 || position >= static_cast<int64_t>(out.program->arguments.size())) {
+      wrong.add("/donate",
+                fmt::format("position {} is not one of {} arguments", position, out.program->arguments.size()));
     }
   }
   if (wrong.empty()) read_shapes(in.shapes, compiler, out, wrong);

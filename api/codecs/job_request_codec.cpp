@@ -9,6 +9,7 @@
 #include "api/codecs/assignment_codec.h"
 #include "api/codecs/base64.h"
 #include "api/codecs/infeed_codec.h"
+#include "api/codecs/numpy_arguments.h"
 #include "api/codecs/program_codec.h"
 #include "api/codecs/trees.h"
 #include "api/codecs/value.h"
@@ -202,9 +203,9 @@ const tensor::TensorType* expected_type(const compile::ParsedProgram* program, s
   return &program->argument(number).type.tensor;
 }
 
-void read_argument_of(const Json& json, size_t number, const std::string& pointer, const JobContext& context,
-                      jobs::JobRequest& out, std::vector<DecodedRun::Source>& sources, core::Diagnostics& wrong) {
-  const tensor::TensorType* expected = expected_type(out.program.get(), number);
+void read_argument_of(const Json& json, const tensor::TensorType* expected, const std::string& pointer,
+                      const JobContext& context, jobs::JobRequest& out, std::vector<DecodedRun::Source>& sources,
+                      core::Diagnostics& wrong) {
   Argument read = read_argument(json, expected, context.pool, pointer, wrong);
   if (!read.value && !read.part && !read.array) return;
   DecodedRun::Source source{pointer, std::move(read.value), std::move(read.part), std::move(read.array), std::nullopt};
@@ -252,6 +253,65 @@ std::vector<int64_t> read_static(const Json* given, const JobContext& context, j
   return positions;
 }
 
+// The type of what the program is given for an argument.
+tensor::TensorType type_of(const jobs::Argument& argument) {
+  if (const auto* value = std::get_if<tensor::DenseValue>(&argument)) return value->type;
+  const auto& stored = std::get<jobs::ArrayArgument>(argument);
+  tensor::TensorType type = stored.array->info().type;
+  if (stored.slices) {
+    type.dims = arrays::slice_dims(*stored.slices);
+  }
+  return type;
+}
+
+// Arguments of a program of NumPy syntax, whose types it is traced for.
+numpy::Inputs read_numpy(const RunInput& in, const JobContext& context, jobs::JobRequest& out,
+                         std::vector<DecodedRun::Source>& sources, core::Diagnostics& wrong) {
+  const auto take = [&](const Json& json, const tensor::TensorType* expected,
+                        const std::string& pointer) -> std::optional<tensor::TensorType> {
+    const size_t before = out.arguments.size();
+    // {"dtype", "data"} has the shape of its lists.
+    const Json* data = json.find("data");
+    const Json* dtype = json.find("dtype");
+    std::optional<tensor::TensorType> shaped;
+    if (data != nullptr && dtype != nullptr && json.find("shape") == nullptr) {
+      shaped = inferred_type(*data, pointer + "/data", wrong);
+      if (!shaped || !JsonCodec<tensor::DType>::read(*dtype, {json_type<tensor::DType>(), pointer + "/dtype", wrong}, shaped->dtype))
+        return std::nullopt;
+    }
+    if (shaped) {
+      read_argument_of(*data, &*shaped, pointer + "/data", context, out, sources, wrong);
+    } else {
+      read_argument_of(json, expected, pointer, context, out, sources, wrong);
+    }
+    if (out.arguments.size() == before) return std::nullopt;
+    return type_of(out.arguments.back());
+  };
+  return read_numpy_arguments(*out.program->numpy, in.arguments, in.keywords, in.statics, take, wrong);
+}
+
+// The mesh that partition specs of a program are over: the request's, the session's, or that of its first array.
+std::optional<mesh::Mesh> mesh_of_specs(const jobs::JobRequest& request, const JobContext& context) {
+  if (request.mesh) return request.mesh;
+  for (const jobs::Argument& argument : request.arguments) {
+    const auto* stored = std::get_if<jobs::ArrayArgument>(&argument);
+    if (stored != nullptr && stored->array->info().committed && !stored->array->info().sharding.mesh->axes.empty())
+      return *stored->array->info().sharding.mesh;
+  }
+  if (context.session_mesh != nullptr && !context.session_mesh->is_empty()) return *context.session_mesh;
+  return std::nullopt;
+}
+
+// Effects that the request does not bind are entries of the log that are named by their texts.
+void bind_logs(jobs::JobRequest& out) {
+  for (size_t i = 0; i < out.program->logs.size(); ++i) {
+    effects::Binding binding;
+    binding.kind = effects::find_effect_kind("log");
+    binding.name = out.program->logs[i];
+    out.callbacks.emplace(static_cast<int64_t>(i), std::move(binding));
+  }
+}
+
 void read_partitions(const RunInput& in, jobs::JobRequest& out) {
   out.num_partitions = in.num_partitions;
   out.local_num_partitions = in.local_num_partitions;
@@ -261,7 +321,7 @@ void read_partitions(const RunInput& in, jobs::JobRequest& out) {
     throw core::Error("not_implemented",
                       fmt::format("not supported for platform {}; there is cpu", quote(*in.platform)));
   }
-  if (in.keywords != nullptr)
+  if (in.keywords != nullptr && out.program->numpy == nullptr)
     throw core::Error("not_implemented", "keyword arguments are not implemented; pass them positionally");
 }
 
@@ -472,9 +532,12 @@ DecodedRun decoded_run(const jobs::JobRequest& request, const ResultForm& form,
 std::optional<std::pair<jobs::JobRequest, ResultForm>> decode_again(const DecodedRun& run, const JobContext& context) {
   jobs::JobRequest out = run.request;
   out.program = run.program.lock();
-  if (!out.program_id.empty() && context.programs.get(out.program_id, out.principal).parsed != out.program)
-    return std::nullopt;
   if (out.program == nullptr) return std::nullopt;
+  if (!out.program_id.empty()) {
+    const compile::ParsedRef stored = context.programs.get(out.program_id, out.principal).parsed;
+    const bool is_same = stored == out.program || (stored->numpy != nullptr && stored->numpy == out.program->numpy);
+    if (!is_same) return std::nullopt;
+  }
   core::Diagnostics wrong;
   for (const DecodedRun::Source& source : run.arguments) {
     if (source.value) {
@@ -501,19 +564,31 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   read_program(in.program, context, out, trees, wrong);
   // How an argument is read depends on what the program expects.
   if (out.program == nullptr) wrong.throw_if_any("invalid_request");
-  const std::vector<int64_t> statics = read_static(in.statics, context, out, wrong);
+  const bool is_numpy = out.program->numpy != nullptr;
+  const std::vector<int64_t> statics =
+      is_numpy ? std::vector<int64_t>() : read_static(in.statics, context, out, wrong);
   size_t argument_count = 0;
-  if (in.arguments != nullptr && trees.arguments) {
+  numpy::Inputs inputs;
+  if (is_numpy) {
+    inputs = read_numpy(in, context, out, sources, wrong);
+    argument_count = out.arguments.size();
+  } else if (in.arguments != nullptr && trees.arguments) {
     if (!statics.empty()) throw core::Error("unsupported_field", "/static: not beside a tree of arguments yet");
     for (const TreeLeaf& leaf : flatten(*trees.arguments, *in.arguments, "/arguments"))
-      read_argument_of(leaf.value, argument_count++, leaf.pointer, context, out, sources, wrong);
+      read_argument_of(leaf.value, expected_type(out.program.get(), argument_count++), leaf.pointer, context, out,
+                       sources, wrong);
   } else if (in.arguments != nullptr) {
     argument_count = in.arguments->size();
     each_entry(*in.arguments, "/arguments", wrong, [&](size_t i, const Json& argument, const std::string& pointer) {
-      read_argument_of(argument, i, pointer, context, out, sources, wrong);
+      read_argument_of(argument, expected_type(out.program.get(), i), pointer, context, out, sources, wrong);
     });
   }
   read_assignment(in, out, wrong, trees);
+  if (is_numpy) {
+    wrong.throw_if_any("invalid_request");
+    out.program = context.compiler.trace(out.program, inputs, mesh_of_specs(out, context));
+    if (!out.program->result_tree.empty()) trees.results = Json::parse(out.program->result_tree);
+  }
   out.least_loaded = in.devices.has_value();
   out.processes = context.processes;
   read_partitions(in, out);
@@ -526,6 +601,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   out.strict_donation = in.donation == "strict";
   out.reshard = in.reshard;
   read_callbacks(in.callbacks, context, out, wrong);
+  if (is_numpy) bind_logs(out);
   read_infeed(in.infeed, context, out, wrong);
   apply_results(in.results, out, form);
   out.session = !session.empty() ? session : in.session.value_or("");

@@ -98,7 +98,15 @@ const Schema<ProgramDocument>& schema() {
       "Program",
       {{"id", [](const Doc& doc) -> std::string_view { return doc.stored.id; }},
        {"name", [](const Doc& doc) -> std::string_view { return doc.stored.name; }},
-       {"format", [](const Doc&) { return "stablehlo"; }},
+       {"format", [](const Doc& doc) -> std::string_view { return doc.stored.format; }},
+       {"parameters",
+        [](const Doc& doc) {
+          std::vector<std::string> names;
+          if (doc.stored.parsed != nullptr && doc.stored.parsed->numpy != nullptr) {
+            for (const auto& parameter : doc.stored.parsed->numpy->parameters()) names.push_back(parameter.name);
+          }
+          return names.empty() ? std::nullopt : std::optional(std::move(names));
+        }},
        {"created", [](const Doc& doc) { return doc.stored.created; }},
        {"doc", [](const Doc& doc) { return unless_empty(doc.stored.doc); }},
        {"in_tree", [](const Doc& doc) { return tree_of(doc.stored.in_tree); }},

@@ -15,7 +15,7 @@ struct ProgramFormat {
 };
 template <>
 struct JsonCodec<ProgramFormat> {
-  static JsonType type() { return {.kind = JsonType::Kind::kString, .words = {"stablehlo"}}; }
+  static JsonType type() { return {.kind = JsonType::Kind::kString, .words = {"stablehlo", "numpy"}}; }
   static bool read(const Json& json, const Place& place, ProgramFormat& out) {
     return JsonCodec<std::string>::read(json, {json_type<std::string>(), place.pointer, place.wrong}, out.word);
   }

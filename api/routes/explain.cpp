@@ -8,6 +8,7 @@
 #include "api/http/accept.h"
 #include "api/routes/routes.h"
 #include "service/jobs/inspect.h"
+#include "service/program/print.h"
 
 namespace meshd::api {
 namespace {
@@ -94,6 +95,12 @@ std::vector<Route> explain_routes(Services& services) {
                             ? text(200, program.text)
                             : json_of(200, PartitionedProgram{stored.id, program.device_count, program.text});
          return std::move(out).with("Vary", "Accept");
+       }},
+      {"POST", "/v1/programs/{id}:stablehlo", "lowerProgram", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
+       [&services](Request& request) {
+         static_cast<void>(chosen_form(request, {{"text", "text/plain"}}));
+         const auto stored = services.programs.get(request.capture("id"), request.principal);
+         return text(200, program::print_generic(*read_assignment(request, services, stored.parsed).program->module));
        }},
       {"POST", "/v1/programs/{id}:suggest", "suggestShardings", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {

@@ -8,6 +8,8 @@
 #include "service/compile/stages.h"
 #include "service/core/error.h"
 #include "service/core/ids.h"
+#include "service/ir/op_builder.h"
+#include "service/ops/op_def.h"
 #include "service/program/parse/parse.h"
 #include "service/program/transform/inline_calls.h"
 #include "service/program/transform/specialise.h"
@@ -15,6 +17,8 @@
 
 namespace meshd::compile {
 namespace {
+
+constexpr std::string_view kNumpyFormat = "numpy";
 
 std::string key_of(const std::optional<sharding::TensorSharding>& sharding) {
   return sharding ? mesh::to_sdy(*sharding->mesh) + sharding::to_sdy(*sharding) : "-";
@@ -35,12 +39,9 @@ std::string key_of(const ParsedProgram& parsed, const LowerRequest& request) {
   return key;
 }
 
-ParsedRef parsed_of(const std::string& id, const std::string& format, const std::string& text) {
-  auto parsed = std::make_shared<ParsedProgram>();
-  parsed->id = id;
-  parsed->format = format;
-  parsed->text = text;
-  parsed->module = program::parse_stablehlo(parsed->text);
+// Fills in what follows from the module.
+void finish(ParsedProgram& parsed_program) {
+  ParsedProgram* const parsed = &parsed_program;
   const ir::Function& main = parsed->module->main();
   ir::Module flat = program::inline_calls(*parsed->module);
   // Where arguments have dynamic dimensions, a run specialises for the shapes of its inputs.
@@ -56,6 +57,44 @@ ParsedRef parsed_of(const std::string& id, const std::string& format, const std:
   for (size_t i = 0; i < main.results.size(); ++i) {
     if (!main.results[i].is_token) parsed->results.push_back(i);
   }
+}
+
+// A module that stands for a program which is not traced yet.
+ir::ModuleRef empty_module(const std::string& name) {
+  auto module = std::make_shared<ir::Module>();
+  module->name = "numpy_" + name;
+  ir::Function& main = module->functions.emplace_back();
+  main.name = "main";
+  main.is_public = true;
+  ir::OpBuilder(main, ops::code_of, main.body.ops).create("func.return", {}, {});
+  return module;
+}
+
+ParsedRef parsed_of(const std::string& id, const std::string& format, const std::string& text) {
+  auto parsed = std::make_shared<ParsedProgram>();
+  parsed->id = id;
+  parsed->format = format;
+  parsed->text = text;
+  if (format == kNumpyFormat) {
+    parsed->numpy = numpy::read(parsed->text);
+    parsed->module = parsed->flat = empty_module(parsed->numpy->main->name);
+  } else {
+    parsed->module = program::parse_stablehlo(parsed->text);
+    finish(*parsed);
+  }
+  return parsed;
+}
+
+ParsedRef traced_of(const std::string& id, const ParsedProgram& source, const numpy::Inputs& inputs,
+                    const mesh::MeshRef& mesh) {
+  numpy::Traced traced = numpy::trace(*source.numpy, inputs, mesh);
+  auto parsed = std::make_shared<ParsedProgram>(source);
+  parsed->id = id;
+  parsed->is_traced = true;
+  parsed->module = std::make_shared<const ir::Module>(std::move(traced.module));
+  parsed->result_tree = std::move(traced.result_tree);
+  parsed->logs = std::move(traced.logs);
+  finish(*parsed);
   return parsed;
 }
 
@@ -97,7 +136,7 @@ Compiler::Compiler(const PlanSettings& settings, size_t cache_entries, int64_t c
     : settings_(settings), state_(State(cache_entries, cache_bytes, std::move(memory))) {}
 
 void Compiler::State::settle() {
-  memory.hold(parsed.bytes() + with_static.bytes() + specialised.bytes() + lowered.bytes() + bound.bytes());
+  memory.hold(parsed.bytes() + traced.bytes() + with_static.bytes() + specialised.bytes() + lowered.bytes() + bound.bytes());
 }
 
 template <typename Value, typename Make>
@@ -120,8 +159,9 @@ Value Compiler::cached(core::LruCache<Value> State::*cache, const std::string& k
 }
 
 ParsedRef Compiler::parse(const std::string& format, const std::string& text) {
-  if (format != "stablehlo") {
-    throw core::Error("unsupported_format", "program format '" + format + "' is not read here; known: stablehlo");
+  if (format != "stablehlo" && format != kNumpyFormat) {
+    throw core::Error("unsupported_format",
+                      "program format '" + format + "' is not read here; known: stablehlo, numpy");
   }
   const std::string id = core::digest_id("prog", format + "\n" + text);
   return cached(&State::parsed, id, &CompileCounters::parse_count, &CompileCounters::parse_hits,
@@ -133,6 +173,19 @@ ParsedRef Compiler::find(const std::string& id) {
     const ParsedRef* found = state.parsed.find(id);
     return found == nullptr ? nullptr : *found;
   });
+}
+
+ParsedRef Compiler::trace(const ParsedRef& parsed, const numpy::Inputs& inputs, const std::optional<mesh::Mesh>& mesh) {
+  mesh::MeshRef abstract;
+  if (mesh && !mesh->axes.empty()) {
+    auto made = std::make_shared<mesh::Mesh>();
+    made->axes = mesh->axes;
+    abstract = std::move(made);
+  }
+  const std::string key = numpy::key_of(inputs) + "|" + (abstract == nullptr ? "" : mesh::to_sdy(*abstract));
+  const std::string id = parsed->id + "," + core::digest_id("trace", key);
+  return cached(&State::traced, id, &CompileCounters::trace_count, &CompileCounters::trace_hits,
+                [&] { return traced_of(id, *parsed, inputs, abstract); });
 }
 
 ParsedRef Compiler::with_static(const ParsedRef& parsed, const std::map<size_t, tensor::DenseValue>& values) {

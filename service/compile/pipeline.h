@@ -1,9 +1,11 @@
 // The compilation pipeline: program text -> parsed program -> lowered program (plan). Each stage has a cache:
 //
 // 1. parse: reads, verifies and inlines. Key: digest of format and text.
-// 2. with_static: static arguments become constants. Key: program, digest of their positions, types and values.
-// 3. specialise: dynamic dimensions become numbers. Key: program, types of the arguments.
-// 4. lower: propagates, partitions and plans. Key: program, abstract mesh, device count, shardings, donation.
+// 2. trace: a program of NumPy syntax becomes a module for the types of its arguments. Key: program, types, static
+//    values, mesh.
+// 3. with_static: static arguments become constants. Key: program, digest of their positions, types and values.
+// 4. specialise: dynamic dimensions become numbers. Key: program, types of the arguments.
+// 5. lower: propagates, partitions and plans. Key: program, abstract mesh, device count, shardings, donation.
 //
 // A plan names no device, so nothing is compiled for the devices of a run; count_binding only counts, for clients,
 // with which device lists a lowering has run.
@@ -25,6 +27,7 @@
 #include "service/core/memory_ledger.h"
 #include "service/ir/program.h"
 #include "service/mesh/mesh.h"
+#include "service/numpy/numpy.h"
 #include "service/sharding/tensor_sharding.h"
 #include "service/tensor/dense_value.h"
 
@@ -33,8 +36,13 @@ namespace meshd::compile {
 /// A program that is read and verified. Immutable.
 struct ParsedProgram {
   std::string id;      ///< prog_<digest of format and text>
-  std::string format;  ///< "stablehlo"
+  std::string format;  ///< "stablehlo" or "numpy"
   std::string text;
+  /// Of NumPy syntax: what was read. Its modules are empty until it is traced.
+  numpy::ProgramRef numpy;
+  bool is_traced = false;
+  std::string result_tree;        ///< of a traced program: numpy::Traced::result_tree
+  std::vector<std::string> logs;  ///< of a traced program: the texts of its effects
   ir::ModuleRef module;  ///< as written
   ir::ModuleRef flat;    ///< calls inlined
   /// Dynamic dimensions of `flat` have become numbers; `module` still has those that the text writes.
@@ -43,6 +51,8 @@ struct ParsedProgram {
   std::vector<size_t> arguments;
   std::vector<size_t> results;
 
+  /// A program of NumPy syntax that has to be traced before anything asks for its arguments.
+  [[nodiscard]] bool needs_trace() const { return numpy != nullptr && !is_traced; }
   /// @main with the signature that requests are held to.
   [[nodiscard]] const ir::Function& signature() const { return (is_specialised ? flat : module)->main(); }
   [[nodiscard]] const ir::Parameter& argument(size_t i) const { return signature().arguments[arguments[i]]; }
@@ -78,6 +88,7 @@ using LoweredRef = std::shared_ptr<const LoweredProgram>;
 
 struct CompileCounters {
   int64_t parse_count = 0, parse_hits = 0;
+  int64_t trace_count = 0, trace_hits = 0;
   int64_t static_count = 0, static_hits = 0;
   int64_t specialise_count = 0, specialise_hits = 0;
   int64_t lower_count = 0, lower_hits = 0;
@@ -89,15 +100,18 @@ struct CompileCounters {
 class Compiler {
  public:
   /// `settings`: of all plans. `cache_entries`: how many entries each
-  /// cache keeps; `cache_bytes`: how many bytes all of them keep, of which plans may have three eighths and programs as
-  /// they were written a quarter. The least recently used ones leave. `memory` holds what is kept.
+  /// cache keeps; `cache_bytes`: how many bytes all of them keep, of which plans may have three eighths, programs as
+  /// they were written and traced programs an eighth each. The least recently used ones leave. `memory` holds what is kept.
   Compiler(const PlanSettings& settings, size_t cache_entries, int64_t cache_bytes = INT64_MAX,
            core::MemoryReservation memory = {});
 
-  /// Reads and verifies. Throws what program::parse_stablehlo throws; unsupported_format for other formats.
+  /// Reads and verifies. Throws what program::parse_stablehlo and numpy::read throw; unsupported_format for other
+  /// formats.
   ParsedRef parse(const std::string& format, const std::string& text);
   /// The parsed program with this id if the cache still has it.
   ParsedRef find(const std::string& id);
+  /// A program of NumPy syntax for arguments of these types. Throws what numpy::trace throws.
+  ParsedRef trace(const ParsedRef& parsed, const numpy::Inputs& inputs, const std::optional<mesh::Mesh>& mesh);
   /// rewrite/static_arguments.h: the program with these arguments as constants; itself where there are none.
   ParsedRef with_static(const ParsedRef& parsed, const std::map<size_t, tensor::DenseValue>& values);
   /// rewrite/specialised.h: the program for arguments of these types; itself where no argument is dynamic.
@@ -112,7 +126,8 @@ class Compiler {
  private:
   struct State {
     State(size_t entries, int64_t bytes, core::MemoryReservation holds)
-        : parsed(entries, bytes / 4),
+        : parsed(entries, bytes / 8),
+          traced(entries, bytes / 8),
           with_static(entries, bytes / 8),
           specialised(entries, bytes / 8),
           lowered(entries, bytes / 8 * 3),
@@ -120,7 +135,7 @@ class Compiler {
           memory(std::move(holds)) {}
     /// Makes the reservation what the caches keep.
     void settle();
-    core::LruCache<ParsedRef> parsed, with_static, specialised;
+    core::LruCache<ParsedRef> parsed, traced, with_static, specialised;
     core::LruCache<LoweredRef> lowered;
     core::LruCache<bool> bound;
     CompileCounters counters;

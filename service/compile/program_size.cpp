@@ -118,7 +118,10 @@ int64_t size_bytes(const ParsedProgram& parsed) {
   ModuleSize modules;
   modules.add(*parsed.module);
   if (parsed.flat != parsed.module) modules.add(*parsed.flat);
-  return static_cast<int64_t>(sizeof(parsed)) + bytes_of(parsed.text) + bytes_of(parsed.arguments) +
+  // Syntax takes some hundred bytes for each word.
+  constexpr int64_t kSyntaxBytes = 64;
+  const int64_t syntax = parsed.needs_trace() ? kSyntaxBytes * static_cast<int64_t>(parsed.text.size()) : 0;
+  return syntax + static_cast<int64_t>(sizeof(parsed)) + bytes_of(parsed.text) + bytes_of(parsed.arguments) +
          bytes_of(parsed.results) + modules.total();
 }
 

@@ -24,6 +24,7 @@ StoredProgram from_row(const storage::ProgramRow& row) {
   out.created = row.created;
   out.name = row.name;
   out.doc = row.doc;
+  out.format = row.format;
   const std::string_view document = row.document;
   const size_t end = std::min(document.find(kBetween), document.size());
   out.in_tree = document.substr(0, end);
@@ -47,6 +48,10 @@ void check_leaves(std::optional<int64_t> leaves, size_t values, std::string_view
 std::pair<StoredProgram, bool> ProgramRegistry::put(const std::string& format, const std::string& text,
                                                     const ProgramNames& names, const std::string& principal) {
   const compile::ParsedRef parsed = compiler_.parse(format, text);
+  if (parsed->needs_trace() && (!names.in_tree.empty() || !names.out_tree.empty())) {
+    throw core::Error("invalid_request", std::string(names.in_tree.empty() ? "/out_tree" : "/in_tree") +
+                                             ": a program of NumPy syntax takes and gives trees as they are; leave it out");
+  }
   check_leaves(names.in_leaves, parsed->arguments.size(), "in_tree", "arguments");
   check_leaves(names.out_leaves, parsed->results.size(), "out_tree", "results");
   storage::ProgramRow row;

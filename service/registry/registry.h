@@ -69,6 +69,7 @@ struct StoredProgram {
   std::string doc;
   std::string in_tree;
   std::string out_tree;
+  std::string format;
   core::WallTime created;
   compile::ParsedRef parsed;  ///< null in lists
 };

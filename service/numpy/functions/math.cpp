@@ -1,0 +1,339 @@
+// Elementwise functions: jnp.exp, jnp.maximum, jnp.floor_divide and so on; jax.scipy.special.
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "service/numpy/functions/shared.h"
+#include "service/numpy/trace/arithmetic.h"
+
+namespace meshd::numpy {
+namespace {
+
+using Unary = std::function<Array(Tracer&, const Array&)>;
+
+// f(x) in x's float or complex type; integers become float32.
+FunctionRow inexact_row(std::string path, Unary run) {
+  return {std::move(path), "x", [run = std::move(run)](Tracer& t, const Arguments& a) -> Value { return run(t, t.inexact(a["x"])); }};
+}
+// f(x) in x's own type.
+FunctionRow array_row(std::string path, Unary run) {
+  return {std::move(path), "x", [run = std::move(run)](Tracer& t, const Arguments& a) -> Value { return run(t, t.array(a["x"])); }};
+}
+FunctionRow value_row(std::string path, std::function<Value(Tracer&, const Value&, const Value&)> run) {
+  return {std::move(path), "x1, x2", [run = std::move(run)](Tracer& t, const Arguments& a) { return run(t, a["x1"], a["x2"]); }};
+}
+// f(x, y) on promoted and broadcast operands.
+FunctionRow binary_row(std::string path, std::function<Array(Tracer&, const Array&, const Array&)> run) {
+  return value_row(std::move(path), [run = std::move(run)](Tracer& t, const Value& x, const Value& y) -> Value {
+    const std::vector<Array> both = t.broadcast_arrays({x, y});
+    return run(t, both[0], both[1]);
+  });
+}
+FunctionRow inexact_binary_row(std::string path, std::function<Array(Tracer&, const Array&, const Array&)> run) {
+  return value_row(std::move(path), [run = std::move(run)](Tracer& t, const Value& x, const Value& y) -> Value {
+    const std::vector<Array> both = t.inexact_arrays({x, y});
+    return run(t, both[0], both[1]);
+  });
+}
+
+Unary op(std::string name) {
+  return [name = std::move(name)](Tracer& t, const Array& x) { return t.op(name, {x}); };
+}
+FunctionRow operator_row(std::string path, std::string symbol) {
+  return value_row(std::move(path), [symbol](Tracer& t, const Value& x, const Value& y) -> Value {
+    return t.binary(symbol, Value(t.array(x)), y);
+  });
+}
+FunctionRow comparison_row(std::string path, std::string symbol) {
+  return value_row(std::move(path), [symbol](Tracer& t, const Value& x, const Value& y) -> Value {
+    return t.comparison(symbol, Value(t.array(x)), y);
+  });
+}
+
+Array scaled(Tracer& t, const Array& x, double factor) { return t.multiply(x, t.with_number(x, factor)); }
+bool is_float(const Array& x) { return tensor::is_float(x.dtype()); }
+bool is_complex(const Array& x) { return tensor::is_complex(x.dtype()); }
+
+Array where_equal(Tracer& t, const Array& x, double value, const Array& then, const Array& otherwise) {
+  return t.select(t.compare("EQ", x, t.with_number(x, value)), then, otherwise);
+}
+
+// Rounds to whole numbers; integers stay.
+FunctionRow rounding_row(std::string path, std::string op_name) {
+  return array_row(std::move(path), [op_name](Tracer& t, const Array& x) {
+    if (is_complex(x)) t.refuse("complex numbers are not rounded this way");
+    return is_float(x) ? t.op(op_name, {x}) : x;
+  });
+}
+
+Array round_to(Tracer& t, const Array& x, int64_t decimals) {
+  if (is_complex(x)) return t.complex(round_to(t, t.real(x), decimals), round_to(t, t.imag(x), decimals));
+  if (tensor::is_integer(x.dtype())) {
+    if (decimals < 0) t.unsupported("round of integers to negative decimals");
+    return x;
+  }
+  const Array even = x;
+  if (decimals == 0) return t.op("stablehlo.round_nearest_even", {even});
+  const Array factor = t.with_number(x, std::pow(10.0, static_cast<double>(decimals)));
+  return t.divide(t.op("stablehlo.round_nearest_even", {t.multiply(x, factor)}), factor);
+}
+
+Array sign_of(Tracer& t, const Array& x) {
+  if (x.dtype() == DType::kBool) t.refuse("sign takes no bools");
+  if (tensor::is_integer(x.dtype()) && !tensor::is_signed_integer(x.dtype()))
+    return t.select(t.compare("NE", x, t.full_like(x, int64_t{0})), t.full_like(x, int64_t{1}), t.full_like(x, int64_t{0}));
+  return t.op("stablehlo.sign", {x});
+}
+
+// log(exp(a) + exp(b)); equal infinities give themselves.
+Array logaddexp(Tracer& t, const Array& a, const Array& b) {
+  const Array largest = t.maximum(a, b);
+  const Array delta = t.subtract(a, b);
+  const Array far = t.add(largest, t.op("stablehlo.log_plus_one", {t.op("stablehlo.exponential", {t.negate(t.op("stablehlo.abs", {delta}))})}));
+  return t.select(t.compare("NE", delta, delta), t.add(a, b), far);
+}
+
+Array sinc(Tracer& t, const Array& x) {
+  const Array scaled_x = scaled(t, x, std::numbers::pi);
+  const Array safe = where_equal(t, x, 0, t.with_number(x, int64_t{1}), scaled_x);
+  return where_equal(t, x, 0, t.with_number(x, int64_t{1}), t.divide(t.op("stablehlo.sine", {safe}), safe));
+}
+
+Array is_infinite(Tracer& t, const Array& x, double sign) {
+  if (!is_float(x)) return t.full({DType::kBool, x.dims()}, false);
+  return t.compare("EQ", x, t.with_number(x, sign * std::numeric_limits<double>::infinity()));
+}
+
+Array square_sum_root(Tracer& t, const Array& a, const Array& b) {
+  const Array x = abs_of(t, a);
+  const Array y = abs_of(t, b);
+  const Array high = t.maximum(x, y);
+  const Array low = t.minimum(x, y);
+  const Array zero = t.full_like(high, int64_t{0});
+  const Array is_zero = t.compare("EQ", high, zero);
+  const Array ratio = t.divide(low, t.select(is_zero, t.full_like(high, int64_t{1}), high));
+  const Array made = t.multiply(high, t.op("stablehlo.sqrt", {t.add(t.full_like(high, int64_t{1}), t.multiply(ratio, ratio))}));
+  const Array infinite = t.logical_or(is_infinite(t, x, 1), is_infinite(t, y, 1));
+  return t.select(infinite, t.full_like(high, std::numeric_limits<double>::infinity()), t.select(is_zero, high, made));
+}
+
+Value clipped(Tracer& t, const Arguments& a) {
+  Value out = t.array(a["arr"]);
+  if (!a["min"].is_none()) out = elementwise(t, "stablehlo.maximum", a["min"], out);
+  if (!a["max"].is_none()) out = elementwise(t, "stablehlo.minimum", a["max"], out);
+  return out;
+}
+
+Value near(Tracer& t, const Arguments& a) {
+  const std::vector<Array> both = t.inexact_arrays({a["a"], a["b"]});
+  const Array& x = both[0];
+  const Array& y = both[1];
+  const Array bound = t.add(t.typed(a["atol"], x.type), t.multiply(t.typed(a["rtol"], x.type), abs_of(t, y)));
+  const Array finite = t.logical_and(t.op("stablehlo.is_finite", {x}), t.op("stablehlo.is_finite", {y}));
+  Array out = t.logical_or(t.compare("EQ", x, y), t.logical_and(finite, t.compare("LE", abs_of(t, t.subtract(x, y)), bound)));
+  if (t.to_bool(a["equal_nan"], "equal_nan")) out = t.logical_or(out, t.logical_and(t.compare("NE", x, x), t.compare("NE", y, y)));
+  return out;
+}
+
+Array bool_of(Tracer& t, const Value& x) { return t.convert(t.array(x), DType::kBool); }
+
+FunctionRow logical_row(std::string path, std::string name) {
+  return value_row(std::move(path), [name](Tracer& t, const Value& x, const Value& y) -> Value {
+    const Array a = bool_of(t, x);
+    const Array b = bool_of(t, y);
+    return t.op(name, t.broadcast_arrays({a, b}));
+  });
+}
+
+std::vector<FunctionRow> exponentials() {
+  return {
+      inexact_row("jnp.exp", op("stablehlo.exponential")),
+      inexact_row("jnp.exp2", [](Tracer& t, const Array& x) { return t.op("stablehlo.exponential", {scaled(t, x, std::numbers::ln2)}); }),
+      inexact_row("jnp.expm1", op("stablehlo.exponential_minus_one")),
+      inexact_row("jnp.log", op("stablehlo.log")),
+      inexact_row("jnp.log1p", op("stablehlo.log_plus_one")),
+      inexact_row("jnp.log2", [](Tracer& t, const Array& x) {
+        return t.divide(t.op("stablehlo.log", {x}), t.with_number(x, std::numbers::ln2));
+      }),
+      inexact_row("jnp.log10", [](Tracer& t, const Array& x) { return scaled(t, t.op("stablehlo.log", {x}), std::numbers::log10e); }),
+      inexact_row("jnp.sqrt", op("stablehlo.sqrt")),
+      inexact_row("jnp.cbrt", op("stablehlo.cbrt")),
+      array_row("jnp.square", [](Tracer& t, const Array& x) { return t.multiply(x, x); }),
+      inexact_row("jnp.reciprocal", [](Tracer& t, const Array& x) { return t.divide(t.with_number(x, int64_t{1}), x); }),
+      inexact_binary_row("jnp.logaddexp", logaddexp),
+      inexact_binary_row("jnp.hypot", square_sum_root),
+      inexact_row("lax.rsqrt", op("stablehlo.rsqrt")),
+      inexact_row("special.erf", op("chlo.erf")),
+      inexact_row("special.erfc", op("chlo.erfc")),
+      inexact_row("special.erfinv", op("chlo.erf_inv")),
+      inexact_row("special.gammaln", op("chlo.lgamma")),
+      inexact_row("special.digamma", op("chlo.digamma")),
+      inexact_row("special.expit", op("stablehlo.logistic")),
+      inexact_row("special.logit", [](Tracer& t, const Array& x) {
+        return t.op("stablehlo.log", {t.divide(x, t.subtract(t.with_number(x, int64_t{1}), x))});
+      }),
+      {"special.xlogy", "x, y",
+       [](Tracer& t, const Arguments& a) -> Value {
+         const std::vector<Array> both = t.inexact_arrays({a["x"], a["y"]});
+         return where_equal(t, both[0], 0, t.full_like(both[0], int64_t{0}), t.multiply(both[0], t.op("stablehlo.log", {both[1]})));
+       }},
+  };
+}
+
+std::vector<FunctionRow> trigonometry() {
+  return {
+      inexact_row("jnp.sin", op("stablehlo.sine")),
+      inexact_row("jnp.cos", op("stablehlo.cosine")),
+      inexact_row("jnp.tan", op("stablehlo.tan")),
+      inexact_row("jnp.arcsin", op("chlo.asin")),
+      inexact_row("jnp.arccos", op("chlo.acos")),
+      inexact_row("jnp.arctan", op("chlo.atan")),
+      inexact_binary_row("jnp.arctan2", [](Tracer& t, const Array& x, const Array& y) { return t.op("stablehlo.atan2", {x, y}); }),
+      inexact_row("jnp.sinh", op("chlo.sinh")),
+      inexact_row("jnp.cosh", op("chlo.cosh")),
+      inexact_row("jnp.tanh", op("stablehlo.tanh")),
+      inexact_row("jnp.arcsinh", op("chlo.asinh")),
+      inexact_row("jnp.arccosh", op("chlo.acosh")),
+      inexact_row("jnp.arctanh", op("chlo.atanh")),
+      inexact_row("jnp.sinc", sinc),
+      inexact_row("jnp.deg2rad", [](Tracer& t, const Array& x) { return scaled(t, x, std::numbers::pi / 180); }),
+      inexact_row("jnp.rad2deg", [](Tracer& t, const Array& x) { return scaled(t, x, 180 / std::numbers::pi); }),
+  };
+}
+
+std::vector<FunctionRow> arithmetic() {
+  return {
+      operator_row("jnp.add", "+"),
+      operator_row("jnp.subtract", "-"),
+      operator_row("jnp.multiply", "*"),
+      operator_row("jnp.divide", "/"),
+      operator_row("jnp.true_divide", "/"),
+      operator_row("jnp.floor_divide", "//"),
+      operator_row("jnp.mod", "%"),
+      operator_row("jnp.remainder", "%"),
+      operator_row("jnp.power", "**"),
+      operator_row("jnp.pow", "**"),
+      binary_row("jnp.fmod", [](Tracer& t, const Array& x, const Array& y) { return t.op("stablehlo.remainder", {x, y}); }),
+      inexact_binary_row("jnp.float_power", [](Tracer& t, const Array& x, const Array& y) { return t.op("stablehlo.power", {x, y}); }),
+      value_row("jnp.divmod", [](Tracer& t, const Value& x, const Value& y) {
+        return tuple_of({floor_divide(t, x, y), remainder(t, x, y)});
+      }),
+      array_row("jnp.negative", [](Tracer& t, const Array& x) { return *t.unary("-", Value(x)).array(); }),
+      array_row("jnp.positive", [](Tracer& t, const Array& x) { return *t.unary("+", Value(x)).array(); }),
+      array_row("jnp.abs", abs_of),
+      array_row("jnp.absolute", abs_of),
+      inexact_row("jnp.fabs", abs_of),
+      array_row("jnp.sign", sign_of),
+      binary_row("jnp.maximum", [](Tracer& t, const Array& x, const Array& y) { return t.maximum(x, y); }),
+      binary_row("jnp.minimum", [](Tracer& t, const Array& x, const Array& y) { return t.minimum(x, y); }),
+      binary_row("jnp.fmax", [](Tracer& t, const Array& x, const Array& y) {
+        return t.select(t.logical_or(t.compare("GT", x, y), t.compare("NE", y, y)), x, y);
+      }),
+      binary_row("jnp.fmin", [](Tracer& t, const Array& x, const Array& y) {
+        return t.select(t.logical_or(t.compare("LT", x, y), t.compare("NE", y, y)), x, y);
+      }),
+      inexact_binary_row("jnp.heaviside", [](Tracer& t, const Array& x, const Array& y) {
+        const Array zero = t.full_like(x, int64_t{0});
+        const Array one_like = t.full_like(x, int64_t{1});
+        const Array step = t.select(t.compare("LT", x, zero), zero, t.select(t.compare("GT", x, zero), one_like, y));
+        return t.select(t.compare("NE", x, x), x, step);
+      }),
+      {"jnp.clip", "arr, min=None, max=None", clipped},
+      {"jnp.round", "a, decimals=0",
+       [](Tracer& t, const Arguments& a) -> Value { return round_to(t, t.array(a["a"]), t.to_int(a["decimals"], "decimals")); }},
+      array_row("jnp.rint", [](Tracer& t, const Array& x) { return round_to(t, t.inexact(Value(x)), 0); }),
+      rounding_row("jnp.floor", "stablehlo.floor"),
+      rounding_row("jnp.ceil", "stablehlo.ceil"),
+      array_row("jnp.trunc", [](Tracer& t, const Array& x) {
+        if (!is_float(x)) return x;
+        return t.select(t.compare("LT", x, t.full_like(x, int64_t{0})), t.op("stablehlo.ceil", {x}), t.op("stablehlo.floor", {x}));
+      }),
+      array_row("lax.stop_gradient", [](Tracer& t, const Array& x) { return t.op("stablehlo.optimization_barrier", {x}, {}, x.type); }),
+  };
+}
+
+std::vector<FunctionRow> complex_parts() {
+  return {
+      array_row("jnp.real", [](Tracer& t, const Array& x) { return is_complex(x) ? t.real(x) : x; }),
+      array_row("jnp.imag", [](Tracer& t, const Array& x) { return is_complex(x) ? t.imag(x) : t.full_like(x, int64_t{0}); }),
+      array_row("jnp.conj", [](Tracer& t, const Array& x) { return is_complex(x) ? t.complex(t.real(x), t.negate(t.imag(x))) : x; }),
+      array_row("jnp.conjugate", [](Tracer& t, const Array& x) { return is_complex(x) ? t.complex(t.real(x), t.negate(t.imag(x))) : x; }),
+      {"jnp.angle", "z, deg=False",
+       [](Tracer& t, const Arguments& a) -> Value {
+         const Array x = t.inexact(a["z"]);
+         const Array re = is_complex(x) ? t.real(x) : x;
+         const Array im = is_complex(x) ? t.imag(x) : t.full_like(x, int64_t{0});
+         const Array out = t.op("stablehlo.atan2", {im, re});
+         return t.to_bool(a["deg"], "deg") ? scaled(t, out, 180 / std::numbers::pi) : out;
+       }},
+      {"lax.complex", "x, y",
+       [](Tracer& t, const Arguments& a) -> Value {
+         const std::vector<Array> both = t.inexact_arrays({a["x"], a["y"]});
+         return t.complex(both[0], both[1]);
+       }},
+  };
+}
+
+std::vector<FunctionRow> comparisons() {
+  return {
+      comparison_row("jnp.equal", "=="),
+      comparison_row("jnp.not_equal", "!="),
+      comparison_row("jnp.less", "<"),
+      comparison_row("jnp.less_equal", "<="),
+      comparison_row("jnp.greater", ">"),
+      comparison_row("jnp.greater_equal", ">="),
+      logical_row("jnp.logical_and", "stablehlo.and"),
+      logical_row("jnp.logical_or", "stablehlo.or"),
+      logical_row("jnp.logical_xor", "stablehlo.xor"),
+      {"jnp.logical_not", "x", [](Tracer& t, const Arguments& a) -> Value { return t.logical_not(bool_of(t, a["x"])); }},
+      operator_row("jnp.bitwise_and", "&"),
+      operator_row("jnp.bitwise_or", "|"),
+      operator_row("jnp.bitwise_xor", "^"),
+      operator_row("jnp.left_shift", "<<"),
+      operator_row("jnp.right_shift", ">>"),
+      array_row("jnp.bitwise_not", [](Tracer& t, const Array& x) { return *t.unary("~", Value(x)).array(); }),
+      array_row("jnp.invert", [](Tracer& t, const Array& x) { return *t.unary("~", Value(x)).array(); }),
+      array_row("jnp.isnan", [](Tracer& t, const Array& x) { return t.compare("NE", x, x); }),
+      array_row("jnp.isfinite", [](Tracer& t, const Array& x) {
+        return is_float(x) ? t.op("stablehlo.is_finite", {x}) : t.full({DType::kBool, x.dims()}, true);
+      }),
+      array_row("jnp.isinf", [](Tracer& t, const Array& x) { return t.logical_or(is_infinite(t, x, 1), is_infinite(t, x, -1)); }),
+      array_row("jnp.isposinf", [](Tracer& t, const Array& x) { return is_infinite(t, x, 1); }),
+      array_row("jnp.isneginf", [](Tracer& t, const Array& x) { return is_infinite(t, x, -1); }),
+      array_row("jnp.signbit", [](Tracer& t, const Array& x) {
+        if (!is_float(x)) return t.compare("LT", x, t.full_like(x, int64_t{0}));
+        const Array sign = t.op("stablehlo.sign", {x});
+        const Array inverse = t.divide(t.full_like(x, int64_t{1}), x);
+        return t.logical_or(t.compare("LT", sign, t.full_like(x, int64_t{0})), t.compare("LT", inverse, t.full_like(x, int64_t{0})));
+      }),
+      {"jnp.isclose", "a, b, rtol=1e-05, atol=1e-08, equal_nan=False", near},
+      {"jnp.allclose", "a, b, rtol=1e-05, atol=1e-08, equal_nan=False",
+       [](Tracer& t, const Arguments& a) -> Value {
+         const Array close = *near(t, a).array();
+         return t.reduce("stablehlo.and", close, t.to_axes(None{}, close.rank()), true);
+       }},
+      {"jnp.nan_to_num", "x, nan=0.0",
+       [](Tracer& t, const Arguments& a) -> Value {
+         const Array x = t.inexact(a["x"]);
+         if (is_complex(x)) t.unsupported("nan_to_num of complex numbers");
+         if (x.dtype() != DType::kFloat32 && x.dtype() != DType::kFloat64) t.unsupported("nan_to_num of " + std::string(tensor::name(x.dtype())));
+         const double most = x.dtype() == DType::kFloat32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+         Array out = t.select(t.compare("NE", x, x), t.typed(a["nan"], x.type), x);
+         out = t.select(is_infinite(t, out, 1), t.with_number(x, most), out);
+         return t.select(is_infinite(t, out, -1), t.with_number(x, -most), out);
+       }},
+  };
+}
+
+}  // namespace
+
+std::vector<FunctionRow> math_functions() {
+  std::vector<FunctionRow> out;
+  for (auto part : {exponentials, trigonometry, arithmetic, complex_parts, comparisons}) {
+    std::vector<FunctionRow> rows = part();
+    std::move(rows.begin(), rows.end(), std::back_inserter(out));
+  }
+  return out;
+}
+
+}  // namespace meshd::numpy

@@ -1,0 +1,78 @@
+// The table of functions that programs call: one row each, by topic. A row has the function's path ("jnp.sum"), its
+// signature in Python's words and what it does; parameters, defaults and errors of calls follow from the signature.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/numpy/trace/tracer.h"
+
+namespace meshd::numpy {
+
+/// The arguments of a call by the names of the row's signature.
+class Arguments {
+ public:
+  Arguments(const Function& signature, std::vector<Value> values) : signature_(signature), values_(std::move(values)) {}
+  /// The value of a parameter that the signature has.
+  const Value& operator[](std::string_view name) const;
+  /// Of `*name`.
+  [[nodiscard]] const std::vector<Value>& all(std::string_view name) const { return (*this)[name].sequence()->items; }
+
+ private:
+  const Function& signature_;
+  std::vector<Value> values_;
+};
+
+/// One row.
+struct FunctionRow {
+  std::string path;
+  std::string signature;
+  std::function<Value(Tracer&, const Arguments&)> run;
+};
+
+/// A name that is no function: jnp.pi, jnp.float32.
+struct ConstantRow {
+  std::string path;
+  Value value;
+};
+
+// The topics; each a file of its name.
+std::vector<FunctionRow> builtin_functions();
+std::vector<FunctionRow> math_functions();
+std::vector<FunctionRow> reduction_functions();
+std::vector<FunctionRow> shape_functions();
+std::vector<FunctionRow> creation_functions();
+std::vector<FunctionRow> selection_functions();
+std::vector<FunctionRow> linalg_functions();
+std::vector<FunctionRow> fft_functions();
+std::vector<FunctionRow> random_functions();
+std::vector<FunctionRow> nn_functions();
+std::vector<FunctionRow> control_functions();
+std::vector<FunctionRow> transform_functions();
+std::vector<ConstantRow> constant_rows();
+
+/// All rows, in the order of the topics. Any thread.
+std::span<const FunctionRow> all_functions();
+
+/// What stands at a path ("jnp.linalg.norm", "jnp.pi", "jnp.linalg"); null: nothing.
+const Value* find_global(std::string_view path);
+/// What a name means without an import (jnp, np, jax, random, P, log, len); null: nothing.
+const Value* find_global_name(std::string_view name);
+std::vector<std::string> global_names();
+/// Names below a module, for messages.
+std::vector<std::string> names_in(std::string_view path);
+/// The path of the tables that a module's name means: "jax.numpy" -> "jnp"; others as they are.
+std::string canonical_path(std::string_view path);
+/// The function that a method of an array is (x.sum -> jnp.sum), or null.
+const Value* find_method(std::string_view name);
+std::vector<std::string> method_names();
+
+/// The values of a call in the order of the parameters; `defaults` has one for each (Undefined: none). `*args` gets a
+/// tuple, `**kwargs` a dict. Refuses calls that do not fit, naming `name`.
+std::vector<Value> bind(Tracer& t, const std::string& name, const std::vector<FunctionParameter>& parameters,
+                        const std::vector<Value>& defaults, CallArguments arguments);
+
+}  // namespace meshd::numpy

@@ -1,0 +1,207 @@
+// Attributes and items of values: x.shape, jnp.sum, list.append, x[i], x.at[i].set.
+#include <algorithm>
+
+#include "service/numpy/functions/table.h"
+#include "service/numpy/syntax/limits.h"
+#include "service/numpy/syntax/mistakes.h"
+#include "service/numpy/trace/indexing.h"
+#include "service/numpy/trace/tracer.h"
+
+namespace meshd::numpy {
+namespace {
+
+CallableRef function_of(std::string name, std::function<Value(Tracer&, CallArguments)> call) {
+  return std::make_shared<Callable>(Callable{std::move(name), std::move(call)});
+}
+
+// The function with `first` as its first argument.
+Value bound(const Value& function, const Value& first) {
+  const CallableRef held = *function.as<CallableRef>();
+  return function_of(held->name, [held, first](Tracer& t, CallArguments arguments) {
+    arguments.positional.insert(arguments.positional.begin(), first);
+    return held->call(t, std::move(arguments));
+  });
+}
+
+const std::vector<std::string> kUpdates = {"set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "get", "apply"};
+
+Value at_method(Tracer& tracer, const AtRef& at, const std::string& name) {
+  if (!at->has_index) tracer.refuse("x.at is indexed first: x.at[index]." + name);
+  if (std::find(kUpdates.begin(), kUpdates.end(), name) == kUpdates.end()) {
+    tracer.refuse("x.at[index] has no method '" + name + "'" + did_you_mean(name, kUpdates) + "; there are set, add, subtract, multiply, divide, power, min, max, get and apply");
+  }
+  return function_of(name, [at, name](Tracer& t, CallArguments arguments) -> Value {
+    for (const auto& [keyword, value] : arguments.keywords) {
+      if (keyword == "mode") t.unsupported("'mode' of x.at[index]." + name + " (indices outside are dropped)");
+      if (keyword != "indices_are_sorted" && keyword != "unique_indices") t.refuse("x.at[index]." + name + " has no argument '" + keyword + "'");
+    }
+    if (arguments.positional.size() != (name == "get" ? 0U : 1U)) t.refuse("x.at[index]." + name + (name == "get" ? " takes no value" : " takes one value"));
+    if (name == "get") return index_array(t, at->array, at->index);
+    if (name == "apply") {
+      const Value old = index_array(t, at->array, at->index);
+      return update_array(t, at->array, at->index, "set", t.call(arguments.positional[0], std::vector<Value>{old}));
+    }
+    return update_array(t, at->array, at->index, name == "mul" ? "multiply" : name, arguments.positional[0]);
+  });
+}
+
+Value array_attribute(Tracer& t, const Array& array, const std::string& name) {
+  if (name == "shape") return tuple_of_sizes(array.dims());
+  if (name == "ndim") return array.rank();
+  if (name == "size") return tensor::element_count(array.type);
+  if (name == "dtype") return array.dtype();
+  if (name == "weak_type") return array.weak;
+  if (name == "itemsize") return tensor::size_bytes(array.dtype());
+  if (name == "nbytes") return tensor::byte_count(array.type);
+  if (name == "at") return AtRef(std::make_shared<At>(At{array, false, {}}));
+  if (name == "real") return tensor::is_complex(array.dtype()) ? t.real(array) : array;
+  if (name == "imag") return tensor::is_complex(array.dtype()) ? t.imag(array) : t.full_like(array, int64_t{0});
+  if (name == "T" || name == "mT") {
+    std::vector<int64_t> order;
+    for (int64_t i = 0; i < array.rank(); ++i) order.push_back(i);
+    if (name == "T") std::reverse(order.begin(), order.end());
+    if (name == "mT") {
+      if (array.rank() < 2) t.refuse(".mT takes an array of two dimensions or more");
+      std::swap(order[order.size() - 1], order[order.size() - 2]);
+    }
+    return t.transpose(array, order);
+  }
+  if (const Value* method = find_method(name)) return bound(*method, array);
+  std::vector<std::string> known = method_names();
+  for (const char* own : {"shape", "ndim", "size", "dtype", "at", "real", "imag", "T", "mT"}) known.emplace_back(own);
+  std::string near = did_you_mean(name, known);
+  if (near.empty() && find_global("jnp." + name) != nullptr) near = "; jnp." + name + " is a function";
+  t.refuse("arrays have no attribute '" + name + "'" + near);
+}
+
+}  // namespace
+
+Value Tracer::attribute(const Value& value, const std::string& name) {
+  if (const auto* undefined = value.as<Undefined>()) refuse(undefined->why);
+  if (const Array* held = value.array()) return array_attribute(*this, *held, name);
+  if (const auto* space = value.as<Namespace>()) {
+    const std::string path = canonical_path(space->path + "." + name);
+    if (const Value* found = find_global(path)) return *found;
+    const std::vector<std::string> known = names_in(space->path);
+    refuse("'" + space->path + "' has no '" + name + "' here" + did_you_mean(name, known));
+  }
+  if (const auto* at = value.as<AtRef>()) return at_method(*this, *at, name);
+  if (value.is_number() && name == "shape") return tuple_of({});
+  if (value.is_number() && name == "ndim") return int64_t{0};
+  if (value.is_number() && name == "dtype") return type_of(value).dtype;
+  if (value.is_number() && (name == "real" || name == "imag")) {
+    if (const auto* both = value.as<std::complex<double>>()) return name == "real" ? both->real() : both->imag();
+    return name == "real" ? value : Value(int64_t{0});
+  }
+  if (value.is_number() && find_method(name) != nullptr) return bound(*find_method(name), array(value));
+  if (const auto* dtype = value.as<DType>()) {
+    if (name == "name") return std::string(tensor::name(*dtype));
+    if (name == "itemsize") return tensor::size_bytes(*dtype);
+  }
+  return function_attribute(value, name);
+}
+
+// Methods of lists and dicts.
+Value Tracer::function_attribute(const Value& value, const std::string& name) {
+  if (const auto* list = value.as<SequenceRef>(); list != nullptr && !(*list)->is_tuple && (name == "append" || name == "extend" || name == "pop")) {
+    return function_of(name, [held = *list, name](Tracer& t, CallArguments arguments) -> Value {
+      if (held->region != t.region_depth())
+        t.refuse("a list from outside is changed inside of an if or a loop on arrays; the twin of such a list is an array: x.at[i].set(value)");
+      if (name == "pop") {
+        if (held->items.empty()) t.refuse("the list is empty");
+        const int64_t size = static_cast<int64_t>(held->items.size());
+        int64_t at = arguments.positional.empty() ? -1 : t.to_int(arguments.positional[0], "an index of a list");
+        if (at < -size || at >= size) t.refuse("index " + std::to_string(at) + " is outside of the list");
+        if (at < 0) at += size;
+        Value out = held->items[static_cast<size_t>(at)];
+        held->items.erase(held->items.begin() + at);
+        return out;
+      }
+      if (arguments.positional.size() != 1) t.refuse("'" + name + "' of a list takes one value");
+      if (held->items.size() >= kMaxStaticElements) t.refuse("the list is longer than is kept");
+      if (name == "append") {
+        held->items.push_back(arguments.positional[0]);
+      } else {
+        const std::vector<Value> more = t.items_of(arguments.positional[0], "extend");
+        held->items.insert(held->items.end(), more.begin(), more.end());
+        if (held->items.size() > kMaxStaticElements) t.refuse("the list is longer than is kept");
+      }
+      return None{};
+    });
+  }
+  if (const auto* dict = value.as<DictRef>()) {
+    if ((*dict)->is_record) {
+      for (const auto& item : (*dict)->items) {
+        if (item.first == name) return item.second;
+      }
+    }
+    if (name == "keys" || name == "values" || name == "items" || name == "get") {
+      return function_of(name, [held = *dict, name](Tracer& t, CallArguments arguments) -> Value {
+        if (name == "get") {
+          if (arguments.positional.empty()) t.refuse("'get' takes a key");
+          const std::string key = t.to_text(arguments.positional[0], "a key");
+          for (const auto& item : held->items) {
+            if (item.first == key) return item.second;
+          }
+          return arguments.positional.size() > 1 ? arguments.positional[1] : Value();
+        }
+        std::vector<Value> out;
+        for (const auto& item : held->items) {
+          if (name == "keys") out.emplace_back(item.first);
+          if (name == "values") out.push_back(item.second);
+          if (name == "items") out.push_back(tuple_of({item.first, item.second}));
+        }
+        return list_of(std::move(out), t.region_depth());
+      });
+    }
+  }
+  refuse(describe(value) + " has no attribute '" + name + "'");
+}
+
+Value Tracer::subscript(const Value& value, const Value& index) {
+  if (const auto* undefined = value.as<Undefined>()) refuse(undefined->why);
+  if (const Array* held = value.array()) return index_array(*this, *held, index);
+  if (const auto* at = value.as<AtRef>()) {
+    if ((*at)->has_index) refuse("x.at[index] is not indexed again; x.at[i, j] indexes twice");
+    return AtRef(std::make_shared<At>(At{(*at)->array, true, index}));
+  }
+  return container_subscript(value, index);
+}
+
+Value Tracer::container_subscript(const Value& value, const Value& index) {
+  if (const auto* dict = value.as<DictRef>()) {
+    const std::string key = index.is<int64_t>() ? std::to_string(*index.as<int64_t>()) : to_text(index, "a key");
+    std::vector<std::string> known;
+    for (const auto& item : (*dict)->items) {
+      if (item.first == key) return item.second;
+      known.push_back(item.first);
+    }
+    refuse("the dict has no key '" + key + "'" + did_you_mean(key, known));
+  }
+  std::vector<Value> items;
+  if (const Sequence* sequence = value.sequence()) {
+    items = sequence->items;
+  } else if (value.is<RangeRef>() || value.is<std::string>()) {
+    items = items_of(value, "an index");
+  } else {
+    refuse(describe(value) + " cannot be indexed");
+  }
+  const auto size = static_cast<int64_t>(items.size());
+  if (const auto* slice = index.as<SliceRef>()) {
+    const SlicedRange range = sliced_range(*this, **slice, size);
+    std::vector<Value> out;
+    for (int64_t i = 0; i < range.count; ++i) out.push_back(items[static_cast<size_t>(range.start + i * range.step)]);
+    if (value.is<std::string>()) {
+      std::string text;
+      for (const Value& each : out) text += *each.as<std::string>();
+      return text;
+    }
+    return value.sequence() != nullptr && !value.sequence()->is_tuple ? list_of(std::move(out), region_depth()) : tuple_of(std::move(out));
+  }
+  if (index.array() != nullptr) refuse(describe(value) + " cannot be indexed by an array; jnp.stack makes an array of it, which can");
+  int64_t at = to_int(index, "an index");
+  if (at < -size || at >= size) refuse("index " + std::to_string(at) + " is outside of " + describe(value));
+  return items[static_cast<size_t>(at < 0 ? at + size : at)];
+}
+
+}  // namespace meshd::numpy

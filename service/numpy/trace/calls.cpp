@@ -1,0 +1,74 @@
+// Calls: of functions of the text, of the tables, of dtypes; and the effects of a program.
+#include <algorithm>
+
+#include "service/numpy/functions/table.h"
+#include "service/numpy/syntax/limits.h"
+#include "service/numpy/trace/depth.h"
+#include "service/numpy/trace/tracer.h"
+
+namespace meshd::numpy {
+
+Tracer::Tracer(ir::Function& function, mesh::MeshRef mesh, bool has_effects)
+    : ArrayBuilder(function), mesh_(std::move(mesh)), has_effects_(has_effects) {}
+
+void Tracer::begin() {
+  if (has_effects_) token_ = writer().create_one("stablehlo.create_token", {}, ir::Type::token());
+}
+
+Value Tracer::call(const Value& callee, CallArguments arguments) {
+  const Deeper deeper(*this);
+  step();
+  if (const auto* function = callee.as<CallableRef>()) {
+    const CallableRef held = *function;
+    return held->call(*this, std::move(arguments));
+  }
+  if (const auto* dtype = callee.as<DType>()) {
+    if (arguments.positional.size() != 1 || !arguments.keywords.empty()) refuse("a dtype takes one value to convert");
+    const Value& value = arguments.positional[0];
+    if (value.is_number()) return full({*dtype, {}}, value);
+    return convert(array(value), *dtype);
+  }
+  refuse(describe(callee) + " cannot be called");
+}
+
+CallableRef Tracer::user_function(const FunctionRef& function, const ScopeRef& scope) {
+  std::vector<Value> defaults;
+  for (const FunctionParameter& parameter : function->parameters)
+    defaults.push_back(parameter.otherwise == nullptr ? Value(Undefined{}) : evaluate(*parameter.otherwise, scope));
+  auto made = std::make_shared<Callable>();
+  made->name = function->name;
+  made->call = [function, scope, defaults](Tracer& t, CallArguments given) {
+    if (std::find(t.calls_.begin(), t.calls_.end(), function.get()) != t.calls_.end())
+      t.refuse("'" + function->name + "' calls itself; recursion is not supported, use a loop");
+    if (t.calls_.size() >= static_cast<size_t>(kMaxCallDepth))
+      t.refuse("calls are nested more than " + std::to_string(kMaxCallDepth) + " deep");
+    const Place place = t.place();
+    auto inner = std::make_shared<Scope>();
+    inner->parent = scope;
+    std::vector<Value> values = bind(t, function->name, function->parameters, defaults, std::move(given));
+    for (size_t i = 0; i < values.size(); ++i) inner->names[function->parameters[i].name] = std::move(values[i]);
+    t.calls_.push_back(function.get());
+    const std::vector<Rest> rest = std::exchange(t.rest_, {});
+    Flow flow = t.run(function->body, 0, inner);
+    t.rest_ = rest;
+    t.calls_.pop_back();
+    t.set_place(place);
+    if (flow.kind == Flow::Kind::kBreak || flow.kind == Flow::Kind::kContinue) t.refuse("'break' and 'continue' stand in loops");
+    return flow.kind == Flow::Kind::kReturn ? std::move(flow.value) : Value();
+  };
+  return made;
+}
+
+void Tracer::log(const std::string& text, const std::vector<Array>& values) {
+  const auto index = static_cast<int64_t>(logged_.size());
+  logged_.push_back(text);
+  std::vector<ir::ValueId> operands{token_};
+  for (const Array& value : values) operands.push_back(value.id);
+  token_ = writer().create_one(
+      "stablehlo.custom_call", std::move(operands), ir::Type::token(),
+      {{"call_target_name", {ir::StringAttr{"xla_ffi_python_cpu_callback"}}},
+       {"has_side_effect", {ir::IntegerAttr{1, "i1"}}},
+       {"mhlo.backend_config", {ir::DictAttr{"", {{"index", {ir::IntegerAttr{index, "ui64"}}}}}}}});
+}
+
+}  // namespace meshd::numpy

@@ -1,0 +1,227 @@
+// Expressions: each gives a value.
+#include <algorithm>
+
+#include "service/numpy/functions/table.h"
+#include "service/numpy/syntax/mistakes.h"
+#include "service/numpy/trace/depth.h"
+#include "service/numpy/trace/tracer.h"
+
+namespace meshd::numpy {
+
+void Tracer::step() {
+  if (++steps_ > kMaxTraceSteps)
+    refuse("the program takes more than " + std::to_string(kMaxTraceSteps) + " steps to trace; loops over range(n) with n an array are not unrolled");
+}
+
+Value* Tracer::find_name(std::string_view name, const ScopeRef& scope) {
+  for (Scope* at = scope.get(); at != nullptr; at = at->parent.get()) {
+    const auto found = at->names.find(name);
+    if (found != at->names.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+void Tracer::unknown_name(const std::string& name, const ScopeRef& scope) {
+  std::vector<std::string> known = global_names();
+  for (Scope* at = scope.get(); at != nullptr; at = at->parent.get()) {
+    for (const auto& [each, value] : at->names) known.push_back(each);
+  }
+  if (name == "print") refuse("'print' does nothing that a client would see; log(\"x {}\", x) writes to the log, in order");
+  std::string near = did_you_mean(name, known);
+  if (near.empty() && find_global("jnp." + name) != nullptr) near = "; did you mean 'jnp." + name + "'?";
+  refuse("the name '" + name + "' is not defined" + near);
+}
+
+Value Tracer::evaluate_name(const Expression& expression, const ScopeRef& scope) {
+  if (const Value* found = find_name(expression.text, scope)) {
+    if (const auto* undefined = found->as<Undefined>()) refuse(undefined->why);
+    return *found;
+  }
+  if (const Value* global = find_global_name(expression.text)) return *global;
+  unknown_name(expression.text, scope);
+}
+
+Value Tracer::evaluate(const Expression& expression, const ScopeRef& scope) {
+  const Deeper deeper(*this);
+  set_place(expression.place);
+  step();
+  const auto child = [&](size_t i) { return evaluate(*expression.children[i], scope); };
+  switch (expression.kind) {
+    case ExpressionKind::kName:
+      return evaluate_name(expression, scope);
+    case ExpressionKind::kNumber:
+      return std::visit([](const auto& number) { return Value(number); }, expression.number);
+    case ExpressionKind::kString:
+      return expression.text;
+    case ExpressionKind::kConstant:
+      if (expression.text == "None") return None{};
+      if (expression.text == "...") return Ellipsis{};
+      return expression.text == "True";
+    case ExpressionKind::kTuple:
+      return tuple_of(evaluate_items(expression, scope));
+    case ExpressionKind::kList:
+      return list_of(evaluate_items(expression, scope), region_depth());
+    case ExpressionKind::kDict:
+      return evaluate_dict(expression, scope);
+    case ExpressionKind::kUnary: {
+      const Value value = child(0);
+      set_place(expression.place);
+      return unary(expression.text, value);
+    }
+    case ExpressionKind::kBinary: {
+      const Value a = child(0);
+      const Value b = child(1);
+      set_place(expression.place);
+      return binary(expression.text, a, b);
+    }
+    case ExpressionKind::kCompare:
+      return evaluate_compare(expression, scope);
+    case ExpressionKind::kBool: {
+      Value first = child(0);
+      set_place(expression.place);
+      return truth(first, expression.text) == (expression.text == "and") ? child(1) : first;
+    }
+    case ExpressionKind::kConditional:
+      return evaluate_conditional(expression, scope);
+    case ExpressionKind::kCall:
+      return evaluate_call(expression, scope);
+    case ExpressionKind::kAttribute: {
+      const Value value = child(0);
+      set_place(expression.place);
+      return attribute(value, expression.text);
+    }
+    case ExpressionKind::kSubscript: {
+      const Value value = child(0);
+      const Value index = child(1);
+      set_place(expression.place);
+      return subscript(value, index);
+    }
+    case ExpressionKind::kSlice: {
+      auto made = std::make_shared<Slice>();
+      Value* const parts[] = {&made->start, &made->stop, &made->step};
+      for (size_t i = 0; i < 3; ++i) {
+        if (expression.children[i] != nullptr) *parts[i] = child(i);
+      }
+      return SliceRef(std::move(made));
+    }
+    case ExpressionKind::kStarred:
+      refuse("a starred expression stands in a tuple, a list or a call");
+    case ExpressionKind::kLambda:
+      return user_function(expression.function, scope);
+    case ExpressionKind::kComprehension:
+      return evaluate_comprehension(expression, scope);
+  }
+  return None{};
+}
+
+std::vector<Value> Tracer::evaluate_items(const Expression& expression, const ScopeRef& scope) {
+  std::vector<Value> items;
+  for (const ExpressionRef& child : expression.children) {
+    if (child->kind != ExpressionKind::kStarred) {
+      items.push_back(evaluate(*child, scope));
+      continue;
+    }
+    const Value starred = evaluate(*child->children[0], scope);
+    const std::vector<Value> more = items_of(starred, "'*'");
+    items.insert(items.end(), more.begin(), more.end());
+    if (items.size() > kMaxStaticElements) refuse("the tuple is longer than is kept");
+  }
+  return items;
+}
+
+namespace {
+
+std::string key_of(Tracer& tracer, const Value& key) {
+  if (const auto* number = key.as<int64_t>()) return std::to_string(*number);
+  return tracer.to_text(key, "a key of a dict");
+}
+
+}  // namespace
+
+Value Tracer::evaluate_dict(const Expression& expression, const ScopeRef& scope) {
+  auto made = std::make_shared<Dict>();
+  made->region = region_depth();
+  for (size_t i = 0; i + 1 < expression.children.size(); i += 2) {
+    const std::string key = key_of(*this, evaluate(*expression.children[i], scope));
+    Value value = evaluate(*expression.children[i + 1], scope);
+    const auto found = std::find_if(made->items.begin(), made->items.end(), [&](const auto& item) { return item.first == key; });
+    if (found != made->items.end()) {
+      found->second = std::move(value);
+    } else {
+      made->items.emplace_back(key, std::move(value));
+    }
+  }
+  return DictRef(std::move(made));
+}
+
+Value Tracer::evaluate_compare(const Expression& expression, const ScopeRef& scope) {
+  Value left = evaluate(*expression.children[0], scope);
+  Value verdict = true;
+  for (size_t i = 0; i < expression.names.size(); ++i) {
+    const Value right = evaluate(*expression.children[i + 1], scope);
+    set_place(expression.place);
+    verdict = comparison(expression.names[i], left, right);
+    if (expression.names.size() == 1) return verdict;
+    if (verdict.array() != nullptr) refuse("a chain of comparisons is for static values; on arrays write (a < b) & (b < c)");
+    if (!truth(verdict, "a comparison")) return false;
+    left = right;
+  }
+  return verdict;
+}
+
+Value Tracer::evaluate_conditional(const Expression& expression, const ScopeRef& scope) {
+  const Value test = evaluate(*expression.children[0], scope);
+  set_place(expression.place);
+  const Array* held = test.array();
+  if (held == nullptr) return evaluate(*expression.children[truth(test, "if") ? 1 : 2], scope);
+  if (held->rank() != 0) refuse("the test of 'if' has to be a scalar, got " + describe(test) + "; jnp.where chooses by element");
+  const auto side = [&](size_t i) {
+    return [this, &expression, &scope, i] { return std::vector<Value>{evaluate(*expression.children[i], scope)}; };
+  };
+  return branch(convert(*held, DType::kBool), {side(1), side(2)}, {"the conditional expression"})[0];
+}
+
+Value Tracer::evaluate_comprehension(const Expression& expression, const ScopeRef& scope) {
+  const Value iterable = evaluate(*expression.children[2], scope);
+  set_place(expression.place);
+  const std::vector<Value> over = items_of(iterable, "a comprehension");
+  auto inner = std::make_shared<Scope>();
+  inner->parent = scope;
+  std::vector<Value> out;
+  for (const Value& item : over) {
+    assign(*expression.children[1], item, inner);
+    bool wanted = true;
+    for (size_t i = 3; wanted && i < expression.children.size(); ++i) {
+      const Value test = evaluate(*expression.children[i], inner);
+      wanted = truth(test, "if of a comprehension");
+    }
+    if (wanted) out.push_back(evaluate(*expression.children[0], inner));
+  }
+  return list_of(std::move(out), region_depth());
+}
+
+Value Tracer::evaluate_call(const Expression& expression, const ScopeRef& scope) {
+  const Value callee = evaluate(*expression.children[0], scope);
+  CallArguments arguments;
+  for (size_t i = 0; i < expression.names.size(); ++i) {
+    Value value = evaluate(*expression.children[i + 1], scope);
+    const std::string& name = expression.names[i];
+    if (name == "*") {
+      const std::vector<Value> more = items_of(value, "'*'");
+      arguments.positional.insert(arguments.positional.end(), more.begin(), more.end());
+    } else if (name == "**") {
+      const auto* dict = value.as<DictRef>();
+      if (dict == nullptr) refuse("'**' takes a dict, got " + describe(value));
+      for (const auto& item : (*dict)->items) arguments.keywords.push_back(item);
+    } else if (name.empty()) {
+      arguments.positional.push_back(std::move(value));
+    } else {
+      arguments.keywords.emplace_back(name, std::move(value));
+    }
+  }
+  set_place(expression.children[0]->place);
+  Value out = call(callee, std::move(arguments));
+  return out;
+}
+
+}  // namespace meshd::numpy

@@ -1,0 +1,175 @@
+// while and for: repeated while the program is traced where they are static, else loops on arrays.
+#include <algorithm>
+
+#include "service/numpy/syntax/limits.h"
+#include "service/numpy/trace/tracer.h"
+
+namespace meshd::numpy {
+namespace {
+
+// A loop over a static range is traced as a while from so many steps on; up to this many it is unrolled after all where
+// its body needs the index.
+constexpr int64_t kMostRetriedSteps = 1000;
+constexpr int64_t kMostStaticWhile = 10'000;
+
+bool ends_loop(const Block& body) {
+  return std::any_of(body.begin(), body.end(), [](const Statement& statement) {
+    if (statement.kind == StatementKind::kBreak || statement.kind == StatementKind::kContinue) return true;
+    return statement.kind == StatementKind::kIf && (ends_loop(statement.body) || ends_loop(statement.otherwise));
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> Tracer::carried_names(const Statement& statement, const ScopeRef& scope) {
+  std::vector<std::string> out;
+  for (const std::string& name : assigned_names(statement.body)) {
+    const auto found = scope->names.find(name);
+    if (found == scope->names.end() || found->second.is<Undefined>() || found->second.is<CallableRef>()) continue;
+    out.push_back(name);
+  }
+  return out;
+}
+
+// One pass through the body with these values; what the names have then.
+std::vector<Value> Tracer::run_carried(const Statement& statement, const std::vector<std::string>& names,
+                                       const std::vector<Value>& values, const ScopeRef& scope) {
+  for (size_t i = 0; i < names.size(); ++i) scope->names[names[i]] = values[i];
+  rest_.push_back({});
+  const Flow flow = run(statement.body, 0, scope);
+  rest_.pop_back();
+  if (flow.kind == Flow::Kind::kReturn) refuse("'return' inside of a loop on arrays is not possible; assign to a name and return it behind the loop");
+  std::vector<Value> out;
+  for (const std::string& name : names) out.push_back(scope->names[name]);
+  return out;
+}
+
+// Names have what the loop gave; those that it alone assigns have nothing.
+void Tracer::leave_loop(const Statement& statement, const std::vector<std::string>& names, std::vector<Value> values,
+                        const ScopeRef& scope) {
+  std::set<std::string> made = assigned_names(statement.body);
+  if (statement.kind == StatementKind::kFor && statement.targets[0]->kind == ExpressionKind::kName)
+    made.insert(statement.targets[0]->text);
+  for (const std::string& name : made) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const auto found = scope->names.find(name);
+    if (found != scope->names.end() && found->second.is<CallableRef>()) continue;
+    scope->names[name] = Undefined{"'" + name + "' gets its value inside of the loop of line " +
+                                   std::to_string(statement.place.line) + ", which may run no time; give it one before"};
+  }
+  for (size_t i = 0; i < names.size(); ++i) scope->names[names[i]] = std::move(values[i]);
+}
+
+Flow Tracer::run_while(const Statement& statement, const ScopeRef& scope) {
+  for (int64_t count = 0;; ++count) {
+    const Value test = evaluate(*statement.value, scope);
+    set_place(statement.place);
+    if (test.array() != nullptr) {
+      run_traced_while(statement, scope);
+      return {};
+    }
+    if (!truth(test, "while")) return {};
+    if (count >= kMostStaticWhile) refuse("the loop has run " + std::to_string(count) + " times while the program is traced; let its test depend on an array");
+    rest_.push_back({});
+    const Flow flow = run(statement.body, 0, scope);
+    rest_.pop_back();
+    if (flow.kind == Flow::Kind::kBreak) return {};
+    if (flow.kind == Flow::Kind::kReturn) return flow;
+  }
+}
+
+void Tracer::run_traced_while(const Statement& statement, const ScopeRef& scope) {
+  if (ends_loop(statement.body)) refuse("'break' and 'continue' are not possible in a while on arrays; put the condition into its test");
+  const std::vector<std::string> names = carried_names(statement, scope);
+  std::vector<Value> values;
+  for (const std::string& name : names) values.push_back(scope->names[name]);
+  const auto before = scope->names;
+  std::vector<Value> made = loop(
+      values, names,
+      [&](const std::vector<Value>& now) {
+        scope->names = before;
+        for (size_t i = 0; i < names.size(); ++i) scope->names[names[i]] = now[i];
+        return evaluate(*statement.value, scope);
+      },
+      [&](const std::vector<Value>& now) {
+        scope->names = before;
+        return run_carried(statement, names, now, scope);
+      });
+  scope->names = before;
+  leave_loop(statement, names, std::move(made), scope);
+}
+
+// True: the loop ended the function, or was left by break.
+bool Tracer::run_unrolled(const Statement& statement, const std::vector<Value>& items, const ScopeRef& scope,
+                          Flow& out) {
+  for (const Value& item : items) {
+    assign(*statement.targets[0], item, scope);
+    rest_.push_back({});
+    Flow flow = run(statement.body, 0, scope);
+    rest_.pop_back();
+    if (flow.kind == Flow::Kind::kBreak) return true;
+    if (flow.kind == Flow::Kind::kReturn) {
+      out = std::move(flow);
+      return true;
+    }
+  }
+  return false;
+}
+
+Flow Tracer::run_for(const Statement& statement, const ScopeRef& scope) {
+  const Value over = evaluate(*statement.value, scope);
+  set_place(statement.place);
+  Flow flow;
+  const auto* held = over.as<RangeRef>();
+  if (held == nullptr) {
+    run_unrolled(statement, items_of(over, "for"), scope, flow);
+    return flow;
+  }
+  const Range& range = **held;
+  if (!range.is_static()) {
+    run_counted_for(statement, range.start, range, scope);
+    return {};
+  }
+  const int64_t step = *range.step.as<int64_t>();
+  const int64_t start = *range.start.as<int64_t>();
+  const int64_t stop = *range.stop.as<int64_t>();
+  const double count = (static_cast<double>(stop) - static_cast<double>(start)) / static_cast<double>(step);
+  if (count <= static_cast<double>(kMostUnrolledSteps) || ends_loop(statement.body)) {
+    run_unrolled(statement, items_of(over, "for"), scope, flow);
+    return flow;
+  }
+  // The first step is traced by itself: it gives names and their types what the steps behind it have.
+  if (run_unrolled(statement, {Value(start)}, scope, flow)) return flow;
+  const auto before = scope->names;
+  const State at = state();
+  try {
+    run_counted_for(statement, start + step, range, scope);
+    assign(*statement.targets[0], start + (stop - start - (step > 0 ? 1 : -1)) / step * step, scope);
+  } catch (const core::Error&) {
+    if (count > static_cast<double>(kMostRetriedSteps)) throw;
+    scope->names = before;
+    restore(at);
+    std::vector<Value> items = items_of(over, "for");
+    items.erase(items.begin());
+    run_unrolled(statement, items, scope, flow);
+  }
+  return flow;
+}
+
+void Tracer::run_counted_for(const Statement& statement, const Value& start, const Range& range, const ScopeRef& scope) {
+  if (ends_loop(statement.body)) refuse("'break' and 'continue' are not possible in a loop over range(n) with n an array; use while");
+  const std::vector<std::string> names = carried_names(statement, scope);
+  std::vector<Value> values;
+  for (const std::string& name : names) values.push_back(scope->names[name]);
+  const auto before = scope->names;
+  std::vector<Value> made = counted_loop(start, range.stop, range.step, values, names,
+                                         [&](const Value& index, const std::vector<Value>& now) {
+                                           scope->names = before;
+                                           assign(*statement.targets[0], index, scope);
+                                           return run_carried(statement, names, now, scope);
+                                         });
+  scope->names = before;
+  leave_loop(statement, names, std::move(made), scope);
+}
+
+}  // namespace meshd::numpy
