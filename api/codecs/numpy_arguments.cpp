@@ -76,10 +76,12 @@ class TypeSearch {
   bool has_bool_ = false, has_integer_ = false, has_float_ = false;
 };
 
+// A VALUE, or the type of one; else a dict of arguments.
 bool is_value_object(const JsonObject& object) {
-  return std::any_of(object.begin(), object.end(), [](const auto& field) {
-    return field.first == "data" || field.first == "base64" || field.first == "array" || field.first == "part";
-  });
+  const auto has = [&](std::string_view name) {
+    return std::any_of(object.begin(), object.end(), [&](const auto& field) { return field.first == name; });
+  };
+  return has("data") || has("base64") || has("array") || has("part") || (has("dtype") && has("shape"));
 }
 
 class InputReader {

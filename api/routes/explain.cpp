@@ -1,4 +1,4 @@
-// /v1/programs/{id}:explain, :partition and :suggest: static explanations of programs.
+// /v1/programs/{id}:explain, :partition, :stablehlo and :suggest: static explanations of programs.
 #include <fmt/core.h>
 
 #include <chrono>
@@ -8,7 +8,6 @@
 #include "api/http/accept.h"
 #include "api/routes/routes.h"
 #include "service/jobs/inspect.h"
-#include "service/program/print.h"
 
 namespace meshd::api {
 namespace {
@@ -100,7 +99,7 @@ std::vector<Route> explain_routes(Services& services) {
        [&services](Request& request) {
          static_cast<void>(chosen_form(request, {{"text", "text/plain"}}));
          const auto stored = services.programs.get(request.capture("id"), request.principal);
-         return text(200, program::print_generic(*read_assignment(request, services, stored.parsed).program->module));
+         return text(200, jobs::stablehlo_text(read_assignment(request, services, stored.parsed)));
        }},
       {"POST", "/v1/programs/{id}:suggest", "suggestShardings", BodyPolicy::kJson, RunOn::kWorker, Access::kReader,
        [&services](Request& request) {

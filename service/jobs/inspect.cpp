@@ -17,6 +17,8 @@ DeviceProgram device_program(const JobRequest& request) {
   return {lower.device_count, compile::device_text(*request.program, lower)};
 }
 
+std::string stablehlo_text(const JobRequest& request) { return compile::module_text(*request.program); }
+
 compile::Suggestions suggest(const JobRequest& request, const compile::PlanSettings& settings,
                              const std::function<bool()>& stop) {
   return compile::suggest(request.program, assign_abstract(request), settings, stop);

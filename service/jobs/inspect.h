@@ -37,6 +37,9 @@ struct DeviceProgram {
 /// Throws what assign_abstract and the stages up to partition throw.
 DeviceProgram device_program(const JobRequest& request);
 
+/// The program before it is placed, as StableHLO text in generic form.
+std::string stablehlo_text(const JobRequest& request);
+
 /// Cheaper shardings of the arguments that nobody annotated. The search ends when `stop` says so, with what it has
 /// found by then.
 compile::Suggestions suggest(const JobRequest& request, const compile::PlanSettings& settings,

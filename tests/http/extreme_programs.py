@@ -147,7 +147,7 @@ def ATTACKS(made):
     for name, (mesh, pointer) in run_codes.items():
         yield f"run: {name}", "POST", "/v1/run", job(mesh), ("invalid_request", pointer)
         yield f"job: {name}", "POST", session, job(mesh), ("invalid_request", pointer)
-        for verb in (":explain", ":partition", ":suggest"):
+        for verb in (":explain", ":partition", ":suggest", ":stablehlo"):
             yield f"{verb}: {name}", "POST", stored + verb, {"mesh": mesh}, ("invalid_request", pointer)
             yield f"{verb} by symbol: {name}", "POST", stored + verb, {"meshes": {"mesh": mesh}}, ("invalid_request", pointer.replace("/mesh", "/meshes/mesh", 1))
         yield f"meshes: {name}", "POST", "/v1/meshes", mesh, ("invalid_mesh", pointer.removeprefix("/mesh"))
@@ -157,7 +157,7 @@ def ATTACKS(made):
     plain = {"text": PROGRAM}
     yield "meshes: the empty mesh", "POST", "/v1/meshes", axes(0, 4), None
     yield "meshes: many axes beside one of 0", "POST", "/v1/meshes", axes(0, 2**20, 2**20), ("invalid_mesh", "/axes/2/size")
-    for verb in (":explain", ":partition", ":suggest"):
+    for verb in (":explain", ":partition", ":suggest", ":stablehlo"):
         yield f"{verb}: the empty mesh", "POST", stored + verb, {"mesh": EMPTY}, None
         yield f"{verb}: a million devices", "POST", stored + verb, {"mesh": axes(2**20)}, None
     yield "resolve: a million devices", "POST", "/v1/shardings:resolve", {"shape": [4096] * 2, "mesh": made["abstract"], "spec": [["x"], ["y"]]}, None

@@ -135,7 +135,7 @@ class Target:
             "putShardData": {"dtype": "float32", "shape": [2], "data": [1, 2]},
             "reshardArray": {"mesh": made["mesh"], "spec": [["x"]]}, "createMesh": {**AXES, "devices": [0, 1]},
             "patchMesh": {**AXES, "devices": [0, 1]}, "createProgram": {"text": ADD}, "explainProgram": PLACEMENT,
-            "partitionProgram": PLACEMENT, "suggestShardings": PLACEMENT, "enterMesh": {"mesh": made["mesh"]},
+            "partitionProgram": PLACEMENT, "lowerProgram": PLACEMENT, "suggestShardings": PLACEMENT, "enterMesh": {"mesh": made["mesh"]},
             "assembleArray": {"shape": [4], "dtype": "float32", "mesh": made["mesh"], "spec": [["x"]]},
             "resolveSharding": {"shape": [4, 4], "mesh": made["abstract"], "spec": [["x"]]},
             "compareArrays": {"array": made["array"], "mode": "bits"}, "resolveCall": {"arguments": [1, 2], "donate": [0]},

@@ -101,7 +101,7 @@ class Principal:
             "putShardData": VALUE, "reshardArray": {"mesh": self.mesh, "spec": []}, "patchMesh": MESH, "enterMesh": {"mesh": self.mesh},
             "assembleArray": {"shape": [2], "mesh": self.mesh, "spec": [], "dtype": "float32"}, "replyToCallback": {"values": []},
             "resolveSharding": {"shape": [2], "mesh": self.mesh, "spec": []}, "compareArrays": {"array": self.arr, "mode": "bits"},
-            "explainProgram": {}, "partitionProgram": {}, "suggestShardings": {},
+            "explainProgram": {}, "partitionProgram": {}, "lowerProgram": {}, "suggestShardings": {},
         }.get(operation)
 
 

@@ -57,9 +57,13 @@ std::string rewritten_text(const Explanation& explanation, const LowerRequest& r
   return program::print_generic(rewritten.module);
 }
 
-ir::Module unpacked(const Explanation& explanation) {
-  return program::unpack_tuples(program::parse_unverified(explanation.parsed->text));
+// As the text has it; of NumPy syntax, as it was traced.
+ir::Module parsed_module(const Explanation& explanation) {
+  if (explanation.parsed->numpy != nullptr) return *explanation.parsed->module;
+  return program::parse_unverified(explanation.parsed->text);
 }
+
+ir::Module unpacked(const Explanation& explanation) { return program::unpack_tuples(parsed_module(explanation)); }
 
 struct Stage {
   std::string_view name;
@@ -71,7 +75,7 @@ using MaybeText = std::optional<std::string>;
 constexpr std::array<Stage, 10> kStages = {{
     {"parse",
      [](const Explanation& of, const LowerRequest&) -> MaybeText {
-       return program::print_generic(program::parse_unverified(of.parsed->text));
+       return program::print_generic(parsed_module(of));
      }},
     {"unpack_tuples",
      [](const Explanation& of, const LowerRequest&) -> MaybeText { return program::print_generic(unpacked(of)); }},
@@ -115,6 +119,8 @@ Snapshot bounded(std::string_view name, std::string text) {
 }
 
 }  // namespace
+
+std::string module_text(const ParsedProgram& parsed) { return program::print_generic(*parsed.module); }
 
 std::vector<std::string_view> read_stage_names(std::string_view list) {
   std::array<bool, kStages.size()> wanted{};

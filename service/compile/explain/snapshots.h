@@ -32,6 +32,9 @@ struct Snapshot {
   bool is_truncated = false;
 };
 
+/// The module of a program, as text in generic form.
+std::string module_text(const ParsedProgram& parsed);
+
 /// Names in a list "propagate,partition", or "all", each once and in the order of the stages. Throws invalid_query
 /// naming the word that is no stage.
 std::vector<std::string_view> read_stage_names(std::string_view list);

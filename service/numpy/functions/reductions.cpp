@@ -140,8 +140,6 @@ Value cumulative(Tracer& t, const Arguments& a, bool is_sum) {
     x = t.convert(x, *asked);
   } else if (x.dtype() == DType::kBool) {
     x = t.convert(x, DType::kInt32);
-  } else {
-    x = t.convert(x, promoted_integer(x.dtype()), x.weak);
   }
   return is_sum ? t.cumulate("stablehlo.add", x, axis, int64_t{0}, false) : t.cumulate("stablehlo.multiply", x, axis, int64_t{1}, false);
 }

@@ -10,6 +10,11 @@
 namespace meshd::numpy {
 namespace {
 
+// Functions whose results have shapes that depend on data, for which JAX has no program either.
+constexpr std::string_view kDataShaped[] = {"jnp.unique",   "jnp.nonzero",  "jnp.flatnonzero", "jnp.argwhere",
+                                            "jnp.extract",  "jnp.compress", "jnp.setdiff1d",   "jnp.union1d",
+                                            "jnp.setxor1d", "jnp.intersect1d", "jnp.trim_zeros"};
+
 CallableRef function_of(std::string name, std::function<Value(Tracer&, CallArguments)> call) {
   return std::make_shared<Callable>(Callable{std::move(name), std::move(call)});
 }
@@ -82,6 +87,10 @@ Value Tracer::attribute(const Value& value, const std::string& name) {
   if (const auto* space = value.as<Namespace>()) {
     const std::string path = canonical_path(space->path + "." + name);
     if (const Value* found = find_global(path)) return *found;
+    if (std::find(std::begin(kDataShaped), std::end(kDataShaped), path) != std::end(kDataShaped)) {
+      unsupported("'" + path + "' is not supported: the shape of its result depends on data; jnp.where, jnp.sort and "
+                  "masks keep shapes");
+    }
     const std::vector<std::string> known = names_in(space->path);
     refuse("'" + space->path + "' has no '" + name + "' here" + did_you_mean(name, known));
   }

@@ -54,6 +54,20 @@ void Tracer::restore(State state) {
   depth_ = state.depth;
 }
 
+Value Tracer::traced_aside(const std::function<Value()>& body) {
+  const State before = state();
+  const Place place = this->place();
+  ir::Region dropped;
+  Value out;
+  {
+    const InsideRegion inside(*this, dropped);
+    out = map_leaves(body(), [&](const Value& leaf) { return is_data(leaf) ? Value(array(leaf)) : leaf; });
+  }
+  restore(before);
+  set_place(place);
+  return out;
+}
+
 Array Tracer::leaf_of_type(const Value& value, WeakType type) {
   if (value.is_number()) return full({type.dtype, {}}, value, type.weak);
   return convert(*value.array(), type.dtype, type.weak);

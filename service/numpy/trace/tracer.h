@@ -103,6 +103,10 @@ class Tracer : public ArrayBuilder {
                                   std::vector<std::string> names,
                                   const std::function<std::vector<Value>(Value, const std::vector<Value>&)>& body);
 
+  /// What `body` gives as arrays whose types count, but which the program does not have: for what has to know shapes
+  /// before it traces for good. Its ops are dropped.
+  Value traced_aside(const std::function<Value()>& body);
+
   // --- what the traced program does beside computing
 
   /// log("loss {}", y): an ordered effect.
