@@ -546,8 +546,9 @@ compile::ParsedRef traced_for(const PlacementInput& in, const jobs::JobRequest& 
     return std::nullopt;
   };
   if (in.arguments == nullptr && in.keywords == nullptr && !request.program->numpy->parameters().empty()) {
-    wrong.add("/arguments", "is missing: a program of NumPy syntax has shapes only for arguments; give their types, "
-                            "[{\"dtype\": \"float32\", \"shape\": [2, 3]}]");
+    wrong.add("/arguments",
+              "is missing: a program of NumPy syntax has shapes only for arguments; give their types, "
+              "[{\"dtype\": \"float32\", \"shape\": [2, 3]}]");
   }
   numpy::Inputs inputs =
       read_numpy_arguments(*request.program->numpy, in.arguments, in.keywords, in.statics, take, wrong);
@@ -566,7 +567,9 @@ jobs::JobRequest decode_assignment(const Json& body, const compile::ParsedRef& p
   if (program->needs_trace()) {
     out.program = traced_for(in, out, compiler, wrong);
   } else if (in.arguments != nullptr || in.keywords != nullptr || in.statics != nullptr) {
-    wrong.add(in.arguments != nullptr ? "/arguments" : in.keywords != nullptr ? "/keywords" : "/static",
+    wrong.add(in.arguments != nullptr  ? "/arguments"
+              : in.keywords != nullptr ? "/keywords"
+                                       : "/static",
               "is for programs of NumPy syntax; StableHLO says the types of its arguments");
   }
   out.donate = std::move(in.donate);

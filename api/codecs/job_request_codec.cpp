@@ -276,7 +276,8 @@ numpy::Inputs read_numpy(const RunInput& in, const JobContext& context, jobs::Jo
     std::optional<tensor::TensorType> shaped;
     if (data != nullptr && dtype != nullptr && json.find("shape") == nullptr) {
       shaped = inferred_type(*data, pointer + "/data", wrong);
-      if (!shaped || !JsonCodec<tensor::DType>::read(*dtype, {json_type<tensor::DType>(), pointer + "/dtype", wrong}, shaped->dtype))
+      if (!shaped || !JsonCodec<tensor::DType>::read(*dtype, {json_type<tensor::DType>(), pointer + "/dtype", wrong},
+                                                     shaped->dtype))
         return std::nullopt;
     }
     if (shaped) {
@@ -565,8 +566,7 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   // How an argument is read depends on what the program expects.
   if (out.program == nullptr) wrong.throw_if_any("invalid_request");
   const bool is_numpy = out.program->numpy != nullptr;
-  const std::vector<int64_t> statics =
-      is_numpy ? std::vector<int64_t>() : read_static(in.statics, context, out, wrong);
+  const std::vector<int64_t> statics = is_numpy ? std::vector<int64_t>() : read_static(in.statics, context, out, wrong);
   size_t argument_count = 0;
   numpy::Inputs inputs;
   if (is_numpy) {

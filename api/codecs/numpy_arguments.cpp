@@ -19,7 +19,10 @@ class TypeSearch {
 
   std::optional<tensor::TensorType> run(const Json& json, const std::string& pointer) {
     if (!visit(json, 0, pointer)) return std::nullopt;
-    const DType dtype = has_float_ ? DType::kFloat32 : has_integer_ ? DType::kInt32 : has_bool_ ? DType::kBool : DType::kFloat32;
+    const DType dtype = has_float_     ? DType::kFloat32
+                        : has_integer_ ? DType::kInt32
+                        : has_bool_    ? DType::kBool
+                                       : DType::kFloat32;
     return tensor::TensorType{dtype, dims_};
   }
 
@@ -33,7 +36,8 @@ class TypeSearch {
     if (!json.is_array()) return element(json, depth, pointer);
     const auto size = static_cast<int64_t>(json.size());
     if (rank_ && depth >= *rank_) return fail(pointer, "expected a number, as before, got a list");
-    if (depth >= static_cast<size_t>(tensor::kMaxRank)) return fail(pointer, "lists are nested deeper than arrays have dimensions");
+    if (depth >= static_cast<size_t>(tensor::kMaxRank))
+      return fail(pointer, "lists are nested deeper than arrays have dimensions");
     if (depth == dims_.size()) {
       dims_.push_back(size);
     } else if (dims_[depth] != size) {
@@ -57,16 +61,19 @@ class TypeSearch {
       const bool is_float = number->kind == JsonNumber::Kind::kFloat;
       const bool fits = number->kind != JsonNumber::Kind::kUnsigned && number->i >= INT32_MIN && number->i <= INT32_MAX;
       if (!is_float && !fits) {
-        return fail(pointer, "a whole number that does not fit in int32, the type of whole numbers here; send an object "
-                             "with dtype and data");
+        return fail(pointer,
+                    "a whole number that does not fit in int32, the type of whole numbers here; send an object "
+                    "with dtype and data");
       }
       (is_float ? has_float_ : has_integer_) = true;
-    } else if (const auto* text = json.as<std::string>(); text != nullptr && (*text == "NaN" || *text == "Infinity" || *text == "-Infinity")) {
+    } else if (const auto* text = json.as<std::string>();
+               text != nullptr && (*text == "NaN" || *text == "Infinity" || *text == "-Infinity")) {
       has_float_ = true;
     } else {
       return fail(pointer, fmt::format("expected numbers, booleans or lists of them, got {}", json.kind_name()));
     }
-    if (has_bool_ && (has_integer_ || has_float_)) return fail(pointer, "booleans and numbers do not go together in an array");
+    if (has_bool_ && (has_integer_ || has_float_))
+      return fail(pointer, "booleans and numbers do not go together in an array");
     return true;
   }
 
@@ -101,7 +108,9 @@ class InputReader {
     }
     if (json.is_array()) {
       numpy::Input::List items;
-      each_entry(json, pointer, wrong_, [&](size_t, const Json& item, const std::string& place) { items.push_back(static_input(item, place)); });
+      each_entry(json, pointer, wrong_, [&](size_t, const Json& item, const std::string& place) {
+        items.push_back(static_input(item, place));
+      });
       return {std::move(items)};
     }
     numpy::Input::Dict items;
@@ -131,9 +140,13 @@ class InputReader {
       return {numpy::Input::ArrayType{type.value_or(tensor::TensorType{}), false}};
     }
     // A list with an object in it is a list of arguments.
-    if (const auto* items = json.as<JsonArray>(); items != nullptr && std::any_of(items->begin(), items->end(), [](const Json& item) { return item.as<JsonObject>() != nullptr; })) {
+    if (const auto* items = json.as<JsonArray>();
+        items != nullptr &&
+        std::any_of(items->begin(), items->end(), [](const Json& item) { return item.as<JsonObject>() != nullptr; })) {
       numpy::Input::List list;
-      each_entry(json, pointer, wrong_, [&](size_t, const Json& item, const std::string& place) { list.push_back(input(item, place, false)); });
+      each_entry(json, pointer, wrong_, [&](size_t, const Json& item, const std::string& place) {
+        list.push_back(input(item, place, false));
+      });
       return {std::move(list), true};
     }
     const auto expected = inferred_type(json, pointer, wrong_);
@@ -161,7 +174,8 @@ std::optional<size_t> parameter_of(const numpy::Program& program, const std::str
 
 }  // namespace
 
-std::optional<tensor::TensorType> inferred_type(const Json& json, const std::string& pointer, core::Diagnostics& wrong) {
+std::optional<tensor::TensorType> inferred_type(const Json& json, const std::string& pointer,
+                                                core::Diagnostics& wrong) {
   return TypeSearch(wrong).run(json, pointer);
 }
 
@@ -178,7 +192,10 @@ numpy::Inputs read_numpy_arguments(const numpy::Program& program, const Json* ar
         const std::string pointer = "/static/" + pointer_token(key);
         const auto position = parameter_of(program, key);
         if (!position) {
-          wrong.add(pointer, fmt::format("the function '{}' has no such parameter; keys are names or positions of its parameters", program.main->name));
+          wrong.add(
+              pointer,
+              fmt::format("the function '{}' has no such parameter; keys are names or positions of its parameters",
+                          program.main->name));
           continue;
         }
         is_static[*position] = true;
@@ -199,7 +216,9 @@ numpy::Inputs read_numpy_arguments(const numpy::Program& program, const Json* ar
         ++next;
         by_name = true;
       }
-      const bool has_name = next < parameters.size() && (parameters[next].kind == numpy::ParameterKind::kPositional || parameters[next].kind == numpy::ParameterKind::kPositionalOnly);
+      const bool has_name =
+          next < parameters.size() && (parameters[next].kind == numpy::ParameterKind::kPositional ||
+                                       parameters[next].kind == numpy::ParameterKind::kPositionalOnly);
       numpy::Input input = reader.input(json, pointer, has_name && is_static[next]);
       if (by_name && has_name) {
         behind.emplace_back(parameters[next].name, std::move(input));

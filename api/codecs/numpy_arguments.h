@@ -21,8 +21,8 @@ std::optional<tensor::TensorType> inferred_type(const Json& json, const std::str
 using TakeArray = std::function<std::optional<tensor::TensorType>(const Json& json, const tensor::TensorType* expected,
                                                                   const std::string& pointer)>;
 
-/// The arguments of a run in the fields `arguments`, `keywords` and `static`, any of which may be null. `take` is called
-/// for each array, in the order in which the traced program takes them.
+/// The arguments of a run in the fields `arguments`, `keywords` and `static`, any of which may be null. `take` is
+/// called for each array, in the order in which the traced program takes them.
 numpy::Inputs read_numpy_arguments(const numpy::Program& program, const Json* arguments, const Json* keywords,
                                    const Json* statics, const TakeArray& take, core::Diagnostics& wrong);
 

@@ -7,38 +7,18 @@
 #include <cmath>
 #include <limits>
 
+#include "service/core/near_names.h"
+
 namespace meshd::api {
 namespace {
 
-// How many edits make one name the other.
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t next = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = row[j];
-      row[j] = next;
-    }
-  }
-  return row[b.size()];
-}
-
 // "; did you mean "name"?", where a name is near.
 std::string nearest_name(const std::string& given, const std::vector<Property>& known) {
-  std::string hint;
-  size_t best = 3;
-  for (const Property& property : known) {
-    // Other lengths are no slips of the finger.
-    if (given.size() > property.name.size() + best) continue;
-    const size_t edits = distance(given, property.name);
-    if (edits >= best) continue;
-    best = edits;
-    hint = fmt::format("; did you mean {}?", quote(property.name));
-  }
-  return hint;
+  constexpr size_t kLimit = 3;
+  std::vector<std::string_view> names;
+  for (const Property& property : known) names.push_back(property.name);
+  const std::string_view name = core::nearest_name(given, names, kLimit);
+  return name.empty() ? std::string() : fmt::format("; did you mean {}?", quote(name));
 }
 
 // " from 1 to 9", of limits as far as there are some.

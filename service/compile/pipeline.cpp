@@ -136,7 +136,8 @@ Compiler::Compiler(const PlanSettings& settings, size_t cache_entries, int64_t c
     : settings_(settings), state_(State(cache_entries, cache_bytes, std::move(memory))) {}
 
 void Compiler::State::settle() {
-  memory.hold(parsed.bytes() + traced.bytes() + with_static.bytes() + specialised.bytes() + lowered.bytes() + bound.bytes());
+  memory.hold(parsed.bytes() + traced.bytes() + with_static.bytes() + specialised.bytes() + lowered.bytes() +
+              bound.bytes());
 }
 
 template <typename Value, typename Make>

@@ -43,8 +43,8 @@ struct ParsedProgram {
   bool is_traced = false;
   std::string result_tree;        ///< of a traced program: numpy::Traced::result_tree
   std::vector<std::string> logs;  ///< of a traced program: the texts of its effects
-  ir::ModuleRef module;  ///< as written
-  ir::ModuleRef flat;    ///< calls inlined
+  ir::ModuleRef module;           ///< as written
+  ir::ModuleRef flat;             ///< calls inlined
   /// Dynamic dimensions of `flat` have become numbers; `module` still has those that the text writes.
   bool is_specialised = false;
   /// Token-free arguments and results of @main: indices into its parameter lists.
@@ -101,7 +101,8 @@ class Compiler {
  public:
   /// `settings`: of all plans. `cache_entries`: how many entries each
   /// cache keeps; `cache_bytes`: how many bytes all of them keep, of which plans may have three eighths, programs as
-  /// they were written and traced programs an eighth each. The least recently used ones leave. `memory` holds what is kept.
+  /// they were written and traced programs an eighth each. The least recently used ones leave. `memory` holds what is
+  /// kept.
   Compiler(const PlanSettings& settings, size_t cache_entries, int64_t cache_bytes = INT64_MAX,
            core::MemoryReservation memory = {});
 

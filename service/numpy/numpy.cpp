@@ -38,7 +38,8 @@ void walk(const Expression& expression, const std::function<void(const Expressio
 bool calls_log(const Syntax& syntax) {
   bool found = false;
   walk(syntax.body, [&](const Expression& expression) {
-    if (expression.kind == ExpressionKind::kName && (expression.text == "log" || expression.text == "debug")) found = true;
+    if (expression.kind == ExpressionKind::kName && (expression.text == "log" || expression.text == "debug"))
+      found = true;
     if (expression.kind == ExpressionKind::kAttribute && expression.text == "debug") found = true;
   });
   for (const Import& import : syntax.imports) found = found || import.path.starts_with("jax.debug");
@@ -155,7 +156,9 @@ ScopeRef top_scope(Tracer& t, const Syntax& syntax) {
     t.set_place(import.place);
     const std::string path = canonical_path(import.path);
     const Value* found = find_global(path);
-    if (found == nullptr) t.refuse("there is no '" + import.path + "' here; known modules are jax, jax.numpy, jax.nn, jax.lax, jax.random, numpy, functools and math");
+    if (found == nullptr)
+      t.refuse("there is no '" + import.path +
+               "' here; known modules are jax, jax.numpy, jax.nn, jax.lax, jax.random, numpy, functools and math");
     scope->names[import.name] = *found;
   }
   t.run_top(syntax, scope);
@@ -171,7 +174,8 @@ ProgramRef read(std::string_view text) {
     if (statement.kind != StatementKind::kFunction) continue;
     if (out->main == nullptr || out->main->name != kMain) out->main = statement.function;
   }
-  if (out->main == nullptr) fail("invalid_program", {1, 1}, "there is no function; a program is 'def f(x): return ...'");
+  if (out->main == nullptr)
+    fail("invalid_program", {1, 1}, "there is no function; a program is 'def f(x): return ...'");
   out->is_static.assign(out->main->parameters.size(), false);
   for (const ExpressionRef& decorator : out->main->decorators) read_static(*decorator, *out);
   out->has_effects = calls_log(out->syntax);
@@ -203,15 +207,19 @@ Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& 
   const ScopeRef scope = top_scope(t, program.syntax);
   CallArguments arguments;
   size_t next = 0;
-  for (const Input& input : inputs.positional) arguments.positional.push_back(value_of(t, input, main.body.arguments, next));
-  for (const auto& [name, input] : inputs.keywords) arguments.keywords.emplace_back(name, value_of(t, input, main.body.arguments, next));
+  for (const Input& input : inputs.positional)
+    arguments.positional.push_back(value_of(t, input, main.body.arguments, next));
+  for (const auto& [name, input] : inputs.keywords)
+    arguments.keywords.emplace_back(name, value_of(t, input, main.body.arguments, next));
   t.set_place(program.main->place);
   const Value made = t.call(scope->names.at(program.main->name), std::move(arguments));
   t.set_place(program.main->place);
   std::vector<ir::ValueId> results;
   for_each_leaf(made, [&](const Value& leaf) {
     if (const auto* undefined = leaf.as<Undefined>()) t.refuse(undefined->why);
-    if (leaf.array() == nullptr && !leaf.is_number()) t.refuse("the program returns " + describe(leaf) + "; it can return arrays, numbers, and tuples, lists and dicts of them");
+    if (leaf.array() == nullptr && !leaf.is_number())
+      t.refuse("the program returns " + describe(leaf) +
+               "; it can return arrays, numbers, and tuples, lists and dicts of them");
     const Array array = t.array(leaf);
     results.push_back(array.id);
     ir::Parameter& parameter = main.results.emplace_back();

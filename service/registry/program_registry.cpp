@@ -49,8 +49,9 @@ std::pair<StoredProgram, bool> ProgramRegistry::put(const std::string& format, c
                                                     const ProgramNames& names, const std::string& principal) {
   const compile::ParsedRef parsed = compiler_.parse(format, text);
   if (parsed->needs_trace() && (!names.in_tree.empty() || !names.out_tree.empty())) {
-    throw core::Error("invalid_request", std::string(names.in_tree.empty() ? "/out_tree" : "/in_tree") +
-                                             ": a program of NumPy syntax takes and gives trees as they are; leave it out");
+    throw core::Error("invalid_request",
+                      std::string(names.in_tree.empty() ? "/out_tree" : "/in_tree") +
+                          ": a program of NumPy syntax takes and gives trees as they are; leave it out");
   }
   check_leaves(names.in_leaves, parsed->arguments.size(), "in_tree", "arguments");
   check_leaves(names.out_leaves, parsed->results.size(), "out_tree", "results");

@@ -74,9 +74,7 @@ using MaybeText = std::optional<std::string>;
 
 constexpr std::array<Stage, 10> kStages = {{
     {"parse",
-     [](const Explanation& of, const LowerRequest&) -> MaybeText {
-       return program::print_generic(parsed_module(of));
-     }},
+     [](const Explanation& of, const LowerRequest&) -> MaybeText { return program::print_generic(parsed_module(of)); }},
     {"unpack_tuples",
      [](const Explanation& of, const LowerRequest&) -> MaybeText { return program::print_generic(unpacked(of)); }},
     {"import_gspmd",

@@ -22,7 +22,10 @@ Value extreme_value(Tracer& t, const Arguments& a, bool is_max) {
   Value best = items[0];
   for (size_t i = 1; i < items.size(); ++i) {
     const Value before = t.comparison(is_max ? ">" : "<", items[i], best);
-    if (before.array() != nullptr) t.refuse("max and min of Python compare arrays while the program is traced; use jnp.maximum, jnp.minimum, jnp.max or jnp.min");
+    if (before.array() != nullptr)
+      t.refuse(
+          "max and min of Python compare arrays while the program is traced; use jnp.maximum, jnp.minimum, jnp.max or "
+          "jnp.min");
     if (t.truth(before, "max")) best = items[i];
   }
   return best;
@@ -133,13 +136,16 @@ std::vector<FunctionRow> builtin_functions() {
       {"builtins.float", "x=0.0", [](Tracer& t, const Arguments& a) { return number(t, a["x"], "float"); }},
       {"builtins.bool", "x=False", [](Tracer& t, const Arguments& a) -> Value { return t.truth(a["x"], "bool"); }},
       {"builtins.complex", "re=0.0, im=0.0",
-       [](Tracer& t, const Arguments& a) -> Value { return std::complex<double>(t.to_float(a["re"], "complex"), t.to_float(a["im"], "complex")); }},
+       [](Tracer& t, const Arguments& a) -> Value {
+         return std::complex<double>(t.to_float(a["re"], "complex"), t.to_float(a["im"], "complex"));
+       }},
       {"builtins.str", "x=''",
        [](Tracer& t, const Arguments& a) -> Value {
          if (const auto* integer = a["x"].as<int64_t>()) return std::to_string(*integer);
          return t.to_text(a["x"], "str");
        }},
-      {"builtins.tuple", "items=()", [](Tracer& t, const Arguments& a) { return tuple_of(t.items_of(a["items"], "tuple")); }},
+      {"builtins.tuple", "items=()",
+       [](Tracer& t, const Arguments& a) { return tuple_of(t.items_of(a["items"], "tuple")); }},
       {"builtins.list", "items=()",
        [](Tracer& t, const Arguments& a) { return list_of(t.items_of(a["items"], "list"), t.region_depth()); }},
       {"builtins.dict", "**items", [](Tracer&, const Arguments& a) { return a["items"]; }},
@@ -153,7 +159,9 @@ std::vector<FunctionRow> builtin_functions() {
        }},
       {"builtins.pow", "x, y", [](Tracer& t, const Arguments& a) { return t.binary("**", a["x"], a["y"]); }},
       {"builtins.divmod", "x, y",
-       [](Tracer& t, const Arguments& a) { return tuple_of({t.binary("//", a["x"], a["y"]), t.binary("%", a["x"], a["y"])}); }},
+       [](Tracer& t, const Arguments& a) {
+         return tuple_of({t.binary("//", a["x"], a["y"]), t.binary("%", a["x"], a["y"])});
+       }},
       {"builtins.zip", "*lists", zipped},
       {"builtins.enumerate", "items, start=0",
        [](Tracer& t, const Arguments& a) {
@@ -174,28 +182,33 @@ std::vector<FunctionRow> builtin_functions() {
       {"builtins.sorted", "items",
        [](Tracer& t, const Arguments& a) {
          std::vector<Value> items = t.items_of(a["items"], "sorted");
-         std::stable_sort(items.begin(), items.end(), [&](const Value& x, const Value& y) { return t.truth(t.comparison("<", x, y), "sorted"); });
+         std::stable_sort(items.begin(), items.end(),
+                          [&](const Value& x, const Value& y) { return t.truth(t.comparison("<", x, y), "sorted"); });
          return list_of(std::move(items), t.region_depth());
        }},
       {"builtins.map", "function, items",
        [](Tracer& t, const Arguments& a) {
          std::vector<Value> out;
-         for (const Value& item : t.items_of(a["items"], "map")) out.push_back(t.call(a["function"], std::vector<Value>{item}));
+         for (const Value& item : t.items_of(a["items"], "map"))
+           out.push_back(t.call(a["function"], std::vector<Value>{item}));
          return list_of(std::move(out), t.region_depth());
        }},
       {"builtins.any", "items", [](Tracer& t, const Arguments& a) { return any_or_all(t, a, true); }},
       {"builtins.all", "items", [](Tracer& t, const Arguments& a) { return any_or_all(t, a, false); }},
-      {"builtins.round", "x", [](Tracer& t, const Arguments& a) { return rounded_int(t, std::nearbyint(t.to_float(a["x"], "round"))); }},
+      {"builtins.round", "x",
+       [](Tracer& t, const Arguments& a) { return rounded_int(t, std::nearbyint(t.to_float(a["x"], "round"))); }},
       {"builtins.isinstance", "x, kind", is_instance},
       {"functools.partial", "function, *given, **named",
        [](Tracer&, const Arguments& a) -> Value {
          auto made = std::make_shared<Callable>();
          made->name = "partial";
-         made->call = [function = a["function"], given = a.all("given"), named = *a["named"].as<DictRef>()](Tracer& t, CallArguments more) {
+         made->call = [function = a["function"], given = a.all("given"), named = *a["named"].as<DictRef>()](
+                          Tracer& t, CallArguments more) {
            CallArguments all{given, {}};
            all.positional.insert(all.positional.end(), more.positional.begin(), more.positional.end());
            for (const auto& item : named->items) {
-             const bool is_replaced = std::any_of(more.keywords.begin(), more.keywords.end(), [&](const auto& each) { return each.first == item.first; });
+             const bool is_replaced = std::any_of(more.keywords.begin(), more.keywords.end(),
+                                                  [&](const auto& each) { return each.first == item.first; });
              if (!is_replaced) all.keywords.push_back(item);
            }
            all.keywords.insert(all.keywords.end(), more.keywords.begin(), more.keywords.end());
@@ -218,8 +231,10 @@ std::vector<FunctionRow> builtin_functions() {
       math_row("exp", [](double x) { return std::exp(x); }),
       math_row("sin", [](double x) { return std::sin(x); }),
       math_row("cos", [](double x) { return std::cos(x); }),
-      {"math.floor", "x", [](Tracer& t, const Arguments& a) { return rounded_int(t, std::floor(t.to_float(a["x"], "floor"))); }},
-      {"math.ceil", "x", [](Tracer& t, const Arguments& a) { return rounded_int(t, std::ceil(t.to_float(a["x"], "ceil"))); }},
+      {"math.floor", "x",
+       [](Tracer& t, const Arguments& a) { return rounded_int(t, std::floor(t.to_float(a["x"], "floor"))); }},
+      {"math.ceil", "x",
+       [](Tracer& t, const Arguments& a) { return rounded_int(t, std::ceil(t.to_float(a["x"], "ceil"))); }},
       {"math.prod", "items",
        [](Tracer& t, const Arguments& a) {
          Value out = int64_t{1};

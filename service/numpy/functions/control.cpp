@@ -8,7 +8,9 @@
 namespace meshd::numpy {
 namespace {
 
-Value call(Tracer& t, const Value& function, std::vector<Value> arguments) { return t.call(function, std::move(arguments)); }
+Value call(Tracer& t, const Value& function, std::vector<Value> arguments) {
+  return t.call(function, std::move(arguments));
+}
 
 Value cond(Tracer& t, const Arguments& a) {
   const Value& test = a["pred"];
@@ -18,7 +20,8 @@ Value cond(Tracer& t, const Arguments& a) {
   const auto side = [&](const char* name) {
     return [&t, &a, &operands, name] { return std::vector<Value>{call(t, a[name], operands)}; };
   };
-  return t.branch(t.convert(*test.array(), DType::kBool), {side("true_fun"), side("false_fun")}, {"what cond gives"})[0];
+  return t.branch(t.convert(*test.array(), DType::kBool), {side("true_fun"), side("false_fun")},
+                  {"what cond gives"})[0];
 }
 
 Value switch_on(Tracer& t, const Arguments& a) {
@@ -34,14 +37,16 @@ Value switch_on(Tracer& t, const Arguments& a) {
   Array index = t.convert(*a["index"].array(), DType::kInt32);
   index = t.minimum(t.maximum(index, t.full_like(index, int64_t{0})), t.full_like(index, last));
   std::vector<std::function<std::vector<Value>()>> sides;
-  for (const Value& branch : branches) sides.emplace_back([&t, branch, &operands] { return std::vector<Value>{call(t, branch, operands)}; });
+  for (const Value& branch : branches)
+    sides.emplace_back([&t, branch, &operands] { return std::vector<Value>{call(t, branch, operands)}; });
   return t.branch(index, sides, {"what switch gives"})[0];
 }
 
 Value while_loop(Tracer& t, const Arguments& a) {
-  return t.loop({a["init_val"]}, {"the carried value"},
-                [&](const std::vector<Value>& now) { return call(t, a["cond_fun"], now); },
-                [&](const std::vector<Value>& now) { return std::vector<Value>{call(t, a["body_fun"], now)}; })[0];
+  return t.loop(
+      {a["init_val"]}, {"the carried value"},
+      [&](const std::vector<Value>& now) { return call(t, a["cond_fun"], now); },
+      [&](const std::vector<Value>& now) { return std::vector<Value>{call(t, a["body_fun"], now)}; })[0];
 }
 
 Value fori_loop(Tracer& t, const Arguments& a) {
@@ -57,7 +62,9 @@ int64_t leading_size(Tracer& t, const Value& tree, const char* what) {
   for_each_leaf(tree, [&](const Value& leaf) {
     const tensor::Dims dims = t.dims_of(leaf);
     if (dims.empty()) t.refuse(std::string(what) + " goes over a dimension that a scalar does not have");
-    if (size && *size != dims[0]) t.refuse(std::string(what) + " goes over leading dimensions of different sizes, " + std::to_string(*size) + " and " + std::to_string(dims[0]));
+    if (size && *size != dims[0])
+      t.refuse(std::string(what) + " goes over leading dimensions of different sizes, " + std::to_string(*size) +
+               " and " + std::to_string(dims[0]));
     size = dims[0];
   });
   if (!size) t.refuse(std::string(what) + " has nothing to go over");
@@ -73,13 +80,15 @@ Value scan(Tracer& t, const Arguments& a) {
   const bool has_xs = !xs.is_none();
   if (!has_xs && a["length"].is_none()) t.refuse("scan without xs needs 'length'");
   const int64_t count = has_xs ? leading_size(t, xs, "scan") : t.to_int(a["length"], "length");
-  if (has_xs && !a["length"].is_none() && t.to_int(a["length"], "length") != count) t.refuse("length is not the size of xs");
+  if (has_xs && !a["length"].is_none() && t.to_int(a["length"], "length") != count)
+    t.refuse("length is not the size of xs");
   const bool reverse = t.to_bool(a["reverse"], "reverse");
   if (has_xs) xs = map_leaves(xs, [&](const Value& leaf) { return Value(t.array(leaf)); });
   const auto step = [&](const Value& carry, const Value& x) {
     const Value made = call(t, a["f"], {carry, x});
     const Sequence* both = made.sequence();
-    if (both == nullptr || both->items.size() != 2) t.refuse("the function of scan gives (carry, y), got " + describe(made));
+    if (both == nullptr || both->items.size() != 2)
+      t.refuse("the function of scan gives (carry, y), got " + describe(made));
     return std::pair(both->items[0], both->items[1]);
   };
   if (count < 0) t.refuse("length is at least 0");
@@ -93,25 +102,25 @@ Value scan(Tracer& t, const Arguments& a) {
     dims.insert(dims.begin(), count);
     return t.full({y.dtype(), dims}, int64_t{0});
   });
-  const std::vector<Value> made = t.counted_loop(
-      int64_t{0}, count, int64_t{1}, {a["init"], stacked}, {"the carry of scan", "the results of scan"},
-      [&](const Value& index, const std::vector<Value>& now) {
-        const Value at = reverse ? t.binary("-", count - 1, index) : index;
-        const auto [carry, y] = step(now[0], x_at(at));
-        std::vector<Value> rows;
-        for_each_leaf(y, [&](const Value& leaf) { rows.push_back(leaf); });
-        size_t next = 0;
-        const Value results = map_leaves(now[1], [&](const Value& leaf) -> Value {
-          const Array& all = *leaf.array();
-          Array row = t.convert(t.array(rows.at(next++)), all.dtype());
-          tensor::Dims dims = row.dims();
-          dims.insert(dims.begin(), 1);
-          std::vector<Array> starts(all.dims().size(), t.full({DType::kInt32, {}}, int64_t{0}));
-          starts[0] = t.convert(t.array(at), DType::kInt32);
-          return t.dynamic_update_slice(all, t.reshape(row, dims), starts);
-        });
-        return std::vector<Value>{carry, results};
-      });
+  const std::vector<Value> made =
+      t.counted_loop(int64_t{0}, count, int64_t{1}, {a["init"], stacked}, {"the carry of scan", "the results of scan"},
+                     [&](const Value& index, const std::vector<Value>& now) {
+                       const Value at = reverse ? t.binary("-", count - 1, index) : index;
+                       const auto [carry, y] = step(now[0], x_at(at));
+                       std::vector<Value> rows;
+                       for_each_leaf(y, [&](const Value& leaf) { rows.push_back(leaf); });
+                       size_t next = 0;
+                       const Value results = map_leaves(now[1], [&](const Value& leaf) -> Value {
+                         const Array& all = *leaf.array();
+                         Array row = t.convert(t.array(rows.at(next++)), all.dtype());
+                         tensor::Dims dims = row.dims();
+                         dims.insert(dims.begin(), 1);
+                         std::vector<Array> starts(all.dims().size(), t.full({DType::kInt32, {}}, int64_t{0}));
+                         starts[0] = t.convert(t.array(at), DType::kInt32);
+                         return t.dynamic_update_slice(all, t.reshape(row, dims), starts);
+                       });
+                       return std::vector<Value>{carry, results};
+                     });
   return tuple_of(made);
 }
 
@@ -143,9 +152,12 @@ Value partition_spec(Tracer& t, const Arguments& a) {
 
 Array constrained(Tracer& t, const Array& x, const Spec& spec) {
   if (t.mesh() == nullptr || t.mesh()->axes.empty())
-    fail("invalid_spec", t.place(), "with_sharding_constraint needs a mesh; the request names it (\"mesh\"), or brings an array that lies on one");
+    fail("invalid_spec", t.place(),
+         "with_sharding_constraint needs a mesh; the request names it (\"mesh\"), or brings an array that lies on one");
   if (static_cast<int64_t>(spec.dims.size()) > x.rank())
-    fail("invalid_spec", t.place(), "a partition spec of " + std::to_string(spec.dims.size()) + " dimensions for an array of shape " + shape_text(x.dims()));
+    fail("invalid_spec", t.place(),
+         "a partition spec of " + std::to_string(spec.dims.size()) + " dimensions for an array of shape " +
+             shape_text(x.dims()));
   sharding::TensorSharding made = sharding::fully_replicated("mesh", t.mesh(), x.rank());
   std::vector<std::string> used;
   for (size_t d = 0; d < spec.dims.size(); ++d) {
@@ -154,9 +166,11 @@ Array constrained(Tracer& t, const Array& x, const Spec& spec) {
       if (!axis) {
         std::vector<std::string> known;
         for (const mesh::Axis& each : t.mesh()->axes) known.push_back(each.name);
-        fail("invalid_spec", t.place(), "the mesh " + mesh::to_text(*t.mesh()) + " has no axis '" + name + "'" + did_you_mean(name, known));
+        fail("invalid_spec", t.place(),
+             "the mesh " + mesh::to_text(*t.mesh()) + " has no axis '" + name + "'" + did_you_mean(name, known));
       }
-      if (std::find(used.begin(), used.end(), name) != used.end()) fail("invalid_spec", t.place(), "axis '" + name + "' shards two dimensions");
+      if (std::find(used.begin(), used.end(), name) != used.end())
+        fail("invalid_spec", t.place(), "axis '" + name + "' shards two dimensions");
       used.push_back(name);
       made.dims[d].axes.push_back({*axis, 1, 0});
     }
@@ -166,7 +180,8 @@ Array constrained(Tracer& t, const Array& x, const Spec& spec) {
 
 Value with_sharding_constraint(Tracer& t, const Arguments& a) {
   const auto* spec = a["shardings"].as<SpecRef>();
-  if (spec == nullptr) t.refuse("with_sharding_constraint takes a partition spec P(...), got " + describe(a["shardings"]));
+  if (spec == nullptr)
+    t.refuse("with_sharding_constraint takes a partition spec P(...), got " + describe(a["shardings"]));
   return map_leaves(a["x"], [&](const Value& leaf) -> Value {
     const Array x = t.array(leaf);
     Array out = constrained(t, x, **spec);
@@ -192,7 +207,9 @@ Value log(Tracer& t, const Arguments& a) {
 Value tree_map(Tracer& t, const Arguments& a) {
   std::vector<std::vector<Value>> others;
   for (const Value& tree : a.all("rest")) {
-    if (!same_structure(tree, a["tree"])) t.refuse("tree.map takes trees of one structure, got " + structure_text(a["tree"]) + " and " + structure_text(tree));
+    if (!same_structure(tree, a["tree"]))
+      t.refuse("tree.map takes trees of one structure, got " + structure_text(a["tree"]) + " and " +
+               structure_text(tree));
     std::vector<Value> leaves;
     for_each_leaf(tree, [&](const Value& leaf) { leaves.push_back(leaf); });
     others.push_back(std::move(leaves));

@@ -22,7 +22,8 @@ Value full_like(Tracer& t, const Arguments& a, const Value& number) {
   const WeakType own = t.type_of(a["a"]);
   const DType dtype = a["dtype"].is_none() ? own.dtype : t.to_dtype(a["dtype"]);
   const tensor::Dims dims = a["shape"].is_none() ? t.dims_of(a["a"]) : tensor::Dims(t.to_ints(a["shape"], "a shape"));
-  Array out = number.is_number() ? t.full({dtype, dims}, number) : t.broadcast_to(t.convert(t.array(number), dtype), dims);
+  Array out =
+      number.is_number() ? t.full({dtype, dims}, number) : t.broadcast_to(t.convert(t.array(number), dtype), dims);
   out.weak = own.weak && a["dtype"].is_none();
   return out;
 }
@@ -89,7 +90,8 @@ Array linspace_of(Tracer& t, const Value& start, const Value& stop, int64_t coun
   tensor::Dims wide = low.dims();
   wide.insert(wide.begin(), parts);
   part = t.broadcast_in_dim(part, wide, {0});
-  Array out = t.add(t.multiply(spread(low, parts), t.subtract(t.with_number(part, int64_t{1}), part)), t.multiply(spread(high, parts), part));
+  Array out = t.add(t.multiply(spread(low, parts), t.subtract(t.with_number(part, int64_t{1}), part)),
+                    t.multiply(spread(high, parts), part));
   if (endpoint) out = t.concatenate({out, spread(high, 1)}, 0);
   if (tensor::is_integer(result) && !tensor::is_integer(computed)) out = t.op("stablehlo.floor", {out});
   return t.convert(out, result);
@@ -147,7 +149,8 @@ Value record(std::vector<std::pair<std::string, Value>> items) {
 }
 
 Value finfo(Tracer& t, const Arguments& a) {
-  const DType dtype = tensor::part_of(a["dtype"].array() != nullptr ? a["dtype"].array()->dtype() : t.to_dtype(a["dtype"]));
+  const DType dtype =
+      tensor::part_of(a["dtype"].array() != nullptr ? a["dtype"].array()->dtype() : t.to_dtype(a["dtype"]));
   if (!tensor::is_float(dtype) || tensor::row(dtype).bits < 16) t.refuse("finfo takes a float type of 16 bits or more");
   const tensor::FloatFormat format = tensor::row(dtype).format;
   const double eps = std::ldexp(1.0, -format.mantissa_bits);
@@ -155,7 +158,12 @@ Value finfo(Tracer& t, const Arguments& a) {
   const double tiny = std::ldexp(1.0, 1 - format.bias);
   // Each is an array of the type, as NumPy's scalars are.
   const auto number = [&](double value) -> Value { return t.full({dtype, {}}, value); };
-  return record({{"eps", number(eps)}, {"max", number(most)}, {"min", number(-most)}, {"tiny", number(tiny)}, {"smallest_normal", number(tiny)}, {"bits", int64_t{tensor::row(dtype).bits}}});
+  return record({{"eps", number(eps)},
+                 {"max", number(most)},
+                 {"min", number(-most)},
+                 {"tiny", number(tiny)},
+                 {"smallest_normal", number(tiny)},
+                 {"bits", int64_t{tensor::row(dtype).bits}}});
 }
 
 Value iinfo(Tracer& t, const Arguments& a) {
@@ -196,12 +204,18 @@ std::vector<FunctionRow> creation_functions() {
          out.weak = a["dtype"].is_none() && t.type_of(value).weak;
          return out;
        }},
-      {"jnp.zeros_like", "a, dtype=None, shape=None", [](Tracer& t, const Arguments& a) { return full_like(t, a, int64_t{0}); }},
-      {"jnp.ones_like", "a, dtype=None, shape=None", [](Tracer& t, const Arguments& a) { return full_like(t, a, int64_t{1}); }},
-      {"jnp.empty_like", "a, dtype=None, shape=None", [](Tracer& t, const Arguments& a) { return full_like(t, a, int64_t{0}); }},
-      {"jnp.full_like", "a, fill_value, dtype=None, shape=None", [](Tracer& t, const Arguments& a) { return full_like(t, a, a["fill_value"]); }},
-      {"jnp.array", "object, dtype=None", [](Tracer& t, const Arguments& a) -> Value { return as_array(t, a["object"], a["dtype"]); }},
-      {"jnp.asarray", "a, dtype=None", [](Tracer& t, const Arguments& a) -> Value { return as_array(t, a["a"], a["dtype"]); }},
+      {"jnp.zeros_like", "a, dtype=None, shape=None",
+       [](Tracer& t, const Arguments& a) { return full_like(t, a, int64_t{0}); }},
+      {"jnp.ones_like", "a, dtype=None, shape=None",
+       [](Tracer& t, const Arguments& a) { return full_like(t, a, int64_t{1}); }},
+      {"jnp.empty_like", "a, dtype=None, shape=None",
+       [](Tracer& t, const Arguments& a) { return full_like(t, a, int64_t{0}); }},
+      {"jnp.full_like", "a, fill_value, dtype=None, shape=None",
+       [](Tracer& t, const Arguments& a) { return full_like(t, a, a["fill_value"]); }},
+      {"jnp.array", "object, dtype=None",
+       [](Tracer& t, const Arguments& a) -> Value { return as_array(t, a["object"], a["dtype"]); }},
+      {"jnp.asarray", "a, dtype=None",
+       [](Tracer& t, const Arguments& a) -> Value { return as_array(t, a["a"], a["dtype"]); }},
       {"jnp.arange", "start, stop=None, step=None, dtype=None", arange},
       {"jnp.linspace", "start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0",
        [](Tracer& t, const Arguments& a) -> Value {
@@ -215,14 +229,16 @@ std::vector<FunctionRow> creation_functions() {
        }},
       {"jnp.logspace", "start, stop, num=50, endpoint=True, base=10.0, dtype=None",
        [](Tracer& t, const Arguments& a) -> Value {
-         const Array exponents = linspace_of(t, a["start"], a["stop"], t.to_int(a["num"], "num"), t.to_bool(a["endpoint"], "endpoint"), None{});
+         const Array exponents = linspace_of(t, a["start"], a["stop"], t.to_int(a["num"], "num"),
+                                             t.to_bool(a["endpoint"], "endpoint"), None{});
          const Array out = power(t, a["base"], Value(exponents));
          return a["dtype"].is_none() ? out : t.convert(out, t.to_dtype(a["dtype"]));
        }},
       {"jnp.eye", "N, M=None, k=0, dtype=None",
        [](Tracer& t, const Arguments& a) -> Value {
          const int64_t rows = t.to_int(a["N"], "N");
-         return eye(t, rows, a["M"].is_none() ? rows : t.to_int(a["M"], "M"), t.to_int(a["k"], "k"), t.to_dtype_or_none(a["dtype"]).value_or(DType::kFloat32));
+         return eye(t, rows, a["M"].is_none() ? rows : t.to_int(a["M"], "M"), t.to_int(a["k"], "k"),
+                    t.to_dtype_or_none(a["dtype"]).value_or(DType::kFloat32));
        }},
       {"jnp.identity", "n, dtype=None",
        [](Tracer& t, const Arguments& a) -> Value {
@@ -249,13 +265,22 @@ std::vector<FunctionRow> creation_functions() {
          if (parts.empty()) t.refuse("indices takes at least one size");
          return t.concatenate(parts, 0);
        }},
-      {"jnp.astype", "x, dtype", [](Tracer& t, const Arguments& a) -> Value { return t.convert(t.array(a["x"]), t.to_dtype(a["dtype"])); }},
+      {"jnp.astype", "x, dtype",
+       [](Tracer& t, const Arguments& a) -> Value { return t.convert(t.array(a["x"]), t.to_dtype(a["dtype"])); }},
       {"jnp.copy", "a", [](Tracer& t, const Arguments& a) -> Value { return t.array(a["a"]); }},
-      {"jnp.item", "a", [](Tracer& t, const Arguments&) -> Value { t.refuse("item() needs to know the array while the program is traced; use the array itself"); }},
-      {"jnp.tolist", "a", [](Tracer& t, const Arguments&) -> Value { t.refuse("tolist() needs to know the array while the program is traced; use the array itself"); }},
+      {"jnp.item", "a",
+       [](Tracer& t, const Arguments&) -> Value {
+         t.refuse("item() needs to know the array while the program is traced; use the array itself");
+       }},
+      {"jnp.tolist", "a",
+       [](Tracer& t, const Arguments&) -> Value {
+         t.refuse("tolist() needs to know the array while the program is traced; use the array itself");
+       }},
       {"jnp.shape", "a", [](Tracer& t, const Arguments& a) { return tuple_of_sizes(t.dims_of(a["a"])); }},
-      {"jnp.ndim", "a", [](Tracer& t, const Arguments& a) -> Value { return static_cast<int64_t>(t.dims_of(a["a"]).size()); }},
-      {"jnp.size", "a", [](Tracer& t, const Arguments& a) -> Value { return tensor::element_count(t.dims_of(a["a"])); }},
+      {"jnp.ndim", "a",
+       [](Tracer& t, const Arguments& a) -> Value { return static_cast<int64_t>(t.dims_of(a["a"]).size()); }},
+      {"jnp.size", "a",
+       [](Tracer& t, const Arguments& a) -> Value { return tensor::element_count(t.dims_of(a["a"])); }},
       {"jnp.finfo", "dtype", finfo},
       {"jnp.iinfo", "dtype", iinfo},
       {"jnp.issubdtype", "a, b", issubdtype},
@@ -263,7 +288,8 @@ std::vector<FunctionRow> creation_functions() {
       {"jnp.result_type", "*args",
        [](Tracer& t, const Arguments& a) -> Value {
          std::vector<WeakType> types;
-         for (const Value& each : a.all("args")) types.push_back(each.is<DType>() ? WeakType{*each.as<DType>(), false} : t.type_of(each));
+         for (const Value& each : a.all("args"))
+           types.push_back(each.is<DType>() ? WeakType{*each.as<DType>(), false} : t.type_of(each));
          const auto joint = promoted(types);
          if (!joint) t.refuse("the types have no common type");
          return joint->dtype;

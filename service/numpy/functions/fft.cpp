@@ -28,7 +28,10 @@ Array transform_last(Tracer& t, const Array& x, const Kind& kind, int64_t length
   if (kind.type == "RFFT") type.dims.back() = length / 2 + 1;
   if (kind.type == "IRFFT") type = {tensor::part_of(x.dtype()), x.dims()};
   if (kind.type == "IRFFT") type.dims.back() = length;
-  return t.op("stablehlo.fft", {x}, {{"fft_type", {ir::EnumAttr{"fft_type", std::string(kind.type)}}}, {"fft_length", ir::int_array_attr({length})}}, type);
+  return t.op(
+      "stablehlo.fft", {x},
+      {{"fft_type", {ir::EnumAttr{"fft_type", std::string(kind.type)}}}, {"fft_length", ir::int_array_attr({length})}},
+      type);
 }
 
 // One axis: moved to the end, transformed, moved back.
@@ -60,17 +63,21 @@ Array normalised(Tracer& t, const Array& x, const std::string& norm, bool invers
   return factor == 1 ? x : t.multiply(x, t.with_number(x, factor));
 }
 
-std::string norm_of(Tracer& t, const Arguments& a) { return a["norm"].is_none() ? "backward" : t.to_text(a["norm"], "norm"); }
+std::string norm_of(Tracer& t, const Arguments& a) {
+  return a["norm"].is_none() ? "backward" : t.to_text(a["norm"], "norm");
+}
 
 FunctionRow one_axis(std::string name, Kind kind) {
-  return {"jnp.fft." + std::move(name), "a, n=None, axis=-1, norm=None", [kind](Tracer& t, const Arguments& a) -> Value {
+  return {"jnp.fft." + std::move(name), "a, n=None, axis=-1, norm=None",
+          [kind](Tracer& t, const Arguments& a) -> Value {
             const Array x = t.array(a["a"]);
             if (x.rank() == 0) t.refuse("a transform takes an array of at least one dimension");
             const int64_t axis = t.axis_of(t.to_int(a["axis"], "axis"), x.rank());
             const auto n = a["n"].is_none() ? std::nullopt : std::optional(t.to_int(a["n"], "n"));
             const Array out = transform(t, x, kind, n, axis);
             const bool halves = kind.type == "RFFT";
-            const int64_t length = halves ? n.value_or(x.dims()[static_cast<size_t>(axis)]) : out.dims()[static_cast<size_t>(axis)];
+            const int64_t length =
+                halves ? n.value_or(x.dims()[static_cast<size_t>(axis)]) : out.dims()[static_cast<size_t>(axis)];
             return normalised(t, out, norm_of(t, a), kind.inverse, static_cast<double>(length));
           }};
 }
@@ -78,7 +85,8 @@ FunctionRow one_axis(std::string name, Kind kind) {
 // Several axes: the real one, if any, is the last; first of a forward transform, last of an inverse one.
 FunctionRow many_axes(std::string name, Kind kind, const char* axes) {
   const bool is_real = kind.type == "RFFT" || kind.type == "IRFFT";
-  return {"jnp.fft." + std::move(name), std::string("a, s=None, axes=") + axes + ", norm=None", [kind, is_real](Tracer& t, const Arguments& a) -> Value {
+  return {"jnp.fft." + std::move(name), std::string("a, s=None, axes=") + axes + ", norm=None",
+          [kind, is_real](Tracer& t, const Arguments& a) -> Value {
             Array x = t.array(a["a"]);
             std::vector<int64_t> places;
             std::vector<int64_t> sizes;
@@ -125,7 +133,8 @@ Value frequencies(Tracer& t, const Arguments& a, bool is_real) {
   const double step = t.to_float(a["d"], "d") * static_cast<double>(n);
   const int64_t count = is_real ? n / 2 + 1 : n;
   const Array i = t.iota({DType::kFloat32, {count}}, 0);
-  const Array whole = is_real ? i : t.select(t.compare("LT", i, t.with_number(i, (n + 1) / 2)), i, t.subtract(i, t.with_number(i, n)));
+  const Array whole =
+      is_real ? i : t.select(t.compare("LT", i, t.with_number(i, (n + 1) / 2)), i, t.subtract(i, t.with_number(i, n)));
   return t.divide(whole, t.with_number(whole, step));
 }
 

@@ -27,7 +27,9 @@ Labelled without_repeats(Tracer& t, Labelled x) {
   for (size_t i = 0; i < x.labels.size(); ++i) {
     const size_t j = x.labels.find(x.labels[i], i + 1);
     if (j == std::string::npos) continue;
-    if (x.array.dims()[i] != x.array.dims()[j]) t.refuse(std::string("einsum: '") + x.labels[i] + "' has sizes " + std::to_string(x.array.dims()[i]) + " and " + std::to_string(x.array.dims()[j]));
+    if (x.array.dims()[i] != x.array.dims()[j])
+      t.refuse(std::string("einsum: '") + x.labels[i] + "' has sizes " + std::to_string(x.array.dims()[i]) + " and " +
+               std::to_string(x.array.dims()[j]));
     const tensor::TensorType type{DType::kInt32, x.array.dims()};
     const Array same = t.compare("EQ", t.iota(type, static_cast<int64_t>(i)), t.iota(type, static_cast<int64_t>(j)));
     x.array = sum_of(t, t.select(same, x.array, t.full_like(x.array, int64_t{0})), {static_cast<int64_t>(j)}, false);
@@ -66,7 +68,9 @@ Labelled contracted(Tracer& t, Labelled a, Labelled b, const std::string& kept) 
       free += label;
       continue;
     }
-    if (a.array.dims()[i] != b.array.dims()[j]) t.refuse(std::string("einsum: '") + label + "' has sizes " + std::to_string(a.array.dims()[i]) + " and " + std::to_string(b.array.dims()[j]));
+    if (a.array.dims()[i] != b.array.dims()[j])
+      t.refuse(std::string("einsum: '") + label + "' has sizes " + std::to_string(a.array.dims()[i]) + " and " +
+               std::to_string(b.array.dims()[j]));
     auto& places = has(kept, label) ? batch : contracting;
     places[0].push_back(static_cast<int64_t>(i));
     places[1].push_back(static_cast<int64_t>(j));
@@ -97,12 +101,14 @@ Subscripts read_subscripts(Tracer& t, std::string text, const std::vector<Array>
   const size_t arrow = text.find("->");
   Subscripts out;
   std::string inputs = text.substr(0, arrow);
-  for (size_t comma = inputs.find(','); ; comma = inputs.find(',')) {
+  for (size_t comma = inputs.find(',');; comma = inputs.find(',')) {
     out.operands.push_back(inputs.substr(0, comma));
     if (comma == std::string::npos) break;
     inputs.erase(0, comma + 1);
   }
-  if (out.operands.size() != operands.size()) t.refuse("einsum has " + std::to_string(out.operands.size()) + " subscripts for " + std::to_string(operands.size()) + " arrays");
+  if (out.operands.size() != operands.size())
+    t.refuse("einsum has " + std::to_string(out.operands.size()) + " subscripts for " +
+             std::to_string(operands.size()) + " arrays");
   static const std::string kDots = "\x01\x02\x03\x04\x05\x06\x07\x08";
   size_t most = 0;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -110,15 +116,19 @@ Subscripts read_subscripts(Tracer& t, std::string text, const std::vector<Array>
     const auto rank = static_cast<size_t>(operands[i].rank());
     if (const size_t dots = labels.find("..."); dots != std::string::npos) {
       const size_t named = labels.size() - 3;
-      if (named > rank || rank - named > kDots.size()) t.refuse("einsum: '" + labels + "' does not fit " + describe(Value(operands[i])));
+      if (named > rank || rank - named > kDots.size())
+        t.refuse("einsum: '" + labels + "' does not fit " + describe(Value(operands[i])));
       labels.replace(dots, 3, kDots.substr(kDots.size() - (rank - named)));
       most = std::max(most, rank - named);
     }
     for (const char label : labels) {
-      const bool is_letter = (label >= 'a' && label <= 'z') || (label >= 'A' && label <= 'Z') || (label > 0 && label <= 8);
+      const bool is_letter =
+          (label >= 'a' && label <= 'z') || (label >= 'A' && label <= 'Z') || (label > 0 && label <= 8);
       if (!is_letter) t.refuse("einsum: subscripts are letters, got '" + std::string(1, label) + "'");
     }
-    if (labels.size() != rank) t.refuse("einsum: '" + labels + "' names " + std::to_string(labels.size()) + " dimensions of " + describe(Value(operands[i])));
+    if (labels.size() != rank)
+      t.refuse("einsum: '" + labels + "' names " + std::to_string(labels.size()) + " dimensions of " +
+               describe(Value(operands[i])));
   }
   const std::string shared = kDots.substr(kDots.size() - most);
   if (arrow != std::string::npos) {
@@ -136,7 +146,8 @@ Subscripts read_subscripts(Tracer& t, std::string text, const std::vector<Array>
   }
   std::set<char> seen;
   for (const char label : out.result) {
-    const bool known = std::any_of(out.operands.begin(), out.operands.end(), [&](const std::string& labels) { return has(labels, label); });
+    const bool known = std::any_of(out.operands.begin(), out.operands.end(),
+                                   [&](const std::string& labels) { return has(labels, label); });
     if (!known) t.refuse("einsum: the result has '" + std::string(1, label) + "', which no array has");
     if (!seen.insert(label).second) t.refuse("einsum: the result has '" + std::string(1, label) + "' twice");
   }
@@ -180,7 +191,10 @@ Value dot(Tracer& t, const Value& a, const Value& b) {
   const Array& y = both[1];
   if (x.rank() == 0 || y.rank() == 0) return elementwise(t, "stablehlo.multiply", x, y);
   const int64_t inner = y.rank() == 1 ? 0 : y.rank() - 2;
-  if (x.dims().back() != y.dims()[static_cast<size_t>(inner)]) t.refuse("dot of shapes " + shape_text(x.dims()) + " and " + shape_text(y.dims()) + ": sizes " + std::to_string(x.dims().back()) + " and " + std::to_string(y.dims()[static_cast<size_t>(inner)]) + " differ");
+  if (x.dims().back() != y.dims()[static_cast<size_t>(inner)])
+    t.refuse("dot of shapes " + shape_text(x.dims()) + " and " + shape_text(y.dims()) + ": sizes " +
+             std::to_string(x.dims().back()) + " and " + std::to_string(y.dims()[static_cast<size_t>(inner)]) +
+             " differ");
   return t.dot_general(x, y, {x.rank() - 1}, {inner}, {}, {}, x.dtype());
 }
 
@@ -190,7 +204,9 @@ Value tensordot(Tracer& t, const Arguments& a) {
   std::vector<int64_t> second;
   if (a["axes"].is<int64_t>()) {
     const int64_t count = t.to_int(a["axes"], "axes");
-    if (count < 0 || count > std::min(both[0].rank(), both[1].rank())) t.refuse("tensordot over " + std::to_string(count) + " axes of " + describe(Value(both[0])) + " and " + describe(Value(both[1])));
+    if (count < 0 || count > std::min(both[0].rank(), both[1].rank()))
+      t.refuse("tensordot over " + std::to_string(count) + " axes of " + describe(Value(both[0])) + " and " +
+               describe(Value(both[1])));
     for (int64_t i = 0; i < count; ++i) {
       first.push_back(both[0].rank() - count + i);
       second.push_back(i);
@@ -202,8 +218,11 @@ Value tensordot(Tracer& t, const Arguments& a) {
     for (const int64_t axis : t.to_ints(axes[1], "axes")) second.push_back(t.axis_of(axis, both[1].rank()));
   }
   bool fits = first.size() == second.size();
-  for (size_t i = 0; fits && i < first.size(); ++i) fits = both[0].dims()[static_cast<size_t>(first[i])] == both[1].dims()[static_cast<size_t>(second[i])];
-  if (!fits) t.refuse("the axes of tensordot have different sizes in " + describe(Value(both[0])) + " and " + describe(Value(both[1])));
+  for (size_t i = 0; fits && i < first.size(); ++i)
+    fits = both[0].dims()[static_cast<size_t>(first[i])] == both[1].dims()[static_cast<size_t>(second[i])];
+  if (!fits)
+    t.refuse("the axes of tensordot have different sizes in " + describe(Value(both[0])) + " and " +
+             describe(Value(both[1])));
   return t.dot_general(both[0], both[1], first, second, {}, {}, both[0].dtype());
 }
 
@@ -220,7 +239,9 @@ Value kron(Tracer& t, const Arguments& a) {
   for (size_t i = 0; i < 2; ++i) {
     tensor::Dims dims = both[i].dims();
     while (static_cast<int64_t>(dims.size()) < rank) dims.insert(dims.begin(), 1);
-    for (const int64_t size : dims) wide[i].insert(wide[i].end(), i == 0 ? std::initializer_list<int64_t>{size, 1} : std::initializer_list<int64_t>{1, size});
+    for (const int64_t size : dims)
+      wide[i].insert(wide[i].end(),
+                     i == 0 ? std::initializer_list<int64_t>{size, 1} : std::initializer_list<int64_t>{1, size});
   }
   for (size_t d = 0; d < wide[0].size(); d += 2) out.push_back(wide[0][d] * wide[1][d + 1]);
   return t.reshape(elementwise(t, "stablehlo.multiply", t.reshape(both[0], wide[0]), t.reshape(both[1], wide[1])), out);
@@ -229,13 +250,15 @@ Value kron(Tracer& t, const Arguments& a) {
 Value cross(Tracer& t, const Arguments& a) {
   const std::vector<Array> both = t.broadcast_arrays({a["a"], a["b"]});
   const int64_t last = both[0].rank() - 1;
-  if (last < 0 || both[0].dims().back() != 3) t.unsupported("cross of vectors that have not 3 elements, in the last dimension");
+  if (last < 0 || both[0].dims().back() != 3)
+    t.unsupported("cross of vectors that have not 3 elements, in the last dimension");
   const auto part = [&](const Array& x, int64_t i) { return t.slice_dim(x, last, i, i + 1); };
   std::vector<Array> parts;
   for (int64_t i = 0; i < 3; ++i) {
     const int64_t j = (i + 1) % 3;
     const int64_t k = (i + 2) % 3;
-    parts.push_back(t.subtract(t.multiply(part(both[0], j), part(both[1], k)), t.multiply(part(both[0], k), part(both[1], j))));
+    parts.push_back(
+        t.subtract(t.multiply(part(both[0], j), part(both[1], k)), t.multiply(part(both[0], k), part(both[1], j))));
   }
   return t.concatenate(parts, last);
 }
@@ -245,8 +268,10 @@ Value cross(Tracer& t, const Arguments& a) {
 Array matrix_argument(Tracer& t, const Value& value, const char* what, bool square) {
   const Array x = t.inexact(value);
   if (x.rank() < 2) t.refuse(std::string(what) + " takes matrices, got " + describe(value));
-  if (square && x.dims().back() != x.dims()[static_cast<size_t>(x.rank() - 2)]) t.refuse(std::string(what) + " takes square matrices, got " + describe(value));
-  if (tensor::row(tensor::part_of(x.dtype())).bits < 32) t.unsupported(std::string(what) + " of " + std::string(tensor::name(x.dtype())));
+  if (square && x.dims().back() != x.dims()[static_cast<size_t>(x.rank() - 2)])
+    t.refuse(std::string(what) + " takes square matrices, got " + describe(value));
+  if (tensor::row(tensor::part_of(x.dtype())).bits < 32)
+    t.unsupported(std::string(what) + " of " + std::string(tensor::name(x.dtype())));
   return x;
 }
 
@@ -268,16 +293,21 @@ ir::Attribute layout_of(int64_t rank, int64_t batch_rank) {
   return {std::move(out)};
 }
 
-std::vector<Array> lapack(Tracer& t, const char* routine, const char* complex_routine, const std::vector<Array>& operands,
-                          ir::AttributeList config, const std::vector<tensor::TensorType>& results) {
+std::vector<Array> lapack(Tracer& t, const char* routine, const char* complex_routine,
+                          const std::vector<Array>& operands, ir::AttributeList config,
+                          const std::vector<tensor::TensorType>& results) {
   const DType dtype = operands[0].dtype();
-  const char letter = dtype == DType::kFloat32 ? 's' : dtype == DType::kFloat64 ? 'd' : dtype == DType::kComplex64 ? 'c' : 'z';
+  const char letter = dtype == DType::kFloat32     ? 's'
+                      : dtype == DType::kFloat64   ? 'd'
+                      : dtype == DType::kComplex64 ? 'c'
+                                                   : 'z';
   const std::string stem = tensor::is_complex(dtype) ? complex_routine : routine;
   const int64_t batch_rank = operands[0].rank() - 2;
   ir::ArrayAttr operand_layouts;
   for (const Array& operand : operands) operand_layouts.values.push_back(layout_of(operand.rank(), batch_rank));
   ir::ArrayAttr result_layouts;
-  for (const tensor::TensorType& result : results) result_layouts.values.push_back(layout_of(result.rank(), batch_rank));
+  for (const tensor::TensorType& result : results)
+    result_layouts.values.push_back(layout_of(result.rank(), batch_rank));
   return t.ops("stablehlo.custom_call", operands,
                {{"call_target_name", {ir::StringAttr{"lapack_" + std::string(1, letter) + stem + "_ffi"}}},
                 {"mhlo.backend_config", {ir::DictAttr{"", std::move(config)}}},
@@ -298,10 +328,13 @@ Array checked(Tracer& t, const Array& x, const Array& info) {
   const Array good = t.compare("EQ", info, t.full_like(info, int64_t{0}));
   std::vector<int64_t> into;
   for (int64_t i = 0; i < info.rank(); ++i) into.push_back(i);
-  return t.select(t.broadcast_in_dim(good, x.dims(), into), x, t.full_like(x, std::numeric_limits<double>::quiet_NaN()));
+  return t.select(t.broadcast_in_dim(good, x.dims(), into), x,
+                  t.full_like(x, std::numeric_limits<double>::quiet_NaN()));
 }
 
-Value triangle(Tracer& t, const char* name, const Array& x) { return t.call(*find_global(name), std::vector<Value>{x}); }
+Value triangle(Tracer& t, const char* name, const Array& x) {
+  return t.call(*find_global(name), std::vector<Value>{x});
+}
 
 Value cholesky(Tracer& t, const Arguments& a) {
   const Array x = matrix_argument(t, a["a"], "cholesky", true);
@@ -317,11 +350,13 @@ struct Factors {
 
 Factors lu_of(Tracer& t, const Array& x) {
   const int64_t n = std::min(x.dims().back(), x.dims()[static_cast<size_t>(x.rank() - 2)]);
-  const std::vector<Array> made = lapack(t, "getrf", "getrf", {x}, {}, {x.type, {DType::kInt32, with(batch_of(x), {n})}, {DType::kInt32, batch_of(x)}});
+  const std::vector<Array> made = lapack(
+      t, "getrf", "getrf", {x}, {}, {x.type, {DType::kInt32, with(batch_of(x), {n})}, {DType::kInt32, batch_of(x)}});
   const Array good = t.compare("GE", made[2], t.full_like(made[2], int64_t{0}));
   std::vector<int64_t> into;
   for (int64_t i = 0; i < good.rank(); ++i) into.push_back(i);
-  const Array lu = t.select(t.broadcast_in_dim(good, x.dims(), into), made[0], t.full_like(made[0], std::numeric_limits<double>::quiet_NaN()));
+  const Array lu = t.select(t.broadcast_in_dim(good, x.dims(), into), made[0],
+                            t.full_like(made[0], std::numeric_limits<double>::quiet_NaN()));
   return {lu, t.subtract(made[1], t.full_like(made[1], int64_t{1}))};
 }
 
@@ -339,13 +374,15 @@ Array permutation_of(Tracer& t, const Array& pivots, int64_t rows) {
                            const Array& order = *now[0].array();
                            const Value at = tuple_of({Ellipsis{}, index});
                            const Array target = spread(index_array(t, pivots, at));
-                           const Array here = t.compare("EQ", places, t.broadcast_to(t.convert(t.array(index), DType::kInt32), dims));
+                           const Array here =
+                               t.compare("EQ", places, t.broadcast_to(t.convert(t.array(index), DType::kInt32), dims));
                            const Array there = t.compare("EQ", places, target);
                            const Array zero = t.full_like(order, int64_t{0});
                            const Array mine = spread(sum_of(t, t.select(here, order, zero), {last}, false));
                            const Array other = spread(sum_of(t, t.select(there, order, zero), {last}, false));
                            return std::vector<Value>{t.select(here, other, t.select(there, mine, order))};
-                         })[0].array();
+                         })[0]
+              .array();
 }
 
 Array solve_triangle(Tracer& t, const Array& a, const Array& b, bool lower, bool unit) {
@@ -361,7 +398,8 @@ Array solve(Tracer& t, const Array& a, const Array& b) {
   const int64_t rows = a.dims().back();
   const Array order = permutation_of(t, factors.pivots, rows);
   const Value wide = t.broadcast_to(t.expand_dims(order, {order.rank()}), b.dims());
-  const Array permuted = *t.call(*find_global("jnp.take_along_axis"), std::vector<Value>{b, wide, b.rank() - 2}).array();
+  const Array permuted =
+      *t.call(*find_global("jnp.take_along_axis"), std::vector<Value>{b, wide, b.rank() - 2}).array();
   return solve_triangle(t, factors.lu, solve_triangle(t, factors.lu, permuted, true, true), false, false);
 }
 
@@ -373,9 +411,11 @@ Value solve_row(Tracer& t, const Arguments& given) {
   const bool is_vector = both[1].rank() == 1;
   if (is_vector) both[1] = t.reshape(both[1], {both[1].dims()[0], 1});
   const Array& a = both[0];
-  if (both[1].rank() < 2 || both[1].dims()[static_cast<size_t>(both[1].rank() - 2)] != a.dims().back()) t.refuse("solve of shapes " + shape_text(a.dims()) + " and " + shape_text(t.dims_of(given["b"])) + ": rows differ");
+  if (both[1].rank() < 2 || both[1].dims()[static_cast<size_t>(both[1].rank() - 2)] != a.dims().back())
+    t.refuse("solve of shapes " + shape_text(a.dims()) + " and " + shape_text(t.dims_of(given["b"])) + ": rows differ");
   const tensor::Dims batch = t.broadcast_dims({batch_of(a), batch_of(both[1])});
-  const Array x = solve(t, t.broadcast_to(a, with(batch, {a.dims().back(), a.dims().back()})), t.broadcast_to(both[1], with(batch, {a.dims().back(), both[1].dims().back()})));
+  const Array x = solve(t, t.broadcast_to(a, with(batch, {a.dims().back(), a.dims().back()})),
+                        t.broadcast_to(both[1], with(batch, {a.dims().back(), both[1].dims().back()})));
   if (!is_vector) return x;
   tensor::Dims dims = x.dims();
   dims.pop_back();
@@ -391,10 +431,13 @@ Value inverse(Tracer& t, const Arguments& given) {
 // The diagonal of LU, and -1 or 1 for the exchanges.
 std::pair<Array, Array> diagonal_and_sign(Tracer& t, const Array& a) {
   const Factors factors = lu_of(t, a);
-  const Array diagonal = *t.call(*find_global("jnp.diagonal"), CallArguments{{factors.lu}, {{"axis1", int64_t{-2}}, {"axis2", int64_t{-1}}}}).array();
+  const Array diagonal = *t.call(*find_global("jnp.diagonal"),
+                                 CallArguments{{factors.lu}, {{"axis1", int64_t{-2}}, {"axis2", int64_t{-1}}}})
+                              .array();
   const Array places = t.iota(factors.pivots.type, factors.pivots.rank() - 1);
   const Array moved = t.convert(t.compare("NE", factors.pivots, places), DType::kInt32);
-  const Array parity = t.logical_and(sum_of(t, moved, {moved.rank() - 1}, false), t.full({DType::kInt32, batch_of(a)}, int64_t{1}));
+  const Array parity =
+      t.logical_and(sum_of(t, moved, {moved.rank() - 1}, false), t.full({DType::kInt32, batch_of(a)}, int64_t{1}));
   const Array sign = t.subtract(t.full_like(parity, int64_t{1}), t.multiply(parity, t.full_like(parity, int64_t{2})));
   return {diagonal, t.convert(sign, a.dtype())};
 }
@@ -429,8 +472,9 @@ Value qr(Tracer& t, const Arguments& given) {
 
 std::vector<Array> eigh(Tracer& t, const Value& value, bool vectors) {
   const Array a = matrix_argument(t, value, "eigh", true);
-  const std::vector<Array> made = lapack(t, "syevd", "heevd", {symmetrised(t, a)}, {byte_option("mode", vectors ? 'V' : 'N'), byte_option("uplo", 'L')},
-                                         {a.type, {tensor::part_of(a.dtype()), with(batch_of(a), {a.dims().back()})}, {DType::kInt32, batch_of(a)}});
+  const std::vector<Array> made = lapack(
+      t, "syevd", "heevd", {symmetrised(t, a)}, {byte_option("mode", vectors ? 'V' : 'N'), byte_option("uplo", 'L')},
+      {a.type, {tensor::part_of(a.dtype()), with(batch_of(a), {a.dims().back()})}, {DType::kInt32, batch_of(a)}});
   return {checked(t, made[1], made[2]), checked(t, made[0], made[2])};
 }
 
@@ -442,9 +486,15 @@ Value svd(Tracer& t, const Arguments& given) {
   const int64_t n = a.dims().back();
   const int64_t k = std::min(m, n);
   const tensor::Dims batch = batch_of(a);
-  const std::vector<Array> made =
-      lapack(t, "gesdd", "gesdd", {a}, {byte_option("mode", !vectors ? 'N' : full ? 'A' : 'S')},
-             {a.type, {tensor::part_of(a.dtype()), with(batch, {k})}, {a.dtype(), with(batch, {m, full ? m : k})}, {a.dtype(), with(batch, {full ? n : k, n})}, {DType::kInt32, batch}});
+  const std::vector<Array> made = lapack(t, "gesdd", "gesdd", {a},
+                                         {byte_option("mode", !vectors ? 'N'
+                                                              : full   ? 'A'
+                                                                       : 'S')},
+                                         {a.type,
+                                          {tensor::part_of(a.dtype()), with(batch, {k})},
+                                          {a.dtype(), with(batch, {m, full ? m : k})},
+                                          {a.dtype(), with(batch, {full ? n : k, n})},
+                                          {DType::kInt32, batch}});
   const Array s = checked(t, made[1], made[4]);
   if (!vectors) return s;
   return tuple_of({checked(t, made[2], made[4]), s, checked(t, made[3], made[4])});
@@ -462,7 +512,9 @@ Value norm(Tracer& t, const Arguments& a) {
   const bool keep = t.to_bool(a["keepdims"], "keepdims");
   const Value& order = a["ord"];
   const auto frobenius = [&](const std::vector<int64_t>& axes) {
-    const Array squares = tensor::is_complex(x.dtype()) ? t.add(t.multiply(t.real(x), t.real(x)), t.multiply(t.imag(x), t.imag(x))) : t.multiply(x, x);
+    const Array squares = tensor::is_complex(x.dtype())
+                              ? t.add(t.multiply(t.real(x), t.real(x)), t.multiply(t.imag(x), t.imag(x)))
+                              : t.multiply(x, x);
     return t.op("stablehlo.sqrt", {sum_of(t, squares, axes, keep)});
   };
   const auto* name = order.as<std::string>();
@@ -479,7 +531,9 @@ Value norm(Tracer& t, const Arguments& a) {
     return power_sum(t, size, p, axes, keep);
   }
   if (axes.size() == 2 && (std::abs(p) == 1 || std::isinf(p))) {
-    if (!a["axis"].is_none()) axes = {t.axis_of(t.to_ints(a["axis"], "axis")[0], x.rank()), t.axis_of(t.to_ints(a["axis"], "axis")[1], x.rank())};
+    if (!a["axis"].is_none())
+      axes = {t.axis_of(t.to_ints(a["axis"], "axis")[0], x.rank()),
+              t.axis_of(t.to_ints(a["axis"], "axis")[1], x.rank())};
     const bool columns = std::abs(p) == 1;
     const Array sums = sum_of(t, abs_of(t, x), {columns ? axes[0] : axes[1]}, true);
     const std::vector<int64_t> rest{columns ? axes[1] : axes[0]};
@@ -493,7 +547,8 @@ Value matrix_power(Tracer& t, const Arguments& given) {
   Value a = t.array(given["a"]);
   int64_t n = t.to_int(given["n"], "n");
   const tensor::Dims dims = a.array()->dims();
-  if (dims.size() < 2 || dims.back() != dims[dims.size() - 2]) t.refuse("matrix_power takes square matrices, got " + describe(a));
+  if (dims.size() < 2 || dims.back() != dims[dims.size() - 2])
+    t.refuse("matrix_power takes square matrices, got " + describe(a));
   if (n == 0) {
     const Value one = t.call(*find_global("jnp.eye"), CallArguments{{dims.back()}, {{"dtype", a.array()->dtype()}}});
     return t.broadcast_to(*one.array(), dims);
@@ -511,7 +566,8 @@ Value matrix_power(Tracer& t, const Arguments& given) {
 }
 
 FunctionRow product_row(std::string path, std::function<Value(Tracer&, const Value&, const Value&)> run) {
-  return {std::move(path), "a, b", [run = std::move(run)](Tracer& t, const Arguments& a) { return run(t, a["a"], a["b"]); }};
+  return {std::move(path), "a, b",
+          [run = std::move(run)](Tracer& t, const Arguments& a) { return run(t, a["a"], a["b"]); }};
 }
 
 }  // namespace
@@ -520,25 +576,33 @@ std::vector<FunctionRow> linalg_functions() {
   return {
       product_row("jnp.matmul", [](Tracer& t, const Value& a, const Value& b) -> Value { return matmul(t, a, b); }),
       product_row("jnp.dot", dot),
-      product_row("jnp.vdot", [](Tracer& t, const Value& a, const Value& b) {
-        const std::vector<Array> both = t.promoted_arrays({a, b});
-        return dot(t, flat(t, conjugate(t, both[0])), flat(t, both[1]));
-      }),
-      product_row("jnp.inner", [](Tracer& t, const Value& a, const Value& b) -> Value {
-        const std::vector<Array> both = t.promoted_arrays({a, b});
-        if (both[0].rank() == 0 || both[1].rank() == 0) return elementwise(t, "stablehlo.multiply", a, b);
-        if (both[0].dims().back() != both[1].dims().back()) t.refuse("inner of shapes " + shape_text(both[0].dims()) + " and " + shape_text(both[1].dims()) + ": last dimensions differ");
-        return t.dot_general(both[0], both[1], {both[0].rank() - 1}, {both[1].rank() - 1}, {}, {}, both[0].dtype());
-      }),
-      product_row("jnp.outer", [](Tracer& t, const Value& a, const Value& b) -> Value {
-        const std::vector<Array> both = t.promoted_arrays({a, b});
-        const Array x = flat(t, both[0]);
-        const Array y = flat(t, both[1]);
-        return elementwise(t, "stablehlo.multiply", t.reshape(x, {x.dims()[0], 1}), y);
-      }),
+      product_row("jnp.vdot",
+                  [](Tracer& t, const Value& a, const Value& b) {
+                    const std::vector<Array> both = t.promoted_arrays({a, b});
+                    return dot(t, flat(t, conjugate(t, both[0])), flat(t, both[1]));
+                  }),
+      product_row("jnp.inner",
+                  [](Tracer& t, const Value& a, const Value& b) -> Value {
+                    const std::vector<Array> both = t.promoted_arrays({a, b});
+                    if (both[0].rank() == 0 || both[1].rank() == 0) return elementwise(t, "stablehlo.multiply", a, b);
+                    if (both[0].dims().back() != both[1].dims().back())
+                      t.refuse("inner of shapes " + shape_text(both[0].dims()) + " and " + shape_text(both[1].dims()) +
+                               ": last dimensions differ");
+                    return t.dot_general(both[0], both[1], {both[0].rank() - 1}, {both[1].rank() - 1}, {}, {},
+                                         both[0].dtype());
+                  }),
+      product_row("jnp.outer",
+                  [](Tracer& t, const Value& a, const Value& b) -> Value {
+                    const std::vector<Array> both = t.promoted_arrays({a, b});
+                    const Array x = flat(t, both[0]);
+                    const Array y = flat(t, both[1]);
+                    return elementwise(t, "stablehlo.multiply", t.reshape(x, {x.dims()[0], 1}), y);
+                  }),
       {"jnp.tensordot", "a, b, axes=2", tensordot},
       {"jnp.einsum", "subscripts, *operands",
-       [](Tracer& t, const Arguments& a) -> Value { return einsum(t, t.to_text(a["subscripts"], "the subscripts"), a.all("operands")); }},
+       [](Tracer& t, const Arguments& a) -> Value {
+         return einsum(t, t.to_text(a["subscripts"], "the subscripts"), a.all("operands"));
+       }},
       {"jnp.kron", "a, b", kron},
       {"jnp.cross", "a, b", cross},
       {"jnp.linalg.norm", "x, ord=None, axis=None, keepdims=False", norm},

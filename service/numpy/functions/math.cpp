@@ -13,14 +13,17 @@ using Unary = std::function<Array(Tracer&, const Array&)>;
 
 // f(x) in x's float or complex type; integers become float32.
 FunctionRow inexact_row(std::string path, Unary run) {
-  return {std::move(path), "x", [run = std::move(run)](Tracer& t, const Arguments& a) -> Value { return run(t, t.inexact(a["x"])); }};
+  return {std::move(path), "x",
+          [run = std::move(run)](Tracer& t, const Arguments& a) -> Value { return run(t, t.inexact(a["x"])); }};
 }
 // f(x) in x's own type.
 FunctionRow array_row(std::string path, Unary run) {
-  return {std::move(path), "x", [run = std::move(run)](Tracer& t, const Arguments& a) -> Value { return run(t, t.array(a["x"])); }};
+  return {std::move(path), "x",
+          [run = std::move(run)](Tracer& t, const Arguments& a) -> Value { return run(t, t.array(a["x"])); }};
 }
 FunctionRow value_row(std::string path, std::function<Value(Tracer&, const Value&, const Value&)> run) {
-  return {std::move(path), "x1, x2", [run = std::move(run)](Tracer& t, const Arguments& a) { return run(t, a["x1"], a["x2"]); }};
+  return {std::move(path), "x1, x2",
+          [run = std::move(run)](Tracer& t, const Arguments& a) { return run(t, a["x1"], a["x2"]); }};
 }
 // f(x, y) on promoted and broadcast operands.
 FunctionRow binary_row(std::string path, std::function<Array(Tracer&, const Array&, const Array&)> run) {
@@ -81,7 +84,8 @@ Array round_to(Tracer& t, const Array& x, int64_t decimals) {
 Array sign_of(Tracer& t, const Array& x) {
   if (x.dtype() == DType::kBool) t.refuse("sign takes no bools");
   if (tensor::is_integer(x.dtype()) && !tensor::is_signed_integer(x.dtype()))
-    return t.select(t.compare("NE", x, t.full_like(x, int64_t{0})), t.full_like(x, int64_t{1}), t.full_like(x, int64_t{0}));
+    return t.select(t.compare("NE", x, t.full_like(x, int64_t{0})), t.full_like(x, int64_t{1}),
+                    t.full_like(x, int64_t{0}));
   return t.op("stablehlo.sign", {x});
 }
 
@@ -89,7 +93,8 @@ Array sign_of(Tracer& t, const Array& x) {
 Array logaddexp(Tracer& t, const Array& a, const Array& b) {
   const Array largest = t.maximum(a, b);
   const Array delta = t.subtract(a, b);
-  const Array far = t.add(largest, t.op("stablehlo.log_plus_one", {t.op("stablehlo.exponential", {t.negate(t.op("stablehlo.abs", {delta}))})}));
+  const Array far = t.add(largest, t.op("stablehlo.log_plus_one",
+                                        {t.op("stablehlo.exponential", {t.negate(t.op("stablehlo.abs", {delta}))})}));
   return t.select(t.compare("NE", delta, delta), t.add(a, b), far);
 }
 
@@ -112,7 +117,8 @@ Array square_sum_root(Tracer& t, const Array& a, const Array& b) {
   const Array zero = t.full_like(high, int64_t{0});
   const Array is_zero = t.compare("EQ", high, zero);
   const Array ratio = t.divide(low, t.select(is_zero, t.full_like(high, int64_t{1}), high));
-  const Array made = t.multiply(high, t.op("stablehlo.sqrt", {t.add(t.full_like(high, int64_t{1}), t.multiply(ratio, ratio))}));
+  const Array made =
+      t.multiply(high, t.op("stablehlo.sqrt", {t.add(t.full_like(high, int64_t{1}), t.multiply(ratio, ratio))}));
   const Array infinite = t.logical_or(is_infinite(t, x, 1), is_infinite(t, y, 1));
   return t.select(infinite, t.full_like(high, std::numeric_limits<double>::infinity()), t.select(is_zero, high, made));
 }
@@ -130,8 +136,10 @@ Value near(Tracer& t, const Arguments& a) {
   const Array& y = both[1];
   const Array bound = t.add(t.typed(a["atol"], x.type), t.multiply(t.typed(a["rtol"], x.type), abs_of(t, y)));
   const Array finite = t.logical_and(t.op("stablehlo.is_finite", {x}), t.op("stablehlo.is_finite", {y}));
-  Array out = t.logical_or(t.compare("EQ", x, y), t.logical_and(finite, t.compare("LE", abs_of(t, t.subtract(x, y)), bound)));
-  if (t.to_bool(a["equal_nan"], "equal_nan")) out = t.logical_or(out, t.logical_and(t.compare("NE", x, x), t.compare("NE", y, y)));
+  Array out =
+      t.logical_or(t.compare("EQ", x, y), t.logical_and(finite, t.compare("LE", abs_of(t, t.subtract(x, y)), bound)));
+  if (t.to_bool(a["equal_nan"], "equal_nan"))
+    out = t.logical_or(out, t.logical_and(t.compare("NE", x, x), t.compare("NE", y, y)));
   return out;
 }
 
@@ -148,18 +156,24 @@ FunctionRow logical_row(std::string path, std::string name) {
 std::vector<FunctionRow> exponentials() {
   return {
       inexact_row("jnp.exp", op("stablehlo.exponential")),
-      inexact_row("jnp.exp2", [](Tracer& t, const Array& x) { return t.op("stablehlo.exponential", {scaled(t, x, std::numbers::ln2)}); }),
+      inexact_row(
+          "jnp.exp2",
+          [](Tracer& t, const Array& x) { return t.op("stablehlo.exponential", {scaled(t, x, std::numbers::ln2)}); }),
       inexact_row("jnp.expm1", op("stablehlo.exponential_minus_one")),
       inexact_row("jnp.log", op("stablehlo.log")),
       inexact_row("jnp.log1p", op("stablehlo.log_plus_one")),
-      inexact_row("jnp.log2", [](Tracer& t, const Array& x) {
-        return t.divide(t.op("stablehlo.log", {x}), t.with_number(x, std::numbers::ln2));
-      }),
-      inexact_row("jnp.log10", [](Tracer& t, const Array& x) { return scaled(t, t.op("stablehlo.log", {x}), std::numbers::log10e); }),
+      inexact_row("jnp.log2",
+                  [](Tracer& t, const Array& x) {
+                    return t.divide(t.op("stablehlo.log", {x}), t.with_number(x, std::numbers::ln2));
+                  }),
+      inexact_row(
+          "jnp.log10",
+          [](Tracer& t, const Array& x) { return scaled(t, t.op("stablehlo.log", {x}), std::numbers::log10e); }),
       inexact_row("jnp.sqrt", op("stablehlo.sqrt")),
       inexact_row("jnp.cbrt", op("stablehlo.cbrt")),
       array_row("jnp.square", [](Tracer& t, const Array& x) { return t.multiply(x, x); }),
-      inexact_row("jnp.reciprocal", [](Tracer& t, const Array& x) { return t.divide(t.with_number(x, int64_t{1}), x); }),
+      inexact_row("jnp.reciprocal",
+                  [](Tracer& t, const Array& x) { return t.divide(t.with_number(x, int64_t{1}), x); }),
       inexact_binary_row("jnp.logaddexp", logaddexp),
       inexact_binary_row("jnp.hypot", square_sum_root),
       inexact_row("lax.rsqrt", op("stablehlo.rsqrt")),
@@ -169,13 +183,15 @@ std::vector<FunctionRow> exponentials() {
       inexact_row("special.gammaln", op("chlo.lgamma")),
       inexact_row("special.digamma", op("chlo.digamma")),
       inexact_row("special.expit", op("stablehlo.logistic")),
-      inexact_row("special.logit", [](Tracer& t, const Array& x) {
-        return t.op("stablehlo.log", {t.divide(x, t.subtract(t.with_number(x, int64_t{1}), x))});
-      }),
+      inexact_row("special.logit",
+                  [](Tracer& t, const Array& x) {
+                    return t.op("stablehlo.log", {t.divide(x, t.subtract(t.with_number(x, int64_t{1}), x))});
+                  }),
       {"special.xlogy", "x, y",
        [](Tracer& t, const Arguments& a) -> Value {
          const std::vector<Array> both = t.inexact_arrays({a["x"], a["y"]});
-         return where_equal(t, both[0], 0, t.full_like(both[0], int64_t{0}), t.multiply(both[0], t.op("stablehlo.log", {both[1]})));
+         return where_equal(t, both[0], 0, t.full_like(both[0], int64_t{0}),
+                            t.multiply(both[0], t.op("stablehlo.log", {both[1]})));
        }},
   };
 }
@@ -188,7 +204,10 @@ std::vector<FunctionRow> trigonometry() {
       inexact_row("jnp.arcsin", op("chlo.asin")),
       inexact_row("jnp.arccos", op("chlo.acos")),
       inexact_row("jnp.arctan", op("chlo.atan")),
-      inexact_binary_row("jnp.arctan2", [](Tracer& t, const Array& x, const Array& y) { return t.op("stablehlo.atan2", {x, y}); }),
+      inexact_binary_row("jnp.arctan2",
+                         [](Tracer& t, const Array& x, const Array& y) {
+                           return t.op("stablehlo.atan2", {x, y});
+                         }),
       inexact_row("jnp.sinh", op("chlo.sinh")),
       inexact_row("jnp.cosh", op("chlo.cosh")),
       inexact_row("jnp.tanh", op("stablehlo.tanh")),
@@ -213,11 +232,18 @@ std::vector<FunctionRow> arithmetic() {
       operator_row("jnp.remainder", "%"),
       operator_row("jnp.power", "**"),
       operator_row("jnp.pow", "**"),
-      binary_row("jnp.fmod", [](Tracer& t, const Array& x, const Array& y) { return t.op("stablehlo.remainder", {x, y}); }),
-      inexact_binary_row("jnp.float_power", [](Tracer& t, const Array& x, const Array& y) { return t.op("stablehlo.power", {x, y}); }),
-      value_row("jnp.divmod", [](Tracer& t, const Value& x, const Value& y) {
-        return tuple_of({floor_divide(t, x, y), remainder(t, x, y)});
-      }),
+      binary_row("jnp.fmod",
+                 [](Tracer& t, const Array& x, const Array& y) {
+                   return t.op("stablehlo.remainder", {x, y});
+                 }),
+      inexact_binary_row("jnp.float_power",
+                         [](Tracer& t, const Array& x, const Array& y) {
+                           return t.op("stablehlo.power", {x, y});
+                         }),
+      value_row("jnp.divmod",
+                [](Tracer& t, const Value& x, const Value& y) {
+                  return tuple_of({floor_divide(t, x, y), remainder(t, x, y)});
+                }),
       array_row("jnp.negative", [](Tracer& t, const Array& x) { return *t.unary("-", Value(x)).array(); }),
       array_row("jnp.positive", [](Tracer& t, const Array& x) { return *t.unary("+", Value(x)).array(); }),
       array_row("jnp.abs", abs_of),
@@ -226,38 +252,52 @@ std::vector<FunctionRow> arithmetic() {
       array_row("jnp.sign", sign_of),
       binary_row("jnp.maximum", [](Tracer& t, const Array& x, const Array& y) { return t.maximum(x, y); }),
       binary_row("jnp.minimum", [](Tracer& t, const Array& x, const Array& y) { return t.minimum(x, y); }),
-      binary_row("jnp.fmax", [](Tracer& t, const Array& x, const Array& y) {
-        return t.select(t.logical_or(t.compare("GT", x, y), t.compare("NE", y, y)), x, y);
-      }),
-      binary_row("jnp.fmin", [](Tracer& t, const Array& x, const Array& y) {
-        return t.select(t.logical_or(t.compare("LT", x, y), t.compare("NE", y, y)), x, y);
-      }),
-      inexact_binary_row("jnp.heaviside", [](Tracer& t, const Array& x, const Array& y) {
-        const Array zero = t.full_like(x, int64_t{0});
-        const Array one_like = t.full_like(x, int64_t{1});
-        const Array step = t.select(t.compare("LT", x, zero), zero, t.select(t.compare("GT", x, zero), one_like, y));
-        return t.select(t.compare("NE", x, x), x, step);
-      }),
+      binary_row("jnp.fmax",
+                 [](Tracer& t, const Array& x, const Array& y) {
+                   return t.select(t.logical_or(t.compare("GT", x, y), t.compare("NE", y, y)), x, y);
+                 }),
+      binary_row("jnp.fmin",
+                 [](Tracer& t, const Array& x, const Array& y) {
+                   return t.select(t.logical_or(t.compare("LT", x, y), t.compare("NE", y, y)), x, y);
+                 }),
+      inexact_binary_row("jnp.heaviside",
+                         [](Tracer& t, const Array& x, const Array& y) {
+                           const Array zero = t.full_like(x, int64_t{0});
+                           const Array one_like = t.full_like(x, int64_t{1});
+                           const Array step = t.select(t.compare("LT", x, zero), zero,
+                                                       t.select(t.compare("GT", x, zero), one_like, y));
+                           return t.select(t.compare("NE", x, x), x, step);
+                         }),
       {"jnp.clip", "arr, min=None, max=None", clipped},
       {"jnp.round", "a, decimals=0",
-       [](Tracer& t, const Arguments& a) -> Value { return round_to(t, t.array(a["a"]), t.to_int(a["decimals"], "decimals")); }},
+       [](Tracer& t, const Arguments& a) -> Value {
+         return round_to(t, t.array(a["a"]), t.to_int(a["decimals"], "decimals"));
+       }},
       array_row("jnp.rint", [](Tracer& t, const Array& x) { return round_to(t, t.inexact(Value(x)), 0); }),
       rounding_row("jnp.floor", "stablehlo.floor"),
       rounding_row("jnp.ceil", "stablehlo.ceil"),
-      array_row("jnp.trunc", [](Tracer& t, const Array& x) {
-        if (!is_float(x)) return x;
-        return t.select(t.compare("LT", x, t.full_like(x, int64_t{0})), t.op("stablehlo.ceil", {x}), t.op("stablehlo.floor", {x}));
-      }),
-      array_row("lax.stop_gradient", [](Tracer& t, const Array& x) { return t.op("stablehlo.optimization_barrier", {x}, {}, x.type); }),
+      array_row("jnp.trunc",
+                [](Tracer& t, const Array& x) {
+                  if (!is_float(x)) return x;
+                  return t.select(t.compare("LT", x, t.full_like(x, int64_t{0})), t.op("stablehlo.ceil", {x}),
+                                  t.op("stablehlo.floor", {x}));
+                }),
+      array_row("lax.stop_gradient",
+                [](Tracer& t, const Array& x) { return t.op("stablehlo.optimization_barrier", {x}, {}, x.type); }),
   };
 }
 
 std::vector<FunctionRow> complex_parts() {
   return {
       array_row("jnp.real", [](Tracer& t, const Array& x) { return is_complex(x) ? t.real(x) : x; }),
-      array_row("jnp.imag", [](Tracer& t, const Array& x) { return is_complex(x) ? t.imag(x) : t.full_like(x, int64_t{0}); }),
-      array_row("jnp.conj", [](Tracer& t, const Array& x) { return is_complex(x) ? t.complex(t.real(x), t.negate(t.imag(x))) : x; }),
-      array_row("jnp.conjugate", [](Tracer& t, const Array& x) { return is_complex(x) ? t.complex(t.real(x), t.negate(t.imag(x))) : x; }),
+      array_row("jnp.imag",
+                [](Tracer& t, const Array& x) { return is_complex(x) ? t.imag(x) : t.full_like(x, int64_t{0}); }),
+      array_row(
+          "jnp.conj",
+          [](Tracer& t, const Array& x) { return is_complex(x) ? t.complex(t.real(x), t.negate(t.imag(x))) : x; }),
+      array_row(
+          "jnp.conjugate",
+          [](Tracer& t, const Array& x) { return is_complex(x) ? t.complex(t.real(x), t.negate(t.imag(x))) : x; }),
       {"jnp.angle", "z, deg=False",
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.inexact(a["z"]);
@@ -285,7 +325,8 @@ std::vector<FunctionRow> comparisons() {
       logical_row("jnp.logical_and", "stablehlo.and"),
       logical_row("jnp.logical_or", "stablehlo.or"),
       logical_row("jnp.logical_xor", "stablehlo.xor"),
-      {"jnp.logical_not", "x", [](Tracer& t, const Arguments& a) -> Value { return t.logical_not(bool_of(t, a["x"])); }},
+      {"jnp.logical_not", "x",
+       [](Tracer& t, const Arguments& a) -> Value { return t.logical_not(bool_of(t, a["x"])); }},
       operator_row("jnp.bitwise_and", "&"),
       operator_row("jnp.bitwise_or", "|"),
       operator_row("jnp.bitwise_xor", "^"),
@@ -294,18 +335,22 @@ std::vector<FunctionRow> comparisons() {
       array_row("jnp.bitwise_not", [](Tracer& t, const Array& x) { return *t.unary("~", Value(x)).array(); }),
       array_row("jnp.invert", [](Tracer& t, const Array& x) { return *t.unary("~", Value(x)).array(); }),
       array_row("jnp.isnan", [](Tracer& t, const Array& x) { return t.compare("NE", x, x); }),
-      array_row("jnp.isfinite", [](Tracer& t, const Array& x) {
-        return is_float(x) ? t.op("stablehlo.is_finite", {x}) : t.full({DType::kBool, x.dims()}, true);
-      }),
-      array_row("jnp.isinf", [](Tracer& t, const Array& x) { return t.logical_or(is_infinite(t, x, 1), is_infinite(t, x, -1)); }),
+      array_row("jnp.isfinite",
+                [](Tracer& t, const Array& x) {
+                  return is_float(x) ? t.op("stablehlo.is_finite", {x}) : t.full({DType::kBool, x.dims()}, true);
+                }),
+      array_row("jnp.isinf",
+                [](Tracer& t, const Array& x) { return t.logical_or(is_infinite(t, x, 1), is_infinite(t, x, -1)); }),
       array_row("jnp.isposinf", [](Tracer& t, const Array& x) { return is_infinite(t, x, 1); }),
       array_row("jnp.isneginf", [](Tracer& t, const Array& x) { return is_infinite(t, x, -1); }),
-      array_row("jnp.signbit", [](Tracer& t, const Array& x) {
-        if (!is_float(x)) return t.compare("LT", x, t.full_like(x, int64_t{0}));
-        const Array sign = t.op("stablehlo.sign", {x});
-        const Array inverse = t.divide(t.full_like(x, int64_t{1}), x);
-        return t.logical_or(t.compare("LT", sign, t.full_like(x, int64_t{0})), t.compare("LT", inverse, t.full_like(x, int64_t{0})));
-      }),
+      array_row("jnp.signbit",
+                [](Tracer& t, const Array& x) {
+                  if (!is_float(x)) return t.compare("LT", x, t.full_like(x, int64_t{0}));
+                  const Array sign = t.op("stablehlo.sign", {x});
+                  const Array inverse = t.divide(t.full_like(x, int64_t{1}), x);
+                  return t.logical_or(t.compare("LT", sign, t.full_like(x, int64_t{0})),
+                                      t.compare("LT", inverse, t.full_like(x, int64_t{0})));
+                }),
       {"jnp.isclose", "a, b, rtol=1e-05, atol=1e-08, equal_nan=False", near},
       {"jnp.allclose", "a, b, rtol=1e-05, atol=1e-08, equal_nan=False",
        [](Tracer& t, const Arguments& a) -> Value {
@@ -316,8 +361,10 @@ std::vector<FunctionRow> comparisons() {
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.inexact(a["x"]);
          if (is_complex(x)) t.unsupported("nan_to_num of complex numbers");
-         if (x.dtype() != DType::kFloat32 && x.dtype() != DType::kFloat64) t.unsupported("nan_to_num of " + std::string(tensor::name(x.dtype())));
-         const double most = x.dtype() == DType::kFloat32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+         if (x.dtype() != DType::kFloat32 && x.dtype() != DType::kFloat64)
+           t.unsupported("nan_to_num of " + std::string(tensor::name(x.dtype())));
+         const double most =
+             x.dtype() == DType::kFloat32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
          Array out = t.select(t.compare("NE", x, x), t.typed(a["nan"], x.type), x);
          out = t.select(is_infinite(t, out, 1), t.with_number(x, most), out);
          return t.select(is_infinite(t, out, -1), t.with_number(x, -most), out);

@@ -10,7 +10,8 @@ namespace {
 using Activation = std::function<Array(Tracer&, const Array&)>;
 
 FunctionRow activation_row(std::string path, Activation run) {
-  return {std::move(path), "x", [run = std::move(run)](Tracer& t, const Arguments& a) -> Value { return run(t, t.inexact(a["x"])); }};
+  return {std::move(path), "x",
+          [run = std::move(run)](Tracer& t, const Arguments& a) -> Value { return run(t, t.inexact(a["x"])); }};
 }
 
 Array number(Tracer& t, const Array& x, double value) { return t.with_number(x, value); }
@@ -50,7 +51,8 @@ Array gelu(Tracer& t, const Array& x, bool approximate) {
     return t.multiply(number(t, x, 0.5), t.multiply(x, inner));
   }
   const Array cubed = t.integer_pow(x, 3);
-  const Array inner = t.multiply(number(t, x, std::sqrt(2 / std::numbers::pi)), t.add(x, t.multiply(number(t, x, 0.044715), cubed)));
+  const Array inner =
+      t.multiply(number(t, x, std::sqrt(2 / std::numbers::pi)), t.add(x, t.multiply(number(t, x, 0.044715), cubed)));
   const Array cdf = t.multiply(number(t, x, 0.5), t.add(number(t, x, 1), t.op("stablehlo.tanh", {inner})));
   return t.multiply(x, cdf);
 }
@@ -101,14 +103,20 @@ std::vector<FunctionRow> nn_functions() {
       activation_row("nn.softplus", softplus),
       activation_row("nn.silu", [](Tracer& t, const Array& x) { return t.multiply(x, sigmoid(t, x)); }),
       activation_row("nn.swish", [](Tracer& t, const Array& x) { return t.multiply(x, sigmoid(t, x)); }),
-      activation_row("nn.mish", [](Tracer& t, const Array& x) { return t.multiply(x, t.op("stablehlo.tanh", {softplus(t, x)})); }),
-      activation_row("nn.soft_sign", [](Tracer& t, const Array& x) { return t.divide(x, t.add(abs_of(t, x), number(t, x, 1))); }),
+      activation_row("nn.mish",
+                     [](Tracer& t, const Array& x) { return t.multiply(x, t.op("stablehlo.tanh", {softplus(t, x)})); }),
+      activation_row("nn.soft_sign",
+                     [](Tracer& t, const Array& x) { return t.divide(x, t.add(abs_of(t, x), number(t, x, 1))); }),
       activation_row("nn.tanh", [](Tracer& t, const Array& x) { return t.op("stablehlo.tanh", {x}); }),
-      activation_row("nn.hard_tanh", [](Tracer& t, const Array& x) { return t.minimum(t.maximum(x, number(t, x, -1)), number(t, x, 1)); }),
-      activation_row("nn.hard_sigmoid", [](Tracer& t, const Array& x) {
-        const Array shifted = t.minimum(t.maximum(t.add(x, number(t, x, 3)), number(t, x, 0)), number(t, x, 6));
-        return t.divide(shifted, number(t, x, 6));
-      }),
+      activation_row(
+          "nn.hard_tanh",
+          [](Tracer& t, const Array& x) { return t.minimum(t.maximum(x, number(t, x, -1)), number(t, x, 1)); }),
+      activation_row("nn.hard_sigmoid",
+                     [](Tracer& t, const Array& x) {
+                       const Array shifted =
+                           t.minimum(t.maximum(t.add(x, number(t, x, 3)), number(t, x, 0)), number(t, x, 6));
+                       return t.divide(shifted, number(t, x, 6));
+                     }),
       {"nn.leaky_relu", "x, negative_slope=0.01",
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.inexact(a["x"]);
@@ -123,12 +131,18 @@ std::vector<FunctionRow> nn_functions() {
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.inexact(a["x"]);
          const Array alpha = t.typed(a["alpha"], x.type);
-         const Array low = t.multiply(alpha, t.op("stablehlo.exponential_minus_one", {t.divide(t.minimum(x, number(t, x, 0)), alpha)}));
+         const Array low = t.multiply(
+             alpha, t.op("stablehlo.exponential_minus_one", {t.divide(t.minimum(x, number(t, x, 0)), alpha)}));
          return t.add(t.maximum(x, number(t, x, 0)), low);
        }},
-      activation_row("nn.selu", [](Tracer& t, const Array& x) { return t.multiply(number(t, x, kSeluScale), elu(t, x, number(t, x, kSeluAlpha))); }),
+      activation_row("nn.selu",
+                     [](Tracer& t, const Array& x) {
+                       return t.multiply(number(t, x, kSeluScale), elu(t, x, number(t, x, kSeluAlpha)));
+                     }),
       {"nn.gelu", "x, approximate=True",
-       [](Tracer& t, const Arguments& a) -> Value { return gelu(t, t.inexact(a["x"]), t.to_bool(a["approximate"], "approximate")); }},
+       [](Tracer& t, const Arguments& a) -> Value {
+         return gelu(t, t.inexact(a["x"]), t.to_bool(a["approximate"], "approximate"));
+       }},
       {"nn.glu", "x, axis=-1",
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.inexact(a["x"]);

@@ -16,7 +16,7 @@ struct Key {
   Array first, second;
 };
 
-Key key_of(Tracer& t, const Value& value) {
+Key random_key(Tracer& t, const Value& value) {
   const Array key = t.array(value);
   if (key.dtype() != DType::kUint32 || key.dims() != tensor::Dims{2}) {
     t.refuse("expected a random key (two uint32, from random.key or random.split), got " + describe(value));
@@ -67,14 +67,16 @@ Array random_bits(Tracer& t, const Key& key, int bits, const tensor::Dims& dims)
   const auto [x, y] = threefry(t, key, high, low);
   if (bits == 64) {
     const Array upper = t.convert(x, DType::kUint64);
-    return t.logical_or(t.op("stablehlo.shift_left", {upper, t.full_like(upper, int64_t{32})}), t.convert(y, DType::kUint64));
+    return t.logical_or(t.op("stablehlo.shift_left", {upper, t.full_like(upper, int64_t{32})}),
+                        t.convert(y, DType::kUint64));
   }
   return t.convert(t.op("stablehlo.xor", {x, y}), unsigned_of(bits));
 }
 
 DType float_type(Tracer& t, const Value& dtype) {
   const DType out = t.to_dtype_or_none(dtype).value_or(DType::kFloat32);
-  if (!tensor::is_float(out) || tensor::row(out).bits < 16) t.refuse("random floats have a float type of 16 bits or more, got " + std::string(tensor::name(out)));
+  if (!tensor::is_float(out) || tensor::row(out).bits < 16)
+    t.refuse("random floats have a float type of 16 bits or more, got " + std::string(tensor::name(out)));
   return out;
 }
 
@@ -115,13 +117,14 @@ std::pair<Key, Key> split_key(Tracer& t, const Key& key) {
 
 Value split(Tracer& t, const Arguments& a) {
   const auto [high, low] = counts(t, shape_argument(t, a["num"]));
-  const auto [x, y] = threefry(t, key_of(t, a["key"]), high, low);
+  const auto [x, y] = threefry(t, random_key(t, a["key"]), high, low);
   return stacked(t, x, y);
 }
 
 Value seeded(Tracer& t, const Value& seed) {
   const Array zero = scalar(t, DType::kUint32, 0);
-  if (seed.array() == nullptr) return stacked(t, zero, scalar(t, DType::kUint32, t.to_int(seed, "a seed") & int64_t{UINT32_MAX}));
+  if (seed.array() == nullptr)
+    return stacked(t, zero, scalar(t, DType::kUint32, t.to_int(seed, "a seed") & int64_t{UINT32_MAX}));
   const Array& given = *seed.array();
   if (given.rank() != 0 || !tensor::is_integer(given.dtype())) t.refuse("a seed is an integer, got " + describe(seed));
   if (tensor::row(given.dtype()).bits < 64) return stacked(t, zero, t.convert(given, DType::kUint32));
@@ -132,7 +135,7 @@ Value seeded(Tracer& t, const Value& seed) {
 Value fold_in(Tracer& t, const Arguments& a) {
   const Array data = t.convert(t.array(a["data"]), DType::kUint32);
   if (data.rank() != 0) t.refuse("fold_in takes one integer, got " + describe(a["data"]));
-  const auto [x, y] = threefry(t, key_of(t, a["key"]), scalar(t, DType::kUint32, 0), data);
+  const auto [x, y] = threefry(t, random_key(t, a["key"]), scalar(t, DType::kUint32, 0), data);
   return stacked(t, x, y);
 }
 
@@ -161,7 +164,8 @@ Array randint(Tracer& t, const Key& key, const tensor::Dims& dims, const Value& 
 
 Array shuffled(Tracer& t, Key key, Array x, int64_t axis) {
   const int64_t size = tensor::element_count(x.type);
-  const auto rounds = static_cast<int>(std::ceil(3 * std::log(static_cast<double>(std::max<int64_t>(1, size))) / std::log(4294967295.0)));
+  const auto rounds = static_cast<int>(
+      std::ceil(3 * std::log(static_cast<double>(std::max<int64_t>(1, size))) / std::log(4294967295.0)));
   for (int i = 0; i < rounds; ++i) {
     const auto [next, used] = split_key(t, key);
     key = next;
@@ -171,7 +175,7 @@ Array shuffled(Tracer& t, Key key, Array x, int64_t axis) {
 }
 
 Value permutation(Tracer& t, const Arguments& a) {
-  const Key key = key_of(t, a["key"]);
+  const Key key = random_key(t, a["key"]);
   if (a["x"].is<int64_t>()) return shuffled(t, key, t.iota({DType::kInt32, {t.to_int(a["x"], "x")}}, 0), 0);
   const Array x = t.array(a["x"]);
   if (x.rank() == 0) t.refuse("permutation takes a static int or an array of at least one dimension");
@@ -194,19 +198,21 @@ Value categorical(Tracer& t, const Arguments& a) {
   tensor::Dims batch = logits.dims();
   batch.erase(batch.begin() + axis);
   const tensor::Dims dims = a["shape"].is_none() ? batch : shape_argument(t, a["shape"]);
-  if (dims.size() < batch.size() || !std::equal(batch.begin(), batch.end(), dims.end() - static_cast<int64_t>(batch.size())))
+  if (dims.size() < batch.size() ||
+      !std::equal(batch.begin(), batch.end(), dims.end() - static_cast<int64_t>(batch.size())))
     t.refuse("the shape of categorical ends with that of the logits without the axis, " + shape_text(batch));
   const auto more = static_cast<int64_t>(dims.size() - batch.size());
   tensor::Dims wide(dims.begin(), dims.begin() + more);
   wide.insert(wide.end(), logits.dims().begin(), logits.dims().end());
-  const Array noise = gumbel(t, key_of(t, a["key"]), wide, logits.dtype());
+  const Array noise = gumbel(t, random_key(t, a["key"]), wide, logits.dtype());
   return arg_reduce(t, t.add(noise, t.broadcast_to(logits, wide)), axis + more, "GT");
 }
 
 Value choice(Tracer& t, const Arguments& a) {
-  if (!a["p"].is_none() || !t.to_bool(a["replace"], "replace")) t.unsupported("random.choice with p, or without replacement; random.permutation and random.categorical are there");
+  if (!a["p"].is_none() || !t.to_bool(a["replace"], "replace"))
+    t.unsupported("random.choice with p, or without replacement; random.permutation and random.categorical are there");
   const tensor::Dims dims = shape_argument(t, a["shape"]);
-  const Key key = key_of(t, a["key"]);
+  const Key key = random_key(t, a["key"]);
   if (a["a"].is<int64_t>()) return randint(t, key, dims, int64_t{0}, a["a"], DType::kInt32);
   const Array x = t.array(a["a"]);
   if (x.rank() == 0) t.refuse("choice takes a static int or an array");
@@ -216,19 +222,22 @@ Value choice(Tracer& t, const Arguments& a) {
 Value truncated_normal(Tracer& t, const Arguments& a) {
   const DType dtype = float_type(t, a["dtype"]);
   const Array root = t.full({dtype, {}}, std::sqrt(2.0));
-  const std::vector<Array> bounds = t.broadcast_arrays({t.typed(a["lower"], {dtype, t.dims_of(a["lower"])}), t.typed(a["upper"], {dtype, t.dims_of(a["upper"])})});
+  const std::vector<Array> bounds = t.broadcast_arrays(
+      {t.typed(a["lower"], {dtype, t.dims_of(a["lower"])}), t.typed(a["upper"], {dtype, t.dims_of(a["upper"])})});
   const auto edge = [&](const Array& x) { return t.op("chlo.erf", {t.divide(x, t.broadcast_to(root, x.dims()))}); };
   const tensor::Dims dims = a["shape"].is_none() ? bounds[0].dims() : shape_argument(t, a["shape"]);
-  const Array u = uniform(t, key_of(t, a["key"]), dims, dtype, edge(bounds[0]), edge(bounds[1]));
+  const Array u = uniform(t, random_key(t, a["key"]), dims, dtype, edge(bounds[0]), edge(bounds[1]));
   const Array made = t.multiply(t.broadcast_to(root, dims), t.op("chlo.erf_inv", {u}));
-  const auto next = [&](const Array& x, double toward) { return t.broadcast_to(t.op("chlo.next_after", {x, t.full_like(x, toward)}), dims); };
+  const auto next = [&](const Array& x, double toward) {
+    return t.broadcast_to(t.op("chlo.next_after", {x, t.full_like(x, toward)}), dims);
+  };
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return t.minimum(t.maximum(made, next(bounds[0], kInfinity)), next(bounds[1], -kInfinity));
 }
 
 FunctionRow shaped_row(std::string path, std::function<Array(Tracer&, const Key&, const tensor::Dims&, DType)> run) {
   return {std::move(path), "key, shape=(), dtype=None", [run = std::move(run)](Tracer& t, const Arguments& a) -> Value {
-            return run(t, key_of(t, a["key"]), shape_argument(t, a["shape"]), float_type(t, a["dtype"]));
+            return run(t, random_key(t, a["key"]), shape_argument(t, a["shape"]), float_type(t, a["dtype"]));
           }};
 }
 
@@ -245,35 +254,42 @@ std::vector<FunctionRow> random_functions() {
       {"random.bits", "key, shape=(), dtype=None",
        [](Tracer& t, const Arguments& a) -> Value {
          const DType dtype = t.to_dtype_or_none(a["dtype"]).value_or(DType::kUint32);
-         if (!tensor::is_integer(dtype) || tensor::is_signed_integer(dtype) || tensor::row(dtype).bits < 8) t.refuse("random.bits makes uint8, uint16, uint32 or uint64");
-         return random_bits(t, key_of(t, a["key"]), tensor::row(dtype).bits, shape_argument(t, a["shape"]));
+         if (!tensor::is_integer(dtype) || tensor::is_signed_integer(dtype) || tensor::row(dtype).bits < 8)
+           t.refuse("random.bits makes uint8, uint16, uint32 or uint64");
+         return random_bits(t, random_key(t, a["key"]), tensor::row(dtype).bits, shape_argument(t, a["shape"]));
        }},
       {"random.uniform", "key, shape=(), dtype=None, minval=0.0, maxval=1.0",
        [](Tracer& t, const Arguments& a) -> Value {
-         return uniform(t, key_of(t, a["key"]), shape_argument(t, a["shape"]), float_type(t, a["dtype"]), a["minval"], a["maxval"]);
+         return uniform(t, random_key(t, a["key"]), shape_argument(t, a["shape"]), float_type(t, a["dtype"]),
+                        a["minval"], a["maxval"]);
        }},
       shaped_row("random.normal", normal),
       {"random.randint", "key, shape, minval, maxval, dtype=None",
        [](Tracer& t, const Arguments& a) -> Value {
-         return randint(t, key_of(t, a["key"]), shape_argument(t, a["shape"]), a["minval"], a["maxval"], t.to_dtype_or_none(a["dtype"]).value_or(DType::kInt32));
+         return randint(t, random_key(t, a["key"]), shape_argument(t, a["shape"]), a["minval"], a["maxval"],
+                        t.to_dtype_or_none(a["dtype"]).value_or(DType::kInt32));
        }},
       {"random.bernoulli", "key, p=0.5, shape=None",
        [](Tracer& t, const Arguments& a) -> Value {
          const Array p = t.inexact(a["p"]);
          const tensor::Dims dims = a["shape"].is_none() ? p.dims() : shape_argument(t, a["shape"]);
-         return t.compare("LT", uniform(t, key_of(t, a["key"]), dims, p.dtype(), 0.0, 1.0), t.broadcast_to(p, dims));
+         return t.compare("LT", uniform(t, random_key(t, a["key"]), dims, p.dtype(), 0.0, 1.0),
+                          t.broadcast_to(p, dims));
        }},
       {"random.permutation", "key, x, axis=0, independent=False", permutation},
       {"random.choice", "key, a, shape=(), replace=True, p=None", choice},
       {"random.categorical", "key, logits, axis=-1, shape=None", categorical},
       shaped_row("random.gumbel", gumbel),
-      shaped_row("random.exponential", [](Tracer& t, const Key& key, const tensor::Dims& dims, DType dtype) {
-        return t.negate(t.op("stablehlo.log_plus_one", {t.negate(uniform(t, key, dims, dtype, 0.0, 1.0))}));
-      }),
-      shaped_row("random.laplace", [](Tracer& t, const Key& key, const tensor::Dims& dims, DType dtype) {
-        const Array u = uniform(t, key, dims, dtype, above_minus_one(dtype), 1.0);
-        return t.multiply(t.op("stablehlo.sign", {u}), t.op("stablehlo.log_plus_one", {t.negate(t.op("stablehlo.abs", {u}))}));
-      }),
+      shaped_row("random.exponential",
+                 [](Tracer& t, const Key& key, const tensor::Dims& dims, DType dtype) {
+                   return t.negate(t.op("stablehlo.log_plus_one", {t.negate(uniform(t, key, dims, dtype, 0.0, 1.0))}));
+                 }),
+      shaped_row("random.laplace",
+                 [](Tracer& t, const Key& key, const tensor::Dims& dims, DType dtype) {
+                   const Array u = uniform(t, key, dims, dtype, above_minus_one(dtype), 1.0);
+                   return t.multiply(t.op("stablehlo.sign", {u}),
+                                     t.op("stablehlo.log_plus_one", {t.negate(t.op("stablehlo.abs", {u}))}));
+                 }),
       {"random.truncated_normal", "key, lower, upper, shape=None, dtype=None", truncated_normal},
   };
 }

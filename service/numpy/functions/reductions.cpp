@@ -32,7 +32,8 @@ Array masked(Tracer& t, const Array& x, const Value& mask, const Value& identity
   return where(t, t.array(mask), Value(x), Value(t.full({x.dtype(), {}}, identity)));
 }
 
-Array with_initial(Tracer& t, Array out, const Value& initial, const std::function<Array(const Array&, const Array&)>& fold) {
+Array with_initial(Tracer& t, Array out, const Value& initial,
+                   const std::function<Array(const Array&, const Array&)>& fold) {
   if (initial.is_none()) return out;
   return fold(out, t.typed(initial, out.type));
 }
@@ -43,10 +44,12 @@ Value sum_or_prod(Tracer& t, const Arguments& a, bool is_sum) {
   const SumTypes types = sum_types(x.dtype(), t.to_dtype_or_none(a["dtype"]));
   const Value identity = int64_t{is_sum ? 0 : 1};
   const Array in = masked(t, t.convert(x, types.computed), a["where"], identity);
-  Array out = is_sum ? t.reduce("stablehlo.add", in, axes, identity) : t.reduce("stablehlo.multiply", in, axes, identity);
+  Array out =
+      is_sum ? t.reduce("stablehlo.add", in, axes, identity) : t.reduce("stablehlo.multiply", in, axes, identity);
   out = keep_dims(t, out, x.dims(), axes, t.to_bool(a["keepdims"], "keepdims"));
   out = t.convert(out, types.result, x.weak && types.result == x.dtype());
-  return with_initial(t, out, a["initial"], [&](const Array& p, const Array& q) { return is_sum ? t.add(p, q) : t.multiply(p, q); });
+  return with_initial(t, out, a["initial"],
+                      [&](const Array& p, const Array& q) { return is_sum ? t.add(p, q) : t.multiply(p, q); });
 }
 
 Value extreme(Tracer& t, const Arguments& a, bool is_max) {
@@ -59,7 +62,8 @@ Value extreme(Tracer& t, const Arguments& a, bool is_max) {
   const bool keep = t.to_bool(a["keepdims"], "keepdims");
   Array out = is_max ? max_of(t, in, axes, keep) : min_of(t, in, axes, keep);
   out.weak = x.weak;
-  return with_initial(t, out, a["initial"], [&](const Array& p, const Array& q) { return is_max ? t.maximum(p, q) : t.minimum(p, q); });
+  return with_initial(t, out, a["initial"],
+                      [&](const Array& p, const Array& q) { return is_max ? t.maximum(p, q) : t.minimum(p, q); });
 }
 
 Value all_or_any(Tracer& t, const Arguments& a, bool is_all) {
@@ -80,15 +84,18 @@ Array mean_of(Tracer& t, const Array& x, const std::vector<int64_t>& axes, bool 
   const DType computed = is_half(x.dtype()) ? DType::kFloat32 : x.dtype();
   const Array in = masked(t, t.convert(x, computed), mask, int64_t{0});
   const Array sum = sum_of(t, in, axes, keep);
-  if (mask.is_none()) return t.convert(t.divide(sum, t.with_number(sum, static_cast<double>(count_of(x, axes)))), x.dtype());
-  const Array counted = sum_of(t, t.broadcast_to(t.convert(t.convert(t.array(mask), DType::kBool), computed), x.dims()), axes, keep);
+  if (mask.is_none())
+    return t.convert(t.divide(sum, t.with_number(sum, static_cast<double>(count_of(x, axes)))), x.dtype());
+  const Array counted =
+      sum_of(t, t.broadcast_to(t.convert(t.convert(t.array(mask), DType::kBool), computed), x.dims()), axes, keep);
   return t.convert(t.divide(sum, counted), x.dtype());
 }
 
 Value mean(Tracer& t, const Arguments& a) {
   const Array x = t.array(a["a"]);
   const DType dtype = mean_type(x.dtype(), t.to_dtype_or_none(a["dtype"]));
-  Array out = mean_of(t, t.convert(x, dtype), t.to_axes(a["axis"], x.rank()), t.to_bool(a["keepdims"], "keepdims"), a["where"]);
+  Array out =
+      mean_of(t, t.convert(x, dtype), t.to_axes(a["axis"], x.rank()), t.to_bool(a["keepdims"], "keepdims"), a["where"]);
   out.weak = x.weak && dtype == x.dtype();
   return out;
 }
@@ -141,7 +148,8 @@ Value cumulative(Tracer& t, const Arguments& a, bool is_sum) {
   } else if (x.dtype() == DType::kBool) {
     x = t.convert(x, DType::kInt32);
   }
-  return is_sum ? t.cumulate("stablehlo.add", x, axis, int64_t{0}, false) : t.cumulate("stablehlo.multiply", x, axis, int64_t{1}, false);
+  return is_sum ? t.cumulate("stablehlo.add", x, axis, int64_t{0}, false)
+                : t.cumulate("stablehlo.multiply", x, axis, int64_t{1}, false);
 }
 
 // Of sorted elements along `axis`, the one at fraction q of the way, by linear interpolation.
@@ -169,7 +177,8 @@ Value quantile(Tracer& t, const Value& array, const Value& at, const Value& axis
   const Array q = t.inexact(at);
   const Array flat_q = t.convert(t.reshape(q, {tensor::element_count(q.type)}), x.dtype());
   std::vector<Array> parts;
-  const Array place = t.multiply(t.multiply(flat_q, t.full_like(flat_q, scale)), t.full_like(flat_q, static_cast<double>(count - 1)));
+  const Array place =
+      t.multiply(t.multiply(flat_q, t.full_like(flat_q, scale)), t.full_like(flat_q, static_cast<double>(count - 1)));
   const Array low = t.op("stablehlo.floor", {place});
   const Array high = t.op("stablehlo.ceil", {place});
   const Array high_weight = t.subtract(place, low);
@@ -178,7 +187,9 @@ Value quantile(Tracer& t, const Value& array, const Value& at, const Value& axis
     const auto pick = [&](const Array& from) { return t.reshape(t.slice_dim(from, 0, i, i + 1), {}); };
     const auto element = [&](const Array& index) {
       std::vector<Array> starts(kept.size(), t.full({DType::kInt32, {}}, int64_t{0}));
-      const Array bounded = t.maximum(t.minimum(pick(index), t.full({index.dtype(), {}}, static_cast<double>(count - 1))), t.full({index.dtype(), {}}, 0.0));
+      const Array bounded =
+          t.maximum(t.minimum(pick(index), t.full({index.dtype(), {}}, static_cast<double>(count - 1))),
+                    t.full({index.dtype(), {}}, 0.0));
       starts.push_back(t.convert(bounded, DType::kInt32));
       std::vector<int64_t> sizes = flat;
       sizes.back() = 1;
@@ -227,10 +238,13 @@ std::vector<FunctionRow> reduction_functions() {
       {"jnp.min", kExtreme, [](Tracer& t, const Arguments& a) { return extreme(t, a, false); }},
       {"jnp.amax", kExtreme, [](Tracer& t, const Arguments& a) { return extreme(t, a, true); }},
       {"jnp.amin", kExtreme, [](Tracer& t, const Arguments& a) { return extreme(t, a, false); }},
-      {"jnp.all", "a, axis=None, out=None, keepdims=False, where=None", [](Tracer& t, const Arguments& a) { return all_or_any(t, a, true); }},
-      {"jnp.any", "a, axis=None, out=None, keepdims=False, where=None", [](Tracer& t, const Arguments& a) { return all_or_any(t, a, false); }},
+      {"jnp.all", "a, axis=None, out=None, keepdims=False, where=None",
+       [](Tracer& t, const Arguments& a) { return all_or_any(t, a, true); }},
+      {"jnp.any", "a, axis=None, out=None, keepdims=False, where=None",
+       [](Tracer& t, const Arguments& a) { return all_or_any(t, a, false); }},
       {"jnp.mean", "a, axis=None, dtype=None, out=None, keepdims=False, where=None", mean},
-      {"jnp.var", "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None", [](Tracer& t, const Arguments& a) -> Value { return variance(t, a); }},
+      {"jnp.var", "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None",
+       [](Tracer& t, const Arguments& a) -> Value { return variance(t, a); }},
       {"jnp.std", "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None",
        [](Tracer& t, const Arguments& a) -> Value { return one(t, "stablehlo.sqrt", variance(t, a)); }},
       {"jnp.argmax", kArg, [](Tracer& t, const Arguments& a) { return arg_extreme(t, a, "GT"); }},
@@ -243,26 +257,34 @@ std::vector<FunctionRow> reduction_functions() {
          return t.subtract(max_of(t, x, axes, keep), min_of(t, x, axes, keep));
        }},
       {"jnp.cumsum", "a, axis=None, dtype=None", [](Tracer& t, const Arguments& a) { return cumulative(t, a, true); }},
-      {"jnp.cumprod", "a, axis=None, dtype=None", [](Tracer& t, const Arguments& a) { return cumulative(t, a, false); }},
+      {"jnp.cumprod", "a, axis=None, dtype=None",
+       [](Tracer& t, const Arguments& a) { return cumulative(t, a, false); }},
       {"lax.cumsum", "operand, axis=0, reverse=False",
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.array(a["operand"]);
-         return t.cumulate("stablehlo.add", x, t.axis_of(t.to_int(a["axis"], "axis"), x.rank()), int64_t{0}, t.to_bool(a["reverse"], "reverse"));
+         return t.cumulate("stablehlo.add", x, t.axis_of(t.to_int(a["axis"], "axis"), x.rank()), int64_t{0},
+                           t.to_bool(a["reverse"], "reverse"));
        }},
       {"lax.cummax", "operand, axis=0, reverse=False",
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.array(a["operand"]);
-         return t.cumulate("stablehlo.maximum", x, t.axis_of(t.to_int(a["axis"], "axis"), x.rank()), t.lowest(x.dtype()), t.to_bool(a["reverse"], "reverse"));
+         return t.cumulate("stablehlo.maximum", x, t.axis_of(t.to_int(a["axis"], "axis"), x.rank()),
+                           t.lowest(x.dtype()), t.to_bool(a["reverse"], "reverse"));
        }},
       {"lax.cummin", "operand, axis=0, reverse=False",
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.array(a["operand"]);
-         return t.cumulate("stablehlo.minimum", x, t.axis_of(t.to_int(a["axis"], "axis"), x.rank()), t.highest(x.dtype()), t.to_bool(a["reverse"], "reverse"));
+         return t.cumulate("stablehlo.minimum", x, t.axis_of(t.to_int(a["axis"], "axis"), x.rank()),
+                           t.highest(x.dtype()), t.to_bool(a["reverse"], "reverse"));
        }},
       {"jnp.median", "a, axis=None, out=None, overwrite_input=False, keepdims=False",
-       [](Tracer& t, const Arguments& a) { return quantile(t, a["a"], 0.5, a["axis"], t.to_bool(a["keepdims"], "keepdims"), 1); }},
+       [](Tracer& t, const Arguments& a) {
+         return quantile(t, a["a"], 0.5, a["axis"], t.to_bool(a["keepdims"], "keepdims"), 1);
+       }},
       {"jnp.quantile", "a, q, axis=None, keepdims=False",
-       [](Tracer& t, const Arguments& a) { return quantile(t, a["a"], a["q"], a["axis"], t.to_bool(a["keepdims"], "keepdims"), 1); }},
+       [](Tracer& t, const Arguments& a) {
+         return quantile(t, a["a"], a["q"], a["axis"], t.to_bool(a["keepdims"], "keepdims"), 1);
+       }},
       {"jnp.percentile", "a, q, axis=None, keepdims=False",
        [](Tracer& t, const Arguments& a) {
          return quantile(t, a["a"], true_divide(t, a["q"], 100.0), a["axis"], t.to_bool(a["keepdims"], "keepdims"), 1);
@@ -275,7 +297,9 @@ std::vector<FunctionRow> reduction_functions() {
       {"jnp.nansum", "a, axis=None, keepdims=False",
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.array(a["a"]);
-         const Array clean = tensor::is_float(x.dtype()) ? t.select(t.compare("NE", x, x), t.full_like(x, int64_t{0}), x) : t.convert(x, promoted_integer(x.dtype()));
+         const Array clean = tensor::is_float(x.dtype())
+                                 ? t.select(t.compare("NE", x, x), t.full_like(x, int64_t{0}), x)
+                                 : t.convert(x, promoted_integer(x.dtype()));
          return sum_of(t, clean, t.to_axes(a["axis"], x.rank()), t.to_bool(a["keepdims"], "keepdims"));
        }},
       {"jnp.nanmean", "a, axis=None, keepdims=False",

@@ -9,7 +9,8 @@ namespace meshd::numpy {
 namespace {
 
 Value where_row(Tracer& t, const Arguments& a) {
-  if (a["x"].is_none() || a["y"].is_none()) t.unsupported("where(condition) alone, whose shape depends on data; give x and y");
+  if (a["x"].is_none() || a["y"].is_none())
+    t.unsupported("where(condition) alone, whose shape depends on data; give x and y");
   return where(t, t.array(a["condition"]), a["x"], a["y"]);
 }
 
@@ -51,10 +52,11 @@ Value take(Tracer& t, const Arguments& a) {
   std::vector<int64_t> into;
   for (int64_t i = 0; i < index.rank(); ++i) into.push_back(axis + i);
   const DType dtype = x.dtype();
-  const Value outside = tensor::is_float(dtype) || tensor::is_complex(dtype) ? Value(std::numeric_limits<double>::quiet_NaN())
-                        : dtype == DType::kBool                              ? Value(true)
-                        : tensor::is_signed_integer(dtype)                   ? t.lowest(dtype)
-                                                                             : t.highest(dtype);
+  const Value outside = tensor::is_float(dtype) || tensor::is_complex(dtype)
+                            ? Value(std::numeric_limits<double>::quiet_NaN())
+                        : dtype == DType::kBool            ? Value(true)
+                        : tensor::is_signed_integer(dtype) ? t.lowest(dtype)
+                                                           : t.highest(dtype);
   return t.select(t.broadcast_in_dim(inside, out.dims(), into), out, t.full_like(out, outside));
 }
 
@@ -83,7 +85,8 @@ Value take_along_axis(Tracer& t, const Arguments& a) {
   const Array out = index_array(t, x, tuple_of(index));
   if (!tensor::is_float(x.dtype())) return out;
   const int64_t size = x.dims()[static_cast<size_t>(axis)];
-  const Array inside = t.logical_and(t.compare("GE", at, t.full_like(at, -size)), t.compare("LT", at, t.full_like(at, size)));
+  const Array inside =
+      t.logical_and(t.compare("GE", at, t.full_like(at, -size)), t.compare("LT", at, t.full_like(at, size)));
   return t.select(inside, out, t.full_like(out, std::numeric_limits<double>::quiet_NaN()));
 }
 
@@ -136,9 +139,11 @@ Array search_sorted(Tracer& t, const Value& a, const Value& v, const std::string
     // NaN is behind all numbers.
     const Array value_nan = t.compare("NE", values, values);
     const Array sorted_number = t.compare("EQ", sorted, sorted);
-    before = t.logical_or(before, t.logical_and(value_nan, side == "left" ? sorted_number : t.full_like(sorted_number, true)));
+    before = t.logical_or(before,
+                          t.logical_and(value_nan, side == "left" ? sorted_number : t.full_like(sorted_number, true)));
   }
-  return t.reduce("stablehlo.add", t.convert(before, DType::kInt32), {static_cast<int64_t>(dims.size()) - 1}, int64_t{0});
+  return t.reduce("stablehlo.add", t.convert(before, DType::kInt32), {static_cast<int64_t>(dims.size()) - 1},
+                  int64_t{0});
 }
 
 Value digitize(Tracer& t, const Arguments& a) {
@@ -156,7 +161,8 @@ Value interp(Tracer& t, const Arguments& a) {
   const Array x = typed(a["x"]);
   const Array xp = typed(a["xp"]);
   const Array fp = typed(a["fp"]);
-  if (xp.rank() != 1 || fp.dims() != xp.dims() || xp.dims()[0] == 0) t.refuse("xp and fp have one dimension and one size");
+  if (xp.rank() != 1 || fp.dims() != xp.dims() || xp.dims()[0] == 0)
+    t.refuse("xp and fp have one dimension and one size");
   const int64_t last = xp.dims()[0] - 1;
   Array i = search_sorted(t, xp, x, "right");
   i = t.minimum(t.maximum(i, t.full_like(i, int64_t{1})), t.full_like(i, std::max<int64_t>(last, 1)));
@@ -172,7 +178,9 @@ Value interp(Tracer& t, const Arguments& a) {
   const auto end = [&](int64_t place, const Value& given_end) {
     return given_end.is_none() ? t.reshape(t.slice_dim(fp, 0, place, place + 1), {}) : typed(given_end);
   };
-  const auto edge = [&](int64_t place) { return t.broadcast_to(t.reshape(t.slice_dim(xp, 0, place, place + 1), {}), x.dims()); };
+  const auto edge = [&](int64_t place) {
+    return t.broadcast_to(t.reshape(t.slice_dim(xp, 0, place, place + 1), {}), x.dims());
+  };
   f = t.select(t.compare("LT", x, edge(0)), t.broadcast_to(end(0, a["left"]), x.dims()), f);
   return t.select(t.compare("GT", x, edge(last)), t.broadcast_to(end(last, a["right"]), x.dims()), f);
 }
@@ -219,18 +227,23 @@ Value top_k(Tracer& t, const Arguments& a) {
   const Array x = t.array(a["operand"]);
   if (x.rank() == 0) t.refuse("top_k takes an array of at least one dimension");
   const int64_t k = t.to_int(a["k"], "k");
-  if (k < 0 || k > x.dims().back()) t.refuse("k is 0 to " + std::to_string(x.dims().back()) + ", got " + std::to_string(k));
+  if (k < 0 || k > x.dims().back())
+    t.refuse("k is 0 to " + std::to_string(x.dims().back()) + ", got " + std::to_string(k));
   tensor::Dims dims = x.dims();
   dims.back() = k;
-  const std::vector<Array> out = t.ops("chlo.top_k", {x}, {{"k", ir::integer_attr(k)}}, {{x.dtype(), dims}, {DType::kInt32, dims}}, {});
+  const std::vector<Array> out =
+      t.ops("chlo.top_k", {x}, {{"k", ir::integer_attr(k)}}, {{x.dtype(), dims}, {DType::kInt32, dims}}, {});
   return tuple_of({out[0], out[1]});
 }
 
 // --- slices at places that arrays give
 
 std::vector<Array> starts_of(Tracer& t, const Value& given, const Array& x) {
-  std::vector<Value> items = given.array() != nullptr && given.array()->rank() == 1 ? t.items_of(given, "start_indices") : t.to_items(given, "start_indices");
-  if (static_cast<int64_t>(items.size()) != x.rank()) t.refuse("there are " + std::to_string(items.size()) + " starts for " + describe(Value(x)));
+  std::vector<Value> items = given.array() != nullptr && given.array()->rank() == 1
+                                 ? t.items_of(given, "start_indices")
+                                 : t.to_items(given, "start_indices");
+  if (static_cast<int64_t>(items.size()) != x.rank())
+    t.refuse("there are " + std::to_string(items.size()) + " starts for " + describe(Value(x)));
   std::vector<Array> out;
   for (size_t i = 0; i < items.size(); ++i) {
     Array start = t.convert(t.array(items[i]), DType::kInt32);
@@ -273,7 +286,8 @@ std::vector<FunctionRow> dynamic_slices() {
       {"lax.dynamic_slice_in_dim", "operand, start_index, slice_size, axis=0",
        [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.array(a["operand"]);
-         return sliced_in_dim(t, x, a["start_index"], t.to_int(a["slice_size"], "slice_size"), t.axis_of(t.to_int(a["axis"], "axis"), x.rank()));
+         return sliced_in_dim(t, x, a["start_index"], t.to_int(a["slice_size"], "slice_size"),
+                              t.axis_of(t.to_int(a["axis"], "axis"), x.rank()));
        }},
       {"lax.dynamic_index_in_dim", "operand, index, axis=0, keepdims=True",
        [](Tracer& t, const Arguments& a) -> Value {
@@ -295,7 +309,9 @@ std::vector<FunctionRow> dynamic_slices() {
        [](Tracer& t, const Arguments& a) -> Value {
          const std::vector<Array> both = t.promoted_arrays({a["operand"], a["update"]});
          check_sizes(t, both[0], both[1].dims());
-         return t.dynamic_update_slice(both[0], both[1], starts_in_dim(t, a["start_index"], both[0], t.axis_of(t.to_int(a["axis"], "axis"), both[0].rank())));
+         return t.dynamic_update_slice(
+             both[0], both[1],
+             starts_in_dim(t, a["start_index"], both[0], t.axis_of(t.to_int(a["axis"], "axis"), both[0].rank())));
        }},
   };
 }
@@ -305,7 +321,10 @@ std::vector<FunctionRow> dynamic_slices() {
 std::vector<FunctionRow> selection_functions() {
   std::vector<FunctionRow> out{
       {"jnp.where", "condition, x=None, y=None", where_row},
-      {"lax.select", "pred, on_true, on_false", [](Tracer& t, const Arguments& a) -> Value { return where(t, t.array(a["pred"]), a["on_true"], a["on_false"]); }},
+      {"lax.select", "pred, on_true, on_false",
+       [](Tracer& t, const Arguments& a) -> Value {
+         return where(t, t.array(a["pred"]), a["on_true"], a["on_false"]);
+       }},
       {"jnp.select", "condlist, choicelist, default=0", select},
       {"jnp.take", "a, indices, axis=None, mode=None", take},
       {"jnp.take_along_axis", "arr, indices, axis=-1", take_along_axis},
@@ -313,7 +332,9 @@ std::vector<FunctionRow> selection_functions() {
       {"jnp.argsort", "a, axis=-1, descending=False", argsort},
       {"jnp.lexsort", "keys, axis=-1", lexsort},
       {"jnp.searchsorted", "a, v, side='left'",
-       [](Tracer& t, const Arguments& a) -> Value { return search_sorted(t, a["a"], a["v"], t.to_text(a["side"], "side")); }},
+       [](Tracer& t, const Arguments& a) -> Value {
+         return search_sorted(t, a["a"], a["v"], t.to_text(a["side"], "side"));
+       }},
       {"jnp.digitize", "x, bins, right=False", digitize},
       {"jnp.interp", "x, xp, fp, left=None, right=None", interp},
       {"jnp.diff", "a, n=1, axis=-1", diff},

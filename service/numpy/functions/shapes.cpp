@@ -26,7 +26,8 @@ tensor::Dims new_shape(Tracer& t, const Array& x, std::vector<int64_t> sizes) {
   }
   if (open != nullptr && known > 0 && total % known == 0) *open = total / known;
   if (open != nullptr ? *open == -1 : known != total) {
-    t.refuse("an array of shape " + shape_text(x.dims()) + " (" + std::to_string(total) + " elements) cannot become " + shape_text(sizes));
+    t.refuse("an array of shape " + shape_text(x.dims()) + " (" + std::to_string(total) + " elements) cannot become " +
+             shape_text(sizes));
   }
   return sizes;
 }
@@ -69,7 +70,8 @@ Value transpose(Tracer& t, const Arguments& a) {
   std::vector<int64_t> sorted = order;
   std::sort(sorted.begin(), sorted.end());
   for (size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted[i] != static_cast<int64_t>(i) || sorted.size() != x.dims().size()) t.refuse("the axes of a transpose are each of the " + std::to_string(x.rank()) + " dimensions once");
+    if (sorted[i] != static_cast<int64_t>(i) || sorted.size() != x.dims().size())
+      t.refuse("the axes of a transpose are each of the " + std::to_string(x.rank()) + " dimensions once");
   }
   return t.transpose(x, order);
 }
@@ -101,7 +103,9 @@ Value squeeze(Tracer& t, const Arguments& a) {
   for (int64_t i = 0; i < x.rank(); ++i) {
     const int64_t size = x.dims()[static_cast<size_t>(i)];
     const bool named = std::find(axes.begin(), axes.end(), i) != axes.end();
-    if (named && size != 1) t.refuse("dimension " + std::to_string(i) + " of shape " + shape_text(x.dims()) + " is not 1 and cannot be squeezed");
+    if (named && size != 1)
+      t.refuse("dimension " + std::to_string(i) + " of shape " + shape_text(x.dims()) +
+               " is not 1 and cannot be squeezed");
     if (named || (a["axis"].is_none() && size == 1)) continue;
     dims.push_back(size);
   }
@@ -132,7 +136,9 @@ Array concatenate(Tracer& t, const std::vector<Array>& arrays, int64_t axis) {
       const auto at = static_cast<size_t>(i);
       fits = i == dim || each.dims()[at] == arrays[0].dims()[at];
     }
-    if (!fits) t.refuse("arrays of shapes " + shape_text(arrays[0].dims()) + " and " + shape_text(each.dims()) + " cannot be concatenated along axis " + std::to_string(dim));
+    if (!fits)
+      t.refuse("arrays of shapes " + shape_text(arrays[0].dims()) + " and " + shape_text(each.dims()) +
+               " cannot be concatenated along axis " + std::to_string(dim));
   }
   return t.concatenate(arrays, dim);
 }
@@ -140,7 +146,9 @@ Array concatenate(Tracer& t, const std::vector<Array>& arrays, int64_t axis) {
 Array stack(Tracer& t, std::vector<Array> arrays, int64_t axis) {
   const int64_t dim = t.axis_of(axis, arrays[0].rank() + 1);
   for (Array& each : arrays) {
-    if (each.dims() != arrays[0].dims()) t.refuse("arrays of shapes " + shape_text(arrays[0].dims()) + " and " + shape_text(each.dims()) + " cannot be stacked");
+    if (each.dims() != arrays[0].dims())
+      t.refuse("arrays of shapes " + shape_text(arrays[0].dims()) + " and " + shape_text(each.dims()) +
+               " cannot be stacked");
   }
   for (Array& each : arrays) each = t.expand_dims(each, {dim});
   return t.concatenate(arrays, dim);
@@ -169,11 +177,14 @@ Value split(Tracer& t, const Array& x, const Value& sections, int64_t axis, bool
   if (sections.is<int64_t>()) {
     const int64_t parts = *sections.as<int64_t>();
     if (parts <= 0 || parts > 10'000) t.refuse("an array is split into at least one part, and 10000 at most");
-    if (!uneven && size % parts != 0) t.refuse(std::to_string(size) + " elements cannot be split into " + std::to_string(parts) + " equal parts; array_split makes uneven ones");
+    if (!uneven && size % parts != 0)
+      t.refuse(std::to_string(size) + " elements cannot be split into " + std::to_string(parts) +
+               " equal parts; array_split makes uneven ones");
     int64_t at = 0;
     for (int64_t i = 0; i + 1 < parts; ++i) ends.push_back(at += size / parts + (i < size % parts ? 1 : 0));
   } else {
-    for (int64_t end : t.to_ints(sections, "the places of a split")) ends.push_back(std::clamp<int64_t>(end < 0 ? end + size : end, 0, size));
+    for (int64_t end : t.to_ints(sections, "the places of a split"))
+      ends.push_back(std::clamp<int64_t>(end < 0 ? end + size : end, 0, size));
   }
   ends.push_back(size);
   std::vector<Value> out;
@@ -221,7 +232,8 @@ std::vector<std::pair<int64_t, int64_t>> pad_widths(Tracer& t, const Value& widt
   std::vector<std::pair<int64_t, int64_t>> out;
   const auto pair_of = [&](const Value& each) {
     const std::vector<int64_t> both = t.to_ints(each, "pad_width");
-    if (both.empty() || both.size() > 2 || both[0] < 0 || both.back() < 0) t.refuse("pad_width is a number, a pair, or a pair for each dimension, none negative");
+    if (both.empty() || both.size() > 2 || both[0] < 0 || both.back() < 0)
+      t.refuse("pad_width is a number, a pair, or a pair for each dimension, none negative");
     return std::pair(both[0], both.back());
   };
   const Sequence* sequence = width.sequence();
@@ -232,7 +244,8 @@ std::vector<std::pair<int64_t, int64_t>> pad_widths(Tracer& t, const Value& widt
     for (const Value& each : sequence->items) out.push_back(pair_of(each));
     if (out.size() == 1) out.resize(static_cast<size_t>(rank), out[0]);
   }
-  if (static_cast<int64_t>(out.size()) != rank) t.refuse("pad_width has " + std::to_string(out.size()) + " pairs for " + std::to_string(rank) + " dimensions");
+  if (static_cast<int64_t>(out.size()) != rank)
+    t.refuse("pad_width has " + std::to_string(out.size()) + " pairs for " + std::to_string(rank) + " dimensions");
   return out;
 }
 
@@ -250,7 +263,8 @@ Array padding_of(Tracer& t, const Array& x, int64_t dim, int64_t count, bool bef
   }
   const int64_t skip = mode == "reflect" ? 1 : 0;
   if (count > size - skip) t.unsupported(mode + " padding that is wider than the array");
-  return t.reverse(before ? t.slice_dim(x, dim, skip, skip + count) : t.slice_dim(x, dim, size - skip - count, size - skip), {dim});
+  return t.reverse(
+      before ? t.slice_dim(x, dim, skip, skip + count) : t.slice_dim(x, dim, size - skip - count, size - skip), {dim});
 }
 
 Value pad(Tracer& t, const Arguments& a) {
@@ -267,7 +281,8 @@ Value pad(Tracer& t, const Arguments& a) {
     if (a["constant_values"].sequence() != nullptr) t.unsupported("pad with several constant_values");
     return t.pad(x, t.typed(a["constant_values"], {x.dtype(), {}}), low, high);
   }
-  if (mode != "edge" && mode != "wrap" && mode != "reflect" && mode != "symmetric") t.unsupported("pad with mode '" + mode + "'");
+  if (mode != "edge" && mode != "wrap" && mode != "reflect" && mode != "symmetric")
+    t.unsupported("pad with mode '" + mode + "'");
   for (int64_t dim = 0; dim < x.rank(); ++dim) {
     const auto [before, after] = widths[static_cast<size_t>(dim)];
     std::vector<Array> parts;
@@ -333,7 +348,8 @@ Array diagonal(Tracer& t, const Array& given, int64_t offset, int64_t axis1, int
   const int64_t column = offset > 0 ? offset : 0;
   const int64_t count = std::max<int64_t>(0, std::min(rows - row, columns - column));
   const Array steps = t.iota({DType::kInt32, {count}}, 0);
-  const Value index = tuple_of({Ellipsis{}, t.add(steps, t.with_number(steps, row)), t.add(steps, t.with_number(steps, column))});
+  const Value index =
+      tuple_of({Ellipsis{}, t.add(steps, t.with_number(steps, row)), t.add(steps, t.with_number(steps, column))});
   return index_array(t, x, index);
 }
 
@@ -355,7 +371,8 @@ Value diag(Tracer& t, const Arguments& a) {
 FunctionRow flipping_row(std::string path, const char* signature, std::optional<int64_t> axis) {
   return {std::move(path), signature, [axis](Tracer& t, const Arguments& a) -> Value {
             const Array x = t.array(a["m"]);
-            return t.reverse(x, axis ? std::vector<int64_t>{t.axis_of(*axis, x.rank())} : t.to_axes(a["axis"], x.rank()));
+            return t.reverse(x,
+                             axis ? std::vector<int64_t>{t.axis_of(*axis, x.rank())} : t.to_axes(a["axis"], x.rank()));
           }};
 }
 
@@ -371,23 +388,31 @@ std::vector<FunctionRow> arranging() {
          const Array x = t.array(a["a"]);
          std::vector<int64_t> order(x.dims().size());
          std::iota(order.begin(), order.end(), int64_t{0});
-         std::swap(order[static_cast<size_t>(axis_argument(t, a["axis1"], x.rank()))], order[static_cast<size_t>(axis_argument(t, a["axis2"], x.rank()))]);
+         std::swap(order[static_cast<size_t>(axis_argument(t, a["axis1"], x.rank()))],
+                   order[static_cast<size_t>(axis_argument(t, a["axis2"], x.rank()))]);
          return t.transpose(x, order);
        }},
       {"jnp.moveaxis", "a, source, destination",
-       [](Tracer& t, const Arguments& a) -> Value { return move_axes(t, t.array(a["a"]), t.to_ints(a["source"], "source"), t.to_ints(a["destination"], "destination")); }},
-      {"jnp.ravel", "a", [](Tracer& t, const Arguments& a) -> Value {
+       [](Tracer& t, const Arguments& a) -> Value {
+         return move_axes(t, t.array(a["a"]), t.to_ints(a["source"], "source"),
+                          t.to_ints(a["destination"], "destination"));
+       }},
+      {"jnp.ravel", "a",
+       [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.array(a["a"]);
          return t.reshape(x, {tensor::element_count(x.type)});
        }},
-      {"jnp.flatten", "a", [](Tracer& t, const Arguments& a) -> Value {
+      {"jnp.flatten", "a",
+       [](Tracer& t, const Arguments& a) -> Value {
          const Array x = t.array(a["a"]);
          return t.reshape(x, {tensor::element_count(x.type)});
        }},
       {"jnp.squeeze", "a, axis=None", squeeze},
       {"jnp.expand_dims", "a, axis", expand_dims},
       {"jnp.broadcast_to", "array, shape",
-       [](Tracer& t, const Arguments& a) -> Value { return t.broadcast_to(t.array(a["array"]), t.to_ints(a["shape"], "a shape")); }},
+       [](Tracer& t, const Arguments& a) -> Value {
+         return t.broadcast_to(t.array(a["array"]), t.to_ints(a["shape"], "a shape"));
+       }},
       {"jnp.broadcast_arrays", "*args",
        [](Tracer& t, const Arguments& a) {
          std::vector<tensor::Dims> shapes;
@@ -431,7 +456,9 @@ std::vector<FunctionRow> joining() {
          return a["dtype"].is_none() ? out : t.convert(out, t.to_dtype(a["dtype"]));
        }},
       {"jnp.stack", "arrays, axis=0",
-       [](Tracer& t, const Arguments& a) -> Value { return stack(t, arrays_of(t, a["arrays"], "stack"), t.to_int(a["axis"], "axis")); }},
+       [](Tracer& t, const Arguments& a) -> Value {
+         return stack(t, arrays_of(t, a["arrays"], "stack"), t.to_int(a["axis"], "axis"));
+       }},
       stacking_row("jnp.vstack", 2, 0),
       stacking_row("jnp.hstack", 1, 1),
       stacking_row("jnp.dstack", 3, 2),
@@ -452,9 +479,13 @@ std::vector<FunctionRow> joining() {
          return concatenate(t, both, a["axis"].is_none() ? 0 : t.to_int(a["axis"], "axis"));
        }},
       {"jnp.split", "ary, indices_or_sections, axis=0",
-       [](Tracer& t, const Arguments& a) { return split(t, t.array(a["ary"]), a["indices_or_sections"], t.to_int(a["axis"], "axis"), false); }},
+       [](Tracer& t, const Arguments& a) {
+         return split(t, t.array(a["ary"]), a["indices_or_sections"], t.to_int(a["axis"], "axis"), false);
+       }},
       {"jnp.array_split", "ary, indices_or_sections, axis=0",
-       [](Tracer& t, const Arguments& a) { return split(t, t.array(a["ary"]), a["indices_or_sections"], t.to_int(a["axis"], "axis"), true); }},
+       [](Tracer& t, const Arguments& a) {
+         return split(t, t.array(a["ary"]), a["indices_or_sections"], t.to_int(a["axis"], "axis"), true);
+       }},
       splitting_row("jnp.vsplit", 0),
       splitting_row("jnp.hsplit", 1),
       {"jnp.unstack", "x, axis=0",
@@ -465,9 +496,11 @@ std::vector<FunctionRow> joining() {
       {"jnp.repeat", "a, repeats, axis=None",
        [](Tracer& t, const Arguments& a) -> Value {
          Array x = t.array(a["a"]);
-         if (a["repeats"].array() != nullptr) t.unsupported("repeat with an array of repeats, whose shape depends on data");
+         if (a["repeats"].array() != nullptr)
+           t.unsupported("repeat with an array of repeats, whose shape depends on data");
          if (a["axis"].is_none()) x = t.reshape(x, {tensor::element_count(x.type)});
-         return repeat(t, x, t.to_int(a["repeats"], "repeats"), a["axis"].is_none() ? 0 : axis_argument(t, a["axis"], x.rank()));
+         return repeat(t, x, t.to_int(a["repeats"], "repeats"),
+                       a["axis"].is_none() ? 0 : axis_argument(t, a["axis"], x.rank()));
        }},
       {"jnp.tile", "A, reps", tile},
       {"jnp.pad", "array, pad_width, mode='constant', constant_values=0", pad},
@@ -481,11 +514,13 @@ std::vector<FunctionRow> diagonals() {
       {"jnp.diag", "v, k=0", diag},
       {"jnp.diagonal", "a, offset=0, axis1=0, axis2=1",
        [](Tracer& t, const Arguments& a) -> Value {
-         return diagonal(t, t.array(a["a"]), t.to_int(a["offset"], "offset"), t.to_int(a["axis1"], "axis1"), t.to_int(a["axis2"], "axis2"));
+         return diagonal(t, t.array(a["a"]), t.to_int(a["offset"], "offset"), t.to_int(a["axis1"], "axis1"),
+                         t.to_int(a["axis2"], "axis2"));
        }},
       {"jnp.trace", "a, offset=0, axis1=0, axis2=1",
        [](Tracer& t, const Arguments& a) -> Value {
-         const Array line = diagonal(t, t.array(a["a"]), t.to_int(a["offset"], "offset"), t.to_int(a["axis1"], "axis1"), t.to_int(a["axis2"], "axis2"));
+         const Array line = diagonal(t, t.array(a["a"]), t.to_int(a["offset"], "offset"), t.to_int(a["axis1"], "axis1"),
+                                     t.to_int(a["axis2"], "axis2"));
          return t.call(*find_global("jnp.sum"), std::vector<Value>{line, int64_t{-1}});
        }},
   };

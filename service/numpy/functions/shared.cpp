@@ -4,7 +4,8 @@
 
 namespace meshd::numpy {
 
-Array keep_dims(Tracer& t, const Array& reduced, const tensor::Dims& before, const std::vector<int64_t>& axes, bool keep) {
+Array keep_dims(Tracer& t, const Array& reduced, const tensor::Dims& before, const std::vector<int64_t>& axes,
+                bool keep) {
   if (!keep) return reduced;
   tensor::Dims dims = before;
   for (const int64_t axis : axes) dims[static_cast<size_t>(axis)] = 1;
@@ -59,7 +60,8 @@ Array logsumexp_of(Tracer& t, const Array& x, const std::vector<int64_t>& axes, 
   const Array largest = max_of(t, tensor::is_complex(x.dtype()) ? t.real(x) : x, axes, true);
   const Array zero = t.full_like(largest, int64_t{0});
   const Array shift = t.convert(t.select(t.op("stablehlo.is_finite", {largest}), largest, zero), x.dtype());
-  const Array sum = sum_of(t, one(t, "stablehlo.exponential", t.subtract(x, t.broadcast_to(shift, x.dims()))), axes, true);
+  const Array sum =
+      sum_of(t, one(t, "stablehlo.exponential", t.subtract(x, t.broadcast_to(shift, x.dims()))), axes, true);
   const Array out = t.add(one(t, "stablehlo.log", sum), shift);
   if (keep) return out;
   tensor::Dims dims;

@@ -10,7 +10,8 @@
 namespace meshd::numpy {
 
 /// x[i] for each of a row's helper: sorted axes made dimensions of size one again.
-Array keep_dims(Tracer& t, const Array& reduced, const tensor::Dims& before, const std::vector<int64_t>& axes, bool keep);
+Array keep_dims(Tracer& t, const Array& reduced, const tensor::Dims& before, const std::vector<int64_t>& axes,
+                bool keep);
 /// A sum over axes, in the array's own type.
 Array sum_of(Tracer& t, const Array& x, const std::vector<int64_t>& axes, bool keep);
 Array max_of(Tracer& t, const Array& x, const std::vector<int64_t>& axes, bool keep);

@@ -10,27 +10,48 @@ namespace meshd::numpy {
 namespace {
 
 // Names of modules, and the path under which the tables have them.
-constexpr std::pair<std::string_view, std::string_view> kModules[] = {
-    {"jax.numpy", "jnp"},           {"numpy", "jnp"},           {"np", "jnp"},
-    {"jnp", "jnp"},                 {"jax.nn", "nn"},           {"nn", "nn"},
-    {"jax.lax", "lax"},             {"lax", "lax"},             {"jax.random", "random"},
-    {"random", "random"},           {"jax", "jax"},             {"functools", "functools"},
-    {"jnp.linalg", "jnp.linalg"},   {"jnp.fft", "jnp.fft"},     {"jax.scipy.special", "special"},
-    {"special", "special"},         {"jax.debug", "jax.debug"}, {"jax.tree", "jax.tree"},
-    {"jax.tree_util", "jax.tree"},  {"math", "math"},           {"jax.sharding", "jax.sharding"},
-    {"jax.scipy", "jax.scipy"},     {"jax.nn.initializers", "nn.initializers"}};
+constexpr std::pair<std::string_view, std::string_view> kModules[] = {{"jax.numpy", "jnp"},
+                                                                      {"numpy", "jnp"},
+                                                                      {"np", "jnp"},
+                                                                      {"jnp", "jnp"},
+                                                                      {"jax.nn", "nn"},
+                                                                      {"nn", "nn"},
+                                                                      {"jax.lax", "lax"},
+                                                                      {"lax", "lax"},
+                                                                      {"jax.random", "random"},
+                                                                      {"random", "random"},
+                                                                      {"jax", "jax"},
+                                                                      {"functools", "functools"},
+                                                                      {"jnp.linalg", "jnp.linalg"},
+                                                                      {"jnp.fft", "jnp.fft"},
+                                                                      {"jax.scipy.special", "special"},
+                                                                      {"special", "special"},
+                                                                      {"jax.debug", "jax.debug"},
+                                                                      {"jax.tree", "jax.tree"},
+                                                                      {"jax.tree_util", "jax.tree"},
+                                                                      {"math", "math"},
+                                                                      {"jax.sharding", "jax.sharding"},
+                                                                      {"jax.scipy", "jax.scipy"},
+                                                                      {"jax.nn.initializers", "nn.initializers"}};
 
 // Names that are there without an import, and what they are short for.
 constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-    {"grad", "jax.grad"}, {"value_and_grad", "jax.value_and_grad"}, {"vmap", "jax.vmap"}, {"jit", "jax.jit"},
-    {"log", "jax.debug.log"}, {"P", "jax.sharding.PartitionSpec"}, {"PartitionSpec", "jax.sharding.PartitionSpec"},
-    {"with_sharding_constraint", "lax.with_sharding_constraint"}, {"partial", "functools.partial"}};
+    {"grad", "jax.grad"},
+    {"value_and_grad", "jax.value_and_grad"},
+    {"vmap", "jax.vmap"},
+    {"jit", "jax.jit"},
+    {"log", "jax.debug.log"},
+    {"P", "jax.sharding.PartitionSpec"},
+    {"PartitionSpec", "jax.sharding.PartitionSpec"},
+    {"with_sharding_constraint", "lax.with_sharding_constraint"},
+    {"partial", "functools.partial"}};
 
 // Functions that are methods of arrays too, with the array as their first argument.
 constexpr std::string_view kMethods[] = {
-    "sum", "prod", "mean", "var", "std", "min", "max", "argmin", "argmax", "all", "any", "cumsum", "cumprod", "ptp",
-    "reshape", "transpose", "astype", "ravel", "flatten", "squeeze", "swapaxes", "sort", "argsort", "dot", "round",
-    "clip", "take", "repeat", "trace", "diagonal", "conj", "conjugate", "copy", "item", "tolist"};
+    "sum",     "prod",    "mean",     "var",     "std",       "min",     "max",       "argmin", "argmax",
+    "all",     "any",     "cumsum",   "cumprod", "ptp",       "reshape", "transpose", "astype", "ravel",
+    "flatten", "squeeze", "swapaxes", "sort",    "argsort",   "dot",     "round",     "clip",   "take",
+    "repeat",  "trace",   "diagonal", "conj",    "conjugate", "copy",    "item",      "tolist"};
 
 Value literal(const Expression& expression) {
   switch (expression.kind) {
@@ -101,7 +122,8 @@ const Tables& tables() {
 
 const Value& Arguments::operator[](std::string_view name) const {
   const auto& parameters = signature_.parameters;
-  const auto found = std::find_if(parameters.begin(), parameters.end(), [&](const auto& parameter) { return parameter.name == name; });
+  const auto found =
+      std::find_if(parameters.begin(), parameters.end(), [&](const auto& parameter) { return parameter.name == name; });
   return values_.at(static_cast<size_t>(found - parameters.begin()));
 }
 
@@ -132,7 +154,8 @@ std::vector<std::string> global_names() {
 std::vector<std::string> names_in(std::string_view path) {
   std::vector<std::string> out;
   const std::string prefix = std::string(path) + ".";
-  for (auto at = tables().values.lower_bound(prefix); at != tables().values.end() && at->first.starts_with(prefix); ++at) {
+  for (auto at = tables().values.lower_bound(prefix); at != tables().values.end() && at->first.starts_with(prefix);
+       ++at) {
     const std::string name = at->first.substr(prefix.size());
     if (name.find('.') == std::string::npos) out.push_back(name);
   }
@@ -169,7 +192,8 @@ std::vector<Value> bind(Tracer& t, const std::string& name, const std::vector<Fu
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].kind == ParameterKind::kArguments) rest_at = i;
     if (parameters[i].kind == ParameterKind::kKeywords) others_at = i;
-    if (parameters[i].kind == ParameterKind::kPositional || parameters[i].kind == ParameterKind::kPositionalOnly) ++most;
+    if (parameters[i].kind == ParameterKind::kPositional || parameters[i].kind == ParameterKind::kPositionalOnly)
+      ++most;
   }
   for (Value& value : arguments.positional) {
     if (const auto* undefined = value.as<Undefined>()) t.refuse(undefined->why);
@@ -179,13 +203,15 @@ std::vector<Value> bind(Tracer& t, const std::string& name, const std::vector<Fu
     } else if (rest_at) {
       rest->items.push_back(std::move(value));
     } else {
-      t.refuse("'" + name + "' takes " + std::to_string(most) + (most == 1 ? " positional argument, " : " positional arguments, ") +
+      t.refuse("'" + name + "' takes " + std::to_string(most) +
+               (most == 1 ? " positional argument, " : " positional arguments, ") +
                std::to_string(arguments.positional.size()) + " are given");
     }
   }
   for (auto& [keyword, value] : arguments.keywords) {
     const auto found = std::find_if(parameters.begin(), parameters.end(), [&](const FunctionParameter& parameter) {
-      return parameter.name == keyword && (parameter.kind == ParameterKind::kPositional || parameter.kind == ParameterKind::kKeywordOnly);
+      return parameter.name == keyword &&
+             (parameter.kind == ParameterKind::kPositional || parameter.kind == ParameterKind::kKeywordOnly);
     });
     if (found == parameters.end()) {
       if (others_at) {

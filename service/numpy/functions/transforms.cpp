@@ -12,7 +12,9 @@ constexpr int64_t kMostUnrolledRows = 8;
 // The axis of each leaf of an argument: an int or None for all of them, or a tree like the argument.
 void add_axes(Tracer& t, const Value& axes, const Value& argument, std::vector<std::optional<int64_t>>& out) {
   if (axes.sequence() != nullptr || axes.is<DictRef>()) {
-    if (!same_structure(axes, argument)) t.refuse("in_axes " + structure_text(axes) + " has not the structure of its argument, " + structure_text(argument));
+    if (!same_structure(axes, argument))
+      t.refuse("in_axes " + structure_text(axes) + " has not the structure of its argument, " +
+               structure_text(argument));
     for_each_leaf(axes, [&](const Value& axis) { out.emplace_back(t.to_int(axis, "an axis of vmap")); });
     return;
   }
@@ -36,7 +38,9 @@ Value mapped_call(Tracer& t, const Value& function, const Value& in_axes, const 
   std::vector<Value> arguments = given.positional;
   std::vector<std::optional<int64_t>> axes;
   if (in_axes.sequence() != nullptr) {
-    if (in_axes.sequence()->items.size() != arguments.size()) t.refuse("in_axes has " + std::to_string(in_axes.sequence()->items.size()) + " entries for " + std::to_string(arguments.size()) + " arguments");
+    if (in_axes.sequence()->items.size() != arguments.size())
+      t.refuse("in_axes has " + std::to_string(in_axes.sequence()->items.size()) + " entries for " +
+               std::to_string(arguments.size()) + " arguments");
     for (size_t i = 0; i < arguments.size(); ++i) add_axes(t, in_axes.sequence()->items[i], arguments[i], axes);
   } else {
     for (const Value& argument : arguments) add_axes(t, in_axes, argument, axes);
@@ -49,7 +53,9 @@ Value mapped_call(Tracer& t, const Value& function, const Value& in_axes, const 
       if (!axis) return leaf;
       const Array x = t.array(leaf);
       const Array front = to_front(t, x, t.axis_of(*axis, x.rank()));
-      if (rows && *rows != front.dims()[0]) t.refuse("vmap goes over axes of different sizes, " + std::to_string(*rows) + " and " + std::to_string(front.dims()[0]));
+      if (rows && *rows != front.dims()[0])
+        t.refuse("vmap goes over axes of different sizes, " + std::to_string(*rows) + " and " +
+                 std::to_string(front.dims()[0]));
       rows = front.dims()[0];
       return front;
     });
@@ -60,7 +66,8 @@ Value mapped_call(Tracer& t, const Value& function, const Value& in_axes, const 
     std::vector<Value> out;
     size_t at = 0;
     for (const Value& argument : arguments) {
-      out.push_back(map_leaves(argument, [&](const Value& leaf) { return axes.at(at++) ? t.subscript(leaf, index) : leaf; }));
+      out.push_back(
+          map_leaves(argument, [&](const Value& leaf) { return axes.at(at++) ? t.subscript(leaf, index) : leaf; }));
     }
     return t.call(function, std::move(out));
   };
@@ -101,13 +108,15 @@ Value mapped_call(Tracer& t, const Value& function, const Value& in_axes, const 
                             const Array& all = *leaf.array();
                             std::vector<Array> starts(all.dims().size(), t.full({DType::kInt32, {}}, int64_t{0}));
                             starts[0] = t.convert(t.array(index), DType::kInt32);
-                            return t.dynamic_update_slice(all, t.convert(as_row(leaves.at(at++)), all.dtype(), all.weak), starts);
+                            return t.dynamic_update_slice(
+                                all, t.convert(as_row(leaves.at(at++)), all.dtype(), all.weak), starts);
                           })};
                         })[0];
 }
 
 Value vmap(Tracer& t, const Arguments& a) {
-  if (!a["out_axes"].is<int64_t>() || *a["out_axes"].as<int64_t>() != 0) t.unsupported("vmap with out_axes that are not 0");
+  if (!a["out_axes"].is<int64_t>() || *a["out_axes"].as<int64_t>() != 0)
+    t.unsupported("vmap with out_axes that are not 0");
   auto made = std::make_shared<Callable>();
   made->name = "vmap";
   made->call = [function = a["fun"], axes = a["in_axes"]](Tracer& inner, CallArguments arguments) {
@@ -130,7 +139,8 @@ Value as_it_is(Tracer&, const Arguments& a) {
 }
 
 FunctionRow refused(std::string path, std::string what) {
-  return {std::move(path), "*args, **kwargs", [what](Tracer& t, const Arguments&) -> Value { t.unsupported(what + " is not supported yet"); }};
+  return {std::move(path), "*args, **kwargs",
+          [what](Tracer& t, const Arguments&) -> Value { t.unsupported(what + " is not supported yet"); }};
 }
 
 }  // namespace

@@ -270,7 +270,8 @@ class TextLexer {
     const char c = token.text[0];
     if (c == '(' || c == '[' || c == '{') {
       if (brackets_.size() >= static_cast<size_t>(kMaxSyntaxDepth))
-        fail("program_syntax", token.place, "brackets are nested more than " + std::to_string(kMaxSyntaxDepth) + " deep");
+        fail("program_syntax", token.place,
+             "brackets are nested more than " + std::to_string(kMaxSyntaxDepth) + " deep");
       brackets_.push_back(token);
     }
     if (token.text.size() > 1 || (c != ')' && c != ']' && c != '}')) return;

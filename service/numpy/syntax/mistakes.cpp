@@ -1,31 +1,13 @@
 #include "service/numpy/syntax/mistakes.h"
 
 #include <algorithm>
-#include <numeric>
-#include <vector>
+
+#include "service/core/near_names.h"
 
 namespace meshd::numpy {
 namespace {
 
 constexpr size_t kLongestCompared = 40;
-
-// Insertions, deletions, replacements and swaps of neighbours.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> before(b.size() + 1);
-  std::vector<size_t> row(b.size() + 1);
-  std::vector<size_t> next(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    next[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      next[j + 1] = std::min({row[j + 1] + 1, next[j] + 1, row[j] + (a[i] == b[j] ? 0U : 1U)});
-      if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j]) next[j + 1] = std::min(next[j + 1], before[j - 1] + 1);
-    }
-    before.swap(row);
-    row.swap(next);
-  }
-  return row[b.size()];
-}
 
 }  // namespace
 
@@ -37,17 +19,9 @@ void fail(core::ErrorCode code, Place place, const std::string& message) {
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> known) {
   if (name.size() > kLongestCompared) return "";
-  const std::string* best = nullptr;
-  size_t least = std::max<size_t>(1, name.size() / 3) + 1;
-  for (const std::string& candidate : known) {
-    if (candidate.size() > kLongestCompared) continue;
-    const size_t distance = edit_distance(name, candidate);
-    if (distance < least) {
-      least = distance;
-      best = &candidate;
-    }
-  }
-  return best == nullptr ? "" : "; did you mean '" + *best + "'?";
+  const size_t limit = name.size() <= 3 ? 2 : 3;
+  const std::string_view nearest = core::nearest_name(name, known, limit);
+  return nearest.empty() ? "" : "; did you mean '" + std::string(nearest) + "'?";
 }
 
 }  // namespace meshd::numpy

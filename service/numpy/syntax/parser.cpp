@@ -11,11 +11,12 @@ namespace meshd::numpy {
 namespace {
 
 constexpr std::array<std::string_view, 35> kKeywords = {
-    "False", "None",  "True",   "and",    "as",     "assert", "async", "await",    "break", "class", "continue", "def",
-    "del",   "elif",  "else",   "except", "finally", "for",   "from",  "global",   "if",    "import", "in",      "is",
-    "lambda", "nonlocal", "not", "or",    "pass",   "raise",  "return", "try",     "while", "with",  "yield"};
-constexpr std::array<std::string_view, 11> kUnsupported = {"class", "with",  "try",      "global", "nonlocal", "yield",
-                                                           "del",   "async", "await",    "raise",  "match"};
+    "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+    "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+    "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+constexpr std::array<std::string_view, 11> kUnsupported = {"class", "with",  "try",   "global", "nonlocal", "yield",
+                                                           "del",   "async", "await", "raise",  "match"};
 
 // Binary operators by how strongly they bind.
 constexpr std::array<std::pair<std::string_view, int>, 12> kBinary = {{{"|", 1},
@@ -268,7 +269,9 @@ class Parser {
   // Up to `end`, which is not taken; "" means the end of the text.
   void parameters(Function& function, std::string_view end) {
     ParameterKind kind = ParameterKind::kPositional;
-    const auto over = [&] { return end.empty() ? now().kind == TokenKind::kEnd || now().kind == TokenKind::kNewline : now().is(end); };
+    const auto over = [&] {
+      return end.empty() ? now().kind == TokenKind::kEnd || now().kind == TokenKind::kNewline : now().is(end);
+    };
     while (!over()) {
       const Place place = now().place;
       if (take_if("/")) {
@@ -409,7 +412,8 @@ class Parser {
     const Place place = now().place;
     if (now().is("lambda")) return lambda();
     ExpressionRef value = disjunction();
-    if (now().is(":=")) fail("unsupported_type", now().place, "':=' is not supported; assign in a statement of its own");
+    if (now().is(":="))
+      fail("unsupported_type", now().place, "':=' is not supported; assign in a statement of its own");
     if (!take_if("if")) return value;
     ExpressionRef test = disjunction();
     expect("else", "of the conditional expression");
@@ -490,7 +494,8 @@ class Parser {
 
   static int strength_of(const Token& token) {
     if (token.kind != TokenKind::kOperator) return 0;
-    const auto found = std::find_if(kBinary.begin(), kBinary.end(), [&](const auto& row) { return row.first == token.text; });
+    const auto found =
+        std::find_if(kBinary.begin(), kBinary.end(), [&](const auto& row) { return row.first == token.text; });
     return found == kBinary.end() ? 0 : found->second;
   }
 

@@ -10,8 +10,8 @@ std::pair<Array, Array> float_divmod(Tracer& t, const Array& x, const Array& y) 
   Array mod = t.op("stablehlo.remainder", {x, y});
   const Array zero = t.full_like(y, int64_t{0});
   Array div = t.divide(t.select(t.compare("EQ", y, zero), x, t.subtract(x, mod)), y);
-  const Array differs = t.logical_and(t.compare("NE", mod, t.full_like(mod, int64_t{0})),
-                                      t.compare("NE", sign(t, y), sign(t, mod)));
+  const Array differs =
+      t.logical_and(t.compare("NE", mod, t.full_like(mod, int64_t{0})), t.compare("NE", sign(t, y), sign(t, mod)));
   mod = t.select(differs, t.add(mod, y), mod);
   div = t.select(differs, t.subtract(div, t.full_like(div, int64_t{1})), div);
   return {t.op("stablehlo.round_nearest_afz", {div}), mod};
@@ -89,8 +89,8 @@ Array power(Tracer& t, const Value& x, const Value& y) {
   const WeakType power = t.type_of(y);
   if ((tensor::is_float(base.dtype) || tensor::is_complex(base.dtype)) && tensor::is_integer(power.dtype)) {
     const tensor::Dims dims = t.broadcast_dims({t.dims_of(x), t.dims_of(y)});
-    Array made = t.op("stablehlo.power", {t.broadcast_to(t.array(x), dims),
-                                          t.broadcast_to(t.convert(t.array(y), base.dtype), dims)});
+    Array made = t.op("stablehlo.power",
+                      {t.broadcast_to(t.array(x), dims), t.broadcast_to(t.convert(t.array(y), base.dtype), dims)});
     made.weak = base.weak && power.weak;
     return made;
   }
@@ -113,13 +113,13 @@ Array matmul(Tracer& t, const Value& x, const Value& y) {
   const int64_t columns = b.dims().back();
   if (inner != b.dims()[static_cast<size_t>(b.rank() - 2)]) {
     t.refuse("@ of shapes " + shape_text(t.dims_of(x)) + " and " + shape_text(t.dims_of(y)) +
-             ": the last dimension of the first (" + std::to_string(inner) +
-             ") and the last but one of the second (" + std::to_string(b.dims()[static_cast<size_t>(b.rank() - 2)]) +
-             ") have to be equal");
+             ": the last dimension of the first (" + std::to_string(inner) + ") and the last but one of the second (" +
+             std::to_string(b.dims()[static_cast<size_t>(b.rank() - 2)]) + ") have to be equal");
   }
   const bool weak = a.weak && b.weak;
   const bool is_bool = a.dtype() == DType::kBool;
-  tensor::Dims batch = t.broadcast_dims({{a.dims().begin(), a.dims().end() - 2}, {b.dims().begin(), b.dims().end() - 2}});
+  tensor::Dims batch =
+      t.broadcast_dims({{a.dims().begin(), a.dims().end() - 2}, {b.dims().begin(), b.dims().end() - 2}});
   // A side without a batch keeps none: its product has no batch dimensions to repeat.
   Array out;
   if (b.rank() == 2) {

@@ -32,9 +32,7 @@ bool fits_integer(int64_t value, DType dtype) {
   return value >= 0 && (bits == 64 || value < (int64_t{1} << bits));
 }
 
-ir::Attribute enumeration(const char* kind, std::string_view value) {
-  return {ir::EnumAttr{kind, std::string(value)}};
-}
+ir::Attribute enumeration(const char* kind, std::string_view value) { return {ir::EnumAttr{kind, std::string(value)}}; }
 
 }  // namespace
 
@@ -119,7 +117,8 @@ std::vector<std::byte> ArrayBuilder::element(DType to, const Value& number) cons
     bytes = converted<int64_t>(*truth ? 1 : 0, DType::kInt64, to);
     if (to == DType::kBool) bytes = {std::byte{*truth}};
   } else if (const auto* real = number.as<double>()) {
-    if (tensor::is_integer(to) && !(std::abs(*real) < 9.2e18)) refuse("a float that is no whole number in " + std::string(tensor::name(to)));
+    if (tensor::is_integer(to) && !(std::abs(*real) < 9.2e18))
+      refuse("a float that is no whole number in " + std::string(tensor::name(to)));
     bytes = to == DType::kBool ? std::vector<std::byte>{std::byte{*real != 0}}
                                : converted<double>(*real, DType::kFloat64, to);
   } else if (const auto* both = number.as<std::complex<double>>()) {
@@ -154,7 +153,8 @@ Array ArrayBuilder::convert(const Array& array, DType dtype, bool weak) {
   Array from = array;
   if (dtype == DType::kBool) return compare("NE", from, full(from.type, int64_t{0}));
   if (tensor::is_complex(from.dtype()) && !tensor::is_complex(dtype)) from = real(from);
-  Array out = from.dtype() == dtype ? from : op("stablehlo.convert", {from}, {}, tensor::TensorType{dtype, from.dims()});
+  Array out =
+      from.dtype() == dtype ? from : op("stablehlo.convert", {from}, {}, tensor::TensorType{dtype, from.dims()});
   out.weak = weak;
   return out;
 }
@@ -282,9 +282,8 @@ Array ArrayBuilder::integer_pow(const Array& a, int64_t n) {
   return divide(full(a.type, int64_t{1}, a.weak), *product);
 }
 
-ir::Region ArrayBuilder::region(
-    const std::vector<ir::Type>& types,
-    const std::function<std::vector<ir::ValueId>(const std::vector<ir::ValueId>&)>& body) {
+ir::Region ArrayBuilder::region(const std::vector<ir::Type>& types,
+                                const std::function<std::vector<ir::ValueId>(const std::vector<ir::ValueId>&)>& body) {
   const Place before = place_;
   ir::Region out;
   for (const ir::Type& type : types) out.arguments.push_back(writer_.function().add_value(type));
@@ -409,9 +408,9 @@ std::vector<Array> ArrayBuilder::sort(const std::vector<Array>& arrays, int64_t 
     }
     return std::vector<ir::ValueId>{verdict->id};
   }));
-  std::vector<Array> out = ops("stablehlo.sort", arrays,
-                               {{"dimension", ir::integer_attr(dim)}, {"is_stable", {ir::IntegerAttr{1, "i1"}}}},
-                               results, std::move(regions));
+  std::vector<Array> out =
+      ops("stablehlo.sort", arrays, {{"dimension", ir::integer_attr(dim)}, {"is_stable", {ir::IntegerAttr{1, "i1"}}}},
+          results, std::move(regions));
   for (size_t i = 0; i < out.size(); ++i) out[i].weak = arrays[i].weak;
   return out;
 }

@@ -11,8 +11,8 @@ namespace meshd::numpy {
 namespace {
 
 // Functions whose results have shapes that depend on data, for which JAX has no program either.
-constexpr std::string_view kDataShaped[] = {"jnp.unique",   "jnp.nonzero",  "jnp.flatnonzero", "jnp.argwhere",
-                                            "jnp.extract",  "jnp.compress", "jnp.setdiff1d",   "jnp.union1d",
+constexpr std::string_view kDataShaped[] = {"jnp.unique",   "jnp.nonzero",     "jnp.flatnonzero", "jnp.argwhere",
+                                            "jnp.extract",  "jnp.compress",    "jnp.setdiff1d",   "jnp.union1d",
                                             "jnp.setxor1d", "jnp.intersect1d", "jnp.trim_zeros"};
 
 CallableRef function_of(std::string name, std::function<Value(Tracer&, CallArguments)> call) {
@@ -28,19 +28,23 @@ Value bound(const Value& function, const Value& first) {
   });
 }
 
-const std::vector<std::string> kUpdates = {"set", "add", "subtract", "multiply", "mul", "divide", "power", "min", "max", "get", "apply"};
+const std::vector<std::string> kUpdates = {"set",   "add", "subtract", "multiply", "mul",  "divide",
+                                           "power", "min", "max",      "get",      "apply"};
 
 Value at_method(Tracer& tracer, const AtRef& at, const std::string& name) {
   if (!at->has_index) tracer.refuse("x.at is indexed first: x.at[index]." + name);
   if (std::find(kUpdates.begin(), kUpdates.end(), name) == kUpdates.end()) {
-    tracer.refuse("x.at[index] has no method '" + name + "'" + did_you_mean(name, kUpdates) + "; there are set, add, subtract, multiply, divide, power, min, max, get and apply");
+    tracer.refuse("x.at[index] has no method '" + name + "'" + did_you_mean(name, kUpdates) +
+                  "; there are set, add, subtract, multiply, divide, power, min, max, get and apply");
   }
   return function_of(name, [at, name](Tracer& t, CallArguments arguments) -> Value {
     for (const auto& [keyword, value] : arguments.keywords) {
       if (keyword == "mode") t.unsupported("'mode' of x.at[index]." + name + " (indices outside are dropped)");
-      if (keyword != "indices_are_sorted" && keyword != "unique_indices") t.refuse("x.at[index]." + name + " has no argument '" + keyword + "'");
+      if (keyword != "indices_are_sorted" && keyword != "unique_indices")
+        t.refuse("x.at[index]." + name + " has no argument '" + keyword + "'");
     }
-    if (arguments.positional.size() != (name == "get" ? 0U : 1U)) t.refuse("x.at[index]." + name + (name == "get" ? " takes no value" : " takes one value"));
+    if (arguments.positional.size() != (name == "get" ? 0U : 1U))
+      t.refuse("x.at[index]." + name + (name == "get" ? " takes no value" : " takes one value"));
     if (name == "get") return index_array(t, at->array, at->index);
     if (name == "apply") {
       const Value old = index_array(t, at->array, at->index);
@@ -88,7 +92,8 @@ Value Tracer::attribute(const Value& value, const std::string& name) {
     const std::string path = canonical_path(space->path + "." + name);
     if (const Value* found = find_global(path)) return *found;
     if (std::find(std::begin(kDataShaped), std::end(kDataShaped), path) != std::end(kDataShaped)) {
-      unsupported("'" + path + "' is not supported: the shape of its result depends on data; jnp.where, jnp.sort and "
+      unsupported("'" + path +
+                  "' is not supported: the shape of its result depends on data; jnp.where, jnp.sort and "
                   "masks keep shapes");
     }
     const std::vector<std::string> known = names_in(space->path);
@@ -112,10 +117,13 @@ Value Tracer::attribute(const Value& value, const std::string& name) {
 
 // Methods of lists and dicts.
 Value Tracer::function_attribute(const Value& value, const std::string& name) {
-  if (const auto* list = value.as<SequenceRef>(); list != nullptr && !(*list)->is_tuple && (name == "append" || name == "extend" || name == "pop")) {
+  if (const auto* list = value.as<SequenceRef>();
+      list != nullptr && !(*list)->is_tuple && (name == "append" || name == "extend" || name == "pop")) {
     return function_of(name, [held = *list, name](Tracer& t, CallArguments arguments) -> Value {
       if (held->region != t.region_depth())
-        t.refuse("a list from outside is changed inside of an if or a loop on arrays; the twin of such a list is an array: x.at[i].set(value)");
+        t.refuse(
+            "a list from outside is changed inside of an if or a loop on arrays; the twin of such a list is an array: "
+            "x.at[i].set(value)");
       if (name == "pop") {
         if (held->items.empty()) t.refuse("the list is empty");
         const int64_t size = static_cast<int64_t>(held->items.size());
@@ -205,9 +213,11 @@ Value Tracer::container_subscript(const Value& value, const Value& index) {
       for (const Value& each : out) text += *each.as<std::string>();
       return text;
     }
-    return value.sequence() != nullptr && !value.sequence()->is_tuple ? list_of(std::move(out), region_depth()) : tuple_of(std::move(out));
+    return value.sequence() != nullptr && !value.sequence()->is_tuple ? list_of(std::move(out), region_depth())
+                                                                      : tuple_of(std::move(out));
   }
-  if (index.array() != nullptr) refuse(describe(value) + " cannot be indexed by an array; jnp.stack makes an array of it, which can");
+  if (index.array() != nullptr)
+    refuse(describe(value) + " cannot be indexed by an array; jnp.stack makes an array of it, which can");
   int64_t at = to_int(index, "an index");
   if (at < -size || at >= size) refuse("index " + std::to_string(at) + " is outside of " + describe(value));
   return items[static_cast<size_t>(at < 0 ? at + size : at)];

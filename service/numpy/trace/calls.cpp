@@ -53,7 +53,8 @@ CallableRef Tracer::user_function(const FunctionRef& function, const ScopeRef& s
     t.rest_ = rest;
     t.calls_.pop_back();
     t.set_place(place);
-    if (flow.kind == Flow::Kind::kBreak || flow.kind == Flow::Kind::kContinue) t.refuse("'break' and 'continue' stand in loops");
+    if (flow.kind == Flow::Kind::kBreak || flow.kind == Flow::Kind::kContinue)
+      t.refuse("'break' and 'continue' stand in loops");
     return flow.kind == Flow::Kind::kReturn ? std::move(flow.value) : Value();
   };
   return made;
@@ -64,11 +65,11 @@ void Tracer::log(const std::string& text, const std::vector<Array>& values) {
   logged_.push_back(text);
   std::vector<ir::ValueId> operands{token_};
   for (const Array& value : values) operands.push_back(value.id);
-  token_ = writer().create_one(
-      "stablehlo.custom_call", std::move(operands), ir::Type::token(),
-      {{"call_target_name", {ir::StringAttr{"xla_ffi_python_cpu_callback"}}},
-       {"has_side_effect", {ir::IntegerAttr{1, "i1"}}},
-       {"mhlo.backend_config", {ir::DictAttr{"", {{"index", {ir::IntegerAttr{index, "ui64"}}}}}}}});
+  token_ =
+      writer().create_one("stablehlo.custom_call", std::move(operands), ir::Type::token(),
+                          {{"call_target_name", {ir::StringAttr{"xla_ffi_python_cpu_callback"}}},
+                           {"has_side_effect", {ir::IntegerAttr{1, "i1"}}},
+                           {"mhlo.backend_config", {ir::DictAttr{"", {{"index", {ir::IntegerAttr{index, "ui64"}}}}}}}});
 }
 
 }  // namespace meshd::numpy

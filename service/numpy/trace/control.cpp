@@ -28,8 +28,7 @@ std::vector<Value> leaves_of(const std::vector<Value>& values) {
 std::vector<Value> with_leaves(const std::vector<Value>& values, const std::vector<Value>& leaves) {
   size_t at = 0;
   std::vector<Value> out;
-  for (const Value& value : values)
-    out.push_back(map_leaves(value, [&](const Value&) { return leaves[at++]; }));
+  for (const Value& value : values) out.push_back(map_leaves(value, [&](const Value&) { return leaves[at++]; }));
   return out;
 }
 
@@ -73,8 +72,7 @@ Array Tracer::leaf_of_type(const Value& value, WeakType type) {
   return convert(*value.array(), type.dtype, type.weak);
 }
 
-std::vector<Value> Tracer::branch(const Array& index,
-                                  const std::vector<std::function<std::vector<Value>()>>& branches,
+std::vector<Value> Tracer::branch(const Array& index, const std::vector<std::function<std::vector<Value>()>>& branches,
                                   const std::vector<std::string>& names) {
   std::vector<Branch> traced(branches.size());
   const ir::ValueId token = token_;
@@ -123,10 +121,13 @@ std::vector<Value> Tracer::joined(std::vector<Branch>& branches, const Array& in
       if (same || leaf.sides[0].is<Undefined>()) continue;
       leaf.type = is_data(leaf.sides[0]) ? type_of(leaf.sides[0]) : WeakType{};
       for (const Value& side : leaf.sides) {
-        if (!is_data(side)) refuse("the branches give " + names[k] + " different values that are no arrays: " + describe(leaf.sides[0]) + " and " + describe(leaf.sides.back()));
+        if (!is_data(side))
+          refuse("the branches give " + names[k] + " different values that are no arrays: " + describe(leaf.sides[0]) +
+                 " and " + describe(leaf.sides.back()));
         const auto type = agreed(leaf.type, type_of(side));
         if (!type || dims_of(side) != dims_of(leaf.sides[0])) {
-          refuse("the branches give " + names[k] + " different types: " + describe(leaf.sides[0]) + " and " + describe(side) + "; convert one with .astype, or jnp.broadcast_to");
+          refuse("the branches give " + names[k] + " different types: " + describe(leaf.sides[0]) + " and " +
+                 describe(side) + "; convert one with .astype, or jnp.broadcast_to");
         }
         leaf.type = *type;
       }
@@ -186,7 +187,8 @@ std::optional<std::vector<Value>> Tracer::try_loop(
   regions.push_back(region(carried_types, [&](const std::vector<ir::ValueId>& ids) {
     if (has_effects_) token_ = ids.back();
     const Value verdict = test(values_of(ids));
-    if (!is_data(verdict) || !dims_of(verdict).empty()) refuse("the test of a loop has to be a scalar, got " + describe(verdict));
+    if (!is_data(verdict) || !dims_of(verdict).empty())
+      refuse("the test of a loop has to be a scalar, got " + describe(verdict));
     return std::vector<ir::ValueId>{convert(array(verdict), DType::kBool).id};
   }));
   regions.push_back(region(carried_types, [&](const std::vector<ir::ValueId>& ids) {
@@ -202,17 +204,20 @@ std::optional<std::vector<Value>> Tracer::try_loop(
     std::vector<ir::ValueId> out;
     for (size_t i = 0; i < leaves.size(); ++i) {
       if (!is_data(leaves[i])) {
-        if (!is_same_static(leaves[i], after[i])) refuse("a loop on arrays changes '" + owners[i] + "', which is " + describe(leaves[i]) + " and no array");
+        if (!is_same_static(leaves[i], after[i]))
+          refuse("a loop on arrays changes '" + owners[i] + "', which is " + describe(leaves[i]) + " and no array");
         continue;
       }
       if (!is_data(after[i]) || dims_of(after[i]) != dims_of(leaves[i])) {
-        refuse("a loop on arrays changes the shape of '" + owners[i] + "': it begins as " + describe(leaves[i]) + " and becomes " + describe(after[i]));
+        refuse("a loop on arrays changes the shape of '" + owners[i] + "': it begins as " + describe(leaves[i]) +
+               " and becomes " + describe(after[i]));
       }
       const WeakType type = type_of(after[i]);
       const auto both = agreed(types[i], type);
       // A strong type stays; a weak one gives way, and the body is traced again with the other.
       if (!both || (!types[i].weak && both->dtype != types[i].dtype)) {
-        refuse("a loop on arrays changes the type of '" + owners[i] + "': it begins as " + describe(leaves[i]) + " and becomes " + describe(after[i]) + "; let it begin with the other type");
+        refuse("a loop on arrays changes the type of '" + owners[i] + "': it begins as " + describe(leaves[i]) +
+               " and becomes " + describe(after[i]) + "; let it begin with the other type");
       }
       if (types[i].weak && !(*both == types[i])) {
         types[i] = *both;
@@ -251,8 +256,7 @@ std::vector<Value> Tracer::loop(std::vector<Value> carried, const std::vector<st
 
 std::vector<Value> Tracer::counted_loop(
     const Value& start, const Value& stop, const Value& step, std::vector<Value> carried,
-    std::vector<std::string> names,
-    const std::function<std::vector<Value>(Value, const std::vector<Value>&)>& body) {
+    std::vector<std::string> names, const std::function<std::vector<Value>(Value, const std::vector<Value>&)>& body) {
   const int64_t stride = to_int(step, "the step of a loop's range");
   if (stride == 0) refuse("the step of a range cannot be 0");
   std::vector<Array> bounds = promoted_arrays({start, stop});
@@ -262,7 +266,9 @@ std::vector<Value> Tracer::counted_loop(
   names.insert(names.begin(), "the index");
   std::vector<Value> made = loop(
       std::move(carried), names,
-      [&](const std::vector<Value>& now) { return Value(compare(stride > 0 ? "LT" : "GT", *now[0].array(), bounds[1])); },
+      [&](const std::vector<Value>& now) {
+        return Value(compare(stride > 0 ? "LT" : "GT", *now[0].array(), bounds[1]));
+      },
       [&](const std::vector<Value>& now) {
         std::vector<Value> out = body(now[0], {now.begin() + 1, now.end()});
         out.insert(out.begin(), binary("+", now[0], stride));

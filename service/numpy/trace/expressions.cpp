@@ -10,7 +10,8 @@ namespace meshd::numpy {
 
 void Tracer::step() {
   if (++steps_ > kMaxTraceSteps)
-    refuse("the program takes more than " + std::to_string(kMaxTraceSteps) + " steps to trace; loops over range(n) with n an array are not unrolled");
+    refuse("the program takes more than " + std::to_string(kMaxTraceSteps) +
+           " steps to trace; loops over range(n) with n an array are not unrolled");
 }
 
 Value* Tracer::find_name(std::string_view name, const ScopeRef& scope) {
@@ -26,7 +27,8 @@ void Tracer::unknown_name(const std::string& name, const ScopeRef& scope) {
   for (Scope* at = scope.get(); at != nullptr; at = at->parent.get()) {
     for (const auto& [each, value] : at->names) known.push_back(each);
   }
-  if (name == "print") refuse("'print' does nothing that a client would see; log(\"x {}\", x) writes to the log, in order");
+  if (name == "print")
+    refuse("'print' does nothing that a client would see; log(\"x {}\", x) writes to the log, in order");
   std::string near = did_you_mean(name, known);
   if (near.empty() && find_global("jnp." + name) != nullptr) near = "; did you mean 'jnp." + name + "'?";
   refuse("the name '" + name + "' is not defined" + near);
@@ -131,7 +133,7 @@ std::vector<Value> Tracer::evaluate_items(const Expression& expression, const Sc
 
 namespace {
 
-std::string key_of(Tracer& tracer, const Value& key) {
+std::string dict_key(Tracer& tracer, const Value& key) {
   if (const auto* number = key.as<int64_t>()) return std::to_string(*number);
   return tracer.to_text(key, "a key of a dict");
 }
@@ -142,9 +144,10 @@ Value Tracer::evaluate_dict(const Expression& expression, const ScopeRef& scope)
   auto made = std::make_shared<Dict>();
   made->region = region_depth();
   for (size_t i = 0; i + 1 < expression.children.size(); i += 2) {
-    const std::string key = key_of(*this, evaluate(*expression.children[i], scope));
+    const std::string key = dict_key(*this, evaluate(*expression.children[i], scope));
     Value value = evaluate(*expression.children[i + 1], scope);
-    const auto found = std::find_if(made->items.begin(), made->items.end(), [&](const auto& item) { return item.first == key; });
+    const auto found =
+        std::find_if(made->items.begin(), made->items.end(), [&](const auto& item) { return item.first == key; });
     if (found != made->items.end()) {
       found->second = std::move(value);
     } else {
@@ -162,7 +165,8 @@ Value Tracer::evaluate_compare(const Expression& expression, const ScopeRef& sco
     set_place(expression.place);
     verdict = comparison(expression.names[i], left, right);
     if (expression.names.size() == 1) return verdict;
-    if (verdict.array() != nullptr) refuse("a chain of comparisons is for static values; on arrays write (a < b) & (b < c)");
+    if (verdict.array() != nullptr)
+      refuse("a chain of comparisons is for static values; on arrays write (a < b) & (b < c)");
     if (!truth(verdict, "a comparison")) return false;
     left = right;
   }
@@ -174,7 +178,8 @@ Value Tracer::evaluate_conditional(const Expression& expression, const ScopeRef&
   set_place(expression.place);
   const Array* held = test.array();
   if (held == nullptr) return evaluate(*expression.children[truth(test, "if") ? 1 : 2], scope);
-  if (held->rank() != 0) refuse("the test of 'if' has to be a scalar, got " + describe(test) + "; jnp.where chooses by element");
+  if (held->rank() != 0)
+    refuse("the test of 'if' has to be a scalar, got " + describe(test) + "; jnp.where chooses by element");
   const auto side = [&](size_t i) {
     return [this, &expression, &scope, i] { return std::vector<Value>{evaluate(*expression.children[i], scope)}; };
   };

@@ -21,7 +21,8 @@ struct Indices {
   std::vector<size_t> added;
 
   [[nodiscard]] bool has_arrays() const {
-    return std::any_of(dims.begin(), dims.end(), [](const DimIndex& dim) { return dim.kind == DimIndex::Kind::kArray; });
+    return std::any_of(dims.begin(), dims.end(),
+                       [](const DimIndex& dim) { return dim.kind == DimIndex::Kind::kArray; });
   }
 };
 
@@ -41,8 +42,9 @@ DimIndex one_index(Tracer& t, const Value& item, int64_t size) {
   }
   const Array* array = item.array();
   if (array == nullptr) {
-    t.refuse(item.sequence() != nullptr ? "a list does not index an array; write x[jnp.array(list)]"
-                                        : "an index is an int, a slice, ..., None or an array of integers, got " + describe(item));
+    t.refuse(item.sequence() != nullptr
+                 ? "a list does not index an array; write x[jnp.array(list)]"
+                 : "an index is an int, a slice, ..., None or an array of integers, got " + describe(item));
   }
   if (array->dtype() == DType::kBool)
     t.refuse("an array of bools gives a shape that depends on data; jnp.where(mask, x, other) keeps the shape");
@@ -252,7 +254,8 @@ Array gather(Tracer& t, const Array& x, const Indices& indices, const ResultLayo
   const DType dtype = index_type(indices);
   std::vector<Array> parts;
   for (const size_t d : layout.advanced) {
-    if (x.dims()[d] == 0 && tensor::element_count(layout.broadcast) > 0) t.refuse("an index into a dimension of size 0");
+    if (x.dims()[d] == 0 && tensor::element_count(layout.broadcast) > 0)
+      t.refuse("an index into a dimension of size 0");
     parts.push_back(scalar_index(t, indices.dims[d], dtype));
   }
   const Array starts = stacked(t, parts, layout.broadcast);
@@ -340,7 +343,8 @@ Array scatter(Tracer& t, const Array& x, const Indices& indices, const ResultLay
   std::vector<Array> parts;
   std::vector<size_t> mapped;
   for (const size_t d : layout.advanced) {
-    parts.push_back(t.broadcast_in_dim(t.broadcast_to(scalar_index(t, indices.dims[d], dtype), layout.broadcast), batch, into));
+    parts.push_back(
+        t.broadcast_in_dim(t.broadcast_to(scalar_index(t, indices.dims[d], dtype), layout.broadcast), batch, into));
     mapped.push_back(d);
   }
   for (size_t i = 0; i < walked.size(); ++i) {
@@ -354,10 +358,12 @@ Array scatter(Tracer& t, const Array& x, const Indices& indices, const ResultLay
   // The value's dimensions: those of the indices, walked slices, whole slices.
   std::vector<int64_t> permutation;
   const auto place_of = [&](size_t d) {
-    const auto nth = static_cast<size_t>(std::find(layout.sliced.begin(), layout.sliced.end(), d) - layout.sliced.begin());
+    const auto nth =
+        static_cast<size_t>(std::find(layout.sliced.begin(), layout.sliced.end(), d) - layout.sliced.begin());
     return static_cast<int64_t>(nth < layout.broadcast_at ? nth : nth + layout.broadcast.size());
   };
-  for (size_t i = 0; i < layout.broadcast.size(); ++i) permutation.push_back(static_cast<int64_t>(layout.broadcast_at + i));
+  for (size_t i = 0; i < layout.broadcast.size(); ++i)
+    permutation.push_back(static_cast<int64_t>(layout.broadcast_at + i));
   for (const size_t d : walked) permutation.push_back(place_of(d));
   for (const size_t d : whole) permutation.push_back(place_of(d));
   const Array update = t.transpose(value, permutation);
@@ -390,7 +396,8 @@ SlicedRange sliced_range(Tracer& t, const Slice& slice, int64_t size) {
   const auto part = [&](const Value& value, int64_t otherwise) {
     if (value.is_none()) return otherwise;
     if (value.array() != nullptr)
-      t.refuse("the bounds of a slice have to be static ints; jax.lax.dynamic_slice_in_dim takes a start that is an array");
+      t.refuse(
+          "the bounds of a slice have to be static ints; jax.lax.dynamic_slice_in_dim takes a start that is an array");
     return t.to_int(value, "a bound of a slice");
   };
   SlicedRange out;
@@ -448,7 +455,8 @@ Array update_array(Tracer& t, const Array& x, const Value& index, std::string_vi
     if (i == layout.broadcast_at) dims.insert(dims.end(), layout.broadcast.begin(), layout.broadcast.end());
     dims.push_back(indices.dims[layout.sliced[i]].range.count);
   }
-  if (layout.broadcast_at >= layout.sliced.size()) dims.insert(dims.end(), layout.broadcast.begin(), layout.broadcast.end());
+  if (layout.broadcast_at >= layout.sliced.size())
+    dims.insert(dims.end(), layout.broadcast.begin(), layout.broadcast.end());
   Array update = both[1];
   if (!indices.added.empty()) update = t.broadcast_to(update, with_added(dims, indices, layout));
   update = indices.added.empty() ? t.broadcast_to(update, dims) : t.reshape(update, dims);

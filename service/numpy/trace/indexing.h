@@ -2,7 +2,8 @@
 // jax/_src/numpy/indexing.py and scatter.py. Indices outside of the array are clamped where elements are read, and
 // dropped where they are written.
 //
-// Example: x of shape (4, 5, 6), x[i, :, ::2] with i of shape (3,): the slice first, then a gather of rows -> (3, 5, 3).
+// Example: x of shape (4, 5, 6), x[i, :, ::2] with i of shape (3,): the slice first, then a gather of rows -> (3, 5,
+// 3).
 #pragma once
 
 #include <string_view>

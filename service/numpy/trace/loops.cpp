@@ -38,7 +38,8 @@ std::vector<Value> Tracer::run_carried(const Statement& statement, const std::ve
   rest_.push_back({});
   const Flow flow = run(statement.body, 0, scope);
   rest_.pop_back();
-  if (flow.kind == Flow::Kind::kReturn) refuse("'return' inside of a loop on arrays is not possible; assign to a name and return it behind the loop");
+  if (flow.kind == Flow::Kind::kReturn)
+    refuse("'return' inside of a loop on arrays is not possible; assign to a name and return it behind the loop");
   std::vector<Value> out;
   for (const std::string& name : names) out.push_back(scope->names[name]);
   return out;
@@ -54,8 +55,9 @@ void Tracer::leave_loop(const Statement& statement, const std::vector<std::strin
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     const auto found = scope->names.find(name);
     if (found != scope->names.end() && found->second.is<CallableRef>()) continue;
-    scope->names[name] = Undefined{"'" + name + "' gets its value inside of the loop of line " +
-                                   std::to_string(statement.place.line) + ", which may run no time; give it one before"};
+    scope->names[name] =
+        Undefined{"'" + name + "' gets its value inside of the loop of line " + std::to_string(statement.place.line) +
+                  ", which may run no time; give it one before"};
   }
   for (size_t i = 0; i < names.size(); ++i) scope->names[names[i]] = std::move(values[i]);
 }
@@ -69,7 +71,9 @@ Flow Tracer::run_while(const Statement& statement, const ScopeRef& scope) {
       return {};
     }
     if (!truth(test, "while")) return {};
-    if (count >= kMostStaticWhile) refuse("the loop has run " + std::to_string(count) + " times while the program is traced; let its test depend on an array");
+    if (count >= kMostStaticWhile)
+      refuse("the loop has run " + std::to_string(count) +
+             " times while the program is traced; let its test depend on an array");
     rest_.push_back({});
     const Flow flow = run(statement.body, 0, scope);
     rest_.pop_back();
@@ -79,7 +83,8 @@ Flow Tracer::run_while(const Statement& statement, const ScopeRef& scope) {
 }
 
 void Tracer::run_traced_while(const Statement& statement, const ScopeRef& scope) {
-  if (ends_loop(statement.body)) refuse("'break' and 'continue' are not possible in a while on arrays; put the condition into its test");
+  if (ends_loop(statement.body))
+    refuse("'break' and 'continue' are not possible in a while on arrays; put the condition into its test");
   const std::vector<std::string> names = carried_names(statement, scope);
   std::vector<Value> values;
   for (const std::string& name : names) values.push_back(scope->names[name]);
@@ -156,8 +161,10 @@ Flow Tracer::run_for(const Statement& statement, const ScopeRef& scope) {
   return flow;
 }
 
-void Tracer::run_counted_for(const Statement& statement, const Value& start, const Range& range, const ScopeRef& scope) {
-  if (ends_loop(statement.body)) refuse("'break' and 'continue' are not possible in a loop over range(n) with n an array; use while");
+void Tracer::run_counted_for(const Statement& statement, const Value& start, const Range& range,
+                             const ScopeRef& scope) {
+  if (ends_loop(statement.body))
+    refuse("'break' and 'continue' are not possible in a loop over range(n) with n an array; use while");
   const std::vector<std::string> names = carried_names(statement, scope);
   std::vector<Value> values;
   for (const std::string& name : names) values.push_back(scope->names[name]);

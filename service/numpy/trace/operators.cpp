@@ -70,7 +70,8 @@ Value Tracer::unary(std::string_view op, const Value& value) {
   if (const Array* held = value.array()) {
     const bool is_bool = held->dtype() == DType::kBool;
     if (op == "~") {
-      if (!is_bool && !tensor::is_integer(held->dtype())) refuse("'~' takes integers and bools, got " + describe(value));
+      if (!is_bool && !tensor::is_integer(held->dtype()))
+        refuse("'~' takes integers and bools, got " + describe(value));
       return logical_not(*held);
     }
     if (is_bool) refuse("'" + std::string(op) + "' takes no bools; '~' and jnp.logical_not invert them");
@@ -120,7 +121,8 @@ Value Tracer::array_binary(std::string_view op, const Value& a, const Value& b) 
   if (op == "@") return matmul(*this, a, b);
   const std::vector<Array> both = broadcast_arrays({a, b});
   const DType dtype = both[0].dtype();
-  if (!tensor::is_integer(dtype) && dtype != DType::kBool) refuse("'" + std::string(op) + "' takes integers and bools; got " + describe(a) + " and " + describe(b));
+  if (!tensor::is_integer(dtype) && dtype != DType::kBool)
+    refuse("'" + std::string(op) + "' takes integers and bools; got " + describe(a) + " and " + describe(b));
   if (op == "&") return logical_and(both[0], both[1]);
   if (op == "|") return logical_or(both[0], both[1]);
   if (op == "^") return this->op("stablehlo.xor", both);
@@ -139,7 +141,8 @@ Value Tracer::static_binary(std::string_view op, const Value& a, const Value& b)
     if (op == "^") return x != y;
   }
   const bool divides = op == "/" || op == "//" || op == "%";
-  if (divides && !a.is<std::complex<double>>() && !b.is<std::complex<double>>() && as_double(b) == 0) refuse("division by zero");
+  if (divides && !a.is<std::complex<double>>() && !b.is<std::complex<double>>() && as_double(b) == 0)
+    refuse("division by zero");
   if (::meshd::numpy::is_integer(a) && ::meshd::numpy::is_integer(b) && op != "/") {
     const int64_t x = as_integer(a);
     const int64_t y = as_integer(b);
@@ -149,7 +152,9 @@ Value Tracer::static_binary(std::string_view op, const Value& a, const Value& b)
       return std::pow(static_cast<double>(x), static_cast<double>(y));
     }
     const auto made = integer_binary(op, x, y);
-    if (!made) refuse("'" + std::string(op) + "' of " + std::to_string(x) + " and " + std::to_string(y) + " does not fit in 63 bits");
+    if (!made)
+      refuse("'" + std::string(op) + "' of " + std::to_string(x) + " and " + std::to_string(y) +
+             " does not fit in 63 bits");
     return *made;
   }
   if (op == "&" || op == "|" || op == "^" || op == "<<" || op == ">>") refuse(bad_operands(op, a, b));
@@ -212,9 +217,8 @@ bool Tracer::is_equal(const Value& a, const Value& b) {
   const Sequence* x = a.sequence();
   const Sequence* y = b.sequence();
   if (x != nullptr && y != nullptr) {
-    return x->is_tuple == y->is_tuple &&
-           std::equal(x->items.begin(), x->items.end(), y->items.begin(), y->items.end(),
-                      [&](const Value& p, const Value& q) { return is_equal(p, q); });
+    return x->is_tuple == y->is_tuple && std::equal(x->items.begin(), x->items.end(), y->items.begin(), y->items.end(),
+                                                    [&](const Value& p, const Value& q) { return is_equal(p, q); });
   }
   // A dtype equals its name.
   if (a.is<DType>() && (b.is<std::string>() || b.is<CallableRef>())) return *a.as<DType>() == to_dtype(b);
@@ -228,14 +232,16 @@ Value Tracer::comparison(std::string_view op, const Value& a, const Value& b) {
     if (const auto* undefined = each->as<Undefined>()) refuse(undefined->why);
   }
   if (op == "is" || op == "is not") {
-    const bool same = is_same_static(a, b) || (a.array() != nullptr && b.array() != nullptr && a.array()->id == b.array()->id);
+    const bool same =
+        is_same_static(a, b) || (a.array() != nullptr && b.array() != nullptr && a.array()->id == b.array()->id);
     return same == (op == "is");
   }
   if (op == "in" || op == "not in") {
     bool found = false;
     if (const auto* dict = b.as<DictRef>()) {
       const std::string key = to_text(a, "a key");
-      found = std::any_of((*dict)->items.begin(), (*dict)->items.end(), [&](const auto& item) { return item.first == key; });
+      found = std::any_of((*dict)->items.begin(), (*dict)->items.end(),
+                          [&](const auto& item) { return item.first == key; });
     } else if (const auto* text = b.as<std::string>()) {
       found = text->find(to_text(a, "what is sought in a text")) != std::string::npos;
     } else {
@@ -247,7 +253,12 @@ Value Tracer::comparison(std::string_view op, const Value& a, const Value& b) {
   const bool has_array = a.array() != nullptr || b.array() != nullptr;
   if (has_array && (a.is_number() || a.array() != nullptr) && (b.is_number() || b.array() != nullptr)) {
     const std::vector<Array> both = broadcast_arrays({a, b});
-    const std::string_view direction = op == "==" ? "EQ" : op == "!=" ? "NE" : op == "<" ? "LT" : op == "<=" ? "LE" : op == ">" ? "GT" : "GE";
+    const std::string_view direction = op == "=="   ? "EQ"
+                                       : op == "!=" ? "NE"
+                                       : op == "<"  ? "LT"
+                                       : op == "<=" ? "LE"
+                                       : op == ">"  ? "GT"
+                                                    : "GE";
     if (tensor::is_complex(both[0].dtype()) && direction != "EQ" && direction != "NE")
       refuse("complex numbers have no order; compare jnp.abs or .real of them");
     return compare(direction, both[0], both[1]);
@@ -294,20 +305,24 @@ std::vector<Value> Tracer::items_of(const Value& value, std::string_view what) {
   }
   if (const auto* held = value.as<RangeRef>()) {
     const Range& range = **held;
-    if (!range.is_static()) refuse(std::string(what) + ": a range over an array is possible in 'for i in range(n)' only");
+    if (!range.is_static())
+      refuse(std::string(what) + ": a range over an array is possible in 'for i in range(n)' only");
     std::vector<Value> out;
     const int64_t step = *range.step.as<int64_t>();
     const int64_t stop = *range.stop.as<int64_t>();
     for (int64_t i = *range.start.as<int64_t>(); step > 0 ? i < stop : i > stop;) {
       out.emplace_back(i);
-      if (out.size() > kMaxStaticElements) refuse("the range has more than " + std::to_string(kMaxStaticElements) + " numbers");
+      if (out.size() > kMaxStaticElements)
+        refuse("the range has more than " + std::to_string(kMaxStaticElements) + " numbers");
       if (__builtin_add_overflow(i, step, &i)) break;
     }
     return out;
   }
   if (const Array* held = value.array()) {
     if (held->rank() == 0) refuse(std::string(what) + " cannot go over an array without dimensions");
-    if (held->dims()[0] > 10'000) refuse(std::string(what) + " over " + std::to_string(held->dims()[0]) + " rows would repeat the body as often; use range(len(x)) and x[i]");
+    if (held->dims()[0] > 10'000)
+      refuse(std::string(what) + " over " + std::to_string(held->dims()[0]) +
+             " rows would repeat the body as often; use range(len(x)) and x[i]");
     std::vector<Value> out;
     for (int64_t i = 0; i < held->dims()[0]; ++i) out.push_back(subscript(value, i));
     return out;

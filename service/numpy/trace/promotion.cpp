@@ -123,8 +123,8 @@ std::optional<WeakType> promoted(std::span<const WeakType> types) {
   // One of the operands where it is a bound, else the one whose own bounds are all of the common ones.
   const uint64_t own = common & given;
   for (int i = 0; i < kNodes; ++i) {
-    const bool is_least = own != 0 ? own == uint64_t{1} << i
-                                   : (common >> i & 1) != 0 && (common & ~above[static_cast<size_t>(i)]) == 0;
+    const bool is_least =
+        own != 0 ? own == uint64_t{1} << i : (common >> i & 1) != 0 && (common & ~above[static_cast<size_t>(i)]) == 0;
     if (!is_least) continue;
     WeakType out = type_of(i);
     out.weak = (weak || i >= kDTypes) && out.dtype != DType::kBool;

@@ -51,7 +51,8 @@ tensor::Dims Tracer::dims_of(const Value& value) {
   for (size_t i = 0; i < sequence->items.size(); ++i) {
     tensor::Dims dims = dims_of(sequence->items[i]);
     if (i > 0 && dims != inner)
-      refuse("a list whose elements have different shapes, " + shape_text(inner) + " and " + shape_text(dims) + ", is no array");
+      refuse("a list whose elements have different shapes, " + shape_text(inner) + " and " + shape_text(dims) +
+             ", is no array");
     inner = std::move(dims);
   }
   inner.insert(inner.begin(), static_cast<int64_t>(sequence->items.size()));
@@ -86,7 +87,8 @@ Array Tracer::array(const Value& value) {
   const tensor::Dims dims = dims_of(value);
   if (value.is_number()) return full({type.dtype, {}}, value, type.weak);
   const Sequence& sequence = *value.sequence();
-  if (tensor::element_count(dims) == 0) return full({sequence.items.empty() ? DType::kFloat32 : type.dtype, dims}, int64_t{0});
+  if (tensor::element_count(dims) == 0)
+    return full({sequence.items.empty() ? DType::kFloat32 : type.dtype, dims}, int64_t{0});
   std::vector<Value> numbers;
   if (collect_numbers(value, numbers)) {
     std::vector<std::byte> bytes;
@@ -94,7 +96,8 @@ Array Tracer::array(const Value& value) {
       const std::vector<std::byte> one = element(type.dtype, number);
       bytes.insert(bytes.end(), one.begin(), one.end());
     }
-    if (static_cast<int64_t>(bytes.size()) > kMaxConstantBytes) refuse("a list of so many numbers is larger than a constant may be; send it as an argument");
+    if (static_cast<int64_t>(bytes.size()) > kMaxConstantBytes)
+      refuse("a list of so many numbers is larger than a constant may be; send it as an argument");
     return reshape(constant({type.dtype, {static_cast<int64_t>(numbers.size())}}, std::move(bytes)), dims);
   }
   std::vector<Array> parts;
@@ -193,7 +196,8 @@ DType Tracer::to_dtype(const Value& value) {
     if (*text == "int") return DType::kInt32;
     if (*text == "float") return DType::kFloat32;
     if (*text == "complex") return DType::kComplex64;
-    refuse(quoted(*text) + " is no dtype; known are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, "
+    refuse(quoted(*text) +
+           " is no dtype; known are bool, int8 to int64, uint8 to uint64, float16, bfloat16, float32, "
            "float64, complex64 and complex128");
   }
   refuse("expected a dtype such as jnp.float32, got " + describe(value));

@@ -182,7 +182,8 @@ Flow Tracer::run_if(const Statement& statement, const ScopeRef& scope) {
   const Array* held = test.array();
   if (held == nullptr) return run(truth(test, "if") ? statement.body : statement.otherwise, 0, scope);
   if (held->rank() != 0)
-    refuse("the test of 'if' has to be a scalar, got " + describe(test) + "; jnp.any, jnp.all and jnp.where are for arrays");
+    refuse("the test of 'if' has to be a scalar, got " + describe(test) +
+           "; jnp.any, jnp.all and jnp.where are for arrays");
   return run_traced_if(statement, convert(*held, DType::kBool), scope);
 }
 
@@ -191,7 +192,10 @@ Flow Tracer::run_rest(const ScopeRef& scope) {
   const std::vector<Rest> rest = rest_;
   Flow flow;
   for (size_t i = rest.size(); i-- > 0 && flow.kind == Flow::Kind::kNext;) {
-    if (rest[i].block == nullptr) refuse("'return' inside of a loop, below an if on an array, is not possible; assign to a name and return it behind the loop");
+    if (rest[i].block == nullptr)
+      refuse(
+          "'return' inside of a loop, below an if on an array, is not possible; assign to a name and return it behind "
+          "the loop");
     rest_.assign(rest.begin(), rest.begin() + static_cast<int64_t>(i));
     flow = run(*rest[i].block, rest[i].from, scope);
   }
@@ -206,7 +210,9 @@ Flow Tracer::run_traced_if(const Statement& statement, const Array& test, const 
       return std::any_of(block.begin(), block.end(), [&](const Statement& each) { return each.kind == kind; });
     };
     if (loose(statement.body) || loose(statement.otherwise))
-      refuse("'break' and 'continue' below an if on an array are not possible; put the condition into the 'while', or choose with jnp.where");
+      refuse(
+          "'break' and 'continue' below an if on an array are not possible; put the condition into the 'while', or "
+          "choose with jnp.where");
   }
   const std::map<std::string, Value, std::less<>> before = scope->names;
   const Place place = this->place();
@@ -236,7 +242,8 @@ Flow Tracer::run_traced_if(const Statement& statement, const Array& test, const 
         out.push_back(found != scope->names.end()
                           ? found->second
                           : Value(Undefined{"'" + name + "' has a value in one branch of the if of line " +
-                                            std::to_string(statement.place.line) + " only; give it one in the other, or before"}));
+                                            std::to_string(statement.place.line) +
+                                            " only; give it one in the other, or before"}));
       }
       return out;
     };

@@ -87,11 +87,14 @@ class Tracer : public ArrayBuilder {
   // --- calls and control flow
 
   Value call(const Value& callee, CallArguments arguments);
-  Value call(const Value& callee, std::vector<Value> arguments) { return call(callee, CallArguments{std::move(arguments), {}}); }
+  Value call(const Value& callee, std::vector<Value> arguments) {
+    return call(callee, CallArguments{std::move(arguments), {}});
+  }
   CallableRef user_function(const FunctionRef& function, const ScopeRef& scope);
 
   /// The value of the branch that `index` chooses (a bool scalar: 0 is true; or an int32 scalar). Each of `branches`
-  /// traces one; what they give has to agree: `names` (one for each of the values that each branch gives) are for messages.
+  /// traces one; what they give has to agree: `names` (one for each of the values that each branch gives) are for
+  /// messages.
   std::vector<Value> branch(const Array& index, const std::vector<std::function<std::vector<Value>()>>& branches,
                             const std::vector<std::string>& names);
   /// A loop over `carried`, as jax.lax.while_loop: types that are weak give way to those of the body.

@@ -14,15 +14,11 @@ std::vector<const std::pair<std::string, Value>*> sorted_items(const Dict& dict)
 
 }  // namespace
 
-Value tuple_of(std::vector<Value> items) {
-  return std::make_shared<Sequence>(Sequence{true, 0, std::move(items)});
-}
+Value tuple_of(std::vector<Value> items) { return std::make_shared<Sequence>(Sequence{true, 0, std::move(items)}); }
 Value list_of(std::vector<Value> items, int region) {
   return std::make_shared<Sequence>(Sequence{false, region, std::move(items)});
 }
-Value tuple_of_sizes(const std::vector<int64_t>& sizes) {
-  return tuple_of({sizes.begin(), sizes.end()});
-}
+Value tuple_of_sizes(const std::vector<int64_t>& sizes) { return tuple_of({sizes.begin(), sizes.end()}); }
 
 std::string shape_text(const tensor::Dims& dims) {
   std::string out = "(";

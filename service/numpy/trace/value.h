@@ -93,9 +93,9 @@ struct Undefined {
 };
 
 /// A value of Python. Copies of lists and dicts are the same list, as in Python.
-struct Value : std::variant<None, bool, int64_t, double, std::complex<double>, std::string, tensor::DType, Array,
-                            SequenceRef, DictRef, SliceRef, RangeRef, Ellipsis, SpecRef, Namespace, CallableRef, AtRef,
-                            Undefined> {
+struct Value
+    : std::variant<None, bool, int64_t, double, std::complex<double>, std::string, tensor::DType, Array, SequenceRef,
+                   DictRef, SliceRef, RangeRef, Ellipsis, SpecRef, Namespace, CallableRef, AtRef, Undefined> {
   using variant::variant;
 
   template <typename T>

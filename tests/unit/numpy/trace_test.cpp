@@ -1,0 +1,97 @@
+// What a trace makes: types, trees, places of ops, keys of the cache, and bounds of what a text may cost.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "service/core/error.h"
+#include "service/ir/walk.h"
+#include "service/numpy/numpy.h"
+#include "service/program/parse/parse.h"
+#include "service/program/print.h"
+
+namespace meshd::numpy {
+namespace {
+
+Input array(tensor::DType dtype, tensor::Dims dims, bool weak = false) {
+  return {Input::ArrayType{{dtype, std::move(dims)}, weak}};
+}
+Input f32(tensor::Dims dims) { return array(tensor::DType::kFloat32, std::move(dims)); }
+
+std::string signature_of(const Traced& traced) {
+  std::string out;
+  for (const ir::Parameter& result : traced.module.main().results)
+    out += (out.empty() ? "" : ", ") + tensor::to_string(result.type.tensor);
+  return out;
+}
+
+std::string refusal(const std::string& text, const Inputs& inputs) {
+  try {
+    trace(*read(text), inputs, nullptr);
+  } catch (const core::Error& error) {
+    return error.detail();
+  }
+  return "";
+}
+
+TEST(TraceTest, results_have_types_and_a_tree) {
+  const Traced traced = trace(*read("def f(x, n): return {'b': x @ x.T, 'a': (n, x > 0)}"),
+                              {{f32({2, 3}), {Input::Static(int64_t{4})}}, {}}, nullptr);
+  EXPECT_EQ(signature_of(traced), "i32, 2x3xi1, 2x2xf32");
+  EXPECT_EQ(traced.result_tree, R"({"a":["*","*"],"b":"*"})");
+}
+
+TEST(TraceTest, ops_have_places_of_the_text) {
+  const Traced traced = trace(*read("def f(x):\n    y = x * 2\n    return jnp.exp(y)\n"), {{f32({3})}, {}}, nullptr);
+  int32_t line = 0;
+  ir::walk(traced.module.main().body, [&](const ir::Op& op) {
+    if (op.operands.size() == 1 && op.results.size() == 1) line = op.location.line;
+  });
+  EXPECT_EQ(line, 3);
+}
+
+TEST(TraceTest, its_text_parses_again) {
+  const Traced traced = trace(*read("def f(x, n):\n    for i in range(n):\n        if i > 2:\n            x = "
+                                    "jnp.sort(x)\n        x = x.at[i].add(1.0)\n    return x"),
+                              {{f32({3}), array(tensor::DType::kInt32, {})}, {}}, nullptr);
+  const std::string text = program::print_generic(traced.module);
+  EXPECT_EQ(program::print_generic(*program::parse_stablehlo(text)), text);
+}
+
+TEST(TraceTest, keys_tell_types_and_static_values_apart) {
+  const auto key = [](Input input) { return key_of(Inputs{{std::move(input)}, {}}); };
+  EXPECT_NE(key(f32({2})), key(f32({3})));
+  EXPECT_NE(key(array(tensor::DType::kFloat32, {}, true)), key(f32({})));
+  EXPECT_NE(key({Input::Static(int64_t{1})}), key({Input::Static(1.0)}));
+  EXPECT_NE(key({Input::Static(true)}), key({Input::Static(int64_t{1})}));
+  EXPECT_NE(key({Input::Static(std::string("a"))}), key({Input::Static(std::string("b"))}));
+  EXPECT_EQ(key(f32({2})), key(f32({2})));
+}
+
+TEST(TraceTest, the_cost_of_a_text_is_bounded) {
+  const Inputs x{{f32({2})}, {}};
+  EXPECT_NE(refusal("def f(x): return 10 ** 10 ** 10", x).find("63 bits"), std::string::npos);
+  EXPECT_NE(refusal("def f(x): return [0] * 10 ** 9", x).find("longer than is kept"), std::string::npos);
+  EXPECT_NE(refusal("def f(x): return list(range(10 ** 12))", x).find("more than 100000"), std::string::npos);
+  EXPECT_NE(refusal("def f(x):\n    while True: x = x + 1\n    return x", x).find("has run"), std::string::npos);
+  EXPECT_NE(refusal("def f(x): return f(x)", x).find("recursion"), std::string::npos);
+  EXPECT_NE(refusal("def f(x): return jnp.zeros((10 ** 9, 10 ** 9, 10 ** 9))", x), "");
+  EXPECT_NE(
+      refusal("def f(x):\n" + std::string("    x = [x, x]\n") + "    for i in range(60): x = [x, x]\n    return x", x),
+      "");
+  std::string doubling = "def f(x):\n    s = 'a'\n";
+  for (int i = 0; i < 40; ++i) doubling += "    s = s + s\n";
+  EXPECT_NE(refusal(doubling + "    return x", x).find("longer than is kept"), std::string::npos);
+  const std::string nested =
+      "def f(x):\n    for a in range(60):\n        for b in range(60):\n            for c in range(60):\n              "
+      "  for d in range(60): x = x + 1\n    return x";
+  EXPECT_NE(refusal(nested, x), "");
+}
+
+TEST(TraceTest, functions_that_call_others_deeply_are_refused) {
+  std::string text = "def f0(x): return x\n";
+  for (int i = 1; i < 100; ++i) text += "def f" + std::to_string(i) + "(x): return f" + std::to_string(i - 1) + "(x)\n";
+  EXPECT_NE(refusal(text, {{f32({2})}, {}}).find("nested more than"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace meshd::numpy
