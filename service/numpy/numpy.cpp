@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "service/ir/walk.h"
 #include "service/numpy/functions/table.h"
 #include "service/numpy/syntax/mistakes.h"
 #include "service/numpy/syntax/parser.h"
@@ -91,6 +92,7 @@ Value value_of(Tracer& t, const Input& input, const std::vector<ir::ValueId>& ar
   auto made = std::make_shared<Dict>();
   for (const auto& [name, item] : std::get<Input::Dict>(input.value))
     made->items.emplace_back(name, value_of(t, item, arguments, next));
+  hold_items(*made);
   return DictRef(std::move(made));
 }
 
@@ -151,7 +153,7 @@ void append_tree(std::string& out, const Value& value) {
 }
 
 ScopeRef top_scope(Tracer& t, const Syntax& syntax) {
-  auto scope = std::make_shared<Scope>();
+  const ScopeRef scope = t.new_scope(nullptr);
   for (const Import& import : syntax.imports) {
     t.set_place(import.place);
     const std::string path = canonical_path(import.path);
@@ -185,7 +187,6 @@ ProgramRef read(std::string_view text) {
 Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& mesh) {
   Traced out;
   out.module.name = "numpy_" + program.main->name;
-  if (mesh != nullptr && !mesh->axes.empty()) out.module.meshes.push_back({"mesh", mesh, {}});
   ir::Function& main = out.module.functions.emplace_back();
   main.name = "main";
   main.is_public = true;
@@ -228,6 +229,9 @@ Traced trace(const Program& program, const Inputs& inputs, const mesh::MeshRef& 
   });
   t.writer().create("func.return", std::move(results), {});
   if (made.array() == nullptr && !made.is_number()) append_tree(out.result_tree, made);
+  const bool has_specs =
+      ir::any_op(main.body, [](const ir::Op& op) { return ir::find(op.attributes, "sharding") != nullptr; });
+  if (has_specs) out.module.meshes.push_back({"mesh", mesh, {}});
   out.logs = t.logged();
   program::verify(out.module);
   return out;

@@ -145,6 +145,7 @@ Value record(std::vector<std::pair<std::string, Value>> items) {
   auto made = std::make_shared<Dict>();
   made->is_record = true;
   made->items = std::move(items);
+  hold_items(*made);
   return DictRef(std::move(made));
 }
 

@@ -227,6 +227,8 @@ std::vector<Value> bind(Tracer& t, const std::string& name, const std::vector<Fu
     given[at] = true;
     out[at] = std::move(value);
   }
+  hold_items(*rest);
+  hold_items(*others);
   if (rest_at) out[*rest_at] = rest;
   if (others_at) out[*others_at] = others;
   for (size_t i = 0; i < out.size(); ++i) {

@@ -22,7 +22,7 @@ inline constexpr int64_t kMostUnrolledSteps = 64;
 /// Elements that a static list or tuple may have.
 inline constexpr size_t kMaxStaticElements = 100'000;
 inline constexpr size_t kMaxStringBytes = 64 << 10;
-/// Bytes of one constant that is written with its elements.
-inline constexpr int64_t kMaxConstantBytes = int64_t{4} << 20;
+/// Bytes of all constants of a program.
+inline constexpr int64_t kMaxConstantBytes = int64_t{16} << 20;
 
 }  // namespace meshd::numpy

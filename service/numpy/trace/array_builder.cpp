@@ -95,6 +95,11 @@ std::vector<Array> ArrayBuilder::ops(std::string_view name, const std::vector<Ar
 
 Array ArrayBuilder::constant(const tensor::TensorType& type, std::vector<std::byte> bytes, bool weak) {
   count_op();
+  constant_bytes_ += static_cast<int64_t>(bytes.size());
+  if (constant_bytes_ > kMaxConstantBytes) {
+    refuse("the constants of the program have more than " + std::to_string(kMaxConstantBytes) +
+           " bytes; send large values as arguments");
+  }
   const bool splat = static_cast<int64_t>(bytes.size()) == tensor::size_bytes(type.dtype);
   return array_of(writer_.constant({type, splat, std::make_shared<const std::vector<std::byte>>(std::move(bytes))}),
                   weak);

@@ -144,6 +144,7 @@ class ArrayBuilder {
   Place place_;
   int region_depth_ = 0;
   size_t op_count_ = 0;
+  int64_t constant_bytes_ = 0;
 };
 
 }  // namespace meshd::numpy

@@ -124,6 +124,7 @@ Value Tracer::function_attribute(const Value& value, const std::string& name) {
         t.refuse(
             "a list from outside is changed inside of an if or a loop on arrays; the twin of such a list is an array: "
             "x.at[i].set(value)");
+      if (held->extent.held) t.refuse("a list that is an element of another is not changed in length; make it first");
       if (name == "pop") {
         if (held->items.empty()) t.refuse("the list is empty");
         const int64_t size = static_cast<int64_t>(held->items.size());
@@ -131,15 +132,20 @@ Value Tracer::function_attribute(const Value& value, const std::string& name) {
         if (at < -size || at >= size) t.refuse("index " + std::to_string(at) + " is outside of the list");
         if (at < 0) at += size;
         Value out = held->items[static_cast<size_t>(at)];
+        held->extent.nodes -= node_count(out);
         held->items.erase(held->items.begin() + at);
         return out;
       }
       if (arguments.positional.size() != 1) t.refuse("'" + name + "' of a list takes one value");
+      const auto* same = arguments.positional[0].as<SequenceRef>();
+      if (name == "append" && same != nullptr && *same == held) t.refuse("a list cannot be an item of itself");
       if (held->items.size() >= kMaxStaticElements) t.refuse("the list is longer than is kept");
       if (name == "append") {
+        hold(held->extent, arguments.positional[0]);
         held->items.push_back(arguments.positional[0]);
       } else {
         const std::vector<Value> more = t.items_of(arguments.positional[0], "extend");
+        for (const Value& each : more) hold(held->extent, each);
         held->items.insert(held->items.end(), more.begin(), more.end());
         if (held->items.size() > kMaxStaticElements) t.refuse("the list is longer than is kept");
       }
@@ -162,6 +168,7 @@ Value Tracer::function_attribute(const Value& value, const std::string& name) {
           }
           return arguments.positional.size() > 1 ? arguments.positional[1] : Value();
         }
+        t.count_steps(held->extent.nodes);
         std::vector<Value> out;
         for (const auto& item : held->items) {
           if (name == "keys") out.emplace_back(item.first);
@@ -195,6 +202,12 @@ Value Tracer::container_subscript(const Value& value, const Value& index) {
     }
     refuse("the dict has no key '" + key + "'" + did_you_mean(key, known));
   }
+  if (const Sequence* sequence = value.sequence(); sequence != nullptr && index.is<int64_t>()) {
+    const auto count = static_cast<int64_t>(sequence->items.size());
+    const int64_t at = *index.as<int64_t>();
+    if (at >= -count && at < count) return sequence->items[static_cast<size_t>(at < 0 ? at + count : at)];
+  }
+  step(node_count(value));
   std::vector<Value> items;
   if (const Sequence* sequence = value.sequence()) {
     items = sequence->items;

@@ -11,6 +11,20 @@ namespace meshd::numpy {
 Tracer::Tracer(ir::Function& function, mesh::MeshRef mesh, bool has_effects)
     : ArrayBuilder(function), mesh_(std::move(mesh)), has_effects_(has_effects) {}
 
+Tracer::~Tracer() {
+  for (const std::weak_ptr<Scope>& each : scopes_) {
+    // Moved out first: what a name held may hold the scope alone.
+    if (const ScopeRef scope = each.lock()) auto names = std::move(scope->names);
+  }
+}
+
+ScopeRef Tracer::new_scope(const ScopeRef& parent) {
+  auto made = std::make_shared<Scope>();
+  made->parent = parent;
+  scopes_.push_back(made);
+  return made;
+}
+
 void Tracer::begin() {
   if (has_effects_) token_ = writer().create_one("stablehlo.create_token", {}, ir::Type::token());
 }
@@ -43,8 +57,7 @@ CallableRef Tracer::user_function(const FunctionRef& function, const ScopeRef& s
     if (t.calls_.size() >= static_cast<size_t>(kMaxCallDepth))
       t.refuse("calls are nested more than " + std::to_string(kMaxCallDepth) + " deep");
     const Place place = t.place();
-    auto inner = std::make_shared<Scope>();
-    inner->parent = scope;
+    const ScopeRef inner = t.new_scope(scope);
     std::vector<Value> values = bind(t, function->name, function->parameters, defaults, std::move(given));
     for (size_t i = 0; i < values.size(); ++i) inner->names[function->parameters[i].name] = std::move(values[i]);
     t.calls_.push_back(function.get());

@@ -8,8 +8,9 @@
 
 namespace meshd::numpy {
 
-void Tracer::step() {
-  if (++steps_ > kMaxTraceSteps)
+void Tracer::step(int64_t count) {
+  steps_ += count;
+  if (steps_ > kMaxTraceSteps)
     refuse("the program takes more than " + std::to_string(kMaxTraceSteps) +
            " steps to trace; loops over range(n) with n an array are not unrolled");
 }
@@ -128,6 +129,7 @@ std::vector<Value> Tracer::evaluate_items(const Expression& expression, const Sc
     items.insert(items.end(), more.begin(), more.end());
     if (items.size() > kMaxStaticElements) refuse("the tuple is longer than is kept");
   }
+  step(static_cast<int64_t>(items.size()));
   return items;
 }
 
@@ -154,6 +156,8 @@ Value Tracer::evaluate_dict(const Expression& expression, const ScopeRef& scope)
       made->items.emplace_back(key, std::move(value));
     }
   }
+  hold_items(*made);
+  step(made->extent.nodes);
   return DictRef(std::move(made));
 }
 
@@ -190,8 +194,7 @@ Value Tracer::evaluate_comprehension(const Expression& expression, const ScopeRe
   const Value iterable = evaluate(*expression.children[2], scope);
   set_place(expression.place);
   const std::vector<Value> over = items_of(iterable, "a comprehension");
-  auto inner = std::make_shared<Scope>();
-  inner->parent = scope;
+  const ScopeRef inner = new_scope(scope);
   std::vector<Value> out;
   for (const Value& item : over) {
     assign(*expression.children[1], item, inner);

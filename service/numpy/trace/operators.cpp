@@ -185,9 +185,11 @@ Value Tracer::static_binary(std::string_view op, const Value& a, const Value& b)
 }
 
 std::optional<Value> Tracer::container_binary(std::string_view op, const Value& a, const Value& b) {
+  step(node_count(a) + node_count(b));
   const auto* text = a.as<std::string>();
   if (text != nullptr && b.is<std::string>() && op == "+") {
     if (text->size() + b.as<std::string>()->size() > kMaxStringBytes) refuse("the text is longer than is kept");
+    step(static_cast<int64_t>(text->size() / 16));
     return *text + *b.as<std::string>();
   }
   const Sequence* x = a.sequence();
@@ -205,6 +207,7 @@ std::optional<Value> Tracer::container_binary(std::string_view op, const Value& 
     const int64_t count = std::max<int64_t>(0, as_integer(times));
     if (list.items.empty() || count == 0) return list.is_tuple ? tuple_of({}) : list_of({}, region_depth());
     if (count > static_cast<int64_t>(kMaxStaticElements / list.items.size())) refuse("the list is longer than is kept");
+    step(count * static_cast<int64_t>(list.items.size()));
     std::vector<Value> items;
     for (int64_t i = 0; i < count; ++i) items.insert(items.end(), list.items.begin(), list.items.end());
     return list.is_tuple ? tuple_of(std::move(items)) : list_of(std::move(items), region_depth());
@@ -213,6 +216,7 @@ std::optional<Value> Tracer::container_binary(std::string_view op, const Value& 
 }
 
 bool Tracer::is_equal(const Value& a, const Value& b) {
+  step();
   if (a.is_number() && b.is_number()) return as_complex(a) == as_complex(b);
   const Sequence* x = a.sequence();
   const Sequence* y = b.sequence();
@@ -292,6 +296,7 @@ bool Tracer::truth(const Value& value, std::string_view what) {
 }
 
 std::vector<Value> Tracer::items_of(const Value& value, std::string_view what) {
+  step(node_count(value));
   if (const Sequence* sequence = value.sequence()) return sequence->items;
   if (const auto* dict = value.as<DictRef>()) {
     std::vector<Value> keys;
@@ -312,6 +317,7 @@ std::vector<Value> Tracer::items_of(const Value& value, std::string_view what) {
     const int64_t stop = *range.stop.as<int64_t>();
     for (int64_t i = *range.start.as<int64_t>(); step > 0 ? i < stop : i > stop;) {
       out.emplace_back(i);
+      count_steps(1);
       if (out.size() > kMaxStaticElements)
         refuse("the range has more than " + std::to_string(kMaxStaticElements) + " numbers");
       if (__builtin_add_overflow(i, step, &i)) break;

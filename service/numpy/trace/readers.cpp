@@ -87,6 +87,7 @@ Array Tracer::array(const Value& value) {
   const tensor::Dims dims = dims_of(value);
   if (value.is_number()) return full({type.dtype, {}}, value, type.weak);
   const Sequence& sequence = *value.sequence();
+  step(node_count(value));
   if (tensor::element_count(dims) == 0)
     return full({sequence.items.empty() ? DType::kFloat32 : type.dtype, dims}, int64_t{0});
   std::vector<Value> numbers;
@@ -96,8 +97,6 @@ Array Tracer::array(const Value& value) {
       const std::vector<std::byte> one = element(type.dtype, number);
       bytes.insert(bytes.end(), one.begin(), one.end());
     }
-    if (static_cast<int64_t>(bytes.size()) > kMaxConstantBytes)
-      refuse("a list of so many numbers is larger than a constant may be; send it as an argument");
     return reshape(constant({type.dtype, {static_cast<int64_t>(numbers.size())}}, std::move(bytes)), dims);
   }
   std::vector<Array> parts;

@@ -150,15 +150,27 @@ void Tracer::assign_item(const Expression& target, const Value& value, const Sco
     if (region != region_depth())
       refuse("a list or dict from outside is changed inside of an if or a loop on arrays; assign a new one to a name");
   };
+  const bool is_container = value.sequence() != nullptr || value.is<DictRef>();
+  if ((holder.is<SequenceRef>() && value.is<SequenceRef>() && *holder.as<SequenceRef>() == *value.as<SequenceRef>()) ||
+      (holder.is<DictRef>() && value.is<DictRef>() && *holder.as<DictRef>() == *value.as<DictRef>()))
+    refuse("a list or dict cannot be an item of itself");
+  const auto check_held = [&](const Extent& extent, bool adds) {
+    if (extent.held && (adds || is_container))
+      refuse("a list or dict that is an element of another gets no new items, lists or dicts; make it first");
+  };
   if (const auto* dict = holder.as<DictRef>()) {
     check_region((*dict)->region);
     const std::string key = index.is<int64_t>() ? std::to_string(*index.as<int64_t>()) : to_text(index, "a key");
     for (auto& item : (*dict)->items) {
       if (item.first == key) {
+        check_held((*dict)->extent, false);
+        if (is_container) hold((*dict)->extent, value);
         item.second = value;
         return;
       }
     }
+    check_held((*dict)->extent, true);
+    hold((*dict)->extent, value);
     (*dict)->items.emplace_back(key, value);
     return;
   }
@@ -169,6 +181,8 @@ void Tracer::assign_item(const Expression& target, const Value& value, const Sco
     int64_t at = to_int(index, "an index of a list");
     if (at < -size || at >= size) refuse("index " + std::to_string(at) + " is outside of " + describe(holder));
     if (at < 0) at += size;
+    check_held((*list)->extent, false);
+    if (is_container) hold((*list)->extent, value);
     (*list)->items[static_cast<size_t>(at)] = value;
     return;
   }

@@ -41,6 +41,9 @@ class Tracer : public ArrayBuilder {
  public:
   /// `mesh`: what partition specs are over; null: none.
   Tracer(ir::Function& function, mesh::MeshRef mesh, bool has_effects);
+  ~Tracer();
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
 
   // --- arrays of values
 
@@ -68,6 +71,9 @@ class Tracer : public ArrayBuilder {
   std::vector<Value> items_of(const Value& value, std::string_view what);
   Value subscript(const Value& value, const Value& index);
   Value attribute(const Value& value, const std::string& name);
+
+  /// Counts work on static values, as much as so many expressions. Refuses a program that does too much.
+  void count_steps(int64_t count) { step(count); }
 
   // --- static arguments of functions
 
@@ -123,6 +129,10 @@ class Tracer : public ArrayBuilder {
 
   // --- the syntax
 
+  /// A scope inside of `parent` (null: none). Functions hold the scopes in which they were made, which hold them: the
+  /// tracer takes their names away when it ends.
+  ScopeRef new_scope(const ScopeRef& parent);
+
   /// Runs the top of the text: makes its functions and constants.
   void run_top(const Syntax& syntax, const ScopeRef& scope);
   Flow run(const Block& block, size_t from, const ScopeRef& scope);
@@ -151,7 +161,7 @@ class Tracer : public ArrayBuilder {
   [[nodiscard]] State state() const { return {rest_, calls_, token_, logged_.size(), depth_}; }
   void restore(State state);
 
-  void step();
+  void step(int64_t count = 1);
   Flow run_statement(const Statement& statement, const ScopeRef& scope);
   Flow run_if(const Statement& statement, const ScopeRef& scope);
   Flow run_traced_if(const Statement& statement, const Array& test, const ScopeRef& scope);
@@ -199,6 +209,7 @@ class Tracer : public ArrayBuilder {
   std::vector<std::string> logged_;
   std::vector<const Function*> calls_;
   std::vector<Rest> rest_;
+  std::vector<std::weak_ptr<Scope>> scopes_;
   int64_t steps_ = 0;
   int depth_ = 0;
 };

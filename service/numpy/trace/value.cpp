@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "service/core/error.h"
+#include "service/numpy/syntax/limits.h"
+
 namespace meshd::numpy {
 namespace {
 
@@ -14,10 +17,47 @@ std::vector<const std::pair<std::string, Value>*> sorted_items(const Dict& dict)
 
 }  // namespace
 
-Value tuple_of(std::vector<Value> items) { return std::make_shared<Sequence>(Sequence{true, 0, std::move(items)}); }
-Value list_of(std::vector<Value> items, int region) {
-  return std::make_shared<Sequence>(Sequence{false, region, std::move(items)});
+namespace {
+
+Extent* extent_of(const Value& value) {
+  if (const auto* sequence = value.as<SequenceRef>()) return &(*sequence)->extent;
+  if (const auto* dict = value.as<DictRef>()) return &(*dict)->extent;
+  return nullptr;
 }
+
+Value made(Sequence sequence) {
+  hold_items(sequence);
+  return std::make_shared<Sequence>(std::move(sequence));
+}
+
+}  // namespace
+
+void hold(Extent& extent, const Value& item) {
+  const Extent* inner = extent_of(item);
+  extent.nodes += inner == nullptr ? 1 : inner->nodes;
+  extent.depth = std::max(extent.depth, inner == nullptr ? 1 : inner->depth + 1);
+  if (inner != nullptr) extent_of(item)->held = true;
+  if (extent.nodes <= static_cast<int64_t>(kMaxStaticElements) && extent.depth <= kMaxSyntaxDepth) return;
+  const std::string detail = "lists, tuples and dicts have at most " + std::to_string(kMaxStaticElements) +
+                             " elements, with all that is in them, and are nested " + std::to_string(kMaxSyntaxDepth) +
+                             " deep at most";
+  throw core::Error("invalid_program", detail, {{"/program/text", detail, 0, 0}});
+}
+
+void hold_items(Sequence& sequence) {
+  for (const Value& item : sequence.items) hold(sequence.extent, item);
+}
+void hold_items(Dict& dict) {
+  for (const auto& item : dict.items) hold(dict.extent, item.second);
+}
+
+int64_t node_count(const Value& value) {
+  const Extent* extent = extent_of(value);
+  return extent == nullptr ? 1 : extent->nodes;
+}
+
+Value tuple_of(std::vector<Value> items) { return made({true, 0, std::move(items)}); }
+Value list_of(std::vector<Value> items, int region) { return made({false, region, std::move(items)}); }
 Value tuple_of_sizes(const std::vector<int64_t>& sizes) { return tuple_of({sizes.begin(), sizes.end()}); }
 
 std::string shape_text(const tensor::Dims& dims) {
@@ -68,14 +108,16 @@ void for_each_leaf(const Value& value, const std::function<void(const Value&)>& 
 
 Value map_leaves(const Value& value, const std::function<Value(const Value&)>& leaf) {
   if (const auto* held = value.as<SequenceRef>()) {
-    auto made = std::make_shared<Sequence>(Sequence{(*held)->is_tuple, (*held)->region, {}});
-    for (const Value& item : (*held)->items) made->items.push_back(map_leaves(item, leaf));
-    return made;
+    auto copy = std::make_shared<Sequence>(Sequence{(*held)->is_tuple, (*held)->region, {}, {}});
+    for (const Value& item : (*held)->items) copy->items.push_back(map_leaves(item, leaf));
+    hold_items(*copy);
+    return copy;
   }
   if (const auto* held = value.as<DictRef>()) {
-    auto made = std::make_shared<Dict>(Dict{(*held)->region, (*held)->is_record, {}});
-    for (const auto* item : sorted_items(**held)) made->items.emplace_back(item->first, map_leaves(item->second, leaf));
-    return made;
+    auto copy = std::make_shared<Dict>(Dict{(*held)->region, (*held)->is_record, {}, {}});
+    for (const auto* item : sorted_items(**held)) copy->items.emplace_back(item->first, map_leaves(item->second, leaf));
+    hold_items(*copy);
+    return copy;
   }
   return value.is_none() ? value : leaf(value);
 }

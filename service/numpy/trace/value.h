@@ -35,11 +35,20 @@ struct Array {
 struct None {};
 struct Ellipsis {};
 
+/// How large a container is, with what is in it. A container that is in another one is `held`: its items may be
+/// replaced by what is no container, and nothing is added to it, so that sizes are known and no list is in itself.
+struct Extent {
+  int64_t nodes = 1;
+  int depth = 1;
+  bool held = false;
+};
+
 /// A tuple or a list. `region` is where a list was made (Tracer::region): one of outside is not changed inside.
 struct Sequence {
   bool is_tuple = true;
   int region = 0;
   std::vector<Value> items;
+  Extent extent = {};
 };
 using SequenceRef = std::shared_ptr<Sequence>;
 
@@ -48,6 +57,7 @@ struct Dict {
   int region = 0;
   bool is_record = false;  ///< its items are attributes (jnp.finfo)
   std::vector<std::pair<std::string, Value>> items;
+  Extent extent = {};
 };
 using DictRef = std::shared_ptr<Dict>;
 
@@ -133,6 +143,15 @@ struct At {
 Value tuple_of(std::vector<Value> items);
 Value list_of(std::vector<Value> items, int region);
 Value tuple_of_sizes(const std::vector<int64_t>& sizes);
+
+/// Counts an item that a container gets, and marks it as held where it is one. Throws invalid_program where the
+/// container is then larger or deeper than values may be.
+void hold(Extent& extent, const Value& item);
+/// The same for all items of a container that was just made.
+void hold_items(Sequence& sequence);
+void hold_items(Dict& dict);
+/// Nodes of a value: 1 where it is no container.
+int64_t node_count(const Value& value);
 
 /// What a value is, for messages: "an int", "a float32 array of shape (2, 3)", "a tuple of 2".
 std::string describe(const Value& value);

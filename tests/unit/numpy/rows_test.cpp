@@ -23,7 +23,7 @@ std::vector<std::string> calls_of(const std::string& path) {
   const std::string name = path.substr(path.rfind('.') + 1);
   if (path == "jax.sharding.PartitionSpec") return {"P("};
   if (path == "jax.debug.log") return {" log("};
-  if (path.starts_with("builtins.")) return {" " + name + "(", "(" + name + "(", "[" + name + "("};
+  if (path.starts_with("builtins.")) return {"\n" + name + "(", " " + name + "(", "(" + name + "(", "[" + name + "("};
   std::vector<std::string> out{path + "(", "partial(" + path, "jax." + path + "(", "jax.{derivative}("};
   if (path.starts_with("jax.") && suite().find("\"" + name + "\"") == std::string::npos) out.pop_back();
   if (!path.starts_with("jax.")) out.pop_back();

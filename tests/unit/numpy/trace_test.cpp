@@ -87,6 +87,27 @@ TEST(TraceTest, the_cost_of_a_text_is_bounded) {
   EXPECT_NE(refusal(nested, x), "");
 }
 
+TEST(TraceTest, containers_stay_small_and_have_no_cycles) {
+  const Inputs x{{f32({2})}, {}};
+  const auto says = [&](const std::string& body, const char* words) {
+    const std::string detail = refusal("def f(x):\n" + body + "\n    return x", x);
+    EXPECT_NE(detail.find(words), std::string::npos) << body << ": " << detail;
+  };
+  says("    for i in range(60): x = [x, x]", "at most 100000");
+  says("    y = x\n    i = 0\n    while i < 5000:\n        y = [y]\n        i += 1", "nested 100 deep");
+  says("    a = []\n    a.append(a)", "item of itself");
+  says("    a = []\n    b = [a]\n    a.append(b)", "not changed in length");
+  says("    a = [0]\n    b = [a]\n    a[0] = b", "gets no new items");
+  says("    d = {}\n    e = {'d': d}\n    d['e'] = e", "gets no new items");
+  says(
+      "    y = 0\n    for i in range(60):\n        for j in range(60):\n            for k in range(60): y = "
+      "len(list(range(90000)))",
+      "steps to trace");
+  says("    for i in range(60):\n        for j in range(60): x = x + jnp.arange(0.0, 2e5, 1.0)[:2]", "constants");
+  EXPECT_EQ(
+      refusal("def f(x):\n    a = []\n    for i in range(50): a.append([x, i])\n    a[3][1] = 7\n    return a", x), "");
+}
+
 TEST(TraceTest, functions_that_call_others_deeply_are_refused) {
   std::string text = "def f0(x): return x\n";
   for (int i = 1; i < 100; ++i) text += "def f" + std::to_string(i) + "(x): return f" + std::to_string(i - 1) + "(x)\n";
