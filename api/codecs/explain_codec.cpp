@@ -210,7 +210,7 @@ const Schema<PlacementInput>& schema() {
     std::vector<Field<In>> fields = assignment_fields<In>();
     fields.emplace_back("donate", &In::donate, Rules{.low = 0});
     fields.emplace_back("shapes", &In::shapes, Rules{.low = 0, .like = json_type<std::vector<std::vector<int64_t>>>});
-    fields.emplace_back("arguments", &In::arguments, Rules{.like = json_type<std::vector<ArgumentInput>>});
+    fields.emplace_back("arguments", &In::arguments, Rules{.like = json_type<std::vector<ValueType>>});
     fields.emplace_back("keywords", &In::keywords, Rules{.like = map_of<const Json*>});
     fields.emplace_back("static", &In::statics, Rules{.like = map_of<const Json*>});
     return Schema<In>("PlacementInput", std::move(fields));

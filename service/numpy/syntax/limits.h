@@ -13,6 +13,8 @@ inline constexpr int kMaxSyntaxDepth = 100;
 inline constexpr int kMaxCallDepth = 32;
 /// Of expressions and statements that are being traced at a time, over all calls.
 inline constexpr int kMaxTraceDepth = 1200;
+/// Of branches and loops on arrays within each other.
+inline constexpr int kMaxRegionDepth = 100;
 /// Steps of the tracer: expressions and statements, each time that they are traced.
 inline constexpr int64_t kMaxTraceSteps = 2'000'000;
 /// Ops that a traced program may have.

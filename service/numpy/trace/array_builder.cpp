@@ -8,6 +8,7 @@
 #include "service/kernels/elementwise/scalar_op.h"
 #include "service/numpy/syntax/limits.h"
 #include "service/numpy/syntax/mistakes.h"
+#include "service/tensor/sizes.h"
 
 namespace meshd::numpy {
 namespace {
@@ -57,7 +58,18 @@ void ArrayBuilder::count_op() {
   }
 }
 
-Array ArrayBuilder::array_of(ir::ValueId id, bool weak) { return {id, writer_.type(id).tensor, weak}; }
+void ArrayBuilder::check_region_depth() const {
+  if (region_depth_ >= kMaxRegionDepth)
+    refuse("branches and loops on arrays are nested more than " + std::to_string(kMaxRegionDepth) + " deep");
+}
+
+Array ArrayBuilder::array_of(ir::ValueId id, bool weak) {
+  const tensor::TensorType& type = writer_.type(id).tensor;
+  if (type.rank() > tensor::kMaxRank)
+    refuse("an array has at most " + std::to_string(tensor::kMaxRank) + " dimensions, not " +
+           std::to_string(type.rank()));
+  return {id, type, weak};
+}
 
 Array ArrayBuilder::op(std::string_view name, const std::vector<Array>& operands, ir::AttributeList attributes,
                        std::optional<tensor::TensorType> type) {

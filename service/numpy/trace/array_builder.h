@@ -119,6 +119,7 @@ class ArrayBuilder {
   class InsideRegion {
    public:
     InsideRegion(ArrayBuilder& builder, ir::Region& made) : builder_(builder), guard_(builder.writer_, made.ops) {
+      builder_.check_region_depth();
       ++builder_.region_depth_;
     }
     ~InsideRegion() { --builder_.region_depth_; }
@@ -137,6 +138,7 @@ class ArrayBuilder {
 
  private:
   void count_op();
+  void check_region_depth() const;
 
   ir::Op source_;
   std::vector<ir::Op> no_ops_;

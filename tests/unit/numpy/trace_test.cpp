@@ -108,6 +108,19 @@ TEST(TraceTest, containers_stay_small_and_have_no_cycles) {
       refusal("def f(x):\n    a = []\n    for i in range(50): a.append([x, i])\n    a[3][1] = 7\n    return a", x), "");
 }
 
+TEST(TraceTest, programs_stay_within_what_the_stages_behind_take) {
+  const Inputs x{{f32({})}, {}};
+  EXPECT_NE(refusal("def f(x): return jnp.zeros((1,) * 500)", x).find("dimensions"), std::string::npos);
+  std::string returns = "def f(x):\n";
+  for (int i = 0; i < 300; ++i) returns += "    if x > " + std::to_string(i) + ": return x\n";
+  EXPECT_NE(refusal(returns + "    return -x", x).find("nested more than 100"), std::string::npos);
+  EXPECT_NE(refusal("def f(x):\n    for i in range(3):\n        if x > 0:\n            if i > 0: break\n            x "
+                    "= x + 1\n    return x",
+                    x)
+                .find("'break'"),
+            std::string::npos);
+}
+
 TEST(TraceTest, functions_that_call_others_deeply_are_refused) {
   std::string text = "def f0(x): return x\n";
   for (int i = 1; i < 100; ++i) text += "def f" + std::to_string(i) + "(x): return f" + std::to_string(i - 1) + "(x)\n";
