@@ -12,7 +12,7 @@ from jax.scipy import special
 
 import programs
 
-SCOPE = {"jax": jax, "jnp": jnp, "np": jnp, "lax": lax, "nn": nn, "random": random, "special": special, "functools": functools, "math": math, "partial": functools.partial, "vmap": jax.vmap}
+SCOPE = {"jax": jax, "jnp": jnp, "np": jnp, "lax": lax, "nn": nn, "random": random, "special": special, "functools": functools, "math": math, "partial": functools.partial, "vmap": jax.vmap, "grad": jax.grad, "value_and_grad": jax.value_and_grad}
 
 
 def is_value(json_value):

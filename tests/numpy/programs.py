@@ -981,9 +981,46 @@ case("wrong keyword", "def f(x): return jnp.sum(x, axes=0)", X, refused="invalid
 case("an endless static loop", "def f(x):\n    while True:\n        x = x + 1\n    return x", X, refused="invalid_program", says="has run")
 case("no mesh", "def f(x): return with_sharding_constraint(x, P('x', None))", X, refused="invalid_spec", says="needs a mesh")
 case("assert", "def f(x):\n    assert x.ndim == 3, 'wants three'\n    return x", X, refused="invalid_program", says="wants three")
-for derivative in ("grad", "value_and_grad", "jacfwd", "jacrev", "jvp", "vjp", "hessian", "pmap", "shard_map", "pure_callback"):
+for derivative in ("jacfwd", "jacrev", "jvp", "vjp", "hessian", "pmap", "shard_map", "pure_callback"):
     case(derivative, f"def f(x): return jax.{derivative}(jnp.sum)(x)", X, refused="unsupported_op", says="not supported yet")
 case("checkpoint", "def f(x): return jax.checkpoint(jnp.sin)(x)", X)
+
+# --- derivatives
+
+each("""
+jax.grad(lambda v: jnp.sum(v ** 2))(x)
+grad(lambda v: jnp.sum(jnp.sin(v) * y))(x)
+jax.value_and_grad(lambda v: jnp.mean(jnp.tanh(v) * y))(x)
+jax.grad(lambda v, w: jnp.sum(v @ w.T), argnums=(0, 1))(x, y)
+jax.grad(lambda v: jnp.sum(nn.softmax(v) * y))(x)
+jax.grad(lambda v: special.logsumexp(v * y))(x)
+jax.grad(lambda v: jnp.sum(nn.relu(v - 0.5)))(x)
+jax.grad(lambda v: jnp.sum(nn.gelu(v)) + jnp.var(v))(x)
+jax.grad(lambda v: jnp.sum(v * lax.stop_gradient(v)))(x)
+jax.grad(lambda v: jnp.sum(jnp.where(v > 0, v, v * y)))(x)
+jax.grad(lambda v: v[0, 1] * v[1, jnp.array([0, 2])].sum())(x)
+jax.grad(lambda v: jnp.linalg.norm(v) + jnp.max(v))(x)
+jax.grad(lambda v: (v.sum() ** 2, v.mean()), has_aux=True)(x)
+jax.grad(lambda v: jax.grad(lambda w: jnp.sum(w ** 3))(v).sum())(x)
+""", X, Y)
+case("a training step", """
+def loss(params, x, y):
+    h = nn.relu(x @ params['w'] + params['b'])
+    return jnp.mean((h.sum(axis=1) - y) ** 2)
+
+def f(params, x, y):
+    value, slopes = value_and_grad(loss)(params, x, y)
+    return value, jax.tree.map(lambda p, g: p - 0.1 * g, params, slopes)
+""", {"w": [[0.1, -0.2], [0.3, 0.4], [-0.5, 0.6]], "b": [0.1, -0.1]}, X, [1.0, 2.0])
+case("a training loop", """
+def f(w, x, y):
+    for i in range(5):
+        w = w - 0.05 * grad(lambda p: jnp.mean((x @ p - y) ** 2))(w)
+    return w
+""", [0.5, -0.5, 1.0], X, [1.0, -1.0])
+case("a gradient through a loop", "def f(x): return grad(lambda v: lax.fori_loop(0, 4, lambda i, c: c * v + jnp.sin(c), 1.0))(x)", 0.7)
+case("gradients of integers", "def f(x): return grad(jnp.sum)(x)", I, refused="invalid_program", says="real floats")
+case("gradients of arrays", "def f(x): return grad(jnp.sin)(x)", X, refused="invalid_program", says="scalar")
 
 
 def text_of(source, arguments, options):

@@ -25,6 +25,11 @@ std::vector<size_t> with_tokens(const std::vector<size_t>& wanted, const std::ve
 }  // namespace
 
 std::string gradient_text(const ParsedProgram& parsed, const DifferentiationRequest& request) {
+  if (parsed.needs_trace()) {
+    throw core::Error("unsupported_format",
+                      "a program of NumPy syntax has no types before it is traced: call jax.grad in its text, or post "
+                      "the StableHLO that :stablehlo gives and differentiate that");
+  }
   if (program::has_dynamic_shapes(*parsed.flat)) {
     throw core::Error("unsupported_type",
                       "the derivative of a program with dynamic dimensions is not supported; post a program with "

@@ -123,6 +123,15 @@ Array square_sum_root(Tracer& t, const Array& a, const Array& b) {
   return t.select(infinite, t.full_like(high, std::numeric_limits<double>::infinity()), t.select(is_zero, high, made));
 }
 
+// Through integers, which have no derivative.
+Array without_gradient(Tracer& t, const Array& x) {
+  if (is_complex(x)) return t.complex(without_gradient(t, t.real(x)), without_gradient(t, t.imag(x)));
+  if (!is_float(x) || tensor::row(x.dtype()).bits < 16) return x;
+  const int bits = tensor::row(x.dtype()).bits;
+  const DType whole = bits == 16 ? DType::kUint16 : bits == 32 ? DType::kUint32 : DType::kUint64;
+  return t.bitcast(t.bitcast(x, whole), x.dtype());
+}
+
 Value clipped(Tracer& t, const Arguments& a) {
   Value out = t.array(a["arr"]);
   if (!a["min"].is_none()) out = elementwise(t, "stablehlo.maximum", a["min"], out);
@@ -282,8 +291,7 @@ std::vector<FunctionRow> arithmetic() {
                   return t.select(t.compare("LT", x, t.full_like(x, int64_t{0})), t.op("stablehlo.ceil", {x}),
                                   t.op("stablehlo.floor", {x}));
                 }),
-      array_row("lax.stop_gradient",
-                [](Tracer& t, const Array& x) { return t.op("stablehlo.optimization_barrier", {x}, {}, x.type); }),
+      array_row("lax.stop_gradient", without_gradient),
   };
 }
 

@@ -90,8 +90,10 @@ std::vector<FunctionRow> nn_functions() {
   return {
       {"nn.relu", "x",
        [](Tracer& t, const Arguments& a) -> Value {
+         // Not a maximum, whose derivative at 0 is a half.
          const Array x = t.array(a["x"]);
-         return t.maximum(x, t.full_like(x, int64_t{0}));
+         const Array zero = t.full_like(x, int64_t{0});
+         return t.select(t.compare("LE", x, zero), zero, x);
        }},
       {"nn.relu6", "x",
        [](Tracer& t, const Arguments& a) -> Value {

@@ -1,6 +1,7 @@
 // Functions of functions: jit, vmap, and those that are refused by name.
 #include <algorithm>
 
+#include "service/numpy/functions/derivatives.h"
 #include "service/numpy/functions/shared.h"
 
 namespace meshd::numpy {
@@ -125,6 +126,20 @@ Value vmap(Tracer& t, const Arguments& a) {
   return CallableRef(std::move(made));
 }
 
+FunctionRow derivative_row(std::string path, bool with_value) {
+  return {std::move(path), "fun, argnums=0, has_aux=False", [with_value](Tracer& t, const Arguments& a) -> Value {
+            const std::vector<int64_t> argnums = t.to_ints(a["argnums"], "argnums");
+            if (argnums.empty()) t.refuse("argnums names at least one argument");
+            auto made = std::make_shared<Callable>();
+            made->name = "grad";
+            made->call = [function = a["fun"], argnums, with_value, is_one = a["argnums"].sequence() == nullptr,
+                          has_aux = t.to_bool(a["has_aux"], "has_aux")](Tracer& inner, CallArguments arguments) {
+              return differentiated(inner, function, argnums, is_one, has_aux, with_value, arguments);
+            };
+            return CallableRef(std::move(made));
+          }};
+}
+
 // The function itself: what runs is compiled in any case.
 Value as_it_is(Tracer&, const Arguments& a) {
   if (!a["fun"].is_none()) return a["fun"];
@@ -150,8 +165,8 @@ std::vector<FunctionRow> transform_functions() {
       {"jax.jit", "fun=None, **options", as_it_is},
       {"jax.checkpoint", "fun=None, **options", as_it_is},
       {"jax.vmap", "fun, in_axes=0, out_axes=0", vmap},
-      refused("jax.grad", "grad (derivatives)"),
-      refused("jax.value_and_grad", "value_and_grad (derivatives)"),
+      derivative_row("jax.grad", false),
+      derivative_row("jax.value_and_grad", true),
       refused("jax.jacfwd", "jacfwd (derivatives)"),
       refused("jax.jacrev", "jacrev (derivatives)"),
       refused("jax.jvp", "jvp (derivatives)"),
