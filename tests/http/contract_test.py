@@ -302,7 +302,7 @@ class Served(unittest.TestCase):
                 self.call(operation, at + verb, {}, {"Accept": "image/png"}, 406)
                 self.call(operation, at + verb, {"in_shardings": [{"spec": [["q"]]}]}, status=422)
                 self.call(operation, at + verb, {"nonsense": 1}, status=422)
-        self.assertIn("stablehlo.", self.call("lowerProgram", at + ":stablehlo", {}).body.decode())
+        self.assertIn("func.return", self.call("lowerProgram", at + ":stablehlo", {}).body.decode())
         self.call("lowerProgram", at + ":stablehlo", {"arguments": [1]}, status=422)
         numpy = self.call("createProgram", "/v1/programs", {"format": "numpy", "text": "def f(x): return x * 2"}, status=201).json()
         self.assertEqual(numpy["parameters"], ["x"])

@@ -50,11 +50,6 @@ std::vector<ir::ValueId> insert_body(Tracer& t, const ir::Function& function, co
   return results;
 }
 
-struct Traced {
-  Value value;  ///< what the function gives, as values of `region`
-  ir::Region region;
-};
-
 }  // namespace
 
 Value differentiated(Tracer& t, const Value& function, const std::vector<int64_t>& argnums, bool one_argnum,
