@@ -43,19 +43,4 @@ std::optional<program::ArtifactProgram> read_artifact_source(const ProgramSource
   return program::read_artifact(found->data, memory);
 }
 
-void rethrow_with_line(const core::Error& error, std::string_view text) {
-  constexpr size_t kLongest = 300;
-  if (error.diagnostics().empty() || error.diagnostics()[0].line <= 0) throw error;
-  std::string_view rest = text;
-  for (int line = 1; line < error.diagnostics()[0].line && !rest.empty(); ++line)
-    rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
-  std::string_view line = rest.substr(0, rest.find('\n'));
-  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-  const bool is_long = line.size() > kLongest;
-  throw core::Error(
-      error.code(),
-      fmt::format("{}; in the artifact's text: {}{}", error.detail(), line.substr(0, kLongest), is_long ? "..." : ""),
-      error.diagnostics());
-}
-
 }  // namespace meshd::api

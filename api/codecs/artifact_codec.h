@@ -30,18 +30,4 @@ std::optional<program::ArtifactProgram> read_artifact_source(const ProgramSource
 /// Notes sources that are missing or stand beside each other.
 void check_source(const ProgramSource& source, const std::string& pointer, core::Diagnostics& wrong);
 
-/// The same error with the line of `text` that it names.
-[[noreturn]] void rethrow_with_line(const core::Error& error, std::string_view text);
-
-/// What `read` gives for the text of an artifact: an error that names a line of it shows the line, which its client has
-/// not seen.
-template <typename Read>
-auto with_lines(const std::string& text, Read&& read) {
-  try {
-    return read(text);
-  } catch (const core::Error& error) {
-    rethrow_with_line(error, text);
-  }
-}
-
 }  // namespace meshd::api

@@ -170,15 +170,18 @@ void read_program(const Json* given, const JobContext& context, jobs::JobRequest
   } else if (wrong.list().size() == before) {
     check_source(source, "/program", wrong);
     if (wrong.list().size() != before) return;
-    const std::string format = program.format ? program.format->word : "stablehlo";
+    const auto parse = [&](const std::string& text, std::string_view pointer) {
+      return core::in_text({}, pointer, [&] {
+        return context.compiler.parse(program.format ? program.format->word : "stablehlo", text);
+      });
+    };
     if (source.text) {
-      out.program = context.compiler.parse(format, *source.text);
+      out.program = parse(*source.text, "/program/text");
       return;
     }
     const auto artifact = read_artifact_source(source, "/program", context.files, context.memory, wrong);
     if (!artifact) return;
-    out.program =
-        with_lines(artifact->text, [&](const std::string& text) { return context.compiler.parse(format, text); });
+    out.program = parse(artifact->text, source.base64 ? "/program/base64" : "/program/part");
     if (!artifact->in_tree.empty()) trees.arguments = Json::parse(artifact->in_tree);
     if (!artifact->out_tree.empty()) trees.results = Json::parse(artifact->out_tree);
   }
@@ -586,7 +589,9 @@ std::pair<jobs::JobRequest, ResultForm> decode_job(const Json& body, const std::
   read_assignment(in, out, wrong, trees);
   if (is_numpy) {
     wrong.throw_if_any("invalid_request");
-    out.program = context.compiler.trace(out.program, inputs, mesh_of_specs(out, context));
+    out.program = core::in_text({}, out.program_id.empty() ? "/program/text" : "/program/id", [&] {
+      return context.compiler.trace(out.program, inputs, mesh_of_specs(out, context));
+    });
     if (!out.program->result_tree.empty()) trees.results = Json::parse(out.program->result_tree);
   }
   out.least_loaded = in.devices.has_value();

@@ -166,7 +166,6 @@ namespace {
 // Trees of an artifact, where the document has none.
 void take_artifact(program::ArtifactProgram artifact, ProgramUpload& out) {
   out.text = std::move(artifact.text);
-  out.is_artifact = true;
   const auto tree = [](const std::string& json, std::string& kept, std::optional<int64_t>& leaves) {
     if (json.empty() || !kept.empty()) return;
     const Json parsed = Json::parse(json);
@@ -193,6 +192,7 @@ ProgramUpload decode_program(const Json& document, std::string name, core::Memor
   wrong.throw_if_any("invalid_request");
   ProgramUpload out;
   if (in.format) out.format = in.format->word;
+  out.pointer = source.text ? "/text" : "/base64";
   if (source.text) out.text = std::move(*source.text);
   out.names.name = in.name.value_or(std::move(name));
   out.names.doc = in.doc.value_or("");

@@ -26,7 +26,8 @@ struct ProgramUpload {
   std::string format = "stablehlo";
   std::string text;
   registry::ProgramNames names;
-  bool is_artifact = false;  ///< the text was not written by the client
+  /// JSON Pointer of the text, or of the artifact that it was printed from; empty where the body is it.
+  std::string pointer = {};
 };
 
 /// Decodes {text or base64, format, name, doc, in_tree, out_tree}; `name` is used where the document has none, and an

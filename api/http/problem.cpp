@@ -72,7 +72,8 @@ const Schema<core::Diagnostic>& schema() {
       {{"pointer", &Entry::pointer},
        {"detail", &Entry::detail},
        {"line", [](const Entry& entry) { return kUnlessZero(entry.line); }, {.low = 1}},
-       {"column", [](const Entry& entry) { return kUnlessZero(entry.column); }, {.low = 1}}}};
+       {"column", [](const Entry& entry) { return kUnlessZero(entry.column); }, {.low = 1}},
+       {"excerpt", [](const Entry& entry) { return unless_empty(entry.excerpt); }}}};
   return kSchema;
 }
 
@@ -87,6 +88,7 @@ const Schema<ProblemDocument>& schema() {
                                     {"instance", &Doc::instance},
                                     {"trace_id", [](const Doc& doc) { return unless_empty(doc.trace_id); }},
                                     {"code", &Doc::code},
+                                    {"hint", &Doc::hint},
                                     {"errors", &Doc::errors},
                                     {"error", &Doc::error, {.hidden = true}}}};
   return kSchema;
@@ -105,6 +107,7 @@ Response make_problem(const core::Error& error, std::string_view request_id, std
                            std::string(request_id),
                            std::string(trace_id),
                            std::string(row.word),
+                           std::string(row.hint),
                            error.diagnostics(),
                            {}};
   if (path == "/v2" || path.starts_with("/v2/")) document.error = error.detail();

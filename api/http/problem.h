@@ -25,14 +25,15 @@ struct ProblemDocument {
   std::string detail, instance;
   std::string trace_id;  ///< empty: none
   std::string code;
+  std::string hint;  ///< that of the code
   std::vector<core::Diagnostic> errors;
   std::optional<std::string> error;  ///< under /v2 the detail again
 };
 template <>
 const Schema<ProblemDocument>& schema();
 
-/// The problem document: type (/docs/errors#<code>), title, status, detail, instance (the request id), code, and
-/// errors[] of {pointer, detail, line?, column?}. Under /v2 (`path`) it also has `error`, as the Open Inference
+/// The problem document: type (/docs/errors#<code>), title, status, detail, instance (the request id), code, hint
+/// and errors[] of {pointer, detail, line?, column?, excerpt?}. Under /v2 (`path`) it also has `error`, as the Open Inference
 /// Protocol requires. Adds Retry-After if the error has one and WWW-Authenticate to a 401.
 Response problem(const core::Error& error, std::string_view request_id, std::string_view path = {});
 

@@ -79,7 +79,8 @@ std::vector<Route> explain_routes(Services& services) {
          const auto stages = list ? compile::read_stage_names(*list) : std::vector<std::string_view>();
          const auto stored = services.programs.get(request.capture("id"), request.principal);
          const jobs::JobRequest asked = read_assignment(request, services, stored.parsed);
-         const auto [explanation, snapshots] = jobs::explain(asked, services.compiler.settings(), stages);
+         const auto [explanation, snapshots] = core::in_text(
+             asked.program->text, {}, [&] { return jobs::explain(asked, services.compiler.settings(), stages); });
          Response out = form == "text"  ? text(200, explanation_text(explanation))
                         : form == "svg" ? content(200, "image/svg+xml", explanation_svg(explanation))
                                         : json_of(200, ExplanationDocument{explanation, snapshots});
@@ -89,7 +90,9 @@ std::vector<Route> explain_routes(Services& services) {
        [&services](Request& request) {
          const std::string form = chosen_form(request, {{"text", "text/plain"}, {"json", "application/json"}});
          const auto stored = services.programs.get(request.capture("id"), request.principal);
-         const jobs::DeviceProgram program = jobs::device_program(read_assignment(request, services, stored.parsed));
+         const jobs::JobRequest asked = read_assignment(request, services, stored.parsed);
+         const jobs::DeviceProgram program =
+             core::in_text(asked.program->text, {}, [&] { return jobs::device_program(asked); });
          Response out = form == "text"
                             ? text(200, program.text)
                             : json_of(200, PartitionedProgram{stored.id, program.device_count, program.text});

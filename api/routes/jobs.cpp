@@ -183,7 +183,9 @@ Response submit(Request& request, Services& services, DecodedRuns& decoded, cons
   const std::optional<DataForm> file = results_file(request, submission.job);
   times.decoded = Clock::now();
   const jobs::ResultEncoder encode = submission.encoder();
-  const jobs::JobResult result = services.jobs.run(std::move(submission.job), encode, request.waiter);
+  // Places in the program of a run that was not even planned.
+  const jobs::JobResult result = core::in_text(
+      {}, "/program", [&] { return services.jobs.run(std::move(submission.job), encode, request.waiter); });
   times.done = Clock::now();
   if (submission.decoded != nullptr) {
     submission.decoded->brief_plan.with([&](auto& plan) { plan = result.is_brief ? result.plan : compile::PlanRef(); });

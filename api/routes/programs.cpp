@@ -44,10 +44,9 @@ std::vector<Route> program_routes(Services& services) {
          std::string body = body_text(request, BodyPolicy::kProgram);
          std::string name(request.query.get("name").value_or(""));
          const ProgramUpload upload = read_upload(request, std::move(body), std::move(name));
-         const auto put = [&](const std::string& text) {
-           return services.programs.put(upload.format, text, upload.names, request.principal);
-         };
-         const auto [stored, fresh] = upload.is_artifact ? with_lines(upload.text, put) : put(upload.text);
+         const auto [stored, fresh] = core::in_text({}, upload.pointer, [&] {
+           return services.programs.put(upload.format, upload.text, upload.names, request.principal);
+         });
          return json_of(fresh ? 201 : 200, ProgramDocument{stored}).with("Location", "/v1/programs/" + stored.id);
        }},
       {"GET", "/v1/programs", "listPrograms", BodyPolicy::kNone, RunOn::kWorker, Access::kReader,

@@ -166,7 +166,7 @@ ParsedRef Compiler::parse(const std::string& format, const std::string& text) {
   }
   const std::string id = core::digest_id("prog", format + "\n" + text);
   return cached(&State::parsed, id, &CompileCounters::parse_count, &CompileCounters::parse_hits,
-                [&] { return parsed_of(id, format, text); });
+                [&] { return core::in_text(text, {}, [&] { return parsed_of(id, format, text); }); });
 }
 
 ParsedRef Compiler::find(const std::string& id) {
@@ -185,8 +185,9 @@ ParsedRef Compiler::trace(const ParsedRef& parsed, const numpy::Inputs& inputs, 
   }
   const std::string key = numpy::key_of(inputs) + "|" + (abstract == nullptr ? "" : mesh::to_sdy(*abstract));
   const std::string id = parsed->id + "," + core::digest_id("trace", key);
-  return cached(&State::traced, id, &CompileCounters::trace_count, &CompileCounters::trace_hits,
-                [&] { return traced_of(id, *parsed, inputs, abstract); });
+  return cached(&State::traced, id, &CompileCounters::trace_count, &CompileCounters::trace_hits, [&] {
+    return core::in_text(parsed->text, {}, [&] { return traced_of(id, *parsed, inputs, abstract); });
+  });
 }
 
 ParsedRef Compiler::with_static(const ParsedRef& parsed, const std::map<size_t, tensor::DenseValue>& values) {
@@ -200,13 +201,14 @@ ParsedRef Compiler::specialise(const ParsedRef& parsed, const std::vector<tensor
   if (!has_dynamic_arguments(*parsed)) return parsed;
   const std::string id = specialised_id(*parsed, arguments);
   return cached(&State::specialised, id, &CompileCounters::specialise_count, &CompileCounters::specialise_hits,
-                [&] { return specialised(id, *parsed, arguments); });
+                [&] { return core::in_text(parsed->text, {}, [&] { return specialised(id, *parsed, arguments); }); });
 }
 
 LoweredRef Compiler::lower(const ParsedRef& parsed, const LowerRequest& request) {
   const std::string key = key_of(*parsed, request);
-  return cached(&State::lowered, key, &CompileCounters::lower_count, &CompileCounters::lower_hits,
-                [&] { return lowered_of(key, parsed, request, settings_); });
+  return cached(&State::lowered, key, &CompileCounters::lower_count, &CompileCounters::lower_hits, [&] {
+    return core::in_text(parsed->text, {}, [&] { return lowered_of(key, parsed, request, settings_); });
+  });
 }
 
 bool Compiler::count_binding(const LoweredRef& lowered, const std::vector<int64_t>& devices) {

@@ -42,6 +42,7 @@ struct Diagnostic {
   std::string detail;
   int line = 0;
   int column = 0;
+  std::string excerpt = {};  ///< that line of the text, and below it a caret at the column; may be empty
 };
 
 /// Thrown for what ends a request. Message style: what, rule, expected, got; lower case, no full stop.
@@ -55,6 +56,9 @@ class Error : public std::exception {
   /// Text for the client: what is wrong and how to fix it; never paths, pointers or SQL.
   [[nodiscard]] const std::string& detail() const { return detail_; }
   [[nodiscard]] const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
+  /// Adds excerpts of the program's text to diagnostics that have a line. `pointer`: where the text stands in the
+  /// request, for those of them that have none.
+  Error& with_text(std::string_view text, std::string_view pointer);
   /// Text for the log only.
   [[nodiscard]] const std::string& internal() const { return internal_; }
   Error& with_internal(std::string text);
@@ -71,6 +75,17 @@ class Error : public std::exception {
   std::string internal_;
   int retry_after_seconds_ = 0;
 };
+
+/// What `work` returns. What it throws gets excerpts of the program's text and the pointer (Error::with_text).
+template <typename Work>
+auto in_text(std::string_view text, std::string_view pointer, Work&& work) {
+  try {
+    return work();
+  } catch (Error& error) {
+    error.with_text(text, pointer);
+    throw;
+  }
+}
 
 /// Collects field errors so that all of them reach the client at once. One thread.
 class Diagnostics {

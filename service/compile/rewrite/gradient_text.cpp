@@ -40,7 +40,9 @@ std::string gradient_text(const ParsedProgram& parsed, const DifferentiationRequ
   wanted.results = with_tokens(request.results, parsed.results, "result");
   wanted.keeps_results = request.keeps_results;
   wanted.takes_cotangents = request.takes_cotangents;
-  return program::print_generic(program::gradient(program::specialise(*parsed.flat), wanted));
+  return core::in_text(parsed.text, {}, [&] {
+    return program::print_generic(program::gradient(program::specialise(*parsed.flat), wanted));
+  });
 }
 
 }  // namespace meshd::compile

@@ -14,7 +14,7 @@ constexpr size_t kLongestCompared = 40;
 void fail(core::ErrorCode code, Place place, const std::string& message) {
   const std::string detail =
       "line " + std::to_string(place.line) + ", column " + std::to_string(place.column) + ": " + message;
-  throw core::Error(code, detail, {{"/program/text", message, place.line, place.column}});
+  throw core::Error(code, detail, {{"", message, place.line, place.column}});
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> known) {

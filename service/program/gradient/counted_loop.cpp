@@ -4,8 +4,7 @@
 #include <string>
 
 #include "service/core/checked_math.h"
-#include "service/kernels/elementwise/scalar_op.h"
-#include "service/ops/op_def.h"
+#include "service/ops/scalar_facts.h"
 
 namespace meshd::program {
 namespace {
@@ -38,15 +37,13 @@ std::optional<int64_t> step_of(const ir::Function& function, const ir::Op& op, s
   const ir::Op* made = definition(body, body.ops.back().operands[counter]);
   if (made == nullptr || made->operands.size() != 2) return std::nullopt;
   const ops::OpInstance instance(function, *made);
-  const ops::Body how = ops::body_of(ops::op(made->code), instance.view);
-  const auto* math = std::get_if<ops::ScalarMath>(&how);
-  if (math == nullptr || math->emit != nullptr || math->op_of != nullptr) return std::nullopt;
+  const ops::Sum sum = ops::sum_of(ops::op(made->code), instance.view);
   const ir::ValueId argument = body.arguments[counter];
-  if (math->op == kernels::ScalarOp::kAdd) {
+  if (sum == ops::Sum::kOfBoth) {
     if (made->operands[0] == argument) return facts.known(made->operands[1]);
     if (made->operands[1] == argument) return facts.known(made->operands[0]);
   }
-  if (math->op == kernels::ScalarOp::kSubtract && made->operands[0] == argument) {
+  if (sum == ops::Sum::kDifference && made->operands[0] == argument) {
     const auto taken = facts.known(made->operands[1]);
     return taken && *taken != INT64_MIN ? std::optional(-*taken) : std::nullopt;
   }

@@ -278,6 +278,11 @@ ir::DenseAttr Parser::dense_resource() {
     name = std::string(expect(TokenKind::kWord, "the name of a resource").text);
   }
   expect('>', "behind the name of a resource");
+  if (name == "__elided__") {
+    fail("program_syntax", key,
+         "the values of this constant were left out when the text was printed; print it whole, as "
+         "jax.jit(f).lower(*arguments).as_text() does (MLIR: large_elements_limit=None)");
+  }
   ir::DenseAttr out = dense_type_of(start);
   out.splat = tensor::element_count(out.type) == 1;
   auto bytes = std::make_shared<std::vector<std::byte>>();

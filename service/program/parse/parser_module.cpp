@@ -5,6 +5,7 @@
 #include "service/program/gspmd/import_gspmd.h"
 #include "service/program/gspmd/import_shardy_strings.h"
 #include "service/program/parse/hex.h"
+#include "service/program/parse/other_languages.h"
 #include "service/program/parse/parse.h"
 #include "service/program/parse/parser.h"
 #include "service/program/transform/unpack_tuples.h"
@@ -280,6 +281,7 @@ std::vector<ir::NamedMesh> parse_meshes(std::string_view text) { return Parser(t
 ir::Module parse_unverified(std::string_view text) { return Parser(text).parse(); }
 
 ir::ModuleRef parse_stablehlo(std::string_view text) {
+  refuse_other_languages(text);
   auto module = std::make_shared<ir::Module>(parse_unverified(text));
   if (has_shardy_strings(*module)) import_shardy_strings(*module);
   *module = unpack_tuples(std::move(*module));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "service/core/near_names.h"
 #include "service/program/parse/parser.h"
 
 namespace meshd::program {
@@ -58,11 +59,25 @@ const ops::OpDef* find_op(std::string_view name) {
   return ops::find_op(name.find('.') == std::string_view::npos ? "func." + std::string(name) : std::string(name));
 }
 
+/// "; did you mean 'stablehlo.add'?" for a name that is nearly that of an op.
+std::string nearest_op(const std::string& name) {
+  constexpr size_t kLongestName = 48;
+  constexpr size_t kEdits = 4;
+  if (name.size() > kLongestName) return "";
+  std::vector<std::string_view> names;
+  for (const ops::OpDef& def : ops::all_ops()) names.push_back(def.name);
+  std::string_view nearest = core::nearest_name(name, names, kEdits);
+  // Without its dialect, as some printers and people write it.
+  if (nearest.empty() && name.find('.') == std::string::npos)
+    nearest = core::nearest_name("stablehlo." + name, names, kEdits);
+  return nearest.empty() ? "" : "; did you mean '" + std::string(nearest) + "'?";
+}
+
 }  // namespace
 
 void Parser::set_op(OperationState& state, const Token& where, std::string name) {
   state.def = find_op(name);
-  if (state.def == nullptr) fail("unsupported_op", where, "op '" + name + "' is not supported");
+  if (state.def == nullptr) fail("unsupported_op", where, "op '" + name + "' is not supported" + nearest_op(name));
   state.op.code = ops::code_of(*state.def);
   state.op.name = std::string(state.def->name);
 }

@@ -131,5 +131,23 @@ TEST(Refused, several_blocks_and_successors) {
             "unsupported_op: line 3, column 1: regions of more than one block are not supported");
 }
 
+TEST(Refused, other_languages_are_known_by_their_beginnings) {
+  const auto begins = [](const std::string& text, const std::string& with) {
+    const std::string found = refusal(text);
+    EXPECT_TRUE(found.starts_with("program_syntax: " + with)) << found;
+  };
+  begins("def f(x):\n  return x",
+         "line 1, column 1: this is Python, not StableHLO: send it with \"format\": \"numpy\"");
+  begins("\n# a comment\n  import jax", "line 3, column 3: this is Python");
+  begins("HloModule jit_f, entry_computation_layout={...}", "line 1, column 1: this is HLO text");
+  begins("{ lambda ; a:f32[3]. let in () }", "line 1, column 1: this is a jaxpr");
+  begins("{\"text\": \"module {}\"}", "line 1, column 1: this is JSON");
+  begins(
+      "func.func @main() -> tensor<4xf32> {\n  %0 = stablehlo.constant dense_resource<__elided__> : tensor<4xf32>\n}",
+      "line 2, column 42: the values of this constant were left out");
+  // Comments and aliases of MLIR are none of Python's.
+  EXPECT_EQ(refusal("// def f(x):\n#loc = loc(unknown)\nfunc.func @main() { return }"), "none");
+}
+
 }  // namespace
 }  // namespace meshd::program

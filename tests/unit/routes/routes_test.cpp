@@ -61,6 +61,25 @@ std::string path_of(const std::string& path_template) {
   return out;
 }
 
+TEST_F(Routes, mistake_in_a_program_has_its_place_in_the_request_and_in_the_text) {
+  const std::string text =
+      R"(func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.addd %a, %a : tensor<2xf32>\n})";
+  const auto entry = [&](const std::string& path, const std::string& body, const std::string& type) {
+    const auto document = server_.ask("POST", path, body, {"Content-Type: " + type}).json();
+    EXPECT_EQ(document.at("code"), "unsupported_op") << document;
+    EXPECT_FALSE(document.at("hint").get<std::string>().empty());
+    return document.at("errors").at(0);
+  };
+  const auto run =
+      entry("/v1/run", R"({"program": {"text": ")" + text + R"("}, "arguments": [[1, 2]]})", "application/json");
+  EXPECT_EQ(run.at("pointer"), "/program/text");
+  EXPECT_EQ(run.at("line"), 2);
+  EXPECT_EQ(run.at("detail"), "op 'stablehlo.addd' is not supported; did you mean 'stablehlo.add'?");
+  EXPECT_EQ(run.at("excerpt"), "  %0 = stablehlo.addd %a, %a : tensor<2xf32>\n       ^");
+  EXPECT_EQ(entry("/v1/programs", R"({"text": ")" + text + R"("})", "application/json").at("pointer"), "/text");
+  EXPECT_EQ(entry("/v1/programs", "func.func @main() { stablehlo.addd }", "text/plain").at("pointer"), "");
+}
+
 TEST_F(Routes, path_that_there_is_not_is_a_problem_document) {
   const Answer answer = server_.ask("GET", "/v1/nothing", {}, {"X-Request-Id: r-1"});
   EXPECT_EQ(answer.status, 404);
@@ -574,7 +593,8 @@ TEST_F(RepeatedPosts, are_all_known) {
   // These change nothing, or nothing twice.
   known.merge(std::set<std::string>{"createMesh", "createProgram", "differentiateProgram", "replyToCallback",
                                     "resumeSession", "sessionBarrier", "compareArrays", "resolveSharding",
-                                    "resolveCall", "explainProgram", "partitionProgram", "suggestShardings"});
+                                    "resolveCall", "explainProgram", "partitionProgram", "suggestShardings",
+                                    "lowerProgram"});
   for (const auto& route : server_.router().routes()) {
     if (route->method == "POST") {
       EXPECT_TRUE(known.contains(route->operation_id)) << route->operation_id << ": what if it comes twice?";
