@@ -130,7 +130,8 @@ std::vector<CustomCallDef> make_custom_calls() {
                      .summary = target.summary,
                      .rule = lapack_call_rule,
                      .body = LocalKernel{prepare_lapack_call},
-                     .check = check_lapack_call});
+                     .check = check_lapack_call,
+                     .derivative = {vjp_lapack_call}});
   }
   std::sort(table.begin(), table.end(),
             [](const CustomCallDef& a, const CustomCallDef& b) { return a.target < b.target; });

@@ -34,8 +34,9 @@ struct CustomCallDef {
   Body body = Unsupported{};  ///< how kCompute, kIdentity and kShapeAssertion are run
   /// Throws where the call is not one that the target takes; null: nothing is checked before it runs.
   void (*check)(const OpView&) = nullptr;
-  Flow flow = Flow::kOther;  ///< as PropagationFacts::flow
-  bool per_device = false;   ///< a callback that every device makes with its own shard, whatever its sharding is
+  Flow flow = Flow::kOther;    ///< as PropagationFacts::flow
+  Derivative derivative = {};  ///< as OpDef::derivative
+  bool per_device = false;     ///< a callback that every device makes with its own shard, whatever its sharding is
 };
 
 /// The row of the target that a custom call names; null where it names none that is known, and for other ops.

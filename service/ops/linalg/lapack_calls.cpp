@@ -502,8 +502,10 @@ sharding::FactorRule lapack_call_rule(const OpView& view) {
   return builder.build();
 }
 
+LapackSpec lapack_spec(const OpView& view) { return Reader(view).read(); }
+
 PreparedKernel prepare_lapack_call(const OpView& local) {
-  const LapackSpec spec = Reader(local).read();
+  const LapackSpec spec = lapack_spec(local);
   auto lapack = std::make_shared<const kernels::Lapack>(spec);
   PreparedKernel kernel;
   kernel.work_count = lapack->work_count();

@@ -7,6 +7,10 @@
 
 #include "service/ops/op_def.h"
 
+namespace meshd::kernels {
+struct LapackSpec;
+}
+
 namespace meshd::ops {
 
 /// One target and what it computes.
@@ -24,5 +28,9 @@ void check_lapack_call(const OpView& view);
 /// Batch dimensions pass through; matrices are replicated. The rule that JAX writes on the op.
 sharding::FactorRule lapack_call_rule(const OpView& view);
 PreparedKernel prepare_lapack_call(const OpView& local);
+/// What a call computes, after all of it has been checked.
+kernels::LapackSpec lapack_spec(const OpView& view);
+/// Reverse mode (lapack_vjp.cpp): of potrf, getrf, syevd and trsm.
+std::vector<Contribution> vjp_lapack_call(const Vjp& v);
 
 }  // namespace meshd::ops

@@ -5,31 +5,13 @@
 
 #include "service/ops/checks.h"
 #include "service/ops/linalg/dot.h"
+#include "service/ops/linalg/linalg_terms.h"
 
 namespace meshd::ops {
 namespace {
 
 using tensor::Dims;
 using Ints = std::vector<int64_t>;
-
-Term product(Term lhs, Term rhs, const DotDims& dims, const ir::Attribute* precision) {
-  ir::AttributeList attributes = {
-      {"dot_dimension_numbers",
-       ir::Attribute{ir::DictAttr{"stablehlo.dot",
-                                  {{"lhs_batching_dimensions", ir::int_array_attr(dims.lhs_batch)},
-                                   {"rhs_batching_dimensions", ir::int_array_attr(dims.rhs_batch)},
-                                   {"lhs_contracting_dimensions", ir::int_array_attr(dims.lhs_contract)},
-                                   {"rhs_contracting_dimensions", ir::int_array_attr(dims.rhs_contract)}}}}}};
-  if (precision != nullptr) attributes.push_back({"precision_config", *precision});
-  Dims shape;
-  for (const int64_t d : dims.lhs_batch) shape.push_back(lhs.dims()[static_cast<size_t>(d)]);
-  for (const int64_t d : free_dims(lhs.rank(), dims.lhs_batch, dims.lhs_contract))
-    shape.push_back(lhs.dims()[static_cast<size_t>(d)]);
-  for (const int64_t d : free_dims(rhs.rank(), dims.rhs_batch, dims.rhs_contract))
-    shape.push_back(rhs.dims()[static_cast<size_t>(d)]);
-  return {lhs.writer, lhs.writer->add("stablehlo.dot_general", {lhs.id, rhs.id}, std::move(attributes),
-                                      with_dims(lhs.type(), shape))};
-}
 
 // The cotangent of one side: that of the result with the other side, whose free dimensions are summed over. Worked in
 // the result's type, which may be wider than the operands'.
@@ -108,46 +90,6 @@ Term irfft_vjp(const Vjp& v, const Ints& lengths) {
   return (converted(factor, spectrum.dtype()) * spectrum).apply("chlo.conj");
 }
 
-Term transposed(Term matrix) {
-  Ints permutation(matrix.dims().size());
-  std::iota(permutation.begin(), permutation.end(), 0);
-  std::swap(permutation[permutation.size() - 2], permutation.back());
-  return {matrix.writer, matrix.writer->transpose(matrix.id, permutation)};
-}
-
-// Products of batches of matrices.
-Term matmul(Term a, Term b) {
-  Ints batch(a.dims().size() - 2);
-  std::iota(batch.begin(), batch.end(), 0);
-  const auto rank = a.rank();
-  return product(a, b, {batch, batch, {rank - 1}, {rank - 2}}, nullptr);
-}
-
-Term solve(Term a, Term b, bool left, bool lower, bool unit_diagonal, const char* transpose_a) {
-  const auto flag = [](bool value) { return ir::Attribute{ir::IntegerAttr{value ? 1 : 0, "i1"}}; };
-  return {a.writer, a.writer->add("stablehlo.triangular_solve", {a.id, b.id},
-                                  {{"left_side", flag(left)},
-                                   {"lower", flag(lower)},
-                                   {"transpose_a", ir::Attribute{ir::EnumAttr{"transpose", transpose_a}}},
-                                   {"unit_diagonal", flag(unit_diagonal)}})};
-}
-
-// 1 in the lower or upper triangle, `diagonal` on the diagonal, 0 elsewhere, as factors.
-Term triangle(Term value, bool lower, double diagonal) {
-  Writer& writer = *value.writer;
-  const int64_t last = value.rank() - 1;
-  const ir::Type places = ir::Type::of({tensor::DType::kInt32, value.dims()});
-  const Term row{&writer, writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(last - 1)}}, places)};
-  const Term column{&writer, writer.add("stablehlo.iota", {}, {{"iota_dimension", ir::integer_attr(last)}}, places)};
-  const Term inside = masked(compare(row, lower ? "GT" : "LT", column), value);
-  return select(compare(row, "EQ", column), value * value.number(diagonal), inside);
-}
-
-void expect_real(const Vjp& v) {
-  if (!tensor::is_complex(v.x().dtype())) return;
-  reject(v.view, "unsupported_op", "the derivative of '" + v.op.name + "' of complex matrices is not supported");
-}
-
 }  // namespace
 
 Contributions vjp_dot_general(const Vjp& v) { return product_vjp(v, dot_general_dims(v.view)); }
@@ -165,28 +107,16 @@ Contributions vjp_fft(const Vjp& v) {
 
 Contributions vjp_cholesky(const Vjp& v) {
   expect_real(v);
-  const bool lower = ir::bool_or(attributes_of(v.view), "lower", false);
-  const Term factor = lower ? v.y() : transposed(v.y());
-  const Term ct = lower ? v.ct() : transposed(v.ct());
-  const Term inner = triangle(matmul(transposed(factor), ct), true, 0.5);
-  const Term half = solve(factor, inner, true, true, false, "TRANSPOSE");
-  const Term whole = solve(factor, half, false, true, false, "NO_TRANSPOSE");
-  return {lower ? whole : transposed(whole)};
+  return {cholesky_cotangent(v.y(), v.ct(), ir::bool_or(attributes_of(v.view), "lower", false))};
 }
 
 Contributions vjp_triangular_solve(const Vjp& v) {
   const ir::AttributeList& attributes = attributes_of(v.view);
-  const bool left = ir::bool_or(attributes, "left_side", false);
-  const bool lower = ir::bool_or(attributes, "lower", false);
-  const bool unit_diagonal = ir::bool_or(attributes, "unit_diagonal", false);
   const std::string taken = ir::string_or(attributes, "transpose_a", "NO_TRANSPOSE");
   if (taken == "ADJOINT") expect_real(v);
-  const bool is_transposed = taken != "NO_TRANSPOSE";
-  const Term b = solve(v.x(0), v.ct(), left, lower, unit_diagonal, is_transposed ? "NO_TRANSPOSE" : "TRANSPOSE");
-  if (!v.wanted[0]) return {Contribution(), b};
-  const Term of_taken = -(left ? matmul(b, transposed(v.y())) : matmul(transposed(v.y()), b));
-  const Term a = is_transposed ? transposed(of_taken) : of_taken;
-  return {triangle(a, lower, unit_diagonal ? 0 : 1), b};
+  return triangular_solve_cotangents(
+      v, {ir::bool_or(attributes, "left_side", false), ir::bool_or(attributes, "lower", false),
+          ir::bool_or(attributes, "unit_diagonal", false), taken != "NO_TRANSPOSE"});
 }
 
 }  // namespace meshd::ops

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "service/ir/walk.h"
+#include "service/ops/linalg/custom_calls.h"
 #include "service/program/gradient/dead_ops.h"
 
 namespace meshd::program {
@@ -42,12 +43,13 @@ void Backward::run(std::vector<ir::Op>& forward, Cotangents& sums, std::vector<i
 }
 
 void Backward::plain(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& out) {
-  const ops::OpDef& def = ops::op(op.code);
-  if (def.derivative.is_zero) return;
-  if (def.derivative.vjp == nullptr) {
-    const std::string target = ir::string_or(op.attributes, "call_target_name", "");
+  const ops::CustomCallDef* target = ops::find_custom_call(op);
+  const ops::Derivative& derivative = target != nullptr ? target->derivative : ops::op(op.code).derivative;
+  if (derivative.is_zero) return;
+  if (derivative.vjp == nullptr) {
+    const std::string name = ir::string_or(op.attributes, "call_target_name", "");
     ir::fail("unsupported_op", op.location,
-             "the derivative of '" + op.name + "'" + (target.empty() ? "" : " of target '" + target + "'") +
+             "the derivative of '" + op.name + "'" + (name.empty() ? "" : " of target '" + name + "'") +
                  " is not supported");
   }
   const ops::OpInstance instance(function_, op);
@@ -66,7 +68,7 @@ void Backward::plain(const ir::Op& op, Cotangents& sums, std::vector<ir::Op>& ou
   for (size_t i = 0; i < op.operands.size(); ++i) {
     if (std::count(op.operands.begin(), op.operands.end(), op.operands[i]) > 1) vjp.sums[i] = ir::kNoValue;
   }
-  const ops::Contributions parts = def.derivative.vjp(vjp);
+  const ops::Contributions parts = derivative.vjp(vjp);
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].value == ir::kNoValue || !vjp.wanted[i]) continue;
     // A rule that was given no sum returns a part, whatever it says.

@@ -122,7 +122,7 @@ def ops(word):
         harnesses.sort(key=lambda h: made.rank(h.fullname))
         for harness in harnesses[:8]:
             path = case.ROOT / "ops" / group / (made.file_name(harness) + ".mlir")
-            if word not in group or group == "stop_gradient" or harness.dtype not in (np.float32, np.complex64) or not path.exists():
+            if word not in group or group == "stop_gradient" or group in made.FREE_RESULTS or harness.dtype not in (np.float32, np.complex64) or not path.exists():
                 continue
             if group in ("min", "max") and harness.dtype == np.complex64:
                 continue  # comparisons and selections in the text, where JAX shares the cotangent of equal numbers

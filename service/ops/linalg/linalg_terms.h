@@ -1,0 +1,34 @@
+// Matrices in derivatives: products, triangles, triangular systems, and the cotangents that ops of StableHLO and calls
+// of LAPACK have in common. Private to linalg.
+#pragma once
+
+#include "service/ops/derivative.h"
+#include "service/ops/linalg/dot.h"
+
+namespace meshd::ops {
+
+/// A dot_general; the type of the result is that of `lhs`. `precision` may be null.
+Term product(Term lhs, Term rhs, const DotDims& dims, const ir::Attribute* precision);
+/// Products of batches of matrices, and matrices with their last two dimensions exchanged.
+Term matmul(Term a, Term b);
+Term transposed(Term matrix);
+/// One triangle of matrices, with the diagonal times `diagonal`, and zeros elsewhere.
+Term triangle(Term value, bool lower, double diagonal);
+
+/// How a triangular system is meant: op(a) x = b, or x op(a) = b.
+struct TriangularSolve {
+  bool left = true;
+  bool lower = true;
+  bool unit_diagonal = false;
+  bool transposed = false;
+};
+Term solve(Term a, Term b, const TriangularSolve& how);
+
+/// Refuses complex operands by name.
+void expect_real(const Vjp& v);
+/// Of a matrix whose factor is given, with zeros in its other triangle.
+Term cholesky_cotangent(Term factor, Term ct, bool lower);
+/// Of operands 0, the triangular matrix, and 1.
+Contributions triangular_solve_cotangents(const Vjp& v, const TriangularSolve& how);
+
+}  // namespace meshd::ops
