@@ -4,6 +4,7 @@
 #include <string>
 
 #include "service/ops/checks.h"
+#include "service/ops/derivative.h"
 #include "service/ops/families.h"
 #include "service/ops/writer.h"
 
@@ -12,17 +13,6 @@ namespace {
 
 using tensor::Dims;
 using Values = std::optional<std::vector<ir::ValueId>>;
-
-ir::ValueId sum_over(Writer& writer, ir::ValueId value, const std::vector<int64_t>& dims) {
-  if (dims.empty()) return value;
-  const ir::Type scalar = ir::Type::of({writer.type(value).dtype(), {}});
-  const ir::ValueId zero = writer.splat(scalar, 0);
-  std::vector<ir::Region> regions;
-  regions.push_back(writer.reducer("stablehlo.add", scalar));
-  return writer
-      .add("stablehlo.reduce", {value, zero}, {{"dimensions", ir::int_array_attr(dims)}}, {}, std::move(regions))
-      .at(0);
-}
 
 // broadcast
 
@@ -142,7 +132,7 @@ ir::ValueId sum_rest(Writer& writer, ir::ValueId value, std::string& letters, co
     }
   }
   letters = left;
-  return sum_over(writer, value, dims);
+  return summed_over({&writer, value}, dims).id;
 }
 
 /// A repeated subscript means the diagonal of its two dimensions: what is beside it becomes zero, and one of the two is
@@ -163,7 +153,7 @@ ir::ValueId take_diagonals(Writer& writer, ir::ValueId value, std::string& lette
         writer.add("stablehlo.compare", {place(first), place(d)},
                    {{"comparison_direction", ir::Attribute{ir::EnumAttr{"comparison_direction", "EQ"}}}});
     const ir::ValueId kept = writer.add("stablehlo.select", {on_diagonal, value, writer.splat(type, 0)});
-    value = sum_over(writer, kept, {static_cast<int64_t>(d)});
+    value = summed_over({&writer, kept}, {static_cast<int64_t>(d)}).id;
     letters.erase(d, 1);
   }
   return value;

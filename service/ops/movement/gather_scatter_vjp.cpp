@@ -105,19 +105,33 @@ Term numbers_of(Term like) {
   return {&writer, writer.reshape((iota + 1.0).id, dims)};
 }
 
+// One input of a scatter with its updates, and how large their windows are.
+struct ScatterPart {
+  Term updates;
+  Dims operand;
+  Ints sizes;
+};
+
+ScatterPart part_of(const Vjp& v, const WindowDims& dims, size_t i) {
+  const Term updates = v.x(scatter_count(v.view) + 1 + i);
+  const Dims operand = v.x(i).dims();
+  return {updates, operand, window_sizes(dims, operand, updates.dims())};
+}
+
+Term gathered(const WindowDims& dims, Term from, Term indices, const Ints& sizes) {
+  return {from.writer, from.writer->add("stablehlo.gather", {from.id, indices.id}, gather_attributes(dims, sizes))};
+}
+
 Contributions vjp_adding_scatter(const Vjp& v, const WindowDims& dims) {
   const size_t count = scatter_count(v.view);
   const Term indices = v.x(count);
   Contributions out(v.op.operands.size());
   for (size_t i = 0; i < count; ++i) {
-    const Term updates = v.x(count + 1 + i);
-    const Dims& operand = v.x(i).dims();
-    const Ints sizes = window_sizes(dims, operand, updates.dims());
-    const Term most = most_indices(dims, operand, sizes, indices);
-    const Term gathered =
-        v.value(v.writer.add("stablehlo.gather", {v.ct(i).id, indices.id}, gather_attributes(dims, sizes)));
+    const ScatterPart part = part_of(v, dims, i);
+    const Term most = most_indices(dims, part.operand, part.sizes, indices);
     out[i] = v.ct(i);
-    out[count + 1 + i] = masked(is_inside(dims, indices, most, updates), gathered);
+    out[count + 1 + i] =
+        masked(is_inside(dims, indices, most, part.updates), gathered(dims, v.ct(i), indices, part.sizes));
   }
   return out;
 }
@@ -129,17 +143,13 @@ Contributions vjp_replacing_scatter(const Vjp& v, const WindowDims& dims) {
   const Term indices = v.x(count);
   Contributions out(v.op.operands.size());
   for (size_t i = 0; i < count; ++i) {
-    const Term updates = v.x(count + 1 + i);
-    const Dims& operand = v.x(i).dims();
-    const Ints sizes = window_sizes(dims, operand, updates.dims());
-    const Term numbers = numbers_of(updates);
-    const Term none{&v.writer, v.writer.splat(ir::Type::of({tensor::DType::kInt64, operand}), 0)};
+    const ScatterPart part = part_of(v, dims, i);
+    const Term numbers = numbers_of(part.updates);
+    const Term none{&v.writer, v.writer.splat(ir::Type::of({tensor::DType::kInt64, part.operand}), 0)};
     const Term winners = scattered(dims, none, indices, numbers, true);
-    const auto gathered = [&](Term from) {
-      return v.value(v.writer.add("stablehlo.gather", {from.id, indices.id}, gather_attributes(dims, sizes)));
-    };
     out[i] = masked(compare(winners, "EQ", none), v.ct(i));
-    out[count + 1 + i] = masked(compare(gathered(winners), "EQ", numbers), gathered(v.ct(i)));
+    out[count + 1 + i] = masked(compare(gathered(dims, winners, indices, part.sizes), "EQ", numbers),
+                                gathered(dims, v.ct(i), indices, part.sizes));
   }
   return out;
 }
