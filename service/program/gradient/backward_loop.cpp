@@ -10,6 +10,9 @@
 namespace meshd::program {
 namespace {
 
+// Arrays of more bytes than any computer has are refused before they are written down.
+constexpr double kMostSavedBytes = double{1ULL << 48U};
+
 const ir::Type& counter_type() {
   static const ir::Type kType = ir::Type::of({tensor::DType::kInt64, {}});
   return kType;
@@ -152,6 +155,12 @@ std::vector<ir::Op> Backward::save_carried(Loop& loop, const ir::Region& backwar
     if (!type.is_tensor()) {
       ir::fail("unsupported_op", op.location,
                "the derivative of '" + op.name + "' reads a carried value that is no tensor");
+    }
+    const auto bytes = static_cast<double>(tensor::byte_count(type.tensor));
+    if (bytes * static_cast<double>(loop.counted.trips) > kMostSavedBytes) {
+      ir::fail("unsupported_op", op.location,
+               "the derivative of '" + op.name + "' would save " + ir::to_string(type) + " in each of " +
+                   std::to_string(loop.counted.trips) + " turns");
     }
     const ir::ValueId array = carry(ir::Type::of({type.dtype(), with_turns(loop.counted.trips, type.dims())}));
     std::vector<ir::ValueId> operands = {array, inside.reshape(value, with_turns(1, type.dims()))};

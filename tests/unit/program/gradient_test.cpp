@@ -142,6 +142,15 @@ TEST(Gradient, of_a_loop_that_never_runs_is_that_of_its_beginning) {
   EXPECT_EQ(result_types(made), std::vector<std::string>{"tensor<4xf32>"});
 }
 
+TEST(Gradient, of_a_loop_that_never_ends_in_practice_is_refused) {
+  std::string text = loop("%limit", kProduct);
+  for (size_t at = text.find("tensor<i32>"); at != std::string::npos; at = text.find("tensor<i32>"))
+    text.replace(at, 11, "tensor<i64>");
+  text.replace(text.find("dense<7>"), 8, "dense<1000000000000000000>");
+  EXPECT_THAT(refusal(text, {{1}, {0}, false, false}),
+              testing::HasSubstr("would save tensor<4xf32> in each of 1000000000000000000 turns"));
+}
+
 TEST(Gradient, of_a_gradient) {
   const std::string text = loop("%limit", kProduct);
   const ir::Module first = gradient(specialise(inline_calls(*parse_stablehlo(text))), {{1}, {0}, false, false});
