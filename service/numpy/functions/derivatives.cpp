@@ -3,30 +3,16 @@
 #include "service/numpy/functions/derivatives.h"
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
 
-#include "service/ir/walk.h"
+#include "service/ir/op_builder.h"
+#include "service/ir/region_utils.h"
 #include "service/ops/op_def.h"
 #include "service/program/gradient/gradient.h"
 #include "service/program/transform/specialise.h"
 
 namespace meshd::numpy {
 namespace {
-
-// Values that ops read and do not define, in the order in which they are read.
-std::vector<ir::ValueId> free_values(const ir::Region& region) {
-  std::set<ir::ValueId> defined;
-  std::vector<ir::ValueId> out;
-  ir::walk(region, [&](const ir::Op& op) {
-    for (const ir::ValueId id : op.operands) {
-      if (defined.count(id) == 0 && std::find(out.begin(), out.end(), id) == out.end()) out.push_back(id);
-    }
-    defined.insert(op.results.begin(), op.results.end());
-    for (const ir::Region& inner : op.regions) defined.insert(inner.arguments.begin(), inner.arguments.end());
-  });
-  return out;
-}
 
 // Copies the body of a function into the one that is traced; `values` are its arguments. Gives its results.
 std::vector<ir::ValueId> insert_body(Tracer& t, const ir::Function& function, const std::vector<ir::ValueId>& values) {
@@ -93,18 +79,10 @@ Value differentiated(Tracer& t, const Value& function, const std::vector<int64_t
     made = map_leaves(made, [&](const Value& leaf) -> Value { return t.array(leaf); });
     for_each_leaf(made, [&](const Value& leaf) { results.push_back(leaf.array()->id); });
   }
-  std::vector<ir::ValueId> captured;
-  for (const ir::ValueId id : free_values(main.body)) {
-    if (std::find(fresh.begin(), fresh.end(), id) == fresh.end()) captured.push_back(id);
-  }
-  for (const ir::ValueId id : results) {
-    const bool known = std::find(captured.begin(), captured.end(), id) != captured.end() ||
-                       std::find(fresh.begin(), fresh.end(), id) != fresh.end();
-    bool defined = false;
-    for (const ir::Op& op : main.body.ops)
-      defined = defined || std::find(op.results.begin(), op.results.end(), id) != op.results.end();
-    if (!known && !defined) captured.push_back(id);
-  }
+  ir::OpBuilder(main, ops::code_of, main.body.ops, t.writer().location()).create("func.return", results, {});
+  const ir::Region* const bodies[] = {&main.body};
+  std::vector<ir::ValueId> captured = ir::used_values_defined_above(bodies);
+  std::erase_if(captured, [&](ir::ValueId id) { return std::find(fresh.begin(), fresh.end(), id) != fresh.end(); });
   main.values = here.values;
   std::vector<ir::ValueId> values = actual;
   values.insert(values.end(), captured.begin(), captured.end());
@@ -116,8 +94,6 @@ Value differentiated(Tracer& t, const Value& function, const std::vector<int64_t
     }
   }
   for (const ir::ValueId id : results) main.results.emplace_back().type = main.type_of(id);
-  ir::OpBuilder(main, ops::code_of, main.body.ops, t.writer().location())
-      .create("func.return", std::vector<ir::ValueId>(results), {});
   program::GradientRequest request;
   for (size_t i = 0; i < fresh.size(); ++i) request.arguments.push_back(i);
   request.results = {0};

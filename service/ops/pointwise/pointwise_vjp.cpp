@@ -11,8 +11,6 @@ bool is_complex(Term term) { return tensor::is_complex(term.dtype()); }
 
 Term complex_of(Term real, Term imaginary) { return apply("stablehlo.complex", real, imaginary); }
 
-Term part(Term value, std::string_view op) { return value.apply(op); }
-
 // A scalar beside larger operands (the bounds of clamp) gets the sum of what each element gives.
 Term shaped_as(Term like, Term value) { return like.rank() < value.rank() ? sum_of_all(value) : value; }
 
@@ -129,7 +127,7 @@ Contributions vjp_clamp(const Vjp& v) {
           shaped_as(v.x(2), masked(compare(v.x(1), "GT", most), v.ct()))};
 }
 
-Contributions vjp_complex(const Vjp& v) { return {part(v.ct(), "stablehlo.real"), -part(v.ct(), "stablehlo.imag")}; }
+Contributions vjp_complex(const Vjp& v) { return {v.ct().apply("stablehlo.real"), -v.ct().apply("stablehlo.imag")}; }
 
 Contributions vjp_divide(const Vjp& v) { return {v.ct() / v.x(1), -(v.ct() * v.x(0)) / (v.x(1) * v.x(1))}; }
 

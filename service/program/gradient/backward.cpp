@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <unordered_set>
 
+#include "service/ir/region_utils.h"
 #include "service/ir/walk.h"
 #include "service/ops/linalg/custom_calls.h"
 #include "service/program/gradient/dead_ops.h"
@@ -144,23 +144,8 @@ std::vector<ir::Op> Backward::copy(const std::vector<ir::Op>& ops,
 }
 
 std::vector<ir::ValueId> Backward::captured(const std::vector<const ir::Region*>& regions) const {
-  std::unordered_set<ir::ValueId> known;
-  std::vector<ir::ValueId> out;
-  const auto define = [&](const ir::Op& op) {
-    known.insert(op.results.begin(), op.results.end());
-    for (const ir::Region& region : op.regions) known.insert(region.arguments.begin(), region.arguments.end());
-  };
-  for (const ir::Region* region : regions) {
-    known.insert(region->arguments.begin(), region->arguments.end());
-    ir::walk(*region, define);
-  }
-  for (const ir::Region* region : regions) {
-    ir::walk(*region, [&](const ir::Op& op) {
-      for (const ir::ValueId id : op.operands) {
-        if (facts_.is_varied(id) && known.insert(id).second) out.push_back(id);
-      }
-    });
-  }
+  std::vector<ir::ValueId> out = ir::used_values_defined_above(regions);
+  std::erase_if(out, [&](ir::ValueId id) { return !facts_.is_varied(id); });
   return out;
 }
 
