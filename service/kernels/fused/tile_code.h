@@ -17,8 +17,8 @@ namespace meshd::kernels {
 
 /// Code of one tile program for one processor level. Immutable; any thread.
 ///
-/// Example: y = x * x + 1 on 1,024 lanes at kV4. Four vectors of 16 lanes a turn: load x, multiply it by itself, add
-/// the constant from behind the code, store y; 16 turns, and x * x never reaches memory.
+/// Example: y = x * x + 1 on 1,024 lanes at kV4. Four vectors of 16 lanes an iteration: load x, multiply it by itself,
+/// add the constant from behind the code, store y; 16 iterations, and x * x never reaches memory.
 class TileCode {
  public:
   struct Options {

@@ -1,7 +1,8 @@
 // x86-64 code of a tile program, for AVX2 and AVX-512 (Xbyak). Private to this folder; other processors do not compile
 // it.
 //
-// 1. A turn of the loop computes a block of 64 lanes, strip by strip: one to four vectors of 16 lanes (8 with AVX2), so
+// 1. An iteration of the loop computes a block of 64 lanes, strip by strip: one to four vectors of 16 lanes (8 with
+// AVX2), so
 //    that instructions that wait for each other come from several vectors. A value has as many vector registers; which
 //    ones is decided as instructions are written. What does not fit, and what must outlive a call, goes to a slot of
 //    the stack frame: the value whose next use is farthest.

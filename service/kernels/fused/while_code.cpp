@@ -15,12 +15,12 @@ namespace {
 
 constexpr size_t kNoHome = std::numeric_limits<size_t>::max();
 constexpr size_t kMostRegisters = 128;
-constexpr int64_t kMostCounted = int64_t{1} << 20;  // turns of one run; a turn counts as a block of lanes
+constexpr int64_t kMostCounted = int64_t{1} << 20;  // iterations of one run; an iteration counts as a block of lanes
 
-/// Puts the steps of a turn together. Values are registers: inputs until a step makes them.
-class TurnBuilder {
+/// Puts the steps of an iteration together. Values are registers: inputs until a step makes them.
+class IterationBuilder {
  public:
-  TurnBuilder(const SmallWhileLoop& loop, std::span<const int64_t> lanes)
+  IterationBuilder(const SmallWhileLoop& loop, std::span<const int64_t> lanes)
       : loop_(loop), lanes_(lanes), input_of_(lanes.size()), register_of_(lanes.size()) {}
 
   /// Inputs come first in a program: those that any step reads before a step makes them.
@@ -112,23 +112,23 @@ std::shared_ptr<const WhileCode> WhileCode::make(const SmallWhileLoop& loop, std
     return step.kernel == nullptr || !step.kernel->loop().code_after;
   };
   if (std::any_of(loop.body.begin(), loop.body.end(), is_off)) return nullptr;
-  TurnBuilder turn(loop, lanes);
-  if (!turn.add_inputs()) return nullptr;
+  IterationBuilder iteration(loop, lanes);
+  if (!iteration.add_inputs()) return nullptr;
   for (const auto* steps : {&loop.body, &loop.condition}) {
     for (const SmallWhileLoop::Step& step : *steps) {
-      if (!turn.add_step(step)) return nullptr;
+      if (!iteration.add_step(step)) return nullptr;
     }
   }
-  if (!turn.finish(homes)) return nullptr;
-  for (const TileStep& step : tile_steps(turn.program_, cpu_level())) {
+  if (!iteration.finish(homes)) return nullptr;
+  for (const TileStep& step : tile_steps(iteration.program_, cpu_level())) {
     if (step.kind == StepKind::kKernel) return nullptr;
   }
   std::shared_ptr<WhileCode> made(new WhileCode(*loop.body.front().kernel->loop().code_after));
-  made->program_ = std::move(turn.program_);
-  made->homes_ = std::move(turn.homes_);
+  made->program_ = std::move(iteration.program_);
+  made->homes_ = std::move(iteration.homes_);
   made->homes_.resize(made->program_.registers.size(), kNoHome);
   made->options_.lanes = *std::max_element(lanes.begin(), lanes.end());
-  made->options_.repeats_while = turn.predicate_;
+  made->options_.repeats_while = iteration.predicate_;
   return made;
 }
 

@@ -1,10 +1,10 @@
-// A small `while` loop (small_while.h) as machine code: a turn is one tile program, the body and behind it the
+// A small `while` loop (small_while.h) as machine code: an iteration is one tile program, the body and behind it the
 // condition, on as many lanes as the longest value has, and the code repeats it without coming back. Private to this
 // folder.
 //
-// Example: while (i < n) { i = i + 1; v = sin(v) + h }, v f32[16]. The program of a turn, at kV4 one vector each:
+// Example: while (i < n) { i = i + 1; v = sin(v) + h }, v f32[16]. The program of an iteration, at kV4 one vector each:
 //   i1 = i + 1; t = sin(v); v1 = t + h; p1 = i1 < n; i := i1; v := v1; p := p1
-// The loop's values are read and written in their homes in the block, at the end of a turn.
+// The loop's values are read and written in their homes in the block, at the end of an iteration.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace meshd::kernels {
 
-/// Immutable, but for its code, which is made when enough turns were taken. Any thread.
+/// Immutable, but for its code, which is made when enough iterations were taken. Any thread.
 class WhileCode {
  public:
   /// Nothing where an instruction is no step of generated code, values are read other than lane for lane, or one takes
@@ -29,9 +29,9 @@ class WhileCode {
 
   /// Memory that the code takes at most.
   [[nodiscard]] int64_t bytes() const { return code_bytes(program_, false); }
-  /// The code for `most` turns more; null: the loop is interpreted.
+  /// The code for `most` iterations more; null: the loop is interpreted.
   [[nodiscard]] const TileCode* get(int64_t most) const;
-  /// At least one turn, at most `most`; the condition was true. Returns how many.
+  /// At least one iteration, at most `most`; the condition was true. Returns how many.
   int64_t run(const TileCode& code, std::byte* block, int64_t most) const;
 
  private:

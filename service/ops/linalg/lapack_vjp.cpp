@@ -50,18 +50,19 @@ Term order_of_rows(const Vjp& v, Term pivots) {
   };
   std::vector<ir::Region> regions;
   regions.push_back(v.writer.region(types, [&](const auto& arguments) {
-    const Term turn = v.value(arguments[0]);
-    v.writer.create("stablehlo.return", {compare(turn, "LT", turn.number(static_cast<double>(dims.back()))).id}, {});
+    const Term iteration = v.value(arguments[0]);
+    v.writer.create("stablehlo.return",
+                    {compare(iteration, "LT", iteration.number(static_cast<double>(dims.back()))).id}, {});
   }));
   regions.push_back(v.writer.region(types, [&](const auto& arguments) {
-    const Term turn = v.value(arguments[0]);
+    const Term iteration = v.value(arguments[0]);
     const Term order = v.value(arguments[1]);
-    const Term here = compare(places, "EQ", repeated(turn.id));
+    const Term here = compare(places, "EQ", repeated(iteration.id));
     const Term there = compare(places, "EQ", picked(here, pivots) - 1.0);
     const Term mine = picked(here, order);
     const Term other = picked(there, order);
     const Term next = select(here, other, select(there, mine, order));
-    v.writer.create("stablehlo.return", {(turn + 1.0).id, next.id}, {});
+    v.writer.create("stablehlo.return", {(iteration + 1.0).id, next.id}, {});
   }));
   const ir::ValueId zero = v.writer.splat(counter, 0);
   return v.value(v.writer.create("stablehlo.while", {zero, places.id}, types, {}, std::move(regions)).at(1));

@@ -6,11 +6,11 @@
 // computed in it again:
 //
 // - case, if: a second one with the same index, whose branches compute the branch and then its cotangents.
-// - while of a known number of turns: a second loop, which counts down. A turn computes the body once more, from
-// carried
-//   values that the first loop saves in arrays with an entry for each turn, and then the body's cotangents. Only those
-//   carried values are saved that the backward body reads, and that neither stay the same nor count. So a loop that
-//   collects results (scan) does not save what it has collected in each turn.
+// - while of a known number of iterations: a second loop, which counts down. An iteration computes the body once more,
+// from carried
+//   values that the first loop saves in arrays with an entry for each iteration, and then the body's cotangents. Only
+//   those carried values are saved that the backward body reads, and that neither stay the same nor count. So a loop
+//   that collects results (scan) does not save what it has collected in each iteration.
 #pragma once
 
 #include <string>

@@ -18,15 +18,15 @@ const ir::Type& counter_type() {
   return kType;
 }
 
-tensor::Dims with_turns(int64_t turns, const tensor::Dims& dims) {
-  tensor::Dims out = {turns};
+tensor::Dims with_iterations(int64_t iterations, const tensor::Dims& dims) {
+  tensor::Dims out = {iterations};
   out.insert(out.end(), dims.begin(), dims.end());
   return out;
 }
 
-// Start indices of entry `turn` of an array with an entry for each turn.
-std::vector<ir::ValueId> starts_of(ir::ValueId turn, size_t rank, ops::Writer& writer) {
-  std::vector<ir::ValueId> out = {turn};
+// Start indices of entry `iteration` of an array with an entry for each iteration.
+std::vector<ir::ValueId> starts_of(ir::ValueId iteration, size_t rank, ops::Writer& writer) {
+  std::vector<ir::ValueId> out = {iteration};
   if (rank > 0) out.resize(rank + 1, writer.splat(counter_type(), 0));
   return out;
 }
@@ -48,12 +48,12 @@ struct Backward::Loop {
   ir::Op& op;
   const ir::Op source;  ///< the loop as it was
   CountedLoop counted;
-  std::vector<size_t> varied;         ///< whose cotangents are carried
-  std::vector<ir::ValueId> read;      ///< values from outside that the body reads; their cotangents are carried, too
-  std::vector<ir::ValueId> restored;  ///< by carried value: its name in the backward body
-  ir::ValueId turn = ir::kNoValue;    ///< of the backward body
+  std::vector<size_t> varied;            ///< whose cotangents are carried
+  std::vector<ir::ValueId> read;         ///< values from outside that the body reads; their cotangents are carried, too
+  std::vector<ir::ValueId> restored;     ///< by carried value: its name in the backward body
+  ir::ValueId iteration = ir::kNoValue;  ///< of the backward body
   std::vector<size_t> saved;
-  std::vector<ir::ValueId> arrays;  ///< by saved value: an entry for each turn
+  std::vector<ir::ValueId> arrays;  ///< by saved value: an entry for each iteration
 
   [[nodiscard]] const ir::Region& body() const { return source.regions[1]; }
   [[nodiscard]] bool is_invariant(size_t i) const { return body().ops.back().operands[i] == body().arguments[i]; }
@@ -87,12 +87,12 @@ std::vector<ir::Op> Backward::loop(ir::Op& op, Cotangents& sums, std::vector<ir:
   return before;
 }
 
-// (turn, cotangents of carried values, sums of values from outside) -> the same one turn earlier. Carried values are
-// read under names that nothing defines yet.
+// (iteration, cotangents of carried values, sums of values from outside) -> the same one iteration earlier. Carried
+// values are read under names that nothing defines yet.
 ir::Region Backward::backward_body(Loop& loop) {
   ir::Region made;
-  loop.turn = function_.add_value(counter_type());
-  made.arguments.push_back(loop.turn);
+  loop.iteration = function_.add_value(counter_type());
+  made.arguments.push_back(loop.iteration);
   std::unordered_map<ir::ValueId, ir::ValueId> names;
   for (const ir::ValueId id : loop.body().arguments) {
     loop.restored.push_back(function_.add_value(ir::Type(function_.type_of(id))));
@@ -114,7 +114,7 @@ ir::Region Backward::backward_body(Loop& loop) {
   for (const ir::ValueId id : loop.read) carry(id, id);
   run(made.ops, inner, tail);
   terminator.operands = {
-      writer.add("stablehlo.subtract", {loop.turn, writer.splat(counter_type(), 1)}, {}, counter_type())};
+      writer.add("stablehlo.subtract", {loop.iteration, writer.splat(counter_type(), 1)}, {}, counter_type())};
   for (const size_t i : loop.varied) terminator.operands.push_back(sum_or_zero(inner, loop.restored[i], writer));
   for (const ir::ValueId id : loop.read) terminator.operands.push_back(sum_or_zero(inner, id, writer));
   put_behind(made.ops, std::move(tail));
@@ -123,7 +123,7 @@ ir::Region Backward::backward_body(Loop& loop) {
   return made;
 }
 
-// Carries arrays along, in which the forward loop saves what the backward body reads, and the number of the turn.
+// Carries arrays along, in which the forward loop saves what the backward body reads, and the number of the iteration.
 std::vector<ir::Op> Backward::save_carried(Loop& loop, const ir::Region& backward) {
   const std::unordered_set<ir::ValueId> wanted = values_read(backward);
   for (size_t i = 0; i < loop.restored.size(); ++i) {
@@ -146,9 +146,9 @@ std::vector<ir::Op> Backward::save_carried(Loop& loop, const ir::Region& backwar
     op.results.push_back(function_.add_value(type));
     return body.arguments.back();
   };
-  const ir::ValueId turn = carry(counter_type());
+  const ir::ValueId iteration = carry(counter_type());
   terminator.operands.push_back(
-      inside.add("stablehlo.add", {turn, inside.splat(counter_type(), 1)}, {}, counter_type()));
+      inside.add("stablehlo.add", {iteration, inside.splat(counter_type(), 1)}, {}, counter_type()));
   for (const size_t i : loop.saved) {
     const ir::ValueId value = body.arguments[i];
     const ir::Type type = function_.type_of(value);
@@ -160,11 +160,11 @@ std::vector<ir::Op> Backward::save_carried(Loop& loop, const ir::Region& backwar
     if (bytes * static_cast<double>(loop.counted.trips) > kMostSavedBytes) {
       ir::fail("unsupported_op", op.location,
                "the derivative of '" + op.name + "' would save " + ir::to_string(type) + " in each of " +
-                   std::to_string(loop.counted.trips) + " turns");
+                   std::to_string(loop.counted.trips) + " iterations");
     }
-    const ir::ValueId array = carry(ir::Type::of({type.dtype(), with_turns(loop.counted.trips, type.dims())}));
-    std::vector<ir::ValueId> operands = {array, inside.reshape(value, with_turns(1, type.dims()))};
-    for (const ir::ValueId start : starts_of(turn, type.dims().size(), inside)) operands.push_back(start);
+    const ir::ValueId array = carry(ir::Type::of({type.dtype(), with_iterations(loop.counted.trips, type.dims())}));
+    std::vector<ir::ValueId> operands = {array, inside.reshape(value, with_iterations(1, type.dims()))};
+    for (const ir::ValueId start : starts_of(iteration, type.dims().size(), inside)) operands.push_back(start);
     terminator.operands.push_back(inside.add("stablehlo.dynamic_update_slice", std::move(operands)));
     loop.arrays.push_back(op.results.back());
   }
@@ -187,15 +187,16 @@ void Backward::restore_carried(const Loop& loop, ir::Region& body) {
     if (loop.is_invariant(i)) {
       name = loop.source.operands[i];
     } else if (i == loop.counted.counter) {
-      const ir::ValueId turns = writer.add("stablehlo.multiply", {loop.turn, writer.integer(loop.counted.step)});
-      const ir::ValueId value = writer.add("stablehlo.add", {turns, writer.integer(loop.counted.start)});
+      const ir::ValueId iterations =
+          writer.add("stablehlo.multiply", {loop.iteration, writer.integer(loop.counted.step)});
+      const ir::ValueId value = writer.add("stablehlo.add", {iterations, writer.integer(loop.counted.start)});
       name = ops::converted({&writer, value}, type.dtype()).id;
     } else {
       const ir::ValueId array = loop.arrays[next++];
       std::vector<ir::ValueId> operands = {array};
-      for (const ir::ValueId start : starts_of(loop.turn, type.dims().size(), writer)) operands.push_back(start);
+      for (const ir::ValueId start : starts_of(loop.iteration, type.dims().size(), writer)) operands.push_back(start);
       const ir::ValueId entry = writer.add("stablehlo.dynamic_slice", std::move(operands),
-                                           {{"slice_sizes", ir::int_array_attr(with_turns(1, type.dims()))}});
+                                           {{"slice_sizes", ir::int_array_attr(with_iterations(1, type.dims()))}});
       name = writer.reshape(entry, type.dims());
     }
   }
@@ -212,8 +213,8 @@ void Backward::run_backward_loop(const Loop& loop, ir::Region body, Cotangents& 
   const std::vector<ir::Type> types = function_.types_of(operands);
   std::vector<ir::Region> regions;
   regions.push_back(writer.region(types, [&](const auto& arguments) {
-    const ops::Term turn{&writer, arguments[0]};
-    writer.create("stablehlo.return", {ops::compare(turn, "GE", turn.number(0)).id}, {});
+    const ops::Term iteration{&writer, arguments[0]};
+    writer.create("stablehlo.return", {ops::compare(iteration, "GE", iteration.number(0)).id}, {});
   }));
   regions.push_back(std::move(body));
   const std::vector<ir::ValueId> results =

@@ -9,7 +9,7 @@
 
 namespace meshd::program {
 
-/// In turn k of `trips`, counted from 0, carried value `counter` is start + k * step.
+/// In iteration k of `trips`, counted from 0, carried value `counter` is start + k * step.
 struct CountedLoop {
   size_t counter = 0;
   int64_t start = 0;

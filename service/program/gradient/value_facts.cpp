@@ -7,7 +7,7 @@
 namespace meshd::program {
 namespace {
 
-// Each pass over the program follows what varies through one more turn of its loops.
+// Each pass over the program follows what varies through one more iteration of its loops.
 constexpr int kMostPasses = 1000;
 
 }  // namespace

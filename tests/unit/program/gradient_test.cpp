@@ -34,8 +34,8 @@ std::vector<std::string> result_types(const ir::Module& module) {
   return out;
 }
 
-// %x0 goes through `body` `turns` times, beside arrays of results as scan writes them.
-std::string loop(const std::string& turns, const std::string& body) {
+// %x0 goes through `body` `iterations` times, beside arrays of results as scan writes them.
+std::string loop(const std::string& iterations, const std::string& body) {
   return R"(func.func @main(%x: tensor<4xf32>, %w: tensor<4xf32>, %n: tensor<i32>) -> tensor<f32> {
     %zero = stablehlo.constant dense<0> : tensor<i32>
     %f = stablehlo.constant dense<0.0> : tensor<f32>
@@ -44,7 +44,7 @@ std::string loop(const std::string& turns, const std::string& body) {
     cond {
       %limit = stablehlo.constant dense<7> : tensor<i32>
       %p = stablehlo.compare LT, %i, )" +
-         turns + R"(, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+         iterations + R"(, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %p : tensor<i1>
     } do {
       %one = stablehlo.constant dense<1> : tensor<i32>
@@ -120,8 +120,8 @@ TEST(Gradient, of_a_path_that_does_not_matter_is_not_asked_for) {
 
 TEST(Gradient, of_a_loop_saves_what_its_body_reads_and_not_what_it_collects) {
   const ir::Module made = differentiated(loop("%limit", kProduct), {{1}, {0}, false, false});
-  // The factor stays the same and is read where it is; the carried value is saved in each turn.
-  EXPECT_EQ(values_of_type(made, "tensor<7x7x4xf32>"), 0) << "the array of results is not saved in each turn";
+  // The factor stays the same and is read where it is; the carried value is saved in each iteration.
+  EXPECT_EQ(values_of_type(made, "tensor<7x7x4xf32>"), 0) << "the array of results is not saved in each iteration";
   EXPECT_GT(values_of_type(made, "tensor<7x4xf32>"), 0);
   int64_t loops = 0;
   ir::walk(made.main().body, [&](const ir::Op& op) { loops += static_cast<int64_t>(op.name == "stablehlo.while"); });
@@ -148,7 +148,7 @@ TEST(Gradient, of_a_loop_that_never_ends_in_practice_is_refused) {
     text.replace(at, 11, "tensor<i64>");
   text.replace(text.find("dense<7>"), 8, "dense<1000000000000000000>");
   EXPECT_THAT(refusal(text, {{1}, {0}, false, false}),
-              testing::HasSubstr("would save tensor<4xf32> in each of 1000000000000000000 turns"));
+              testing::HasSubstr("would save tensor<4xf32> in each of 1000000000000000000 iterations"));
 }
 
 TEST(Gradient, of_a_gradient) {
