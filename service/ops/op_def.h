@@ -238,6 +238,16 @@ struct ShardedForm {
   ExpandFn expand = nullptr;                     ///< null: the op has no such form
 };
 
+/// What the arguments of an op's first region are, which decides how the op gets another operand that the region sees.
+enum class RegionArguments : uint8_t {
+  kOther,      ///< the op has no region, or one that may read any value (control flow)
+  kFixed,      ///< scalars; no operand can be added
+  kEach,       ///< an element of each operand (map)
+  kPairs,      ///< two elements of each operand, side by side; each operand has a result (sort)
+  kReduction,  ///< a value so far of each input, then an element of each; operands are inputs, then initial values
+  kScatter,    ///< the same; operands are inputs, indices, updates
+};
+
 struct Vjp;  // derivative.h
 struct Contribution;
 
@@ -263,7 +273,8 @@ inline constexpr std::string_view kOnlyResult = "meshd.only_result";
 
 /// One row. Aggregates with designated initialisers; see families for the one-line constructors.
 struct OpDef {
-  std::string_view name;  ///< "stablehlo.add"
+  std::string_view name;       ///< "stablehlo.add"
+  std::string_view also = {};  ///< a name of another dialect with the same text and meaning; texts may use it
   std::string_view summary;
   std::string_view example;  ///< a small module; docs show it, tests run it
   Signature signature = {};
@@ -294,6 +305,7 @@ struct OpDef {
   bool new_dims_may_be_sharded = false;
   /// Local attributes for a sharded op, where they do not follow from local types. Null: as they are.
   ir::AttributeList (*localize)(const OpView& global, const OpView& local) = nullptr;
+  RegionArguments region_arguments = RegionArguments::kOther;
   /// Reverse mode. Results that are no floating-point or complex numbers have none, whatever is set here.
   Derivative derivative = {};
   /// How the plan may fuse it with its neighbours; nothing set: only as ScalarMath, or not at all.
@@ -313,7 +325,8 @@ struct OpDef {
   HaloFn halo = nullptr;
 };
 
-/// The row of this name, or null. Names are full ("stablehlo.add", "sdy.sharding_constraint", "func.call").
+/// The row of this name, its own or the other dialect's, or null. Names are full ("stablehlo.add",
+/// "sdy.sharding_constraint", "func.call").
 const OpDef* find_op(std::string_view name);
 /// The row of a code; codes are row numbers.
 const OpDef& op(ir::OpCode code);

@@ -47,8 +47,9 @@ Table make_table() {
     table.rows.insert(table.rows.end(), family.begin(), family.end());
   }
   for (const OpDef& def : table.rows) {
-    if (!table.by_name.emplace(def.name, &def).second) {
-      throw core::Error("internal", "two rows are called '" + std::string(def.name) + "'");
+    for (const std::string_view name : {def.name, def.also}) {
+      if (!name.empty() && !table.by_name.emplace(name, &def).second)
+        throw core::Error("internal", "two rows are called '" + std::string(name) + "'");
     }
   }
   return table;

@@ -124,7 +124,8 @@ std::vector<OpDef> make_collectives_rows() {
                                 .attributes = {kGroups, kChannel, kChannelId, kGlobalIds}},
                   .infer = infer_all_reduce,
                   .rule = elementwise_rule,
-                  .body = GroupKernel{prepare_all_reduce, by_replica<"all_reduce">}});
+                  .body = GroupKernel{prepare_all_reduce, by_replica<"all_reduce">},
+                  .region_arguments = RegionArguments::kFixed});
   rows.push_back({.name = "stablehlo.all_to_all",
                   .summary = "each member gives every other a block of its operand",
                   .example = R"(module @jit_f {
@@ -176,7 +177,8 @@ std::vector<OpDef> make_collectives_rows() {
                                                kGlobalIds}},
                   .infer = infer_reduce_scatter,
                   .rule = reduce_scatter_rule,
-                  .body = GroupKernel{prepare_reduce_scatter, by_replica<"reduce_scatter">}});
+                  .body = GroupKernel{prepare_reduce_scatter, by_replica<"reduce_scatter">},
+                  .region_arguments = RegionArguments::kFixed});
   rows.push_back(
       {.name = "stablehlo.collective_permute",
        .summary = "each device gets the operand of its source, or zeros when it has none",

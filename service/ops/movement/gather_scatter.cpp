@@ -121,6 +121,7 @@ std::vector<OpDef> make_gather_scatter_rows() {
        .combine = combine_scatter,
        .on_shard = scatter_on_shard,
        .localize = localize_scatter,
+       .region_arguments = RegionArguments::kScatter,
        .derivative = {vjp_scatter},
        .keeps_unsharded = scatter_keeps_whole});
   return rows;

@@ -94,7 +94,8 @@ std::vector<OpDef> make_map_rows() {
                                 .region_count = 1,
                                 .attributes = {{"dimensions", false, "all dimensions, in order"}}},
                   .infer = infer_map,
-                  .body = LocalKernel{prepare_map}});
+                  .body = LocalKernel{prepare_map},
+                  .region_arguments = RegionArguments::kEach});
   return rows;
 }
 

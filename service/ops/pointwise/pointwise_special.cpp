@@ -265,6 +265,7 @@ OpDef complex_row() {
 OpDef convert_row() {
   OpDef def = pointwise_unary_to<"stablehlo.convert", kAnyDType, Gives::kSame, "f32", "i32">(
       "the same numbers in another element type", {.op = ScalarOp::kConvert});
+  def.also = "mhlo.copy";  // of one type
   def.infer = infer_convert;
   def.derivative = {vjp_convert};
   return def;

@@ -171,6 +171,7 @@ std::vector<OpDef> make_reduce_rows() {
                   .rule = reduce_rule,
                   .body = LocalKernel{prepare_reduce},
                   .combine = combine_reduce,
+                  .region_arguments = RegionArguments::kReduction,
                   .derivative = {vjp_reduce},
                   .fuse = {.reduce_dims = reduced_dims}});
   return rows;

@@ -150,6 +150,7 @@ std::vector<OpDef> make_reduce_window_rows() {
                   .rule = reduce_window_rule,
                   .body = LocalKernel{prepare_reduce_window},
                   .combine = combine_windows,
+                  .region_arguments = RegionArguments::kReduction,
                   .derivative = {vjp_reduce_window},
                   .halo = reduce_window_halo});
   return rows;

@@ -205,6 +205,7 @@ std::vector<OpDef> make_select_and_scatter_rows() {
                   .infer = infer_select_and_scatter,
                   .rule = select_and_scatter_rule,
                   .body = LocalKernel{prepare_select_and_scatter},
+                  .region_arguments = RegionArguments::kFixed,
                   .keeps_unsharded = select_and_scatter_keeps_unsharded,
                   .halo = select_and_scatter_halo});
   return rows;

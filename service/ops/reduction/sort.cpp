@@ -124,6 +124,7 @@ std::vector<OpDef> make_sort_rows() {
                   .infer = infer_sort,
                   .rule = sort_rule,
                   .body = LocalKernel{prepare_sort},
+                  .region_arguments = RegionArguments::kPairs,
                   .derivative = {vjp_sort}});
   return rows;
 }

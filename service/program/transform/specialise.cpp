@@ -10,6 +10,7 @@
 #include "service/ops/evaluate.h"
 #include "service/ops/linalg/custom_calls.h"
 #include "service/ops/writer.h"
+#include "service/program/transform/captured_values.h"
 
 namespace meshd::program {
 namespace {
@@ -167,6 +168,15 @@ class Specialiser {
       region(nested);
     }
     if (is_dynamic_) refine(op, def, role);
+    if (captures_values(op)) {
+      take_captured_values(
+          main_, op,
+          [this](ValueId id) {
+            const auto found = known_.find(id);
+            return found == known_.end() ? SmallValue() : found->second;
+          },
+          to);
+    }
     if (fold(op, def)) return;
     if (expand(op, def, to)) return;
     check(op, def);
@@ -324,7 +334,7 @@ bool has_more_than_plain_ops(const ir::Module& flat) {
   return ir::any_op(flat.main().body,
                     [](const ir::Op& op) {
                       const ops::OpDef& def = ops::op(op.code);
-                      return def.expand != nullptr || role_of(def) == Structural::kTuple ||
+                      return def.expand != nullptr || captures_values(op) || role_of(def) == Structural::kTuple ||
                              role_of(def) == Structural::kGetTupleElement;
                     }) ||
          std::any_of(flat.main().values.begin(), flat.main().values.end(),

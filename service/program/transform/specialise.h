@@ -8,7 +8,7 @@
 
 namespace meshd::program {
 
-/// True when specialise() would change something beside dynamic dimensions: expansions, tuples.
+/// True when specialise() would change something beside dynamic dimensions: expansions, tuples, captured values.
 bool has_more_than_plain_ops(const ir::Module& flat);
 /// True when no argument of @main has a dynamic dimension.
 bool has_static_arguments(const ir::Module& flat);
