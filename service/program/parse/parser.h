@@ -9,7 +9,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "service/ir/program.h"
@@ -82,7 +84,9 @@ class Parser {
   std::vector<ir::Type> type_list_in_parentheses();
   /// T, (T, U), ().
   std::vector<ir::Type> result_types();
-  tensor::TensorType tensor_body(bool allow_index, bool* is_index);
+  /// Behind 'tensor'. `is_index` (null: not asked) is set where the elements are of type index.
+  tensor::TensorType tensor_body(bool* is_index);
+  [[noreturn]] void refuse_encoding();
   tensor::DType element_type();
 
   // Attributes (parser_attributes.cpp, parser_dialect_attributes.cpp).
@@ -99,7 +103,20 @@ class Parser {
   ir::Attribute struct_field();
   ir::Attribute enum_attribute(const std::string& dialect);
   ir::DictAttr convolution_dimensions();
-  ir::Attribute expand_alias(const Token& use);
+  /// What `read` makes of the text that alias `use` stands for.
+  template <typename Read>
+  auto expand_alias(const Token& use, Read&& read) {
+    const std::pair saved(lexer_, token_);
+    enter_alias(use);
+    const char* begin = token_.text.data();
+    auto out = read();
+    alias_bytes_ += lexer_.cursor() - begin;
+    std::tie(lexer_, token_) = saved;
+    if (alias_bytes_ > kMaxAliasBytes) fail("program_syntax", use, "aliases stand for too much text");
+    return out;
+  }
+  /// Goes to the text that the alias stands for.
+  void enter_alias(const Token& use);
 
   // Constants (parser_constants.cpp).
   ir::DenseAttr dense_attribute();
@@ -185,6 +202,8 @@ class Parser {
   void file_metadata();
   void resolve_resources();
   void resolve_locations();
+  /// The one public function is the program's, whatever its name: it becomes @main.
+  void name_entry();
 
   struct Definition {
     ir::ValueId first = 0;
@@ -209,7 +228,7 @@ class Parser {
   int region_depth_ = 0;
   int64_t alias_bytes_ = 0;
   int64_t attribute_count_ = 0;
-  std::unordered_map<std::string_view, std::pair<Lexer, Token>> attribute_aliases_;
+  std::unordered_map<std::string_view, std::pair<Lexer, Token>> aliases_;  ///< by name with its # or !
   std::unordered_map<std::string_view, std::string> location_aliases_;
   std::vector<Resource> resources_;
   std::map<std::string, std::string_view, std::less<>> resource_blobs_;

@@ -173,6 +173,8 @@ ir::Attribute Parser::list_attribute() {
 }
 
 ir::Attribute Parser::type_attribute() {
+  if (token_.is(TokenKind::kBang) && aliases_.contains(token_.text))
+    return expand_alias(take(), [&] { return type_attribute(); });
   if (at('(')) {
     ir::TypeAttr out;
     out.is_function = true;
@@ -198,6 +200,7 @@ ir::AttributeList Parser::attribute_dict() {
   ir::AttributeList out;
   std::unordered_set<std::string> seen;
   list('{', '}', "around attributes", [&] {
+    if (at('}') && !out.empty()) return;  // a comma behind the last, as people write them over several lines
     if (!token_.is(TokenKind::kWord) && !token_.is(TokenKind::kString)) expected("the name of an attribute");
     const Token key = take();
     std::string name = key.is(TokenKind::kString) ? unescape(key) : std::string(key.text);

@@ -218,7 +218,7 @@ ir::DenseAttr Parser::dense_type_of(const Token& start) {
   ir::DenseAttr out;
   expect(':', "before the type of a constant");
   expect_word("tensor", "as the type of a constant");
-  out.type = tensor_body(true, &out.is_index);
+  out.type = tensor_body(&out.is_index);
   int64_t count = 1;
   for (const int64_t size : out.type.dims) {
     if (size == tensor::kDynamicDim) fail("invalid_program", start, "the type of a constant has a dynamic dimension");

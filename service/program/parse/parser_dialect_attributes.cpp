@@ -46,19 +46,10 @@ std::string today(std::string_view name) {
 
 }  // namespace
 
-ir::Attribute Parser::expand_alias(const Token& use) {
-  const auto found = attribute_aliases_.find(use.text);
-  if (found == attribute_aliases_.end()) {
-    fail("program_syntax", use, "attribute alias " + describe(use) + " is not defined above its use");
-  }
-  const auto saved = std::pair(lexer_, token_);
+void Parser::enter_alias(const Token& use) {
+  const auto found = aliases_.find(use.text);
+  if (found == aliases_.end()) fail("program_syntax", use, "alias " + describe(use) + " is not defined above its use");
   std::tie(lexer_, token_) = found->second;
-  const char* begin = token_.text.data();
-  ir::Attribute out = attribute();
-  alias_bytes_ += lexer_.cursor() - begin;
-  std::tie(lexer_, token_) = saved;
-  if (alias_bytes_ > kMaxAliasBytes) fail("program_syntax", use, "aliases stand for too much text");
-  return out;
 }
 
 ir::Attribute Parser::hash_attribute() {
@@ -66,7 +57,7 @@ ir::Attribute Parser::hash_attribute() {
   const std::string name = today(start.text.substr(1));
   const size_t dot = name.find('.');
   const std::string dialect = name.substr(0, dot);
-  if (dot == std::string::npos && !at('<')) return expand_alias(start);
+  if (dot == std::string::npos && !at('<')) return expand_alias(start, [&] { return attribute(); });
   if (dialect == "sdy") return sdy_attribute(name);
   if (!is_read(dialect)) {
     std::string text(start.text);

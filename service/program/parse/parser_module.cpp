@@ -1,5 +1,7 @@
 // The file: alias definitions, the module with its meshes and functions, and the metadata at the end. Locations and
 // resources are looked up last, because JAX prints their definitions behind the module.
+#include <utility>
+
 #include "service/core/error.h"
 #include "service/ir/walk.h"
 #include "service/program/gspmd/import_gspmd.h"
@@ -12,6 +14,11 @@
 #include "service/program/verify/verify.h"
 
 namespace meshd::program {
+namespace {
+
+constexpr std::string_view kEntry = "main";
+
+}  // namespace
 
 ir::Module Parser::parse() {
   try {
@@ -49,7 +56,33 @@ ir::Module Parser::file() {
   }
   resolve_resources();
   resolve_locations();
+  name_entry();
   return std::move(module_);
+}
+
+void Parser::name_entry() {
+  if (module_.functions.empty() || module_.find_function(kEntry) != nullptr) return;
+  std::vector<ir::Function*> entries;
+  for (ir::Function& function : module_.functions) {
+    if (function.is_public) entries.push_back(&function);
+  }
+  if (entries.size() != 1) {
+    std::string names;
+    for (const ir::Function* entry : entries) names += (names.empty() ? "@" : ", @") + entry->name;
+    ir::fail("invalid_program", module_.functions.front().location,
+             "the module has no function @main, and " +
+                 (entries.empty() ? "none that is public" : "several that are public: " + names) +
+                 "; name the one to run @main");
+  }
+  const std::string name = std::exchange(entries.front()->name, std::string(kEntry));
+  for (ir::Function& function : module_.functions) {
+    ir::walk(function.body, [&](ir::Op& op) {
+      for (auto& [key, value] : op.attributes) {
+        auto* symbol = std::get_if<ir::SymbolAttr>(&value.value);
+        if (symbol != nullptr && symbol->name == name) symbol->name = kEntry;
+      }
+    });
+  }
 }
 
 void Parser::alias_definition() {
@@ -60,8 +93,7 @@ void Parser::alias_definition() {
     location_aliases_[name.text] = location_body();
     return;
   }
-  if (name.is(TokenKind::kBang)) fail("unsupported_type", name, "type aliases are not supported");
-  attribute_aliases_.insert_or_assign(name.text, std::pair(lexer_, token_));
+  aliases_.insert_or_assign(name.text, std::pair(lexer_, token_));
   // It is parsed where it is used, when meshes are known; here only its end is found, which is the end of its line.
   while (!token_.is(TokenKind::kEnd) && token_.line == name.line) {
     if (token_.is('<') || token_.is('(') || token_.is('[') || token_.is('{')) {

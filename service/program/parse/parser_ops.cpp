@@ -40,6 +40,14 @@ void name_direction(ir::NamedAttribute& entry) {
       ir::EnumAttr{"sdy.propagation_direction", std::string(kDirections[static_cast<size_t>(number->value)])}};
 }
 
+/// An index among the elements of an attribute is an i64 as a value.
+void drop_index(ir::Op& op) {
+  for (auto& [name, value] : op.attributes) {
+    auto* dense = std::get_if<ir::DenseAttr>(&value.value);
+    if (dense != nullptr && name == "value") dense->is_index = false;
+  }
+}
+
 /// A field of a pretty form and the dictionary behind it may contain the same attribute.
 void refuse_doubles(const ir::Op& op) {
   std::vector<std::string_view> names;
@@ -52,11 +60,15 @@ void refuse_doubles(const ir::Op& op) {
            "attribute '" + std::string(*twice) + "' of '" + op.name + "' is given twice");
 }
 
-/// Texts before 2023 name ops of StableHLO by the dialect it came from; pretty forms leave the function dialect's out.
+/// XLA's own printers, and texts before 2023, name ops by the dialect that StableHLO came from, which also has those of
+/// chlo; pretty forms leave the function dialect's out.
 const ops::OpDef* find_op(std::string_view name) {
   constexpr std::string_view kOld = "mhlo.";
-  if (name.starts_with(kOld)) return ops::find_op("stablehlo." + std::string(name.substr(kOld.size())));
-  return ops::find_op(name.find('.') == std::string_view::npos ? "func." + std::string(name) : std::string(name));
+  if (name.find('.') == std::string_view::npos) return ops::find_op("func." + std::string(name));
+  if (const ops::OpDef* def = ops::find_op(name); def != nullptr || !name.starts_with(kOld)) return def;
+  const std::string short_name(name.substr(kOld.size()));
+  const ops::OpDef* def = ops::find_op("stablehlo." + short_name);
+  return def != nullptr ? def : ops::find_op("chlo." + short_name);
 }
 
 /// "; did you mean 'stablehlo.add'?" for a name that is nearly that of an op.
@@ -125,6 +137,7 @@ void Parser::finish_op(OperationState& state) {
   state.op.location.name = optional_location();
   refuse_doubles(state.op);
   drop_accuracy(state.op);
+  drop_index(state.op);
   const auto first = static_cast<ir::ValueId>(function_->values.size());
   for (size_t i = 0; i < state.result_types.size(); ++i) {
     state.op.results.push_back(function_->add_value(std::move(state.result_types[i])));

@@ -12,14 +12,15 @@ ir::Attribute int_attribute(int64_t value, std::string type = "i64") {
 
 void Parser::pretty_constant(OperationState& state) {
   state.op.attributes = optional_attribute_dict();
-  if (!at("dense") && !at("dense_resource")) expected("dense<...> behind '" + state.op.name + "'");
-  ir::DenseAttr value = at("dense") ? dense_attribute() : dense_resource();
-  if (value.is_index)
-    ir::fail("unsupported_dtype", state.op.location, "element type 'index' is not supported in values");
-  state.result_types = {ir::Type::of(value.type)};
+  const Token where = token_;
+  ir::Attribute given;
+  if (at("dense") || at("dense_resource") || token_.is(TokenKind::kHash)) given = attribute();
+  if (given.as<ir::DenseAttr>() == nullptr)
+    fail("program_syntax", where, "expected dense<...> behind '" + state.op.name + "', got " + describe(where));
+  state.result_types = {ir::Type::of(given.as<ir::DenseAttr>()->type)};
   // A type follows only where it differs, which makes the result dynamic.
   if (accept(':')) state.result_types = {type()};
-  state.op.attributes.emplace_back("value", ir::Attribute{std::move(value)});
+  state.op.attributes.emplace_back("value", std::move(given));
 }
 
 void Parser::pretty_return(OperationState& state) {

@@ -155,6 +155,15 @@ sharding::DimSharding Parser::dim_sharding(const mesh::Mesh& mesh) {
 }
 
 sharding::TensorSharding Parser::sharding_body() {
+  if (token_.text == "#sdy.sharding") {
+    advance();
+  } else if (token_.is(TokenKind::kHash)) {
+    const Token use = token_;
+    const ir::Attribute alias = attribute();
+    const auto* held = alias.as<ir::ShardingAttr>();
+    if (held == nullptr || held->per_value) fail("program_syntax", use, describe(use) + " is not one sharding");
+    return held->shardings[0];
+  }
   const Token start = expect('<', "at the start of a sharding");
   sharding::TensorSharding out;
   if (token_.is(TokenKind::kSymbol)) {

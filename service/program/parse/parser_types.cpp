@@ -18,6 +18,17 @@ bool is_scalar_word(std::string_view word) {
          word[digits] <= '9';
 }
 
+/// si32 is what i32 means in StableHLO; an index is an i64, as XLA takes it.
+std::optional<tensor::DType> dtype_of(std::string_view word) {
+  if (word == "index") return tensor::DType::kInt64;
+  return tensor::dtype_from_stablehlo(word.starts_with("si") ? word.substr(1) : word);
+}
+
+/// !t, and not !stablehlo.token.
+bool is_type_alias(const Token& token) {
+  return token.is(TokenKind::kBang) && token.text.find('.') == std::string_view::npos;
+}
+
 }  // namespace
 
 bool Parser::at_type() const {
@@ -36,10 +47,12 @@ ir::Type Parser::type() {
   const Token start = token_;
   ir::Type out;
   if (accept("tensor")) {
-    out = ir::Type::of(tensor_body(false, nullptr));
+    out = ir::Type::of(tensor_body(nullptr));
   } else if (accept("tuple")) {
     out.kind = ir::TypeKind::kTuple;
     list('<', '>', "in a tuple type", [&] { out.elements.push_back(type()); });
+  } else if (is_type_alias(token_)) {
+    out = expand_alias(take(), [&] { return type(); });
   } else if (token_.is(TokenKind::kBang)) {
     if (token_.text != "!stablehlo.token" && token_.text != "!mhlo.token")
       fail("unsupported_type", token_, "type " + describe(token_) + " is not supported");
@@ -64,15 +77,28 @@ tensor::DType Parser::element_type() {
     if (!dtype) fail("unsupported_dtype", part, "complex numbers have parts of f32 or f64, got " + describe(part));
     return *dtype;
   }
+  if (is_type_alias(token_)) return expand_alias(take(), [&] { return element_type(); });
   if (token_.is(TokenKind::kBang))
     fail("unsupported_dtype", start, "element type " + describe(start) + " is not supported");
   const Token word = expect(TokenKind::kWord, "an element type");
-  const auto dtype = tensor::dtype_from_stablehlo(word.text);
+  const auto dtype = dtype_of(word.text);
   if (!dtype) fail("unsupported_dtype", word, "element type " + describe(word) + " is not supported");
   return *dtype;
 }
 
-tensor::TensorType Parser::tensor_body(bool allow_index, bool* is_index) {
+void Parser::refuse_encoding() {
+  const Token start = token_;
+  if (token_.is(TokenKind::kHash) && token_.text.find('.') == std::string_view::npos) enter_alias(token_);
+  const bool bounded = token_.text == "#stablehlo.bounds" || token_.text == "#mhlo.type_extensions";
+  const bool sparse = token_.text == "#sparse_tensor.encoding";
+  fail("unsupported_type", start,
+       bounded ? "a tensor with a bounded size (" + std::string(token_.text) +
+                     ") is not supported: declare the dimension '?' and let it follow from the arguments' shapes"
+       : sparse ? "a sparse tensor (#sparse_tensor.encoding) is not supported: send it dense"
+                : "a tensor type with the encoding " + describe(token_) + " is not supported");
+}
+
+tensor::TensorType Parser::tensor_body(bool* is_index) {
   if (!at('<')) expected("'<' behind 'tensor'");
   tensor::TensorType out;
   const char* p = lexer_.cursor();
@@ -100,15 +126,9 @@ tensor::TensorType Parser::tensor_body(bool allow_index, bool* is_index) {
   }
   lexer_.skip_to(p);
   advance();
-  if (at("index")) {
-    if (!allow_index) fail("unsupported_dtype", token_, "element type 'index' is not supported in values");
-    advance();
-    *is_index = true;
-    out.dtype = tensor::DType::kInt64;
-  } else {
-    out.dtype = element_type();
-  }
-  if (at(',')) fail("unsupported_type", token_, "a tensor type with an encoding (bounded or sparse) is not supported");
+  if (is_index != nullptr) *is_index = at("index");
+  out.dtype = element_type();
+  if (accept(',')) refuse_encoding();
   expect('>', "at the end of a tensor type");
   return out;
 }

@@ -118,7 +118,7 @@ TEST(Attributes, aliases_that_multiply_are_stopped) {
 TEST(Attributes, wrong_ones_are_refused) {
   const auto message = [](const std::string& text) { return refusal("module attributes {a = " + text + "} {}"); };
   EXPECT_EQ(message("1, a = 2"), "program_syntax: line 1, column 27: attribute 'a' is given twice");
-  EXPECT_EQ(message("#x"), "program_syntax: line 1, column 24: attribute alias '#x' is not defined above its use");
+  EXPECT_EQ(message("#x"), "program_syntax: line 1, column 24: alias '#x' is not defined above its use");
   EXPECT_EQ(message("1.5 : i32"), "program_syntax: line 1, column 24: a number with a point cannot have type i32");
   EXPECT_EQ(message("[1"), "program_syntax: line 1, column 26: expected ']' around a list of attributes, got '}'");
   EXPECT_EQ(message("99999999999999999999"),

@@ -30,6 +30,12 @@ TEST(Types, tokens_and_tuples) {
   EXPECT_EQ(type_of_argument("tuple<tensor<2xf32>, tuple<>>"), "tuple<tensor<2xf32>, tuple<>>");
 }
 
+TEST(Types, other_spellings_of_integers) {
+  EXPECT_EQ(type_of_argument("tensor<2xsi32>"), "tensor<2xi32>");
+  EXPECT_EQ(type_of_argument("tensor<si8>"), "tensor<i8>");
+  EXPECT_EQ(type_of_argument("tensor<4xindex>"), "tensor<4xi64>");
+}
+
 TEST(Types, others_are_refused_by_name) {
   const auto message = [](const std::string& type) { return refusal("func.func @main(%a: " + type + ") { return }"); };
   EXPECT_EQ(message("tensor<2xf128>"), "unsupported_dtype: line 1, column 30: element type 'f128' is not supported");
@@ -39,7 +45,15 @@ TEST(Types, others_are_refused_by_name) {
             "unsupported_dtype: line 1, column 36: complex numbers have parts of f32 or f64, got 'i8'");
   EXPECT_EQ(message("tensor<*xf32>"), "unsupported_type: line 1, column 27: tensors without a rank are not supported");
   EXPECT_EQ(message("tensor<?xf32, #stablehlo.bounds<4>>"),
-            "unsupported_type: line 1, column 33: a tensor type with an encoding (bounded or sparse) is not supported");
+            "unsupported_type: line 1, column 35: a tensor with a bounded size (#stablehlo.bounds) is not supported: "
+            "declare the dimension '?' and let it follow from the arguments' shapes");
+  EXPECT_EQ(refusal("#CSR = #sparse_tensor.encoding<{map = (d0) -> (d0 : compressed)}>\n"
+                    "func.func @main(%a: tensor<4xf32, #CSR>) { return }"),
+            "unsupported_type: line 2, column 35: a sparse tensor (#sparse_tensor.encoding) is not supported: send it "
+            "dense");
+  EXPECT_EQ(message("tensor<2xf32, #a.b>"),
+            "unsupported_type: line 1, column 35: a tensor type with the encoding '#a.b' is not supported");
+  EXPECT_EQ(message("!t"), "program_syntax: line 1, column 21: alias '!t' is not defined above its use");
   EXPECT_EQ(message("memref<2xf32>"),
             "unsupported_type: line 1, column 21: a value must be a tensor, a token or a tuple, got 'memref'");
   EXPECT_EQ(message("!mhlo.async"), "unsupported_type: line 1, column 21: type '!mhlo.async' is not supported");
