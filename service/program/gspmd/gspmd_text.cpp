@@ -41,8 +41,19 @@ class Reader {
                       quoted_gspmd(text_) + ": expected " + expected + " at character " + std::to_string(at_ + 1));
   }
 
+  /// Spaces and comments: XLA prints {/*index=5*/replicated} in long lists.
   void space() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    while (at_ < text_.size()) {
+      if (text_[at_] == ' ') {
+        ++at_;
+      } else if (text_.substr(at_, 2) == "/*") {
+        const size_t end = text_.find("*/", at_ + 2);
+        if (end == std::string_view::npos) wrong("the end of the comment that begins");
+        at_ = end + 2;
+      } else {
+        return;
+      }
+    }
   }
 
   bool accept(char c) {

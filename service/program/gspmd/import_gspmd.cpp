@@ -8,9 +8,9 @@
 #include "service/core/error.h"
 #include "service/ir/op_builder.h"
 #include "service/ir/walk.h"
-#include "service/ops/linalg/custom_calls.h"
 #include "service/ops/op_def.h"
 #include "service/program/gspmd/gspmd_sharding.h"
+#include "service/program/gspmd/manual_regions.h"
 #include "service/program/parse/limits.h"
 #include "service/program/verify/verify.h"
 
@@ -20,14 +20,6 @@ namespace {
 constexpr std::string_view kString = "mhlo.sharding";
 
 using ops::CustomCallKind;
-
-/// What the target of a custom call is; nothing for other ops and unknown targets.
-std::optional<CustomCallKind> target_kind(const ir::Op& op) {
-  const ops::CustomCallDef* target = ops::find_custom_call(op);
-  return target == nullptr ? std::nullopt : std::optional(target->kind);
-}
-
-bool is_call(const ir::Op& op) { return ops::role_of(ops::op(op.code).body) == ops::Structural::kCall; }
 
 /// The shardings of the string in `attributes`; none when there is no string.
 std::vector<GspmdSharding> strings_of(const ir::AttributeList& attributes, const ir::Location& where) {
@@ -41,11 +33,6 @@ std::vector<GspmdSharding> strings_of(const ir::AttributeList& attributes, const
     ir::fail(error.code() == core::ErrorCode("invalid_spec") ? core::ErrorCode("invalid_program") : error.code(), where,
              error.detail());
   }
-}
-
-[[noreturn]] void unsupported_manual(const ir::Op& op) {
-  ir::fail("unsupported_attribute", op.location,
-           "a manual computation in the older notation is supported around one call, as jax.shard_map prints it");
 }
 
 /// Dimensions that "unspecified_dims=[0,1]" in backend_config names.
@@ -169,95 +156,62 @@ class FunctionImporter {
     return out;
   }
 
-  /// Maps operands of all ops of the region, and returns its ops rewritten.
-  void region(ir::Region& region) {
-    find_manual_calls(region);
-    std::vector<ir::Op> old = std::exchange(region.ops, {});
-    region.ops.reserve(old.size());
-    const ir::OpBuilder::InsertionGuard here(builder_, region.ops);
-    for (ir::Op& op : old) {
-      // An annotation without an effect was removed before this; the entry of a manual computation still needs it.
-      if (target_kind(op) == CustomCallKind::kFullToShard) remember_entry(op);
-      for (ir::ValueId& id : op.operands) id = use_[static_cast<size_t>(id)];
-      for (ir::Region& nested : op.regions) this->region(nested);
-      rewrite(op);
-    }
-  }
-
   /// A value that enters a manual computation.
   struct Entry {
     ir::ValueId global = ir::kNoValue;
     GspmdSharding sharding;
   };
 
-  /// What surrounds the calls of this region that are bodies of manual computations.
-  struct ManualCall {
-    std::vector<const ir::Op*> inputs;   ///< @SPMDFullToShardShape, by operand
-    std::vector<const ir::Op*> outputs;  ///< @SPMDShardToFullShape, by result
-  };
-
-  void find_manual_calls(const ir::Region& region) {
-    std::unordered_map<ir::ValueId, const ir::Op*> entering;
-    std::unordered_map<ir::ValueId, std::pair<const ir::Op*, size_t>> results;
-    for (const ir::Op& op : region.ops) {
-      const std::optional<CustomCallKind> target = target_kind(op);
-      if (target == CustomCallKind::kFullToShard && op.operands.size() == 1 && op.results.size() == 1) {
-        entering.emplace(op.results[0], &op);
-      } else if (is_call(op)) {
-        for (size_t i = 0; i < op.results.size(); ++i) results.emplace(op.results[i], std::pair(&op, i));
-        for (size_t i = 0; i < op.operands.size(); ++i) {
-          const auto found = entering.find(op.operands[i]);
-          if (found == entering.end()) continue;
-          ManualCall& call = manual_calls_[op.results.empty() ? ir::kNoValue : op.results[0]];
-          call.inputs.resize(op.operands.size());
-          call.inputs[i] = found->second;
-        }
-      } else if (target == CustomCallKind::kShardingMarker && op.operands.size() == 1 && op.results.size() == 1) {
-        // Between a call and its exit is a manual @Sharding.
-        const auto found = results.find(op.operands[0]);
-        if (found != results.end()) results.emplace(op.results[0], found->second);
-      } else if (target == CustomCallKind::kShardToFull && op.operands.size() == 1 && op.results.size() == 1) {
-        const auto found = results.find(op.operands[0]);
-        if (found == results.end()) unsupported_manual(op);
-        const auto [call_op, result] = found->second;
-        ManualCall& call = manual_calls_[call_op->results[0]];
-        call.outputs.resize(call_op->results.size());
-        call.outputs[result] = &op;
-      }
+  /// Maps operands of all ops of the region, and rewrites them. A manual computation stands where its last entry stood.
+  void region(ir::Region& region) {
+    const std::vector<ManualRegion> manual = find_manual_regions(region);
+    std::vector<ir::Op> old = std::exchange(region.ops, {});
+    std::vector<bool> taken(old.size());
+    std::unordered_map<size_t, const ManualRegion*> ends;  // by last entry
+    for (const ManualRegion& each : manual) {
+      for (const size_t i : each.body) taken[i] = true;
+      for (const size_t i : each.exits) taken[i] = true;
+      if (!each.body.empty() || !each.exits.empty()) ends.emplace(each.entries.back(), &each);
     }
+    region.ops.reserve(old.size());
+    const ir::OpBuilder::InsertionGuard here(builder_, region.ops);
+    for (size_t i = 0; i < old.size(); ++i) {
+      if (taken[i]) continue;
+      if (target_kind(old[i]) == CustomCallKind::kFullToShard) {
+        enter(old[i]);
+      } else {
+        mapped(std::move(old[i]));
+      }
+      if (const auto end = ends.find(i); end != ends.end()) manual_computation(*end->second, old);
+    }
+  }
+
+  void mapped(ir::Op op) {
+    for (ir::ValueId& id : op.operands) id = use_[static_cast<size_t>(id)];
+    for (ir::Region& nested : op.regions) region(nested);
+    rewrite(op);
   }
 
   void rewrite(ir::Op& op) {
-    const std::optional<CustomCallKind> target = target_kind(op);
-    if (target == CustomCallKind::kShardingMarker && op.operands.size() == 1 && op.results.size() == 1) {
+    if (target_kind(op) == CustomCallKind::kShardingMarker && op.operands.size() == 1 && op.results.size() == 1) {
       annotation(op);
-    } else if (target == CustomCallKind::kFullToShard) {
-      entered_.at(op.results[0]).global = op.operands[0];
-    } else if (target == CustomCallKind::kShardToFull) {
-      if (op.operands.size() != 1 || op.results.size() != 1) unsupported_manual(op);
-      const auto found = left_.find(op.results[0]);
-      if (found == left_.end()) unsupported_manual(op);
-      use_[static_cast<size_t>(op.results[0])] = found->second;
-    } else if (is_call(op) && !op.results.empty() && manual_calls_.count(op.results[0]) != 0) {
-      manual_call(op, manual_calls_.at(op.results[0]));
-    } else {
-      const std::vector<GspmdSharding> strings = strings_of(op.attributes, op.location);
-      std::vector<ir::Op> groups;
-      if (!strings.empty()) {
-        const ir::OpBuilder::InsertionGuard in_groups(builder_, groups);
-        result_shardings(op, strings);
-      }
-      builder_.insert(std::move(op));
-      for (ir::Op& group : groups) builder_.insert(std::move(group));
+      return;
     }
+    const std::vector<GspmdSharding> strings = strings_of(op.attributes, op.location);
+    std::vector<ir::Op> groups;
+    if (!strings.empty()) {
+      const ir::OpBuilder::InsertionGuard in_groups(builder_, groups);
+      result_shardings(op, strings);
+    }
+    builder_.insert(std::move(op));
+    for (ir::Op& group : groups) builder_.insert(std::move(group));
   }
 
   /// An operand of a manual computation has the sharding that it was annotated with before.
-  void remember_entry(const ir::Op& op) {
-    if (op.operands.size() != 1 || op.results.size() != 1) unsupported_manual(op);
+  void enter(const ir::Op& op) {
     const auto annotated = annotated_.find(op.operands[0]);
-    if (annotated == annotated_.end()) unsupported_manual(op);
-    entered_.emplace(op.results[0], Entry{ir::kNoValue, annotated->second});
+    if (annotated == annotated_.end()) unsupported_manual(op, "what enters it has a sharding, by @Sharding");
+    entered_.emplace(op.results[0], Entry{use_[static_cast<size_t>(op.operands[0])], annotated->second});
   }
 
   void annotation(const ir::Op& op) {
@@ -321,79 +275,93 @@ class FunctionImporter {
   /// The sharding with which a value enters or leaves: free axes closed, as annotated.
   sharding::TensorSharding border(const GspmdSharding& string, const ir::Type& type, const ir::Op& op,
                                   const ir::NamedMesh& mesh) {
-    if (string.kind == GspmdKind::kManual || string.kind == GspmdKind::kMaximal) unsupported_manual(op);
-    if (!fits(string, *mesh.mesh)) unsupported_manual(op);
+    if (string.kind == GspmdKind::kManual || string.kind == GspmdKind::kMaximal || !fits(string, *mesh.mesh))
+      unsupported_manual(op, "what enters and leaves it is sharded over one mesh");
     return sharding_of(string, type, unspecified_dims(op), op.location, &mesh);
   }
 
-  /// The shardings at the edges of the manual computation around `call`.
-  std::vector<GspmdSharding> border_strings(const ir::Op& call, const ManualCall& around) const {
-    std::vector<GspmdSharding> out;
-    for (const ir::ValueId operand : call.operands) {
-      const auto entry = entered_.find(operand);
-      if (entry != entered_.end()) out.push_back(entry->second.sharding);
-    }
-    for (const auto* edges : {&around.inputs, &around.outputs}) {
-      for (const ir::Op* edge : *edges) {
-        if (edge == nullptr) continue;
-        for (GspmdSharding& string : strings_of(edge->attributes, edge->location)) out.push_back(std::move(string));
+  /// The mesh of all shardings at the edges, and its axes that are manual, in mesh order.
+  std::pair<const ir::NamedMesh*, ir::ArrayAttr> mesh_and_axes(const ManualRegion& region,
+                                                               const std::vector<ir::Op>& ops) const {
+    std::vector<GspmdSharding> strings;
+    for (const size_t i : region.entries) strings.push_back(entered_.at(ops[i].results[0]).sharding);
+    for (const auto* edges : {&region.entries, &region.exits}) {
+      for (const size_t i : *edges) {
+        for (GspmdSharding& string : strings_of(ops[i].attributes, ops[i].location))
+          strings.push_back(std::move(string));
       }
     }
-    return out;
-  }
-
-  void manual_call(ir::Op& call, const ManualCall& around) {
-    ir::Region body;
-    std::vector<ir::ValueId> operands, results, returned;
-    ir::ShardingAttr in;
-    ir::ShardingAttr leaving;
-    in.per_value = leaving.per_value = true;
-    ir::Op inner = std::move(call);
-    const ir::NamedMesh& mesh = mesh_of(border_strings(inner, around));
+    const ir::NamedMesh& mesh = mesh_of(strings);
     std::set<std::string> axes;
-    const auto add_axes = [&](const ir::Op& edge) {
-      for (const GspmdSharding& string : strings_of(edge.attributes, edge.location)) {
-        if (!fits(string, *mesh.mesh)) unsupported_manual(edge);
+    for (const size_t i : region.entries) {
+      for (const GspmdSharding& string : strings_of(ops[i].attributes, ops[i].location)) {
+        if (!fits(string, *mesh.mesh)) unsupported_manual(ops[i], "it is over one mesh");
         for (std::string& axis : gspmd_manual_axes(string, *mesh.mesh)) axes.insert(std::move(axis));
       }
-    };
-    for (size_t i = 0; i < inner.operands.size(); ++i) {
-      if (i >= around.inputs.size() || around.inputs[i] == nullptr) unsupported_manual(inner);
-      const auto& [global, annotated] = entered_.at(inner.operands[i]);
-      in.shardings.push_back(border(annotated, function_.type_of(global), *around.inputs[i], mesh));
-      add_axes(*around.inputs[i]);
-      operands.push_back(global);
-      const ir::ValueId local = fresh(function_.type_of(inner.operands[i]));
-      body.arguments.push_back(local);
-      inner.operands[i] = local;
-    }
-    if (around.outputs.size() != inner.results.size()) unsupported_manual(inner);
-    for (size_t i = 0; i < inner.results.size(); ++i) {
-      const ir::Op* leave = around.outputs[i];
-      if (leave == nullptr) unsupported_manual(inner);
-      const ir::Type global = function_.type_of(leave->results[0]);
-      const std::vector<GspmdSharding> strings = strings_of(leave->attributes, leave->location);
-      if (strings.size() != 1) unsupported_manual(*leave);
-      leaving.shardings.push_back(border(strings[0], global, *leave, mesh));
-      results.push_back(fresh(global));
-      left_[leave->results[0]] = results.back();
-      returned.push_back(inner.results[i]);
     }
     ir::ArrayAttr names;
     for (const mesh::Axis& axis : mesh.mesh->axes) {
       if (axes.count(axis.name) != 0) names.values.push_back({ir::StringAttr{axis.name}});
     }
-    builder_.set_location(inner.location);
+    return {&mesh, std::move(names)};
+  }
+
+  void manual_computation(const ManualRegion& region, std::vector<ir::Op>& ops) {
+    auto [mesh, names] = mesh_and_axes(region, ops);
+    ir::Region body;
+    std::vector<ir::ValueId> operands, results;
+    ir::ShardingAttr in, out;
+    in.per_value = out.per_value = true;
+    for (const size_t i : region.entries) {
+      const ir::ValueId shard = ops[i].results[0];
+      const auto& [global, annotated] = entered_.at(shard);
+      in.shardings.push_back(border(annotated, function_.type_of(global), ops[i], *mesh));
+      operands.push_back(global);
+      body.arguments.push_back(fresh(function_.type_of(shard)));
+      use_[static_cast<size_t>(shard)] = body.arguments.back();
+    }
+    // Not the location of an entry: the entries of one computation may come from many lines.
+    builder_.set_location(ops[region.body.empty() ? region.entries.back() : region.body.front()].location);
+    const ir::Location location = builder_.location();
+    std::vector<ir::ValueId> returned = manual_body(region, ops, body);
+    for (const size_t i : region.exits) {
+      const ir::ValueId full = ops[i].results[0];
+      const std::vector<GspmdSharding> strings = strings_of(ops[i].attributes, ops[i].location);
+      if (strings.size() != 1) unsupported_manual(ops[i], "what leaves it has one sharding");
+      out.shardings.push_back(border(strings[0], function_.type_of(full), ops[i], *mesh));
+      results.push_back(fresh(function_.type_of(full)));
+      use_[static_cast<size_t>(full)] = results.back();
+    }
+    builder_.set_location(location);
     {
       const ir::OpBuilder::InsertionGuard inside(builder_, body.ops);
-      builder_.insert(std::move(inner));
       builder_.define({}, "sdy.return", std::move(returned));
     }
-    ir::AttributeList attributes{{"in_shardings", {std::move(in)}},
-                                 {"out_shardings", {std::move(leaving)}},
-                                 {"manual_axes", {std::move(names)}}};
+    ir::AttributeList attributes{
+        {"in_shardings", {std::move(in)}}, {"out_shardings", {std::move(out)}}, {"manual_axes", {std::move(names)}}};
     builder_.define(std::move(results), "sdy.manual_computation", std::move(operands), std::move(attributes),
                     {std::move(body)});
+  }
+
+  /// Moves the body's ops into `body`; returns what the exits give back.
+  std::vector<ir::ValueId> manual_body(const ManualRegion& region, std::vector<ir::Op>& ops, ir::Region& body) {
+    const ir::OpBuilder::InsertionGuard inside(builder_, body.ops);
+    std::vector<std::pair<ir::ValueId, ir::ValueId>> outside;  // a copied value, and what it is around the body
+    for (ir::Op copy : region.copied) {
+      erase_string(copy.attributes);
+      for (ir::ValueId& id : copy.operands) id = use_[static_cast<size_t>(id)];
+      for (ir::ValueId& id : copy.results) {
+        const ir::ValueId inner = fresh(function_.type_of(id));
+        outside.emplace_back(id, std::exchange(use_[static_cast<size_t>(id)], inner));
+        id = inner;
+      }
+      builder_.insert(std::move(copy));
+    }
+    for (const size_t i : region.body) mapped(std::move(ops[i]));
+    for (const auto& [id, value] : outside) use_[static_cast<size_t>(id)] = value;
+    std::vector<ir::ValueId> returned;
+    for (const size_t i : region.exits) returned.push_back(use_[static_cast<size_t>(ops[i].operands[0])]);
+    return returned;
   }
 
   ir::ValueId fresh(const ir::Type& type) {
@@ -406,11 +374,9 @@ class FunctionImporter {
   ir::OpBuilder builder_;
   const std::vector<ir::NamedMesh>& meshes_;  ///< those made for the strings, at least one
   ir::Module& module_;
-  std::vector<ir::ValueId> use_;  ///< what replaces each value of the text
-  std::unordered_map<ir::ValueId, ManualCall> manual_calls_;
+  std::vector<ir::ValueId> use_;                              ///< what replaces each value of the text
   std::unordered_map<ir::ValueId, GspmdSharding> annotated_;  ///< results of @Sharding
   std::unordered_map<ir::ValueId, Entry> entered_;            ///< by local value
-  std::unordered_map<ir::ValueId, ir::ValueId> left_;  ///< result of @SPMDShardToFullShape -> result of the computation
 };
 
 }  // namespace
@@ -459,7 +425,9 @@ ir::Module import_gspmd(ir::Module module) {
   for (ir::Function& function : module.functions) {
     FunctionImporter(function, meshes, module).run();
     // A local value that is used outside of the manual computation.
-    if (const ir::Op* op = first_undefined_use(function)) unsupported_manual(*op);
+    if (const ir::Op* op = first_undefined_use(function))
+      unsupported_manual(*op,
+                         "its shards leave through @SPMDShardToFullShape, and nothing that enters follows from them");
   }
   return module;
 }

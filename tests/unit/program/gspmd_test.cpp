@@ -1,5 +1,8 @@
 // The older notation of shardings, and programs that use it.
 #include "service/program/gspmd/gspmd_sharding.h"
+
+#include <algorithm>
+
 #include "service/program/transform/inline_calls.h"
 #include "tests/unit/program/support.h"
 
@@ -240,14 +243,56 @@ TEST(GspmdPrograms, shard_map_becomes_a_manual_computation) {
   EXPECT_EQ(ir::find(ops[1].attributes, "manual_axes")->as<ir::ArrayAttr>()->values.size(), 1U);
 }
 
-TEST(GspmdPrograms, local_values_that_escape_are_refused) {
-  std::string text = kShardMap;
-  const std::string from = "return %4 : tensor<8xf32>";
-  text.replace(text.find(from), from.size(), "%5 = stablehlo.negate %2 : tensor<2xf32>\n    return %4 : tensor<8xf32>");
-  EXPECT_EQ(refusal(text),
-            "unsupported_attribute: line 8, column 5: a manual computation in the older notation is supported around "
-            "one call, as "
-            "jax.shard_map prints it");
+/// A text of 8 elements over two devices with this between the two halves of a manual computation's edges.
+std::string between_edges(const std::string& body, const std::string& shard) {
+  return R"(func.func @main(%a: tensor<8xf32>, %b: tensor<8xf32>, %s: tensor<f32>) -> tensor<8xf32> {
+    %0 = stablehlo.custom_call @Sharding(%a) {mhlo.sharding = "{devices=[2]<=[2]}"} : (tensor<8xf32>) -> tensor<8xf32>
+    %1 = stablehlo.custom_call @SPMDFullToShardShape(%0) {mhlo.sharding = "{manual}"} : (tensor<8xf32>) -> tensor<4xf32>
+    %2 = stablehlo.sine %1 : tensor<4xf32>
+    %3 = stablehlo.custom_call @Sharding(%b) {mhlo.sharding = "{devices=[2]<=[2]}"} : (tensor<8xf32>) -> tensor<8xf32>
+    %4 = stablehlo.custom_call @SPMDFullToShardShape(%3) {mhlo.sharding = "{manual}"} : (tensor<8xf32>) -> tensor<4xf32>
+)" + body +
+         "    %x = stablehlo.custom_call @Sharding(" + shard +
+         R"() {mhlo.sharding = "{manual}"} : (tensor<4xf32>) -> tensor<4xf32>
+    %y = stablehlo.custom_call @SPMDShardToFullShape(%x) {mhlo.sharding = "{devices=[2]<=[2]}"} : (tensor<4xf32>) -> tensor<8xf32>
+    return %y : tensor<8xf32>
+  })";
+}
+
+TEST(GspmdPrograms, a_manual_computation_around_several_ops) {
+  const ir::ModuleRef module = parse_stablehlo(between_edges(
+      "    %c = stablehlo.constant dense<2.0> : tensor<f32>\n"
+      "    %d = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> tensor<4xf32>\n"
+      "    %5 = stablehlo.multiply %2, %d : tensor<4xf32>\n    %6 = stablehlo.add %5, %4 : tensor<4xf32>\n",
+      "%6"));
+  const auto& ops = module->main().body.ops;
+  const auto manual = std::find_if(ops.begin(), ops.end(), [](const ir::Op& op) { return !op.regions.empty(); });
+  ASSERT_NE(manual, ops.end());
+  EXPECT_EQ(manual->name, "sdy.manual_computation");
+  EXPECT_EQ(manual->operands.size(), 2U);
+  std::vector<std::string> names;
+  for (const ir::Op& op : manual->regions[0].ops) names.push_back(op.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"stablehlo.constant", "stablehlo.broadcast_in_dim", "stablehlo.sine",
+                                             "stablehlo.multiply", "stablehlo.add", "sdy.return"}));
+}
+
+TEST(GspmdPrograms, shards_that_escape_are_refused) {
+  EXPECT_EQ(refusal(R"(func.func @main(%a: tensor<8xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.custom_call @Sharding(%a) {mhlo.sharding = "{devices=[2]<=[2]}"} : (tensor<8xf32>) -> tensor<8xf32>
+    %1 = stablehlo.custom_call @SPMDFullToShardShape(%0) {mhlo.sharding = "{manual}"} : (tensor<8xf32>) -> tensor<4xf32>
+    return %1 : tensor<4xf32>
+  })"),
+            "unsupported_attribute: line 4, column 5: this manual computation in the older notation is not supported: "
+            "its shards leave through @SPMDShardToFullShape");
+}
+
+TEST(GspmdPrograms, a_manual_computation_reads_shards_and_constants_only) {
+  EXPECT_EQ(
+      refusal(between_edges("    %d = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<4xf32>\n"
+                            "    %6 = stablehlo.add %2, %d : tensor<4xf32>\n",
+                            "%6")),
+      "unsupported_attribute: line 7, column 5: this manual computation in the older notation is not supported: a "
+      "value that it reads comes in through @SPMDFullToShardShape");
 }
 
 }  // namespace
