@@ -21,7 +21,7 @@ def report(server, seed):
         command = [sys.executable, str(HERE / "run.py"), "--url", server.url, "--json", file.name, "-q", "-j", "4", "--timeout", "120"]
         if seed is not None:
             command += ["--shard", str(seed)]
-        subprocess.run(command + ["ops", "programs"], cwd=HERE, stdout=subprocess.DEVNULL, check=False)
+        subprocess.run(command + ["ops", "programs", "older"], cwd=HERE, stdout=subprocess.DEVNULL, check=False)
         return json.load(open(file.name))
 
 

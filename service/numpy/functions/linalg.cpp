@@ -8,6 +8,7 @@
 #include "service/numpy/functions/shared.h"
 #include "service/numpy/trace/arithmetic.h"
 #include "service/numpy/trace/indexing.h"
+#include "service/ops/linalg/lapack_calls.h"
 
 namespace meshd::numpy {
 namespace {
@@ -283,16 +284,6 @@ tensor::Dims with(tensor::Dims batch, std::initializer_list<int64_t> more) {
   return batch;
 }
 
-// Matrices are column-major, as LAPACK has them.
-ir::Attribute layout_of(int64_t rank, int64_t batch_rank) {
-  std::vector<int64_t> order;
-  for (int64_t i = rank; i-- > 0;) order.push_back(i);
-  if (rank == batch_rank + 2) std::swap(order[0], order[1]);
-  ir::DenseAttr out = ir::dense_integers_attr(order, {rank});
-  out.is_index = true;
-  return {std::move(out)};
-}
-
 std::vector<Array> lapack(Tracer& t, const char* routine, const char* complex_routine,
                           const std::vector<Array>& operands, ir::AttributeList config,
                           const std::vector<tensor::TensorType>& results) {
@@ -303,16 +294,14 @@ std::vector<Array> lapack(Tracer& t, const char* routine, const char* complex_ro
                                                    : 'z';
   const std::string stem = tensor::is_complex(dtype) ? complex_routine : routine;
   const int64_t batch_rank = operands[0].rank() - 2;
-  ir::ArrayAttr operand_layouts;
-  for (const Array& operand : operands) operand_layouts.values.push_back(layout_of(operand.rank(), batch_rank));
-  ir::ArrayAttr result_layouts;
-  for (const tensor::TensorType& result : results)
-    result_layouts.values.push_back(layout_of(result.rank(), batch_rank));
+  std::vector<ir::Type> operand_types, result_types;
+  for (const Array& operand : operands) operand_types.push_back(ir::Type::of({operand.dtype(), operand.dims()}));
+  for (const tensor::TensorType& result : results) result_types.push_back(ir::Type::of(result));
   return t.ops("stablehlo.custom_call", operands,
                {{"call_target_name", {ir::StringAttr{"lapack_" + std::string(1, letter) + stem + "_ffi"}}},
                 {"mhlo.backend_config", {ir::DictAttr{"", std::move(config)}}},
-                {"operand_layouts", {std::move(operand_layouts)}},
-                {"result_layouts", {std::move(result_layouts)}}},
+                {"operand_layouts", ops::lapack_layouts(operand_types, batch_rank)},
+                {"result_layouts", ops::lapack_layouts(result_types, batch_rank)}},
                results, {});
 }
 

@@ -10,6 +10,7 @@
 #include "service/ops/families.h"
 #include "service/ops/linalg/custom_call_rules.h"
 #include "service/ops/linalg/lapack_calls.h"
+#include "service/ops/linalg/older_lapack.h"
 #include "service/ops/pointwise/pointwise.h"
 #include "service/ops/reduction/top_k.h"
 #include "service/ops/structure/shape_assertion.h"
@@ -90,6 +91,8 @@ std::vector<CustomCallDef> make_custom_calls() {
       identity("MoveToDevice", "its operand; there is one kind of memory here", Flow::kPassThrough),
       identity("MoveToHost", "its operand; there is one kind of memory here", Flow::kPassThrough),
       identity("annotate_device_placement", "its operand; there is one kind of memory here"),
+      identity("mark_tensor", "its operand; where a composite of PyTorch begins or ends", Flow::kPassThrough),
+      identity("xla_mark_tensor", "its operand; where a composite of PyTorch begins or ends", Flow::kPassThrough),
       scalar("X64Combine", "64-bit integers from their low and high halves", {.emit = emit_combine}),
       scalar("X64SplitHigh", "high halves of 64-bit integers", {.emit = emit_high_half}),
       scalar("X64SplitLow", "low halves of 64-bit integers", {.emit = emit_low_half}),
@@ -179,7 +182,8 @@ std::vector<OpDef> make_custom_calls_rows() {
        .text = {.shape = TextShape::kCustomCall},
        .infer = infer_custom_call,
        .body = Structural::kCustomCall,
-       .choose_body = choose_custom_call_body});
+       .choose_body = choose_custom_call_body,
+       .expand = expand_older_lapack});
   return rows;
 }
 

@@ -215,7 +215,9 @@ void Reader::read_config(LapackSpec& spec) const {
 
 void Reader::read_sizes(LapackSpec& spec) {
   const Routine& routine = *target_.routine;
-  if (view_.operands.size() != routine.operand_count) {
+  // older_lapack.h takes the factor of JAX before 0.4.36 off.
+  const bool has_factor = spec.routine == LapackRoutine::kTrsm && view_.operands.size() == 3;
+  if (view_.operands.size() != routine.operand_count && !has_factor) {
     complain("has " + std::to_string(routine.operand_count) + (routine.operand_count == 1 ? " operand" : " operands") +
              ", got " + std::to_string(view_.operands.size()));
   }
@@ -417,6 +419,13 @@ LapackSpec Reader::read() {
 }
 
 /// LAPACK reads columns: [r - 2, r - 1, r - 3, ..., 0], minor first. Vectors keep their layout.
+std::vector<int64_t> layout_of(const ir::Type& type, int64_t batch_rank) {
+  std::vector<int64_t> out;
+  for (int64_t dim = type.rank() - 1; dim >= 0; --dim) out.push_back(dim);
+  if (type.rank() >= batch_rank + 2) std::swap(out[0], out[1]);
+  return out;
+}
+
 void Reader::check_layout_list(std::string_view name, std::span<const ir::Type> types) const {
   const ir::Attribute* attribute = ir::find(attributes_of(view_), name);
   const auto* list = attribute == nullptr ? nullptr : attribute->as<ir::ArrayAttr>();
@@ -425,9 +434,7 @@ void Reader::check_layout_list(std::string_view name, std::span<const ir::Type> 
     complain(expectation + "a list of " + std::to_string(types.size()) + " layouts");
   }
   for (size_t i = 0; i < types.size(); ++i) {
-    std::vector<int64_t> expected;
-    for (int64_t dim = types[i].rank() - 1; dim >= 0; --dim) expected.push_back(dim);
-    if (types[i].rank() >= batch_rank_ + 2) std::swap(expected[0], expected[1]);
+    const std::vector<int64_t> expected = layout_of(types[i], batch_rank_);
     const auto* dense = list->values[i].as<ir::DenseAttr>();
     const std::vector<int64_t> got = dense == nullptr ? std::vector<int64_t>{-1} : ir::dense_ints(*dense);
     if (got == expected) continue;
@@ -471,6 +478,16 @@ std::span<const LapackTarget> lapack_targets() {
     return out;
   }();
   return kTable;
+}
+
+ir::Attribute lapack_layouts(std::span<const ir::Type> types, int64_t batch_rank) {
+  ir::ArrayAttr out;
+  for (const ir::Type& type : types) {
+    ir::DenseAttr layout = ir::dense_integers_attr(layout_of(type, batch_rank), {type.rank()});
+    layout.is_index = true;
+    out.values.push_back({std::move(layout)});
+  }
+  return {std::move(out)};
 }
 
 void check_lapack_call(const OpView& view) {

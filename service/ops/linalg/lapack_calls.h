@@ -22,6 +22,10 @@ struct LapackTarget {
 /// All targets. Any thread.
 std::span<const LapackTarget> lapack_targets();
 
+/// operand_layouts or result_layouts of a call whose matrices have `batch_rank` batch dimensions: they are
+/// column-major, all else is row-major.
+ir::Attribute lapack_layouts(std::span<const ir::Type> types, int64_t batch_rank);
+
 /// Throws invalid_program unless configuration, operands, results, layouts and aliases are what the target takes. Types
 /// may have dynamic dimensions.
 void check_lapack_call(const OpView& view);

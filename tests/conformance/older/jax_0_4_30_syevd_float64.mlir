@@ -1,0 +1,27 @@
+module @jit__lambda_ attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<3x5x5xf64> {mhlo.layout_mode = "default"}) -> (tensor<3x5x5xf64> {jax.result_info = "[0]", mhlo.layout_mode = "default"}, tensor<3x5xf64> {jax.result_info = "[1]", mhlo.layout_mode = "default"}) {
+    %c = stablehlo.constant dense<3> : tensor<i64>
+    %c_0 = stablehlo.constant dense<5> : tensor<i64>
+    %c_1 = stablehlo.constant dense<5> : tensor<i64>
+    %c_2 = stablehlo.constant dense<1> : tensor<i32>
+    %c_3 = stablehlo.constant dense<3> : tensor<i32>
+    %0 = stablehlo.multiply %c_2, %c_3 : tensor<i32>
+    %c_4 = stablehlo.constant dense<0> : tensor<i32>
+    %c_5 = stablehlo.constant dense<5> : tensor<i32>
+    %1:5 = stablehlo.custom_call @lapack_dsyevd(%c_4, %0, %c_5, %arg0) {api_version = 2 : i32, operand_layouts = [dense<> : tensor<0xindex>, dense<> : tensor<0xindex>, dense<> : tensor<0xindex>, dense<[1, 2, 0]> : tensor<3xindex>], output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 3, operand_tuple_indices = []>], result_layouts = [dense<[1, 2, 0]> : tensor<3xindex>, dense<[1, 0]> : tensor<2xindex>, dense<0> : tensor<1xindex>, dense<0> : tensor<1xindex>, dense<0> : tensor<1xindex>]} : (tensor<i32>, tensor<i32>, tensor<i32>, tensor<3x5x5xf64>) -> (tensor<3x5x5xf64>, tensor<3x5xf64>, tensor<3xi32>, tensor<81xf64>, tensor<28xi32>)
+    %c_6 = stablehlo.constant dense<0> : tensor<i32>
+    %2 = stablehlo.broadcast_in_dim %c_6, dims = [] : (tensor<i32>) -> tensor<3xi32>
+    %3 = stablehlo.compare  EQ, %1#2, %2,  SIGNED : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi1>
+    %4 = stablehlo.broadcast_in_dim %3, dims = [0] : (tensor<3xi1>) -> tensor<3x1x1xi1>
+    %cst = stablehlo.constant dense<0x7FF8000000000000> : tensor<f64>
+    %5 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f64>) -> tensor<3x5x5xf64>
+    %6 = stablehlo.broadcast_in_dim %4, dims = [0, 1, 2] : (tensor<3x1x1xi1>) -> tensor<3x5x5xi1>
+    %7 = stablehlo.select %6, %1#0, %5 : tensor<3x5x5xi1>, tensor<3x5x5xf64>
+    %8 = stablehlo.broadcast_in_dim %3, dims = [0] : (tensor<3xi1>) -> tensor<3x1xi1>
+    %cst_7 = stablehlo.constant dense<0x7FF8000000000000> : tensor<f64>
+    %9 = stablehlo.broadcast_in_dim %cst_7, dims = [] : (tensor<f64>) -> tensor<3x5xf64>
+    %10 = stablehlo.broadcast_in_dim %8, dims = [0, 1] : (tensor<3x1xi1>) -> tensor<3x5xi1>
+    %11 = stablehlo.select %10, %1#1, %9 : tensor<3x5xi1>, tensor<3x5xf64>
+    return %7, %11 : tensor<3x5x5xf64>, tensor<3x5xf64>
+  }
+}

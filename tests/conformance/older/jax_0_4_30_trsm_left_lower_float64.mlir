@@ -1,0 +1,6 @@
+module @jit__lambda_ attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<3x5x5xf64> {mhlo.layout_mode = "default"}, %arg1: tensor<3x5x2xf64> {mhlo.layout_mode = "default"}) -> (tensor<3x5x2xf64> {jax.result_info = "", mhlo.layout_mode = "default"}) {
+    %0 = "stablehlo.triangular_solve"(%arg0, %arg1) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false}> : (tensor<3x5x5xf64>, tensor<3x5x2xf64>) -> tensor<3x5x2xf64>
+    return %0 : tensor<3x5x2xf64>
+  }
+}
