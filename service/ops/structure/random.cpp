@@ -42,14 +42,15 @@ std::vector<ir::Type> infer_bits(const OpView& view) {
   expect_operand_count(view, "rng_bit_generator", 1);
   expect_tensor(view, "rng_bit_generator", 0);
   const ir::Type& state = view.operands[0];
-  if (state.rank() != 1 || state.dtype() != DType::kUint64) {
-    reject(view, "rng_bit_generator I2: initial_state must be a vector of ui64, got " + operand_text(view, 0));
+  if (state.rank() != 1 || (state.dtype() != DType::kUint64 && state.dtype() != DType::kUint32)) {
+    reject(view, "rng_bit_generator I2: initial_state must be a vector of ui64 or ui32, got " + operand_text(view, 0));
   }
-  const int64_t words = state.dims()[0];
+  const int64_t size = state.dims()[0];
+  const int64_t each = state.dtype() == DType::kUint64 ? 1 : 2;  // elements of a word
   const bool three_fry = algorithm_of(view) == RandomAlgorithm::kThreeFry;
-  if (words != tensor::kDynamicDim && words != 2 && (three_fry || words != 3)) {
-    reject(view, std::string("rng_bit_generator C2: initial_state must have ") +
-                     (three_fry ? "2 elements" : "2 or 3 elements") + ", got " + operand_text(view, 0));
+  if (size != tensor::kDynamicDim && size != 2 * each && (three_fry || size != 3 * each)) {
+    reject(view, "rng_bit_generator C2: initial_state must have " + std::to_string(2 * each) +
+                     (three_fry ? "" : " or " + std::to_string(3 * each)) + " elements, got " + operand_text(view, 0));
   }
   std::vector<ir::Type> results = declared(view, "rng_bit_generator", 2);
   if (results[0] != state) {
@@ -84,6 +85,11 @@ ir::AttributeList localize_bits(const OpView& global, const OpView& /*local*/) {
   return attributes;
 }
 
+/// Of 64 bits. Two elements of ui32 are one, the low half first, as jax.lax.rng_bit_generator takes its keys.
+int word_count(const ir::Type& state) {
+  return static_cast<int>(state.dims()[0] * tensor::size_bytes(state.dtype()) / static_cast<int64_t>(sizeof(uint64_t)));
+}
+
 PreparedKernel prepare_state(const kernels::RandomBits& bits, int words) {
   PreparedKernel kernel;
   kernel.run = [bits, words](const KernelCall& call) {
@@ -97,7 +103,7 @@ PreparedKernel prepare_bits(const OpView& local) {
   const int64_t only = ir::int_or(attributes_of(local), kOnlyResult, -1);
   const ir::Type& output = only == 0 ? local.results[0] : local.results.back();
   const Dims dims = only == 0 ? Dims{} : output.dims();
-  const auto words = static_cast<int>(local.operands[0].dims()[0]);
+  const int words = word_count(local.operands[0]);
   const auto width = static_cast<int>(ir::int_or(attributes_of(local), kBits, tensor::size_bytes(output.dtype()) * 8));
   const kernels::RandomBits bits(algorithm_of(local), ir::ints_or(attributes_of(local), kGlobalDims, dims), width);
   if (only == 0) return prepare_state(bits, words);
