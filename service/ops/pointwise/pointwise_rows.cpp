@@ -58,8 +58,7 @@ std::vector<OpDef> make_pointwise_rows() {
       // two operands
       pointwise_binary<"stablehlo.add", kAnyDType>("sum; logical or of booleans", ScalarOp::kAdd, {vjp_add}),
       pointwise_binary<"stablehlo.and", kBoolsOrIntegers, "i32">("logical or bitwise and", ScalarOp::kAnd),
-      pointwise_binary<"stablehlo.atan2", kFloatsOrComplexes>("the angle of the point (x, y), in radians",
-                                                              kernels::scalar_op("atan2"), {vjp_atan2}),
+      atan2_row(),
       pointwise_binary<"stablehlo.divide">("quotient; of integers rounded towards zero", ScalarOp::kDivide,
                                            {vjp_divide}),
       pointwise_binary<"stablehlo.multiply", kAnyDType>("product; logical and of booleans", ScalarOp::kMultiply,

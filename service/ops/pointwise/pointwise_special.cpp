@@ -158,6 +158,28 @@ uint16_t emit_imag(const OpView& view, kernels::TileProgram& program, std::span<
   return program.constant(dtype, zero.data());
 }
 
+/// Of complex y and x, as XLA defines it: -i log((x + i y) / sqrt(x^2 + y^2)).
+uint16_t emit_atan2(const OpView& view, kernels::TileProgram& program, std::span<const uint16_t> operands) {
+  const DType dtype = view.operands[0].dtype();
+  const uint16_t y = operands[0];
+  const uint16_t x = operands[1];
+  if (!tensor::is_complex(dtype)) return program.emit(kernels::scalar_op("atan2"), {y, x}, dtype);
+  const DType part = tensor::part_of(dtype);
+  const auto real = [&](uint16_t value) { return program.emit(ScalarOp::kReal, {value}, part); };
+  const auto imag = [&](uint16_t value) { return program.emit(ScalarOp::kImag, {value}, part); };
+  const auto complex = [&](uint16_t re, uint16_t im) { return program.emit(ScalarOp::kComplex, {re, im}, dtype); };
+  const uint16_t rotated = complex(program.emit(ScalarOp::kNegate, {imag(y)}, part), real(y));
+  const uint16_t squares = program.emit(ScalarOp::kAdd,
+                                        {program.emit(ScalarOp::kMultiply, {x, x}, dtype),
+                                         program.emit(ScalarOp::kMultiply, {y, y}, dtype)},
+                                        dtype);
+  const uint16_t radius = program.emit(kernels::scalar_op("sqrt"), {squares}, dtype);
+  const uint16_t unit =
+      program.emit(ScalarOp::kDivide, {program.emit(ScalarOp::kAdd, {x, rotated}, dtype), radius}, dtype);
+  const uint16_t log = program.emit(kernels::scalar_op("log"), {unit}, dtype);
+  return complex(imag(log), program.emit(ScalarOp::kNegate, {real(log)}, part));
+}
+
 std::vector<ir::Type> infer_reduce_precision(const OpView& view) {
   std::vector<ir::Type> results = infer_pointwise(view, "reduce_precision", 1, kFloats, Gives::kSame);
   const int64_t exponent_bits = ir::int_or(attributes_of(view), "exponent_bits", 0);
@@ -259,6 +281,13 @@ OpDef complex_row() {
   }
 }
 )";
+  return def;
+}
+
+OpDef atan2_row() {
+  OpDef def = pointwise_binary<"stablehlo.atan2", kFloatsOrComplexes>("the angle of the point (x, y), in radians",
+                                                                      kernels::scalar_op("atan2"), {vjp_atan2});
+  def.body = ScalarMath{.emit = emit_atan2};
   return def;
 }
 

@@ -6,6 +6,7 @@
 
 namespace meshd::ops {
 
+OpDef atan2_row();
 OpDef bitcast_convert_row();
 OpDef clamp_row();
 OpDef compare_row();

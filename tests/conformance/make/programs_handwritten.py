@@ -1,5 +1,5 @@
-"""Regions of reductions, windows, scatters, sorts and maps that read values from around them. JAX never prints such regions;
-other compilers do. The texts are written by hand, and the functions beside them say what they mean."""
+"""Texts that JAX never prints and that are not by XLA either: it refuses them, or does not do what the specification says. They
+are written by hand, and the functions beside them say what they mean."""
 import numpy as np
 
 from ingredients import integers
@@ -80,8 +80,29 @@ def arguments():
 
 @program
 def captured_values():
-    """Scalars from around them in the regions of a reduction, windows, a sort, a scatter, maps, and a map in a loop."""
+    """Not by XLA: scalars from around them in the regions of a reduction, windows, a sort, a scatter, maps, and a map in a loop."""
     return Program(jax.jit(meaning), arguments(), text=lambda _: REGIONS)
+
+
+BITS = """module @bits {
+  func.func public @main(%x: tensor<3x4xui8>, %y: tensor<5x16xi1>) -> (tensor<3x4x8xi1>, tensor<5xi16>) {
+    %0 = stablehlo.bitcast_convert %x : (tensor<3x4xui8>) -> tensor<3x4x8xi1>
+    %1 = stablehlo.bitcast_convert %y : (tensor<5x16xi1>) -> tensor<5xi16>
+    return %0, %1 : tensor<3x4x8xi1>, tensor<5xi16>
+  }
+}
+"""
+
+
+def packed(x, y):
+    pairs = jnp.packbits(y, axis=-1, bitorder="little")
+    return jnp.unpackbits(x[..., None], axis=-1, bitorder="little").astype(bool), lax.bitcast_convert_type(pairs, jnp.int16)
+
+
+@program
+def bits_of_booleans():
+    """Not by XLA: bitcast_convert between booleans, one bit each, and integers of 8 and 16 bits."""
+    return Program(jax.jit(packed), (integers(256, 3, 4, dtype=np.uint8), integers(2, 5, 16, dtype=bool)), text=lambda _: BITS)
 
 
 if __name__ == "__main__":
