@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "service/kernels/elementwise/float_polynomials.h"
 #include "service/kernels/elementwise/vector_math.h"
 
 namespace meshd::kernels {
@@ -174,73 +175,88 @@ struct TotalCompare {
 
 // --- within a few units in the last place ---
 
-template <class T>
-struct Rsqrt {
-  static T apply(T x) { return T{1} / std::sqrt(x); }
-};
-/// Through exp(-|x|), so that tails keep their precision.
-template <class T>
-struct Logistic {
-  static T apply(T x) {
-    const T e = std::exp(-magnitude_of(x));
-    return (x < T{0} ? e : T{1}) / (T{1} + e);
-  }
-};
+// Functors with apply_fma are compiled to it where the processor has FMA (lane_loop.h). Functions of float whose vector
+// form in the library is further from the exact value than XLA's go through double: then they are the nearest float,
+// but for one in thousands.
+
 template <class T>
 struct Exp {
-  static T apply(T x) { return std::exp(x); }
+  static T apply(T x) { return exp_of<false>(x); }
+  static T apply_fma(T x) { return exp_of<true>(x); }
+};
+template <class T>
+struct Logistic {
+  static T apply(T x) { return logistic_of<false>(x); }
+  static T apply_fma(T x) { return logistic_of<true>(x); }
+};
+template <class T>
+struct Log {
+  static T apply(T x) { return std::log(x); }
+};
+template <>
+struct Log<float> {
+  static float apply(float x) { return log_of<false>(x); }
+  static float apply_fma(float x) { return log_of<true>(x); }
+};
+template <class T>
+struct Rsqrt {
+  static T apply(T x) { return static_cast<T>(1 / std::sqrt(double{x})); }
+};
+template <class T>
+struct Cbrt {
+  static T apply(T x) { return static_cast<T>(std::cbrt(double{x})); }
+};
+template <class T>
+struct Sin {
+  static T apply(T x) { return static_cast<T>(std::sin(double{x})); }
+};
+template <class T>
+struct Cos {
+  static T apply(T x) { return static_cast<T>(std::cos(double{x})); }
+};
+template <class T>
+struct Tan {
+  static T apply(T x) { return static_cast<T>(std::tan(double{x})); }
+};
+template <class T>
+struct Erf {
+  static T apply(T x) { return static_cast<T>(std::erf(double{x})); }
+};
+template <class T>
+struct Asin {
+  static T apply(T x) { return static_cast<T>(std::asin(double{x})); }
+};
+template <class T>
+struct Acos {
+  static T apply(T x) { return static_cast<T>(std::acos(double{x})); }
+};
+template <class T>
+struct Atan {
+  static T apply(T x) { return static_cast<T>(std::atan(double{x})); }
+};
+template <class T>
+struct Power {
+  static T apply(T a, T b) { return static_cast<T>(std::pow(double{a}, double{b})); }
+};
+template <class T>
+struct Atan2 {
+  static T apply(T a, T b) { return static_cast<T>(std::atan2(double{a}, double{b})); }
 };
 template <class T>
 struct Expm1 {
   static T apply(T x) { return std::expm1(x); }
 };
 template <class T>
-struct Log {
-  static T apply(T x) { return std::log(x); }
-};
-template <class T>
 struct Log1p {
   static T apply(T x) { return std::log1p(x); }
-};
-template <class T>
-struct Cbrt {
-  static T apply(T x) { return std::cbrt(x); }
-};
-template <class T>
-struct Sin {
-  static T apply(T x) { return std::sin(x); }
-};
-template <class T>
-struct Cos {
-  static T apply(T x) { return std::cos(x); }
-};
-template <class T>
-struct Tan {
-  static T apply(T x) { return std::tan(x); }
 };
 template <class T>
 struct Tanh {
   static T apply(T x) { return std::tanh(x); }
 };
 template <class T>
-struct Erf {
-  static T apply(T x) { return std::erf(x); }
-};
-template <class T>
 struct Erfc {
   static T apply(T x) { return std::erfc(x); }
-};
-template <class T>
-struct Asin {
-  static T apply(T x) { return std::asin(x); }
-};
-template <class T>
-struct Acos {
-  static T apply(T x) { return std::acos(x); }
-};
-template <class T>
-struct Atan {
-  static T apply(T x) { return std::atan(x); }
 };
 template <class T>
 struct Sinh {
@@ -261,14 +277,6 @@ struct Acosh {
 template <class T>
 struct Atanh {
   static T apply(T x) { return std::atanh(x); }
-};
-template <class T>
-struct Power {
-  static T apply(T a, T b) { return std::pow(a, b); }
-};
-template <class T>
-struct Atan2 {
-  static T apply(T a, T b) { return std::atan2(a, b); }
 };
 template <class T>
 struct Remainder {

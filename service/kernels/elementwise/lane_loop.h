@@ -16,20 +16,32 @@ namespace meshd::kernels {
 /// Lanes of one block: a multiple of every vector width in use.
 inline constexpr int64_t kBlockLanes = 64;
 
+/// Op::apply, or Op::apply_fma where the op has it and the level has FMA.
+template <class Op, bool kFma, class... A>
+[[gnu::always_inline]] inline auto apply_at_level(A... values) {
+  if constexpr (kFma && requires { Op::apply_fma(values...); }) {
+    return Op::apply_fma(values...);
+  } else {
+    return Op::apply(values...);
+  }
+}
+
 /// The operands' addresses as parameters: read from the array in the loop, a result of bytes (bool, int8) could
 /// overwrite them, and the loop would stay scalar.
-template <class Op, class R, class... A>
+template <class Op, bool kFma, class R, class... A>
 [[gnu::always_inline]] inline void block_of(R* out, const A*... operands) {
   // The result may be an operand's own memory, lane for lane; that is no dependency between lanes.
 #pragma GCC ivdep
-  for (int64_t j = 0; j < kBlockLanes; ++j) out[j] = Op::apply(operands[j]...);
+  for (int64_t j = 0; j < kBlockLanes; ++j) out[j] = apply_at_level<Op, kFma>(operands[j]...);
 }
 
-/// One block: result[j] = Op::apply(operands[j]...). Op has a static apply without side effects.
-template <class Op, class R, class... A, size_t... I>
+/// One block: result[j] = Op::apply(operands[j]...). Op has a static apply without side effects, and may have an
+/// apply_fma for levels with FMA.
+template <class Op, bool kFma, class R, class... A, size_t... I>
 [[gnu::always_inline]] inline void lane_block(const std::byte* const* operands, std::byte* result, int64_t begin,
                                               std::index_sequence<I...>) {
-  block_of<Op, R, A...>(reinterpret_cast<R*>(result) + begin, (reinterpret_cast<const A*>(operands[I]) + begin)...);
+  block_of<Op, kFma, R, A...>(reinterpret_cast<R*>(result) + begin,
+                              (reinterpret_cast<const A*>(operands[I]) + begin)...);
 }
 
 /// Writes `count` copies of an element of 1, 2, 4, 8 or 16 bytes; the element may be right before them.
@@ -41,18 +53,18 @@ void run_padded_block(ScalarKernel kernel, std::initializer_list<size_t> operand
                       const std::byte* const* operands, std::byte* result, int64_t begin, int64_t rest);
 
 /// All full blocks of a run; returns where the rest begins.
-template <class Op, class R, class... A>
+template <class Op, bool kFma, class R, class... A>
 [[gnu::always_inline]] inline int64_t lane_blocks(const std::byte* const* operands, std::byte* result, int64_t count) {
   const int64_t whole = count - count % kBlockLanes;
   for (int64_t begin = 0; begin < whole; begin += kBlockLanes) {
-    lane_block<Op, R, A...>(operands, result, begin, std::index_sequence_for<A...>{});
+    lane_block<Op, kFma, R, A...>(operands, result, begin, std::index_sequence_for<A...>{});
   }
   return whole;
 }
 
 template <class Op, class R, class... A>
 void lane_run_base(const std::byte* const* operands, std::byte* result, int64_t count) {
-  const int64_t whole = lane_blocks<Op, R, A...>(operands, result, count);
+  const int64_t whole = lane_blocks<Op, false, R, A...>(operands, result, count);
   if (whole == count) return;
   run_padded_block(lane_run_base<Op, R, A...>, {sizeof(A)...}, sizeof(R), operands, result, whole, count - whole);
 }
@@ -60,7 +72,7 @@ void lane_run_base(const std::byte* const* operands, std::byte* result, int64_t 
 #if defined(__x86_64__)
 template <class Op, class R, class... A>
 [[gnu::target("arch=x86-64-v3")]] void lane_run_v3(const std::byte* const* operands, std::byte* result, int64_t count) {
-  const int64_t whole = lane_blocks<Op, R, A...>(operands, result, count);
+  const int64_t whole = lane_blocks<Op, true, R, A...>(operands, result, count);
   if (whole == count) return;
   run_padded_block(lane_run_v3<Op, R, A...>, {sizeof(A)...}, sizeof(R), operands, result, whole, count - whole);
 }
@@ -68,7 +80,7 @@ template <class Op, class R, class... A>
 template <class Op, class R, class... A>
 [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]] void lane_run_v4(const std::byte* const* operands,
                                                                            std::byte* result, int64_t count) {
-  const int64_t whole = lane_blocks<Op, R, A...>(operands, result, count);
+  const int64_t whole = lane_blocks<Op, true, R, A...>(operands, result, count);
   if (whole == count) return;
   run_padded_block(lane_run_v4<Op, R, A...>, {sizeof(A)...}, sizeof(R), operands, result, whole, count - whole);
 }

@@ -3,64 +3,13 @@
 #include <array>
 #include <string_view>
 
-#include "service/kernels/elementwise/vector_math.h"
+#include "service/kernels/elementwise/float_functors.h"
+#include "service/kernels/elementwise/lane_loop.h"
 
 // Set by kernels/CMakeLists.txt where the compiler's options make loops call vector functions.
-#if defined(MESHD_LOOPS_CALL_VECTOR_FUNCTIONS) && defined(__x86_64__) && defined(__GLIBC__)
-#if __GLIBC_PREREQ(2, 35)
+#if defined(MESHD_LOOPS_CALL_VECTOR_FUNCTIONS) && defined(__x86_64__)
 #define MESHD_HAS_VECTOR_FUNCTIONS 1
-#endif
-#endif
-
-#if defined(MESHD_HAS_VECTOR_FUNCTIONS)
-// NOLINTBEGIN(bugprone-reserved-identifier)
-// Names of the x86 vector function ABI: d is AVX2 and e AVX-512, N takes no mask, then the lanes and a v for each
-// operand.
-extern "C" {
-void _ZGVdN8v_expf();
-void _ZGVeN16v_expf();
-void _ZGVdN8v_expm1f();
-void _ZGVeN16v_expm1f();
-void _ZGVdN8v_logf();
-void _ZGVeN16v_logf();
-void _ZGVdN8v_log1pf();
-void _ZGVeN16v_log1pf();
-void _ZGVdN8v_cbrtf();
-void _ZGVeN16v_cbrtf();
-void _ZGVdN8v_sinf();
-void _ZGVeN16v_sinf();
-void _ZGVdN8v_cosf();
-void _ZGVeN16v_cosf();
-void _ZGVdN8v_tanf();
-void _ZGVeN16v_tanf();
-void _ZGVdN8v_tanhf();
-void _ZGVeN16v_tanhf();
-void _ZGVdN8v_erff();
-void _ZGVeN16v_erff();
-void _ZGVdN8v_erfcf();
-void _ZGVeN16v_erfcf();
-void _ZGVdN8v_asinf();
-void _ZGVeN16v_asinf();
-void _ZGVdN8v_acosf();
-void _ZGVeN16v_acosf();
-void _ZGVdN8v_atanf();
-void _ZGVeN16v_atanf();
-void _ZGVdN8v_sinhf();
-void _ZGVeN16v_sinhf();
-void _ZGVdN8v_coshf();
-void _ZGVeN16v_coshf();
-void _ZGVdN8v_asinhf();
-void _ZGVeN16v_asinhf();
-void _ZGVdN8v_acoshf();
-void _ZGVeN16v_acoshf();
-void _ZGVdN8v_atanhf();
-void _ZGVeN16v_atanhf();
-void _ZGVdN8vv_powf();
-void _ZGVeN16vv_powf();
-void _ZGVdN8vv_atan2f();
-void _ZGVeN16vv_atan2f();
-}
-// NOLINTEND(bugprone-reserved-identifier)
+#include <immintrin.h>
 #endif
 
 namespace meshd::kernels {
@@ -68,33 +17,88 @@ namespace meshd::kernels {
 #if defined(MESHD_HAS_VECTOR_FUNCTIONS)
 namespace {
 
+/// The loop of lane_loop.h over the lanes of one vector, so that bits are those of loops.
+template <class F, int kLanes, class... Lanes>
+[[gnu::always_inline]] inline void apply_to_lanes(float* out, const Lanes*... in) {
+#pragma GCC ivdep
+  for (int i = 0; i < kLanes; ++i) out[i] = apply_at_level<F, true>(in[i]...);
+}
+
+#define MESHD_V3 [[gnu::target("arch=x86-64-v3")]]
+#define MESHD_V4 [[gnu::target("arch=x86-64-v4,prefer-vector-width=512")]]
+
+template <class F>
+MESHD_V3 __m256 unary_v3(__m256 x) {
+  alignas(32) std::array<float, 8> lanes, out;
+  _mm256_store_ps(lanes.data(), x);
+  apply_to_lanes<F, 8>(out.data(), lanes.data());
+  return _mm256_load_ps(out.data());
+}
+
+template <class F>
+MESHD_V3 __m256 binary_v3(__m256 x, __m256 y) {
+  alignas(32) std::array<float, 8> first, second, out;
+  _mm256_store_ps(first.data(), x);
+  _mm256_store_ps(second.data(), y);
+  apply_to_lanes<F, 8>(out.data(), first.data(), second.data());
+  return _mm256_load_ps(out.data());
+}
+
+template <class F>
+MESHD_V4 __m512 unary_v4(__m512 x) {
+  alignas(64) std::array<float, 16> lanes, out;
+  _mm512_store_ps(lanes.data(), x);
+  apply_to_lanes<F, 16>(out.data(), lanes.data());
+  return _mm512_load_ps(out.data());
+}
+
+template <class F>
+MESHD_V4 __m512 binary_v4(__m512 x, __m512 y) {
+  alignas(64) std::array<float, 16> first, second, out;
+  _mm512_store_ps(first.data(), x);
+  _mm512_store_ps(second.data(), y);
+  apply_to_lanes<F, 16>(out.data(), first.data(), second.data());
+  return _mm512_load_ps(out.data());
+}
+
+#undef MESHD_V3
+#undef MESHD_V4
+
 struct VectorFunction {
   std::string_view op;
-  void (*v3)();
-  void (*v4)();
+  const void* v3;
+  const void* v4;
 };
 
-const std::array<VectorFunction, 21> kVectorFunctions = {{
-    {"exponential", _ZGVdN8v_expf, _ZGVeN16v_expf}, {"exponential_minus_one", _ZGVdN8v_expm1f, _ZGVeN16v_expm1f},
-    {"log", _ZGVdN8v_logf, _ZGVeN16v_logf},         {"log_plus_one", _ZGVdN8v_log1pf, _ZGVeN16v_log1pf},
-    {"cbrt", _ZGVdN8v_cbrtf, _ZGVeN16v_cbrtf},      {"sine", _ZGVdN8v_sinf, _ZGVeN16v_sinf},
-    {"cosine", _ZGVdN8v_cosf, _ZGVeN16v_cosf},      {"tan", _ZGVdN8v_tanf, _ZGVeN16v_tanf},
-    {"tanh", _ZGVdN8v_tanhf, _ZGVeN16v_tanhf},      {"erf", _ZGVdN8v_erff, _ZGVeN16v_erff},
-    {"erfc", _ZGVdN8v_erfcf, _ZGVeN16v_erfcf},      {"asin", _ZGVdN8v_asinf, _ZGVeN16v_asinf},
-    {"acos", _ZGVdN8v_acosf, _ZGVeN16v_acosf},      {"atan", _ZGVdN8v_atanf, _ZGVeN16v_atanf},
-    {"sinh", _ZGVdN8v_sinhf, _ZGVeN16v_sinhf},      {"cosh", _ZGVdN8v_coshf, _ZGVeN16v_coshf},
-    {"asinh", _ZGVdN8v_asinhf, _ZGVeN16v_asinhf},   {"acosh", _ZGVdN8v_acoshf, _ZGVeN16v_acoshf},
-    {"atanh", _ZGVdN8v_atanhf, _ZGVeN16v_atanhf},   {"power", _ZGVdN8vv_powf, _ZGVeN16vv_powf},
-    {"atan2", _ZGVdN8vv_atan2f, _ZGVeN16vv_atan2f},
-}};
+template <template <class> class F>
+VectorFunction unary(std::string_view op) {
+  return {op, reinterpret_cast<const void*>(unary_v3<F<float>>), reinterpret_cast<const void*>(unary_v4<F<float>>)};
+}
+template <template <class> class F>
+VectorFunction binary(std::string_view op) {
+  return {op, reinterpret_cast<const void*>(binary_v3<F<float>>), reinterpret_cast<const void*>(binary_v4<F<float>>)};
+}
 
 }  // namespace
 
 const void* vector_function(ScalarOp op, CpuLevel level) {
+  static const std::array kFunctions = {
+      unary<Exp>("exponential"),   unary<Expm1>("exponential_minus_one"),
+      unary<Log>("log"),           unary<Log1p>("log_plus_one"),
+      unary<Logistic>("logistic"), unary<Rsqrt>("rsqrt"),
+      unary<Cbrt>("cbrt"),         unary<Sin>("sine"),
+      unary<Cos>("cosine"),        unary<Tan>("tan"),
+      unary<Tanh>("tanh"),         unary<Erf>("erf"),
+      unary<Erfc>("erfc"),         unary<Asin>("asin"),
+      unary<Acos>("acos"),         unary<Atan>("atan"),
+      unary<Sinh>("sinh"),         unary<Cosh>("cosh"),
+      unary<Asinh>("asinh"),       unary<Acosh>("acosh"),
+      unary<Atanh>("atanh"),       binary<Power>("power"),
+      binary<Atan2>("atan2"),
+  };
   if (level == CpuLevel::kBase) return nullptr;
-  for (const VectorFunction& function : kVectorFunctions) {
-    if (function.op != name(op)) continue;
-    return reinterpret_cast<const void*>(level == CpuLevel::kV4 ? function.v4 : function.v3);
+  for (const VectorFunction& function : kFunctions) {
+    if (function.op == name(op)) return level == CpuLevel::kV4 ? function.v4 : function.v3;
   }
   return nullptr;
 }

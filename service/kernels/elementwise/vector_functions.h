@@ -1,4 +1,4 @@
-// Addresses of the vector functions that the loops of scalar operations call (vector_math.h), for generated code that
+// The functions that the loops of scalar operations compute (float_functors.h), on one vector, for generated code that
 // calls them on its own registers.
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace meshd::kernels {
 
-/// The function that float32 loops of `op` call at this level: one or two vectors (32 bytes at kV3, 64 at kV4) in
+/// The function that float32 loops of `op` compute at this level: one or two vectors (32 bytes at kV3, 64 at kV4) in
 /// vector registers, the result in the first one, other registers lost as in any call. Null where there is none, and in
-/// builds whose loops call the scalar functions: the bits would differ. Any thread.
+/// builds whose loops call the library's scalar functions: the bits would differ. Any thread.
 const void* vector_function(ScalarOp op, CpuLevel level);
 
 }  // namespace meshd::kernels

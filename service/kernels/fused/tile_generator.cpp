@@ -55,9 +55,7 @@ uint8_t integer_predicate(ScalarOp comparison) {
   return kPredicates[static_cast<size_t>(comparison) - static_cast<size_t>(ScalarOp::kCompareEq)];
 }
 
-bool is_call(const TileStep& step) {
-  return step.kind == StepKind::kKernel || step.kind == StepKind::kFunction || step.kind == StepKind::kLogistic;
-}
+bool is_call(const TileStep& step) { return step.kind == StepKind::kKernel || step.kind == StepKind::kFunction; }
 
 }  // namespace
 
@@ -447,16 +445,8 @@ void TileGenerator::write_call(size_t begin, size_t number) {
       else
         load(to, operands_[k], v);
     }
-    if (step.kind == StepKind::kLogistic) {
-      if (places_[operands_[0]].slot < 0 && !places_[operands_[0]].in_memory) spill(operands_[0]);
-      vorps(first, first, constant(kSign));
-    }
     mov(rax, reinterpret_cast<size_t>(step.function));
     call(rax);
-    if (step.kind == StepKind::kLogistic) {
-      load(vector(3), operands_[0], v);
-      finish_logistic(vector(3));
-    }
     if (step.rounds) {
       vmovaps(vector(3), first);
       round_to_half(vector(3));
@@ -706,10 +696,6 @@ void TileGenerator::write_float(const TileStep& step, const Vector& to, int v) {
       return write_extreme(false, to, vector(3), 2, v);
     case StepKind::kSqrt:
       return unary(v, [&](const auto& a) { vsqrtps(to, a); });
-    case StepKind::kRsqrt:
-      unary(v, [&](const auto& a) { vsqrtps(vector(0), a); });
-      vmovups(vector(1), constant(kOne));
-      return vdivps(to, vector(1), vector(0));
     case StepKind::kSign: {
       const Vector x = operand(0, v, 3);
       vandps(vector(0), x, constant(kSign));
@@ -888,14 +874,6 @@ void TileGenerator::write_integer(const TileStep& step, const Vector& to, int v)
     default:
       return;
   }
-}
-
-/// (x < 0 ? e : 1) / (1 + e), e in vector 0, where the result goes.
-void TileGenerator::finish_logistic(const Vector& x) {
-  vmovups(vector(1), constant(kOne));
-  choose_where(vector(3), vector(1), vector(0), x, constant(0), kLess);
-  vaddps(vector(1), vector(1), vector(0));
-  vdivps(vector(0), vector(3), vector(1));
 }
 
 /// To the nearest bfloat16, ties to even; a NaN keeps its upper bits and becomes quiet.

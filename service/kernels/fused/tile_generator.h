@@ -106,7 +106,6 @@ class TileGenerator : private Xbyak::CodeGenerator {
   void write_integer_compare(const TileStep& step, const Vector& to, int v);
   void write_extreme(bool is_maximum, const Vector& to, const Vector& a, size_t b, int v);
   void write_select(const Vector& to, int v);
-  void finish_logistic(const Vector& x);
   void write_flag(const Vector& to, const Vector& value, const Xbyak::Operand& limit, uint8_t predicate);
   void choose_where(const Vector& to, const Vector& no, const Vector& yes, const Vector& a, const Xbyak::Operand& b,
                     uint8_t predicate);

@@ -14,16 +14,24 @@ using tensor::DType;
 using NamedStep = std::pair<std::string_view, StepKind>;
 
 constexpr std::array kFloatSteps = {
-    NamedStep{"copy", StepKind::kMove},         NamedStep{"abs", StepKind::kAbs},
-    NamedStep{"negate", StepKind::kNegate},     NamedStep{"add", StepKind::kAdd},
-    NamedStep{"subtract", StepKind::kSubtract}, NamedStep{"multiply", StepKind::kMultiply},
-    NamedStep{"divide", StepKind::kDivide},     NamedStep{"square", StepKind::kSquare},
-    NamedStep{"maximum", StepKind::kMaximum},   NamedStep{"minimum", StepKind::kMinimum},
-    NamedStep{"clamp", StepKind::kClamp},       NamedStep{"sqrt", StepKind::kSqrt},
-    NamedStep{"rsqrt", StepKind::kRsqrt},       NamedStep{"sign", StepKind::kSign},
-    NamedStep{"floor", StepKind::kFloor},       NamedStep{"ceil", StepKind::kCeil},
-    NamedStep{"select", StepKind::kSelect},     NamedStep{"round_nearest_even", StepKind::kRoundEven},
-    NamedStep{"logistic", StepKind::kLogistic}, NamedStep{"is_finite", StepKind::kIsFinite},
+    NamedStep{"copy", StepKind::kMove},
+    NamedStep{"abs", StepKind::kAbs},
+    NamedStep{"negate", StepKind::kNegate},
+    NamedStep{"add", StepKind::kAdd},
+    NamedStep{"subtract", StepKind::kSubtract},
+    NamedStep{"multiply", StepKind::kMultiply},
+    NamedStep{"divide", StepKind::kDivide},
+    NamedStep{"square", StepKind::kSquare},
+    NamedStep{"maximum", StepKind::kMaximum},
+    NamedStep{"minimum", StepKind::kMinimum},
+    NamedStep{"clamp", StepKind::kClamp},
+    NamedStep{"sqrt", StepKind::kSqrt},
+    NamedStep{"sign", StepKind::kSign},
+    NamedStep{"floor", StepKind::kFloor},
+    NamedStep{"ceil", StepKind::kCeil},
+    NamedStep{"select", StepKind::kSelect},
+    NamedStep{"round_nearest_even", StepKind::kRoundEven},
+    NamedStep{"is_finite", StepKind::kIsFinite},
 };
 constexpr std::array kIntegerSteps = {
     NamedStep{"copy", StepKind::kMove},
@@ -122,13 +130,9 @@ TileStep step_of(const TileProgram& program, const TileInstruction& instruction,
   }
   if (step.family == LaneFamily::kFloat) {
     step.kind = find_step(kFloatSteps, op);
-    const bool is_logistic = step.kind == StepKind::kLogistic;
-    if (is_logistic || step.kind == StepKind::kKernel) {
-      step.function = vector_function(is_logistic ? ScalarOp::kExp : op, level);
-      if (step.function == nullptr)
-        step.kind = StepKind::kKernel;
-      else if (!is_logistic)
-        step.kind = StepKind::kFunction;
+    if (step.kind == StepKind::kKernel) {
+      step.function = vector_function(op, level);
+      if (step.function != nullptr) step.kind = StepKind::kFunction;
     }
     if (step.kind == StepKind::kMove || step.kind == StepKind::kSelect) step.rounds = false;
     if ((step.kind == StepKind::kAdd || step.kind == StepKind::kMultiply) &&

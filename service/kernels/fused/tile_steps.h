@@ -24,7 +24,6 @@ LaneForm lane_form(tensor::DType dtype);
 enum class StepKind : uint8_t {
   kKernel,    ///< none: the interpreter's kernel is called on a block of lanes in memory
   kFunction,  ///< a vector function of one or two operands
-  kLogistic,  ///< with the vector function of exp
   kMove,
   kSelect,
   kToFloat,  ///< of an integer
@@ -40,7 +39,6 @@ enum class StepKind : uint8_t {
   kMinimum,
   kClamp,
   kSqrt,
-  kRsqrt,
   kSign,
   kFloor,
   kCeil,
