@@ -7,7 +7,7 @@
 #include <map>
 
 #include "api/codecs/explain_codec.h"
-#include "api/codecs/html.h"
+#include "api/codecs/svg.h"
 #include "service/ir/walk.h"
 
 namespace meshd::api {
@@ -24,12 +24,7 @@ constexpr int kLeft = 150;
 constexpr int kIndent = 24;
 constexpr int kWidth = 1100;
 constexpr int64_t kMostParts = 16;
-
-std::string escaped(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
-  return escaped_html(text);
-}
+constexpr double kGlyphWidth = 8;  // of a monospaced font of 13 pixels
 
 std::string number(double value) {
   char text[32];
@@ -49,6 +44,7 @@ class Picture {
   }
 
   std::string run() {
+    y_ = head_.height;
     for (size_t i = 0; i < main_.body.arguments.size(); ++i)
       row(main_.body.arguments[i], fmt::format("argument {}", i), 0);
     ir::walk(main_.body, [&](const ir::Op& op, std::span<const ir::Op* const> enclosing) {
@@ -58,23 +54,38 @@ class Picture {
       text(kLeft, y_ + 16, fmt::format("and {} more ops, which are not drawn", left_out_), "note");
       y_ += kRowHeight;
     }
-    std::string head =
-        fmt::format(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{}" height="{}" viewBox="0 0 {} {}" )"
-                    R"(font-family="monospace" font-size="13">)"
-                    "\n",
-                    kWidth, y_ + 20, kWidth, y_ + 20);
-    head +=
-        "<style>text{fill:#222}.op{fill:#555}.note{fill:#b00020;font-size:12px}.use{fill:none;stroke:#9ab;"
-        "stroke-width:1.2}.edge{stroke:#fff;stroke-width:1}</style>\n"
-        "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
-    return head + uses_ + out_ + "</svg>\n";
+    return framed();
   }
 
  private:
-  void text(int x, int y, const std::string& content, const char* kind = nullptr) {
-    out_ += fmt::format(R"(<text x="{}" y="{}"{}>{}</text>)"
-                        "\n",
-                        x, y, kind != nullptr ? R"( class=")" + std::string(kind) + R"(")" : "", escaped(content));
+  // Colours are classes: the system's scheme chooses them, also where the picture is an <img>.
+  [[nodiscard]] std::string framed() const {
+    constexpr std::string_view kStyle =
+        ".meshd-explain .page{fill:#fff}.meshd-explain text{fill:#1c2128}.meshd-explain "
+        ".op{fill:#57606a}.meshd-explain "
+        ".note{fill:#b3001e}.meshd-explain .head{font-weight:700}.meshd-explain .title{font-weight:700;font-size:16px}"
+        ".meshd-explain .use{fill:none;stroke:#6d87a5;stroke-width:1.2}.meshd-explain .edge{stroke:#fff}.meshd-explain "
+        ".rule{stroke:#d8dde3}.meshd-explain .sharded{fill:#3b76c4}.meshd-explain "
+        ".replicated{fill:#c3c9d1}.meshd-explain "
+        ".device{fill:#8fb3e3}@media (prefers-color-scheme:dark){.meshd-explain .page{fill:#14171b}.meshd-explain "
+        "text{fill:#e4e7eb}.meshd-explain .op{fill:#a3adb8}.meshd-explain .note{fill:#ff938c}.meshd-explain "
+        ".use{stroke:#7f97b3}.meshd-explain .edge{stroke:#14171b}.meshd-explain .rule{stroke:#343b44}.meshd-explain "
+        ".sharded{fill:#5b97e6}.meshd-explain .replicated{fill:#4a525c}.meshd-explain .device{fill:#3e6ba6}}";
+    const int width = std::max(kWidth, widest_ + kLeft / 3), height = y_ + 20;
+    return fmt::format(
+               "<svg xmlns='http://www.w3.org/2000/svg' class='meshd-explain' role='img' width='{0}' "
+               "height='{1}' "
+               "viewBox='0 0 {0} {1}' font-family='monospace' font-size='13'>\n<title>What a program does on a "
+               "mesh</title>\n"
+               "<desc>{2}</desc>\n<style>{3}</style>\n<rect class='page' width='{0}' height='{1}' "
+               "fill='#fff'/>\n",
+               width, height, svg_text(head_.description), kStyle) +
+           head_.svg + uses_ + out_ + "</svg>\n";
+  }
+
+  void text(int x, int y, const std::string& content, std::string_view kind = {}) {
+    widest_ = std::max(widest_, x + static_cast<int>(kGlyphWidth * static_cast<double>(content.size())));
+    out_ += svg_label(x, y, content, kind);
   }
 
   // The block of a value: its last two dimensions with their shards; blue when it is sharded.
@@ -83,19 +94,23 @@ class Picture {
     const auto& sharding = explanation_.propagated.of(id);
     const bool is_sharded =
         sharding && type.is_tensor() && sharding->rank() == type.rank() && !sharding->is_fully_replicated();
-    out_ += fmt::format(R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}"/>)"
-                        "\n",
-                        x, y, kBlock, kBlock, is_sharded ? "#3b76c4" : "#c9ced6");
+    out_ += fmt::format("<rect class='{}' x='{}' y='{}' width='{}' height='{}'/>\n",
+                        is_sharded ? "sharded" : "replicated", x, y, kBlock, kBlock);
     if (!is_sharded) return;
     const int64_t rank = type.rank();
     for (int64_t back = 0; back < 2 && back < rank; ++back) {
-      const int64_t parts = std::min(sharding->part_count(rank - 1 - back), kMostParts);
-      for (int64_t p = 1; p < parts; ++p) {
-        const double at = static_cast<double>(kBlock) * static_cast<double>(p) / static_cast<double>(parts);
+      const int64_t parts = sharding->part_count(rank - 1 - back),
+                    size = type.dims()[static_cast<size_t>(rank - 1 - back)];
+      // To scale: shards have ceil(size / parts) rows, the last ones less. Beyond some lines there are as many, evenly.
+      const bool is_even = parts > kMostParts || size <= 0;
+      const int64_t drawn = std::min(parts, kMostParts),
+                    step = is_even ? 1 : size / parts + (size % parts != 0 ? 1 : 0);
+      for (int64_t p = 1; p < drawn && (is_even || p <= (size - 1) / step); ++p) {
+        const double at = static_cast<double>(kBlock) * static_cast<double>(p) * static_cast<double>(step) /
+                          static_cast<double>(is_even ? drawn : size);
         const std::string low = number(back == 0 ? x + at : x), high = number(back == 0 ? x + at : x + kBlock);
         const std::string top = number(back == 0 ? y : y + at), bottom = number(back == 0 ? y + kBlock : y + at);
-        out_ += R"(<line class="edge" x1=")" + low + R"(" y1=")" + top + R"(" x2=")" + high + R"(" y2=")" + bottom +
-                "\"/>\n";
+        out_ += fmt::format("<line class='edge' x1='{}' y1='{}' x2='{}' y2='{}'/>\n", low, top, high, bottom);
       }
     }
   }
@@ -119,9 +134,8 @@ class Picture {
     const int start = rows_of_[static_cast<size_t>(from)];
     if (start < 0) return;
     const int bend = kLeft - 12 - std::min(kLeft - 24, (to - start) / 6);
-    uses_ += fmt::format(R"(<path class="use" d="M{} {} C{} {} {} {} {} {}"/>)"
-                         "\n",
-                         kLeft - 2, start, bend, start, bend, to, kLeft - 2, to);
+    uses_ += fmt::format("<path class='use' d='M{} {} C{} {} {} {} {} {}'/>\n", kLeft - 2, start, bend, start, bend, to,
+                         kLeft - 2, to);
   }
 
   // What is in the regions of an op without results is not drawn either.
@@ -134,7 +148,8 @@ class Picture {
       for (const ExplainedMove* made : found->second) {
         text(kLeft + depth * kIndent + kBlock + 12, y_ - 4,
              fmt::format("{} {} of {}, {} bytes a device", partition::name(made->move.kind), made->axes,
-                         explanation_.local->value(made->move.from).name, made->move.bytes),
+                         explanation_.local->value(made->move.from).name,
+                         grouped_number(static_cast<double>(made->move.bytes))),
              "note");
         y_ += kNoteHeight;
       }
@@ -150,7 +165,9 @@ class Picture {
   std::map<std::pair<int32_t, int32_t>, std::vector<const ExplainedMove*>> moves_;
   std::string out_;
   std::string uses_;
-  int y_ = 20;
+  const ExplanationHead head_ = explanation_head(explanation_, kLeft / 3, kWidth);
+  int y_ = 0;
+  int widest_ = 0;
   size_t count_ = 0;
   size_t left_out_ = 0;
 };

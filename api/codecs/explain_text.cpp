@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdio>
 
 #include "api/codecs/explain_codec.h"
+#include "api/codecs/svg.h"
 
 namespace meshd::api {
 namespace {
@@ -23,13 +22,6 @@ std::string shown(const std::vector<MaybeSharding>& shardings) {
   return out;
 }
 
-// 1234567 -> 1,234,567
-std::string grouped(double value) {
-  std::string digits = std::to_string(static_cast<int64_t>(std::llround(value)));
-  for (size_t at = digits.size(); at > 3 && digits[at - 4] != '-';) digits.insert(at -= 3, ",");
-  return digits;
-}
-
 struct Row {
   std::array<std::string, 5> cells;  // line, value, op, sharding, decided by
   std::vector<std::string> notes;    // below it
@@ -43,7 +35,7 @@ std::string move_text(const ExplainedMove& made, const Explanation& explanation)
   if (made.from != made.to) {
     out += ": " + (made.from.empty() ? "replicated" : made.from) + " -> " + (made.to.empty() ? "replicated" : made.to);
   }
-  out += ", " + grouped(static_cast<double>(move.bytes)) + " bytes a device";
+  out += ", " + grouped_number(static_cast<double>(move.bytes)) + " bytes a device";
   if (move.loop_depth > 0) out += " in each iteration";
   if (move.cause == partition::MoveCause::kNeighbours) out += ", because the op reads its neighbours' rows";
   if (!move.reason.empty()) out += " (" + move.reason + ")";
@@ -120,7 +112,7 @@ std::string indivisible_text(const compile::Indivisible& one) {
 }  // namespace
 
 std::string explanation_text(const Explanation& explanation) {
-  std::string out = explanation.parsed->id + " on " + grouped(static_cast<double>(explanation.device_count)) +
+  std::string out = explanation.parsed->id + " on " + grouped_number(static_cast<double>(explanation.device_count)) +
                     (explanation.device_count == 1 ? " device\n" : " devices\n");
   for (const ir::NamedMesh& named : explanation.parsed->module->meshes)
     out += "mesh @" + named.name + " " + mesh::to_sdy(*named.mesh) + "\n";
@@ -132,9 +124,9 @@ std::string explanation_text(const Explanation& explanation) {
   }
   if (explanation.plan != nullptr) {
     const compile::Plan& plan = *explanation.plan;
-    out += "\nA device: " + grouped(explanation.flops()) + " operations, " +
-           grouped(static_cast<double>(explanation.moved_bytes())) + " bytes received, " +
-           grouped(static_cast<double>(plan.device_peak_bytes())) + " bytes at the peak" +
+    out += "\nA device: " + grouped_number(explanation.flops()) + " operations, " +
+           grouped_number(static_cast<double>(explanation.moved_bytes())) + " bytes received, " +
+           grouped_number(static_cast<double>(plan.device_peak_bytes())) + " bytes at the peak" +
            (plan.has_loops ? " (loops counted once)\n" : "\n");
     for (const compile::PlanParameter& argument : plan.arguments) {
       if (!argument.is_donated) continue;

@@ -101,7 +101,9 @@ def read_svg(picture):
     root = xml.fromstring(picture)
     name = lambda element: element.tag.rsplit("}", 1)[1]
     boxes, titles = [], []
-    items = list(root)
+    # What is not a box, its label or a panel's title: names, styles, the background and the legend.
+    items = [item for item in root if name(item) not in ("title", "desc", "style", "g")]
+    assert {name(item) for item in root} >= {"title", "desc", "style", "g"}, "named for screen readers, both colour schemes, a legend"
     width, height = int(root.get("width")), int(root.get("height"))
     while items:
         item = items.pop(0)
@@ -115,6 +117,7 @@ def read_svg(picture):
         assert 0 <= x and x + w <= width and 0 <= y and y + h <= height, "the box stands in the picture"
         assert all(x + w <= a or a + c <= x or y + h <= b or b + d <= y for a, b, c, d, _, _ in boxes[-40:]), "boxes do not overlap"
         ranges = [tuple(map(int, part.split(":"))) for part in item[0].text.split(", ")]
+        assert float(label.get("font-size")) >= 2 and "dashed" in "".join(root.itertext())
         boxes.append((x, y, w, h, [int(word) for word in label.text.split(",")], ranges))
     panels, ranges = [], []
     for number, (_, title) in enumerate(titles or [(0, "")]):
@@ -123,8 +126,17 @@ def read_svg(picture):
         mine = [box for box in boxes if top < box[1] < bottom]
         rows = [sorted(box for box in mine if box[1] == y) for y in sorted({box[1] for box in mine})]
         panels.append((title, [[box[4] for box in row] for row in rows]))
+        to_scale([row[0][3] for row in rows], [row[0][5][0] for row in rows])
+        to_scale([box[2] for box in rows[0]], [box[5][1] for box in rows[0]])
         ranges.append([[box[5] for box in row] for row in rows])
     return panels, ranges
+
+
+def to_scale(sides, ranges):
+    """Sides of boxes in one direction grow with the extents of their shards; those without elements, or with too few for a label, have the least side."""
+    extents = [stop - start for start, stop in ranges]
+    for side, extent in zip(sides, extents):
+        assert abs(side - sides[0] * extent / max(1, extents[0])) <= 1 or extent < extents[0] and 14 <= side <= 30 or extents[0] == 0, (sides, extents)
 
 
 def expected_panels(where, shape, parts):

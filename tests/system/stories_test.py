@@ -197,6 +197,11 @@ def programs_are_explained_before_they_run(s):
     assert 'all_reduce {"x"} of %2' in words and "1,536 bytes" in words and "rule of stablehlo.dot_general at line 2" in words, words
     picture = s.ask("POST", at + ":explain", placed, {"Accept": "image/svg+xml"})
     assert picture[1]["Content-Type"].startswith("image/svg+xml") and xml.dom.minidom.parseString(picture[2]).documentElement.tagName == "svg"
+    drawn = xml.dom.minidom.parseString(picture[2])
+    said = " ".join(text.firstChild.data for text in drawn.getElementsByTagName("text") if text.firstChild)
+    for part in ("Legend", "Mesh @mesh: ", "One device", "operations", "bytes at the peak of memory", "bytes received"):
+        assert part in said, (part, said)
+    assert drawn.getElementsByTagName("desc")[0].firstChild.data and "prefers-color-scheme:dark" in drawn.getElementsByTagName("style")[0].firstChild.data
     uneven = ok(s.ask("POST", at + ":explain", {**placed, "mesh": {"axes": [{"name": "x", "size": 3}, {"name": "y", "size": 2}]}}), 200)["indivisible"]
     assert [(u["value"], u["size"], u["parts"], u["effect"], u["nearest"][0]["parts"]) for u in uneven][:1] == [("%x", 8, 3, "padded", 2)], uneven
 
