@@ -13,7 +13,7 @@ venv=$work/package-venv
 # Built of a copy: the tree stays as it is.
 rm -rf "$work/package" "$work/wheel"
 cp -r "$here/python" "$work/package"
-"$venv/bin/pip" install -q build jax==0.10.2 ml_dtypes pytest==9.2.0 mypy==2.4.1 ruff==0.17.6
+"$venv/bin/pip" install -q build jax==0.10.2 ml_dtypes flatbuffers pytest==9.2.0 mypy==2.4.1 ruff==0.17.6
 cd "$work/package"
 "$venv/bin/ruff" check .
 "$venv/bin/ruff" format --check .
@@ -21,4 +21,4 @@ cd "$work/package"
 "$venv/bin/python" -m build -q --wheel --outdir "$work/wheel" .
 "$venv/bin/pip" install -q --force-reinstall --no-deps "$work"/wheel/meshd-*.whl
 rm -rf src build  # what is tested is what was installed
-MESHD_BINARY=$binary MESHD_README=$here/../../README.md JAX_PLATFORMS=cpu "$venv/bin/python" -m pytest -q
+MESHD_BINARY=$binary MESHD_README=$here/../../README.md MESHD_DOCS=$here/../../docs JAX_PLATFORMS=cpu "$venv/bin/python" -m pytest -q

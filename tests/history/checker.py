@@ -1,4 +1,4 @@
-"""Checks one history of a server's clients against docs/promises.md. A pure function: check(history) returns what is wrong, as texts that
+"""Checks one history of a server's clients against docs/durability.md. A pure function: check(history) returns what is wrong, as texts that
 begin with the name of the rule.
 
 A history has three parts. "operations" are what clients and observers did, with the times at which each began and ended; "logs" are the

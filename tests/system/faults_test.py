@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Faults of the system around the real binary, each with a server of its own: no descriptors or threads left, a clock that jumps, a server
 that is told to end under load or is stopped for a while, a disk that stalls, a second server, a newer schema. Under MESHD_LONG=1
-(./dev check-long) as long and as often as docs/promises.md has it, else in short."""
+(./dev check-long) as long and as often as docs/durability.md has it, else in short."""
 import email.utils
 import http.client
 import itertools
