@@ -1,5 +1,9 @@
 #include "api/codecs/ops_document.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+
 #include "api/codecs/html.h"
 #include "api/codecs/value.h"
 #include "api/json/schema.h"
@@ -31,30 +35,69 @@ const std::vector<program::OpFacts>& op_facts() {
   return kFacts;
 }
 
-std::string make_page(const std::vector<program::OpFacts>& ops) {
-  std::string out =
-      R"(<!doctype html><html lang="en"><head><meta charset="utf-8"><title>meshd: ops</title>)"
-      R"(<meta name="viewport" content="width=device-width"><style>body{font:16px/1.5 sans-serif;max-width:60em;)"
-      "margin:2em auto;padding:0 1em}pre{background:#f4f4f4;padding:.7em;overflow:auto}h2{margin-top:2em}"
-      "dt{font-weight:bold}</style></head><body><h1>Ops</h1><p>" +
-      std::to_string(ops.size()) +
-      " ops of the language. Element types are those of the first operand; the sharding rule is that of the "
-      "example.</p>";
+std::string fact(std::string_view name, std::string_view value) {
+  return value.empty() ? std::string() : fmt::format("<dt>{}</dt><dd>{}</dd>", name, value);
+}
+
+std::string list_of(const std::vector<std::string>& items) {
+  if (items.empty()) return {};
+  std::string out = "<ul>";
+  for (const std::string& item : items) out += "<li>" + escaped_html(item) + "</li>";
+  return out + "</ul>";
+}
+
+std::string code_list(const std::vector<std::string_view>& names) {
+  std::string out;
+  for (const std::string_view name : names) out += fmt::format("<code>{}</code> ", name);
+  return out;
+}
+
+// The example is posted as a program: its types, or what keeps it from running, are in the answer.
+std::string entry(const program::OpFacts& facts) {
+  const std::string name = escaped_html(facts.def->name);
+  const std::string tried =
+      fmt::format(R"({{"method":"POST","target":"/v1/programs","bodies":[{{"type":"text/plain","text":{}}}]}})",
+                  quote(facts.def->example));
+  const std::string rule = facts.sharding_rule.empty() ? "" : "<code>" + escaped_html(facts.sharding_rule) + "</code>";
+  return fmt::format(R"(<section class="entry" id="{0}" data-try="{1}"><h3>{0} <span class="badge">{2}</span>)"
+                     R"(<a class="anchor" href="#{0}" aria-label="Link to {0}">#</a></h3><p>{3}</p>)"
+                     R"(<dl class="facts">{4}{5}{6}</dl>{7}</section>)",
+                     name, escaped_html(tried), facts.how, escaped_html(facts.def->summary),
+                     fact("constraints", list_of(facts.constraints)), fact("element types", code_list(facts.dtypes)),
+                     fact("sharding rule", rule), text_block(facts.def->example, false));
+}
+
+// Ops by their dialect, the part of the name before the first dot.
+PageParts make_page(const std::vector<program::OpFacts>& ops) {
+  PageParts out;
+  std::vector<std::pair<std::string_view, std::vector<const program::OpFacts*>>> dialects;
   for (const program::OpFacts& facts : ops) {
-    const std::string name = escaped_html(facts.def->name);
-    out += R"(<h2 id=")" + name + R"(">)" + name + "</h2><p>" + escaped_html(facts.def->summary) +
-           "</p><dl><dt>run as</dt><dd>" + std::string(facts.how) + "</dd><dt>constraints</dt>";
-    for (const std::string& constraint : facts.constraints) out += "<dd>" + escaped_html(constraint) + "</dd>";
-    if (!facts.dtypes.empty()) {
-      out += "<dt>element types</dt><dd>";
-      for (const std::string_view dtype : facts.dtypes) out += std::string(dtype) + " ";
-      out += "</dd>";
-    }
-    if (!facts.sharding_rule.empty())
-      out += "<dt>sharding rule</dt><dd><code>" + escaped_html(facts.sharding_rule) + "</code></dd>";
-    out += "</dl><pre>" + escaped_html(facts.def->example) + "</pre>";
+    const std::string_view name = facts.def->name, dialect = name.substr(0, name.find('.'));
+    auto at = std::find_if(dialects.begin(), dialects.end(), [&](const auto& each) { return each.first == dialect; });
+    if (at == dialects.end()) at = dialects.insert(at, {dialect, {}});
+    at->second.push_back(&facts);
   }
-  return out + "</body></html>";
+  out.main = fmt::format(
+      R"(<h1>Ops</h1><p class="lead">{} ops of the language, as <code>GET /v1/ops</code> lists them.</p><p>Element )"
+      "types "
+      "are those of the first operand; constraints have the labels of the StableHLO specification; the sharding rule "
+      "is "
+      "that of the example.</p>",
+      ops.size());
+  for (const auto& [dialect, members] : dialects) {
+    out.contents +=
+        fmt::format("<details{}><summary>{} ({})</summary><ul>", &members == &dialects.front().second ? " open" : "",
+                    escaped_html(dialect), members.size());
+    out.main += fmt::format(R"(<h2 id="dialect-{0}">{0}</h2>)", escaped_html(dialect));
+    for (const program::OpFacts* facts : members) {
+      out.contents += contents_item(facts->def->name, facts->def->name);
+      out.main += entry(*facts);
+      out.search +=
+          search_entry("op", facts->def->name, fmt::format("/docs/ops#{}", facts->def->name), facts->def->summary);
+    }
+    out.contents += "</ul></details>";
+  }
+  return out;
 }
 
 }  // namespace
@@ -64,9 +107,9 @@ const std::string& ops_document() {
   return kDocument;
 }
 
-const std::string& ops_page() {
-  static const std::string kPage = make_page(op_facts());
-  return kPage;
+const PageParts& ops_page() {
+  static const PageParts kParts = make_page(op_facts());
+  return kParts;
 }
 
 }  // namespace meshd::api

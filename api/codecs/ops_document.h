@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "api/codecs/html.h"
 #include "api/json/schema.h"
 
 namespace meshd::api {
@@ -12,7 +13,7 @@ const SchemaBase& ops_schema();
 
 /// {"items": [...], "next": null}. The first call makes it, which takes some hundred milliseconds; later ones have it.
 const std::string& ops_document();
-/// The same for readers.
-const std::string& ops_page();
+/// The same for readers: an entry for each op, whose id is its name. As the document, made once.
+const PageParts& ops_page();
 
 }  // namespace meshd::api

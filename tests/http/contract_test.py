@@ -133,10 +133,22 @@ class Served(unittest.TestCase):
     def test_documents_are_the_repositorys(self):
         self.assertEqual(self.call("getOpenapiYaml", "/openapi.yaml").body, DOCUMENT)
         self.assertEqual(self.call("getOpenapiJson", "/openapi.json").json(), CONTRACT.document)
-        page = (SOURCE / "api/console/docs.html").read_bytes()
-        self.assertEqual(self.call("getDocs", "/docs").body, page)
+        reference = str(self.call("getDocs", "/docs").body)
+        for _, _, operation in CONTRACT.operations():
+            self.assertIn(f'id="op-{operation["operationId"]}"', reference)
+        for name in CONTRACT.document["components"]["schemas"]:
+            self.assertIn(f'id="schema-{name}"', reference)
         self.assertIn('id="stablehlo.add"', str(self.call("getOpsPage", "/docs/ops").body))
-        self.assertEqual(self.call("getHome", "/").body, page)
+        home = self.call("getHome", "/")
+        self.check("getHome", self.server.request("GET", "/", None, {"If-None-Match": home.headers["ETag"]}))
+        for name in re.findall(r'href="/docs/guides/([^"#]+)"', str(home.body)):
+            self.call("getGuide", "/docs/guides/" + name)
+        self.call("getGuide", "/docs/guides/nothing", status=404)
+        for file in sorted((SOURCE / "api/console").iterdir()):
+            if file.suffix in (".css", ".js", ".svg"):
+                self.assertEqual(self.call("getDocsAsset", "/docs/assets/" + file.name).body, file.read_bytes())
+        kinds = {entry[0] for entry in self.call("getDocsAsset", "/docs/assets/search.json").json()}
+        self.assertEqual(kinds, {"guide", "operation", "schema", "op", "error"})
 
     def test_options_answers_the_methods_of_the_document(self):
         for path, item in CONTRACT.document["paths"].items():

@@ -13,7 +13,6 @@ import pathlib
 import re
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -511,31 +510,16 @@ def probes(c):
 
 
 def errors_have_examples(c):
-    """Every code has a hint and an example; where a command stands, a shell gets that answer."""
+    """Every code has a hint and an example. error_examples_test.py sends their commands."""
     items = c.want(200, "GET", "/docs/errors").json()["items"]
     table = re.findall(r'^    \{"([a-z_]+)", ErrorKind', (pathlib.Path(__file__).resolve().parents[2] / "service/core/error_codes.h").read_text(), re.M)
     assert [item["code"] for item in items] == table and len(table) > 60
     page = c.want(200, "GET", "/docs/errors", headers={"Accept": "text/html,*/*;q=0.8"})
     assert page.headers["Content-Type"].startswith("text/html")
-    run, wrong = 0, []
     for item in items:
         assert item["hint"].endswith(".") and item["example"]["code"] == item["code"] and item["example"]["detail"], item
-        assert f'<h2 id="{item["code"]}">'.encode() in page.body
-        if "command" not in item:
-            continue
-        run += 1
-        shell = subprocess.run(["bash", "-c", item["command"]], env={"URL": c.server.url, "PATH": "/usr/bin:/bin"}, capture_output=True, timeout=60)
-        try:
-            got = json.loads(shell.stdout)
-            code = got.get("code") or got.get("error", {}).get("code")
-        except ValueError:
-            got, code = shell.stdout, None
-        if code != item["code"]:
-            wrong.append((item["code"], item["command"], got, shell.stderr[:300]))
-        elif "status" in got and isinstance(got["status"], int):
-            assert got["status"] == item["status"], item
-    assert not wrong, "\n".join(map(str, wrong))
-    assert run >= 45, run
+        assert ("command" in item) != ("only_when" in item), item
+        assert f'id="{item["code"]}"'.encode() in page.body
 
 
 ROWS = [methods_and_allow, head_is_get_without_body, errors_are_problems, json_is_strict, idempotency, put_job_is_idempotent, respond_async_and_wait,

@@ -5,19 +5,13 @@
 #include "api/http/accept.h"
 #include "api/http/embedded.h"
 #include "api/routes/documents/error_reference.h"
+#include "api/routes/documents/site.h"
 #include "api/routes/routes.h"
 #include "service/core/error.h"
 #include "service/effects/effect_kinds.h"
 
 namespace meshd::api {
 namespace {
-
-Response html(std::string_view page) {
-  return content(200, "text/html; charset=utf-8", std::string(page))
-      .with("Content-Security-Policy",
-            "default-src 'self'; style-src 'self' 'unsafe-inline'; script-src 'self' 'unsafe-inline'; "
-            "frame-ancestors 'none'");
-}
 
 // One cache.
 struct CacheCounters {
@@ -162,18 +156,27 @@ std::vector<Route> document_routes(Services& services, const ProcessFacts& facts
                  RunOn::kReactor, Access::kOpen,   std::move(handler)};
   };
   return {
-      open("/", "getHome", [](Request&) { return html(embedded::docs_html()); }),
-      open("/docs", "getDocs", [](Request&) { return html(embedded::docs_html()); }),
+      open("/", "getHome", [](Request&) { return site_file("/"); }),
+      open("/docs", "getDocs", [](Request&) { return site_file("/docs"); }),
+      open("/docs/guides/{name}", "getGuide",
+           [](Request& request) { return site_file(fmt::format("/docs/guides/{}", request.capture("name"))); }),
+      // The search index has the ops, whose examples take some hundred milliseconds to parse the first time.
+      {"GET", "/docs/assets/{name}", "getDocsAsset", BodyPolicy::kNone, RunOn::kWorker, Access::kOpen,
+       [](Request& request) {
+         if (request.capture("name") == "search.json") return search_index(ops_page().search + error_page().search);
+         return site_file(fmt::format("/docs/assets/{}", request.capture("name")));
+       }},
       open("/docs/errors", "getErrorCodes",
            [](Request& request) {
              // Browsers follow a problem's type to here.
              static constexpr std::string_view kForms[] = {"application/json", "text/html"};
-             const bool page = preferred_media(request, kForms) == 1;
-             return (page ? html(error_page()) : json(200, error_document())).with("Vary", "Accept, Accept-Encoding");
+             const bool is_page = preferred_media(request, kForms) == 1;
+             return (is_page ? site_page("/docs/errors", error_page()) : json(200, error_document()))
+                 .with("Vary", "Accept, Accept-Encoding");
            }),
       open("/.well-known/security.txt", "getSecurityContact", [facts](Request&) { return security_contact(facts); }),
       {"GET", "/docs/ops", "getOpsPage", BodyPolicy::kNone, RunOn::kWorker, Access::kOpen,
-       [](Request&) { return html(ops_page()); }},
+       [](Request&) { return site_page("/docs/ops", ops_page()); }},
       open("/openapi.yaml", "getOpenapiYaml",
            [](Request&) { return content(200, "application/yaml", std::string(embedded::openapi_yaml())); }),
       open("/openapi.json", "getOpenapiJson",

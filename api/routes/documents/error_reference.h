@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "api/codecs/html.h"
 #include "api/json/schema.h"
 
 namespace meshd::api {
@@ -10,10 +11,10 @@ namespace meshd::api {
 /// Of the list of codes.
 const SchemaBase& error_schema();
 
-/// {"items": [{"code", "title", "status", "hint", "example", "command"?}], "next": null} of all codes, in the order of
-/// kErrorTable.
+/// {"items": [{"code", "title", "status", "hint", "example", "command" or "only_when"}], "next": null} of all codes, in
+/// the order of kErrorTable.
 std::string error_document();
-/// The same as HTML; each code is an anchor, where problems' `type` points.
-std::string error_page();
+/// The same for readers, by status; each code is an anchor, where problems' `type` points. Made once.
+const PageParts& error_page();
 
 }  // namespace meshd::api
