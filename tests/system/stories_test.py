@@ -215,9 +215,9 @@ def explaining_thousands_of_devices_takes_no_time(s):
 
 def what_cannot_run_is_told_when_it_is_registered(s):
     line = '  %{0} = stablehlo.custom_call @{1}(%{2}) : (tensor<4xf32>) -> tensor<4xf32>\n'
-    text = ("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + line.format(0, "mark_tensor", "a") + line.format(1, "Cholesky", 0) +
+    text = ("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + line.format(0, "some_target", "a") + line.format(1, "Cholesky", 0) +
             "  %2 = stablehlo.add %1, %1 : tensor<4xf32>\n" + line.format(3, "MoveToHost", 2) + "  return %3 : tensor<4xf32>\n}")
-    expected = [(2, "stablehlo.custom_call", "'@mark_tensor' is not known here"), (3, "stablehlo.custom_call", "'@Cholesky' is known, but not run here")]
+    expected = [(2, "stablehlo.custom_call", "'@some_target' is not known here"), (3, "stablehlo.custom_call", "'@Cholesky' is known, but not run here")]
     made = ok(s.ask("POST", "/v1/programs", text, TEXT), 201)
     at = f"/v1/programs/{made['id']}"
     for told in (made, ok(s.ask("GET", at), 200), ok(s.ask("POST", "/v1/programs", text, TEXT), 200), ok(s.ask("POST", at + ":explain", {}), 200)):
@@ -229,13 +229,13 @@ def what_cannot_run_is_told_when_it_is_registered(s):
     assert "Cannot run: line 2" in as_text and "Cannot run: line 3" in as_text, as_text
     refused = ok(s.ask("POST", "/v1/run", {"program": {"id": made["id"]}, "arguments": [[1, 2, 3, 4]]}), 422)
     assert refused["code"] == "unsupported_custom_call" and places[0]["detail"] in refused["detail"], refused
-    runs = ok(s.ask("POST", "/v1/programs", text.replace("mark_tensor", "MoveToHost").replace("Cholesky", "MoveToDevice"), TEXT), 201)
+    runs = ok(s.ask("POST", "/v1/programs", text.replace("some_target", "MoveToHost").replace("Cholesky", "MoveToDevice"), TEXT), 201)
     assert runs["cannot_run"] == [] and ok(s.ask("POST", "/v1/run", {"program": {"id": runs["id"]}, "arguments": [[1, 2, 3, 4]]}), 200)
     # A function called twice is one place; of very many places the first are told.
     twice = ("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n %0 = call @f(%a) : (tensor<4xf32>) -> tensor<4xf32>\n %1 = call @f(%0) : (tensor<4xf32>) -> tensor<4xf32>\n"
-             " return %1 : tensor<4xf32>\n}\nfunc.func private @f(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + line.format(0, "mark_tensor", "a") + " return %0 : tensor<4xf32>\n}")
+             " return %1 : tensor<4xf32>\n}\nfunc.func private @f(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + line.format(0, "some_target", "a") + " return %0 : tensor<4xf32>\n}")
     assert [place["line"] for place in ok(s.ask("POST", "/v1/programs", twice, TEXT), 201)["cannot_run"]] == [7]
-    many = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + "".join(line.format(i + 1, "mark_tensor", i if i else "a") for i in range(300)) + " return %300 : tensor<4xf32>\n}"
+    many = "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n" + "".join(line.format(i + 1, "some_target", i if i else "a") for i in range(300)) + " return %300 : tensor<4xf32>\n}"
     assert len(ok(s.ask("POST", "/v1/programs", many, TEXT), 201)["cannot_run"]) == 100
 
 
